@@ -1,0 +1,81 @@
+//! What the build knew, as constants. The build script writes one value of `Built`; everything else in the guard
+//! is the same text in every program.
+
+use super::arch::Target;
+use super::finding::Severity;
+use super::version::Version;
+
+/// Which releases may be loaded, seen from the one that was built with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Policy {
+    /// NVIDIA's promise: the same major, and a minor at least as new. The patch level is free.
+    Compatible,
+    /// The same major and minor.
+    SameMinor,
+    /// All three numbers.
+    Exact,
+    /// Whatever meets the build script's requirement.
+    Requirement,
+}
+
+/// How the program gets at cuDNN.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loader {
+    /// It is linked, and loaded before `main`.
+    Linked,
+    /// The program opens it by its SONAME.
+    Dlopen,
+    /// The cudarc crate opens it, by its own list of names.
+    Cudarc,
+    /// It is part of the program itself.
+    Static,
+}
+
+/// A requirement such as `>=9.1, <10`, lowered to one half-open range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Requirement {
+    /// As the build script wrote it.
+    pub text: &'static str,
+    /// The first release that meets it.
+    pub from: Version,
+    /// The first release that no longer does.
+    pub below: Option<Version>,
+}
+
+/// A finding of the build, without the paths of the machine it was built on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BuiltFinding {
+    /// Its id.
+    pub id: &'static str,
+    /// How much it mattered.
+    pub severity: Severity,
+    /// Its headline; of paths, the last component alone.
+    pub summary: &'static str,
+}
+
+/// What the build knew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Built {
+    /// The cuDNN of the headers; none where the program links nothing.
+    pub cudnn: Option<Version>,
+    /// The CUDA major that the cuDNN was built for.
+    pub cudnn_cuda_major: Option<u32>,
+    /// The toolkit's release.
+    pub cuda: Option<Version>,
+    /// What the build script asked of cuDNN.
+    pub requirement: Option<Requirement>,
+    /// Which releases may be loaded.
+    pub policy: Policy,
+    /// How the program gets at cuDNN.
+    pub loader: Loader,
+    /// The device code compiled into the program; empty if it has none.
+    pub targets: &'static [Target],
+    /// Whether `check` runs a convolution.
+    pub convolution: bool,
+    /// Whether a machine without a usable GPU fails.
+    pub require_gpu: bool,
+    /// What was noticed when it was built.
+    pub findings: &'static [BuiltFinding],
+    /// Why the program was built without CUDA, if it was.
+    pub absent: Option<&'static str>,
+}

@@ -1,0 +1,48 @@
+//! Releases as numbers: cuDNN 9.14.0, CUDA 13.5.
+
+use std::fmt;
+
+/// A release of cuDNN (three numbers) or of CUDA (two; the third is 0).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Version {
+    /// First number: another one means another ABI.
+    pub major: u32,
+    /// Second number.
+    pub minor: u32,
+    /// Third number; NVIDIA calls it the patch level.
+    pub patch: u32,
+}
+
+impl Version {
+    /// The release `major.minor.patch`.
+    pub const fn new(major: u32, minor: u32, patch: u32) -> Self {
+        Self {
+            major,
+            minor,
+            patch,
+        }
+    }
+
+    /// What `CUDNN_VERSION` and `cudnnGetVersion()` say: `major * 1000 + minor * 100 + patch` up to
+    /// cuDNN 8, `major * 10000 + minor * 100 + patch` from 9 (`cudnn_version.h` of each).
+    pub const fn from_cudnn(number: u32) -> Self {
+        let unit = if number >= 90_000 { 10_000 } else { 1_000 };
+        Self::new(number / unit, number % unit / 100, number % 100)
+    }
+
+    /// What `CUDA_VERSION` and `cuDriverGetVersion()` say: `major * 1000 + minor * 10` (`cuda.h`).
+    pub const fn from_cuda(number: u32) -> Self {
+        Self::new(number / 1000, number % 1000 / 10, 0)
+    }
+
+    /// The first two numbers, as CUDA releases are named: `13.5`.
+    pub fn short(self) -> String {
+        format!("{}.{}", self.major, self.minor)
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}.{}", self.major, self.minor, self.patch)
+    }
+}

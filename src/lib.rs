@@ -1,0 +1,13 @@
+//! Finds CUDA and cuDNN from `build.rs`, links them, compiles kernels, and guards the program at start-up.
+
+mod config;
+mod error;
+mod host;
+mod model;
+mod report;
+mod rules;
+mod toolchain;
+
+pub use config::{Config, Link};
+pub use error::Error;
+pub use toolchain::Toolchain;

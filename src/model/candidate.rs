@@ -1,0 +1,97 @@
+//! What a search can find: toolkits and cuDNNs, each with how it was found and why it was not chosen.
+
+use crate::model::version::Version;
+use std::path::PathBuf;
+
+/// A CUDA toolkit, whole or in part.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Toolkit {
+    /// Its directory: `/usr/local/cuda-13.0`, `…/site-packages/nvidia/cu13`.
+    pub root: PathBuf,
+    /// `CUDA_VERSION` of its `cuda.h`, else what its nvcc says.
+    pub version: Option<Version>,
+    /// Its compiler.
+    pub nvcc: Option<PathBuf>,
+    /// Directories that hold its headers.
+    pub include_dirs: Vec<PathBuf>,
+    /// Directories that hold its libraries, without stubs.
+    pub link_dirs: Vec<PathBuf>,
+    /// Directories that hold stub libraries: the last to be searched when linking, never in an rpath.
+    pub stub_dirs: Vec<PathBuf>,
+}
+
+/// A file to give to the linker.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LinkName {
+    /// `libcudnn.so`, `cudnn.lib`: by its short name.
+    Short(String),
+    /// `libcudnn.so.9`: by its whole file name, since there is no unversioned link beside it.
+    Verbatim(String),
+}
+
+/// One of the libraries that cuDNN is made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// `graph`, `ops`, `cnn_infer`, ...; the shim is `cudnn`.
+    pub name: String,
+    /// Its file.
+    pub path: PathBuf,
+    /// Its release, where something tells.
+    pub version: Option<Version>,
+    /// What told: `symbol cudnn_graph_version`, `file name`.
+    pub told_by: Option<String>,
+}
+
+/// A cuDNN: headers, libraries, or both.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cudnn {
+    /// The directory that it was found under.
+    pub root: PathBuf,
+    /// The header that the version was read from.
+    pub header: Option<PathBuf>,
+    /// That header's directory.
+    pub include_dir: Option<PathBuf>,
+    /// `CUDNN_MAJOR`, `CUDNN_MINOR`, `CUDNN_PATCHLEVEL`.
+    pub header_version: Option<Version>,
+    /// The library that programs open: `…/libcudnn.so.9`.
+    pub library: Option<PathBuf>,
+    /// What the library's parts say of themselves.
+    pub library_version: Option<Version>,
+    /// The directory to link against.
+    pub link_dir: Option<PathBuf>,
+    /// The file to link against.
+    pub link_name: Option<LinkName>,
+    /// The CUDA major that the library was built for, read off `libcublasLt.so.N` in its parts.
+    pub cuda_major: Option<u32>,
+    /// The shim and its parts.
+    pub parts: Vec<Part>,
+}
+
+impl Cudnn {
+    /// The release: what the header says, else what the library says.
+    pub fn version(&self) -> Option<Version> {
+        self.header_version.or(self.library_version)
+    }
+}
+
+/// What was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// A toolkit.
+    Toolkit(Toolkit),
+    /// A cuDNN.
+    Cudnn(Cudnn),
+}
+
+/// Something that was found, and what became of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    /// What was found.
+    pub found: Found,
+    /// How, in words: `CUDNN_PATH`, `active virtual environment`, `system directories`.
+    pub via: String,
+    /// Whether it was chosen.
+    pub chosen: bool,
+    /// Why it was not.
+    pub rejected: Option<String>,
+}

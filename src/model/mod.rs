@@ -1,0 +1,16 @@
+//! Plain data: what is asked, what is found, what is thought of it. Nothing here touches the machine.
+
+#[path = "../../build-support/guard/arch.rs"]
+pub mod arch;
+#[path = "../../build-support/guard/finding.rs"]
+pub mod finding;
+#[path = "../../build-support/guard/json.rs"]
+pub mod json;
+#[path = "../../build-support/guard/version.rs"]
+pub mod version;
+
+pub mod candidate;
+pub mod env;
+pub mod id;
+pub mod invocation;
+pub mod platform;

@@ -1,0 +1,2 @@
+//! Decisions: plain data in, plain data out, tested with literals.
+pub mod select;
