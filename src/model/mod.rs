@@ -2,6 +2,8 @@
 
 #[path = "../../build-support/guard/arch.rs"]
 pub mod arch;
+#[path = "../../build-support/guard/facts.rs"]
+pub mod facts;
 #[path = "../../build-support/guard/finding.rs"]
 pub mod finding;
 #[path = "../../build-support/guard/json.rs"]
