@@ -29,6 +29,9 @@ SETS = {
     "cudnn-cu12-9.10": ["nvidia-cudnn-cu12==9.10.2.21"],
     "cudnn-cu12-9.1.0": ["nvidia-cudnn-cu12==9.1.0.70"],
     "cudnn-cu12-8.9.7": ["nvidia-cudnn-cu12==8.9.7.29"],
+    "cudnn-cu11-8.5": ["nvidia-cudnn-cu11==8.5.0.96"],
+    "cuda-cu12": ["nvidia-cuda-runtime-cu12==12.9.*", "nvidia-cuda-nvcc-cu12==12.9.*"],
+    "cuda-cu11": ["nvidia-cuda-runtime-cu11==11.8.*", "nvidia-cuda-nvcc-cu11==11.8.*"],
 }
 
 
