@@ -10,4 +10,6 @@ mod toolchain;
 
 pub use config::{Config, Link};
 pub use error::Error;
+pub use model::finding::{Finding, Severity, Verdict};
+pub use report::Report;
 pub use toolchain::Toolchain;
