@@ -25,3 +25,29 @@ pub struct Toolchain {
     /// The GPU targets, once somebody asked for them.
     pub(crate) selection: OnceCell<Result<Selection, Error>>,
 }
+
+impl Config {
+    /// Finds nothing yet.
+    pub fn survey(self) -> Toolchain {
+        Toolchain {
+            host: Host {
+                env: crate::model::env::Env::default(),
+                platform: crate::model::platform::Platform::from_triple(
+                    self.target.as_deref().unwrap_or("x86_64-unknown-linux-gnu"),
+                ),
+                root: self.root.clone(),
+            },
+            config: self,
+            toolkit: None,
+            cudnn: None,
+            candidates: Vec::new(),
+            findings: vec![
+                Finding::error("cuda-not-found", "no CUDA toolkit was found"),
+                Finding::error("cudnn-not-found", "no cuDNN was found"),
+            ],
+            read: Vec::new(),
+            absent: None,
+            selection: OnceCell::new(),
+        }
+    }
+}
