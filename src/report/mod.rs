@@ -1,6 +1,8 @@
 //! What was found, as text and as JSON.
 
 mod json;
+#[cfg(test)]
+mod tests;
 mod text;
 
 use crate::model::arch::{ComputeCapability, Target};

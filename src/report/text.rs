@@ -146,11 +146,18 @@ fn chosen_cudnn(report: &Report, cudnn: &Cudnn, f: &mut Formatter<'_>) -> fmt::R
     let (mark, text) = told(&cudnn.library, cudnn.library_version);
     line(f, report, Thing::Itself, mark, "library", &text)?;
     findings(f, report, Thing::Cudnn)?;
-    let parts: Vec<String> = cudnn.parts.iter().map(part).collect();
-    if parts.is_empty() {
+    if cudnn.parts.is_empty() {
         line(f, report, Thing::Parts, Mark::Dash, "parts", "none seen")?;
     } else {
-        let text = wrapped(&parts.join(", "), INDENT);
+        let last = cudnn.parts.len() - 1;
+        let parts: Vec<String> = cudnn
+            .parts
+            .iter()
+            .enumerate()
+            .map(|(index, of)| part(of) + if index < last { "," } else { "" })
+            .collect();
+        // A part and its release stay together.
+        let text = pieces(parts.iter().map(String::as_str), INDENT);
         line(f, report, Thing::Parts, Mark::Tick, "parts", &text)?;
     }
     findings(f, report, Thing::Parts)
@@ -316,13 +323,19 @@ fn shown(path: &Path) -> String {
     printable(&path.to_string_lossy())
 }
 
-/// Text broken between words, the following lines indented. Runs of spaces survive, except where a line ends.
+/// Text broken between words.
 fn wrapped(text: &str, indent: usize) -> String {
-    let mut out = String::with_capacity(text.len());
+    pieces(text.split(' '), indent)
+}
+
+/// Pieces that are not broken, with spaces or line ends between them; the lines after the first are indented. An
+/// empty piece is a further space, except where a line ends.
+fn pieces<'a>(pieces: impl Iterator<Item = &'a str>, indent: usize) -> String {
+    let mut out = String::new();
     let mut column = indent;
-    for (index, word) in text.split(' ').enumerate() {
-        let width = word.chars().count();
-        if index > 0 && column + 1 + width > COLUMNS {
+    for (index, piece) in pieces.enumerate() {
+        let width = piece.chars().count();
+        if index > 0 && width > 0 && column + 1 + width > COLUMNS {
             out.truncate(out.trim_end().len());
             out.push('\n');
             out.extend(std::iter::repeat_n(' ', indent));
@@ -331,7 +344,7 @@ fn wrapped(text: &str, indent: usize) -> String {
             out.push(' ');
             column += 1;
         }
-        out.push_str(word);
+        out.push_str(piece);
         column += width;
     }
     out

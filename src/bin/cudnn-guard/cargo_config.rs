@@ -17,6 +17,9 @@ pub fn table(variables: &[(&str, String)]) -> String {
 /// The file's text with these variables in its `[env]` table. All else in it stays as it is, to the byte.
 pub fn with(text: &str, variables: &[(&str, String)]) -> Result<String, Refused> {
     let code: Vec<&str> = text.lines().map(str::trim).collect();
+    if lines(variables).lines().all(|line| code.contains(&line)) {
+        return Ok(text.to_string());
+    }
     if let Some((name, _)) = variables
         .iter()
         .find(|(name, _)| code.iter().any(|line| names(line, name)))
@@ -140,6 +143,12 @@ mod tests {
         assert_eq!(with(text, &home()), refused);
         assert_eq!(with("[env]\n# CUDNN_GUARD_HOME = 1\n", &home()), refused);
         assert!(with("[env]\nMY_CUDNN_GUARD_HOME = \"x\"\n", &home()).is_ok());
+    }
+
+    #[test]
+    fn what_is_there_already_is_left_as_it_is() {
+        let text = with("", &home()).expect("a table");
+        assert_eq!(with(&text, &home()), Ok(text));
     }
 
     #[test]

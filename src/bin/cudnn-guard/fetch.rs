@@ -231,7 +231,8 @@ pub struct Installed {
     components: Vec<Component>,
 }
 
-/// Fetches what is not there yet.
+/// Fetches what is not there yet. Everything is looked at before anything is written: a folder that is somebody
+/// else's stays as it is, whole or not.
 pub fn fetch(
     home: &Path,
     cuda: Option<&Release>,
@@ -241,44 +242,62 @@ pub fn fetch(
         return Err(other_cuda(cuda));
     }
     let components = vec![Component::toolkit(cuda), Component::cudnn(cudnn)];
-    fs::create_dir_all(home).map_err(|error| failed("create", home, &error))?;
-    remove_leftovers(home);
-    let mut installer = None;
+    let mut wanting = Vec::new();
     for component in &components {
-        let title = component.title;
         let folder = home.join(component.folder);
+        let title = component.title;
         match component.check(home) {
-            Ok(release) => {
-                show(format!(
-                    "  ✓ {title} {release} is there: {}\n",
-                    folder.display()
-                ));
+            Ok(release) => show(format!(
+                "  ✓ {title:<12} {release} is there: {}\n",
+                folder.display()
+            )),
+            Err(why) if folder.exists() && !is_ours(home, component.folder) => {
+                return Err(foreign(&folder, why));
             }
-            Err(why) => {
-                if folder.exists() && !is_ours(home, component.folder) {
-                    return Err(foreign(&folder, why));
-                }
-                if let Some(why) = why {
-                    show(format!("  – {title}: {why}; it is fetched again\n"));
-                }
-                let installer = match &installer {
-                    Some(installer) => installer,
-                    None => {
-                        show(licence_notice(home));
-                        installer.insert(Installer::find()?)
-                    }
-                };
-                let release = fetch_one(installer, home, component)?;
-                show(format!("  ✓ {title} {release}: {}\n", folder.display()));
-            }
+            Err(why) => wanting.push((component, why)),
         }
-        wheels::add_developer_view(&folder)
-            .map_err(|error| failed("add links to", &folder, &error))?;
+    }
+    if let Some(other) = somebody_elses(home, &components).filter(|_| !wanting.is_empty()) {
+        return Err(foreign(&other, None));
+    }
+    if !wanting.is_empty() {
+        let installer = Installer::find()?;
+        fs::create_dir_all(home).map_err(|error| failed("create", home, &error))?;
+        remove_leftovers(home);
+        show(licence_notice(home));
+        for (component, why) in wanting {
+            if let Some(why) = why {
+                show(format!("  – {:<12} {why}\n", component.title));
+            }
+            let release = fetch_one(&installer, home, component)?;
+            show(format!(
+                "  ✓ {:<12} {release} in {}\n",
+                component.title,
+                home.join(component.folder).display()
+            ));
+        }
+    }
+    for component in &components {
+        let folder = home.join(component.folder);
+        if is_ours(home, component.folder) {
+            wheels::add_developer_view(&folder)
+                .map_err(|error| failed("add links to", &folder, &error))?;
+        }
     }
     Ok(Installed {
         home: home.to_path_buf(),
         components,
     })
+}
+
+/// A folder below `nvidia` that this program did not put there: then the home is a virtual environment, or what
+/// pip was told to fill, and nothing is added to it.
+fn somebody_elses(home: &Path, components: &[Component]) -> Option<PathBuf> {
+    components
+        .iter()
+        .map(|component| component.folder)
+        .find(|folder| home.join(folder).exists() && !is_ours(home, folder))
+        .map(|folder| home.join(folder))
 }
 
 /// Installs a component into a folder of its own, looks at it, and moves it in whole.
@@ -293,7 +312,12 @@ fn fetch_one(installer: &Installer, home: &Path, component: &Component) -> Resul
                 .iter()
                 .map(|(name, release)| format!("{name}{release}"))
                 .collect();
-            show(format!("  fetching {}\n", packages.join(" ")));
+            let count = packages.len();
+            let wheels = if count == 1 { "wheel" } else { "wheels" };
+            show(format!(
+                "  fetching {} ({count} {wheels})\n",
+                component.title
+            ));
             installer.install(&packages, &fresh)?;
             let release = component.check(&fresh).map_err(|why| {
                 let why = why.unwrap_or_else(|| "nothing was installed".to_string());
@@ -427,17 +451,20 @@ impl Installed {
                 "`.cargo/config` is there, in its old form".to_string(),
             ));
         }
-        let text = match fs::read_to_string(&path) {
+        let before = match fs::read_to_string(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
             Err(error) => return Err(failed("read", &path, &error)),
         };
-        let text = cargo_config::with(&text, &self.variables()).map_err(|why| {
+        let text = cargo_config::with(&before, &self.variables()).map_err(|why| {
             refused(match why {
                 Refused::Named(name) => format!("`{}` names {name} already", path.display()),
                 Refused::Shape => format!("`{}` sets `env` in its own way", path.display()),
             })
         })?;
+        if text == before {
+            return Ok(format!("\n  ✓ {} says so already\n", path.display()));
+        }
         // Through a new file, so that the old one is there until this one is whole.
         let path = fs::canonicalize(&path).unwrap_or(path);
         let fresh = path.with_extension("toml.new");
@@ -505,7 +532,7 @@ fn foreign(folder: &Path, why: Option<String>) -> Finding {
     let finding = Finding::error(
         "fetch-failed",
         format!(
-            "`{}` is there, and not from here: it stays",
+            "`{}` was not put there by cudnn-guard, which adds nothing to it",
             folder.display()
         ),
     );
@@ -513,9 +540,7 @@ fn foreign(folder: &Path, why: Option<String>) -> Finding {
         Some(why) => finding.with("found", why),
         None => finding,
     };
-    finding
-        .help("fetch into another folder with `--to DIR`")
-        .help("or remove that folder first")
+    finding.help("fetch into another folder with `--to DIR`")
 }
 
 fn short(release: &str) -> String {

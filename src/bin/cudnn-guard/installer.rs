@@ -123,8 +123,8 @@ fn listen(pipe: Option<impl Read>, words: &Mutex<Vec<String>>) {
         let Ok(line) = line else { return };
         let line = harmless(&String::from_utf8_lossy(&line));
         let text = line.trim();
-        if text.starts_with("Downloading ") || text.starts_with("Using cached ") {
-            show(format!("    {text}\n"));
+        if let Some(file) = downloaded(text) {
+            show(format!("    {file}\n"));
         }
         // Bars are drawn with the box characters of U+2500.
         let is_bar = text.starts_with(|c: char| ('\u{2500}'..='\u{257f}').contains(&c));
@@ -137,10 +137,42 @@ fn listen(pipe: Option<impl Read>, words: &Mutex<Vec<String>>) {
     }
 }
 
+/// The wheel that a line is about, without the systems that it is for: `nvidia_nvvm-13.5.37 (75.1 MB)`.
+fn downloaded(line: &str) -> Option<String> {
+    let file = ["Downloading ", "Using cached "]
+        .iter()
+        .find_map(|verb| line.strip_prefix(verb))?;
+    match (file.split_once("-py"), file.split_once(' ')) {
+        (Some((wheel, _)), Some((_, size))) => Some(format!("{wheel} {size}")),
+        _ => Some(file.to_string()),
+    }
+}
+
 fn on_path(name: &str) -> Option<PathBuf> {
     let name = format!("{name}{}", env::consts::EXE_SUFFIX);
     env::split_paths(&env::var_os("PATH")?)
         .filter(|dir| dir.is_absolute())
         .map(|dir| dir.join(&name))
         .find(|path| path.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::downloaded;
+
+    #[test]
+    fn a_download_is_named_shortly() {
+        assert_eq!(
+            downloaded(
+                "Downloading nvidia_nvvm-13.5.37-py3-none-manylinux2010_x86_64.whl (75.1 MB)"
+            )
+            .as_deref(),
+            Some("nvidia_nvvm-13.5.37 (75.1 MB)")
+        );
+        assert_eq!(
+            downloaded("Downloading nvidia-nvvm (71.6MiB)").as_deref(),
+            Some("nvidia-nvvm (71.6MiB)")
+        );
+        assert_eq!(downloaded("Collecting nvidia-nvvm"), None);
+    }
 }
