@@ -8,8 +8,10 @@ mod text;
 use crate::model::arch::{ComputeCapability, Target};
 use crate::model::candidate::{Candidate, Cudnn, Found, Toolkit};
 use crate::model::finding::{Finding, Severity, Verdict};
+use crate::model::platform::Os;
 use crate::model::version::Version;
 use crate::toolchain::Toolchain;
+use std::env::consts::{ARCH, OS};
 use std::fmt;
 use std::path::PathBuf;
 
@@ -71,10 +73,17 @@ impl Toolchain {
     }
 
     /// What was found, and what only the running machine can tell: its driver, its GPUs and the targets that they
-    /// lead to. Another system than this one (`root`) is not asked: its GPUs are not these.
+    /// lead to. Where another system than this one is looked at (`root`, `target`), its GPUs are not these.
     pub fn examine(&self) -> Report {
         let mut report = self.report();
-        if self.config.root.is_none() {
+        let platform = &self.host.platform;
+        let is_this = platform.cpu == ARCH
+            && match platform.os {
+                Os::Linux => OS == "linux",
+                Os::Windows => OS == "windows",
+                Os::Other => false,
+            };
+        if is_this && self.config.root.is_none() {
             report.machine = Some(self.machine(&mut report.findings));
         }
         report
