@@ -1,2 +1,7 @@
 //! Decisions: plain data in, plain data out, tested with literals.
+pub mod check;
+pub mod choose;
+pub mod header;
+pub mod requirement;
+pub mod search;
 pub mod select;
