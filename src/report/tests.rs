@@ -184,6 +184,18 @@ verdict: unknown (no driver and no GPU was asked)
 }
 
 #[test]
+fn what_does_not_fit_is_not_said_to_be_missing() {
+    let mut report = whole();
+    report.cudnn = None;
+    report.candidates[2].chosen = false;
+    assert!(
+        report
+            .to_string()
+            .contains("  – cuDNN     none that fits\n")
+    );
+}
+
+#[test]
 fn what_was_not_checked_is_unknown() {
     let mut report = whole();
     assert_eq!(report.verdict(), Verdict::Pass);

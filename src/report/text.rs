@@ -109,22 +109,29 @@ pub(super) fn stack(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
             }
             findings(f, report, Thing::Nvcc)?;
         }
-        None => line(
-            f,
-            report,
-            Thing::Toolkit,
-            Mark::Dash,
-            "toolkit",
-            "not found",
-        )?,
+        None => {
+            let text = none(report, |found| matches!(found, Found::Toolkit(_)));
+            line(f, report, Thing::Toolkit, Mark::Dash, "toolkit", text)?;
+        }
     }
     findings(f, report, Thing::Toolkit)?;
     match &report.cudnn {
         Some(cudnn) => chosen_cudnn(report, cudnn, f),
         None => {
-            line(f, report, Thing::Cudnn, Mark::Dash, "cuDNN", "not found")?;
+            let text = none(report, |found| matches!(found, Found::Cudnn(_)));
+            line(f, report, Thing::Cudnn, Mark::Dash, "cuDNN", text)?;
             findings(f, report, Thing::Cudnn)
         }
+    }
+}
+
+/// Why none is chosen.
+fn none(report: &Report, is_kind: fn(&Found) -> bool) -> &'static str {
+    let mut candidates = report.candidates.iter();
+    if candidates.any(|candidate| is_kind(&candidate.found)) {
+        "none that fits"
+    } else {
+        "not found"
     }
 }
 
