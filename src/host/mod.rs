@@ -1,5 +1,9 @@
 //! The only place that touches the machine.
 
+pub mod cargo;
+pub mod nvcc;
+pub mod programs;
+
 use crate::model::env::Env;
 use crate::model::platform::Platform;
 use std::path::PathBuf;

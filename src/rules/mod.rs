@@ -1,2 +1,3 @@
 //! Decisions: plain data in, plain data out, tested with literals.
+pub mod nvcc;
 pub mod select;

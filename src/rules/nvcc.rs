@@ -1,0 +1,187 @@
+//! What nvcc says of itself, and how it is asked to compile.
+
+use crate::model::arch::{Code, ComputeCapability, Suffix, Target};
+use crate::model::version::Version;
+use std::path::PathBuf;
+
+/// Where nvcc itself looks: right through wrappers, Debian's script, conda and the HPC SDK.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Layout {
+    /// The directory of its toolkit.
+    pub top: PathBuf,
+    /// Where it finds its headers.
+    pub include_dirs: Vec<PathBuf>,
+    /// Where it finds its libraries, without directories of stubs.
+    pub link_dirs: Vec<PathBuf>,
+}
+
+/// The answer to `nvcc -v --dryrun`: lines such as `#$ INCLUDES="-I/usr/local/cuda/bin/../include"`.
+pub fn parse_layout(text: &str) -> Option<Layout> {
+    let mut layout = Layout::default();
+    let mut found = false;
+    for line in text.lines() {
+        let Some((name, value)) = line
+            .strip_prefix("#$ ")
+            .and_then(|line| line.split_once('='))
+        else {
+            continue;
+        };
+        let dirs = || directories(value).into_iter().map(PathBuf::from);
+        match name {
+            "TOP" if !value.trim().is_empty() => {
+                layout.top = PathBuf::from(value.trim());
+                found = true;
+            }
+            "INCLUDES" | "SYSTEM_INCLUDES" => layout.include_dirs.extend(dirs()),
+            "LIBRARIES" => layout
+                .link_dirs
+                .extend(dirs().filter(|dir| !dir.ends_with("stubs"))),
+            _ => {}
+        }
+    }
+    found.then_some(layout)
+}
+
+/// The directories in `"-I/a b" -I/c "-isystem" "/d" "/LIBPATH:C:/e"`.
+fn directories(value: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut quoted = false;
+    for character in value.chars() {
+        match character {
+            '"' => quoted = !quoted,
+            c if c.is_whitespace() && !quoted => words.push(String::new()),
+            c => words.last_mut().into_iter().for_each(|word| word.push(c)),
+        }
+    }
+    let flags = ["-isystem", "-I", "-L", "/LIBPATH:"];
+    words
+        .iter()
+        .map(|word| {
+            let flag = flags.iter().find(|flag| word.starts_with(**flag));
+            word[flag.map_or(0, |flag| flag.len())..].to_string()
+        })
+        .filter(|word| !word.is_empty())
+        .collect()
+}
+
+/// The release in `Cuda compilation tools, release 13.5, V13.5.37`, as CUDA releases are named: two numbers.
+pub fn parse_version(text: &str) -> Option<Version> {
+    text.match_indices("release ").find_map(|(at, word)| {
+        let rest = text.get(at + word.len()..)?;
+        let (major, rest) = rest.split_once('.')?;
+        let end = rest
+            .find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(rest.len());
+        Some(Version::new(
+            major.parse().ok()?,
+            rest.get(..end)?.parse().ok()?,
+            0,
+        ))
+    })
+}
+
+/// The answer to `nvcc --list-gpu-code`, which comes in no order: `sm_75`, `sm_110`, `sm_103`, one a line.
+pub fn parse_gpu_codes(text: &str) -> Vec<Target> {
+    let mut targets: Vec<Target> = text
+        .lines()
+        .filter_map(|line| {
+            let number = line.trim().strip_prefix("sm_")?;
+            let (number, suffix) = match number.as_bytes().last()? {
+                b'a' => (&number[..number.len() - 1], Suffix::Arch),
+                b'f' => (&number[..number.len() - 1], Suffix::Family),
+                _ => (number, Suffix::None),
+            };
+            Some(Target {
+                capability: ComputeCapability::from_number(
+                    number.parse().ok().filter(|n| (10..1000).contains(n))?,
+                ),
+                suffix,
+                code: Code::Machine,
+            })
+        })
+        .collect();
+    targets.sort();
+    targets.dedup();
+    targets
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_the_layout_of_a_wheel() {
+        let text = "#$ _HERE_=/w/cu13/bin\n#$ TOP=/w/cu13/bin/..\n#$ PATH=/w:/x\n\
+            #$ INCLUDES=\"-I/w/cu13/bin/../include\"  \n\
+            #$ SYSTEM_INCLUDES=\"-isystem\" \"/w/cu13/bin/../include/cccl\"  \n\
+            #$ LIBRARIES=  \"-L/w/cu13/bin/../lib/stubs\" \"-L/w/cu13/bin/../lib\"\n\
+            #$ gcc -E -I\"TOP=/no\"\n";
+        let layout = parse_layout(text).unwrap();
+        assert_eq!(layout.top, PathBuf::from("/w/cu13/bin/.."));
+        assert_eq!(
+            layout.include_dirs,
+            ["/w/cu13/bin/../include", "/w/cu13/bin/../include/cccl"].map(PathBuf::from)
+        );
+        assert_eq!(layout.link_dirs, [PathBuf::from("/w/cu13/bin/../lib")]);
+    }
+
+    #[test]
+    fn reads_the_layout_of_windows_and_of_folders_with_spaces() {
+        let text = "#$ TOP=C:/Program Files/CUDA/v12.4/bin/../\n\
+            #$ INCLUDES=\"-IC:/Program Files/CUDA/v12.4/bin/../include\"  \n\
+            #$ LIBRARIES=  \"/LIBPATH:C:/Program Files/CUDA/v12.4/bin/../lib/x64\"\n";
+        let layout = parse_layout(text).unwrap();
+        assert_eq!(
+            (layout.top, layout.include_dirs, layout.link_dirs),
+            (
+                PathBuf::from("C:/Program Files/CUDA/v12.4/bin/../"),
+                vec![PathBuf::from("C:/Program Files/CUDA/v12.4/bin/../include")],
+                vec![PathBuf::from("C:/Program Files/CUDA/v12.4/bin/../lib/x64")],
+            )
+        );
+    }
+
+    #[test]
+    fn is_silent_about_what_is_no_layout() {
+        for text in [
+            "",
+            "nvcc fatal   : no",
+            "#$ TOP=\n",
+            "#$ TOP",
+            "TOP=/a",
+            "#$ INCLUDES=\"-I\n",
+        ] {
+            assert_eq!(parse_layout(text), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn reads_the_release() {
+        let text = "nvcc: NVIDIA (R) Cuda compiler driver\nCuda compilation tools, release 13.5, V13.5.37\n\
+            Build cuda_13.5.r13.5/compiler.39125733_0\n";
+        assert_eq!(parse_version(text), Some(Version::new(13, 5, 0)));
+        let text = "a release of mine\nCuda compilation tools, release 11.8, V11.8.89";
+        assert_eq!(parse_version(text), Some(Version::new(11, 8, 0)));
+        for text in [
+            "",
+            "release ",
+            "release 13",
+            "release é.é",
+            "release 13.",
+            "release .5",
+            "release 99999999999.1",
+        ] {
+            assert_eq!(parse_version(text), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn reads_gpu_codes_in_numeric_order() {
+        let text = "sm_75\nsm_100\r\nsm_90\nsm_110\nsm_103\nsm_90\n\nnvcc warning : sm_1\nsm_\nsm_é\nsm_a\nsm_99999999999\ncompute_80\n";
+        let names: Vec<String> = parse_gpu_codes(text)
+            .iter()
+            .map(Target::to_string)
+            .collect();
+        assert_eq!(names, ["sm_75", "sm_90", "sm_100", "sm_103", "sm_110"]);
+    }
+}
