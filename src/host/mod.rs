@@ -5,11 +5,32 @@ pub mod cargo;
 pub mod cudnn;
 pub mod eyes;
 pub mod files;
+pub mod gpus;
+pub mod jobs;
 pub mod library;
 pub mod look;
 pub mod nvcc;
+pub mod outputs;
 pub mod owner;
+pub mod programs;
+pub mod stamp;
 pub mod toolkit;
+
+#[path = "../../build-support/guard/driver.rs"]
+pub mod driver;
+#[cfg_attr(
+    all(target_os = "linux", target_env = "gnu"),
+    path = "../../build-support/guard/linux.rs"
+)]
+#[cfg_attr(
+    not(all(target_os = "linux", target_env = "gnu")),
+    path = "../../build-support/guard/other.rs"
+)]
+mod platform;
+#[path = "../../build-support/guard/status.rs"]
+mod status;
+// What the driver's file knows as its neighbours.
+use crate::model::{arch, finding, version};
 
 use crate::config::Config;
 use crate::model::env::Env;

@@ -11,6 +11,7 @@ pub mod version;
 
 pub mod candidate;
 pub mod env;
+pub mod gpu;
 pub mod id;
 pub mod invocation;
 pub mod platform;

@@ -69,6 +69,7 @@ fn whole() -> Report {
                 via: "CUDA_HOME".to_string(),
                 chosen: true,
                 rejected: None,
+                wish: None,
             },
             Candidate {
                 found: Found::Toolkit(older),
@@ -77,12 +78,14 @@ fn whole() -> Report {
                 rejected: Some(
                     "the cuDNN 9.14.0 that comes first is built for CUDA 13".to_string(),
                 ),
+                wish: None,
             },
             Candidate {
                 found: Found::Cudnn(cudnn()),
                 via: "CUDNN_PATH".to_string(),
                 chosen: true,
                 rejected: None,
+                wish: None,
             },
         ],
         findings: Vec::new(),
