@@ -7,7 +7,7 @@ use crate::model::arch::{Code, Suffix, Target};
 use crate::model::facts::{Loader, Policy};
 use crate::model::finding::{Finding, Severity};
 use crate::model::version::Version;
-use crate::rules::requirement;
+use crate::rules::requirement::Requirement;
 use crate::toolchain::Toolchain;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -90,7 +90,7 @@ impl Guard<'_> {
             Policy::Compatible
         });
         contradiction(config.link, loader, policy)?;
-        let requirement = requirement::lower(asked)?;
+        let requirement = Requirement::parse(asked, "cudnn")?;
         let cudnn = toolchain.cudnn.as_ref().filter(|_| !runtime);
         let targets = match toolchain.selection.get() {
             Some(Ok(selection)) => selection.targets.as_slice(),
@@ -100,7 +100,7 @@ impl Guard<'_> {
             cudnn: cudnn.and_then(|cudnn| cudnn.version()),
             cudnn_cuda_major: cudnn.and_then(|cudnn| cudnn.cuda_major),
             cuda: toolchain.cuda_version().filter(|_| !runtime),
-            requirement: Some((asked.clone(), requirement.from, requirement.below)),
+            requirement: Some(requirement),
             policy,
             loader,
             targets,
@@ -150,7 +150,7 @@ struct Facts<'a> {
     cudnn: Option<Version>,
     cudnn_cuda_major: Option<u32>,
     cuda: Option<Version>,
-    requirement: Option<(String, Version, Option<Version>)>,
+    requirement: Option<Requirement>,
     policy: Policy,
     loader: Loader,
     targets: &'a [Target],
@@ -217,7 +217,12 @@ fn text(facts: &Facts<'_>, loader: Loader) -> String {
     }
     let known = "all(target_os = \"linux\", target_env = \"gnu\")";
     module(&mut out, &format!("#[cfg({known})]\n"), "platform", LINUX);
-    module(&mut out, &format!("#[cfg(not({known}))]\n"), "platform", OTHER);
+    module(
+        &mut out,
+        &format!("#[cfg(not({known}))]\n"),
+        "platform",
+        OTHER,
+    );
     module(&mut out, "", "built", &built(facts));
     if loader == Loader::Linked {
         module(&mut out, "", "linked", LINKED);
@@ -261,13 +266,17 @@ fn built(facts: &Facts<'_>) -> String {
         let _ = writeln!(out, "    {name}: {value},");
     };
     field("cudnn", option(facts.cudnn.map(version)));
-    field("cudnn_cuda_major", option(facts.cudnn_cuda_major.map(|major| major.to_string())));
+    field(
+        "cudnn_cuda_major",
+        option(facts.cudnn_cuda_major.map(|major| major.to_string())),
+    );
     field("cuda", option(facts.cuda.map(version)));
-    let requirement = facts.requirement.as_ref().map(|(text, from, below)| {
+    let requirement = facts.requirement.as_ref().map(|asked| {
         format!(
-            "Requirement {{ text: {text:?}, from: {}, below: {} }}",
-            version(*from),
-            option(below.map(version))
+            "Requirement {{ text: {:?}, from: {}, below: {} }}",
+            asked.text,
+            version(asked.from),
+            option(asked.below.map(version))
         )
     });
     field("requirement", option(requirement));
@@ -277,14 +286,23 @@ fn built(facts: &Facts<'_>) -> String {
     field("convolution", facts.convolution.to_string());
     field("require_gpu", facts.require_gpu.to_string());
     let worth_carrying = |finding: &&Finding| finding.severity != Severity::Note;
-    field("findings", list(facts.findings.iter().filter(worth_carrying).map(finding)));
-    field("absent", option(facts.absent.as_ref().map(|reason| format!("{reason:?}"))));
+    field(
+        "findings",
+        list(facts.findings.iter().filter(worth_carrying).map(finding)),
+    );
+    field(
+        "absent",
+        option(facts.absent.as_ref().map(|reason| format!("{reason:?}"))),
+    );
     out.push_str("};\n");
     out
 }
 
 fn version(version: Version) -> String {
-    format!("Version::new({}, {}, {})", version.major, version.minor, version.patch)
+    format!(
+        "Version::new({}, {}, {})",
+        version.major, version.minor, version.patch
+    )
 }
 
 fn target(target: Target) -> String {
@@ -339,7 +357,13 @@ fn without_folders(summary: &str) -> String {
     let pieces: Vec<String> = summary
         .split('`')
         .enumerate()
-        .map(|(index, piece)| if index % 2 == 1 { cut(piece) } else { piece.to_string() })
+        .map(|(index, piece)| {
+            if index % 2 == 1 {
+                cut(piece)
+            } else {
+                piece.to_string()
+            }
+        })
         .collect();
     pieces.join("`")
 }
@@ -373,7 +397,8 @@ mod tests {
 
     #[test]
     fn what_contradicts_is_said_before_anything_is_written() {
-        let text = |link, loader, policy| contradiction(link, loader, policy).unwrap_err().to_string();
+        let text =
+            |link, loader, policy| contradiction(link, loader, policy).unwrap_err().to_string();
         assert_eq!(
             text(Link::Dynamic, Loader::Static, Policy::Compatible),
             "`Loader::Static` contradicts `Link::Dynamic`  [config-invalid]\n  \

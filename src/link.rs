@@ -7,7 +7,7 @@ use crate::model::candidate::LinkName;
 use crate::model::finding::Finding;
 use crate::model::platform::{Os, Platform};
 use crate::rules::directive::{Directive, Library, Values};
-use crate::rules::requirement;
+use crate::rules::requirement::Requirement;
 use crate::toolchain::Toolchain;
 use std::path::{Path, PathBuf};
 
@@ -38,11 +38,9 @@ impl Toolchain {
             for name in &self.config.libs {
                 self.plan_library(&mut plan, name);
             }
-        } else if let Some(library) = self.cudnn.as_ref().and_then(|cudnn| cudnn.library.as_ref()) {
-            plan.runs_from(library);
-        }
-        if self.config.rpath && self.host.platform.os == Os::Linux {
-            plan.rpaths(&self.host.platform);
+            if self.config.rpath && self.host.platform.os == Os::Linux {
+                plan.rpaths(&self.host.platform);
+            }
         }
         self.plan_cfgs(&mut plan);
         plan.directives
@@ -113,7 +111,7 @@ impl Toolchain {
             plan.cfg("has_cudnn", None);
         }
         let found = self.cudnn.as_ref().and_then(|cudnn| cudnn.version());
-        let promised = || asked.and_then(requirement::only_major);
+        let promised = || Requirement::parse(asked?, "cudnn").ok()?.only_major();
         if let Some(major) = found.map(|version| version.major).or_else(promised) {
             plan.cfg("cudnn_major", Some(major));
         }
@@ -145,6 +143,7 @@ fn library_in(dir: &Path, name: &str, platform: &Platform) -> Option<Library> {
     }
     let prefix = format!("lib{name}.so.");
     files::list(dir)
+        .unwrap_or_default()
         .into_iter()
         .filter_map(|path| path.file_name()?.to_str().map(str::to_string))
         .filter(|file| file.starts_with(&prefix))

@@ -37,7 +37,11 @@ fn start(name: &str, dirs: &[PathBuf]) -> Ran {
 }
 
 fn build(name: &str, installation: &Path) {
-    on(&mut cargo(consumers(), &["build", "-p", name]), installation).exits_with(0);
+    on(
+        &mut cargo(consumers(), &["build", "-p", name]),
+        installation,
+    )
+    .exits_with(0);
 }
 
 #[test]
@@ -216,7 +220,9 @@ fn two_folders_give_the_same_guard_and_a_program_without_their_paths() {
             let program = fs::read(target.join("release/folders")).unwrap();
             let out = generated_in(&target.join("release/build"));
             let own = out.parent().unwrap().display().to_string();
-            let held = program.windows(own.len()).any(|bytes| bytes == own.as_bytes());
+            let held = program
+                .windows(own.len())
+                .any(|bytes| bytes == own.as_bytes());
             assert!(!held, "the program holds {own}");
             fs::read(out).unwrap()
         })

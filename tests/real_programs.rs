@@ -9,7 +9,8 @@ use support::{Ran, built, cargo, consumers, fresh, program, run};
 
 /// A folder of `.ci/wheels.py`.
 fn wheels(set: &str) -> PathBuf {
-    let folder = std::env::var_os("CUDNN_GUARD_REAL").expect("CUDNN_GUARD_REAL is the folder of .ci/wheels.py");
+    let folder = std::env::var_os("CUDNN_GUARD_REAL")
+        .expect("CUDNN_GUARD_REAL is the folder of .ci/wheels.py");
     PathBuf::from(folder).join(set).join("nvidia")
 }
 
@@ -62,7 +63,11 @@ fn the_guard_on_real_cudnn() {
         "engines_runtime_compiled",
     ] {
         let file = wheels("cudnn-cu13-9.28").join(format!("cudnn/lib/libcudnn_{part}.so.9"));
-        assert!(sound.stdout.contains(&file.display().to_string()), "{file:?} in\n{}", sound.text());
+        assert!(
+            sound.stdout.contains(&file.display().to_string()),
+            "{file:?} in\n{}",
+            sound.text()
+        );
     }
 
     // An older one first in LD_LIBRARY_PATH.
@@ -91,7 +96,9 @@ fn the_guard_on_real_cudnn() {
 
     // The same on releases whose parts abort or have other names.
     build("linked", "cudnn-cu12-9.1.0");
-    start("linked", None).exits_with(0).says("cudnnGetVersion() = 90100");
+    start("linked", None)
+        .exits_with(0)
+        .says("cudnnGetVersion() = 90100");
     for part in ["libcudnn_graph", "libcudnn_cnn"] {
         start("linked", Some(&without("cudnn-cu12-9.1.0", part)))
             .exits_with(78)
@@ -99,7 +106,9 @@ fn the_guard_on_real_cudnn() {
             .says(&format!("{part}.so.9"));
     }
     build("linked", "cudnn-cu12-8.9.7");
-    start("linked", None).exits_with(0).says("cudnnGetVersion() = 8907");
+    start("linked", None)
+        .exits_with(0)
+        .says("cudnnGetVersion() = 8907");
     for part in ["libcudnn_ops_infer", "libcudnn_cnn_infer"] {
         start("linked", Some(&without("cudnn-cu12-8.9.7", part)))
             .exits_with(78)

@@ -13,6 +13,7 @@ pub mod version;
 
 pub mod candidate;
 pub mod env;
+pub mod gpu;
 pub mod id;
 pub mod invocation;
 pub mod platform;

@@ -28,13 +28,21 @@ impl Ran {
 
     #[track_caller]
     pub fn says(self, words: &str) -> Self {
-        assert!(self.text().contains(words), "no {words:?} in\n{}", self.text());
+        assert!(
+            self.text().contains(words),
+            "no {words:?} in\n{}",
+            self.text()
+        );
         self
     }
 
     #[track_caller]
     pub fn does_not_say(self, words: &str) -> Self {
-        assert!(!self.text().contains(words), "{words:?} in\n{}", self.text());
+        assert!(
+            !self.text().contains(words),
+            "{words:?} in\n{}",
+            self.text()
+        );
         self
     }
 
@@ -79,13 +87,21 @@ pub fn program(path: impl AsRef<std::ffi::OsStr>) -> Command {
     let mut command = Command::new(path);
     for (name, _) in std::env::vars_os() {
         let text = name.to_string_lossy().into_owned();
-        let of_cuda = ["CUDA", "CUDNN", "NVCC", "NVIDIA", "TORCH_", "TF_", "SIM_", "CARGO_", "DEP_"];
+        let of_cuda = [
+            "CUDA", "CUDNN", "NVCC", "NVIDIA", "TORCH_", "TF_", "SIM_", "CARGO_", "DEP_",
+        ];
         let kept = ["CARGO_HOME", "CARGO_NET_OFFLINE"].contains(&text.as_str());
         if !kept && of_cuda.iter().any(|prefix| text.starts_with(prefix)) {
             command.env_remove(&name);
         }
     }
-    for name in ["VIRTUAL_ENV", "CONDA_PREFIX", "LD_LIBRARY_PATH", "DOCS_RS", "RUSTFLAGS"] {
+    for name in [
+        "VIRTUAL_ENV",
+        "CONDA_PREFIX",
+        "LD_LIBRARY_PATH",
+        "DOCS_RS",
+        "RUSTFLAGS",
+    ] {
         command.env_remove(name);
     }
     command.env("XDG_DATA_HOME", "/nonexistent");
