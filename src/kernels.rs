@@ -18,7 +18,8 @@ use crate::error::Error;
 use crate::host::{cargo, files, jobs};
 use crate::model::arch::{Code, Suffix, Target};
 use crate::model::env::Variable;
-use crate::model::finding::{Finding, printable};
+use crate::model::finding::Finding;
+use crate::rules::directive::{Directive, Library};
 use crate::rules::nvcc::{Plan, Product};
 use crate::toolchain::Toolchain;
 use job::Job;
@@ -96,7 +97,7 @@ impl Kernels<'_> {
     pub fn compile(self, name: &str) -> Result<(), Error> {
         let mut lines = Vec::new();
         let result = self.library(name, &mut lines);
-        lines.iter().for_each(|line| cargo::emit(line));
+        lines.iter().for_each(cargo::tell);
         result
     }
 
@@ -106,11 +107,11 @@ impl Kernels<'_> {
     pub fn ptx(self) -> Result<Vec<PathBuf>, Error> {
         let mut lines = Vec::new();
         let result = self.make(Product::Ptx, "ptx", &mut lines);
-        lines.iter().for_each(|line| cargo::emit(line));
+        lines.iter().for_each(cargo::tell);
         result
     }
 
-    fn library(&self, name: &str, lines: &mut Vec<String>) -> Result<(), Error> {
+    fn library(&self, name: &str, lines: &mut Vec<Directive>) -> Result<(), Error> {
         let sound = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
         if name.is_empty() || !name.chars().all(sound) {
             return Err(Finding::error(
@@ -147,13 +148,10 @@ impl Kernels<'_> {
                     .with("reason", error)
                     .help("install an archiver: `ar` of binutils, or name one in the variable AR")
             })?;
-        lines.push(format!(
-            "cargo::rustc-link-search=native={}",
-            out_dir.display()
-        ));
+        lines.push(Directive::LinkSearch(out_dir.clone()));
         // Bundled into the rlib of a library crate, linked into a program: either way the kernels stand before the
         // CUDA runtime, which the linker needs to see after them.
-        lines.push(format!("cargo::rustc-link-lib=static={name}"));
+        lines.push(Directive::LinkLib(Library::Bundled(name.to_string())));
         lines.extend(runtime::link(link_dirs, host.platform.os, name, &out_dir)?);
         Ok(())
     }
@@ -163,7 +161,7 @@ impl Kernels<'_> {
         &self,
         product: Product,
         folder: &str,
-        lines: &mut Vec<String>,
+        lines: &mut Vec<Directive>,
     ) -> Result<Vec<PathBuf>, Error> {
         let toolchain = self.toolchain;
         if toolchain.absent.is_some() {
@@ -175,7 +173,7 @@ impl Kernels<'_> {
             Variable::NvccAppendFlags,
             Variable::Cxx,
         ] {
-            lines.push(format!("cargo::rerun-if-env-changed={}", variable.name()));
+            lines.push(Directive::RerunIfEnvChanged(variable.name().to_string()));
         }
         let sources = self.sources(lines)?;
         let plan = self.plan(product, &sources)?;
@@ -190,14 +188,14 @@ impl Kernels<'_> {
                 Ok(made) => {
                     read.extend(made.files);
                     let said = made.said.lines().filter(|line| !line.trim().is_empty());
-                    lines.extend(said.map(|line| format!("cargo::warning={}", printable(line))));
+                    lines.extend(said.map(|line| Directive::Warning(line.to_string())));
                 }
                 Err(finding) => failed.push(finding),
             }
         }
         // The sources are watched already.
         let own = self.own_headers(&read - &sources);
-        lines.extend(own.map(|path| format!("cargo::rerun-if-changed={}", path.display())));
+        lines.extend(own.map(Directive::RerunIfChanged));
         if failed.is_empty() {
             Ok(outputs)
         } else {
@@ -206,7 +204,7 @@ impl Kernels<'_> {
     }
 
     /// The files to compile, each once, in the order in which they were added.
-    fn sources(&self, lines: &mut Vec<String>) -> Result<Vec<PathBuf>, Finding> {
+    fn sources(&self, lines: &mut Vec<Directive>) -> Result<Vec<PathBuf>, Finding> {
         let mut sources: Vec<PathBuf> = Vec::new();
         for source in &self.sources {
             let found = match source {
@@ -235,7 +233,7 @@ impl Kernels<'_> {
                 return Err(Finding::error("config-invalid", summary)
                     .help("correct the path in build.rs: it is relative to the package"));
             }
-            lines.push(format!("cargo::rerun-if-changed={}", path.display()));
+            lines.push(Directive::RerunIfChanged(path.clone()));
         }
         if sources.is_empty() {
             return Err(Finding::error(
@@ -249,13 +247,12 @@ impl Kernels<'_> {
 
     /// A file that is added to the folder of a pattern must be compiled too, so cargo watches that folder; not where
     /// the output is below it, which would make every build run again.
-    fn folder_of(&self, pattern: &str) -> Option<String> {
+    fn folder_of(&self, pattern: &str) -> Option<Directive> {
         let fixed = &pattern[..pattern.find(['*', '?', '[']).unwrap_or(pattern.len())];
         let folder = Path::new(&fixed[..fixed.rfind(['/', '\\'])?]);
         let real = files::canonical(folder, None).ok()?;
         let out_dir = files::canonical(&self.out_dir().ok()?, None).ok()?;
-        (!out_dir.starts_with(real))
-            .then(|| format!("cargo::rerun-if-changed={}", folder.display()))
+        (!out_dir.starts_with(real)).then(|| Directive::RerunIfChanged(folder.to_path_buf()))
     }
 
     fn plan(&self, product: Product, sources: &[PathBuf]) -> Result<Plan, Error> {

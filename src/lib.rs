@@ -61,7 +61,7 @@ use rules::directive::Directive;
 pub fn build(script: impl FnOnce() -> Result<(), Error>) {
     if let Err(error) = script() {
         for line in error.to_string().lines() {
-            host::cargo::emit(&Directive::Error(line.to_string()).to_string());
+            host::cargo::tell(&Directive::Error(line.to_string()));
         }
     }
 }

@@ -16,8 +16,8 @@ impl Toolchain {
     /// cfgs `has_cudnn`, `cudnn_major` and `cuda_major` with their check-cfg, and for a crate with a `links` key the
     /// metadata `version`, `cuda_version`, `include`, `libdir` and `rpath`.
     pub fn link(&self) {
-        for directive in self.directives() {
-            cargo::emit(&directive.to_string());
+        for directive in self.plan() {
+            cargo::tell(&directive);
         }
     }
 
@@ -277,9 +277,9 @@ impl Linked {
 
     /// Tells cargo the rpath.
     pub fn link(&self) {
-        cargo::emit(&Directive::RerunIfEnvChanged(self.variable.clone()).to_string());
+        cargo::tell(&Directive::RerunIfEnvChanged(self.variable.clone()));
         for dir in &self.rpath {
-            cargo::emit(&Directive::Rpath(dir.clone()).to_string());
+            cargo::tell(&Directive::Rpath(dir.clone()));
         }
     }
 }

@@ -3,9 +3,8 @@
 use crate::config::{Config, Link};
 use crate::error::Error;
 use crate::host::Host;
-use crate::host::cargo::emit;
-use crate::host::files;
 use crate::host::look::{Sight, look};
+use crate::host::{cargo, files};
 use crate::model::candidate::{Candidate, Cudnn, Found, Toolkit};
 use crate::model::env::{Kind as Meaning, Variable};
 use crate::model::finding::{Finding, Severity};
@@ -13,6 +12,7 @@ use crate::model::id;
 use crate::model::version::Version;
 use crate::rules::check::Situation;
 use crate::rules::choose::{Wants, choose, kind_of};
+use crate::rules::directive::Directive;
 use crate::rules::requirement::Requirement;
 use crate::rules::search::{Kind, steps};
 use crate::rules::select::Selection;
@@ -49,8 +49,8 @@ impl Config {
     pub fn probe(&self) -> Result<Toolchain, Error> {
         let host = Host::capture(self);
         let toolchain = Toolchain::find(self.clone(), host, self.needs());
-        for line in toolchain.rerun_lines() {
-            emit(&line);
+        for directive in toolchain.reruns() {
+            cargo::tell(&directive);
         }
         if toolchain.host.env.get(Variable::GuardPrint).is_some() {
             return Err(toolchain.shown());
@@ -63,7 +63,7 @@ impl Config {
             finding
                 .to_string()
                 .lines()
-                .for_each(|line| emit(&format!("cargo::warning={line}")));
+                .for_each(|line| cargo::tell(&Directive::Warning(line.to_string())));
         }
         toolchain.settled()
     }
@@ -262,7 +262,7 @@ impl Toolchain {
 
     /// What makes cargo run the build script again. Only files that are there: cargo takes a missing one for changed,
     /// every time.
-    fn rerun_lines(&self) -> Vec<String> {
+    fn reruns(&self) -> Vec<Directive> {
         let mut names: Vec<&str> = Vec::new();
         for &variable in Variable::ALL {
             let asked = matches!(variable.kind(), Meaning::Wish | Meaning::Setting);
@@ -278,9 +278,8 @@ impl Toolchain {
         }
         let env = names
             .into_iter()
-            .map(|name| format!("cargo::rerun-if-env-changed={name}"));
-        let files = self.read.iter().filter_map(|path| path.to_str());
-        env.chain(files.map(|path| format!("cargo::rerun-if-changed={path}")))
+            .map(|name| Directive::RerunIfEnvChanged(name.to_string()));
+        env.chain(self.read.iter().cloned().map(Directive::RerunIfChanged))
             .collect()
     }
 

@@ -1,10 +1,9 @@
 //! The one place that speaks to cargo.
 
-/// Prints one `cargo::` line. A value that holds a line break could start a line of its own, so such a line is left
-/// out: what it would say is about a path that no build tool can pass on.
+use crate::rules::directive::Directive;
+
+/// Prints the line for cargo to read. A directive never holds a line break, which could begin a line of its own.
 #[allow(clippy::disallowed_macros)] // this is where it is allowed
-pub fn emit(line: &str) {
-    if !line.chars().any(|character| character.is_control()) {
-        println!("{line}");
-    }
+pub fn tell(directive: &Directive) {
+    println!("{directive}");
 }

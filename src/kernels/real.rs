@@ -6,6 +6,7 @@ use super::*;
 use crate::host::programs::{Output, run_to_end};
 use crate::model::candidate::Toolkit;
 use crate::model::invocation::Invocation;
+use crate::rules::directive::{Directive, Library};
 use crate::rules::nvcc::gencode;
 use crate::rules::select::{self, Compiler, Wish};
 use std::cell::OnceCell;
@@ -85,15 +86,13 @@ fn a_program_is_linked_and_calls_its_kernel() {
     ]);
     let toolchain = toolchain(&package);
     // As `link()` says it, before the kernels.
-    let mut lines = vec![
-        format!(
-            "cargo::rustc-link-search=native={}",
-            real().join("lib").display()
-        ),
-        "cargo::rustc-link-lib=static:-bundle=cudart_static".to_string(),
+    let mut directives = vec![
+        Directive::LinkSearch(real().join("lib")),
+        Directive::LinkLib(Library::Static("cudart_static".into())),
     ];
     let kernels = toolchain.kernels().file(package.path("src/scale.cu"));
-    kernels.library("one", &mut lines).unwrap();
+    kernels.library("one", &mut directives).unwrap();
+    let lines: Vec<String> = directives.iter().map(Directive::to_string).collect();
     assert!(
         lines
             .iter()

@@ -3,6 +3,7 @@
 use crate::host::{files, outputs};
 use crate::model::finding::Finding;
 use crate::model::platform::Os;
+use crate::rules::directive::{Directive, Library};
 use std::path::{Path, PathBuf};
 
 /// The lines that link it behind the library `name`: the static one where there is one, as nvcc itself does.
@@ -11,14 +12,17 @@ pub fn link(
     os: Os,
     name: &str,
     out_dir: &Path,
-) -> Result<Vec<String>, Finding> {
+) -> Result<Vec<Directive>, Finding> {
     let search = || {
-        let line = |dir: &PathBuf| format!("cargo::rustc-link-search=native={}", dir.display());
-        link_dirs.iter().map(line).collect()
+        link_dirs
+            .iter()
+            .cloned()
+            .map(Directive::LinkSearch)
+            .collect()
     };
     if os == Os::Windows {
-        let mut lines: Vec<String> = search();
-        lines.push("cargo::rustc-link-lib=dylib=cudart".to_string());
+        let mut lines: Vec<Directive> = search();
+        lines.push(Directive::LinkLib(Library::Dynamic("cudart".into())));
         return Ok(lines);
     }
     let mut paths = link_dirs.iter().map(|dir| dir.join("libcudart_static.a"));
@@ -28,23 +32,23 @@ pub fn link(
             // the kernels, does not serve them, and rustc takes a name with modifiers only once.
             let alias = format!("{name}_cudart");
             outputs::alias(&archive, &out_dir.join(format!("lib{alias}.a")))?;
-            vec![format!("cargo::rustc-link-lib=static:-bundle={alias}")]
+            vec![Directive::LinkLib(Library::Static(alias))]
         }
         None => {
             let mut lines = search();
-            lines.push(format!("cargo::rustc-link-lib={}", shared(link_dirs)));
+            lines.push(Directive::LinkLib(shared(link_dirs)));
             lines
         }
     };
     lines.extend(
         ["stdc++", "rt", "dl", "pthread"]
-            .map(|library| format!("cargo::rustc-link-lib=dylib={library}")),
+            .map(|library| Directive::LinkLib(Library::Dynamic(library.into()))),
     );
     Ok(lines)
 }
 
 /// What to link where there is no static runtime. Wheels have no `libcudart.so`: then the file's whole name.
-fn shared(link_dirs: &[PathBuf]) -> String {
+fn shared(link_dirs: &[PathBuf]) -> Library {
     let names = link_dirs
         .iter()
         .filter_map(|dir| files::list(dir).ok())
@@ -56,7 +60,7 @@ fn shared(link_dirs: &[PathBuf]) -> String {
     // The shortest is the link for linking, then the SONAME.
     names.sort_by_key(|name| (name.len(), name.clone()));
     match names.first().map(String::as_str) {
-        None | Some("libcudart.so") => "dylib=cudart".to_string(),
-        Some(name) => format!("dylib:+verbatim={name}"),
+        None | Some("libcudart.so") => Library::Dynamic("cudart".into()),
+        Some(name) => Library::Verbatim(name.to_string()),
     }
 }

@@ -108,7 +108,10 @@ impl Package {
             .define("N", "4")
             .define("M", None);
         let result = kernels.library("k", &mut lines);
-        let shown = lines.iter().map(|line| self.shown(line)).collect();
+        let shown = lines
+            .iter()
+            .map(|line| self.shown(&line.to_string()))
+            .collect();
         (
             result.map_err(|error| self.shown(&error.to_string())),
             shown,

@@ -38,6 +38,8 @@ pub enum Library {
     Verbatim(String),
     /// An archive that is left to the final link, not copied into the rlib.
     Static(String),
+    /// An archive that goes into the rlib of a library crate, or into the program.
+    Bundled(String),
 }
 
 /// What a `cfg` may be compared with.
@@ -86,6 +88,7 @@ impl fmt::Display for Library {
             Library::Dynamic(name) => write!(f, "dylib={}", printable(name)),
             Library::Verbatim(file) => write!(f, "dylib:+verbatim={}", printable(file)),
             Library::Static(name) => write!(f, "static:-bundle={}", printable(name)),
+            Library::Bundled(name) => write!(f, "static={}", printable(name)),
         }
     }
 }
