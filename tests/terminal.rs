@@ -3,6 +3,9 @@
 // A test looks at files and starts programs as a person does.
 #![allow(clippy::disallowed_methods)]
 
+#[path = "../src/bin/cudnn-guard/simulator.rs"]
+mod simulator;
+
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -259,4 +262,58 @@ fn a_download_that_fails_leaves_nothing_and_shows_the_words() {
         "{shown}"
     );
     assert_eq!(listing(&to), Vec::<String>::new());
+}
+
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[test]
+fn a_machine_with_everything_passes() {
+    let root = folder("simulated");
+    let what = simulator::Simulated {
+        cudnn: (9, 14, 0),
+        cuda: (13, 0),
+        leave_out: Vec::new(),
+    };
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/simulator");
+    simulator::build(&sources, &root, &what).expect("the simulator");
+    let doctor = |arguments: &[&str]| {
+        Command::new(env!("CARGO_BIN_EXE_cudnn-guard"))
+            .arg("doctor")
+            .args(arguments)
+            .env_clear()
+            .env("CUDA_HOME", &root)
+            .env("CUDNN_PATH", &root)
+            .env("LD_LIBRARY_PATH", root.join("driver"))
+            .output()
+            .expect("cudnn-guard runs")
+    };
+    let output = doctor(&[]);
+    must_exit(&output, 0);
+    let shown = text(&output);
+    assert!(
+        shown.contains(&format!(
+            "  ✓ cuDNN     9.14.0 for CUDA 13 at {}\n",
+            root.display()
+        )),
+        "{shown}"
+    );
+    assert!(
+        shown.contains("  ✓ GPUs      Simulated GPU, compute capability 9.0\n"),
+        "{shown}"
+    );
+    assert!(
+        shown.ends_with("\nverdict: pass (what is here fits together)\n"),
+        "{shown}"
+    );
+    let json: Value = serde_json::from_str(&text(&doctor(&["--json"]))).expect("JSON");
+    assert_eq!(json["verdict"], "pass");
+    assert_eq!(json["driver"]["cuda"], "13.0");
+    assert_eq!(json["gpus"][0]["name"], "Simulated GPU");
+    assert_eq!(json["gpus"][0]["compute_capability"], "9.0");
+    let parts = json["cudnn"]["parts"].as_array().expect("parts");
+    assert!(
+        parts.iter().any(|part| part["name"] == "graph"
+            && part["version"] == "9.14.0"
+            && part["told_by"] == "symbol cudnn_graph_version"),
+        "{parts:?}"
+    );
 }

@@ -82,6 +82,7 @@ impl Package {
             findings: Vec::new(),
             read: Vec::new(),
             absent: None,
+            toolkit_fault: None,
             selection: OnceCell::new(),
         }
     }
@@ -368,6 +369,7 @@ fn without_nvcc_the_places_looked_at_are_named() {
         via: via.to_string(),
         chosen: false,
         rejected: None,
+        wish: None,
     };
     toolchain.candidates = vec![candidate(&wheel, "active virtual environment")];
     toolchain.toolkit = Some(Toolkit {

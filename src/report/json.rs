@@ -1,9 +1,11 @@
 //! The report as JSON. Keys are never renamed, and all of them are always there: what is not known is `null` or
 //! an empty list.
 
-use super::{Driver, Gpu, Report};
+use super::Report;
+use crate::host::driver::Driver;
 use crate::model::candidate::{Candidate, Cudnn, Found, LinkName, Part, Toolkit};
 use crate::model::finding::Finding;
+use crate::model::gpu::Gpu;
 use crate::model::json::Json;
 use std::path::{Path, PathBuf};
 

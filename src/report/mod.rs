@@ -1,16 +1,16 @@
 //! What was found, as text and as JSON.
 
 mod json;
+mod machine;
 #[cfg(test)]
 mod tests;
 mod text;
 
-use crate::model::arch::{ComputeCapability, Target};
 use crate::model::candidate::{Candidate, Cudnn, Found, Toolkit};
 use crate::model::finding::{Finding, Severity, Verdict};
 use crate::model::platform::Os;
-use crate::model::version::Version;
 use crate::toolchain::Toolchain;
+use machine::Machine;
 use std::env::consts::{ARCH, OS};
 use std::fmt;
 use std::path::PathBuf;
@@ -25,39 +25,6 @@ pub struct Report {
     pub(crate) candidates: Vec<Candidate>,
     pub(crate) findings: Vec<Finding>,
     pub(crate) machine: Option<Machine>,
-}
-
-/// What only the running machine can answer.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Machine {
-    /// What the toolkit's nvcc compiles to.
-    pub(crate) gpu_codes: Vec<Target>,
-    /// Its driver.
-    pub(crate) driver: Option<Driver>,
-    /// Its GPUs.
-    pub(crate) gpus: Vec<Gpu>,
-    /// What kernels would be compiled for.
-    pub(crate) targets: Vec<Target>,
-}
-
-/// An NVIDIA driver.
-#[derive(Clone, Debug)]
-pub(crate) struct Driver {
-    /// Its library, by the name or path that was opened.
-    pub(crate) library: String,
-    /// The release of its kernel module: `580.95.05`.
-    pub(crate) version: Option<String>,
-    /// The newest CUDA that it runs.
-    pub(crate) cuda: Option<Version>,
-}
-
-/// A GPU.
-#[derive(Clone, Debug)]
-pub(crate) struct Gpu {
-    /// Its name.
-    pub(crate) name: String,
-    /// Its compute capability.
-    pub(crate) capability: ComputeCapability,
 }
 
 impl Toolchain {
@@ -84,14 +51,9 @@ impl Toolchain {
                 Os::Other => false,
             };
         if is_this && self.config.root.is_none() {
-            report.machine = Some(self.machine(&mut report.findings));
+            report.machine = Some(machine::ask(self, &mut report.findings));
         }
         report
-    }
-
-    /// Nobody to ask yet.
-    fn machine(&self, _findings: &mut Vec<Finding>) -> Machine {
-        Machine::default()
     }
 }
 

@@ -1,9 +1,11 @@
 //! Reports from literals, to the byte.
 
-use super::{Driver, Gpu, Machine, Report};
+use super::{Machine, Report};
+use crate::host::driver::Driver;
 use crate::model::arch::{Code, ComputeCapability, Suffix, Target};
 use crate::model::candidate::{Candidate, Cudnn, Found, LinkName, Part, Toolkit};
 use crate::model::finding::{Finding, Verdict};
+use crate::model::gpu::Gpu;
 use crate::model::version::Version;
 
 fn part(name: &str, version: Option<Version>) -> Part {
@@ -95,6 +97,7 @@ fn whole() -> Report {
                 library: "libcuda.so.1".to_string(),
                 version: Some("580.95.05".to_string()),
                 cuda: Some(Version::new(13, 0, 0)),
+                devices: Vec::new(),
             }),
             gpus: vec![Gpu {
                 name: "NVIDIA H200".to_string(),

@@ -4,6 +4,7 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros)]
 
 mod cargo_config;
+mod component;
 mod demo;
 mod doctor;
 mod fetch;
