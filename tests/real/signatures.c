@@ -1,0 +1,131 @@
+/*
+ * What the guard believes of cuda.h and cudnn.h, compiled against the real ones: a wrong type or number does not
+ * compile. Enums are ints here, as in build-support/guard: the pointers differ in type and agree in size, so each is
+ * compared through a function type whose enums and descriptors are taken from the header.
+ */
+#include <cuda.h>
+#include <cudnn.h>
+#include <stddef.h>
+
+#define SAME(type, size) _Static_assert(sizeof(type) == (size), #type)
+#define IS(name, number) _Static_assert((int)(name) == (number), #name)
+
+/* Passed as int or unsigned int. */
+SAME(CUresult, 4);
+SAME(CUdevice, 4);
+SAME(CUdevice_attribute, 4);
+SAME(cudnnStatus_t, 4);
+SAME(cudnnDataType_t, 4);
+SAME(cudnnTensorFormat_t, 4);
+SAME(cudnnConvolutionMode_t, 4);
+SAME(cudnnConvolutionFwdAlgo_t, 4);
+SAME(cudnnMathType_t, 4);
+/* Passed as pointers. */
+SAME(CUcontext, sizeof(void *));
+SAME(cudnnHandle_t, sizeof(void *));
+SAME(cudnnTensorDescriptor_t, sizeof(void *));
+SAME(cudnnFilterDescriptor_t, sizeof(void *));
+SAME(cudnnConvolutionDescriptor_t, sizeof(void *));
+/* Passed as u64. */
+SAME(CUdeviceptr, 8);
+
+IS(CUDA_SUCCESS, 0);
+IS(CUDA_ERROR_OUT_OF_MEMORY, 2);
+IS(CUDA_ERROR_NOT_INITIALIZED, 3);
+IS(CUDA_ERROR_STUB_LIBRARY, 34);
+IS(CUDA_ERROR_DEVICE_UNAVAILABLE, 46);
+IS(CUDA_ERROR_NO_DEVICE, 100);
+IS(CUDA_ERROR_INVALID_DEVICE, 101);
+IS(CUDA_ERROR_NO_BINARY_FOR_GPU, 209);
+IS(CUDA_ERROR_ECC_UNCORRECTABLE, 214);
+IS(CUDA_ERROR_UNSUPPORTED_PTX_VERSION, 222);
+IS(CUDA_ERROR_OPERATING_SYSTEM, 304);
+IS(CUDA_ERROR_ILLEGAL_ADDRESS, 700);
+IS(CUDA_ERROR_LAUNCH_FAILED, 719);
+IS(CUDA_ERROR_NOT_PERMITTED, 800);
+IS(CUDA_ERROR_SYSTEM_NOT_READY, 802);
+IS(CUDA_ERROR_SYSTEM_DRIVER_MISMATCH, 803);
+IS(CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE, 804);
+IS(CUDA_ERROR_MPS_CONNECTION_FAILED, 805);
+IS(CUDA_ERROR_MPS_CLIENT_TERMINATED, 810);
+IS(CUDA_ERROR_UNKNOWN, 999);
+IS(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 75);
+IS(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 76);
+
+IS(CUDNN_DATA_FLOAT, 0);
+IS(CUDNN_TENSOR_NCHW, 0);
+IS(CUDNN_CROSS_CORRELATION, 1);
+IS(CUDNN_FMA_MATH, 3);
+IS(CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM, 0);
+IS(CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM, 1);
+#if CUDNN_MAJOR >= 9
+IS(CUDNN_STATUS_NOT_INITIALIZED, 1001);
+IS(CUDNN_STATUS_NOT_SUPPORTED, 3000);
+IS(CUDNN_STATUS_NOT_SUPPORTED_ARCH_MISMATCH, 3007);
+IS(CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED, 4003);
+IS(CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED, 4004);
+IS(CUDNN_STATUS_EXECUTION_FAILED, 5000);
+#else
+IS(CUDNN_STATUS_NOT_INITIALIZED, 1);
+IS(CUDNN_STATUS_ALLOC_FAILED, 2);
+IS(CUDNN_STATUS_ARCH_MISMATCH, 6);
+IS(CUDNN_STATUS_EXECUTION_FAILED, 8);
+IS(CUDNN_STATUS_NOT_SUPPORTED, 9);
+#endif
+
+typedef CUresult R;
+typedef cudnnStatus_t S;
+typedef cudnnHandle_t H;
+typedef cudnnTensorDescriptor_t T;
+typedef cudnnFilterDescriptor_t F;
+typedef cudnnConvolutionDescriptor_t C;
+
+int main(void) {
+    /* The versioned names: the macros of cuda.h lead to them, and the guard asks for them by name. */
+    R (*init)(unsigned int) = cuInit;
+    R (*driver_version)(int *) = cuDriverGetVersion;
+    R (*count)(int *) = cuDeviceGetCount;
+    R (*device)(CUdevice *, int) = cuDeviceGet;
+    R (*name)(char *, int, CUdevice) = cuDeviceGetName;
+    R (*attribute)(int *, CUdevice_attribute, CUdevice) = cuDeviceGetAttribute;
+    R (*retain)(CUcontext *, CUdevice) = cuDevicePrimaryCtxRetain;
+    R (*release)(CUdevice) = cuDevicePrimaryCtxRelease_v2;
+    R (*push)(CUcontext) = cuCtxPushCurrent_v2;
+    R (*pop)(CUcontext *) = cuCtxPopCurrent_v2;
+    R (*synchronize)(void) = cuCtxSynchronize;
+    R (*info)(size_t *, size_t *) = cuMemGetInfo_v2;
+    R (*alloc)(CUdeviceptr *, size_t) = cuMemAlloc_v2;
+    R (*free_)(CUdeviceptr) = cuMemFree_v2;
+    R (*to_device)(CUdeviceptr, const void *, size_t) = cuMemcpyHtoD_v2;
+    R (*to_host)(void *, CUdeviceptr, size_t) = cuMemcpyDtoH_v2;
+    R (*fill)(CUdeviceptr, unsigned int, size_t) = cuMemsetD32_v2;
+
+    S (*create)(H *) = cudnnCreate;
+    S (*destroy)(H) = cudnnDestroy;
+    S (*create_tensor)(T *) = cudnnCreateTensorDescriptor;
+    S (*set_tensor)(T, cudnnTensorFormat_t, cudnnDataType_t, int, int, int, int) = cudnnSetTensor4dDescriptor;
+    S (*destroy_tensor)(T) = cudnnDestroyTensorDescriptor;
+    S (*create_filter)(F *) = cudnnCreateFilterDescriptor;
+    S (*set_filter)(F, cudnnDataType_t, cudnnTensorFormat_t, int, int, int, int) = cudnnSetFilter4dDescriptor;
+    S (*destroy_filter)(F) = cudnnDestroyFilterDescriptor;
+    S (*create_convolution)(C *) = cudnnCreateConvolutionDescriptor;
+    S (*set_convolution)(C, int, int, int, int, int, int, cudnnConvolutionMode_t, cudnnDataType_t) =
+        cudnnSetConvolution2dDescriptor;
+    S (*set_math)(C, cudnnMathType_t) = cudnnSetConvolutionMathType;
+    S (*destroy_convolution)(C) = cudnnDestroyConvolutionDescriptor;
+    S (*output)(C, T, F, int *, int *, int *, int *) = cudnnGetConvolution2dForwardOutputDim;
+    S (*workspace)(H, T, F, C, T, cudnnConvolutionFwdAlgo_t, size_t *) = cudnnGetConvolutionForwardWorkspaceSize;
+    S (*forward)(H, const void *, T, const void *, F, const void *, C, cudnnConvolutionFwdAlgo_t, void *, size_t,
+                 const void *, T, void *) = cudnnConvolutionForward;
+#if CUDNN_MAJOR >= 9
+    void (*last_error)(char *, size_t) = cudnnGetLastErrorString;
+    (void)last_error;
+#endif
+    (void)init, (void)driver_version, (void)count, (void)device, (void)name, (void)attribute, (void)retain;
+    (void)release, (void)push, (void)pop, (void)synchronize, (void)info, (void)alloc, (void)free_;
+    (void)to_device, (void)to_host, (void)fill;
+    (void)create, (void)destroy, (void)create_tensor, (void)set_tensor, (void)destroy_tensor, (void)create_filter;
+    (void)set_filter, (void)destroy_filter, (void)create_convolution, (void)set_convolution, (void)set_math;
+    (void)destroy_convolution, (void)output, (void)workspace, (void)forward;
+    return 0;
+}

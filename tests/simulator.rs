@@ -1,0 +1,757 @@
+//! The driver's questions and the convolution, on simulators: every fault is found, and named.
+//!
+//! What the guard calls may end the process, so it runs in a process of its own: this test binary again, told by
+//! `GUARD_TEST_DO` what to do and by `GUARD_TEST_OUT` where to write what came of it.
+#![cfg(all(target_os = "linux", target_env = "gnu"))]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_macros,
+    reason = "tests touch the machine"
+)]
+
+#[path = "support/guard.rs"]
+mod guard;
+#[path = "support/simulated.rs"]
+mod simulated;
+
+use guard::driver::{self, Driver, Problem};
+use guard::platform::Library;
+use guard::version::Version;
+use guard::{convolution, reference, status};
+use simulated::{simulated, without};
+use std::fmt::Write as _;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+const V9_14: (u32, u32, u32) = (9, 14, 0);
+const V9_28: (u32, u32, u32) = (9, 28, 0);
+const V8_9: (u32, u32, u32) = (8, 9, 7);
+const ALL: [(u32, u32, u32); 3] = [V8_9, V9_14, V9_28];
+
+/// What became of a process.
+struct Ended {
+    status: ExitStatus,
+    /// What it wrote for us.
+    report: String,
+    /// What it and the libraries printed.
+    printed: String,
+}
+
+impl Ended {
+    #[track_caller]
+    fn must_have(&self, words: &str) -> &Self {
+        assert!(
+            self.report.contains(words),
+            "no {words:?} in\n{}\n{}\n{:?}",
+            self.report,
+            self.printed,
+            self.status
+        );
+        self
+    }
+
+    #[track_caller]
+    fn must_be(&self, text: &str) {
+        assert_eq!(self.report, text, "{}", self.printed);
+    }
+}
+
+/// Runs `task` in a process that finds libraries in these directories.
+#[track_caller]
+fn child(task: &str, libraries: &[PathBuf], environment: &[(&str, &str)]) -> Ended {
+    child_within(Duration::from_secs(20), task, libraries, environment)
+}
+
+/// The same, killed after this time.
+#[track_caller]
+fn child_within(
+    patience: Duration,
+    task: &str,
+    libraries: &[PathBuf],
+    environment: &[(&str, &str)],
+) -> Ended {
+    let out = tempfile(task);
+    let printed = out.with_extension("printed");
+    let file = std::fs::File::create(&printed).unwrap();
+    let paths = std::env::join_paths(libraries).unwrap();
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "in_child", "--nocapture"])
+        .env_remove("CUDA_VISIBLE_DEVICES")
+        .env("LD_LIBRARY_PATH", paths)
+        .env("GUARD_TEST_DO", task)
+        .env("GUARD_TEST_OUT", &out)
+        .envs(environment.iter().copied())
+        .stdin(Stdio::null())
+        .stdout(file.try_clone().unwrap())
+        .stderr(file)
+        .spawn()
+        .unwrap();
+    let deadline = Instant::now() + patience;
+    let status = loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+        if Instant::now() > deadline {
+            child.kill().unwrap();
+            break child.wait().unwrap();
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    };
+    let ended = Ended {
+        status,
+        report: std::fs::read_to_string(&out).unwrap_or_default(),
+        printed: String::from_utf8_lossy(&std::fs::read(&printed).unwrap()).into_owned(),
+    };
+    let _ = std::fs::remove_file(&out);
+    let _ = std::fs::remove_file(&printed);
+    ended
+}
+
+fn tempfile(task: &str) -> PathBuf {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("simulator-children");
+    std::fs::create_dir_all(&folder).unwrap();
+    let word = task.split(' ').next().unwrap();
+    let path = folder.join(format!("{}-{number}-{word}", std::process::id()));
+    let _ = std::fs::remove_file(&path);
+    path
+}
+
+fn libraries(tree: &Path) -> [PathBuf; 2] {
+    [tree.join("lib64"), tree.join("driver")]
+}
+
+#[track_caller]
+fn convolve(version: (u32, u32, u32), environment: &[(&str, &str)]) -> Ended {
+    convolve_in(&simulated(version), version, environment)
+}
+
+#[track_caller]
+fn convolve_in(tree: &Path, version: (u32, u32, u32), environment: &[(&str, &str)]) -> Ended {
+    let (major, minor, patch) = version;
+    let task = format!("convolution {major} {minor} {patch}");
+    child(&task, &libraries(tree), environment)
+}
+
+#[track_caller]
+fn fault(version: (u32, u32, u32), fault: &str) -> Ended {
+    convolve(version, &[("SIM_FAULT", fault)])
+}
+
+#[track_caller]
+fn ask(environment: &[(&str, &str)]) -> Ended {
+    child("driver", &libraries(&simulated(V9_14)), environment)
+}
+
+/// Not a test of its own: what the other tests run in a child.
+#[test]
+fn in_child() {
+    let Some(task) = std::env::var_os("GUARD_TEST_DO") else {
+        return;
+    };
+    let task = task.into_string().unwrap();
+    let words: Vec<&str> = task.split(' ').collect();
+    let number = |at: usize| words[at].parse::<u32>().unwrap();
+    let report = match words[0] {
+        "convolution" | "context" => {
+            let version = Version::new(number(1), number(2), number(3));
+            let shim = Library::open(&format!("libcudnn.so.{}", version.major)).unwrap();
+            if words[0] == "context" {
+                context(shim, version)
+            } else {
+                outcomes(shim, version)
+            }
+        }
+        "driver" => match driver::ask() {
+            Ok(driver) => told(&driver),
+            Err(problem) => format!(
+                "{}\nknown: {}\n",
+                problem.finding(),
+                problem.driver().map_or_else(String::new, told)
+            ),
+        },
+        "fork" => fork(),
+        other => panic!("{other}"),
+    };
+    std::fs::write(std::env::var_os("GUARD_TEST_OUT").unwrap(), report).unwrap();
+}
+
+fn outcomes(shim: Library, version: Version) -> String {
+    let mut text = String::new();
+    for outcome in convolution::run(shim, version) {
+        assert!(outcome.milliseconds > 0.0);
+        assert_eq!(
+            (outcome.operation, outcome.data_type),
+            ("convolution forward", "f32")
+        );
+        let error = outcome.largest_error;
+        writeln!(text, "{:?} {} {error:?}", outcome.device, outcome.verdict).unwrap();
+        if let Some(finding) = outcome.finding {
+            writeln!(text, "{}: {finding}", finding.severity).unwrap();
+        }
+    }
+    text
+}
+
+fn told(driver: &Driver) -> String {
+    let name = driver.library.rsplit('/').next().unwrap();
+    let cuda = driver
+        .cuda
+        .map_or_else(|| "none".to_string(), Version::short);
+    let mut text = format!("{name} for CUDA {cuda}");
+    for device in &driver.devices {
+        write!(text, ", {} of {}", device.name, device.capability).unwrap();
+    }
+    text
+}
+
+/// A program may have its own context current: it must be so afterwards.
+fn context(shim: Library, version: Version) -> String {
+    type Context = *mut std::ffi::c_void;
+    let cuda = driver::open().unwrap();
+    driver::ask().unwrap();
+    let mine = [0u8; 64].as_mut_ptr().cast();
+    let mut found: Context = std::ptr::null_mut();
+    // SAFETY: the simulator takes any pointer for a context.
+    unsafe {
+        let push: unsafe extern "C" fn(Context) -> i32 =
+            driver::function(cuda, "cuCtxPushCurrent_v2").unwrap();
+        let get: unsafe extern "C" fn(*mut Context) -> i32 =
+            driver::function(cuda, "cuCtxGetCurrent").unwrap();
+        assert_eq!(push(mine), 0);
+        let text = outcomes(shim, version);
+        assert_eq!(get(&mut found), 0);
+        format!("{text}same context: {}\n", found == mine)
+    }
+}
+
+/// What a child sees that was forked after CUDA was started.
+fn fork() -> String {
+    unsafe extern "C" {
+        fn fork() -> i32;
+        fn waitpid(pid: i32, status: *mut i32, options: i32) -> i32;
+        fn _exit(code: i32) -> !;
+    }
+    driver::ask().unwrap();
+    // SAFETY: the child only asks the driver and ends.
+    unsafe {
+        let pid = fork();
+        if pid == 0 {
+            let code = match driver::ask() {
+                Err(Problem::Failed { code, .. }) => code,
+                _ => 0,
+            };
+            _exit(code);
+        }
+        let mut status = 0;
+        waitpid(pid, &mut status, 0);
+        format!("the child was answered {}\n", status >> 8)
+    }
+}
+
+#[test]
+fn parts_are_left_out_when_asked() {
+    let tree = Path::new(env!("CARGO_TARGET_TMPDIR")).join("simulator-without-ops");
+    let _ = std::fs::remove_dir_all(&tree);
+    simulated::build(V9_14, &["ops"], &tree);
+    assert!(tree.join("lib64/libcudnn_cnn.so.9").is_file());
+    assert!(!tree.join("lib64/libcudnn_ops.so.9").exists());
+    assert!(
+        tree.join("lib64/libcudnn_ops.so")
+            .symlink_metadata()
+            .is_err()
+    );
+}
+
+#[test]
+fn a_sound_cudnn_passes() {
+    for version in ALL {
+        let ended = convolve(version, &[]);
+        ended.must_have("\"Simulated GPU\" pass Some(");
+        let error = ended.report.split(['(', ')']).nth(1).unwrap();
+        let error: f64 = error.parse().unwrap();
+        assert!(error > 0.0 && error < 1e-4, "{version:?}: {error}");
+        assert_eq!(ended.report.lines().count(), 1, "{}", ended.report);
+    }
+}
+
+#[test]
+fn one_wrong_number_is_found() {
+    fault(V9_14, "wrong").must_be(
+        "\"Simulated GPU\" fail Some(0.24999995260381458)
+error: cuDNN 9.14.0 computed a wrong forward convolution on Simulated GPU: off by 2.5e-1, where 1.2e-4 is allowed  [convolution-wrong]
+  operation   convolution forward, f32, NCHW, IMPLICIT_PRECOMP_GEMM
+  shape       x 2x8x14x14, w 8x8x3x3, padding 1, stride 1
+  where       y[1][0][0][0] is 0.43657637, and 0.1865764 is right
+  wrong       1 of 3136 numbers
+  = help: install cuDNN, CUDA and driver releases that belong together: `cudnn-guard doctor` shows what is here
+",
+    );
+    fault(V8_9, "wrong").must_have("cuDNN 8.9.7 computed a wrong forward convolution");
+}
+
+#[test]
+fn a_result_that_is_no_number_is_found() {
+    for version in ALL {
+        fault(version, "nan")
+            .must_have("fail Some(inf)")
+            .must_have("on Simulated GPU: a result is not a number  [convolution-wrong]")
+            .must_have("where       y[1][0][0][0] is NaN")
+            .must_have("wrong       1 of 3136 numbers");
+    }
+}
+
+#[test]
+fn a_result_that_was_never_written_is_found() {
+    for version in ALL {
+        fault(version, "unwritten")
+            .must_have(": nothing was written  [convolution-wrong]")
+            .must_have("wrong       3136 of 3136 numbers");
+    }
+}
+
+#[test]
+fn zeros_are_found() {
+    fault(V9_14, "zero").must_have(": every number is 0  [convolution-wrong]");
+}
+
+#[test]
+fn writing_past_the_end_is_found_though_the_numbers_are_right() {
+    for version in ALL {
+        fault(version, "overrun").must_have("wrote past the end of its output buffer");
+    }
+    fault(V9_14, "overrun").must_be(
+        "\"Simulated GPU\" fail None
+error: cuDNN 9.14.0 wrote past the end of its output buffer in a forward convolution on Simulated GPU  [convolution-wrong]
+  operation   convolution forward, f32, NCHW, IMPLICIT_PRECOMP_GEMM
+  shape       x 2x8x14x14, w 8x8x3x3, padding 1, stride 1
+  = help: install cuDNN, CUDA and driver releases that belong together: `cudnn-guard doctor` shows what is here
+",
+    );
+}
+
+#[test]
+fn a_refusal_is_named_as_its_release_names_it() {
+    fault(V9_14, "status:cudnnConvolutionForward:3007").must_be(
+        "\"Simulated GPU\" fail None
+error: `cudnnConvolutionForward` of cuDNN 9.14.0 answered CUDNN_STATUS_NOT_SUPPORTED_ARCH_MISMATCH (3007) on Simulated GPU  [convolution-failed]
+  operation   convolution forward, f32, NCHW, IMPLICIT_PRECOMP_GEMM
+  shape       x 2x8x14x14, w 8x8x3x3, padding 1, stride 1
+  last error  simulated: the convolution was told to fail
+  = help: install a cuDNN release that serves this GPU
+",
+    );
+    fault(V8_9, "status:cudnnConvolutionForward:8").must_have(
+        "answered CUDNN_STATUS_EXECUTION_FAILED (8) on Simulated GPU  [convolution-failed]",
+    );
+    fault(V9_28, "status:cudnnConvolutionForward:5000")
+        .must_have("answered CUDNN_STATUS_EXECUTION_FAILED (5000)");
+    fault(V9_28, "status:cudnnConvolutionForward:7777").must_have("answered status 7777");
+    fault(V9_28, "status:cudnnSetTensor4dDescriptor:2000")
+        .must_have("CUDNN_STATUS_BAD_PARAM (2000)");
+}
+
+#[test]
+fn a_handle_that_is_refused_is_told_from_a_convolution() {
+    fault(V9_14, "status:cudnnCreate:1001").must_be(
+        "\"Simulated GPU\" fail None
+error: `cudnnCreate` of cuDNN 9.14.0 answered CUDNN_STATUS_NOT_INITIALIZED (1001) on Simulated GPU  [cudnn-create-failed]
+  = help: set CUDNN_LOGLEVEL_DBG=3 and CUDNN_LOGDEST_DBG=stderr to see what cuDNN itself has to say
+",
+    );
+    fault(V8_9, "status:cudnnCreate:1").must_have("CUDNN_STATUS_NOT_INITIALIZED (1)");
+}
+
+#[test]
+fn an_algorithm_that_is_not_offered_is_no_fault() {
+    // Both algorithms ask for it; the simulator refuses both, so the second one's refusal is told.
+    fault(V9_14, "status:cudnnGetConvolutionForwardWorkspaceSize:3000")
+        .must_have("CUDNN_STATUS_NOT_SUPPORTED (3000)")
+        .must_have("NCHW, IMPLICIT_GEMM");
+    fault(V9_14, "status:cudnnGetConvolutionForwardWorkspaceSize:2000")
+        .must_have("NCHW, IMPLICIT_PRECOMP_GEMM");
+}
+
+#[test]
+fn a_full_gpu_is_unknown() {
+    convolve(V9_14, &[("SIM_MEMORY", "4000")]).must_be(
+        "\"Simulated GPU\" unknown None
+warning: Simulated GPU has too little free memory to try a convolution  [device-memory-low]
+  driver      `cuMemAlloc` answered CUDA_ERROR_OUT_OF_MEMORY (2)
+  = help: free memory on the GPU: `nvidia-smi` shows who holds it
+",
+    );
+    // cuDNN's refusal does not say that it is for lack of memory.
+    let low = [
+        ("SIM_MEMORY", "104857600"),
+        ("SIM_FAULT", "status:cudnnCreate:4000"),
+    ];
+    convolve(V9_14, &low).must_be(
+        "\"Simulated GPU\" unknown None
+warning: Simulated GPU has too little free memory to try a convolution: 100 MiB  [device-memory-low]
+  cuDNN       `cudnnCreate` answered CUDNN_STATUS_INTERNAL_ERROR (4000)
+  = help: free memory on the GPU: `nvidia-smi` shows who holds it
+",
+    );
+    fault(V9_14, "status:cudnnConvolutionForward:4004").must_have("unknown None");
+    fault(V8_9, "status:cudnnCreate:2").must_have("[device-memory-low]");
+    // And little memory alone is no obstacle.
+    convolve(V9_14, &[("SIM_MEMORY", "104857600")]).must_have("pass");
+}
+
+#[test]
+fn a_busy_gpu_is_unknown() {
+    fault(V9_14, "status:cuDevicePrimaryCtxRetain:46").must_be(
+        "\"Simulated GPU\" unknown None
+warning: Simulated GPU could not be used for a convolution: the GPU is in exclusive use or unavailable  [device-busy]
+  driver      `cuDevicePrimaryCtxRetain` answered CUDA_ERROR_DEVICE_UNAVAILABLE (46)
+  = help: wait for the other program, or see `nvidia-smi -q -d COMPUTE` for the compute mode
+",
+    );
+    fault(V9_14, "status:cuCtxSynchronize:999").must_have("[device-busy]");
+}
+
+#[test]
+fn a_crash_on_the_gpu_is_cudnns() {
+    fault(V9_14, "status:cuCtxSynchronize:700")
+        .must_have("error: a forward convolution of cuDNN 9.14.0 on Simulated GPU ended with CUDA_ERROR_ILLEGAL_ADDRESS (700)  [convolution-failed]")
+        .must_have("meaning     code on the GPU touched memory that it may not touch");
+}
+
+#[test]
+fn crashes_and_hangs_end_the_child_alone() {
+    for version in ALL {
+        let ended = fault(version, "abort:cudnnConvolutionForward");
+        assert_eq!(ended.status.signal(), Some(6), "{}", ended.printed);
+        assert!(
+            ended
+                .printed
+                .contains("giving up in cudnnConvolutionForward")
+        );
+        assert_eq!(ended.report, "");
+    }
+    let ended = fault(V9_14, "segv:cudnnCreate");
+    assert_eq!(ended.status.signal(), Some(11));
+    let tree = libraries(&simulated(V9_14));
+    let hang = [("SIM_FAULT", "hang:cuInit")];
+    let ended = child_within(Duration::from_millis(500), "driver", &tree, &hang);
+    assert_eq!(ended.status.signal(), Some(9), "{}", ended.report);
+}
+
+#[test]
+fn a_flood_is_as_loud_as_it_says() {
+    let ended = fault(V9_14, "flood");
+    ended.must_have("pass");
+    assert!(ended.printed.len() >= 16 << 20);
+}
+
+#[test]
+fn a_missing_part_ends_the_process_or_is_refused() {
+    for part in ["graph", "ops", "cnn", "heuristic", "engines_precompiled"] {
+        let ended = convolve_in(&without(V9_14, &[part]), V9_14, &[]);
+        assert_eq!(ended.status.signal(), Some(6), "{part}: {}", ended.report);
+        assert!(
+            ended.printed.contains(&format!("libcudnn_{part}")),
+            "{}",
+            ended.printed
+        );
+    }
+    for part in ["cnn", "heuristic", "engines_precompiled"] {
+        convolve_in(&without(V9_28, &[part]), V9_28, &[])
+            .must_have("CUDNN_STATUS_NOT_SUPPORTED_SUBLIBRARY_UNAVAILABLE (3009)")
+            .must_have("= help: put every part of that cuDNN release beside its `libcudnn.so`");
+    }
+    let ended = convolve_in(&without(V8_9, &["cnn_infer"]), V8_9, &[]);
+    assert_eq!(ended.status.signal(), Some(6), "{}", ended.report);
+    // A part that no convolution needs.
+    convolve_in(&without(V9_14, &["adv"]), V9_14, &[]).must_have("pass");
+}
+
+#[test]
+fn a_foreign_engine_shows_in_the_convolution_alone() {
+    let tree = without(V9_14, &["heuristic", "adv"]);
+    let other = simulated((9, 10, 2)).join("lib64/libcudnn_heuristic.so.9");
+    std::fs::copy(other, tree.join("lib64/libcudnn_heuristic.so.9")).unwrap();
+    let ended = convolve_in(&tree, V9_14, &[]);
+    ended
+        .must_have("CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH (1002)")
+        .must_have("last error  simulated: an engine part is of another release");
+}
+
+#[test]
+fn the_programs_own_context_is_current_again() {
+    let tree = libraries(&simulated(V9_14));
+    child("context 9 14 0", &tree, &[])
+        .must_have("pass")
+        .must_have("same context: true");
+    let wrong = [("SIM_FAULT", "status:cudnnConvolutionForward:4000")];
+    child("context 9 14 0", &tree, &wrong)
+        .must_have("fail")
+        .must_have("same context: true");
+}
+
+#[test]
+fn the_driver_tells_its_gpus() {
+    ask(&[]).must_be("libcuda.so.1 for CUDA 13.0, Simulated GPU of 9.0");
+    let two = [
+        ("SIM_DEVICES", "2"),
+        ("SIM_CAPABILITY", "12.0"),
+        ("SIM_CUDA", "12090"),
+    ];
+    ask(&two).must_be("libcuda.so.1 for CUDA 12.9, Simulated GPU of 12.0, Simulated GPU of 12.0");
+}
+
+#[test]
+fn cuda_is_started_once_and_a_forked_child_is_told() {
+    let calls = tempfile("calls");
+    let log = [("SIM_CALLS", calls.to_str().unwrap())];
+    child("fork", &libraries(&simulated(V9_14)), &log).must_be("the child was answered 3\n");
+    let called = std::fs::read_to_string(&calls).unwrap();
+    std::fs::remove_file(&calls).unwrap();
+    assert_eq!(called.lines().count(), 2, "{called}");
+}
+
+#[test]
+fn what_the_driver_answers_is_explained() {
+    for (code, id, words) in [
+        (
+            "3",
+            "driver-error",
+            "CUDA cannot be used in this process: `cuInit` answered CUDA_ERROR_NOT_INITIALIZED (3)",
+        ),
+        (
+            "34",
+            "driver-stub",
+            "is the toolkit's stub, not NVIDIA's driver, so no GPU can be used",
+        ),
+        ("100", "no-gpu", "NVIDIA's driver shows no GPU"),
+        (
+            "802",
+            "driver-error",
+            "the system is not ready for CUDA yet: `cuInit` answered CUDA_ERROR_SYSTEM_NOT_READY (802)",
+        ),
+        (
+            "803",
+            "driver-error",
+            "the driver's library and its kernel module are of different releases: `cuInit`",
+        ),
+        (
+            "804",
+            "driver-error",
+            "the forward-compatibility library does not serve this GPU: `cuInit`",
+        ),
+        (
+            "999",
+            "driver-error",
+            "NVIDIA's driver cannot start, and does not know why: `cuInit` answered CUDA_ERROR_UNKNOWN (999)",
+        ),
+        (
+            "4711",
+            "driver-error",
+            "NVIDIA's driver failed: `cuInit` answered CUDA error 4711",
+        ),
+    ] {
+        let ended = ask(&[("SIM_CUINIT", code)]);
+        ended.must_have(words).must_have(&format!("  [{id}]\n"));
+        // The driver's release is told all the same, as NVIDIA's does; the stub tells nothing.
+        let cuda = if code == "34" { "none" } else { "13.0" };
+        ended.must_have(&format!("known: libcuda.so.1 for CUDA {cuda}"));
+    }
+    ask(&[("SIM_FAULT", "status:cuDeviceGetName:101")])
+        .must_have("`cuDeviceGetName` answered CUDA_ERROR_INVALID_DEVICE (101)");
+}
+
+#[test]
+fn what_hides_the_gpus_is_named() {
+    ask(&[("CUDA_VISIBLE_DEVICES", "")])
+        .must_have("CUDA_VISIBLE_DEVICES hides every GPU from this program  [no-gpu]\n")
+        .must_have("  set         CUDA_VISIBLE_DEVICES is set, and empty\n")
+        .must_have("  = help: unset CUDA_VISIBLE_DEVICES");
+    ask(&[("CUDA_VISIBLE_DEVICES", "-1")]).must_have("  set         CUDA_VISIBLE_DEVICES=-1\n");
+    convolve(V9_14, &[("CUDA_VISIBLE_DEVICES", "")])
+        .must_have("\"\" unknown None\nwarning: CUDA_VISIBLE_DEVICES hides every GPU");
+}
+
+#[test]
+fn every_problem_is_worded() {
+    let driver = || Driver {
+        library: "/usr/lib/libcuda.so.535.183.01".to_string(),
+        version: Some("535.183.01".to_string()),
+        cuda: Some(Version::new(12, 2, 0)),
+        devices: Vec::new(),
+    };
+    let missing = Problem::Missing {
+        words: "libcuda.so.1: cannot open shared object file: No such file or directory"
+            .to_string(),
+        module: Some("535.183.01".to_string()),
+    };
+    assert_eq!(missing.driver(), None);
+    assert_eq!(
+        missing.finding().to_string(),
+        "`libcuda.so.1`, the library of NVIDIA's driver, cannot be opened, so no GPU can be used  [driver-missing]
+  loader      libcuda.so.1: cannot open shared object file: No such file or directory
+  module      535.183.01 is loaded (/proc/driver/nvidia/version)
+  = help: install NVIDIA's driver, or run on a machine that has a GPU
+  = help: start a container with NVIDIA's container toolkit (`--gpus all`), which brings the driver's libraries in"
+    );
+    let none = Problem::NoDevice {
+        driver: driver(),
+        visible: None,
+    };
+    assert_eq!(
+        none.finding().to_string(),
+        "NVIDIA's driver shows no GPU  [no-gpu]
+  library     /usr/lib/libcuda.so.535.183.01
+  driver      535.183.01, for CUDA up to 12.2
+  = help: run on a machine that has a GPU, or ask the scheduler for one
+  = help: start a container with `--gpus all`, if `nvidia-smi` lists GPUs outside it"
+    );
+    assert_eq!(
+        Problem::Stub(driver()).finding().to_string(),
+        "`/usr/lib/libcuda.so.535.183.01` is the toolkit's stub, not NVIDIA's driver, so no GPU can be used  [driver-stub]
+  = help: remove the `stubs` directory from LD_LIBRARY_PATH and from the rpath: it is for linking alone
+  = help: install NVIDIA's driver, if `nvidia-smi` does not run either"
+    );
+    let failed = Problem::Failed {
+        driver: driver(),
+        call: "cuInit",
+        code: 803,
+    };
+    assert_eq!(
+        failed.finding().to_string(),
+        "the driver's library and its kernel module are of different releases: `cuInit` answered CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803)  [driver-error]
+  library     /usr/lib/libcuda.so.535.183.01
+  driver      535.183.01, for CUDA up to 12.2
+  = help: reboot, so that the new kernel module is loaded; in a container, give it the host's libraries"
+    );
+    let other = Problem::NotADriver {
+        driver: driver(),
+        function: "cuInit",
+    };
+    assert_eq!(
+        other.finding().to_string(),
+        "`/usr/lib/libcuda.so.535.183.01` has no `cuInit`, so it is not NVIDIA's driver  [driver-error]
+  = help: remove that file from the library path, or install NVIDIA's driver again"
+    );
+}
+
+#[test]
+fn the_release_of_the_kernel_module_is_read() {
+    let closed = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.183.01  Sun May 12 19:39:15 UTC 2024\nGCC version:  gcc version 12.2.0\n";
+    assert_eq!(driver::parse_release(closed).as_deref(), Some("535.183.01"));
+    let open = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  Release Build  (root@host)  \n";
+    assert_eq!(driver::parse_release(open).as_deref(), Some("580.65.06"));
+    assert_eq!(driver::parse_release("GCC 12\nversion 1.2.3"), None);
+    assert_eq!(driver::parse_release(""), None);
+}
+
+#[test]
+fn statuses_have_the_names_of_their_release() {
+    assert_eq!(status::cudnn_named(6, 8), "CUDNN_STATUS_ARCH_MISMATCH (6)");
+    assert_eq!(status::cudnn_named(6, 9), "status 6");
+    assert_eq!(
+        status::cudnn_named(4000, 9),
+        "CUDNN_STATUS_INTERNAL_ERROR (4000)"
+    );
+    assert_eq!(status::cudnn_named(4000, 8), "status 4000");
+}
+
+/// Another way to the same numbers: a matrix of all patches, written without the reference's index arithmetic.
+#[test]
+fn the_reference_convolves() {
+    let shape = reference::Shape {
+        n: 1,
+        c: 2,
+        h: 5,
+        w: 4,
+        k: 3,
+        r: 3,
+        s: 2,
+        pad: 1,
+        stride: 2,
+    };
+    let (x, w) = (
+        reference::numbers(shape.inputs(), 7),
+        reference::numbers(shape.weights(), 8),
+    );
+    assert_eq!((shape.out_h(), shape.out_w(), shape.outputs()), (3, 3, 27));
+    let mut patches = Vec::new();
+    for top in [-1i32, 1, 3] {
+        for left in [-1i32, 1, 3] {
+            let mut patch = Vec::new();
+            for image in x.chunks(20) {
+                for row in top..top + 3 {
+                    for column in left..left + 2 {
+                        let inside = (0..5).contains(&row) && (0..4).contains(&column);
+                        patch.push(if inside {
+                            image[(row * 4 + column) as usize]
+                        } else {
+                            0.0
+                        });
+                    }
+                }
+            }
+            patches.push(patch);
+        }
+    }
+    let by_hand: Vec<f64> = w
+        .chunks(12)
+        .flat_map(|filter| {
+            patches.iter().map(|patch| {
+                let pairs = filter.iter().zip(patch);
+                pairs.map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
+            })
+        })
+        .collect();
+    let expected = reference::convolve(shape, &x, &w);
+    assert_eq!(expected.len(), 27);
+    for (one, other) in expected.iter().zip(&by_hand) {
+        assert!((one.value - other).abs() < 1e-15, "{one:?} {other}");
+        assert!(one.tolerance > 0.0 && one.tolerance < 1e-4, "{one:?}");
+    }
+}
+
+#[test]
+fn a_comparison_takes_nothing_on_trust() {
+    let expected = [1.0, 2.0, 3.0].map(|value| reference::Expected {
+        value,
+        tolerance: 1e-6,
+    });
+    let compare = |result: &[f32]| {
+        let comparison = reference::compare(result, &expected);
+        (comparison.worst, comparison.wrong)
+    };
+    assert_eq!(compare(&[1.0, 2.0, 3.0]), (None, 0));
+    assert_eq!(compare(&[1.0, 2.0]), (Some(2), 1));
+    assert_eq!(compare(&[1.0, f32::NAN, 3.0]), (Some(1), 1));
+    assert_eq!(compare(&[1.5, f32::NAN, 3.0]), (Some(1), 2));
+    assert_eq!(compare(&[f32::INFINITY, 2.0, 3.0]), (Some(0), 1));
+    assert_eq!(compare(&[1.25, 2.5, 3.0]), (Some(1), 2));
+    assert_eq!(compare(&[]), (Some(0), 3));
+}
+
+/// TF32 keeps ten bits of each factor: it must not pass for single precision.
+#[test]
+fn tf32_would_show() {
+    let shape = reference::SHAPE;
+    let (x, w) = (
+        reference::numbers(shape.inputs(), 1),
+        reference::numbers(shape.weights(), 2),
+    );
+    let round = |values: &[f32]| -> Vec<f32> {
+        values
+            .iter()
+            .map(|v| f32::from_bits((v.to_bits() + 0x1000) & 0xFFFF_E000))
+            .collect()
+    };
+    let rounded: Vec<f32> = reference::convolve(shape, &round(&x), &round(&w))
+        .iter()
+        .map(|it| it.value as f32)
+        .collect();
+    let comparison = reference::compare(&rounded, &reference::convolve(shape, &x, &w));
+    assert!(comparison.wrong > shape.outputs() / 2, "{comparison:?}");
+}
