@@ -2,6 +2,10 @@
 pub mod check;
 pub mod choose;
 pub mod header;
+pub mod layout;
 pub mod requirement;
 pub mod search;
 pub mod select;
+pub mod step;
+pub mod wish;
+pub mod wording;

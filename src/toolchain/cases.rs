@@ -86,6 +86,11 @@ fn cargo_watches_what_was_asked_and_nothing_that_changes_by_itself() {
             "{name}: {watched:?}"
         );
     }
+    let by_name = names(&[("NVCC", "ccache nvcc"), ("PATH", "/bin")]);
+    assert!(
+        by_name.iter().any(|watched| watched == "PATH"),
+        "{by_name:?}"
+    );
     for name in ["PATH", "LD_LIBRARY_PATH", "HOME"] {
         assert!(
             !watched.iter().any(|watched| watched == name),

@@ -28,7 +28,7 @@ fn found(pairs: &[(&str, PathBuf)]) -> Toolchain {
     let host = Host {
         env,
         platform,
-        root: Some("/var/empty".into()),
+        root: Some(wheels()),
     };
     Toolchain::find(
         Config::new(),
