@@ -7,7 +7,7 @@ use super::wording::{also, brief, found_via, landmark, named, product, root_of};
 use crate::model::candidate::{Candidate, Cudnn, Found};
 use crate::model::env::Env;
 use crate::model::finding::Finding;
-use crate::model::platform::Platform;
+use crate::model::platform::{Os, Platform};
 use std::path::Path;
 
 /// All that is known when the choice is made.
@@ -145,16 +145,23 @@ impl Situation<'_> {
             let lines: Vec<String> = found.iter().map(|candidate| also(candidate)).collect();
             finding = finding.with("also found", lines.join("\n"));
         }
-        finding = finding.with("looked at", looked.join("\n"));
+        if !looked.is_empty() {
+            finding = finding.with("looked at", looked.join("\n"));
+        }
+        if self.platform.os == Os::Other {
+            return finding
+                .help(format!(
+                    "build for Linux with glibc or for Windows: NVIDIA ships no {product} for {}",
+                    self.platform.triple
+                ))
+                .help("or call `.optional()` in build.rs, to build without");
+        }
         let (variable, contents) = landmark(kind);
         finding
             .help(format!(
                 "set {variable} to the directory that holds {contents}"
             ))
-            .help(
-                "or run `cudnn-guard fetch`, which installs CUDA and cuDNN without root"
-                    .to_string(),
-            )
+            .help("or run `cudnn-guard fetch`, which installs CUDA and cuDNN without root")
     }
 
     fn misfit(&self) -> Option<Finding> {
