@@ -14,13 +14,15 @@ use crate::rules::check::Situation;
 use crate::rules::choose::{Wants, choose, kind_of};
 use crate::rules::directive::Directive;
 use crate::rules::requirement::Requirement;
-use crate::rules::search::{Kind, steps};
+use crate::rules::search::{NVCC_ON_PATH, steps};
 use crate::rules::select::Selection;
+use crate::rules::step::{Kind, Step};
 use std::cell::OnceCell;
 use std::path::PathBuf;
 
 #[cfg(test)]
 mod cases;
+mod listing;
 #[cfg(test)]
 mod real;
 
@@ -266,11 +268,7 @@ impl Toolchain {
         let mut names: Vec<&str> = Vec::new();
         for &variable in Variable::ALL {
             let asked = matches!(variable.kind(), Meaning::Wish | Meaning::Setting);
-            let by_path = variable == Variable::Path
-                && self
-                    .candidates
-                    .iter()
-                    .any(|one| one.chosen && one.via == "nvcc on PATH");
+            let by_path = variable == Variable::Path && self.path_decided();
             if asked || by_path || matches!(variable, Variable::VirtualEnv | Variable::CondaPrefix)
             {
                 names.push(variable.name());
@@ -283,6 +281,21 @@ impl Toolchain {
             .collect()
     }
 
+    /// Whether the toolkit was found on PATH, be it by the bare name in `NVCC`.
+    fn path_decided(&self) -> bool {
+        let bare = [Variable::Nvcc, Variable::CudaCxx].iter().any(|variable| {
+            let value = self.host.env.text(variable.name()).unwrap_or_default();
+            value
+                .split_whitespace()
+                .last()
+                .is_some_and(|name| !name.contains(['/', '\\']))
+        });
+        bare || self
+            .candidates
+            .iter()
+            .any(|one| one.chosen && one.via == NVCC_ON_PATH)
+    }
+
     /// Everything that was found, as an error: cargo hides what a successful build script says.
     fn shown(&self) -> Error {
         Finding::error(
@@ -292,28 +305,6 @@ impl Toolchain {
         .with("found", self.listing().trim_end())
         .help("unset CUDNN_GUARD_PRINT to build")
         .into()
-    }
-
-    /// What was chosen, what was passed over and why, what was noticed.
-    pub(crate) fn listing(&self) -> String {
-        let mut out = String::new();
-        for candidate in &self.candidates {
-            let mark = if candidate.chosen { "+" } else { "-" };
-            let what = match &candidate.found {
-                Found::Toolkit(toolkit) => describe_toolkit(toolkit),
-                Found::Cudnn(cudnn) => describe_cudnn(cudnn),
-            };
-            let reason = candidate
-                .rejected
-                .as_deref()
-                .map_or_else(String::new, |reason| format!("\n    because  {reason}"));
-            out.push_str(&format!("{mark} {}: {what}{reason}\n", candidate.via));
-        }
-        let absent = self.absent.iter().flat_map(Error::findings);
-        for finding in self.findings.iter().chain(absent) {
-            out.push_str(&format!("{}: {finding}\n", finding.severity));
-        }
-        out
     }
 }
 
@@ -336,9 +327,7 @@ fn verdict(
     let first = situation.candidates.iter().find(wished);
     let mut fault = None;
     for unusable in &sight.unusable {
-        let asks = |step: &&crate::rules::search::Step| {
-            step.wish == Some(unusable.variable) && step.kind == kind
-        };
+        let asks = |step: &&Step| step.wish == Some(unusable.variable) && step.kind == kind;
         if !situation.steps.iter().any(|step| asks(&step)) {
             continue;
         }
@@ -402,73 +391,6 @@ fn is_allowed(config: &Config, host: &Host, id: &str) -> bool {
         .split([',', ' '])
         .chain(config.allow.iter().map(String::as_str));
     id != "config-invalid" && named.any(|name| name == id)
-}
-
-fn describe_toolkit(toolkit: &Toolkit) -> String {
-    let version = toolkit
-        .version
-        .map_or_else(|| "of unknown release".into(), Version::short);
-    let nvcc = toolkit
-        .nvcc
-        .as_ref()
-        .map_or_else(|| "no nvcc".into(), |nvcc| nvcc.display().to_string());
-    format!(
-        "CUDA {version} at {}\n    nvcc     {nvcc}\n    include  {}\n    lib      {}",
-        toolkit.root.display(),
-        listed(&toolkit.include_dirs),
-        listed(&toolkit.link_dirs),
-    )
-}
-
-fn describe_cudnn(cudnn: &Cudnn) -> String {
-    use crate::model::candidate::LinkName;
-    let version = cudnn.version().map_or_else(
-        || "of unknown release".into(),
-        |version| version.to_string(),
-    );
-    let flavour = cudnn
-        .cuda_major
-        .map_or_else(String::new, |major| format!(" for CUDA {major}"));
-    let link = match &cudnn.link_name {
-        Some(LinkName::Short(name)) => name.clone(),
-        Some(LinkName::Verbatim(name)) => format!("{name}, by its whole name"),
-        None => "nothing".into(),
-    };
-    let header = cudnn
-        .header
-        .as_ref()
-        .map_or_else(|| "none".into(), |header| header.display().to_string());
-    let mut out = format!(
-        "cuDNN {version}{flavour} at {}\n    header   {header}\n    link     {link}",
-        cudnn.root.display()
-    );
-    for part in &cudnn.parts {
-        let version = part
-            .version
-            .map_or_else(|| "unknown".into(), |version| version.to_string());
-        let told = part
-            .told_by
-            .as_ref()
-            .map_or_else(String::new, |told| format!(" by {told}"));
-        out.push_str(&format!(
-            "\n    part     {} {version}{told} {}",
-            part.name,
-            part.path.display()
-        ));
-    }
-    out
-}
-
-fn listed(paths: &[PathBuf]) -> String {
-    let texts: Vec<String> = paths
-        .iter()
-        .map(|path| path.display().to_string())
-        .collect();
-    if texts.is_empty() {
-        "none".into()
-    } else {
-        texts.join(", ")
-    }
 }
 
 fn each_once(paths: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {

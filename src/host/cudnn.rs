@@ -6,7 +6,7 @@ use crate::model::candidate::{Cudnn, LinkName, Part};
 use crate::model::platform::{Os, Platform};
 use crate::model::version::Version;
 use crate::rules::header;
-use crate::rules::search::Tree;
+use crate::rules::step::Tree;
 use std::path::{Path, PathBuf};
 
 /// The cuDNN in this directory: there is one if a header tells a release or a library lies there. With it, the files

@@ -5,7 +5,7 @@ use super::{Host, cudnn, files, owner, toolkit};
 use crate::model::candidate::{Candidate, Found};
 use crate::model::env::Variable;
 use crate::model::finding::Finding;
-use crate::rules::search::{Kind, Place, Step};
+use crate::rules::step::{Kind, Place, Step};
 use std::path::PathBuf;
 
 /// What was seen.

@@ -4,8 +4,9 @@ use super::eyes::Eyes;
 use super::{files, nvcc};
 use crate::model::candidate::Toolkit;
 use crate::model::finding::Finding;
+use crate::model::version::Version;
 use crate::rules::header;
-use crate::rules::search::Tree;
+use crate::rules::step::Tree;
 use std::path::{Path, PathBuf};
 
 /// A toolkit, and the files that were read to know it.
@@ -28,7 +29,8 @@ pub fn in_tree(top: &Path, tree: &Tree, eyes: Eyes) -> Option<Read> {
         link_dirs,
         nvcc,
     };
-    Some((toolkit, header.into_iter().collect()))
+    let read = told_by(header, &toolkit);
+    Some((toolkit, read))
 }
 
 /// The toolkit that a compiler says is its own.
@@ -52,13 +54,11 @@ pub fn of_compiler(compiler: &Path) -> Result<Read, Finding> {
         stub_dirs: stubs(&link_dirs),
         link_dirs,
     };
-    Ok((toolkit, header.into_iter().collect()))
+    let read = told_by(header, &toolkit);
+    Ok((toolkit, read))
 }
 
-fn header_version(
-    dirs: &[PathBuf],
-    eyes: Eyes,
-) -> (Option<crate::model::version::Version>, Option<PathBuf>) {
+fn header_version(dirs: &[PathBuf], eyes: Eyes) -> (Option<Version>, Option<PathBuf>) {
     let Some(header) = dirs.iter().find_map(|dir| eyes.file(&dir.join("cuda.h"))) else {
         return (None, None);
     };
@@ -70,8 +70,16 @@ fn header_version(
     )
 }
 
+/// The file that told the release: the header, else the compiler.
+fn told_by(header: Option<PathBuf>, toolkit: &Toolkit) -> Vec<PathBuf> {
+    header
+        .or_else(|| toolkit.nvcc.clone())
+        .into_iter()
+        .collect()
+}
+
 /// Nothing of an image is run: it may be for another processor.
-fn compiler_version(nvcc: Option<&Path>, eyes: Eyes) -> Option<crate::model::version::Version> {
+fn compiler_version(nvcc: Option<&Path>, eyes: Eyes) -> Option<Version> {
     nvcc.filter(|_| eyes.root.is_none())
         .and_then(|nvcc| nvcc::version(nvcc).ok())
 }

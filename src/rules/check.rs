@@ -2,13 +2,13 @@
 
 use super::choose::{Choice, kind_of, version_of};
 use super::requirement::Requirement;
-use super::search::{Kind, Place, Step};
+use super::step::{Kind, Step};
+use super::wording::{also, brief, found_via, landmark, named, product, root_of};
 use crate::model::candidate::{Candidate, Cudnn, Found};
-use crate::model::env::{Env, Variable};
+use crate::model::env::Env;
 use crate::model::finding::Finding;
-use crate::model::platform::Platform;
-use crate::model::version::Version;
-use std::path::{Path, PathBuf};
+use crate::model::platform::{Os, Platform};
+use std::path::Path;
 
 /// All that is known when the choice is made.
 #[derive(Clone, Copy, Debug)]
@@ -145,16 +145,23 @@ impl Situation<'_> {
             let lines: Vec<String> = found.iter().map(|candidate| also(candidate)).collect();
             finding = finding.with("also found", lines.join("\n"));
         }
-        finding = finding.with("looked at", looked.join("\n"));
+        if !looked.is_empty() {
+            finding = finding.with("looked at", looked.join("\n"));
+        }
+        if self.platform.os == Os::Other {
+            return finding
+                .help(format!(
+                    "build for Linux with glibc or for Windows: NVIDIA ships no {product} for {}",
+                    self.platform.triple
+                ))
+                .help("or call `.optional()` in build.rs, to build without");
+        }
         let (variable, contents) = landmark(kind);
         finding
             .help(format!(
                 "set {variable} to the directory that holds {contents}"
             ))
-            .help(
-                "or run `cudnn-guard fetch`, which installs CUDA and cuDNN without root"
-                    .to_string(),
-            )
+            .help("or run `cudnn-guard fetch`, which installs CUDA and cuDNN without root")
     }
 
     fn misfit(&self) -> Option<Finding> {
@@ -207,159 +214,6 @@ impl Situation<'_> {
             .filter(|_| self.choice.toolkit.is_some())?;
         self.misfit()
     }
-
-    /// A variable that names a place where nothing is.
-    pub fn unusable(&self, variable: Variable, exists: bool, reason: Option<&Finding>) -> Finding {
-        let steps: Vec<&Step> = self
-            .steps
-            .iter()
-            .filter(|step| step.wish == Some(variable))
-            .collect();
-        let asks_nvcc = steps
-            .iter()
-            .any(|step| matches!(step.place, Place::Nvcc(_)));
-        let toolkit = steps.iter().any(|step| step.kind == Kind::Toolkit);
-        let cudnn = steps.iter().any(|step| step.kind == Kind::Cudnn);
-        let lack = match (toolkit, cudnn) {
-            _ if asks_nvcc => "which is no nvcc that tells its toolkit",
-            _ if !exists => "which does not exist",
-            (true, true) => "which holds neither a CUDA toolkit nor a cuDNN",
-            (true, _) => "which holds no CUDA toolkit",
-            _ => "which holds no cuDNN",
-        };
-        let mut missed: Vec<PathBuf> = Vec::new();
-        for path in steps.iter().flat_map(|step| step.wanted(self.platform)) {
-            if !missed.contains(&path) {
-                missed.push(path);
-            }
-        }
-        let mut finding = Finding::error(
-            "variable-unusable",
-            format!(
-                "`{}` is set to `{}`, {lack}",
-                variable.name(),
-                self.value(variable)
-            ),
-        );
-        match reason {
-            Some(reason) => finding = finding.with("reason", reason),
-            None => finding = finding.with("missed", lines(&missed)),
-        }
-        self.mend(
-            finding,
-            variable,
-            if toolkit && !cudnn {
-                Kind::Toolkit
-            } else {
-                Kind::Cudnn
-            },
-        )
-    }
-
-    fn no_library(&self, variable: Variable) -> Finding {
-        let steps = self
-            .steps
-            .iter()
-            .filter(|step| step.wish == Some(variable) && step.kind == Kind::Cudnn);
-        let mut missed: Vec<PathBuf> = steps.flat_map(|step| step.wanted(self.platform)).collect();
-        missed.retain(|path| !path.ends_with("cudnn.h"));
-        let headline = format!(
-            "`{}` is set to `{}`, which holds no cuDNN library",
-            variable.name(),
-            self.value(variable)
-        );
-        let finding = Finding::error("variable-unusable", headline).with("missed", lines(&missed));
-        self.mend(finding, variable, Kind::Cudnn)
-    }
-
-    fn mend(&self, finding: Finding, variable: Variable, kind: Kind) -> Finding {
-        let name = variable.name();
-        let help = match variable {
-            Variable::Nvcc | Variable::CudaCxx => format!("set {name} to the whole path of nvcc"),
-            Variable::GuardHome => {
-                format!("run `cudnn-guard fetch`, which installs CUDA and cuDNN into {name}")
-            }
-            Variable::CudnnIncludeDir | Variable::CudnnIncludePath => {
-                format!("set {name} to the directory that holds cudnn.h")
-            }
-            Variable::CudnnLibrary => {
-                format!("set {name} to the file libcudnn.so or libcudnn.so.9")
-            }
-            Variable::CudnnLibDir | Variable::CudnnLib | Variable::CudnnLibraryPath => {
-                format!("set {name} to the directory that holds libcudnn.so or libcudnn.so.9")
-            }
-            _ => format!(
-                "set {name} to the directory that holds {}",
-                landmark(kind).1
-            ),
-        };
-        finding.help(help).help(format!(
-            "or unset {name}, so that the usual places are searched"
-        ))
-    }
-
-    /// That a variable asks for something else than the one before it.
-    pub fn disagreements(&self, kind: Kind) -> Vec<Finding> {
-        let asked = |candidate: &&Candidate| kind_of(candidate) == kind && candidate.wish.is_some();
-        let mut asked = self.candidates.iter().filter(asked);
-        let Some(first) = asked.next() else {
-            return Vec::new();
-        };
-        let mut findings: Vec<Finding> = Vec::new();
-        for other in asked {
-            let same = other
-                .rejected
-                .as_deref()
-                .is_some_and(|reason| reason.starts_with("the same"));
-            if same || other.wish == first.wish {
-                continue;
-            }
-            let headline = format!(
-                "{} and {} name different {}; that of {} is taken",
-                first.via,
-                other.via,
-                if kind == Kind::Toolkit {
-                    "CUDA toolkits"
-                } else {
-                    "cuDNNs"
-                },
-                first.via
-            );
-            findings.push(
-                Finding::warning("variables-disagree", headline)
-                    .with("taken", found_via(first))
-                    .with("left out", found_via(other))
-                    .help(format!(
-                        "unset {}, or let both name the same directory",
-                        other.via
-                    )),
-            );
-        }
-        findings
-    }
-
-    /// That a variable names a place where nothing is, while one before it names a good one.
-    pub fn idle(&self, variable: Variable, first: &Candidate) -> Finding {
-        let headline = format!(
-            "`{}` is set to `{}`, where nothing is; that of {} is taken",
-            variable.name(),
-            self.value(variable),
-            first.via
-        );
-        Finding::warning("variables-disagree", headline)
-            .with("taken", found_via(first))
-            .help(format!(
-                "unset {}, or let both name the same directory",
-                variable.name()
-            ))
-    }
-
-    fn value(&self, variable: Variable) -> String {
-        self.env
-            .get(variable)
-            .map(|value| value.to_string_lossy().into_owned())
-            .unwrap_or_default()
-    }
 }
 
 fn headers_missing(cudnn: &Cudnn, via: &str) -> Finding {
@@ -409,88 +263,6 @@ fn major_of(library: Option<&Path>) -> u32 {
     major.unwrap_or(9)
 }
 
-fn landmark(kind: Kind) -> (&'static str, &'static str) {
-    match kind {
-        Kind::Toolkit => ("CUDA_HOME", "include/cuda.h and bin/nvcc"),
-        Kind::Cudnn => ("CUDNN_PATH", "include/cudnn.h and lib/libcudnn.so.9"),
-    }
-}
-
 fn linkable(candidate: &Candidate) -> bool {
     !matches!(&candidate.found, Found::Cudnn(cudnn) if cudnn.link_dir.is_none())
-}
-
-fn product(candidate: &Candidate) -> &'static str {
-    match candidate.found {
-        Found::Toolkit(_) => "CUDA",
-        Found::Cudnn(_) => "cuDNN",
-    }
-}
-
-/// ``cuDNN 8.9.7 at `/usr` ``
-fn named(candidate: &Candidate) -> String {
-    format!(
-        "{} {} at `{}`",
-        product(candidate),
-        release(candidate),
-        root_of(candidate).display()
-    )
-}
-
-fn release(candidate: &Candidate) -> String {
-    match (&candidate.found, version_of(candidate)) {
-        (_, None) => "of unknown release".into(),
-        (Found::Toolkit(_), Some(version)) => version.short(),
-        (Found::Cudnn(_), Some(version)) => version.to_string(),
-    }
-}
-
-/// `system directories: /usr/include/cudnn_version.h`
-fn found_via(candidate: &Candidate) -> String {
-    let path = match &candidate.found {
-        Found::Toolkit(toolkit) => &toolkit.root,
-        Found::Cudnn(cudnn) => cudnn
-            .header
-            .as_ref()
-            .or(cudnn.library.as_ref())
-            .unwrap_or(&cudnn.root),
-    };
-    format!("{}: {}", candidate.via, path.display())
-}
-
-/// `9.14.0 in /opt/venv/…/nvidia/cudnn (outranked by CUDNN_PATH)`
-fn also(candidate: &Candidate) -> String {
-    let reason = candidate
-        .rejected
-        .as_deref()
-        .map_or_else(String::new, |reason| format!(" ({reason})"));
-    format!(
-        "{} in {}{reason}",
-        release(candidate),
-        root_of(candidate).display()
-    )
-}
-
-fn root_of(candidate: &Candidate) -> &Path {
-    match &candidate.found {
-        Found::Toolkit(toolkit) => &toolkit.root,
-        Found::Cudnn(cudnn) => &cudnn.root,
-    }
-}
-
-/// As people write a release: 9.1, and 9.10.2 where the third number matters.
-fn brief(version: Version) -> String {
-    if version.patch == 0 {
-        version.short()
-    } else {
-        version.to_string()
-    }
-}
-
-fn lines(paths: &[PathBuf]) -> String {
-    let lines: Vec<String> = paths
-        .iter()
-        .map(|path| path.to_string_lossy().into_owned())
-        .collect();
-    lines.join("\n")
 }

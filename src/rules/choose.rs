@@ -1,7 +1,7 @@
 //! Which toolkit and which cuDNN: chosen together, since they have to fit each other.
 
 use super::requirement::Requirement;
-use super::search::Kind;
+use super::step::Kind;
 use crate::model::candidate::{Candidate, Cudnn, Found, Toolkit};
 use crate::model::version::Version;
 

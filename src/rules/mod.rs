@@ -1,11 +1,16 @@
 //! Decisions: plain data in, plain data out, tested with literals.
+
 pub mod check;
 pub mod choose;
 pub mod dialect;
 pub mod directive;
 pub mod header;
+pub mod layout;
 pub mod nvcc;
 pub mod requirement;
 pub mod search;
 pub mod select;
 pub mod smi;
+pub mod step;
+pub mod wish;
+pub mod wording;

@@ -1,57 +1,11 @@
 //! Where CUDA and cuDNN may be, and in which order.
 
+use super::layout;
+use super::step::{Kind, Place, Step, Tree};
 use crate::model::env::{Env, Origin, Variable};
 use crate::model::platform::{Os, Platform};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-
-/// What is looked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// A CUDA toolkit.
-    Toolkit,
-    /// A cuDNN.
-    Cudnn,
-}
-
-/// One place to look at.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step {
-    /// What is looked for.
-    pub kind: Kind,
-    /// How somebody came to look here, in words.
-    pub via: String,
-    /// The variable in which somebody asked for exactly this place.
-    pub wish: Option<Variable>,
-    /// Whether the place is fixed, so that the host's root goes before it and links stay below that root.
-    pub fixed: bool,
-    /// The place.
-    pub place: Place,
-}
-
-/// A place.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// A directory with headers, libraries and programs below it.
-    Tree(Tree),
-    /// A compiler, asked where its toolkit is: the first of these files that there is.
-    Nvcc(Vec<PathBuf>),
-}
-
-/// A directory, and where in it things are.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Tree {
-    /// The directory.
-    pub base: PathBuf,
-    /// What lies below it: `cuda-#`. A `#` stands for any release number; the newest is looked at first.
-    pub pattern: &'static str,
-    /// Where headers may be; absolute, or below the rest.
-    pub include: Vec<PathBuf>,
-    /// Where libraries may be.
-    pub lib: Vec<PathBuf>,
-    /// Where the compiler may be.
-    pub nvcc: Vec<PathBuf>,
-}
 
 const TOOLKIT_WISHES: [Variable; 6] = [
     Variable::CudaHome,
@@ -77,21 +31,8 @@ const CUDNN_LIBRARY_WISHES: [Variable; 4] = [
     Variable::CudnnLib,
 ];
 
-/// NVIDIA's wheels up to CUDA 12, one directory each. cuDNN's is looked at on its own.
-const COMPONENTS: [&str; 12] = [
-    "cuda_runtime",
-    "cuda_nvcc",
-    "cuda_nvrtc",
-    "cuda_cccl",
-    "cuda_cupti",
-    "cublas",
-    "cufft",
-    "curand",
-    "cusolver",
-    "cusparse",
-    "nvjitlink",
-    "nvtx",
-];
+/// How a compiler is found that nobody named.
+pub const NVCC_ON_PATH: &str = "nvcc on PATH";
 
 /// All places, in the order in which they count.
 pub fn steps(env: &Env, platform: &Platform, root: Option<&Path>) -> Vec<Step> {
@@ -132,7 +73,7 @@ struct At<'a> {
 impl At<'_> {
     fn toolkit_wishes(&self, origin: Origin) -> Vec<Step> {
         let roots = TOOLKIT_WISHES.iter().filter_map(|&variable| {
-            let tree = self.toolkit(self.wish(variable, origin)?, "");
+            let tree = layout::toolkit(self.platform, &self.wish(variable, origin)?, "");
             Some(self.step(Kind::Toolkit, variable, Place::Tree(tree)))
         });
         let compilers = NVCC_WISHES.iter().filter_map(|&variable| {
@@ -144,7 +85,7 @@ impl At<'_> {
 
     fn cudnn_wishes(&self, origin: Origin) -> Vec<Step> {
         let roots = CUDNN_WISHES.iter().filter_map(|&variable| {
-            let tree = self.cudnn(self.wish(variable, origin)?, "");
+            let tree = layout::cudnn(self.platform, &self.wish(variable, origin)?, "");
             Some(self.step(Kind::Cudnn, variable, Place::Tree(tree)))
         });
         roots.chain(self.cudnn_in_pieces(origin)).collect()
@@ -223,7 +164,11 @@ impl At<'_> {
             let dir = PathBuf::from(self.env.get(variable)?);
             Some(Step {
                 wish: None,
-                ..self.step(Kind::Cudnn, variable, Place::Tree(self.cudnn(dir, "")))
+                ..self.step(
+                    Kind::Cudnn,
+                    variable,
+                    Place::Tree(layout::cudnn(self.platform, &dir, "")),
+                )
             })
         });
         inside.collect()
@@ -266,7 +211,7 @@ impl At<'_> {
         }
         vec![Step {
             kind: Kind::Toolkit,
-            via: "nvcc on PATH".into(),
+            via: NVCC_ON_PATH.into(),
             wish: None,
             fixed: false,
             place: Place::Nvcc(files),
@@ -285,32 +230,12 @@ impl At<'_> {
         if self.platform.os != Os::Linux {
             return Vec::new();
         }
-        let multiarch = self.platform.multiarch();
-        let dirs = |names: &[&str]| names.iter().map(PathBuf::from).collect::<Vec<_>>();
-        let lib = vec![Path::new("lib").join(&multiarch), "lib64".into()];
-        let toolkit = Tree {
-            base: self.below_root("/usr"),
-            pattern: "",
-            include: dirs(&["include"]),
-            lib: lib.clone(),
-            nvcc: dirs(&["bin/nvcc", "lib/nvidia-cuda-toolkit/bin/nvcc"]),
-        };
-        let cudnn = Tree {
-            include: vec![Path::new("include").join(&multiarch), "include".into()],
-            lib,
-            nvcc: Vec::new(),
-            ..toolkit.clone()
-        };
-        [(Kind::Toolkit, toolkit), (Kind::Cudnn, cudnn)]
-            .into_iter()
-            .map(|(kind, tree)| Step {
-                kind,
-                via: "system directories".into(),
-                wish: None,
-                fixed: true,
-                place: Place::Tree(tree),
-            })
-            .collect()
+        let usr = self.below_root("/usr");
+        let trees = [
+            (Kind::Toolkit, layout::system_toolkit(self.platform, &usr)),
+            (Kind::Cudnn, layout::system_cudnn(self.platform, &usr)),
+        ];
+        surroundings("system directories", true, trees)
     }
 
     fn fetched(&self) -> Vec<Step> {
@@ -331,92 +256,24 @@ impl At<'_> {
     /// NVIDIA's wheels: from CUDA 13 one directory, before that one for each component; cuDNN has its own.
     fn wheels(&self, via: &str, dir: &Path, below: [&'static str; 3]) -> Vec<Step> {
         let [whole, components, cudnn] = below;
-        let mut split = Tree {
-            base: dir.to_path_buf(),
-            pattern: components,
-            ..Tree::default()
-        };
-        for name in COMPONENTS {
-            split.include.push(Path::new(name).join("include"));
-            split.lib.push(Path::new(name).join("lib"));
-        }
-        split
-            .nvcc
-            .push(Path::new("cuda_nvcc/bin").join(self.platform.program("nvcc")));
         let trees = [
-            (Kind::Toolkit, self.toolkit(dir.to_path_buf(), whole)),
-            (Kind::Toolkit, split),
-            (Kind::Cudnn, self.cudnn(dir.to_path_buf(), cudnn)),
+            (Kind::Toolkit, layout::toolkit(self.platform, dir, whole)),
+            (
+                Kind::Toolkit,
+                layout::split_toolkit(self.platform, dir, components),
+            ),
+            (Kind::Cudnn, layout::cudnn(self.platform, dir, cudnn)),
         ];
-        let steps = trees.into_iter().map(|(kind, tree)| Step {
-            kind,
-            via: via.to_string(),
-            wish: None,
-            fixed: false,
-            place: Place::Tree(tree),
-        });
-        steps.collect()
+        surroundings(via, false, trees)
     }
 
     /// A toolkit, and a cuDNN that was copied into it.
     fn both(&self, via: &str, fixed: bool, base: &Path, pattern: &'static str) -> Vec<Step> {
         let trees = [
-            (Kind::Toolkit, self.toolkit(base.to_path_buf(), pattern)),
-            (Kind::Cudnn, self.cudnn(base.to_path_buf(), pattern)),
+            (Kind::Toolkit, layout::toolkit(self.platform, base, pattern)),
+            (Kind::Cudnn, layout::cudnn(self.platform, base, pattern)),
         ];
-        let steps = trees.into_iter().map(|(kind, tree)| Step {
-            kind,
-            via: via.to_string(),
-            wish: None,
-            fixed,
-            place: Place::Tree(tree),
-        });
-        steps.collect()
-    }
-
-    fn toolkit(&self, base: PathBuf, pattern: &'static str) -> Tree {
-        Tree {
-            base,
-            pattern,
-            include: self.dirs("include", &["include"]),
-            lib: self.dirs("lib", &["lib64", "lib"]),
-            nvcc: vec![Path::new("bin").join(self.platform.program("nvcc"))],
-        }
-    }
-
-    fn cudnn(&self, base: PathBuf, pattern: &'static str) -> Tree {
-        let multiarch = self.platform.multiarch();
-        let mut tree = Tree {
-            base,
-            pattern,
-            include: self.dirs("include", &["include"]),
-            lib: self.dirs("lib", &["lib64", "lib"]),
-            nvcc: Vec::new(),
-        };
-        if self.platform.os == Os::Linux {
-            tree.include.push(Path::new("include").join(&multiarch));
-            tree.lib.push(Path::new("lib").join(&multiarch));
-        }
-        // CUDNN_INSTALL_PATH and CUDNN_LIB may be the very directory of the libraries.
-        tree.include.push(PathBuf::new());
-        tree.lib.push(PathBuf::new());
-        tree
-    }
-
-    /// The usual directories, then what the toolkit keeps for this platform below `targets/`.
-    fn dirs(&self, leaf: &str, usual: &[&str]) -> Vec<PathBuf> {
-        let own = self
-            .platform
-            .toolkit_targets()
-            .iter()
-            .map(|target| Path::new("targets").join(target).join(leaf));
-        let windows =
-            (self.platform.os == Os::Windows && leaf == "lib").then(|| PathBuf::from("lib/x64"));
-        windows
-            .into_iter()
-            .chain(usual.iter().map(PathBuf::from))
-            .chain(own)
-            .collect()
+        surroundings(via, fixed, trees)
     }
 
     fn wish(&self, variable: Variable, origin: Origin) -> Option<PathBuf> {
@@ -485,70 +342,24 @@ impl At<'_> {
     }
 }
 
+/// Places that nobody asked for by name.
+fn surroundings<const N: usize>(via: &str, fixed: bool, trees: [(Kind, Tree); N]) -> Vec<Step> {
+    let step = |(kind, tree)| Step {
+        kind,
+        via: via.to_string(),
+        wish: None,
+        fixed,
+        place: Place::Tree(tree),
+    };
+    trees.into_iter().map(step).collect()
+}
+
 fn names_a_library(path: &Path) -> bool {
     let name = path
         .file_name()
         .map(OsStr::to_string_lossy)
         .unwrap_or_default();
     name.contains(".so") || name.ends_with(".lib") || name.ends_with(".dll") || name.ends_with(".a")
-}
-
-impl Step {
-    /// The files without which this place is of no use, for messages.
-    pub fn wanted(&self, platform: &Platform) -> Vec<PathBuf> {
-        match &self.place {
-            Place::Nvcc(files) => files.clone(),
-            Place::Tree(tree) => {
-                let top = tree.shown();
-                let below = |dirs: &[PathBuf], name: &str| -> Vec<PathBuf> {
-                    dirs.iter().map(|dir| top.join(dir).join(name)).collect()
-                };
-                match (self.kind, platform.os) {
-                    (Kind::Toolkit, _) => [
-                        // Of the split wheels, only the first holds it; of a whole toolkit, `include` and `targets` do.
-                        below(tree.include.get(..2).unwrap_or(&tree.include), "cuda.h"),
-                        tree.nvcc.iter().map(|nvcc| top.join(nvcc)).collect(),
-                    ]
-                    .concat(),
-                    (Kind::Cudnn, Os::Windows) => [
-                        below(&tree.include, "cudnn.h"),
-                        below(&tree.lib, "cudnn.lib"),
-                    ]
-                    .concat(),
-                    (Kind::Cudnn, _) => [
-                        below(&tree.include, "cudnn.h"),
-                        below(&tree.lib, "libcudnn.so*"),
-                    ]
-                    .concat(),
-                }
-            }
-        }
-    }
-
-    /// The place in a few words, for messages.
-    pub fn whereabouts(&self) -> String {
-        match &self.place {
-            Place::Nvcc(files) => {
-                let count = files.len();
-                format!(
-                    "{count} director{} of PATH",
-                    if count == 1 { "y" } else { "ies" }
-                )
-            }
-            Place::Tree(tree) => tree.shown().to_string_lossy().into_owned(),
-        }
-    }
-}
-
-impl Tree {
-    /// The directory that everything else lies below, as people write it.
-    fn shown(&self) -> PathBuf {
-        if self.pattern.is_empty() {
-            self.base.clone()
-        } else {
-            self.base.join(self.pattern.replace('#', "*"))
-        }
-    }
 }
 
 #[cfg(test)]

@@ -48,6 +48,57 @@ fn every_case_is_told_as_expected() {
     );
 }
 
+#[test]
+fn cargo_watches_what_was_asked_and_nothing_that_changes_by_itself() {
+    let names = |env: &[(&str, &str)]| -> Vec<String> {
+        let pairs = env
+            .iter()
+            .map(|(name, value)| (name.to_string(), value.into()));
+        let platform = Platform::from_triple("x86_64-unknown-linux-gnu");
+        let host = Host {
+            env: Env::new(pairs),
+            platform,
+            root: Some("/var/empty".into()),
+        };
+        let config = Config::new().cuda(">=1").cudnn(">=1");
+        let needs = config.needs();
+        let lines = Toolchain::find(config, host, needs).rerun_lines();
+        let names = lines
+            .iter()
+            .filter_map(|line| line.strip_prefix("cargo::rerun-if-env-changed="));
+        names.map(String::from).collect()
+    };
+    let watched = names(&[
+        ("LD_LIBRARY_PATH", "/a"),
+        ("PATH", "/bin"),
+        ("HOME", "/root"),
+    ]);
+    for name in [
+        "CUDA_HOME",
+        "CUDNN_PATH",
+        "CUDNN_GUARD_HOME",
+        "CUDNN_GUARD_ALLOW",
+        "VIRTUAL_ENV",
+        "CONDA_PREFIX",
+    ] {
+        assert!(
+            watched.iter().any(|watched| watched == name),
+            "{name}: {watched:?}"
+        );
+    }
+    let by_name = names(&[("NVCC", "ccache nvcc"), ("PATH", "/bin")]);
+    assert!(
+        by_name.iter().any(|watched| watched == "PATH"),
+        "{by_name:?}"
+    );
+    for name in ["PATH", "LD_LIBRARY_PATH", "HOME"] {
+        assert!(
+            !watched.iter().any(|watched| watched == name),
+            "{name}: {watched:?}"
+        );
+    }
+}
+
 fn told(case: &Path, root: &Path) -> String {
     copy(&case.join("root"), root);
     let root_text = root.to_str().unwrap();

@@ -28,7 +28,7 @@ fn found(pairs: &[(&str, PathBuf)]) -> Toolchain {
     let host = Host {
         env,
         platform,
-        root: Some("/var/empty".into()),
+        root: Some(wheels()),
     };
     Toolchain::find(
         Config::new(),
@@ -150,7 +150,6 @@ fn a_probe_is_quick() {
         once();
         // The best of a few: other work on the machine only ever adds.
         let time = (0..5).map(|_| once()).min().unwrap();
-        println!("{wheel}: {time:?}");
         assert!(time < Duration::from_millis(30), "{wheel}: {time:?}");
     }
 }

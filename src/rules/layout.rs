@@ -1,0 +1,111 @@
+//! Where in a directory headers, libraries and the compiler are.
+
+use super::step::Tree;
+use crate::model::platform::{Os, Platform};
+use std::path::{Path, PathBuf};
+
+/// NVIDIA's wheels up to CUDA 12, one directory each. cuDNN's is looked at on its own.
+const COMPONENTS: [&str; 12] = [
+    "cuda_runtime",
+    "cuda_nvcc",
+    "cuda_nvrtc",
+    "cuda_cccl",
+    "cuda_cupti",
+    "cublas",
+    "cufft",
+    "curand",
+    "cusolver",
+    "cusparse",
+    "nvjitlink",
+    "nvtx",
+];
+
+/// A toolkit as NVIDIA's installer lays it out, and conda, and the wheels from CUDA 13.
+pub fn toolkit(platform: &Platform, base: &Path, pattern: &'static str) -> Tree {
+    Tree {
+        base: base.to_path_buf(),
+        pattern,
+        include: dirs(platform, "include", &["include"]),
+        lib: dirs(platform, "lib", &["lib64", "lib"]),
+        nvcc: vec![Path::new("bin").join(platform.program("nvcc"))],
+    }
+}
+
+/// A toolkit of wheels up to CUDA 12.
+pub fn split_toolkit(platform: &Platform, base: &Path, pattern: &'static str) -> Tree {
+    let below = |leaf: &str| {
+        COMPONENTS
+            .iter()
+            .map(|name| Path::new(name).join(leaf))
+            .collect()
+    };
+    Tree {
+        base: base.to_path_buf(),
+        pattern,
+        include: below("include"),
+        lib: below("lib"),
+        nvcc: vec![Path::new("cuda_nvcc/bin").join(platform.program("nvcc"))],
+    }
+}
+
+/// A cuDNN as NVIDIA's archive lays it out, its wheel, or what somebody copied by hand.
+pub fn cudnn(platform: &Platform, base: &Path, pattern: &'static str) -> Tree {
+    let mut tree = Tree {
+        base: base.to_path_buf(),
+        pattern,
+        include: dirs(platform, "include", &["include"]),
+        lib: dirs(platform, "lib", &["lib64", "lib"]),
+        nvcc: Vec::new(),
+    };
+    if platform.os == Os::Linux {
+        let multiarch = platform.multiarch();
+        tree.include.push(Path::new("include").join(&multiarch));
+        tree.lib.push(Path::new("lib").join(&multiarch));
+    }
+    // CUDNN_INSTALL_PATH and CUDNN_LIB may be the very directory of the libraries.
+    tree.include.push(PathBuf::new());
+    tree.lib.push(PathBuf::new());
+    tree
+}
+
+/// A toolkit that Debian spread over `/usr`.
+pub fn system_toolkit(platform: &Platform, usr: &Path) -> Tree {
+    Tree {
+        base: usr.to_path_buf(),
+        pattern: "",
+        include: vec!["include".into()],
+        lib: system_lib(platform),
+        nvcc: vec!["bin/nvcc".into(), "lib/nvidia-cuda-toolkit/bin/nvcc".into()],
+    }
+}
+
+/// A cuDNN of a distribution's package.
+pub fn system_cudnn(platform: &Platform, usr: &Path) -> Tree {
+    Tree {
+        base: usr.to_path_buf(),
+        pattern: "",
+        include: vec![
+            Path::new("include").join(platform.multiarch()),
+            "include".into(),
+        ],
+        lib: system_lib(platform),
+        nvcc: Vec::new(),
+    }
+}
+
+fn system_lib(platform: &Platform) -> Vec<PathBuf> {
+    vec![Path::new("lib").join(platform.multiarch()), "lib64".into()]
+}
+
+/// The usual directories, then what the toolkit keeps for this platform below `targets/`.
+fn dirs(platform: &Platform, leaf: &str, usual: &[&str]) -> Vec<PathBuf> {
+    let own = platform.toolkit_targets().iter();
+    let own = own.map(|target| Path::new("targets").join(target).join(leaf));
+    let windows = platform.os == Os::Windows && leaf == "lib";
+    let windows = windows.then(|| PathBuf::from("lib/x64"));
+    windows
+        .into_iter()
+        .chain(usual.iter().map(PathBuf::from))
+        .chain(own)
+        .collect()
+}

@@ -1,0 +1,177 @@
+//! What is thought of the variables in which somebody asked for a place.
+
+use super::check::Situation;
+use super::choose::kind_of;
+use super::step::{Kind, Place, Step};
+use super::wording::{found_via, landmark};
+use crate::model::candidate::Candidate;
+use crate::model::env::Variable;
+use crate::model::finding::Finding;
+use std::path::PathBuf;
+
+impl Situation<'_> {
+    /// A variable that names a place where nothing is.
+    pub fn unusable(&self, variable: Variable, exists: bool, reason: Option<&Finding>) -> Finding {
+        let steps: Vec<&Step> = self
+            .steps
+            .iter()
+            .filter(|step| step.wish == Some(variable))
+            .collect();
+        let asks_nvcc = steps
+            .iter()
+            .any(|step| matches!(step.place, Place::Nvcc(_)));
+        let toolkit = steps.iter().any(|step| step.kind == Kind::Toolkit);
+        let cudnn = steps.iter().any(|step| step.kind == Kind::Cudnn);
+        let lack = match (toolkit, cudnn) {
+            _ if asks_nvcc => "which is no nvcc that tells its toolkit",
+            _ if !exists => "which does not exist",
+            (true, true) => "which holds neither a CUDA toolkit nor a cuDNN",
+            (true, _) => "which holds no CUDA toolkit",
+            _ => "which holds no cuDNN",
+        };
+        let mut missed: Vec<PathBuf> = Vec::new();
+        for path in steps.iter().flat_map(|step| step.wanted(self.platform)) {
+            if !missed.contains(&path) {
+                missed.push(path);
+            }
+        }
+        let mut finding = Finding::error(
+            "variable-unusable",
+            format!(
+                "`{}` is set to `{}`, {lack}",
+                variable.name(),
+                self.value(variable)
+            ),
+        );
+        match reason {
+            Some(reason) => {
+                finding = finding.with("reason", &reason.summary);
+                finding.evidence.extend(reason.evidence.iter().cloned());
+            }
+            None => finding = finding.with("missed", lines(&missed)),
+        }
+        self.mend(
+            finding,
+            variable,
+            if toolkit && !cudnn {
+                Kind::Toolkit
+            } else {
+                Kind::Cudnn
+            },
+        )
+    }
+
+    /// A variable that names headers without a library.
+    pub fn no_library(&self, variable: Variable) -> Finding {
+        let steps = self
+            .steps
+            .iter()
+            .filter(|step| step.wish == Some(variable) && step.kind == Kind::Cudnn);
+        let mut missed: Vec<PathBuf> = steps.flat_map(|step| step.wanted(self.platform)).collect();
+        missed.retain(|path| !path.ends_with("cudnn.h"));
+        let headline = format!(
+            "`{}` is set to `{}`, which holds no cuDNN library",
+            variable.name(),
+            self.value(variable)
+        );
+        let finding = Finding::error("variable-unusable", headline).with("missed", lines(&missed));
+        self.mend(finding, variable, Kind::Cudnn)
+    }
+
+    fn mend(&self, finding: Finding, variable: Variable, kind: Kind) -> Finding {
+        let name = variable.name();
+        let help = match variable {
+            Variable::Nvcc | Variable::CudaCxx => format!("set {name} to the whole path of nvcc"),
+            Variable::GuardHome => {
+                format!("run `cudnn-guard fetch`, which installs CUDA and cuDNN into {name}")
+            }
+            Variable::CudnnIncludeDir | Variable::CudnnIncludePath => {
+                format!("set {name} to the directory that holds cudnn.h")
+            }
+            Variable::CudnnLibrary => {
+                format!("set {name} to the file libcudnn.so or libcudnn.so.9")
+            }
+            Variable::CudnnLibDir | Variable::CudnnLib | Variable::CudnnLibraryPath => {
+                format!("set {name} to the directory that holds libcudnn.so or libcudnn.so.9")
+            }
+            _ => format!(
+                "set {name} to the directory that holds {}",
+                landmark(kind).1
+            ),
+        };
+        finding.help(help).help(format!(
+            "or unset {name}, so that the usual places are searched"
+        ))
+    }
+
+    /// That a variable asks for something else than the one before it.
+    pub fn disagreements(&self, kind: Kind) -> Vec<Finding> {
+        let asked = |candidate: &&Candidate| kind_of(candidate) == kind && candidate.wish.is_some();
+        let mut asked = self.candidates.iter().filter(asked);
+        let Some(first) = asked.next() else {
+            return Vec::new();
+        };
+        let mut findings: Vec<Finding> = Vec::new();
+        for other in asked {
+            let same = other
+                .rejected
+                .as_deref()
+                .is_some_and(|reason| reason.starts_with("the same"));
+            if same || other.wish == first.wish {
+                continue;
+            }
+            let headline = format!(
+                "{} and {} name different {}; that of {} is taken",
+                first.via,
+                other.via,
+                if kind == Kind::Toolkit {
+                    "CUDA toolkits"
+                } else {
+                    "cuDNNs"
+                },
+                first.via
+            );
+            findings.push(
+                Finding::warning("variables-disagree", headline)
+                    .with("taken", found_via(first))
+                    .with("left out", found_via(other))
+                    .help(format!(
+                        "unset {}, or let both name the same directory",
+                        other.via
+                    )),
+            );
+        }
+        findings
+    }
+
+    /// That a variable names a place where nothing is, while one before it names a good one.
+    pub fn idle(&self, variable: Variable, first: &Candidate) -> Finding {
+        let headline = format!(
+            "`{}` is set to `{}`, where nothing is; that of {} is taken",
+            variable.name(),
+            self.value(variable),
+            first.via
+        );
+        Finding::warning("variables-disagree", headline)
+            .with("taken", found_via(first))
+            .help(format!(
+                "unset {}, or let both name the same directory",
+                variable.name()
+            ))
+    }
+
+    fn value(&self, variable: Variable) -> String {
+        self.env
+            .get(variable)
+            .map(|value| value.to_string_lossy().into_owned())
+            .unwrap_or_default()
+    }
+}
+
+fn lines(paths: &[PathBuf]) -> String {
+    let lines: Vec<String> = paths
+        .iter()
+        .map(|path| path.to_string_lossy().into_owned())
+        .collect();
+    lines.join("\n")
+}

@@ -1,0 +1,85 @@
+//! How candidates are named in messages.
+
+use super::choose::version_of;
+use super::step::Kind;
+use crate::model::candidate::{Candidate, Found};
+use crate::model::version::Version;
+use std::path::Path;
+
+/// The variable that names such a directory, and what has to be in it.
+pub fn landmark(kind: Kind) -> (&'static str, &'static str) {
+    match kind {
+        Kind::Toolkit => ("CUDA_HOME", "include/cuda.h and bin/nvcc"),
+        Kind::Cudnn => ("CUDNN_PATH", "include/cudnn.h and lib/libcudnn.so.9"),
+    }
+}
+
+/// The product's name.
+pub fn product(candidate: &Candidate) -> &'static str {
+    match candidate.found {
+        Found::Toolkit(_) => "CUDA",
+        Found::Cudnn(_) => "cuDNN",
+    }
+}
+
+/// ``cuDNN 8.9.7 at `/usr` ``
+pub fn named(candidate: &Candidate) -> String {
+    format!(
+        "{} {} at `{}`",
+        product(candidate),
+        release(candidate),
+        root_of(candidate).display()
+    )
+}
+
+/// Its release, as its maker writes it.
+pub fn release(candidate: &Candidate) -> String {
+    match (&candidate.found, version_of(candidate)) {
+        (_, None) => "of unknown release".into(),
+        (Found::Toolkit(_), Some(version)) => version.short(),
+        (Found::Cudnn(_), Some(version)) => version.to_string(),
+    }
+}
+
+/// `system directories: /usr/include/cudnn_version.h`
+pub fn found_via(candidate: &Candidate) -> String {
+    let path = match &candidate.found {
+        Found::Toolkit(toolkit) => &toolkit.root,
+        Found::Cudnn(cudnn) => cudnn
+            .header
+            .as_ref()
+            .or(cudnn.library.as_ref())
+            .unwrap_or(&cudnn.root),
+    };
+    format!("{}: {}", candidate.via, path.display())
+}
+
+/// `9.14.0 in /opt/venv/…/nvidia/cudnn (outranked by CUDNN_PATH)`
+pub fn also(candidate: &Candidate) -> String {
+    let reason = candidate
+        .rejected
+        .as_deref()
+        .map_or_else(String::new, |reason| format!(" ({reason})"));
+    format!(
+        "{} in {}{reason}",
+        release(candidate),
+        root_of(candidate).display()
+    )
+}
+
+/// Its directory.
+pub fn root_of(candidate: &Candidate) -> &Path {
+    match &candidate.found {
+        Found::Toolkit(toolkit) => &toolkit.root,
+        Found::Cudnn(cudnn) => &cudnn.root,
+    }
+}
+
+/// As people write a release: 9.1, and 9.10.2 where the third number matters.
+pub fn brief(version: Version) -> String {
+    if version.patch == 0 {
+        version.short()
+    } else {
+        version.to_string()
+    }
+}

@@ -1,0 +1,97 @@
+//! Everything that was found, in plain lines.
+
+use super::Toolchain;
+use crate::error::Error;
+use crate::model::candidate::{Cudnn, Found, LinkName, Toolkit};
+use crate::model::version::Version;
+use std::path::PathBuf;
+
+impl Toolchain {
+    /// What was chosen, what was passed over and why, what was noticed.
+    pub(crate) fn listing(&self) -> String {
+        let mut out = String::new();
+        for candidate in &self.candidates {
+            let mark = if candidate.chosen { "+" } else { "-" };
+            let what = match &candidate.found {
+                Found::Toolkit(toolkit) => describe_toolkit(toolkit),
+                Found::Cudnn(cudnn) => describe_cudnn(cudnn),
+            };
+            let reason = candidate
+                .rejected
+                .as_deref()
+                .map_or_else(String::new, |reason| format!("\n    because  {reason}"));
+            out.push_str(&format!("{mark} {}: {what}{reason}\n", candidate.via));
+        }
+        let absent = self.absent.iter().flat_map(Error::findings);
+        for finding in self.findings.iter().chain(absent) {
+            out.push_str(&format!("{}: {finding}\n", finding.severity));
+        }
+        out
+    }
+}
+
+fn describe_toolkit(toolkit: &Toolkit) -> String {
+    let version = toolkit
+        .version
+        .map_or_else(|| "of unknown release".into(), Version::short);
+    let nvcc = toolkit
+        .nvcc
+        .as_ref()
+        .map_or_else(|| "no nvcc".into(), |nvcc| nvcc.display().to_string());
+    format!(
+        "CUDA {version} at {}\n    nvcc     {nvcc}\n    include  {}\n    lib      {}",
+        toolkit.root.display(),
+        listed(&toolkit.include_dirs),
+        listed(&toolkit.link_dirs),
+    )
+}
+
+fn describe_cudnn(cudnn: &Cudnn) -> String {
+    let version = cudnn.version().map_or_else(
+        || "of unknown release".into(),
+        |version| version.to_string(),
+    );
+    let flavour = cudnn
+        .cuda_major
+        .map_or_else(String::new, |major| format!(" for CUDA {major}"));
+    let link = match &cudnn.link_name {
+        Some(LinkName::Short(name)) => name.clone(),
+        Some(LinkName::Verbatim(name)) => format!("{name}, by its whole name"),
+        None => "nothing".into(),
+    };
+    let header = cudnn
+        .header
+        .as_ref()
+        .map_or_else(|| "none".into(), |header| header.display().to_string());
+    let mut out = format!(
+        "cuDNN {version}{flavour} at {}\n    header   {header}\n    link     {link}",
+        cudnn.root.display()
+    );
+    for part in &cudnn.parts {
+        let version = part
+            .version
+            .map_or_else(|| "unknown".into(), |version| version.to_string());
+        let told = part
+            .told_by
+            .as_ref()
+            .map_or_else(String::new, |told| format!(" by {told}"));
+        out.push_str(&format!(
+            "\n    part     {} {version}{told} {}",
+            part.name,
+            part.path.display()
+        ));
+    }
+    out
+}
+
+fn listed(paths: &[PathBuf]) -> String {
+    let texts: Vec<String> = paths
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect();
+    if texts.is_empty() {
+        "none".into()
+    } else {
+        texts.join(", ")
+    }
+}
