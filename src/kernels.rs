@@ -17,9 +17,9 @@ mod runtime;
 use crate::error::Error;
 use crate::host::{cargo, files, jobs};
 use crate::model::arch::{Code, Suffix, Target};
-use crate::model::env::Variable;
-use crate::model::finding::{Finding, printable};
+use crate::model::finding::{Finding, Severity, printable};
 use crate::rules::nvcc::{Plan, Product};
+use crate::rules::select::Selection;
 use crate::toolchain::Toolchain;
 use job::Job;
 use std::collections::BTreeSet;
@@ -169,16 +169,8 @@ impl Kernels<'_> {
         if toolchain.absent.is_some() {
             return Ok(Vec::new());
         }
-        for variable in [
-            Variable::NvccCcbin,
-            Variable::NvccPrependFlags,
-            Variable::NvccAppendFlags,
-            Variable::Cxx,
-        ] {
-            lines.push(format!("cargo::rerun-if-env-changed={}", variable.name()));
-        }
         let sources = self.sources(lines)?;
-        let plan = self.plan(product, &sources)?;
+        let plan = self.plan(product, &sources, lines)?;
         let host = &toolchain.host;
         let jobs = Job::all(host, product, folder, sources, &self.out_dir()?)?;
         let outputs = jobs.iter().map(|job| job.output.clone()).collect();
@@ -189,8 +181,7 @@ impl Kernels<'_> {
             match made {
                 Ok(made) => {
                     read.extend(made.files);
-                    let said = made.said.lines().filter(|line| !line.trim().is_empty());
-                    lines.extend(said.map(|line| format!("cargo::warning={}", printable(line))));
+                    lines.extend(warnings(&made.said));
                 }
                 Err(finding) => failed.push(finding),
             }
@@ -258,12 +249,23 @@ impl Kernels<'_> {
             .then(|| format!("cargo::rerun-if-changed={}", folder.display()))
     }
 
-    fn plan(&self, product: Product, sources: &[PathBuf]) -> Result<Plan, Error> {
+    fn plan(
+        &self,
+        product: Product,
+        sources: &[PathBuf],
+        lines: &mut Vec<String>,
+    ) -> Result<Plan, Error> {
         let toolkit = self.toolchain.toolkit.as_ref();
         let Some(nvcc) = toolkit.and_then(|toolkit| toolkit.nvcc.clone()) else {
             return Err(missing::nvcc(toolkit, &self.toolchain.candidates, sources).into());
         };
-        let targets = self.toolchain.selection()?.targets;
+        let Selection {
+            targets, findings, ..
+        } = self.toolchain.selection()?;
+        let warned = findings
+            .iter()
+            .filter(|finding| finding.severity == Severity::Warning);
+        lines.extend(warned.flat_map(|finding| warnings(&finding.to_string())));
         let cudnn = self
             .toolchain
             .cudnn
@@ -307,6 +309,13 @@ impl Kernels<'_> {
             .help("call this from a build script")
         })
     }
+}
+
+/// A text as cargo shows it, whatever it holds.
+fn warnings(text: &str) -> Vec<String> {
+    let said = text.lines().filter(|line| !line.trim().is_empty());
+    said.map(|line| format!("cargo::warning={}", printable(line)))
+        .collect()
 }
 
 /// PTX that every target can run: that of the lowest. A letter stays only if it is the only one, since it would tie
