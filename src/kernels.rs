@@ -17,10 +17,10 @@ mod runtime;
 use crate::error::Error;
 use crate::host::{cargo, files, jobs};
 use crate::model::arch::{Code, Suffix, Target};
-use crate::model::env::Variable;
-use crate::model::finding::Finding;
+use crate::model::finding::{Finding, Severity};
 use crate::rules::directive::{Directive, Library};
 use crate::rules::nvcc::{Plan, Product};
+use crate::rules::select::Selection;
 use crate::toolchain::Toolchain;
 use job::Job;
 use std::collections::BTreeSet;
@@ -167,16 +167,8 @@ impl Kernels<'_> {
         if toolchain.absent.is_some() {
             return Ok(Vec::new());
         }
-        for variable in [
-            Variable::NvccCcbin,
-            Variable::NvccPrependFlags,
-            Variable::NvccAppendFlags,
-            Variable::Cxx,
-        ] {
-            lines.push(Directive::RerunIfEnvChanged(variable.name().to_string()));
-        }
         let sources = self.sources(lines)?;
-        let plan = self.plan(product, &sources)?;
+        let plan = self.plan(product, &sources, lines)?;
         let host = &toolchain.host;
         let jobs = Job::all(host, product, folder, sources, &self.out_dir()?)?;
         let outputs = jobs.iter().map(|job| job.output.clone()).collect();
@@ -187,8 +179,7 @@ impl Kernels<'_> {
             match made {
                 Ok(made) => {
                     read.extend(made.files);
-                    let said = made.said.lines().filter(|line| !line.trim().is_empty());
-                    lines.extend(said.map(|line| Directive::Warning(line.to_string())));
+                    lines.extend(warnings(&made.said));
                 }
                 Err(finding) => failed.push(finding),
             }
@@ -255,12 +246,23 @@ impl Kernels<'_> {
         (!out_dir.starts_with(real)).then(|| Directive::RerunIfChanged(folder.to_path_buf()))
     }
 
-    fn plan(&self, product: Product, sources: &[PathBuf]) -> Result<Plan, Error> {
+    fn plan(
+        &self,
+        product: Product,
+        sources: &[PathBuf],
+        lines: &mut Vec<Directive>,
+    ) -> Result<Plan, Error> {
         let toolkit = self.toolchain.toolkit.as_ref();
         let Some(nvcc) = toolkit.and_then(|toolkit| toolkit.nvcc.clone()) else {
             return Err(missing::nvcc(toolkit, &self.toolchain.candidates, sources).into());
         };
-        let targets = self.toolchain.selection()?.targets;
+        let Selection {
+            targets, findings, ..
+        } = self.toolchain.selection()?;
+        let warned = findings
+            .iter()
+            .filter(|finding| finding.severity == Severity::Warning);
+        lines.extend(warned.flat_map(|finding| warnings(&finding.to_string())));
         let cudnn = self
             .toolchain
             .cudnn
@@ -304,6 +306,13 @@ impl Kernels<'_> {
             .help("call this from a build script")
         })
     }
+}
+
+/// A text as cargo shows it.
+fn warnings(text: &str) -> Vec<Directive> {
+    let said = text.lines().filter(|line| !line.trim().is_empty());
+    said.map(|line| Directive::Warning(line.to_string()))
+        .collect()
 }
 
 /// PTX that every target can run: that of the lowest. A letter stays only if it is the only one, since it would tie

@@ -1,6 +1,8 @@
 //! Kernels, compiled by NVIDIA's nvcc: `CUDNN_GUARD_REAL` names a directory that holds the wheels of CUDA 13 in
 //! `cuda-cu13`.
 
+#![allow(clippy::disallowed_methods)] // tests make and read a machine of their own
+
 use super::tests::Package;
 use super::*;
 use crate::host::programs::{Output, run_to_end};
@@ -19,6 +21,14 @@ extern \"C\" int scale_on_gpu(float *x) {
     return cudaGetLastError();
 }
 ";
+
+// Without a GPU the launch is refused, by a number: it is CUDA's runtime that answers.
+const MAIN: &str = "unsafe extern \"C\" { fn scale_on_gpu(x: *mut f32) -> i32; }
+fn main() { println!(\"{}\", unsafe { scale_on_gpu(std::ptr::null_mut()) } >= 0); }";
+const LIBRARY: &str = "#![crate_type = \"rlib\"]
+unsafe extern \"C\" { pub fn scale_on_gpu(x: *mut f32) -> i32; }";
+const ABOVE: &str =
+    "fn main() { println!(\"{}\", unsafe { library::scale_on_gpu(std::ptr::null_mut()) } >= 0); }";
 
 fn real() -> PathBuf {
     let wheels = std::env::var_os("CUDNN_GUARD_REAL").expect("it names the wheels");
@@ -48,14 +58,21 @@ fn run(program: &str, args: Vec<String>) -> Output {
     .unwrap()
 }
 
-/// What rustc is told by these lines for cargo.
+/// What rustc is told by these lines for cargo. The linker is GNU's, which reads archives in order: rustc's own on
+/// x86_64 would find everything anywhere.
 fn rustc_args(lines: &[String]) -> Vec<String> {
     let arg = |line: &String| {
         let (key, value) = line.strip_prefix("cargo::rustc-link-")?.split_once('=')?;
         let flag = if key == "search" { "-L" } else { "-l" };
         Some([flag.to_string(), value.to_string()])
     };
-    lines.iter().filter_map(arg).flatten().collect()
+    let linker = ["-C", "link-arg=-fuse-ld=bfd"].map(String::from);
+    lines
+        .iter()
+        .filter_map(arg)
+        .flatten()
+        .chain(linker)
+        .collect()
 }
 
 #[track_caller]
@@ -69,20 +86,9 @@ fn a_program_is_linked_and_calls_its_kernel() {
     let package = Package::new(&[
         ("src/scale.cu", KERNEL),
         ("src/scale.h", "#define FACTOR 2.0f\n"),
-        (
-            "src/library.rs",
-            "#![crate_type = \"rlib\"]\nunsafe extern \"C\" { pub fn scale_on_gpu(x: *mut f32) -> i32; }",
-        ),
-        // Without a GPU the launch is refused, by a number: it is CUDA's runtime that answers.
-        (
-            "src/main.rs",
-            "unsafe extern \"C\" { fn scale_on_gpu(x: *mut f32) -> i32; }\n\
-            fn main() { println!(\"{}\", unsafe { scale_on_gpu(std::ptr::null_mut()) } >= 0); }",
-        ),
-        (
-            "src/above.rs",
-            "fn main() { println!(\"{}\", unsafe { library::scale_on_gpu(std::ptr::null_mut()) } >= 0); }",
-        ),
+        ("src/main.rs", MAIN),
+        ("src/library.rs", LIBRARY),
+        ("src/above.rs", ABOVE),
     ]);
     let toolchain = toolchain(&package);
     // As `link()` says it, before the kernels.
@@ -117,18 +123,10 @@ fn a_program_is_linked_and_calls_its_kernel() {
     args.extend(rustc_args(&lines));
     succeeds(&run("rustc", args));
     let library = format!("library={}", path("out/liblibrary.rlib"));
-    let search = |line: &String| {
-        line.strip_prefix("cargo::rustc-link-search=")
-            .map(String::from)
-    };
     let mut args = vec![path("src/above.rs"), "--extern".to_string(), library];
     args.extend(["-o".to_string(), path("out/above")]);
-    args.extend(
-        lines
-            .iter()
-            .filter_map(search)
-            .flat_map(|dir| ["-L".to_string(), dir]),
-    );
+    lines.retain(|line| line.starts_with("cargo::rustc-link-search="));
+    args.extend(rustc_args(&lines));
     succeeds(&run("rustc", args));
     assert_eq!(run(&path("out/above"), Vec::new()).stdout, "true\n");
 }

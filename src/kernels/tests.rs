@@ -1,5 +1,7 @@
 //! Kernels, compiled by an nvcc that writes down how it is called.
 
+#![allow(clippy::disallowed_methods)] // tests make and read a machine of their own
+
 use super::*;
 use crate::config::Config;
 use crate::host::Host;
@@ -180,10 +182,6 @@ fn a_library_of_two_files_of_the_same_name() {
     assert_eq!(
         lines,
         [
-            "cargo::rerun-if-env-changed=NVCC_CCBIN",
-            "cargo::rerun-if-env-changed=NVCC_PREPEND_FLAGS",
-            "cargo::rerun-if-env-changed=NVCC_APPEND_FLAGS",
-            "cargo::rerun-if-env-changed=CXX",
             "cargo::rerun-if-changed=./src",
             "cargo::rerun-if-changed=./src/a/gelu.cu",
             "cargo::rerun-if-changed=./src/b/gelu.cu",
@@ -395,6 +393,35 @@ fn without_nvcc_the_places_looked_at_are_named() {
     assert!(error.starts_with(
         "there is no nvcc to compile `./src/a.cu` with  [nvcc-not-found]\n  = help: set"
     ));
+}
+
+#[test]
+fn what_was_noticed_while_choosing_targets_is_a_warning() {
+    let package = Package::new(&[("src/a.cu", "")]);
+    let toolchain = package.toolchain();
+    let chosen = toolchain.selection().map(|chosen| Selection {
+        findings: vec![
+            Finding::note("no-gpu", "nobody asked"),
+            Finding::warning("gpu-newer-than-nvcc", "too\x07 new").help("wait"),
+        ],
+        ..chosen
+    });
+    let toolchain = Toolchain {
+        selection: OnceCell::from(chosen),
+        ..toolchain
+    };
+    let lines = package.compile_with(&toolchain).1;
+    let warned: Vec<&String> = lines
+        .iter()
+        .filter(|line| line.starts_with("cargo::warning="))
+        .collect();
+    assert_eq!(
+        warned,
+        [
+            "cargo::warning=too\\u{7} new  [gpu-newer-than-nvcc]",
+            "cargo::warning=  = help: wait"
+        ]
+    );
 }
 
 #[test]
