@@ -1,14 +1,103 @@
-//! What Linux with glibc does in its own way: opening libraries, seeing what is mapped, making a child.
+//! What Linux with glibc does in its own way: opening libraries, seeing what is mapped and where the loader
+//! looks, making a child. Nothing above this file knows which system it is on.
 
-use std::ffi::{c_char, c_int, c_void, CStr, CString};
+use std::ffi::{
+    CStr, CString, OsStr, OsString, c_char, c_int, c_long, c_short, c_uint, c_ulong, c_void,
+};
+use std::io::{Error, Write};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::time::{Duration, Instant};
+
+/// Whether the guard knows this system.
+pub const SUPPORTED: bool = true;
 
 const RTLD_LAZY: c_int = 1;
 const RTLD_NOLOAD: c_int = 4;
+const RTLD_DI_LINKMAP: c_int = 2;
+const RTLD_DI_SERINFO: c_int = 4;
+const RTLD_DI_SERINFOSIZE: c_int = 5;
+const DT_STRTAB: c_long = 5;
+const DT_RPATH: c_long = 15;
+const DT_RUNPATH: c_long = 29;
+const O_CLOEXEC: c_int = 0o2_000_000;
+const O_NONBLOCK: c_int = 0o4_000;
+const F_DUPFD_CLOEXEC: c_int = 1030;
+const POLLIN: c_short = 1;
+const PR_SET_PDEATHSIG: c_int = 1;
+const RLIMIT_CORE: c_int = 4;
+const SIGKILL: c_int = 9;
+const WNOHANG: c_int = 1;
+/// Signals by which a library takes the process down: SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGSYS.
+const DEADLY: [c_int; 7] = [4, 5, 6, 7, 8, 11, 31];
+/// What is kept of a child's answer, and of what it printed.
+const ANSWER_LIMIT: usize = 1 << 20;
+const SAID_LIMIT: usize = 4096;
 
 unsafe extern "C" {
     fn dlopen(name: *const c_char, flags: c_int) -> *mut c_void;
     fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
     fn dlerror() -> *const c_char;
+    fn dlinfo(handle: *mut c_void, request: c_int, into: *mut c_void) -> c_int;
+    fn dl_iterate_phdr(
+        each: extern "C" fn(*const Mapped, usize, *mut c_void) -> c_int,
+        data: *mut c_void,
+    ) -> c_int;
+    fn fork() -> c_int;
+    fn _exit(code: c_int) -> !;
+    fn waitpid(pid: c_int, status: *mut c_int, options: c_int) -> c_int;
+    fn kill(pid: c_int, signal: c_int) -> c_int;
+    fn raise(signal: c_int) -> c_int;
+    fn signal(signal: c_int, handler: usize) -> usize;
+    fn getpid() -> c_int;
+    fn getppid() -> c_int;
+    fn prctl(option: c_int, ...) -> c_int;
+    fn setrlimit(resource: c_int, limit: *const [u64; 2]) -> c_int;
+    fn pipe2(ends: *mut c_int, flags: c_int) -> c_int;
+    fn fcntl(fd: c_int, command: c_int, ...) -> c_int;
+    fn dup2(from: c_int, to: c_int) -> c_int;
+    fn close(fd: c_int) -> c_int;
+    fn read(fd: c_int, into: *mut c_void, size: usize) -> isize;
+    fn write(fd: c_int, from: *const c_void, size: usize) -> isize;
+    fn poll(fds: *mut PollFd, count: c_ulong, milliseconds: c_int) -> c_int;
+}
+
+/// The beginning of `struct dl_phdr_info`.
+#[repr(C)]
+struct Mapped {
+    address: usize,
+    name: *const c_char,
+}
+
+/// The beginning of `struct link_map`.
+#[repr(C)]
+struct LinkMap {
+    address: usize,
+    name: *const c_char,
+    dynamic: *const [c_long; 2],
+}
+
+/// The head of `Dl_serinfo`; its entries follow.
+#[repr(C)]
+struct SearchHead {
+    size: usize,
+    count: c_uint,
+}
+
+/// `Dl_serpath`.
+#[repr(C)]
+struct SearchEntry {
+    name: *const c_char,
+    flags: c_uint,
+}
+
+#[repr(C)]
+struct PollFd {
+    fd: c_int,
+    events: c_short,
+    revents: c_short,
 }
 
 /// A shared library of this process. It is never closed: a library with threads or exit handlers of its own must
@@ -21,12 +110,22 @@ pub struct Library {
 impl Library {
     /// Opens a library as a program does with `dlopen(name, RTLD_LAZY)`; the error is in the loader's own words.
     pub fn open(name: &str) -> Result<Self, String> {
-        Self::with_flags(name, RTLD_LAZY)
+        Self::with_flags(OsStr::new(name), RTLD_LAZY)
+    }
+
+    /// Opens the library in this file, in the same way.
+    pub fn open_file(path: &Path) -> Result<Self, String> {
+        Self::with_flags(path.as_os_str(), RTLD_LAZY)
     }
 
     /// The library of this name or path, if it is in the process already.
     pub fn loaded(name: &str) -> Option<Self> {
-        Self::with_flags(name, RTLD_LAZY | RTLD_NOLOAD).ok()
+        Self::with_flags(OsStr::new(name), RTLD_LAZY | RTLD_NOLOAD).ok()
+    }
+
+    /// The library in this file, if it is in the process already.
+    pub fn loaded_file(path: &Path) -> Option<Self> {
+        Self::with_flags(path.as_os_str(), RTLD_LAZY | RTLD_NOLOAD).ok()
     }
 
     /// The address of a symbol.
@@ -41,19 +140,444 @@ impl Library {
         }
     }
 
-    fn with_flags(name: &str, flags: c_int) -> Result<Self, String> {
-        let text = CString::new(name).map_err(|_| format!("{:?} holds a NUL", name))?;
-        // SAFETY: the name ends in NUL. Constructors of the library run here: callers look at the file first.
-        let handle = unsafe { dlopen(text.as_ptr(), flags) };
-        if handle.is_null() {
-            // SAFETY: dlerror gives this thread's last message, valid until the next dl call.
-            let words = unsafe { dlerror() };
-            if words.is_null() {
-                return Err(format!("{} is not loaded", name));
-            }
-            // SAFETY: a message of the loader ends in NUL.
-            return Err(unsafe { CStr::from_ptr(words) }.to_string_lossy().into_owned());
+    /// The file it was mapped from, by the name under which the loader found it.
+    pub fn path(&self) -> Option<PathBuf> {
+        // SAFETY: the map belongs to a handle that is never closed; its name ends in NUL.
+        let name = unsafe { CStr::from_ptr((*self.link_map()?).name) };
+        Some(absolute(name))
+    }
+
+    fn link_map(self) -> Option<*const LinkMap> {
+        let mut map: *const LinkMap = std::ptr::null();
+        let into: *mut *const LinkMap = &mut map;
+        // SAFETY: RTLD_DI_LINKMAP writes one pointer, valid as long as the handle is open: for ever.
+        let failed = unsafe { dlinfo(self.handle, RTLD_DI_LINKMAP, into.cast()) } != 0;
+        if failed || map.is_null() {
+            None
+        } else {
+            Some(map)
         }
-        Ok(Self { handle })
+    }
+
+    fn with_flags(name: &OsStr, flags: c_int) -> Result<Self, String> {
+        let text = CString::new(name.as_bytes()).map_err(|_| format!("{:?} holds a NUL", name))?;
+        Self::with_name(text.as_ptr(), flags).map_err(|words| {
+            words.unwrap_or_else(|| format!("{} is not loaded", name.to_string_lossy()))
+        })
+    }
+
+    fn program() -> Option<Self> {
+        Self::with_name(std::ptr::null(), RTLD_LAZY).ok()
+    }
+
+    fn with_name(name: *const c_char, flags: c_int) -> Result<Self, Option<String>> {
+        // SAFETY: the name ends in NUL or is null. Constructors of the library run here: callers look at the
+        // file first.
+        let handle = unsafe { dlopen(name, flags) };
+        if !handle.is_null() {
+            return Ok(Self { handle });
+        }
+        // SAFETY: dlerror gives this thread's last message, valid until the next dl call.
+        let words = unsafe { dlerror() };
+        if words.is_null() {
+            return Err(None);
+        }
+        // SAFETY: a message of the loader ends in NUL.
+        Err(Some(
+            unsafe { CStr::from_ptr(words) }
+                .to_string_lossy()
+                .into_owned(),
+        ))
+    }
+}
+
+/// The files of this process's libraries, in the order in which they were loaded, by the names under which they
+/// were found. It asks the loader, so it needs no /proc.
+pub fn mapped() -> Vec<PathBuf> {
+    extern "C" fn each(mapped: *const Mapped, _size: usize, data: *mut c_void) -> c_int {
+        // SAFETY: the loader hands over a valid entry, and `data` is the list that `mapped` below lends.
+        unsafe {
+            let name = (*mapped).name;
+            if !name.is_null() && *name != 0 {
+                (*data.cast::<Vec<PathBuf>>()).push(absolute(CStr::from_ptr(name)));
+            }
+        }
+        0
+    }
+    let mut names: Vec<PathBuf> = Vec::new();
+    let data: *mut Vec<PathBuf> = &mut names;
+    // SAFETY: the callback is called during this call only.
+    unsafe { dl_iterate_phdr(each, data.cast()) };
+    names
+}
+
+/// The folders in which the loader looks for a library that the program opens by name, in its order.
+pub fn search_path() -> Vec<PathBuf> {
+    let mut folders = Vec::new();
+    let Some(program) = Library::program() else {
+        return folders;
+    };
+    let mut head = SearchHead { size: 0, count: 0 };
+    let into: *mut SearchHead = &mut head;
+    // SAFETY: SERINFOSIZE writes the head alone.
+    if unsafe { dlinfo(program.handle, RTLD_DI_SERINFOSIZE, into.cast()) } != 0 {
+        return folders;
+    }
+    // Words, for the alignment of the pointers in it.
+    let mut room: Vec<u64> = vec![0; head.size / 8 + 2];
+    let start: *mut u64 = room.as_mut_ptr();
+    // SAFETY: the room is as large as SERINFOSIZE said, begins with the head as SERINFO wants it, and the entries
+    // lie after the head; each name ends in NUL and lies in the same room.
+    unsafe {
+        start.cast::<SearchHead>().write(head);
+        if dlinfo(program.handle, RTLD_DI_SERINFO, start.cast()) != 0 {
+            return folders;
+        }
+        let count = (*start.cast::<SearchHead>()).count;
+        let mut entry = start.cast::<SearchHead>().add(1).cast::<SearchEntry>();
+        for _ in 0..count {
+            if !(*entry).name.is_null() {
+                folders.push(path(CStr::from_ptr((*entry).name)));
+            }
+            entry = entry.add(1);
+        }
+    }
+    folders
+}
+
+/// The program's own search paths as they stand in it: DT_RPATH, DT_RUNPATH.
+pub fn program_paths() -> (Option<OsString>, Option<OsString>) {
+    let Some(map) = Library::program().and_then(Library::link_map) else {
+        return (None, None);
+    };
+    let (mut strings, mut rpath, mut runpath) = (0, None, None);
+    // SAFETY: the dynamic section of a running program ends in DT_NULL; DT_RPATH and DT_RUNPATH are offsets
+    // into its strings.
+    unsafe {
+        let mut entry = (*map).dynamic;
+        if entry.is_null() {
+            return (None, None);
+        }
+        while (*entry)[0] != 0 {
+            let value = (*entry)[1] as usize;
+            match (*entry)[0] {
+                // The loader has added the program's address on most systems, but not on all.
+                DT_STRTAB if value < (*map).address => strings = value + (*map).address,
+                DT_STRTAB => strings = value,
+                DT_RPATH => rpath = Some(value),
+                DT_RUNPATH => runpath = Some(value),
+                _ => {}
+            }
+            entry = entry.add(1);
+        }
+        let text = |offset: usize| {
+            let start = (strings as *const c_char).wrapping_add(offset);
+            OsStr::from_bytes(CStr::from_ptr(start).to_bytes()).to_owned()
+        };
+        if strings == 0 {
+            return (None, None);
+        }
+        (rpath.map(text), runpath.map(text))
+    }
+}
+
+/// A variable as it was when the loader ran; later changes do not move it.
+pub fn first_environment(name: &str) -> Option<OsString> {
+    let Ok(all) = std::fs::read("/proc/self/environ") else {
+        return std::env::var_os(name);
+    };
+    let mut found = None;
+    for line in all.split(|byte| *byte == 0) {
+        let value = line
+            .strip_prefix(name.as_bytes())
+            .and_then(|rest| rest.strip_prefix(b"="));
+        if let (None, Some(value)) = (&found, value) {
+            found = Some(OsString::from_vec(value.to_vec()));
+        }
+    }
+    found
+}
+
+/// Whether two names stand for the same file.
+pub fn same_file(one: &Path, other: &Path) -> bool {
+    match (std::fs::metadata(one), std::fs::metadata(other)) {
+        (Ok(one), Ok(other)) => one.dev() == other.dev() && one.ino() == other.ino(),
+        _ => false,
+    }
+}
+
+/// Writes into a file, a device or a pipe as it stands, and never waits for a reader.
+pub fn write_in_place(path: &Path, text: &str) -> std::io::Result<()> {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).truncate(true).custom_flags(O_NONBLOCK);
+    options.open(path)?.write_all(text.as_bytes())
+}
+
+/// The way from a child to its parent. Every line is out at once: what was told before a crash is known.
+#[derive(Debug)]
+pub struct Tell {
+    fd: c_int,
+}
+
+impl Tell {
+    /// Sends one line, which holds no line break.
+    pub fn line(&self, text: &str) {
+        let mut line = String::with_capacity(text.len() + 1);
+        line.push_str(text);
+        line.push('\n');
+        write_all(self.fd, line.as_bytes());
+    }
+}
+
+/// How a child ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// By itself; whether the answer is whole, it alone tells.
+    Itself,
+    /// By this signal.
+    Signal(i32),
+    /// It was still at work when the time was over, and was killed.
+    Late,
+}
+
+/// What a child left.
+#[derive(Debug)]
+pub struct Ended {
+    /// How it ended.
+    pub end: End,
+    /// The lines that it told.
+    pub answer: String,
+    /// The beginning of what was printed in it.
+    pub said: String,
+}
+
+/// Where the handler of a dying child writes.
+static ANSWER: AtomicI32 = AtomicI32::new(-1);
+
+extern "C" fn dying(number: c_int) {
+    let digit = |value: c_int| b'0' + (value % 10) as u8;
+    let line = [
+        b"\nsignal\t".as_slice(),
+        &[digit(number / 10), digit(number), b'\n'],
+    ];
+    for part in line {
+        // SAFETY: write is safe in a signal handler.
+        unsafe {
+            write(
+                ANSWER.load(Ordering::Relaxed),
+                part.as_ptr().cast(),
+                part.len(),
+            )
+        };
+    }
+    // SAFETY: both are safe in a signal handler; with the default action back in force the process ends as it
+    // would have done.
+    unsafe {
+        signal(number, 0);
+        raise(number);
+    }
+}
+
+/// Does the work in a child made by `fork`, which ends with its parent and leaves no core. The error says why
+/// there is no child.
+pub fn in_child(deadline: Duration, work: &mut dyn FnMut(&Tell)) -> Result<Ended, String> {
+    let until = Instant::now() + deadline;
+    let [answer, tell] = pipe()?;
+    let [said, say] = match pipe() {
+        Ok(ends) => ends,
+        Err(words) => {
+            close_all(&[answer, tell]);
+            return Err(words);
+        }
+    };
+    // SAFETY: getpid has no conditions.
+    let parent = unsafe { getpid() };
+    // SAFETY: the child below returns to nothing of its parent's: it ends in _exit.
+    let pid = unsafe { fork() };
+    if pid == 0 {
+        become_child(parent, tell, say);
+        // A panic must not unwind into the parent's frames.
+        let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| work(&Tell { fd: tell })));
+        // SAFETY: ends this process at once: exit handlers are the parent's.
+        unsafe { _exit(0) };
+    }
+    let failed = Error::last_os_error();
+    close_all(&[tell, say]);
+    if pid < 0 {
+        close_all(&[answer, said]);
+        return Err(format!("fork: {}", failed));
+    }
+    let (whole, answer_bytes, said_bytes) = drain(answer, said, until);
+    if !whole {
+        // It holds its end of the pipe, so it is there, and the number is still its own.
+        // SAFETY: kill has no conditions.
+        unsafe { kill(pid, SIGKILL) };
+    }
+    close_all(&[answer, said]);
+    let status = reap(pid);
+    let mut answer = String::from_utf8_lossy(&answer_bytes).into_owned();
+    let told = answer.rfind("\nsignal\t").map(|at| answer.split_off(at));
+    let told = told.and_then(|line| line.trim().strip_prefix("signal\t")?.parse().ok());
+    let end = match (whole, told, status) {
+        (false, _, _) => End::Late,
+        (true, Some(number), _) => End::Signal(number),
+        (true, None, Some(status)) if status & 0x7f != 0 => End::Signal(status & 0x7f),
+        _ => End::Itself,
+    };
+    let said = String::from_utf8_lossy(&said_bytes).into_owned();
+    Ok(Ended { end, answer, said })
+}
+
+fn become_child(parent: c_int, tell: c_int, say: c_int) {
+    ANSWER.store(tell, Ordering::Relaxed);
+    let handler: extern "C" fn(c_int) = dying;
+    // SAFETY: plain system calls on this process alone. Handlers of the program's own are replaced, so that a
+    // crash in here does not start its crash reporter.
+    unsafe {
+        prctl(PR_SET_PDEATHSIG, SIGKILL as c_ulong);
+        if getppid() != parent {
+            _exit(0);
+        }
+        setrlimit(RLIMIT_CORE, &[0, 0]);
+        for number in DEADLY {
+            signal(number, handler as usize);
+        }
+        dup2(say, 1);
+        dup2(say, 2);
+    }
+}
+
+/// A pipe whose ends are not the standard streams, even where those are closed.
+fn pipe() -> Result<[c_int; 2], String> {
+    let mut ends = [-1; 2];
+    // SAFETY: pipe2 writes two numbers; fcntl with F_DUPFD_CLOEXEC takes one.
+    unsafe {
+        if pipe2(ends.as_mut_ptr(), O_CLOEXEC) != 0 {
+            return Err(format!("pipe: {}", Error::last_os_error()));
+        }
+        let moved = [
+            fcntl(ends[0], F_DUPFD_CLOEXEC, 3),
+            fcntl(ends[1], F_DUPFD_CLOEXEC, 3),
+        ];
+        let failed = Error::last_os_error();
+        close_all(&ends);
+        if moved.contains(&-1) {
+            close_all(&moved);
+            return Err(format!("pipe: {}", failed));
+        }
+        Ok(moved)
+    }
+}
+
+fn close_all(fds: &[c_int]) {
+    for fd in fds {
+        // SAFETY: each is closed once, by its owner; -1 is refused.
+        unsafe { close(*fd) };
+    }
+}
+
+fn write_all(fd: c_int, mut bytes: &[u8]) {
+    while !bytes.is_empty() {
+        // SAFETY: the bytes are valid for their length.
+        let written = unsafe { write(fd, bytes.as_ptr().cast(), bytes.len()) };
+        match size(written) {
+            Some(0) => return,
+            Some(count) => bytes = bytes.get(count..).unwrap_or(&[]),
+            None if Error::last_os_error().kind() == std::io::ErrorKind::Interrupted => {}
+            None => return,
+        }
+    }
+}
+
+/// Reads both pipes until the first one ends (true) or the time is over (false).
+fn drain(answer: c_int, said: c_int, until: Instant) -> (bool, Vec<u8>, Vec<u8>) {
+    let (mut answer_bytes, mut said_bytes) = (Vec::new(), Vec::new());
+    let (mut answer_open, mut said_open) = (true, true);
+    let mut buffer = vec![0_u8; 1 << 16];
+    while answer_open {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return (false, answer_bytes, said_bytes);
+        }
+        // Woken every second at least: a long deadline need not fit into a c_int.
+        let wait = if left.as_secs() > 0 {
+            1000
+        } else {
+            1 + left.subsec_millis() as c_int
+        };
+        let mut fds = [
+            PollFd {
+                fd: answer,
+                events: POLLIN,
+                revents: 0,
+            },
+            PollFd {
+                fd: if said_open { said } else { -1 },
+                events: POLLIN,
+                revents: 0,
+            },
+        ];
+        // SAFETY: two valid entries.
+        if unsafe { poll(fds.as_mut_ptr(), 2, wait) } < 0 {
+            continue;
+        }
+        if fds[1].revents != 0 {
+            said_open = take(said, &mut buffer, &mut said_bytes, SAID_LIMIT);
+        } else if fds[0].revents != 0 {
+            // Only when there is nothing printed left to read, so that what was printed last is not lost.
+            answer_open = take(answer, &mut buffer, &mut answer_bytes, ANSWER_LIMIT);
+        }
+    }
+    (true, answer_bytes, said_bytes)
+}
+
+/// Reads once; what is over the limit is dropped. False at the end.
+fn take(fd: c_int, buffer: &mut [u8], into: &mut Vec<u8>, limit: usize) -> bool {
+    // SAFETY: the buffer is valid for its length.
+    let count = unsafe { read(fd, buffer.as_mut_ptr().cast(), buffer.len()) };
+    match size(count) {
+        Some(0) => false,
+        Some(count) => {
+            let room = limit.saturating_sub(into.len());
+            into.extend(buffer.iter().take(count.min(room)));
+            true
+        }
+        None => Error::last_os_error().kind() == std::io::ErrorKind::Interrupted,
+    }
+}
+
+/// The wait status, if it can be had: with SIGCHLD ignored, or a handler that waits for all, it cannot. A child
+/// that hangs in the kernel is not waited for.
+fn reap(pid: c_int) -> Option<c_int> {
+    let mut status = 0;
+    for _ in 0..400 {
+        // SAFETY: waits for the child made here.
+        let ended = unsafe { waitpid(pid, &mut status, WNOHANG) };
+        if ended == pid {
+            return Some(status);
+        }
+        if ended < 0 && Error::last_os_error().kind() != std::io::ErrorKind::Interrupted {
+            return None;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    None
+}
+
+/// What read or write counted; none on an error.
+fn size(count: isize) -> Option<usize> {
+    std::convert::TryFrom::try_from(count).ok()
+}
+
+fn path(name: &CStr) -> PathBuf {
+    PathBuf::from(OsStr::from_bytes(name.to_bytes()))
+}
+
+/// As the loader does for `$ORIGIN`: relative to the working directory, links not followed.
+fn absolute(name: &CStr) -> PathBuf {
+    let path = path(name);
+    match std::env::current_dir() {
+        Ok(here) if path.is_relative() && name.to_bytes().contains(&b'/') => here.join(path),
+        _ => path,
     }
 }

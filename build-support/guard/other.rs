@@ -1,6 +1,11 @@
 //! Systems that the guard does not know: it answers `platform-unsupported` there and touches nothing.
 
-use std::ffi::c_void;
+use std::ffi::{c_void, OsString};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Whether the guard knows this system.
+pub const SUPPORTED: bool = false;
 
 /// There is none.
 #[derive(Clone, Copy, Debug)]
@@ -12,8 +17,18 @@ impl Library {
         Err(format!("cannot open {} on this system", name))
     }
 
+    /// Always an error.
+    pub fn open_file(path: &Path) -> Result<Self, String> {
+        Err(format!("cannot open {} on this system", path.display()))
+    }
+
     /// Always none.
     pub fn loaded(_name: &str) -> Option<Self> {
+        None
+    }
+
+    /// Always none.
+    pub fn loaded_file(_path: &Path) -> Option<Self> {
         None
     }
 
@@ -21,4 +36,75 @@ impl Library {
     pub fn symbol(&self, _name: &str) -> Option<*mut c_void> {
         None
     }
+
+    /// Always none.
+    pub fn path(&self) -> Option<PathBuf> {
+        None
+    }
+}
+
+/// Always empty.
+pub fn mapped() -> Vec<PathBuf> {
+    Vec::new()
+}
+
+/// Always empty.
+pub fn search_path() -> Vec<PathBuf> {
+    Vec::new()
+}
+
+/// Always none.
+pub fn program_paths() -> (Option<OsString>, Option<OsString>) {
+    (None, None)
+}
+
+/// The variable as it is.
+pub fn first_environment(name: &str) -> Option<OsString> {
+    std::env::var_os(name)
+}
+
+/// Whether two names are the same.
+pub fn same_file(one: &Path, other: &Path) -> bool {
+    one == other
+}
+
+/// Writes into a file as it stands.
+pub fn write_in_place(path: &Path, text: &str) -> std::io::Result<()> {
+    std::fs::write(path, text)
+}
+
+/// The way from a child to its parent, where there is one.
+#[derive(Debug)]
+pub struct Tell {}
+
+impl Tell {
+    /// Goes nowhere.
+    pub fn line(&self, _text: &str) {}
+}
+
+/// How a child ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// By itself; whether the answer is whole, it alone tells.
+    Itself,
+    /// By this signal.
+    Signal(i32),
+    /// It was still at work when the time was over, and was killed.
+    Late,
+}
+
+/// What a child left.
+#[derive(Debug)]
+pub struct Ended {
+    /// How it ended.
+    pub end: End,
+    /// The lines that it told.
+    pub answer: String,
+    /// The beginning of what was printed in it.
+    pub said: String,
+}
+
+/// Always an error: there is no child.
+pub fn in_child(_deadline: Duration, _work: &mut dyn FnMut(&Tell)) -> Result<Ended, String> {
+    Err("no child can be made on this system".to_string())
 }
