@@ -4,7 +4,8 @@ use super::answer::{self, Answer};
 use super::convolution;
 use super::driver;
 use super::parts::{self, Part};
-use super::platform::{self, End, Library, Tell};
+use super::platform::{self, Library};
+use super::process::{self, End, Tell};
 use super::version::Version;
 use std::collections::hash_map::RandomState;
 use std::ffi::c_int;
@@ -44,7 +45,7 @@ pub struct Tried {
 /// Tries it in a child. The error says why there is none.
 pub fn run(task: &Task<'_>, deadline: Duration) -> Result<Tried, String> {
     let token = format!("{:016x}", RandomState::new().build_hasher().finish());
-    let ended = platform::in_child(deadline, &mut |tell| {
+    let ended = process::in_child(deadline, &mut |tell| {
         work(task, tell);
         tell.line(&answer::line("end", &[&token]));
     })?;

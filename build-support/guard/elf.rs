@@ -109,7 +109,7 @@ impl Elf {
         }
         let field = |at: usize, size: usize| number(&header, at, size).ok_or(Fault::Garbled);
         let machine = field(18, 2)?;
-        if MACHINE.map_or(false, |own| own != machine) {
+        if MACHINE.is_some_and(|own| own != machine) {
             return Err(Fault::Machine(machine));
         }
         let (start, entry, count) = (field(32, 8)?, field(54, 2)?, field(56, 2)?);
@@ -178,7 +178,7 @@ impl Elf {
             .chunks_exact(16)
             .map(|entry| Some((number(entry, 0, 8)?, number(entry, 8, 8)?)));
         entries
-            .take_while(|entry| entry.map_or(true, |(tag, _)| tag != 0))
+            .take_while(|entry| entry.is_none_or(|(tag, _)| tag != 0))
             .collect()
     }
 

@@ -28,7 +28,7 @@ impl Mismatch {
 /// Whether the loaded release is one that the program can run with.
 pub fn version(built: &Built, loaded: Version) -> Result<(), Mismatch> {
     if let (Policy::Requirement, Some(wanted)) = (built.policy, built.requirement) {
-        let below = wanted.below.map_or(true, |below| loaded < below);
+        let below = wanted.below.is_none_or(|below| loaded < below);
         if loaded >= wanted.from && below {
             return Ok(());
         }
@@ -127,7 +127,7 @@ pub fn driver(built: &Built, cudnn_cuda_major: Option<u32>, driver: Version) -> 
     let by_program = built.cuda.map(|cuda| cuda.major);
     let (needed, what) = match (cudnn_cuda_major, by_program) {
         (Some(cudnn), program)
-            if cudnn > driver.major && program.map_or(true, |program| program <= cudnn) =>
+            if cudnn > driver.major && program.is_none_or(|program| program <= cudnn) =>
         {
             (cudnn, "the loaded cuDNN is")
         }

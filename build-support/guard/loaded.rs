@@ -7,6 +7,7 @@ use super::judge;
 use super::parts;
 use super::platform::{self, Library};
 use super::route::{Route, Via};
+use super::version::Version;
 use std::path::{Path, PathBuf};
 
 /// The first library of a cuDNN, through which everything else is called.
@@ -22,6 +23,44 @@ pub struct Shim {
     pub via: Via,
     /// Other first libraries of the same major in this process.
     pub others: Vec<PathBuf>,
+}
+
+impl Shim {
+    /// Where it lies, and where its parts should.
+    pub fn folder(&self) -> &Path {
+        self.path.parent().unwrap_or(&self.path)
+    }
+
+    /// That it is of a release which the program cannot run with.
+    pub fn mismatch(&self, built: &Built, version: Version) -> Option<Finding> {
+        let mismatch = judge::version(built, version).err()?;
+        let help = self.via.help(self.folder(), &mismatch.wanted);
+        Some(mismatch.finding(self.evidence()).help(help))
+    }
+
+    /// That there are others beside it in the process.
+    pub fn among(&self, others: &[PathBuf]) -> Finding {
+        let others: Vec<String> = others
+            .iter()
+            .map(|other| other.display().to_string())
+            .collect();
+        Finding::warning(
+            "duplicate-cudnn",
+            format!(
+                "more than one cuDNN is in this process; `{}` is judged",
+                self.path.display()
+            ),
+        )
+        .with("also", others.join("\n"))
+    }
+
+    /// Its file, and what brought it in.
+    pub fn evidence(&self) -> Vec<(&'static str, String)> {
+        vec![
+            ("loaded", self.path.display().to_string()),
+            ("found via", self.via.to_string()),
+        ]
+    }
 }
 
 /// Finds it. A cuDNN that the program would open itself is opened here in the same way; its parts are not.

@@ -65,7 +65,7 @@ impl Parts {
             jit_only,
             ..Self::default()
         };
-        let own_first = Elf::open(shim).map_or(false, |mut elf| elf.rpath().is_some());
+        let own_first = Elf::open(shim).is_ok_and(|mut elf| elf.rpath().is_some());
         let mapped = platform::mapped();
         let mut missing = Vec::new();
         for (name, is_needed) in needed
@@ -124,7 +124,7 @@ impl Parts {
             return;
         };
         let shim_version = by_file_name(shim);
-        let other = |version: Option<Version>| version.map_or(false, |version| version != release);
+        let other = |version: Option<Version>| version.is_some_and(|version| version != release);
         let needed = other(shim_version)
             || self
                 .list
@@ -284,8 +284,7 @@ fn beside(folder: &Path, major: u32) -> Vec<String> {
 }
 
 fn is_jit_only(beside: &[String]) -> bool {
-    let asked =
-        std::env::var_os("CUDNN_LIB_CONFIG").map_or(false, |value| value == "GRAPH_JIT_ONLY");
+    let asked = std::env::var_os("CUDNN_LIB_CONFIG").is_some_and(|value| value == "GRAPH_JIT_ONLY");
     asked
         || (beside.len() == NEEDED_JIT.len()
             && beside
@@ -295,7 +294,7 @@ fn is_jit_only(beside: &[String]) -> bool {
 
 /// The parts that the strings of a first library name; none if it is too large to look through in passing.
 fn named_in(shim: &Path) -> Vec<String> {
-    let small = std::fs::metadata(shim).map_or(false, |data| data.len() < 1 << 20);
+    let small = std::fs::metadata(shim).is_ok_and(|data| data.len() < 1 << 20);
     let bytes = if small {
         std::fs::read(shim).unwrap_or_default()
     } else {

@@ -9,6 +9,7 @@ use super::json::Json;
 use super::loaded::Shim;
 use super::operator::Operator;
 use super::parts::{Part, Parts};
+use super::report_json;
 use super::route::Via;
 use super::version::Version;
 use std::fmt;
@@ -90,14 +91,14 @@ impl Report {
         Json::object([
             ("schema", Json::Integer(1)),
             ("verdict", Json::text(self.verdict())),
-            ("built", built_json(&self.built)),
+            ("built", report_json::built(&self.built)),
             (
                 "loaded",
-                self.loaded.as_ref().map_or(Json::Null, loaded_json),
+                self.loaded.as_ref().map_or(Json::Null, report_json::loaded),
             ),
             (
                 "driver",
-                self.driver.as_ref().map_or(Json::Null, driver_json),
+                self.driver.as_ref().map_or(Json::Null, report_json::driver),
             ),
             (
                 "devices",
@@ -110,7 +111,7 @@ impl Report {
             ),
             (
                 "convolution",
-                Json::list(self.outcomes.iter().map(outcome_json)),
+                Json::list(self.outcomes.iter().map(report_json::outcome)),
             ),
             (
                 "findings",
@@ -149,6 +150,13 @@ impl Report {
 
     /// Applies what the operator lets pass, and what is asked for on top.
     pub(super) fn finish(mut self, operator: &Operator) -> Result<Self, Failure> {
+        let required = if operator.require_gpu {
+            Some("CUDNN_GUARD_REQUIRE_GPU=1")
+        } else if self.built.require_gpu {
+            Some("this program")
+        } else {
+            None
+        };
         for finding in &mut self.findings {
             let allowed = operator.allow.iter().any(|id| id == finding.id);
             if allowed && finding.severity == Severity::Error {
@@ -156,18 +164,13 @@ impl Report {
                 finding
                     .evidence
                     .push(("let pass", "by CUDNN_GUARD_ALLOW".to_string()));
-            } else if operator.require_gpu || self.built.require_gpu {
-                if !allowed && Some(finding.id) == self.unknown {
-                    let by = if operator.require_gpu {
-                        "CUDNN_GUARD_REQUIRE_GPU=1"
-                    } else {
-                        "this program"
-                    };
-                    finding.severity = Severity::Error;
-                    finding
-                        .evidence
-                        .push(("required", format!("{} asks for a GPU that works", by)));
-                }
+            }
+            let unknown = Some(finding.id) == self.unknown;
+            if let (Some(by), false, true) = (required, allowed, unknown) {
+                finding.severity = Severity::Error;
+                finding
+                    .evidence
+                    .push(("required", format!("{} asks for a GPU that works", by)));
             }
         }
         // What stops the program comes first.
@@ -374,71 +377,3 @@ impl fmt::Debug for Failure {
 }
 
 impl std::error::Error for Failure {}
-
-fn built_json(built: &Built) -> Json {
-    let findings = built.findings.iter().map(|finding| {
-        Json::object([
-            ("id", Json::text(finding.id)),
-            ("severity", Json::text(finding.severity)),
-            ("summary", Json::text(finding.summary)),
-        ])
-    });
-    Json::object([
-        ("cudnn", Json::optional(built.cudnn)),
-        ("cuda", Json::optional(built.cuda.map(Version::short))),
-        (
-            "requirement",
-            Json::optional(built.requirement.map(|wanted| wanted.text)),
-        ),
-        ("targets", Json::list(built.targets.iter().map(Json::text))),
-        ("findings", Json::list(findings)),
-    ])
-}
-
-fn loaded_json(loaded: &Loaded) -> Json {
-    let parts = loaded.parts.iter().map(|part| {
-        Json::object([
-            ("name", Json::text(&part.name)),
-            ("path", Json::text(part.path.display())),
-            ("version", Json::optional(part.version)),
-            ("told_by", Json::optional(part.told_by)),
-        ])
-    });
-    Json::object([
-        (
-            "version",
-            Json::optional(loaded.version.map(|(version, _)| version)),
-        ),
-        ("path", Json::text(loaded.path.display())),
-        ("found_via", Json::text(&loaded.via)),
-        (
-            "cuda_major",
-            loaded
-                .cuda_major
-                .map_or(Json::Null, |major| Json::Integer(i64::from(major))),
-        ),
-        ("parts", Json::list(parts)),
-    ])
-}
-
-fn driver_json(driver: &Driver) -> Json {
-    Json::object([
-        ("library", Json::text(&driver.library)),
-        ("version", Json::optional(driver.version.as_ref())),
-        ("cuda", Json::optional(driver.cuda.map(Version::short))),
-    ])
-}
-
-fn outcome_json(outcome: &Outcome) -> Json {
-    Json::object([
-        ("device", Json::text(&outcome.device)),
-        ("operation", Json::text(outcome.operation)),
-        ("data_type", Json::text(outcome.data_type)),
-        ("verdict", Json::text(outcome.verdict)),
-        (
-            "largest_error",
-            outcome.largest_error.map_or(Json::Null, Json::Float),
-        ),
-        ("milliseconds", Json::Float(outcome.milliseconds)),
-    ])
-}

@@ -109,11 +109,8 @@ impl Route {
         let mut with = Vec::new();
         for folder in folders {
             let plain = normal(folder);
-            let from = (stage..named.len()).find(|stage| {
-                named
-                    .get(*stage)
-                    .map_or(false, |list| list.contains(&plain))
-            });
+            let from = (stage..named.len())
+                .find(|stage| named.get(*stage).is_some_and(|list| list.contains(&plain)));
             stage = from.unwrap_or(stage);
             with.push(match from {
                 Some(0) => Via::Rpath(folder.clone()),
@@ -135,15 +132,14 @@ impl Route {
         let preload = platform::first_environment("LD_PRELOAD").unwrap_or_default();
         let preload = preload.to_string_lossy();
         if preload
-            .split(|c| c == ':' || c == ' ')
+            .split([':', ' '])
             .any(|one| !one.is_empty() && Path::new(one) == file)
         {
             return Via::Preload;
         }
         let cached = || {
-            name.to_str().map_or(false, |name| {
-                cache::files(name).iter().any(|one| one == file)
-            })
+            name.to_str()
+                .is_some_and(|name| cache::files(name).iter().any(|one| one == file))
         };
         match hit {
             // The cache is asked before the system's folders, and names what lies there.
@@ -234,7 +230,7 @@ fn beyond(candidate: &Path, file: &Path) -> bool {
     file.file_name() == Some(name)
         && file
             .strip_prefix(folder)
-            .map_or(false, |rest| rest.starts_with("glibc-hwcaps"))
+            .is_ok_and(|rest| rest.starts_with("glibc-hwcaps"))
 }
 
 /// Folders that every system has: that the cache names them too tells nobody anything.
@@ -258,7 +254,7 @@ fn entries(list: Option<OsString>) -> Vec<PathBuf> {
         .to_string_lossy()
         .into_owned();
     let list = list.to_string_lossy();
-    list.split(|c| c == ':' || c == ';')
+    list.split([':', ';'])
         .map(|entry| {
             entry
                 .replace("${ORIGIN}", &origin)

@@ -1,5 +1,10 @@
 //! The convolution's place in the guard, held by one whose outcome the test says in the environment.
 
+#![allow(
+    clippy::disallowed_macros,
+    reason = "this stands for a library that prints"
+)]
+
 use super::finding::{Finding, Verdict};
 use super::platform::Library;
 use super::version::Version;
