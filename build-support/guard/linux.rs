@@ -1,14 +1,63 @@
-//! What Linux with glibc does in its own way: opening libraries, seeing what is mapped, making a child.
+//! What Linux with glibc does in its own way: opening libraries, seeing what is mapped and where the loader
+//! looks. Nothing above this file and `linux_process.rs` knows which system it is on.
 
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ffi::{CStr, CString, OsStr, OsString, c_char, c_int, c_long, c_uint, c_void};
+use std::io::Write;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// Whether the guard knows this system.
+pub const SUPPORTED: bool = true;
 
 const RTLD_LAZY: c_int = 1;
 const RTLD_NOLOAD: c_int = 4;
+const RTLD_DI_LINKMAP: c_int = 2;
+const RTLD_DI_SERINFO: c_int = 4;
+const RTLD_DI_SERINFOSIZE: c_int = 5;
+const DT_STRTAB: c_long = 5;
+const DT_RPATH: c_long = 15;
+const DT_RUNPATH: c_long = 29;
+const O_NONBLOCK: c_int = 0o4_000;
 
 unsafe extern "C" {
     fn dlopen(name: *const c_char, flags: c_int) -> *mut c_void;
     fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
     fn dlerror() -> *const c_char;
+    fn dlinfo(handle: *mut c_void, request: c_int, into: *mut c_void) -> c_int;
+    fn dl_iterate_phdr(
+        each: extern "C" fn(*const Mapped, usize, *mut c_void) -> c_int,
+        data: *mut c_void,
+    ) -> c_int;
+}
+
+/// The beginning of `struct dl_phdr_info`.
+#[repr(C)]
+struct Mapped {
+    address: usize,
+    name: *const c_char,
+}
+
+/// The beginning of `struct link_map`.
+#[repr(C)]
+struct LinkMap {
+    address: usize,
+    name: *const c_char,
+    dynamic: *const [c_long; 2],
+}
+
+/// The head of `Dl_serinfo`; its entries follow.
+#[repr(C)]
+struct SearchHead {
+    size: usize,
+    count: c_uint,
+}
+
+/// `Dl_serpath`.
+#[repr(C)]
+struct SearchEntry {
+    name: *const c_char,
+    flags: c_uint,
 }
 
 /// A shared library of this process. It is never closed: a library with threads or exit handlers of its own must
@@ -21,12 +70,22 @@ pub struct Library {
 impl Library {
     /// Opens a library as a program does with `dlopen(name, RTLD_LAZY)`; the error is in the loader's own words.
     pub fn open(name: &str) -> Result<Self, String> {
-        Self::with_flags(name, RTLD_LAZY)
+        Self::with_flags(OsStr::new(name), RTLD_LAZY)
+    }
+
+    /// Opens the library in this file, in the same way.
+    pub fn open_file(path: &Path) -> Result<Self, String> {
+        Self::with_flags(path.as_os_str(), RTLD_LAZY)
     }
 
     /// The library of this name or path, if it is in the process already.
     pub fn loaded(name: &str) -> Option<Self> {
-        Self::with_flags(name, RTLD_LAZY | RTLD_NOLOAD).ok()
+        Self::with_flags(OsStr::new(name), RTLD_LAZY | RTLD_NOLOAD).ok()
+    }
+
+    /// The library in this file, if it is in the process already.
+    pub fn loaded_file(path: &Path) -> Option<Self> {
+        Self::with_flags(path.as_os_str(), RTLD_LAZY | RTLD_NOLOAD).ok()
     }
 
     /// The address of a symbol.
@@ -41,21 +100,188 @@ impl Library {
         }
     }
 
-    fn with_flags(name: &str, flags: c_int) -> Result<Self, String> {
-        let text = CString::new(name).map_err(|_| format!("{:?} holds a NUL", name))?;
-        // SAFETY: the name ends in NUL. Constructors of the library run here: callers look at the file first.
-        let handle = unsafe { dlopen(text.as_ptr(), flags) };
-        if handle.is_null() {
-            // SAFETY: dlerror gives this thread's last message, valid until the next dl call.
-            let words = unsafe { dlerror() };
-            if words.is_null() {
-                return Err(format!("{} is not loaded", name));
-            }
-            // SAFETY: a message of the loader ends in NUL.
-            return Err(unsafe { CStr::from_ptr(words) }
-                .to_string_lossy()
-                .into_owned());
+    /// The file it was mapped from, by the name under which the loader found it.
+    pub fn path(&self) -> Option<PathBuf> {
+        // SAFETY: the map belongs to a handle that is never closed; its name ends in NUL.
+        let name = unsafe { CStr::from_ptr((*self.link_map()?).name) };
+        Some(absolute(name))
+    }
+
+    fn link_map(self) -> Option<*const LinkMap> {
+        let mut map: *const LinkMap = std::ptr::null();
+        let into: *mut *const LinkMap = &mut map;
+        // SAFETY: RTLD_DI_LINKMAP writes one pointer, valid as long as the handle is open: for ever.
+        let failed = unsafe { dlinfo(self.handle, RTLD_DI_LINKMAP, into.cast()) } != 0;
+        if failed || map.is_null() {
+            None
+        } else {
+            Some(map)
         }
-        Ok(Self { handle })
+    }
+
+    fn with_flags(name: &OsStr, flags: c_int) -> Result<Self, String> {
+        let text = CString::new(name.as_bytes()).map_err(|_| format!("{:?} holds a NUL", name))?;
+        Self::with_name(text.as_ptr(), flags).map_err(|words| {
+            words.unwrap_or_else(|| format!("{} is not loaded", name.to_string_lossy()))
+        })
+    }
+
+    fn program() -> Option<Self> {
+        Self::with_name(std::ptr::null(), RTLD_LAZY).ok()
+    }
+
+    fn with_name(name: *const c_char, flags: c_int) -> Result<Self, Option<String>> {
+        // SAFETY: the name ends in NUL or is null. Constructors of the library run here: callers look at the
+        // file first.
+        let handle = unsafe { dlopen(name, flags) };
+        if !handle.is_null() {
+            return Ok(Self { handle });
+        }
+        // SAFETY: dlerror gives this thread's last message, valid until the next dl call.
+        let words = unsafe { dlerror() };
+        if words.is_null() {
+            return Err(None);
+        }
+        // SAFETY: a message of the loader ends in NUL.
+        Err(Some(
+            unsafe { CStr::from_ptr(words) }
+                .to_string_lossy()
+                .into_owned(),
+        ))
+    }
+}
+
+/// The files of this process's libraries, in the order in which they were loaded, by the names under which they
+/// were found. It asks the loader, so it needs no /proc.
+pub fn mapped() -> Vec<PathBuf> {
+    extern "C" fn each(mapped: *const Mapped, _size: usize, data: *mut c_void) -> c_int {
+        // SAFETY: the loader hands over a valid entry, and `data` is the list that `mapped` below lends.
+        unsafe {
+            let name = (*mapped).name;
+            if !name.is_null() && *name != 0 {
+                (*data.cast::<Vec<PathBuf>>()).push(absolute(CStr::from_ptr(name)));
+            }
+        }
+        0
+    }
+    let mut names: Vec<PathBuf> = Vec::new();
+    let data: *mut Vec<PathBuf> = &mut names;
+    // SAFETY: the callback is called during this call only.
+    unsafe { dl_iterate_phdr(each, data.cast()) };
+    names
+}
+
+/// The folders in which the loader looks for a library that the program opens by name, in its order.
+pub fn search_path() -> Vec<PathBuf> {
+    let mut folders = Vec::new();
+    let Some(program) = Library::program() else {
+        return folders;
+    };
+    let mut head = SearchHead { size: 0, count: 0 };
+    let into: *mut SearchHead = &mut head;
+    // SAFETY: SERINFOSIZE writes the head alone.
+    if unsafe { dlinfo(program.handle, RTLD_DI_SERINFOSIZE, into.cast()) } != 0 {
+        return folders;
+    }
+    // Words, for the alignment of the pointers in it.
+    let mut room: Vec<u64> = vec![0; head.size / 8 + 2];
+    let start: *mut u64 = room.as_mut_ptr();
+    // SAFETY: the room is as large as SERINFOSIZE said, begins with the head as SERINFO wants it, and the entries
+    // lie after the head; each name ends in NUL and lies in the same room.
+    unsafe {
+        start.cast::<SearchHead>().write(head);
+        if dlinfo(program.handle, RTLD_DI_SERINFO, start.cast()) != 0 {
+            return folders;
+        }
+        let count = (*start.cast::<SearchHead>()).count;
+        let mut entry = start.cast::<SearchHead>().add(1).cast::<SearchEntry>();
+        for _ in 0..count {
+            if !(*entry).name.is_null() {
+                folders.push(path(CStr::from_ptr((*entry).name)));
+            }
+            entry = entry.add(1);
+        }
+    }
+    folders
+}
+
+/// The program's own search paths as they stand in it: DT_RPATH, DT_RUNPATH.
+pub fn program_paths() -> (Option<OsString>, Option<OsString>) {
+    let Some(map) = Library::program().and_then(Library::link_map) else {
+        return (None, None);
+    };
+    let (mut strings, mut rpath, mut runpath) = (0, None, None);
+    // SAFETY: the dynamic section of a running program ends in DT_NULL; DT_RPATH and DT_RUNPATH are offsets
+    // into its strings.
+    unsafe {
+        let mut entry = (*map).dynamic;
+        if entry.is_null() {
+            return (None, None);
+        }
+        while (*entry)[0] != 0 {
+            let value = (*entry)[1] as usize;
+            match (*entry)[0] {
+                // The loader has added the program's address on most systems, but not on all.
+                DT_STRTAB if value < (*map).address => strings = value + (*map).address,
+                DT_STRTAB => strings = value,
+                DT_RPATH => rpath = Some(value),
+                DT_RUNPATH => runpath = Some(value),
+                _ => {}
+            }
+            entry = entry.add(1);
+        }
+        let text = |offset: usize| {
+            let start = (strings as *const c_char).wrapping_add(offset);
+            OsStr::from_bytes(CStr::from_ptr(start).to_bytes()).to_owned()
+        };
+        if strings == 0 {
+            return (None, None);
+        }
+        (rpath.map(text), runpath.map(text))
+    }
+}
+
+/// A variable as it was when the loader ran; later changes do not move it.
+pub fn first_environment(name: &str) -> Option<OsString> {
+    let Ok(all) = std::fs::read("/proc/self/environ") else {
+        return std::env::var_os(name);
+    };
+    let mut found = None;
+    for line in all.split(|byte| *byte == 0) {
+        let value = line
+            .strip_prefix(name.as_bytes())
+            .and_then(|rest| rest.strip_prefix(b"="));
+        if let (None, Some(value)) = (&found, value) {
+            found = Some(OsString::from_vec(value.to_vec()));
+        }
+    }
+    found
+}
+
+/// Whether two names stand for the same file.
+pub fn same_file(one: &Path, other: &Path) -> bool {
+    match (std::fs::metadata(one), std::fs::metadata(other)) {
+        (Ok(one), Ok(other)) => one.dev() == other.dev() && one.ino() == other.ino(),
+        _ => false,
+    }
+}
+
+/// Writes into a file, a device or a pipe as it stands, and never waits for a reader.
+pub fn write_in_place(path: &Path, text: &str) -> std::io::Result<()> {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).truncate(true).custom_flags(O_NONBLOCK);
+    options.open(path)?.write_all(text.as_bytes())
+}
+
+fn path(name: &CStr) -> PathBuf {
+    PathBuf::from(OsStr::from_bytes(name.to_bytes()))
+}
+
+/// As the loader does for `$ORIGIN`: relative to the working directory, links not followed.
+fn absolute(name: &CStr) -> PathBuf {
+    let path = path(name);
+    match std::env::current_dir() {
+        Ok(here) if path.is_relative() && name.to_bytes().contains(&b'/') => here.join(path),
+        _ => path,
     }
 }

@@ -1,6 +1,11 @@
 //! Systems that the guard does not know: it answers `platform-unsupported` there and touches nothing.
 
-use std::ffi::c_void;
+use std::ffi::{OsString, c_void};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Whether the guard knows this system.
+pub const SUPPORTED: bool = false;
 
 /// There is none.
 #[derive(Clone, Copy, Debug)]
@@ -12,8 +17,18 @@ impl Library {
         Err(format!("cannot open {} on this system", name))
     }
 
+    /// Always an error.
+    pub fn open_file(path: &Path) -> Result<Self, String> {
+        Err(format!("cannot open {} on this system", path.display()))
+    }
+
     /// Always none.
     pub fn loaded(_name: &str) -> Option<Self> {
+        None
+    }
+
+    /// Always none.
+    pub fn loaded_file(_path: &Path) -> Option<Self> {
         None
     }
 
@@ -21,4 +36,39 @@ impl Library {
     pub fn symbol(&self, _name: &str) -> Option<*mut c_void> {
         None
     }
+
+    /// Always none.
+    pub fn path(&self) -> Option<PathBuf> {
+        None
+    }
+}
+
+/// Always empty.
+pub fn mapped() -> Vec<PathBuf> {
+    Vec::new()
+}
+
+/// Always empty.
+pub fn search_path() -> Vec<PathBuf> {
+    Vec::new()
+}
+
+/// Always none.
+pub fn program_paths() -> (Option<OsString>, Option<OsString>) {
+    (None, None)
+}
+
+/// The variable as it is.
+pub fn first_environment(name: &str) -> Option<OsString> {
+    std::env::var_os(name)
+}
+
+/// Whether two names are the same.
+pub fn same_file(one: &Path, other: &Path) -> bool {
+    one == other
+}
+
+/// Writes into a file as it stands.
+pub fn write_in_place(path: &Path, text: &str) -> std::io::Result<()> {
+    std::fs::write(path, text)
 }

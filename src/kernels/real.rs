@@ -98,7 +98,7 @@ fn a_program_is_linked_and_calls_its_kernel() {
     ];
     let kernels = toolchain.kernels().file(package.path("src/scale.cu"));
     kernels.library("one", &mut directives).unwrap();
-    let lines: Vec<String> = directives.iter().map(Directive::to_string).collect();
+    let mut lines: Vec<String> = directives.iter().map(Directive::to_string).collect();
     assert!(
         lines
             .iter()

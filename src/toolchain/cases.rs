@@ -16,6 +16,7 @@ use crate::config::{Config, Link};
 use crate::host::Host;
 use crate::model::env::Env;
 use crate::model::platform::Platform;
+use crate::rules::directive::Directive;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -62,11 +63,14 @@ fn cargo_watches_what_was_asked_and_nothing_that_changes_by_itself() {
         };
         let config = Config::new().cuda(">=1").cudnn(">=1");
         let needs = config.needs();
-        let lines = Toolchain::find(config, host, needs).rerun_lines();
-        let names = lines
-            .iter()
-            .filter_map(|line| line.strip_prefix("cargo::rerun-if-env-changed="));
-        names.map(String::from).collect()
+        let directives = Toolchain::find(config, host, needs).reruns();
+        let names = directives
+            .into_iter()
+            .filter_map(|directive| match directive {
+                Directive::RerunIfEnvChanged(name) => Some(name),
+                _ => None,
+            });
+        names.collect()
     };
     let watched = names(&[
         ("LD_LIBRARY_PATH", "/a"),

@@ -1,0 +1,246 @@
+//! What the child tells its parent: lines of fields, so that whatever was told before a crash is known.
+
+use super::arch::ComputeCapability;
+use super::convolution::Outcome;
+use super::driver::{Device, Driver};
+use super::finding::{Finding, Verdict};
+use super::version::Version;
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+/// All that a child told.
+#[derive(Default)]
+pub struct Answer {
+    /// What it was doing last.
+    pub stage: String,
+    /// Files that the loader would not open, with its words.
+    pub refused: Vec<(PathBuf, String)>,
+    /// `cudnnGetVersion`.
+    pub version: Option<Version>,
+    /// The CUDA major in `cudnnGetCudartVersion`.
+    pub cuda_major: Option<u32>,
+    /// cuDNN's own version checks that failed, by name.
+    pub failed_checks: Vec<String>,
+    /// The driver.
+    pub driver: Option<Driver>,
+    /// Why there is no usable GPU.
+    pub problem: Option<Finding>,
+    /// The operations that were tried.
+    pub outcomes: Vec<Outcome>,
+    /// What was mapped at the end.
+    pub mapped: Vec<PathBuf>,
+    /// Whether it came to its end.
+    pub whole: bool,
+}
+
+/// One line: the kind, then fields, in which no tab and no line break is left.
+pub fn line(kind: &str, fields: &[&str]) -> String {
+    let mut out = kind.to_string();
+    for field in fields {
+        out.push('\t');
+        for character in field.chars() {
+            match character {
+                '\\' => out.push_str("\\\\"),
+                '\t' => out.push_str("\\t"),
+                '\n' => out.push_str("\\n"),
+                other => out.push(other),
+            }
+        }
+    }
+    out
+}
+
+/// The line of a driver, without its devices.
+pub fn driver_line(driver: &Driver) -> String {
+    let cuda = driver
+        .cuda
+        .map_or_else(String::new, |cuda| cuda.to_string());
+    line(
+        "driver",
+        &[
+            &driver.library,
+            driver.version.as_deref().unwrap_or(""),
+            &cuda,
+        ],
+    )
+}
+
+/// The line of a device.
+pub fn device_line(device: &Device) -> String {
+    line("device", &[&device.name, &device.capability.to_string()])
+}
+
+/// The line of a finding, under the kind that says what it is about.
+pub fn finding_line(kind: &str, finding: &Finding) -> String {
+    let severity = finding.severity.to_string();
+    let mut fields = vec![finding.id, &severity, &finding.summary];
+    for (label, value) in &finding.evidence {
+        fields.push(label);
+        fields.push(value);
+    }
+    fields.push("");
+    fields.extend(finding.help.iter().map(String::as_str));
+    line(kind, &fields)
+}
+
+/// The lines of an operation that was tried.
+pub fn outcome_lines(outcome: &Outcome) -> Vec<String> {
+    let verdict = outcome.verdict.to_string();
+    let error = outcome
+        .largest_error
+        .map_or_else(String::new, |error| error.to_bits().to_string());
+    let time = outcome.milliseconds.to_bits().to_string();
+    let fields = [
+        &outcome.device,
+        outcome.operation,
+        outcome.data_type,
+        &verdict,
+        &error,
+        &time,
+    ];
+    let mut lines = vec![line("outcome", &fields)];
+    lines.extend(
+        outcome
+            .finding
+            .as_ref()
+            .map(|finding| finding_line("outcome-finding", finding)),
+    );
+    lines
+}
+
+impl Answer {
+    /// Reads the lines. Those that make no sense are passed over; the last one carries the token that only the
+    /// child knows.
+    pub fn parse(text: &str, token: &str) -> Self {
+        let mut answer = Self::default();
+        // A line that was not finished is not there.
+        for line in text
+            .split_inclusive('\n')
+            .filter_map(|line| line.strip_suffix('\n'))
+        {
+            let fields: Vec<String> = line.split('\t').map(plain).collect();
+            let fields: Vec<&str> = fields.iter().map(String::as_str).collect();
+            if let Some((kind, fields)) = fields.split_first() {
+                answer.take(kind, fields, token);
+            }
+        }
+        answer
+    }
+
+    fn take(&mut self, kind: &str, fields: &[&str], token: &str) {
+        match (kind, fields) {
+            ("stage", [stage]) => self.stage = stage.to_string(),
+            ("refused", [path, words]) => {
+                self.refused.push((PathBuf::from(path), words.to_string()));
+            }
+            ("version", [number]) => self.version = number.parse().ok().map(Version::from_cudnn),
+            ("cudart", [number]) => {
+                self.cuda_major = number.parse().ok().map(|number: u32| number / 1000);
+            }
+            ("failed-check", [name]) => self.failed_checks.push(name.to_string()),
+            ("driver", [library, version, cuda]) => {
+                self.driver = Some(Driver {
+                    library: library.to_string(),
+                    version: Some(version.to_string()).filter(|version| !version.is_empty()),
+                    cuda: numbers(cuda).map(|(major, minor)| Version::new(major, minor, 0)),
+                    devices: Vec::new(),
+                });
+            }
+            ("device", [name, capability]) => {
+                let capability = numbers(capability);
+                if let (Some(driver), Some((major, minor))) = (&mut self.driver, capability) {
+                    let capability = ComputeCapability::new(major, minor);
+                    driver.devices.push(Device {
+                        name: name.to_string(),
+                        capability,
+                    });
+                }
+            }
+            ("problem", fields) => self.problem = finding(fields),
+            ("outcome", fields) => self.outcomes.extend(outcome(fields)),
+            ("outcome-finding", fields) => {
+                if let Some(last) = self.outcomes.last_mut() {
+                    last.finding = finding(fields);
+                }
+            }
+            ("map", [path]) => self.mapped.push(PathBuf::from(path)),
+            ("end", [end]) => self.whole = *end == token,
+            _ => {}
+        }
+    }
+}
+
+fn outcome(fields: &[&str]) -> Option<Outcome> {
+    let [device, operation, data_type, verdict, error, time] = fields else {
+        return None;
+    };
+    Some(Outcome {
+        device: device.to_string(),
+        operation: word(operation),
+        data_type: word(data_type),
+        verdict: match *verdict {
+            "pass" => Verdict::Pass,
+            "fail" => Verdict::Fail,
+            _ => Verdict::Unknown,
+        },
+        largest_error: error.parse().ok().map(f64::from_bits),
+        milliseconds: f64::from_bits(time.parse().ok()?),
+        finding: None,
+    })
+}
+
+fn finding(fields: &[&str]) -> Option<Finding> {
+    let [id, severity, summary, rest @ ..] = fields else {
+        return None;
+    };
+    let id = word(id);
+    let mut finding = match *severity {
+        "error" => Finding::error(id, *summary),
+        "warning" => Finding::warning(id, *summary),
+        _ => Finding::note(id, *summary),
+    };
+    let mut rest = rest.iter();
+    while let Some(label) = rest.next().filter(|label| !label.is_empty()) {
+        finding = finding.with(word(label), rest.next()?);
+    }
+    finding.help.extend(rest.map(|help| help.to_string()));
+    Some(finding)
+}
+
+/// `9.0` or `13.0.0`
+fn numbers(text: &str) -> Option<(u32, u32)> {
+    let mut numbers = text.split('.').map(|number| number.parse().ok());
+    Some((numbers.next()??, numbers.next()??))
+}
+
+fn plain(field: &str) -> String {
+    let mut out = String::with_capacity(field.len());
+    let mut characters = field.chars();
+    while let Some(character) = characters.next() {
+        match character {
+            '\\' => match characters.next() {
+                Some('t') => out.push('\t'),
+                Some('n') => out.push('\n'),
+                Some(other) => out.push(other),
+                None => {}
+            },
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+/// The words that came through the pipe. They are few, and each is kept once for the life of the process.
+static WORDS: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
+
+fn word(text: &str) -> &'static str {
+    let Ok(mut words) = WORDS.lock() else {
+        return "unknown";
+    };
+    if let Some(known) = words.iter().find(|known| **known == text) {
+        return known;
+    }
+    let kept: &'static str = Box::leak(text.to_string().into_boxed_str());
+    words.push(kept);
+    kept
+}

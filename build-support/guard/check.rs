@@ -1,0 +1,239 @@
+//! The way through: which cuDNN, which parts, which release; then, in a child, whether it works.
+
+use super::child::{self, Task};
+use super::facts::{Built, Loader};
+use super::finding::{Finding, Severity, Verdict};
+use super::judge;
+use super::loaded::{self, Shim};
+use super::operator::Operator;
+use super::output;
+use super::parts::{self, Parts};
+use super::platform::{self, Library};
+use super::report::{Failure, Report};
+use super::route::Route;
+use super::tried;
+use super::version::Version;
+
+/// Whether the release that is loaded fits: files and version symbols alone. It calls nothing in cuDNN and never
+/// starts CUDA.
+pub fn check_version(built: &Built) -> Result<Report, Failure> {
+    let operator = Operator::read();
+    let mut report = Report::new(built);
+    if let Some((route, shim)) = find(&mut report, built, &operator, false) {
+        let parts = Parts::of(&shim.path, shim.major, &route, false);
+        judge_files(&mut report, built, &shim, parts);
+        if report
+            .loaded
+            .as_ref()
+            .is_some_and(|loaded| loaded.version.is_none())
+        {
+            report.unknown(unreadable_release(&shim));
+        }
+        report.unchecked.push(
+            "the driver, the GPU and a convolution: only the release was asked for".to_string(),
+        );
+    }
+    report.finish(&operator)
+}
+
+/// Whether the cuDNN under this program fits and works. Whatever could take the process down happens in a child.
+pub fn check(built: &Built) -> Result<Report, Failure> {
+    check_for(built, &Operator::read())
+}
+
+/// The same, as this operator wants it.
+pub fn check_for(built: &Built, operator: &Operator) -> Result<Report, Failure> {
+    let mut report = Report::new(built);
+    if let Some((route, shim)) = find(&mut report, built, operator, true) {
+        try_it(&mut report, built, operator, &route, &shim);
+    }
+    let result = report.finish(operator);
+    output::write(result, operator)
+}
+
+/// The cuDNN to judge; where there is none, the report says why.
+fn find(
+    report: &mut Report,
+    built: &Built,
+    operator: &Operator,
+    may_ask: bool,
+) -> Option<(Route, Shim)> {
+    if let Some(reason) = built.absent {
+        let summary = "this program was built without CUDA";
+        report.unknown(Finding::warning("built-without-cuda", summary).with("reason", reason));
+        return None;
+    }
+    if !platform::SUPPORTED || built.loader == Loader::Static {
+        report.unknown(Finding::warning(
+            "platform-unsupported",
+            if platform::SUPPORTED {
+                "a cuDNN that is linked into the program itself is not checked yet".to_string()
+            } else {
+                format!(
+                    "cuDNN is not checked on {} {}",
+                    std::env::consts::OS,
+                    std::env::consts::ARCH
+                )
+            },
+        ));
+        return None;
+    }
+    let route = Route::of_program();
+    match loaded::find(built, &route) {
+        Ok(shim) => {
+            if !shim.others.is_empty() {
+                report.findings.push(shim.among(&shim.others));
+            }
+            return Some((route, shim));
+        }
+        Err(finding) if finding.id == "cudnn-not-loadable" => {
+            not_loadable(report, finding, operator, may_ask);
+        }
+        Err(finding) if finding.severity == Severity::Error => report.findings.push(finding),
+        Err(finding) => report.unknown(finding),
+    }
+    None
+}
+
+/// A program that finds no cuDNN on a machine without a GPU is not broken: it may do without.
+fn not_loadable(report: &mut Report, finding: Finding, operator: &Operator, may_ask: bool) {
+    let task = Task {
+        shim: None,
+        parts: &[],
+        convolution: false,
+    };
+    let tried = if may_ask {
+        child::run(&task, operator.deadline).ok()
+    } else {
+        None
+    };
+    let Some(mut tried) = tried else {
+        report.unknown(finding);
+        return;
+    };
+    report.take(&mut tried.answer);
+    let gpu = report
+        .driver
+        .as_ref()
+        .is_some_and(|driver| !driver.devices.is_empty());
+    if gpu {
+        report.findings.push(finding);
+    } else {
+        report.unknown(finding);
+        if let Some(problem) = tried.answer.problem {
+            report.unknown(problem);
+        }
+    }
+}
+
+/// Step by step: what can be judged by hand, then the child, then the parent once more.
+fn try_it(report: &mut Report, built: &Built, operator: &Operator, route: &Route, shim: &Shim) {
+    let parts = Parts::of(&shim.path, shim.major, route, true);
+    judge_files(report, built, shim, parts.clone());
+    if stops(report, operator) {
+        report
+            .unchecked
+            .push("the driver, the GPU and a convolution: the files alone do not fit".to_string());
+        return;
+    }
+    let convolution = built.convolution && !parts.jit_only;
+    let task = Task {
+        shim: Some((shim.library, shim.major)),
+        parts: &parts.list,
+        convolution,
+    };
+    let tried = match child::run(&task, operator.deadline) {
+        Ok(tried) => tried,
+        Err(words) => {
+            report
+                .unchecked
+                .push("the driver, the GPU and a convolution: no child process".to_string());
+            report.unknown(
+                Finding::warning(
+                    "child-not-started",
+                    "no child process can be made, in which cuDNN could be tried without risk",
+                )
+                .with("reason", words)
+                .help("raise the limit on processes (`ulimit -u`), or allow `fork`"),
+            );
+            return;
+        }
+    };
+    tried::judge(report, built, shim, &parts, tried);
+    tried::outcomes(report, built, &parts);
+    let passed = report
+        .outcomes
+        .iter()
+        .any(|outcome| outcome.verdict == Verdict::Pass);
+    if (passed || !built.convolution) && !stops(report, operator) {
+        pin(report, shim, &parts, route);
+    }
+}
+
+fn judge_files(report: &mut Report, built: &Built, shim: &Shim, parts: Parts) {
+    report.set_loaded(shim, &parts);
+    if let Some((version, _)) = parts.release() {
+        report.findings.extend(shim.mismatch(built, version));
+    } else if !judge::majors(built).contains(&shim.major) {
+        report
+            .findings
+            .extend(shim.mismatch(built, Version::new(shim.major, 0, 0)));
+    }
+    for mut finding in parts.findings {
+        finding.evidence.splice(0..0, shim.evidence());
+        report.findings.push(finding);
+    }
+}
+
+/// The parent opens the files that the child found to work, and looks once more, since files can change.
+fn pin(report: &mut Report, shim: &Shim, parts: &Parts, route: &Route) {
+    for part in parts.list.iter().filter(|part| part.needed) {
+        if let Err(words) = Library::open_file(&part.path) {
+            tried::refused(report, &part.path, &words);
+        }
+    }
+    let again = Parts::of(&shim.path, shim.major, route, true);
+    let needed = |parts: &Parts| -> Vec<parts::Part> {
+        parts
+            .list
+            .iter()
+            .filter(|part| part.needed)
+            .cloned()
+            .collect()
+    };
+    let (before, after) = (needed(parts), needed(&again));
+    let changed = before.iter().zip(&after).find(|(before, after)| {
+        before.version != after.version || !platform::same_file(&before.path, &after.path)
+    });
+    if let Some((before, after)) = changed {
+        report.findings.push(
+            Finding::error(
+                "parts-mixed",
+                "cuDNN's files changed while they were checked",
+            )
+            .with("checked", before.path.display())
+            .with("loaded", after.path.display())
+            .help("start the program again when nothing is being installed"),
+        );
+    }
+}
+
+fn unreadable_release(shim: &Shim) -> Finding {
+    Finding::warning(
+        "unknown-newer-version",
+        format!(
+            "the files of the cuDNN at `{}` do not tell their release",
+            shim.folder().display()
+        ),
+    )
+}
+
+/// Whether something was found that the operator does not let pass.
+fn stops(report: &Report, operator: &Operator) -> bool {
+    let passes = |finding: &&Finding| !operator.allow.iter().any(|id| id == finding.id);
+    report
+        .findings
+        .iter()
+        .filter(passes)
+        .any(|finding| finding.severity == Severity::Error)
+}

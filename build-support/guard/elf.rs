@@ -1,0 +1,357 @@
+//! What a library file says of itself, read with bounds checks and without running any of it. Only what is needed
+//! is read: these files are hundreds of megabytes.
+
+use super::version::Version;
+use std::fmt;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::Path;
+
+const PT_LOAD: u64 = 1;
+const PT_DYNAMIC: u64 = 2;
+const DT_NEEDED: u64 = 1;
+const DT_HASH: u64 = 4;
+const DT_STRTAB: u64 = 5;
+const DT_SYMTAB: u64 = 6;
+const DT_SONAME: u64 = 14;
+const DT_RPATH: u64 = 15;
+const DT_GNU_HASH: u64 = 0x6fff_fef5;
+/// The CPU that this program was compiled for; none where the guard has no name for it.
+const MACHINE: Option<u64> = if cfg!(target_arch = "x86_64") {
+    Some(62)
+} else if cfg!(target_arch = "aarch64") {
+    Some(183)
+} else {
+    None
+};
+
+/// Why a file cannot be a library of this process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The system's words.
+    Unreadable(String),
+    /// It is something else, or nothing is left of it.
+    NotElf,
+    /// It is for another CPU.
+    Machine(u64),
+    /// It is for 32-bit programs, or for the other byte order.
+    Class,
+    /// Its segments reach to the first number, and it ends at the second: opening it ends in SIGBUS.
+    CutOff(u64, u64),
+    /// Its tables contradict themselves.
+    Garbled,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fault::Unreadable(words) => write!(f, "cannot be read: {}", words),
+            Fault::NotElf => f.write_str("is not an ELF library"),
+            Fault::Machine(number) => write!(
+                f,
+                "is for {}, and this program is for {}",
+                machine_name(*number),
+                std::env::consts::ARCH
+            ),
+            Fault::Class => write!(
+                f,
+                "is for programs of another word size or byte order than {}",
+                std::env::consts::ARCH
+            ),
+            Fault::CutOff(wanted, found) => write!(
+                f,
+                "is cut off: it ends at byte {}, and its segments reach to {}",
+                found, wanted
+            ),
+            Fault::Garbled => f.write_str("has ELF tables that contradict themselves"),
+        }
+    }
+}
+
+fn machine_name(number: u64) -> String {
+    match number {
+        3 => "x86".to_string(),
+        21 => "powerpc64".to_string(),
+        40 => "arm".to_string(),
+        62 => "x86_64".to_string(),
+        183 => "aarch64".to_string(),
+        243 => "riscv64".to_string(),
+        other => format!("the CPU with ELF number {}", other),
+    }
+}
+
+struct Segment {
+    kind: u64,
+    offset: u64,
+    address: u64,
+    size: u64,
+}
+
+/// A 64-bit ELF library, open for reading.
+pub struct Elf {
+    file: File,
+    segments: Vec<Segment>,
+    dynamic: Vec<(u64, u64)>,
+}
+
+impl Elf {
+    /// Opens a file and sees whether this process could map it.
+    pub fn open(path: &Path) -> Result<Self, Fault> {
+        let unreadable = |error: std::io::Error| Fault::Unreadable(error.to_string());
+        let mut file = File::open(path).map_err(unreadable)?;
+        let length = file.metadata().map_err(unreadable)?.len();
+        let header = read_at(&mut file, 0, 64).ok_or(Fault::NotElf)?;
+        if !header.starts_with(b"\x7fELF") {
+            return Err(Fault::NotElf);
+        }
+        if header.get(4..6) != Some(&[2, 1]) {
+            return Err(Fault::Class);
+        }
+        let field = |at: usize, size: usize| number(&header, at, size).ok_or(Fault::Garbled);
+        let machine = field(18, 2)?;
+        if MACHINE.is_some_and(|own| own != machine) {
+            return Err(Fault::Machine(machine));
+        }
+        let (start, entry, count) = (field(32, 8)?, field(54, 2)?, field(56, 2)?);
+        let end = entry.saturating_mul(count).saturating_add(start);
+        if end > length {
+            return Err(Fault::CutOff(end, length));
+        }
+        let mut elf = Self {
+            file,
+            segments: Vec::new(),
+            dynamic: Vec::new(),
+        };
+        let mut reach = 0;
+        for index in 0..count {
+            let bytes = elf.read(start.saturating_add(index.saturating_mul(entry)), 56);
+            let segment = bytes.as_deref().and_then(segment).ok_or(Fault::Garbled)?;
+            if segment.kind == PT_LOAD || segment.kind == PT_DYNAMIC {
+                reach = segment.offset.saturating_add(segment.size).max(reach);
+                elf.segments.push(segment);
+            }
+        }
+        if reach > length {
+            return Err(Fault::CutOff(reach, length));
+        }
+        elf.dynamic = elf.read_dynamic().ok_or(Fault::Garbled)?;
+        Ok(elf)
+    }
+
+    /// The name under which the loader knows it.
+    pub fn soname(&mut self) -> Option<String> {
+        self.strings(DT_SONAME).pop()
+    }
+
+    /// The libraries that it is linked to.
+    pub fn needed(&mut self) -> Vec<String> {
+        self.strings(DT_NEEDED)
+    }
+
+    /// Its DT_RPATH, which wins over LD_LIBRARY_PATH; a DT_RUNPATH does not.
+    pub fn rpath(&mut self) -> Option<String> {
+        self.strings(DT_RPATH).pop()
+    }
+
+    /// The release in a data symbol of cuDNN: four bytes, patch, minor, major, 0.
+    pub fn version(&mut self, symbol: &str) -> Option<Version> {
+        let address = self.address_of(symbol)?;
+        let offset = self.offset_of(address)?;
+        match *self.read(offset, 4)?.as_slice() {
+            [patch, minor, major, 0] if major > 0 => Some(Version::new(
+                u32::from(major),
+                u32::from(minor),
+                u32::from(patch),
+            )),
+            _ => None,
+        }
+    }
+
+    fn read_dynamic(&mut self) -> Option<Vec<(u64, u64)>> {
+        let (offset, size) = self
+            .segments
+            .iter()
+            .find(|segment| segment.kind == PT_DYNAMIC)
+            .map(|segment| (segment.offset, segment.size))?;
+        let bytes = self.read(offset, size.min(1 << 16))?;
+        let entries = bytes
+            .chunks_exact(16)
+            .map(|entry| Some((number(entry, 0, 8)?, number(entry, 8, 8)?)));
+        entries
+            .take_while(|entry| entry.is_none_or(|(tag, _)| tag != 0))
+            .collect()
+    }
+
+    fn tagged(&self, tag: u64) -> Option<u64> {
+        self.dynamic
+            .iter()
+            .find(|entry| entry.0 == tag)
+            .map(|entry| entry.1)
+    }
+
+    fn strings(&mut self, tag: u64) -> Vec<String> {
+        let Some(table) = self.tagged(DT_STRTAB) else {
+            return Vec::new();
+        };
+        let at: Vec<u64> = self
+            .dynamic
+            .iter()
+            .filter(|entry| entry.0 == tag)
+            .map(|entry| entry.1)
+            .collect();
+        at.into_iter()
+            .filter_map(|offset| self.string(table.checked_add(offset)?))
+            .collect()
+    }
+
+    /// A string at an address, up to its NUL; none over 4096 bytes.
+    fn string(&mut self, address: u64) -> Option<String> {
+        let offset = self.offset_of(address)?;
+        let mut bytes = Vec::new();
+        self.file.seek(SeekFrom::Start(offset)).ok()?;
+        (&mut self.file).take(4096).read_to_end(&mut bytes).ok()?;
+        let end = bytes.iter().position(|byte| *byte == 0)?;
+        Some(String::from_utf8_lossy(bytes.get(..end)?).into_owned())
+    }
+
+    fn address_of(&mut self, symbol: &str) -> Option<u64> {
+        if let Some(table) = self.tagged(DT_GNU_HASH) {
+            return self.by_gnu_hash(table, symbol);
+        }
+        let table = self.tagged(DT_HASH)?;
+        self.by_hash(table, symbol)
+    }
+
+    /// <https://sourceware.org/legacy-ml/binutils/2006-10/msg00377.html>
+    fn by_gnu_hash(&mut self, table: u64, symbol: &str) -> Option<u64> {
+        let hash = symbol.bytes().fold(5381_u32, |hash, byte| {
+            hash.wrapping_mul(33).wrapping_add(u32::from(byte))
+        });
+        let head = self.words(table, 4)?;
+        let (buckets, first, filter) = (*head.first()?, *head.get(1)?, *head.get(2)?);
+        let bucket_at = table
+            .checked_add(16)?
+            .checked_add(u64::from(filter).checked_mul(8)?)?;
+        let bucket = hash.checked_rem(buckets)?;
+        let mut index = *self
+            .words(bucket_at.checked_add(u64::from(bucket) * 4)?, 1)?
+            .first()?;
+        let chain_at = bucket_at.checked_add(u64::from(buckets) * 4)?;
+        // Longer chains are not made by any linker.
+        for _ in 0..4096 {
+            let link = u64::from(index.checked_sub(first)?) * 4;
+            let value = *self.words(chain_at.checked_add(link)?, 1)?.first()?;
+            if value | 1 == hash | 1 {
+                if let Some(address) = self.defined(index, symbol) {
+                    return Some(address);
+                }
+            }
+            if value & 1 == 1 {
+                return None;
+            }
+            index = index.checked_add(1)?;
+        }
+        None
+    }
+
+    /// System V generic ABI, chapter 5, "Hash Table".
+    fn by_hash(&mut self, table: u64, symbol: &str) -> Option<u64> {
+        let hash = symbol.bytes().fold(0_u32, |hash, byte| {
+            let hash = (hash << 4).wrapping_add(u32::from(byte));
+            let high = hash & 0xf000_0000;
+            (hash ^ (high >> 24)) & !high
+        });
+        let buckets = *self.words(table, 2)?.first()?;
+        let bucket = hash.checked_rem(buckets)?;
+        let bucket_at = table.checked_add(8)?;
+        let chain_at = bucket_at.checked_add(u64::from(buckets) * 4)?;
+        let mut index = *self
+            .words(bucket_at.checked_add(u64::from(bucket) * 4)?, 1)?
+            .first()?;
+        for _ in 0..4096 {
+            if index == 0 {
+                return None;
+            }
+            if let Some(address) = self.defined(index, symbol) {
+                return Some(address);
+            }
+            index = *self
+                .words(chain_at.checked_add(u64::from(index) * 4)?, 1)?
+                .first()?;
+        }
+        None
+    }
+
+    /// The address of the symbol with this index, if it has this name and is not imported.
+    fn defined(&mut self, index: u32, name: &str) -> Option<u64> {
+        let at = self.tagged(DT_SYMTAB)?.checked_add(u64::from(index) * 24)?;
+        let offset = self.offset_of(at)?;
+        let entry = self.read(offset, 24)?;
+        let string = self.tagged(DT_STRTAB)?.checked_add(number(&entry, 0, 4)?)?;
+        if number(&entry, 6, 2)? == 0 || self.string(string)? != name {
+            return None;
+        }
+        number(&entry, 8, 8)
+    }
+
+    fn words(&mut self, address: u64, count: u64) -> Option<Vec<u32>> {
+        let offset = self.offset_of(address)?;
+        let bytes = self.read(offset, count * 4)?;
+        bytes
+            .chunks_exact(4)
+            .map(|word| {
+                Some(u32::from_le_bytes([
+                    *word.first()?,
+                    *word.get(1)?,
+                    *word.get(2)?,
+                    *word.get(3)?,
+                ]))
+            })
+            .collect()
+    }
+
+    fn offset_of(&self, address: u64) -> Option<u64> {
+        let segment = self.segments.iter().find(|segment| {
+            segment.kind == PT_LOAD
+                && address >= segment.address
+                && address - segment.address < segment.size
+        })?;
+        segment.offset.checked_add(address - segment.address)
+    }
+
+    fn read(&mut self, offset: u64, size: u64) -> Option<Vec<u8>> {
+        read_at(&mut self.file, offset, size)
+    }
+}
+
+fn segment(bytes: &[u8]) -> Option<Segment> {
+    Some(Segment {
+        kind: number(bytes, 0, 4)?,
+        offset: number(bytes, 8, 8)?,
+        address: number(bytes, 16, 8)?,
+        size: number(bytes, 32, 8)?,
+    })
+}
+
+/// Exactly that many bytes; never more than a few at a time.
+fn read_at(file: &mut File, offset: u64, size: u64) -> Option<Vec<u8>> {
+    file.seek(SeekFrom::Start(offset)).ok()?;
+    let mut bytes = Vec::new();
+    file.take(size.min(1 << 20)).read_to_end(&mut bytes).ok()?;
+    if bytes.len() as u64 == size {
+        Some(bytes)
+    } else {
+        None
+    }
+}
+
+/// A little-endian number of up to eight bytes.
+fn number(bytes: &[u8], at: usize, size: usize) -> Option<u64> {
+    let field = bytes.get(at..at.checked_add(size)?)?;
+    Some(
+        field
+            .iter()
+            .rev()
+            .fold(0, |value, byte| value << 8 | u64::from(*byte)),
+    )
+}

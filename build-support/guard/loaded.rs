@@ -1,0 +1,162 @@
+//! Which cuDNN the program uses: the one that is in the process, else the one that it would open.
+
+use super::elf::{Elf, Fault};
+use super::facts::{Built, Loader};
+use super::finding::Finding;
+use super::judge;
+use super::parts;
+use super::platform::{self, Library};
+use super::route::{Route, Via};
+use super::version::Version;
+use std::path::{Path, PathBuf};
+
+/// The first library of a cuDNN, through which everything else is called.
+#[derive(Clone, Debug)]
+pub struct Shim {
+    /// It, open.
+    pub library: Library,
+    /// Its file, as the loader found it.
+    pub path: PathBuf,
+    /// The number in its SONAME.
+    pub major: u32,
+    /// What made the loader take it.
+    pub via: Via,
+    /// Other first libraries of the same major in this process.
+    pub others: Vec<PathBuf>,
+}
+
+impl Shim {
+    /// Where it lies, and where its parts should.
+    pub fn folder(&self) -> &Path {
+        self.path.parent().unwrap_or(&self.path)
+    }
+
+    /// That it is of a release which the program cannot run with.
+    pub fn mismatch(&self, built: &Built, version: Version) -> Option<Finding> {
+        let mismatch = judge::version(built, version).err()?;
+        let help = self.via.help(self.folder(), &mismatch.wanted);
+        Some(mismatch.finding(self.evidence()).help(help))
+    }
+
+    /// That there are others beside it in the process.
+    pub fn among(&self, others: &[PathBuf]) -> Finding {
+        let others: Vec<String> = others
+            .iter()
+            .map(|other| other.display().to_string())
+            .collect();
+        Finding::warning(
+            "duplicate-cudnn",
+            format!(
+                "more than one cuDNN is in this process; `{}` is judged",
+                self.path.display()
+            ),
+        )
+        .with("also", others.join("\n"))
+    }
+
+    /// Its file, and what brought it in.
+    pub fn evidence(&self) -> Vec<(&'static str, String)> {
+        vec![
+            ("loaded", self.path.display().to_string()),
+            ("found via", self.via.to_string()),
+        ]
+    }
+}
+
+/// Finds it. A cuDNN that the program would open itself is opened here in the same way; its parts are not.
+pub fn find(built: &Built, route: &Route) -> Result<Shim, Finding> {
+    let majors = judge::majors(built);
+    let mut there = in_process();
+    let fits = |shim: &(PathBuf, u32)| majors.contains(&shim.1);
+    if built.loader == Loader::Linked && !there.iter().any(fits) && there.is_empty() {
+        return Err(Finding::warning(
+            "not-loaded-yet",
+            "this program is linked to cuDNN, but none is in its process",
+        )
+        .help("use a function of cuDNN in this program: linkers leave out libraries that nothing is used of"));
+    }
+    if let Some(at) = there.iter().position(fits).or(match built.loader {
+        Loader::Linked if !there.is_empty() => Some(0),
+        _ => None,
+    }) {
+        let (path, major) = there.swap_remove(at);
+        if let Some(library) = Library::loaded_file(&path) {
+            there.retain(|other| other.1 == major);
+            let others = there.into_iter().map(|other| other.0).collect();
+            return Ok(Shim {
+                library,
+                via: route.to(&path),
+                path,
+                major,
+                others,
+            });
+        }
+    }
+    open(&majors, route)
+}
+
+/// The first libraries of cuDNN in this process, with their majors.
+pub fn in_process() -> Vec<(PathBuf, u32)> {
+    let mut found = Vec::new();
+    for path in platform::mapped() {
+        if let Some((name, major)) = parts::name_of(&path) {
+            let major = major.or_else(|| major_by_soname(&path));
+            if let (true, Some(major)) = (name.is_empty(), major) {
+                found.push((path, major));
+            }
+        }
+    }
+    found
+}
+
+/// `libcudnn.so`, opened by that name, is known by its SONAME.
+fn major_by_soname(path: &Path) -> Option<u32> {
+    let name = Elf::open(path).ok()?.soname()?;
+    parts::name_of(Path::new(&name))?.1
+}
+
+fn open(majors: &[u32], route: &Route) -> Result<Shim, Finding> {
+    let mut words = Vec::new();
+    let names: Vec<String> = majors
+        .iter()
+        .map(|major| format!("libcudnn.so.{}", major))
+        .collect();
+    for (name, major) in names.iter().zip(majors) {
+        if let Some(path) = route.program_file(name) {
+            // To open these would kill the process, or worse.
+            if let Err(fault @ (Fault::CutOff(..) | Fault::Garbled)) = Elf::open(&path) {
+                return Err(
+                    parts::fault_finding(&path, &fault, true).with("found via", route.to(&path))
+                );
+            }
+        }
+        match Library::open(name) {
+            Ok(library) => {
+                let path = library.path().unwrap_or_else(|| PathBuf::from(name));
+                let via = route.to(&path);
+                return Ok(Shim {
+                    library,
+                    path,
+                    major: *major,
+                    via,
+                    others: Vec::new(),
+                });
+            }
+            Err(said) => words.push(said),
+        }
+    }
+    let mut finding = Finding::error(
+        "cudnn-not-loadable",
+        format!("{} cannot be loaded", names.join(" or ")),
+    )
+    .with("loader", words.join("\n"))
+    .with("looked at", route.looked_at().join("\n"));
+    if let Some(name) = names.first() {
+        finding = finding.help(format!(
+            "install cuDNN {}, or put the directory of its {} into LD_LIBRARY_PATH",
+            majors.first().copied().unwrap_or_default(),
+            name
+        ));
+    }
+    Err(finding)
+}

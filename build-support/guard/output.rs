@@ -1,0 +1,51 @@
+//! Where the operator wants the report.
+
+use super::finding::Finding;
+use super::operator::Operator;
+use super::platform;
+use super::report::{Failure, Report};
+use std::path::Path;
+
+/// `CUDNN_GUARD_REPORT`; that it cannot be written changes no verdict.
+pub fn write(mut result: Result<Report, Failure>, operator: &Operator) -> Result<Report, Failure> {
+    let Some(path) = &operator.report else {
+        return result;
+    };
+    let text = match &result {
+        Ok(report) => report.to_json(),
+        Err(failure) => failure.to_json(),
+    };
+    if let Err(error) = write_file(path, &format!("{}\n", text)) {
+        let finding = Finding::warning(
+            "io-error",
+            format!("cannot write the report `{}`: {}", path.display(), error),
+        );
+        match &mut result {
+            Ok(report) => report.findings.push(finding),
+            Err(failure) => failure.report_mut().findings.push(finding),
+        }
+    }
+    result
+}
+
+/// A regular file is replaced whole, so that nobody reads half of it; anything else, and a file that cannot be
+/// replaced (mounted by itself, in a folder that is not ours), is written as it stands.
+fn write_file(path: &Path, text: &str) -> std::io::Result<()> {
+    // A link stays, and what it leads to is replaced.
+    let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    let special = std::fs::metadata(&path).is_ok_and(|data| !data.is_file());
+    if special {
+        return platform::write_in_place(&path, text);
+    }
+    let mut name = path.file_name().unwrap_or_default().to_os_string();
+    name.push(format!(".{}.part", std::process::id()));
+    let part = path.with_file_name(name);
+    let replaced = std::fs::write(&part, text).and_then(|()| std::fs::rename(&part, &path));
+    if replaced.is_err() {
+        let _ = std::fs::remove_file(&part);
+        if path.exists() {
+            return platform::write_in_place(&path, text);
+        }
+    }
+    replaced
+}

@@ -1,0 +1,368 @@
+//! The parts of a cuDNN, looked at by hand: none of their code runs here.
+
+use super::elf::{Elf, Fault};
+use super::finding::Finding;
+use super::platform;
+use super::route::Route;
+use super::version::Version;
+use std::path::{Path, PathBuf};
+
+/// What a forward convolution uses, by major.
+const NEEDED_9: [&str; 6] = [
+    "graph",
+    "ops",
+    "cnn",
+    "heuristic",
+    "engines_precompiled",
+    "engines_runtime_compiled",
+];
+const NEEDED_8: [&str; 2] = ["ops_infer", "cnn_infer"];
+/// What `CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY` ships.
+const NEEDED_JIT: [&str; 2] = ["graph", "engines_runtime_compiled"];
+
+/// One part of a cuDNN.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Its name between `libcudnn_` and `.so`.
+    pub name: String,
+    /// The file that the process uses or will use.
+    pub path: PathBuf,
+    /// Its release, where something tells it.
+    pub version: Option<Version>,
+    /// What told the release: its version symbol, or its file's name.
+    pub told_by: Option<&'static str>,
+    /// Whether a convolution needs it.
+    pub needed: bool,
+}
+
+/// A cuDNN as its files show it.
+#[derive(Clone, Debug, Default)]
+pub struct Parts {
+    /// The parts that are there, the needed ones first, in the order in which they can be opened.
+    pub list: Vec<Part>,
+    /// What is wrong with them.
+    pub findings: Vec<Finding>,
+    /// Whether only graphs that are compiled at run time are served: the convolution cannot be tried.
+    pub jit_only: bool,
+}
+
+impl Parts {
+    /// Looks at the parts of the cuDNN whose first library is `shim`, of this major. `pinned`: the guard will open
+    /// those beside the shim by their paths; else those count which the loader would find.
+    pub fn of(shim: &Path, major: u32, route: &Route, pinned: bool) -> Self {
+        let folder = shim.parent().unwrap_or(shim);
+        let mut beside = beside(folder, major);
+        let jit_only = is_jit_only(&beside);
+        let needed: Vec<String> = match (major, jit_only) {
+            (9, true) => NEEDED_JIT.iter().map(|name| name.to_string()).collect(),
+            (9, false) => NEEDED_9.iter().map(|name| name.to_string()).collect(),
+            (8, _) => NEEDED_8.iter().map(|name| name.to_string()).collect(),
+            // A major that nobody knows yet: what its first library names.
+            _ => named_in(shim),
+        };
+        beside.retain(|name| !needed.contains(name));
+        let mut parts = Self {
+            jit_only,
+            ..Self::default()
+        };
+        let own_first = Elf::open(shim).is_ok_and(|mut elf| elf.rpath().is_some());
+        let mapped = platform::mapped();
+        let mut missing = Vec::new();
+        for (name, is_needed) in needed
+            .iter()
+            .map(|name| (name, true))
+            .chain(beside.iter().map(|name| (name, false)))
+        {
+            let file = in_process(&mapped, name, major)
+                .or_else(|| locate(folder, name, major, route, pinned || own_first));
+            match file {
+                Some(path) => parts.look(name, path, is_needed),
+                None if is_needed => missing.push(file_name(name, major)),
+                None => {}
+            }
+        }
+        if !missing.is_empty() {
+            parts.findings.insert(
+                0,
+                missing_finding(folder, &missing, &parts.release(), route),
+            );
+        }
+        parts.compare(shim);
+        parts
+    }
+
+    /// The release of the whole, as the part that answers `cudnnGetVersion` tells it, else any other.
+    pub fn release(&self) -> Option<(Version, &'static str)> {
+        let first = self
+            .list
+            .iter()
+            .filter(|part| part.name == "graph" || part.name == "ops_infer");
+        let mut all = first.chain(self.list.iter().filter(|part| part.needed));
+        all.find_map(|part| Some((part.version?, part.told_by?)))
+    }
+
+    fn look(&mut self, name: &str, path: PathBuf, needed: bool) {
+        let (version, told_by) = match Elf::open(&path) {
+            Ok(mut elf) => release(&mut elf, name, &path),
+            Err(fault) => {
+                self.findings.push(fault_finding(&path, &fault, needed));
+                (None, None)
+            }
+        };
+        self.list.push(Part {
+            name: name.to_string(),
+            path,
+            version,
+            told_by,
+            needed,
+        });
+    }
+
+    /// Parts of different releases do not work together, even where cuDNN itself does not notice.
+    fn compare(&mut self, shim: &Path) {
+        let Some((release, _)) = self.release() else {
+            return;
+        };
+        let shim_version = by_file_name(shim);
+        let other = |version: Option<Version>| version.is_some_and(|version| version != release);
+        let needed = other(shim_version)
+            || self
+                .list
+                .iter()
+                .any(|part| part.needed && other(part.version));
+        if !needed && !self.list.iter().any(|part| other(part.version)) {
+            return;
+        }
+        let mut lines = Vec::new();
+        if let Some(version) = shim_version {
+            lines.push(format!("{}  {}", version, shim.display()));
+        }
+        for part in &self.list {
+            if let Some(version) = part.version {
+                lines.push(format!("{}  {}", version, part.path.display()));
+            }
+        }
+        let folder = shim.parent().unwrap_or(shim).display();
+        let finding = if needed {
+            let summary = format!(
+                "cuDNN at `{}` is put together from parts of different releases",
+                folder
+            );
+            Finding::error("parts-mixed", summary)
+        } else {
+            let summary = format!(
+                "a part of the cuDNN at `{}` that no convolution uses is of another release",
+                folder
+            );
+            Finding::warning("parts-mixed", summary)
+        };
+        let finding = finding.with("parts", lines.join("\n"));
+        self.findings.push(finding.help(format!(
+            "remove all `libcudnn*` files from `{}` and install one cuDNN there, whole",
+            folder
+        )));
+    }
+}
+
+/// The release of one part, without running it: its version symbol, else the name of its file.
+pub fn release(elf: &mut Elf, name: &str, path: &Path) -> (Option<Version>, Option<&'static str>) {
+    // `ops_infer` and `graph` carry their own name, `ops` and `adv` that of their 8.x half.
+    let symbols = [
+        format!("cudnn_{}_version", name),
+        format!("cudnn_{}_infer_version", name),
+    ];
+    if let Some(version) = symbols.iter().find_map(|symbol| elf.version(symbol)) {
+        return (Some(version), Some("version symbol"));
+    }
+    match by_file_name(path) {
+        Some(version) => (Some(version), Some("file name")),
+        None => (None, None),
+    }
+}
+
+/// The part that a file name stands for, with its major: `libcudnn_ops.so.9.1.0` is `ops` of 9, and
+/// `libcudnn.so.9` is the first library, whose name is empty.
+pub fn name_of(path: &Path) -> Option<(String, Option<u32>)> {
+    let file = path.file_name()?.to_str()?;
+    let rest = file.strip_prefix("libcudnn")?;
+    let (name, tail) = rest.split_once(".so")?;
+    let name = match name.strip_prefix('_') {
+        Some(name) => name,
+        None if name.is_empty() => name,
+        None => return None,
+    };
+    let numbers = match tail.strip_prefix('.') {
+        Some(numbers) => numbers,
+        None if tail.is_empty() => tail,
+        None => return None,
+    };
+    let major = numbers
+        .split('.')
+        .next()
+        .and_then(|major| major.parse().ok());
+    if major.is_none() && !numbers.is_empty() {
+        return None;
+    }
+    Some((name.to_string(), major))
+}
+
+/// The finding for a file that cannot be mapped into this process.
+pub fn fault_finding(path: &Path, fault: &Fault, needed: bool) -> Finding {
+    let id = match fault {
+        Fault::Machine(_) | Fault::Class => "wrong-architecture",
+        Fault::Unreadable(_) => "io-error",
+        Fault::NotElf | Fault::CutOff(..) | Fault::Garbled => "library-damaged",
+    };
+    let summary = format!("`{}` {}", path.display(), fault);
+    let finding = match (needed, fault) {
+        // What cannot be read may still be mapped by the loader: nothing is known.
+        (true, Fault::Unreadable(_)) | (false, _) => Finding::warning(id, summary),
+        (true, _) => Finding::error(id, summary),
+    };
+    match fault {
+        Fault::Machine(_) | Fault::Class => finding.help(format!(
+            "install the cuDNN for {} there",
+            std::env::consts::ARCH
+        )),
+        Fault::Unreadable(_) => finding.help("make it readable for the user who runs this program"),
+        _ => finding.help("install that cuDNN again, and see that the disk is not full"),
+    }
+}
+
+fn missing_finding(
+    folder: &Path,
+    missing: &[String],
+    release: &Option<(Version, &'static str)>,
+    route: &Route,
+) -> Finding {
+    let version = release.map_or_else(String::new, |(version, _)| format!(" {}", version));
+    let verb = if missing.len() == 1 {
+        "which a convolution needs"
+    } else {
+        "which a convolution needs all"
+    };
+    let here = folder.display().to_string();
+    let others = route.looked_at().into_iter().filter(|place| *place != here);
+    let places: Vec<String> = std::iter::once(here.clone()).chain(others).collect();
+    Finding::error(
+        "parts-missing",
+        format!(
+            "cuDNN{} at `{}` lacks {}, {}",
+            version,
+            folder.display(),
+            missing.join(", "),
+            verb
+        ),
+    )
+    .with("looked at", places.join("\n"))
+    .help(format!(
+        "install cuDNN{} again in `{}`, whole, since the first library opens the others from there",
+        version,
+        folder.display()
+    ))
+}
+
+fn file_name(name: &str, major: u32) -> String {
+    format!("libcudnn_{}.so.{}", name, major)
+}
+
+/// The names of the parts that lie in a folder, sorted.
+fn beside(folder: &Path, major: u32) -> Vec<String> {
+    let mut names = Vec::new();
+    let Ok(files) = std::fs::read_dir(folder) else {
+        return names;
+    };
+    for file in files.flatten() {
+        if let Some((name, Some(of))) = name_of(Path::new(&file.file_name())) {
+            if of == major && !name.is_empty() && !names.contains(&name) {
+                names.push(name);
+            }
+        }
+    }
+    names.sort();
+    names
+}
+
+fn is_jit_only(beside: &[String]) -> bool {
+    let asked = std::env::var_os("CUDNN_LIB_CONFIG").is_some_and(|value| value == "GRAPH_JIT_ONLY");
+    asked
+        || (beside.len() == NEEDED_JIT.len()
+            && beside
+                .iter()
+                .all(|name| NEEDED_JIT.contains(&name.as_str())))
+}
+
+/// The parts that the strings of a first library name; none if it is too large to look through in passing.
+fn named_in(shim: &Path) -> Vec<String> {
+    let small = std::fs::metadata(shim).is_ok_and(|data| data.len() < 1 << 20);
+    let bytes = if small {
+        std::fs::read(shim).unwrap_or_default()
+    } else {
+        Vec::new()
+    };
+    let mut names: Vec<String> = Vec::new();
+    for text in bytes
+        .split(|byte| *byte == 0)
+        .filter(|text| text.starts_with(b"libcudnn_"))
+    {
+        let text = String::from_utf8_lossy(text).into_owned();
+        if let Some((name, _)) = name_of(Path::new(&text)) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+    }
+    names
+}
+
+/// The file of a part that the process has mapped already: it serves everybody.
+fn in_process(mapped: &[PathBuf], name: &str, major: u32) -> Option<PathBuf> {
+    let of = Some((name.to_string(), Some(major)));
+    mapped.iter().find(|path| name_of(path) == of).cloned()
+}
+
+/// The file of a part: beside the first library, or wherever the loader finds it by its names.
+fn locate(
+    folder: &Path,
+    name: &str,
+    major: u32,
+    route: &Route,
+    own_first: bool,
+) -> Option<PathBuf> {
+    let plain = file_name(name, major);
+    if own_first {
+        let here = folder.join(&plain);
+        if here.is_file() {
+            return Some(here);
+        }
+        // Debian and conda also ship the plain name; an unpacked archive may have the full one alone.
+        if let Some(full) = full_name(folder, &plain) {
+            return Some(full);
+        }
+    }
+    route.file(&plain, Some(folder), own_first)
+}
+
+fn full_name(folder: &Path, plain: &str) -> Option<PathBuf> {
+    let prefix = format!("{}.", plain);
+    let mut names: Vec<PathBuf> = std::fs::read_dir(folder)
+        .ok()?
+        .flatten()
+        .filter(|file| file.file_name().to_string_lossy().starts_with(&prefix))
+        .map(|file| file.path())
+        .collect();
+    names.sort();
+    names.pop()
+}
+
+/// The release in the name of the file that a path leads to: `libcudnn_cnn.so.9.14.0`.
+fn by_file_name(path: &Path) -> Option<Version> {
+    let file = std::fs::canonicalize(path).ok()?;
+    let (_, numbers) = file.file_name()?.to_str()?.split_once(".so.")?;
+    let mut numbers = numbers.split('.').map(|number| number.parse().ok());
+    Some(Version::new(
+        numbers.next()??,
+        numbers.next()??,
+        numbers.next()??,
+    ))
+}

@@ -1,0 +1,379 @@
+//! What was checked, what was not, and what came of it.
+
+use super::answer::Answer;
+use super::convolution::Outcome;
+use super::driver::Driver;
+use super::facts::Built;
+use super::finding::{Finding, Severity, Verdict, printable};
+use super::json::Json;
+use super::loaded::Shim;
+use super::operator::Operator;
+use super::parts::{Part, Parts};
+use super::report_json;
+use super::route::Via;
+use super::version::Version;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// The cuDNN that was judged.
+pub struct Loaded {
+    /// The file of its first library.
+    pub path: PathBuf,
+    /// What made the loader take it.
+    pub via: Via,
+    /// Its release, and what told it.
+    pub version: Option<(Version, &'static str)>,
+    /// The CUDA major that it was built for.
+    pub cuda_major: Option<u32>,
+    /// Its parts.
+    pub parts: Vec<Part>,
+}
+
+/// Everything that is known of the cuDNN under this program. Printed, it says what was checked and what was not.
+pub struct Report {
+    pub(super) built: Built,
+    pub(super) loaded: Option<Loaded>,
+    pub(super) driver: Option<Driver>,
+    pub(super) outcomes: Vec<Outcome>,
+    pub(super) findings: Vec<Finding>,
+    /// What was not looked at, and why.
+    pub(super) unchecked: Vec<String>,
+    /// The id of the first finding for which the verdict is not known.
+    unknown: Option<&'static str>,
+}
+
+/// The cuDNN does not fit, or it is not known whether it does.
+pub struct Failure {
+    report: Box<Report>,
+}
+
+impl Report {
+    pub(super) fn new(built: &Built) -> Self {
+        Self {
+            built: *built,
+            loaded: None,
+            driver: None,
+            outcomes: Vec::new(),
+            findings: Vec::new(),
+            unchecked: Vec::new(),
+            unknown: None,
+        }
+    }
+
+    /// Pass only if everything was checked and fits.
+    pub fn verdict(&self) -> Verdict {
+        if self
+            .findings
+            .iter()
+            .any(|finding| finding.severity == Severity::Error)
+        {
+            Verdict::Fail
+        } else if self.unknown.is_some() {
+            Verdict::Unknown
+        } else {
+            Verdict::Pass
+        }
+    }
+
+    /// The file of the cuDNN that was judged.
+    pub fn library_path(&self) -> Option<&Path> {
+        self.loaded.as_ref().map(|loaded| loaded.path.as_path())
+    }
+
+    /// What was noticed.
+    pub fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    /// The report as one line of JSON.
+    pub fn to_json(&self) -> String {
+        let devices = self.driver.iter().flat_map(|driver| &driver.devices);
+        Json::object([
+            ("schema", Json::Integer(1)),
+            ("verdict", Json::text(self.verdict())),
+            ("built", report_json::built(&self.built)),
+            (
+                "loaded",
+                self.loaded.as_ref().map_or(Json::Null, report_json::loaded),
+            ),
+            (
+                "driver",
+                self.driver.as_ref().map_or(Json::Null, report_json::driver),
+            ),
+            (
+                "devices",
+                Json::list(devices.map(|device| {
+                    Json::object([
+                        ("name", Json::text(&device.name)),
+                        ("compute_capability", Json::text(device.capability)),
+                    ])
+                })),
+            ),
+            (
+                "convolution",
+                Json::list(self.outcomes.iter().map(report_json::outcome)),
+            ),
+            (
+                "findings",
+                Json::list(self.findings.iter().map(Finding::to_json)),
+            ),
+        ])
+        .to_string()
+    }
+
+    pub(super) fn set_loaded(&mut self, shim: &Shim, parts: &Parts) {
+        self.loaded = Some(Loaded {
+            path: shim.path.clone(),
+            via: shim.via.clone(),
+            version: parts.release(),
+            cuda_major: None,
+            parts: parts.list.clone(),
+        });
+    }
+
+    pub(super) fn take(&mut self, answer: &mut Answer) {
+        if let Some(loaded) = &mut self.loaded {
+            loaded.cuda_major = answer.cuda_major;
+            let called = answer.version.map(|version| (version, "cudnnGetVersion"));
+            loaded.version = loaded.version.or(called);
+        }
+        self.driver = answer.driver.take();
+        self.outcomes = std::mem::take(&mut answer.outcomes);
+    }
+
+    /// Notes that the verdict is not known because of this.
+    pub(super) fn unknown(&mut self, mut finding: Finding) {
+        finding.severity = Severity::Warning;
+        self.unknown = self.unknown.or(Some(finding.id));
+        self.findings.push(finding);
+    }
+
+    /// Applies what the operator lets pass, and what is asked for on top.
+    pub(super) fn finish(mut self, operator: &Operator) -> Result<Self, Failure> {
+        let required = if operator.require_gpu {
+            Some("CUDNN_GUARD_REQUIRE_GPU=1")
+        } else if self.built.require_gpu {
+            Some("this program")
+        } else {
+            None
+        };
+        for finding in &mut self.findings {
+            let allowed = operator.allow.iter().any(|id| id == finding.id);
+            if allowed && finding.severity == Severity::Error {
+                finding.severity = Severity::Warning;
+                finding
+                    .evidence
+                    .push(("let pass", "by CUDNN_GUARD_ALLOW".to_string()));
+            }
+            let unknown = Some(finding.id) == self.unknown;
+            if let (Some(by), false, true) = (required, allowed, unknown) {
+                finding.severity = Severity::Error;
+                finding
+                    .evidence
+                    .push(("required", format!("{} asks for a GPU that works", by)));
+            }
+        }
+        // What stops the program comes first.
+        self.findings.sort_by_key(|finding| finding.severity as u8);
+        match self.verdict() {
+            Verdict::Pass => Ok(self),
+            _ => Err(Failure {
+                report: Box::new(self),
+            }),
+        }
+    }
+
+    fn cause(&self) -> Option<&Finding> {
+        let unknown = self
+            .findings
+            .iter()
+            .find(|finding| Some(finding.id) == self.unknown);
+        self.findings
+            .iter()
+            .find(|finding| finding.severity == Severity::Error)
+            .or(unknown)
+    }
+}
+
+impl Failure {
+    /// Fail or unknown; never pass.
+    pub fn verdict(&self) -> Verdict {
+        self.report.verdict()
+    }
+
+    /// What is known all the same.
+    pub fn report(&self) -> &Report {
+        &self.report
+    }
+
+    pub(super) fn report_mut(&mut self) -> &mut Report {
+        &mut self.report
+    }
+
+    /// What was noticed.
+    pub fn findings(&self) -> &[Finding] {
+        self.report.findings()
+    }
+
+    /// The report as one line of JSON.
+    pub fn to_json(&self) -> String {
+        self.report.to_json()
+    }
+
+    /// The cause alone, in one line.
+    pub fn headline(&self) -> String {
+        match self.report.cause() {
+            Some(finding) => format!("{}  [{}]", printable(&finding.summary), finding.id),
+            None => "nothing is known".to_string(),
+        }
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write_stack(f)?;
+        self.findings
+            .iter()
+            .try_for_each(|finding| write!(f, "\n\n{}: {}", finding.severity, finding))
+    }
+}
+
+impl fmt::Display for Failure {
+    /// The cause first, then what the build knew, then everything else.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let report = &self.report;
+        let cause = report.cause();
+        if let Some(cause) = cause {
+            write!(f, "{}", cause)?;
+        }
+        for finding in report.built.findings {
+            row(
+                f,
+                "at build",
+                format!("{} [{}]", finding.summary, finding.id),
+            )?;
+        }
+        f.write_str("\n\n")?;
+        report.write_stack(f)?;
+        for finding in report
+            .findings
+            .iter()
+            .filter(|finding| Some(*finding) != cause)
+        {
+            write!(f, "\n\n{}: {}", finding.severity, finding)?;
+        }
+        Ok(())
+    }
+}
+
+impl Report {
+    fn write_stack(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cuDNN: {}", self.verdict())?;
+        let built = &self.built;
+        let mut with = Vec::new();
+        with.extend(built.cudnn.map(|version| format!("cuDNN {}", version)));
+        with.extend(
+            built
+                .cuda
+                .map(|version| format!("CUDA {}", version.short())),
+        );
+        with.extend(
+            built
+                .requirement
+                .map(|wanted| format!("the requirement `{}`", wanted.text)),
+        );
+        row(
+            f,
+            "built with",
+            if with.is_empty() {
+                "nothing".to_string()
+            } else {
+                with.join(", ")
+            },
+        )?;
+        if let Some(loaded) = &self.loaded {
+            let version = match loaded.version {
+                Some((version, _)) => version.to_string(),
+                None => "an unknown release".to_string(),
+            };
+            let cuda = loaded
+                .cuda_major
+                .map_or_else(String::new, |major| format!(", for CUDA {}", major));
+            row(
+                f,
+                "loaded",
+                format!("{}: {}{}", loaded.path.display(), version, cuda),
+            )?;
+            row(f, "found via", &loaded.via)?;
+            for (index, part) in loaded.parts.iter().enumerate() {
+                let told = match (part.version, part.told_by) {
+                    (Some(version), Some(told_by)) => format!("{} by its {}", version, told_by),
+                    _ => "release unknown".to_string(),
+                };
+                let label = if index == 0 { "parts" } else { "" };
+                row(f, label, format!("{}: {}", part.path.display(), told))?;
+            }
+        }
+        if let Some(driver) = &self.driver {
+            let release = driver
+                .version
+                .as_ref()
+                .map_or_else(String::new, |version| format!(" {}", version));
+            let cuda = driver.cuda.map_or_else(String::new, |cuda| {
+                format!(", serves CUDA {}", cuda.short())
+            });
+            row(
+                f,
+                "driver",
+                format!("{}{}{}", driver.library, release, cuda),
+            )?;
+            for device in &driver.devices {
+                row(
+                    f,
+                    "device",
+                    format!("{}, compute capability {}", device.name, device.capability),
+                )?;
+            }
+        }
+        for outcome in &self.outcomes {
+            let error = outcome.largest_error.map_or_else(String::new, |error| {
+                format!(", largest error {:.1e}", error)
+            });
+            row(
+                f,
+                "tried",
+                format!(
+                    "{} {} on {}: {}{}, {:.1} ms",
+                    outcome.data_type,
+                    outcome.operation,
+                    outcome.device,
+                    outcome.verdict,
+                    error,
+                    outcome.milliseconds
+                ),
+            )?;
+        }
+        for line in &self.unchecked {
+            row(f, "not tried", line)?;
+        }
+        Ok(())
+    }
+}
+
+fn row(f: &mut fmt::Formatter<'_>, label: &str, value: impl fmt::Display) -> fmt::Result {
+    write!(f, "\n  {:<12}{}", label, printable(&value.to_string()))
+}
+
+impl fmt::Debug for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl fmt::Debug for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl std::error::Error for Failure {}

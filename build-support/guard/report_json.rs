@@ -1,0 +1,80 @@
+//! The members of a report's JSON, whose names and shapes stay as they are.
+
+use super::convolution::Outcome;
+use super::driver::Driver;
+use super::facts::Built;
+use super::json::Json;
+use super::report::Loaded;
+use super::version::Version;
+
+/// `built`.
+pub fn built(built: &Built) -> Json {
+    let findings = built.findings.iter().map(|finding| {
+        Json::object([
+            ("id", Json::text(finding.id)),
+            ("severity", Json::text(finding.severity)),
+            ("summary", Json::text(finding.summary)),
+        ])
+    });
+    Json::object([
+        ("cudnn", Json::optional(built.cudnn)),
+        ("cuda", Json::optional(built.cuda.map(Version::short))),
+        (
+            "requirement",
+            Json::optional(built.requirement.map(|wanted| wanted.text)),
+        ),
+        ("targets", Json::list(built.targets.iter().map(Json::text))),
+        ("findings", Json::list(findings)),
+    ])
+}
+
+/// `loaded`.
+pub fn loaded(loaded: &Loaded) -> Json {
+    let parts = loaded.parts.iter().map(|part| {
+        Json::object([
+            ("name", Json::text(&part.name)),
+            ("path", Json::text(part.path.display())),
+            ("version", Json::optional(part.version)),
+            ("told_by", Json::optional(part.told_by)),
+        ])
+    });
+    Json::object([
+        (
+            "version",
+            Json::optional(loaded.version.map(|(version, _)| version)),
+        ),
+        ("path", Json::text(loaded.path.display())),
+        ("found_via", Json::text(&loaded.via)),
+        (
+            "cuda_major",
+            loaded
+                .cuda_major
+                .map_or(Json::Null, |major| Json::Integer(i64::from(major))),
+        ),
+        ("parts", Json::list(parts)),
+    ])
+}
+
+/// `driver`.
+pub fn driver(driver: &Driver) -> Json {
+    Json::object([
+        ("library", Json::text(&driver.library)),
+        ("version", Json::optional(driver.version.as_ref())),
+        ("cuda", Json::optional(driver.cuda.map(Version::short))),
+    ])
+}
+
+/// One of `convolution`.
+pub fn outcome(outcome: &Outcome) -> Json {
+    Json::object([
+        ("device", Json::text(&outcome.device)),
+        ("operation", Json::text(outcome.operation)),
+        ("data_type", Json::text(outcome.data_type)),
+        ("verdict", Json::text(outcome.verdict)),
+        (
+            "largest_error",
+            outcome.largest_error.map_or(Json::Null, Json::Float),
+        ),
+        ("milliseconds", Json::Float(outcome.milliseconds)),
+    ])
+}

@@ -1,0 +1,274 @@
+//! The way on which the loader comes to a library: the folders it looks through, and who named each of them.
+
+use super::cache;
+use super::platform;
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::path::{Component, Path, PathBuf};
+
+/// What made the loader look there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Via {
+    /// The program's DT_RPATH, which wins over LD_LIBRARY_PATH.
+    Rpath(PathBuf),
+    /// LD_LIBRARY_PATH, as it was when the program was started.
+    LibraryPath(PathBuf),
+    /// The program's DT_RUNPATH.
+    Runpath(PathBuf),
+    /// LD_PRELOAD.
+    Preload,
+    /// `/etc/ld.so.cache`.
+    Cache,
+    /// The folders that are built into the loader.
+    System(PathBuf),
+    /// A path or a search path of another library in the process.
+    Elsewhere,
+}
+
+impl fmt::Display for Via {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Via::Rpath(entry) => write!(f, "the program's RPATH, its entry `{}`", entry.display()),
+            Via::LibraryPath(entry) => {
+                write!(f, "LD_LIBRARY_PATH, its entry `{}`", entry.display())
+            }
+            Via::Runpath(entry) => {
+                write!(f, "the program's RUNPATH, its entry `{}`", entry.display())
+            }
+            Via::Preload => f.write_str("LD_PRELOAD"),
+            Via::Cache => f.write_str(cache::PATH),
+            Via::System(folder) => write!(
+                f,
+                "the system's library directories, `{}`",
+                folder.display()
+            ),
+            Via::Elsewhere => {
+                f.write_str("another library of this process, which opened it by its own path")
+            }
+        }
+    }
+}
+
+impl Via {
+    /// What the reader can do to get another cuDNN loaded.
+    pub fn help(&self, folder: &Path, wanted: &str) -> String {
+        match self {
+            Via::LibraryPath(entry) => format!(
+                "take `{}` out of LD_LIBRARY_PATH, or put the directory of {} before it",
+                entry.display(),
+                wanted
+            ),
+            Via::Rpath(entry) => format!("install {} in `{}`", wanted, entry.display()),
+            Via::Runpath(entry) => format!(
+                "install {} in `{}`, or put its directory into LD_LIBRARY_PATH",
+                wanted,
+                entry.display()
+            ),
+            Via::Preload => format!("take it out of LD_PRELOAD, or put {} there", wanted),
+            Via::Cache | Via::System(_) => {
+                format!(
+                    "install {}, or put its directory into LD_LIBRARY_PATH",
+                    wanted
+                )
+            }
+            Via::Elsewhere => format!(
+                "let whatever opened the one in `{}` use {}, as the first one loaded serves everybody",
+                folder.display(),
+                wanted
+            ),
+        }
+    }
+}
+
+/// The loader's search path for the program, each folder with who named it.
+#[derive(Clone, Debug)]
+pub struct Route {
+    folders: Vec<Via>,
+}
+
+impl Route {
+    /// Asks the loader.
+    pub fn of_program() -> Self {
+        let (rpath, runpath) = platform::program_paths();
+        let library_path = platform::first_environment("LD_LIBRARY_PATH");
+        // A DT_RUNPATH switches a DT_RPATH off.
+        let rpath = if runpath.is_some() { None } else { rpath };
+        Self::new(&platform::search_path(), rpath, library_path, runpath)
+    }
+
+    /// The loader tells folders in its order (RPATH, LD_LIBRARY_PATH, RUNPATH, its own), but not who named them:
+    /// `dlinfo(3)` has flags for it which glibc leaves at 0.
+    pub fn new(
+        folders: &[PathBuf],
+        rpath: Option<OsString>,
+        library_path: Option<OsString>,
+        runpath: Option<OsString>,
+    ) -> Self {
+        let named = [entries(rpath), entries(library_path), entries(runpath)];
+        let mut stage = 0;
+        let mut with = Vec::new();
+        for folder in folders {
+            let plain = normal(folder);
+            let from = (stage..named.len())
+                .find(|stage| named.get(*stage).is_some_and(|list| list.contains(&plain)));
+            stage = from.unwrap_or(stage);
+            with.push(match from {
+                Some(0) => Via::Rpath(folder.clone()),
+                Some(1) => Via::LibraryPath(folder.clone()),
+                Some(_) => Via::Runpath(folder.clone()),
+                None => Via::System(folder.clone()),
+            });
+        }
+        Self { folders: with }
+    }
+
+    /// What made the loader take this file for this name.
+    pub fn to(&self, file: &Path) -> Via {
+        let name = file.file_name().unwrap_or_default();
+        let hit = self.folders.iter().find(|via| {
+            let candidate = via_folder(via).join(name);
+            candidate == file || beyond(&candidate, file) || platform::same_file(&candidate, file)
+        });
+        let preload = platform::first_environment("LD_PRELOAD").unwrap_or_default();
+        let preload = preload.to_string_lossy();
+        if preload
+            .split([':', ' '])
+            .any(|one| !one.is_empty() && Path::new(one) == file)
+        {
+            return Via::Preload;
+        }
+        let cached = || {
+            name.to_str()
+                .is_some_and(|name| cache::files(name).iter().any(|one| one == file))
+        };
+        match hit {
+            // The cache is asked before the system's folders, and names what lies there.
+            Some(Via::System(_)) | None if cached() && !in_system(file) => Via::Cache,
+            Some(via) => via.clone(),
+            None => Via::Elsewhere,
+        }
+    }
+
+    /// The file that the loader takes for a name that a library asks for, when that library has its own DT_RPATH
+    /// (before LD_LIBRARY_PATH) or DT_RUNPATH (after it) with its own folder.
+    pub fn file(&self, name: &str, own: Option<&Path>, own_first: bool) -> Option<PathBuf> {
+        let mut places: Vec<PathBuf> = Vec::new();
+        let (before, after): (Vec<&Via>, Vec<&Via>) = self
+            .folders
+            .iter()
+            .partition(|via| matches!(via, Via::Rpath(_) | Via::LibraryPath(_)));
+        // A RUNPATH of the program is for what it opens itself, not for what its libraries open.
+        let system = after
+            .into_iter()
+            .filter(|via| matches!(via, Via::System(_)));
+        let own = own.map(Path::to_path_buf);
+        if own_first {
+            places.extend(own.clone());
+        }
+        places.extend(before.into_iter().map(|via| via_folder(via).to_path_buf()));
+        places.extend(own);
+        let mut found = places
+            .iter()
+            .map(|folder| folder.join(name))
+            .find(|file| file.is_file());
+        if found.is_none() {
+            found = cache::files(name).into_iter().find(|file| file.is_file());
+        }
+        found.or_else(|| {
+            system
+                .map(|via| via_folder(via).join(name))
+                .find(|file| file.is_file())
+        })
+    }
+
+    /// The file that the loader would take for a name that the program opens, and what leads to it.
+    pub fn program_file(&self, name: &str) -> Option<PathBuf> {
+        let (named, system): (Vec<&Via>, Vec<&Via>) = self
+            .folders
+            .iter()
+            .partition(|via| !matches!(via, Via::System(_)));
+        let there = |via: &Via| Some(via_folder(via).join(name)).filter(|file| file.is_file());
+        let first = named.into_iter().find_map(there);
+        first
+            .or_else(|| cache::files(name).into_iter().find(|file| file.is_file()))
+            .or_else(|| system.into_iter().find_map(there))
+    }
+
+    /// The folders, for "looked at".
+    pub fn looked_at(&self) -> Vec<String> {
+        let mut lines: Vec<String> = Vec::new();
+        for via in &self.folders {
+            let line = match via {
+                Via::System(folder) => folder.display().to_string(),
+                named => named.to_string(),
+            };
+            if !lines.contains(&line) {
+                lines.push(line);
+            }
+        }
+        lines.push(cache::PATH.to_string());
+        lines
+    }
+}
+
+fn via_folder(via: &Via) -> &Path {
+    match via {
+        Via::Rpath(folder)
+        | Via::LibraryPath(folder)
+        | Via::Runpath(folder)
+        | Via::System(folder) => folder,
+        Via::Preload | Via::Cache | Via::Elsewhere => Path::new(""),
+    }
+}
+
+/// Whether the file lies in a folder for better CPUs below the one that was named:
+/// `<folder>/glibc-hwcaps/x86-64-v3/<name>`.
+fn beyond(candidate: &Path, file: &Path) -> bool {
+    let (Some(folder), Some(name)) = (candidate.parent(), candidate.file_name()) else {
+        return false;
+    };
+    file.file_name() == Some(name)
+        && file
+            .strip_prefix(folder)
+            .is_ok_and(|rest| rest.starts_with("glibc-hwcaps"))
+}
+
+/// Folders that every system has: that the cache names them too tells nobody anything.
+fn in_system(file: &Path) -> bool {
+    let folder = file.parent().unwrap_or(file).to_string_lossy().into_owned();
+    let folder = folder.strip_prefix("/usr").unwrap_or(&folder);
+    folder == "/lib"
+        || folder == "/lib64"
+        || (folder.starts_with("/lib/") && folder.ends_with("-linux-gnu"))
+}
+
+/// The entries of a search path, with `$ORIGIN` of the program.
+fn entries(list: Option<OsString>) -> Vec<PathBuf> {
+    let Some(list) = list else {
+        return Vec::new();
+    };
+    let program = std::env::current_exe().unwrap_or_default();
+    let origin = program
+        .parent()
+        .unwrap_or(&program)
+        .to_string_lossy()
+        .into_owned();
+    let list = list.to_string_lossy();
+    list.split([':', ';'])
+        .map(|entry| {
+            entry
+                .replace("${ORIGIN}", &origin)
+                .replace("$ORIGIN", &origin)
+        })
+        .map(|entry| normal(Path::new(OsStr::new(&entry))))
+        .collect()
+}
+
+/// Without the slash at its end; the empty entry is the working directory.
+fn normal(folder: &Path) -> PathBuf {
+    let plain: PathBuf = folder
+        .components()
+        .filter(|part| *part != Component::CurDir)
+        .collect();
+    plain
+}

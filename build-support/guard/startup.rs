@@ -1,0 +1,57 @@
+//! The guard as the first line of `main`: the only file that prints, and the only one that ends the program.
+
+use super::check;
+use super::facts::Built;
+use super::finding::Verdict;
+use super::operator::{Mode, Operator};
+use std::io::Write;
+
+/// `EX_CONFIG` of sysexits.h: something in the configuration is wrong.
+const EXIT: i32 = 78;
+
+/// Checks; silent on pass, one line on unknown. On fail the reason is printed and, unless `CUDNN_GUARD=warn` is
+/// set, the program ends with 78.
+pub fn startup(built: &Built) {
+    let operator = Operator::read();
+    for complaint in &operator.complaints {
+        say(&format!("cudnn-guard: {}", complaint));
+    }
+    if operator.mode == Mode::Off {
+        return;
+    }
+    let result = check::check_for(built, &operator);
+    let findings = match &result {
+        Ok(report) => report.findings(),
+        Err(failure) => failure.findings(),
+    };
+    for finding in findings
+        .iter()
+        .filter(|finding| operator.report.is_some() && finding.id == "io-error")
+    {
+        say(&format!("cudnn-guard: {}", finding));
+    }
+    let Err(failure) = result else {
+        return;
+    };
+    if failure.verdict() != Verdict::Fail {
+        say(&format!("cudnn-guard: unknown: {}", failure.headline()));
+        return;
+    }
+    if operator.mode == Mode::Warn {
+        say(&format!("{}", failure));
+        return;
+    }
+    let text = failure.to_string();
+    let hint = "  = help: set CUDNN_GUARD=warn to start the program all the same";
+    // Under the cause, before the report.
+    match text.split_once("\n\n") {
+        Some((cause, rest)) => say(&format!("{}\n{}\n\n{}", cause, hint, rest)),
+        None => say(&format!("{}\n{}", text, hint)),
+    }
+    std::process::exit(EXIT);
+}
+
+/// A closed stderr is no reason to panic.
+fn say(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{}", text);
+}

@@ -1,0 +1,296 @@
+//! What it means that things went in the child as they did.
+
+use super::child::{self, Tried};
+use super::elf::Elf;
+use super::facts::Built;
+use super::finding::{Finding, Severity, Verdict};
+use super::judge;
+use super::loaded::Shim;
+use super::parts::{self, Parts};
+use super::platform;
+use super::process::End;
+use super::report::Report;
+use std::path::{Path, PathBuf};
+
+/// What the child told and left behind.
+pub fn judge(report: &mut Report, built: &Built, shim: &Shim, parts: &Parts, mut tried: Tried) {
+    let by_files = parts.release().map(|(version, _)| version);
+    report.take(&mut tried.answer);
+    let answer = &tried.answer;
+    if let Some(called) = answer.version {
+        match by_files {
+            None => report.findings.extend(shim.mismatch(built, called)),
+            Some(version) if version != called => report.findings.push(
+                Finding::error(
+                    "parts-mixed",
+                    format!("cuDNN answers that it is {}, and its files are {}", called, version),
+                )
+                .with("loaded", shim.path.display())
+                .with("found via", &shim.via)
+                .help("see which other folder on LD_LIBRARY_PATH holds `libcudnn*` files, and take it out"),
+            ),
+            Some(_) => {}
+        }
+    }
+    if !answer.failed_checks.is_empty() {
+        report.findings.push(
+            Finding::error(
+                "parts-mixed",
+                format!(
+                    "the parts of cuDNN at `{}` say that they do not belong together",
+                    shim.folder().display()
+                ),
+            )
+            .with("asked", answer.failed_checks.join(", "))
+            .help(format!(
+                "remove all `libcudnn*` files from `{}` and install one cuDNN there, whole",
+                shim.folder().display()
+            )),
+        );
+    }
+    for (path, words) in &answer.refused {
+        refused(report, path, words);
+    }
+    report.findings.extend(
+        answer
+            .cuda_major
+            .and_then(|major| judge::flavour(built, major)),
+    );
+    if let Some(problem) = &answer.problem {
+        report.unknown(problem.clone());
+    }
+    devices(report, built, answer.cuda_major);
+    end(report, &tried);
+    map(report, shim, parts, &tried.answer.mapped);
+}
+
+/// Without a convolution that passed there is no pass, unless the program wants none.
+pub fn outcomes(report: &mut Report, built: &Built, parts: &Parts) {
+    for outcome in std::mem::take(&mut report.outcomes) {
+        match (outcome.verdict, outcome.finding.clone()) {
+            (Verdict::Fail, Some(finding)) => report.findings.push(finding),
+            (Verdict::Unknown, Some(finding)) => report.unknown(finding),
+            _ => {}
+        }
+        report.outcomes.push(outcome);
+    }
+    if !built.convolution {
+        report
+            .unchecked
+            .push("a convolution: the program was built without that check".to_string());
+    } else if parts.jit_only {
+        report
+            .unchecked
+            .push("a convolution: this cuDNN holds only what is compiled at run time".to_string());
+        report.unknown(Finding::warning(
+            "convolution-failed",
+            "no convolution can be tried with a GRAPH_JIT_ONLY cuDNN",
+        ));
+    } else if report.outcomes.is_empty() {
+        report
+            .unchecked
+            .push("a convolution: it did not come to that".to_string());
+        if report.verdict() == Verdict::Pass {
+            report.unknown(Finding::warning(
+                "convolution-failed",
+                "no convolution could be tried",
+            ));
+        }
+    }
+}
+
+fn devices(report: &mut Report, built: &Built, cudnn_cuda_major: Option<u32>) {
+    let Some(driver) = &report.driver else {
+        return;
+    };
+    let Some(device) = driver.devices.first() else {
+        return;
+    };
+    let mut findings = Vec::new();
+    findings.extend(
+        driver
+            .cuda
+            .and_then(|cuda| judge::driver(built, cudnn_cuda_major, cuda)),
+    );
+    findings.extend(judge::kernels(
+        built.targets,
+        &device.name,
+        device.capability,
+    ));
+    report.findings.extend(findings);
+}
+
+/// A part that the loader refuses, in the loader's words; they begin with the file that it did not find.
+pub fn refused(report: &mut Report, path: &Path, words: &str) {
+    if child::wants_driver(words) {
+        // Without a driver nothing is wrong with this cuDNN.
+        let line = format!(
+            "{}: it is linked to the driver's libcuda.so.1",
+            path.display()
+        );
+        if !report.unchecked.contains(&line) {
+            report.unchecked.push(line);
+        }
+        return;
+    }
+    let named = words.split(": ").next().unwrap_or(words);
+    let finding = if words.contains(", version libcudnn") || words.contains("version `libcudnn") {
+        Finding::error(
+            "parts-mixed",
+            format!(
+                "`{}` does not belong to the other parts of this cuDNN",
+                path.display()
+            ),
+        )
+        .with("loader", words)
+        .help("install one cuDNN there, whole")
+    } else if Path::new(named) == path || !words.contains("cannot open shared object file") {
+        Finding::error(
+            "cudnn-not-loadable",
+            format!("`{}` cannot be loaded", path.display()),
+        )
+        .with("loader", words)
+        .help("install that cuDNN again")
+    } else {
+        Finding::error(
+            "cudnn-not-loadable",
+            format!(
+                "`{}` needs {}, which the loader does not find",
+                path.display(),
+                named
+            ),
+        )
+        .with("loader", words)
+        .help(format!(
+            "install {}, or put its directory into LD_LIBRARY_PATH",
+            named
+        ))
+    };
+    report.findings.push(finding);
+}
+
+fn end(report: &mut Report, tried: &Tried) {
+    let stage = &tried.answer.stage;
+    let finding = match tried.end {
+        End::Itself if tried.answer.whole => return,
+        End::Itself => Finding::warning(
+            "child-not-started",
+            format!(
+                "the child process that tries cuDNN ended without a word while {}",
+                stage
+            ),
+        ),
+        End::Late => Finding::warning(
+            "convolution-timeout",
+            format!(
+                "the child process that tries cuDNN was still {} when its time was over",
+                stage
+            ),
+        )
+        .help("set CUDNN_GUARD_DEADLINE to more seconds, if this machine is only slow"),
+        End::Signal(number) => {
+            let name = signal_name(number);
+            match name {
+                Some(name) if stage != "asking the driver" => Finding::error(
+                    "cudnn-aborted",
+                    format!(
+                        "cuDNN ended the process that tried it with {} while {}",
+                        name, stage
+                    ),
+                )
+                .help("install the same release of cuDNN again, whole, or another one"),
+                Some(name) => Finding::warning(
+                    "driver-error",
+                    format!(
+                        "NVIDIA's driver ended the process that asked it with {}",
+                        name
+                    ),
+                )
+                .help("see whether `nvidia-smi` runs, and install the driver again if it does not"),
+                None => Finding::warning(
+                    "child-not-started",
+                    format!(
+                        "the child process that tries cuDNN was killed by signal {} while {}",
+                        number, stage
+                    ),
+                ),
+            }
+        }
+    };
+    let said = tried.said.trim();
+    let finding = if said.is_empty() {
+        finding
+    } else {
+        finding.with("it printed", said)
+    };
+    if finding.severity == Severity::Error {
+        report.findings.push(finding);
+    } else {
+        report.unknown(finding);
+    }
+}
+
+/// The signals by which a library takes a process down; others come from outside.
+fn signal_name(number: i32) -> Option<&'static str> {
+    Some(match number {
+        4 => "SIGILL",
+        5 => "SIGTRAP",
+        6 => "SIGABRT",
+        7 => "SIGBUS",
+        8 => "SIGFPE",
+        11 => "SIGSEGV",
+        31 => "SIGSYS",
+        _ => return None,
+    })
+}
+
+/// Parts that were mapped from elsewhere than from the files that were looked at.
+fn map(report: &mut Report, shim: &Shim, parts: &Parts, mapped: &[PathBuf]) {
+    let release = report
+        .loaded
+        .as_ref()
+        .and_then(|loaded| loaded.version)
+        .map(|(version, _)| version);
+    let (mut foreign, mut copies) = (Vec::new(), Vec::new());
+    for path in mapped {
+        let Some((name, Some(major))) = parts::name_of(path) else {
+            continue;
+        };
+        let looked_at = parts
+            .list
+            .iter()
+            .any(|part| platform::same_file(&part.path, path));
+        if major != shim.major || name.is_empty() || looked_at {
+            continue;
+        }
+        let version = Elf::open(path)
+            .ok()
+            .and_then(|mut elf| parts::release(&mut elf, &name, path).0);
+        let own_shim = mapped.iter().any(|other| {
+            other.parent() == path.parent()
+                && *other != shim.path
+                && parts::name_of(other) == Some((String::new(), Some(major)))
+        });
+        if own_shim || version.is_none() || version == release {
+            copies.push(path.clone());
+        } else {
+            foreign.push(path.display().to_string());
+        }
+    }
+    if !foreign.is_empty() {
+        report.findings.push(
+            Finding::error(
+                "parts-mixed",
+                format!(
+                    "cuDNN at `{}` loads parts of another release",
+                    shim.folder().display()
+                ),
+            )
+            .with("loaded", foreign.join("\n"))
+            .help("take the folder of these files out of LD_LIBRARY_PATH, or remove them"),
+        );
+    }
+    if !copies.is_empty() {
+        report.findings.push(shim.among(&copies));
+    }
+}

@@ -1,0 +1,19 @@
+//! The runtime guard, as it stands in a program, on Linux with glibc.
+#![cfg(all(target_os = "linux", target_env = "gnu"))]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tests make and break files and run programs"
+)]
+
+#[allow(dead_code, reason = "a program uses the guard through three functions")]
+#[path = "guard/imp.rs"]
+mod imp;
+
+#[path = "guard/process.rs"]
+mod process;
+#[path = "guard/program.rs"]
+mod program;
+#[path = "guard/tree.rs"]
+mod tree;
+#[path = "guard/units.rs"]
+mod units;

@@ -1,0 +1,169 @@
+//! A program with a guard in it: this test binary, run once more with a task in its environment.
+
+use crate::imp::arch::{Code, ComputeCapability, Suffix, Target};
+use crate::imp::facts::{Built, BuiltFinding, Loader, Policy};
+use crate::imp::finding::Severity;
+use crate::imp::platform::Library;
+use crate::imp::version::Version;
+use crate::imp::{check, startup};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// What is left of a run.
+pub struct Ran {
+    pub code: Option<i32>,
+    pub stderr: String,
+    /// `Display` of the report or failure.
+    pub text: String,
+    pub json: serde_json::Value,
+}
+
+impl Ran {
+    #[track_caller]
+    pub fn must_end_with(&self, code: i32) -> &Self {
+        assert_eq!(self.code, Some(code), "stderr:\n{}", self.stderr);
+        self
+    }
+
+    #[track_caller]
+    pub fn must_say(&self, text: &str) -> &Self {
+        assert_eq!(self.stderr, text);
+        self
+    }
+
+    #[track_caller]
+    pub fn must_begin(&self, text: &str) -> &Self {
+        assert!(
+            self.stderr.starts_with(text),
+            "found:\n{}\nwanted:\n{text}",
+            self.stderr
+        );
+        self
+    }
+
+    #[track_caller]
+    pub fn must_be(&self, verdict: &str, ids: &[&str]) -> &Self {
+        let findings = self.json["findings"].as_array().expect(&self.stderr);
+        let found: Vec<&str> = findings
+            .iter()
+            .filter_map(|finding| finding["id"].as_str())
+            .collect();
+        assert_eq!(
+            (self.json["verdict"].as_str(), &found[..]),
+            (Some(verdict), ids),
+            "{}",
+            self.text
+        );
+        self
+    }
+}
+
+/// Runs `check`, `version` or `startup` in a program built with cuDNN 9.14.0, on a machine with these variables.
+pub fn run(task: &str, folder: &Path, variables: &[(&str, &str)]) -> Ran {
+    let report = folder.join("report.json");
+    let text = folder.join("text");
+    let mut command = command(task, folder);
+    command.env("TEST_TEXT", &text).env("TEST_JSON", &report);
+    for (name, value) in variables {
+        command.env(name, value);
+    }
+    let output = command.output().unwrap();
+    let json = std::fs::read_to_string(&report).unwrap_or_default();
+    Ran {
+        code: output.status.code(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+        text: std::fs::read_to_string(&text).unwrap_or_default(),
+        json: serde_json::from_str(&json).unwrap_or_default(),
+    }
+}
+
+/// The command alone.
+pub fn command(task: &str, folder: &Path) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command
+        .args([
+            "program::is_run",
+            "--exact",
+            "--ignored",
+            "--nocapture",
+            "--quiet",
+        ])
+        .env_clear()
+        .env("PATH", "/usr/bin:/bin")
+        .env("LD_LIBRARY_PATH", folder)
+        .env("TEST_TASK", task)
+        .stdin(Stdio::null());
+    command
+}
+
+#[test]
+#[ignore = "this is the program that the other tests run"]
+fn is_run() {
+    let Ok(task) = std::env::var("TEST_TASK") else {
+        return;
+    };
+    if std::env::var_os("TEST_IGNORE_CHILDREN").is_some() {
+        unsafe extern "C" {
+            fn signal(signal: i32, handler: usize) -> usize;
+        }
+        // SAFETY: SIG_IGN for SIGCHLD, in a process of this test's own.
+        unsafe { signal(17, 1) };
+    }
+    if let Ok(path) = std::env::var("TEST_OPEN") {
+        Library::open(&path).unwrap();
+    }
+    let built = built();
+    let result = match task.as_str() {
+        "startup" => return startup::startup(&built),
+        "version" => check::check_version(&built),
+        _ => check::check(&built),
+    };
+    let (text, json) = match result {
+        Ok(report) => (report.to_string(), report.to_json()),
+        Err(failure) => (failure.to_string(), failure.to_json()),
+    };
+    std::fs::write(std::env::var_os("TEST_TEXT").unwrap(), text).unwrap();
+    std::fs::write(std::env::var_os("TEST_JSON").unwrap(), json).unwrap();
+}
+
+const TARGETS: [Target; 1] = [Target {
+    capability: ComputeCapability::new(8, 0),
+    suffix: Suffix::None,
+    code: Code::Machine,
+}];
+const FINDINGS: [BuiltFinding; 1] = [BuiltFinding {
+    id: "nvcc-header-skew",
+    severity: Severity::Warning,
+    summary: "nvcc and cuda.h differ",
+}];
+
+/// What the program was built with: cuDNN 9.14.0, unless a variable says otherwise.
+pub fn built() -> Built {
+    let set = |name: &str| std::env::var_os(name).is_some();
+    let old = set("TEST_BUILT_8");
+    Built {
+        cudnn: Some(if old {
+            Version::new(8, 9, 7)
+        } else {
+            Version::new(9, 14, 0)
+        }),
+        cudnn_cuda_major: Some(13),
+        cuda: Some(Version::new(13, 0, 0)),
+        requirement: None,
+        policy: Policy::Compatible,
+        loader: if set("TEST_LINKED") {
+            Loader::Linked
+        } else {
+            Loader::Dlopen
+        },
+        targets: if set("TEST_TARGETS") { &TARGETS } else { &[] },
+        convolution: true,
+        require_gpu: false,
+        findings: if set("TEST_FINDINGS") { &FINDINGS } else { &[] },
+        absent: if set("TEST_ABSENT") {
+            Some("no CUDA\nfor aarch64")
+        } else {
+            None
+        },
+    }
+}

@@ -1,0 +1,144 @@
+//! Little cuDNNs, compiled here: the files, names and version symbols of the real one, and nothing behind them.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+pub const PARTS_9: [&str; 7] = [
+    "graph",
+    "ops",
+    "cnn",
+    "adv",
+    "heuristic",
+    "engines_precompiled",
+    "engines_runtime_compiled",
+];
+pub const PARTS_8: [&str; 3] = ["ops_infer", "cnn_infer", "adv_infer"];
+
+/// A folder of this test alone, which goes when the test ends.
+pub struct Folder(pub PathBuf);
+
+impl Folder {
+    pub fn new() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("guard-{}-{number}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        // As the loader spells it.
+        Self(path.canonicalize().unwrap())
+    }
+
+    pub fn text(&self) -> &str {
+        self.0.to_str().unwrap()
+    }
+
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    /// A copy of every file of another cuDNN's, links as links.
+    pub fn with_cudnn(self, release: &str) -> Self {
+        let status = Command::new("cp")
+            .arg("-a")
+            .arg(built(release).join("."))
+            .arg(&self.0)
+            .status();
+        assert!(status.unwrap().success());
+        self
+    }
+
+    pub fn without(self, file: &str) -> Self {
+        std::fs::remove_file(self.file(file)).unwrap();
+        self
+    }
+
+    /// This file taken from another release.
+    pub fn with_file_of(self, release: &str, file: &str) -> Self {
+        std::fs::copy(built(release).join(file), self.file(file)).unwrap();
+        self
+    }
+
+    pub fn cut(self, file: &str, length: u64) -> Self {
+        let path = self.file(file);
+        let file = std::fs::OpenOptions::new().write(true).open(path);
+        file.unwrap().set_len(length).unwrap();
+        self
+    }
+
+    /// One byte of a file, changed.
+    pub fn with_byte(self, file: &str, at: usize, byte: u8) -> Self {
+        let path = self.file(file);
+        let mut bytes = std::fs::read(&path).unwrap();
+        bytes[at] = byte;
+        std::fs::write(path, bytes).unwrap();
+        self
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// The cuDNN of this release, compiled once for all tests of a process.
+fn built(release: &str) -> PathBuf {
+    static DONE: Mutex<Vec<(String, Folder)>> = Mutex::new(Vec::new());
+    let mut done = DONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    if let Some((_, folder)) = done.iter().find(|(known, _)| known == release) {
+        return folder.0.clone();
+    }
+    let folder = Folder::new();
+    let numbers: Vec<u32> = release.split('.').map(|n| n.parse().unwrap()).collect();
+    let [major, minor, patch] = numbers[..] else {
+        panic!("{release}")
+    };
+    let unit = if major < 9 { 1000 } else { 10_000 };
+    let shim = format!(
+        "unsigned long cudnnGetVersion(void) {{ return {}; }}
+         unsigned long cudnnGetCudartVersion(void) {{ return 13000; }}",
+        major * unit + minor * 100 + patch
+    );
+    compile(
+        &shim,
+        &folder.file(&format!("libcudnn.so.{major}")),
+        &["-Wl,--enable-new-dtags,-rpath,$ORIGIN"],
+    );
+    let parts: &[&str] = if major == 8 { &PARTS_8 } else { &PARTS_9 };
+    for part in parts {
+        let symbol = match *part {
+            "graph" => "cudnn_graph_version",
+            "ops" | "ops_infer" => "cudnn_ops_infer_version",
+            "adv" | "adv_infer" => "cudnn_adv_infer_version",
+            "cnn_infer" => "cudnn_cnn_infer_version",
+            _ => "none",
+        };
+        let code = format!("const unsigned char {symbol}[4] = {{ {patch}, {minor}, {major}, 0 }};");
+        compile(
+            &code,
+            &folder.file(&format!("libcudnn_{part}.so.{major}")),
+            &[],
+        );
+    }
+    let path = folder.0.clone();
+    done.push((release.to_string(), folder));
+    path
+}
+
+/// A shared library of this C code.
+pub fn compile(code: &str, into: &Path, flags: &[&str]) {
+    let source = into.with_extension("c");
+    std::fs::write(&source, code).unwrap();
+    let name = into.file_name().unwrap().to_str().unwrap();
+    let status = Command::new("cc")
+        .args(["-shared", "-fPIC", "-O1", "-nostdlib"])
+        .arg(format!("-Wl,-soname,{name}"))
+        .args(flags)
+        .arg("-o")
+        .arg(into)
+        .arg(&source)
+        .status();
+    assert!(status.unwrap().success(), "cc {code}");
+    std::fs::remove_file(source).unwrap();
+}

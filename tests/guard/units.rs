@@ -1,0 +1,347 @@
+//! The guard's single parts.
+
+use crate::imp::answer::{Answer, finding_line, line};
+use crate::imp::elf::{Elf, Fault};
+use crate::imp::facts::{Built, Policy, Requirement};
+use crate::imp::finding::Finding;
+use crate::imp::operator::{Mode, Operator};
+use crate::imp::route::{Route, Via};
+use crate::imp::version::Version;
+use crate::imp::{cache, judge, parts};
+use crate::program;
+use crate::tree::{Folder, compile};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+fn built(policy: Policy) -> Built {
+    Built {
+        policy,
+        ..program::built()
+    }
+}
+
+/// Whether each of these releases may be loaded by a program built with 9.14.0.
+fn fits(built: &Built, releases: &[(u32, u32, u32)]) -> Vec<bool> {
+    let fits = |release: &(u32, u32, u32)| {
+        judge::version(built, Version::new(release.0, release.1, release.2)).is_ok()
+    };
+    releases.iter().map(fits).collect()
+}
+
+#[test]
+fn each_policy_draws_its_own_line() {
+    let releases = [
+        (8, 9, 7),
+        (9, 13, 9),
+        (9, 14, 0),
+        (9, 14, 1),
+        (9, 15, 0),
+        (10, 14, 0),
+    ];
+    assert_eq!(
+        fits(&built(Policy::Compatible), &releases),
+        [false, false, true, true, true, false]
+    );
+    assert_eq!(
+        fits(&built(Policy::SameMinor), &releases),
+        [false, false, true, true, false, false]
+    );
+    assert_eq!(
+        fits(&built(Policy::Exact), &releases),
+        [false, false, true, false, false, false]
+    );
+    let wanted = Requirement {
+        text: ">=9.14.1, <10",
+        from: Version::new(9, 14, 1),
+        below: Some(Version::new(10, 0, 0)),
+    };
+    let required = Built {
+        requirement: Some(wanted),
+        cudnn: None,
+        ..built(Policy::Requirement)
+    };
+    assert_eq!(
+        fits(&required, &releases),
+        [false, false, false, true, true, false]
+    );
+    assert_eq!(judge::majors(&required), [9]);
+    let open = Requirement {
+        text: ">=8",
+        from: Version::new(8, 0, 0),
+        below: None,
+    };
+    assert_eq!(
+        judge::majors(&Built {
+            requirement: Some(open),
+            ..required
+        }),
+        [10, 9, 8]
+    );
+    assert_eq!(judge::majors(&built(Policy::Compatible)), [9]);
+}
+
+#[test]
+fn a_mismatch_says_what_may_be_loaded() {
+    let text = |built: &Built, loaded| {
+        judge::version(built, loaded)
+            .unwrap_err()
+            .finding(Vec::new())
+            .to_string()
+    };
+    assert_eq!(
+        text(&built(Policy::Compatible), Version::new(8, 9, 7)),
+        "loaded cuDNN 8.9.7 is of another major release than the 9.14.0 that this program was built with  \
+         [cudnn-version-mismatch]\n  built with  9.14.0, so 9.14 or a later 9.x may be loaded"
+    );
+    assert_eq!(
+        text(&built(Policy::Exact), Version::new(9, 14, 1)),
+        "loaded cuDNN 9.14.1 is newer than the 9.14.0 that this program was built with  \
+         [cudnn-version-mismatch]\n  built with  9.14.0, so 9.14.0 alone may be loaded"
+    );
+    assert_eq!(
+        text(&built(Policy::SameMinor), Version::new(9, 15, 0)),
+        "loaded cuDNN 9.15.0 is newer than the 9.14.0 that this program was built with  \
+         [cudnn-version-mismatch]\n  built with  9.14.0, so any 9.14 may be loaded"
+    );
+    let wanted = Requirement {
+        text: ">=9.1, <10",
+        from: Version::new(9, 1, 0),
+        below: Some(Version::new(10, 0, 0)),
+    };
+    assert_eq!(
+        text(
+            &Built {
+                requirement: Some(wanted),
+                ..built(Policy::Requirement)
+            },
+            Version::new(8, 9, 7)
+        ),
+        "loaded cuDNN 8.9.7 does not meet the `>=9.1, <10` that this program asks for  \
+         [cudnn-version-mismatch]\n  built with  the requirement `>=9.1, <10`"
+    );
+}
+
+#[test]
+fn a_driver_serves_every_release_of_its_major() {
+    let built = built(Policy::Compatible);
+    assert_eq!(
+        judge::driver(&built, Some(13), Version::new(13, 0, 0)),
+        None
+    );
+    assert_eq!(
+        judge::driver(&built, Some(12), Version::new(14, 0, 0)),
+        None
+    );
+    let finding = judge::driver(&built, Some(13), Version::new(12, 8, 0)).unwrap();
+    assert_eq!(
+        finding.to_string(),
+        "the NVIDIA driver serves CUDA 12.8, and the loaded cuDNN is for CUDA 13  [driver-too-old]\n  \
+         = help: install an NVIDIA driver for CUDA 13 or later\n  \
+         = help: or use a program and a cuDNN that are built for CUDA 12"
+    );
+    let finding = judge::driver(&built, Some(12), Version::new(12, 8, 0)).unwrap();
+    assert_eq!(
+        finding.summary,
+        "the NVIDIA driver serves CUDA 12.8, and this program is for CUDA 13"
+    );
+}
+
+#[test]
+fn a_release_is_read_off_the_file() {
+    for style in ["gnu", "sysv", "both"] {
+        let folder = Folder::new();
+        let file = folder.file("libcudnn_graph.so.9");
+        let code =
+            "const unsigned char cudnn_graph_version[4] = {3, 28, 9, 0}; int a, b, c, d, e, f, g;";
+        compile(
+            code,
+            &file,
+            &[
+                &format!("-Wl,--hash-style={style}"),
+                "-Wl,-z,noseparate-code",
+            ],
+        );
+        let mut elf = Elf::open(&file).unwrap();
+        assert_eq!(
+            elf.version("cudnn_graph_version"),
+            Some(Version::new(9, 28, 3)),
+            "{style}"
+        );
+        assert_eq!(elf.version("cudnn_ops_infer_version"), None);
+        // A symbol that is no release.
+        assert_eq!(elf.version("a"), None);
+        assert_eq!(elf.soname().as_deref(), Some("libcudnn_graph.so.9"));
+        assert_eq!(elf.rpath(), None);
+    }
+}
+
+#[test]
+fn an_imported_symbol_tells_nothing() {
+    let folder = Folder::new();
+    let file = folder.file("libcudnn_cnn.so.9");
+    let code = "extern const unsigned char cudnn_ops_infer_version[4]; const void *p = cudnn_ops_infer_version;";
+    compile(code, &file, &["-Wl,-rpath,/x", "-Wl,--disable-new-dtags"]);
+    let mut elf = Elf::open(&file).unwrap();
+    assert_eq!(elf.version("cudnn_ops_infer_version"), None);
+    assert_eq!(elf.rpath().as_deref(), Some("/x"));
+    assert_eq!(elf.needed(), Vec::<String>::new());
+}
+
+#[test]
+fn what_is_no_library_is_told_apart() {
+    let folder = Folder::new();
+    let fault = |bytes: &[u8]| {
+        let file = folder.file("x.so");
+        std::fs::write(&file, bytes).unwrap();
+        Elf::open(&file).err().unwrap()
+    };
+    assert_eq!(fault(b""), Fault::NotElf);
+    assert_eq!(
+        fault(
+            b"/* GNU ld script */ INPUT(libcudnn.so.9)                                          "
+        ),
+        Fault::NotElf
+    );
+    assert!(matches!(
+        Elf::open(&folder.file("none")),
+        Err(Fault::Unreadable(_))
+    ));
+    let file = folder.file("libx.so.9");
+    compile("int a;", &file, &[]);
+    let whole = std::fs::read(&file).unwrap();
+    assert!(Elf::open(&file).is_ok());
+    assert!(matches!(fault(&whole[..80]), Fault::CutOff(_, 80)));
+    // Whatever stands in the tables, nothing panics and nothing is read for ever.
+    let mut state = 7_u32;
+    for _ in 0..3000 {
+        let mut bytes = whole.clone();
+        for _ in 0..8 {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let at = (state >> 8) as usize % bytes.len().min(0x400);
+            bytes[at] = state as u8;
+        }
+        std::fs::write(&file, &bytes).unwrap();
+        if let Ok(mut elf) = Elf::open(&file) {
+            elf.version("a");
+            elf.needed();
+            elf.soname();
+        }
+    }
+}
+
+#[test]
+fn part_names_are_read() {
+    let name = |file: &str| parts::name_of(Path::new(file));
+    let part = |name: &str, major| Some((name.to_string(), major));
+    assert_eq!(name("/x/libcudnn.so.9"), part("", Some(9)));
+    assert_eq!(
+        name("libcudnn_ops_infer.so.8.9.7"),
+        part("ops_infer", Some(8))
+    );
+    assert_eq!(name("libcudnn.so"), part("", None));
+    for other in [
+        "libcudnn_static.a",
+        "libcudnnfoo.so.9",
+        "libcudnn.so.x",
+        "libcudnn.sox",
+        "libcuda.so.1",
+    ] {
+        assert_eq!(name(other), None, "{other}");
+    }
+}
+
+#[test]
+fn the_way_to_a_library_is_told() {
+    let text = |list: &str| Some(OsString::from(list));
+    let folders: Vec<PathBuf> = ["/r", "/l", "/both", "/u", "/both", "/lib"]
+        .iter()
+        .map(PathBuf::from)
+        .collect();
+    let via = |route: &Route, file: &str| route.to(Path::new(file));
+    let route = Route::new(&folders, text("/r"), text("/l/:/both"), text("/u:/both"));
+    assert_eq!(via(&route, "/r/x.so"), Via::Rpath("/r".into()));
+    assert_eq!(via(&route, "/l/x.so"), Via::LibraryPath("/l".into()));
+    assert_eq!(via(&route, "/both/x.so"), Via::LibraryPath("/both".into()));
+    assert_eq!(via(&route, "/u/x.so"), Via::Runpath("/u".into()));
+    assert_eq!(via(&route, "/lib/x.so"), Via::System("/lib".into()));
+    assert_eq!(
+        via(&route, "/l/glibc-hwcaps/x86-64-v3/x.so"),
+        Via::LibraryPath("/l".into())
+    );
+    assert_eq!(via(&route, "/elsewhere/x.so"), Via::Elsewhere);
+    // Without the variable the same folders are the loader's own.
+    let route = Route::new(&folders, None, None, None);
+    assert_eq!(via(&route, "/l/x.so"), Via::System("/l".into()));
+}
+
+#[test]
+fn the_systems_cache_is_read() {
+    let own = cache::files("libc.so.6");
+    assert!(own.iter().any(|file| file.is_file()), "{own:?}");
+    assert_eq!(
+        cache::files("libnobody-has-this.so.1"),
+        Vec::<PathBuf>::new()
+    );
+    let bytes = std::fs::read(cache::PATH).unwrap();
+    for end in (0..bytes.len()).step_by(997) {
+        cache::parse(&bytes[..end], "libc.so.6");
+    }
+}
+
+#[test]
+fn a_childs_answer_keeps_its_text() {
+    let finding = Finding::error("convolution-wrong", "a\tb\\n\nc")
+        .with("printed", "one\ntwo")
+        .with("empty", "")
+        .help("do this")
+        .help("or that");
+    let text = format!(
+        "{}\n{}\n",
+        finding_line("problem", &finding),
+        line("end", &["secret"])
+    );
+    let answer = Answer::parse(&text, "secret");
+    assert_eq!(answer.problem, Some(finding));
+    assert!(answer.whole);
+    // Neither another token nor an unfinished line makes it whole.
+    assert!(!Answer::parse(&text, "other").whole);
+    assert!(!Answer::parse(text.trim_end(), "secret").whole);
+    assert_eq!(
+        Answer::parse("version\t91400\ncudart\t13000\nversion\nx\ty", "").version,
+        Some(Version::new(9, 14, 0))
+    );
+}
+
+#[test]
+fn the_operators_wishes_are_read() {
+    let read = |pairs: &'static [(&str, &str)]| {
+        Operator::parse(move |name| {
+            let pair = pairs.iter().find(|pair| pair.0 == name);
+            pair.map(|pair| pair.1.to_string())
+        })
+    };
+    let none = read(&[]);
+    assert_eq!(
+        (none.mode, none.deadline, none.require_gpu),
+        (Mode::Deny, Duration::from_secs(60), false)
+    );
+    assert!(none.complaints.is_empty() && none.allow.is_empty() && none.report.is_none());
+    let some = read(&[
+        ("CUDNN_GUARD", "warn"),
+        ("CUDNN_GUARD_DEADLINE", "1e99"),
+        ("CUDNN_GUARD_REQUIRE_GPU", "1"),
+        ("CUDNN_GUARD_ALLOW", "a,b c, ,d"),
+        ("CUDNN_GUARD_REPORT", "/tmp/x"),
+    ]);
+    assert_eq!(
+        (some.mode, some.deadline, some.require_gpu),
+        (Mode::Warn, Duration::from_secs(86_400), true)
+    );
+    assert_eq!(some.allow, ["a", "b", "c", "d"]);
+    let bad = read(&[
+        ("CUDNN_GUARD_DEADLINE", "NaN"),
+        ("CUDNN_GUARD_REQUIRE_GPU", "yes"),
+    ]);
+    assert_eq!(bad.complaints.len(), 2);
+}

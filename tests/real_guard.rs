@@ -1,0 +1,253 @@
+//! The guard on NVIDIA's own files: CUDNN_GUARD_REAL names a folder with one folder per wheel
+//! (`pip install --target <folder>/cudnn-<flavour>-<release> nvidia-cudnn-<flavour>==<release>`).
+#![cfg(all(target_os = "linux", target_env = "gnu"))]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tests make and break folders and run programs"
+)]
+
+#[allow(dead_code, reason = "a program uses the guard through three functions")]
+#[path = "guard/imp.rs"]
+mod imp;
+
+use imp::check;
+use imp::elf::Elf;
+use imp::facts::{Built, Loader, Policy};
+use imp::parts;
+use imp::version::Version;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+static NEXT: AtomicU32 = AtomicU32::new(0);
+
+/// The library folders of all wheels. 8.5 and older are linked to cuBLAS, which does not lie there.
+fn wheels() -> Vec<PathBuf> {
+    let root =
+        std::env::var_os("CUDNN_GUARD_REAL").expect("CUDNN_GUARD_REAL names a folder of wheels");
+    let folders = std::fs::read_dir(root)
+        .unwrap()
+        .map(|folder| folder.unwrap().path().join("nvidia/cudnn/lib"));
+    let mut found: Vec<PathBuf> = folders.filter(|folder| folder.is_dir()).collect();
+    found.retain(|folder| recorded(folder) >= Version::new(8, 9, 0));
+    found.sort();
+    assert!(found.len() >= 2, "{found:?}");
+    found
+}
+
+fn major(folder: &Path) -> u32 {
+    if folder.join("libcudnn.so.8").is_file() {
+        8
+    } else {
+        9
+    }
+}
+
+/// The release by the record of the wheel: `nvidia_cudnn_cu13-9.28.0.42.dist-info`.
+fn recorded(folder: &Path) -> Version {
+    let wheel = folder.ancestors().nth(3).unwrap();
+    let names = std::fs::read_dir(wheel)
+        .unwrap()
+        .map(|file| file.unwrap().file_name().into_string().unwrap());
+    let name = names
+        .into_iter()
+        .find(|name| name.ends_with(".dist-info") && name.contains("cudnn"))
+        .unwrap();
+    let numbers: Vec<u32> = name
+        .split('-')
+        .nth(1)
+        .unwrap()
+        .split('.')
+        .filter_map(|n| n.parse().ok())
+        .collect();
+    Version::new(numbers[0], numbers[1], numbers[2])
+}
+
+/// Links to all of a cuDNN's libraries but one.
+fn farm_without(folder: &Path, part: &str) -> PathBuf {
+    let release = recorded(folder);
+    let farm = std::env::temp_dir().join(format!(
+        "real-guard-{}-{release}-{part}-{}",
+        std::process::id(),
+        NEXT.fetch_add(1, Ordering::Relaxed)
+    ));
+    std::fs::create_dir(&farm).unwrap();
+    for file in std::fs::read_dir(folder).unwrap() {
+        let file = file.unwrap();
+        let name = file.file_name().into_string().unwrap();
+        if name.starts_with("libcudnn") && !name.starts_with(&format!("libcudnn_{part}.so")) {
+            let _ = std::os::unix::fs::symlink(file.path(), farm.join(name));
+        }
+    }
+    farm
+}
+
+/// Runs the guard of a program built with `with`, where only this folder is on the library path: the exit code
+/// and what was printed.
+fn start(with: Version, library_path: &str) -> (Option<i32>, String) {
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["program", "--exact", "--ignored", "--nocapture", "--quiet"])
+        .env("LD_LIBRARY_PATH", library_path)
+        .env(
+            "TEST_BUILT",
+            format!("{} {} {}", with.major, with.minor, with.patch),
+        )
+        .output()
+        .unwrap();
+    (
+        output.status.code(),
+        String::from_utf8(output.stderr).unwrap(),
+    )
+}
+
+#[test]
+#[ignore = "this is the program that the other tests run"]
+fn program() {
+    let Ok(text) = std::env::var("TEST_BUILT") else {
+        return;
+    };
+    let numbers: Vec<u32> = text
+        .split(' ')
+        .map(|number| number.parse().unwrap())
+        .collect();
+    let built = Built {
+        cudnn: Some(Version::new(numbers[0], numbers[1], numbers[2])),
+        cudnn_cuda_major: None,
+        cuda: None,
+        requirement: None,
+        policy: Policy::Compatible,
+        loader: Loader::Dlopen,
+        targets: &[],
+        convolution: true,
+        require_gpu: false,
+        findings: &[],
+        absent: None,
+    };
+    if let Err(failure) = check::check_version(&built) {
+        eprintln!("check_version: {}", failure.headline());
+    }
+    imp::startup::startup(&built);
+}
+
+#[test]
+#[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
+fn releases_are_read_off_the_parts() {
+    for folder in wheels() {
+        let wanted = recorded(&folder);
+        let (first, ops) = if wanted.major == 8 {
+            ("ops_infer", "cnn_infer")
+        } else {
+            ("graph", "ops")
+        };
+        for part in [first, ops] {
+            let path = folder.join(format!("libcudnn_{part}.so.{}", wanted.major));
+            let mut elf = Elf::open(&path).unwrap();
+            let found = parts::release(&mut elf, part, &path);
+            assert_eq!(
+                found,
+                (Some(wanted), Some("version symbol")),
+                "{}",
+                path.display()
+            );
+        }
+    }
+}
+
+#[test]
+#[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
+fn every_pair_of_releases_gets_its_verdict() {
+    let all = wheels();
+    for (built, loaded) in all
+        .iter()
+        .flat_map(|built| all.iter().map(move |loaded| (built, loaded)))
+    {
+        let (with, found) = (recorded(built), recorded(loaded));
+        let (code, text) = start(with, loaded.to_str().unwrap());
+        if with.major != found.major {
+            // It is not even looked for: the program would not open it.
+            assert_eq!(code, Some(0), "{with} {found}: {text}");
+            assert!(
+                text.contains("[cudnn-not-loadable]"),
+                "{with} {found}: {text}"
+            );
+        } else if found.minor >= with.minor {
+            assert_eq!(code, Some(0), "{with} {found}: {text}");
+            assert_eq!(
+                text, "cudnn-guard: unknown: there is no driver  [driver-missing]\n",
+                "{with} {found}"
+            );
+        } else {
+            let headline = format!(
+                "loaded cuDNN {found} is older than the {with} that this program was built with"
+            );
+            assert_eq!(code, Some(78), "{with} {found}: {text}");
+            assert!(text.contains(&headline), "{with} {found}: {text}");
+            let entry = format!(
+                "found via   LD_LIBRARY_PATH, its entry `{}`",
+                loaded.display()
+            );
+            assert!(text.contains(&entry), "{with} {found}: {text}");
+        }
+    }
+}
+
+#[test]
+#[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
+fn a_part_taken_away_is_named_and_nothing_aborts() {
+    for folder in wheels() {
+        let release = recorded(&folder);
+        let gone: &[&str] = match major(&folder) {
+            8 => &["ops_infer", "cnn_infer"],
+            _ => &[
+                "graph",
+                "ops",
+                "cnn",
+                "heuristic",
+                "engines_precompiled",
+                "engines_runtime_compiled",
+            ],
+        };
+        for part in gone {
+            let farm = farm_without(&folder, part);
+            let (code, text) = start(release, farm.to_str().unwrap());
+            std::fs::remove_dir_all(&farm).unwrap();
+            let lacks = format!(
+                "lacks libcudnn_{part}.so.{}, which a convolution needs  [parts-missing]",
+                release.major
+            );
+            assert_eq!(code, Some(78), "{release} without {part}: {text}");
+            assert!(text.contains(&lacks), "{release} without {part}: {text}");
+        }
+    }
+}
+
+#[test]
+#[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
+fn a_part_of_another_release_is_found() {
+    let all = wheels();
+    for (base, other) in all
+        .iter()
+        .flat_map(|base| all.iter().map(move |other| (base, other)))
+    {
+        let (release, foreign) = (recorded(base), recorded(other));
+        if release.major != foreign.major || release.minor == foreign.minor {
+            continue;
+        }
+        // What carries no release is told by cuDNN's own check, or by the loader.
+        let part = if release.major == 8 {
+            "cnn_infer"
+        } else {
+            "cnn"
+        };
+        let farm = farm_without(base, part);
+        let file = format!("libcudnn_{part}.so.{}", release.major);
+        std::os::unix::fs::symlink(other.join(&file), farm.join(&file)).unwrap();
+        let (code, text) = start(release, farm.to_str().unwrap());
+        std::fs::remove_dir_all(&farm).unwrap();
+        assert_eq!(code, Some(78), "{release} with {foreign}'s {part}: {text}");
+        assert!(
+            text.contains("[parts-mixed]"),
+            "{release} with {foreign}'s {part}: {text}"
+        );
+    }
+}
