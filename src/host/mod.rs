@@ -1,5 +1,38 @@
 //! The only place that touches the machine.
+#![allow(clippy::disallowed_methods)] // the bans of clippy.toml are for everybody else
 
+pub mod cargo;
+pub mod cudnn;
+pub mod eyes;
+pub mod files;
+pub mod gpus;
+pub mod jobs;
+pub mod library;
+pub mod look;
+pub mod nvcc;
+pub mod outputs;
+pub mod owner;
+pub mod programs;
+pub mod stamp;
+pub mod toolkit;
+
+#[path = "../../build-support/guard/driver.rs"]
+pub mod driver;
+#[cfg_attr(
+    all(target_os = "linux", target_env = "gnu"),
+    path = "../../build-support/guard/linux.rs"
+)]
+#[cfg_attr(
+    not(all(target_os = "linux", target_env = "gnu")),
+    path = "../../build-support/guard/other.rs"
+)]
+mod platform;
+#[path = "../../build-support/guard/status.rs"]
+mod status;
+// What the driver's file knows as its neighbours.
+use crate::model::{arch, finding, version};
+
+use crate::config::Config;
 use crate::model::env::Env;
 use crate::model::platform::Platform;
 use std::path::PathBuf;
@@ -13,4 +46,34 @@ pub struct Host {
     pub platform: Platform,
     /// The directory below which everything with a fixed place is looked for.
     pub root: Option<PathBuf>,
+}
+
+impl Host {
+    /// Reads the environment, once. Nothing else reads it.
+    pub fn capture(config: &Config) -> Self {
+        let process =
+            std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
+        let env = Env::new(process).overlaid(&config.env);
+        // Outside a build script cargo's TARGET is not set: then it is this machine that is asked about.
+        let triple = config
+            .target
+            .clone()
+            .or_else(|| env.text("TARGET").map(String::from))
+            .unwrap_or_else(this_machine);
+        Self {
+            platform: Platform::from_triple(&triple),
+            root: config.root.clone(),
+            env,
+        }
+    }
+}
+
+fn this_machine() -> String {
+    let system = match std::env::consts::OS {
+        "linux" => "unknown-linux-gnu",
+        "windows" => "pc-windows-msvc",
+        "macos" => "apple-darwin",
+        other => other,
+    };
+    format!("{}-{system}", std::env::consts::ARCH)
 }

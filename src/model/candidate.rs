@@ -1,5 +1,6 @@
 //! What a search can find: toolkits and cuDNNs, each with how it was found and why it was not chosen.
 
+use crate::model::env::Variable;
 use crate::model::version::Version;
 use std::path::PathBuf;
 
@@ -94,4 +95,6 @@ pub struct Candidate {
     pub chosen: bool,
     /// Why it was not.
     pub rejected: Option<String>,
+    /// The variable in which somebody asked for it.
+    pub wish: Option<Variable>,
 }

@@ -69,6 +69,10 @@ variables! {
     CudaArchs = "CUDAARCHS", Setting;
     TorchCudaArchList = "TORCH_CUDA_ARCH_LIST", Setting;
     CudaComputeCap = "CUDA_COMPUTE_CAP", Setting;
+    NvccCcbin = "NVCC_CCBIN", Setting;
+    NvccPrependFlags = "NVCC_PREPEND_FLAGS", Setting;
+    NvccAppendFlags = "NVCC_APPEND_FLAGS", Setting;
+    Cxx = "CXX", Setting;
     GuardAllow = "CUDNN_GUARD_ALLOW", Setting;
     GuardPrint = "CUDNN_GUARD_PRINT", Setting;
     DocsRs = "DOCS_RS", Setting;

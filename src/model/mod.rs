@@ -2,6 +2,8 @@
 
 #[path = "../../build-support/guard/arch.rs"]
 pub mod arch;
+#[path = "../../build-support/guard/facts.rs"]
+pub mod facts;
 #[path = "../../build-support/guard/finding.rs"]
 pub mod finding;
 #[path = "../../build-support/guard/json.rs"]
@@ -11,6 +13,7 @@ pub mod version;
 
 pub mod candidate;
 pub mod env;
+pub mod gpu;
 pub mod id;
 pub mod invocation;
 pub mod platform;

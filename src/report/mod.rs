@@ -1,1 +1,154 @@
 //! What was found, as text and as JSON.
+
+mod json;
+mod machine;
+#[cfg(test)]
+mod tests;
+mod text;
+
+use crate::model::candidate::{Candidate, Cudnn, Found, Toolkit};
+use crate::model::finding::{Finding, Severity, Verdict};
+use crate::model::platform::Os;
+use crate::toolchain::Toolchain;
+use machine::Machine;
+use std::env::consts::{ARCH, OS};
+use std::fmt;
+use std::path::PathBuf;
+
+/// What this machine has, what was passed over, and what is thought of it.
+///
+/// `{}` prints all of it for an 80-column terminal, `{:#}` the chosen CUDA and cuDNN alone.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    pub(crate) toolkit: Option<Toolkit>,
+    pub(crate) cudnn: Option<Cudnn>,
+    pub(crate) candidates: Vec<Candidate>,
+    pub(crate) findings: Vec<Finding>,
+    pub(crate) machine: Option<Machine>,
+}
+
+impl Toolchain {
+    /// What was found. Nothing is asked anew.
+    pub fn report(&self) -> Report {
+        Report {
+            toolkit: self.toolkit.clone(),
+            cudnn: self.cudnn.clone(),
+            candidates: self.candidates.clone(),
+            findings: self.findings.clone(),
+            machine: None,
+        }
+    }
+
+    /// What was found, and what only the running machine can tell: its driver, its GPUs and the targets that they
+    /// lead to. Where another system than this one is looked at (`root`, `target`), its GPUs are not these.
+    pub fn examine(&self) -> Report {
+        let mut report = self.report();
+        let platform = &self.host.platform;
+        let is_this = platform.cpu == ARCH
+            && match platform.os {
+                Os::Linux => OS == "linux",
+                Os::Windows => OS == "windows",
+                Os::Other => false,
+            };
+        if is_this && self.config.root.is_none() {
+            report.machine = Some(machine::ask(self, &mut report.findings));
+        }
+        report
+    }
+}
+
+impl Report {
+    /// Fail if a finding is an error; unknown if something could not be checked; else pass.
+    pub fn verdict(&self) -> Verdict {
+        if self.errors() > 0 {
+            Verdict::Fail
+        } else if self.unchecked().is_empty() {
+            Verdict::Pass
+        } else {
+            Verdict::Unknown
+        }
+    }
+
+    /// What was noticed.
+    pub fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    /// Whether there is both a CUDA toolkit and a cuDNN.
+    pub fn is_complete(&self) -> bool {
+        self.toolkit.is_some() && self.cudnn.is_some()
+    }
+
+    /// Whether kernels can be compiled.
+    pub fn has_nvcc(&self) -> bool {
+        self.toolkit
+            .as_ref()
+            .is_some_and(|toolkit| toolkit.nvcc.is_some())
+    }
+
+    /// The directories that a program which opens cuDNN and CUDA itself has to find.
+    pub fn library_dirs(&self) -> Vec<PathBuf> {
+        let cudnn = self.cudnn.iter().filter_map(|cudnn| cudnn.link_dir.clone());
+        let toolkit = self
+            .toolkit
+            .iter()
+            .flat_map(|toolkit| toolkit.link_dirs.clone());
+        cudnn.chain(toolkit).collect()
+    }
+
+    /// The report for programs, as `cudnn-guard doctor --json` prints it.
+    pub fn to_json(&self) -> String {
+        json::report(self).to_string()
+    }
+
+    fn errors(&self) -> usize {
+        self.findings
+            .iter()
+            .filter(|finding| finding.severity == Severity::Error)
+            .count()
+    }
+
+    /// What nobody could look at, in words.
+    fn unchecked(&self) -> Vec<&'static str> {
+        let mut unchecked = Vec::new();
+        if let Some(cudnn) = &self.cudnn {
+            if cudnn.library.is_some() && cudnn.library_version.is_none() {
+                unchecked.push("the library does not tell its release");
+            }
+        }
+        match &self.machine {
+            None => unchecked.push("no driver and no GPU was asked"),
+            Some(machine) if machine.driver.is_none() => unchecked.push("there is no driver here"),
+            Some(machine) if machine.gpus.is_empty() => unchecked.push("there is no GPU here"),
+            Some(_) => {}
+        }
+        unchecked
+    }
+
+    /// The chosen candidate among toolkits or among cuDNNs.
+    fn chosen(&self, is_kind: fn(&Found) -> bool) -> Option<&Candidate> {
+        self.candidates
+            .iter()
+            .find(|candidate| candidate.chosen && is_kind(&candidate.found))
+    }
+
+    fn toolkit_via(&self) -> Option<&str> {
+        self.chosen(|found| matches!(found, Found::Toolkit(_)))
+            .map(|candidate| candidate.via.as_str())
+    }
+
+    fn cudnn_via(&self) -> Option<&str> {
+        self.chosen(|found| matches!(found, Found::Cudnn(_)))
+            .map(|candidate| candidate.via.as_str())
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if f.alternate() {
+            text::stack(self, f)
+        } else {
+            text::report(self, f)
+        }
+    }
+}

@@ -1,2 +1,11 @@
 //! Decisions: plain data in, plain data out, tested with literals.
+pub mod check;
+pub mod choose;
+pub mod dialect;
+pub mod directive;
+pub mod header;
+pub mod nvcc;
+pub mod requirement;
+pub mod search;
 pub mod select;
+pub mod smi;

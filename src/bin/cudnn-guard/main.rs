@@ -1,1 +1,42 @@
-fn main() {}
+//! The terminal program: what is wrong here, CUDA and cuDNN without root, and a first run.
+
+// A program of its own beside the library: it reads its variables, starts pip and cargo, and speaks to people.
+#![allow(clippy::disallowed_methods, clippy::disallowed_macros)]
+
+mod cargo_config;
+mod component;
+mod demo;
+mod doctor;
+mod fetch;
+mod installer;
+#[path = "../../model/invocation.rs"]
+mod invocation;
+mod simulator;
+mod terminal;
+// Declared once, for the library and for this program, which needs the names alone.
+#[allow(dead_code)]
+#[path = "../../model/env.rs"]
+mod variables;
+mod wheels;
+
+use clap::Command;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let matches = Command::new("cudnn-guard")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about("Finds CUDA and cuDNN and says what does not fit, where it came from and what to do")
+        .after_help("Exit codes: 0 nothing is wrong, 1 something is, 2 the command line is.")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommand(doctor::command())
+        .subcommand(fetch::command())
+        .subcommand(demo::command())
+        .get_matches();
+    match matches.subcommand() {
+        Some(("doctor", arguments)) => doctor::run(arguments),
+        Some(("fetch", arguments)) => fetch::run(arguments),
+        Some(("demo", arguments)) => demo::run(arguments),
+        _ => ExitCode::from(2),
+    }
+}

@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+"""What it costs to compile cudnn-guard as a build-dependency, beside cudaforge, in one run.
+
+    python3 .ci/cost.py [--pairs N] [--limit RATIO]
+
+Builds an empty program with the one, then with the other as its only build-dependency, N times in turn, each from
+nothing, downloads aside. Prints CPU seconds (user and system, all processes) and the median ratio; fails above RATIO.
+"""
+
+import argparse
+import pathlib
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent.parent
+DEPENDENCIES = {
+    "cudnn-guard": f'cudnn-guard = {{ path = "{HERE}" }}',
+    "cudaforge": 'cudaforge = "=0.1.6"',
+}
+
+
+def project(folder: pathlib.Path, dependency: str) -> None:
+    (folder / "src").mkdir(parents=True)
+    (folder / "src/main.rs").write_text("fn main() {}\n")
+    (folder / "build.rs").write_text("fn main() {}\n")
+    (folder / "Cargo.toml").write_text(
+        '[package]\nname = "cost"\nversion = "0.0.0"\nedition = "2024"\n'
+        f"[build-dependencies]\n{dependency}\n[workspace]\n"
+    )
+    subprocess.run(["cargo", "fetch", "--quiet"], cwd=folder, check=True)
+
+
+def cpu_seconds(folder: pathlib.Path) -> float:
+    shutil.rmtree(folder / "target", ignore_errors=True)
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(["cargo", "build", "--quiet", "--offline"], cwd=folder, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+
+
+def main() -> None:
+    options = argparse.ArgumentParser()
+    options.add_argument("--pairs", type=int, default=3)
+    options.add_argument("--limit", type=float, default=0.65)
+    options = options.parse_args()
+    ratios = []
+    with tempfile.TemporaryDirectory() as scratch:
+        folders = {name: pathlib.Path(scratch) / name for name in DEPENDENCIES}
+        for name, folder in folders.items():
+            project(folder, DEPENDENCIES[name])
+        for _ in range(options.pairs):
+            ours, theirs = (cpu_seconds(folders[name]) for name in DEPENDENCIES)
+            ratios.append(ours / theirs)
+            print(f"cudnn-guard {ours:5.2f} CPU s   cudaforge {theirs:5.2f} CPU s   ratio {ours / theirs:.3f}")
+    median = statistics.median(ratios)
+    print(f"median ratio {median:.3f}, limit {options.limit}")
+    if median >= options.limit:
+        sys.exit("cudnn-guard costs too much")
+
+
+if __name__ == "__main__":
+    main()

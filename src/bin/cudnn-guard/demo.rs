@@ -1,0 +1,348 @@
+//! `cudnn-guard demo`: builds a program with the guard in it and runs it.
+//!
+//! ```text
+//! target/demo/simulator/            the simulated cuDNN and GPU
+//! target/demo/<consumer>/           a copy of fixtures/consumers/<consumer>, at the same depth below the
+//!                                   repository, so that its relative paths hold; Cargo.toml.in is Cargo.toml
+//! target/demo/target/               what cargo builds of it
+//! target/demo/report.json           what the guard wrote
+//! ```
+
+use crate::fetch;
+use crate::simulator::{self, Simulated};
+use crate::terminal::show;
+use crate::variables::{Kind, Variable};
+use clap::{Arg, ArgAction, ArgMatches, Command as Cli};
+use cudnn_guard::{Config, Finding, Report, Verdict};
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::time::Instant;
+
+/// The consumer that opens cuDNN while it runs: it needs neither headers nor nvcc.
+const APPLICATION: &str = "application";
+/// The consumer with a kernel and a linked cuDNN.
+const KERNEL: &str = "kernel";
+/// What is simulated: a pair that NVIDIA ships together.
+const CUDNN: (u32, u32, u32) = (9, 14, 0);
+const CUDA: (u32, u32) = (13, 0);
+/// Any release will do.
+const ANY: &str = ">=0";
+
+/// Its command line.
+pub fn command() -> Cli {
+    Cli::new("demo")
+        .about("Builds a program with the guard in it and runs it: on this machine's CUDA and cuDNN, else on a simulator")
+        .arg(
+            Arg::new("real")
+                .long("real")
+                .action(ArgAction::SetTrue)
+                .help("Fetch NVIDIA's CUDA and cuDNN first, and use those"),
+        )
+}
+
+/// Builds and runs: 0 for pass and unknown, 1 for fail.
+pub fn run(arguments: &ArgMatches) -> ExitCode {
+    match demo(arguments.get_flag("real")) {
+        Ok((verdict, stack)) => {
+            show(format!("\nverdict: {verdict} ({stack})\n"));
+            ExitCode::from(u8::from(verdict == Verdict::Fail))
+        }
+        Err(error) => {
+            show(format!(
+                "\n{error}\n\nverdict: fail (the demo could not be run)\n"
+            ));
+            ExitCode::from(1)
+        }
+    }
+}
+
+/// Where the demo happens.
+struct Place {
+    repository: &'static Path,
+    work: PathBuf,
+}
+
+/// What a consumer is built and run with.
+struct Stack {
+    consumer: &'static str,
+    /// Variables for building.
+    build: Vec<(&'static str, String)>,
+    /// Variables that must not get through to the build.
+    without: Vec<&'static str>,
+    /// Folders that the program's loader is to look at first.
+    library_path: Vec<PathBuf>,
+    /// In the last line.
+    name: &'static str,
+}
+
+fn demo(real: bool) -> Result<(Verdict, &'static str), String> {
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR"));
+    if !repository.join("fixtures/consumers").is_dir() {
+        return Err(format!(
+            "`{}` is not there any more: run `cargo demo` in a clone of the repository",
+            repository.join("fixtures/consumers").display()
+        ));
+    }
+    let place = Place {
+        repository,
+        work: repository.join("target/demo"),
+    };
+    let stack = if real {
+        fetched()?
+    } else {
+        match present() {
+            Some(stack) => stack,
+            None => simulated(&place)?,
+        }
+    };
+    let program = build(&place, &stack)?;
+    Ok((start(&place, &stack, &program)?, stack.name))
+}
+
+/// NVIDIA's files, fetched if they are not there yet.
+fn fetched() -> Result<Stack, String> {
+    show(
+        "This fetches NVIDIA's CUDA and cuDNN, about 1 GB unless they are there, and runs on them.\n\n",
+    );
+    let installed = fetch::home()
+        .and_then(|home| fetch::fetch(&home, None, None))
+        .map_err(|finding| finding.to_string())?;
+    let build = installed.variables();
+    let report = look(&build);
+    show(format!("\n{report:#}\n"));
+    if !report.is_complete() {
+        return Err(texts(report.findings()));
+    }
+    Ok(Stack {
+        consumer: KERNEL,
+        build,
+        without: wishes(),
+        library_path: Vec::new(),
+        name: "on NVIDIA's own files",
+    })
+}
+
+/// What is installed here, if it is all there.
+fn present() -> Option<Stack> {
+    let report = look(&[]);
+    if report.is_complete() && report.verdict() != Verdict::Fail {
+        show(format!(
+            "CUDA and cuDNN are on this machine: this runs on them.\n\n{report:#}\n"
+        ));
+        return Some(Stack {
+            consumer: if report.has_nvcc() {
+                KERNEL
+            } else {
+                APPLICATION
+            },
+            build: Vec::new(),
+            without: Vec::new(),
+            library_path: report.library_dirs(),
+            name: "on this machine's CUDA and cuDNN",
+        });
+    }
+    let missing = ["cuda-not-found", "cudnn-not-found"];
+    if report
+        .findings()
+        .iter()
+        .all(|finding| missing.contains(&finding.id))
+    {
+        show("No CUDA with a cuDNN was found on this machine: ");
+    } else {
+        let findings = texts(report.findings());
+        show(format!(
+            "{findings}\n\nWhat was found here cannot be used: "
+        ));
+    }
+    None
+}
+
+/// A cuDNN and a GPU that compute on the CPU.
+fn simulated(place: &Place) -> Result<Stack, String> {
+    show("this runs on a simulated cuDNN\nand a simulated GPU, which compute on the CPU.\n\n");
+    let sources = place.repository.join("fixtures/simulator");
+    let root = place.work.join("simulator");
+    let what = Simulated {
+        cudnn: CUDNN,
+        cuda: CUDA,
+        leave_out: Vec::new(),
+    };
+    simulator::build(&sources, &root, &what)?;
+    let home = root.display().to_string();
+    let build = vec![("CUDA_HOME", home.clone()), ("CUDNN_PATH", home)];
+    show(format!("{:#}\n", look(&build)));
+    Ok(Stack {
+        consumer: APPLICATION,
+        build,
+        without: wishes(),
+        library_path: vec![root.join("lib64"), root.join("driver")],
+        name: "simulated: it says nothing about a GPU of this machine",
+    })
+}
+
+/// Variables of this machine that would win over the ones of a stack, or disagree with them.
+fn wishes() -> Vec<&'static str> {
+    Variable::ALL
+        .iter()
+        .filter(|variable| variable.kind() == Kind::Wish)
+        .map(|variable| variable.name())
+        .collect()
+}
+
+/// What a build with these variables would find.
+fn look(variables: &[(&'static str, String)]) -> Report {
+    let quiet = if variables.is_empty() {
+        Vec::new()
+    } else {
+        wishes()
+    };
+    Config::new()
+        .cuda(ANY)
+        .cudnn(ANY)
+        // An empty value counts as unset.
+        .env(quiet.into_iter().map(|name| (name, "")))
+        .env(variables.iter().cloned())
+        .survey()
+        .report()
+}
+
+/// Builds the consumer; cargo's own words are shown only if it fails.
+fn build(place: &Place, stack: &Stack) -> Result<PathBuf, String> {
+    let consumers = place.repository.join("fixtures/consumers");
+    copy(&consumers, &place.work)
+        .map_err(|error| format!("cannot copy `{}`: {error}", consumers.display()))?;
+    let target = place.work.join("target");
+    let manifest = place.work.join(stack.consumer).join("Cargo.toml");
+    let began = Instant::now();
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
+    let run = |offline: bool| {
+        let mut command = Command::new(&cargo);
+        command
+            .args(["build", "--quiet", "--manifest-path"])
+            .arg(&manifest)
+            .arg("--target-dir")
+            .arg(&target)
+            .current_dir(&place.work)
+            .env_remove("CARGO_BUILD_TARGET");
+        for name in &stack.without {
+            command.env_remove(name);
+        }
+        command.envs(stack.build.iter().map(|(name, value)| (name, value)));
+        if offline {
+            command.arg("--offline");
+        }
+        command.output()
+    };
+    // Offline, cargo starts at once; it fails where a crate was never downloaded.
+    let output = run(true).and_then(|output| {
+        if output.status.success() || !String::from_utf8_lossy(&output.stderr).contains("offline") {
+            Ok(output)
+        } else {
+            run(false)
+        }
+    });
+    match output {
+        Ok(output) if output.status.success() => {
+            let seconds = began.elapsed().as_secs_f64();
+            show(format!(
+                "  ✓ {:<9} {} in {seconds:.1} s\n",
+                "built", stack.consumer
+            ));
+            let name = format!("{}{}", stack.consumer, env::consts::EXE_SUFFIX);
+            Ok(target.join("debug").join(name))
+        }
+        Ok(output) => {
+            let words = String::from_utf8_lossy(&output.stderr);
+            let words: Vec<String> = words.lines().map(crate::terminal::harmless).collect();
+            Err(format!(
+                "`{}` could not be built\n\n{}",
+                manifest.display(),
+                words.join("\n")
+            ))
+        }
+        Err(error) => Err(format!(
+            "cannot start `{}`: {error}",
+            cargo.to_string_lossy()
+        )),
+    }
+}
+
+/// Runs the program on this terminal and reads its verdict from the report that the guard wrote.
+fn start(place: &Place, stack: &Stack, program: &Path) -> Result<Verdict, String> {
+    show(format!("  ✓ {:<9} {}\n\n", "started", program.display()));
+    let report = place.work.join("report.json");
+    let _ = fs::remove_file(&report);
+    let mut command = Command::new(program);
+    command.env("CUDNN_GUARD_REPORT", &report);
+    if !stack.library_path.is_empty() {
+        let before = env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
+        let before = env::split_paths(&before).filter(|dir| !dir.as_os_str().is_empty());
+        let path = env::join_paths(stack.library_path.iter().cloned().chain(before))
+            .map_err(|error| error.to_string())?;
+        command.env("LD_LIBRARY_PATH", path);
+    }
+    let status = command
+        .status()
+        .map_err(|error| format!("cannot start `{}`: {error}", program.display()))?;
+    let text = fs::read_to_string(&report).unwrap_or_default();
+    if !status.success() {
+        return Ok(Verdict::Fail);
+    }
+    Ok(match verdict(&text) {
+        Some("pass") => Verdict::Pass,
+        Some("fail") => Verdict::Fail,
+        _ => Verdict::Unknown,
+    })
+}
+
+/// The report's own verdict: the first one in it.
+fn verdict(report: &str) -> Option<&str> {
+    let (_, rest) = report.split_once("\"verdict\"")?;
+    let (_, rest) = rest.split_once('"')?;
+    rest.split_once('"').map(|(word, _)| word)
+}
+
+/// Copies a folder of consumers; a file that is the same already is left alone, so that cargo builds nothing
+/// anew. `Cargo.toml.in` is called so because `cargo package` leaves out folders with a Cargo.toml.
+fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let text = name.to_string_lossy();
+        if text == "target" {
+            continue;
+        }
+        let place = to.join(text.strip_suffix(".in").unwrap_or(&text));
+        if entry.file_type()?.is_dir() {
+            copy(&entry.path(), &place)?;
+            continue;
+        }
+        let bytes = fs::read(entry.path())?;
+        if fs::read(&place).ok().as_ref() != Some(&bytes) {
+            fs::write(&place, bytes)?;
+        }
+    }
+    Ok(())
+}
+
+fn texts(findings: &[Finding]) -> String {
+    let texts: Vec<String> = findings.iter().map(ToString::to_string).collect();
+    texts.join("\n\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::verdict;
+
+    #[test]
+    fn the_first_verdict_is_the_reports() {
+        let report = r#"{"schema":1,"verdict": "unknown","convolution":[{"verdict":"pass"}]}"#;
+        assert_eq!(verdict(report), Some("unknown"));
+        assert_eq!(verdict(""), None);
+    }
+}

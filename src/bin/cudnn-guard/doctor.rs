@@ -1,0 +1,84 @@
+//! `cudnn-guard doctor`: what a build would find here, and what is wrong with it.
+
+use crate::terminal;
+use clap::{Arg, ArgAction, ArgMatches, Command};
+use cudnn_guard::{Config, Verdict};
+use semver::VersionReq;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Any release will do: somebody who asks the doctor wants both to be there.
+const ANY: &str = ">=0";
+
+/// Its command line.
+pub fn command() -> Command {
+    Command::new("doctor")
+        .about("Says what a build would find here, and what is wrong with it")
+        .arg(
+            Arg::new("json")
+                .long("json")
+                .action(ArgAction::SetTrue)
+                .help("Print one JSON object"),
+        )
+        .arg(
+            Arg::new("root")
+                .long("root")
+                .value_name("DIR")
+                .value_parser(directory)
+                .help("Look at the system below this directory"),
+        )
+        .arg(
+            Arg::new("target")
+                .long("target")
+                .value_name("TRIPLE")
+                .help("Look for libraries of this target"),
+        )
+        .arg(requirement("cuda", "Need a CUDA that meets this: '>=12.0'"))
+        .arg(requirement(
+            "cudnn",
+            "Need a cuDNN that meets this: '>=9.1, <10'",
+        ))
+}
+
+/// Looks and prints: 0 without errors, 1 with some.
+pub fn run(arguments: &ArgMatches) -> ExitCode {
+    let wish = |name: &str| {
+        arguments
+            .get_one::<VersionReq>(name)
+            .map_or(ANY.to_string(), ToString::to_string)
+    };
+    let mut config = Config::new().cuda(wish("cuda")).cudnn(wish("cudnn"));
+    if let Some(root) = arguments.get_one::<PathBuf>("root") {
+        config = config.root(root);
+    }
+    if let Some(target) = arguments.get_one::<String>("target") {
+        config = config.target(target);
+    }
+    let report = config.survey().examine();
+    if arguments.get_flag("json") {
+        terminal::show(format!("{}\n", report.to_json()));
+    } else {
+        terminal::show(&report);
+    }
+    match report.verdict() {
+        Verdict::Pass | Verdict::Unknown => ExitCode::SUCCESS,
+        Verdict::Fail => ExitCode::from(1),
+    }
+}
+
+fn requirement(name: &'static str, help: &'static str) -> Arg {
+    Arg::new(name)
+        .long(name)
+        .value_name("REQ")
+        .value_parser(|text: &str| VersionReq::parse(text))
+        .help(help)
+}
+
+fn directory(text: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(text);
+    if path.is_dir() {
+        Ok(path)
+    } else {
+        Err("there is no such directory".to_string())
+    }
+}

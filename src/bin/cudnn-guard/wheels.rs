@@ -1,0 +1,148 @@
+//! Python wheels, as `pip install --target` leaves them in a folder.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// An installed wheel.
+#[derive(Debug)]
+pub struct Wheel {
+    /// Its name as its folder spells it: `nvidia_cudnn_cu13`.
+    pub name: String,
+    /// Its release: `9.14.0.64`.
+    pub version: String,
+    /// Its record: `nvidia_cudnn_cu13-9.14.0.64.dist-info`.
+    pub info: PathBuf,
+}
+
+/// The wheels in a folder, by name.
+pub fn installed(dir: &Path) -> Vec<Wheel> {
+    let mut wheels: Vec<Wheel> = fs::read_dir(dir)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| {
+            let folder = entry.file_name();
+            let (name, version) = folder
+                .to_str()?
+                .strip_suffix(".dist-info")?
+                .split_once('-')?;
+            Some(Wheel {
+                name: name.to_ascii_lowercase().replace(['-', '.'], "_"),
+                version: version.to_string(),
+                info: entry.path(),
+            })
+        })
+        .collect();
+    wheels.sort_by(|one, other| one.name.cmp(&other.name));
+    wheels
+}
+
+impl Wheel {
+    /// The first file of the wheel that is not as its record says: missing, or of another size.
+    pub fn damage(&self) -> Option<String> {
+        let record = self.info.join("RECORD");
+        let Ok(text) = fs::read_to_string(&record) else {
+            return Some("it has no RECORD".to_string());
+        };
+        let dir = self.info.parent()?;
+        let wrong = |file: &str, size: Option<u64>| match fs::metadata(dir.join(file)) {
+            Err(_) => Some(format!("{file} is missing")),
+            Ok(found) => size
+                .filter(|size| *size != found.len())
+                .map(|size| format!("{file} has {} bytes instead of {size}", found.len())),
+        };
+        // Bytecode and the installer's own notes come and go.
+        recorded(&text)
+            .filter(|(file, _)| !file.starts_with("..") && !file.ends_with(".pyc"))
+            .find_map(|(file, size)| wrong(&file, size))
+    }
+
+    /// The texts of its licence.
+    pub fn licences(&self) -> Vec<PathBuf> {
+        let mut found: Vec<PathBuf> = ["licenses", "license_files", "."]
+            .iter()
+            .flat_map(|folder| fs::read_dir(self.info.join(folder)).into_iter().flatten())
+            .flatten()
+            .map(|entry| entry.path())
+            .filter(|path| {
+                path.is_file()
+                    && path.file_name().is_some_and(|name| {
+                        name.to_string_lossy()
+                            .to_ascii_lowercase()
+                            .starts_with("license")
+                    })
+            })
+            .collect();
+        found.sort();
+        found
+    }
+}
+
+/// Path and size of each line `path,hash,size`. A path with a comma stands in quotes.
+fn recorded(text: &str) -> impl Iterator<Item = (String, Option<u64>)> + '_ {
+    text.lines().filter_map(|line| {
+        let mut fields = line.rsplitn(3, ',');
+        let size = fields.next()?.trim().parse().ok();
+        let _hash = fields.next()?;
+        let path = fields.next()?;
+        let path = match path
+            .strip_prefix('"')
+            .and_then(|rest| rest.strip_suffix('"'))
+        {
+            Some(inner) => inner.replace("\"\"", "\""),
+            None => path.to_string(),
+        };
+        Some((path, size))
+    })
+}
+
+/// Gives a folder of wheels what compilers and other crates expect of an installation: `libcudnn.so` beside
+/// `libcudnn.so.9`, and `lib64` beside `lib`. What is there already stays.
+pub fn add_developer_view(folder: &Path) -> io::Result<()> {
+    let lib = folder.join("lib");
+    if !lib.is_dir() {
+        return Ok(());
+    }
+    for entry in fs::read_dir(&lib)? {
+        let name = entry?.file_name();
+        let Some(name) = name.to_str() else { continue };
+        if let Some((stem, _)) = name.split_once(".so.") {
+            link(Path::new(name), &lib.join(format!("{stem}.so")))?;
+        }
+    }
+    link(Path::new("lib"), &folder.join("lib64"))
+}
+
+#[cfg(unix)]
+fn link(to: &Path, at: &Path) -> io::Result<()> {
+    if at.symlink_metadata().is_ok() {
+        return Ok(());
+    }
+    std::os::unix::fs::symlink(to, at)
+}
+
+#[cfg(not(unix))]
+fn link(_to: &Path, _at: &Path) -> io::Result<()> {
+    // Windows links against import libraries; there is nothing to add.
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_gives_paths_and_sizes() {
+        let text =
+            "a/b.h,sha256=x,12\n\"c,d\"\"e.h\",sha256=y,3\na-1.dist-info/RECORD,,\nnonsense\n";
+        assert_eq!(
+            recorded(text).collect::<Vec<_>>(),
+            [
+                ("a/b.h".to_string(), Some(12)),
+                ("c,d\"e.h".to_string(), Some(3)),
+                ("a-1.dist-info/RECORD".to_string(), None),
+            ]
+        );
+    }
+}

@@ -1,0 +1,410 @@
+//! Writes the runtime guard: the files of build-support/guard as they are, and one constant with what the build knew.
+
+use crate::config::Link;
+use crate::error::Error;
+use crate::host::{Host, files};
+use crate::model::arch::{Code, Suffix, Target};
+use crate::model::facts::{Loader, Policy};
+use crate::model::finding::{Finding, Severity};
+use crate::model::version::Version;
+use crate::rules::requirement::Requirement;
+use crate::toolchain::Toolchain;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+/// The runtime guard of a program.
+#[derive(Debug)]
+#[must_use = "nothing is written before `write`"]
+pub struct Guard<'a> {
+    toolchain: &'a Toolchain,
+    policy: Option<Policy>,
+    loader: Option<Loader>,
+    convolution: bool,
+    require_gpu: bool,
+}
+
+impl Toolchain {
+    /// The runtime guard of the program that is being built.
+    pub fn guard(&self) -> Guard<'_> {
+        Guard {
+            toolchain: self,
+            policy: None,
+            loader: None,
+            convolution: true,
+            require_gpu: false,
+        }
+    }
+}
+
+impl Guard<'_> {
+    /// Which releases of cuDNN may be loaded: [`Policy::Compatible`] unless set, and [`Policy::Requirement`] under
+    /// [`Link::Runtime`], where no release was built with.
+    pub fn policy(mut self, policy: Policy) -> Self {
+        self.policy = Some(policy);
+        self
+    }
+
+    /// How the program gets at cuDNN; it follows from [`Config::link`](crate::Config::link) unless set.
+    pub fn loader(mut self, loader: Loader) -> Self {
+        self.loader = Some(loader);
+        self
+    }
+
+    /// Whether a small convolution is computed and compared; on unless set.
+    pub fn convolution(mut self, on: bool) -> Self {
+        self.convolution = on;
+        self
+    }
+
+    /// A machine without a usable GPU is then a failure, not unknown.
+    pub fn require_gpu(mut self) -> Self {
+        self.require_gpu = true;
+        self
+    }
+
+    /// Writes `$OUT_DIR/cudnn_guard.rs`. An error where the build found no cuDNN, or where policy, loader and link
+    /// contradict each other (`config-invalid`).
+    pub fn write(self) -> Result<(), Error> {
+        let toolchain = self.toolchain;
+        if let Some(error) = &toolchain.absent {
+            return write_text(&toolchain.host, &text(&absent_facts(error), Loader::Dlopen));
+        }
+        let config = &toolchain.config;
+        let Some(asked) = &config.cudnn else {
+            return Err(Finding::error(
+                "config-invalid",
+                "`guard()` was called, but the build script never asked for a cuDNN",
+            )
+            .help("call `.cudnn(\">=9\")` on `Config` in build.rs, with the releases your program works with")
+            .into());
+        };
+        let runtime = config.link == Link::Runtime;
+        let loader = self.loader.unwrap_or(match config.link {
+            Link::Dynamic => Loader::Linked,
+            Link::Static => Loader::Static,
+            Link::Runtime => Loader::Dlopen,
+        });
+        let policy = self.policy.unwrap_or(if runtime {
+            Policy::Requirement
+        } else {
+            Policy::Compatible
+        });
+        contradiction(config.link, loader, policy)?;
+        let requirement = Requirement::parse(asked, "cudnn")?;
+        let cudnn = toolchain.cudnn.as_ref().filter(|_| !runtime);
+        let targets = match toolchain.selection.get() {
+            Some(Ok(selection)) => selection.targets.as_slice(),
+            _ => &[],
+        };
+        let facts = Facts {
+            cudnn: cudnn.and_then(|cudnn| cudnn.version()),
+            cudnn_cuda_major: cudnn.and_then(|cudnn| cudnn.cuda_major),
+            cuda: toolchain.cuda_version().filter(|_| !runtime),
+            requirement: Some(requirement),
+            policy,
+            loader,
+            targets,
+            convolution: self.convolution,
+            require_gpu: self.require_gpu,
+            findings: toolchain.findings(),
+            absent: None,
+        };
+        write_text(&toolchain.host, &text(&facts, loader))
+    }
+}
+
+impl Guard<'static> {
+    /// Writes a guard for a program that is built without CUDA: it answers `built-without-cuda`, unknown, with the
+    /// reason. For build scripts that look at the error of `probe` themselves; `optional()` does the same unasked.
+    pub fn write_absent(error: &Error) -> Result<(), Error> {
+        let host = Host::capture(&crate::Config::new());
+        write_text(&host, &text(&absent_facts(error), Loader::Dlopen))
+    }
+}
+
+fn contradiction(link: Link, loader: Loader, policy: Policy) -> Result<(), Error> {
+    let fits = match link {
+        Link::Dynamic => loader != Loader::Static,
+        Link::Static => loader == Loader::Static,
+        Link::Runtime => matches!(loader, Loader::Dlopen | Loader::Cudarc),
+    };
+    if !fits {
+        let headline = format!("`Loader::{loader:?}` contradicts `Link::{link:?}`");
+        return Err(Finding::error("config-invalid", headline)
+            .help("leave `.loader(..)` out: it follows from `.link(..)`")
+            .into());
+    }
+    if link == Link::Runtime && policy != Policy::Requirement {
+        let headline = format!(
+            "`Policy::{policy:?}` needs the cuDNN that was built with, and `Link::Runtime` builds with none"
+        );
+        return Err(Finding::error("config-invalid", headline)
+            .help("leave `.policy(..)` out, and say in `.cudnn(..)` which releases may be loaded")
+            .into());
+    }
+    Ok(())
+}
+
+/// `facts::Built` before it is written; there everything is `'static`.
+struct Facts<'a> {
+    cudnn: Option<Version>,
+    cudnn_cuda_major: Option<u32>,
+    cuda: Option<Version>,
+    requirement: Option<Requirement>,
+    policy: Policy,
+    loader: Loader,
+    targets: &'a [Target],
+    convolution: bool,
+    require_gpu: bool,
+    findings: &'a [Finding],
+    absent: Option<String>,
+}
+
+fn absent_facts(error: &Error) -> Facts<'static> {
+    let reasons: Vec<String> = error
+        .findings()
+        .iter()
+        .map(|finding| without_folders(&finding.summary))
+        .collect();
+    Facts {
+        cudnn: None,
+        cudnn_cuda_major: None,
+        cuda: None,
+        requirement: None,
+        policy: Policy::Requirement,
+        loader: Loader::Dlopen,
+        targets: &[],
+        convolution: false,
+        require_gpu: false,
+        findings: &[],
+        absent: Some(reasons.join("; ")),
+    }
+}
+
+/// The guard's modules, in the order in which they are written.
+const MODULES: &[(&str, &str)] = &[
+    ("version", include_str!("../build-support/guard/version.rs")),
+    ("arch", include_str!("../build-support/guard/arch.rs")),
+    ("json", include_str!("../build-support/guard/json.rs")),
+    ("finding", include_str!("../build-support/guard/finding.rs")),
+    ("facts", include_str!("../build-support/guard/facts.rs")),
+    // MODULES-END
+];
+const LINUX: &str = include_str!("../build-support/guard/linux.rs");
+const OTHER: &str = include_str!("../build-support/guard/other.rs");
+
+/// Lints that a consumer may deny and that say nothing about a file it did not write.
+const ALLOWED: &str = "clippy::all, clippy::pedantic, clippy::nursery, clippy::restriction, clippy::cargo, dead_code, \
+    missing_docs, missing_debug_implementations, missing_copy_implementations, non_snake_case, \
+    rust_2018_idioms, rust_2021_compatibility, rust_2024_compatibility, single_use_lifetimes, trivial_casts, \
+    trivial_numeric_casts, unknown_lints, unreachable_pub, unsafe_code, unused, unused_lifetimes, \
+    unused_qualifications, unused_results, variant_size_differences, let_underscore_drop, \
+    elided_lifetimes_in_paths, explicit_outlives_requirements, meta_variable_misuse, \
+    redundant_lifetimes, unnameable_types, warnings";
+
+fn text(facts: &Facts<'_>, loader: Loader) -> String {
+    let mut out = String::with_capacity(128 * 1024);
+    out.push_str(concat!(
+        "// Written by cudnn-guard ",
+        env!("CARGO_PKG_VERSION"),
+        ".\n// SPDX-License-Identifier: 0BSD\n\n"
+    ));
+    out.push_str("#[allow(");
+    out.push_str(ALLOWED);
+    out.push_str(")]\nmod imp {\n");
+    for (name, source) in MODULES {
+        module(&mut out, "", name, source);
+    }
+    let known = "all(target_os = \"linux\", target_env = \"gnu\")";
+    module(&mut out, &format!("#[cfg({known})]\n"), "platform", LINUX);
+    module(
+        &mut out,
+        &format!("#[cfg(not({known}))]\n"),
+        "platform",
+        OTHER,
+    );
+    module(&mut out, "", "built", &built(facts));
+    if loader == Loader::Linked {
+        module(&mut out, "", "linked", LINKED);
+    }
+    out.push_str(
+        "pub use built::BUILT;\npub use check::{check, check_version};\npub use finding::{Finding, Severity, Verdict};\n\
+         pub use report::{Failure, Report};\npub use startup::startup;\n}\n\n\
+         #[allow(unused_imports, unreachable_pub)]\n\
+         pub use imp::{check, check_version, startup, Failure, Finding, Report, Severity, Verdict, BUILT};\n",
+    );
+    out
+}
+
+/// Keeps `libcudnn` among the libraries of the program, whose own use of it the linker may not have seen yet.
+const LINKED: &str = "\
+unsafe extern \"C\" {
+    fn cudnnGetVersion() -> usize;
+}
+#[used]
+static KEEP: unsafe extern \"C\" fn() -> usize = cudnnGetVersion;
+";
+
+fn module(out: &mut String, attributes: &str, name: &str, source: &str) {
+    out.push_str(attributes);
+    out.push_str("mod ");
+    out.push_str(name);
+    out.push_str(" {\n");
+    out.push_str(source);
+    out.push_str("}\n");
+}
+
+fn built(facts: &Facts<'_>) -> String {
+    let mut out = String::from(
+        "use super::arch::{Code, ComputeCapability, Suffix, Target};\n\
+         use super::facts::{Built, BuiltFinding, Loader, Policy, Requirement};\n\
+         use super::finding::Severity;\nuse super::version::Version;\n\
+         /// What the build knew.\npub const BUILT: Built = Built {\n",
+    );
+    let mut field = |name: &str, value: String| {
+        // Writing to a String cannot fail.
+        let _ = writeln!(out, "    {name}: {value},");
+    };
+    field("cudnn", option(facts.cudnn.map(version)));
+    field(
+        "cudnn_cuda_major",
+        option(facts.cudnn_cuda_major.map(|major| major.to_string())),
+    );
+    field("cuda", option(facts.cuda.map(version)));
+    let requirement = facts.requirement.as_ref().map(|asked| {
+        format!(
+            "Requirement {{ text: {:?}, from: {}, below: {} }}",
+            asked.text,
+            version(asked.from),
+            option(asked.below.map(version))
+        )
+    });
+    field("requirement", option(requirement));
+    field("policy", format!("Policy::{:?}", facts.policy));
+    field("loader", format!("Loader::{:?}", facts.loader));
+    field("targets", list(facts.targets.iter().copied().map(target)));
+    field("convolution", facts.convolution.to_string());
+    field("require_gpu", facts.require_gpu.to_string());
+    let worth_carrying = |finding: &&Finding| finding.severity != Severity::Note;
+    field(
+        "findings",
+        list(facts.findings.iter().filter(worth_carrying).map(finding)),
+    );
+    field(
+        "absent",
+        option(facts.absent.as_ref().map(|reason| format!("{reason:?}"))),
+    );
+    out.push_str("};\n");
+    out
+}
+
+fn version(version: Version) -> String {
+    format!(
+        "Version::new({}, {}, {})",
+        version.major, version.minor, version.patch
+    )
+}
+
+fn target(target: Target) -> String {
+    let suffix = match target.suffix {
+        Suffix::None => "None",
+        Suffix::Family => "Family",
+        Suffix::Arch => "Arch",
+    };
+    let code = match target.code {
+        Code::Machine => "Machine",
+        Code::Ptx => "Ptx",
+    };
+    format!(
+        "Target {{ capability: ComputeCapability::new({}, {}), suffix: Suffix::{suffix}, code: Code::{code} }}",
+        target.capability.major, target.capability.minor
+    )
+}
+
+fn finding(finding: &Finding) -> String {
+    format!(
+        "BuiltFinding {{ id: {:?}, severity: Severity::{:?}, summary: {:?} }}",
+        finding.id,
+        finding.severity,
+        without_folders(&finding.summary)
+    )
+}
+
+fn option(value: Option<String>) -> String {
+    value.map_or_else(|| "None".to_string(), |value| format!("Some({value})"))
+}
+
+fn list(values: impl Iterator<Item = String>) -> String {
+    let values: Vec<String> = values.collect();
+    format!("&[{}]", values.join(", "))
+}
+
+/// A headline with every absolute path in backticks cut to its last component: what is generated is the same in
+/// every folder, and tells nothing of the machine it was built on.
+fn without_folders(summary: &str) -> String {
+    let cut = |piece: &str| {
+        let path = Path::new(piece);
+        match path.file_name() {
+            Some(name) if path.has_root() || piece.contains(":\\") => name
+                .to_string_lossy()
+                .rsplit('\\')
+                .next()
+                .unwrap_or_default()
+                .to_string(),
+            _ => piece.to_string(),
+        }
+    };
+    let pieces: Vec<String> = summary
+        .split('`')
+        .enumerate()
+        .map(|(index, piece)| {
+            if index % 2 == 1 {
+                cut(piece)
+            } else {
+                piece.to_string()
+            }
+        })
+        .collect();
+    pieces.join("`")
+}
+
+fn write_text(host: &Host, text: &str) -> Result<(), Error> {
+    let Some(out_dir) = host.env.named("OUT_DIR") else {
+        return Err(Finding::error(
+            "config-invalid",
+            "the guard can only be written from a build script: `OUT_DIR` is not set",
+        )
+        .help("call this from build.rs")
+        .into());
+    };
+    let path = PathBuf::from(out_dir).join("cudnn_guard.rs");
+    files::write(&path, text).map_err(Error::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_headline_keeps_the_name_and_loses_the_folder() {
+        assert_eq!(
+            without_folders("cuDNN 8.9.7 at `/home/me/venv/nvidia/cudnn` is older than `9.1`"),
+            "cuDNN 8.9.7 at `cudnn` is older than `9.1`"
+        );
+        assert_eq!(without_folders(r"no `C:\CUDA\include`"), "no `include`");
+        assert_eq!(without_folders("an odd ` backtick"), "an odd ` backtick");
+    }
+
+    #[test]
+    fn what_contradicts_is_said_before_anything_is_written() {
+        let text =
+            |link, loader, policy| contradiction(link, loader, policy).unwrap_err().to_string();
+        assert_eq!(
+            text(Link::Dynamic, Loader::Static, Policy::Compatible),
+            "`Loader::Static` contradicts `Link::Dynamic`  [config-invalid]\n  \
+             = help: leave `.loader(..)` out: it follows from `.link(..)`"
+        );
+        assert!(contradiction(Link::Runtime, Loader::Cudarc, Policy::Requirement).is_ok());
+        assert!(contradiction(Link::Runtime, Loader::Dlopen, Policy::Exact).is_err());
+    }
+}

@@ -1,0 +1,9 @@
+//! The one place that speaks to cargo.
+
+use crate::rules::directive::Directive;
+
+/// Prints the line for cargo to read. A directive never holds a line break, which could begin a line of its own.
+#[allow(clippy::disallowed_macros)] // this is where it is allowed
+pub fn tell(directive: &Directive) {
+    println!("{directive}");
+}

@@ -1,0 +1,149 @@
+//! Files and directories. An error keeps the verb and the path.
+
+use crate::model::finding::Finding;
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+/// The text of a file; bytes that are not UTF-8 are replaced, since headers hold names of people.
+pub fn read(path: &Path) -> Result<String, Finding> {
+    std::fs::read(path)
+        .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+        .map_err(|error| failed("read", path, &error))
+}
+
+/// Writes a file, unless it holds that text already: a new date would make cargo build again.
+pub fn write(path: &Path, text: &str) -> Result<(), Finding> {
+    if std::fs::read(path).is_ok_and(|old| old == text.as_bytes()) {
+        return Ok(());
+    }
+    std::fs::write(path, text).map_err(|error| failed("write", path, &error))
+}
+
+/// Whether this is a regular file, or a link to one.
+pub fn is_file(path: &Path) -> bool {
+    path.is_file()
+}
+
+/// Whether this is a directory, or a link to one.
+pub fn is_dir(path: &Path) -> bool {
+    path.is_dir()
+}
+
+/// What a directory holds, sorted by name.
+pub fn list(dir: &Path) -> Result<Vec<PathBuf>, Finding> {
+    let entries = std::fs::read_dir(dir).map_err(|error| failed("list", dir, &error))?;
+    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    Ok(paths)
+}
+
+/// The files that match a pattern such as `src/kernels/*.cu`, sorted.
+pub fn glob(pattern: &str) -> Result<Vec<PathBuf>, Finding> {
+    let found = glob::glob(pattern).map_err(|error| {
+        Finding::error(
+            "config-invalid",
+            format!("`{pattern}` is not a pattern for files"),
+        )
+        .with("reason", error.msg)
+        .help("write it with `*`, `?`, `**` or `[..]`, as in `src/kernels/*.cu`")
+    })?;
+    let mut paths: Vec<PathBuf> = found.flatten().collect();
+    paths.sort();
+    Ok(paths)
+}
+
+/// The path without links. Below a root, the target of an absolute link is looked for below that root again, as it
+/// would be on the system whose image the root is.
+pub fn canonical(path: &Path, root: Option<&Path>) -> Result<PathBuf, Finding> {
+    match root {
+        Some(root) if path.starts_with(root) => {
+            inside(path, root).map_err(|error| failed("follow", path, &error))
+        }
+        _ => std::fs::canonicalize(path).map_err(|error| failed("follow", path, &error)),
+    }
+}
+
+fn inside(path: &Path, root: &Path) -> io::Result<PathBuf> {
+    let parts = |path: &Path| -> VecDeque<OsString> {
+        let named = path.components().filter_map(|part| match part {
+            Component::Normal(name) => Some(name.to_os_string()),
+            Component::ParentDir => Some("..".into()),
+            _ => None,
+        });
+        named.collect()
+    };
+    let mut left = parts(path.strip_prefix(root).unwrap_or(path));
+    let mut here = root.to_path_buf();
+    let mut links = 0;
+    while let Some(part) = left.pop_front() {
+        if part == ".." {
+            if here != root {
+                here.pop();
+            }
+            continue;
+        }
+        let next = here.join(&part);
+        if !std::fs::symlink_metadata(&next)?.is_symlink() {
+            here = next;
+            continue;
+        }
+        links += 1;
+        if links > 40 {
+            return Err(io::Error::other("too many links"));
+        }
+        let target = std::fs::read_link(&next)?;
+        if target.is_absolute() {
+            here = root.to_path_buf();
+        }
+        for part in parts(&target).into_iter().rev() {
+            left.push_front(part);
+        }
+    }
+    Ok(here)
+}
+
+fn failed(verb: &str, path: &Path, error: &io::Error) -> Finding {
+    Finding::error("io-error", format!("cannot {verb} `{}`", path.display())).with("reason", error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_keeps_verb_and_path() {
+        let error = read(Path::new("/nowhere/at all")).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "cannot read `/nowhere/at all`  [io-error]\n  reason      No such file or directory (os error 2)"
+        );
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn an_absolute_link_stays_inside_the_root() {
+        use std::os::unix::fs::symlink;
+        let root = std::env::temp_dir().join(format!("cudnn-guard-inside-{}", std::process::id()));
+        std::fs::create_dir_all(root.join("usr/local/cuda-12.10/include")).unwrap();
+        std::fs::write(root.join("usr/local/cuda-12.10/include/cuda.h"), "").unwrap();
+        std::fs::create_dir_all(root.join("etc/alternatives")).unwrap();
+        symlink("/usr/local/cuda-12.10", root.join("etc/alternatives/cuda")).unwrap();
+        symlink("/etc/alternatives/cuda", root.join("usr/local/cuda")).unwrap();
+        symlink(
+            "../../../../../../etc/alternatives/cuda",
+            root.join("usr/local/up"),
+        )
+        .unwrap();
+        symlink("/usr/local/loop", root.join("usr/local/loop")).unwrap();
+        let real = root.join("usr/local/cuda-12.10/include/cuda.h");
+        for link in ["cuda", "up"] {
+            let path = root.join("usr/local").join(link).join("include/cuda.h");
+            assert_eq!(canonical(&path, Some(&root)).unwrap(), real);
+        }
+        let looped = canonical(&root.join("usr/local/loop"), Some(&root)).unwrap_err();
+        assert_eq!(looped.evidence, [("reason", "too many links".to_string())]);
+        std::fs::remove_dir_all(&root).unwrap();
+    }
+}

@@ -1,0 +1,209 @@
+//! The GPUs of this machine, with a limit to how long they may keep a build waiting.
+
+use crate::host::programs::run;
+use crate::model::finding::{Finding, Severity};
+use crate::model::invocation::Invocation;
+use crate::rules::smi;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+pub use crate::model::gpu::Gpu;
+
+/// A driver that has to wake its GPUs needs two or three seconds; a sick one never answers.
+const DEADLINE: Duration = Duration::from_secs(5);
+
+/// What the driver answered.
+enum Answer {
+    Gpus(Vec<Gpu>),
+    /// It has no library here that can be opened; `nvidia-smi` may know more.
+    NoLibrary,
+    Failed(Finding),
+}
+
+/// The GPUs that programs see here, in CUDA's order. None is no fault; a driver that fails is a note.
+pub fn gpus() -> Result<Vec<Gpu>, Finding> {
+    let found = match within(DEADLINE, ask) {
+        Answer::Gpus(gpus) => Ok(gpus),
+        Answer::Failed(finding) => Err(finding),
+        Answer::NoLibrary => match on_path("nvidia-smi") {
+            Some(program) => smi(program),
+            None => Ok(Vec::new()),
+        },
+    };
+    found.map_err(|mut finding| {
+        // A build needs no GPU.
+        finding.severity = Severity::Note;
+        finding
+    })
+}
+
+/// Starting CUDA can hang for ever inside the driver. The thread that hangs is left behind.
+fn within(deadline: Duration, ask: fn() -> Answer) -> Answer {
+    let (tell, told) = channel();
+    std::thread::spawn(move || tell.send(ask()));
+    told.recv_timeout(deadline).unwrap_or_else(|error| {
+        let seconds = deadline.as_secs_f64();
+        let words = match error {
+            RecvTimeoutError::Timeout => format!("did not answer within {seconds} s"),
+            RecvTimeoutError::Disconnected => "cannot be asked".to_string(),
+        };
+        let finding = Finding::note("driver-error", format!("NVIDIA's driver {words}"))
+            .help("run `nvidia-smi`: if it hangs too, restart the machine or its driver")
+            .help("set CUDNN_GUARD_ARCHS, and the driver is not asked");
+        Answer::Failed(finding)
+    })
+}
+
+#[cfg(not(feature = "cudarc"))]
+fn ask() -> Answer {
+    use crate::host::driver::{self, Problem};
+    match driver::ask() {
+        Ok(driver) => {
+            let gpus = driver.devices.into_iter().map(|device| Gpu {
+                name: device.name,
+                capability: device.capability,
+            });
+            Answer::Gpus(gpus.collect())
+        }
+        Err(Problem::NoDevice { .. }) => Answer::Gpus(Vec::new()),
+        Err(Problem::Missing { .. } | Problem::Stub(_) | Problem::NotADriver { .. }) => {
+            Answer::NoLibrary
+        }
+        Err(problem @ Problem::Failed { .. }) => Answer::Failed(problem.finding()),
+    }
+}
+
+#[cfg(feature = "cudarc")]
+fn ask() -> Answer {
+    use crate::model::arch::ComputeCapability;
+    use cudarc::driver::sys::{CUdevice_attribute as Attribute, CUresult, is_culib_present};
+    use cudarc::driver::{DriverError, result};
+
+    fn devices() -> Result<Vec<Gpu>, DriverError> {
+        result::init()?;
+        let describe = |ordinal| {
+            let device = result::device::get(ordinal)?;
+            let number = |attribute| {
+                // SAFETY: the device is one that the driver just gave.
+                let value = unsafe { result::device::get_attribute(device, attribute) };
+                value.map(i32::unsigned_abs)
+            };
+            Ok(Gpu {
+                name: result::device::get_name(device)?,
+                capability: ComputeCapability::new(
+                    number(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
+                    number(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
+                ),
+            })
+        };
+        (0..result::device::get_count()?).map(describe).collect()
+    }
+
+    // SAFETY: this opens the driver's library by its usual names, as CUDA itself does. Without it every other call
+    // of cudarc panics.
+    if !unsafe { is_culib_present() } {
+        return Answer::NoLibrary;
+    }
+    match devices() {
+        Ok(gpus) => Answer::Gpus(gpus),
+        Err(DriverError(CUresult::CUDA_ERROR_NO_DEVICE)) => Answer::Gpus(Vec::new()),
+        Err(DriverError(CUresult::CUDA_ERROR_STUB_LIBRARY)) => Answer::NoLibrary,
+        Err(error) => Answer::Failed(
+            Finding::note("driver-error", "NVIDIA's driver cannot start CUDA")
+                .with("cudarc", format!("{error:?}"))
+                .help("run `nvidia-smi` to see what it says"),
+        ),
+    }
+}
+
+/// An `nvidia-smi` that knows nothing of compute capabilities, or says that something is wrong, is no answer.
+fn smi(program: PathBuf) -> Result<Vec<Gpu>, Finding> {
+    let question = Invocation {
+        program,
+        args: ["--query-gpu=name,compute_cap", "--format=csv,noheader"]
+            .map(String::from)
+            .to_vec(),
+    };
+    let output = run(&question, DEADLINE)?;
+    Ok(if output.success {
+        smi::parse(&output.stdout)
+    } else {
+        Vec::new()
+    })
+}
+
+fn on_path(name: &str) -> Option<PathBuf> {
+    let name = format!("{name}{}", std::env::consts::EXE_SUFFIX);
+    std::env::split_paths(&std::env::var_os("PATH")?)
+        .filter(|dir| dir.is_absolute())
+        .map(|dir| dir.join(&name))
+        .find(|program| Path::is_file(program))
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_driver_that_hangs_or_dies_is_a_note() {
+        let hangs = || loop {
+            std::thread::sleep(Duration::from_secs(1));
+        };
+        let Answer::Failed(finding) = within(Duration::from_millis(50), hangs) else {
+            panic!("it answered");
+        };
+        assert_eq!(
+            finding.summary,
+            "NVIDIA's driver did not answer within 0.05 s"
+        );
+        let Answer::Failed(finding) = within(DEADLINE, || std::panic::resume_unwind(Box::new(())))
+        else {
+            panic!("it answered");
+        };
+        assert_eq!(finding.summary, "NVIDIA's driver cannot be asked");
+    }
+
+    #[test]
+    fn what_nvidia_smi_says_is_taken_only_if_it_is_an_answer() {
+        let dir = std::env::temp_dir().join(format!("cudnn-guard-smi-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).unwrap();
+        for (index, (script, wanted)) in [
+            (
+                "[ $1 = --query-gpu=name,compute_cap ] && echo 'NVIDIA A100, 8.0'",
+                1,
+            ),
+            ("echo 'NVIDIA A100, 8.0'; exit 9", 0),
+            (
+                "echo 'Field \"compute_cap\" is not a valid field to query.'",
+                0,
+            ),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            // Copied by another program: were it written here, a test that starts a program at the same time could
+            // hold it open, and a file that is open for writing cannot be started.
+            let text = dir.join("script");
+            std::fs::write(&text, format!("#!/bin/sh\n{script}\n")).unwrap();
+            std::fs::set_permissions(&text, PermissionsExt::from_mode(0o755)).unwrap();
+            let program = dir.join(format!("nvidia-smi-{index}"));
+            let copied = std::process::Command::new("cp")
+                .arg(&text)
+                .arg(&program)
+                .status();
+            assert!(copied.unwrap().success());
+            assert_eq!(smi(program).unwrap().len(), wanted, "{script}");
+        }
+        std::fs::remove_dir_all(&dir).unwrap();
+    }
+
+    #[test]
+    fn this_machine_is_asked_without_harm() {
+        // With a GPU or without: an answer, or a note.
+        if let Err(finding) = gpus() {
+            assert_eq!(finding.severity, Severity::Note);
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! Looks at the places of the search, one after the other.
+
+use super::eyes::Eyes;
+use super::{Host, cudnn, files, owner, toolkit};
+use crate::model::candidate::{Candidate, Found};
+use crate::model::env::Variable;
+use crate::model::finding::Finding;
+use crate::rules::search::{Kind, Place, Step};
+use std::path::PathBuf;
+
+/// What was seen.
+#[derive(Clone, Debug, Default)]
+pub struct Sight {
+    /// Everything that was found, in the order of the search.
+    pub candidates: Vec<Candidate>,
+    /// Variables that name a place where nothing is.
+    pub unusable: Vec<Unusable>,
+    /// The files that were read, and the records of those who put them there.
+    pub read: Vec<PathBuf>,
+}
+
+/// A variable that names a place where nothing is.
+#[derive(Clone, Debug)]
+pub struct Unusable {
+    /// The variable.
+    pub variable: Variable,
+    /// Whether the place exists at all.
+    pub exists: bool,
+    /// Why a compiler that is there could not be asked.
+    pub reason: Option<Finding>,
+}
+
+/// Looks at all steps.
+pub fn look(steps: &[Step], host: &Host) -> Sight {
+    let mut sight = Sight::default();
+    let mut keys: Vec<Vec<PathBuf>> = Vec::new();
+    let mut failures: Vec<(Variable, Finding)> = Vec::new();
+    for step in steps {
+        let eyes = Eyes {
+            root: host.root.as_deref().filter(|_| step.fixed),
+        };
+        match &step.place {
+            Place::Nvcc(compilers) => {
+                let Some(compiler) = compilers.iter().find_map(|file| eyes.file(file)) else {
+                    continue;
+                };
+                // A compiler that is known already need not be run to say the same again.
+                let real = eyes.canonical(&compiler);
+                if step.wish.is_none()
+                    && sight
+                        .compilers()
+                        .any(|known| eyes.canonical(&known) == real)
+                {
+                    continue;
+                }
+                match toolkit::of_compiler(&compiler) {
+                    Ok((toolkit, read)) => {
+                        sight.add(&mut keys, step, eyes, Found::Toolkit(toolkit), read)
+                    }
+                    Err(finding) => failures.extend(step.wish.map(|variable| (variable, finding))),
+                }
+            }
+            Place::Tree(tree) => {
+                for top in eyes.expand(&tree.base, tree.pattern) {
+                    let found = match step.kind {
+                        Kind::Toolkit => toolkit::in_tree(&top, tree, eyes)
+                            .map(|(toolkit, read)| (Found::Toolkit(toolkit), read)),
+                        Kind::Cudnn => cudnn::in_tree(&top, tree, eyes, &host.platform)
+                            .map(|(cudnn, read)| (Found::Cudnn(cudnn), read)),
+                    };
+                    if let Some((found, read)) = found {
+                        sight.add(&mut keys, step, eyes, found, read);
+                    }
+                }
+            }
+        }
+    }
+    sight.unusable = unusable(steps, &sight.candidates, failures, host);
+    if sight.candidates.is_empty() {
+        sight.read.extend(what_an_installation_changes(host));
+    }
+    sight
+}
+
+impl Sight {
+    fn compilers(&self) -> impl Iterator<Item = PathBuf> + '_ {
+        self.candidates
+            .iter()
+            .filter_map(|candidate| match &candidate.found {
+                Found::Toolkit(toolkit) => toolkit.nvcc.clone(),
+                Found::Cudnn(_) => None,
+            })
+    }
+
+    fn add(
+        &mut self,
+        keys: &mut Vec<Vec<PathBuf>>,
+        step: &Step,
+        eyes: Eyes,
+        found: Found,
+        read: Vec<PathBuf>,
+    ) {
+        let key = key(&found, eyes);
+        let known = keys.iter().position(|known| *known == key);
+        let rejected = known
+            .and_then(|index| self.candidates.get(index))
+            .map(|first| format!("the same as the one found via {}", first.via));
+        if rejected.is_some() && step.wish.is_none() {
+            return;
+        }
+        for path in read {
+            let real = eyes.canonical(&path);
+            self.note_read(path);
+            self.note_read(real);
+        }
+        if let Found::Cudnn(cudnn) = &found {
+            for record in owner::records(&cudnn.root, cudnn.library.as_deref()) {
+                self.note_read(record);
+            }
+        }
+        keys.push(key);
+        let via = step.via.clone();
+        self.candidates.push(Candidate {
+            found,
+            via,
+            chosen: false,
+            rejected,
+            wish: step.wish,
+        });
+    }
+
+    fn note_read(&mut self, path: PathBuf) {
+        if !self.read.contains(&path) {
+            self.read.push(path);
+        }
+    }
+}
+
+/// What makes two finds the same: not the names by which one came to them.
+fn key(found: &Found, eyes: Eyes) -> Vec<PathBuf> {
+    match found {
+        Found::Toolkit(toolkit) => vec![eyes.canonical(&toolkit.root)],
+        Found::Cudnn(cudnn) => {
+            let places = [
+                cudnn.header.as_ref(),
+                cudnn.library.as_ref().or(cudnn.link_dir.as_ref()),
+            ];
+            places
+                .map(|place| place.map_or_else(PathBuf::new, |place| eyes.canonical(place)))
+                .to_vec()
+        }
+    }
+}
+
+fn unusable(
+    steps: &[Step],
+    candidates: &[Candidate],
+    mut failures: Vec<(Variable, Finding)>,
+    host: &Host,
+) -> Vec<Unusable> {
+    let mut found: Vec<Unusable> = Vec::new();
+    for variable in steps.iter().filter_map(|step| step.wish) {
+        let used = candidates
+            .iter()
+            .any(|candidate| candidate.wish == Some(variable));
+        if used || found.iter().any(|known| known.variable == variable) {
+            continue;
+        }
+        let value = host
+            .env
+            .get(variable)
+            .map(PathBuf::from)
+            .unwrap_or_default();
+        let failure = failures.iter().position(|(failed, _)| *failed == variable);
+        found.push(Unusable {
+            variable,
+            exists: files::is_dir(&value) || files::is_file(&value),
+            reason: failure.map(|index| failures.swap_remove(index).1),
+        });
+    }
+    found
+}
+
+/// Where nothing was found: what changes when something is installed. These are files that are always there.
+fn what_an_installation_changes(host: &Host) -> Vec<PathBuf> {
+    let conda = host.env.get(Variable::CondaPrefix).map(PathBuf::from);
+    let history = conda.map(|prefix| prefix.join("conda-meta/history"));
+    let cache = PathBuf::from("/etc/ld.so.cache");
+    [Some(cache), history]
+        .into_iter()
+        .flatten()
+        .filter(|path| files::is_file(path))
+        .collect()
+}

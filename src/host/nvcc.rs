@@ -1,0 +1,124 @@
+//! Asks an nvcc about itself. It is called by its absolute path: what it prints would be relative otherwise.
+
+use crate::host::programs::{Output, run};
+use crate::model::arch::Target;
+use crate::model::finding::Finding;
+use crate::model::invocation::Invocation;
+use crate::model::version::Version;
+use crate::rules::nvcc::{parse_gpu_codes, parse_layout, parse_version};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+pub use crate::rules::nvcc::Layout;
+
+/// A wrapper may have to wake a slow disk; more than this is a hang.
+const DEADLINE: Duration = Duration::from_secs(30);
+
+/// An empty source that is always there; nvcc wants one even if it is not going to read it.
+const NOTHING: &str = if cfg!(windows) { "NUL" } else { "/dev/null" };
+
+/// Where this nvcc looks for headers and libraries, with links and `..` resolved; directories that are not there
+/// are left out. nvcc looks for its host compiler first: without one it says nothing of this.
+pub fn layout(nvcc: &Path) -> Result<Layout, Finding> {
+    let question = ask(nvcc, &["-v", "--dryrun", "-x", "cu", NOTHING]);
+    let output = run(&question, DEADLINE)?;
+    // nvcc writes this to its error stream; some wrappers join the two.
+    let layout = parse_layout(&output.stderr)
+        .or_else(|| parse_layout(&output.stdout))
+        .ok_or_else(|| not_told("where it looks", &question, &output))?;
+    let real = |path: PathBuf| path.canonicalize().ok();
+    Ok(Layout {
+        top: layout.top.canonicalize().unwrap_or(layout.top),
+        include_dirs: distinct(layout.include_dirs.into_iter().filter_map(real)),
+        link_dirs: distinct(layout.link_dirs.into_iter().filter_map(real)),
+    })
+}
+
+/// The release of this nvcc.
+pub fn version(nvcc: &Path) -> Result<Version, Finding> {
+    let question = ask(nvcc, &["--version"]);
+    let output = run(&question, DEADLINE)?;
+    parse_version(&output.stdout).ok_or_else(|| not_told("its release", &question, &output))
+}
+
+/// The machine code that this nvcc can make, in numeric order; it names no targets with a letter here.
+pub fn gpu_codes(nvcc: &Path) -> Result<Vec<Target>, Finding> {
+    let question = ask(nvcc, &["--list-gpu-code"]);
+    let output = run(&question, DEADLINE)?;
+    let codes = parse_gpu_codes(&output.stdout);
+    if codes.is_empty() {
+        return Err(not_told("which GPUs it knows", &question, &output));
+    }
+    Ok(codes)
+}
+
+fn ask(nvcc: &Path, args: &[&str]) -> Invocation {
+    Invocation {
+        program: nvcc.to_path_buf(),
+        args: args.iter().map(ToString::to_string).collect(),
+    }
+}
+
+fn distinct(paths: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {
+    let mut seen = Vec::new();
+    for path in paths {
+        if !seen.contains(&path) {
+            seen.push(path);
+        }
+    }
+    seen
+}
+
+fn not_told(what: &str, question: &Invocation, output: &Output) -> Finding {
+    let name = question.program.display();
+    let said = format!("{}{}", output.stdout, output.stderr);
+    let said = match said.trim_end() {
+        "" => "nothing",
+        words => words,
+    };
+    Finding::error("nvcc-failed", format!("`{name}` does not tell {what}"))
+        .with("command", question)
+        .with("nvcc says", said)
+        .help("run the command by hand: an nvcc that works answers it")
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quotes_a_program_that_is_no_nvcc() {
+        assert_eq!(
+            gpu_codes(Path::new("/bin/echo")).unwrap_err().to_string(),
+            "`/bin/echo` does not tell which GPUs it knows  [nvcc-failed]\n  \
+             command     /bin/echo --list-gpu-code\n  \
+             nvcc says   --list-gpu-code\n  \
+             = help: run the command by hand: an nvcc that works answers it"
+        );
+        let silent = layout(Path::new("/bin/true")).unwrap_err();
+        assert_eq!(silent.evidence[1], ("nvcc says", "nothing".to_string()));
+        assert_eq!(
+            version(Path::new("/bin/false")).unwrap_err().id,
+            "nvcc-failed"
+        );
+    }
+
+    #[test]
+    #[ignore = "needs CUDNN_GUARD_REAL"]
+    fn asks_the_real_one() {
+        let wheels = std::env::var_os("CUDNN_GUARD_REAL").expect("it names the wheels");
+        let top = Path::new(&wheels).join("cuda-cu13/nvidia/cu13");
+        let top = top.canonicalize().unwrap();
+        let nvcc = top.join("bin/nvcc");
+        let found = layout(&nvcc).unwrap();
+        assert_eq!(found.top, top);
+        assert!(found.include_dirs[0].join("cuda.h").is_file(), "{found:?}");
+        assert!(
+            found.link_dirs[0].join("libcudart_static.a").is_file(),
+            "{found:?}"
+        );
+        assert!(version(&nvcc).unwrap() >= Version::new(11, 0, 0));
+        let codes = gpu_codes(&nvcc).unwrap();
+        assert!(codes.is_sorted() && codes.len() > 5, "{codes:?}");
+    }
+}

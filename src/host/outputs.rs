@@ -1,0 +1,30 @@
+//! What a build writes into OUT_DIR beside the texts of `files`.
+
+use crate::model::finding::Finding;
+use std::io;
+use std::path::Path;
+
+/// Makes a directory and those above it.
+pub fn create_dir(path: &Path) -> Result<(), Finding> {
+    std::fs::create_dir_all(path).map_err(|error| failed("create", path, &error))
+}
+
+/// Makes `name` another name of a file; where links are not to be had, a copy of it.
+pub fn alias(file: &Path, name: &Path) -> Result<(), Finding> {
+    match std::fs::remove_file(name) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            return Err(failed("replace", name, &error));
+        }
+        _ => {}
+    }
+    #[cfg(unix)]
+    if std::os::unix::fs::symlink(file, name).is_ok() {
+        return Ok(());
+    }
+    std::fs::copy(file, name).map_err(|error| failed("copy", file, &error))?;
+    Ok(())
+}
+
+fn failed(verb: &str, path: &Path, error: &io::Error) -> Finding {
+    Finding::error("io-error", format!("cannot {verb} `{}`", path.display())).with("reason", error)
+}

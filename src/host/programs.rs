@@ -1,0 +1,271 @@
+//! Runs other programs: with nothing on their input, all they say kept within bounds, and an end to waiting.
+
+use crate::model::finding::{Finding, printable};
+use crate::model::invocation::Invocation;
+use std::io::Read;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// More than this of either stream is read and dropped, so that a program that talks for ever cannot fill the memory.
+const CAP: usize = 1 << 20;
+
+/// How long the streams may stay open after the program itself has ended, held by something it left behind.
+const GRACE: Duration = Duration::from_millis(500);
+
+/// How often a program is looked at that has closed its streams, or left them to others.
+const TICK: Duration = Duration::from_millis(20);
+
+/// What a program said, and whether it was content.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Output {
+    /// Whether it ended with exit status 0.
+    pub success: bool,
+    /// What it wrote to its output, in UTF-8 as far as it is.
+    pub stdout: String,
+    /// What it wrote to its error stream.
+    pub stderr: String,
+}
+
+/// Asks a program a question that is answered within the deadline, or not at all: then it and everything that it
+/// started is killed.
+pub fn run(invocation: &Invocation, deadline: Duration) -> Result<Output, Finding> {
+    let mut command = command(invocation);
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    start(command, invocation, Some(deadline))
+}
+
+/// Lets a compiler work as long as it has to. It stays in the process group of the build, so that Ctrl-C in the
+/// terminal ends it too.
+pub fn run_to_end(invocation: &Invocation) -> Result<Output, Finding> {
+    start(command(invocation), invocation, None)
+}
+
+fn command(invocation: &Invocation) -> Command {
+    let mut command = Command::new(&invocation.program);
+    command
+        .args(&invocation.args)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command
+}
+
+fn start(
+    mut command: Command,
+    invocation: &Invocation,
+    deadline: Option<Duration>,
+) -> Result<Output, Finding> {
+    let begun = Instant::now();
+    let mut child = command
+        .spawn()
+        .map_err(|error| cannot("start", invocation, &error))?;
+    let (done, ended) = channel();
+    let stdout = drain(child.stdout.take(), done.clone());
+    let stderr = drain(child.stderr.take(), done);
+    let waited = wait(&mut child, &ended, begun, deadline);
+    // What a program leaves behind after an ordinary end is its own affair: sccache leaves its server.
+    if deadline.is_some() && !matches!(waited, Ok(Some(_))) {
+        kill_group(&mut child);
+    }
+    let text = |stream: &Stream| {
+        let bytes = stream.lock().unwrap_or_else(PoisonError::into_inner);
+        String::from_utf8_lossy(&bytes).into_owned()
+    };
+    match waited {
+        Ok(Some(status)) => Ok(Output {
+            success: status.success(),
+            stdout: text(&stdout),
+            stderr: text(&stderr),
+        }),
+        Ok(None) => {
+            let limit = deadline.unwrap_or_default().as_secs_f64();
+            let name = invocation.program.display();
+            let mut finding = Finding::error(
+                "program-timeout",
+                format!("`{name}` did not end within {limit} s and was stopped"),
+            )
+            .with("command", invocation);
+            let said = text(&stdout) + &text(&stderr);
+            if !said.trim().is_empty() {
+                finding = finding.with("it said", said.trim_end());
+            }
+            Err(finding.help("run the command by hand to see where it hangs"))
+        }
+        Err(error) => Err(cannot("wait for", invocation, &error)),
+    }
+}
+
+/// Waits for the program and for the end of its streams; `None` is the deadline.
+fn wait(
+    child: &mut Child,
+    ended: &Receiver<()>,
+    begun: Instant,
+    deadline: Option<Duration>,
+) -> std::io::Result<Option<ExitStatus>> {
+    let mut exited: Option<(ExitStatus, Instant)> = None;
+    let mut open = 2;
+    loop {
+        if exited.is_none() {
+            exited = child.try_wait()?.map(|status| (status, Instant::now()));
+        }
+        match exited {
+            Some((status, at)) if open == 0 || at.elapsed() >= GRACE => return Ok(Some(status)),
+            None if deadline.is_some_and(|limit| begun.elapsed() >= limit) => return Ok(None),
+            _ => {}
+        }
+        if open == 0 {
+            std::thread::sleep(Duration::from_millis(1).max(TICK.min(begun.elapsed() / 10)));
+            continue;
+        }
+        match ended.recv_timeout(TICK) {
+            Ok(()) => open -= 1,
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => open = 0,
+        }
+    }
+}
+
+type Stream = Arc<Mutex<Vec<u8>>>;
+
+/// Reads a stream to its end in a thread of its own: a program whose pipe is full stands still.
+fn drain(stream: Option<impl Read + Send + 'static>, done: std::sync::mpsc::Sender<()>) -> Stream {
+    let kept = Stream::default();
+    let sink = Arc::clone(&kept);
+    std::thread::spawn(move || {
+        let mut buffer = [0; 8192];
+        let mut stream = stream;
+        while let Some(count) = stream.as_mut().and_then(|from| from.read(&mut buffer).ok()) {
+            let Some(bytes) = buffer.get(..count).filter(|bytes| !bytes.is_empty()) else {
+                break;
+            };
+            let mut kept = sink.lock().unwrap_or_else(PoisonError::into_inner);
+            let room = CAP.saturating_sub(kept.len()).min(bytes.len());
+            kept.extend_from_slice(bytes.get(..room).unwrap_or_default());
+        }
+        // Nobody listens any more after the deadline.
+        let _ = done.send(());
+    });
+    kept
+}
+
+#[cfg(unix)]
+fn kill_group(child: &mut Child) {
+    unsafe extern "C" {
+        fn kill(process: i32, signal: i32) -> i32;
+    }
+    const SIGKILL: i32 = 9;
+    if let Ok(group) = i32::try_from(child.id()) {
+        // SAFETY: `kill` takes two numbers. The group is ours: the program was started as its leader and has not
+        // been waited for, so that no other group can have this number.
+        unsafe { kill(-group, SIGKILL) };
+    }
+    // This only takes its exit status, so that no zombie stays.
+    let _ = child.wait();
+}
+
+#[cfg(not(unix))]
+fn kill_group(child: &mut Child) {
+    let _ = child.kill();
+    let _ = child.wait();
+}
+
+fn cannot(verb: &str, invocation: &Invocation, error: &std::io::Error) -> Finding {
+    let name = invocation.program.display().to_string();
+    let name = printable(&name);
+    Finding::error("io-error", format!("cannot {verb} `{name}`: {error}"))
+        .with("command", invocation)
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str) -> Invocation {
+        Invocation {
+            program: "/bin/sh".into(),
+            args: vec!["-c".to_string(), script.to_string()],
+        }
+    }
+
+    #[test]
+    fn keeps_what_is_said_and_how_it_ended() {
+        let output = run(
+            &shell("echo out; echo err >&2; exit 3"),
+            Duration::from_secs(5),
+        )
+        .unwrap();
+        assert_eq!(
+            output,
+            Output {
+                success: false,
+                stdout: "out\n".to_string(),
+                stderr: "err\n".to_string()
+            }
+        );
+        assert!(run_to_end(&shell("cat")).unwrap().success, "input is empty");
+    }
+
+    #[test]
+    fn keeps_one_mebibyte_of_a_program_that_says_more() {
+        let script = "head -c 3000000 /dev/zero; head -c 3000000 /dev/zero >&2";
+        let output = run(&shell(script), Duration::from_secs(20)).unwrap();
+        assert!(output.success);
+        assert_eq!((output.stdout.len(), output.stderr.len()), (CAP, CAP));
+    }
+
+    #[test]
+    fn stops_a_program_and_its_children_at_the_deadline() {
+        let begun = Instant::now();
+        let mark = std::env::temp_dir().join(format!("cudnn-guard-alive-{}", std::process::id()));
+        let script = format!(
+            "echo thinking; (sleep 1; touch '{}') & sleep 60",
+            mark.display()
+        );
+        let finding = run(&shell(&script), Duration::from_millis(300)).unwrap_err();
+        assert!(
+            begun.elapsed() < Duration::from_secs(5),
+            "{:?}",
+            begun.elapsed()
+        );
+        assert_eq!(
+            (finding.id, finding.summary.as_str()),
+            (
+                "program-timeout",
+                "`/bin/sh` did not end within 0.3 s and was stopped"
+            )
+        );
+        assert_eq!(finding.evidence[1], ("it said", "thinking".to_string()));
+        std::thread::sleep(Duration::from_millis(1500));
+        assert!(!mark.exists(), "the child outlived the deadline");
+    }
+
+    #[test]
+    fn does_not_wait_for_what_a_program_leaves_behind() {
+        let begun = Instant::now();
+        let output = run(&shell("sleep 30 & echo said"), Duration::from_secs(20)).unwrap();
+        assert_eq!((output.success, output.stdout.as_str()), (true, "said\n"));
+        assert!(
+            begun.elapsed() < Duration::from_secs(5),
+            "{:?}",
+            begun.elapsed()
+        );
+    }
+
+    #[test]
+    fn names_a_program_that_cannot_be_started() {
+        let missing = Invocation {
+            program: "/nowhere/nv cc".into(),
+            args: vec!["--version".to_string()],
+        };
+        assert_eq!(
+            run(&missing, Duration::from_secs(1))
+                .unwrap_err()
+                .to_string(),
+            "cannot start `/nowhere/nv cc`: No such file or directory (os error 2)  [io-error]\n  \
+             command     '/nowhere/nv cc' --version"
+        );
+    }
+}

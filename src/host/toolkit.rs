@@ -1,0 +1,99 @@
+//! Reads what a toolkit's directory says of it.
+
+use super::eyes::Eyes;
+use super::{files, nvcc};
+use crate::model::candidate::Toolkit;
+use crate::model::finding::Finding;
+use crate::rules::header;
+use crate::rules::search::Tree;
+use std::path::{Path, PathBuf};
+
+/// A toolkit, and the files that were read to know it.
+pub type Read = (Toolkit, Vec<PathBuf>);
+
+/// The toolkit in this directory: there is one if `cuda.h` or the compiler lies there.
+pub fn in_tree(top: &Path, tree: &Tree, eyes: Eyes) -> Option<Read> {
+    let include_dirs = existing(top, &tree.include, eyes);
+    let nvcc = tree.nvcc.iter().find_map(|nvcc| eyes.file(&top.join(nvcc)));
+    let (version, header) = header_version(&include_dirs, eyes);
+    if header.is_none() && nvcc.is_none() {
+        return None;
+    }
+    let link_dirs = existing(top, &tree.lib, eyes);
+    let toolkit = Toolkit {
+        root: top.to_path_buf(),
+        version: version.or_else(|| compiler_version(nvcc.as_deref(), eyes)),
+        stub_dirs: stubs(&link_dirs),
+        include_dirs,
+        link_dirs,
+        nvcc,
+    };
+    Some((toolkit, header.into_iter().collect()))
+}
+
+/// The toolkit that a compiler says is its own.
+pub fn of_compiler(compiler: &Path) -> Result<Read, Finding> {
+    let eyes = Eyes { root: None };
+    let layout = nvcc::layout(compiler)?;
+    // Debian's compiler takes the headers from the system without naming their directory.
+    let mut include_dirs = layout.include_dirs;
+    include_dirs.retain(|dir| files::is_dir(dir));
+    let (mut version, mut header) = header_version(&include_dirs, eyes);
+    if header.is_none() && include_dirs.is_empty() {
+        (version, header) = header_version(&["/usr/include".into()], eyes);
+    }
+    let mut link_dirs = layout.link_dirs;
+    link_dirs.retain(|dir| files::is_dir(dir) && !dir.ends_with("stubs"));
+    let toolkit = Toolkit {
+        root: layout.top,
+        version: version.or_else(|| compiler_version(Some(compiler), eyes)),
+        nvcc: Some(compiler.to_path_buf()),
+        include_dirs,
+        stub_dirs: stubs(&link_dirs),
+        link_dirs,
+    };
+    Ok((toolkit, header.into_iter().collect()))
+}
+
+fn header_version(
+    dirs: &[PathBuf],
+    eyes: Eyes,
+) -> (Option<crate::model::version::Version>, Option<PathBuf>) {
+    let Some(header) = dirs.iter().find_map(|dir| eyes.file(&dir.join("cuda.h"))) else {
+        return (None, None);
+    };
+    (
+        files::read(&header)
+            .ok()
+            .and_then(|text| header::cuda(&text)),
+        Some(header),
+    )
+}
+
+/// Nothing of an image is run: it may be for another processor.
+fn compiler_version(nvcc: Option<&Path>, eyes: Eyes) -> Option<crate::model::version::Version> {
+    nvcc.filter(|_| eyes.root.is_none())
+        .and_then(|nvcc| nvcc::version(nvcc).ok())
+}
+
+fn stubs(link_dirs: &[PathBuf]) -> Vec<PathBuf> {
+    link_dirs
+        .iter()
+        .map(|dir| dir.join("stubs"))
+        .filter(|dir| files::is_dir(dir))
+        .collect()
+}
+
+/// Those of the directories that are there, each once: `include` is often a link to `targets/…/include`.
+fn existing(top: &Path, dirs: &[PathBuf], eyes: Eyes) -> Vec<PathBuf> {
+    let mut seen = Vec::new();
+    let mut found = Vec::new();
+    for dir in dirs.iter().filter_map(|dir| eyes.dir(&top.join(dir))) {
+        let real = eyes.canonical(&dir);
+        if !seen.contains(&real) {
+            seen.push(real);
+            found.push(dir);
+        }
+    }
+    found
+}

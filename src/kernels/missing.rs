@@ -1,0 +1,65 @@
+//! What to say where kernels are to be compiled and there is no nvcc.
+
+use crate::model::candidate::{Candidate, Found, Toolkit};
+use crate::model::finding::Finding;
+use std::path::{Path, PathBuf};
+
+/// The finding, with the places that were looked at.
+pub fn nvcc(toolkit: Option<&Toolkit>, candidates: &[Candidate], sources: &[PathBuf]) -> Finding {
+    let what = match sources {
+        [one] => format!("`{}`", one.display()),
+        more => format!("{} kernels", more.len()),
+    };
+    let mut finding = match toolkit {
+        Some(toolkit) => Finding::error(
+            "nvcc-not-found",
+            format!(
+                "the CUDA at `{}` has no nvcc to compile {what} with",
+                toolkit.root.display()
+            ),
+        ),
+        None => Finding::error(
+            "nvcc-not-found",
+            format!("there is no nvcc to compile {what} with"),
+        ),
+    };
+    let mut wheels = false;
+    let mut looked = Vec::new();
+    for candidate in candidates {
+        let Found::Toolkit(toolkit) = &candidate.found else {
+            continue;
+        };
+        wheels |= toolkit.nvcc.is_none() && is_old_wheel(&toolkit.root);
+        let verdict = match (&toolkit.nvcc, &candidate.rejected) {
+            (None, _) => "no nvcc",
+            (Some(_), Some(reason)) => reason,
+            (Some(_), None) => "not chosen",
+        };
+        looked.push(format!(
+            "{} ({}): {verdict}",
+            toolkit.root.display(),
+            candidate.via
+        ));
+    }
+    if !looked.is_empty() {
+        finding = finding.with("looked at", looked.join("\n"));
+    }
+    if wheels {
+        finding = finding.help(
+            "install the wheels of CUDA 13, since those of CUDA 11 and 12 hold no nvcc: `pip install \
+             nvidia-cuda-nvcc nvidia-nvvm nvidia-cuda-crt nvidia-cuda-runtime nvidia-cuda-cccl`",
+        );
+    }
+    finding
+        .help("set CUDA_HOME to a CUDA toolkit that has `bin/nvcc`, or put its nvcc on PATH")
+        .help("or run `cudnn-guard fetch`, which installs one without root")
+}
+
+/// The wheels of CUDA 11 and 12 lie in one folder for each component, `nvidia/cuda_runtime`; those of CUDA 13 are
+/// together in `nvidia/cu13`.
+fn is_old_wheel(root: &Path) -> bool {
+    let mut parts = root
+        .components()
+        .map(|part| part.as_os_str().to_string_lossy());
+    parts.any(|part| part == "nvidia") && !parts.any(|part| part.starts_with("cu1"))
+}

@@ -1,0 +1,219 @@
+//! Kernels, compiled by NVIDIA's nvcc: `CUDNN_GUARD_REAL` names a directory that holds the wheels of CUDA 13 in
+//! `cuda-cu13`.
+
+use super::tests::Package;
+use super::*;
+use crate::host::programs::{Output, run_to_end};
+use crate::model::candidate::Toolkit;
+use crate::model::invocation::Invocation;
+use crate::rules::directive::{Directive, Library};
+use crate::rules::nvcc::gencode;
+use crate::rules::select::{self, Compiler, Wish};
+use std::cell::OnceCell;
+
+const KERNEL: &str = "\
+#include \"scale.h\"
+__global__ void scale(float *x) { x[threadIdx.x] *= FACTOR; }
+extern \"C\" int scale_on_gpu(float *x) {
+    scale<<<1, 32>>>(x);
+    return cudaGetLastError();
+}
+";
+
+fn real() -> PathBuf {
+    let wheels = std::env::var_os("CUDNN_GUARD_REAL").expect("it names the wheels");
+    Path::new(&wheels).join("cuda-cu13/nvidia/cu13")
+}
+
+fn toolchain(package: &Package) -> Toolchain {
+    let root = real();
+    Toolchain {
+        toolkit: Some(Toolkit {
+            nvcc: Some(root.join("bin/nvcc")),
+            include_dirs: vec![root.join("include")],
+            link_dirs: vec![root.join("lib")],
+            root,
+            ..Toolkit::default()
+        }),
+        selection: OnceCell::new(),
+        ..package.toolchain()
+    }
+}
+
+fn run(program: &str, args: Vec<String>) -> Output {
+    run_to_end(&Invocation {
+        program: program.into(),
+        args,
+    })
+    .unwrap()
+}
+
+/// What rustc is told by these lines for cargo.
+fn rustc_args(lines: &[String]) -> Vec<String> {
+    let arg = |line: &String| {
+        let (key, value) = line.strip_prefix("cargo::rustc-link-")?.split_once('=')?;
+        let flag = if key == "search" { "-L" } else { "-l" };
+        Some([flag.to_string(), value.to_string()])
+    };
+    lines.iter().filter_map(arg).flatten().collect()
+}
+
+#[track_caller]
+fn succeeds(output: &Output) {
+    assert!(output.success, "{}{}", output.stdout, output.stderr);
+}
+
+#[test]
+#[ignore = "needs CUDNN_GUARD_REAL"]
+fn a_program_is_linked_and_calls_its_kernel() {
+    let package = Package::new(&[
+        ("src/scale.cu", KERNEL),
+        ("src/scale.h", "#define FACTOR 2.0f\n"),
+        (
+            "src/library.rs",
+            "#![crate_type = \"rlib\"]\nunsafe extern \"C\" { pub fn scale_on_gpu(x: *mut f32) -> i32; }",
+        ),
+        // Without a GPU the launch is refused, by a number: it is CUDA's runtime that answers.
+        (
+            "src/main.rs",
+            "unsafe extern \"C\" { fn scale_on_gpu(x: *mut f32) -> i32; }\n\
+            fn main() { println!(\"{}\", unsafe { scale_on_gpu(std::ptr::null_mut()) } >= 0); }",
+        ),
+        (
+            "src/above.rs",
+            "fn main() { println!(\"{}\", unsafe { library::scale_on_gpu(std::ptr::null_mut()) } >= 0); }",
+        ),
+    ]);
+    let toolchain = toolchain(&package);
+    // As `link()` says it, before the kernels.
+    let mut directives = vec![
+        Directive::LinkSearch(real().join("lib")),
+        Directive::LinkLib(Library::Static("cudart_static".into())),
+    ];
+    let kernels = toolchain.kernels().file(package.path("src/scale.cu"));
+    kernels.library("one", &mut directives).unwrap();
+    let lines: Vec<String> = directives.iter().map(Directive::to_string).collect();
+    assert!(
+        lines
+            .iter()
+            .any(|line| package.shown(line) == "cargo::rerun-if-changed=./src/scale.h"),
+        "{lines:?}"
+    );
+    assert!(
+        !lines
+            .iter()
+            .any(|line| line.contains("cuda_runtime.h") || line.contains("/usr/")),
+        "{lines:?}"
+    );
+
+    let path = |name: &str| package.path(name).to_string_lossy().into_owned();
+    let mut args = vec![path("src/main.rs"), "-o".to_string(), path("out/program")];
+    args.extend(rustc_args(&lines));
+    succeeds(&run("rustc", args));
+    assert_eq!(run(&path("out/program"), Vec::new()).stdout, "true\n");
+
+    // The same in a library crate, whose program knows nothing of it but where it lies.
+    let mut args = vec![path("src/library.rs"), "--out-dir".to_string(), path("out")];
+    args.extend(rustc_args(&lines));
+    succeeds(&run("rustc", args));
+    let library = format!("library={}", path("out/liblibrary.rlib"));
+    let search = |line: &String| {
+        line.strip_prefix("cargo::rustc-link-search=")
+            .map(String::from)
+    };
+    let mut args = vec![path("src/above.rs"), "--extern".to_string(), library];
+    args.extend(["-o".to_string(), path("out/above")]);
+    args.extend(
+        lines
+            .iter()
+            .filter_map(search)
+            .flat_map(|dir| ["-L".to_string(), dir]),
+    );
+    succeeds(&run("rustc", args));
+    assert_eq!(run(&path("out/above"), Vec::new()).stdout, "true\n");
+}
+
+#[test]
+#[ignore = "needs CUDNN_GUARD_REAL"]
+fn ptx_is_written_for_the_lowest_target() {
+    let package = Package::new(&[
+        ("src/scale.cu", KERNEL),
+        ("src/scale.h", "#define FACTOR 2.0f\n"),
+    ]);
+    let toolchain = toolchain(&package);
+    let kernels = || toolchain.kernels().file(package.path("src/scale.cu"));
+    let paths = kernels().ptx().unwrap();
+    let text = std::fs::read_to_string(&paths[0]).unwrap();
+    assert!(text.contains("\n.target sm_80\n"), "{text}");
+    let written = || std::fs::metadata(&paths[0]).unwrap().modified().unwrap();
+    let first = written();
+    kernels().ptx().unwrap();
+    assert_eq!(written(), first, "nothing changed");
+    package.write("src/scale.h", "#define FACTOR 3.00f\n");
+    kernels().ptx().unwrap();
+    assert_ne!(written(), first);
+}
+
+#[test]
+#[ignore = "needs CUDNN_GUARD_REAL"]
+fn nvccs_own_words_are_in_the_error() {
+    let package = Package::new(&[(
+        "src/broken.cu",
+        "__global__ void k(float *x) { y[0] = 1; }\n",
+    )]);
+    let toolchain = toolchain(&package);
+    let kernels = toolchain.kernels().file(package.path("src/broken.cu"));
+    let error = package.shown(
+        &kernels
+            .library("k", &mut Vec::new())
+            .unwrap_err()
+            .to_string(),
+    );
+    assert!(
+        error
+            .starts_with("nvcc could not compile `./src/broken.cu`  [nvcc-failed]\n  command     "),
+        "{error}"
+    );
+    let said = "\n  nvcc says   ./src/broken.cu(1): error: identifier \"y\" is undefined\n";
+    assert!(error.contains(said), "{error}");
+}
+
+#[test]
+#[ignore = "needs CUDNN_GUARD_REAL"]
+fn every_list_of_flags_is_one_that_nvcc_takes() {
+    let nvcc = real().join("bin/nvcc");
+    let compiler = Compiler {
+        nvcc: nvcc.display().to_string(),
+        codes: crate::host::nvcc::gpu_codes(&nvcc).unwrap(),
+    };
+    let wish = |dialect, text: &str| Wish {
+        from: "a test",
+        dialect,
+        text: text.to_string(),
+    };
+    use crate::rules::dialect::Dialect::{CMake, ComputeCap, Ours, Torch};
+    let wishes = [
+        None,
+        Some(wish(Ours, "all")),
+        Some(wish(Ours, "all-major")),
+        Some(wish(Ours, "8.0 9.0 10.0 12.0+PTX")),
+        Some(wish(
+            Ours,
+            "90a compute_90a 100f compute_100f sm_120 compute_75",
+        )),
+        Some(wish(CMake, "75;80-real;90a;120-virtual")),
+        Some(wish(CMake, "all")),
+        Some(wish(Torch, "8.6;9.0a;12.0+PTX")),
+        Some(wish(ComputeCap, "8.9")),
+    ];
+    for wish in wishes {
+        let selection = select::select(wish.as_ref(), Some(&compiler), &[]).unwrap();
+        let mut args: Vec<String> = ["--dryrun", "-c", "-x", "cu", "/dev/null", "-o", "/dev/null"]
+            .map(String::from)
+            .to_vec();
+        args.extend(selection.targets.iter().copied().map(gencode));
+        let program = nvcc.clone();
+        let output = run_to_end(&Invocation { program, args }).unwrap();
+        assert!(output.success, "{wish:?}: {}", output.stderr);
+    }
+}

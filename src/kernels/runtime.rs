@@ -1,0 +1,66 @@
+//! CUDA's runtime, which the host code that nvcc makes calls.
+
+use crate::host::{files, outputs};
+use crate::model::finding::Finding;
+use crate::model::platform::Os;
+use crate::rules::directive::{Directive, Library};
+use std::path::{Path, PathBuf};
+
+/// The lines that link it behind the library `name`: the static one where there is one, as nvcc itself does.
+pub fn link(
+    link_dirs: &[PathBuf],
+    os: Os,
+    name: &str,
+    out_dir: &Path,
+) -> Result<Vec<Directive>, Finding> {
+    let search = || {
+        link_dirs
+            .iter()
+            .cloned()
+            .map(Directive::LinkSearch)
+            .collect()
+    };
+    if os == Os::Windows {
+        let mut lines: Vec<Directive> = search();
+        lines.push(Directive::LinkLib(Library::Dynamic("cudart".into())));
+        return Ok(lines);
+    }
+    let mut paths = link_dirs.iter().map(|dir| dir.join("libcudart_static.a"));
+    let mut lines = match paths.find(|path| files::is_file(path)) {
+        Some(archive) => {
+            // Under a name of its own: a linker reads archives in order, so the one that `link()` asked for, before
+            // the kernels, does not serve them, and rustc takes a name with modifiers only once.
+            let alias = format!("{name}_cudart");
+            outputs::alias(&archive, &out_dir.join(format!("lib{alias}.a")))?;
+            vec![Directive::LinkLib(Library::Static(alias))]
+        }
+        None => {
+            let mut lines = search();
+            lines.push(Directive::LinkLib(shared(link_dirs)));
+            lines
+        }
+    };
+    lines.extend(
+        ["stdc++", "rt", "dl", "pthread"]
+            .map(|library| Directive::LinkLib(Library::Dynamic(library.into()))),
+    );
+    Ok(lines)
+}
+
+/// What to link where there is no static runtime. Wheels have no `libcudart.so`: then the file's whole name.
+fn shared(link_dirs: &[PathBuf]) -> Library {
+    let names = link_dirs
+        .iter()
+        .filter_map(|dir| files::list(dir).ok())
+        .flatten();
+    let names = names.filter_map(|path| Some(path.file_name()?.to_str()?.to_string()));
+    let mut names: Vec<String> = names
+        .filter(|name| name.starts_with("libcudart.so"))
+        .collect();
+    // The shortest is the link for linking, then the SONAME.
+    names.sort_by_key(|name| (name.len(), name.clone()));
+    match names.first().map(String::as_str) {
+        None | Some("libcudart.so") => Library::Dynamic("cudart".into()),
+        Some(name) => Library::Verbatim(name.to_string()),
+    }
+}

@@ -1,0 +1,451 @@
+//! Kernels, compiled by an nvcc that writes down how it is called.
+
+use super::*;
+use crate::config::Config;
+use crate::host::Host;
+use crate::model::candidate::{Candidate, Found, Toolkit};
+use crate::model::env::Env;
+use crate::model::platform::Platform;
+use std::cell::OnceCell;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, SystemTime};
+
+/// A package with kernels, a toolkit with an nvcc that only writes down its calls, and an output directory.
+pub struct Package {
+    pub dir: PathBuf,
+    pub archs: &'static str,
+}
+
+impl Package {
+    pub fn new(files: &[(&str, &str)]) -> Self {
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let dir = std::env::temp_dir().join(format!(
+            "cudnn-guard-kernels-{}-{count}",
+            std::process::id()
+        ));
+        let package = Self {
+            dir: dir.canonicalize().unwrap_or(dir),
+            archs: "80 90",
+        };
+        for dir in ["out", "cuda/bin", "cuda/include", "cuda/lib64"] {
+            std::fs::create_dir_all(package.path(dir)).unwrap();
+        }
+        package.write("cuda/include/cuda.h", "#define CUDA_VERSION 13000\n");
+        package.write("cuda/lib64/libcudart_static.a", "!<arch>\n");
+        // Linked: a script that this process wrote could still be open for writing in a program it starts.
+        let nvcc = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/nvcc/nvcc");
+        std::os::unix::fs::symlink(nvcc, package.path("cuda/bin/nvcc")).unwrap();
+        for (path, text) in files {
+            package.write(path, text);
+        }
+        package
+    }
+
+    pub fn path(&self, path: &str) -> PathBuf {
+        self.dir.join(path)
+    }
+
+    /// Writes a file a minute ago, as far as anybody can tell: one that is as new as the build is never fresh.
+    pub fn write(&self, path: &str, text: &str) {
+        let path = self.path(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        let old = SystemTime::now() - Duration::from_secs(60);
+        let file = std::fs::File::options().append(true).open(&path).unwrap();
+        file.set_modified(old).unwrap();
+    }
+
+    pub fn toolchain(&self) -> Toolchain {
+        let cuda = self.path("cuda");
+        let env = [
+            ("OUT_DIR", self.path("out")),
+            ("CARGO_MANIFEST_DIR", self.dir.clone()),
+            ("CUDNN_GUARD_ARCHS", self.archs.into()),
+        ];
+        Toolchain {
+            config: Config::new(),
+            host: Host {
+                env: Env::new(env.map(|(name, value)| (name.to_string(), value.into_os_string()))),
+                platform: Platform::from_triple("x86_64-unknown-linux-gnu"),
+                root: None,
+            },
+            toolkit: Some(Toolkit {
+                nvcc: Some(cuda.join("bin/nvcc")),
+                include_dirs: vec![cuda.join("include")],
+                link_dirs: vec![cuda.join("lib64")],
+                root: cuda,
+                ..Toolkit::default()
+            }),
+            cudnn: None,
+            candidates: Vec::new(),
+            findings: Vec::new(),
+            read: Vec::new(),
+            absent: None,
+            toolkit_fault: None,
+            selection: OnceCell::new(),
+        }
+    }
+
+    /// What tells files of one name apart, for a path within the package.
+    fn hash(&self, path: &str) -> u64 {
+        job::hash(self.dir.to_str(), &self.path(path))
+    }
+
+    fn pattern(&self) -> String {
+        self.path("src/**/*.cu").to_string_lossy().into_owned()
+    }
+
+    /// Compiles `src/**/*.cu`; paths below the package are shown as `.`.
+    fn compile(&self) -> (Result<(), String>, Vec<String>) {
+        self.compile_with(&self.toolchain())
+    }
+
+    fn compile_with(&self, toolchain: &Toolchain) -> (Result<(), String>, Vec<String>) {
+        let mut lines = Vec::new();
+        let kernels = toolchain
+            .kernels()
+            .files(self.pattern())
+            .define("N", "4")
+            .define("M", None);
+        let result = kernels.library("k", &mut lines);
+        let shown = lines
+            .iter()
+            .map(|line| self.shown(&line.to_string()))
+            .collect();
+        (
+            result.map_err(|error| self.shown(&error.to_string())),
+            shown,
+        )
+    }
+
+    pub fn shown(&self, text: &str) -> String {
+        text.replace(self.dir.to_str().unwrap(), ".")
+    }
+
+    /// The calls of nvcc since the last time this was asked.
+    fn calls(&self) -> Vec<String> {
+        let text = std::fs::read_to_string(self.path("cuda/calls")).unwrap_or_default();
+        let _ = std::fs::remove_file(self.path("cuda/calls"));
+        let mut calls: Vec<String> = text.lines().map(|line| self.shown(line)).collect();
+        calls.sort();
+        calls
+    }
+
+    /// The sources that were compiled since the last time.
+    #[track_caller]
+    fn compiles(&self, wanted: &[&str]) {
+        self.compile().0.unwrap();
+        let calls = self.calls();
+        let sources: Vec<&str> = calls
+            .iter()
+            .filter_map(|call| call.split(' ').nth(1))
+            .collect();
+        assert_eq!(sources, wanted);
+    }
+}
+
+impl Drop for Package {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.dir);
+    }
+}
+
+#[test]
+fn a_library_of_two_files_of_the_same_name() {
+    let package = Package::new(&[
+        ("src/a/gelu.cu", "#include \"gelu.h\"\n"),
+        ("src/a/gelu.h", ""),
+        ("src/b/gelu.cu", "careless"),
+    ]);
+    let (result, lines) = package.compile();
+    result.unwrap();
+    let calls = package.calls();
+    let hashes =
+        ["src/a/gelu.cu", "src/b/gelu.cu"].map(|path| format!("{:016x}", package.hash(path)));
+    let call = |source: &str, hash: &str| {
+        let object = format!("./out/cudnn-guard/libk/gelu-{hash}");
+        format!(
+            "-c {source} -o {object}.o -MD -MF {object}.d -gencode=arch=compute_80,code=sm_80 \
+             -gencode=arch=compute_90,code=sm_90 -O3 -Xcompiler -fPIC -DN=4 -DM"
+        )
+    };
+    assert_eq!(
+        calls,
+        [
+            call("./src/a/gelu.cu", &hashes[0]),
+            call("./src/b/gelu.cu", &hashes[1])
+        ]
+    );
+    assert_eq!(
+        lines,
+        [
+            "cargo::rerun-if-env-changed=NVCC_CCBIN",
+            "cargo::rerun-if-env-changed=NVCC_PREPEND_FLAGS",
+            "cargo::rerun-if-env-changed=NVCC_APPEND_FLAGS",
+            "cargo::rerun-if-env-changed=CXX",
+            "cargo::rerun-if-changed=./src",
+            "cargo::rerun-if-changed=./src/a/gelu.cu",
+            "cargo::rerun-if-changed=./src/b/gelu.cu",
+            "cargo::warning=./src/b/gelu.cu(1): warning #177-D: variable was declared but never referenced",
+            "cargo::rerun-if-changed=./src/a/gelu.h",
+            "cargo::rustc-link-search=native=./out",
+            "cargo::rustc-link-lib=static=k",
+            "cargo::rustc-link-lib=static:-bundle=k_cudart",
+            "cargo::rustc-link-lib=dylib=stdc++",
+            "cargo::rustc-link-lib=dylib=rt",
+            "cargo::rustc-link-lib=dylib=dl",
+            "cargo::rustc-link-lib=dylib=pthread",
+        ]
+    );
+    let archive = std::fs::read(package.path("out/libk.a")).unwrap();
+    let archive = String::from_utf8_lossy(&archive);
+    assert!(
+        hashes
+            .iter()
+            .all(|hash| archive.contains(&format!("gelu-{hash}.o"))),
+        "both are in it"
+    );
+    assert_eq!(
+        std::fs::read_link(package.path("out/libk_cudart.a")).unwrap(),
+        package.path("cuda/lib64/libcudart_static.a")
+    );
+}
+
+#[test]
+fn names_of_objects_do_not_depend_on_where_the_package_lies() {
+    let (one, two) = (Package::new(&[]), Package::new(&[]));
+    assert_eq!(one.hash("src/a.cu"), two.hash("src/a.cu"));
+    assert_ne!(one.hash("src/a.cu"), one.hash("src/b.cu"));
+    assert_eq!(one.hash("src/a.cu"), job::hash(None, Path::new("src/a.cu")));
+}
+
+#[test]
+fn only_what_changed_is_compiled_again() {
+    let mut package = Package::new(&[
+        ("src/a.cu", "#include \"common.h\"\n"),
+        ("src/b.cu", "b\n"),
+        ("src/common.h", "1\n"),
+    ]);
+    let both = ["./src/a.cu", "./src/b.cu"];
+    package.compiles(&both);
+    package.compiles(&[]);
+    package.write("src/b.cu", "other\n");
+    package.compiles(&["./src/b.cu"]);
+    package.write("src/common.h", "22\n");
+    package.compiles(&["./src/a.cu"]);
+    package.compiles(&[]);
+    // One that is older than before has changed too.
+    let file = std::fs::File::options()
+        .append(true)
+        .open(package.path("src/common.h"))
+        .unwrap();
+    file.set_modified(SystemTime::now() - Duration::from_secs(9999))
+        .unwrap();
+    package.compiles(&["./src/a.cu"]);
+    package.archs = "80";
+    package.compiles(&both);
+    package.compiles(&[]);
+    std::fs::remove_file(package.path("src/common.h")).unwrap();
+    package.write("src/a.cu", "alone\n");
+    package.compiles(&["./src/a.cu"]);
+    std::fs::remove_dir_all(package.path("out")).unwrap();
+    std::fs::create_dir(package.path("out")).unwrap();
+    package.compiles(&both);
+    // Another nvcc at the same place.
+    std::fs::remove_file(package.path("cuda/bin/nvcc")).unwrap();
+    let other = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/nvcc/nvcc");
+    let copied = std::process::Command::new("cp")
+        .arg(other)
+        .arg(package.path("cuda/bin/nvcc"))
+        .status();
+    assert!(copied.unwrap().success());
+    package.compiles(&both);
+}
+
+#[test]
+fn a_file_that_may_have_changed_while_it_was_compiled_is_compiled_again() {
+    let package = Package::new(&[("src/a.cu", "")]);
+    let file = std::fs::File::options()
+        .append(true)
+        .open(package.path("src/a.cu"))
+        .unwrap();
+    file.set_modified(SystemTime::now() + Duration::from_secs(5))
+        .unwrap();
+    package.compiles(&["./src/a.cu"]);
+    package.compiles(&["./src/a.cu"]);
+}
+
+#[test]
+fn every_file_that_fails_is_named_with_nvccs_own_words() {
+    let package = Package::new(&[
+        ("src/a.cu", "mistake"),
+        ("src/b.cu", ""),
+        ("src/c d.cu", "mistake"),
+    ]);
+    let (result, lines) = package.compile();
+    let hashes = ["src/a.cu", "src/c d.cu"].map(|path| format!("{:016x}", package.hash(path)));
+    let text = |source: &str, quoted: &str, stem: &str, quote: &str| {
+        format!(
+            "nvcc could not compile `{source}`  [nvcc-failed]\n  \
+             command     ./cuda/bin/nvcc -c {quoted} -o {quote}./out/cudnn-guard/libk/{stem}.o{quote} -MD -MF \
+             {quote}./out/cudnn-guard/libk/{stem}.d{quote} -gencode=arch=compute_80,code=sm_80 \
+             -gencode=arch=compute_90,code=sm_90 -O3 -Xcompiler -fPIC -DN=4 -DM\n  \
+             nvcc says   {source}(1): error: identifier \"mistake\" is undefined\n              \
+             \\u{{1b}}[31m1 error detected\\u{{1b}}[0m"
+        )
+    };
+    assert_eq!(
+        result.unwrap_err(),
+        format!(
+            "{}\n\n{}",
+            text("./src/a.cu", "./src/a.cu", &format!("a-{}", hashes[0]), ""),
+            text(
+                "./src/c d.cu",
+                "'./src/c d.cu'",
+                &format!("c d-{}", hashes[1]),
+                "'"
+            ),
+        )
+    );
+    // A build script that goes on must run again when the kernel is corrected.
+    assert!(
+        lines.contains(&"cargo::rerun-if-changed=./src/a.cu".to_string()),
+        "{lines:?}"
+    );
+    package.calls();
+    package.write("src/a.cu", "");
+    package.write("src/c d.cu", "");
+    package.compiles(&["./src/a.cu", "./src/c"]);
+}
+
+#[test]
+fn ptx_is_for_the_lowest_target() {
+    let package = Package::new(&[("src/a.cu", ""), ("src/x/b.cu", ""), ("src/y/b.cu", "")]);
+    let toolchain = package.toolchain();
+    let paths = toolchain.kernels().files(package.pattern()).ptx().unwrap();
+    let b = |path: &str| format!("./out/b-{:016x}.ptx", package.hash(path));
+    let shown: Vec<String> = paths
+        .iter()
+        .map(|path| package.shown(path.to_str().unwrap()))
+        .collect();
+    assert_eq!(
+        shown,
+        ["./out/a.ptx".to_string(), b("src/x/b.cu"), b("src/y/b.cu")]
+    );
+    assert!(paths.iter().all(|path| path.is_file()));
+    assert_eq!(
+        package.calls()[0],
+        "-ptx ./src/a.cu -o ./out/a.ptx -MD -MF ./out/cudnn-guard/ptx/a.d \
+         -gencode=arch=compute_80,code=compute_80 -O3"
+    );
+}
+
+#[test]
+fn ptx_keeps_a_letter_only_if_it_is_the_only_one() {
+    let target = |number, suffix| Target {
+        capability: crate::model::arch::ComputeCapability::from_number(number),
+        suffix,
+        code: Code::Machine,
+    };
+    let text = |targets: &[Target]| ptx_for_all(targets).map(|target| target.to_string());
+    let (plain, letter) = (target(100, Suffix::None), target(90, Suffix::Arch));
+    assert_eq!(text(&[plain, letter]).as_deref(), Some("compute_90"));
+    assert_eq!(text(&[letter]).as_deref(), Some("compute_90a"));
+    assert_eq!(text(&[plain]).as_deref(), Some("compute_100"));
+    assert_eq!(text(&[]), None);
+}
+
+#[test]
+fn without_nvcc_the_places_looked_at_are_named() {
+    let package = Package::new(&[("src/a.cu", "")]);
+    let mut toolchain = package.toolchain();
+    let wheel = PathBuf::from("/venv/lib/python3.11/site-packages/nvidia/cuda_runtime");
+    let candidate = |root: &Path, via: &str| Candidate {
+        found: Found::Toolkit(Toolkit {
+            root: root.to_path_buf(),
+            ..Toolkit::default()
+        }),
+        via: via.to_string(),
+        chosen: false,
+        rejected: None,
+        wish: None,
+    };
+    toolchain.candidates = vec![candidate(&wheel, "active virtual environment")];
+    toolchain.toolkit = Some(Toolkit {
+        root: wheel.clone(),
+        ..Toolkit::default()
+    });
+    let error = package.compile_with(&toolchain).0.unwrap_err();
+    let root = wheel.display();
+    assert_eq!(
+        error,
+        format!(
+            "the CUDA at `{root}` has no nvcc to compile `./src/a.cu` with  [nvcc-not-found]\n  \
+             looked at   {root} (active virtual environment): no nvcc\n  \
+             = help: install the wheels of CUDA 13, since those of CUDA 11 and 12 hold no nvcc: `pip install \
+             nvidia-cuda-nvcc nvidia-nvvm nvidia-cuda-crt nvidia-cuda-runtime nvidia-cuda-cccl`\n  \
+             = help: set CUDA_HOME to a CUDA toolkit that has `bin/nvcc`, or put its nvcc on PATH\n  \
+             = help: or run `cudnn-guard fetch`, which installs one without root"
+        )
+    );
+    toolchain.toolkit = None;
+    toolchain.candidates.clear();
+    let error = package.compile_with(&toolchain).0.unwrap_err();
+    assert!(error.starts_with(
+        "there is no nvcc to compile `./src/a.cu` with  [nvcc-not-found]\n  = help: set"
+    ));
+}
+
+#[test]
+fn an_absent_toolchain_compiles_nothing() {
+    let package = Package::new(&[]);
+    let mut toolchain = package.toolchain();
+    toolchain.absent = Some(Finding::error("cuda-not-found", "none").into());
+    assert_eq!(package.compile_with(&toolchain), (Ok(()), Vec::new()));
+    assert_eq!(
+        toolchain.kernels().files(package.pattern()).ptx().unwrap(),
+        Vec::<PathBuf>::new()
+    );
+    assert_eq!(toolchain.targets().unwrap(), []);
+}
+
+#[test]
+fn what_build_rs_got_wrong_is_said() {
+    let package = Package::new(&[("src/a.cu", "")]);
+    let toolchain = package.toolchain();
+    let said = |kernels: Kernels, name: &str| {
+        let error = kernels.library(name, &mut Vec::new()).unwrap_err();
+        package.shown(&error.findings()[0].summary)
+    };
+    let pattern = package.path("src/*.cuda").to_string_lossy().into_owned();
+    assert_eq!(
+        said(toolchain.kernels().files(pattern), "k"),
+        "`./src/*.cuda` matches no file"
+    );
+    assert_eq!(
+        said(toolchain.kernels().file(package.path("src/b.cu")), "k"),
+        "`./src/b.cu` is not there, which build.rs compiles"
+    );
+    assert_eq!(
+        said(toolchain.kernels(), "k"),
+        "no kernel is named, and build.rs compiles kernels"
+    );
+    assert_eq!(
+        said(toolchain.kernels().file("a.cu"), "a\ncargo::x"),
+        "\"a\\ncargo::x\" cannot be the name of a library"
+    );
+}
+
+#[test]
+fn a_shared_runtime_is_linked_where_there_is_no_static_one() {
+    let package = Package::new(&[("src/a.cu", "")]);
+    std::fs::remove_file(package.path("cuda/lib64/libcudart_static.a")).unwrap();
+    package.write("cuda/lib64/libcudart.so.13.0.48", "");
+    package.write("cuda/lib64/libcudart.so.13", "");
+    let has = |line: &str| package.compile().1.contains(&line.to_string());
+    assert!(has("cargo::rustc-link-search=native=./cuda/lib64"));
+    assert!(has("cargo::rustc-link-lib=dylib:+verbatim=libcudart.so.13"));
+    package.write("cuda/lib64/libcudart.so", "");
+    assert!(has("cargo::rustc-link-lib=dylib=cudart"));
+}

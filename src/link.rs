@@ -1,0 +1,285 @@
+//! What the linker is told, for a crate that uses CUDA and for a program above such a crate.
+
+use crate::config::Link;
+use crate::error::Error;
+use crate::host::{Host, cargo, files};
+use crate::model::candidate::LinkName;
+use crate::model::finding::Finding;
+use crate::model::platform::{Os, Platform};
+use crate::rules::directive::{Directive, Library, Values};
+use crate::rules::requirement::Requirement;
+use crate::toolchain::Toolchain;
+use std::path::{Path, PathBuf};
+
+impl Toolchain {
+    /// Tells cargo what to link: search directories, libraries, an rpath for directories outside the system's, the
+    /// cfgs `has_cudnn`, `cudnn_major` and `cuda_major` with their check-cfg, and for a crate with a `links` key the
+    /// metadata `version`, `cuda_version`, `include`, `libdir` and `rpath`.
+    pub fn link(&self) {
+        for directive in self.plan() {
+            cargo::tell(&directive);
+        }
+    }
+
+    /// The same, as lines, for build scripts that print them themselves.
+    pub fn directives(&self) -> Vec<String> {
+        self.plan().iter().map(Directive::to_string).collect()
+    }
+
+    fn plan(&self) -> Vec<Directive> {
+        let mut plan = Plan::default();
+        plan.declare_cfgs();
+        if self.absent.is_some() {
+            return plan.directives;
+        }
+        if self.config.link == Link::Dynamic {
+            self.plan_cudnn(&mut plan);
+            self.plan_cudart(&mut plan);
+            for name in &self.config.libs {
+                self.plan_library(&mut plan, name);
+            }
+            if self.config.rpath && self.host.platform.os == Os::Linux {
+                plan.rpaths(&self.host.platform);
+            }
+        }
+        self.plan_cfgs(&mut plan);
+        plan.directives
+    }
+
+    fn plan_cudnn(&self, plan: &mut Plan) {
+        let Some(cudnn) = &self.cudnn else { return };
+        let (Some(dir), Some(name)) = (&cudnn.link_dir, &cudnn.link_name) else {
+            return;
+        };
+        plan.search(dir);
+        plan.library(match name {
+            LinkName::Short(name) => Library::Dynamic(name.clone()),
+            LinkName::Verbatim(file) => Library::Verbatim(file.clone()),
+        });
+        if let Some(library) = &cudnn.library {
+            plan.runs_from(library);
+        }
+    }
+
+    /// The static runtime where there is one: a program that carries its own cudart cannot meet a wrong one.
+    fn plan_cudart(&self, plan: &mut Plan) {
+        let Some(toolkit) = &self.toolkit else { return };
+        let archive = toolkit
+            .link_dirs
+            .iter()
+            .find(|dir| files::is_file(&dir.join("libcudart_static.a")));
+        match archive {
+            Some(dir) if self.host.platform.os == Os::Linux => {
+                plan.search(dir);
+                plan.library(Library::Static("cudart_static".into()));
+                // What libcudart_static.a needs of the system itself.
+                for system in ["rt", "dl", "pthread"] {
+                    plan.library(Library::Dynamic(system.into()));
+                }
+            }
+            _ => self.plan_library(plan, "cudart"),
+        }
+    }
+
+    /// A library of the toolkit, or of a component's own wheel beside it.
+    fn plan_library(&self, plan: &mut Plan, name: &str) {
+        let Some(toolkit) = &self.toolkit else { return };
+        for dir in &toolkit.link_dirs {
+            if let Some(library) = library_in(dir, name, &self.host.platform) {
+                plan.search(dir);
+                plan.runs_from(&dir.join(name));
+                plan.library(library);
+                return;
+            }
+        }
+        for dir in &toolkit.stub_dirs {
+            if library_in(dir, name, &self.host.platform).is_some() {
+                plan.search(dir);
+                plan.library(Library::Dynamic(name.to_string()));
+                return;
+            }
+        }
+        if name != "cudart" {
+            // Nowhere in the toolkit: the linker may know better, and says so if not.
+            plan.library(Library::Dynamic(name.to_string()));
+        }
+    }
+
+    fn plan_cfgs(&self, plan: &mut Plan) {
+        let asked = self.config.cudnn.as_deref();
+        if asked.is_some() {
+            plan.cfg("has_cudnn", None);
+        }
+        let found = self.cudnn.as_ref().and_then(|cudnn| cudnn.version());
+        let promised = || Requirement::parse(asked?, "cudnn").ok()?.only_major();
+        if let Some(major) = found.map(|version| version.major).or_else(promised) {
+            plan.cfg("cudnn_major", Some(major));
+        }
+        if let Some(version) = found {
+            plan.metadata("version", version.to_string());
+        }
+        if let Some(cuda) = self.cuda_version() {
+            plan.cfg("cuda_major", Some(cuda.major));
+            plan.metadata("cuda_version", cuda.short());
+        }
+        if let Some(cudnn) = &self.cudnn {
+            for (key, dir) in [("include", &cudnn.include_dir), ("libdir", &cudnn.link_dir)] {
+                if let Some(dir) = dir {
+                    plan.metadata(key, dir.to_string_lossy().into_owned());
+                }
+            }
+        }
+    }
+}
+
+/// The form in which a directory holds a shared library, if it does.
+fn library_in(dir: &Path, name: &str, platform: &Platform) -> Option<Library> {
+    if platform.os == Os::Windows {
+        return files::is_file(&dir.join(format!("{name}.lib")))
+            .then(|| Library::Dynamic(name.to_string()));
+    }
+    if files::is_file(&dir.join(format!("lib{name}.so"))) {
+        return Some(Library::Dynamic(name.to_string()));
+    }
+    let prefix = format!("lib{name}.so.");
+    files::list(dir)
+        .unwrap_or_default()
+        .into_iter()
+        .filter_map(|path| path.file_name()?.to_str().map(str::to_string))
+        .filter(|file| file.starts_with(&prefix))
+        // The SONAME is the shortest of `libx.so.13` and `libx.so.13.0.48`.
+        .min_by_key(String::len)
+        .map(Library::Verbatim)
+}
+
+#[derive(Default)]
+struct Plan {
+    directives: Vec<Directive>,
+    loaded_from: Vec<PathBuf>,
+}
+
+impl Plan {
+    fn declare_cfgs(&mut self) {
+        for (name, values) in [
+            ("has_cudnn", Values::None),
+            ("cudnn_major", Values::Any),
+            ("cuda_major", Values::Any),
+        ] {
+            self.add(Directive::CheckCfg(name.into(), values));
+        }
+    }
+
+    fn add(&mut self, directive: Directive) {
+        if !self.directives.contains(&directive) {
+            self.directives.push(directive);
+        }
+    }
+
+    fn search(&mut self, dir: &Path) {
+        self.add(Directive::LinkSearch(dir.to_path_buf()));
+    }
+
+    fn library(&mut self, library: Library) {
+        self.add(Directive::LinkLib(library));
+    }
+
+    fn cfg(&mut self, name: &str, value: Option<u32>) {
+        self.add(Directive::Cfg(
+            name.into(),
+            value.map(|number| number.to_string()),
+        ));
+    }
+
+    fn metadata(&mut self, key: &str, value: String) {
+        self.add(Directive::Metadata(key.into(), value));
+    }
+
+    fn runs_from(&mut self, library: &Path) {
+        if let Some(dir) = library.parent() {
+            if !self.loaded_from.iter().any(|known| known == dir) {
+                self.loaded_from.push(dir.to_path_buf());
+            }
+        }
+    }
+
+    fn rpaths(&mut self, platform: &Platform) {
+        let dirs: Vec<PathBuf> = std::mem::take(&mut self.loaded_from)
+            .into_iter()
+            .filter(|dir| !is_system_dir(dir, platform))
+            .collect();
+        if dirs.is_empty() {
+            return;
+        }
+        let joined: Vec<String> = dirs
+            .iter()
+            .map(|dir| dir.to_string_lossy().into_owned())
+            .collect();
+        self.metadata("rpath", joined.join(":"));
+        for dir in dirs {
+            self.add(Directive::Rpath(dir));
+        }
+    }
+}
+
+/// Whether the loader looks there by itself.
+fn is_system_dir(dir: &Path, platform: &Platform) -> bool {
+    let multiarch = platform.multiarch();
+    ["/lib", "/usr/lib", "/lib64", "/usr/lib64"]
+        .iter()
+        .any(|system| dir == Path::new(system) || dir == Path::new(system).join(&multiarch))
+}
+
+/// What a `-sys` crate with a `links` key linked, for the build script of a program above it. cargo passes on the
+/// libraries of a dependency, but not its rpath: without it the program builds and does not start.
+///
+/// ```no_run
+/// cudnn_guard::build(|| {
+///     cudnn_guard::Linked::from_dep("cudnn")?.link();
+///     Ok(())
+/// });
+/// ```
+#[derive(Clone, Debug)]
+pub struct Linked {
+    variable: String,
+    rpath: Vec<PathBuf>,
+}
+
+impl Linked {
+    /// Reads what the dependency with `links = "<links>"` said. An error, `config-invalid`, where this package has no
+    /// such dependency, or where its build script did not call [`Toolchain::link`].
+    pub fn from_dep(links: &str) -> Result<Self, Error> {
+        Self::read(&Host::capture(&crate::Config::new()), links)
+    }
+
+    fn read(host: &Host, links: &str) -> Result<Self, Error> {
+        let prefix = format!("DEP_{}_", links.to_uppercase().replace('-', "_"));
+        let variable = format!("{prefix}RPATH");
+        let known = |key: &str| host.env.named(&format!("{prefix}{key}")).is_some();
+        if !known("RPATH") && !known("VERSION") && !known("CUDA_VERSION") {
+            let headline = format!(
+                "no dependency with `links = \"{links}\"` told this build script what it links"
+            );
+            return Err(Finding::error("config-invalid", headline)
+                .with("looked at", variable)
+                .help(format!(
+                    "add the crate with `links = \"{links}\"` to [dependencies] of this package itself"
+                ))
+                .help("or call `link()` on the toolchain in that crate's build.rs")
+                .into());
+        }
+        let rpath = host
+            .env
+            .text(&variable)
+            .map(|text| text.split(':').map(PathBuf::from).collect())
+            .unwrap_or_default();
+        Ok(Self { variable, rpath })
+    }
+
+    /// Tells cargo the rpath.
+    pub fn link(&self) {
+        cargo::tell(&Directive::RerunIfEnvChanged(self.variable.clone()));
+        for dir in &self.rpath {
+            cargo::tell(&Directive::Rpath(dir.clone()));
+        }
+    }
+}

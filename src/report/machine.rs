@@ -1,0 +1,87 @@
+//! What only the running machine can tell: its driver, its GPUs, and what kernels would be compiled for here.
+
+use crate::host::driver::{self, Problem};
+use crate::host::{gpus, nvcc};
+use crate::model::arch::Target;
+use crate::model::finding::Finding;
+use crate::model::gpu::Gpu;
+use crate::toolchain::Toolchain;
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+/// Starting CUDA can hang for ever inside a sick driver.
+const DEADLINE: Duration = Duration::from_secs(5);
+
+/// The answers; what was not answered is empty.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Machine {
+    /// What the toolkit's nvcc makes machine code for.
+    pub(crate) gpu_codes: Vec<Target>,
+    /// The driver. Its devices stand in `gpus`.
+    pub(crate) driver: Option<driver::Driver>,
+    /// The GPUs that programs see.
+    pub(crate) gpus: Vec<Gpu>,
+    /// What kernels would be compiled for.
+    pub(crate) targets: Vec<Target>,
+}
+
+/// Asks, and adds what was noticed.
+pub(super) fn ask(toolchain: &Toolchain, findings: &mut Vec<Finding>) -> Machine {
+    let mut machine = Machine::default();
+    match answer() {
+        Some(Ok(driver)) => machine.driver = Some(driver),
+        Some(Err(problem)) => {
+            findings.push(problem.finding());
+            machine.driver = problem.driver().cloned();
+            if matches!(problem, Problem::Missing { .. }) {
+                // nvidia-smi may know what a library that cannot be opened here does not tell.
+                machine.gpus = gpus::gpus().unwrap_or_default();
+            }
+        }
+        None => {
+            let seconds = DEADLINE.as_secs();
+            findings.push(
+                Finding::warning(
+                    "driver-error",
+                    format!("NVIDIA's driver did not answer within {seconds} s"),
+                )
+                .help("run `nvidia-smi`: if it hangs too, restart the machine or its driver"),
+            );
+        }
+    }
+    if let Some(driver) = &machine.driver {
+        machine.gpus = driver.devices.iter().map(gpu).collect();
+    }
+    let Some(toolkit) = &toolchain.toolkit else {
+        return machine;
+    };
+    if let Some(nvcc) = &toolkit.nvcc {
+        // An nvcc that does not answer is noticed by the selection, too.
+        machine.gpu_codes = nvcc::gpu_codes(nvcc).unwrap_or_default();
+        let noticed = match toolchain.selection() {
+            Ok(selection) => {
+                machine.targets = selection.targets;
+                selection.findings
+            }
+            Err(error) => error.findings().to_vec(),
+        };
+        // What the driver said stands there already.
+        let known = |finding: &Finding| finding.id == "driver-error" && machine.gpus.is_empty();
+        findings.extend(noticed.into_iter().filter(|finding| !known(finding)));
+    }
+    machine
+}
+
+/// The driver's answer, or none within the deadline: then the thread that hangs is left behind.
+fn answer() -> Option<Result<driver::Driver, Problem>> {
+    let (tell, told) = channel();
+    std::thread::spawn(move || tell.send(driver::ask()));
+    told.recv_timeout(DEADLINE).ok()
+}
+
+fn gpu(device: &driver::Device) -> Gpu {
+    Gpu {
+        name: device.name.clone(),
+        capability: device.capability,
+    }
+}

@@ -1,0 +1,389 @@
+//! Reports from literals, to the byte.
+
+use super::{Machine, Report};
+use crate::host::driver::Driver;
+use crate::model::arch::{Code, ComputeCapability, Suffix, Target};
+use crate::model::candidate::{Candidate, Cudnn, Found, LinkName, Part, Toolkit};
+use crate::model::finding::{Finding, Verdict};
+use crate::model::gpu::Gpu;
+use crate::model::version::Version;
+
+fn part(name: &str, version: Option<Version>) -> Part {
+    Part {
+        name: name.to_string(),
+        path: format!("/opt/nv/cudnn/lib/libcudnn_{name}.so.9").into(),
+        version,
+        told_by: version.map(|_| format!("symbol cudnn_{name}_version")),
+    }
+}
+
+fn toolkit() -> Toolkit {
+    Toolkit {
+        root: "/opt/nv/cu13".into(),
+        version: Some(Version::new(13, 0, 0)),
+        nvcc: Some("/opt/nv/cu13/bin/nvcc".into()),
+        include_dirs: vec!["/opt/nv/cu13/include".into()],
+        link_dirs: vec!["/opt/nv/cu13/lib".into()],
+        stub_dirs: Vec::new(),
+    }
+}
+
+fn cudnn() -> Cudnn {
+    let release = Some(Version::new(9, 14, 0));
+    Cudnn {
+        root: "/opt/nv/cudnn".into(),
+        header: Some("/opt/nv/cudnn/include/cudnn_version.h".into()),
+        include_dir: Some("/opt/nv/cudnn/include".into()),
+        header_version: release,
+        library: Some("/opt/nv/cudnn/lib/libcudnn.so.9".into()),
+        library_version: release,
+        link_dir: Some("/opt/nv/cudnn/lib".into()),
+        link_name: Some(LinkName::Verbatim("libcudnn.so.9".to_string())),
+        cuda_major: Some(13),
+        parts: vec![
+            part("adv", release),
+            part("cnn", None),
+            part("engines_precompiled", None),
+            part("graph", release),
+            part("heuristic", None),
+            part("ops", release),
+        ],
+    }
+}
+
+/// A toolkit and a cuDNN that fit, an older toolkit beside them, and a GPU.
+fn whole() -> Report {
+    let mut older = toolkit();
+    older.root = "/usr/local/cuda-12.4".into();
+    older.version = Some(Version::new(12, 4, 0));
+    let capability = ComputeCapability::new(9, 0);
+    let target = |code| Target {
+        capability,
+        suffix: Suffix::None,
+        code,
+    };
+    Report {
+        toolkit: Some(toolkit()),
+        cudnn: Some(cudnn()),
+        candidates: vec![
+            Candidate {
+                found: Found::Toolkit(toolkit()),
+                via: "CUDA_HOME".to_string(),
+                chosen: true,
+                rejected: None,
+                wish: None,
+            },
+            Candidate {
+                found: Found::Toolkit(older),
+                via: "/usr/local/cuda-*".to_string(),
+                chosen: false,
+                rejected: Some(
+                    "the cuDNN 9.14.0 that comes first is built for CUDA 13".to_string(),
+                ),
+                wish: None,
+            },
+            Candidate {
+                found: Found::Cudnn(cudnn()),
+                via: "CUDNN_PATH".to_string(),
+                chosen: true,
+                rejected: None,
+                wish: None,
+            },
+        ],
+        findings: Vec::new(),
+        machine: Some(Machine {
+            gpu_codes: vec![target(Code::Machine)],
+            driver: Some(Driver {
+                library: "libcuda.so.1".to_string(),
+                version: Some("580.95.05".to_string()),
+                cuda: Some(Version::new(13, 0, 0)),
+                devices: Vec::new(),
+            }),
+            gpus: vec![Gpu {
+                name: "NVIDIA H200".to_string(),
+                capability,
+            }],
+            targets: vec![target(Code::Machine), target(Code::Ptx)],
+        }),
+    }
+}
+
+#[test]
+fn everything_that_fits_has_a_tick() {
+    assert_eq!(
+        whole().to_string(),
+        "  ✓ toolkit   CUDA 13.0 at /opt/nv/cu13
+              found via CUDA_HOME
+  ✓ nvcc      /opt/nv/cu13/bin/nvcc
+  ✓ cuDNN     9.14.0 for CUDA 13 at /opt/nv/cudnn
+              found via CUDNN_PATH
+  ✓ header    9.14.0 in /opt/nv/cudnn/include/cudnn_version.h
+  ✓ library   9.14.0 in /opt/nv/cudnn/lib/libcudnn.so.9
+  ✓ parts     adv 9.14.0, cnn, engines_precompiled, graph 9.14.0, heuristic,
+              ops 9.14.0
+  ✓ driver    580.95.05, runs CUDA up to 13.0, libcuda.so.1
+  ✓ GPUs      NVIDIA H200, compute capability 9.0
+  ✓ targets   sm_90 compute_90
+
+also found
+  CUDA 12.4 at /usr/local/cuda-12.4
+    found via /usr/local/cuda-*
+    not chosen: the cuDNN 9.14.0 that comes first is built for CUDA 13
+
+verdict: pass (what is here fits together)
+"
+    );
+}
+
+#[test]
+fn a_fault_stands_below_its_thing_with_what_to_do() {
+    let mut report = whole();
+    report.candidates.clear();
+    report.machine = None;
+    report.cudnn = None;
+    report.findings = vec![
+        Finding::error("cudnn-not-found", "no cuDNN was found")
+            .with("looked at", "/usr/include\n/usr/local/cuda/include")
+            .help("run `cudnn-guard fetch`"),
+        Finding::error(
+            "variable-unusable",
+            "`/nowhere`, which NVCC names, holds no program that can be run as a compiler",
+        )
+        .help("unset NVCC"),
+        Finding::warning("variables-disagree", "CUDA_HOME and CUDA_PATH disagree"),
+    ];
+    assert_eq!(
+        report.to_string(),
+        "  ✓ toolkit   CUDA 13.0 at /opt/nv/cu13
+  ✓ nvcc      /opt/nv/cu13/bin/nvcc
+  ✗ cuDNN     not found
+    no cuDNN was found  [cudnn-not-found]
+      looked at   /usr/include
+                  /usr/local/cuda/include
+      = help: run `cudnn-guard fetch`
+  – driver    not asked
+  – GPUs      not asked
+
+  ✗ `/nowhere`, which NVCC names, holds no program that can be run as a compiler
+    [variable-unusable]
+      = help: unset NVCC
+  – CUDA_HOME and CUDA_PATH disagree  [variables-disagree]
+
+verdict: fail (2 errors)
+"
+    );
+    assert_eq!(report.verdict(), Verdict::Fail);
+}
+
+#[test]
+fn nothing_needed_and_nothing_there_is_no_cross() {
+    assert_eq!(
+        Report::default().to_string(),
+        "  – toolkit   not found
+  – cuDNN     not found
+  – driver    not asked
+  – GPUs      not asked
+
+verdict: unknown (no driver and no GPU was asked)
+"
+    );
+}
+
+#[test]
+fn what_does_not_fit_is_not_said_to_be_missing() {
+    let mut report = whole();
+    report.cudnn = None;
+    report.candidates[2].chosen = false;
+    assert!(
+        report
+            .to_string()
+            .contains("  – cuDNN     none that fits\n")
+    );
+}
+
+#[test]
+fn what_was_not_checked_is_unknown() {
+    let mut report = whole();
+    assert_eq!(report.verdict(), Verdict::Pass);
+    if let Some(machine) = &mut report.machine {
+        machine.gpus.clear();
+    }
+    assert_eq!(report.verdict(), Verdict::Unknown);
+    let mut report = whole();
+    if let Some(cudnn) = &mut report.cudnn {
+        cudnn.library_version = None;
+    }
+    assert_eq!(report.verdict(), Verdict::Unknown);
+    assert!(
+        report
+            .to_string()
+            .contains("  – library   /opt/nv/cudnn/lib/libcudnn.so.9, release not told\n")
+    );
+}
+
+#[test]
+fn the_short_form_is_the_chosen_stack_alone() {
+    let text = format!("{:#}", whole());
+    assert!(text.starts_with("  ✓ toolkit "));
+    assert!(
+        text.ends_with("heuristic,\n              ops 9.14.0\n"),
+        "{text}"
+    );
+}
+
+#[test]
+fn nothing_read_from_a_machine_reaches_the_terminal_unescaped() {
+    let mut report = whole();
+    let evil = "a\u{1b}[2Jb\n  ✓ c";
+    if let Some(toolkit) = &mut report.toolkit {
+        toolkit.root = evil.into();
+        toolkit.nvcc = Some(evil.into());
+    }
+    if let Some(cudnn) = &mut report.cudnn {
+        cudnn.root = evil.into();
+        cudnn.header = Some(evil.into());
+        cudnn.library = Some(evil.into());
+        for part in &mut cudnn.parts {
+            part.name = evil.to_string();
+            part.version = None;
+        }
+    }
+    for candidate in &mut report.candidates {
+        candidate.via = evil.to_string();
+        candidate.rejected = Some(evil.to_string());
+    }
+    if let Some(machine) = &mut report.machine {
+        machine.gpus[0].name = evil.to_string();
+        if let Some(driver) = &mut machine.driver {
+            driver.library = evil.to_string();
+            driver.version = Some(evil.to_string());
+        }
+    }
+    report.findings = vec![
+        Finding::error("io-error", evil)
+            .with("found", "x\u{7}")
+            .help(evil),
+    ];
+    let text = report.to_string();
+    assert!(
+        !text.contains('\u{1b}') && !text.contains('\u{7}'),
+        "{text}"
+    );
+    assert!(!text.lines().any(|line| line == "  ✓ c"), "{text}");
+    assert!(!report.to_json().contains(|c: char| c.is_control()));
+}
+
+#[test]
+fn a_part_and_its_release_are_not_torn_apart() {
+    let text = whole().to_string();
+    assert!(!text.lines().any(|line| line.trim() == "9.14.0"), "{text}");
+}
+
+/// The names of an object, in order.
+fn keys(json: &serde_json::Value) -> Vec<&str> {
+    let mut keys: Vec<&str> = json
+        .as_object()
+        .map(|object| object.keys().map(String::as_str).collect())
+        .unwrap_or_default();
+    keys.sort_unstable();
+    keys
+}
+
+fn sorted<'a>(names: &[&'a str]) -> Vec<&'a str> {
+    let mut names = names.to_vec();
+    names.sort_unstable();
+    names
+}
+
+#[test]
+fn the_json_has_exactly_these_keys() {
+    let mut report = whole();
+    report.findings = vec![Finding::note("no-gpu", "a note")];
+    let json: serde_json::Value = serde_json::from_str(&report.to_json()).expect("JSON");
+    for (pointer, names) in [
+        (
+            "",
+            &[
+                "schema",
+                "verdict",
+                "toolkit",
+                "cudnn",
+                "candidates",
+                "driver",
+                "gpus",
+                "targets",
+                "findings",
+            ][..],
+        ),
+        (
+            "/toolkit",
+            &[
+                "root",
+                "version",
+                "nvcc",
+                "include_dirs",
+                "link_dirs",
+                "found_via",
+                "gpu_codes",
+            ],
+        ),
+        (
+            "/cudnn",
+            &[
+                "version",
+                "header",
+                "include_dir",
+                "library",
+                "library_version",
+                "link_dir",
+                "link_name",
+                "cuda_major",
+                "found_via",
+                "parts",
+            ],
+        ),
+        ("/cudnn/parts/0", &["name", "path", "version", "told_by"]),
+        (
+            "/candidates/1",
+            &["kind", "path", "found_via", "version", "chosen", "rejected"],
+        ),
+        ("/driver", &["library", "version", "cuda"]),
+        ("/gpus/0", &["name", "compute_capability"]),
+        (
+            "/findings/0",
+            &["id", "severity", "summary", "evidence", "help"],
+        ),
+    ] {
+        let found = json.pointer(pointer).expect(pointer);
+        assert_eq!(keys(found), sorted(names), "{pointer}");
+    }
+    for (pointer, value) in [
+        ("/schema", serde_json::json!(1)),
+        ("/verdict", serde_json::json!("pass")),
+        ("/toolkit/version", serde_json::json!("13.0")),
+        ("/toolkit/found_via", serde_json::json!("CUDA_HOME")),
+        ("/toolkit/gpu_codes", serde_json::json!(["sm_90"])),
+        ("/cudnn/version", serde_json::json!("9.14.0")),
+        ("/cudnn/link_name", serde_json::json!("libcudnn.so.9")),
+        ("/cudnn/cuda_major", serde_json::json!(13)),
+        ("/cudnn/found_via", serde_json::json!("CUDNN_PATH")),
+        ("/cudnn/parts/1/version", serde_json::json!(null)),
+        ("/candidates/1/kind", serde_json::json!("toolkit")),
+        ("/candidates/1/chosen", serde_json::json!(false)),
+        ("/candidates/2/rejected", serde_json::json!(null)),
+        ("/driver/cuda", serde_json::json!("13.0")),
+        ("/gpus/0/compute_capability", serde_json::json!("9.0")),
+        ("/targets", serde_json::json!(["sm_90", "compute_90"])),
+    ] {
+        assert_eq!(json.pointer(pointer), Some(&value), "{pointer}");
+    }
+}
+
+#[test]
+fn what_is_not_there_is_null_or_empty() {
+    assert_eq!(
+        Report::default().to_json(),
+        "{\"schema\":1,\"verdict\":\"unknown\",\"toolkit\":null,\"cudnn\":null,\"candidates\":[],\
+         \"driver\":null,\"gpus\":[],\"targets\":[],\"findings\":[]}"
+    );
+}

@@ -1,0 +1,358 @@
+//! The report for people: one line per thing with a tick, a cross or a dash, and under a cross what to do.
+//!
+//! A mark stands only ever in the third column of a line, behind two spaces: that is how the terminal program
+//! knows what to colour.
+
+use super::Report;
+use crate::model::candidate::{Candidate, Cudnn, Found, Part};
+use crate::model::finding::{Finding, Severity, Verdict, printable};
+use std::fmt::{self, Formatter};
+use std::path::Path;
+
+/// Text is broken between words so as to stay within a terminal. A path is never broken.
+const COLUMNS: usize = 80;
+/// Where the text begins behind mark and label.
+const INDENT: usize = 14;
+
+/// What a line says of its thing.
+#[derive(Clone, Copy, PartialEq)]
+enum Mark {
+    /// There, and it fits.
+    Tick,
+    /// It does not fit, or is needed and missing.
+    Cross,
+    /// Not known, or missing and not needed.
+    Dash,
+}
+
+impl fmt::Display for Mark {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Mark::Tick => "✓",
+            Mark::Cross => "✗",
+            Mark::Dash => "–",
+        })
+    }
+}
+
+/// The thing that a finding is about.
+#[derive(Clone, Copy, PartialEq)]
+enum Thing {
+    Toolkit,
+    Nvcc,
+    Cudnn,
+    Parts,
+    Driver,
+    Gpus,
+    Targets,
+    /// It has a line of its own.
+    Itself,
+}
+
+fn thing(id: &str) -> Thing {
+    match id {
+        "cuda-not-found" | "cuda-requirement-unmet" | "partial-toolkit" => Thing::Toolkit,
+        "nvcc-not-found"
+        | "nvcc-header-skew"
+        | "host-compiler-unsupported"
+        | "host-headers-incompatible" => Thing::Nvcc,
+        "cudnn-not-found"
+        | "cudnn-requirement-unmet"
+        | "cudnn-headers-missing"
+        | "cuda-flavour-mismatch"
+        | "header-library-skew"
+        | "unknown-newer-version"
+        | "known-bad-release" => Thing::Cudnn,
+        "parts-missing" | "parts-mixed" | "library-damaged" | "wrong-architecture" => Thing::Parts,
+        "driver-missing" | "driver-stub" | "driver-too-old" | "driver-error" => Thing::Driver,
+        "no-gpu" | "gpu-newer-than-cudnn" => Thing::Gpus,
+        "arch-unknown"
+        | "arch-unsupported-by-nvcc"
+        | "arch-dropped-by-cudnn"
+        | "gpu-newer-than-nvcc" => Thing::Targets,
+        _ => Thing::Itself,
+    }
+}
+
+/// Everything.
+pub(super) fn report(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
+    stack(report, f)?;
+    machine(report, f)?;
+    let own = report
+        .findings
+        .iter()
+        .filter(|finding| !has_line(report, thing(finding.id)));
+    for (index, finding) in own.enumerate() {
+        let gap = if index == 0 { "\n" } else { "" };
+        let mark = match finding.severity {
+            Severity::Error => Mark::Cross,
+            Severity::Warning | Severity::Note => Mark::Dash,
+        };
+        write!(f, "{gap}  {mark} ")?;
+        below(f, finding, 4)?;
+    }
+    others(report, f)?;
+    verdict(report, f)
+}
+
+/// The chosen CUDA and cuDNN.
+pub(super) fn stack(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
+    match &report.toolkit {
+        Some(toolkit) => {
+            let version = toolkit.version.map(|version| version.short());
+            let text = format!("CUDA {}", at(version, &toolkit.root));
+            line(f, report, Thing::Toolkit, Mark::Tick, "toolkit", &text)?;
+            via(f, report.toolkit_via())?;
+            match &toolkit.nvcc {
+                Some(nvcc) => line(f, report, Thing::Nvcc, Mark::Tick, "nvcc", &shown(nvcc))?,
+                None => line(f, report, Thing::Nvcc, Mark::Dash, "nvcc", "not there")?,
+            }
+            findings(f, report, Thing::Nvcc)?;
+        }
+        None => {
+            let text = none(report, |found| matches!(found, Found::Toolkit(_)));
+            line(f, report, Thing::Toolkit, Mark::Dash, "toolkit", text)?;
+        }
+    }
+    findings(f, report, Thing::Toolkit)?;
+    match &report.cudnn {
+        Some(cudnn) => chosen_cudnn(report, cudnn, f),
+        None => {
+            let text = none(report, |found| matches!(found, Found::Cudnn(_)));
+            line(f, report, Thing::Cudnn, Mark::Dash, "cuDNN", text)?;
+            findings(f, report, Thing::Cudnn)
+        }
+    }
+}
+
+/// Why none is chosen.
+fn none(report: &Report, is_kind: fn(&Found) -> bool) -> &'static str {
+    let mut candidates = report.candidates.iter();
+    if candidates.any(|candidate| is_kind(&candidate.found)) {
+        "none that fits"
+    } else {
+        "not found"
+    }
+}
+
+fn chosen_cudnn(report: &Report, cudnn: &Cudnn, f: &mut Formatter<'_>) -> fmt::Result {
+    let flavour = cudnn
+        .cuda_major
+        .map_or(String::new(), |major| format!(" for CUDA {major}"));
+    let version = cudnn.version().map(|version| format!("{version}{flavour}"));
+    let text = at(version, &cudnn.root);
+    line(f, report, Thing::Cudnn, Mark::Tick, "cuDNN", &text)?;
+    via(f, report.cudnn_via())?;
+    let told = |what: &Option<std::path::PathBuf>, version| match (what, version) {
+        (Some(path), Some(version)) => (Mark::Tick, format!("{version} in {}", shown(path))),
+        (Some(path), None) => (Mark::Dash, format!("{}, release not told", shown(path))),
+        (None, _) => (Mark::Dash, "not there".to_string()),
+    };
+    let (mark, text) = told(&cudnn.header, cudnn.header_version);
+    line(f, report, Thing::Itself, mark, "header", &text)?;
+    let (mark, text) = told(&cudnn.library, cudnn.library_version);
+    line(f, report, Thing::Itself, mark, "library", &text)?;
+    findings(f, report, Thing::Cudnn)?;
+    if cudnn.parts.is_empty() {
+        line(f, report, Thing::Parts, Mark::Dash, "parts", "none seen")?;
+    } else {
+        let last = cudnn.parts.len() - 1;
+        let parts: Vec<String> = cudnn
+            .parts
+            .iter()
+            .enumerate()
+            .map(|(index, of)| part(of) + if index < last { "," } else { "" })
+            .collect();
+        // A part and its release stay together.
+        let text = pieces(parts.iter().map(String::as_str), INDENT);
+        line(f, report, Thing::Parts, Mark::Tick, "parts", &text)?;
+    }
+    findings(f, report, Thing::Parts)
+}
+
+/// `graph 9.14.0`; a part that does not tell its release is named alone.
+fn part(part: &Part) -> String {
+    match part.version {
+        Some(version) => printable(&format!("{} {version}", part.name)),
+        None => printable(&part.name),
+    }
+}
+
+fn machine(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
+    let Some(machine) = &report.machine else {
+        line(f, report, Thing::Driver, Mark::Dash, "driver", "not asked")?;
+        return line(f, report, Thing::Gpus, Mark::Dash, "GPUs", "not asked");
+    };
+    match &machine.driver {
+        Some(driver) => {
+            let cuda = driver.cuda.map_or(String::new(), |cuda| {
+                format!("runs CUDA up to {}, ", cuda.short())
+            });
+            let text = match &driver.version {
+                Some(version) => format!("{version}, {cuda}{}", driver.library),
+                None => format!("{cuda}{}", driver.library),
+            };
+            let text = printable(&text);
+            line(f, report, Thing::Driver, Mark::Tick, "driver", &text)?;
+        }
+        None => line(f, report, Thing::Driver, Mark::Dash, "driver", "none here")?,
+    }
+    findings(f, report, Thing::Driver)?;
+    if machine.gpus.is_empty() {
+        line(f, report, Thing::Gpus, Mark::Dash, "GPUs", "none here")?;
+    }
+    for (index, gpu) in machine.gpus.iter().enumerate() {
+        let label = if index == 0 { "GPUs" } else { "" };
+        let text = printable(&format!(
+            "{}, compute capability {}",
+            gpu.name, gpu.capability
+        ));
+        line(f, report, Thing::Gpus, Mark::Tick, label, &text)?;
+    }
+    findings(f, report, Thing::Gpus)?;
+    let targets: Vec<String> = machine.targets.iter().map(ToString::to_string).collect();
+    if targets.is_empty() {
+        line(f, report, Thing::Targets, Mark::Dash, "targets", "none")?;
+    } else {
+        let text = wrapped(&targets.join(" "), INDENT);
+        line(f, report, Thing::Targets, Mark::Tick, "targets", &text)?;
+    }
+    findings(f, report, Thing::Targets)
+}
+
+/// Whether a line of this thing is shown, so that its findings stand below that line.
+fn has_line(report: &Report, thing: Thing) -> bool {
+    match thing {
+        Thing::Toolkit | Thing::Cudnn => true,
+        Thing::Nvcc => report.toolkit.is_some(),
+        Thing::Parts => report.cudnn.is_some(),
+        Thing::Driver | Thing::Gpus | Thing::Targets => report.machine.is_some(),
+        Thing::Itself => false,
+    }
+}
+
+/// One thing; an error about it turns its mark into a cross.
+fn line(
+    f: &mut Formatter<'_>,
+    report: &Report,
+    about: Thing,
+    mark: Mark,
+    label: &str,
+    text: &str,
+) -> fmt::Result {
+    let wrong = about != Thing::Itself
+        && report
+            .findings
+            .iter()
+            .any(|finding| finding.severity == Severity::Error && thing(finding.id) == about);
+    let mark = if wrong { Mark::Cross } else { mark };
+    writeln!(f, "  {mark} {label:<9} {text}")
+}
+
+/// How the thing on the line above was found.
+fn via(f: &mut Formatter<'_>, via: Option<&str>) -> fmt::Result {
+    match via {
+        Some(via) => writeln!(f, "{:INDENT$}found via {}", "", printable(via)),
+        None => Ok(()),
+    }
+}
+
+/// What was noticed about the thing on the line above.
+fn findings(f: &mut Formatter<'_>, report: &Report, about: Thing) -> fmt::Result {
+    report
+        .findings
+        .iter()
+        .filter(|finding| thing(finding.id) == about)
+        .try_for_each(|finding| {
+            write!(f, "    ")?;
+            below(f, finding, 4)
+        })
+}
+
+/// A finding whose first line is already indented. Only its headline is broken between words: evidence and help
+/// hold paths and commands to be pasted.
+fn below(f: &mut Formatter<'_>, finding: &Finding, indent: usize) -> fmt::Result {
+    for (index, text) in finding.to_string().lines().enumerate() {
+        if index == 0 {
+            writeln!(f, "{}", wrapped(text, indent))?;
+        } else {
+            writeln!(f, "{:indent$}{text}", "")?;
+        }
+    }
+    Ok(())
+}
+
+/// Everything that was not chosen.
+fn others(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
+    let others = report.candidates.iter().filter(|other| !other.chosen);
+    for (index, other) in others.enumerate() {
+        if index == 0 {
+            writeln!(f, "\nalso found")?;
+        }
+        writeln!(f, "  {}", name(other))?;
+        let reason = other.rejected.as_deref().unwrap_or("not looked into");
+        writeln!(f, "    found via {}", printable(&other.via))?;
+        writeln!(f, "    not chosen: {}", wrapped(&printable(reason), 4))?;
+    }
+    Ok(())
+}
+
+fn name(candidate: &Candidate) -> String {
+    match &candidate.found {
+        Found::Toolkit(toolkit) => {
+            let version = toolkit.version.map(|version| version.short());
+            format!("CUDA {}", at(version, &toolkit.root))
+        }
+        Found::Cudnn(cudnn) => {
+            let version = cudnn.version().map(|version| version.to_string());
+            format!("cuDNN {}", at(version, &cudnn.root))
+        }
+    }
+}
+
+fn verdict(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
+    let why = match report.verdict() {
+        Verdict::Pass => "what is here fits together".to_string(),
+        Verdict::Fail if report.errors() == 1 => "1 error".to_string(),
+        Verdict::Fail => format!("{} errors", report.errors()),
+        Verdict::Unknown => report.unchecked().join("; "),
+    };
+    writeln!(f, "\nverdict: {} ({why})", report.verdict())
+}
+
+/// `9.14.0 at /usr/local/cuda`
+fn at(version: Option<String>, root: &Path) -> String {
+    let version = version.unwrap_or_else(|| "of unknown release".to_string());
+    format!("{version} at {}", shown(root))
+}
+
+fn shown(path: &Path) -> String {
+    printable(&path.to_string_lossy())
+}
+
+/// Text broken between words.
+fn wrapped(text: &str, indent: usize) -> String {
+    pieces(text.split(' '), indent)
+}
+
+/// Pieces that are not broken, with spaces or line ends between them; the lines after the first are indented. An
+/// empty piece is a further space, except where a line ends.
+fn pieces<'a>(pieces: impl Iterator<Item = &'a str>, indent: usize) -> String {
+    let mut out = String::new();
+    let mut column = indent;
+    for (index, piece) in pieces.enumerate() {
+        let width = piece.chars().count();
+        if index > 0 && width > 0 && column + 1 + width > COLUMNS {
+            out.truncate(out.trim_end().len());
+            out.push('\n');
+            out.extend(std::iter::repeat_n(' ', indent));
+            column = indent;
+        } else if index > 0 {
+            out.push(' ');
+            column += 1;
+        }
+        out.push_str(piece);
+        column += width;
+    }
+    out
+}

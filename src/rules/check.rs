@@ -1,0 +1,496 @@
+//! What is thought of the choice.
+
+use super::choose::{Choice, kind_of, version_of};
+use super::requirement::Requirement;
+use super::search::{Kind, Place, Step};
+use crate::model::candidate::{Candidate, Cudnn, Found};
+use crate::model::env::{Env, Variable};
+use crate::model::finding::Finding;
+use crate::model::platform::Platform;
+use crate::model::version::Version;
+use std::path::{Path, PathBuf};
+
+/// All that is known when the choice is made.
+#[derive(Clone, Copy, Debug)]
+pub struct Situation<'a> {
+    /// The environment.
+    pub env: &'a Env,
+    /// The system that is built for.
+    pub platform: &'a Platform,
+    /// Where was looked.
+    pub steps: &'a [Step],
+    /// What was found, with what became of it.
+    pub candidates: &'a [Candidate],
+    /// What was chosen.
+    pub choice: Choice,
+    /// What is asked of the toolkit.
+    pub cuda: Option<&'a Requirement>,
+    /// What is asked of cuDNN.
+    pub cudnn: Option<&'a Requirement>,
+}
+
+impl Situation<'_> {
+    /// Why there is nothing of this kind to use, or what is missing in what there is. None if all is well.
+    pub fn fault(&self, kind: Kind) -> Option<Finding> {
+        let chosen = match kind {
+            Kind::Toolkit => self.choice.toolkit,
+            Kind::Cudnn => self.choice.cudnn,
+        };
+        if let Some(candidate) = chosen.and_then(|index| self.candidates.get(index)) {
+            return match &candidate.found {
+                Found::Cudnn(cudnn) if cudnn.header.is_none() => {
+                    Some(headers_missing(cudnn, &candidate.via))
+                }
+                _ => None,
+            };
+        }
+        if let (Kind::Toolkit, Some(_)) = (kind, self.choice.misfit) {
+            return self.misfit();
+        }
+        let of_kind = |candidate: &&Candidate| kind_of(candidate) == kind;
+        let mut found: Vec<&Candidate> = self.candidates.iter().filter(of_kind).collect();
+        // What was asked for by name speaks first, then the order of the search.
+        found.sort_by_key(|candidate| candidate.wish.is_none());
+        let requirement = match kind {
+            Kind::Toolkit => self.cuda,
+            Kind::Cudnn => self.cudnn,
+        };
+        let unmet = |candidate: &&&Candidate| {
+            version_of(candidate)
+                .zip(requirement)
+                .is_some_and(|(version, asked)| !asked.admits(version))
+        };
+        if let Some(first) = found
+            .first()
+            .filter(|first| !linkable(first) && first.wish.is_some())
+        {
+            return first.wish.map(|variable| self.no_library(variable));
+        }
+        match (found.iter().find(unmet), requirement) {
+            (Some(first), Some(asked)) => Some(self.unmet(kind, first, &found, asked)),
+            _ => Some(self.not_found(kind, &found)),
+        }
+    }
+
+    fn unmet(
+        &self,
+        kind: Kind,
+        first: &Candidate,
+        found: &[&Candidate],
+        asked: &Requirement,
+    ) -> Finding {
+        let (product, method, variable, id) = match kind {
+            Kind::Toolkit => (
+                "CUDA toolkit",
+                "cuda",
+                "CUDA_HOME",
+                "cuda-requirement-unmet",
+            ),
+            Kind::Cudnn => ("cuDNN", "cudnn", "CUDNN_PATH", "cudnn-requirement-unmet"),
+        };
+        let version = version_of(first).unwrap_or(asked.from);
+        let older = version < asked.from;
+        let wanted = if older {
+            format!("older than the {}", brief(asked.from))
+        } else {
+            format!("newer than the `{}`", asked.text)
+        };
+        let headline = format!("{} is {wanted} this crate asks for", named(first));
+        let mut finding = Finding::error(id, headline).with("found via", found_via(first));
+        let others: Vec<String> = found
+            .iter()
+            .filter(|other| !std::ptr::eq(**other, first))
+            .map(|other| also(other))
+            .collect();
+        if !others.is_empty() {
+            finding = finding.with("also found", others.join("\n"));
+        }
+        let better = found
+            .iter()
+            .find(|other| version_of(other).is_some_and(|version| asked.admits(version)));
+        let finding = match (better, first.wish) {
+            (Some(better), _) => {
+                finding.help(format!("set {variable} to `{}`", root_of(better).display()))
+            }
+            (None, Some(_)) => finding.help(format!(
+                "let {} name a directory with a {product} that meets `{}`",
+                first.via, asked.text
+            )),
+            (None, None) => finding.help(format!(
+                "install a {product} that meets `{}`, or set {variable} to the directory of one",
+                asked.text
+            )),
+        };
+        let verb = if older { "lower" } else { "raise" };
+        finding.help(format!(
+            "or {verb} `.{method}({:?})` in build.rs",
+            asked.text
+        ))
+    }
+
+    fn not_found(&self, kind: Kind, found: &[&Candidate]) -> Finding {
+        let (id, product) = match kind {
+            Kind::Toolkit => ("cuda-not-found", "CUDA toolkit"),
+            Kind::Cudnn => ("cudnn-not-found", "cuDNN"),
+        };
+        let mut looked: Vec<String> = Vec::new();
+        for step in self.steps.iter().filter(|step| step.kind == kind) {
+            let line = format!("{}: {}", step.via, step.whereabouts());
+            if !looked.contains(&line) {
+                looked.push(line);
+            }
+        }
+        let mut finding = Finding::error(id, format!("no {product} was found"));
+        if !found.is_empty() {
+            let lines: Vec<String> = found.iter().map(|candidate| also(candidate)).collect();
+            finding = finding.with("also found", lines.join("\n"));
+        }
+        finding = finding.with("looked at", looked.join("\n"));
+        let (variable, contents) = landmark(kind);
+        finding
+            .help(format!(
+                "set {variable} to the directory that holds {contents}"
+            ))
+            .help(
+                "or run `cudnn-guard fetch`, which installs CUDA and cuDNN without root"
+                    .to_string(),
+            )
+    }
+
+    fn misfit(&self) -> Option<Finding> {
+        let (toolkit, cudnn) = self.choice.misfit?;
+        let (toolkit, cudnn) = (self.candidates.get(toolkit)?, self.candidates.get(cudnn)?);
+        let Found::Cudnn(Cudnn {
+            cuda_major: Some(major),
+            ..
+        }) = &cudnn.found
+        else {
+            return None;
+        };
+        let theirs = version_of(toolkit)?.major;
+        let others: Vec<String> = self
+            .candidates
+            .iter()
+            .filter(|other| !std::ptr::eq(*other, toolkit) && !std::ptr::eq(*other, cudnn))
+            .map(|other| format!("{} {}", product(other), also(other)))
+            .collect();
+        let mut finding = Finding::error(
+            "cuda-flavour-mismatch",
+            format!(
+                "{} was built for CUDA {major}, and the toolkit is {}",
+                named(cudnn),
+                named(toolkit)
+            ),
+        )
+        .with(
+            "found via",
+            format!("{}\n{}", found_via(cudnn), found_via(toolkit)),
+        );
+        if !others.is_empty() {
+            finding = finding.with("also found", others.join("\n"));
+        }
+        Some(
+            finding
+                .help(format!(
+                    "set CUDNN_PATH to the directory of a cuDNN that was built for CUDA {theirs}"
+                ))
+                .help(format!(
+                    "or set CUDA_HOME to the directory of a toolkit of CUDA {major}"
+                )),
+        )
+    }
+
+    /// That toolkit and cuDNN, both asked for, are for different CUDAs.
+    pub fn flavour(&self) -> Option<Finding> {
+        self.choice
+            .misfit
+            .filter(|_| self.choice.toolkit.is_some())?;
+        self.misfit()
+    }
+
+    /// A variable that names a place where nothing is.
+    pub fn unusable(&self, variable: Variable, exists: bool, reason: Option<&Finding>) -> Finding {
+        let steps: Vec<&Step> = self
+            .steps
+            .iter()
+            .filter(|step| step.wish == Some(variable))
+            .collect();
+        let asks_nvcc = steps
+            .iter()
+            .any(|step| matches!(step.place, Place::Nvcc(_)));
+        let toolkit = steps.iter().any(|step| step.kind == Kind::Toolkit);
+        let cudnn = steps.iter().any(|step| step.kind == Kind::Cudnn);
+        let lack = match (toolkit, cudnn) {
+            _ if asks_nvcc => "which is no nvcc that tells its toolkit",
+            _ if !exists => "which does not exist",
+            (true, true) => "which holds neither a CUDA toolkit nor a cuDNN",
+            (true, _) => "which holds no CUDA toolkit",
+            _ => "which holds no cuDNN",
+        };
+        let mut missed: Vec<PathBuf> = Vec::new();
+        for path in steps.iter().flat_map(|step| step.wanted(self.platform)) {
+            if !missed.contains(&path) {
+                missed.push(path);
+            }
+        }
+        let mut finding = Finding::error(
+            "variable-unusable",
+            format!(
+                "`{}` is set to `{}`, {lack}",
+                variable.name(),
+                self.value(variable)
+            ),
+        );
+        match reason {
+            Some(reason) => finding = finding.with("reason", reason),
+            None => finding = finding.with("missed", lines(&missed)),
+        }
+        self.mend(
+            finding,
+            variable,
+            if toolkit && !cudnn {
+                Kind::Toolkit
+            } else {
+                Kind::Cudnn
+            },
+        )
+    }
+
+    fn no_library(&self, variable: Variable) -> Finding {
+        let steps = self
+            .steps
+            .iter()
+            .filter(|step| step.wish == Some(variable) && step.kind == Kind::Cudnn);
+        let mut missed: Vec<PathBuf> = steps.flat_map(|step| step.wanted(self.platform)).collect();
+        missed.retain(|path| !path.ends_with("cudnn.h"));
+        let headline = format!(
+            "`{}` is set to `{}`, which holds no cuDNN library",
+            variable.name(),
+            self.value(variable)
+        );
+        let finding = Finding::error("variable-unusable", headline).with("missed", lines(&missed));
+        self.mend(finding, variable, Kind::Cudnn)
+    }
+
+    fn mend(&self, finding: Finding, variable: Variable, kind: Kind) -> Finding {
+        let name = variable.name();
+        let help = match variable {
+            Variable::Nvcc | Variable::CudaCxx => format!("set {name} to the whole path of nvcc"),
+            Variable::GuardHome => {
+                format!("run `cudnn-guard fetch`, which installs CUDA and cuDNN into {name}")
+            }
+            Variable::CudnnIncludeDir | Variable::CudnnIncludePath => {
+                format!("set {name} to the directory that holds cudnn.h")
+            }
+            Variable::CudnnLibrary => {
+                format!("set {name} to the file libcudnn.so or libcudnn.so.9")
+            }
+            Variable::CudnnLibDir | Variable::CudnnLib | Variable::CudnnLibraryPath => {
+                format!("set {name} to the directory that holds libcudnn.so or libcudnn.so.9")
+            }
+            _ => format!(
+                "set {name} to the directory that holds {}",
+                landmark(kind).1
+            ),
+        };
+        finding.help(help).help(format!(
+            "or unset {name}, so that the usual places are searched"
+        ))
+    }
+
+    /// That a variable asks for something else than the one before it.
+    pub fn disagreements(&self, kind: Kind) -> Vec<Finding> {
+        let asked = |candidate: &&Candidate| kind_of(candidate) == kind && candidate.wish.is_some();
+        let mut asked = self.candidates.iter().filter(asked);
+        let Some(first) = asked.next() else {
+            return Vec::new();
+        };
+        let mut findings: Vec<Finding> = Vec::new();
+        for other in asked {
+            let same = other
+                .rejected
+                .as_deref()
+                .is_some_and(|reason| reason.starts_with("the same"));
+            if same || other.wish == first.wish {
+                continue;
+            }
+            let headline = format!(
+                "{} and {} name different {}; that of {} is taken",
+                first.via,
+                other.via,
+                if kind == Kind::Toolkit {
+                    "CUDA toolkits"
+                } else {
+                    "cuDNNs"
+                },
+                first.via
+            );
+            findings.push(
+                Finding::warning("variables-disagree", headline)
+                    .with("taken", found_via(first))
+                    .with("left out", found_via(other))
+                    .help(format!(
+                        "unset {}, or let both name the same directory",
+                        other.via
+                    )),
+            );
+        }
+        findings
+    }
+
+    /// That a variable names a place where nothing is, while one before it names a good one.
+    pub fn idle(&self, variable: Variable, first: &Candidate) -> Finding {
+        let headline = format!(
+            "`{}` is set to `{}`, where nothing is; that of {} is taken",
+            variable.name(),
+            self.value(variable),
+            first.via
+        );
+        Finding::warning("variables-disagree", headline)
+            .with("taken", found_via(first))
+            .help(format!(
+                "unset {}, or let both name the same directory",
+                variable.name()
+            ))
+    }
+
+    fn value(&self, variable: Variable) -> String {
+        self.env
+            .get(variable)
+            .map(|value| value.to_string_lossy().into_owned())
+            .unwrap_or_default()
+    }
+}
+
+fn headers_missing(cudnn: &Cudnn, via: &str) -> Finding {
+    let version = cudnn.library_version;
+    let major = version.map_or_else(
+        || major_of(cudnn.library.as_deref()),
+        |version| version.major,
+    );
+    let flavour = cudnn
+        .cuda_major
+        .map_or_else(|| "12".to_string(), |major| major.to_string());
+    let release = version.map_or_else(String::new, |version| format!(" {version}"));
+    let library = cudnn
+        .library
+        .as_deref()
+        .or(cudnn.link_dir.as_deref())
+        .unwrap_or(&cudnn.root);
+    let install = if cudnn.root.ends_with("nvidia/cudnn") {
+        format!("install the wheel again: `pip install --force-reinstall nvidia-cudnn-cu{flavour}`")
+    } else if major >= 9 {
+        format!(
+            "install `libcudnn{major}-dev-cuda-{flavour}` (Debian, Ubuntu) or `libcudnn{major}-devel-cuda-{flavour}` (Fedora, RHEL)"
+        )
+    } else {
+        format!(
+            "install `libcudnn{major}-dev` (Debian, Ubuntu) or `libcudnn{major}-devel` (Fedora, RHEL)"
+        )
+    };
+    Finding::error(
+        "cudnn-headers-missing",
+        format!(
+            "cuDNN{release} at `{}` has libraries and no headers",
+            cudnn.root.display()
+        ),
+    )
+    .with("found via", format!("{via}: {}", library.display()))
+    .help(install)
+    .help("or set CUDNN_INCLUDE_DIR to the directory that holds cudnn.h")
+}
+
+/// 9 of `…/libcudnn.so.9`.
+fn major_of(library: Option<&Path>) -> u32 {
+    let name = library
+        .and_then(Path::file_name)
+        .map(|name| name.to_string_lossy().into_owned());
+    let major = name.and_then(|name| name.split(".so.").nth(1)?.split('.').next()?.parse().ok());
+    major.unwrap_or(9)
+}
+
+fn landmark(kind: Kind) -> (&'static str, &'static str) {
+    match kind {
+        Kind::Toolkit => ("CUDA_HOME", "include/cuda.h and bin/nvcc"),
+        Kind::Cudnn => ("CUDNN_PATH", "include/cudnn.h and lib/libcudnn.so.9"),
+    }
+}
+
+fn linkable(candidate: &Candidate) -> bool {
+    !matches!(&candidate.found, Found::Cudnn(cudnn) if cudnn.link_dir.is_none())
+}
+
+fn product(candidate: &Candidate) -> &'static str {
+    match candidate.found {
+        Found::Toolkit(_) => "CUDA",
+        Found::Cudnn(_) => "cuDNN",
+    }
+}
+
+/// ``cuDNN 8.9.7 at `/usr` ``
+fn named(candidate: &Candidate) -> String {
+    format!(
+        "{} {} at `{}`",
+        product(candidate),
+        release(candidate),
+        root_of(candidate).display()
+    )
+}
+
+fn release(candidate: &Candidate) -> String {
+    match (&candidate.found, version_of(candidate)) {
+        (_, None) => "of unknown release".into(),
+        (Found::Toolkit(_), Some(version)) => version.short(),
+        (Found::Cudnn(_), Some(version)) => version.to_string(),
+    }
+}
+
+/// `system directories: /usr/include/cudnn_version.h`
+fn found_via(candidate: &Candidate) -> String {
+    let path = match &candidate.found {
+        Found::Toolkit(toolkit) => &toolkit.root,
+        Found::Cudnn(cudnn) => cudnn
+            .header
+            .as_ref()
+            .or(cudnn.library.as_ref())
+            .unwrap_or(&cudnn.root),
+    };
+    format!("{}: {}", candidate.via, path.display())
+}
+
+/// `9.14.0 in /opt/venv/…/nvidia/cudnn (outranked by CUDNN_PATH)`
+fn also(candidate: &Candidate) -> String {
+    let reason = candidate
+        .rejected
+        .as_deref()
+        .map_or_else(String::new, |reason| format!(" ({reason})"));
+    format!(
+        "{} in {}{reason}",
+        release(candidate),
+        root_of(candidate).display()
+    )
+}
+
+fn root_of(candidate: &Candidate) -> &Path {
+    match &candidate.found {
+        Found::Toolkit(toolkit) => &toolkit.root,
+        Found::Cudnn(cudnn) => &cudnn.root,
+    }
+}
+
+/// As people write a release: 9.1, and 9.10.2 where the third number matters.
+fn brief(version: Version) -> String {
+    if version.patch == 0 {
+        version.short()
+    } else {
+        version.to_string()
+    }
+}
+
+fn lines(paths: &[PathBuf]) -> String {
+    let lines: Vec<String> = paths
+        .iter()
+        .map(|path| path.to_string_lossy().into_owned())
+        .collect();
+    lines.join("\n")
+}

@@ -1,0 +1,152 @@
+//! What cargo is told. A directive is a value; printing it is one line.
+
+use crate::model::finding::printable;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// One instruction to cargo, as `cargo::…` lines name them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Directive {
+    /// `rerun-if-changed`: an existing regular file, since cargo reruns for ever on a missing one.
+    RerunIfChanged(PathBuf),
+    /// `rerun-if-env-changed`
+    RerunIfEnvChanged(String),
+    /// `rustc-link-search=native=…`
+    LinkSearch(PathBuf),
+    /// `rustc-link-lib`
+    LinkLib(Library),
+    /// An rpath, by `rustc-link-arg`: for every program, test and shared library of this package, not of others.
+    Rpath(PathBuf),
+    /// `rustc-cfg`: `has_cudnn` or `cudnn_major="9"`.
+    Cfg(String, Option<String>),
+    /// `rustc-check-cfg`: this name may be used, with any value or with none.
+    CheckCfg(String, Values),
+    /// `metadata`: what a crate above a `links` crate reads as `DEP_<LINKS>_<KEY>`.
+    Metadata(String, String),
+    /// `warning`
+    Warning(String),
+    /// `error`: cargo shows it and fails the build.
+    Error(String),
+}
+
+/// How a library is handed to rustc.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Library {
+    /// A shared library by its short name: `-lcudnn`.
+    Dynamic(String),
+    /// A shared library by its file name, where no unversioned link lies beside it: `libcudnn.so.9`.
+    Verbatim(String),
+    /// An archive that is left to the final link, not copied into the rlib.
+    Static(String),
+    /// An archive that goes into the rlib of a library crate, or into the program.
+    Bundled(String),
+}
+
+/// What a `cfg` may be compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Values {
+    /// Nothing: it is set or it is not.
+    None,
+    /// Anything.
+    Any,
+}
+
+impl fmt::Display for Directive {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Directive::RerunIfChanged(path) => {
+                write!(f, "cargo::rerun-if-changed={}", shown(path))
+            }
+            Directive::RerunIfEnvChanged(name) => write!(f, "cargo::rerun-if-env-changed={name}"),
+            Directive::LinkSearch(dir) => {
+                write!(f, "cargo::rustc-link-search=native={}", shown(dir))
+            }
+            Directive::LinkLib(library) => write!(f, "cargo::rustc-link-lib={library}"),
+            Directive::Rpath(dir) => write!(f, "cargo::rustc-link-arg=-Wl,-rpath,{}", shown(dir)),
+            Directive::Cfg(name, None) => write!(f, "cargo::rustc-cfg={name}"),
+            Directive::Cfg(name, Some(value)) => {
+                write!(f, "cargo::rustc-cfg={name}={:?}", printable(value))
+            }
+            Directive::CheckCfg(name, Values::None) => {
+                write!(f, "cargo::rustc-check-cfg=cfg({name})")
+            }
+            Directive::CheckCfg(name, Values::Any) => {
+                write!(f, "cargo::rustc-check-cfg=cfg({name}, values(any()))")
+            }
+            Directive::Metadata(key, value) => {
+                write!(f, "cargo::metadata={key}={}", printable(value))
+            }
+            Directive::Warning(text) => write!(f, "cargo::warning={}", printable(text)),
+            Directive::Error(text) => write!(f, "cargo::error={}", printable(text)),
+        }
+    }
+}
+
+impl fmt::Display for Library {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Library::Dynamic(name) => write!(f, "dylib={}", printable(name)),
+            Library::Verbatim(file) => write!(f, "dylib:+verbatim={}", printable(file)),
+            Library::Static(name) => write!(f, "static:-bundle={}", printable(name)),
+            Library::Bundled(name) => write!(f, "static={}", printable(name)),
+        }
+    }
+}
+
+fn shown(path: &Path) -> String {
+    printable(&path.to_string_lossy())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn prints(directive: Directive, line: &str) {
+        assert_eq!(directive.to_string(), line);
+    }
+
+    #[test]
+    fn each_directive_is_one_line_of_cargos_syntax() {
+        prints(
+            Directive::RerunIfChanged("/usr/include/cuda.h".into()),
+            "cargo::rerun-if-changed=/usr/include/cuda.h",
+        );
+        prints(
+            Directive::LinkLib(Library::Verbatim("libcudnn.so.9".into())),
+            "cargo::rustc-link-lib=dylib:+verbatim=libcudnn.so.9",
+        );
+        prints(
+            Directive::LinkLib(Library::Static("cudart_static".into())),
+            "cargo::rustc-link-lib=static:-bundle=cudart_static",
+        );
+        prints(
+            Directive::Rpath("/opt/cudnn/lib".into()),
+            "cargo::rustc-link-arg=-Wl,-rpath,/opt/cudnn/lib",
+        );
+        prints(
+            Directive::Cfg("cudnn_major".into(), Some("9".into())),
+            "cargo::rustc-cfg=cudnn_major=\"9\"",
+        );
+        prints(
+            Directive::CheckCfg("cudnn_major".into(), Values::Any),
+            "cargo::rustc-check-cfg=cfg(cudnn_major, values(any()))",
+        );
+        prints(
+            Directive::Metadata("version".into(), "9.14.0".into()),
+            "cargo::metadata=version=9.14.0",
+        );
+    }
+
+    #[test]
+    fn a_line_break_in_a_path_cannot_begin_a_second_directive() {
+        prints(
+            Directive::LinkSearch("/tmp/x\ncargo::rustc-env=A=B".into()),
+            r"cargo::rustc-link-search=native=/tmp/x\ncargo::rustc-env=A=B",
+        );
+        prints(
+            Directive::Cfg("cudnn_major".into(), Some("9\"\n".into())),
+            r#"cargo::rustc-cfg=cudnn_major="9\"\\n""#,
+        );
+    }
+}

@@ -1,0 +1,187 @@
+//! Which releases the build script accepts, as one half-open range.
+
+use crate::model::finding::Finding;
+use crate::model::version::Version;
+use semver::{Comparator, Op, VersionReq};
+
+/// A requirement such as `>=9.1, <10`, read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Requirement {
+    /// As the build script wrote it.
+    pub text: String,
+    /// The first release that meets it.
+    pub from: Version,
+    /// The first release that no longer does.
+    pub below: Option<Version>,
+}
+
+impl Requirement {
+    /// Reads what was given to `method`, which is `cuda` or `cudnn`.
+    pub fn parse(text: &str, method: &'static str) -> Result<Self, Finding> {
+        let invalid = |summary: String| {
+            Finding::error("config-invalid", summary).help(format!(
+                "write it in build.rs as in Cargo.toml, for example `.{method}(\"{}\")`",
+                if method == "cuda" {
+                    ">=12.0"
+                } else {
+                    ">=9.1, <10"
+                }
+            ))
+        };
+        let parsed = VersionReq::parse(text).map_err(|error| {
+            invalid(format!(
+                "`.{method}({text:?})` is not a version requirement"
+            ))
+            .with("reason", error)
+        })?;
+        let mut range = Self {
+            text: text.to_string(),
+            from: Version::new(0, 0, 0),
+            below: None,
+        };
+        for comparator in &parsed.comparators {
+            let (from, below) = lowered(comparator);
+            range.from = range.from.max(from);
+            range.below = match (range.below, below) {
+                (Some(one), Some(other)) => Some(one.min(other)),
+                (one, other) => one.or(other),
+            };
+        }
+        if range.below.is_some_and(|below| below <= range.from) {
+            return Err(invalid(format!(
+                "no release can meet `.{method}({text:?})`"
+            )));
+        }
+        Ok(range)
+    }
+
+    /// The major, where all releases that meet it share one.
+    pub fn only_major(&self) -> Option<u32> {
+        let next = Version::new(self.from.major.saturating_add(1), 0, 0);
+        (self.below? <= next).then_some(self.from.major)
+    }
+
+    /// Whether this release meets it.
+    pub fn admits(&self, version: Version) -> bool {
+        version >= self.from && self.below.is_none_or(|below| version < below)
+    }
+}
+
+/// The releases that one comparator accepts: from the first, below the second. The rules are those of the semver
+/// crate; a pre-release number stands just before its release, and NVIDIA's releases have none.
+fn lowered(comparator: &Comparator) -> (Version, Option<Version>) {
+    let small = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
+    let major = small(comparator.major);
+    let minor = comparator.minor.map(small);
+    let patch = comparator.patch.map(small);
+    let first = Version::new(major, minor.unwrap_or(0), patch.unwrap_or(0));
+    let next_major = Version::new(major.saturating_add(1), 0, 0);
+    let next_minor = Version::new(major, first.minor.saturating_add(1), 0);
+    let next_patch = Version::new(major, first.minor, first.patch.saturating_add(1));
+    // The first release behind all that the written numbers stand for.
+    let behind = match (minor, patch) {
+        (None, _) => next_major,
+        (_, None) => next_minor,
+        _ => next_patch,
+    };
+    let pre = !comparator.pre.is_empty();
+    let start = Version::new(0, 0, 0);
+    match comparator.op {
+        Op::Exact | Op::Wildcard if pre => (first, Some(first)),
+        Op::Exact | Op::Wildcard => (first, Some(behind)),
+        Op::Greater if pre => (first, None),
+        Op::Greater => (behind, None),
+        Op::GreaterEq => (first, None),
+        Op::Less => (start, Some(first)),
+        Op::LessEq if pre => (start, Some(first)),
+        Op::LessEq => (start, Some(behind)),
+        Op::Tilde if minor.is_none() => (first, Some(next_major)),
+        Op::Tilde => (first, Some(next_minor)),
+        _ => (
+            first,
+            Some(caret(
+                major,
+                minor,
+                patch,
+                [next_major, next_minor, next_patch],
+            )),
+        ),
+    }
+}
+
+/// Where `^` ends: at the next change of the first number that is not 0.
+fn caret(major: u32, minor: Option<u32>, patch: Option<u32>, next: [Version; 3]) -> Version {
+    let [next_major, next_minor, next_patch] = next;
+    match (major, minor, patch) {
+        (1.., _, _) | (0, None, _) => next_major,
+        (0, Some(1..), _) | (0, Some(0), None) => next_minor,
+        (0, Some(0), Some(_)) => next_patch,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_range_says_what_semver_says() {
+        let numbers = [
+            "0",
+            "9",
+            "0.0",
+            "0.3",
+            "9.1",
+            "0.0.2",
+            "0.3.2",
+            "9.1.0",
+            "9.1.2",
+            "9.1.2-rc.1",
+            "0.3.0-a",
+        ];
+        let mut texts = vec![
+            "*".to_string(),
+            "9.*".into(),
+            "9.1.*".into(),
+            ">=9.1, <10".into(),
+            ">8, <=9.10".into(),
+            "^9.1, <9.10.1".into(),
+        ];
+        for op in ["", "=", ">", ">=", "<", "<=", "~", "^"] {
+            texts.extend(numbers.iter().map(|number| format!("{op}{number}")));
+        }
+        let mut compared = 0;
+        for text in &texts {
+            let semver = VersionReq::parse(text).unwrap();
+            let range = Requirement::parse(text, "cudnn");
+            for major in [0, 1, 8, 9, 10] {
+                for minor in [0, 1, 2, 3, 4, 9, 10, 11] {
+                    for patch in [0, 1, 2, 3] {
+                        let wanted = semver.matches(&semver::Version::new(major, minor, patch));
+                        let version = Version::new(major as u32, minor as u32, patch as u32);
+                        let got = range.as_ref().is_ok_and(|range| range.admits(version));
+                        assert_eq!(got, wanted, "{text} and {version}");
+                        compared += 1;
+                    }
+                }
+            }
+        }
+        assert_eq!(compared, texts.len() * 160);
+    }
+
+    #[test]
+    fn a_bad_text_is_told_as_it_is() {
+        let finding = Requirement::parse("9.1 or so", "cudnn").unwrap_err();
+        assert_eq!(
+            finding.to_string(),
+            "`.cudnn(\"9.1 or so\")` is not a version requirement  [config-invalid]\n  \
+             reason      expected comma after minor version number, found 'o'\n  \
+             = help: write it in build.rs as in Cargo.toml, for example `.cudnn(\">=9.1, <10\")`"
+        );
+        let finding = Requirement::parse(">=13, <12", "cuda").unwrap_err();
+        assert_eq!(
+            finding.to_string(),
+            "no release can meet `.cuda(\">=13, <12\")`  [config-invalid]\n  \
+             = help: write it in build.rs as in Cargo.toml, for example `.cuda(\">=12.0\")`"
+        );
+    }
+}

@@ -1,0 +1,142 @@
+//! A folder is a case. `fixtures/cases/<name>` holds
+//!
+//! ```text
+//! root/          a small file system
+//! links          links to make in it, `usr/local/cuda -> /usr/local/cuda-12.10` (a package cannot carry them)
+//! env            the environment, NAME=value
+//! config         the build script, one call to a line: `cudnn >=9.1`, `link runtime`, `optional`
+//! expected.txt   what is found, what is chosen, what is said; written anew with BLESS=1
+//! ```
+//!
+//! `$ROOT` stands for the file system, in all of them.
+#![allow(clippy::disallowed_methods)]
+
+use super::Toolchain;
+use crate::config::{Config, Link};
+use crate::host::Host;
+use crate::model::env::Env;
+use crate::model::platform::Platform;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+#[test]
+fn every_case_is_told_as_expected() {
+    let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/cases");
+    let scratch = std::env::temp_dir().join(format!("cudnn-guard-cases-{}", std::process::id()));
+    let mut differing = Vec::new();
+    let mut names: Vec<PathBuf> = fs::read_dir(&cases)
+        .unwrap()
+        .map(|case| case.unwrap().path())
+        .collect();
+    names.sort();
+    for case in &names {
+        let name = case.file_name().unwrap().to_str().unwrap();
+        let told = told(case, &scratch.join(name));
+        let expected = case.join("expected.txt");
+        if std::env::var_os("BLESS").is_some() {
+            fs::write(&expected, &told).unwrap();
+        } else if fs::read_to_string(&expected).unwrap_or_default() != told {
+            differing.push(format!("=== {name}\n{told}"));
+        }
+    }
+    fs::remove_dir_all(&scratch).unwrap();
+    assert!(names.len() > 15, "the cases are there");
+    assert!(
+        differing.is_empty(),
+        "BLESS=1 writes what is told now:\n{}",
+        differing.join("\n")
+    );
+}
+
+fn told(case: &Path, root: &Path) -> String {
+    copy(&case.join("root"), root);
+    let root_text = root.to_str().unwrap();
+    let read = |name: &str| -> Vec<String> {
+        let text = fs::read_to_string(case.join(name))
+            .unwrap_or_default()
+            .replace("$ROOT", root_text);
+        text.lines()
+            .map(String::from)
+            .filter(|line| !line.is_empty())
+            .collect()
+    };
+    for line in read("links") {
+        let (link, target) = line.split_once(" -> ").unwrap();
+        link_to(target, &root.join(link));
+    }
+    let pairs: Vec<(String, String)> = read("env")
+        .iter()
+        .map(|line| line.split_once('=').unwrap())
+        .map(|(name, value)| (name.to_string(), value.to_string()))
+        .collect();
+    let config = read("config")
+        .iter()
+        .fold(Config::new().root(root), configured);
+    let triple = config
+        .target
+        .clone()
+        .unwrap_or_else(|| "x86_64-unknown-linux-gnu".into());
+    let env = Env::new(pairs.into_iter().map(|(name, value)| (name, value.into())));
+    let host = Host {
+        env: env.overlaid(&config.env),
+        platform: Platform::from_triple(&triple),
+        root: config.root.clone(),
+    };
+    let needs = config.needs();
+    let toolchain = Toolchain::find(config, host, needs);
+    let mut out = toolchain.listing();
+    for path in &toolchain.read {
+        assert!(
+            path.is_file(),
+            "cargo would take {} for changed, every time",
+            path.display()
+        );
+    }
+    out.push_str(match toolchain.settled() {
+        Ok(Toolchain {
+            absent: Some(_), ..
+        }) => "The build goes on without CUDA.\n",
+        Ok(_) => "The build goes on.\n",
+        Err(_) => "The build stops.\n",
+    });
+    out.replace(root_text, "$ROOT")
+}
+
+fn configured(config: Config, line: &String) -> Config {
+    match line.split_once(' ').unwrap_or((line, "")) {
+        ("cuda", text) => config.cuda(text),
+        ("cudnn", text) => config.cudnn(text),
+        ("link", "runtime") => config.link(Link::Runtime),
+        ("optional", "") => config.optional(),
+        ("allow", id) => config.allow(id),
+        ("target", triple) => config.target(triple),
+        ("env", pair) => config.env([pair.split_once('=').unwrap()]),
+        _ => panic!("{line:?} is no call that a case can make"),
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).into_iter().flatten() {
+        let (from, to) = (
+            entry.as_ref().unwrap().path(),
+            to.join(entry.as_ref().unwrap().file_name()),
+        );
+        if from.is_dir() {
+            copy(&from, &to);
+        } else {
+            fs::copy(&from, &to).unwrap();
+        }
+    }
+}
+
+#[cfg(unix)]
+fn link_to(target: &str, link: &Path) {
+    fs::create_dir_all(link.parent().unwrap()).unwrap();
+    std::os::unix::fs::symlink(target, link).unwrap();
+}
+
+#[cfg(not(unix))]
+fn link_to(_: &str, _: &Path) {
+    panic!("cases with links run on Unix");
+}

@@ -1,0 +1,279 @@
+//! Real little crates, built by cargo as their users build them, on the simulator: no CUDA, GPU or network.
+
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use support::simulator::{self, Simulated};
+use support::{Ran, built, cargo, consumers, fresh, program, project, repository, run, scratch};
+
+/// A simulated installation of this cuDNN with CUDA 13.0, made once per test.
+fn installed(name: &str, cudnn: (u32, u32, u32), without: &[&str]) -> PathBuf {
+    let into = fresh(name);
+    let what = Simulated {
+        cudnn,
+        cuda: (13, 0),
+        leave_out: without.iter().map(ToString::to_string).collect(),
+    };
+    simulator::build(&repository().join("fixtures/simulator"), &into, &what).unwrap();
+    into
+}
+
+fn on(command: &mut Command, installation: &Path) -> Ran {
+    run(command
+        .env("CUDA_HOME", installation)
+        .env("CUDNN_PATH", installation))
+}
+
+fn libraries(dirs: &[PathBuf]) -> String {
+    let dirs: Vec<String> = dirs.iter().map(|dir| dir.display().to_string()).collect();
+    dirs.join(":")
+}
+
+/// Starts a built consumer with these directories in LD_LIBRARY_PATH.
+fn start(name: &str, dirs: &[PathBuf]) -> Ran {
+    run(program(built(name)).env("LD_LIBRARY_PATH", libraries(dirs)))
+}
+
+fn build(name: &str, installation: &Path) {
+    on(
+        &mut cargo(consumers(), &["build", "-p", name]),
+        installation,
+    )
+    .exits_with(0);
+}
+
+#[test]
+fn a_program_that_opens_cudnn_itself_builds_without_any_and_passes_on_a_sound_one() {
+    run(&mut cargo(consumers(), &["build", "-p", "application"])).exits_with(0);
+    let sound = installed("application-9.14", (9, 14, 0), &[]);
+    start("application", &[sound.join("lib64"), sound.join("driver")])
+        .exits_with(0)
+        .says("9.14.0")
+        .says("Simulated GPU")
+        .says("largest error");
+}
+
+#[test]
+fn without_a_driver_the_same_program_goes_on_and_says_what_is_unknown() {
+    run(&mut cargo(consumers(), &["build", "-p", "application"])).exits_with(0);
+    let sound = installed("no-driver-9.14", (9, 14, 0), &[]);
+    start("application", &[sound.join("lib64")])
+        .exits_with(0)
+        .says("driver-missing");
+}
+
+#[test]
+fn an_older_cudnn_first_in_the_path_ends_the_program_and_is_named() {
+    let newer = installed("linked-9.14", (9, 14, 0), &[]);
+    build("linked", &newer);
+    start("linked", &[newer.join("driver")])
+        .exits_with(0)
+        .says("cudnnGetVersion() = 91400");
+    let older = installed("linked-9.10", (9, 10, 2), &[]);
+    let said = start("linked", &[older.join("lib64"), newer.join("driver")])
+        .exits_with(78)
+        .says("[cudnn-version-mismatch]")
+        .says("9.10.2")
+        .says("9.14.0")
+        .says("LD_LIBRARY_PATH")
+        .says(&format!("{}/libcudnn.so.9", older.join("lib64").display()));
+    assert_eq!(said.stdout, "", "nothing of the program itself ran");
+}
+
+#[test]
+fn a_missing_part_ends_the_program_before_cudnn_can_abort() {
+    let whole = installed("parts-whole", (9, 14, 0), &[]);
+    build("linked", &whole);
+    for part in ["graph", "cnn"] {
+        let broken = installed(&format!("parts-no-{part}"), (9, 14, 0), &[part]);
+        start("linked", &[broken.join("lib64"), whole.join("driver")])
+            .exits_with(78)
+            .says("[parts-missing]")
+            .says(&format!("libcudnn_{part}.so.9"));
+    }
+}
+
+#[test]
+fn wrong_numbers_a_crash_and_a_hang_are_told_apart() {
+    let sound = installed("faults-9.14", (9, 14, 0), &[]);
+    run(&mut cargo(consumers(), &["build", "-p", "application"])).exits_with(0);
+    let faulty = |fault: &str| {
+        run(program(built("application"))
+            .env(
+                "LD_LIBRARY_PATH",
+                libraries(&[sound.join("lib64"), sound.join("driver")]),
+            )
+            .env("SIM_FAULT", fault)
+            .env("CUDNN_GUARD_DEADLINE", "2"))
+    };
+    faulty("wrong").exits_with(78).says("[convolution-wrong]");
+    faulty("nan").exits_with(78).says("[convolution-wrong]");
+    faulty("abort:cudnnConvolutionForward")
+        .exits_with(78)
+        .says("[cudnn-aborted]");
+    faulty("hang:cudnnConvolutionForward")
+        .exits_with(0)
+        .says("[convolution-timeout]");
+}
+
+#[test]
+fn a_program_above_a_sys_crate_gets_the_rpath_that_cargo_does_not_pass_on() {
+    let sound = installed("above-9.14", (9, 14, 0), &[]);
+    build("above", &sound);
+    start("above", &[sound.join("driver")])
+        .exits_with(0)
+        .says("cudnnGetVersion() = 91400");
+}
+
+#[test]
+fn a_program_with_a_cpu_path_builds_and_runs_on_a_machine_without_cuda() {
+    let nothing = fresh("nothing-installed");
+    let dir = project(
+        "optional",
+        &format!(
+            "fn main() {{ cudnn_guard::build(|| {{\n    let gpu = cudnn_guard::Config::new().cudnn(\">=9\").root({nothing:?}).optional().probe()?;\n    gpu.link();\n    gpu.guard().write()\n}}); }}\n"
+        ),
+        include_str!("../fixtures/consumers/fallback/src/main.rs"),
+    );
+    run(&mut cargo(&dir, &["run", "--quiet"]))
+        .exits_with(0)
+        .says("on the CPU: unknown")
+        .says("[built-without-cuda]");
+}
+
+#[test]
+fn a_variable_that_names_a_folder_with_nothing_in_it_fails_the_build_by_name() {
+    let empty = fresh("empty-folder");
+    let sound = installed("variable-9.14", (9, 14, 0), &[]);
+    let dir = project("unusable", NEEDS_BOTH, "fn main() {}\n");
+    run(cargo(&dir, &["build"])
+        .env("CUDA_HOME", &empty)
+        .env("CUDNN_PATH", &sound))
+    .exits_with(101)
+    .says("[variable-unusable]")
+    .says("CUDA_HOME")
+    .says(&empty.display().to_string())
+    .says("cuda.h");
+    run(cargo(&dir, &["build"])
+        .env("CUDA_HOME", &sound)
+        .env("CUDNN_PATH", &empty))
+    .exits_with(101)
+    .says("[variable-unusable]")
+    .says("CUDNN_PATH")
+    .says(&empty.display().to_string())
+    .says("cudnn");
+}
+
+const NEEDS_BOTH: &str = "fn main() { cudnn_guard::build(|| {\n    \
+    let gpu = cudnn_guard::Config::new().cuda(\">=11\").cudnn(\">=9.1\").probe()?;\n    \
+    gpu.link();\n    gpu.guard().write()\n}); }\n";
+
+const GUARDED: &str = "mod cudnn_guard { include!(concat!(env!(\"OUT_DIR\"), \"/cudnn_guard.rs\")); }\n\
+    fn main() { cudnn_guard::startup(); }\n";
+
+#[test]
+fn cargo_shows_the_text_and_nothing_around_it() {
+    let old = installed("unmet-8.9.7", (8, 9, 7), &[]);
+    let dir = project("unmet", NEEDS_BOTH, GUARDED);
+    let said = on(&mut cargo(&dir, &["build", "--quiet"]), &old).exits_with(101);
+    let at = old.display();
+    assert_eq!(
+        said.text(),
+        format!(
+            "error: unmet@0.1.0: cuDNN 8.9.7 at `{at}` is older than the 9.1 this crate asks for  [cudnn-requirement-unmet]\n\
+             error: unmet@0.1.0:   found via   CUDNN_PATH: {at}/include/cudnn_version.h\n\
+             error: unmet@0.1.0:   = help: set CUDNN_PATH to the directory of a cuDNN that meets `>=9.1`\n\
+             error: unmet@0.1.0:   = help: or lower `.cudnn(\">=9.1\")` in build.rs\n\
+             error: build script logged errors\n"
+        )
+    );
+}
+
+#[test]
+fn a_second_build_runs_nothing_and_a_change_runs_the_build_script() {
+    let first = installed("rerun-9.14", (9, 14, 0), &[]);
+    let second = installed("rerun-9.10", (9, 10, 2), &[]);
+    let dir = project("rerun", NEEDS_BOTH, GUARDED);
+    let build = |installation: &Path| {
+        on(&mut cargo(&dir, &["build", "--verbose"]), installation).exits_with(0)
+    };
+    build(&first);
+    build(&first).does_not_say("build-script-build`");
+    build(&second).says("build-script-build`");
+    build(&second).does_not_say("build-script-build`");
+}
+
+#[test]
+fn two_folders_give_the_same_guard_and_a_program_without_their_paths() {
+    let sound = installed("folders-9.14", (9, 14, 0), &[]);
+    let guards: Vec<Vec<u8>> = ["folder-a", "folder-b"]
+        .map(|name| {
+            let dir = project("folders", NEEDS_BOTH, GUARDED);
+            let target = scratch(name);
+            on(
+                cargo(&dir, &["build", "--release"]).env("CARGO_TARGET_DIR", &target),
+                &sound,
+            )
+            .exits_with(0);
+            let program = fs::read(target.join("release/folders")).unwrap();
+            let out = generated_in(&target.join("release/build"));
+            let own = out.parent().unwrap().display().to_string();
+            let held = program
+                .windows(own.len())
+                .any(|bytes| bytes == own.as_bytes());
+            assert!(!held, "the program holds {own}");
+            fs::read(out).unwrap()
+        })
+        .into();
+    assert!(guards[0] == guards[1], "the generated files differ");
+}
+
+/// The one `cudnn_guard.rs` below a folder.
+fn generated_in(dir: &Path) -> PathBuf {
+    fs::read_dir(dir)
+        .unwrap()
+        .map(|entry| entry.unwrap().path().join("out/cudnn_guard.rs"))
+        .find(|path| path.is_file())
+        .expect("a generated guard")
+}
+
+#[test]
+fn generated_file_is_free_of_warnings_in_every_edition() {
+    let sound = installed("editions-9.14", (9, 14, 0), &[]);
+    let dir = project("editions", NEEDS_BOTH, GUARDED);
+    let target = fresh("editions-target");
+    on(
+        cargo(&dir, &["check"]).env("CARGO_TARGET_DIR", &target),
+        &sound,
+    )
+    .exits_with(0);
+    let out = generated_in(&target.join("debug/build"));
+    let main = target.join("lib.rs");
+    fs::write(
+        &main,
+        "//! Denies what a consumer may deny.\n\
+         #![deny(warnings, unused, missing_docs, unreachable_pub, unsafe_op_in_unsafe_fn)]\n\
+         #![deny(clippy::all, clippy::pedantic)]\n\
+         mod cudnn_guard { include!(concat!(env!(\"OUT_DIR\"), \"/cudnn_guard.rs\")); }\n\
+         /// Uses it.\npub fn f() { cudnn_guard::startup(); }\n\
+         /// And again, public.\npub mod guard { include!(concat!(env!(\"OUT_DIR\"), \"/cudnn_guard.rs\")); }\n",
+    )
+    .unwrap();
+    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    for edition in ["2018", "2021", "2024"] {
+        let compiler = |path: &std::ffi::OsStr| {
+            run(program(path)
+                .args(["--crate-type=lib", "--emit=metadata", "--edition", edition])
+                .arg("--out-dir")
+                .arg(&target)
+                .arg(&main)
+                .env("OUT_DIR", out.parent().unwrap()))
+        };
+        compiler(&rustc).exits_with(0);
+        if std::env::var_os("RUSTC").is_none() {
+            compiler("clippy-driver".as_ref()).exits_with(0);
+        }
+    }
+}

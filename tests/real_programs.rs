@@ -1,0 +1,134 @@
+//! The consumers on NVIDIA's own files, which `.ci/wheels.py` fetches. No GPU is needed: what needs one is unknown.
+
+mod support;
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use support::{Ran, built, cargo, consumers, fresh, program, run};
+
+/// A folder of `.ci/wheels.py`.
+fn wheels(set: &str) -> PathBuf {
+    let folder = std::env::var_os("CUDNN_GUARD_REAL")
+        .expect("CUDNN_GUARD_REAL is the folder of .ci/wheels.py");
+    PathBuf::from(folder).join(set).join("nvidia")
+}
+
+fn build(name: &str, cudnn: &str) {
+    run(cargo(consumers(), &["build", "-p", name])
+        .env("CUDA_HOME", wheels("cuda-cu13").join("cu13"))
+        .env("CUDNN_PATH", wheels(cudnn).join("cudnn"))
+        // The flavour of the older builds is another CUDA's, which is what some tests want.
+        .env("CUDNN_GUARD_ALLOW", "cuda-flavour-mismatch"))
+    .exits_with(0);
+}
+
+fn start(name: &str, first: Option<&Path>) -> Ran {
+    let mut command = program(built(name));
+    if let Some(dir) = first {
+        command.env("LD_LIBRARY_PATH", dir);
+    }
+    run(&mut command)
+}
+
+/// The libraries of a set, by links, without one of them.
+fn without(set: &str, part: &str) -> PathBuf {
+    let farm = fresh(&format!("{set}-without-{part}"));
+    for entry in fs::read_dir(wheels(set).join("cudnn/lib")).unwrap() {
+        let entry = entry.unwrap();
+        let name = entry.file_name().into_string().unwrap();
+        if name.starts_with("libcudnn") && !name.starts_with(part) {
+            symlink(entry.path(), farm.join(name)).unwrap();
+        }
+    }
+    farm
+}
+
+/// One test, since the consumers share a target folder and each step builds one of them anew.
+#[test]
+#[ignore = "needs real NVIDIA files: CUDNN_GUARD_REAL"]
+fn the_guard_on_real_cudnn() {
+    // A sound one: nothing is wrong, and what needs a GPU is unknown.
+    build("linked", "cudnn-cu13-9.28");
+    let sound = start("linked", None)
+        .exits_with(0)
+        .says("cudnnGetVersion() = 92800");
+    for part in [
+        "graph",
+        "ops",
+        "cnn",
+        "adv",
+        "heuristic",
+        "engines_precompiled",
+        "engines_runtime_compiled",
+    ] {
+        let file = wheels("cudnn-cu13-9.28").join(format!("cudnn/lib/libcudnn_{part}.so.9"));
+        assert!(
+            sound.stdout.contains(&file.display().to_string()),
+            "{file:?} in\n{}",
+            sound.text()
+        );
+    }
+
+    // An older one first in LD_LIBRARY_PATH.
+    for (older, release) in [
+        ("cudnn-cu13-9.14", "9.14.0"),
+        ("cudnn-cu12-9.10", "9.10.2"),
+        ("cudnn-cu12-9.1.0", "9.1.0"),
+    ] {
+        let dir = wheels(older).join("cudnn/lib");
+        start("linked", Some(&dir))
+            .exits_with(78)
+            .says("[cudnn-version-mismatch]")
+            .says(release)
+            .says("9.28.0")
+            .says(&format!("LD_LIBRARY_PATH, its entry `{}`", dir.display()))
+            .says(&dir.join("libcudnn.so.9").display().to_string());
+    }
+
+    // A part is missing: no abort inside cuDNN, but a sentence.
+    for part in ["libcudnn_graph", "libcudnn_cnn"] {
+        start("linked", Some(&without("cudnn-cu13-9.28", part)))
+            .exits_with(78)
+            .says("[parts-missing]")
+            .says(&format!("{part}.so.9"));
+    }
+
+    // The same on releases whose parts abort or have other names.
+    build("linked", "cudnn-cu12-9.1.0");
+    start("linked", None)
+        .exits_with(0)
+        .says("cudnnGetVersion() = 90100");
+    for part in ["libcudnn_graph", "libcudnn_cnn"] {
+        start("linked", Some(&without("cudnn-cu12-9.1.0", part)))
+            .exits_with(78)
+            .says("[parts-missing]")
+            .says(&format!("{part}.so.9"));
+    }
+    build("linked", "cudnn-cu12-8.9.7");
+    start("linked", None)
+        .exits_with(0)
+        .says("cudnnGetVersion() = 8907");
+    for part in ["libcudnn_ops_infer", "libcudnn_cnn_infer"] {
+        start("linked", Some(&without("cudnn-cu12-8.9.7", part)))
+            .exits_with(78)
+            .says("[parts-missing]")
+            .says(&format!("{part}.so.8"));
+    }
+    let older = wheels("cudnn-cu11-8.5").join("cudnn/lib");
+    start("linked", Some(&older))
+        .exits_with(78)
+        .says("[cudnn-version-mismatch]")
+        .says("8.5.0")
+        .says("8.9.7");
+}
+
+#[test]
+#[ignore = "needs real NVIDIA files: CUDNN_GUARD_REAL"]
+fn a_kernel_for_two_architectures_is_compiled_and_linked_with_the_real_cudnn() {
+    build("kernel", "cudnn-cu13-9.28");
+    start("kernel", None)
+        .exits_with(0)
+        .says("9.28.0")
+        .says("unknown");
+}

@@ -1,0 +1,161 @@
+//! The vocabulary of the tests that build and run whole programs.
+#![allow(dead_code, reason = "each test file uses some of it")]
+
+#[path = "../../src/bin/cudnn-guard/consumer.rs"]
+pub mod consumer;
+#[path = "../../src/bin/cudnn-guard/simulator.rs"]
+pub mod simulator;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+/// A finished program: how it ended and what it said.
+#[derive(Debug)]
+pub struct Ran {
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Ran {
+    #[track_caller]
+    pub fn exits_with(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "{}", self.text());
+        self
+    }
+
+    #[track_caller]
+    pub fn says(self, words: &str) -> Self {
+        assert!(
+            self.text().contains(words),
+            "no {words:?} in\n{}",
+            self.text()
+        );
+        self
+    }
+
+    #[track_caller]
+    pub fn does_not_say(self, words: &str) -> Self {
+        assert!(
+            !self.text().contains(words),
+            "{words:?} in\n{}",
+            self.text()
+        );
+        self
+    }
+
+    pub fn text(&self) -> String {
+        format!("{}{}", self.stdout, self.stderr)
+    }
+}
+
+/// Runs to the end.
+pub fn run(command: &mut Command) -> Ran {
+    let output = command
+        .output()
+        .unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Ran {
+        code: output.status.code(),
+        stdout: text(&output.stdout),
+        stderr: text(&output.stderr),
+    }
+}
+
+pub fn repository() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// A folder below cargo's own for tests.
+pub fn scratch(name: &str) -> PathBuf {
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    fs::create_dir_all(&dir).unwrap();
+    dir
+}
+
+/// The same, empty.
+pub fn fresh(name: &str) -> PathBuf {
+    let dir = scratch(name);
+    fs::remove_dir_all(&dir).unwrap();
+    scratch(name)
+}
+
+/// A program whose environment says nothing of CUDA.
+pub fn program(path: impl AsRef<std::ffi::OsStr>) -> Command {
+    let mut command = Command::new(path);
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy().into_owned();
+        let of_cuda = [
+            "CUDA", "CUDNN", "NVCC", "NVIDIA", "TORCH_", "TF_", "SIM_", "CARGO_", "DEP_",
+        ];
+        let kept = ["CARGO_HOME", "CARGO_NET_OFFLINE"].contains(&text.as_str());
+        if !kept && of_cuda.iter().any(|prefix| text.starts_with(prefix)) {
+            command.env_remove(&name);
+        }
+    }
+    for name in [
+        "VIRTUAL_ENV",
+        "CONDA_PREFIX",
+        "LD_LIBRARY_PATH",
+        "DOCS_RS",
+        "RUSTFLAGS",
+    ] {
+        command.env_remove(name);
+    }
+    command.env("XDG_DATA_HOME", "/nonexistent");
+    command
+}
+
+/// `cargo …` in this folder, offline, with one target folder for all consumers.
+pub fn cargo(dir: &Path, args: &[&str]) -> Command {
+    let mut command = program(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command
+        .current_dir(dir)
+        .args(args)
+        .arg("--offline")
+        .env("CARGO_TARGET_DIR", scratch("consumers-target"))
+        .env("CARGO_TERM_COLOR", "never");
+    command
+}
+
+/// Where a consumer's program lies once it is built.
+pub fn built(name: &str) -> PathBuf {
+    scratch("consumers-target").join("debug").join(name)
+}
+
+/// The consumers, staged once per test program.
+pub fn consumers() -> &'static Path {
+    static STAGED: OnceLock<PathBuf> = OnceLock::new();
+    STAGED.get_or_init(|| {
+        let dir = scratch("consumers");
+        consumer::stage(repository(), &dir).unwrap();
+        dir
+    })
+}
+
+/// A crate of one build script and one main, for what no consumer shows.
+pub fn project(name: &str, build_rs: &str, main_rs: &str) -> PathBuf {
+    let dir = scratch(name);
+    fs::create_dir_all(dir.join("src")).unwrap();
+    let manifest = format!(
+        "[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n\
+         [build-dependencies]\ncudnn-guard = {{ path = {:?} }}\n\n[workspace]\n",
+        repository()
+    );
+    write_if_new(&dir.join("Cargo.toml"), &manifest);
+    write_if_new(&dir.join("build.rs"), build_rs);
+    write_if_new(&dir.join("src/main.rs"), main_rs);
+    let lock = dir.join("Cargo.lock");
+    if !lock.exists() {
+        fs::copy(repository().join("Cargo.lock"), lock).unwrap();
+    }
+    dir
+}
+
+pub fn write_if_new(path: &Path, text: &str) {
+    if fs::read_to_string(path).ok().as_deref() != Some(text) {
+        fs::write(path, text).unwrap();
+    }
+}

@@ -1,0 +1,319 @@
+//! The terminal program, run as a person runs it.
+#![cfg(feature = "cli")]
+// A test looks at files and starts programs as a person does.
+#![allow(clippy::disallowed_methods)]
+
+#[path = "../src/bin/cudnn-guard/simulator.rs"]
+mod simulator;
+
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// A folder of this test's own, empty.
+fn folder(name: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR"))
+        .join("terminal")
+        .join(name);
+    let _ = fs::remove_dir_all(&path);
+    fs::create_dir_all(&path).expect("a folder");
+    path
+}
+
+fn file(root: &Path, path: &str, text: &str) {
+    let path = root.join(path);
+    fs::create_dir_all(path.parent().expect("a parent")).expect("its folder");
+    fs::write(path, text).expect("a file");
+}
+
+/// Runs with nothing of this machine's environment.
+fn cudnn_guard(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_cudnn-guard"))
+        .args(arguments)
+        .env_clear()
+        .env("HOME", "/nowhere")
+        .output()
+        .expect("cudnn-guard runs")
+}
+
+fn text(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).expect("text")
+}
+
+#[track_caller]
+fn must_exit(output: &Output, code: i32) {
+    assert_eq!(
+        output.status.code(),
+        Some(code),
+        "{}{}",
+        text(output),
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+fn ids(json: &Value) -> Vec<&str> {
+    json["findings"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter(|finding| finding["severity"] == "error")
+        .filter_map(|finding| finding["id"].as_str())
+        .collect()
+}
+
+/// All files and links below a folder.
+fn listing(dir: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(dir).expect("a folder").flatten() {
+        found.push(entry.path().display().to_string());
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            found.extend(listing(&entry.path()));
+        }
+    }
+    found.sort();
+    found
+}
+
+/// A toolkit and a cuDNN as NVIDIA's archives lie in /usr/local, without libraries.
+fn usr_local(root: &Path) {
+    file(
+        root,
+        "usr/local/cuda/include/cuda.h",
+        "#define CUDA_VERSION 13000\n",
+    );
+    file(root, "usr/local/cuda/bin/nvcc", "");
+    file(
+        root,
+        "usr/local/cuda/include/cudnn_version.h",
+        "#define CUDNN_MAJOR 9\n#define CUDNN_MINOR 14\n#define CUDNN_PATCHLEVEL 0\n",
+    );
+    file(
+        root,
+        "usr/local/cuda/include/cudnn.h",
+        "#include \"cudnn_version.h\"\n",
+    );
+    file(root, "usr/local/cuda/lib64/libcudnn.so", "");
+    file(root, "usr/local/cuda/lib64/libcudnn.so.9", "");
+}
+
+#[test]
+fn a_command_line_that_is_wrong_exits_with_2() {
+    for arguments in [
+        &[][..],
+        &["nonsense"],
+        &["doctor", "--nonsense"],
+        &["doctor", "--cuda", "new"],
+        &["doctor", "--cudnn", "9;1"],
+        &["doctor", "--root", "/nowhere/at/all"],
+        &["fetch", "--cuda", "thirteen"],
+        &["fetch", "--cudnn", "9.1.2.3"],
+        &["demo", "more"],
+    ] {
+        must_exit(&cudnn_guard(arguments), 2);
+    }
+}
+
+#[test]
+fn a_machine_with_nothing_fails_and_says_what_is_missing() {
+    let root = folder("nothing");
+    let root = root.to_str().expect("text");
+    let output = cudnn_guard(&["doctor", "--root", root]);
+    must_exit(&output, 1);
+    let shown = text(&output);
+    assert!(shown.contains("  ✗ toolkit   not found\n"), "{shown}");
+    assert!(shown.contains("[cuda-not-found]\n"), "{shown}");
+    assert!(shown.contains("  ✗ cuDNN     not found\n"), "{shown}");
+    assert!(shown.contains("[cudnn-not-found]\n"), "{shown}");
+    assert!(shown.ends_with("\nverdict: fail (2 errors)\n"), "{shown}");
+
+    let output = cudnn_guard(&["doctor", "--json", "--root", root]);
+    must_exit(&output, 1);
+    let json: Value = serde_json::from_str(&text(&output)).expect("JSON");
+    assert_eq!(json["verdict"], "fail");
+    assert_eq!(json["toolkit"], Value::Null);
+    assert_eq!(ids(&json), ["cuda-not-found", "cudnn-not-found"]);
+}
+
+#[test]
+fn what_lies_below_a_root_is_found_there() {
+    let root = folder("found");
+    usr_local(&root);
+    let root = root.to_str().expect("text");
+    let output = cudnn_guard(&["doctor", "--json", "--root", root]);
+    must_exit(&output, 0);
+    let json: Value = serde_json::from_str(&text(&output)).expect("JSON");
+    let names: Vec<&String> = json.as_object().expect("an object").keys().collect();
+    assert_eq!(
+        names,
+        [
+            "candidates",
+            "cudnn",
+            "driver",
+            "findings",
+            "gpus",
+            "schema",
+            "targets",
+            "toolkit",
+            "verdict"
+        ]
+    );
+    assert_eq!(json["toolkit"]["version"], "13.0");
+    assert_eq!(json["cudnn"]["version"], "9.14.0");
+    assert_eq!(json["cudnn"]["library_version"], Value::Null);
+    // The GPUs of this machine are not those of that system.
+    assert_eq!(json["verdict"], "unknown");
+}
+
+#[test]
+fn a_requirement_that_is_not_met_fails() {
+    let root = folder("unmet");
+    usr_local(&root);
+    let root = root.to_str().expect("text");
+    let output = cudnn_guard(&["doctor", "--json", "--root", root, "--cudnn", ">=9.20"]);
+    must_exit(&output, 1);
+    let json: Value = serde_json::from_str(&text(&output)).expect("JSON");
+    assert_eq!(ids(&json), ["cudnn-requirement-unmet"]);
+}
+
+#[test]
+fn a_text_that_is_not_for_a_terminal_has_no_colours() {
+    let root = folder("colours");
+    let output = cudnn_guard(&["doctor", "--root", root.to_str().expect("text")]);
+    assert!(!output.stdout.contains(&0x1b));
+}
+
+#[test]
+fn cuda_12_is_not_fetched() {
+    let to = folder("cuda-12").join("new");
+    let to = to.to_str().expect("text");
+    let output = cudnn_guard(&["fetch", "--cuda", "12.4", "--to", to]);
+    must_exit(&output, 1);
+    assert!(text(&output).contains("[fetch-failed]"));
+    assert!(!Path::new(to).exists());
+}
+
+#[test]
+fn nothing_is_written_into_a_folder_of_somebody_elses() {
+    let to = folder("foreign");
+    file(&to, "nvidia/cudnn/lib/libcudnn.so.9", "");
+    let before = listing(&to);
+    let output = cudnn_guard(&["fetch", "--to", to.to_str().expect("text")]);
+    must_exit(&output, 1);
+    assert_eq!(
+        text(&output),
+        format!(
+            "\n`{}/nvidia/cudnn` was not put there by cudnn-guard, which adds nothing to it  [fetch-failed]\n  \
+             = help: fetch into another folder with `--to DIR`\n",
+            to.display()
+        )
+    );
+    assert_eq!(listing(&to), before);
+}
+
+#[test]
+fn a_machine_without_python_is_told_what_to_install() {
+    let to = folder("no-python");
+    let before = listing(&to);
+    let output = cudnn_guard(&["fetch", "--to", to.to_str().expect("text")]);
+    must_exit(&output, 1);
+    assert_eq!(
+        text(&output),
+        "\nneither uv nor a Python with pip is on PATH  [fetch-failed]\n  \
+         = help: install uv (https://docs.astral.sh/uv/), which needs no root\n  \
+         = help: or install Python 3 with pip: `apt install python3-pip`, `dnf install python3-pip`\n"
+    );
+    assert_eq!(listing(&to), before);
+}
+
+/// A pip that cannot fetch: its words are shown, and nothing is left behind.
+#[cfg(unix)]
+#[test]
+fn a_download_that_fails_leaves_nothing_and_shows_the_words() {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = folder("failing");
+    file(
+        &dir,
+        "bin/uv",
+        "#!/bin/sh\nprintf 'ERROR: no \\033[31mwheel\\n' >&2\nexit 1\n",
+    );
+    let uv = dir.join("bin/uv");
+    fs::set_permissions(&uv, fs::Permissions::from_mode(0o755)).expect("a program");
+    let to = dir.join("to");
+    let output = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"))
+        .args(["fetch", "--to"])
+        .arg(&to)
+        .env_clear()
+        .env("PATH", dir.join("bin"))
+        .output()
+        .expect("cudnn-guard runs");
+    must_exit(&output, 1);
+    let shown = text(&output);
+    assert!(
+        shown.contains("NVIDIA's wheels could not be fetched  [fetch-failed]\n"),
+        "{shown}"
+    );
+    assert!(
+        shown.contains("\n  it said     ERROR: no [31mwheel\n"),
+        "{shown}"
+    );
+    assert!(
+        shown.contains(&format!("\n  command     {} pip install ", uv.display())),
+        "{shown}"
+    );
+    assert_eq!(listing(&to), Vec::<String>::new());
+}
+
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[test]
+fn a_machine_with_everything_passes() {
+    let root = folder("simulated");
+    let what = simulator::Simulated {
+        cudnn: (9, 14, 0),
+        cuda: (13, 0),
+        leave_out: Vec::new(),
+    };
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/simulator");
+    simulator::build(&sources, &root, &what).expect("the simulator");
+    let doctor = |arguments: &[&str]| {
+        Command::new(env!("CARGO_BIN_EXE_cudnn-guard"))
+            .arg("doctor")
+            .args(arguments)
+            .env_clear()
+            .env("CUDA_HOME", &root)
+            .env("CUDNN_PATH", &root)
+            .env("LD_LIBRARY_PATH", root.join("driver"))
+            .output()
+            .expect("cudnn-guard runs")
+    };
+    let output = doctor(&[]);
+    must_exit(&output, 0);
+    let shown = text(&output);
+    assert!(
+        shown.contains(&format!(
+            "  ✓ cuDNN     9.14.0 for CUDA 13 at {}\n",
+            root.display()
+        )),
+        "{shown}"
+    );
+    assert!(
+        shown.contains("  ✓ GPUs      Simulated GPU, compute capability 9.0\n"),
+        "{shown}"
+    );
+    assert!(
+        shown.ends_with("\nverdict: pass (what is here fits together)\n"),
+        "{shown}"
+    );
+    let json: Value = serde_json::from_str(&text(&doctor(&["--json"]))).expect("JSON");
+    assert_eq!(json["verdict"], "pass");
+    assert_eq!(json["driver"]["cuda"], "13.0");
+    assert_eq!(json["gpus"][0]["name"], "Simulated GPU");
+    assert_eq!(json["gpus"][0]["compute_capability"], "9.0");
+    let parts = json["cudnn"]["parts"].as_array().expect("parts");
+    assert!(
+        parts.iter().any(|part| part["name"] == "graph"
+            && part["version"] == "9.14.0"
+            && part["told_by"] == "symbol cudnn_graph_version"),
+        "{parts:?}"
+    );
+}
