@@ -1,6 +1,6 @@
 //! What Linux with glibc does in its own way: opening libraries, seeing what is mapped, making a child.
 
-use std::ffi::{c_char, c_int, c_void, CStr, CString};
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
 
 const RTLD_LAZY: c_int = 1;
 const RTLD_NOLOAD: c_int = 4;
@@ -52,7 +52,9 @@ impl Library {
                 return Err(format!("{} is not loaded", name));
             }
             // SAFETY: a message of the loader ends in NUL.
-            return Err(unsafe { CStr::from_ptr(words) }.to_string_lossy().into_owned());
+            return Err(unsafe { CStr::from_ptr(words) }
+                .to_string_lossy()
+                .into_owned());
         }
         Ok(Self { handle })
     }
