@@ -181,17 +181,58 @@ fn absent_facts(error: &Error) -> Facts<'static> {
     }
 }
 
-/// The guard's modules, in the order in which they are written.
-const MODULES: &[(&str, &str)] = &[
-    ("version", include_str!("../build-support/guard/version.rs")),
-    ("arch", include_str!("../build-support/guard/arch.rs")),
-    ("json", include_str!("../build-support/guard/json.rs")),
-    ("finding", include_str!("../build-support/guard/finding.rs")),
-    ("facts", include_str!("../build-support/guard/facts.rs")),
-    // MODULES-END
+macro_rules! modules {
+    ($($name:literal),*) => {
+        &[$(($name, include_str!(concat!("../build-support/guard/", $name, ".rs")))),*]
+    };
+}
+
+/// The guard's modules; they know each other as `super::name`.
+const MODULES: &[(&str, &str)] = modules![
+    "version",
+    "arch",
+    "json",
+    "finding",
+    "facts",
+    "elf",
+    "cuda_status",
+    "cudnn_status",
+    "driver",
+    "cudnn",
+    "device",
+    "reference",
+    "trouble",
+    "convolution",
+    "cache",
+    "route",
+    "loaded",
+    "parts",
+    "judge",
+    "answer",
+    "tried",
+    "child",
+    "report",
+    "report_json",
+    "output",
+    "operator",
+    "check",
+    "startup"
 ];
-const LINUX: &str = include_str!("../build-support/guard/linux.rs");
-const OTHER: &str = include_str!("../build-support/guard/other.rs");
+/// What differs by system: the modules `platform` and `process`.
+const LINUX: &[(&str, &str)] = &[
+    ("platform", include_str!("../build-support/guard/linux.rs")),
+    (
+        "process",
+        include_str!("../build-support/guard/linux_process.rs"),
+    ),
+];
+const OTHER: &[(&str, &str)] = &[
+    ("platform", include_str!("../build-support/guard/other.rs")),
+    (
+        "process",
+        include_str!("../build-support/guard/other_process.rs"),
+    ),
+];
 
 /// Lints that a consumer may deny and that say nothing about a file it did not write.
 const ALLOWED: &str = "clippy::all, clippy::pedantic, clippy::nursery, clippy::restriction, clippy::cargo, dead_code, \
@@ -216,13 +257,12 @@ fn text(facts: &Facts<'_>, loader: Loader) -> String {
         module(&mut out, "", name, source);
     }
     let known = "all(target_os = \"linux\", target_env = \"gnu\")";
-    module(&mut out, &format!("#[cfg({known})]\n"), "platform", LINUX);
-    module(
-        &mut out,
-        &format!("#[cfg(not({known}))]\n"),
-        "platform",
-        OTHER,
-    );
+    for (name, source) in LINUX {
+        module(&mut out, &format!("#[cfg({known})]\n"), name, source);
+    }
+    for (name, source) in OTHER {
+        module(&mut out, &format!("#[cfg(not({known}))]\n"), name, source);
+    }
     module(&mut out, "", "built", &built(facts));
     if loader == Loader::Linked {
         module(&mut out, "", "linked", LINKED);

@@ -17,7 +17,7 @@ mod simulated;
 use guard::driver::{self, Driver, Problem};
 use guard::platform::Library;
 use guard::version::Version;
-use guard::{convolution, reference, status};
+use guard::{convolution, cudnn_status, reference};
 use simulated::{simulated, without};
 use std::fmt::Write as _;
 use std::os::unix::process::ExitStatusExt;
@@ -651,13 +651,13 @@ fn the_release_of_the_kernel_module_is_read() {
 
 #[test]
 fn statuses_have_the_names_of_their_release() {
-    assert_eq!(status::cudnn_named(6, 8), "CUDNN_STATUS_ARCH_MISMATCH (6)");
-    assert_eq!(status::cudnn_named(6, 9), "status 6");
+    assert_eq!(cudnn_status::named(6, 8), "CUDNN_STATUS_ARCH_MISMATCH (6)");
+    assert_eq!(cudnn_status::named(6, 9), "status 6");
     assert_eq!(
-        status::cudnn_named(4000, 9),
+        cudnn_status::named(4000, 9),
         "CUDNN_STATUS_INTERNAL_ERROR (4000)"
     );
-    assert_eq!(status::cudnn_named(4000, 8), "status 4000");
+    assert_eq!(cudnn_status::named(4000, 8), "status 4000");
 }
 
 /// Another way to the same numbers: a matrix of all patches, written without the reference's index arithmetic.

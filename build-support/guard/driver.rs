@@ -3,9 +3,9 @@
 //! Nothing here waits or starts a thread, but `cuInit` itself can hang on a sick machine: callers hold a deadline.
 
 use super::arch::ComputeCapability;
+use super::cuda_status;
 use super::finding::Finding;
 use super::platform::Library;
-use super::status;
 use super::version::Version;
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
@@ -384,23 +384,27 @@ fn no_device(driver: &Driver, visible: Option<&str>) -> Finding {
         None => finding,
     };
     let finding = with_driver(finding, driver);
-    match visible {
+    let finding = match visible {
         Some(_) => finding.help(format!("unset {}", VISIBLE)),
-        None => finding
-            .help("run on a machine that has a GPU, or ask the scheduler for one")
-            .help("start a container with `--gpus all`, if `nvidia-smi` lists GPUs outside it"),
+        None => finding,
+    };
+    if hidden {
+        return finding;
     }
+    finding
+        .help("run on a machine that has a GPU, or ask the scheduler for one")
+        .help("start a container with `--gpus all`, if `nvidia-smi` lists GPUs outside it")
 }
 
 fn failed(driver: &Driver, call: &str, code: i32) -> Finding {
-    let error = status::cuda(code);
+    let error = cuda_status::explain(code);
     let finding = Finding::warning(
         "driver-error",
         format!(
             "{}: `{}` answered {}",
             error.words,
             call,
-            status::cuda_named(code)
+            cuda_status::named(code)
         ),
     );
     with_driver(finding, driver).help(error.help)

@@ -51,18 +51,25 @@ impl Shape {
         self.k * self.c * self.r * self.s
     }
 
-    /// Height that comes out. The filter is no larger than the padded image, and the stride is not 0.
-    pub const fn out_h(&self) -> usize {
-        (self.h + 2 * self.pad - self.r) / self.stride + 1
+    /// Height that comes out.
+    pub fn out_h(&self) -> usize {
+        self.out(self.h, self.r)
     }
 
     /// Width that comes out.
-    pub const fn out_w(&self) -> usize {
-        (self.w + 2 * self.pad - self.s) / self.stride + 1
+    pub fn out_w(&self) -> usize {
+        self.out(self.w, self.s)
+    }
+
+    fn out(&self, size: usize, filter: usize) -> usize {
+        let padded = size + 2 * self.pad;
+        padded
+            .checked_sub(filter)
+            .map_or(0, |steps| quotient(steps, self.stride) + 1)
     }
 
     /// Numbers that come out.
-    pub const fn outputs(&self) -> usize {
+    pub fn outputs(&self) -> usize {
         self.n * self.k * self.out_h() * self.out_w()
     }
 
@@ -72,15 +79,21 @@ impl Shape {
     }
 
     /// The place `[n, k, row, column]` of a number that comes out.
-    pub const fn place(&self, index: usize) -> [usize; 4] {
-        let (w, h) = (self.out_w(), self.out_h());
-        [
-            index / (w * h * self.k),
-            index / (w * h) % self.k,
-            index / w % h,
-            index % w,
-        ]
+    pub fn place(&self, index: usize) -> [usize; 4] {
+        let (row, column) = divide(index, self.out_w());
+        let (k, row) = divide(row, self.out_h());
+        let (n, k) = divide(k, self.k);
+        [n, k, row, column]
     }
+}
+
+/// Quotient and remainder. Written so that no division by 0, and with it no panic, can be compiled in.
+fn divide(number: usize, by: usize) -> (usize, usize) {
+    (quotient(number, by), number.checked_rem(by).unwrap_or(0))
+}
+
+fn quotient(number: usize, by: usize) -> usize {
+    number.checked_div(by).unwrap_or(0)
 }
 
 /// Numbers between -1 and 1 without a pattern that a shifted or swapped result could share. None is 0, few have a

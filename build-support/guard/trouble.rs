@@ -2,11 +2,12 @@
 //!
 //! Only what cuDNN itself does wrong or refuses fails; what CUDA refuses, or a lack of memory, leaves it unknown.
 
+use super::cuda_status;
 use super::cudnn::{Algorithm, Refused};
+use super::cudnn_status;
 use super::device;
 use super::finding::{Finding, Verdict};
 use super::reference::{Comparison, DATA_TYPE, Expected, OPERATION, SHAPE};
-use super::status;
 use super::version::Version;
 
 const MIB: usize = 1 << 20;
@@ -72,7 +73,7 @@ impl Trouble {
     pub fn another_algorithm_may_do(&self, version: Version) -> bool {
         match self {
             Trouble::Cudnn { refused, .. } => {
-                status::cudnn_not_supported(refused.status, version.major)
+                cudnn_status::is_not_supported(refused.status, version.major)
             }
             Trouble::Workspace(_) => true,
             _ => false,
@@ -113,9 +114,7 @@ impl Trouble {
             } => refused_by_cudnn(
                 version, device, *refused, *algorithm, last_error, *gpu, *free,
             ),
-            Trouble::Crashed { code, .. }
-                if status::is_memory(*code) || status::is_elsewhere(*code) =>
-            {
+            Trouble::Crashed { code, .. } if is_memory(*code) || is_elsewhere(*code) => {
                 let refused = device::Refused {
                     call: "cuCtxSynchronize",
                     code: Some(*code),
@@ -123,14 +122,14 @@ impl Trouble {
                 (Verdict::Unknown, refused_by_gpu(refused, device))
             }
             Trouble::Crashed { code, algorithm } => {
-                let error = status::cuda(*code);
+                let error = cuda_status::explain(*code);
                 let finding = Finding::error(
                     "convolution-failed",
                     format!(
                         "a forward convolution of {} on {} ended with {}",
                         cudnn,
                         device,
-                        status::cuda_named(*code)
+                        cuda_status::named(*code)
                     ),
                 );
                 let finding = described(finding, Some(*algorithm)).with("meaning", error.words);
@@ -251,12 +250,12 @@ fn refused_by_gpu(refused: device::Refused, device: &str) -> Finding {
         )
         .help("update NVIDIA's driver");
     };
-    let error = status::cuda(code);
-    let answered = format!("`{}` answered {}", refused.call, status::cuda_named(code));
-    if status::is_memory(code) {
+    let error = cuda_status::explain(code);
+    let answered = format!("`{}` answered {}", refused.call, cuda_status::named(code));
+    if is_memory(code) {
         return memory_low(device, None).with("driver", answered);
     }
-    let id = if status::is_elsewhere(code) {
+    let id = if is_elsewhere(code) {
         "device-busy"
     } else {
         "driver-error"
@@ -296,7 +295,7 @@ fn refused_by_cudnn(
     gpu: Option<i32>,
     free: Option<usize>,
 ) -> (Verdict, Finding) {
-    let named = status::cudnn_named(refused.status, version.major);
+    let named = cudnn_status::named(refused.status, version.major);
     let with_words = |finding: Finding| {
         if last_error.is_empty() {
             finding
@@ -306,13 +305,13 @@ fn refused_by_cudnn(
     };
     let answered = format!("`{}` answered {}", refused.call, named);
     let low = free.filter(|free| *free < LOW_MEMORY);
-    if low.is_some() || status::cudnn_is_memory(refused.status, version.major) {
+    if low.is_some() || cudnn_status::is_memory(refused.status, version.major) {
         return (
             Verdict::Unknown,
             with_words(memory_low(device, low).with("cuDNN", answered)),
         );
     }
-    if let Some(code) = gpu.filter(|code| status::is_memory(*code) || status::is_elsewhere(*code)) {
+    if let Some(code) = gpu.filter(|code| is_memory(*code) || is_elsewhere(*code)) {
         let refused = device::Refused {
             call: "cuCtxSynchronize",
             code: Some(code),
@@ -336,9 +335,19 @@ fn refused_by_cudnn(
         None => finding,
     };
     let finding = match gpu {
-        Some(code) => finding.with("GPU", status::cuda_named(code)),
+        Some(code) => finding.with("GPU", cuda_status::named(code)),
         None => finding,
     };
-    let help = status::cudnn_help(refused.status, version.major);
+    let help = cudnn_status::help(refused.status, version.major);
     (Verdict::Fail, with_words(finding).help(help))
+}
+
+/// Whether a `CUresult` says that there is too little memory.
+fn is_memory(code: i32) -> bool {
+    code == 2
+}
+
+/// Whether a `CUresult` says that the GPU is in use, or at its end, rather than that something does not fit.
+fn is_elsewhere(code: i32) -> bool {
+    matches!(code, 46 | 101 | 214 | 800 | 802 | 805..=810 | 999)
 }

@@ -16,6 +16,8 @@ pub mod programs;
 pub mod stamp;
 pub mod toolkit;
 
+#[path = "../../build-support/guard/cuda_status.rs"]
+mod cuda_status;
 #[path = "../../build-support/guard/driver.rs"]
 pub mod driver;
 #[cfg_attr(
@@ -27,8 +29,6 @@ pub mod driver;
     path = "../../build-support/guard/other.rs"
 )]
 mod platform;
-#[path = "../../build-support/guard/status.rs"]
-mod status;
 // What the driver's file knows as its neighbours.
 use crate::model::{arch, finding, version};
 

@@ -5,8 +5,12 @@
 pub mod arch;
 #[path = "../../build-support/guard/convolution.rs"]
 pub mod convolution;
+#[path = "../../build-support/guard/cuda_status.rs"]
+pub mod cuda_status;
 #[path = "../../build-support/guard/cudnn.rs"]
 pub mod cudnn;
+#[path = "../../build-support/guard/cudnn_status.rs"]
+pub mod cudnn_status;
 #[path = "../../build-support/guard/device.rs"]
 pub mod device;
 #[path = "../../build-support/guard/driver.rs"]
@@ -19,8 +23,6 @@ pub mod json;
 pub mod platform;
 #[path = "../../build-support/guard/reference.rs"]
 pub mod reference;
-#[path = "../../build-support/guard/status.rs"]
-pub mod status;
 #[path = "../../build-support/guard/trouble.rs"]
 pub mod trouble;
 #[path = "../../build-support/guard/version.rs"]

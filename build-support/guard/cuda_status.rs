@@ -1,0 +1,126 @@
+//! What CUDA answers (`CUresult`), by name and in words.
+
+/// A `CUresult` by name and number.
+pub fn named(code: i32) -> String {
+    match explain(code).name {
+        "" => format!("CUDA error {}", code),
+        name => format!("{} ({})", name, code),
+    }
+}
+
+/// What a `CUresult` means to somebody who has to mend it.
+pub struct Explanation {
+    /// Its name in cuda.h without the common `CUDA_ERROR_`; empty where this text does not know it.
+    pub name: &'static str,
+    /// What happened.
+    pub words: &'static str,
+    /// What to do.
+    pub help: &'static str,
+}
+
+/// Explains a `CUresult`. The numbers have never been reused: <https://docs.nvidia.com/cuda/cuda-driver-api/>.
+pub fn explain(code: i32) -> Explanation {
+    let (name, words, help) = match code {
+        2 => (
+            "CUDA_ERROR_OUT_OF_MEMORY",
+            "there is not enough memory for CUDA",
+            "free memory on the GPU, or raise the limit on this process's memory (`ulimit -v`)",
+        ),
+        3 => (
+            "CUDA_ERROR_NOT_INITIALIZED",
+            "CUDA cannot be used in this process",
+            "start CUDA after forking, not before: a child of a process that uses CUDA cannot use it",
+        ),
+        34 => (
+            "CUDA_ERROR_STUB_LIBRARY",
+            "the library is the toolkit's stub, not NVIDIA's driver",
+            "remove the `stubs` directory from the library path",
+        ),
+        36 => (
+            "CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER",
+            "NVIDIA's driver is too old for this call",
+            "update NVIDIA's driver",
+        ),
+        46 => (
+            "CUDA_ERROR_DEVICE_UNAVAILABLE",
+            "the GPU is in exclusive use or unavailable",
+            "wait for the other program, or see `nvidia-smi -q -d COMPUTE` for the compute mode",
+        ),
+        100 => (
+            "CUDA_ERROR_NO_DEVICE",
+            "NVIDIA's driver shows no GPU",
+            "run on a machine that has a GPU",
+        ),
+        101 => (
+            "CUDA_ERROR_INVALID_DEVICE",
+            "the GPU cannot be used by this process",
+            "see `nvidia-smi -q -d COMPUTE` for the compute mode, and check CUDA_VISIBLE_DEVICES",
+        ),
+        209 => (
+            "CUDA_ERROR_NO_BINARY_FOR_GPU",
+            "there is no machine code for this GPU",
+            "install a cuDNN that serves this GPU",
+        ),
+        214 => (
+            "CUDA_ERROR_ECC_UNCORRECTABLE",
+            "the GPU's memory has an error that cannot be corrected",
+            "reset or replace the GPU: `nvidia-smi -q -d ECC` tells more",
+        ),
+        222 => (
+            "CUDA_ERROR_UNSUPPORTED_PTX_VERSION",
+            "the PTX is newer than NVIDIA's driver",
+            "update NVIDIA's driver",
+        ),
+        304 => (
+            "CUDA_ERROR_OPERATING_SYSTEM",
+            "the system refused something to NVIDIA's driver",
+            "check who may open /dev/nvidia*, and the limits of this process and its container",
+        ),
+        700 => (
+            "CUDA_ERROR_ILLEGAL_ADDRESS",
+            "code on the GPU touched memory that it may not touch",
+            "run it under `compute-sanitizer` to see where",
+        ),
+        719 => (
+            "CUDA_ERROR_LAUNCH_FAILED",
+            "code on the GPU crashed",
+            "run it under `compute-sanitizer` to see where",
+        ),
+        800 => (
+            "CUDA_ERROR_NOT_PERMITTED",
+            "this process may not use the GPU so",
+            "check who may open /dev/nvidia*",
+        ),
+        802 => (
+            "CUDA_ERROR_SYSTEM_NOT_READY",
+            "the system is not ready for CUDA yet",
+            "start `nvidia-fabricmanager` on a machine with NVSwitch, or wait until the machine is up",
+        ),
+        803 => (
+            "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH",
+            "the driver's library and its kernel module are of different releases",
+            "reboot, so that the new kernel module is loaded; in a container, give it the host's libraries",
+        ),
+        804 => (
+            "CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE",
+            "the forward-compatibility library does not serve this GPU",
+            "remove the `compat` directory (package cuda-compat) from LD_LIBRARY_PATH, or update NVIDIA's driver",
+        ),
+        805..=810 => (
+            "",
+            "NVIDIA's multi-process service (MPS) does not answer",
+            "restart it with `nvidia-cuda-mps-control`, or unset CUDA_MPS_PIPE_DIRECTORY",
+        ),
+        999 => (
+            "CUDA_ERROR_UNKNOWN",
+            "NVIDIA's driver cannot start, and does not know why",
+            "run `nvidia-smi`, see `dmesg` for lines with NVRM, and reload the module `nvidia_uvm` (after a suspend above all)",
+        ),
+        _ => (
+            "",
+            "NVIDIA's driver failed",
+            "run `nvidia-smi`, and see `dmesg` for lines with NVRM",
+        ),
+    };
+    Explanation { name, words, help }
+}

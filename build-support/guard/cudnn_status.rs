@@ -1,0 +1,132 @@
+//! What cuDNN answers (`cudnnStatus_t`), by name. The numbers changed at 9.
+
+/// A `cudnnStatus_t` by name and number.
+pub fn named(code: i32, major: u32) -> String {
+    let name = if major < 9 { name8(code) } else { name9(code) };
+    match name {
+        "" => format!("status {}", code),
+        name => format!("CUDNN_STATUS_{} ({})", name, code),
+    }
+}
+
+/// What to do about a `cudnnStatus_t`, where its name alone tells.
+pub fn help(code: i32, major: u32) -> &'static str {
+    let name = if major < 9 { name8(code) } else { name9(code) };
+    match name {
+        "VERSION_MISMATCH" | "SUBLIBRARY_VERSION_MISMATCH" => {
+            "put the parts of one cuDNN release into one directory, and no other before it in LD_LIBRARY_PATH"
+        }
+        "SUBLIBRARY_LOADING_FAILED" | "NOT_SUPPORTED_SUBLIBRARY_UNAVAILABLE" => {
+            "put every part of that cuDNN release beside its `libcudnn.so`"
+        }
+        "ARCH_MISMATCH" | "NOT_SUPPORTED_ARCH_MISMATCH" => {
+            "install a cuDNN release that serves this GPU"
+        }
+        "NOT_SUPPORTED_INCOMPATIBLE_CUDA_DRIVER" => {
+            "update NVIDIA's driver, or install a cuDNN for the CUDA that this driver serves"
+        }
+        "NOT_SUPPORTED_INCOMPATIBLE_CUDART" => {
+            "install the CUDA libraries of the CUDA that this cuDNN was built for"
+        }
+        "RUNTIME_PREREQUISITE_MISSING" | "NOT_SUPPORTED_RUNTIME_PREREQUISITE_MISSING" => {
+            "install the libraries that cuDNN opens by itself (cuBLAS, NVRTC), of the CUDA that it was built for"
+        }
+        _ => {
+            "set CUDNN_LOGLEVEL_DBG=3 and CUDNN_LOGDEST_DBG=stderr to see what cuDNN itself has to say"
+        }
+    }
+}
+
+/// Whether a `cudnnStatus_t` only says that this way of computing is not offered.
+pub fn is_not_supported(code: i32, major: u32) -> bool {
+    if major < 9 {
+        code == 9
+    } else {
+        matches!(code, 3000..=3004 | 3010 | 3011)
+    }
+}
+
+/// Whether a `cudnnStatus_t` says that there is too little memory.
+pub fn is_memory(code: i32, major: u32) -> bool {
+    if major < 9 {
+        code == 2
+    } else {
+        matches!(code, 4003 | 4004)
+    }
+}
+
+fn name8(code: i32) -> &'static str {
+    match code {
+        0 => "SUCCESS",
+        1 => "NOT_INITIALIZED",
+        2 => "ALLOC_FAILED",
+        3 => "BAD_PARAM",
+        4 => "INTERNAL_ERROR",
+        5 => "INVALID_VALUE",
+        6 => "ARCH_MISMATCH",
+        7 => "MAPPING_ERROR",
+        8 => "EXECUTION_FAILED",
+        9 => "NOT_SUPPORTED",
+        10 => "LICENSE_ERROR",
+        11 => "RUNTIME_PREREQUISITE_MISSING",
+        12 => "RUNTIME_IN_PROGRESS",
+        13 => "RUNTIME_FP_OVERFLOW",
+        14 => "VERSION_MISMATCH",
+        _ => "",
+    }
+}
+
+fn name9(code: i32) -> &'static str {
+    match code {
+        0 => "SUCCESS",
+        1001 => "NOT_INITIALIZED",
+        1002 => "SUBLIBRARY_VERSION_MISMATCH",
+        1003 => "SERIALIZATION_VERSION_MISMATCH",
+        1004 => "DEPRECATED",
+        1005 => "LICENSE_ERROR",
+        1006 => "RUNTIME_IN_PROGRESS",
+        1007 => "RUNTIME_FP_OVERFLOW",
+        1008 => "SUBLIBRARY_LOADING_FAILED",
+        2000 => "BAD_PARAM",
+        2001 => "INVALID_VALUE",
+        2002 => "BAD_PARAM_NULL_POINTER",
+        2003 => "BAD_PARAM_MISALIGNED_POINTER",
+        2004 => "BAD_PARAM_NOT_FINALIZED",
+        2005 => "BAD_PARAM_OUT_OF_BOUND",
+        2006 => "BAD_PARAM_SIZE_INSUFFICIENT",
+        2007 => "BAD_PARAM_STREAM_MISMATCH",
+        2008 => "BAD_PARAM_SHAPE_MISMATCH",
+        2009 => "BAD_PARAM_DUPLICATED_ENTRIES",
+        2010 => "BAD_PARAM_ATTRIBUTE_TYPE",
+        2011 => "BAD_PARAM_CUDA_GRAPH_MISMATCH",
+        2012 => "BAD_PARAM_DESCRIPTOR_TYPE",
+        3000 => "NOT_SUPPORTED",
+        3001 => "NOT_SUPPORTED_GRAPH_PATTERN",
+        3002 => "NOT_SUPPORTED_SHAPE",
+        3003 => "NOT_SUPPORTED_DATA_TYPE",
+        3004 => "NOT_SUPPORTED_LAYOUT",
+        3005 => "NOT_SUPPORTED_INCOMPATIBLE_CUDA_DRIVER",
+        3006 => "NOT_SUPPORTED_INCOMPATIBLE_CUDART",
+        3007 => "NOT_SUPPORTED_ARCH_MISMATCH",
+        3008 => "NOT_SUPPORTED_RUNTIME_PREREQUISITE_MISSING",
+        3009 => "NOT_SUPPORTED_SUBLIBRARY_UNAVAILABLE",
+        3010 => "NOT_SUPPORTED_SHARED_MEMORY_INSUFFICIENT",
+        3011 => "NOT_SUPPORTED_PADDING",
+        3012 => "NOT_SUPPORTED_BAD_LAUNCH_PARAM",
+        3013 => "NOT_SUPPORTED_CUDA_GRAPH_NATIVE_API",
+        3014 => "NOT_SUPPORTED_INVALID_DYNAMIC_SHAPE",
+        4000 => "INTERNAL_ERROR",
+        4001 => "INTERNAL_ERROR_COMPILATION_FAILED",
+        4002 => "INTERNAL_ERROR_UNEXPECTED_VALUE",
+        4003 => "INTERNAL_ERROR_HOST_ALLOCATION_FAILED",
+        4004 => "INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED",
+        4005 => "INTERNAL_ERROR_BAD_LAUNCH_PARAM",
+        4006 => "INTERNAL_ERROR_TEXTURE_CREATION_FAILED",
+        5000 => "EXECUTION_FAILED",
+        5001 => "EXECUTION_FAILED_CUDA_DRIVER",
+        5002 => "EXECUTION_FAILED_CUBLAS",
+        5003 => "EXECUTION_FAILED_CUDART",
+        5004 => "EXECUTION_FAILED_CURAND",
+        _ => "",
+    }
+}
