@@ -267,14 +267,36 @@ fn text(facts: &Facts<'_>, loader: Loader) -> String {
     if loader == Loader::Linked {
         module(&mut out, "", "linked", LINKED);
     }
-    out.push_str(
-        "pub use built::BUILT;\npub use check::{check, check_version};\npub use finding::{Finding, Severity, Verdict};\n\
-         pub use report::{Failure, Report};\npub use startup::startup;\n}\n\n\
-         #[allow(unused_imports, unreachable_pub)]\n\
-         pub use imp::{check, check_version, startup, Failure, Finding, Report, Severity, Verdict, BUILT};\n",
-    );
+    out.push_str(FACE);
     out
 }
+
+/// What the program sees.
+const FACE: &str = r"pub use built::BUILT;
+pub use finding::{Finding, Severity, Verdict};
+pub use report::{Failure, Report};
+
+/// Verifies everything and ends the program, with exit code 78, if something does not fit. What is unknown is said in
+/// one line on standard error, and the program goes on.
+pub fn startup() {
+    startup::startup(&BUILT);
+}
+
+/// Verifies everything: the files, their releases, the driver, the GPU, one convolution. `Ok` only if all of it fits;
+/// what could not be checked is a `Failure` whose verdict is `Unknown`. Never panics, never exits.
+pub fn check() -> Result<Report, Failure> {
+    check::check(&BUILT)
+}
+
+/// Verifies the files and their releases, and touches neither CUDA nor the code of cuDNN.
+pub fn check_version() -> Result<Report, Failure> {
+    check::check_version(&BUILT)
+}
+}
+
+#[allow(unused_imports, unreachable_pub)]
+pub use imp::{check, check_version, startup, Failure, Finding, Report, Severity, Verdict, BUILT};
+";
 
 /// Keeps `libcudnn` among the libraries of the program, whose own use of it the linker may not have seen yet.
 const LINKED: &str = "\

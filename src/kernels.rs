@@ -252,8 +252,8 @@ impl Kernels<'_> {
         sources: &[PathBuf],
         lines: &mut Vec<Directive>,
     ) -> Result<Plan, Error> {
-        let toolkit = self.toolchain.toolkit.as_ref();
-        let Some(nvcc) = toolkit.and_then(|toolkit| toolkit.nvcc.clone()) else {
+        let toolkit = self.toolchain.need_toolkit()?;
+        let Some(nvcc) = toolkit.nvcc.clone() else {
             return Err(missing::nvcc(toolkit, &self.toolchain.candidates, sources).into());
         };
         let Selection {

@@ -16,8 +16,11 @@ pub mod programs;
 pub mod stamp;
 pub mod toolkit;
 
+#[allow(dead_code)]
 #[path = "../../build-support/guard/cuda_status.rs"]
 mod cuda_status;
+// Shared with the guard, which uses more of them.
+#[allow(dead_code)]
 #[path = "../../build-support/guard/driver.rs"]
 pub mod driver;
 #[cfg_attr(
@@ -28,6 +31,7 @@ pub mod driver;
     not(all(target_os = "linux", target_env = "gnu")),
     path = "../../build-support/guard/other.rs"
 )]
+#[allow(dead_code)]
 mod platform;
 // What the driver's file knows as its neighbours.
 use crate::model::{arch, finding, version};

@@ -5,24 +5,18 @@ use crate::model::finding::Finding;
 use std::path::{Path, PathBuf};
 
 /// The finding, with the places that were looked at.
-pub fn nvcc(toolkit: Option<&Toolkit>, candidates: &[Candidate], sources: &[PathBuf]) -> Finding {
+pub fn nvcc(toolkit: &Toolkit, candidates: &[Candidate], sources: &[PathBuf]) -> Finding {
     let what = match sources {
         [one] => format!("`{}`", one.display()),
         more => format!("{} kernels", more.len()),
     };
-    let mut finding = match toolkit {
-        Some(toolkit) => Finding::error(
-            "nvcc-not-found",
-            format!(
-                "the CUDA at `{}` has no nvcc to compile {what} with",
-                toolkit.root.display()
-            ),
+    let mut finding = Finding::error(
+        "nvcc-not-found",
+        format!(
+            "the CUDA at `{}` has no nvcc to compile {what} with",
+            toolkit.root.display()
         ),
-        None => Finding::error(
-            "nvcc-not-found",
-            format!("there is no nvcc to compile {what} with"),
-        ),
-    };
+    );
     let mut wheels = false;
     let mut looked = Vec::new();
     for candidate in candidates {
