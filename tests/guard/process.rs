@@ -348,6 +348,23 @@ fn the_one_in_the_process_is_judged() {
 }
 
 #[test]
+fn a_second_copy_is_a_warning() {
+    let (one, two) = (sound(), sound());
+    let both = [one.file("libcudnn.so.9"), two.file("libcudnn.so.9")]
+        .map(|file| file.to_str().unwrap().to_string());
+    let ran = run("check", &one.0, &[GPU, ("TEST_OPEN", &both.join(":"))]);
+    ran.must_be("pass", &["duplicate-cudnn"]);
+    assert_eq!(ran.json["findings"][0]["evidence"]["also"], both[1]);
+    assert_eq!(
+        ran.json["findings"][0]["summary"],
+        format!(
+            "more than one cuDNN is in this process; `{}` is judged",
+            both[0]
+        )
+    );
+}
+
+#[test]
 fn pinning_keeps_the_library_path_from_swapping_parts() {
     // The first library has a RUNPATH, over which LD_LIBRARY_PATH wins for everything it opens.
     let own = sound();
