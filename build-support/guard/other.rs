@@ -1,8 +1,7 @@
 //! Systems that the guard does not know: it answers `platform-unsupported` there and touches nothing.
 
-use std::ffi::{c_void, OsString};
+use std::ffi::{OsString, c_void};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// Whether the guard knows this system.
 pub const SUPPORTED: bool = false;
