@@ -15,6 +15,7 @@ use imp::elf::Elf;
 use imp::facts::{Built, Loader, Policy};
 use imp::parts;
 use imp::version::Version;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -124,7 +125,7 @@ fn program() {
         absent: None,
     };
     if let Err(failure) = check::check_version(&built) {
-        eprintln!("check_version: {}", failure.headline());
+        writeln!(std::io::stderr(), "check_version: {}", failure.headline()).unwrap();
     }
     imp::startup::startup(&built);
 }

@@ -69,11 +69,13 @@ fn find(
             if platform::SUPPORTED {
                 "a cuDNN that is linked into the program itself is not checked yet".to_string()
             } else {
-                format!(
-                    "cuDNN is not checked on {} {}",
-                    std::env::consts::OS,
-                    std::env::consts::ARCH
-                )
+                let libc = if cfg!(target_env = "musl") {
+                    " with musl"
+                } else {
+                    ""
+                };
+                let (system, arch) = (std::env::consts::OS, std::env::consts::ARCH);
+                format!("cuDNN is not checked on {} {}{}", arch, system, libc)
             },
         ));
         return None;

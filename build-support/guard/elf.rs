@@ -9,7 +9,6 @@ use std::path::Path;
 
 const PT_LOAD: u64 = 1;
 const PT_DYNAMIC: u64 = 2;
-const DT_NEEDED: u64 = 1;
 const DT_HASH: u64 = 4;
 const DT_STRTAB: u64 = 5;
 const DT_SYMTAB: u64 = 6;
@@ -140,17 +139,12 @@ impl Elf {
 
     /// The name under which the loader knows it.
     pub fn soname(&mut self) -> Option<String> {
-        self.strings(DT_SONAME).pop()
-    }
-
-    /// The libraries that it is linked to.
-    pub fn needed(&mut self) -> Vec<String> {
-        self.strings(DT_NEEDED)
+        self.tagged_string(DT_SONAME)
     }
 
     /// Its DT_RPATH, which wins over LD_LIBRARY_PATH; a DT_RUNPATH does not.
     pub fn rpath(&mut self) -> Option<String> {
-        self.strings(DT_RPATH).pop()
+        self.tagged_string(DT_RPATH)
     }
 
     /// The release in a data symbol of cuDNN: four bytes, patch, minor, major, 0.
@@ -189,19 +183,9 @@ impl Elf {
             .map(|entry| entry.1)
     }
 
-    fn strings(&mut self, tag: u64) -> Vec<String> {
-        let Some(table) = self.tagged(DT_STRTAB) else {
-            return Vec::new();
-        };
-        let at: Vec<u64> = self
-            .dynamic
-            .iter()
-            .filter(|entry| entry.0 == tag)
-            .map(|entry| entry.1)
-            .collect();
-        at.into_iter()
-            .filter_map(|offset| self.string(table.checked_add(offset)?))
-            .collect()
+    fn tagged_string(&mut self, tag: u64) -> Option<String> {
+        let address = self.tagged(DT_STRTAB)?.checked_add(self.tagged(tag)?)?;
+        self.string(address)
     }
 
     /// A string at an address, up to its NUL; none over 4096 bytes.

@@ -2,7 +2,6 @@
 
 use std::ffi::{OsString, c_void};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// Whether the guard knows this system.
 pub const SUPPORTED: bool = false;

@@ -153,19 +153,20 @@ impl Route {
     /// (before LD_LIBRARY_PATH) or DT_RUNPATH (after it) with its own folder.
     pub fn file(&self, name: &str, own: Option<&Path>, own_first: bool) -> Option<PathBuf> {
         let mut places: Vec<PathBuf> = Vec::new();
-        let (before, after): (Vec<&Via>, Vec<&Via>) = self
+        // A RUNPATH of the program is for what it opens itself, and the library's own switches its RPATH off.
+        let before = self.folders.iter().filter(|via| match via {
+            Via::Rpath(_) => own_first,
+            other => matches!(other, Via::LibraryPath(_)),
+        });
+        let system = self
             .folders
             .iter()
-            .partition(|via| matches!(via, Via::Rpath(_) | Via::LibraryPath(_)));
-        // A RUNPATH of the program is for what it opens itself, not for what its libraries open.
-        let system = after
-            .into_iter()
             .filter(|via| matches!(via, Via::System(_)));
         let own = own.map(Path::to_path_buf);
         if own_first {
             places.extend(own.clone());
         }
-        places.extend(before.into_iter().map(|via| via_folder(via).to_path_buf()));
+        places.extend(before.map(|via| via_folder(via).to_path_buf()));
         places.extend(own);
         let mut found = places
             .iter()

@@ -10,6 +10,7 @@ use super::parts::{self, Parts};
 use super::platform;
 use super::process::End;
 use super::report::Report;
+use super::version::Version;
 use std::path::{Path, PathBuf};
 
 /// What the child told and left behind.
@@ -17,36 +18,18 @@ pub fn judge(report: &mut Report, built: &Built, shim: &Shim, parts: &Parts, mut
     let by_files = parts.release().map(|(version, _)| version);
     report.take(&mut tried.answer);
     let answer = &tried.answer;
-    if let Some(called) = answer.version {
-        match by_files {
-            None => report.findings.extend(shim.mismatch(built, called)),
-            Some(version) if version != called => report.findings.push(
-                Finding::error(
-                    "parts-mixed",
-                    format!("cuDNN answers that it is {}, and its files are {}", called, version),
-                )
-                .with("loaded", shim.path.display())
-                .with("found via", &shim.via)
-                .help("see which other folder on LD_LIBRARY_PATH holds `libcudnn*` files, and take it out"),
-            ),
-            Some(_) => {}
-        }
+    let disagree = !answer.failed_checks.is_empty()
+        || matches!((by_files, answer.version), (Some(files), Some(called)) if files != called);
+    if let (None, Some(called)) = (by_files, answer.version) {
+        report.findings.extend(shim.mismatch(built, called));
     }
-    if !answer.failed_checks.is_empty() {
-        report.findings.push(
-            Finding::error(
-                "parts-mixed",
-                format!(
-                    "the parts of cuDNN at `{}` say that they do not belong together",
-                    shim.folder().display()
-                ),
-            )
-            .with("asked", answer.failed_checks.join(", "))
-            .help(format!(
-                "remove all `libcudnn*` files from `{}` and install one cuDNN there, whole",
-                shim.folder().display()
-            )),
-        );
+    if !map(report, shim, parts, &answer.mapped, disagree) && disagree {
+        report.findings.push(disagreement(
+            shim,
+            by_files,
+            answer.version,
+            &answer.failed_checks,
+        ));
     }
     for (path, words) in &answer.refused {
         refused(report, path, words);
@@ -61,7 +44,38 @@ pub fn judge(report: &mut Report, built: &Built, shim: &Shim, parts: &Parts, mut
     }
     devices(report, built, answer.cuda_major);
     end(report, &tried);
-    map(report, shim, parts, &tried.answer.mapped);
+}
+
+/// cuDNN itself does not agree with its files, and nothing from elsewhere is there to explain it.
+fn disagreement(
+    shim: &Shim,
+    files: Option<Version>,
+    called: Option<Version>,
+    failed_checks: &[String],
+) -> Finding {
+    let mut finding = Finding::error(
+        "parts-mixed",
+        format!(
+            "the parts of cuDNN at `{}` do not belong together",
+            shim.folder().display()
+        ),
+    );
+    finding.evidence = shim.evidence();
+    if let (Some(files), Some(called)) = (files, called) {
+        if files != called {
+            finding = finding.with(
+                "answers",
+                format!("{}, and its files are {}", called, files),
+            );
+        }
+    }
+    if !failed_checks.is_empty() {
+        finding = finding.with("refused by", failed_checks.join(", "));
+    }
+    finding.help(format!(
+        "remove all `libcudnn*` files from `{}` and install one cuDNN there, whole",
+        shim.folder().display()
+    ))
 }
 
 /// Without a convolution that passed there is no pass, unless the program wants none.
@@ -244,8 +258,15 @@ fn signal_name(number: i32) -> Option<&'static str> {
     })
 }
 
-/// Parts that were mapped from elsewhere than from the files that were looked at.
-fn map(report: &mut Report, shim: &Shim, parts: &Parts, mapped: &[PathBuf]) {
+/// Parts that were mapped from elsewhere than from the files that were looked at. Those that tell no release are
+/// foreign too when cuDNN says that something does not fit. True if there are such.
+fn map(
+    report: &mut Report,
+    shim: &Shim,
+    parts: &Parts,
+    mapped: &[PathBuf],
+    disagree: bool,
+) -> bool {
     let release = report
         .loaded
         .as_ref()
@@ -271,26 +292,29 @@ fn map(report: &mut Report, shim: &Shim, parts: &Parts, mapped: &[PathBuf]) {
                 && *other != shim.path
                 && parts::name_of(other) == Some((String::new(), Some(major)))
         });
-        if own_shim || version.is_none() || version == release {
+        let fits = !disagree && (version.is_none() || version == release);
+        if own_shim || fits {
             copies.push(path.clone());
         } else {
             foreign.push(path.display().to_string());
         }
     }
-    if !foreign.is_empty() {
-        report.findings.push(
-            Finding::error(
-                "parts-mixed",
-                format!(
-                    "cuDNN at `{}` loads parts of another release",
-                    shim.folder().display()
-                ),
-            )
-            .with("loaded", foreign.join("\n"))
-            .help("take the folder of these files out of LD_LIBRARY_PATH, or remove them"),
-        );
-    }
     if !copies.is_empty() {
         report.findings.push(shim.among(&copies));
     }
+    if foreign.is_empty() {
+        return false;
+    }
+    let summary = format!(
+        "cuDNN at `{}` loads parts of another release from elsewhere",
+        shim.folder().display()
+    );
+    let mut finding = Finding::error("parts-mixed", summary);
+    finding.evidence = shim.evidence();
+    report.findings.push(
+        finding
+            .with("and also", foreign.join("\n"))
+            .help("take the directory of these files out of LD_LIBRARY_PATH, or remove them"),
+    );
+    true
 }

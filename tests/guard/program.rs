@@ -109,8 +109,17 @@ fn is_run() {
         // SAFETY: SIG_IGN for SIGCHLD, in a process of this test's own.
         unsafe { signal(17, 1) };
     }
-    if let Ok(path) = std::env::var("TEST_OPEN") {
-        Library::open(&path).unwrap();
+    if let Ok(most) = std::env::var("TEST_FILES") {
+        unsafe extern "C" {
+            fn setrlimit(resource: i32, limit: *const [u64; 2]) -> i32;
+        }
+        let most = most.parse().unwrap();
+        // SAFETY: RLIMIT_NOFILE takes two numbers.
+        unsafe { setrlimit(7, &[most, most]) };
+    }
+    let open = std::env::var("TEST_OPEN").unwrap_or_default();
+    for path in open.split(':').filter(|path| !path.is_empty()) {
+        Library::open(path).unwrap();
     }
     let built = built();
     let result = match task.as_str() {

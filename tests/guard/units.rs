@@ -185,7 +185,6 @@ fn an_imported_symbol_tells_nothing() {
     let mut elf = Elf::open(&file).unwrap();
     assert_eq!(elf.version("cudnn_ops_infer_version"), None);
     assert_eq!(elf.rpath().as_deref(), Some("/x"));
-    assert_eq!(elf.needed(), Vec::<String>::new());
 }
 
 #[test]
@@ -224,7 +223,7 @@ fn what_is_no_library_is_told_apart() {
         std::fs::write(&file, &bytes).unwrap();
         if let Ok(mut elf) = Elf::open(&file) {
             elf.version("a");
-            elf.needed();
+            elf.rpath();
             elf.soname();
         }
     }
@@ -273,6 +272,27 @@ fn the_way_to_a_library_is_told() {
     // Without the variable the same folders are the loader's own.
     let route = Route::new(&folders, None, None, None);
     assert_eq!(via(&route, "/l/x.so"), Via::System("/l".into()));
+}
+
+#[test]
+fn a_library_with_a_runpath_looks_elsewhere_than_its_program() {
+    let [rpath, library_path, own] = [Folder::new(), Folder::new(), Folder::new()];
+    for folder in [&rpath, &library_path, &own] {
+        std::fs::write(folder.file("libpart-of-a-test.so"), "").unwrap();
+    }
+    let folders = [rpath.0.clone(), library_path.0.clone()];
+    let text = |folder: &Folder| Some(OsString::from(folder.text()));
+    let route = Route::new(&folders, text(&rpath), text(&library_path), None);
+    let file = |own_first| {
+        let file = route.file("libpart-of-a-test.so", Some(&own.0), own_first);
+        file.unwrap().parent().unwrap().to_path_buf()
+    };
+    assert_eq!(file(true), own.0);
+    assert_eq!(file(false), library_path.0);
+    std::fs::remove_file(own.file("libpart-of-a-test.so")).unwrap();
+    assert_eq!(file(true), rpath.0);
+    let program = route.program_file("libpart-of-a-test.so").unwrap();
+    assert_eq!(program, rpath.file("libpart-of-a-test.so"));
 }
 
 #[test]
