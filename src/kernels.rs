@@ -23,7 +23,6 @@ use crate::rules::nvcc::{Plan, Product};
 use crate::rules::select::Selection;
 use crate::toolchain::Toolchain;
 use job::Job;
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Kernels to compile, from [`Toolchain::kernels`].
@@ -172,21 +171,22 @@ impl Kernels<'_> {
         let host = &toolchain.host;
         let jobs = Job::all(host, product, folder, sources, &self.out_dir()?)?;
         let outputs = jobs.iter().map(|job| job.output.clone()).collect();
-        let sources: BTreeSet<PathBuf> = jobs.iter().map(|job| job.source.clone()).collect();
-        let mut read = BTreeSet::new();
+        let foreign = self.foreign();
         let mut failed = Vec::new();
         for made in jobs::in_parallel(jobs, |job| job.make(&plan, host)) {
             match made {
                 Ok(made) => {
-                    read.extend(made.files);
                     lines.extend(warnings(&made.said));
+                    for path in made.files {
+                        let line = Directive::RerunIfChanged(path.clone());
+                        if !lines.contains(&line) && is_own(&path, &foreign) {
+                            lines.push(line);
+                        }
+                    }
                 }
                 Err(finding) => failed.push(finding),
             }
         }
-        // The sources are watched already.
-        let own = self.own_headers(&read - &sources);
-        lines.extend(own.map(Directive::RerunIfChanged));
         if failed.is_empty() {
             Ok(outputs)
         } else {
@@ -281,19 +281,15 @@ impl Kernels<'_> {
         })
     }
 
-    /// The files that a compilation read, without those of the toolkit and of the system.
-    fn own_headers(&self, read: BTreeSet<PathBuf>) -> impl Iterator<Item = PathBuf> {
-        let toolkit = self.toolchain.toolkit.iter();
-        let mut foreign: Vec<PathBuf> = toolkit
-            .flat_map(|toolkit| toolkit.include_dirs.iter().chain([&toolkit.root]))
-            .filter_map(|dir| files::canonical(dir, None).ok())
-            .collect();
-        foreign.extend(["/usr/include", "/usr/lib"].map(PathBuf::from));
-        read.into_iter().filter(move |path| {
-            files::is_file(path)
-                && files::canonical(path, None)
-                    .is_ok_and(|real| !foreign.iter().any(|dir| real.starts_with(dir)))
-        })
+    /// The directories of the toolkit and of the system, whose headers cargo need not watch.
+    fn foreign(&self) -> Vec<PathBuf> {
+        let mut dirs = ["/usr/include", "/usr/lib"].map(PathBuf::from).to_vec();
+        if let Some(toolkit) = &self.toolchain.toolkit {
+            for dir in toolkit.include_dirs.iter().chain([&toolkit.root]) {
+                dirs.extend(files::canonical(dir, None));
+            }
+        }
+        dirs
     }
 
     fn out_dir(&self) -> Result<PathBuf, Finding> {
@@ -306,6 +302,12 @@ impl Kernels<'_> {
             .help("call this from a build script")
         })
     }
+}
+
+fn is_own(path: &Path, foreign: &[PathBuf]) -> bool {
+    files::is_file(path)
+        && files::canonical(path, None)
+            .is_ok_and(|real| !foreign.iter().any(|dir| real.starts_with(dir)))
 }
 
 /// A text as cargo shows it.

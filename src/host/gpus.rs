@@ -5,8 +5,7 @@ use crate::model::finding::{Finding, Severity};
 use crate::model::invocation::Invocation;
 use crate::rules::smi;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 pub use crate::model::gpu::Gpu;
 
@@ -40,19 +39,24 @@ pub fn gpus() -> Result<Vec<Gpu>, Finding> {
 
 /// Starting CUDA can hang for ever inside the driver. The thread that hangs is left behind.
 fn within(deadline: Duration, ask: fn() -> Answer) -> Answer {
-    let (tell, told) = channel();
-    std::thread::spawn(move || tell.send(ask()));
-    told.recv_timeout(deadline).unwrap_or_else(|error| {
-        let seconds = deadline.as_secs_f64();
-        let words = match error {
-            RecvTimeoutError::Timeout => format!("did not answer within {seconds} s"),
-            RecvTimeoutError::Disconnected => "cannot be asked".to_string(),
-        };
-        let finding = Finding::note("driver-error", format!("NVIDIA's driver {words}"))
+    let begun = Instant::now();
+    let asking = std::thread::spawn(ask);
+    while !asking.is_finished() && begun.elapsed() < deadline {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let words = if asking.is_finished() {
+        match asking.join() {
+            Ok(answer) => return answer,
+            Err(_) => "cannot be asked".to_string(),
+        }
+    } else {
+        format!("did not answer within {} s", deadline.as_secs_f64())
+    };
+    Answer::Failed(
+        Finding::note("driver-error", format!("NVIDIA's driver {words}"))
             .help("run `nvidia-smi`: if it hangs too, restart the machine or its driver")
-            .help("set CUDNN_GUARD_ARCHS, and the driver is not asked");
-        Answer::Failed(finding)
-    })
+            .help("set CUDNN_GUARD_ARCHS, and the driver is not asked"),
+    )
 }
 
 #[cfg(not(feature = "cudarc"))]

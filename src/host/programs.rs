@@ -4,8 +4,8 @@ use crate::model::finding::{Finding, printable};
 use crate::model::invocation::Invocation;
 use std::io::Read;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// More than this of either stream is read and dropped, so that a program that talks for ever cannot fill the memory.
@@ -14,7 +14,8 @@ const CAP: usize = 1 << 20;
 /// How long the streams may stay open after the program itself has ended, held by something it left behind.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// How often a program is looked at that has closed its streams, or left them to others.
+/// How long to wait at least, and at most, before a program is looked at again.
+const FIRST_LOOK: Duration = Duration::from_millis(1);
 const TICK: Duration = Duration::from_millis(20);
 
 /// What a program said, and whether it was content.
@@ -62,16 +63,16 @@ fn start(
     let mut child = command
         .spawn()
         .map_err(|error| cannot("start", invocation, &error))?;
-    let (done, ended) = channel();
-    let stdout = drain(child.stdout.take(), done.clone());
-    let stderr = drain(child.stderr.take(), done);
-    let waited = wait(&mut child, &ended, begun, deadline);
+    let stdout = drain(child.stdout.take().map(|stream| Box::new(stream) as Source));
+    let stderr = drain(child.stderr.take().map(|stream| Box::new(stream) as Source));
+    let open = || !stdout.reader.is_finished() || !stderr.reader.is_finished();
+    let waited = wait(&mut child, open, begun, deadline);
     // What a program leaves behind after an ordinary end is its own affair: sccache leaves its server.
     if deadline.is_some() && !matches!(waited, Ok(Some(_))) {
         kill_group(&mut child);
     }
     let text = |stream: &Stream| {
-        let bytes = stream.lock().unwrap_or_else(PoisonError::into_inner);
+        let bytes = stream.kept.lock().unwrap_or_else(PoisonError::into_inner);
         String::from_utf8_lossy(&bytes).into_owned()
     };
     match waited {
@@ -101,43 +102,39 @@ fn start(
 /// Waits for the program and for the end of its streams; `None` is the deadline.
 fn wait(
     child: &mut Child,
-    ended: &Receiver<()>,
+    open: impl Fn() -> bool,
     begun: Instant,
     deadline: Option<Duration>,
 ) -> std::io::Result<Option<ExitStatus>> {
     let mut exited: Option<(ExitStatus, Instant)> = None;
-    let mut open = 2;
     loop {
         if exited.is_none() {
             exited = child.try_wait()?.map(|status| (status, Instant::now()));
         }
         match exited {
-            Some((status, at)) if open == 0 || at.elapsed() >= GRACE => return Ok(Some(status)),
+            Some((status, at)) if !open() || at.elapsed() >= GRACE => return Ok(Some(status)),
             None if deadline.is_some_and(|limit| begun.elapsed() >= limit) => return Ok(None),
-            _ => {}
-        }
-        if open == 0 {
-            std::thread::sleep(Duration::from_millis(1).max(TICK.min(begun.elapsed() / 10)));
-            continue;
-        }
-        match ended.recv_timeout(TICK) {
-            Ok(()) => open -= 1,
-            Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => open = 0,
+            // A tenth of the time it took so far, so that a quick answer is not waited for.
+            _ => std::thread::sleep((begun.elapsed() / 10).clamp(FIRST_LOOK, TICK)),
         }
     }
 }
 
-type Stream = Arc<Mutex<Vec<u8>>>;
+type Source = Box<dyn Read + Send>;
+
+/// One of a program's streams.
+struct Stream {
+    kept: Arc<Mutex<Vec<u8>>>,
+    reader: JoinHandle<()>,
+}
 
 /// Reads a stream to its end in a thread of its own: a program whose pipe is full stands still.
-fn drain(stream: Option<impl Read + Send + 'static>, done: std::sync::mpsc::Sender<()>) -> Stream {
-    let kept = Stream::default();
+fn drain(mut from: Option<Source>) -> Stream {
+    let kept = Arc::new(Mutex::new(Vec::new()));
     let sink = Arc::clone(&kept);
-    std::thread::spawn(move || {
+    let reader = std::thread::spawn(move || {
         let mut buffer = [0; 8192];
-        let mut stream = stream;
-        while let Some(count) = stream.as_mut().and_then(|from| from.read(&mut buffer).ok()) {
+        while let Some(count) = from.as_mut().and_then(|from| from.read(&mut buffer).ok()) {
             let Some(bytes) = buffer.get(..count).filter(|bytes| !bytes.is_empty()) else {
                 break;
             };
@@ -145,10 +142,8 @@ fn drain(stream: Option<impl Read + Send + 'static>, done: std::sync::mpsc::Send
             let room = CAP.saturating_sub(kept.len()).min(bytes.len());
             kept.extend_from_slice(bytes.get(..room).unwrap_or_default());
         }
-        // Nobody listens any more after the deadline.
-        let _ = done.send(());
     });
-    kept
+    Stream { kept, reader }
 }
 
 #[cfg(unix)]

@@ -49,17 +49,19 @@ pub fn link(
 
 /// What to link where there is no static runtime. Wheels have no `libcudart.so`: then the file's whole name.
 fn shared(link_dirs: &[PathBuf]) -> Library {
-    let names = link_dirs
-        .iter()
-        .filter_map(|dir| files::list(dir).ok())
-        .flatten();
-    let names = names.filter_map(|path| Some(path.file_name()?.to_str()?.to_string()));
-    let mut names: Vec<String> = names
-        .filter(|name| name.starts_with("libcudart.so"))
-        .collect();
     // The shortest is the link for linking, then the SONAME.
-    names.sort_by_key(|name| (name.len(), name.clone()));
-    match names.first().map(String::as_str) {
+    let mut best: Option<String> = None;
+    for path in link_dirs
+        .iter()
+        .flat_map(|dir| files::list(dir).unwrap_or_default())
+    {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let shorter = best.as_ref().is_none_or(|best| name.len() < best.len());
+        if name.starts_with("libcudart.so") && shorter {
+            best = Some(name.into_owned());
+        }
+    }
+    match best.as_deref() {
         None | Some("libcudart.so") => Library::Dynamic("cudart".into()),
         Some(name) => Library::Verbatim(name.to_string()),
     }

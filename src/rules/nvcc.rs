@@ -85,27 +85,38 @@ pub fn parse_version(text: &str) -> Option<Version> {
 
 /// The answer to `nvcc --list-gpu-code`, which comes in no order: `sm_75`, `sm_110`, `sm_103`, one a line.
 pub fn parse_gpu_codes(text: &str) -> Vec<Target> {
-    let mut targets: Vec<Target> = text
-        .lines()
-        .filter_map(|line| {
-            let number = line.trim().strip_prefix("sm_")?;
-            let (number, suffix) = match number.as_bytes().last()? {
-                b'a' => (&number[..number.len() - 1], Suffix::Arch),
-                b'f' => (&number[..number.len() - 1], Suffix::Family),
-                _ => (number, Suffix::None),
-            };
-            Some(Target {
-                capability: ComputeCapability::from_number(
-                    number.parse().ok().filter(|n| (10..1000).contains(n))?,
-                ),
-                suffix,
-                code: Code::Machine,
-            })
-        })
-        .collect();
-    targets.sort();
-    targets.dedup();
+    let mut targets = Vec::new();
+    for line in text.lines() {
+        let Some(name) = line.trim().strip_prefix("sm_") else {
+            continue;
+        };
+        let (number, suffix) = if let Some(number) = name.strip_suffix('a') {
+            (number, Suffix::Arch)
+        } else if let Some(number) = name.strip_suffix('f') {
+            (number, Suffix::Family)
+        } else {
+            (name, Suffix::None)
+        };
+        let number: u32 = number.parse().unwrap_or(0);
+        if (10..1000).contains(&number) {
+            add(
+                &mut targets,
+                Target {
+                    capability: ComputeCapability::from_number(number),
+                    suffix,
+                    code: Code::Machine,
+                },
+            );
+        }
+    }
     targets
+}
+
+/// Puts a target in its place in a list in numeric order, unless it is there.
+pub fn add(targets: &mut Vec<Target>, target: Target) {
+    if let Err(place) = targets.binary_search(&target) {
+        targets.insert(place, target);
+    }
 }
 
 /// The flag that makes nvcc compile this target. `compute_90a` serves `sm_90a` alone, so both carry the letter.

@@ -5,7 +5,7 @@ use crate::model::env::{Env, Variable};
 use crate::model::finding::Finding;
 use crate::model::gpu::Gpu;
 use crate::rules::dialect::{self, Dialect, Word};
-use std::collections::BTreeSet;
+use crate::rules::nvcc::add;
 
 /// What is compiled for where neither a list nor an nvcc tells: the first of each major that CUDA 13 serves.
 const FIRST_OF_EACH_MAJOR: [u32; 6] = [75, 80, 90, 100, 110, 120];
@@ -92,20 +92,20 @@ fn wished(
         let summary = format!("`{word}` in {} is not a GPU target", wish.from);
         vec![unreadable(wish, summary)]
     })?;
-    let mut targets = BTreeSet::new();
+    let mut targets = Vec::new();
     let mut findings = Vec::new();
     for word in words {
         match word {
-            Word::Targets(written) => targets.extend(written),
-            Word::All => targets.extend(with_ptx(known(compiler))),
-            Word::AllMajor => targets.extend(with_ptx(majors(&known(compiler)))),
+            Word::Targets(written) => add_all(&mut targets, &written),
+            Word::All => add_all(&mut targets, &with_ptx(known(compiler))),
+            Word::AllMajor => add_all(&mut targets, &with_ptx(majors(&known(compiler)))),
             Word::Native if gpus.is_empty() => {
                 return Err(vec![native_without_gpu(wish, compiler)]);
             }
             Word::Native => {
                 for gpu in gpus {
                     let (target, finding) = for_gpu(gpu, compiler);
-                    targets.insert(target.unwrap_or(machine(gpu.capability)));
+                    add(&mut targets, target.unwrap_or(machine(gpu.capability)));
                     // Too old is said below, with all else that nvcc cannot do.
                     findings.extend(finding.filter(|_| target.is_some()));
                 }
@@ -129,7 +129,7 @@ fn wished(
     }
     findings.dedup();
     Ok(Selection {
-        targets: targets.into_iter().collect(),
+        targets,
         chosen_by: wish.from.to_string(),
         findings,
     })
@@ -138,26 +138,29 @@ fn wished(
 /// Machine code for every distinct GPU of this machine and PTX of the lowest and the highest; without a GPU the
 /// first of each major and PTX of the highest.
 fn unasked(compiler: Option<&Compiler>, gpus: &[Gpu]) -> Selection {
-    let mut targets = BTreeSet::new();
+    let mut targets = Vec::new();
     let mut findings = Vec::new();
     for gpu in gpus {
         let (target, finding) = for_gpu(gpu, compiler);
-        targets.extend(target);
+        if let Some(target) = target {
+            add(&mut targets, target);
+        }
         if !findings.contains(&finding) {
             findings.push(finding);
         }
     }
     let chosen_by = if targets.is_empty() {
-        targets.extend(with_ptx(majors(&known(compiler))));
+        add_all(&mut targets, &with_ptx(majors(&known(compiler))));
         "the default"
     } else {
-        let ends =
-            [targets.first(), targets.last()].map(|end| end.map(|target| ptx(target.capability)));
-        targets.extend(ends.into_iter().flatten());
+        if let [lowest, .., highest] | [lowest @ highest] = targets[..] {
+            add(&mut targets, ptx(lowest.capability));
+            add(&mut targets, ptx(highest.capability));
+        }
         "the GPUs of this machine"
     };
     Selection {
-        targets: targets.into_iter().collect(),
+        targets,
         chosen_by: chosen_by.to_string(),
         findings: findings.into_iter().flatten().collect(),
     }
@@ -217,6 +220,12 @@ fn knows(compiler: &Compiler, capability: ComputeCapability) -> bool {
         .codes
         .iter()
         .any(|code| code.capability == capability)
+}
+
+fn add_all(targets: &mut Vec<Target>, more: &[Target]) {
+    for target in more {
+        add(targets, *target);
+    }
 }
 
 /// The first of each major, from codes in numeric order.

@@ -2,12 +2,12 @@
 //!
 //! ```text
 //! target/demo/simulator/            the simulated cuDNN and GPU
-//! target/demo/<consumer>/           a copy of fixtures/consumers/<consumer>, at the same depth below the
-//!                                   repository, so that its relative paths hold; Cargo.toml.in is Cargo.toml
+//! target/demo/consumers/            fixtures/consumers, made ready to be built
 //! target/demo/target/               what cargo builds of it
 //! target/demo/report.json           what the guard wrote
 //! ```
 
+use crate::consumer;
 use crate::fetch;
 use crate::simulator::{self, Simulated};
 use crate::terminal::show;
@@ -17,7 +17,6 @@ use cudnn_guard::{Config, Finding, Report, Verdict};
 use std::env;
 use std::ffi::OsString;
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Instant;
@@ -212,11 +211,15 @@ fn look(variables: &[(&'static str, String)]) -> Report {
 
 /// Builds the consumer; cargo's own words are shown only if it fails.
 fn build(place: &Place, stack: &Stack) -> Result<PathBuf, String> {
-    let consumers = place.repository.join("fixtures/consumers");
-    copy(&consumers, &place.work)
-        .map_err(|error| format!("cannot copy `{}`: {error}", consumers.display()))?;
+    let consumers = place.work.join("consumers");
+    consumer::stage(place.repository, &consumers).map_err(|error| {
+        format!(
+            "cannot copy fixtures/consumers to `{}`: {error}",
+            consumers.display()
+        )
+    })?;
     let target = place.work.join("target");
-    let manifest = place.work.join(stack.consumer).join("Cargo.toml");
+    let manifest = consumers.join(stack.consumer).join("Cargo.toml");
     let began = Instant::now();
     let cargo = env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
     let run = |offline: bool| {
@@ -304,30 +307,6 @@ fn verdict(report: &str) -> Option<&str> {
     let (_, rest) = report.split_once("\"verdict\"")?;
     let (_, rest) = rest.split_once('"')?;
     rest.split_once('"').map(|(word, _)| word)
-}
-
-/// Copies a folder of consumers; a file that is the same already is left alone, so that cargo builds nothing
-/// anew. `Cargo.toml.in` is called so because `cargo package` leaves out folders with a Cargo.toml.
-fn copy(from: &Path, to: &Path) -> io::Result<()> {
-    fs::create_dir_all(to)?;
-    for entry in fs::read_dir(from)? {
-        let entry = entry?;
-        let name = entry.file_name();
-        let text = name.to_string_lossy();
-        if text == "target" {
-            continue;
-        }
-        let place = to.join(text.strip_suffix(".in").unwrap_or(&text));
-        if entry.file_type()?.is_dir() {
-            copy(&entry.path(), &place)?;
-            continue;
-        }
-        let bytes = fs::read(entry.path())?;
-        if fs::read(&place).ok().as_ref() != Some(&bytes) {
-            fs::write(&place, bytes)?;
-        }
-    }
-    Ok(())
 }
 
 fn texts(findings: &[Finding]) -> String {

@@ -5,6 +5,7 @@
 
 mod cargo_config;
 mod component;
+mod consumer;
 mod demo;
 mod doctor;
 mod fetch;
