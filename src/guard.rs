@@ -256,7 +256,8 @@ fn text(facts: &Facts<'_>, loader: Loader) -> String {
     for (name, source) in MODULES {
         module(&mut out, "", name, source);
     }
-    let known = "all(target_os = \"linux\", target_env = \"gnu\")";
+    // The structures and signal numbers of the two files are those of these processors.
+    let known = "all(target_os = \"linux\", target_env = \"gnu\", any(target_arch = \"x86_64\", target_arch = \"aarch64\"))";
     for (name, source) in LINUX {
         module(&mut out, &format!("#[cfg({known})]\n"), name, source);
     }
