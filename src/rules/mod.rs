@@ -1,4 +1,5 @@
 //! Decisions: plain data in, plain data out, tested with literals.
+pub mod compile;
 pub mod dialect;
 pub mod nvcc;
 pub mod select;
