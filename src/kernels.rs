@@ -18,8 +18,8 @@ use crate::error::Error;
 use crate::host::{cargo, files, jobs};
 use crate::model::arch::{Code, Suffix, Target};
 use crate::model::finding::{Finding, Severity};
+use crate::rules::compile::{Plan, Product};
 use crate::rules::directive::{Directive, Library};
-use crate::rules::nvcc::{Plan, Product};
 use crate::rules::select::Selection;
 use crate::toolchain::Toolchain;
 use job::Job;
@@ -331,6 +331,8 @@ fn ptx_for_all(targets: &[Target]) -> Option<Target> {
     })
 }
 
+#[cfg(all(test, unix))]
+mod package;
 #[cfg(all(test, unix))]
 mod real;
 #[cfg(all(test, unix))]

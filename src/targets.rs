@@ -4,7 +4,7 @@ use crate::error::Error;
 use crate::host::{gpus, nvcc};
 use crate::model::arch::Target;
 use crate::model::finding::Severity;
-use crate::rules::nvcc::gencode;
+use crate::rules::compile::gencode;
 use crate::rules::select::{self, Compiler, Selection};
 use crate::toolchain::Toolchain;
 

@@ -147,9 +147,11 @@ pub fn in_child(deadline: Duration, work: &mut dyn FnMut(&Tell)) -> Result<Ended
     }
     close_all(&[answer, said]);
     let status = reap(pid);
-    let mut answer = String::from_utf8_lossy(&answer_bytes).into_owned();
-    let told = answer.rfind("\nsignal\t").map(|at| answer.split_off(at));
-    let told = told.and_then(|line| line.trim().strip_prefix("signal\t")?.parse().ok());
+    let answer = String::from_utf8_lossy(&answer_bytes).into_owned();
+    let (answer, told) = match answer.rsplit_once("\nsignal\t") {
+        Some((answer, number)) => (answer.to_string(), number.trim().parse().ok()),
+        None => (answer, None),
+    };
     let end = match (whole, told, status) {
         (false, _, _) => End::Late,
         (true, Some(number), _) => End::Signal(number),

@@ -3,7 +3,7 @@
 use crate::host::{Host, files, outputs, programs, stamp};
 use crate::model::env::Variable;
 use crate::model::finding::Finding;
-use crate::rules::nvcc::{self, Plan, Product};
+use crate::rules::compile::{Plan, Product, compile, parse_depfile};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -70,7 +70,7 @@ impl Job {
 
     /// Makes it, unless it is there and nothing that it was made from has changed.
     pub fn make(&self, plan: &Plan, host: &Host) -> Result<Made, Finding> {
-        let command = nvcc::compile(
+        let command = compile(
             plan,
             &self.source,
             &self.output,
@@ -109,7 +109,7 @@ impl Job {
             .with("command", &command)
             .with("nvcc says", words));
         }
-        let files = nvcc::parse_depfile(&files::read(&self.depfile).unwrap_or_default());
+        let files = parse_depfile(&files::read(&self.depfile).unwrap_or_default());
         if !files.is_empty() {
             stamp::write(&self.stamp, &how, &files, begun);
         }

@@ -3,13 +3,13 @@
 
 #![allow(clippy::disallowed_methods)] // tests make and read a machine of their own
 
-use super::tests::Package;
+use super::package::Package;
 use super::*;
 use crate::host::programs::{Output, run_to_end};
 use crate::model::candidate::Toolkit;
 use crate::model::invocation::Invocation;
+use crate::rules::compile::gencode;
 use crate::rules::directive::{Directive, Library};
-use crate::rules::nvcc::gencode;
 use crate::rules::select::{self, Compiler, Wish};
 use std::cell::OnceCell;
 

@@ -2,156 +2,11 @@
 
 #![allow(clippy::disallowed_methods)] // tests make and read a machine of their own
 
+use super::package::Package;
 use super::*;
-use crate::config::Config;
-use crate::host::Host;
 use crate::model::candidate::{Candidate, Found, Toolkit};
-use crate::model::env::Env;
-use crate::model::platform::Platform;
 use std::cell::OnceCell;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime};
-
-/// A package with kernels, a toolkit with an nvcc that only writes down its calls, and an output directory.
-pub struct Package {
-    pub dir: PathBuf,
-    pub archs: &'static str,
-}
-
-impl Package {
-    pub fn new(files: &[(&str, &str)]) -> Self {
-        static COUNT: AtomicUsize = AtomicUsize::new(0);
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let dir = std::env::temp_dir().join(format!(
-            "cudnn-guard-kernels-{}-{count}",
-            std::process::id()
-        ));
-        let package = Self {
-            dir: dir.canonicalize().unwrap_or(dir),
-            archs: "80 90",
-        };
-        for dir in ["out", "cuda/bin", "cuda/include", "cuda/lib64"] {
-            std::fs::create_dir_all(package.path(dir)).unwrap();
-        }
-        package.write("cuda/include/cuda.h", "#define CUDA_VERSION 13000\n");
-        package.write("cuda/lib64/libcudart_static.a", "!<arch>\n");
-        // Linked: a script that this process wrote could still be open for writing in a program it starts.
-        let nvcc = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/nvcc/nvcc");
-        std::os::unix::fs::symlink(nvcc, package.path("cuda/bin/nvcc")).unwrap();
-        for (path, text) in files {
-            package.write(path, text);
-        }
-        package
-    }
-
-    pub fn path(&self, path: &str) -> PathBuf {
-        self.dir.join(path)
-    }
-
-    /// Writes a file a minute ago, as far as anybody can tell: one that is as new as the build is never fresh.
-    pub fn write(&self, path: &str, text: &str) {
-        let path = self.path(path);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, text).unwrap();
-        let old = SystemTime::now() - Duration::from_secs(60);
-        let file = std::fs::File::options().append(true).open(&path).unwrap();
-        file.set_modified(old).unwrap();
-    }
-
-    pub fn toolchain(&self) -> Toolchain {
-        let cuda = self.path("cuda");
-        let env = [
-            ("OUT_DIR", self.path("out")),
-            ("CARGO_MANIFEST_DIR", self.dir.clone()),
-            ("CUDNN_GUARD_ARCHS", self.archs.into()),
-        ];
-        Toolchain {
-            config: Config::new(),
-            host: Host {
-                env: Env::new(env.map(|(name, value)| (name.to_string(), value.into_os_string()))),
-                platform: Platform::from_triple("x86_64-unknown-linux-gnu"),
-                root: None,
-            },
-            toolkit: Some(Toolkit {
-                nvcc: Some(cuda.join("bin/nvcc")),
-                include_dirs: vec![cuda.join("include")],
-                link_dirs: vec![cuda.join("lib64")],
-                root: cuda,
-                ..Toolkit::default()
-            }),
-            cudnn: None,
-            candidates: Vec::new(),
-            findings: Vec::new(),
-            read: Vec::new(),
-            absent: None,
-            toolkit_fault: None,
-            selection: OnceCell::new(),
-        }
-    }
-
-    /// What tells files of one name apart, for a path within the package.
-    fn hash(&self, path: &str) -> u64 {
-        job::hash(self.dir.to_str(), &self.path(path))
-    }
-
-    fn pattern(&self) -> String {
-        self.path("src/**/*.cu").to_string_lossy().into_owned()
-    }
-
-    /// Compiles `src/**/*.cu`; paths below the package are shown as `.`.
-    fn compile(&self) -> (Result<(), String>, Vec<String>) {
-        self.compile_with(&self.toolchain())
-    }
-
-    fn compile_with(&self, toolchain: &Toolchain) -> (Result<(), String>, Vec<String>) {
-        let mut lines = Vec::new();
-        let kernels = toolchain
-            .kernels()
-            .files(self.pattern())
-            .define("N", "4")
-            .define("M", None);
-        let result = kernels.library("k", &mut lines);
-        let shown = lines
-            .iter()
-            .map(|line| self.shown(&line.to_string()))
-            .collect();
-        (
-            result.map_err(|error| self.shown(&error.to_string())),
-            shown,
-        )
-    }
-
-    pub fn shown(&self, text: &str) -> String {
-        text.replace(self.dir.to_str().unwrap(), ".")
-    }
-
-    /// The calls of nvcc since the last time this was asked.
-    fn calls(&self) -> Vec<String> {
-        let text = std::fs::read_to_string(self.path("cuda/calls")).unwrap_or_default();
-        let _ = std::fs::remove_file(self.path("cuda/calls"));
-        let mut calls: Vec<String> = text.lines().map(|line| self.shown(line)).collect();
-        calls.sort();
-        calls
-    }
-
-    /// The sources that were compiled since the last time.
-    #[track_caller]
-    fn compiles(&self, wanted: &[&str]) {
-        self.compile().0.unwrap();
-        let calls = self.calls();
-        let sources: Vec<&str> = calls
-            .iter()
-            .filter_map(|call| call.split(' ').nth(1))
-            .collect();
-        assert_eq!(sources, wanted);
-    }
-}
-
-impl Drop for Package {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.dir);
-    }
-}
 
 #[test]
 fn a_library_of_two_files_of_the_same_name() {
@@ -388,11 +243,9 @@ fn without_nvcc_the_places_looked_at_are_named() {
         )
     );
     toolchain.toolkit = None;
-    toolchain.candidates.clear();
+    toolchain.toolkit_fault = Some(Finding::error("cuda-not-found", "no CUDA"));
     let error = package.compile_with(&toolchain).0.unwrap_err();
-    assert!(error.starts_with(
-        "there is no nvcc to compile `./src/a.cu` with  [nvcc-not-found]\n  = help: set"
-    ));
+    assert_eq!(error, "no CUDA  [cuda-not-found]");
 }
 
 #[test]
@@ -422,6 +275,22 @@ fn what_was_noticed_while_choosing_targets_is_a_warning() {
             "cargo::warning=  = help: wait"
         ]
     );
+}
+
+#[test]
+fn a_c_compilation_finds_the_headers() {
+    let package = Package::new(&[]);
+    let triple = "x86_64-unknown-linux-gnu";
+    let mut build = cc::Build::new();
+    build.cargo_metadata(false).opt_level(0).target(triple);
+    package.toolchain().apply_to(build.host(triple));
+    let command = build.get_compiler().to_command();
+    let args: Vec<String> = command
+        .get_args()
+        .map(|arg| package.shown(&arg.to_string_lossy()))
+        .collect();
+    let place = args.iter().position(|arg| arg == "-I").unwrap();
+    assert_eq!(args[place + 1], "./cuda/include");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 pub mod check;
 pub mod choose;
+pub mod compile;
 pub mod dialect;
 pub mod directive;
 pub mod header;

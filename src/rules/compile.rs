@@ -1,0 +1,233 @@
+//! How nvcc is asked to compile.
+
+use crate::model::arch::{Code, Target};
+use crate::model::env::{Env, Variable};
+use crate::model::invocation::Invocation;
+use crate::model::platform::{Os, Platform};
+use std::path::{Path, PathBuf};
+
+/// The flag that makes nvcc compile this target. `compute_90a` serves `sm_90a` alone, so both carry the letter.
+pub fn gencode(target: Target) -> String {
+    let ptx = Target {
+        code: Code::Ptx,
+        ..target
+    };
+    format!("-gencode=arch={ptx},code={target}")
+}
+
+/// What a source is compiled to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Product {
+    /// An object for a static library: host code, with the device code of all targets in it.
+    Object,
+    /// PTX, which the program gives to the driver.
+    Ptx,
+}
+
+/// What all files of one build have in common.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The compiler.
+    pub nvcc: PathBuf,
+    /// What is made.
+    pub product: Product,
+    /// The targets; for PTX it is one.
+    pub targets: Vec<Target>,
+    /// What the build script adds: include directories, macros, its own flags.
+    pub flags: Vec<String>,
+}
+
+/// The command that compiles one file. `profile` is the environment in which cargo says how the crate is built.
+pub fn compile(
+    plan: &Plan,
+    source: &Path,
+    output: &Path,
+    depfile: &Path,
+    platform: &Platform,
+    profile: &Env,
+) -> Invocation {
+    let text = |path: &Path| path.to_string_lossy().into_owned();
+    let mut args = match plan.product {
+        Product::Object => vec!["-c".to_string()],
+        Product::Ptx => vec!["-ptx".to_string()],
+    };
+    args.extend([text(source), "-o".to_string(), text(output)]);
+    // Which headers were read, those of the system too: an nvcc that is replaced brings others.
+    args.extend(["-MD".to_string(), "-MF".to_string(), text(depfile)]);
+    args.extend(plan.targets.iter().copied().map(gencode));
+    // This is for host code. Device code is optimised unless `-G` is asked for, in debug builds too.
+    let level = match profile.text("OPT_LEVEL") {
+        Some(level @ ("0" | "1" | "2" | "3")) => level,
+        Some("s" | "z") => "2",
+        _ => "3",
+    };
+    args.push(format!("-O{level}"));
+    if !matches!(profile.text("DEBUG"), None | Some("false" | "0" | "none")) {
+        args.extend(["-g".to_string(), "-lineinfo".to_string()]);
+    }
+    let host: &[&str] = match (plan.product, platform.os) {
+        (Product::Object, Os::Linux) => &["-Xcompiler", "-fPIC"],
+        // The C runtime that rustc links; nvcc would take the other one.
+        (Product::Object, Os::Windows) if static_runtime(profile) => &["-Xcompiler", "/MT"],
+        (Product::Object, Os::Windows) => &["-Xcompiler", "/MD"],
+        _ => &[],
+    };
+    args.extend(host.iter().map(ToString::to_string));
+    if let Some(compiler) = host_compiler(profile) {
+        args.extend(["-ccbin".to_string(), compiler]);
+    }
+    args.extend(plan.flags.iter().cloned());
+    Invocation {
+        program: plan.nvcc.clone(),
+        args,
+    }
+}
+
+/// `NVCC_CCBIN`, else `CXX`, unless that is more than a program (`ccache g++`, `g++ -m64`), which nvcc cannot start.
+fn host_compiler(env: &Env) -> Option<String> {
+    let single = |name: &&str| !name.contains(char::is_whitespace);
+    let named = |variable| env.get(variable).and_then(|value| value.to_str());
+    named(Variable::NvccCcbin)
+        .or_else(|| named(Variable::Cxx).filter(single))
+        .map(String::from)
+}
+
+fn static_runtime(env: &Env) -> bool {
+    let features = env.text("CARGO_CFG_TARGET_FEATURE").unwrap_or_default();
+    features.split(',').any(|feature| feature == "crt-static")
+}
+
+/// The files in a depfile, `a.o : a.cu \` with one file a line after it, the source first. `make` knows two escapes
+/// that a path can need: a space after a backslash, and a doubled dollar sign.
+pub fn parse_depfile(text: &str) -> Vec<PathBuf> {
+    let Some((_, files)) = text.split_once(" : ").or_else(|| text.split_once(": ")) else {
+        return Vec::new();
+    };
+    let mut words = vec![String::new()];
+    let mut characters = files.chars().peekable();
+    while let Some(character) = characters.next() {
+        let escaped = match (character, characters.peek()) {
+            ('\\', Some(' ' | '#')) | ('$', Some('$')) => characters.next(),
+            ('\\', Some('\n' | '\r')) => continue,
+            (c, _) if c.is_whitespace() => {
+                words.push(String::new());
+                continue;
+            }
+            (c, _) => Some(c),
+        };
+        words
+            .last_mut()
+            .into_iter()
+            .for_each(|word| word.extend(escaped));
+    }
+    words.retain(|word| !word.is_empty());
+    words.into_iter().map(PathBuf::from).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::nvcc::parse_gpu_codes;
+
+    fn plan(product: Product) -> Plan {
+        Plan {
+            nvcc: PathBuf::from("/cuda/bin/nvcc"),
+            product,
+            targets: parse_gpu_codes("sm_80\nsm_90a"),
+            flags: vec!["-Isrc".to_string(), "-DN=4".to_string()],
+        }
+    }
+
+    fn command(product: Product, triple: &str, env: &[(&str, &str)]) -> String {
+        let env = Env::new(
+            env.iter()
+                .map(|(name, value)| (name.to_string(), value.into())),
+        );
+        compile(
+            &plan(product),
+            Path::new("src/a.cu"),
+            Path::new("/out/a.o"),
+            Path::new("/out/a.d"),
+            &Platform::from_triple(triple),
+            &env,
+        )
+        .to_string()
+    }
+
+    #[test]
+    fn the_command_follows_cargos_profile_and_the_system() {
+        let linux = "x86_64-unknown-linux-gnu";
+        assert_eq!(
+            command(
+                Product::Object,
+                linux,
+                &[("OPT_LEVEL", "0"), ("DEBUG", "true"), ("CXX", "g++-12")]
+            ),
+            "/cuda/bin/nvcc -c src/a.cu -o /out/a.o -MD -MF /out/a.d -gencode=arch=compute_80,code=sm_80 \
+             -gencode=arch=compute_90a,code=sm_90a -O0 -g -lineinfo -Xcompiler -fPIC -ccbin g++-12 -Isrc -DN=4"
+        );
+        let release = [
+            ("OPT_LEVEL", "s"),
+            ("DEBUG", "false"),
+            ("CXX", "ccache g++"),
+        ];
+        assert_eq!(
+            command(Product::Ptx, linux, &release),
+            "/cuda/bin/nvcc -ptx src/a.cu -o /out/a.o -MD -MF /out/a.d -gencode=arch=compute_80,code=sm_80 \
+             -gencode=arch=compute_90a,code=sm_90a -O2 -Isrc -DN=4"
+        );
+        let windows = "x86_64-pc-windows-msvc";
+        assert!(command(Product::Object, windows, &[]).contains(" -O3 -Xcompiler /MD "));
+        let fixed = [
+            ("CARGO_CFG_TARGET_FEATURE", "sse2,crt-static"),
+            ("NVCC_CCBIN", "cl"),
+            ("CXX", "x"),
+        ];
+        assert!(command(Product::Object, windows, &fixed).contains(" -Xcompiler /MT -ccbin cl "));
+    }
+
+    #[test]
+    fn reads_depfiles() {
+        let text = "/out/a\\ b.o : w\\ b.cu \\\n    /usr/include/x.h \\\r\n    d$$e/a\\#b.h C:\\inc\\y.h\n";
+        assert_eq!(
+            parse_depfile(text),
+            ["w b.cu", "/usr/include/x.h", "d$e/a#b.h", "C:\\inc\\y.h"].map(PathBuf::from)
+        );
+        for text in ["", "no colon", "a.o : ", "a.o : \\"] {
+            assert!(
+                parse_depfile(text)
+                    .iter()
+                    .all(|path| path == Path::new("\\")),
+                "{text:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn nvcc_is_asked_for_one_target_a_flag() {
+        let flags: Vec<String> = parse_gpu_codes("sm_80\nsm_90a\nsm_100f")
+            .into_iter()
+            .flat_map(|target| {
+                [
+                    target,
+                    Target {
+                        code: Code::Ptx,
+                        ..target
+                    },
+                ]
+            })
+            .map(gencode)
+            .collect();
+        assert_eq!(
+            flags,
+            [
+                "-gencode=arch=compute_80,code=sm_80",
+                "-gencode=arch=compute_80,code=compute_80",
+                "-gencode=arch=compute_90a,code=sm_90a",
+                "-gencode=arch=compute_90a,code=compute_90a",
+                "-gencode=arch=compute_100f,code=sm_100f",
+                "-gencode=arch=compute_100f,code=compute_100f",
+            ]
+        );
+    }
+}

@@ -1,0 +1,91 @@
+//! Kernels through the public interface, with the nvcc of fixtures/nvcc, which only writes down how it is called.
+#![cfg(unix)]
+#![allow(clippy::disallowed_methods)] // tests make and read a machine of their own
+
+use cudnn_guard::{Config, Toolchain};
+use std::path::{Path, PathBuf};
+
+struct Package(PathBuf);
+
+impl Package {
+    fn new(name: &str) -> Self {
+        let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        let _ = std::fs::remove_dir_all(&dir);
+        for name in ["out", "src", "cuda/bin", "cuda/include", "cuda/lib64"] {
+            std::fs::create_dir_all(dir.join(name)).unwrap();
+        }
+        std::fs::write(
+            dir.join("cuda/include/cuda.h"),
+            "#define CUDA_VERSION 13000\n",
+        )
+        .unwrap();
+        std::fs::write(dir.join("cuda/lib64/libcudart_static.a"), "!<arch>\n").unwrap();
+        std::fs::write(dir.join("src/a.cu"), "").unwrap();
+        let nvcc = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/nvcc/nvcc");
+        std::os::unix::fs::symlink(nvcc, dir.join("cuda/bin/nvcc")).unwrap();
+        Self(dir)
+    }
+
+    fn path(&self, path: &str) -> String {
+        self.0.join(path).to_string_lossy().into_owned()
+    }
+
+    fn probe(&self, archs: &str) -> Toolchain {
+        let env = [
+            ("CUDA_HOME", self.path("cuda")),
+            ("OUT_DIR", self.path("out")),
+            ("CUDNN_GUARD_ARCHS", archs.to_string()),
+        ];
+        Config::new().cuda(">=12").env(env).probe().unwrap()
+    }
+}
+
+#[test]
+fn kernels_become_a_library_and_ptx() {
+    let package = Package::new("kernels");
+    let gpu = package.probe("12.0 8.0 compute_90");
+    assert_eq!(
+        gpu.gencode_flags().unwrap(),
+        [
+            "-gencode=arch=compute_80,code=sm_80",
+            "-gencode=arch=compute_90,code=compute_90",
+            "-gencode=arch=compute_120,code=sm_120"
+        ]
+    );
+    let kernels = || gpu.kernels().files(package.path("src/*.cu"));
+    kernels().compile("mine").unwrap();
+    assert!(package.0.join("out/libmine.a").is_file());
+    assert_eq!(kernels().ptx().unwrap(), [package.0.join("out/a.ptx")]);
+    let calls = std::fs::read_to_string(package.0.join("cuda/calls")).unwrap();
+    let calls: Vec<&str> = calls.lines().collect();
+    assert!(
+        calls[0].contains(&gpu.gencode_flags().unwrap().join(" ")),
+        "{calls:?}"
+    );
+    assert!(
+        calls[1].contains("-gencode=arch=compute_80,code=compute_80 "),
+        "{calls:?}"
+    );
+}
+
+#[test]
+fn a_target_that_nvcc_lacks_is_refused_before_it_is_called() {
+    let package = Package::new("lacking");
+    let gpu = package.probe("80 37");
+    let error = gpu
+        .kernels()
+        .files(package.path("src/*.cu"))
+        .compile("mine")
+        .unwrap_err();
+    let nvcc = package.path("cuda/bin/nvcc");
+    assert_eq!(
+        error.to_string(),
+        format!(
+            "`{nvcc}` cannot compile for sm_37, which CUDNN_GUARD_ARCHS asks for  [arch-unsupported-by-nvcc]\n  \
+             found       CUDNN_GUARD_ARCHS: \"80 37\"\n  \
+             nvcc knows  sm_75 sm_80 sm_86 sm_90 sm_100 sm_120\n  \
+             = help: write targets that this nvcc knows, or choose another CUDA toolkit with CUDA_HOME"
+        )
+    );
+    assert!(!package.0.join("cuda/calls").exists());
+}
