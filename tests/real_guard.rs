@@ -13,7 +13,7 @@ mod imp;
 use imp::check;
 use imp::elf::Elf;
 use imp::facts::{Built, Loader, Policy};
-use imp::parts;
+use imp::release::Teller;
 use imp::version::Version;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -143,10 +143,10 @@ fn releases_are_read_off_the_parts() {
         for part in [first, ops] {
             let path = folder.join(format!("libcudnn_{part}.so.{}", wanted.major));
             let mut elf = Elf::open(&path).unwrap();
-            let found = parts::release(&mut elf, part, &path);
+            let found = Teller::default().part(&mut elf, part, &path);
             assert_eq!(
                 found,
-                (Some(wanted), Some("version symbol")),
+                Some((wanted, "version symbol")),
                 "{}",
                 path.display()
             );
