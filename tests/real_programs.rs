@@ -1,5 +1,10 @@
 //! The consumers on NVIDIA's own files, which `.ci/wheels.py` fetches. No GPU is needed: what needs one is unknown.
 
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tests make files and run programs"
+)]
+
 mod support;
 
 use std::fs;
