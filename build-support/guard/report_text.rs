@@ -101,11 +101,9 @@ fn parts(loaded: &Loaded, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = path.file_name().unwrap_or_default();
         printable(&name.to_string_lossy())
     };
+    let length = |path: &Path| file(path).chars().count();
     let names = loaded.parts.iter().filter(|part| inside(&part.path));
-    let width = names
-        .map(|part| file(&part.path).chars().count())
-        .max()
-        .unwrap_or(0);
+    let width = names.map(|part| length(&part.path)).max().unwrap_or(0);
     match (loaded.parts.is_empty(), width) {
         (true, _) => {}
         (false, 0) => row(f, "parts", "none of them beside the first library")?,
@@ -117,7 +115,10 @@ fn parts(loaded: &Loaded, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             _ => "release unknown".to_string(),
         };
         if inside(&part.path) {
-            write!(f, "\n    {:<2$}  {}", file(&part.path), told, width)?;
+            write!(f, "\n    {}", file(&part.path))?;
+            // Not by a width in the format: that one can panic, and so puts this file's path into the program.
+            (length(&part.path)..width).try_for_each(|_| f.write_str(" "))?;
+            write!(f, "  {}", told)?;
         } else {
             let path = part.path.display().to_string();
             write!(f, "\n    {}  {}", printable(&path), told)?;
