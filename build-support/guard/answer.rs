@@ -4,8 +4,9 @@ use super::arch::ComputeCapability;
 use super::convolution::Outcome;
 use super::driver::{Device, Driver};
 use super::finding::{Finding, Verdict};
+use super::platform;
 use super::version::Version;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 /// All that a child told.
@@ -48,6 +49,29 @@ pub fn line(kind: &str, fields: &[&str]) -> String {
         }
     }
     out
+}
+
+/// A field for a path, whatever its bytes: text as it stands, anything else as the numbers of its bytes after a NUL,
+/// with which no path begins.
+pub fn path_field(path: &Path) -> String {
+    if let Some(text) = path.to_str() {
+        return text.to_string();
+    }
+    let bytes = path.as_os_str().as_encoded_bytes().iter();
+    let numbers: Vec<String> = bytes.map(u8::to_string).collect();
+    format!("\0{}", numbers.join(" "))
+}
+
+fn path(field: &str) -> PathBuf {
+    match field.strip_prefix('\0') {
+        Some(numbers) => platform::path_of(
+            numbers
+                .split(' ')
+                .filter_map(|number| number.parse().ok())
+                .collect(),
+        ),
+        None => PathBuf::from(field),
+    }
 }
 
 /// The line of a driver, without its devices.
@@ -130,8 +154,8 @@ impl Answer {
     fn take(&mut self, kind: &str, fields: &[&str], token: &str) {
         match (kind, fields) {
             ("stage", [stage]) => self.stage = stage.to_string(),
-            ("refused", [path, words]) => {
-                self.refused.push((PathBuf::from(path), words.to_string()));
+            ("refused", [file, words]) => {
+                self.refused.push((path(file), words.to_string()));
             }
             ("version", [number]) => self.version = number.parse().ok().map(Version::from_cudnn),
             ("cudart", [number]) => {
@@ -163,7 +187,7 @@ impl Answer {
                     last.finding = finding(fields);
                 }
             }
-            ("map", [path]) => self.mapped.push(PathBuf::from(path)),
+            ("map", [file]) => self.mapped.push(path(file)),
             ("end", [end]) => self.whole = *end == token,
             _ => {}
         }

@@ -19,6 +19,7 @@ use super::version::Version;
 pub fn check_version(built: &Built) -> Result<Report, Failure> {
     let operator = Operator::read();
     let mut report = Report::new(built);
+    report.findings = operator.findings();
     if let Some((route, shim)) = find(&mut report, built, &operator, false) {
         let parts = Parts::of(&shim.path, shim.major, &route, false);
         judge_files(&mut report, built, &shim, parts);
@@ -44,6 +45,7 @@ pub fn check(built: &Built) -> Result<Report, Failure> {
 /// The same, as this operator wants it.
 pub fn check_for(built: &Built, operator: &Operator) -> Result<Report, Failure> {
     let mut report = Report::new(built);
+    report.findings = operator.findings();
     if let Some((route, shim)) = find(&mut report, built, operator, true) {
         try_it(&mut report, built, operator, &route, &shim);
     }

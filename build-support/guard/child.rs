@@ -79,7 +79,7 @@ fn work(task: &Task<'_>, tell: &Tell) {
     stage(tell, "looking at what is mapped");
     for path in platform::mapped() {
         if parts::name_of(&path).is_some() {
-            tell.line(&answer::line("map", &[&path.to_string_lossy()]));
+            tell.line(&answer::line("map", &[&answer::path_field(&path)]));
         }
     }
 }
@@ -96,8 +96,8 @@ enum Opened {
 fn open(parts: &[Part], tell: &Tell) -> Opened {
     let mut opened = Opened::All;
     for part in parts.iter().filter(|part| part.needed) {
-        let path = part.path.to_string_lossy();
-        stage(tell, &format!("opening {}", path));
+        let path = answer::path_field(&part.path);
+        stage(tell, &format!("opening {}", part.path.display()));
         if let Err(words) = Library::open_file(&part.path) {
             tell.line(&answer::line("refused", &[&path, &words]));
             if !wants_driver(&words) {

@@ -1,7 +1,9 @@
 //! What Linux with glibc does in its own way: opening libraries, seeing what is mapped and where the loader
 //! looks. Nothing above this file and `linux_process.rs` knows which system it is on.
 
-use std::ffi::{CStr, CString, OsStr, OsString, c_char, c_int, c_long, c_uint, c_void};
+use std::ffi::{
+    CStr, CString, OsStr, OsString, c_char, c_int, c_long, c_short, c_uint, c_ulong, c_void,
+};
 use std::io::Write;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -19,6 +21,8 @@ const DT_STRTAB: c_long = 5;
 const DT_RPATH: c_long = 15;
 const DT_RUNPATH: c_long = 29;
 const O_NONBLOCK: c_int = 0o4_000;
+const POLLERR: c_short = 8;
+const POLLNVAL: c_short = 32;
 
 unsafe extern "C" {
     fn dlopen(name: *const c_char, flags: c_int) -> *mut c_void;
@@ -29,6 +33,14 @@ unsafe extern "C" {
         each: extern "C" fn(*const Mapped, usize, *mut c_void) -> c_int,
         data: *mut c_void,
     ) -> c_int;
+    fn poll(fds: *mut PollFd, count: c_ulong, milliseconds: c_int) -> c_int;
+}
+
+#[repr(C)]
+struct PollFd {
+    fd: c_int,
+    events: c_short,
+    revents: c_short,
 }
 
 /// The beginning of `struct dl_phdr_info`.
@@ -36,6 +48,7 @@ unsafe extern "C" {
 struct Mapped {
     address: usize,
     name: *const c_char,
+    headers: *const c_void,
 }
 
 /// The beginning of `struct link_map`.
@@ -103,8 +116,11 @@ impl Library {
     /// The file it was mapped from, by the name under which the loader found it.
     pub fn path(&self) -> Option<PathBuf> {
         // SAFETY: the map belongs to a handle that is never closed; its name ends in NUL.
-        let name = unsafe { CStr::from_ptr((*self.link_map()?).name) };
-        Some(absolute(name))
+        let (name, inside) = unsafe {
+            let map = self.link_map()?;
+            (path(CStr::from_ptr((*map).name)), (*map).dynamic as usize)
+        };
+        Some(settled(name, inside))
     }
 
     fn link_map(self) -> Option<*const LinkMap> {
@@ -159,16 +175,56 @@ pub fn mapped() -> Vec<PathBuf> {
         unsafe {
             let name = (*mapped).name;
             if !name.is_null() && *name != 0 {
-                (*data.cast::<Vec<PathBuf>>()).push(absolute(CStr::from_ptr(name)));
+                let inside = (*mapped).headers as usize;
+                (*data.cast::<Vec<(PathBuf, usize)>>()).push((path(CStr::from_ptr(name)), inside));
             }
         }
         0
     }
-    let mut names: Vec<PathBuf> = Vec::new();
-    let data: *mut Vec<PathBuf> = &mut names;
+    let mut names: Vec<(PathBuf, usize)> = Vec::new();
+    let data: *mut Vec<(PathBuf, usize)> = &mut names;
     // SAFETY: the callback is called during this call only.
     unsafe { dl_iterate_phdr(each, data.cast()) };
-    names
+    let settled = names
+        .into_iter()
+        .map(|(name, inside)| settled(name, inside));
+    settled.collect()
+}
+
+/// A file that the loader knows by this name and that is mapped at this address. A name that was relative is so to
+/// the working directory of its time, from which the program may have moved away; the kernel knows better. (So does
+/// the loader, but RTLD_DI_ORIGIN follows a wild pointer where that directory could not be told.)
+fn settled(name: PathBuf, inside: usize) -> PathBuf {
+    let bytes = name.as_os_str().as_bytes();
+    // The kernel's own, `linux-vdso.so.1`, lies nowhere.
+    if name.is_absolute() || (bytes.starts_with(b"linux-") && !bytes.contains(&b'/')) {
+        return name;
+    }
+    let here = std::env::current_dir().map(|here| here.join(&name));
+    match (here, file_at(inside)) {
+        (Ok(here), None) => here,
+        (Ok(here), Some(file)) if same_file(&here, &file) => here,
+        (_, Some(file)) => file,
+        (Err(_), None) => name,
+    }
+}
+
+/// The file that is mapped at an address; none without /proc, or if it is no longer there.
+fn file_at(address: usize) -> Option<PathBuf> {
+    let maps = std::fs::read("/proc/self/maps").ok()?;
+    let holds = |line: &[u8]| -> Option<PathBuf> {
+        let start = line.iter().position(|byte| *byte == b'/')?;
+        let (range, file) = (
+            std::str::from_utf8(line.get(..start)?).ok()?,
+            line.get(start..)?,
+        );
+        let (first, end) = range.split(' ').next()?.split_once('-')?;
+        let first = usize::from_str_radix(first, 16).ok()?;
+        let end = usize::from_str_radix(end, 16).ok()?;
+        let inside = (first..end).contains(&address);
+        Some(PathBuf::from(OsStr::from_bytes(file))).filter(|file| inside && file.is_file())
+    };
+    maps.split(|byte| *byte == b'\n').find_map(holds)
 }
 
 /// The folders in which the loader looks for a library that the program opens by name, in its order.
@@ -266,6 +322,19 @@ pub fn same_file(one: &Path, other: &Path) -> bool {
     }
 }
 
+/// Whether whatever is printed has somewhere to go. To write into a pipe that nobody reads would end a program that
+/// has SIGPIPE at its default.
+pub fn stderr_is_open() -> bool {
+    let mut stderr = PollFd {
+        fd: 2,
+        events: 0,
+        revents: 0,
+    };
+    // SAFETY: one valid entry.
+    unsafe { poll(&mut stderr, 1, 0) };
+    stderr.revents & (POLLERR | POLLNVAL) == 0
+}
+
 /// Writes into a file, a device or a pipe as it stands, and never waits for a reader.
 pub fn write_in_place(path: &Path, text: &str) -> std::io::Result<()> {
     let mut options = std::fs::OpenOptions::new();
@@ -277,11 +346,7 @@ fn path(name: &CStr) -> PathBuf {
     PathBuf::from(OsStr::from_bytes(name.to_bytes()))
 }
 
-/// As the loader does for `$ORIGIN`: relative to the working directory, links not followed.
-fn absolute(name: &CStr) -> PathBuf {
-    let path = path(name);
-    match std::env::current_dir() {
-        Ok(here) if path.is_relative() && name.to_bytes().contains(&b'/') => here.join(path),
-        _ => path,
-    }
+/// A path from bytes that `OsStr::as_encoded_bytes` gave.
+pub fn path_of(bytes: Vec<u8>) -> PathBuf {
+    PathBuf::from(OsString::from_vec(bytes))
 }

@@ -92,6 +92,14 @@ pub fn find(built: &Built, route: &Route) -> Result<Shim, Finding> {
             });
         }
     }
+    if built.loader == Loader::Cudarc {
+        // Its first name is `libcudnn.so`, which may be of another release than any `libcudnn.so.9`.
+        return Err(Finding::warning(
+            "not-loaded-yet",
+            "cudarc opens cuDNN by a list of names that is not followed yet, and no cuDNN is in this process",
+        )
+        .help("call `check_version()` after the first use of cuDNN: what is in the process is judged"));
+    }
     open(&majors, route)
 }
 
@@ -151,11 +159,12 @@ fn open(majors: &[u32], route: &Route) -> Result<Shim, Finding> {
     )
     .with("loader", words.join("\n"))
     .with("looked at", route.looked_at().join("\n"));
-    if let Some(name) = names.first() {
+    // A requirement that is open at its end lets a major in that nobody can install yet.
+    let newest = names.iter().zip(majors).find(|(_, major)| **major <= 9);
+    if let Some((name, major)) = newest.or(names.iter().zip(majors).next()) {
         finding = finding.help(format!(
             "install cuDNN {}, or put the directory of its {} into LD_LIBRARY_PATH",
-            majors.first().copied().unwrap_or_default(),
-            name
+            major, name
         ));
     }
     Err(finding)

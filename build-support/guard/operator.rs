@@ -1,5 +1,6 @@
 //! What the person who runs the program asks for, by environment variables.
 
+use super::finding::Finding;
 use std::time::Duration;
 
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -28,11 +29,19 @@ pub struct Operator {
     pub allow: Vec<String>,
     /// `CUDNN_GUARD_REQUIRE_GPU`
     pub require_gpu: bool,
-    /// Values that could not be understood, one line each.
+    /// Values that are not followed, one line each.
     pub complaints: Vec<String>,
 }
 
 impl Operator {
+    /// The complaints, for the report.
+    pub fn findings(&self) -> Vec<Finding> {
+        let complaints = self.complaints.iter();
+        complaints
+            .map(|complaint| Finding::warning("variable-unusable", complaint.as_str()))
+            .collect()
+    }
+
     /// Reads them from the environment.
     pub fn read() -> Self {
         Self::parse(|name| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned()))
@@ -81,6 +90,12 @@ impl Operator {
             require_gpu = value == "1";
             value == "0" || value == "1"
         });
+        if let Some(value) = variable("CUDNN_GUARD_DEVICES").filter(|value| value.trim() != "0") {
+            complaints.push(format!(
+                "CUDNN_GUARD_DEVICES={:?} is not followed yet; the first visible GPU it is",
+                value
+            ));
+        }
         let words = variable("CUDNN_GUARD_ALLOW").unwrap_or_default();
         let allow = words.split(|c: char| c == ',' || c.is_whitespace());
         let report = variable("CUDNN_GUARD_REPORT").filter(|file| !file.is_empty());

@@ -67,6 +67,16 @@ pub fn same_file(one: &Path, other: &Path) -> bool {
     one == other
 }
 
+/// Always true.
+pub fn stderr_is_open() -> bool {
+    true
+}
+
+/// What can be read of the bytes.
+pub fn path_of(bytes: Vec<u8>) -> PathBuf {
+    PathBuf::from(String::from_utf8_lossy(&bytes).into_owned())
+}
+
 /// Writes into a file as it stands.
 pub fn write_in_place(path: &Path, text: &str) -> std::io::Result<()> {
     std::fs::write(path, text)

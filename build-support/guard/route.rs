@@ -2,7 +2,7 @@
 
 use super::cache;
 use super::platform;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fmt;
 use std::path::{Component, Path, PathBuf};
 
@@ -145,8 +145,18 @@ impl Route {
             // The cache is asked before the system's folders, and names what lies there.
             Some(Via::System(_)) | None if cached() && !in_system(file) => Via::Cache,
             Some(via) => via.clone(),
-            None => Via::Elsewhere,
+            None => self.relative(file).unwrap_or(Via::Elsewhere),
         }
+    }
+
+    /// The relative entry that led to a file before the program changed its working directory.
+    fn relative(&self, file: &Path) -> Option<Via> {
+        let name = file.file_name()?;
+        let led = |via: &&Via| {
+            let folder = normal(via_folder(via));
+            folder.is_relative() && folder.iter().count() > 0 && file.ends_with(folder.join(name))
+        };
+        self.folders.iter().find(led).cloned()
     }
 
     /// The file that the loader takes for a name that a library asks for, when that library has its own DT_RPATH
@@ -243,26 +253,55 @@ fn in_system(file: &Path) -> bool {
         || (folder.starts_with("/lib/") && folder.ends_with("-linux-gnu"))
 }
 
-/// The entries of a search path, with `$ORIGIN` of the program.
+/// What the loader may put for `$LIB`; which it is, is compiled into it.
+const LIB: [&str; 3] = [
+    "lib64",
+    if cfg!(target_arch = "aarch64") {
+        "lib/aarch64-linux-gnu"
+    } else {
+        "lib/x86_64-linux-gnu"
+    },
+    "lib",
+];
+
+/// The entries of a search path, with the tokens of ld.so(8) filled in for this program. Bytes, since the loader does
+/// not ask whether a path is UTF-8.
 fn entries(list: Option<OsString>) -> Vec<PathBuf> {
     let Some(list) = list else {
         return Vec::new();
     };
     let program = std::env::current_exe().unwrap_or_default();
-    let origin = program
-        .parent()
-        .unwrap_or(&program)
-        .to_string_lossy()
-        .into_owned();
-    let list = list.to_string_lossy();
-    list.split([':', ';'])
-        .map(|entry| {
-            entry
-                .replace("${ORIGIN}", &origin)
-                .replace("$ORIGIN", &origin)
-        })
-        .map(|entry| normal(Path::new(OsStr::new(&entry))))
-        .collect()
+    let origin = program.parent().unwrap_or(&program).as_os_str();
+    let mut folders = Vec::new();
+    for entry in list.as_encoded_bytes().split(|byte| b":;".contains(byte)) {
+        let entry = filled(entry, "ORIGIN", origin.as_encoded_bytes());
+        let entry = filled(&entry, "PLATFORM", std::env::consts::ARCH.as_bytes());
+        for lib in LIB {
+            let folder = platform::path_of(filled(&entry, "LIB", lib.as_bytes()));
+            folders.push(normal(&folder));
+        }
+    }
+    folders
+}
+
+/// With `$TOKEN` and `${TOKEN}` replaced.
+fn filled(entry: &[u8], token: &str, by: &[u8]) -> Vec<u8> {
+    let forms = [format!("${}", token), format!("${{{}}}", token)];
+    let mut out = Vec::new();
+    let mut rest = entry;
+    while let Some((first, others)) = rest.split_first() {
+        if let Some(tail) = forms
+            .iter()
+            .find_map(|form| rest.strip_prefix(form.as_bytes()))
+        {
+            out.extend_from_slice(by);
+            rest = tail;
+        } else {
+            out.push(*first);
+            rest = others;
+        }
+    }
+    out
 }
 
 /// Without the slash at its end; the empty entry is the working directory.

@@ -4,6 +4,7 @@ use super::check;
 use super::facts::Built;
 use super::finding::Verdict;
 use super::operator::{Mode, Operator};
+use super::platform;
 use std::io::Write;
 
 /// `EX_CONFIG` of sysexits.h: something in the configuration is wrong.
@@ -51,7 +52,10 @@ pub fn startup(built: &Built) {
     std::process::exit(EXIT);
 }
 
-/// A closed stderr is no reason to panic.
+/// A closed stderr is no reason to panic, nor to end.
 fn say(text: &str) {
+    if !platform::stderr_is_open() {
+        return;
+    }
     let _ = writeln!(std::io::stderr(), "{}", text);
 }

@@ -60,9 +60,15 @@ impl Ran {
 
 /// Runs `check`, `version` or `startup` in a program built with cuDNN 9.14.0, on a machine with these variables.
 pub fn run(task: &str, folder: &Path, variables: &[(&str, &str)]) -> Ran {
+    run_in(Path::new("/"), task, folder, variables)
+}
+
+/// The same, started in this folder.
+pub fn run_in(from: &Path, task: &str, folder: &Path, variables: &[(&str, &str)]) -> Ran {
     let report = folder.join("report.json");
     let text = folder.join("text");
     let mut command = command(task, folder);
+    command.current_dir(from);
     command.env("TEST_TEXT", &text).env("TEST_JSON", &report);
     for (name, value) in variables {
         command.env(name, value);
@@ -121,6 +127,16 @@ fn is_run() {
     for path in open.split(':').filter(|path| !path.is_empty()) {
         Library::open(path).unwrap();
     }
+    if let Some(folder) = std::env::var_os("TEST_MOVE") {
+        std::env::set_current_dir(folder).unwrap();
+    }
+    if std::env::var_os("TEST_SIGPIPE").is_some() {
+        unsafe extern "C" {
+            fn signal(signal: i32, handler: usize) -> usize;
+        }
+        // SAFETY: SIG_DFL for SIGPIPE, in a process of this test's own.
+        unsafe { signal(13, 0) };
+    }
     let built = built();
     let result = match task.as_str() {
         "startup" => return startup::startup(&built),
@@ -162,6 +178,8 @@ pub fn built() -> Built {
         policy: Policy::Compatible,
         loader: if set("TEST_LINKED") {
             Loader::Linked
+        } else if set("TEST_CUDARC") {
+            Loader::Cudarc
         } else {
             Loader::Dlopen
         },

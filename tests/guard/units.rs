@@ -1,6 +1,6 @@
 //! The guard's single parts.
 
-use crate::imp::answer::{Answer, finding_line, line};
+use crate::imp::answer::{Answer, finding_line, line, path_field};
 use crate::imp::elf::{Elf, Fault};
 use crate::imp::facts::{Built, Policy, Requirement};
 use crate::imp::finding::Finding;
@@ -11,6 +11,7 @@ use crate::imp::{cache, judge, parts};
 use crate::program;
 use crate::tree::{Folder, compile};
 use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -253,12 +254,12 @@ fn part_names_are_read() {
 #[test]
 fn the_way_to_a_library_is_told() {
     let text = |list: &str| Some(OsString::from(list));
-    let folders: Vec<PathBuf> = ["/r", "/l", "/both", "/u", "/both", "/lib"]
+    let all: Vec<PathBuf> = ["/r", "/l", "/both", "/u", "/both", "/lib"]
         .iter()
         .map(PathBuf::from)
         .collect();
     let via = |route: &Route, file: &str| route.to(Path::new(file));
-    let route = Route::new(&folders, text("/r"), text("/l/:/both"), text("/u:/both"));
+    let route = Route::new(&all, text("/r"), text("/l/:/both"), text("/u:/both"));
     assert_eq!(via(&route, "/r/x.so"), Via::Rpath("/r".into()));
     assert_eq!(via(&route, "/l/x.so"), Via::LibraryPath("/l".into()));
     assert_eq!(via(&route, "/both/x.so"), Via::LibraryPath("/both".into()));
@@ -269,8 +270,28 @@ fn the_way_to_a_library_is_told() {
         Via::LibraryPath("/l".into())
     );
     assert_eq!(via(&route, "/elsewhere/x.so"), Via::Elsewhere);
+    // A relative entry leads to a file also after the program has moved elsewhere; the empty one tells nothing.
+    let relative: Vec<PathBuf> = vec!["rel/lib".into(), ".".into()];
+    let route = Route::new(&relative, None, text("rel/lib:"), None);
+    assert_eq!(
+        via(&route, "/then/rel/lib/x.so"),
+        Via::LibraryPath("rel/lib".into())
+    );
+    assert_eq!(via(&route, "/then/x.so"), Via::Elsewhere);
+    // The loader fills in its tokens, and asks nobody whether a path is UTF-8.
+    let here = std::env::current_exe().unwrap();
+    let here = here.parent().unwrap();
+    let odd = OsString::from_vec(b"/caf\xe9".to_vec());
+    let folders = [here.join("../l"), "/t/lib64".into(), odd.clone().into()];
+    let mut list = OsString::from("$ORIGIN/../l:/t/${LIB};");
+    list.push(&odd);
+    let route = Route::new(&folders, None, Some(list), None);
+    for folder in folders {
+        let file = folder.join("x.so");
+        assert_eq!(route.to(&file), Via::LibraryPath(folder));
+    }
     // Without the variable the same folders are the loader's own.
-    let route = Route::new(&folders, None, None, None);
+    let route = Route::new(&all, None, None, None);
     assert_eq!(via(&route, "/l/x.so"), Via::System("/l".into()));
 }
 
@@ -324,6 +345,13 @@ fn a_childs_answer_keeps_its_text() {
     let answer = Answer::parse(&text, "secret");
     assert_eq!(answer.problem, Some(finding));
     assert!(answer.whole);
+    let path = PathBuf::from(OsString::from_vec(b"/caf\xe9 \n".to_vec()));
+    let map = line("map", &[&path_field(&path)]);
+    let map = format!("{map}\n{}\n", line("map", &["/plain"]));
+    assert_eq!(
+        Answer::parse(&map, "").mapped,
+        [path, PathBuf::from("/plain")]
+    );
     // Neither another token nor an unfinished line makes it whole.
     assert!(!Answer::parse(&text, "other").whole);
     assert!(!Answer::parse(text.trim_end(), "secret").whole);
@@ -362,6 +390,12 @@ fn the_operators_wishes_are_read() {
     let bad = read(&[
         ("CUDNN_GUARD_DEADLINE", "NaN"),
         ("CUDNN_GUARD_REQUIRE_GPU", "yes"),
+        ("CUDNN_GUARD_DEVICES", "0,1"),
     ]);
-    assert_eq!(bad.complaints.len(), 2);
+    assert_eq!(bad.complaints.len(), 3);
+    assert_eq!(
+        bad.findings()[2].to_string(),
+        "CUDNN_GUARD_DEVICES=\"0,1\" is not followed yet; the first visible GPU it is  [variable-unusable]"
+    );
+    assert!(read(&[("CUDNN_GUARD_DEVICES", "0")]).complaints.is_empty());
 }

@@ -1,0 +1,149 @@
+//! Odd paths and odd processes, none of which is cuDNN's fault.
+
+use crate::program::{command, run, run_in};
+use crate::tree::Folder;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::Stdio;
+
+const GPU: (&str, &str) = ("TEST_GPU", "90");
+
+/// A cuDNN in `deep/lib` of a folder.
+fn deep() -> Folder {
+    let folder = Folder::new();
+    let lib = folder.file("deep/lib");
+    std::fs::create_dir_all(&lib).unwrap();
+    let cudnn = Folder::new().with_cudnn("9.14.0");
+    for file in std::fs::read_dir(&cudnn.0).unwrap() {
+        let file = file.unwrap();
+        std::fs::copy(file.path(), lib.join(file.file_name())).unwrap();
+    }
+    folder
+}
+
+#[test]
+fn a_program_that_moves_away_keeps_its_cudnn() {
+    let folder = deep();
+    let shim = folder.file("deep/lib/libcudnn.so.9");
+    let lib = folder.file("deep/lib");
+    let out = Folder::new();
+    let moved = ("TEST_MOVE", "/");
+    // Opened by a relative entry, by the empty one, and by a relative path, before the program moves away.
+    for (from, library_path, open, via) in [
+        (
+            &folder.0,
+            "deep/lib",
+            "libcudnn.so.9",
+            Some("LD_LIBRARY_PATH, its entry `deep/lib`"),
+        ),
+        (&lib, ":/nowhere", "libcudnn.so.9", None),
+        (&lib, "/nowhere", "./libcudnn.so.9", None),
+        (
+            &folder.0,
+            "/nowhere",
+            "deep/../deep/lib/libcudnn.so.9",
+            None,
+        ),
+    ] {
+        for task in ["check", "version"] {
+            let ran = run_in(
+                from,
+                task,
+                &out.0,
+                &[
+                    GPU,
+                    moved,
+                    ("LD_LIBRARY_PATH", library_path),
+                    ("TEST_OPEN", open),
+                ],
+            );
+            if task == "check" {
+                ran.must_be("pass", &[]);
+            }
+            let path = ran.json["loaded"]["path"].as_str().unwrap();
+            assert_eq!(Path::new(path).canonicalize().unwrap(), shim, "{open}");
+            assert!(Path::new(path).is_absolute(), "{path}");
+            if let Some(via) = via {
+                assert_eq!(ran.json["loaded"]["found_via"], via);
+            }
+        }
+    }
+    // Without a move the same, and the folder is named.
+    let ran = run_in(
+        &lib,
+        "check",
+        &out.0,
+        &[GPU, ("LD_LIBRARY_PATH", ":/nowhere")],
+    );
+    ran.must_be("pass", &[]);
+    assert_eq!(ran.json["loaded"]["path"], shim.to_str().unwrap());
+    assert_eq!(
+        ran.json["loaded"]["found_via"],
+        "LD_LIBRARY_PATH, its entry `.`"
+    );
+}
+
+#[test]
+fn a_path_that_is_not_utf_8_is_a_path() {
+    let cudnn = Folder::new().with_cudnn("9.14.0");
+    let place = Folder::new();
+    let odd = place.0.join(OsString::from_vec(b"caf\xe9 a\nb".to_vec()));
+    symlink(&cudnn.0, &odd).unwrap();
+    let report = place.file("json");
+    let status = command("check", &odd)
+        .envs([GPU, ("TEST_JSON", report.to_str().unwrap())])
+        .env("TEST_TEXT", place.file("text"))
+        .status()
+        .unwrap();
+    assert!(status.success());
+    let text = std::fs::read_to_string(report).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(json["verdict"], "pass", "{text}");
+    assert_eq!(json["findings"].as_array().unwrap().len(), 0, "{text}");
+    let via = json["loaded"]["found_via"].as_str().unwrap();
+    assert!(via.starts_with("LD_LIBRARY_PATH"), "{via}");
+}
+
+#[test]
+fn a_first_library_without_its_parts_lacks_them() {
+    // `$ORIGIN` is the folder of the link: neither the loader nor the guard follows it to the parts.
+    let cudnn = Folder::new().with_cudnn("9.14.0");
+    let link = Folder::new();
+    symlink(cudnn.file("libcudnn.so.9"), link.file("libcudnn.so.9")).unwrap();
+    run("check", &link.0, &[GPU]).must_be("fail", &["parts-missing"]);
+}
+
+#[test]
+fn nobody_at_the_other_end_of_stderr_ends_nothing() {
+    let cudnn = Folder::new().with_cudnn("9.14.0");
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut command = command("startup", &cudnn.0);
+    command.env("TEST_SIGPIPE", "1").env("TEST_GPU", "none");
+    let status = command.stdout(Stdio::null()).stderr(writer).status();
+    assert_eq!(status.unwrap().code(), Some(0));
+    // What stops a program stops it without a reader too.
+    let old = Folder::new().with_cudnn("9.10.2");
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut command = crate::program::command("startup", &old.0);
+    command.env("TEST_SIGPIPE", "1");
+    let status = command.stdout(Stdio::null()).stderr(writer).status();
+    assert_eq!(status.unwrap().code(), Some(78));
+}
+
+#[test]
+fn what_cudarc_would_open_is_not_guessed() {
+    // `libcudnn.so`, which cudarc asks for first, is of another release.
+    let new = Folder::new().with_cudnn("9.14.0");
+    let old = Folder::new().with_cudnn("9.10.2");
+    symlink(old.file("libcudnn.so.9"), new.file("libcudnn.so")).unwrap();
+    let cudarc = ("TEST_CUDARC", "1");
+    run("check", &new.0, &[GPU, cudarc]).must_be("unknown", &["not-loaded-yet"]);
+    // What it has opened is judged.
+    let open = old.file("libcudnn.so.9");
+    let open = ("TEST_OPEN", open.to_str().unwrap());
+    run("version", &old.0, &[GPU, cudarc, open]).must_be("fail", &["cudnn-version-mismatch"]);
+}
