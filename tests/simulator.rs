@@ -175,6 +175,13 @@ fn in_child() {
             ),
         },
         "fork" => fork(),
+        "release" => {
+            let shim = Library::open("libcudnn.so.9").unwrap();
+            // SAFETY: cudnn.h declares it as `size_t (void)`.
+            let ask: extern "C" fn() -> usize =
+                unsafe { driver::function(shim, words[1].to_string().leak()).unwrap() };
+            ask().to_string()
+        }
         other => panic!("{other}"),
     };
     std::fs::write(std::env::var_os("GUARD_TEST_OUT").unwrap(), report).unwrap();
@@ -433,6 +440,12 @@ fn crashes_and_hangs_end_the_child_alone() {
                 .contains("giving up in cudnnConvolutionForward")
         );
         assert_eq!(ended.report, "");
+    }
+    for call in ["cudnnGetVersion", "cudnnGetCudartVersion"] {
+        let tree = libraries(&simulated(V9_14));
+        let abort = format!("abort:{call}");
+        let ended = child(&format!("release {call}"), &tree, &[("SIM_FAULT", &abort)]);
+        assert_eq!(ended.status.signal(), Some(6), "{}", ended.report);
     }
     let ended = fault(V9_14, "segv:cudnnCreate");
     assert_eq!(ended.status.signal(), Some(11));

@@ -450,6 +450,21 @@ cuDNN ended the process that tried it with SIGABRT while running the convolution
 }
 
 #[test]
+fn a_cudnn_that_dies_when_asked_for_its_release_is_told_of() {
+    let cudnn = sound();
+    compile(
+        "void abort(void); unsigned long cudnnGetVersion(void) { abort(); }",
+        &cudnn.file("libcudnn.so.9"),
+        &[],
+    );
+    run("startup", &cudnn.0, &[]).must_end_with(78).must_begin(
+        "cuDNN ended the process that tried it with SIGABRT while calling cudnnGetVersion  [cudnn-aborted]\n",
+    );
+    // Nothing of cuDNN's is called for its release alone.
+    run("version", &cudnn.0, &[]).must_be("pass", &[]);
+}
+
+#[test]
 fn a_child_that_hangs_is_left_behind() {
     let cudnn = sound();
     let began = std::time::Instant::now();
