@@ -169,7 +169,8 @@ fn become_child(parent: c_int, tell: c_int, say: c_int) {
     // crash in here does not start its crash reporter.
     unsafe {
         prctl(PR_SET_PDEATHSIG, SIGKILL as c_ulong);
-        if getppid() != parent {
+        // The parent may have ended before that; 0 is a parent outside the child's own process namespace.
+        if ![parent, 0].contains(&getppid()) {
             _exit(0);
         }
         setrlimit(RLIMIT_CORE, &[0, 0]);

@@ -74,7 +74,9 @@ fn trusted(folder: &Path) -> Wheels {
         .filter_map(|file| {
             let (name, _) = parts::name_of(&file.path())?;
             let name = WITH_SYMBOL.iter().find(|part| **part == name)?;
-            by_symbol(&mut Elf::open(&file.path()).ok()?, name)
+            // To open a pipe would wait for somebody to write into it.
+            let path = Some(file.path()).filter(|path| path.is_file())?;
+            by_symbol(&mut Elf::open(&path).ok()?, name)
         })
         .collect();
     // Wheels of 8 and 9 share the folder in peace.

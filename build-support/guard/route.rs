@@ -1,6 +1,7 @@
 //! The way on which the loader comes to a library: the folders it looks through, and who named each of them.
 
 use super::cache;
+use super::elf::{Elf, Fault};
 use super::platform;
 use std::ffi::OsString;
 use std::fmt;
@@ -178,18 +179,9 @@ impl Route {
         }
         places.extend(before.map(|via| via_folder(via).to_path_buf()));
         places.extend(own);
-        let mut found = places
-            .iter()
-            .map(|folder| folder.join(name))
-            .find(|file| file.is_file());
-        if found.is_none() {
-            found = cache::files(name).into_iter().find(|file| file.is_file());
-        }
-        found.or_else(|| {
-            system
-                .map(|via| via_folder(via).join(name))
-                .find(|file| file.is_file())
-        })
+        let places = places.into_iter().map(|folder| folder.join(name));
+        let system = system.map(|via| via_folder(via).join(name));
+        first(places.chain(cache::files(name)).chain(system))
     }
 
     /// The file that the loader would take for a name that the program opens, and what leads to it.
@@ -198,11 +190,13 @@ impl Route {
             .folders
             .iter()
             .partition(|via| !matches!(via, Via::System(_)));
-        let there = |via: &Via| Some(via_folder(via).join(name)).filter(|file| file.is_file());
-        let first = named.into_iter().find_map(there);
-        first
-            .or_else(|| cache::files(name).into_iter().find(|file| file.is_file()))
-            .or_else(|| system.into_iter().find_map(there))
+        let file = |via: &Via| via_folder(via).join(name);
+        let named = named.into_iter().map(file);
+        first(
+            named
+                .chain(cache::files(name))
+                .chain(system.into_iter().map(file)),
+        )
     }
 
     /// The folders, for "looked at".
@@ -220,6 +214,21 @@ impl Route {
         lines.push(cache::PATH.to_string());
         lines
     }
+}
+
+/// The first file that the loader takes: it passes over what it may not read and what is for another CPU. If that is
+/// all there is, the first of those, so that it can be named.
+fn first(files: impl Iterator<Item = PathBuf>) -> Option<PathBuf> {
+    let mut passed_over = None;
+    for file in files.filter(|file| file.is_file()) {
+        match Elf::open(&file) {
+            Err(Fault::Machine(_) | Fault::Class | Fault::Unreadable(_)) => {
+                passed_over = passed_over.or(Some(file));
+            }
+            _ => return Some(file),
+        }
+    }
+    passed_over
 }
 
 fn via_folder(via: &Via) -> &Path {

@@ -57,5 +57,6 @@ fn say(text: &str) {
     if !platform::stderr_is_open() {
         return;
     }
-    let _ = writeln!(std::io::stderr(), "{}", text);
+    // In one piece, since other processes may write there too.
+    let _ = std::io::stderr().write_all(format!("{}\n", text).as_bytes());
 }

@@ -185,7 +185,10 @@ pub fn refused(report: &mut Report, path: &Path, words: &str) {
 }
 
 fn end(report: &mut Report, tried: &Tried) {
-    let stage = &tried.answer.stage;
+    let stage = match tried.answer.stage.as_str() {
+        "" => "starting",
+        stage => stage,
+    };
     let finding = match tried.end {
         End::Itself if tried.answer.whole => return,
         End::Itself => Finding::warning(

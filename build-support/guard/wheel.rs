@@ -109,7 +109,8 @@ fn slashed(folder: &Path) -> Option<String> {
 fn read(path: &Path) -> Option<String> {
     use std::io::Read;
     let mut bytes = Vec::new();
-    let file = std::fs::File::open(path).ok()?;
+    // To open a pipe would wait for somebody to write into it.
+    let file = std::fs::File::open(Some(path).filter(|path| path.is_file())?).ok()?;
     file.take(MOST).read_to_end(&mut bytes).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }

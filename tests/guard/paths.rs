@@ -147,3 +147,48 @@ fn what_cudarc_would_open_is_not_guessed() {
     let open = ("TEST_OPEN", open.to_str().unwrap());
     run("version", &old.0, &[GPU, cudarc, open]).must_be("fail", &["cudnn-version-mismatch"]);
 }
+
+#[test]
+fn what_the_loader_passes_over_is_passed_over() {
+    let cudnn = Folder::new().with_cudnn("9.14.0");
+    let other = if cfg!(target_arch = "x86_64") {
+        183
+    } else {
+        62
+    };
+    // A folder of another CPU's libraries, and one of 32-bit ones, before the right one.
+    let foreign = [Folder::new(), Folder::new()];
+    for (at, byte, folder) in [(18, other, 0), (4, 1, 1)] {
+        let all = std::fs::read_dir(&cudnn.0).unwrap();
+        for file in all.map(|file| file.unwrap().path()) {
+            let mut bytes = std::fs::read(&file).unwrap();
+            bytes[at] = byte;
+            std::fs::write(
+                foreign[folder].file(file.file_name().unwrap().to_str().unwrap()),
+                bytes,
+            )
+            .unwrap();
+        }
+    }
+    let path = |folders: &[&Folder]| {
+        let folders: Vec<&str> = folders.iter().map(|folder| folder.text()).collect();
+        folders.join(":")
+    };
+    let way = path(&[&foreign[0], &foreign[1], &cudnn]);
+    for task in ["check", "version"] {
+        let ran = run(task, &cudnn.0, &[GPU, ("LD_LIBRARY_PATH", &way)]);
+        ran.must_be("pass", &[]);
+        assert_eq!(ran.json["loaded"]["parts"][0]["version"], "9.14.0");
+    }
+    // A damaged one behind them is what the loader takes, and would die of.
+    let cut = Folder::new()
+        .with_cudnn("9.14.0")
+        .cut("libcudnn.so.9", 5000);
+    let way = path(&[&foreign[0], &cut]);
+    run("check", &cudnn.0, &[GPU, ("LD_LIBRARY_PATH", &way)]).must_be("fail", &["library-damaged"]);
+    // If there is nothing else, it is named.
+    let whole = foreign[0].file("libcudnn.so.9");
+    std::fs::copy(cudnn.file("libcudnn.so.9"), whole).unwrap();
+    let [foreign, _] = &foreign;
+    run("check", &foreign.0, &[GPU]).must_be("fail", &["wrong-architecture"; 7]);
+}
