@@ -139,10 +139,8 @@ fn devices(report: &mut Report, built: &Built, cudnn_cuda_major: Option<u32>) {
 pub fn refused(report: &mut Report, path: &Path, words: &str) {
     if child::wants_driver(words) {
         // Without a driver nothing is wrong with this cuDNN.
-        let line = format!(
-            "{}: it is linked to the driver's libcuda.so.1",
-            path.display()
-        );
+        let file = path.file_name().unwrap_or_default().to_string_lossy();
+        let line = format!("{}: it is linked to libcuda.so.1", file);
         if !report.unchecked.contains(&line) {
             report.unchecked.push(line);
         }
