@@ -21,6 +21,8 @@ pub struct Situation<'a> {
     pub steps: &'a [Step],
     /// What was found, with what became of it.
     pub candidates: &'a [Candidate],
+    /// Why a compiler on PATH could not be asked about its toolkit.
+    pub silent: &'a [Finding],
     /// What was chosen.
     pub choice: Choice,
     /// What is asked of the toolkit.
@@ -147,6 +149,10 @@ impl Situation<'_> {
         }
         if !looked.is_empty() {
             finding = finding.with("looked at", looked.join("\n"));
+        }
+        if kind == Kind::Toolkit && !self.silent.is_empty() {
+            let silent: Vec<&str> = self.silent.iter().map(|one| &*one.summary).collect();
+            finding = finding.with("left out", silent.join("\n"));
         }
         if self.platform.os == Os::Other {
             return finding
