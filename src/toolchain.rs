@@ -23,6 +23,7 @@ use std::path::PathBuf;
 #[cfg(test)]
 mod cases;
 mod faults;
+#[cfg(test)]
 mod listing;
 #[cfg(test)]
 mod real;
@@ -304,7 +305,7 @@ impl Toolchain {
             "config-invalid",
             "`CUDNN_GUARD_PRINT` is set, so this build stops to show what was found",
         )
-        .with("found", self.listing().trim_end())
+        .with("found", self.report().to_string().trim())
         .help("unset CUDNN_GUARD_PRINT to build")
         .into()
     }

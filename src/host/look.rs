@@ -5,6 +5,7 @@ use super::{Host, cudnn, files, owner, toolkit};
 use crate::model::candidate::{Candidate, Found};
 use crate::model::env::Variable;
 use crate::model::finding::Finding;
+use crate::rules::choose::kind_of;
 use crate::rules::layout;
 use crate::rules::step::{Kind, Place, Step};
 use std::path::{Path, PathBuf};
@@ -84,7 +85,11 @@ pub fn look(steps: &[Step], host: &Host) -> Sight {
         }
     }
     sight.unusable = unusable(steps, &sight.candidates, failures, host);
-    if sight.candidates.is_empty() {
+    let lacks = |kind| {
+        let asked = steps.iter().any(|step| step.kind == kind);
+        asked && !sight.candidates.iter().any(|one| kind_of(one) == kind)
+    };
+    if lacks(Kind::Toolkit) || lacks(Kind::Cudnn) {
         sight.read.extend(what_an_installation_changes(host));
     }
     sight
@@ -118,14 +123,25 @@ impl Sight {
         }
         for path in read {
             let real = eyes.canonical(&path);
+            // `/opt/cudnn/lib/libcudnn.so.9.14.0`: no longer there once `/opt/cudnn` leads to another release.
+            let versioned = real.file_name().map(|name| path.with_file_name(name));
             self.note_read(path);
+            versioned
+                .filter(|path| files::is_file(path))
+                .into_iter()
+                .for_each(|path| self.note_read(path));
             self.note_read(real);
         }
-        if let Found::Cudnn(cudnn) = &found {
-            for record in owner::records(&cudnn.root, cudnn.library.as_deref()) {
-                self.note_read(record);
-            }
+        let mut records = match &found {
+            Found::Cudnn(cudnn) => owner::records(&cudnn.root, cudnn.library.as_deref()),
+            Found::Toolkit(toolkit) => owner::toolkit_records(&toolkit.root),
+        };
+        if step.fixed && eyes.root.is_none() {
+            records.extend(owner::alternatives());
         }
+        records
+            .into_iter()
+            .for_each(|record| self.note_read(record));
         keys.push(key);
         let via = step.via.clone();
         self.candidates.push(Candidate {

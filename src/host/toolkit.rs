@@ -83,11 +83,14 @@ fn header_version(dirs: &[PathBuf], eyes: Eyes) -> (Option<Version>, Option<Path
     )
 }
 
-/// The file that told the release: the header, else the compiler.
+/// The file that told the release: the header, else the compiler. With it the runtime, whose file is named after its
+/// release.
 fn told_by(header: Option<PathBuf>, toolkit: &Toolkit) -> Vec<PathBuf> {
+    let runtimes = toolkit.link_dirs.iter().map(|dir| dir.join("libcudart.so"));
     header
         .or_else(|| toolkit.nvcc.clone())
         .into_iter()
+        .chain(runtimes.filter(|path| files::is_file(path)))
         .collect()
 }
 
