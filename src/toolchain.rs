@@ -3,8 +3,8 @@
 use crate::config::{Config, Link};
 use crate::error::Error;
 use crate::host::Host;
-use crate::host::cargo;
 use crate::host::look::look;
+use crate::host::{cargo, files};
 use crate::model::candidate::{Candidate, Cudnn, Found, Toolkit};
 use crate::model::env::{Kind as Meaning, Variable};
 use crate::model::finding::{Finding, Severity};
@@ -190,9 +190,11 @@ impl Toolchain {
         let allowed = |id: &str| is_allowed(&config, &host, id);
         let (toolkit_wishes, toolkit_fault) = verdict(&situation, &sight, Kind::Toolkit, &allowed);
         let (cudnn_wishes, cudnn_fault) = verdict(&situation, &sight, Kind::Cudnn, &allowed);
+        // Below a root that is not there nothing can be found, which is no news.
+        let rooted = host.root.as_deref().is_none_or(files::is_dir);
         for (needed, wishes, fault) in [
-            (needs.toolkit, toolkit_wishes, &toolkit_fault),
-            (needs.cudnn, cudnn_wishes, &cudnn_fault),
+            (needs.toolkit && rooted, toolkit_wishes, &toolkit_fault),
+            (needs.cudnn && rooted, cudnn_wishes, &cudnn_fault),
         ] {
             for finding in wishes.into_iter().chain(fault.clone()).filter(|_| needed) {
                 if !findings.contains(&finding) {
@@ -301,11 +303,16 @@ impl Toolchain {
 
     /// Everything that was found, as an error: cargo hides what a successful build script says.
     fn shown(&self) -> Error {
+        let report = self.report().to_string();
+        let lines = report
+            .lines()
+            .map(|line| line.strip_prefix("  ").unwrap_or(line));
+        let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
         Finding::error(
             "config-invalid",
             "`CUDNN_GUARD_PRINT` is set, so this build stops to show what was found",
         )
-        .with("found", self.report().to_string().trim())
+        .with("found", lines.join("\n"))
         .help("unset CUDNN_GUARD_PRINT to build")
         .into()
     }

@@ -58,6 +58,10 @@ impl Situation<'_> {
                 finding = finding.with("reason", &reason.summary);
                 finding.evidence.extend(reason.evidence.iter().cloned());
             }
+            None if asks_nvcc && !self.value(variable).contains(['/', '\\']) => {
+                let path: Vec<String> = steps.iter().map(|step| step.whereabouts()).collect();
+                finding = finding.with("looked at", path.join("\n"));
+            }
             None => finding = finding.with("missed", lines(&missed)),
         }
         self.mend(
