@@ -8,7 +8,7 @@ pub enum Link {
     /// Linked as a shared library, loaded before `main`.
     #[default]
     Dynamic,
-    /// Linked into the program.
+    /// Linked into the program. Not yet: [`Config::probe`] says so.
     Static,
     /// Opened by the program while it runs. Nothing is linked, and neither headers nor libraries are needed to
     /// build: what the program was "built with" is the requirement.

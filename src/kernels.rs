@@ -285,7 +285,9 @@ impl Kernels<'_> {
     fn foreign(&self) -> Vec<PathBuf> {
         let mut dirs = ["/usr/include", "/usr/lib"].map(PathBuf::from).to_vec();
         if let Some(toolkit) = &self.toolchain.toolkit {
-            for dir in toolkit.include_dirs.iter().chain([&toolkit.root]) {
+            // The folder of a package may be /usr/src/app.
+            let root = Some(&toolkit.root).filter(|root| *root != Path::new("/usr"));
+            for dir in toolkit.include_dirs.iter().chain(root) {
                 dirs.extend(files::canonical(dir, None));
             }
         }

@@ -3,12 +3,11 @@
 use crate::config::{Config, Link};
 use crate::error::Error;
 use crate::host::Host;
-use crate::host::look::{Sight, look};
+use crate::host::look::look;
 use crate::host::{cargo, files};
 use crate::model::candidate::{Candidate, Cudnn, Found, Toolkit};
 use crate::model::env::{Kind as Meaning, Variable};
 use crate::model::finding::{Finding, Severity};
-use crate::model::id;
 use crate::model::version::Version;
 use crate::rules::check::Situation;
 use crate::rules::choose::{Wants, choose, kind_of};
@@ -16,12 +15,15 @@ use crate::rules::directive::Directive;
 use crate::rules::requirement::Requirement;
 use crate::rules::search::{NVCC_ON_PATH, steps};
 use crate::rules::select::Selection;
-use crate::rules::step::{Kind, Step};
+use crate::rules::step::Kind;
+use faults::{config_faults, is_allowed, verdict};
 use std::cell::OnceCell;
 use std::path::PathBuf;
 
 #[cfg(test)]
 mod cases;
+mod faults;
+#[cfg(test)]
 mod listing;
 #[cfg(test)]
 mod real;
@@ -180,6 +182,7 @@ impl Toolchain {
             platform: &host.platform,
             steps: &steps,
             candidates: &candidates,
+            silent: &sight.silent,
             choice,
             cuda: cuda.as_ref(),
             cudnn: cudnn.as_ref(),
@@ -187,9 +190,11 @@ impl Toolchain {
         let allowed = |id: &str| is_allowed(&config, &host, id);
         let (toolkit_wishes, toolkit_fault) = verdict(&situation, &sight, Kind::Toolkit, &allowed);
         let (cudnn_wishes, cudnn_fault) = verdict(&situation, &sight, Kind::Cudnn, &allowed);
+        // Below a root that is not there nothing can be found, which is no news.
+        let rooted = host.root.as_deref().is_none_or(files::is_dir);
         for (needed, wishes, fault) in [
-            (needs.toolkit, toolkit_wishes, &toolkit_fault),
-            (needs.cudnn, cudnn_wishes, &cudnn_fault),
+            (needs.toolkit && rooted, toolkit_wishes, &toolkit_fault),
+            (needs.cudnn && rooted, cudnn_wishes, &cudnn_fault),
         ] {
             for finding in wishes.into_iter().chain(fault.clone()).filter(|_| needed) {
                 if !findings.contains(&finding) {
@@ -298,99 +303,19 @@ impl Toolchain {
 
     /// Everything that was found, as an error: cargo hides what a successful build script says.
     fn shown(&self) -> Error {
+        let report = self.report().to_string();
+        let lines = report
+            .lines()
+            .map(|line| line.strip_prefix("  ").unwrap_or(line));
+        let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
         Finding::error(
             "config-invalid",
             "`CUDNN_GUARD_PRINT` is set, so this build stops to show what was found",
         )
-        .with("found", self.listing().trim_end())
+        .with("found", lines.join("\n"))
         .help("unset CUDNN_GUARD_PRINT to build")
         .into()
     }
-}
-
-/// What is wrong with one kind: unusable variables that another wish makes harmless are warnings; else the first of
-/// them is the fault, and what the search says after it counts no more.
-fn verdict(
-    situation: &Situation,
-    sight: &Sight,
-    kind: Kind,
-    allowed: &dyn Fn(&str) -> bool,
-) -> (Vec<Finding>, Option<Finding>) {
-    let mut noticed = situation.disagreements(kind);
-    let place = |variable| {
-        situation
-            .steps
-            .iter()
-            .position(|step| step.wish == Some(variable))
-    };
-    let wished = |candidate: &&Candidate| kind_of(candidate) == kind && candidate.wish.is_some();
-    let first = situation.candidates.iter().find(wished);
-    let mut fault = None;
-    for unusable in &sight.unusable {
-        let asks = |step: &&Step| step.wish == Some(unusable.variable) && step.kind == kind;
-        if !situation.steps.iter().any(|step| asks(&step)) {
-            continue;
-        }
-        let before = first.filter(|first| first.wish.and_then(place) < place(unusable.variable));
-        match before {
-            Some(first) => noticed.push(situation.idle(unusable.variable, first)),
-            None => {
-                let finding = situation.unusable(
-                    unusable.variable,
-                    unusable.exists,
-                    unusable.reason.as_ref(),
-                );
-                noticed.extend(fault.replace(finding));
-            }
-        }
-    }
-    match fault {
-        Some(finding) if allowed(finding.id) => {
-            noticed.push(finding);
-            (noticed, situation.fault(kind))
-        }
-        Some(finding) => (noticed, Some(finding)),
-        None => (noticed, situation.fault(kind)),
-    }
-}
-
-/// What the build script says that cannot be.
-fn config_faults(config: &Config, host: &Host) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for id in config
-        .allow
-        .iter()
-        .filter(|id| !id::ALL.contains(&id.as_str()))
-    {
-        findings.push(
-            Finding::error(
-                "config-invalid",
-                format!("`.allow({id:?})` names no finding"),
-            )
-            .help("copy the id from the brackets behind the headline that is to pass"),
-        );
-    }
-    if let Some(root) = host.root.as_deref().filter(|root| !files::is_dir(root)) {
-        findings.push(
-            Finding::error(
-                "config-invalid",
-                format!("the root `{}` is not a directory", root.display()),
-            )
-            .help("name a directory that holds usr/ of the system to look at"),
-        );
-    }
-    findings
-}
-
-fn is_allowed(config: &Config, host: &Host, id: &str) -> bool {
-    let listed = host
-        .env
-        .text(Variable::GuardAllow.name())
-        .unwrap_or_default();
-    let mut named = listed
-        .split([',', ' '])
-        .chain(config.allow.iter().map(String::as_str));
-    id != "config-invalid" && named.any(|name| name == id)
 }
 
 fn each_once(paths: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {

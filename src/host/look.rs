@@ -5,8 +5,10 @@ use super::{Host, cudnn, files, owner, toolkit};
 use crate::model::candidate::{Candidate, Found};
 use crate::model::env::Variable;
 use crate::model::finding::Finding;
+use crate::rules::choose::kind_of;
+use crate::rules::layout;
 use crate::rules::step::{Kind, Place, Step};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// What was seen.
 #[derive(Clone, Debug, Default)]
@@ -15,6 +17,8 @@ pub struct Sight {
     pub candidates: Vec<Candidate>,
     /// Variables that name a place where nothing is.
     pub unusable: Vec<Unusable>,
+    /// Why a compiler that nobody asked for by name could not be asked about its toolkit.
+    pub silent: Vec<Finding>,
     /// The files that were read, and the records of those who put them there.
     pub read: Vec<PathBuf>,
 }
@@ -26,6 +30,8 @@ pub struct Unusable {
     pub variable: Variable,
     /// Whether the place exists at all.
     pub exists: bool,
+    /// The directory close to it that holds what was asked for.
+    pub nearby: Option<PathBuf>,
     /// Why a compiler that is there could not be asked.
     pub reason: Option<Finding>,
 }
@@ -57,7 +63,10 @@ pub fn look(steps: &[Step], host: &Host) -> Sight {
                     Ok((toolkit, read)) => {
                         sight.add(&mut keys, step, eyes, Found::Toolkit(toolkit), read)
                     }
-                    Err(finding) => failures.extend(step.wish.map(|variable| (variable, finding))),
+                    Err(finding) => match step.wish {
+                        Some(variable) => failures.push((variable, finding)),
+                        None => sight.silent.push(finding),
+                    },
                 }
             }
             Place::Tree(tree) => {
@@ -76,7 +85,11 @@ pub fn look(steps: &[Step], host: &Host) -> Sight {
         }
     }
     sight.unusable = unusable(steps, &sight.candidates, failures, host);
-    if sight.candidates.is_empty() {
+    let lacks = |kind| {
+        let asked = steps.iter().any(|step| step.kind == kind);
+        asked && !sight.candidates.iter().any(|one| kind_of(one) == kind)
+    };
+    if lacks(Kind::Toolkit) || lacks(Kind::Cudnn) {
         sight.read.extend(what_an_installation_changes(host));
     }
     sight
@@ -110,14 +123,25 @@ impl Sight {
         }
         for path in read {
             let real = eyes.canonical(&path);
+            // `/opt/cudnn/lib/libcudnn.so.9.14.0`: no longer there once `/opt/cudnn` leads to another release.
+            let versioned = real.file_name().map(|name| path.with_file_name(name));
             self.note_read(path);
+            versioned
+                .filter(|path| files::is_file(path))
+                .into_iter()
+                .for_each(|path| self.note_read(path));
             self.note_read(real);
         }
-        if let Found::Cudnn(cudnn) = &found {
-            for record in owner::records(&cudnn.root, cudnn.library.as_deref()) {
-                self.note_read(record);
-            }
+        let mut records = match &found {
+            Found::Cudnn(cudnn) => owner::records(&cudnn.root, cudnn.library.as_deref()),
+            Found::Toolkit(toolkit) => owner::toolkit_records(&toolkit.root),
+        };
+        if step.fixed && eyes.root.is_none() {
+            records.extend(owner::alternatives());
         }
+        records
+            .into_iter()
+            .for_each(|record| self.note_read(record));
         keys.push(key);
         let via = step.via.clone();
         self.candidates.push(Candidate {
@@ -166,24 +190,52 @@ fn unusable(
         if used || found.iter().any(|known| known.variable == variable) {
             continue;
         }
-        let value = host
-            .env
-            .get(variable)
-            .map(PathBuf::from)
-            .unwrap_or_default();
+        let value = host.env.path(variable).unwrap_or_default();
         let failure = failures.iter().position(|(failed, _)| *failed == variable);
         found.push(Unusable {
             variable,
             exists: files::is_dir(&value) || files::is_file(&value),
+            nearby: nearby(steps, variable, &value, host),
             reason: failure.map(|index| failures.swap_remove(index).1),
         });
     }
     found
 }
 
+/// People name `bin` or the compiler for the toolkit, or the folder of all wheels for one of them.
+fn nearby(steps: &[Step], variable: Variable, value: &Path, host: &Host) -> Option<PathBuf> {
+    let eyes = Eyes { root: None };
+    let asked = |kind| {
+        let mut steps = steps.iter();
+        steps.any(|step| {
+            step.wish == Some(variable) && step.kind == kind && matches!(step.place, Place::Tree(_))
+        })
+    };
+    let mut above = value.ancestors().skip(1).take(2);
+    match (asked(Kind::Toolkit), asked(Kind::Cudnn)) {
+        (true, false) => above
+            .find(|dir| {
+                let tree = layout::toolkit(&host.platform, dir, "");
+                tree.nvcc.iter().any(|nvcc| files::is_file(&dir.join(nvcc)))
+                    && toolkit::in_tree(dir, &tree, eyes).is_some()
+            })
+            .map(Path::to_path_buf),
+        (false, true) => {
+            let below = ["cudnn", "nvidia/cudnn", "cuda"].map(|name| value.join(name));
+            let mut all = above.map(Path::to_path_buf).chain(below);
+            all.find(|dir| {
+                let tree = layout::cudnn(&host.platform, dir, "");
+                cudnn::in_tree(dir, &tree, eyes, &host.platform)
+                    .is_some_and(|(cudnn, _)| cudnn.header.is_some() && cudnn.link_dir.is_some())
+            })
+        }
+        _ => None,
+    }
+}
+
 /// Where nothing was found: what changes when something is installed. These are files that are always there.
 fn what_an_installation_changes(host: &Host) -> Vec<PathBuf> {
-    let conda = host.env.get(Variable::CondaPrefix).map(PathBuf::from);
+    let conda = host.env.path(Variable::CondaPrefix);
     let history = conda.map(|prefix| prefix.join("conda-meta/history"));
     let cache = PathBuf::from("/etc/ld.so.cache");
     [Some(cache), history]

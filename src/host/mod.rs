@@ -60,7 +60,9 @@ impl Host {
     pub fn capture(config: &Config) -> Self {
         let process =
             std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
-        let env = Env::new(process).overlaid(&config.env);
+        let env = Env::new(process)
+            .overlaid(&config.env)
+            .standing_in(std::env::current_dir().unwrap_or_default());
         // Outside a build script cargo's TARGET is not set: then it is this machine that is asked about.
         let triple = config
             .target

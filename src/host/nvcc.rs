@@ -21,11 +21,17 @@ const NOTHING: &str = if cfg!(windows) { "NUL" } else { "/dev/null" };
 /// are left out. nvcc looks for its host compiler first: without one it says nothing of this.
 pub fn layout(nvcc: &Path) -> Result<Layout, Finding> {
     let question = ask(nvcc, &["-v", "--dryrun", "-x", "cu", NOTHING]);
-    let output = run(&question, DEADLINE)?;
+    let mut output = run(&question, DEADLINE)?;
     // nvcc writes this to its error stream; some wrappers join the two.
-    let layout = parse_layout(&output.stderr)
-        .or_else(|| parse_layout(&output.stdout))
-        .ok_or_else(|| not_told("where it looks", &question, &output))?;
+    let layout = parse_layout(&output.stderr).or_else(|| parse_layout(&output.stdout));
+    let Some(layout) = layout else {
+        // The commands that it would run are long and say nothing of it.
+        for said in [&mut output.stdout, &mut output.stderr] {
+            let lines = said.lines().filter(|line| !line.starts_with("#$"));
+            *said = lines.map(|line| format!("{line}\n")).collect();
+        }
+        return Err(not_told("where it looks", &question, &output));
+    };
     let real = |path: PathBuf| path.canonicalize().ok();
     Ok(Layout {
         top: layout.top.canonicalize().unwrap_or(layout.top),

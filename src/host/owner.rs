@@ -22,6 +22,39 @@ pub fn records(root: &Path, library: Option<&Path>) -> Vec<PathBuf> {
     found
 }
 
+/// The records of the packages that own a toolkit in this directory.
+pub fn toolkit_records(root: &Path) -> Vec<PathBuf> {
+    // `nvidia/cu13` of one wheel or more, or `nvidia` of one folder each.
+    let site = if root.ends_with("nvidia") {
+        root.parent()
+    } else {
+        let parent = root.parent().filter(|parent| parent.ends_with("nvidia"));
+        parent.and_then(Path::parent)
+    };
+    let wheels = site.map(|site| matching(site, "nvidia_cuda_", "", ".dist-info"));
+    let mut found: Vec<PathBuf> = wheels
+        .unwrap_or_default()
+        .into_iter()
+        .map(|wheel| wheel.join("RECORD"))
+        .collect();
+    found.extend(matching(&root.join("conda-meta"), "cuda-", "", ".json"));
+    found.retain(|path| files::is_file(path));
+    found
+}
+
+/// What says where the links in `/etc/alternatives` lead. A link that is turned to another release keeps its own name,
+/// and both its targets stay as they are.
+pub fn alternatives() -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for dir in ["/var/lib/dpkg/alternatives", "/var/lib/alternatives"].map(Path::new) {
+        for name in ["cuda", "nvidia-cuda", "libcudnn"] {
+            found.extend(matching(dir, name, "", ""));
+        }
+    }
+    found.retain(|path| files::is_file(path));
+    found
+}
+
 /// The CUDA major in the name of the wheel that owns `…/nvidia/cudnn`: `nvidia_cudnn_cu13-9.14.0.64.dist-info`. Two
 /// wheels in one place have overwritten each other: then their names tell nothing.
 pub fn wheel_cuda_major(root: &Path) -> Option<u32> {

@@ -36,13 +36,26 @@ pub fn in_tree(top: &Path, tree: &Tree, eyes: Eyes) -> Option<Read> {
 /// The toolkit that a compiler says is its own.
 pub fn of_compiler(compiler: &Path) -> Result<Read, Finding> {
     let eyes = Eyes { root: None };
-    let layout = nvcc::layout(compiler)?;
+    let real = eyes.canonical(compiler);
+    let (compiler, mut layout) = match nvcc::layout(compiler) {
+        Ok(layout) => (compiler, layout),
+        // Called by a link from elsewhere, nvcc does not find the profile beside it, and could compile nothing. A link
+        // to another program, as ccache has them, leads to no nvcc.
+        Err(finding) if real.file_name() != compiler.file_name() || real == compiler => {
+            return Err(finding);
+        }
+        Err(finding) => (&*real, nvcc::layout(&real).map_err(|_| finding)?),
+    };
     // Debian's compiler takes the headers from the system without naming their directory.
     let mut include_dirs = layout.include_dirs;
     include_dirs.retain(|dir| files::is_dir(dir));
     let (mut version, mut header) = header_version(&include_dirs, eyes);
     if header.is_none() && include_dirs.is_empty() {
         (version, header) = header_version(&["/usr/include".into()], eyes);
+        if header.is_some() {
+            layout.top = "/usr".into();
+            include_dirs.push("/usr/include".into());
+        }
     }
     let mut link_dirs = layout.link_dirs;
     link_dirs.retain(|dir| files::is_dir(dir) && !dir.ends_with("stubs"));
@@ -70,11 +83,14 @@ fn header_version(dirs: &[PathBuf], eyes: Eyes) -> (Option<Version>, Option<Path
     )
 }
 
-/// The file that told the release: the header, else the compiler.
+/// The file that told the release: the header, else the compiler. With it the runtime, whose file is named after its
+/// release.
 fn told_by(header: Option<PathBuf>, toolkit: &Toolkit) -> Vec<PathBuf> {
+    let runtimes = toolkit.link_dirs.iter().map(|dir| dir.join("libcudart.so"));
     header
         .or_else(|| toolkit.nvcc.clone())
         .into_iter()
+        .chain(runtimes.filter(|path| files::is_file(path)))
         .collect()
 }
 

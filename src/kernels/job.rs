@@ -98,9 +98,14 @@ impl Job {
         let said = output.stdout + &output.stderr;
         if !output.success || !files::is_file(&self.output) {
             let source = self.source.display();
-            let words = match said.trim_end() {
-                "" => "nothing",
-                words => words,
+            // Its empty lines tell nothing, and cargo puts the name of the package before each.
+            let words: Vec<&str> = said
+                .lines()
+                .filter(|line| !line.trim().is_empty())
+                .collect();
+            let words = match &*words {
+                [] => "nothing".to_string(),
+                words => words.join("\n"),
             };
             return Err(Finding::error(
                 "nvcc-failed",

@@ -39,10 +39,15 @@ pub fn nvcc(toolkit: &Toolkit, candidates: &[Candidate], sources: &[PathBuf]) ->
         finding = finding.with("looked at", looked.join("\n"));
     }
     if wheels {
-        finding = finding.help(
+        // One for CUDA 11 or 12 would not be taken with that toolkit.
+        let cudnn = candidates.iter().any(|candidate| {
+            matches!(&candidate.found, Found::Cudnn(cudnn) if candidate.chosen && cudnn.cuda_major != Some(13))
+        });
+        finding = finding.help(format!(
             "install the wheels of CUDA 13, since those of CUDA 11 and 12 hold no nvcc: `pip install \
-             nvidia-cuda-nvcc nvidia-nvvm nvidia-cuda-crt nvidia-cuda-runtime nvidia-cuda-cccl`",
-        );
+             nvidia-cuda-nvcc nvidia-nvvm nvidia-cuda-crt nvidia-cuda-runtime nvidia-cuda-cccl{}`",
+            if cudnn { " nvidia-cudnn-cu13" } else { "" }
+        ));
     }
     finding
         .help("set CUDA_HOME to a CUDA toolkit that has `bin/nvcc`, or put its nvcc on PATH")

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
 
 /// What a variable's value is to us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,6 +93,7 @@ pub enum Origin {
 pub struct Env {
     process: BTreeMap<String, OsString>,
     build_script: BTreeMap<String, OsString>,
+    directory: PathBuf,
 }
 
 impl Env {
@@ -100,7 +102,15 @@ impl Env {
         Self {
             process: pairs.into_iter().collect(),
             build_script: BTreeMap::new(),
+            directory: PathBuf::new(),
         }
+    }
+
+    /// With the directory that relative paths start from. cargo runs a build script in its package's folder and the
+    /// linker in another, so no path may stay relative.
+    pub fn standing_in(mut self, directory: PathBuf) -> Self {
+        self.directory = directory;
+        self
     }
 
     /// With the build script's own pairs on top.
@@ -116,6 +126,11 @@ impl Env {
     /// The value of a variable that is declared above.
     pub fn get(&self, variable: Variable) -> Option<&OsStr> {
         self.named(variable.name())
+    }
+
+    /// The place that a variable names.
+    pub fn path(&self, variable: Variable) -> Option<PathBuf> {
+        Some(self.directory.join(self.get(variable)?))
     }
 
     /// The value of any variable, for names that are only known at run time (`DEP_*`, what cargo sets).

@@ -21,6 +21,8 @@ pub struct Situation<'a> {
     pub steps: &'a [Step],
     /// What was found, with what became of it.
     pub candidates: &'a [Candidate],
+    /// Why a compiler on PATH could not be asked about its toolkit.
+    pub silent: &'a [Finding],
     /// What was chosen.
     pub choice: Choice,
     /// What is asked of the toolkit.
@@ -148,6 +150,10 @@ impl Situation<'_> {
         if !looked.is_empty() {
             finding = finding.with("looked at", looked.join("\n"));
         }
+        if kind == Kind::Toolkit && !self.silent.is_empty() {
+            let silent: Vec<&str> = self.silent.iter().map(|one| &*one.summary).collect();
+            finding = finding.with("left out", silent.join("\n"));
+        }
         if self.platform.os == Os::Other {
             return finding
                 .help(format!(
@@ -196,14 +202,35 @@ impl Situation<'_> {
         if !others.is_empty() {
             finding = finding.with("also found", others.join("\n"));
         }
+        // One that is here already is named.
+        let fitting = |kind, asked: Option<&Requirement>| {
+            self.candidates.iter().find(|other| {
+                let met = |version| asked.is_none_or(|asked| asked.admits(version));
+                kind_of(other) == kind
+                    && linkable(other)
+                    && version_of(other).is_some_and(met)
+                    && match &other.found {
+                        Found::Toolkit(found) => found.version.map(|one| one.major) == Some(*major),
+                        Found::Cudnn(found) => found.cuda_major == Some(theirs),
+                    }
+            })
+        };
+        let place = |other: Option<&Candidate>, what: String| match other {
+            Some(other) => format!("`{}`", root_of(other).display()),
+            None => format!("the directory of {what}"),
+        };
+        let cudnn = place(
+            fitting(Kind::Cudnn, self.cudnn),
+            format!("a cuDNN that was built for CUDA {theirs}"),
+        );
+        let toolkit = place(
+            fitting(Kind::Toolkit, self.cuda),
+            format!("a toolkit of CUDA {major}"),
+        );
         Some(
             finding
-                .help(format!(
-                    "set CUDNN_PATH to the directory of a cuDNN that was built for CUDA {theirs}"
-                ))
-                .help(format!(
-                    "or set CUDA_HOME to the directory of a toolkit of CUDA {major}"
-                )),
+                .help(format!("set CUDNN_PATH to {cudnn}"))
+                .help(format!("or set CUDA_HOME to {toolkit}")),
         )
     }
 

@@ -68,6 +68,29 @@ pub fn cudnn(platform: &Platform, base: &Path, pattern: &'static str) -> Tree {
     tree
 }
 
+/// A cuDNN that somebody asked for by name. Some name the directory of its libraries, as TensorFlow wants it, or of
+/// its headers: then the other is beside it.
+pub fn named_cudnn(platform: &Platform, dir: &Path) -> Tree {
+    let mut tree = cudnn(platform, dir, "");
+    let multiarch = platform.multiarch();
+    let own = if dir.ends_with(&multiarch) {
+        dir.parent().unwrap_or(dir)
+    } else {
+        dir
+    };
+    let leaves = ["lib", "lib64", "include"];
+    if let Some(up) = own
+        .parent()
+        .filter(|_| leaves.iter().any(|leaf| own.ends_with(leaf)))
+    {
+        let beside = |leaf| [up.join(leaf), up.join(leaf).join(&multiarch)];
+        tree.include.extend(beside("include"));
+        tree.lib.extend(beside("lib64"));
+        tree.lib.extend(beside("lib"));
+    }
+    tree
+}
+
 /// A toolkit that Debian spread over `/usr`.
 pub fn system_toolkit(platform: &Platform, usr: &Path) -> Tree {
     Tree {

@@ -15,9 +15,11 @@ pub struct Layout {
     pub link_dirs: Vec<PathBuf>,
 }
 
-/// The answer to `nvcc -v --dryrun`: lines such as `#$ INCLUDES="-I/usr/local/cuda/bin/../include"`.
+/// The answer to `nvcc -v --dryrun`: lines such as `#$ INCLUDES="-I/usr/local/cuda/bin/../include"`. Debian's names no
+/// `TOP`; one that does not find its `nvcc.profile`, as when it is called by a link from elsewhere, names nothing.
 pub fn parse_layout(text: &str) -> Option<Layout> {
     let mut layout = Layout::default();
+    let mut here = None;
     let mut found = false;
     for line in text.lines() {
         let Some((name, value)) = line
@@ -32,12 +34,17 @@ pub fn parse_layout(text: &str) -> Option<Layout> {
                 layout.top = PathBuf::from(value.trim());
                 found = true;
             }
+            "_HERE_" => here = PathBuf::from(value.trim()).parent().map(PathBuf::from),
             "INCLUDES" | "SYSTEM_INCLUDES" => layout.include_dirs.extend(dirs()),
             "LIBRARIES" => layout
                 .link_dirs
                 .extend(dirs().filter(|dir| !dir.ends_with("stubs"))),
             _ => {}
         }
+    }
+    if !found && !layout.link_dirs.is_empty() {
+        layout.top = here?;
+        found = true;
     }
     found.then_some(layout)
 }
@@ -153,6 +160,19 @@ mod tests {
     }
 
     #[test]
+    fn reads_the_layout_of_debian_which_names_no_top() {
+        let text = "#$ _HERE_=/usr/lib/nvidia-cuda-toolkit/bin\n\
+            #$ NVVMIR_LIBRARY_DIR=/usr/lib/nvidia-cuda-toolkit/libdevice\n\
+            #$ LIBRARIES=  -L/usr/lib/x86_64-linux-gnu/stubs -L/usr/lib/x86_64-linux-gnu\n";
+        let layout = parse_layout(text).unwrap();
+        assert_eq!(layout.top, PathBuf::from("/usr/lib/nvidia-cuda-toolkit"));
+        assert_eq!(
+            layout.link_dirs,
+            [PathBuf::from("/usr/lib/x86_64-linux-gnu")]
+        );
+    }
+
+    #[test]
     fn is_silent_about_what_is_no_layout() {
         for text in [
             "",
@@ -161,6 +181,8 @@ mod tests {
             "#$ TOP",
             "TOP=/a",
             "#$ INCLUDES=\"-I\n",
+            "#$ _HERE_=/a/bin\n#$ _CUDART_=cudart\n",
+            "#$ LIBRARIES=-L/b\n",
         ] {
             assert_eq!(parse_layout(text), None, "{text:?}");
         }

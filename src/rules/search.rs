@@ -77,7 +77,7 @@ impl At<'_> {
             Some(self.step(Kind::Toolkit, variable, Place::Tree(tree)))
         });
         let compilers = NVCC_WISHES.iter().filter_map(|&variable| {
-            let files = self.named_program(self.wish(variable, origin)?);
+            let files = self.named_program(variable, self.wish(variable, origin)?);
             Some(self.step(Kind::Toolkit, variable, Place::Nvcc(files)))
         });
         roots.chain(compilers).collect()
@@ -85,7 +85,7 @@ impl At<'_> {
 
     fn cudnn_wishes(&self, origin: Origin) -> Vec<Step> {
         let roots = CUDNN_WISHES.iter().filter_map(|&variable| {
-            let tree = layout::cudnn(self.platform, &self.wish(variable, origin)?, "");
+            let tree = layout::named_cudnn(self.platform, &self.wish(variable, origin)?);
             Some(self.step(Kind::Cudnn, variable, Place::Tree(tree)))
         });
         roots.chain(self.cudnn_in_pieces(origin)).collect()
@@ -161,7 +161,7 @@ impl At<'_> {
     /// A toolkit into which cuDNN was copied. Nobody asked for that cuDNN by name, so it comes after those.
     fn cudnn_in_wished_toolkits(&self) -> Vec<Step> {
         let inside = TOOLKIT_WISHES.iter().filter_map(|&variable| {
-            let dir = PathBuf::from(self.env.get(variable)?);
+            let dir = self.env.path(variable)?;
             Some(Step {
                 wish: None,
                 ..self.step(
@@ -175,7 +175,7 @@ impl At<'_> {
     }
 
     fn virtual_environment(&self) -> Vec<Step> {
-        let Some(dir) = self.env.get(Variable::VirtualEnv) else {
+        let Some(dir) = self.env.path(Variable::VirtualEnv) else {
             return Vec::new();
         };
         let below = match self.platform.os {
@@ -190,17 +190,16 @@ impl At<'_> {
                 "lib/python#/site-packages/nvidia/cudnn",
             ],
         };
-        self.wheels("active virtual environment", Path::new(dir), below)
+        self.wheels("active virtual environment", &dir, below)
     }
 
     fn conda(&self) -> Vec<Step> {
-        let Some(prefix) = self.env.get(Variable::CondaPrefix) else {
+        let Some(mut prefix) = self.env.path(Variable::CondaPrefix) else {
             return Vec::new();
         };
-        let prefix = match self.platform.os {
-            Os::Windows => Path::new(prefix).join("Library"),
-            _ => PathBuf::from(prefix),
-        };
+        if self.platform.os == Os::Windows {
+            prefix.push("Library");
+        }
         self.both("active conda environment", false, &prefix, "")
     }
 
@@ -220,7 +219,7 @@ impl At<'_> {
 
     fn fixed(&self, via: &str, dir: &str, pattern: &'static str) -> Vec<Step> {
         match self.platform.os {
-            Os::Linux => self.both(via, true, &self.below_root(dir), pattern),
+            Os::Linux => self.both(via, true, &self.below_root(Path::new(dir)), pattern),
             _ => Vec::new(),
         }
     }
@@ -230,7 +229,7 @@ impl At<'_> {
         if self.platform.os != Os::Linux {
             return Vec::new();
         }
-        let usr = self.below_root("/usr");
+        let usr = self.below_root(Path::new("/usr"));
         let trees = [
             (Kind::Toolkit, layout::system_toolkit(self.platform, &usr)),
             (Kind::Cudnn, layout::system_cudnn(self.platform, &usr)),
@@ -240,16 +239,19 @@ impl At<'_> {
 
     fn fetched(&self) -> Vec<Step> {
         let data = match self.platform.os {
-            Os::Windows => self.env.get(Variable::LocalAppData).map(PathBuf::from),
+            Os::Windows => self.env.path(Variable::LocalAppData),
             _ => self
                 .env
-                .get(Variable::XdgDataHome)
-                .map(PathBuf::from)
-                .or_else(|| Some(Path::new(self.env.get(Variable::Home)?).join(".local/share"))),
+                .path(Variable::XdgDataHome)
+                .or_else(|| Some(self.env.path(Variable::Home)?.join(".local/share"))),
         };
         data.map_or_else(Vec::new, |data| {
+            // What was fetched for this machine is not part of an image.
+            let dir = self.below_root(&data.join("cudnn-guard"));
             let below = ["nvidia/cu#", "nvidia", "nvidia/cudnn"];
-            self.wheels("fetched by cudnn-guard", &data.join("cudnn-guard"), below)
+            let mut steps = self.wheels("fetched by cudnn-guard", &dir, below);
+            steps.iter_mut().for_each(|step| step.fixed = true);
+            steps
         })
     }
 
@@ -277,8 +279,8 @@ impl At<'_> {
     }
 
     fn wish(&self, variable: Variable, origin: Origin) -> Option<PathBuf> {
-        let value = self.env.get(variable)?;
-        (self.env.origin(variable) == origin).then(|| PathBuf::from(value))
+        let path = self.env.path(variable)?;
+        (self.env.origin(variable) == origin).then_some(path)
     }
 
     fn via(&self, variable: Variable) -> String {
@@ -299,17 +301,20 @@ impl At<'_> {
     }
 
     /// `NVCC` and `CUDACXX` hold a path, a bare name, or a launcher before either.
-    fn named_program(&self, value: PathBuf) -> Vec<PathBuf> {
-        let mut files = vec![value.clone()];
-        let last = value
-            .to_str()
-            .and_then(|text| text.split_whitespace().last())
-            .map(PathBuf::from);
-        for name in [Some(value.clone()), last].into_iter().flatten() {
-            if name.components().count() == 1 {
-                files.extend(self.on_path(&name.to_string_lossy()));
-            } else if name != value {
-                files.push(name);
+    fn named_program(&self, variable: Variable, whole: PathBuf) -> Vec<PathBuf> {
+        let value = self.env.text(variable.name()).unwrap_or_default();
+        let last = value.split_whitespace().last().unwrap_or_default();
+        let mut files = Vec::new();
+        for name in [value, last] {
+            if !name.contains(['/', '\\']) {
+                files.extend(self.on_path(name));
+            } else if name == value {
+                files.push(whole.clone());
+            } else {
+                files.push(PathBuf::from(name));
+            }
+            if value == last {
+                break;
             }
         }
         files.retain(|file| file.is_absolute());
@@ -323,22 +328,22 @@ impl At<'_> {
         } else {
             ':'
         };
-        let dirs = path
-            .to_str()
-            .unwrap_or_default()
-            .split(separator)
-            .map(Path::new);
+        let path = path.to_string_lossy();
         // A relative entry would mean another place in every directory that cargo is called from.
-        dirs.filter(|dir| dir.is_absolute())
+        path.split(separator)
+            .map(Path::new)
+            .filter(|dir| dir.is_absolute())
             .map(|dir| dir.join(self.platform.program(name)))
             .collect()
     }
 
-    fn below_root(&self, path: &str) -> PathBuf {
-        self.root.map_or_else(
-            || PathBuf::from(path),
-            |root| root.join(path.trim_start_matches('/')),
-        )
+    fn below_root(&self, path: &Path) -> PathBuf {
+        match self.root {
+            Some(root) if !path.starts_with(root) => {
+                root.join(path.strip_prefix("/").unwrap_or(path))
+            }
+            _ => path.to_path_buf(),
+        }
     }
 }
 
@@ -363,98 +368,4 @@ fn names_a_library(path: &Path) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn list(
-        pairs: &[(&str, &str)],
-        script: &[(&str, &str)],
-        triple: &str,
-        root: Option<&str>,
-    ) -> String {
-        let own = |pairs: &[(&str, &str)]| -> Vec<(String, String)> {
-            pairs
-                .iter()
-                .map(|(name, value)| (name.to_string(), value.to_string()))
-                .collect()
-        };
-        let env = Env::new(
-            own(pairs)
-                .into_iter()
-                .map(|(name, value)| (name, value.into())),
-        )
-        .overlaid(&own(script));
-        let lines = steps(&env, &Platform::from_triple(triple), root.map(Path::new))
-            .into_iter()
-            .map(|step| {
-                let strict = if step.wish.is_some() { "!" } else { "" };
-                format!(
-                    "{:?}{strict} {}: {}",
-                    step.kind,
-                    step.via,
-                    step.whereabouts()
-                )
-            });
-        lines.collect::<Vec<_>>().join("\n")
-    }
-
-    #[test]
-    fn a_bare_machine() {
-        assert_eq!(
-            list(
-                &[("HOME", "/home/me"), ("PATH", "/bin:relative")],
-                &[],
-                "x86_64-unknown-linux-gnu",
-                Some("/image")
-            ),
-            "Toolkit nvcc on PATH: 1 directory of PATH\n\
-             Toolkit NVIDIA's usual directory: /image/usr/local/cuda\n\
-             Cudnn NVIDIA's usual directory: /image/usr/local/cuda\n\
-             Toolkit NVIDIA's versioned directories: /image/usr/local/cuda-*\n\
-             Cudnn NVIDIA's versioned directories: /image/usr/local/cuda-*\n\
-             Toolkit system directories: /image/usr\n\
-             Cudnn system directories: /image/usr\n\
-             Toolkit fetched by cudnn-guard: /home/me/.local/share/cudnn-guard/nvidia/cu*\n\
-             Toolkit fetched by cudnn-guard: /home/me/.local/share/cudnn-guard/nvidia\n\
-             Cudnn fetched by cudnn-guard: /home/me/.local/share/cudnn-guard/nvidia/cudnn"
-        );
-    }
-
-    #[test]
-    fn build_script_then_wishes_then_surroundings() {
-        let text = list(
-            &[
-                ("CUDNN_LIB_DIR", "/l"),
-                ("CUDNN_INCLUDE_DIR", "/i"),
-                ("CUDNN_PATH", "/dnn"),
-                ("CUDA_PATH", "/cuda"),
-                ("NVCC", "ccache /opt/bin/nvcc"),
-                ("CUDNN_GUARD_HOME", "/guard"),
-                ("VIRTUAL_ENV", "/venv"),
-                ("CONDA_PREFIX", "/conda"),
-                ("CUDA_HOME", ""),
-            ],
-            &[("CUDA_ROOT", "/script")],
-            "aarch64-apple-darwin",
-            None,
-        );
-        assert_eq!(
-            text,
-            "Toolkit! CUDA_ROOT in build.rs: /script\n\
-             Toolkit! CUDA_PATH: /cuda\n\
-             Toolkit! NVCC: 1 directory of PATH\n\
-             Cudnn! CUDNN_PATH: /dnn\n\
-             Cudnn! CUDNN_INCLUDE_DIR and CUDNN_LIB_DIR: /i\n\
-             Toolkit! CUDNN_GUARD_HOME: /guard/nvidia/cu*\n\
-             Toolkit! CUDNN_GUARD_HOME: /guard/nvidia\n\
-             Cudnn! CUDNN_GUARD_HOME: /guard/nvidia/cudnn\n\
-             Cudnn CUDA_PATH: /cuda\n\
-             Cudnn CUDA_ROOT in build.rs: /script\n\
-             Toolkit active virtual environment: /venv/lib/python*/site-packages/nvidia/cu*\n\
-             Toolkit active virtual environment: /venv/lib/python*/site-packages/nvidia\n\
-             Cudnn active virtual environment: /venv/lib/python*/site-packages/nvidia/cudnn\n\
-             Toolkit active conda environment: /conda\n\
-             Cudnn active conda environment: /conda"
-        );
-    }
-}
+mod tests;

@@ -7,11 +7,17 @@ use super::wording::{found_via, landmark};
 use crate::model::candidate::Candidate;
 use crate::model::env::Variable;
 use crate::model::finding::Finding;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 impl Situation<'_> {
     /// A variable that names a place where nothing is.
-    pub fn unusable(&self, variable: Variable, exists: bool, reason: Option<&Finding>) -> Finding {
+    pub fn unusable(
+        &self,
+        variable: Variable,
+        exists: bool,
+        nearby: Option<&Path>,
+        reason: Option<&Finding>,
+    ) -> Finding {
         let steps: Vec<&Step> = self
             .steps
             .iter()
@@ -23,7 +29,11 @@ impl Situation<'_> {
         let toolkit = steps.iter().any(|step| step.kind == Kind::Toolkit);
         let cudnn = steps.iter().any(|step| step.kind == Kind::Cudnn);
         let lack = match (toolkit, cudnn) {
-            _ if asks_nvcc => "which is no nvcc that tells its toolkit",
+            _ if reason.is_some() => "which does not answer as nvcc does",
+            _ if asks_nvcc && !self.value(variable).contains(['/', '\\']) => {
+                "which is in no directory of PATH"
+            }
+            _ if asks_nvcc && exists => "which is no program",
             _ if !exists => "which does not exist",
             (true, true) => "which holds neither a CUDA toolkit nor a cuDNN",
             (true, _) => "which holds no CUDA toolkit",
@@ -48,6 +58,10 @@ impl Situation<'_> {
                 finding = finding.with("reason", &reason.summary);
                 finding.evidence.extend(reason.evidence.iter().cloned());
             }
+            None if asks_nvcc && !self.value(variable).contains(['/', '\\']) => {
+                let path: Vec<String> = steps.iter().map(|step| step.whereabouts()).collect();
+                finding = finding.with("looked at", path.join("\n"));
+            }
             None => finding = finding.with("missed", lines(&missed)),
         }
         self.mend(
@@ -58,6 +72,7 @@ impl Situation<'_> {
             } else {
                 Kind::Cudnn
             },
+            nearby,
         )
     }
 
@@ -75,12 +90,21 @@ impl Situation<'_> {
             self.value(variable)
         );
         let finding = Finding::error("variable-unusable", headline).with("missed", lines(&missed));
-        self.mend(finding, variable, Kind::Cudnn)
+        self.mend(finding, variable, Kind::Cudnn, None)
     }
 
-    fn mend(&self, finding: Finding, variable: Variable, kind: Kind) -> Finding {
+    fn mend(
+        &self,
+        finding: Finding,
+        variable: Variable,
+        kind: Kind,
+        nearby: Option<&Path>,
+    ) -> Finding {
         let name = variable.name();
         let help = match variable {
+            _ if self.value(variable).starts_with('~') => {
+                format!("write the path in {name} out: only a shell puts your home in place of `~`")
+            }
             Variable::Nvcc | Variable::CudaCxx => format!("set {name} to the whole path of nvcc"),
             Variable::GuardHome => {
                 format!("run `cudnn-guard fetch`, which installs CUDA and cuDNN into {name}")
@@ -94,10 +118,13 @@ impl Situation<'_> {
             Variable::CudnnLibDir | Variable::CudnnLib | Variable::CudnnLibraryPath => {
                 format!("set {name} to the directory that holds libcudnn.so or libcudnn.so.9")
             }
-            _ => format!(
-                "set {name} to the directory that holds {}",
-                landmark(kind).1
-            ),
+            _ => match nearby {
+                Some(dir) => format!("set {name} to `{}`, which holds one", dir.display()),
+                None => format!(
+                    "set {name} to the directory that holds {}",
+                    landmark(kind).1
+                ),
+            },
         };
         finding.help(help).help(format!(
             "or unset {name}, so that the usual places are searched"

@@ -1,0 +1,109 @@
+//! What is wrong: with what the build script says, and with what its machine has.
+
+use crate::config::{Config, Link};
+use crate::host::look::Sight;
+use crate::host::{Host, files};
+use crate::model::candidate::Candidate;
+use crate::model::env::Variable;
+use crate::model::finding::Finding;
+use crate::model::id;
+use crate::rules::check::Situation;
+use crate::rules::choose::kind_of;
+use crate::rules::step::{Kind, Step};
+
+/// What is wrong with one kind: unusable variables that another wish makes harmless are warnings; else the first of
+/// them is the fault, and what the search says after it counts no more.
+pub fn verdict(
+    situation: &Situation,
+    sight: &Sight,
+    kind: Kind,
+    allowed: &dyn Fn(&str) -> bool,
+) -> (Vec<Finding>, Option<Finding>) {
+    let mut noticed = situation.disagreements(kind);
+    let place = |variable| {
+        situation
+            .steps
+            .iter()
+            .position(|step| step.wish == Some(variable))
+    };
+    let wished = |candidate: &&Candidate| kind_of(candidate) == kind && candidate.wish.is_some();
+    let first = situation.candidates.iter().find(wished);
+    let mut fault = None;
+    for unusable in &sight.unusable {
+        let asks = |step: &&Step| step.wish == Some(unusable.variable) && step.kind == kind;
+        if !situation.steps.iter().any(|step| asks(&step)) {
+            continue;
+        }
+        let before = first.filter(|first| first.wish.and_then(place) < place(unusable.variable));
+        match before {
+            Some(first) => noticed.push(situation.idle(unusable.variable, first)),
+            None => {
+                let finding = situation.unusable(
+                    unusable.variable,
+                    unusable.exists,
+                    unusable.nearby.as_deref(),
+                    unusable.reason.as_ref(),
+                );
+                noticed.extend(fault.replace(finding));
+            }
+        }
+    }
+    match fault {
+        Some(finding) if allowed(finding.id) => {
+            noticed.push(finding);
+            (noticed, situation.fault(kind))
+        }
+        Some(finding) => (noticed, Some(finding)),
+        None => (noticed, situation.fault(kind)),
+    }
+}
+
+/// What the build script says that cannot be.
+pub fn config_faults(config: &Config, host: &Host) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for id in config
+        .allow
+        .iter()
+        .filter(|id| !id::ALL.contains(&id.as_str()))
+    {
+        findings.push(
+            Finding::error(
+                "config-invalid",
+                format!("`.allow({id:?})` names no finding"),
+            )
+            .help("copy the id from the brackets behind the headline that is to pass"),
+        );
+    }
+    if config.link == Link::Static {
+        findings.push(
+            Finding::error(
+                "config-invalid",
+                "`.link(Link::Static)` is not there yet: cuDNN is linked as a shared library or not at all",
+            )
+            .help("leave it out, and cuDNN is linked as a shared library")
+            .help("or write `.link(Link::Runtime)` in build.rs, and open cuDNN in the program"),
+        );
+    }
+    if let Some(root) = host.root.as_deref().filter(|root| !files::is_dir(root)) {
+        findings.push(
+            Finding::error(
+                "config-invalid",
+                format!("the root `{}` is not a directory", root.display()),
+            )
+            .help("name a directory that holds usr/ of the system to look at"),
+        );
+    }
+    findings
+}
+
+/// Whether a finding may pass, by the build script or by the user.
+pub fn is_allowed(config: &Config, host: &Host, id: &str) -> bool {
+    let listed = host
+        .env
+        .text(Variable::GuardAllow.name())
+        .unwrap_or_default();
+    let mut named = listed
+        .split([',', ' '])
+        .chain(config.allow.iter().map(String::as_str));
+    id != "config-invalid" && named.any(|name| name == id)
+}
