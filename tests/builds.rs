@@ -2,7 +2,6 @@
 #![cfg(unix)]
 #![allow(clippy::disallowed_methods)] // tests make and read a machine of their own
 
-#[allow(dead_code)]
 mod support;
 
 use std::fs;
@@ -492,4 +491,17 @@ fn a_warning_is_shown_and_the_build_goes_on() {
          left out    CUDNN_HOME: $T/other/include/cudnn_version.h\n  \
          = help: unset CUDNN_HOME, or let both name the same directory"
     );
+}
+
+#[test]
+fn a_compiler_that_stands_in_its_toolkit_is_not_run_to_find_it() {
+    let test = fresh("builds-beside");
+    let cuda = test.join("cuda");
+    toolkit(&cuda, 13000, false);
+    write(&cuda.join("bin/nvcc"), "not a program");
+    fs::create_dir_all(test.join("bin")).unwrap();
+    let link = test.join("bin/nvcc");
+    symlink(cuda.join("bin/nvcc"), &link).unwrap();
+    let dir = crate_of("beside");
+    run(&mut check(&dir, "cuda=>=13, <13.1", &[("NVCC", &link)])).exits_with(0);
 }
