@@ -55,8 +55,12 @@ pub struct Host {
 impl Host {
     /// Reads the environment, once. Nothing else reads it.
     pub fn capture(config: &Config) -> Self {
-        let process =
-            std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
+        let process = std::env::vars_os().filter_map(|(name, value)| {
+            let name = name.into_string().ok()?;
+            // Windows calls it `Path`, and takes any spelling for the same.
+            let is_path = cfg!(windows) && name.eq_ignore_ascii_case("PATH");
+            Some((if is_path { "PATH".into() } else { name }, value))
+        });
         let env = Env::new(process)
             .overlaid(&config.env)
             .standing_in(std::env::current_dir().unwrap_or_default());
