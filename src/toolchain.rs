@@ -174,6 +174,7 @@ impl Toolchain {
         let wants = Wants {
             cuda: cuda.as_ref(),
             cudnn: cudnn.as_ref(),
+            platform: Some(&host.platform),
             toolkit_needed: needs.toolkit,
         };
         let choice = choose(&mut candidates, &wants);
