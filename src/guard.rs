@@ -1,16 +1,16 @@
-//! Writes the runtime guard: the files of build-support/guard as they are, and one constant with what the build knew.
+//! The runtime guard that a build writes for its program.
+
+mod text;
 
 use crate::config::Link;
 use crate::error::Error;
 use crate::host::{Host, files};
-use crate::model::arch::{Code, Suffix, Target};
 use crate::model::facts::{Loader, Policy};
-use crate::model::finding::{Finding, Severity};
-use crate::model::version::Version;
+use crate::model::finding::Finding;
 use crate::rules::requirement::Requirement;
 use crate::toolchain::Toolchain;
-use std::fmt::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use text::{Facts, text, without_folders};
 
 /// The runtime guard of a program.
 #[derive(Debug)]
@@ -67,7 +67,7 @@ impl Guard<'_> {
     pub fn write(self) -> Result<(), Error> {
         let toolchain = self.toolchain;
         if let Some(error) = &toolchain.absent {
-            return write_text(&toolchain.host, &text(&absent_facts(error), Loader::Dlopen));
+            return write_text(&toolchain.host, &text(&absent_facts(error)));
         }
         let config = &toolchain.config;
         let Some(asked) = &config.cudnn else {
@@ -109,7 +109,7 @@ impl Guard<'_> {
             findings: toolchain.findings(),
             absent: None,
         };
-        write_text(&toolchain.host, &text(&facts, loader))
+        write_text(&toolchain.host, &text(&facts))
     }
 }
 
@@ -118,7 +118,7 @@ impl Guard<'static> {
     /// reason. For build scripts that look at the error of `probe` themselves; `optional()` does the same unasked.
     pub fn write_absent(error: &Error) -> Result<(), Error> {
         let host = crate::Config::new().host();
-        write_text(&host, &text(&absent_facts(error), Loader::Dlopen))
+        write_text(&host, &text(&absent_facts(error)))
     }
 }
 
@@ -145,21 +145,6 @@ fn contradiction(link: Link, loader: Loader, policy: Policy) -> Result<(), Error
     Ok(())
 }
 
-/// `facts::Built` before it is written; there everything is `'static`.
-struct Facts<'a> {
-    cudnn: Option<Version>,
-    cudnn_cuda_major: Option<u32>,
-    cuda: Option<Version>,
-    requirement: Option<Requirement>,
-    policy: Policy,
-    loader: Loader,
-    targets: &'a [Target],
-    convolution: bool,
-    require_gpu: bool,
-    findings: &'a [Finding],
-    absent: Option<String>,
-}
-
 fn absent_facts(error: &Error) -> Facts<'static> {
     let reasons: Vec<String> = error
         .findings()
@@ -181,256 +166,6 @@ fn absent_facts(error: &Error) -> Facts<'static> {
     }
 }
 
-macro_rules! modules {
-    ($($name:literal),*) => {
-        &[$(($name, include_str!(concat!("../build-support/guard/", $name, ".rs")))),*]
-    };
-}
-
-/// The guard's modules; they know each other as `super::name`.
-const MODULES: &[(&str, &str)] = modules![
-    "version",
-    "arch",
-    "json",
-    "finding",
-    "facts",
-    "elf",
-    "cuda_status",
-    "cudnn_status",
-    "driver",
-    "cudnn",
-    "device",
-    "reference",
-    "trouble",
-    "convolution",
-    "cache",
-    "route",
-    "loaded",
-    "parts",
-    "judge",
-    "answer",
-    "tried",
-    "child",
-    "report",
-    "report_json",
-    "output",
-    "operator",
-    "check",
-    "startup"
-];
-/// What differs by system: the modules `platform` and `process`.
-const LINUX: &[(&str, &str)] = &[
-    ("platform", include_str!("../build-support/guard/linux.rs")),
-    (
-        "process",
-        include_str!("../build-support/guard/linux_process.rs"),
-    ),
-];
-const OTHER: &[(&str, &str)] = &[
-    ("platform", include_str!("../build-support/guard/other.rs")),
-    (
-        "process",
-        include_str!("../build-support/guard/other_process.rs"),
-    ),
-];
-
-/// Lints that a consumer may deny and that say nothing about a file it did not write.
-const ALLOWED: &str = "clippy::all, clippy::pedantic, clippy::nursery, clippy::restriction, clippy::cargo, dead_code, \
-    missing_docs, missing_debug_implementations, missing_copy_implementations, non_snake_case, \
-    rust_2018_idioms, rust_2021_compatibility, rust_2024_compatibility, single_use_lifetimes, trivial_casts, \
-    trivial_numeric_casts, unknown_lints, unreachable_pub, unsafe_code, unused, unused_lifetimes, \
-    unused_qualifications, unused_results, variant_size_differences, let_underscore_drop, \
-    elided_lifetimes_in_paths, explicit_outlives_requirements, meta_variable_misuse, \
-    redundant_lifetimes, unnameable_types, warnings";
-
-fn text(facts: &Facts<'_>, loader: Loader) -> String {
-    let mut out = String::with_capacity(128 * 1024);
-    out.push_str(concat!(
-        "// Written by cudnn-guard ",
-        env!("CARGO_PKG_VERSION"),
-        ".\n// SPDX-License-Identifier: 0BSD\n\n"
-    ));
-    out.push_str("#[allow(");
-    out.push_str(ALLOWED);
-    out.push_str(")]\nmod imp {\n");
-    for (name, source) in MODULES {
-        module(&mut out, "", name, source);
-    }
-    // The structures and signal numbers of the two files are those of these processors.
-    let known = "all(target_os = \"linux\", target_env = \"gnu\", any(target_arch = \"x86_64\", target_arch = \"aarch64\"))";
-    for (name, source) in LINUX {
-        module(&mut out, &format!("#[cfg({known})]\n"), name, source);
-    }
-    for (name, source) in OTHER {
-        module(&mut out, &format!("#[cfg(not({known}))]\n"), name, source);
-    }
-    module(&mut out, "", "built", &built(facts));
-    if loader == Loader::Linked {
-        module(&mut out, "", "linked", LINKED);
-    }
-    out.push_str(FACE);
-    out
-}
-
-/// What the program sees.
-const FACE: &str = r"pub use built::BUILT;
-pub use finding::{Finding, Severity, Verdict};
-pub use report::{Failure, Report};
-
-/// Verifies everything and ends the program, with exit code 78, if something does not fit. What is unknown is said in
-/// one line on standard error, and the program goes on.
-pub fn startup() {
-    startup::startup(&BUILT);
-}
-
-/// Verifies everything: the files, their releases, the driver, the GPU, one convolution. `Ok` only if all of it fits;
-/// what could not be checked is a `Failure` whose verdict is `Unknown`. Never panics, never exits.
-pub fn check() -> Result<Report, Failure> {
-    check::check(&BUILT)
-}
-
-/// Verifies the files and their releases, and touches neither CUDA nor the code of cuDNN.
-pub fn check_version() -> Result<Report, Failure> {
-    check::check_version(&BUILT)
-}
-}
-
-#[allow(unused_imports, unreachable_pub)]
-pub use imp::{check, check_version, startup, Failure, Finding, Report, Severity, Verdict, BUILT};
-";
-
-/// Keeps `libcudnn` among the libraries of the program, whose own use of it the linker may not have seen yet.
-const LINKED: &str = "\
-unsafe extern \"C\" {
-    fn cudnnGetVersion() -> usize;
-}
-#[used]
-static KEEP: unsafe extern \"C\" fn() -> usize = cudnnGetVersion;
-";
-
-fn module(out: &mut String, attributes: &str, name: &str, source: &str) {
-    out.push_str(attributes);
-    out.push_str("mod ");
-    out.push_str(name);
-    out.push_str(" {\n");
-    out.push_str(source);
-    out.push_str("}\n");
-}
-
-fn built(facts: &Facts<'_>) -> String {
-    let mut out = String::from(
-        "use super::arch::{Code, ComputeCapability, Suffix, Target};\n\
-         use super::facts::{Built, BuiltFinding, Loader, Policy, Requirement};\n\
-         use super::finding::Severity;\nuse super::version::Version;\n\
-         /// What the build knew.\npub const BUILT: Built = Built {\n",
-    );
-    let mut field = |name: &str, value: String| {
-        // Writing to a String cannot fail.
-        let _ = writeln!(out, "    {name}: {value},");
-    };
-    field("cudnn", option(facts.cudnn.map(version)));
-    field(
-        "cudnn_cuda_major",
-        option(facts.cudnn_cuda_major.map(|major| major.to_string())),
-    );
-    field("cuda", option(facts.cuda.map(version)));
-    let requirement = facts.requirement.as_ref().map(|asked| {
-        format!(
-            "Requirement {{ text: {:?}, from: {}, below: {} }}",
-            asked.text,
-            version(asked.from),
-            option(asked.below.map(version))
-        )
-    });
-    field("requirement", option(requirement));
-    field("policy", format!("Policy::{:?}", facts.policy));
-    field("loader", format!("Loader::{:?}", facts.loader));
-    field("targets", list(facts.targets.iter().copied().map(target)));
-    field("convolution", facts.convolution.to_string());
-    field("require_gpu", facts.require_gpu.to_string());
-    let worth_carrying = |finding: &&Finding| finding.severity != Severity::Note;
-    field(
-        "findings",
-        list(facts.findings.iter().filter(worth_carrying).map(finding)),
-    );
-    field(
-        "absent",
-        option(facts.absent.as_ref().map(|reason| format!("{reason:?}"))),
-    );
-    out.push_str("};\n");
-    out
-}
-
-fn version(version: Version) -> String {
-    format!(
-        "Version::new({}, {}, {})",
-        version.major, version.minor, version.patch
-    )
-}
-
-fn target(target: Target) -> String {
-    let suffix = match target.suffix {
-        Suffix::None => "None",
-        Suffix::Family => "Family",
-        Suffix::Arch => "Arch",
-    };
-    let code = match target.code {
-        Code::Machine => "Machine",
-        Code::Ptx => "Ptx",
-    };
-    format!(
-        "Target {{ capability: ComputeCapability::new({}, {}), suffix: Suffix::{suffix}, code: Code::{code} }}",
-        target.capability.major, target.capability.minor
-    )
-}
-
-fn finding(finding: &Finding) -> String {
-    format!(
-        "BuiltFinding {{ id: {:?}, severity: Severity::{:?}, summary: {:?} }}",
-        finding.id,
-        finding.severity,
-        without_folders(&finding.summary)
-    )
-}
-
-fn option(value: Option<String>) -> String {
-    value.map_or_else(|| "None".to_string(), |value| format!("Some({value})"))
-}
-
-fn list(values: impl Iterator<Item = String>) -> String {
-    let values: Vec<String> = values.collect();
-    format!("&[{}]", values.join(", "))
-}
-
-/// A headline with every absolute path in backticks cut to its last component: what is generated is the same in
-/// every folder, and tells nothing of the machine it was built on.
-fn without_folders(summary: &str) -> String {
-    let cut = |piece: &str| {
-        let path = Path::new(piece);
-        match path.file_name() {
-            Some(name) if path.has_root() || piece.contains(":\\") => name
-                .to_string_lossy()
-                .rsplit('\\')
-                .next()
-                .unwrap_or_default()
-                .to_string(),
-            _ => piece.to_string(),
-        }
-    };
-    let pieces: Vec<String> = summary
-        .split('`')
-        .enumerate()
-        .map(|(index, piece)| {
-            if index % 2 == 1 {
-                cut(piece)
-            } else {
-                piece.to_string()
-            }
-        })
-        .collect();
-    pieces.join("`")
-}
-
 fn write_text(host: &Host, text: &str) -> Result<(), Error> {
     let Some(out_dir) = host.env.named("OUT_DIR") else {
         return Err(Finding::error(
@@ -447,16 +182,6 @@ fn write_text(host: &Host, text: &str) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_headline_keeps_the_name_and_loses_the_folder() {
-        assert_eq!(
-            without_folders("cuDNN 8.9.7 at `/home/me/venv/nvidia/cudnn` is older than `9.1`"),
-            "cuDNN 8.9.7 at `cudnn` is older than `9.1`"
-        );
-        assert_eq!(without_folders(r"no `C:\CUDA\include`"), "no `include`");
-        assert_eq!(without_folders("an odd ` backtick"), "an odd ` backtick");
-    }
 
     #[test]
     fn what_contradicts_is_said_before_anything_is_written() {

@@ -1,5 +1,10 @@
 //! Real little crates, built by cargo as their users build them, on the simulator: no CUDA, GPU or network.
 
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tests make files and run programs"
+)]
+
 mod support;
 
 use std::fs;

@@ -17,3 +17,5 @@ mod program;
 mod tree;
 #[path = "guard/units.rs"]
 mod units;
+#[path = "guard/wheels.rs"]
+mod wheels;

@@ -14,6 +14,7 @@ use imp::check;
 use imp::elf::Elf;
 use imp::facts::{Built, Loader, Policy};
 use imp::parts;
+use imp::release::Teller;
 use imp::version::Version;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -135,22 +136,25 @@ fn program() {
 fn releases_are_read_off_the_parts() {
     for folder in wheels() {
         let wanted = recorded(&folder);
-        let (first, ops) = if wanted.major == 8 {
-            ("ops_infer", "cnn_infer")
-        } else {
-            ("graph", "ops")
-        };
-        for part in [first, ops] {
-            let path = folder.join(format!("libcudnn_{part}.so.{}", wanted.major));
-            let mut elf = Elf::open(&path).unwrap();
-            let found = parts::release(&mut elf, part, &path);
-            assert_eq!(
-                found,
-                (Some(wanted), Some("version symbol")),
-                "{}",
-                path.display()
-            );
+        let mut told = Vec::new();
+        for file in std::fs::read_dir(&folder).unwrap() {
+            let path = file.unwrap().path();
+            let Some((part, _)) = parts::name_of(&path) else {
+                continue;
+            };
+            let found = Teller::default().part(&mut Elf::open(&path).unwrap(), &part, &path);
+            let (release, by) = found.unwrap_or_else(|| panic!("{}", path.display()));
+            assert_eq!(release, wanted, "{} by {by}", path.display());
+            if by == "version symbol" {
+                told.push(part);
+            }
         }
+        told.sort();
+        let symbols: &[&str] = match wanted.major {
+            8 => &["adv_infer", "cnn_infer", "ops_infer", "ops_train"],
+            _ => &["adv", "graph", "ops"],
+        };
+        assert_eq!(told, symbols, "{}", folder.display());
     }
 }
 
@@ -234,21 +238,27 @@ fn a_part_of_another_release_is_found() {
         if release.major != foreign.major || release.minor == foreign.minor {
             continue;
         }
-        // What carries no release is told by cuDNN's own check, or by the loader.
-        let part = if release.major == 8 {
-            "cnn_infer"
-        } else {
-            "cnn"
+        let parts: &[&str] = match release.major {
+            8 => &["ops_infer", "cnn_infer"],
+            _ => &[
+                "ops",
+                "cnn",
+                "heuristic",
+                "engines_precompiled",
+                "engines_runtime_compiled",
+            ],
         };
-        let farm = farm_without(base, part);
-        let file = format!("libcudnn_{part}.so.{}", release.major);
-        std::os::unix::fs::symlink(other.join(&file), farm.join(&file)).unwrap();
-        let (code, text) = start(release, farm.to_str().unwrap());
-        std::fs::remove_dir_all(&farm).unwrap();
-        assert_eq!(code, Some(78), "{release} with {foreign}'s {part}: {text}");
-        assert!(
-            text.contains("[parts-mixed]"),
-            "{release} with {foreign}'s {part}: {text}"
-        );
+        for part in parts {
+            let farm = farm_without(base, part);
+            let file = format!("libcudnn_{part}.so.{}", release.major);
+            std::os::unix::fs::symlink(other.join(&file), farm.join(&file)).unwrap();
+            let (code, text) = start(release, farm.to_str().unwrap());
+            std::fs::remove_dir_all(&farm).unwrap();
+            assert_eq!(code, Some(78), "{release} with {foreign}'s {part}: {text}");
+            assert!(
+                text.contains("[parts-mixed]"),
+                "{release} with {foreign}'s {part}: {text}"
+            );
+        }
     }
 }

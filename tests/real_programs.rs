@@ -1,5 +1,10 @@
 //! The consumers on NVIDIA's own files, which `.ci/wheels.py` fetches. No GPU is needed: what needs one is unknown.
 
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tests make files and run programs"
+)]
+
 mod support;
 
 use std::fs;
@@ -121,6 +126,21 @@ fn the_guard_on_real_cudnn() {
         .says("[cudnn-version-mismatch]")
         .says("8.5.0")
         .says("8.9.7");
+}
+
+/// The driver of a machine that has none of its GPUs: `cuInit` says so, and `cuDriverGetVersion` answers all the same.
+#[test]
+#[ignore = "needs real NVIDIA files: CUDNN_GUARD_REAL"]
+fn nvidias_own_driver_without_a_gpu_is_unknown_and_named() {
+    run(&mut cargo(consumers(), &["build", "-p", "application"])).exits_with(0);
+    let real = wheels("debian").with_file_name("usr/lib/x86_64-linux-gnu/nvidia/current");
+    let cudnn = wheels("cudnn-cu13-9.28").join("cudnn/lib");
+    let path = format!("{}:{}", real.display(), cudnn.display());
+    run(program(built("application")).env("LD_LIBRARY_PATH", path))
+        .exits_with(0)
+        .says("[no-gpu]")
+        .says("for CUDA up to 12.2")
+        .says("9.28.0");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use super::elf::{Elf, Fault};
 use super::finding::Finding;
 use super::platform;
+use super::release::{SYMBOL, Teller, Told, with_article};
 use super::route::Route;
 use super::version::Version;
 use std::path::{Path, PathBuf};
@@ -29,7 +30,7 @@ pub struct Part {
     pub path: PathBuf,
     /// Its release, where something tells it.
     pub version: Option<Version>,
-    /// What told the release: its version symbol, or its file's name.
+    /// What told the release: its version symbol, its file's name, or the record of its wheel.
     pub told_by: Option<&'static str>,
     /// Whether a convolution needs it.
     pub needed: bool,
@@ -67,6 +68,7 @@ impl Parts {
         };
         let own_first = Elf::open(shim).is_ok_and(|mut elf| elf.rpath().is_some());
         let mapped = platform::mapped();
+        let mut teller = Teller::default();
         let mut missing = Vec::new();
         for (name, is_needed) in needed
             .iter()
@@ -76,7 +78,7 @@ impl Parts {
             let file = in_process(&mapped, name, major)
                 .or_else(|| locate(folder, name, major, route, pinned || own_first));
             match file {
-                Some(path) => parts.look(name, path, is_needed),
+                Some(path) => parts.look(&mut teller, name, path, is_needed),
                 None if is_needed => missing.push(file_name(name, major)),
                 None => {}
             }
@@ -87,12 +89,12 @@ impl Parts {
                 missing_finding(folder, &missing, &parts.release(), route),
             );
         }
-        parts.compare(shim);
+        parts.compare(shim, teller.file(shim));
         parts
     }
 
     /// The release of the whole, as the part that answers `cudnnGetVersion` tells it, else any other.
-    pub fn release(&self) -> Option<(Version, &'static str)> {
+    pub fn release(&self) -> Option<Told> {
         let first = self
             .list
             .iter()
@@ -101,29 +103,29 @@ impl Parts {
         all.find_map(|part| Some((part.version?, part.told_by?)))
     }
 
-    fn look(&mut self, name: &str, path: PathBuf, needed: bool) {
-        let (version, told_by) = match Elf::open(&path) {
-            Ok(mut elf) => release(&mut elf, name, &path),
+    fn look(&mut self, teller: &mut Teller, name: &str, path: PathBuf, needed: bool) {
+        let told = match Elf::open(&path) {
+            Ok(mut elf) => teller.part(&mut elf, name, &path),
             Err(fault) => {
                 self.findings.push(fault_finding(&path, &fault, needed));
-                (None, None)
+                None
             }
         };
         self.list.push(Part {
             name: name.to_string(),
             path,
-            version,
-            told_by,
+            version: told.map(|told| told.0),
+            told_by: told.map(|told| told.1),
             needed,
         });
     }
 
     /// Parts of different releases do not work together, even where cuDNN itself does not notice.
-    fn compare(&mut self, shim: &Path) {
+    fn compare(&mut self, shim: &Path, shim_told: Option<Told>) {
         let Some((release, _)) = self.release() else {
             return;
         };
-        let shim_version = by_file_name(shim);
+        let shim_version = shim_told.map(|told| told.0);
         let other = |version: Option<Version>| version.is_some_and(|version| version != release);
         let needed = other(shim_version)
             || self
@@ -133,15 +135,18 @@ impl Parts {
         if !needed && !self.list.iter().any(|part| other(part.version)) {
             return;
         }
-        let mut lines = Vec::new();
-        if let Some(version) = shim_version {
-            lines.push(format!("{}  {}", version, shim.display()));
-        }
-        for part in &self.list {
-            if let Some(version) = part.version {
-                lines.push(format!("{}  {}", version, part.path.display()));
-            }
-        }
+        let of_parts = self.list.iter().filter_map(|part| {
+            let told = (part.version?, part.told_by?);
+            Some((told, part.path.as_path()))
+        });
+        let all = shim_told.map(|told| (told, shim)).into_iter();
+        let lines: Vec<String> = all
+            .chain(of_parts)
+            .map(|((version, by), path)| match by {
+                SYMBOL => format!("{}  {}", version, path.display()),
+                by => format!("{}  {}, by {}", version, path.display(), with_article(by)),
+            })
+            .collect();
         let folder = shim.parent().unwrap_or(shim).display();
         let finding = if needed {
             let summary = format!(
@@ -161,22 +166,6 @@ impl Parts {
             "remove all `libcudnn*` files from `{}` and install one cuDNN there, whole",
             folder
         )));
-    }
-}
-
-/// The release of one part, without running it: its version symbol, else the name of its file.
-pub fn release(elf: &mut Elf, name: &str, path: &Path) -> (Option<Version>, Option<&'static str>) {
-    // `ops_infer` and `graph` carry their own name, `ops` and `adv` that of their 8.x half.
-    let symbols = [
-        format!("cudnn_{}_version", name),
-        format!("cudnn_{}_infer_version", name),
-    ];
-    if let Some(version) = symbols.iter().find_map(|symbol| elf.version(symbol)) {
-        return (Some(version), Some("version symbol"));
-    }
-    match by_file_name(path) {
-        Some(version) => (Some(version), Some("file name")),
-        None => (None, None),
     }
 }
 
@@ -232,7 +221,7 @@ pub fn fault_finding(path: &Path, fault: &Fault, needed: bool) -> Finding {
 fn missing_finding(
     folder: &Path,
     missing: &[String],
-    release: &Option<(Version, &'static str)>,
+    release: &Option<Told>,
     route: &Route,
 ) -> Finding {
     let version = release.map_or_else(String::new, |(version, _)| format!(" {}", version));
@@ -353,16 +342,4 @@ fn full_name(folder: &Path, plain: &str) -> Option<PathBuf> {
         .collect();
     names.sort();
     names.pop()
-}
-
-/// The release in the name of the file that a path leads to: `libcudnn_cnn.so.9.14.0`.
-fn by_file_name(path: &Path) -> Option<Version> {
-    let file = std::fs::canonicalize(path).ok()?;
-    let (_, numbers) = file.file_name()?.to_str()?.split_once(".so.")?;
-    let mut numbers = numbers.split('.').map(|number| number.parse().ok());
-    Some(Version::new(
-        numbers.next()??,
-        numbers.next()??,
-        numbers.next()??,
-    ))
 }

@@ -10,6 +10,7 @@ use super::loaded::Shim;
 use super::operator::Operator;
 use super::parts::{Part, Parts};
 use super::report_json;
+use super::report_text;
 use super::route::Via;
 use super::version::Version;
 use std::fmt;
@@ -231,7 +232,7 @@ impl Failure {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.write_stack(f)?;
+        report_text::stack(self, f)?;
         self.findings
             .iter()
             .try_for_each(|finding| write!(f, "\n\n{}: {}", finding.severity, finding))
@@ -247,14 +248,14 @@ impl fmt::Display for Failure {
             write!(f, "{}", cause)?;
         }
         for finding in report.built.findings {
-            row(
+            report_text::row(
                 f,
                 "at build",
                 format!("{} [{}]", finding.summary, finding.id),
             )?;
         }
         f.write_str("\n\n")?;
-        report.write_stack(f)?;
+        report_text::stack(report, f)?;
         for finding in report
             .findings
             .iter()
@@ -264,104 +265,6 @@ impl fmt::Display for Failure {
         }
         Ok(())
     }
-}
-
-impl Report {
-    fn write_stack(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "cuDNN: {}", self.verdict())?;
-        let built = &self.built;
-        let mut with = Vec::new();
-        with.extend(built.cudnn.map(|version| format!("cuDNN {}", version)));
-        with.extend(
-            built
-                .cuda
-                .map(|version| format!("CUDA {}", version.short())),
-        );
-        with.extend(
-            built
-                .requirement
-                .map(|wanted| format!("the requirement `{}`", wanted.text)),
-        );
-        row(
-            f,
-            "built with",
-            if with.is_empty() {
-                "nothing".to_string()
-            } else {
-                with.join(", ")
-            },
-        )?;
-        if let Some(loaded) = &self.loaded {
-            let version = match loaded.version {
-                Some((version, _)) => version.to_string(),
-                None => "an unknown release".to_string(),
-            };
-            let cuda = loaded
-                .cuda_major
-                .map_or_else(String::new, |major| format!(", for CUDA {}", major));
-            row(
-                f,
-                "loaded",
-                format!("{}: {}{}", loaded.path.display(), version, cuda),
-            )?;
-            row(f, "found via", &loaded.via)?;
-            for (index, part) in loaded.parts.iter().enumerate() {
-                let told = match (part.version, part.told_by) {
-                    (Some(version), Some(told_by)) => format!("{} by its {}", version, told_by),
-                    _ => "release unknown".to_string(),
-                };
-                let label = if index == 0 { "parts" } else { "" };
-                row(f, label, format!("{}: {}", part.path.display(), told))?;
-            }
-        }
-        if let Some(driver) = &self.driver {
-            let release = driver
-                .version
-                .as_ref()
-                .map_or_else(String::new, |version| format!(" {}", version));
-            let cuda = driver.cuda.map_or_else(String::new, |cuda| {
-                format!(", serves CUDA {}", cuda.short())
-            });
-            row(
-                f,
-                "driver",
-                format!("{}{}{}", driver.library, release, cuda),
-            )?;
-            for device in &driver.devices {
-                row(
-                    f,
-                    "device",
-                    format!("{}, compute capability {}", device.name, device.capability),
-                )?;
-            }
-        }
-        for outcome in &self.outcomes {
-            let error = outcome.largest_error.map_or_else(String::new, |error| {
-                format!(", largest error {:.1e}", error)
-            });
-            row(
-                f,
-                "tried",
-                format!(
-                    "{} {} on {}: {}{}, {:.1} ms",
-                    outcome.data_type,
-                    outcome.operation,
-                    outcome.device,
-                    outcome.verdict,
-                    error,
-                    outcome.milliseconds
-                ),
-            )?;
-        }
-        for line in &self.unchecked {
-            row(f, "not tried", line)?;
-        }
-        Ok(())
-    }
-}
-
-fn row(f: &mut fmt::Formatter<'_>, label: &str, value: impl fmt::Display) -> fmt::Result {
-    write!(f, "\n  {:<12}{}", label, printable(&value.to_string()))
 }
 
 impl fmt::Debug for Report {

@@ -9,6 +9,7 @@ use super::loaded::Shim;
 use super::parts::{self, Parts};
 use super::platform;
 use super::process::End;
+use super::release::Teller;
 use super::report::Report;
 use super::version::Version;
 use std::path::{Path, PathBuf};
@@ -272,6 +273,7 @@ fn map(
         .as_ref()
         .and_then(|loaded| loaded.version)
         .map(|(version, _)| version);
+    let mut teller = Teller::default();
     let (mut foreign, mut copies) = (Vec::new(), Vec::new());
     for path in mapped {
         let Some((name, Some(major))) = parts::name_of(path) else {
@@ -286,7 +288,8 @@ fn map(
         }
         let version = Elf::open(path)
             .ok()
-            .and_then(|mut elf| parts::release(&mut elf, &name, path).0);
+            .and_then(|mut elf| teller.part(&mut elf, &name, path))
+            .map(|told| told.0);
         let own_shim = mapped.iter().any(|other| {
             other.parent() == path.parent()
                 && *other != shim.path

@@ -33,7 +33,10 @@ pub mod driver;
 )]
 #[allow(dead_code)]
 mod platform;
-// What the driver's file knows as its neighbours.
+#[allow(dead_code)]
+#[path = "../../build-support/guard/wheel.rs"]
+pub mod wheel;
+// What these files know as their neighbours.
 use crate::model::{arch, finding, version};
 
 use crate::model::env::Env;

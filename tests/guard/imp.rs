@@ -34,10 +34,14 @@ pub mod parts;
 pub mod platform;
 #[path = "../../build-support/guard/linux_process.rs"]
 pub mod process;
+#[path = "../../build-support/guard/release.rs"]
+pub mod release;
 #[path = "../../build-support/guard/report.rs"]
 pub mod report;
 #[path = "../../build-support/guard/report_json.rs"]
 pub mod report_json;
+#[path = "../../build-support/guard/report_text.rs"]
+pub mod report_text;
 #[path = "../../build-support/guard/route.rs"]
 pub mod route;
 #[path = "../../build-support/guard/startup.rs"]
@@ -46,3 +50,5 @@ pub mod startup;
 pub mod tried;
 #[path = "../../build-support/guard/version.rs"]
 pub mod version;
+#[path = "../../build-support/guard/wheel.rs"]
+pub mod wheel;

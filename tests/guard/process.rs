@@ -48,13 +48,14 @@ cuDNN: pass
   built with  cuDNN 9.14.0, CUDA 13.0
   loaded      {path}/libcudnn.so.9: 9.14.0, for CUDA 13
   found via   LD_LIBRARY_PATH, its entry `{path}`
-  parts       {path}/libcudnn_graph.so.9: 9.14.0 by its version symbol
-              {path}/libcudnn_ops.so.9: 9.14.0 by its version symbol
-              {path}/libcudnn_cnn.so.9: release unknown
-              {path}/libcudnn_heuristic.so.9: release unknown
-              {path}/libcudnn_engines_precompiled.so.9: release unknown
-              {path}/libcudnn_engines_runtime_compiled.so.9: release unknown
-              {path}/libcudnn_adv.so.9: 9.14.0 by its version symbol
+  parts in    {path}
+    libcudnn_graph.so.9                     9.14.0 by its version symbol
+    libcudnn_ops.so.9                       9.14.0 by its version symbol
+    libcudnn_cnn.so.9                       release unknown
+    libcudnn_heuristic.so.9                 release unknown
+    libcudnn_engines_precompiled.so.9       release unknown
+    libcudnn_engines_runtime_compiled.so.9  release unknown
+    libcudnn_adv.so.9                       9.14.0 by its version symbol
   driver      /drv/libcuda.so.1 580.1, serves CUDA 13.0
   device      Test\\tGPU, compute capability 9.0
   tried       f32 convolution forward on Test\\tGPU: pass, largest error 1.2e-7, 0.5 ms"

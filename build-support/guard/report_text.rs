@@ -1,0 +1,133 @@
+//! A report as text: what is under the program, each thing on a line of its own that fits into 80 columns.
+
+use super::finding::printable;
+use super::release::with_article;
+use super::report::{Loaded, Report};
+use std::fmt;
+use std::path::Path;
+
+/// Everything that is known, without the findings.
+pub fn stack(report: &Report, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    write!(f, "cuDNN: {}", report.verdict())?;
+    let built = &report.built;
+    let mut with = Vec::new();
+    with.extend(built.cudnn.map(|version| format!("cuDNN {}", version)));
+    with.extend(
+        built
+            .cuda
+            .map(|version| format!("CUDA {}", version.short())),
+    );
+    with.extend(
+        built
+            .requirement
+            .map(|wanted| format!("the requirement `{}`", wanted.text)),
+    );
+    row(
+        f,
+        "built with",
+        if with.is_empty() {
+            "nothing".to_string()
+        } else {
+            with.join(", ")
+        },
+    )?;
+    if let Some(loaded) = &report.loaded {
+        let version = match loaded.version {
+            Some((version, _)) => version.to_string(),
+            None => "an unknown release".to_string(),
+        };
+        let cuda = loaded
+            .cuda_major
+            .map_or_else(String::new, |major| format!(", for CUDA {}", major));
+        row(
+            f,
+            "loaded",
+            format!("{}: {}{}", loaded.path.display(), version, cuda),
+        )?;
+        row(f, "found via", &loaded.via)?;
+        parts(loaded, f)?;
+    }
+    if let Some(driver) = &report.driver {
+        let release = driver
+            .version
+            .as_ref()
+            .map_or_else(String::new, |version| format!(" {}", version));
+        let cuda = driver.cuda.map_or_else(String::new, |cuda| {
+            format!(", serves CUDA {}", cuda.short())
+        });
+        row(
+            f,
+            "driver",
+            format!("{}{}{}", driver.library, release, cuda),
+        )?;
+        for device in &driver.devices {
+            row(
+                f,
+                "device",
+                format!("{}, compute capability {}", device.name, device.capability),
+            )?;
+        }
+    }
+    for outcome in &report.outcomes {
+        let error = outcome.largest_error.map_or_else(String::new, |error| {
+            format!(", largest error {:.1e}", error)
+        });
+        row(
+            f,
+            "tried",
+            format!(
+                "{} {} on {}: {}{}, {:.1} ms",
+                outcome.data_type,
+                outcome.operation,
+                outcome.device,
+                outcome.verdict,
+                error,
+                outcome.milliseconds
+            ),
+        )?;
+    }
+    for line in &report.unchecked {
+        row(f, "not tried", line)?;
+    }
+    Ok(())
+}
+
+/// One line a part. The folder of the first library stands above those that lie in it; a part from elsewhere keeps
+/// its whole path.
+fn parts(loaded: &Loaded, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let folder = loaded.path.parent().unwrap_or_else(|| Path::new(""));
+    let inside = |path: &Path| path.parent() == Some(folder);
+    let file = |path: &Path| {
+        let name = path.file_name().unwrap_or_default();
+        printable(&name.to_string_lossy())
+    };
+    let length = |path: &Path| file(path).chars().count();
+    let names = loaded.parts.iter().filter(|part| inside(&part.path));
+    let width = names.map(|part| length(&part.path)).max().unwrap_or(0);
+    match (loaded.parts.is_empty(), width) {
+        (true, _) => {}
+        (false, 0) => row(f, "parts", "none of them beside the first library")?,
+        (false, _) => row(f, "parts in", folder.display())?,
+    }
+    for part in &loaded.parts {
+        let told = match (part.version, part.told_by) {
+            (Some(version), Some(by)) => format!("{} by {}", version, with_article(by)),
+            _ => "release unknown".to_string(),
+        };
+        if inside(&part.path) {
+            write!(f, "\n    {}", file(&part.path))?;
+            // Not by a width in the format: that one can panic, and so puts this file's path into the program.
+            (length(&part.path)..width).try_for_each(|_| f.write_str(" "))?;
+            write!(f, "  {}", told)?;
+        } else {
+            let path = part.path.display().to_string();
+            write!(f, "\n    {}  {}", printable(&path), told)?;
+        }
+    }
+    Ok(())
+}
+
+/// A label and what it stands for.
+pub fn row(f: &mut fmt::Formatter<'_>, label: &str, value: impl fmt::Display) -> fmt::Result {
+    write!(f, "\n  {:<12}{}", label, printable(&value.to_string()))
+}

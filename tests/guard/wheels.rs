@@ -1,0 +1,253 @@
+//! Releases told by what surrounds a file: its name, and the record of the wheel that brought it.
+
+use crate::imp::elf::Elf;
+use crate::imp::release::Teller;
+use crate::imp::version::Version;
+use crate::imp::wheel;
+use crate::program::run;
+use crate::tree::Folder;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+const GPU: (&str, &str) = ("TEST_GPU", "90");
+const LIB: &str = "nvidia/cudnn/lib";
+
+/// A folder of Python packages in which this cuDNN was installed from a wheel of its name.
+fn site(release: &str) -> Folder {
+    let folder = Folder::new();
+    install(&folder, "cu13", release);
+    folder
+}
+
+/// As pip does it: the files, then the record with the size of each.
+fn install(site: &Folder, flavour: &str, release: &str) {
+    let from = Folder::new().with_cudnn(release);
+    let lib = site.file(LIB);
+    std::fs::create_dir_all(&lib).unwrap();
+    let mut lines = String::from("nvidia/__init__.py,sha256=47DEQpj8HBSa,0\n");
+    for name in names(&from.0) {
+        // Longer in each release, as the sizes of the real ones differ.
+        let mut bytes = std::fs::read(from.file(&name)).unwrap();
+        let patch = release.split('.').map(|n| n.parse::<usize>().unwrap());
+        bytes.extend(vec![0; patch.fold(0, |sum, n| sum * 7 + n)]);
+        lines += &format!("{LIB}/{name},sha256=abc,{}\n", bytes.len());
+        let to = lib.join(&name);
+        let _ = std::fs::remove_file(&to);
+        std::fs::write(to, bytes).unwrap();
+    }
+    record(site, flavour, &format!("{release}.42"), &lines);
+}
+
+fn record(site: &Folder, flavour: &str, release: &str, lines: &str) {
+    let info = site.file(&format!("nvidia_cudnn_{flavour}-{release}.dist-info"));
+    std::fs::create_dir_all(&info).unwrap();
+    std::fs::write(info.join("RECORD"), lines).unwrap();
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let files = std::fs::read_dir(folder).unwrap();
+    let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+    names.filter(|name| name.contains(".so")).collect()
+}
+
+/// Links to all libraries of a folder, in a folder of their own.
+fn links_to(lib: &Path) -> Folder {
+    let farm = Folder::new();
+    for name in names(lib) {
+        symlink(lib.join(&name), farm.file(&name)).unwrap();
+    }
+    farm
+}
+
+fn told(path: &Path, name: &str) -> Option<(Version, &'static str)> {
+    Teller::default().part(&mut Elf::open(path).unwrap(), name, path)
+}
+
+fn by_record(release: (u32, u32, u32)) -> Option<(Version, &'static str)> {
+    let (major, minor, patch) = release;
+    Some((Version::new(major, minor, patch), "the record of its wheel"))
+}
+
+fn cnn(site: &Folder) -> PathBuf {
+    site.file(LIB).join("libcudnn_cnn.so.9")
+}
+
+#[test]
+fn the_record_of_a_wheel_tells_what_has_no_symbol() {
+    let site = site("9.14.0");
+    let lib = site.file(LIB);
+    assert_eq!(told(&cnn(&site), "cnn"), by_record((9, 14, 0)));
+    assert_eq!(
+        Teller::default().file(&lib.join("libcudnn.so.9")),
+        by_record((9, 14, 0))
+    );
+    let graph = told(&lib.join("libcudnn_graph.so.9"), "graph").unwrap();
+    assert_eq!(graph.1, "version symbol");
+    let ran = run("check", &lib, &[GPU]);
+    ran.must_be("pass", &[]);
+    assert_eq!(ran.json["loaded"]["parts"][3]["version"], "9.14.0");
+    assert_eq!(
+        ran.json["loaded"]["parts"][3]["told_by"],
+        "the record of its wheel"
+    );
+    let path = lib.display();
+    let parts = format!(
+        "  parts in    {path}
+    libcudnn_graph.so.9                     9.14.0 by its version symbol
+    libcudnn_ops.so.9                       9.14.0 by its version symbol
+    libcudnn_cnn.so.9                       9.14.0 by the record of its wheel
+    libcudnn_heuristic.so.9                 9.14.0 by the record of its wheel
+    libcudnn_engines_precompiled.so.9       9.14.0 by the record of its wheel
+    libcudnn_engines_runtime_compiled.so.9  9.14.0 by the record of its wheel
+    libcudnn_adv.so.9                       9.14.0 by its version symbol
+"
+    );
+    assert!(ran.text.contains(&parts), "{}", ran.text);
+    assert!(parts.lines().skip(1).all(|line| line.len() <= 80));
+    // Links are followed.
+    let farm = links_to(&lib);
+    assert_eq!(
+        told(&farm.file("libcudnn_cnn.so.9"), "cnn"),
+        by_record((9, 14, 0))
+    );
+}
+
+#[test]
+fn a_file_that_is_not_the_wheels_is_not_told_by_it() {
+    // Copied over it.
+    let one = site("9.14.0");
+    let other = site("9.10.2");
+    std::fs::copy(cnn(&other), cnn(&one)).unwrap();
+    assert_eq!(told(&cnn(&one), "cnn"), None);
+    run("check", &one.file(LIB), &[GPU]).must_be("pass", &[]);
+    // Beside it, and in no record: a cuDNN that another package brought along.
+    let two = site("9.14.0");
+    let torch = two.file("torch/lib");
+    std::fs::create_dir_all(&torch).unwrap();
+    std::fs::copy(cnn(&other), torch.join("libcudnn_cnn.so.9")).unwrap();
+    assert_eq!(told(&torch.join("libcudnn_cnn.so.9"), "cnn"), None);
+}
+
+#[test]
+fn records_that_outlived_their_files_tell_nothing() {
+    // `pip install --target --upgrade` leaves the old record beside the new one.
+    let upgraded = site("9.10.2");
+    install(&upgraded, "cu13", "9.14.0");
+    assert_eq!(told(&cnn(&upgraded), "cnn"), by_record((9, 14, 0)));
+    run("check", &upgraded.file(LIB), &[GPU]).must_be("pass", &[]);
+
+    // The same, and the old record gives a file the very size that it has now.
+    let size = std::fs::metadata(cnn(&upgraded)).unwrap().len();
+    let line = format!("{LIB}/libcudnn_cnn.so.9,sha256=abc,{size}\n");
+    record(&upgraded, "cu13", "9.10.2.21", &line);
+    assert_eq!(told(&cnn(&upgraded), "cnn"), by_record((9, 14, 0)));
+    // With no other library there to contradict either, nothing is told.
+    for part in ["graph", "ops", "adv"] {
+        let file = upgraded.file(LIB).join(format!("libcudnn_{part}.so.9"));
+        std::fs::remove_file(file).unwrap();
+    }
+    assert_eq!(told(&cnn(&upgraded), "cnn"), None);
+
+    // An archive was unpacked over a wheel, and one file is as large as the wheel's was.
+    let unpacked = site("9.14.0");
+    let old = unpacked.file("nvidia_cudnn_cu13-9.14.0.42.dist-info");
+    std::fs::rename(old, unpacked.file("nvidia_cudnn_cu13-9.13.1.26.dist-info")).unwrap();
+    assert_eq!(told(&cnn(&unpacked), "cnn"), None);
+    run("check", &unpacked.file(LIB), &[GPU]).must_be("pass", &[]);
+}
+
+#[test]
+fn wheels_of_two_majors_share_a_folder() {
+    let both = site("9.14.0");
+    install(&both, "cu12", "8.9.7");
+    assert_eq!(told(&cnn(&both), "cnn"), by_record((9, 14, 0)));
+    let train = both.file(LIB).join("libcudnn.so.8");
+    assert_eq!(Teller::default().file(&train), by_record((8, 9, 7)));
+    run("check", &both.file(LIB), &[GPU]).must_be("pass", &[]);
+}
+
+#[test]
+fn parts_without_a_symbol_are_seen_to_be_of_another_release() {
+    let (one, other) = (site("9.14.0"), site("9.10.2"));
+    for part in ["heuristic", "engines_precompiled"] {
+        let farm = links_to(&one.file(LIB));
+        let file = format!("libcudnn_{part}.so.9");
+        std::fs::remove_file(farm.file(&file)).unwrap();
+        symlink(other.file(LIB).join(&file), farm.file(&file)).unwrap();
+        run("startup", &farm.0, &[GPU]).must_end_with(78);
+        let ran = run("version", &farm.0, &[]);
+        ran.must_be("fail", &["parts-mixed"]);
+        let parts = ran.json["findings"][0]["evidence"]["parts"]
+            .as_str()
+            .unwrap();
+        let line = format!("9.10.2  {}/{file}, by the record of its wheel", farm.text());
+        assert!(parts.lines().any(|one| one == line), "{parts}");
+    }
+    // The same release from two places is one release.
+    let again = site("9.14.0");
+    let farm = links_to(&one.file(LIB)).without("libcudnn_heuristic.so.9");
+    let file = "libcudnn_heuristic.so.9";
+    symlink(again.file(LIB).join(file), farm.file(file)).unwrap();
+    run("check", &farm.0, &[GPU]).must_be("pass", &[]);
+    // A first library of another release than all its parts.
+    let farm = links_to(&one.file(LIB)).without("libcudnn.so.9");
+    symlink(
+        other.file(LIB).join("libcudnn.so.9"),
+        farm.file("libcudnn.so.9"),
+    )
+    .unwrap();
+    run("version", &farm.0, &[]).must_be("fail", &["parts-mixed"]);
+}
+
+#[test]
+fn full_file_names_tell_through_links() {
+    // As Debian has it: name, link, link.
+    let cudnn = Folder::new().with_cudnn("9.14.0");
+    for name in names(&cudnn.0) {
+        let full = format!("{name}.14.0");
+        std::fs::rename(cudnn.file(&name), cudnn.file(&full)).unwrap();
+        symlink(&full, cudnn.file(&name)).unwrap();
+        symlink(&name, cudnn.file(name.strip_suffix(".9").unwrap())).unwrap();
+    }
+    let farm = links_to(&cudnn.0);
+    let ran = run("check", &farm.0, &[GPU]);
+    ran.must_be("pass", &[]);
+    for part in ran.json["loaded"]["parts"].as_array().unwrap() {
+        assert_eq!(part["version"], "9.14.0", "{part}");
+    }
+    assert_eq!(ran.json["loaded"]["parts"][2]["told_by"], "file name");
+    // Somebody else's file tells nothing of cuDNN's.
+    let store = cudnn.file("store-object.so.1.2.3");
+    std::fs::rename(cudnn.file("libcudnn_cnn.so.9.14.0"), &store).unwrap();
+    let _ = std::fs::remove_file(cudnn.file("libcudnn_cnn.so.9"));
+    symlink(&store, cudnn.file("libcudnn_cnn.so.9")).unwrap();
+    assert_eq!(told(&cudnn.file("libcudnn_cnn.so.9"), "cnn"), None);
+}
+
+#[test]
+fn records_and_their_folders_are_read() {
+    let release = |name| wheel::release_in(name);
+    let of = |major, minor, patch| Some(Version::new(major, minor, patch));
+    assert_eq!(
+        release("nvidia_cudnn_cu13-9.28.0.42.dist-info"),
+        of(9, 28, 0)
+    );
+    assert_eq!(release("nvidia_cudnn-8.2.4.15.dist-info"), of(8, 2, 4));
+    for other in [
+        "nvidia_cudnn_cu13-9.28.dist-info",
+        "nvidia_cudnn_cu13.dist-info",
+        "nvidia_cublas_cu12-12.9.1.4.dist-info",
+        "nvidia_cudnn_cu13-9.28.0.42.data",
+    ] {
+        assert_eq!(release(other), None, "{other}");
+    }
+    let text = "a/b/libx.so.9,sha256=h,12\r\na/b/c/liby.so,sha256=h,13\na/b/empty.so,,\n\
+        a/bc/libz.so,sha256=h,14\n\"a/b/lib,q.so\",sha256=h,15\na/b/lib,q.so,sha256=h,15\na/b/,x,1";
+    assert_eq!(
+        wheel::parse(text, "a/b"),
+        [("libx.so.9".to_string(), 12), (String::new(), 1)]
+    );
+    for end in 0..text.len() {
+        wheel::parse(&text[..end], "a/b");
+    }
+}
