@@ -117,7 +117,7 @@ impl Guard<'static> {
     /// Writes a guard for a program that is built without CUDA: it answers `built-without-cuda`, unknown, with the
     /// reason. For build scripts that look at the error of `probe` themselves; `optional()` does the same unasked.
     pub fn write_absent(error: &Error) -> Result<(), Error> {
-        let host = Host::capture(&crate::Config::new());
+        let host = crate::Config::new().host();
         write_text(&host, &text(&absent_facts(error)))
     }
 }

@@ -248,7 +248,7 @@ impl Linked {
     /// Reads what the dependency with `links = "<links>"` said. An error, `config-invalid`, where this package has no
     /// such dependency, or where its build script did not call [`Toolchain::link`].
     pub fn from_dep(links: &str) -> Result<Self, Error> {
-        Self::read(&Host::capture(&crate::Config::new()), links)
+        Self::read(&crate::Config::new().host(), links)
     }
 
     fn read(host: &Host, links: &str) -> Result<Self, Error> {

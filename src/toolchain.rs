@@ -51,7 +51,7 @@ impl Config {
     /// Finds CUDA and cuDNN, reads what they are and checks them. Tells cargo what the answer rests on, even if the
     /// answer is an error; everything that stops the build is in that one error.
     pub fn probe(&self) -> Result<Toolchain, Error> {
-        let host = Host::capture(self);
+        let host = self.host();
         let toolchain = Toolchain::find(self.clone(), host, self.needs());
         for directive in toolchain.reruns() {
             cargo::tell(&directive);
@@ -77,12 +77,17 @@ impl Config {
     pub fn survey(&self) -> Toolchain {
         Toolchain::find(
             self.clone(),
-            Host::capture(self),
+            self.host(),
             Needs {
                 toolkit: true,
                 cudnn: true,
             },
         )
+    }
+
+    /// The machine, as this build script has it.
+    pub(crate) fn host(&self) -> Host {
+        Host::capture(self.target.as_deref(), self.root.clone(), &self.env)
     }
 
     /// What the build cannot do without. A program that opens cuDNN while it runs needs nothing to be built.
@@ -122,7 +127,7 @@ impl Toolchain {
             .toolkit
             .iter()
             .flat_map(|toolkit| toolkit.include_dirs.clone());
-        each_once(cudnn.chain(cuda))
+        files::each_once(cudnn.chain(cuda))
     }
 
     /// Directories with the libraries of cuDNN and CUDA, without stubs.
@@ -132,7 +137,7 @@ impl Toolchain {
             .toolkit
             .iter()
             .flat_map(|toolkit| toolkit.link_dirs.clone());
-        each_once(cudnn.chain(cuda))
+        files::each_once(cudnn.chain(cuda))
     }
 
     /// What was noticed.
@@ -174,6 +179,7 @@ impl Toolchain {
         let wants = Wants {
             cuda: cuda.as_ref(),
             cudnn: cudnn.as_ref(),
+            platform: Some(&host.platform),
             toolkit_needed: needs.toolkit,
         };
         let choice = choose(&mut candidates, &wants);
@@ -316,14 +322,4 @@ impl Toolchain {
         .help("unset CUDNN_GUARD_PRINT to build")
         .into()
     }
-}
-
-fn each_once(paths: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {
-    let mut seen = Vec::new();
-    for path in paths {
-        if !seen.contains(&path) {
-            seen.push(path);
-        }
-    }
-    seen
 }

@@ -1,73 +1,13 @@
-//! What a build says and when it is run again: `cargo check` of one small crate on made-up installations.
+//! What a build says, to the byte: `cargo check` of one small crate on made-up installations.
 #![cfg(unix)]
 #![allow(clippy::disallowed_methods)] // tests make and read a machine of their own
 
-#[allow(dead_code)]
 mod support;
 
 use std::fs;
-use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::time::{Duration, SystemTime};
-use support::{Ran, cargo, fresh, project, repository, run, scratch, write_if_new};
-
-/// A build script that does what ASK says.
-const SCRIPT: &str = r#"use cudnn_guard::{Config, Link, Linked};
-
-fn main() {
-    println!("cargo::rerun-if-env-changed=ASK");
-    let asked = std::env::var("ASK").unwrap_or_default();
-    cudnn_guard::build(|| {
-        let mut config = Config::new()
-            .root(std::env::var("IMAGE").unwrap())
-            .env([("PATH", "/nowhere")]);
-        let (mut kernels, mut name) = (None, "kernels");
-        for word in asked.split(';') {
-            config = match word.split_once('=').unwrap_or((word, "")) {
-                ("cuda", text) => config.cuda(text),
-                ("cudnn", text) => config.cudnn(text),
-                ("archs", text) => config.archs([text]),
-                ("allow", id) => config.allow(id),
-                ("root", dir) => config.root(dir),
-                ("static", _) => config.link(Link::Static),
-                ("kernels", pattern) => {
-                    kernels = Some(pattern);
-                    config
-                }
-                ("name", text) => {
-                    name = text;
-                    config
-                }
-                ("above", links) => {
-                    Linked::from_dep(links)?.link();
-                    config
-                }
-                _ => config,
-            };
-        }
-        let gpu = config.probe()?;
-        gpu.link();
-        kernels.map_or(Ok(()), |pattern| gpu.kernels().files(pattern).compile(name))
-    });
-}
-"#;
-
-/// The crate `name` that asks, in a folder of its own.
-fn crate_of(name: &str) -> PathBuf {
-    let dir = project(name, SCRIPT, "fn main() {}\n");
-    write_if_new(&dir.join("src/add.cu"), "// a kernel\n");
-    dir
-}
-
-fn check(dir: &Path, ask: &str, env: &[(&str, &Path)]) -> Command {
-    let mut command = cargo(dir, &["check"]);
-    command
-        .env("ASK", ask)
-        .env("IMAGE", scratch("builds-empty-image"))
-        .envs(env.iter().copied());
-    command
-}
+use std::path::Path;
+use support::builds::{check, crate_of, cudnn, toolkit, wheel, write};
+use support::{fresh, repository, run, write_if_new};
 
 /// Builds, which must fail, and holds what cargo shows against `fixtures/texts/<name>.txt`; BLESS=1 writes it anew.
 /// There `$T` stands for the folder of the test, `$S` for that of all tests.
@@ -92,57 +32,6 @@ fn fails(test: &Path, name: &str, ask: &str, env: &[(&str, &Path)]) {
     }
     let wanted = fs::read_to_string(&file).unwrap_or_default();
     assert_eq!(shown, wanted, "{name}: BLESS=1 writes what is said now");
-}
-
-fn write(path: &Path, text: &str) {
-    fs::create_dir_all(path.parent().unwrap()).unwrap();
-    fs::write(path, text).unwrap();
-}
-
-/// Headers and libraries of a cuDNN, with the links of a tarball if `links`, else as wheels have them.
-fn cudnn(dir: &Path, (major, minor, patch): (u32, u32, u32), links: bool) {
-    let header = format!(
-        "#define CUDNN_MAJOR {major}\n#define CUDNN_MINOR {minor}\n#define CUDNN_PATCHLEVEL {patch}\n"
-    );
-    write(&dir.join("include/cudnn.h"), "");
-    write(&dir.join("include/cudnn_version.h"), &header);
-    for part in ["", "_graph", "_ops"] {
-        let soname = format!("libcudnn{part}.so.{major}");
-        if links {
-            let whole = format!("libcudnn{part}.so.{major}.{minor}.{patch}");
-            write(&dir.join("lib").join(&whole), "");
-            symlink(&whole, dir.join("lib").join(&soname)).unwrap();
-            symlink(&soname, dir.join(format!("lib/libcudnn{part}.so"))).unwrap();
-        } else {
-            write(&dir.join("lib").join(soname), "");
-        }
-    }
-}
-
-/// A cuDNN as `pip` installs it into a virtual environment.
-fn wheel(venv: &Path, cuda: u32, version: (u32, u32, u32)) -> PathBuf {
-    let site = venv.join("lib/python3.12/site-packages");
-    let (major, minor, patch) = version;
-    let record = format!("nvidia_cudnn_cu{cuda}-{major}.{minor}.{patch}.7.dist-info/RECORD");
-    write(&site.join(record), "");
-    cudnn(&site.join("nvidia/cudnn"), version, false);
-    site.join("nvidia/cudnn")
-}
-
-fn toolkit(dir: &Path, version: u32, nvcc: bool) {
-    write(
-        &dir.join("include/cuda.h"),
-        &format!("#define CUDA_VERSION {version}\n"),
-    );
-    write(&dir.join("lib64/libcudart_static.a"), "!<arch>\n");
-    if nvcc {
-        fs::create_dir_all(dir.join("bin")).unwrap();
-        symlink(
-            repository().join("fixtures/nvcc/nvcc"),
-            dir.join("bin/nvcc"),
-        )
-        .unwrap();
-    }
 }
 
 #[test]
@@ -368,107 +257,6 @@ fn everything_that_was_found_is_shown_on_demand() {
             ("CUDNN_GUARD_PRINT", Path::new("1")),
         ],
     );
-}
-
-/// Builds, and says whether the build script ran.
-#[track_caller]
-fn runs(dir: &Path, ask: &str, env: &[(&str, &Path)]) -> bool {
-    let said: Ran = run(check(dir, ask, env).arg("--verbose")).exits_with(0);
-    said.text().contains("build-script-build`")
-}
-
-/// Dates everything below a folder, links aside, so many days back: copies and tarballs keep the dates of their maker.
-fn date(dir: &Path, days: u64) {
-    let then = SystemTime::now() - Duration::from_secs(days * 86_400);
-    for entry in fs::read_dir(dir).unwrap().map(Result::unwrap) {
-        if entry.file_type().unwrap().is_dir() {
-            date(&entry.path(), days);
-        } else if entry.file_type().unwrap().is_file() {
-            let file = fs::File::options().write(true).open(entry.path()).unwrap();
-            file.set_modified(then).unwrap();
-        }
-    }
-}
-
-#[test]
-fn another_release_with_an_older_date_runs_the_build_script() {
-    let test = fresh("builds-replaced");
-    let dir = crate_of("replaced");
-    let ask = "cudnn=>=9";
-    let venv = test.join("venv");
-    let in_venv: [(&str, &Path); 1] = [("VIRTUAL_ENV", &venv)];
-    wheel(&venv, 13, (9, 14, 0));
-    date(&test, 20);
-    runs(&dir, ask, &in_venv);
-    assert!(!runs(&dir, ask, &in_venv), "nothing changed");
-    write(&venv.join("lib/python3.12/site-packages/other.py"), "");
-    assert!(!runs(&dir, ask, &in_venv), "an unrelated file");
-    fs::remove_dir_all(venv.join("lib")).unwrap();
-    wheel(&venv, 13, (9, 10, 2));
-    date(&test, 40);
-    assert!(runs(&dir, ask, &in_venv), "another wheel");
-    assert!(!runs(&dir, ask, &in_venv), "nothing changed");
-
-    let tarball = test.join("tarball");
-    let unpacked: [(&str, &Path); 1] = [("CUDNN_PATH", &tarball)];
-    cudnn(&tarball, (9, 14, 0), true);
-    date(&test, 20);
-    assert!(runs(&dir, ask, &unpacked), "a variable is set");
-    assert!(!runs(&dir, ask, &unpacked), "nothing changed");
-    fs::remove_dir_all(&tarball).unwrap();
-    cudnn(&tarball, (9, 10, 2), true);
-    date(&test, 40);
-    assert!(runs(&dir, ask, &unpacked), "another tarball");
-    assert!(runs(&dir, ask, &in_venv), "the variable is unset");
-}
-
-#[test]
-fn a_link_that_leads_to_another_release_runs_the_build_script() {
-    let test = fresh("builds-switched");
-    let dir = crate_of("switched");
-    let ask = "cuda=>=12;cudnn=>=9";
-    for (release, version) in [("new", (9, 14, 0)), ("old", (9, 10, 2))] {
-        cudnn(&test.join("cudnn").join(release), version, true);
-    }
-    for (version, minor) in [(13000, 0), (13010, 1)] {
-        let cuda = test.join(format!("cuda-{version}"));
-        toolkit(&cuda, version, false);
-        let runtime = format!("libcudart.so.13.{minor}.48");
-        write(&cuda.join("lib64").join(&runtime), "");
-        symlink(&runtime, cuda.join("lib64/libcudart.so")).unwrap();
-    }
-    let turn = |link: &str, target: &str| {
-        let link = test.join(link);
-        let _ = fs::remove_file(&link);
-        symlink(test.join(target), link).unwrap();
-    };
-    let (cuda, dnn) = (test.join("cuda"), test.join("dnn"));
-    let env: [(&str, &Path); 2] = [("CUDA_HOME", &cuda), ("CUDNN_PATH", &dnn)];
-    turn("cuda", "cuda-13010");
-    turn("dnn", "cudnn/new");
-    date(&test, 20);
-    runs(&dir, ask, &env);
-    assert!(!runs(&dir, ask, &env), "nothing changed");
-    turn("dnn", "cudnn/old");
-    assert!(runs(&dir, ask, &env), "another cuDNN");
-    assert!(!runs(&dir, ask, &env), "nothing changed");
-    turn("cuda", "cuda-13000");
-    assert!(runs(&dir, ask, &env), "another CUDA");
-    assert!(!runs(&dir, ask, &env), "nothing changed");
-}
-
-#[test]
-fn kernels_are_compiled_once() {
-    let test = fresh("builds-once");
-    let dir = crate_of("once");
-    let cuda = test.join("cuda");
-    toolkit(&cuda, 13000, true);
-    let env: [(&str, &Path); 1] = [("CUDA_HOME", &cuda)];
-    let ask = "archs=80;kernels=src/*.cu";
-    runs(&dir, ask, &env);
-    assert!(!runs(&dir, ask, &env), "nothing changed");
-    let calls = fs::read_to_string(cuda.join("calls")).unwrap();
-    assert_eq!(calls.lines().count(), 1, "{calls}");
 }
 
 #[test]

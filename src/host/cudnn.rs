@@ -49,6 +49,7 @@ pub fn in_tree(
         return None;
     }
     read_libraries(&mut cudnn, eyes);
+    cudnn.cpu = cudnn.library.as_deref().and_then(library::cpu);
     read.extend(cudnn.parts.iter().map(|part| part.path.clone()));
     Some((cudnn, read))
 }

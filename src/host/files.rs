@@ -65,6 +65,17 @@ pub fn canonical(path: &Path, root: Option<&Path>) -> Result<PathBuf, Finding> {
     }
 }
 
+/// Paths in their order, each once.
+pub fn each_once(paths: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {
+    let mut seen = Vec::new();
+    for path in paths {
+        if !seen.contains(&path) {
+            seen.push(path);
+        }
+    }
+    seen
+}
+
 fn inside(path: &Path, root: &Path) -> io::Result<PathBuf> {
     let parts = |path: &Path| -> VecDeque<OsString> {
         let named = path.components().filter_map(|part| match part {

@@ -24,6 +24,17 @@ pub fn release(path: &Path, part: &str) -> Option<(Version, String)> {
     None
 }
 
+/// The processor that a library is for, as target triples call it.
+pub fn cpu(path: &Path) -> Option<&'static str> {
+    let library = Library::open(path)?;
+    let (endian, header) = library.header()?;
+    match header.e_machine(endian) {
+        elf::EM_X86_64 => Some("x86_64"),
+        elf::EM_AARCH64 => Some("aarch64"),
+        _ => None,
+    }
+}
+
 /// The CUDA major that a part was built for: it opens `libcublasLt.so.N` by that name.
 pub fn cuda_major(path: &Path) -> Option<u32> {
     let library = Library::open(path)?;

@@ -59,7 +59,9 @@ pub fn look(steps: &[Step], host: &Host) -> Sight {
                 {
                     continue;
                 }
-                match toolkit::of_compiler(&compiler) {
+                // Nor one whose toolkit is there to be read.
+                let around = toolkit::around(&compiler, &host.platform);
+                match around.map_or_else(|| toolkit::of_compiler(&compiler), Ok) {
                     Ok((toolkit, read)) => {
                         sight.add(&mut keys, step, eyes, Found::Toolkit(toolkit), read)
                     }

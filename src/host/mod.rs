@@ -39,7 +39,6 @@ pub mod wheel;
 // What these files know as their neighbours.
 use crate::model::{arch, finding, version};
 
-use crate::config::Config;
 use crate::model::env::Env;
 use crate::model::platform::Platform;
 use std::path::PathBuf;
@@ -56,22 +55,29 @@ pub struct Host {
 }
 
 impl Host {
-    /// Reads the environment, once. Nothing else reads it.
-    pub fn capture(config: &Config) -> Self {
-        let process =
-            std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
+    /// Reads the environment, once. Nothing else reads it. What the build script says wins: the target triple, the
+    /// root and variables.
+    pub fn capture(
+        target: Option<&str>,
+        root: Option<PathBuf>,
+        pairs: &[(String, String)],
+    ) -> Self {
+        let process = std::env::vars_os().filter_map(|(name, value)| {
+            let name = name.into_string().ok()?;
+            // Windows calls it `Path`, and takes any spelling for the same.
+            let is_path = cfg!(windows) && name.eq_ignore_ascii_case("PATH");
+            Some((if is_path { "PATH".into() } else { name }, value))
+        });
         let env = Env::new(process)
-            .overlaid(&config.env)
+            .overlaid(pairs)
             .standing_in(std::env::current_dir().unwrap_or_default());
         // Outside a build script cargo's TARGET is not set: then it is this machine that is asked about.
-        let triple = config
-            .target
-            .clone()
-            .or_else(|| env.text("TARGET").map(String::from))
-            .unwrap_or_else(this_machine);
+        let triple = target
+            .or_else(|| env.text("TARGET"))
+            .map_or_else(this_machine, String::from);
         Self {
             platform: Platform::from_triple(&triple),
-            root: config.root.clone(),
+            root,
             env,
         }
     }

@@ -1,5 +1,6 @@
 //! Asks an nvcc about itself. It is called by its absolute path: what it prints would be relative otherwise.
 
+use crate::host::files::each_once;
 use crate::host::programs::{Output, run};
 use crate::model::arch::Target;
 use crate::model::finding::Finding;
@@ -35,8 +36,8 @@ pub fn layout(nvcc: &Path) -> Result<Layout, Finding> {
     let real = |path: PathBuf| path.canonicalize().ok();
     Ok(Layout {
         top: layout.top.canonicalize().unwrap_or(layout.top),
-        include_dirs: distinct(layout.include_dirs.into_iter().filter_map(real)),
-        link_dirs: distinct(layout.link_dirs.into_iter().filter_map(real)),
+        include_dirs: each_once(layout.include_dirs.into_iter().filter_map(real)),
+        link_dirs: each_once(layout.link_dirs.into_iter().filter_map(real)),
     })
 }
 
@@ -63,16 +64,6 @@ fn ask(nvcc: &Path, args: &[&str]) -> Invocation {
         program: nvcc.to_path_buf(),
         args: args.iter().map(ToString::to_string).collect(),
     }
-}
-
-fn distinct(paths: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {
-    let mut seen = Vec::new();
-    for path in paths {
-        if !seen.contains(&path) {
-            seen.push(path);
-        }
-    }
-    seen
 }
 
 fn not_told(what: &str, question: &Invocation, output: &Output) -> Finding {

@@ -4,9 +4,10 @@ use super::eyes::Eyes;
 use super::{files, nvcc};
 use crate::model::candidate::Toolkit;
 use crate::model::finding::Finding;
+use crate::model::platform::Platform;
 use crate::model::version::Version;
-use crate::rules::header;
 use crate::rules::step::Tree;
+use crate::rules::{header, layout};
 use std::path::{Path, PathBuf};
 
 /// A toolkit, and the files that were read to know it.
@@ -31,6 +32,24 @@ pub fn in_tree(top: &Path, tree: &Tree, eyes: Eyes) -> Option<Read> {
     };
     let read = told_by(header, &toolkit);
     Some((toolkit, read))
+}
+
+/// The toolkit that a compiler stands in, where that shows without running it: `bin/nvcc` with `include/cuda.h` beside.
+pub fn around(compiler: &Path, platform: &Platform) -> Option<Read> {
+    let eyes = Eyes { root: None };
+    let real = eyes.canonical(compiler);
+    let top = real.parent()?.parent()?;
+    let tree = if top == Path::new("/usr") {
+        layout::system_toolkit(platform, top)
+    } else {
+        layout::toolkit(platform, top, "")
+    };
+    let has_header = |dir| files::is_file(&top.join(dir).join("cuda.h"));
+    if !tree.nvcc.iter().any(|nvcc| top.join(nvcc) == real) || !tree.include.iter().any(has_header)
+    {
+        return None;
+    }
+    in_tree(top, &tree, eyes).filter(|(toolkit, _)| !toolkit.link_dirs.is_empty())
 }
 
 /// The toolkit that a compiler says is its own.

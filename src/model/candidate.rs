@@ -64,6 +64,8 @@ pub struct Cudnn {
     pub link_name: Option<LinkName>,
     /// The CUDA major that the library was built for, read off `libcublasLt.so.N` in its parts.
     pub cuda_major: Option<u32>,
+    /// The processor that the library is for: `x86_64`, `aarch64`.
+    pub cpu: Option<&'static str>,
     /// The shim and its parts.
     pub parts: Vec<Part>,
 }

@@ -39,6 +39,7 @@ fn cudnn() -> Cudnn {
         library_version: release,
         link_dir: Some("/opt/nv/cudnn/lib".into()),
         link_name: Some(LinkName::Verbatim("libcudnn.so.9".to_string())),
+        cpu: Some("x86_64"),
         cuda_major: Some(13),
         parts: vec![
             part("adv", release),

@@ -1,6 +1,6 @@
 //! What is thought of the choice.
 
-use super::choose::{Choice, kind_of, version_of};
+use super::choose::{Choice, kind_of, other_cpu, version_of};
 use super::requirement::Requirement;
 use super::step::{Kind, Step};
 use super::wording::{also, brief, found_via, landmark, named, product, root_of};
@@ -57,6 +57,14 @@ impl Situation<'_> {
             Kind::Toolkit => self.cuda,
             Kind::Cudnn => self.cudnn,
         };
+        // Of what nobody asked for, that of another processor is as good as none.
+        if let Some((first, cpu)) = found
+            .first()
+            .filter(|first| first.wish.is_some())
+            .and_then(|first| Some((first, other_cpu(first, self.platform)?)))
+        {
+            return Some(self.other_processor(first, cpu));
+        }
         let unmet = |candidate: &&&Candidate| {
             version_of(candidate)
                 .zip(requirement)
@@ -72,6 +80,20 @@ impl Situation<'_> {
             (Some(first), Some(asked)) => Some(self.unmet(kind, first, &found, asked)),
             _ => Some(self.not_found(kind, &found)),
         }
+    }
+
+    fn other_processor(&self, candidate: &Candidate, cpu: &str) -> Finding {
+        let wanted = &self.platform.cpu;
+        let headline = format!(
+            "{} is for {cpu}, and this build is for {wanted}",
+            named(candidate)
+        );
+        Finding::error("wrong-architecture", headline)
+            .with("found via", found_via(candidate))
+            .help(format!(
+                "let {} name a directory with a cuDNN for {wanted}",
+                candidate.via
+            ))
     }
 
     fn unmet(
@@ -162,7 +184,7 @@ impl Situation<'_> {
                 ))
                 .help("or call `.optional()` in build.rs, to build without");
         }
-        let (variable, contents) = landmark(kind);
+        let (variable, contents) = landmark(kind, self.platform.os);
         finding
             .help(format!(
                 "set {variable} to the directory that holds {contents}"

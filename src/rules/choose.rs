@@ -3,6 +3,7 @@
 use super::requirement::Requirement;
 use super::step::Kind;
 use crate::model::candidate::{Candidate, Cudnn, Found, Toolkit};
+use crate::model::platform::Platform;
 use crate::model::version::Version;
 
 /// What the choice has to meet.
@@ -12,6 +13,8 @@ pub struct Wants<'a> {
     pub cuda: Option<&'a Requirement>,
     /// Of cuDNN.
     pub cudnn: Option<&'a Requirement>,
+    /// The system that is built for.
+    pub platform: Option<&'a Platform>,
     /// Whether the build asked for a toolkit, so that a cuDNN for another CUDA is no way out.
     pub toolkit_needed: bool,
 }
@@ -30,8 +33,8 @@ pub struct Choice {
 /// Chooses the first pair that meets the requirements and fits. Marks what was chosen, and writes to all others why
 /// they were not.
 pub fn choose(candidates: &mut [Candidate], wants: &Wants) -> Choice {
-    let toolkits = eligible(candidates, Kind::Toolkit, wants.cuda);
-    let cudnns = eligible(candidates, Kind::Cudnn, wants.cudnn);
+    let toolkits = eligible(candidates, Kind::Toolkit, wants.cuda, wants.platform);
+    let cudnns = eligible(candidates, Kind::Cudnn, wants.cudnn, wants.platform);
     let mut choice = pair(candidates, &toolkits, &cudnns, wants.toolkit_needed);
     choice.toolkit = choice
         .toolkit
@@ -45,6 +48,7 @@ fn eligible(
     candidates: &mut [Candidate],
     kind: Kind,
     requirement: Option<&Requirement>,
+    platform: Option<&Platform>,
 ) -> Vec<usize> {
     let of_kind =
         |candidate: &Candidate| kind_of(candidate) == kind && candidate.rejected.is_none();
@@ -63,7 +67,9 @@ fn eligible(
             }
             (_, Some(reason)) => Some(reason),
             _ if !linkable(candidate) => Some("there is no library beside the headers".into()),
-            _ => None,
+            _ => platform
+                .and_then(|platform| other_cpu(candidate, platform))
+                .map(|cpu| format!("it is for {cpu}")),
         };
         if candidate.rejected.is_none() {
             left.push(index);
@@ -83,6 +89,14 @@ fn unmet(candidate: &Candidate, requirement: Option<&Requirement>) -> Option<Str
             format!("newer than `{}` allows", requirement.text)
         }
     })
+}
+
+/// The processor that its library is for, if that is another one.
+pub fn other_cpu(candidate: &Candidate, platform: &Platform) -> Option<&'static str> {
+    match candidate.found {
+        Found::Cudnn(Cudnn { cpu: Some(cpu), .. }) if cpu != platform.cpu => Some(cpu),
+        _ => None,
+    }
 }
 
 /// What is complete and known goes before what is not.

@@ -33,6 +33,10 @@ pub fn toolkit(platform: &Platform, base: &Path, pattern: &'static str) -> Tree 
 
 /// A toolkit of wheels up to CUDA 12.
 pub fn split_toolkit(platform: &Platform, base: &Path, pattern: &'static str) -> Tree {
+    let lib = match platform.os {
+        Os::Windows => "lib/x64",
+        _ => "lib",
+    };
     let below = |leaf: &str| {
         COMPONENTS
             .iter()
@@ -43,7 +47,7 @@ pub fn split_toolkit(platform: &Platform, base: &Path, pattern: &'static str) ->
         base: base.to_path_buf(),
         pattern,
         include: below("include"),
-        lib: below("lib"),
+        lib: below(lib),
         nvcc: vec![Path::new("cuda_nvcc/bin").join(platform.program("nvcc"))],
     }
 }

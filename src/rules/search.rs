@@ -323,17 +323,16 @@ impl At<'_> {
 
     fn on_path(&self, name: &str) -> Vec<PathBuf> {
         let path = self.env.get(Variable::Path).unwrap_or(OsStr::new(""));
-        let separator = if self.platform.os == Os::Windows {
-            ';'
-        } else {
-            ':'
-        };
+        // PATH is that of the machine that builds, whatever it builds for.
+        let host = self.env.text("HOST").map(Platform::from_triple);
+        let host = host.as_ref().unwrap_or(self.platform);
+        let separator = if host.os == Os::Windows { ';' } else { ':' };
         let path = path.to_string_lossy();
         // A relative entry would mean another place in every directory that cargo is called from.
         path.split(separator)
             .map(Path::new)
             .filter(|dir| dir.is_absolute())
-            .map(|dir| dir.join(self.platform.program(name)))
+            .map(|dir| dir.join(host.program(name)))
             .collect()
     }
 

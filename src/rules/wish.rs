@@ -3,7 +3,7 @@
 use super::check::Situation;
 use super::choose::kind_of;
 use super::step::{Kind, Place, Step};
-use super::wording::{found_via, landmark};
+use super::wording::{found_via, landmark, link_file};
 use crate::model::candidate::Candidate;
 use crate::model::env::Variable;
 use crate::model::finding::Finding;
@@ -113,16 +113,19 @@ impl Situation<'_> {
                 format!("set {name} to the directory that holds cudnn.h")
             }
             Variable::CudnnLibrary => {
-                format!("set {name} to the file libcudnn.so or libcudnn.so.9")
+                format!("set {name} to the file {}", link_file(self.platform.os))
             }
             Variable::CudnnLibDir | Variable::CudnnLib | Variable::CudnnLibraryPath => {
-                format!("set {name} to the directory that holds libcudnn.so or libcudnn.so.9")
+                format!(
+                    "set {name} to the directory that holds {}",
+                    link_file(self.platform.os)
+                )
             }
             _ => match nearby {
                 Some(dir) => format!("set {name} to `{}`, which holds one", dir.display()),
                 None => format!(
                     "set {name} to the directory that holds {}",
-                    landmark(kind).1
+                    landmark(kind, self.platform.os).1
                 ),
             },
         };

@@ -3,14 +3,25 @@
 use super::choose::version_of;
 use super::step::Kind;
 use crate::model::candidate::{Candidate, Found};
+use crate::model::platform::Os;
 use crate::model::version::Version;
 use std::path::Path;
 
 /// The variable that names such a directory, and what has to be in it.
-pub fn landmark(kind: Kind) -> (&'static str, &'static str) {
-    match kind {
-        Kind::Toolkit => ("CUDA_HOME", "include/cuda.h and bin/nvcc"),
-        Kind::Cudnn => ("CUDNN_PATH", "include/cudnn.h and lib/libcudnn.so.9"),
+pub fn landmark(kind: Kind, os: Os) -> (&'static str, &'static str) {
+    match (kind, os) {
+        (Kind::Toolkit, Os::Windows) => ("CUDA_HOME", "include/cuda.h and bin/nvcc.exe"),
+        (Kind::Toolkit, _) => ("CUDA_HOME", "include/cuda.h and bin/nvcc"),
+        (Kind::Cudnn, Os::Windows) => ("CUDNN_PATH", "include/cudnn.h and lib/x64/cudnn.lib"),
+        (Kind::Cudnn, _) => ("CUDNN_PATH", "include/cudnn.h and lib/libcudnn.so.9"),
+    }
+}
+
+/// The file to link against, for messages.
+pub fn link_file(os: Os) -> &'static str {
+    match os {
+        Os::Windows => "cudnn.lib",
+        _ => "libcudnn.so or libcudnn.so.9",
     }
 }
 

@@ -1,6 +1,8 @@
 //! The vocabulary of the tests that build and run whole programs.
 #![allow(dead_code, reason = "each test file uses some of it")]
 
+#[cfg(unix)]
+pub mod builds;
 #[path = "../../src/bin/cudnn-guard/consumer.rs"]
 pub mod consumer;
 #[path = "../../src/bin/cudnn-guard/simulator.rs"]

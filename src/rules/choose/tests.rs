@@ -47,6 +47,13 @@ fn told(candidates: &mut [Candidate], wants: &Wants) -> Vec<String> {
     told.collect()
 }
 
+fn asking(requirement: &Requirement) -> Wants<'_> {
+    Wants {
+        cudnn: Some(requirement),
+        ..Wants::default()
+    }
+}
+
 #[test]
 fn the_first_pair_that_fits() {
     let mut all = [
@@ -88,10 +95,7 @@ fn releases_are_compared_as_numbers() {
         cudnn("b", (9, 10, 0), 12),
         cudnn("c", (10, 0, 0), 12),
     ];
-    let wants = Wants {
-        cudnn: Some(&requirement),
-        ..Wants::default()
-    };
+    let wants = asking(&requirement);
     assert_eq!(
         told(&mut all, &wants),
         [
@@ -110,10 +114,7 @@ fn what_was_asked_for_by_name_is_never_passed_over() {
         cudnn("b", (9, 10, 0), 12),
     ];
     all[0].wish = Some(Variable::CudnnPath);
-    let wants = Wants {
-        cudnn: Some(&requirement),
-        ..Wants::default()
-    };
+    let wants = asking(&requirement);
     assert_eq!(
         told(&mut all, &wants),
         [

@@ -93,3 +93,73 @@ fn build_script_then_wishes_then_surroundings() {
          Cudnn active conda environment: /conda"
     );
 }
+
+fn env(pairs: &[(&str, &str)]) -> Env {
+    Env::new(
+        pairs
+            .iter()
+            .map(|(name, value)| (name.to_string(), value.into())),
+    )
+}
+
+fn trees(pairs: &[(&str, &str)]) -> Vec<Tree> {
+    let env = env(pairs).standing_in("/package".into());
+    let platform = Platform::from_triple("x86_64-unknown-linux-gnu");
+    let wished = steps(&env, &platform, None)
+        .into_iter()
+        .filter(|step| step.wish.is_some());
+    let trees = wished.filter_map(|step| match step.place {
+        Place::Tree(tree) => Some(tree),
+        Place::Nvcc(_) => None,
+    });
+    trees.collect()
+}
+
+#[test]
+fn a_relative_place_starts_from_the_package() {
+    let trees = trees(&[("CUDA_HOME", "vendor/cuda"), ("CUDNN_PATH", "/opt/dnn/")]);
+    assert_eq!(trees[0].base, Path::new("/package/vendor/cuda"));
+    assert_eq!(trees[1].base, Path::new("/opt/dnn"));
+}
+
+#[test]
+fn a_folder_of_libraries_or_headers_leads_to_the_other() {
+    for (named, header, library) in [
+        ("/opt/dnn/lib64", "/opt/dnn/include", ""),
+        ("/opt/dnn/include/", "", "/opt/dnn/lib"),
+        ("/usr/lib/x86_64-linux-gnu", "/usr/include", ""),
+        (
+            "/usr/lib/x86_64-linux-gnu",
+            "/usr/include/x86_64-linux-gnu",
+            "",
+        ),
+    ] {
+        let tree = &trees(&[("CUDNN_PATH", named)])[0];
+        assert!(tree.include.iter().any(|dir| dir == Path::new(header)));
+        assert!(tree.lib.iter().any(|dir| dir == Path::new(library)));
+    }
+    let tree = &trees(&[("CUDNN_PATH", "/opt/dnn")])[0];
+    assert!(tree.include.iter().all(|dir| dir.is_relative()), "{tree:?}");
+}
+
+#[test]
+fn nvcc_is_looked_for_on_the_path_of_the_machine_that_builds() {
+    let files = |host: &str, target: &str, path: &str| {
+        let env = env(&[("HOST", host), ("PATH", path), ("NVCC", "ccache nvcc")]);
+        let steps = steps(&env, &Platform::from_triple(target), None);
+        match &steps[0].place {
+            Place::Nvcc(files) => files.clone(),
+            Place::Tree(_) => panic!("{steps:?}"),
+        }
+    };
+    let linux = "x86_64-unknown-linux-gnu";
+    let windows = "x86_64-pc-windows-msvc";
+    assert_eq!(
+        files(linux, windows, "/a:/b"),
+        ["/a/ccache nvcc", "/b/ccache nvcc", "/a/nvcc", "/b/nvcc"].map(PathBuf::from)
+    );
+    assert_eq!(
+        files(windows, windows, "/a;/b")[2..],
+        ["/a/nvcc.exe", "/b/nvcc.exe"].map(PathBuf::from)
+    );
+}

@@ -1,0 +1,126 @@
+//! When cargo runs a build script again, and what the script itself does not run.
+#![cfg(unix)]
+#![allow(clippy::disallowed_methods)] // tests make and read a machine of their own
+
+mod support;
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+use support::builds::{check, crate_of, cudnn, toolkit, wheel, write};
+use support::{fresh, run};
+
+/// Builds, and says whether the build script ran.
+#[track_caller]
+fn runs(dir: &Path, ask: &str, env: &[(&str, &Path)]) -> bool {
+    let said = run(check(dir, ask, env).arg("--verbose")).exits_with(0);
+    said.text().contains("build-script-build`")
+}
+
+/// Dates everything below a folder, links aside, so many days back: copies and tarballs keep the dates of their maker.
+fn date(dir: &Path, days: u64) {
+    let then = SystemTime::now() - Duration::from_secs(days * 86_400);
+    for entry in fs::read_dir(dir).unwrap().map(Result::unwrap) {
+        if entry.file_type().unwrap().is_dir() {
+            date(&entry.path(), days);
+        } else if entry.file_type().unwrap().is_file() {
+            let file = fs::File::options().write(true).open(entry.path()).unwrap();
+            file.set_modified(then).unwrap();
+        }
+    }
+}
+
+#[test]
+fn another_release_with_an_older_date_runs_the_build_script() {
+    let test = fresh("builds-replaced");
+    let dir = crate_of("replaced");
+    let ask = "cudnn=>=9";
+    let venv = test.join("venv");
+    let in_venv: [(&str, &Path); 1] = [("VIRTUAL_ENV", &venv)];
+    wheel(&venv, 13, (9, 14, 0));
+    date(&test, 20);
+    runs(&dir, ask, &in_venv);
+    assert!(!runs(&dir, ask, &in_venv), "nothing changed");
+    write(&venv.join("lib/python3.12/site-packages/other.py"), "");
+    assert!(!runs(&dir, ask, &in_venv), "an unrelated file");
+    fs::remove_dir_all(venv.join("lib")).unwrap();
+    wheel(&venv, 13, (9, 10, 2));
+    date(&test, 40);
+    assert!(runs(&dir, ask, &in_venv), "another wheel");
+    assert!(!runs(&dir, ask, &in_venv), "nothing changed");
+
+    let tarball = test.join("tarball");
+    let unpacked: [(&str, &Path); 1] = [("CUDNN_PATH", &tarball)];
+    cudnn(&tarball, (9, 14, 0), true);
+    date(&test, 20);
+    assert!(runs(&dir, ask, &unpacked), "a variable is set");
+    assert!(!runs(&dir, ask, &unpacked), "nothing changed");
+    fs::remove_dir_all(&tarball).unwrap();
+    cudnn(&tarball, (9, 10, 2), true);
+    date(&test, 40);
+    assert!(runs(&dir, ask, &unpacked), "another tarball");
+    assert!(runs(&dir, ask, &in_venv), "the variable is unset");
+}
+
+#[test]
+fn a_link_that_leads_to_another_release_runs_the_build_script() {
+    let test = fresh("builds-switched");
+    let dir = crate_of("switched");
+    let ask = "cuda=>=12;cudnn=>=9";
+    for (release, version) in [("new", (9, 14, 0)), ("old", (9, 10, 2))] {
+        cudnn(&test.join("cudnn").join(release), version, true);
+    }
+    for (version, minor) in [(13000, 0), (13010, 1)] {
+        let cuda = test.join(format!("cuda-{version}"));
+        toolkit(&cuda, version, false);
+        let runtime = format!("libcudart.so.13.{minor}.48");
+        write(&cuda.join("lib64").join(&runtime), "");
+        symlink(&runtime, cuda.join("lib64/libcudart.so")).unwrap();
+    }
+    let turn = |link: &str, target: &str| {
+        let link = test.join(link);
+        let _ = fs::remove_file(&link);
+        symlink(test.join(target), link).unwrap();
+    };
+    let (cuda, dnn) = (test.join("cuda"), test.join("dnn"));
+    let env: [(&str, &Path); 2] = [("CUDA_HOME", &cuda), ("CUDNN_PATH", &dnn)];
+    turn("cuda", "cuda-13010");
+    turn("dnn", "cudnn/new");
+    date(&test, 20);
+    runs(&dir, ask, &env);
+    assert!(!runs(&dir, ask, &env), "nothing changed");
+    turn("dnn", "cudnn/old");
+    assert!(runs(&dir, ask, &env), "another cuDNN");
+    assert!(!runs(&dir, ask, &env), "nothing changed");
+    turn("cuda", "cuda-13000");
+    assert!(runs(&dir, ask, &env), "another CUDA");
+    assert!(!runs(&dir, ask, &env), "nothing changed");
+}
+
+#[test]
+fn kernels_are_compiled_once() {
+    let test = fresh("builds-once");
+    let dir = crate_of("once");
+    let cuda = test.join("cuda");
+    toolkit(&cuda, 13000, true);
+    let env: [(&str, &Path); 1] = [("CUDA_HOME", &cuda)];
+    let ask = "archs=80;kernels=src/*.cu";
+    runs(&dir, ask, &env);
+    assert!(!runs(&dir, ask, &env), "nothing changed");
+    let calls = fs::read_to_string(cuda.join("calls")).unwrap();
+    assert_eq!(calls.lines().count(), 1, "{calls}");
+}
+
+#[test]
+fn a_compiler_that_stands_in_its_toolkit_is_not_run_to_find_it() {
+    let test = fresh("builds-beside");
+    let cuda = test.join("cuda");
+    toolkit(&cuda, 13000, false);
+    write(&cuda.join("bin/nvcc"), "not a program");
+    fs::create_dir_all(test.join("bin")).unwrap();
+    let link = test.join("bin/nvcc");
+    symlink(cuda.join("bin/nvcc"), &link).unwrap();
+    let dir = crate_of("beside");
+    run(&mut check(&dir, "cuda=>=13, <13.1", &[("NVCC", &link)])).exits_with(0);
+}

@@ -1,0 +1,118 @@
+//! One small crate whose build script does what it is asked to, and made-up installations for it.
+
+use super::{cargo, project, repository, scratch, write_if_new};
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A build script that does what ASK says.
+pub const SCRIPT: &str = r#"use cudnn_guard::{Config, Link, Linked};
+
+pub fn main() {
+    println!("cargo::rerun-if-env-changed=ASK");
+    let asked = std::env::var("ASK").unwrap_or_default();
+    cudnn_guard::build(|| {
+        let mut config = Config::new()
+            .root(std::env::var("IMAGE").unwrap())
+            .env([("PATH", "/nowhere")]);
+        let (mut kernels, mut name) = (None, "kernels");
+        for word in asked.split(';') {
+            config = match word.split_once('=').unwrap_or((word, "")) {
+                ("cuda", text) => config.cuda(text),
+                ("cudnn", text) => config.cudnn(text),
+                ("archs", text) => config.archs([text]),
+                ("allow", id) => config.allow(id),
+                ("root", dir) => config.root(dir),
+                ("static", _) => config.link(Link::Static),
+                ("kernels", pattern) => {
+                    kernels = Some(pattern);
+                    config
+                }
+                ("name", text) => {
+                    name = text;
+                    config
+                }
+                ("above", links) => {
+                    Linked::from_dep(links)?.link();
+                    config
+                }
+                _ => config,
+            };
+        }
+        let gpu = config.probe()?;
+        gpu.link();
+        kernels.map_or(Ok(()), |pattern| gpu.kernels().files(pattern).compile(name))
+    });
+}
+"#;
+
+/// The crate `name` that asks, in a folder of its own.
+pub fn crate_of(name: &str) -> PathBuf {
+    let dir = project(name, SCRIPT, "fn main() {}\n");
+    write_if_new(&dir.join("src/add.cu"), "// a kernel\n");
+    dir
+}
+
+/// `cargo check` of it on an empty image, with nothing on PATH.
+pub fn check(dir: &Path, ask: &str, env: &[(&str, &Path)]) -> Command {
+    let mut command = cargo(dir, &["check"]);
+    command
+        .env("ASK", ask)
+        .env("IMAGE", scratch("builds-empty-image"))
+        .envs(env.iter().copied());
+    command
+}
+
+/// Writes a file and the folders above it.
+pub fn write(path: &Path, text: &str) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+/// Headers and libraries of a cuDNN, with the links of a tarball if `links`, else as wheels have them.
+pub fn cudnn(dir: &Path, (major, minor, patch): (u32, u32, u32), links: bool) {
+    let header = format!(
+        "#define CUDNN_MAJOR {major}\n#define CUDNN_MINOR {minor}\n#define CUDNN_PATCHLEVEL {patch}\n"
+    );
+    write(&dir.join("include/cudnn.h"), "");
+    write(&dir.join("include/cudnn_version.h"), &header);
+    for part in ["", "_graph", "_ops"] {
+        let soname = format!("libcudnn{part}.so.{major}");
+        if links {
+            let whole = format!("libcudnn{part}.so.{major}.{minor}.{patch}");
+            write(&dir.join("lib").join(&whole), "");
+            symlink(&whole, dir.join("lib").join(&soname)).unwrap();
+            symlink(&soname, dir.join(format!("lib/libcudnn{part}.so"))).unwrap();
+        } else {
+            write(&dir.join("lib").join(soname), "");
+        }
+    }
+}
+
+/// A cuDNN as `pip` installs it into a virtual environment.
+pub fn wheel(venv: &Path, cuda: u32, version: (u32, u32, u32)) -> PathBuf {
+    let site = venv.join("lib/python3.12/site-packages");
+    let (major, minor, patch) = version;
+    let record = format!("nvidia_cudnn_cu{cuda}-{major}.{minor}.{patch}.7.dist-info/RECORD");
+    write(&site.join(record), "");
+    cudnn(&site.join("nvidia/cudnn"), version, false);
+    site.join("nvidia/cudnn")
+}
+
+/// A CUDA toolkit, with the nvcc of `fixtures/nvcc` or with none.
+pub fn toolkit(dir: &Path, version: u32, nvcc: bool) {
+    write(
+        &dir.join("include/cuda.h"),
+        &format!("#define CUDA_VERSION {version}\n"),
+    );
+    write(&dir.join("lib64/libcudart_static.a"), "!<arch>\n");
+    if nvcc {
+        fs::create_dir_all(dir.join("bin")).unwrap();
+        symlink(
+            repository().join("fixtures/nvcc/nvcc"),
+            dir.join("bin/nvcc"),
+        )
+        .unwrap();
+    }
+}
