@@ -30,7 +30,10 @@ fn wheels() -> Vec<PathBuf> {
     let folders = std::fs::read_dir(root)
         .unwrap()
         .map(Result::unwrap)
-        .filter(|folder| folder.file_name().to_string_lossy().starts_with("cudnn-cu"))
+        .filter(|folder| {
+            let name = folder.file_name().to_string_lossy().into_owned();
+            name.starts_with("cudnn-cu") && !name.ends_with("-aarch64")
+        })
         .map(|folder| folder.path().join("nvidia/cudnn/lib"));
     let mut found: Vec<PathBuf> = folders.filter(|folder| folder.is_dir()).collect();
     found.retain(|folder| recorded(folder) >= Version::new(8, 9, 0));
