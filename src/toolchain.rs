@@ -15,6 +15,7 @@ use crate::rules::directive::Directive;
 use crate::rules::requirement::Requirement;
 use crate::rules::search::{NVCC_ON_PATH, steps};
 use crate::rules::select::Selection;
+use crate::rules::skew;
 use crate::rules::step::Kind;
 use faults::{config_faults, is_allowed, verdict};
 use std::cell::OnceCell;
@@ -209,6 +210,10 @@ impl Toolchain {
             }
         }
         findings.extend(situation.flavour().filter(|_| needs.toolkit && needs.cudnn));
+        let chosen = choice.cudnn.and_then(|index| candidates.get(index));
+        if let Some(Found::Cudnn(cudnn)) = chosen.map(|one| &one.found).filter(|_| needs.cudnn) {
+            findings.extend(skew::findings(cudnn));
+        }
         for finding in &mut findings {
             if finding.severity == Severity::Error && allowed(finding.id) {
                 finding.severity = Severity::Warning;

@@ -1,8 +1,11 @@
 //! Reads what the files of a cuDNN say of it.
 
 use super::eyes::Eyes;
-use super::{files, library, owner};
-use crate::model::candidate::{Cudnn, LinkName, Part};
+use super::library::Library;
+use super::releases::Teller;
+use super::{files, owner};
+use crate::model::candidate::{Cudnn, LinkName, Part, Unresolved};
+use crate::model::flaw::Flaw;
 use crate::model::platform::{Os, Platform};
 use crate::model::version::Version;
 use crate::rules::header;
@@ -48,8 +51,7 @@ pub fn in_tree(
     if cudnn.header.is_none() && cudnn.link_dir.is_none() {
         return None;
     }
-    read_libraries(&mut cudnn, eyes);
-    cudnn.cpu = cudnn.library.as_deref().and_then(library::cpu);
+    read_libraries(&mut cudnn, eyes, platform);
     read.extend(cudnn.parts.iter().map(|part| part.path.clone()));
     Some((cudnn, read))
 }
@@ -129,14 +131,15 @@ fn import_library(place: &Path, eyes: Eyes) -> Option<Shim> {
 }
 
 /// The shim and every part beside it, each with the release that it tells.
-fn read_libraries(cudnn: &mut Cudnn, eyes: Eyes) {
+fn read_libraries(cudnn: &mut Cudnn, eyes: Eyes, platform: &Platform) {
     let (Some(library), Some(dir)) = (&cudnn.library, &cudnn.link_dir) else {
         return;
     };
     let major = library
         .file_name()
         .and_then(|name| first_number(name.to_str()?.strip_prefix("libcudnn.so")?));
-    let mut files: Vec<(String, PathBuf)> = vec![("cudnn".into(), library.clone())];
+    let mut found: Vec<(String, PathBuf)> = vec![("cudnn".into(), library.clone())];
+    let mut whole: Vec<(String, PathBuf)> = Vec::new();
     for path in files::list(dir).unwrap_or_default() {
         let Some((name, tail)) = part_name(&path) else {
             continue;
@@ -146,24 +149,59 @@ fn read_libraries(cudnn: &mut Cudnn, eyes: Eyes) {
         if major.is_some_and(|major| first_number(&tail).is_some_and(|other| other != major)) {
             continue; // another cuDNN in the same directory
         }
+        let is_link = files::is_link(&path);
         let Some(path) = eyes.file(&path) else {
             continue;
         };
-        match files.iter_mut().find(|(known, _)| *known == name) {
-            None => files.push((name, path)),
-            Some(known) if exact => known.1 = path,
+        if !is_link {
+            whole.push((name.clone(), path.clone()));
+        }
+        match found.iter_mut().find(|(known, _)| *known == name) {
+            None => found.push((name, path)),
+            Some(known) if exact && name != "cudnn" => known.1 = path,
             Some(_) => {}
         }
     }
-    for (name, path) in files {
-        let (version, told_by) = release_of(&name, &path, eyes).unzip();
+    let opened: Vec<(String, PathBuf, Option<Library>)> = found
+        .into_iter()
+        .map(|(name, path)| {
+            let library = Library::open(&path);
+            (name, path, library)
+        })
+        .collect();
+    let mut folders = Vec::new();
+    let mut teller = Teller::new(opened.len());
+    for (name, path, library) in &opened {
+        let real = eyes.canonical(path);
+        folders.extend(real.parent().map(Path::to_path_buf));
+        teller.look(name, &real, library.as_ref());
+        let flaw = library
+            .as_ref()
+            .and_then(|library| flaw(path, library, platform));
+        if name == "cudnn" {
+            cudnn.cpu = library.as_ref().and_then(Library::cpu);
+            let own_first = library.as_ref().and_then(Library::own_first);
+            cudnn.files.own_first = own_first == Some(true);
+        }
+        if let Some(flaw) = flaw {
+            cudnn.files.flaws.push((name.clone(), path.clone(), flaw));
+        }
+    }
+    let told = teller.tell();
+    for ((name, path, _), told) in opened.iter().zip(told) {
+        let (version, told_by) = told.unzip();
         cudnn.parts.push(Part {
-            name,
-            path,
+            name: name.clone(),
+            path: path.clone(),
             version,
             told_by,
         });
     }
+    let folders = files::each_once(folders.into_iter());
+    if folders.len() > 1 {
+        cudnn.files.folders = folders;
+    }
+    cudnn.files.copies = copies(whole);
     // The shim of 9.x gives graph's release as its own, that of 8.x ops_infer's.
     let told = |names: &[&str]| {
         let named = cudnn
@@ -175,45 +213,89 @@ fn read_libraries(cudnn: &mut Cudnn, eyes: Eyes) {
     cudnn.library_version = told(&["graph"])
         .or_else(|| told(&["ops_infer"]))
         .or_else(|| told(&["ops", "adv", "cnn_infer", "adv_infer", "cudnn"]));
+    let silent = |part: &Part| part.version.is_none();
+    if cudnn.parts.iter().any(silent) {
+        cudnn.files.unresolved = unresolved(&opened);
+    }
     cudnn.cuda_major = owner::wheel_cuda_major(&cudnn.root).or_else(|| {
         let likely = ["adv", "ops_infer", "ops", "graph"];
-        let part = |name: &&str| cudnn.parts.iter().find(|part| part.name == **name);
+        let part = |name: &&str| opened.iter().find(|(known, ..)| known == name);
         likely
             .iter()
             .filter_map(part)
-            .find_map(|part| library::cuda_major(&part.path))
+            .find_map(|(_, _, library)| library.as_ref()?.cuda_major())
     });
 }
 
-/// `graph` and `.9` of `libcudnn_graph.so.9`.
-fn part_name(path: &Path) -> Option<(String, String)> {
-    let (name, tail) = path
-        .file_name()?
-        .to_str()?
-        .strip_prefix("libcudnn_")?
-        .split_once(".so")?;
-    (tail.is_empty() || tail.starts_with('.')).then(|| (name.to_string(), tail.to_string()))
+/// What is wrong with a file. A `libcudnn.so` without a number may be a script for the linker.
+fn flaw(path: &Path, library: &Library, platform: &Platform) -> Option<Flaw> {
+    let script = path.extension().is_some_and(|end| end == "so");
+    match library.flaw() {
+        Some(Flaw::NotElf(_)) if script => None,
+        Some(flaw) => Some(flaw),
+        None => library
+            .cpu()
+            .filter(|cpu| *cpu != platform.cpu)
+            .map(Flaw::Cpu),
+    }
 }
 
-fn release_of(part: &str, path: &Path, eyes: Eyes) -> Option<(Version, String)> {
-    if let Some((version, symbol)) = library::release(path, part) {
-        return Some((version, format!("symbol {symbol}")));
-    }
-    // `libcudnn_cnn.so.9` is a link to `libcudnn_cnn.so.9.14.0` wherever there are links.
-    let real = eyes.canonical(path);
-    let (_, numbers) = real.file_name()?.to_str()?.split_once(".so.")?;
-    let mut numbers = numbers.split('.').map(|number| number.parse().ok());
-    match (
-        numbers.next(),
-        numbers.next(),
-        numbers.next(),
-        numbers.next(),
-    ) {
-        (Some(Some(major)), Some(Some(minor)), Some(Some(patch)), None) => {
-            Some((Version::new(major, minor, patch), "file name".to_string()))
+/// The files of each part that has more than one whole file of one size, where there should be one and links to it.
+fn copies(mut whole: Vec<(String, PathBuf)>) -> Vec<Vec<PathBuf>> {
+    let mut copies = Vec::new();
+    while let Some((name, first)) = whole.pop() {
+        let mut same = vec![first];
+        whole.retain(|(other, path)| {
+            let one = *other == name;
+            if one {
+                same.push(path.clone());
+            }
+            !one
+        });
+        same.sort();
+        if same.len() > 1 {
+            copies.push(same);
         }
-        _ => None,
     }
+    copies.sort();
+    copies
+}
+
+/// What parts take from each other and do not find there. One that does not tell its symbols lacks none.
+fn unresolved(opened: &[(String, PathBuf, Option<Library>)]) -> Vec<Unresolved> {
+    let mut found = Vec::new();
+    for (_, part, library) in opened {
+        let wants = library.as_ref().map(Library::wants).unwrap_or_default();
+        for (_, sibling, library) in opened {
+            let file = sibling.file_name().and_then(|name| name.to_str());
+            let wanted = wants.iter().filter(|(name, _)| Some(name.as_str()) == file);
+            let mut wanted = wanted.map(|(_, symbol)| &symbol[..]).peekable();
+            if wanted.peek().is_none() {
+                continue;
+            }
+            let symbols = library.as_ref().map(|library| library.lacks(wanted));
+            if let Some(symbols) = symbols.filter(|symbols| !symbols.is_empty()) {
+                found.push(Unresolved {
+                    part: part.clone(),
+                    sibling: sibling.clone(),
+                    symbols,
+                });
+            }
+        }
+    }
+    found
+}
+
+/// `graph` and `.9` of `libcudnn_graph.so.9`; the library that programs open is `cudnn`.
+fn part_name(path: &Path) -> Option<(String, String)> {
+    let file = path.file_name()?.to_str()?.strip_prefix("libcudnn")?;
+    let (name, tail) = file.split_once(".so")?;
+    let name = match name.strip_prefix('_') {
+        Some(name) => name,
+        None if name.is_empty() => "cudnn",
+        None => return None,
+    };
+    (tail.is_empty() || tail.starts_with('.')).then(|| (name.to_string(), tail.to_string()))
 }
 
 /// 9 of `.9.14.0`.

@@ -13,6 +13,7 @@ pub mod nvcc;
 pub mod outputs;
 pub mod owner;
 pub mod programs;
+pub mod releases;
 pub mod stamp;
 pub mod toolkit;
 

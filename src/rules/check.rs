@@ -2,6 +2,7 @@
 
 use super::choose::{Choice, kind_of, other_cpu, version_of};
 use super::requirement::Requirement;
+use super::skew;
 use super::step::{Kind, Step};
 use super::wording::{also, brief, found_via, landmark, named, product, root_of};
 use crate::model::candidate::{Candidate, Cudnn, Found};
@@ -64,6 +65,12 @@ impl Situation<'_> {
             .and_then(|first| Some((first, other_cpu(first, self.platform)?)))
         {
             return Some(self.other_processor(first, cpu));
+        }
+        let wished = found.first().filter(|first| first.wish.is_some());
+        if let Some((first, Found::Cudnn(cudnn))) = wished.map(|first| (first, &first.found)) {
+            if cudnn.flaw().is_some() {
+                return skew::unusable(cudnn, found_via(first), &first.via);
+            }
         }
         let unmet = |candidate: &&&Candidate| {
             version_of(candidate)

@@ -1,5 +1,6 @@
 //! Decisions: plain data in, plain data out, tested with literals.
 
+pub mod build_ids;
 pub mod check;
 pub mod choose;
 pub mod compile;
@@ -11,6 +12,7 @@ pub mod nvcc;
 pub mod requirement;
 pub mod search;
 pub mod select;
+pub mod skew;
 pub mod smi;
 pub mod step;
 pub mod wish;

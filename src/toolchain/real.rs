@@ -5,10 +5,11 @@
 use super::{Needs, Toolchain};
 use crate::config::Config;
 use crate::host::Host;
-use crate::model::candidate::{Cudnn, LinkName};
+use crate::model::candidate::{Cudnn, LinkName, Part};
 use crate::model::env::Env;
 use crate::model::platform::Platform;
 use crate::model::version::Version;
+use crate::rules::skew;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -71,6 +72,7 @@ fn each_cudnn_is_read_rightly() {
     ];
     let latest = ["engines_tensor_ir", "ext"];
     for (wheel, version, cuda_major, told) in [
+        ("cudnn-cu11-8.5", Version::new(8, 5, 0), 11, 4),
         ("cudnn-cu12-8.9.7", Version::new(8, 9, 7), 12, 4),
         ("cudnn-cu12-9.1.0", Version::new(9, 1, 0), 12, 3),
         ("cudnn-cu12-9.10", Version::new(9, 10, 2), 12, 3),
@@ -95,19 +97,26 @@ fn each_cudnn_is_read_rightly() {
             wanted.sort();
         }
         assert_eq!(parts, wanted, "{wheel}");
-        let by_symbol = cudnn
-            .parts
-            .iter()
-            .filter(|part| part.version == Some(version))
-            .count();
-        assert!(by_symbol >= told, "{wheel}: {:?}", cudnn.parts);
+        let by = |how: &str| {
+            let told = |part: &&Part| part.told_by.as_deref().unwrap_or("").starts_with(how);
+            cudnn.parts.iter().filter(told).count()
+        };
+        assert!(by("symbol") >= told, "{wheel}: {:?}", cudnn.parts);
+        assert_eq!(by("symbol") + by("build-id"), cudnn.parts.len(), "{wheel}");
+        for part in &cudnn.parts {
+            assert_eq!(part.version, Some(version), "{wheel}: {part:?}");
+        }
+        assert_eq!(skew::findings(&cudnn), [], "{wheel}");
+        // From 9.22 the first library looks for the others beside itself before all else.
+        let own_first = version > Version::new(9, 22, 0);
+        assert_eq!(cudnn.files.own_first, own_first, "{wheel}");
     }
 }
 
 #[test]
 #[ignore = "needs CUDNN_GUARD_REAL"]
 fn the_libraries_themselves_tell_their_cuda() {
-    use crate::host::library::cuda_major;
+    use crate::host::library::Library;
     for (file, wanted) in [
         (
             "cudnn-cu12-8.9.7/nvidia/cudnn/lib/libcudnn_ops_infer.so.8",
@@ -118,7 +127,8 @@ fn the_libraries_themselves_tell_their_cuda() {
         ("cudnn-cu13-9.14/nvidia/cudnn/lib/libcudnn_adv.so.9", 13),
         ("cudnn-cu13-9.28/nvidia/cudnn/lib/libcudnn_adv.so.9", 13),
     ] {
-        assert_eq!(cuda_major(&wheels().join(file)), Some(wanted), "{file}");
+        let library = Library::open(&wheels().join(file)).unwrap();
+        assert_eq!(library.cuda_major(), Some(wanted), "{file}");
     }
 }
 
