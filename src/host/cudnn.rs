@@ -241,24 +241,20 @@ fn flaw(path: &Path, library: &Library, platform: &Platform) -> Option<Flaw> {
 }
 
 /// The files of each part that has more than one whole file of one size, where there should be one and links to it.
-fn copies(mut whole: Vec<(String, PathBuf)>) -> Vec<Vec<PathBuf>> {
-    let mut copies = Vec::new();
-    while let Some((name, first)) = whole.pop() {
-        let mut same = vec![first];
-        whole.retain(|(other, path)| {
-            let one = *other == name;
-            if one {
-                same.push(path.clone());
-            }
-            !one
-        });
-        same.sort();
-        if same.len() > 1 {
-            copies.push(same);
+fn copies(whole: Vec<(String, PathBuf)>) -> Vec<Vec<PathBuf>> {
+    let mut groups: Vec<(String, u64, Vec<PathBuf>)> = Vec::new();
+    for (name, path) in whole {
+        let size = files::size(&path);
+        let known = groups
+            .iter_mut()
+            .find(|group| group.0 == name && group.1 == size);
+        match known {
+            Some((_, _, group)) => group.push(path),
+            None => groups.push((name, size, vec![path])),
         }
     }
-    copies.sort();
-    copies
+    groups.retain(|(_, _, group)| group.len() > 1);
+    groups.into_iter().map(|(_, _, group)| group).collect()
 }
 
 /// What parts take from each other and do not find there. One that does not tell its symbols lacks none.

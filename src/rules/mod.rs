@@ -7,6 +7,7 @@ pub mod compile;
 pub mod dialect;
 pub mod directive;
 pub mod header;
+pub mod hijack;
 pub mod layout;
 pub mod nvcc;
 pub mod requirement;

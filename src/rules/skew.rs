@@ -1,6 +1,5 @@
 //! What does not fit within one cuDNN: header against library, part against part.
 
-use super::wording::brief;
 use crate::model::candidate::{Cudnn, Part};
 use crate::model::finding::Finding;
 use crate::model::flaw::Flaw;
@@ -81,14 +80,17 @@ fn header_library(cudnn: &Cudnn) -> Option<Finding> {
         Finding::error("header-library-skew", summary)
     };
     let (header, path) = (cudnn.header.as_ref()?, cudnn.library.as_ref()?);
-    let mut told = cudnn.parts.iter();
-    let told = told.find(|part| part.version == Some(library));
-    let told = told.map_or_else(String::new, |part| {
+    let of_release = cudnn
+        .parts
+        .iter()
+        .filter(|part| part.version == Some(library));
+    let first = of_release.min_by_key(|part| !["graph", "ops_infer"].contains(&&*part.name));
+    let told = first.map_or_else(String::new, |part| {
         let by = part.told_by.as_deref().unwrap_or_default();
         format!(
-            "\n{library} by {} of {}",
-            with_article(by),
-            file_name(&part.path)
+            "\n{library} in {}, by {}",
+            file_name(&part.path),
+            with_article(by)
         )
     });
     let finding = finding
@@ -96,8 +98,8 @@ fn header_library(cudnn: &Cudnn) -> Option<Finding> {
         .with("library", format!("{}{told}", path.display()));
     let stale = if beside(header, path) {
         format!(
-            "install cuDNN {} again, headers and libraries",
-            brief(library)
+            "install one release of cuDNN in `{}`, headers and libraries",
+            cudnn.root.display()
         )
     } else {
         "remove the one that is out of date".into()
@@ -167,24 +169,23 @@ fn missing(cudnn: &Cudnn) -> Option<Finding> {
     if lacking.is_empty() {
         return None;
     }
-    let all = if lacking.len() == 1 { "" } else { " all" };
     let version = cudnn
         .version()
         .map_or_else(String::new, |version| format!(" {version}"));
-    Some(
-        Finding::warning(
-            "parts-missing",
-            format!(
-                "cuDNN{version} in `{}` lacks {}, which a convolution needs{all}",
-                folder(cudnn),
-                lacking.join(", ")
-            ),
-        )
-        .with("library", library.display())
-        .help(format!(
-            "copy every `libcudnn*` file of that release there, since `libcudnn.so.{major}` opens the others"
-        )),
-    )
+    let dir = folder(cudnn);
+    let what = match &lacking[..] {
+        [one] => one.clone(),
+        more => format!("{} parts", more.len()),
+    };
+    let summary = format!("cuDNN{version} in `{dir}` lacks {what}, which a convolution needs");
+    let mut finding = Finding::warning("parts-missing", summary);
+    if lacking.len() > 1 {
+        finding = finding.with("lacking", lacking.join("\n"));
+    }
+    Some(finding.help(format!(
+        "copy every `libcudnn*` file of that release there, since `{}` opens the others",
+        file_name(library)
+    )))
 }
 
 /// Parts of different releases do not work together, even where cuDNN itself does not notice.
@@ -305,6 +306,34 @@ fn copies(cudnn: &Cudnn) -> Option<Finding> {
     )
 }
 
+/// nvcc and the headers that it reads are of different releases: `said` and `read`.
+pub fn nvcc_header(
+    nvcc: &Path,
+    said: Version,
+    header: &Path,
+    read: Version,
+    others: &[PathBuf],
+) -> Finding {
+    let (said, read) = (said.short(), read.short());
+    let summary =
+        format!("nvcc is of CUDA {said}, and the headers that it would read are of {read}");
+    let mut finding = Finding::error("nvcc-header-skew", summary)
+        .with("nvcc", nvcc.display())
+        .with("header", header.display());
+    if !others.is_empty() {
+        let others: Vec<String> = others
+            .iter()
+            .map(|other| other.display().to_string())
+            .collect();
+        finding = finding.with("also found", others.join("\n"));
+    }
+    finding
+        .help("set CUDA_HOME to a toolkit whose nvcc and cuda.h are of one release")
+        .help(format!(
+            "or install nvcc {read} there, or the headers of {said}"
+        ))
+}
+
 fn major(cudnn: &Cudnn) -> Option<u32> {
     let named = |path: &Path| {
         file_name(path)
@@ -350,10 +379,10 @@ fn file_name(path: &Path) -> &str {
 
 /// As it stands behind "by".
 fn with_article(told_by: &str) -> String {
-    if told_by.starts_with("the ") || told_by.starts_with("symbol ") {
-        told_by.to_string()
-    } else {
-        format!("its {told_by}")
+    match told_by.strip_prefix("symbol ") {
+        Some(symbol) => format!("its {symbol}"),
+        None if told_by.starts_with("the ") => told_by.to_string(),
+        None => format!("its {told_by}"),
     }
 }
 
