@@ -298,3 +298,70 @@ fn part_name(path: &Path) -> Option<(String, String)> {
 fn first_number(tail: &str) -> Option<u32> {
     tail.trim_start_matches('.').split('.').next()?.parse().ok()
 }
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    /// Two parts, one of which takes functions from the other under the name of a version, as NVIDIA's do.
+    fn pair(dir: &Path, graph: &str) -> Cudnn {
+        let lib = dir.join("lib");
+        std::fs::create_dir_all(&lib).unwrap();
+        let cc = |part: &str, source: &str, more: &[&str]| {
+            let file = |end: &str| lib.join(format!("libcudnn{part}.{end}"));
+            std::fs::write(file("c"), source).unwrap();
+            std::fs::write(
+                file("map"),
+                format!("libcudnn{part}.so.9 {{ global: *; }};\n"),
+            )
+            .unwrap();
+            let mut cc = Command::new("cc");
+            cc.args(["-shared", "-fPIC", "-Wl,--hash-style=gnu", "-o"])
+                .args([file("so.9"), file("c")])
+                .arg(format!("-Wl,-soname,libcudnn{part}.so.9"))
+                .arg(format!("-Wl,--version-script={}", file("map").display()))
+                .arg("-L")
+                .arg(&lib)
+                .args(more);
+            assert!(cc.status().unwrap().success());
+        };
+        let whole = "void one(void) {} void two(void) {}";
+        cc("_graph", whole, &[]);
+        let needs = "void one(void); void two(void); void f(void) { one(); two(); }";
+        cc("_cnn", needs, &["-l:libcudnn_graph.so.9"]);
+        cc("_graph", graph, &[]);
+        cc(
+            "",
+            "void shim(void) {}",
+            &["-Wl,-rpath,$ORIGIN", "-Wl,--disable-new-dtags"],
+        );
+        let platform =
+            Platform::from_triple(&format!("{}-unknown-linux-gnu", std::env::consts::ARCH));
+        let tree = crate::rules::layout::cudnn(&platform, dir, "");
+        let found = in_tree(dir, &tree, Eyes { root: None }, &platform);
+        std::fs::remove_dir_all(dir).unwrap();
+        found.unwrap().0
+    }
+
+    #[test]
+    fn functions_that_a_part_lacks_are_found() {
+        let dir = std::env::temp_dir().join(format!("cudnn-guard-closure-{}", std::process::id()));
+        let whole = pair(
+            &dir,
+            "void one(void) {} void two(void) {} void more(void) {}",
+        );
+        assert_eq!(whole.files.unresolved, []);
+        assert_eq!(whole.files.flaws, []);
+        assert!(whole.files.own_first, "a DT_RPATH");
+        let older = pair(&dir, "void one(void) {}");
+        assert_eq!(
+            older.files.unresolved,
+            [Unresolved {
+                part: dir.join("lib/libcudnn_cnn.so.9"),
+                sibling: dir.join("lib/libcudnn_graph.so.9"),
+                symbols: vec!["two".to_string()],
+            }]
+        );
+    }
+}

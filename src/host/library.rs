@@ -329,6 +329,10 @@ mod tests {
         for length in (0..whole.len()).step_by(61) {
             std::fs::write(&path, &whole[..length]).unwrap();
             let library = Library::open(&path).unwrap();
+            assert!(
+                length > whole.len() / 2 || library.flaw().is_some(),
+                "{length}"
+            );
             assert_eq!(library.release("graph"), None, "{length}");
             assert_eq!(library.cuda_major(), None, "{length}");
         }
