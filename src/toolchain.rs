@@ -3,6 +3,7 @@
 use crate::config::{Config, Link};
 use crate::error::Error;
 use crate::host::Host;
+use crate::host::cudnn::unresolved;
 use crate::host::look::look;
 use crate::host::{cargo, files, rivals};
 use crate::model::candidate::{Candidate, Cudnn, Found, Toolkit};
@@ -219,7 +220,7 @@ impl Toolchain {
         findings.extend(situation.flavour().filter(|_| needs.toolkit && needs.cudnn));
         let chosen = choice.cudnn.and_then(|index| candidates.get(index));
         if let Some(Found::Cudnn(cudnn)) = chosen.map(|one| &one.found).filter(|_| needs.cudnn) {
-            findings.extend(skew::findings(cudnn));
+            findings.extend(skew::findings(cudnn, &unresolved(cudnn)));
             let rivals = rivals::along_library_path(cudnn, &host);
             findings.extend(hijack::library_path(cudnn, &rivals));
             if let (Some(dir), true) = (&cudnn.link_dir, config.links_by_rpath()) {

@@ -213,10 +213,6 @@ fn read_libraries(cudnn: &mut Cudnn, eyes: Eyes, platform: &Platform) {
     cudnn.library_version = told(&["graph"])
         .or_else(|| told(&["ops_infer"]))
         .or_else(|| told(&["ops", "adv", "cnn_infer", "adv_infer", "cudnn"]));
-    let silent = |part: &Part| part.version.is_none();
-    if cudnn.parts.iter().any(silent) {
-        cudnn.files.unresolved = unresolved(&opened);
-    }
     cudnn.cuda_major = owner::wheel_cuda_major(&cudnn.root).or_else(|| {
         let likely = ["adv", "ops_infer", "ops", "graph"];
         let part = |name: &&str| opened.iter().find(|(known, ..)| known == name);
@@ -257,23 +253,32 @@ fn copies(whole: Vec<(String, PathBuf)>) -> Vec<Vec<PathBuf>> {
     groups.into_iter().map(|(_, _, group)| group).collect()
 }
 
-/// What parts take from each other and do not find there. One that does not tell its symbols lacks none.
-fn unresolved(opened: &[(String, PathBuf, Option<Library>)]) -> Vec<Unresolved> {
+/// What parts take from each other and do not find there. That takes long, and is asked only where a part does not
+/// tell its release. One that does not tell its symbols lacks none.
+pub fn unresolved(cudnn: &Cudnn) -> Vec<Unresolved> {
     let mut found = Vec::new();
-    for (_, part, library) in opened {
-        let wants = library.as_ref().map(Library::wants).unwrap_or_default();
-        for (_, sibling, library) in opened {
+    if cudnn.parts.iter().all(|part| part.version.is_some()) {
+        return found;
+    }
+    let opened: Vec<(&Path, Library)> = cudnn
+        .parts
+        .iter()
+        .filter_map(|part| Some((&*part.path, Library::open(&part.path)?)))
+        .collect();
+    for (part, library) in &opened {
+        let wants = library.wants();
+        for (sibling, library) in &opened {
             let file = sibling.file_name().and_then(|name| name.to_str());
             let wanted = wants.iter().filter(|(name, _)| Some(name.as_str()) == file);
             let mut wanted = wanted.map(|(_, symbol)| &symbol[..]).peekable();
             if wanted.peek().is_none() {
                 continue;
             }
-            let symbols = library.as_ref().map(|library| library.lacks(wanted));
-            if let Some(symbols) = symbols.filter(|symbols| !symbols.is_empty()) {
+            let symbols = library.lacks(wanted);
+            if !symbols.is_empty() {
                 found.push(Unresolved {
-                    part: part.clone(),
-                    sibling: sibling.clone(),
+                    part: part.to_path_buf(),
+                    sibling: sibling.to_path_buf(),
                     symbols,
                 });
             }
@@ -305,7 +310,7 @@ mod tests {
     use std::process::Command;
 
     /// Two parts, one of which takes functions from the other under the name of a version, as NVIDIA's do.
-    fn pair(dir: &Path, graph: &str) -> Cudnn {
+    fn pair(dir: &Path, graph: &str) -> (Cudnn, Vec<Unresolved>) {
         let lib = dir.join("lib");
         std::fs::create_dir_all(&lib).unwrap();
         let cc = |part: &str, source: &str, more: &[&str]| {
@@ -339,24 +344,25 @@ mod tests {
         let platform =
             Platform::from_triple(&format!("{}-unknown-linux-gnu", std::env::consts::ARCH));
         let tree = crate::rules::layout::cudnn(&platform, dir, "");
-        let found = in_tree(dir, &tree, Eyes { root: None }, &platform);
+        let (cudnn, _) = in_tree(dir, &tree, Eyes { root: None }, &platform).unwrap();
+        let unresolved = unresolved(&cudnn);
         std::fs::remove_dir_all(dir).unwrap();
-        found.unwrap().0
+        (cudnn, unresolved)
     }
 
     #[test]
     fn functions_that_a_part_lacks_are_found() {
         let dir = std::env::temp_dir().join(format!("cudnn-guard-closure-{}", std::process::id()));
-        let whole = pair(
+        let (whole, lacking) = pair(
             &dir,
             "void one(void) {} void two(void) {} void more(void) {}",
         );
-        assert_eq!(whole.files.unresolved, []);
+        assert_eq!(lacking, []);
         assert_eq!(whole.files.flaws, []);
         assert!(whole.files.own_first, "a DT_RPATH");
-        let older = pair(&dir, "void one(void) {}");
+        let (_, lacking) = pair(&dir, "void one(void) {}");
         assert_eq!(
-            older.files.unresolved,
+            lacking,
             [Unresolved {
                 part: dir.join("lib/libcudnn_cnn.so.9"),
                 sibling: dir.join("lib/libcudnn_graph.so.9"),

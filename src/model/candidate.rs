@@ -82,14 +82,11 @@ pub struct Files {
     pub copies: Vec<Vec<PathBuf>>,
     /// Where the files really lie, if in more than one directory.
     pub folders: Vec<PathBuf>,
-    /// Functions that a part takes from another which has none of that name. Looked for only where not every part
-    /// tells its release.
-    pub unresolved: Vec<Unresolved>,
     /// Whether the shim looks for its parts beside itself before it looks in LD_LIBRARY_PATH: a DT_RPATH, from 9.22.
     pub own_first: bool,
 }
 
-/// That a part does not find in another what it needs.
+/// That a part takes functions from another which has none of that name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unresolved {
     /// The part that needs.

@@ -1,6 +1,6 @@
 //! What does not fit within one cuDNN: header against library, part against part.
 
-use crate::model::candidate::{Cudnn, Part};
+use crate::model::candidate::{Cudnn, Part, Unresolved};
 use crate::model::finding::Finding;
 use crate::model::flaw::Flaw;
 use crate::model::version::Version;
@@ -19,8 +19,8 @@ const NEEDED_8: [&str; 2] = ["ops_infer", "cnn_infer"];
 /// What is shipped for `CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY`.
 const NEEDED_JIT: [&str; 2] = ["graph", "engines_runtime_compiled"];
 
-/// Everything that does not fit within this cuDNN.
-pub fn findings(cudnn: &Cudnn) -> Vec<Finding> {
+/// Everything that does not fit within this cuDNN, with what its parts do not find in each other.
+pub fn findings(cudnn: &Cudnn, unresolved: &[Unresolved]) -> Vec<Finding> {
     let mut findings = Vec::new();
     findings.extend(header_library(cudnn));
     findings.extend(flawed(cudnn));
@@ -30,7 +30,7 @@ pub fn findings(cudnn: &Cudnn) -> Vec<Finding> {
         findings.extend(folders(cudnn));
     }
     findings.extend(mixed);
-    findings.extend(unresolved(cudnn));
+    findings.extend(lacking(cudnn, unresolved));
     findings.extend(copies(cudnn));
     findings
 }
@@ -250,11 +250,9 @@ fn folders(cudnn: &Cudnn) -> Option<Finding> {
     )
 }
 
-fn unresolved(cudnn: &Cudnn) -> Option<Finding> {
-    let first = cudnn.files.unresolved.first()?;
-    let lines: Vec<String> = cudnn
-        .files
-        .unresolved
+fn lacking(cudnn: &Cudnn, unresolved: &[Unresolved]) -> Option<Finding> {
+    let first = unresolved.first()?;
+    let lines: Vec<String> = unresolved
         .iter()
         .map(|one| {
             let symbol = one.symbols.first().map(String::as_str).unwrap_or_default();

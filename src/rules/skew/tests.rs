@@ -1,5 +1,4 @@
 use super::*;
-use crate::model::candidate::{Files, Unresolved};
 
 fn part(name: &str, numbers: (u32, u32, u32), told_by: &str) -> Part {
     let file = match name {
@@ -33,20 +32,20 @@ fn cudnn(numbers: (u32, u32, u32)) -> Cudnn {
 
 fn told(cudnn: &Cudnn) -> Vec<String> {
     let told = |finding: &Finding| format!("{} {}", finding.severity, finding.id);
-    findings(cudnn).iter().map(told).collect()
+    findings(cudnn, &[]).iter().map(told).collect()
 }
 
 #[test]
 fn a_whole_cudnn_is_silent() {
     for numbers in [(9, 28, 0), (8, 9, 7)] {
-        assert_eq!(findings(&cudnn(numbers)), []);
+        assert_eq!(findings(&cudnn(numbers), &[]), []);
         assert_eq!(doubtful(&cudnn(numbers)), None);
     }
     // Of a major that nobody knows yet, nothing is known to be needed.
     let mut next = cudnn((9, 28, 0));
     next.library = Some("/opt/dnn/lib/libcudnn.so.10".into());
     next.parts.truncate(1);
-    assert_eq!(findings(&next), []);
+    assert_eq!(findings(&next, &[]), []);
 }
 
 #[test]
@@ -92,21 +91,18 @@ fn directories_count_where_a_release_is_not_told() {
 
 #[test]
 fn what_a_part_lacks_is_named() {
-    let mut one = cudnn((9, 14, 0));
+    let one = cudnn((9, 14, 0));
     let unresolved = |symbols: &[&str]| Unresolved {
         part: "/opt/dnn/lib/libcudnn_cnn.so.9".into(),
         sibling: "/opt/dnn/lib/libcudnn_graph.so.9".into(),
         symbols: symbols.iter().map(ToString::to_string).collect(),
     };
-    one.files = Files {
-        unresolved: vec![
-            unresolved(&["_ZN5cudnn1aEv", "_ZN5cudnn1bEv"]),
-            unresolved(&["c"]),
-        ],
-        ..Files::default()
-    };
+    let lacking = [
+        unresolved(&["_ZN5cudnn1aEv", "_ZN5cudnn1bEv"]),
+        unresolved(&["c"]),
+    ];
     assert_eq!(
-        findings(&one)[0].to_string(),
+        findings(&one, &lacking)[0].to_string(),
         "`libcudnn_cnn.so.9` in `/opt/dnn/lib` needs what `libcudnn_graph.so.9` beside it does not have: they are of different releases  [parts-mixed]\n  \
          lacking     libcudnn_cnn.so.9 needs _ZN5cudnn1aEv and 1 more of libcudnn_graph.so.9\n              \
          libcudnn_cnn.so.9 needs c of libcudnn_graph.so.9\n  \
