@@ -238,6 +238,16 @@ fn kernels_without_a_compiler_and_with_one_that_fails() {
         "archs=80;kernels=src/wrong.cu",
         &[("CUDA_HOME", &cuda)],
     );
+    // CFG-06
+    fails(
+        &test,
+        "nvcc-is-of-another-release",
+        "kernels=src/add.cu",
+        &[
+            ("CUDA_HOME", &cuda),
+            ("FAKE_NVCC_RELEASE", Path::new("12.4")),
+        ],
+    );
 }
 
 #[test]

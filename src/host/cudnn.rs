@@ -1,8 +1,11 @@
 //! Reads what the files of a cuDNN say of it.
 
 use super::eyes::Eyes;
-use super::{files, library, owner};
-use crate::model::candidate::{Cudnn, LinkName, Part};
+use super::library::Library;
+use super::releases::Teller;
+use super::{files, owner};
+use crate::model::candidate::{Cudnn, LinkName, Part, Unresolved};
+use crate::model::flaw::Flaw;
 use crate::model::platform::{Os, Platform};
 use crate::model::version::Version;
 use crate::rules::header;
@@ -48,8 +51,7 @@ pub fn in_tree(
     if cudnn.header.is_none() && cudnn.link_dir.is_none() {
         return None;
     }
-    read_libraries(&mut cudnn, eyes);
-    cudnn.cpu = cudnn.library.as_deref().and_then(library::cpu);
+    read_libraries(&mut cudnn, eyes, platform);
     read.extend(cudnn.parts.iter().map(|part| part.path.clone()));
     Some((cudnn, read))
 }
@@ -129,14 +131,15 @@ fn import_library(place: &Path, eyes: Eyes) -> Option<Shim> {
 }
 
 /// The shim and every part beside it, each with the release that it tells.
-fn read_libraries(cudnn: &mut Cudnn, eyes: Eyes) {
+fn read_libraries(cudnn: &mut Cudnn, eyes: Eyes, platform: &Platform) {
     let (Some(library), Some(dir)) = (&cudnn.library, &cudnn.link_dir) else {
         return;
     };
     let major = library
         .file_name()
         .and_then(|name| first_number(name.to_str()?.strip_prefix("libcudnn.so")?));
-    let mut files: Vec<(String, PathBuf)> = vec![("cudnn".into(), library.clone())];
+    let mut found: Vec<(String, PathBuf)> = vec![("cudnn".into(), library.clone())];
+    let mut whole: Vec<(String, PathBuf)> = Vec::new();
     for path in files::list(dir).unwrap_or_default() {
         let Some((name, tail)) = part_name(&path) else {
             continue;
@@ -146,24 +149,59 @@ fn read_libraries(cudnn: &mut Cudnn, eyes: Eyes) {
         if major.is_some_and(|major| first_number(&tail).is_some_and(|other| other != major)) {
             continue; // another cuDNN in the same directory
         }
+        let is_link = files::is_link(&path);
         let Some(path) = eyes.file(&path) else {
             continue;
         };
-        match files.iter_mut().find(|(known, _)| *known == name) {
-            None => files.push((name, path)),
-            Some(known) if exact => known.1 = path,
+        if !is_link {
+            whole.push((name.clone(), path.clone()));
+        }
+        match found.iter_mut().find(|(known, _)| *known == name) {
+            None => found.push((name, path)),
+            Some(known) if exact && name != "cudnn" => known.1 = path,
             Some(_) => {}
         }
     }
-    for (name, path) in files {
-        let (version, told_by) = release_of(&name, &path, eyes).unzip();
+    let opened: Vec<(String, PathBuf, Option<Library>)> = found
+        .into_iter()
+        .map(|(name, path)| {
+            let library = Library::open(&path);
+            (name, path, library)
+        })
+        .collect();
+    let mut folders = Vec::new();
+    let mut teller = Teller::new(opened.len());
+    for (name, path, library) in &opened {
+        let real = eyes.canonical(path);
+        folders.extend(real.parent().map(Path::to_path_buf));
+        teller.look(name, &real, library.as_ref());
+        let flaw = library
+            .as_ref()
+            .and_then(|library| flaw(path, library, platform));
+        if name == "cudnn" {
+            cudnn.cpu = library.as_ref().and_then(Library::cpu);
+            let own_first = library.as_ref().and_then(Library::own_first);
+            cudnn.files.own_first = own_first == Some(true);
+        }
+        if let Some(flaw) = flaw {
+            cudnn.files.flaws.push((name.clone(), path.clone(), flaw));
+        }
+    }
+    let told = teller.tell();
+    for ((name, path, _), told) in opened.iter().zip(told) {
+        let (version, told_by) = told.unzip();
         cudnn.parts.push(Part {
-            name,
-            path,
+            name: name.clone(),
+            path: path.clone(),
             version,
             told_by,
         });
     }
+    let folders = files::each_once(folders.into_iter());
+    if folders.len() > 1 {
+        cudnn.files.folders = folders;
+    }
+    cudnn.files.copies = copies(whole);
     // The shim of 9.x gives graph's release as its own, that of 8.x ops_infer's.
     let told = |names: &[&str]| {
         let named = cudnn
@@ -177,46 +215,159 @@ fn read_libraries(cudnn: &mut Cudnn, eyes: Eyes) {
         .or_else(|| told(&["ops", "adv", "cnn_infer", "adv_infer", "cudnn"]));
     cudnn.cuda_major = owner::wheel_cuda_major(&cudnn.root).or_else(|| {
         let likely = ["adv", "ops_infer", "ops", "graph"];
-        let part = |name: &&str| cudnn.parts.iter().find(|part| part.name == **name);
+        let part = |name: &&str| opened.iter().find(|(known, ..)| known == name);
         likely
             .iter()
             .filter_map(part)
-            .find_map(|part| library::cuda_major(&part.path))
+            .find_map(|(_, _, library)| library.as_ref()?.cuda_major())
     });
 }
 
-/// `graph` and `.9` of `libcudnn_graph.so.9`.
-fn part_name(path: &Path) -> Option<(String, String)> {
-    let (name, tail) = path
-        .file_name()?
-        .to_str()?
-        .strip_prefix("libcudnn_")?
-        .split_once(".so")?;
-    (tail.is_empty() || tail.starts_with('.')).then(|| (name.to_string(), tail.to_string()))
+/// What is wrong with a file. A `libcudnn.so` without a number may be a script for the linker.
+fn flaw(path: &Path, library: &Library, platform: &Platform) -> Option<Flaw> {
+    let script = path.extension().is_some_and(|end| end == "so");
+    match library.flaw() {
+        Some(Flaw::NotElf(_)) if script => None,
+        Some(flaw) => Some(flaw),
+        None => library
+            .cpu()
+            .filter(|cpu| *cpu != platform.cpu)
+            .map(Flaw::Cpu),
+    }
 }
 
-fn release_of(part: &str, path: &Path, eyes: Eyes) -> Option<(Version, String)> {
-    if let Some((version, symbol)) = library::release(path, part) {
-        return Some((version, format!("symbol {symbol}")));
-    }
-    // `libcudnn_cnn.so.9` is a link to `libcudnn_cnn.so.9.14.0` wherever there are links.
-    let real = eyes.canonical(path);
-    let (_, numbers) = real.file_name()?.to_str()?.split_once(".so.")?;
-    let mut numbers = numbers.split('.').map(|number| number.parse().ok());
-    match (
-        numbers.next(),
-        numbers.next(),
-        numbers.next(),
-        numbers.next(),
-    ) {
-        (Some(Some(major)), Some(Some(minor)), Some(Some(patch)), None) => {
-            Some((Version::new(major, minor, patch), "file name".to_string()))
+/// The files of each part that has more than one whole file of one size, where there should be one and links to it.
+fn copies(whole: Vec<(String, PathBuf)>) -> Vec<Vec<PathBuf>> {
+    let mut groups: Vec<(String, u64, Vec<PathBuf>)> = Vec::new();
+    for (name, path) in whole {
+        let size = files::size(&path);
+        let known = groups
+            .iter_mut()
+            .find(|group| group.0 == name && group.1 == size);
+        match known {
+            Some((_, _, group)) => group.push(path),
+            None => groups.push((name, size, vec![path])),
         }
-        _ => None,
     }
+    groups.retain(|(_, _, group)| group.len() > 1);
+    groups.into_iter().map(|(_, _, group)| group).collect()
+}
+
+/// What parts take from each other and do not find there. That takes long, and is asked only where a part does not
+/// tell its release. One that does not tell its symbols lacks none.
+pub fn unresolved(cudnn: &Cudnn) -> Vec<Unresolved> {
+    let mut found = Vec::new();
+    if cudnn.parts.iter().all(|part| part.version.is_some()) {
+        return found;
+    }
+    let opened: Vec<(&Path, Library)> = cudnn
+        .parts
+        .iter()
+        .filter_map(|part| Some((&*part.path, Library::open(&part.path)?)))
+        .collect();
+    for (part, library) in &opened {
+        let wants = library.wants();
+        for (sibling, library) in &opened {
+            let file = sibling.file_name().and_then(|name| name.to_str());
+            let wanted = wants.iter().filter(|(name, _)| Some(name.as_str()) == file);
+            let mut wanted = wanted.map(|(_, symbol)| &symbol[..]).peekable();
+            if wanted.peek().is_none() {
+                continue;
+            }
+            let symbols = library.lacks(wanted);
+            if !symbols.is_empty() {
+                found.push(Unresolved {
+                    part: part.to_path_buf(),
+                    sibling: sibling.to_path_buf(),
+                    symbols,
+                });
+            }
+        }
+    }
+    found
+}
+
+/// `graph` and `.9` of `libcudnn_graph.so.9`; the library that programs open is `cudnn`.
+fn part_name(path: &Path) -> Option<(String, String)> {
+    let file = path.file_name()?.to_str()?.strip_prefix("libcudnn")?;
+    let (name, tail) = file.split_once(".so")?;
+    let name = match name.strip_prefix('_') {
+        Some(name) => name,
+        None if name.is_empty() => "cudnn",
+        None => return None,
+    };
+    (tail.is_empty() || tail.starts_with('.')).then(|| (name.to_string(), tail.to_string()))
 }
 
 /// 9 of `.9.14.0`.
 fn first_number(tail: &str) -> Option<u32> {
     tail.trim_start_matches('.').split('.').next()?.parse().ok()
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    /// Two parts, one of which takes functions from the other under the name of a version, as NVIDIA's do.
+    fn pair(dir: &Path, graph: &str) -> (Cudnn, Vec<Unresolved>) {
+        let lib = dir.join("lib");
+        std::fs::create_dir_all(&lib).unwrap();
+        let cc = |part: &str, source: &str, more: &[&str]| {
+            let file = |end: &str| lib.join(format!("libcudnn{part}.{end}"));
+            std::fs::write(file("c"), source).unwrap();
+            std::fs::write(
+                file("map"),
+                format!("libcudnn{part}.so.9 {{ global: *; }};\n"),
+            )
+            .unwrap();
+            let mut cc = Command::new("cc");
+            cc.args(["-shared", "-fPIC", "-Wl,--hash-style=gnu", "-o"])
+                .args([file("so.9"), file("c")])
+                .arg(format!("-Wl,-soname,libcudnn{part}.so.9"))
+                .arg(format!("-Wl,--version-script={}", file("map").display()))
+                .arg("-L")
+                .arg(&lib)
+                .args(more);
+            assert!(cc.status().unwrap().success());
+        };
+        let whole = "void one(void) {} void two(void) {}";
+        cc("_graph", whole, &[]);
+        let needs = "void one(void); void two(void); void f(void) { one(); two(); }";
+        cc("_cnn", needs, &["-l:libcudnn_graph.so.9"]);
+        cc("_graph", graph, &[]);
+        cc(
+            "",
+            "void shim(void) {}",
+            &["-Wl,-rpath,$ORIGIN", "-Wl,--disable-new-dtags"],
+        );
+        let platform =
+            Platform::from_triple(&format!("{}-unknown-linux-gnu", std::env::consts::ARCH));
+        let tree = crate::rules::layout::cudnn(&platform, dir, "");
+        let (cudnn, _) = in_tree(dir, &tree, Eyes { root: None }, &platform).unwrap();
+        let unresolved = unresolved(&cudnn);
+        std::fs::remove_dir_all(dir).unwrap();
+        (cudnn, unresolved)
+    }
+
+    #[test]
+    fn functions_that_a_part_lacks_are_found() {
+        let dir = std::env::temp_dir().join(format!("cudnn-guard-closure-{}", std::process::id()));
+        let (whole, lacking) = pair(
+            &dir,
+            "void one(void) {} void two(void) {} void more(void) {}",
+        );
+        assert_eq!(lacking, []);
+        assert_eq!(whole.files.flaws, []);
+        assert!(whole.files.own_first, "a DT_RPATH");
+        let (_, lacking) = pair(&dir, "void one(void) {}");
+        assert_eq!(
+            lacking,
+            [Unresolved {
+                part: dir.join("lib/libcudnn_cnn.so.9"),
+                sibling: dir.join("lib/libcudnn_graph.so.9"),
+                symbols: vec!["two".to_string()],
+            }]
+        );
+    }
 }

@@ -13,6 +13,8 @@ pub mod nvcc;
 pub mod outputs;
 pub mod owner;
 pub mod programs;
+pub mod releases;
+pub mod rivals;
 pub mod stamp;
 pub mod toolkit;
 
@@ -79,6 +81,14 @@ impl Host {
             platform: Platform::from_triple(&triple),
             root,
             env,
+        }
+    }
+
+    /// Whether what is built runs on this very system.
+    pub fn is_target(&self) -> bool {
+        match self.env.text("HOST") {
+            Some(host) => host == self.platform.triple,
+            None => self.platform.triple == this_machine(),
         }
     }
 }

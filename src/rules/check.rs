@@ -2,10 +2,11 @@
 
 use super::choose::{Choice, kind_of, other_cpu, version_of};
 use super::requirement::Requirement;
+use super::skew;
 use super::step::{Kind, Step};
 use super::wording::{also, brief, found_via, landmark, named, product, root_of};
 use crate::model::candidate::{Candidate, Cudnn, Found};
-use crate::model::env::Env;
+use crate::model::env::{Env, Variable};
 use crate::model::finding::Finding;
 use crate::model::platform::{Os, Platform};
 use std::path::Path;
@@ -41,7 +42,7 @@ impl Situation<'_> {
         if let Some(candidate) = chosen.and_then(|index| self.candidates.get(index)) {
             return match &candidate.found {
                 Found::Cudnn(cudnn) if cudnn.header.is_none() => {
-                    Some(headers_missing(cudnn, &candidate.via))
+                    Some(headers_missing(cudnn, &candidate.via, self.env))
                 }
                 _ => None,
             };
@@ -64,6 +65,12 @@ impl Situation<'_> {
             .and_then(|first| Some((first, other_cpu(first, self.platform)?)))
         {
             return Some(self.other_processor(first, cpu));
+        }
+        let wished = found.first().filter(|first| first.wish.is_some());
+        if let Some((first, Found::Cudnn(cudnn))) = wished.map(|first| (first, &first.found)) {
+            if cudnn.flaw().is_some() {
+                return skew::unusable(cudnn, found_via(first), &first.via);
+            }
         }
         let unmet = |candidate: &&&Candidate| {
             version_of(candidate)
@@ -265,7 +272,11 @@ impl Situation<'_> {
     }
 }
 
-fn headers_missing(cudnn: &Cudnn, via: &str) -> Finding {
+fn headers_missing(cudnn: &Cudnn, via: &str, env: &Env) -> Finding {
+    let is_conda = env.path(Variable::CondaPrefix).is_some_and(|prefix| {
+        let dir = cudnn.link_dir.as_deref().unwrap_or(&cudnn.root);
+        dir.starts_with(prefix)
+    });
     let version = cudnn.library_version;
     let major = version.map_or_else(
         || major_of(cudnn.library.as_deref()),
@@ -280,27 +291,47 @@ fn headers_missing(cudnn: &Cudnn, via: &str) -> Finding {
         .as_deref()
         .or(cudnn.link_dir.as_deref())
         .unwrap_or(&cudnn.root);
-    let install = if cudnn.root.ends_with("nvidia/cudnn") {
-        format!("install the wheel again: `pip install --force-reinstall nvidia-cudnn-cu{flavour}`")
-    } else if major >= 9 {
-        format!(
-            "install `libcudnn{major}-dev-cuda-{flavour}` (Debian, Ubuntu) or `libcudnn{major}-devel-cuda-{flavour}` (Fedora, RHEL)"
-        )
-    } else {
-        format!(
-            "install `libcudnn{major}-dev` (Debian, Ubuntu) or `libcudnn{major}-devel` (Fedora, RHEL)"
-        )
-    };
-    Finding::error(
+    let mut finding = Finding::error(
         "cudnn-headers-missing",
         format!(
             "cuDNN{release} at `{}` has libraries and no headers",
             cudnn.root.display()
         ),
     )
-    .with("found via", format!("{via}: {}", library.display()))
-    .help(install)
-    .help("or set CUDNN_INCLUDE_DIR to the directory that holds cudnn.h")
+    .with("found via", format!("{via}: {}", library.display()));
+    // NVIDIA's images say what is installed in them: https://gitlab.com/nvidia/container-images/cuda
+    let image = env
+        .text("NV_CUDNN_VERSION")
+        .or(env.text("NV_CUDNN_PACKAGE"));
+    if image.is_some() && env.text("NV_CUDNN_PACKAGE_DEV").is_none() {
+        finding = finding.help(
+            "build in the `-devel` image of nvidia/cuda, and copy the program into this one, which is the `-runtime`",
+        );
+    }
+    // Debian 8.x packages are for one CUDA each, without its number in the name.
+    let dev = |kind: &str| match major {
+        9.. => format!("libcudnn{major}-{kind}-cuda-{flavour}"),
+        _ => format!("libcudnn{major}-{kind}"),
+    };
+    let path = library.to_string_lossy();
+    let at = |part: &str| path.contains(part);
+    let install = if cudnn.root.ends_with("nvidia/cudnn") {
+        format!("install the wheel again: `pip install --force-reinstall nvidia-cudnn-cu{flavour}`")
+    } else if is_conda {
+        format!("install them: `conda install -c conda-forge cudnn cuda-version={flavour}`")
+    } else if at("/usr/lib/") && at("-linux-gnu") {
+        format!("install `{}`", dev("dev"))
+    } else if at("/usr/lib64") {
+        format!("install `{}`", dev("devel"))
+    } else {
+        format!(
+            "copy `include/cudnn*.h` from the archive of that release into `{}`",
+            cudnn.root.join("include").display()
+        )
+    };
+    finding
+        .help(install)
+        .help("or set CUDNN_INCLUDE_DIR to the directory that holds cudnn.h")
 }
 
 /// 9 of `…/libcudnn.so.9`.

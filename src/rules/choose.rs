@@ -1,6 +1,7 @@
 //! Which toolkit and which cuDNN: chosen together, since they have to fit each other.
 
 use super::requirement::Requirement;
+use super::skew;
 use super::step::Kind;
 use crate::model::candidate::{Candidate, Cudnn, Found, Toolkit};
 use crate::model::platform::Platform;
@@ -69,7 +70,8 @@ fn eligible(
             _ if !linkable(candidate) => Some("there is no library beside the headers".into()),
             _ => platform
                 .and_then(|platform| other_cpu(candidate, platform))
-                .map(|cpu| format!("it is for {cpu}")),
+                .map(|cpu| format!("it is for {cpu}"))
+                .or_else(|| flaw(candidate)),
         };
         if candidate.rejected.is_none() {
             left.push(index);
@@ -99,13 +101,23 @@ pub fn other_cpu(candidate: &Candidate, platform: &Platform) -> Option<&'static 
     }
 }
 
-/// What is complete and known goes before what is not.
-fn doubt(candidate: &Candidate) -> usize {
-    let headers = match &candidate.found {
-        Found::Toolkit(_) => true,
-        Found::Cudnn(cudnn) => cudnn.header.is_some(),
+/// Why its library can be neither linked nor opened.
+fn flaw(candidate: &Candidate) -> Option<String> {
+    let Found::Cudnn(cudnn) = &candidate.found else {
+        return None;
     };
-    usize::from(version_of(candidate).is_none()) + usize::from(!headers)
+    let (_, path, flaw) = cudnn.flaw()?;
+    let name = path.file_name()?.to_string_lossy();
+    Some(format!("`{name}` {flaw}"))
+}
+
+/// What is complete, known and of one piece goes before what is not.
+fn doubt(candidate: &Candidate) -> usize {
+    let (headers, sound) = match &candidate.found {
+        Found::Toolkit(_) => (true, true),
+        Found::Cudnn(cudnn) => (cudnn.header.is_some(), skew::doubtful(cudnn).is_none()),
+    };
+    usize::from(version_of(candidate).is_none()) + usize::from(!headers) + usize::from(!sound)
 }
 
 fn linkable(candidate: &Candidate) -> bool {
@@ -219,6 +231,9 @@ fn explain(candidates: &mut [Candidate], choice: Choice) {
             }
             (Found::Toolkit(Toolkit { nvcc: None, .. }), Some(_), _) => "it has no nvcc".into(),
             (Found::Cudnn(Cudnn { header: None, .. }), Some(_), _) => "it has no headers".into(),
+            (Found::Cudnn(cudnn), Some(chosen), _) => {
+                skew::doubtful(cudnn).unwrap_or_else(|| format!("outranked by {}", chosen.via))
+            }
             (_, Some(chosen), _) => format!("outranked by {}", chosen.via),
             (_, None, _) => "nothing fits it".into(),
         });

@@ -1,11 +1,12 @@
 //! A folder is a case. `fixtures/cases/<name>` holds
 //!
 //! ```text
-//! root/          a small file system
+//! root/          a small file system; an empty library stands for one that tells nothing
 //! links          links to make in it, `usr/local/cuda -> /usr/local/cuda-12.10` (a package cannot carry them)
 //! env            the environment, NAME=value
 //! config         the build script, one call to a line: `cudnn >=9.1`, `link runtime`, `optional`
 //! expected.txt   what is found, what is chosen, what is said; written anew with BLESS=1
+//! about          what it shows, and on the second line the ids of the catalogue's cases
 //! ```
 //!
 //! `$ROOT` stands for the file system, in all of them.
@@ -103,8 +104,32 @@ fn cargo_watches_what_was_asked_and_nothing_that_changes_by_itself() {
     }
 }
 
+#[test]
+fn every_case_says_rightly_what_it_is_about() {
+    let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/cases");
+    for case in fs::read_dir(&cases).unwrap() {
+        let about = case.unwrap().path().join("about");
+        let Ok(text) = fs::read_to_string(&about) else {
+            continue;
+        };
+        let about = about.display();
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines.len() < 3 && lines[0].len() > 20, "{about}");
+        for id in lines.get(1).into_iter().flat_map(|ids| ids.split(' ')) {
+            let (kind, number) = id.split_once('-').unwrap_or_default();
+            let kind = kind.len() == 3 && kind.bytes().all(|byte| byte.is_ascii_uppercase());
+            let number = number.len() == 2 && number.bytes().all(|byte| byte.is_ascii_digit());
+            assert!(kind && number, "{about}: {id:?} is no id");
+        }
+    }
+}
+
 fn told(case: &Path, root: &Path) -> String {
-    copy(&case.join("root"), root);
+    let config = case.join("config");
+    let config = fs::read_to_string(config).unwrap_or_default();
+    let target = config.lines().find_map(|line| line.strip_prefix("target "));
+    let platform = Platform::from_triple(target.unwrap_or("x86_64-"));
+    copy(&case.join("root"), root, &platform);
     let root_text = root.to_str().unwrap();
     let read = |name: &str| -> Vec<String> {
         let text = fs::read_to_string(case.join(name))
@@ -170,19 +195,31 @@ fn configured(config: Config, line: &String) -> Config {
     }
 }
 
-fn copy(from: &Path, to: &Path) {
+fn copy(from: &Path, to: &Path, platform: &Platform) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).into_iter().flatten() {
         let (from, to) = (
             entry.as_ref().unwrap().path(),
             to.join(entry.as_ref().unwrap().file_name()),
         );
+        let name = from.file_name().unwrap().to_str().unwrap();
         if from.is_dir() {
-            copy(&from, &to);
+            copy(&from, &to, platform);
+        } else if name.contains(".so") && fs::read(&from).unwrap().is_empty() {
+            fs::write(to, bare_elf(platform)).unwrap();
         } else {
             fs::copy(&from, &to).unwrap();
         }
     }
+}
+
+/// The shortest file that is a library, with nothing in it.
+fn bare_elf(platform: &Platform) -> [u8; 64] {
+    let mut bytes = [0; 64];
+    bytes[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
+    bytes[16] = 3;
+    bytes[18] = if platform.cpu == "aarch64" { 183 } else { 62 };
+    bytes
 }
 
 #[cfg(unix)]
