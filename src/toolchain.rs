@@ -13,7 +13,7 @@ use crate::rules::check::Situation;
 use crate::rules::choose::{Wants, choose, kind_of};
 use crate::rules::directive::Directive;
 use crate::rules::requirement::Requirement;
-use crate::rules::search::{NVCC_ON_PATH, steps};
+use crate::rules::search::{self, NVCC_ON_PATH, steps};
 use crate::rules::select::Selection;
 use crate::rules::step::Kind;
 use faults::{config_faults, is_allowed, verdict};
@@ -209,6 +209,7 @@ impl Toolchain {
             }
         }
         findings.extend(situation.flavour().filter(|_| needs.toolkit && needs.cudnn));
+        findings.extend(situation.partial().filter(|_| needs.toolkit));
         for finding in &mut findings {
             if finding.severity == Severity::Error && allowed(finding.id) {
                 finding.severity = Severity::Warning;
@@ -280,8 +281,7 @@ impl Toolchain {
         for &variable in Variable::ALL {
             let asked = matches!(variable.kind(), Meaning::Wish | Meaning::Setting);
             let by_path = variable == Variable::Path && self.path_decided();
-            if asked || by_path || matches!(variable, Variable::VirtualEnv | Variable::CondaPrefix)
-            {
+            if asked || by_path || search::SURROUNDINGS.contains(&variable) {
                 names.push(variable.name());
             }
         }

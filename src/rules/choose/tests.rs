@@ -7,6 +7,8 @@ fn toolkit(via: &str, version: (u32, u32), nvcc: bool) -> Candidate {
     let found = Found::Toolkit(Toolkit {
         version: Some(Version::new(version.0, version.1, 0)),
         nvcc: nvcc.then(|| "nvcc".into()),
+        include_dirs: vec!["include".into()],
+        link_dirs: vec!["lib64".into()],
         ..Toolkit::default()
     });
     Candidate {
