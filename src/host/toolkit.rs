@@ -1,7 +1,7 @@
 //! Reads what a toolkit's directory says of it.
 
 use super::eyes::Eyes;
-use super::{files, nvcc};
+use super::{files, library, nvcc};
 use crate::model::candidate::Toolkit;
 use crate::model::finding::Finding;
 use crate::model::platform::{Os, Platform};
@@ -26,6 +26,11 @@ pub fn in_tree(top: &Path, tree: &Tree, eyes: Eyes, platform: &Platform) -> Opti
         include_dirs.clear();
     }
     let mut link_dirs = existing(top, &tree.lib, eyes, platform);
+    // Where a runtime lies beside the rest, it tells what processor the directory is for.
+    link_dirs.retain(|dir| {
+        let cpu = runtime_in(dir, eyes).and_then(|file| library::cpu(&file));
+        cpu.is_none_or(|cpu| cpu == platform.cpu)
+    });
     let runtime = link_dirs.iter().find_map(|dir| runtime_in(dir, eyes));
     if runtime.is_none() && platform.os == Os::Linux {
         link_dirs.clear();

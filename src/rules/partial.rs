@@ -101,3 +101,70 @@ pub fn packages(candidate: &Candidate, toolkit: &Toolkit, lacks: &[&str]) -> Str
         )
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::version::Version;
+
+    fn advice(via: &str, root: &str, version: (u32, u32), lacks: &[&str]) -> String {
+        let toolkit = Toolkit {
+            root: root.into(),
+            version: Some(Version::new(version.0, version.1, 0)),
+            ..Toolkit::default()
+        };
+        let candidate = Candidate {
+            found: Found::Toolkit(toolkit.clone()),
+            via: via.into(),
+            chosen: true,
+            rejected: None,
+            wish: None,
+        };
+        packages(&candidate, &toolkit, lacks)
+    }
+
+    #[test]
+    fn what_to_install_is_named_as_its_owner_names_it() {
+        let wheels = "/venv/lib/python3.12/site-packages/nvidia";
+        for (via, root, version, lacks, wanted) in [
+            (
+                "system directories",
+                "/usr",
+                (12, 8),
+                &["nvcc"][..],
+                "`cuda-nvcc-12-8`",
+            ),
+            (
+                "system directories",
+                "/usr",
+                (12, 8),
+                &["nvcc", "headers"],
+                "`cuda-nvcc-12-8` and `cuda-cudart-dev-12-8` (Debian, Ubuntu) \
+                 or `cuda-nvcc-12-8` and `cuda-cudart-devel-12-8` (Fedora, RHEL)",
+            ),
+            (
+                "active conda environment",
+                "/conda",
+                (12, 8),
+                &["headers", "libraries"],
+                "`cuda-cudart-dev` from conda-forge",
+            ),
+            (
+                "active virtual environment",
+                wheels,
+                (12, 8),
+                &["libraries"],
+                "the wheel `nvidia-cuda-runtime-cu12`",
+            ),
+            (
+                "active virtual environment",
+                &format!("{wheels}/cu13"),
+                (13, 0),
+                &["nvcc", "libraries"],
+                "`nvidia-cuda-nvcc` and `nvidia-cuda-runtime` with pip",
+            ),
+        ] {
+            assert_eq!(advice(via, root, version, lacks), wanted);
+        }
+    }
+}

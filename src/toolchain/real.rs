@@ -226,6 +226,27 @@ fn a_cudnn_for_another_processor_is_read() {
     assert_eq!(here.findings[0].id, "wrong-architecture");
 }
 
+/// LNK-03: nor are the libraries of this machine's toolkit.
+#[test]
+#[ignore = "needs CUDNN_GUARD_REAL"]
+fn a_toolkit_for_this_processor_has_nothing_for_another() {
+    let host = Host {
+        env: Env::new([(
+            "CUDA_HOME".to_string(),
+            wheels().join("cuda-cu13/nvidia/cu13").into_os_string(),
+        )]),
+        platform: Platform::from_triple("aarch64-unknown-linux-gnu"),
+        root: Some(wheels()),
+    };
+    let needs = Needs {
+        toolkit: true,
+        cudnn: false,
+    };
+    let found = Toolchain::find(Config::new(), host, needs);
+    assert!(found.toolkit.unwrap().link_dirs.is_empty());
+    assert_eq!(found.findings[0].id, "partial-toolkit");
+}
+
 #[test]
 #[ignore = "needs CUDNN_GUARD_REAL"]
 fn a_probe_is_quick() {

@@ -149,6 +149,8 @@ impl At<'_> {
                 .filter(|dir| !dirs.contains(dir)),
         );
         dirs.retain(|dir| dir.is_absolute() && dir.parent().is_some());
+        // The project of the machine that builds is no part of another system's image.
+        dirs.retain(|dir| self.root.is_none_or(|root| dir.starts_with(root)));
         let mut steps = Vec::new();
         if self.env.get(Variable::VirtualEnv).is_none() {
             let via = "virtual environment beside Cargo.toml (not active)";
