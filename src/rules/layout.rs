@@ -20,6 +20,23 @@ const COMPONENTS: [&str; 12] = [
     "nvtx",
 ];
 
+/// Below a Python's directory, NVIDIA's wheels: the toolkit from CUDA 13, the components before, cuDNN.
+pub type Wheels = [&'static str; 3];
+/// As pip installs them.
+pub const SITE: Wheels = [
+    "lib/python#/site-packages/nvidia/cu#",
+    "lib/python#/site-packages/nvidia",
+    "lib/python#/site-packages/nvidia/cudnn",
+];
+/// As pip installs them on Windows.
+pub const WINDOWS_SITE: Wheels = [
+    "Lib/site-packages/nvidia/cu#",
+    "Lib/site-packages/nvidia",
+    "Lib/site-packages/nvidia/cudnn",
+];
+/// The same where the directory holds the packages themselves.
+pub const PACKAGES: Wheels = ["nvidia/cu#", "nvidia", "nvidia/cudnn"];
+
 /// Where RPM Fusion keeps `cuda.h`. Elsewhere libcu++ has a directory of this name, whose `atomic` is not the
 /// standard one's: it is no directory of headers unless `cuda.h` lies there.
 pub const SHARED_INCLUDE: &str = "include/cuda";

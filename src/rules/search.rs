@@ -1,6 +1,6 @@
 //! Where CUDA and cuDNN may be, and in which order.
 
-use super::layout;
+use super::layout::{self, PACKAGES, SITE, WINDOWS_SITE, Wheels};
 use super::step::{Kind, Place, Step, Tree};
 use crate::model::env::{Env, Origin, Variable};
 use crate::model::platform::{Os, Platform};
@@ -41,21 +41,6 @@ pub const SURROUNDINGS: [Variable; 7] = [
     Variable::NvhpcRoot,
     Variable::TfCudaPaths,
 ];
-
-/// Below a Python's directory, NVIDIA's wheels: the toolkit from CUDA 13, the components before, cuDNN.
-type Wheels = [&'static str; 3];
-const SITE: Wheels = [
-    "lib/python#/site-packages/nvidia/cu#",
-    "lib/python#/site-packages/nvidia",
-    "lib/python#/site-packages/nvidia/cudnn",
-];
-const WINDOWS_SITE: Wheels = [
-    "Lib/site-packages/nvidia/cu#",
-    "Lib/site-packages/nvidia",
-    "Lib/site-packages/nvidia/cudnn",
-];
-/// The same where the directory holds the packages themselves.
-const PACKAGES: Wheels = ["nvidia/cu#", "nvidia", "nvidia/cudnn"];
 
 /// How a compiler is found that nobody named.
 pub const NVCC_ON_PATH: &str = "nvcc on PATH";

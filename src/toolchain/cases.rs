@@ -111,6 +111,9 @@ fn cargo_watches_what_was_asked_and_nothing_that_changes_by_itself() {
         "CUDNN_GUARD_ALLOW",
         "VIRTUAL_ENV",
         "CONDA_PREFIX",
+        "EBROOTCUDNN",
+        "NVHPC_ROOT",
+        "TF_CUDA_PATHS",
     ] {
         assert!(
             watched.iter().any(|watched| watched == name),

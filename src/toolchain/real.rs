@@ -139,7 +139,7 @@ fn a_toolkit_of_wheels_is_whole() {
     );
 }
 
-/// LNK-03, LNK-04, CFG-03: Debian spreads its toolkit over `/usr`, with a script for nvcc, and nothing of it need run.
+/// CFG-03, LNK-04, LNK-06: Debian spreads its toolkit over `/usr`, with a script for nvcc, and nothing of it need run.
 #[test]
 #[ignore = "needs CUDNN_GUARD_REAL"]
 fn debians_toolkit_is_found_in_an_image() {

@@ -1,13 +1,13 @@
 //! Places that come after the usual ones, and copies that come along with something else.
 
-use super::{At, PACKAGES, SITE, Wheels, surroundings};
+use super::{At, surroundings};
 use crate::model::env::Variable;
 use crate::model::platform::Os;
-use crate::rules::layout;
+use crate::rules::layout::{self, PACKAGES, SITE, Wheels};
 use crate::rules::step::{Kind, Place, Step, Tree};
 use std::path::{Path, PathBuf};
 
-/// Debian's name for the packages of its own Python's users.
+/// As pip installs them into Debian's own Python.
 const DIST: Wheels = [
     "lib/python#/dist-packages/nvidia/cu#",
     "lib/python#/dist-packages/nvidia",

@@ -34,6 +34,7 @@ fn list(
     lines.collect::<Vec<_>>().join("\n")
 }
 
+/// CFG-03, CFG-09
 #[test]
 fn a_bare_machine() {
     assert_eq!(
