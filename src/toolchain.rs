@@ -15,7 +15,7 @@ use crate::rules::choose::{Wants, choose, kind_of};
 use crate::rules::directive::Directive;
 use crate::rules::hijack;
 use crate::rules::requirement::Requirement;
-use crate::rules::search::{NVCC_ON_PATH, steps};
+use crate::rules::search::{self, NVCC_ON_PATH, steps};
 use crate::rules::select::Selection;
 use crate::rules::skew;
 use crate::rules::step::Kind;
@@ -228,6 +228,7 @@ impl Toolchain {
                 findings.extend(cxx.map(|cxx| hijack::conda_rpath(dir, &cxx)));
             }
         }
+        findings.extend(situation.partial().filter(|_| needs.toolkit));
         for finding in &mut findings {
             if finding.severity == Severity::Error && allowed(finding.id) {
                 finding.severity = Severity::Warning;
@@ -299,8 +300,7 @@ impl Toolchain {
         for &variable in Variable::ALL {
             let asked = matches!(variable.kind(), Meaning::Wish | Meaning::Setting);
             let by_path = variable == Variable::Path && self.path_decided();
-            if asked || by_path || matches!(variable, Variable::VirtualEnv | Variable::CondaPrefix)
-            {
+            if asked || by_path || search::SURROUNDINGS.contains(&variable) {
                 names.push(variable.name());
             }
         }

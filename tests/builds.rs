@@ -19,6 +19,8 @@ fn fails(test: &Path, name: &str, ask: &str, env: &[(&str, &Path)]) {
         .text()
         .replace(test.to_str().unwrap(), "$T")
         .replace(all, "$S");
+    let home = std::env::var("HOME").unwrap_or_default();
+    shown = shown.replace(&format!("{home}/.local"), "$HOME/.local");
     // The number of the build.
     while let Some(at) = shown.find("/build/ask-") {
         let end = at + shown[at..].find("/out/").unwrap();

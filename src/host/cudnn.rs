@@ -25,14 +25,18 @@ pub fn in_tree(
         ..Cudnn::default()
     };
     let mut read = Vec::new();
-    for dir in &tree.include {
-        if let Some((version, header)) = header_in(&top.join(dir), eyes) {
-            cudnn.include_dir = header.parent().map(Path::to_path_buf);
-            cudnn.header_version = Some(version);
-            read.push(header.clone());
-            cudnn.header = Some(header);
-            break;
-        }
+    // NVIDIA's Debian packages keep `cudnn_version_v9.h` where no `cudnn.h` is.
+    let whole = |dir: &&PathBuf| eyes.file(&top.join(dir).join("cudnn.h")).is_some();
+    let (whole, rest): (Vec<_>, Vec<_>) = tree.include.iter().partition(whole);
+    let mut headers = whole.into_iter().chain(rest);
+    if let Some((dir, (version, header))) = headers.find_map(|dir| {
+        let dir = top.join(dir);
+        header_in(&dir, eyes).map(|told| (dir, told))
+    }) {
+        cudnn.include_dir = eyes.dir(&dir);
+        cudnn.header_version = Some(version);
+        read.push(header.clone());
+        cudnn.header = Some(header);
     }
     let major = cudnn.header_version.map(|version| version.major);
     for place in &tree.lib {
@@ -54,6 +58,42 @@ pub fn in_tree(
     read_libraries(&mut cudnn, eyes, platform);
     read.extend(cudnn.parts.iter().map(|part| part.path.clone()));
     Some((cudnn, read))
+}
+
+/// The libraries of cuDNN that a Python package brought along in this directory. They have its headers nowhere, and
+/// nothing is linked against them.
+pub fn brought_along(dir: &Path, tree: &Tree, platform: &Platform) -> Option<Cudnn> {
+    let eyes = Eyes { root: None };
+    let whole = in_tree(dir, tree, eyes, platform).map(|(cudnn, _)| cudnn);
+    let mut cudnn = whole.or_else(|| renamed_in(dir))?;
+    cudnn.link_dir = None;
+    cudnn.link_name = None;
+    Some(cudnn)
+}
+
+/// auditwheel puts a hash into the names: `libcudnn-74a4c495.so.9.1.0`.
+fn renamed_in(dir: &Path) -> Option<Cudnn> {
+    let mut files = files::list(dir).unwrap_or_default().into_iter();
+    let (library, numbers) = files.find_map(|path| {
+        let name = path.file_name()?.to_str()?;
+        let numbers = name.strip_prefix("libcudnn-")?.split_once(".so.")?.1;
+        let numbers: Vec<u32> = numbers
+            .split('.')
+            .filter_map(|one| one.parse().ok())
+            .collect();
+        Some((path, numbers))
+    })?;
+    let library_version = match numbers[..] {
+        [major, minor, patch] => Some(Version::new(major, minor, patch)),
+        _ => None,
+    };
+    Some(Cudnn {
+        root: dir.to_path_buf(),
+        cpu: Library::open(&library).and_then(|library| library.cpu()),
+        library: Some(library),
+        library_version,
+        ..Cudnn::default()
+    })
 }
 
 /// The header that tells the release; `cudnn.h` itself does so up to cuDNN 7.
@@ -220,6 +260,7 @@ fn read_libraries(cudnn: &mut Cudnn, eyes: Eyes, platform: &Platform) {
             .iter()
             .filter_map(part)
             .find_map(|(_, _, library)| library.as_ref()?.cuda_major())
+            .or_else(|| owner::archive_cuda_major(&cudnn.root))
     });
 }
 

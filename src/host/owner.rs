@@ -63,6 +63,13 @@ pub fn wheel_cuda_major(root: &Path) -> Option<u32> {
     tail.split('-').next()?.parse().ok()
 }
 
+/// The CUDA major in the name of NVIDIA's archive: `cudnn-linux-x86_64-9.14.0.64_cuda13-archive`.
+pub fn archive_cuda_major(root: &Path) -> Option<u32> {
+    let name = root.file_name()?.to_str()?.strip_suffix("-archive")?;
+    let (_, major) = name.rsplit_once("_cuda")?;
+    major.parse().ok()
+}
+
 fn wheels(root: &Path) -> Vec<PathBuf> {
     match (
         root.ends_with("nvidia/cudnn"),

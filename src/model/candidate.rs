@@ -22,6 +22,24 @@ pub struct Toolkit {
     pub stub_dirs: Vec<PathBuf>,
 }
 
+impl Toolkit {
+    /// Whether it is enough to run, and not to build with: libraries without headers and compiler.
+    pub fn is_runtime(&self) -> bool {
+        self.nvcc.is_none() && self.include_dirs.is_empty()
+    }
+
+    /// What is missing in it.
+    pub fn lacks(&self) -> Vec<&'static str> {
+        let parts = [
+            (self.nvcc.is_none(), "nvcc"),
+            (self.include_dirs.is_empty(), "headers"),
+            (self.link_dirs.is_empty(), "libraries"),
+        ];
+        let missing = parts.into_iter().filter(|(missing, _)| *missing);
+        missing.map(|(_, name)| name).collect()
+    }
+}
+
 /// A file to give to the linker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LinkName {

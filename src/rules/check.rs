@@ -1,10 +1,11 @@
 //! What is thought of the choice.
 
-use super::choose::{Choice, kind_of, other_cpu, version_of};
+use super::choose::{Choice, is_usable, kind_of, other_cpu, version_of};
+use super::partial::packages;
 use super::requirement::Requirement;
 use super::skew;
-use super::step::{Kind, Step};
-use super::wording::{also, brief, found_via, landmark, named, product, root_of};
+use super::step::{Kind, Place, Step};
+use super::wording::{NOT_ACTIVE, also, brief, found_via, landmark, named, product, root_of};
 use crate::model::candidate::{Candidate, Cudnn, Found};
 use crate::model::env::{Env, Variable};
 use crate::model::finding::Finding;
@@ -83,7 +84,8 @@ impl Situation<'_> {
         {
             return first.wish.map(|variable| self.no_library(variable));
         }
-        match (found.iter().find(unmet), requirement) {
+        let mut usable = found.iter().filter(|candidate| is_usable(candidate));
+        match (usable.find(unmet), requirement) {
             (Some(first), Some(asked)) => Some(self.unmet(kind, first, &found, asked)),
             _ => Some(self.not_found(kind, &found)),
         }
@@ -141,7 +143,13 @@ impl Situation<'_> {
             .find(|other| version_of(other).is_some_and(|version| asked.admits(version)));
         let finding = match (better, first.wish) {
             (Some(better), _) => {
-                finding.help(format!("set {variable} to `{}`", root_of(better).display()))
+                let activate = if better.via.ends_with(NOT_ACTIVE) {
+                    "activate that environment, or "
+                } else {
+                    ""
+                };
+                let root = root_of(better).display();
+                finding.help(format!("{activate}set {variable} to `{root}`"))
             }
             (None, Some(_)) => finding.help(format!(
                 "let {} name a directory with a {product} that meets `{}`",
@@ -167,10 +175,19 @@ impl Situation<'_> {
         let mut looked: Vec<String> = Vec::new();
         for step in self.steps.iter().filter(|step| step.kind == kind) {
             let line = format!("{}: {}", step.via, step.whereabouts());
-            if !looked.contains(&line) {
+            // Of all directories above the crate's own, the first stands for the rest.
+            let beside = step.via.ends_with(NOT_ACTIVE)
+                && looked.iter().any(|known| known.starts_with(&step.via));
+            if !looked.contains(&line) && !beside && !matches!(step.place, Place::Copy(..)) {
                 looked.push(line);
             }
         }
+        // `…/nvidia` says enough of `…/nvidia/cu*`.
+        let all = looked.clone();
+        looked.retain(|line| {
+            let above = line.strip_suffix("/cu*");
+            above.is_none_or(|above| !all.iter().any(|other| other == above))
+        });
         let mut finding = Finding::error(id, format!("no {product} was found"));
         if !found.is_empty() {
             let lines: Vec<String> = found.iter().map(|candidate| also(candidate)).collect();
@@ -191,12 +208,47 @@ impl Situation<'_> {
                 ))
                 .help("or call `.optional()` in build.rs, to build without");
         }
+        let runtime = found.iter().find_map(|candidate| match &candidate.found {
+            Found::Toolkit(toolkit) if toolkit.is_runtime() => Some((candidate, toolkit)),
+            _ => None,
+        });
+        let mut help = Vec::new();
+        if let Some((candidate, toolkit)) = runtime {
+            let packages = packages(candidate, toolkit, &toolkit.lacks());
+            help.push(format!("install {packages}, which a build needs"));
+            help.push(
+                "build in NVIDIA's `-devel` image, in a container: its `-runtime` image is for running alone".into(),
+            );
+        }
+        help.extend(self.modules(kind));
         let (variable, contents) = landmark(kind, self.platform.os);
+        help.push(format!(
+            "set {variable} to the directory that holds {contents}"
+        ));
+        help.push("run `cudnn-guard fetch`, which installs CUDA and cuDNN without root".into());
+        for (index, help) in help.into_iter().enumerate() {
+            let or = if index == 0 { "" } else { "or " };
+            finding = finding.help(format!("{or}{help}"));
+        }
         finding
-            .help(format!(
-                "set {variable} to the directory that holds {contents}"
+    }
+
+    /// Modules and Spack keep their packages where only they know: loading one sets the variables.
+    fn modules(&self, kind: Kind) -> Option<String> {
+        let name = match kind {
+            Kind::Toolkit => "cuda",
+            Kind::Cudnn => "cudnn",
+        };
+        let is_set = |variable| self.env.named(variable).is_some();
+        if is_set("MODULESHOME") || is_set("LMOD_CMD") {
+            Some(format!(
+                "load its module first: `module avail {name}` lists them"
             ))
-            .help("or run `cudnn-guard fetch`, which installs CUDA and cuDNN without root")
+        } else if is_set("SPACK_ROOT") {
+            Some(format!("load it first: `spack load {name}`"))
+        } else {
+            None
+        }
     }
 
     fn misfit(&self) -> Option<Finding> {

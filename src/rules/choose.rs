@@ -68,6 +68,9 @@ fn eligible(
             }
             (_, Some(reason)) => Some(reason),
             _ if !linkable(candidate) => Some("there is no library beside the headers".into()),
+            _ if is_runtime(candidate) => {
+                Some("it has libraries alone: enough to run, not to build".into())
+            }
             _ => platform
                 .and_then(|platform| other_cpu(candidate, platform))
                 .map(|cpu| format!("it is for {cpu}"))
@@ -113,11 +116,30 @@ fn flaw(candidate: &Candidate) -> Option<String> {
 
 /// What is complete, known and of one piece goes before what is not.
 fn doubt(candidate: &Candidate) -> usize {
-    let (headers, sound) = match &candidate.found {
-        Found::Toolkit(_) => (true, true),
-        Found::Cudnn(cudnn) => (cudnn.header.is_some(), skew::doubtful(cudnn).is_none()),
+    let lacking = match &candidate.found {
+        // Whether a compiler is needed shows later.
+        Found::Toolkit(toolkit) => toolkit
+            .lacks()
+            .iter()
+            .filter(|part| **part != "nvcc")
+            .count(),
+        Found::Cudnn(cudnn) => {
+            usize::from(cudnn.header.is_none()) + usize::from(skew::doubtful(cudnn).is_some())
+        }
     };
-    usize::from(version_of(candidate).is_none()) + usize::from(!headers) + usize::from(!sound)
+    usize::from(version_of(candidate).is_none()) + lacking
+}
+
+fn is_runtime(candidate: &Candidate) -> bool {
+    matches!(&candidate.found, Found::Toolkit(toolkit) if toolkit.is_runtime())
+}
+
+/// Whether a build could use it at all: not what a Python package brought along for itself.
+pub fn is_usable(candidate: &Candidate) -> bool {
+    match &candidate.found {
+        Found::Toolkit(toolkit) => !toolkit.is_runtime(),
+        Found::Cudnn(cudnn) => cudnn.header.is_some() || cudnn.link_dir.is_some(),
+    }
 }
 
 fn linkable(candidate: &Candidate) -> bool {
@@ -229,7 +251,9 @@ fn explain(candidates: &mut [Candidate], choice: Choice) {
             (Found::Cudnn(_), _, Some(toolkit)) if !fits(toolkit, candidate) => {
                 format!("built for CUDA {}", flavour(candidate))
             }
-            (Found::Toolkit(Toolkit { nvcc: None, .. }), Some(_), _) => "it has no nvcc".into(),
+            (Found::Toolkit(toolkit), Some(_), _) if !toolkit.lacks().is_empty() => {
+                format!("it has no {}", toolkit.lacks().join(" and no "))
+            }
             (Found::Cudnn(Cudnn { header: None, .. }), Some(_), _) => "it has no headers".into(),
             (Found::Cudnn(cudnn), Some(chosen), _) => {
                 skew::doubtful(cudnn).unwrap_or_else(|| format!("outranked by {}", chosen.via))

@@ -10,6 +10,7 @@ pub mod header;
 pub mod hijack;
 pub mod layout;
 pub mod nvcc;
+pub mod partial;
 pub mod requirement;
 pub mod search;
 pub mod select;

@@ -5,6 +5,7 @@
 //! links          links to make in it, `usr/local/cuda -> /usr/local/cuda-12.10` (a package cannot carry them)
 //! env            the environment, NAME=value
 //! config         the build script, one call to a line: `cudnn >=9.1`, `link runtime`, `optional`
+//! about          what it shows; on the second line, the numbers of the failures on real machines that it stands for
 //! expected.txt   what is found, what is chosen, what is said; written anew with BLESS=1
 //! about          what it shows, and on the second line the ids of the catalogue's cases
 //! ```
@@ -50,6 +51,32 @@ fn every_case_is_told_as_expected() {
     );
 }
 
+/// `CFG-09 LNK-07`: a kind of failure and its number.
+#[test]
+fn what_a_case_stands_for_is_named_rightly() {
+    let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/cases");
+    let mut named = 0;
+    for case in fs::read_dir(cases).unwrap() {
+        let file = case.unwrap().path().join("about");
+        let Ok(text) = fs::read_to_string(&file) else {
+            continue;
+        };
+        let lines: Vec<&str> = text.lines().collect();
+        let [what, ids] = lines[..] else {
+            panic!("{}: two lines, not {}", file.display(), lines.len());
+        };
+        assert!(what.len() > 10, "{}: {what:?}", file.display());
+        for id in ids.split(' ') {
+            let (kind, number) = id.split_once('-').unwrap_or_default();
+            let known = ["CFG", "CMP", "LNK", "LOD", "SUB", "VER"].contains(&kind);
+            let counted = number.len() == 2 && number.bytes().all(|byte| byte.is_ascii_digit());
+            assert!(known && counted, "{}: {id:?}", file.display());
+            named += 1;
+        }
+    }
+    assert!(named > 40, "{named}");
+}
+
 #[test]
 fn cargo_watches_what_was_asked_and_nothing_that_changes_by_itself() {
     let names = |env: &[(&str, &str)]| -> Vec<String> {
@@ -85,6 +112,9 @@ fn cargo_watches_what_was_asked_and_nothing_that_changes_by_itself() {
         "CUDNN_GUARD_ALLOW",
         "VIRTUAL_ENV",
         "CONDA_PREFIX",
+        "EBROOTCUDNN",
+        "NVHPC_ROOT",
+        "TF_CUDA_PATHS",
     ] {
         assert!(
             watched.iter().any(|watched| watched == name),

@@ -20,6 +20,10 @@ fn wheels() -> PathBuf {
 }
 
 fn found(pairs: &[(&str, PathBuf)]) -> Toolchain {
+    found_in(pairs, Some(wheels()))
+}
+
+fn found_in(pairs: &[(&str, PathBuf)], root: Option<PathBuf>) -> Toolchain {
     let env = Env::new(
         pairs
             .iter()
@@ -29,7 +33,7 @@ fn found(pairs: &[(&str, PathBuf)]) -> Toolchain {
     let host = Host {
         env,
         platform,
-        root: Some(wheels()),
+        root,
     };
     Toolchain::find(
         Config::new(),
@@ -143,6 +147,114 @@ fn a_toolkit_of_wheels_is_whole() {
         (toolkit.include_dirs, toolkit.link_dirs),
         (vec![root.join("include")], vec![root.join("lib")])
     );
+}
+
+/// CFG-03, LNK-04, LNK-06: Debian spreads its toolkit over `/usr`, with a script for nvcc, and nothing of it need run.
+#[test]
+#[ignore = "needs CUDNN_GUARD_REAL"]
+fn debians_toolkit_is_found_in_an_image() {
+    let root = wheels().join("debian-cuda");
+    let system = |triple: &str| {
+        let host = Host {
+            env: Env::new([]),
+            platform: Platform::from_triple(triple),
+            root: Some(root.clone()),
+        };
+        let needs = Needs {
+            toolkit: true,
+            cudnn: false,
+        };
+        Toolchain::find(Config::new(), host, needs)
+    };
+    let found = system("x86_64-unknown-linux-gnu");
+    assert_eq!(found.findings, []);
+    let toolkit = found.toolkit.unwrap();
+    assert_eq!(toolkit.version, Some(Version::new(11, 8, 0)));
+    assert_eq!(toolkit.nvcc, Some(root.join("usr/bin/nvcc")));
+    let usr = root.join("usr");
+    assert_eq!(toolkit.include_dirs, [usr.join("include")]);
+    let libraries = usr.join("lib/x86_64-linux-gnu");
+    assert_eq!(toolkit.link_dirs, std::slice::from_ref(&libraries));
+    assert_eq!(toolkit.stub_dirs, [libraries.join("stubs")]);
+    assert_eq!(found.candidates.len(), 1, "{:?}", found.candidates);
+    let named = found_in(&[("CUDA_HOME", usr.clone())], None)
+        .toolkit
+        .unwrap();
+    assert!(named.link_dirs.contains(&libraries), "{named:?}");
+    // The directory of links that it keeps for others holds headers alone.
+    let by_name = found_in(&[("CUDA_HOME", usr.join("lib/cuda"))], Some(root.clone()));
+    assert_eq!(
+        by_name
+            .findings
+            .iter()
+            .map(|one| one.id)
+            .collect::<Vec<_>>(),
+        ["cudnn-not-found", "partial-toolkit"],
+        "{:?}",
+        by_name.findings
+    );
+    let other = system("aarch64-unknown-linux-gnu").toolkit.unwrap();
+    assert!(other.link_dirs.is_empty(), "{other:?}");
+}
+
+/// LNK-03: what is for another processor is read as well as one's own, and is not taken for it.
+#[test]
+#[ignore = "needs CUDNN_GUARD_REAL"]
+fn a_cudnn_for_another_processor_is_read() {
+    let wheel = wheels().join("cudnn-cu13-9.28-aarch64/nvidia/cudnn");
+    let env = || Env::new([("CUDNN_PATH".to_string(), wheel.clone().into_os_string())]);
+    let on = |triple: &str| {
+        let host = Host {
+            env: env(),
+            platform: Platform::from_triple(triple),
+            root: Some(wheels()),
+        };
+        let needs = Needs {
+            toolkit: false,
+            cudnn: true,
+        };
+        Toolchain::find(Config::new(), host, needs)
+    };
+    let cudnn = on("aarch64-unknown-linux-gnu").cudnn.unwrap();
+    let release = Some(Version::new(9, 28, 0));
+    assert_eq!(
+        (cudnn.header_version, cudnn.library_version),
+        (release, release)
+    );
+    assert_eq!((cudnn.cuda_major, cudnn.cpu), (Some(13), Some("aarch64")));
+    assert_eq!(cudnn.library, Some(wheel.join("lib/libcudnn.so.9")));
+    let told = |name: &str| {
+        let part = cudnn.parts.iter().find(|part| part.name == name).unwrap();
+        (part.version, part.told_by.clone())
+    };
+    assert_eq!(
+        told("graph"),
+        (release, Some("symbol cudnn_graph_version".into()))
+    );
+    let here = on("x86_64-unknown-linux-gnu");
+    assert!(here.cudnn.is_none());
+    assert_eq!(here.findings[0].id, "wrong-architecture");
+}
+
+/// LNK-03: nor are the libraries of this machine's toolkit.
+#[test]
+#[ignore = "needs CUDNN_GUARD_REAL"]
+fn a_toolkit_for_this_processor_has_nothing_for_another() {
+    let host = Host {
+        env: Env::new([(
+            "CUDA_HOME".to_string(),
+            wheels().join("cuda-cu13/nvidia/cu13").into_os_string(),
+        )]),
+        platform: Platform::from_triple("aarch64-unknown-linux-gnu"),
+        root: Some(wheels()),
+    };
+    let needs = Needs {
+        toolkit: true,
+        cudnn: false,
+    };
+    let found = Toolchain::find(Config::new(), host, needs);
+    assert!(found.toolkit.unwrap().link_dirs.is_empty());
+    assert_eq!(found.findings[0].id, "partial-toolkit");
 }
 
 #[test]
