@@ -331,9 +331,11 @@ mod tests {
                 .args(more);
             assert!(cc.status().unwrap().success());
         };
-        let whole = "void one(void) {} void two(void) {}";
+        let whole = "void one(void) {} void two(void) {} void may(void) {}";
         cc("_graph", whole, &[]);
-        let needs = "void one(void); void two(void); void f(void) { one(); two(); }";
+        // A weak one may be lacking.
+        let needs = "void one(void); void two(void); void may(void) __attribute__((weak)); \
+            void f(void) { one(); two(); if (may) may(); }";
         cc("_cnn", needs, &["-l:libcudnn_graph.so.9"]);
         cc("_graph", graph, &[]);
         cc(
