@@ -372,9 +372,11 @@ mod tests {
                 .args(more);
             assert!(cc.status().unwrap().success());
         };
-        let whole = "void one(void) {} void two(void) {}";
+        let whole = "void one(void) {} void two(void) {} void may(void) {}";
         cc("_graph", whole, &[]);
-        let needs = "void one(void); void two(void); void f(void) { one(); two(); }";
+        // A weak one may be lacking.
+        let needs = "void one(void); void two(void); void may(void) __attribute__((weak)); \
+            void f(void) { one(); two(); if (may) may(); }";
         cc("_cnn", needs, &["-l:libcudnn_graph.so.9"]);
         cc("_graph", graph, &[]);
         cc(
@@ -410,5 +412,45 @@ mod tests {
                 symbols: vec!["two".to_string()],
             }]
         );
+    }
+
+    #[test]
+    fn a_record_that_the_parts_contradict_is_not_believed() {
+        let site = std::env::temp_dir().join(format!("cudnn-guard-record-{}", std::process::id()));
+        let told = |release: &str| {
+            let dir = site.join("nvidia/cudnn");
+            let wheel = site.join(format!("nvidia_cudnn_cu12-{release}.7.dist-info"));
+            std::fs::create_dir_all(&wheel).unwrap();
+            let lines = ["", "_cnn", "_graph"].map(|part| {
+                let size = 64 + part.len();
+                format!("nvidia/cudnn/lib/libcudnn{part}.so.9,sha256=x,{size}\n")
+            });
+            std::fs::write(wheel.join("RECORD"), lines.concat()).unwrap();
+            let mut teller = Teller::new(2);
+            let lib = dir.join("lib");
+            std::fs::create_dir_all(&lib).unwrap();
+            let source = site.join("graph.c");
+            let symbol = "const unsigned char cudnn_graph_version[4] = {0, 1, 9, 0};";
+            std::fs::write(&source, symbol).unwrap();
+            let graph = lib.join("libcudnn_graph.so.9");
+            let mut cc = Command::new("cc");
+            cc.args(["-shared", "-Wl,--hash-style=gnu", "-o"]);
+            assert!(cc.args([&graph, &source]).status().unwrap().success());
+            let cnn = lib.join("libcudnn_cnn.so.9");
+            std::fs::write(&cnn, [0; 68]).unwrap();
+            for (name, path) in [("graph", &graph), ("cnn", &cnn)] {
+                let real = path.canonicalize().unwrap();
+                teller.look(name, &real, Library::open(path).as_ref());
+            }
+            let told = teller
+                .tell()
+                .into_iter()
+                .map(|told| Some(told?.0.to_string()));
+            let told: Vec<Option<String>> = told.collect();
+            std::fs::remove_dir_all(&site).unwrap();
+            told
+        };
+        assert_eq!(told("9.1.0"), [Some("9.1.0".into()), Some("9.1.0".into())]);
+        assert_eq!(told("9.2.0"), [Some("9.1.0".into()), None]);
     }
 }

@@ -161,6 +161,10 @@ fn again(flaw: &Flaw, cudnn: &Cudnn) -> String {
 fn missing(cudnn: &Cudnn) -> Option<Finding> {
     let library = cudnn.library.as_ref()?;
     let major = major(cudnn)?;
+    // A `libcudnn.so` alone may lead anywhere.
+    if library.ends_with("libcudnn.so") {
+        return None;
+    }
     let lacking: Vec<String> = needed(cudnn)
         .iter()
         .filter(|name| !cudnn.parts.iter().any(|part| part.name == **name))

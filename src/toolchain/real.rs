@@ -373,7 +373,7 @@ fn headers_of_another_release_are_noticed() {
          header      $T/include/cudnn_version.h\n  \
          library     $T/lib/libcudnn.so.9\n              \
          9.10.2 in libcudnn_graph.so.9, by its cudnn_graph_version\n  \
-         = help: install cuDNN 9.10.2 again, headers and libraries\n  \
+         = help: install one release of cuDNN in `$T`, headers and libraries\n  \
          = help: or set CUDNN_PATH to a directory that holds both, of one release\n"
     );
 }
