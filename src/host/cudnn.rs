@@ -261,3 +261,30 @@ fn release_of(part: &str, path: &Path, eyes: Eyes) -> Option<(Version, String)> 
 fn first_number(tail: &str) -> Option<u32> {
     tail.trim_start_matches('.').split('.').next()?.parse().ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::layout;
+
+    /// CFG-11: NVIDIA's packages on Debian keep `cudnn_version_v9.h` in one directory and `cudnn.h` in another.
+    #[test]
+    fn the_directory_of_headers_is_the_one_that_a_program_can_include_from() {
+        let usr = std::env::temp_dir().join(format!("cudnn-guard-headers-{}", std::process::id()));
+        let macros = "#define CUDNN_MAJOR 9\n#define CUDNN_MINOR 6\n#define CUDNN_PATCHLEVEL 0\n";
+        for (file, text) in [
+            ("include/cudnn.h", ""),
+            ("include/cudnn_version.h", macros),
+            ("include/x86_64-linux-gnu/cudnn_v9.h", ""),
+            ("include/x86_64-linux-gnu/cudnn_version_v9.h", macros),
+        ] {
+            std::fs::create_dir_all(usr.join(file).parent().unwrap()).unwrap();
+            std::fs::write(usr.join(file), text).unwrap();
+        }
+        let platform = Platform::from_triple("x86_64-unknown-linux-gnu");
+        let tree = layout::system_cudnn(&platform, &usr);
+        let (cudnn, _) = in_tree(&usr, &tree, Eyes { root: None }, &platform).unwrap();
+        assert_eq!(cudnn.include_dir, Some(usr.join("include")));
+        std::fs::remove_dir_all(&usr).unwrap();
+    }
+}
