@@ -1,7 +1,7 @@
 //! Reads what the files of a cuDNN say of it.
 
 use super::eyes::Eyes;
-use super::{files, library, owner};
+use super::{dll, files, library, owner};
 use crate::model::candidate::{Cudnn, LinkName, Part};
 use crate::model::platform::{Os, Platform};
 use crate::model::version::Version;
@@ -32,24 +32,27 @@ pub fn in_tree(
         }
     }
     let major = cudnn.header_version.map(|version| version.major);
-    for place in &tree.lib {
-        let place = top.join(place);
-        let shim = match platform.os {
-            Os::Windows => import_library(&place, eyes),
-            _ => shim_in(&place, major, eyes, platform),
-        };
-        if let Some(shim) = shim {
-            cudnn.link_dir = Some(shim.dir.clone());
-            cudnn.link_name = Some(shim.link_name);
-            cudnn.library = shim.library;
-            break;
+    if platform.os == Os::Windows {
+        import_and_dll(&mut cudnn, top, tree, eyes, platform);
+    } else {
+        for place in &tree.lib {
+            if let Some(shim) = shim_in(&top.join(place), major, eyes, platform) {
+                cudnn.link_dir = Some(shim.dir.clone());
+                cudnn.link_name = Some(shim.link_name);
+                cudnn.library = shim.library;
+                break;
+            }
         }
     }
-    if cudnn.header.is_none() && cudnn.link_dir.is_none() {
+    if cudnn.header.is_none() && cudnn.link_dir.is_none() && cudnn.library.is_none() {
         return None;
     }
-    read_libraries(&mut cudnn, eyes);
-    cudnn.cpu = cudnn.library.as_deref().and_then(library::cpu);
+    read_libraries(&mut cudnn, eyes, platform);
+    let library = cudnn.library.as_deref();
+    cudnn.cpu = match platform.os {
+        Os::Windows => library.and_then(dll::cpu),
+        _ => library.and_then(library::cpu),
+    };
     read.extend(cudnn.parts.iter().map(|part| part.path.clone()));
     Some((cudnn, read))
 }
@@ -118,27 +121,62 @@ fn shim_in(
     })
 }
 
-fn import_library(place: &Path, eyes: Eyes) -> Option<Shim> {
-    let file = eyes.file(&place.join("cudnn.lib"))?;
-    let dir = file.parent()?.to_path_buf();
-    Some(Shim {
-        dir,
-        link_name: LinkName::Short("cudnn".into()),
-        library: None,
+/// What is linked against and what is opened lie apart, and there may be either without the other.
+fn import_and_dll(cudnn: &mut Cudnn, top: &Path, tree: &Tree, eyes: Eyes, platform: &Platform) {
+    let header_major = cudnn.header_version.map(|version| version.major);
+    let places = || tree.lib.iter().map(|place| top.join(place));
+    let named = places().find_map(|place| eyes.file(&place).filter(|file| has_end(file, "lib")));
+    let import = named.or_else(|| places().find_map(|place| eyes.file(&place.join("cudnn.lib"))));
+    if let Some(import) = import {
+        cudnn.link_dir = import.parent().map(Path::to_path_buf);
+        let name = import.file_stem().unwrap_or_default().to_string_lossy();
+        cudnn.link_name = Some(LinkName::Short(name.into_owned()));
+    }
+    let wanted = header_major.into_iter().chain((5..=30).rev());
+    let names: Vec<String> = wanted.map(|major| platform.cudnn_library(major)).collect();
+    cudnn.library = places()
+        .filter(|place| files::is_dir(place))
+        .find_map(|place| names.iter().find_map(|name| eyes.file(&place.join(name))));
+}
+
+fn has_end(file: &Path, end: &str) -> bool {
+    file.extension()
+        .is_some_and(|known| known.eq_ignore_ascii_case(end))
+}
+
+/// 12 of `bin/12.5/x64/cudnn64_9.dll`: NVIDIA's installer for Windows names a directory after the CUDA.
+fn folder_cuda_major(cudnn: &Cudnn, platform: &Platform) -> Option<u32> {
+    let dir = cudnn.library.as_deref().or(cudnn.link_dir.as_deref())?;
+    let mut above = dir.ancestors().filter(|_| platform.os == Os::Windows);
+    above.find_map(|dir| {
+        let up = dir.parent()?;
+        let (major, minor) = dir.file_name()?.to_str()?.split_once('.')?;
+        minor.parse::<u32>().ok()?;
+        let major = major.parse().ok()?;
+        (up.ends_with("bin") || up.ends_with("lib")).then_some(major)
     })
 }
 
 /// The shim and every part beside it, each with the release that it tells.
-fn read_libraries(cudnn: &mut Cudnn, eyes: Eyes) {
-    let (Some(library), Some(dir)) = (&cudnn.library, &cudnn.link_dir) else {
+fn read_libraries(cudnn: &mut Cudnn, eyes: Eyes, platform: &Platform) {
+    let Some((library, dir)) = cudnn
+        .library
+        .as_ref()
+        .and_then(|library| Some((library, library.parent()?)))
+    else {
+        cudnn.cuda_major =
+            owner::wheel_cuda_major(&cudnn.root).or_else(|| folder_cuda_major(cudnn, platform));
         return;
     };
-    let major = library
-        .file_name()
-        .and_then(|name| first_number(name.to_str()?.strip_prefix("libcudnn.so")?));
+    let name = library.file_name().and_then(|name| name.to_str());
+    let major = name.and_then(|name| {
+        let windows = name.strip_prefix("cudnn64_");
+        first_number(windows.or_else(|| name.strip_prefix("libcudnn.so"))?)
+    });
     let mut files: Vec<(String, PathBuf)> = vec![("cudnn".into(), library.clone())];
     for path in files::list(dir).unwrap_or_default() {
-        let Some((name, tail)) = part_name(&path) else {
+        let name = path.file_name().and_then(|name| name.to_str());
+        let Some((name, tail)) = name.and_then(|name| platform.cudnn_part(name)) else {
             continue;
         };
         // Of several files for one part, the one that the program asks the loader for.
@@ -156,7 +194,7 @@ fn read_libraries(cudnn: &mut Cudnn, eyes: Eyes) {
         }
     }
     for (name, path) in files {
-        let (version, told_by) = release_of(&name, &path, eyes).unzip();
+        let (version, told_by) = release_of(&name, &path, eyes, platform).unzip();
         cudnn.parts.push(Part {
             name,
             path,
@@ -175,27 +213,30 @@ fn read_libraries(cudnn: &mut Cudnn, eyes: Eyes) {
     cudnn.library_version = told(&["graph"])
         .or_else(|| told(&["ops_infer"]))
         .or_else(|| told(&["ops", "adv", "cnn_infer", "adv_infer", "cudnn"]));
-    cudnn.cuda_major = owner::wheel_cuda_major(&cudnn.root).or_else(|| {
-        let likely = ["adv", "ops_infer", "ops", "graph"];
-        let part = |name: &&str| cudnn.parts.iter().find(|part| part.name == **name);
-        likely
-            .iter()
-            .filter_map(part)
-            .find_map(|part| library::cuda_major(&part.path))
-    });
+    cudnn.cuda_major = owner::wheel_cuda_major(&cudnn.root)
+        .or_else(|| folder_cuda_major(cudnn, platform))
+        .or_else(|| {
+            let likely = ["adv", "ops_infer", "ops", "graph"];
+            let part = |name: &&str| cudnn.parts.iter().find(|part| part.name == **name);
+            likely
+                .iter()
+                .filter_map(part)
+                .find_map(|part| match platform.os {
+                    Os::Windows => dll::cuda_major(&part.path),
+                    _ => library::cuda_major(&part.path),
+                })
+        });
 }
 
-/// `graph` and `.9` of `libcudnn_graph.so.9`.
-fn part_name(path: &Path) -> Option<(String, String)> {
-    let (name, tail) = path
-        .file_name()?
-        .to_str()?
-        .strip_prefix("libcudnn_")?
-        .split_once(".so")?;
-    (tail.is_empty() || tail.starts_with('.')).then(|| (name.to_string(), tail.to_string()))
-}
-
-fn release_of(part: &str, path: &Path, eyes: Eyes) -> Option<(Version, String)> {
+fn release_of(
+    part: &str,
+    path: &Path,
+    eyes: Eyes,
+    platform: &Platform,
+) -> Option<(Version, String)> {
+    if platform.os == Os::Windows {
+        return dll::release(path, part);
+    }
     if let Some((version, symbol)) = library::release(path, part) {
         return Some((version, format!("symbol {symbol}")));
     }

@@ -7,7 +7,7 @@ use crate::model::env::Variable;
 use crate::model::finding::Finding;
 use crate::rules::choose::kind_of;
 use crate::rules::layout;
-use crate::rules::step::{Kind, Place, Step};
+use crate::rules::step::{Kind, Place, Step, Tree};
 use std::path::{Path, PathBuf};
 
 /// What was seen.
@@ -72,11 +72,16 @@ pub fn look(steps: &[Step], host: &Host) -> Sight {
                 }
             }
             Place::Tree(tree) => {
-                for top in eyes.expand(&tree.base, tree.pattern) {
+                let tops = eyes.expand(&tree.base, tree.pattern).into_iter();
+                let trees = tops.flat_map(|top| {
+                    let trees = flavours(&top, tree, eyes);
+                    trees.into_iter().map(move |tree| (top.clone(), tree))
+                });
+                for (top, tree) in trees {
                     let found = match step.kind {
-                        Kind::Toolkit => toolkit::in_tree(&top, tree, eyes)
+                        Kind::Toolkit => toolkit::in_tree(&top, &tree, eyes)
                             .map(|(toolkit, read)| (Found::Toolkit(toolkit), read)),
-                        Kind::Cudnn => cudnn::in_tree(&top, tree, eyes, &host.platform)
+                        Kind::Cudnn => cudnn::in_tree(&top, &tree, eyes, &host.platform)
                             .map(|(cudnn, read)| (Found::Cudnn(cudnn), read)),
                     };
                     if let Some((found, read)) = found {
@@ -160,6 +165,30 @@ impl Sight {
             self.read.push(path);
         }
     }
+}
+
+/// The tree of a directory, or where that holds a cuDNN for more than one CUDA, one for each, the newest first.
+fn flavours(top: &Path, tree: &Tree, eyes: Eyes) -> Vec<Tree> {
+    if !layout::has_flavours(tree) {
+        return vec![tree.clone()];
+    }
+    let mut names: Vec<String> = Vec::new();
+    for dir in ["lib", "bin", "include"] {
+        for dir in eyes.expand(&top.join(dir), "#") {
+            let name = dir
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned();
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+    }
+    names
+        .iter()
+        .map(|name| layout::of_flavour(tree, name))
+        .collect()
 }
 
 /// What makes two finds the same: not the names by which one came to them.

@@ -9,7 +9,12 @@ pub fn records(root: &Path, library: Option<&Path>) -> Vec<PathBuf> {
         .into_iter()
         .map(|wheel| wheel.join("RECORD"))
         .collect();
-    found.extend(matching(&root.join("conda-meta"), "", "cudnn", ".json"));
+    found.extend(matching(
+        &environment(root).join("conda-meta"),
+        "",
+        "cudnn",
+        ".json",
+    ));
     if library.is_some_and(|library| library.starts_with("/usr/lib")) {
         found.extend(matching(
             Path::new("/var/lib/dpkg/info"),
@@ -37,7 +42,12 @@ pub fn toolkit_records(root: &Path) -> Vec<PathBuf> {
         .into_iter()
         .map(|wheel| wheel.join("RECORD"))
         .collect();
-    found.extend(matching(&root.join("conda-meta"), "cuda-", "", ".json"));
+    found.extend(matching(
+        &environment(root).join("conda-meta"),
+        "cuda-",
+        "",
+        ".json",
+    ));
     found.retain(|path| files::is_file(path));
     found
 }
@@ -61,6 +71,12 @@ pub fn wheel_cuda_major(root: &Path) -> Option<u32> {
     let [wheel] = wheels(root).try_into().ok()?;
     let (_, tail) = wheel.file_name()?.to_str()?.rsplit_once("_cu")?;
     tail.split('-').next()?.parse().ok()
+}
+
+/// On Windows a conda environment has its libraries one directory further down.
+fn environment(root: &Path) -> &Path {
+    let above = root.parent().filter(|_| root.ends_with("Library"));
+    above.unwrap_or(root)
 }
 
 fn wheels(root: &Path) -> Vec<PathBuf> {

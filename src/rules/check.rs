@@ -1,6 +1,6 @@
 //! What is thought of the choice.
 
-use super::choose::{Choice, kind_of, other_cpu, version_of};
+use super::choose::{Choice, has_library, kind_of, other_cpu, version_of};
 use super::requirement::Requirement;
 use super::step::{Kind, Step};
 use super::wording::{also, brief, found_via, landmark, named, product, root_of};
@@ -70,14 +70,23 @@ impl Situation<'_> {
                 .zip(requirement)
                 .is_some_and(|(version, asked)| !asked.admits(version))
         };
+        let bare = |candidate: &&&Candidate| !linkable(candidate) && has_library(candidate);
         if let Some(first) = found
             .first()
             .filter(|first| !linkable(first) && first.wish.is_some())
         {
-            return first.wish.map(|variable| self.no_library(variable));
+            return match first.wish {
+                Some(variable) if !has_library(first) => Some(self.no_library(variable)),
+                _ => Some(no_import_library(first)),
+            };
         }
-        match (found.iter().find(unmet), requirement) {
-            (Some(first), Some(asked)) => Some(self.unmet(kind, first, &found, asked)),
+        match (
+            found.iter().find(unmet),
+            found.iter().find(bare),
+            requirement,
+        ) {
+            (Some(first), _, Some(asked)) => Some(self.unmet(kind, first, &found, asked)),
+            (_, Some(first), _) => Some(no_import_library(first)),
             _ => Some(self.not_found(kind, &found)),
         }
     }
@@ -263,6 +272,23 @@ impl Situation<'_> {
             .filter(|_| self.choice.toolkit.is_some())?;
         self.misfit()
     }
+}
+
+/// The wheels for Windows have none from cuDNN 9 on.
+fn no_import_library(candidate: &Candidate) -> Finding {
+    let headline = format!(
+        "{} has no import library `cudnn.lib`, without which nothing can be linked to it",
+        named(candidate)
+    );
+    let library = match &candidate.found {
+        Found::Cudnn(cudnn) => cudnn.library.as_deref(),
+        Found::Toolkit(_) => None,
+    };
+    let library = library.unwrap_or(root_of(candidate)).display();
+    Finding::error("cudnn-not-found", headline)
+        .with("found via", format!("{}: {library}", candidate.via))
+        .help("write `.link(Link::Runtime)` in build.rs, and open cuDNN in the program")
+        .help("or set CUDNN_PATH to a cuDNN of NVIDIA's installer or archive, which has one")
 }
 
 fn headers_missing(cudnn: &Cudnn, via: &str) -> Finding {

@@ -66,7 +66,11 @@ fn eligible(
                 Some(format!("outranked by {via}"))
             }
             (_, Some(reason)) => Some(reason),
-            _ if !linkable(candidate) => Some("there is no library beside the headers".into()),
+            _ if !linkable(candidate) => Some(if has_library(candidate) {
+                "it has no import library".into()
+            } else {
+                "there is no library beside the headers".into()
+            }),
             _ => platform
                 .and_then(|platform| other_cpu(candidate, platform))
                 .map(|cpu| format!("it is for {cpu}")),
@@ -106,6 +110,11 @@ fn doubt(candidate: &Candidate) -> usize {
         Found::Cudnn(cudnn) => cudnn.header.is_some(),
     };
     usize::from(version_of(candidate).is_none()) + usize::from(!headers)
+}
+
+/// Whether there is a library to open. For Windows that alone is not enough to link against.
+pub fn has_library(candidate: &Candidate) -> bool {
+    matches!(&candidate.found, Found::Cudnn(cudnn) if cudnn.library.is_some())
 }
 
 fn linkable(candidate: &Candidate) -> bool {

@@ -34,6 +34,9 @@ const CUDNN_LIBRARY_WISHES: [Variable; 4] = [
 /// How a compiler is found that nobody named.
 pub const NVCC_ON_PATH: &str = "nvcc on PATH";
 
+/// The variable that each toolkit's installer for Windows sets, with its release behind: `CUDA_PATH_V13_0`.
+pub const EACH_TOOLKIT: &str = "CUDA_PATH_V";
+
 /// All places, in the order in which they count.
 pub fn steps(env: &Env, platform: &Platform, root: Option<&Path>) -> Vec<Step> {
     let at = At {
@@ -57,6 +60,7 @@ pub fn steps(env: &Env, platform: &Platform, root: Option<&Path>) -> Vec<Step> {
         at.nvcc_on_path(),
         at.fixed("NVIDIA's usual directory", "/usr/local", "cuda"),
         at.fixed("NVIDIA's versioned directories", "/usr/local", "cuda-#"),
+        at.windows(),
         at.distribution(),
         // What `cudnn-guard fetch` put there.
         at.fetched(),
@@ -86,8 +90,10 @@ impl At<'_> {
     fn cudnn_wishes(&self, origin: Origin) -> Vec<Step> {
         let roots = CUDNN_WISHES.iter().filter_map(|&variable| {
             let tree = layout::named_cudnn(self.platform, &self.wish(variable, origin)?);
-            Some(self.step(Kind::Cudnn, variable, Place::Tree(tree)))
+            let step = self.step(Kind::Cudnn, variable, Place::Tree(tree));
+            Some([Some(step), self.installed_below(variable, origin)])
         });
+        let roots = roots.flatten().flatten();
         roots.chain(self.cudnn_in_pieces(origin)).collect()
     }
 
@@ -132,6 +138,9 @@ impl At<'_> {
                 tree.include
                     .extend([up.join("include"), up.join("include").join(&multiarch)]);
             }
+        }
+        if self.platform.os == Os::Windows {
+            windows::complete(&mut tree, self.platform);
         }
         let mut step = self.step(Kind::Cudnn, variable, Place::Tree(tree));
         let names: Vec<String> = include
@@ -285,8 +294,8 @@ impl At<'_> {
 
     fn via(&self, variable: Variable) -> String {
         match self.env.origin(variable) {
-            Origin::BuildScript => format!("{} in build.rs", variable.name()),
-            Origin::Process => variable.name().to_string(),
+            Origin::BuildScript => format!("{} in build.rs", self.env.spelt(variable)),
+            Origin::Process => self.env.spelt(variable),
         }
     }
 
@@ -302,7 +311,8 @@ impl At<'_> {
 
     /// `NVCC` and `CUDACXX` hold a path, a bare name, or a launcher before either.
     fn named_program(&self, variable: Variable, whole: PathBuf) -> Vec<PathBuf> {
-        let value = self.env.text(variable.name()).unwrap_or_default();
+        let value = self.env.get(variable).and_then(OsStr::to_str);
+        let value = value.unwrap_or_default();
         let last = value.split_whitespace().last().unwrap_or_default();
         let mut files = Vec::new();
         for name in [value, last] {
@@ -365,6 +375,8 @@ fn names_a_library(path: &Path) -> bool {
         .unwrap_or_default();
     name.contains(".so") || name.ends_with(".lib") || name.ends_with(".dll") || name.ends_with(".a")
 }
+
+mod windows;
 
 #[cfg(test)]
 mod tests;

@@ -49,7 +49,7 @@ impl Situation<'_> {
             "variable-unusable",
             format!(
                 "`{}` is set to `{}`, {lack}",
-                variable.name(),
+                self.env.spelt(variable),
                 self.value(variable)
             ),
         );
@@ -86,7 +86,7 @@ impl Situation<'_> {
         missed.retain(|path| !path.ends_with("cudnn.h"));
         let headline = format!(
             "`{}` is set to `{}`, which holds no cuDNN library",
-            variable.name(),
+            self.env.spelt(variable),
             self.value(variable)
         );
         let finding = Finding::error("variable-unusable", headline).with("missed", lines(&missed));
@@ -100,7 +100,7 @@ impl Situation<'_> {
         kind: Kind,
         nearby: Option<&Path>,
     ) -> Finding {
-        let name = variable.name();
+        let name = self.env.spelt(variable);
         let help = match variable {
             _ if self.value(variable).starts_with('~') => {
                 format!("write the path in {name} out: only a shell puts your home in place of `~`")
@@ -178,7 +178,7 @@ impl Situation<'_> {
     pub fn idle(&self, variable: Variable, first: &Candidate) -> Finding {
         let headline = format!(
             "`{}` is set to `{}`, where nothing is; that of {} is taken",
-            variable.name(),
+            self.env.spelt(variable),
             self.value(variable),
             first.via
         );
@@ -186,7 +186,7 @@ impl Situation<'_> {
             .with("taken", found_via(first))
             .help(format!(
                 "unset {}, or let both name the same directory",
-                variable.name()
+                self.env.spelt(variable)
             ))
     }
 

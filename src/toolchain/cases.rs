@@ -133,7 +133,7 @@ fn told(case: &Path, root: &Path) -> String {
         .unwrap_or_else(|| "x86_64-unknown-linux-gnu".into());
     let env = Env::new(pairs.into_iter().map(|(name, value)| (name, value.into())));
     let host = Host {
-        env: env.overlaid(&config.env),
+        env: env.overlaid(&config.env).for_target(&triple),
         platform: Platform::from_triple(&triple),
         root: config.root.clone(),
     };
