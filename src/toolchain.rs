@@ -13,6 +13,7 @@ use crate::model::version::Version;
 use crate::rules::check::Situation;
 use crate::rules::choose::{Wants, choose, kind_of};
 use crate::rules::directive::Directive;
+use crate::rules::passing::not_to_cargo;
 use crate::rules::requirement::Requirement;
 use crate::rules::search::{EACH_TOOLKIT, NVCC_ON_PATH, steps};
 use crate::rules::select::Selection;
@@ -292,7 +293,8 @@ impl Toolchain {
             names.extend(each.map(|(name, _)| name));
         }
         let env = names.into_iter().map(Directive::RerunIfEnvChanged);
-        env.chain(self.read.iter().cloned().map(Directive::RerunIfChanged))
+        let read = self.read.iter().filter(|path| not_to_cargo(path).is_none());
+        env.chain(read.cloned().map(Directive::RerunIfChanged))
             .collect()
     }
 

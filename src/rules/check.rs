@@ -1,6 +1,6 @@
 //! What is thought of the choice.
 
-use super::choose::{Choice, has_library, kind_of, other_cpu, version_of};
+use super::choose::{Choice, has_library, kind_of, other_cpu, unfit_path, version_of};
 use super::requirement::Requirement;
 use super::step::{Kind, Step};
 use super::wording::{also, brief, found_via, landmark, named, product, root_of};
@@ -64,6 +64,12 @@ impl Situation<'_> {
             .and_then(|first| Some((first, other_cpu(first, self.platform)?)))
         {
             return Some(self.other_processor(first, cpu));
+        }
+        if let Some((variable, what)) = found
+            .first()
+            .and_then(|first| Some((first.wish?, unfit_path(first)?)))
+        {
+            return Some(self.unfit(variable, what));
         }
         let unmet = |candidate: &&&Candidate| {
             version_of(candidate)

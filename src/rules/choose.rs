@@ -1,5 +1,6 @@
 //! Which toolkit and which cuDNN: chosen together, since they have to fit each other.
 
+use super::passing::not_to_cargo;
 use super::requirement::Requirement;
 use super::step::Kind;
 use crate::model::candidate::{Candidate, Cudnn, Found, Toolkit};
@@ -66,6 +67,9 @@ fn eligible(
                 Some(format!("outranked by {via}"))
             }
             (_, Some(reason)) => Some(reason),
+            _ if unfit_path(candidate).is_some() => {
+                unfit_path(candidate).map(|what| format!("cargo cannot be told {what}"))
+            }
             _ if !linkable(candidate) => Some(if has_library(candidate) {
                 "it has no import library".into()
             } else {
@@ -101,6 +105,20 @@ pub fn other_cpu(candidate: &Candidate, platform: &Platform) -> Option<&'static 
         Found::Cudnn(Cudnn { cpu: Some(cpu), .. }) if cpu != platform.cpu => Some(cpu),
         _ => None,
     }
+}
+
+/// What it is about its paths that keeps them from cargo.
+pub fn unfit_path(candidate: &Candidate) -> Option<&'static str> {
+    let (root, dirs) = match &candidate.found {
+        Found::Toolkit(toolkit) => (&toolkit.root, toolkit.link_dirs.iter().collect::<Vec<_>>()),
+        Found::Cudnn(cudnn) => {
+            let dirs = cudnn.link_dir.iter().chain(&cudnn.include_dir);
+            (&cudnn.root, dirs.collect())
+        }
+    };
+    std::iter::once(root)
+        .chain(dirs)
+        .find_map(|path| not_to_cargo(path))
 }
 
 /// What is complete and known goes before what is not.

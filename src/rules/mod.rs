@@ -8,6 +8,7 @@ pub mod directive;
 pub mod header;
 pub mod layout;
 pub mod nvcc;
+pub mod passing;
 pub mod requirement;
 pub mod search;
 pub mod select;

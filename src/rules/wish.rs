@@ -76,6 +76,18 @@ impl Situation<'_> {
         )
     }
 
+    /// A variable that names a path which cannot be passed on.
+    pub fn unfit(&self, variable: Variable, what: &str) -> Finding {
+        let name = self.env.spelt(variable);
+        let headline = format!(
+            "`{name}` is set to `{}`, {what}, which cargo cannot be told",
+            self.value(variable)
+        );
+        Finding::error("variable-unusable", headline).help(format!(
+            "make a link to that directory under a plain name, and set {name} to the link"
+        ))
+    }
+
     /// A variable that names headers without a library.
     pub fn no_library(&self, variable: Variable) -> Finding {
         let steps = self
