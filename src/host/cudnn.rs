@@ -95,6 +95,7 @@ fn shim_in(
         }
         None => (place.to_path_buf(), None),
     };
+    let dir = eyes.dir(&dir)?;
     // Asked for by name, since a directory such as /usr/lib64 is long; the upper end is open enough.
     let wanted = named_major
         .into_iter()
@@ -102,7 +103,11 @@ fn shim_in(
         .chain((5..=30).rev());
     let versioned = wanted
         .map(|major| platform.cudnn_library(major))
-        .find_map(|name| Some((eyes.file(&dir.join(&name))?, name)));
+        .find_map(|name| {
+            let path = dir.join(&name);
+            let file = files::is_there(&path).then(|| eyes.file(&path))?;
+            Some((file?, name))
+        });
     let short = eyes.file(&dir.join("libcudnn.so"));
     let link_name = match (&short, &versioned) {
         (Some(_), _) => LinkName::Short("cudnn".into()),

@@ -1,9 +1,10 @@
 //! What a DLL says of itself, on any system, without running it and without reading all of its 500 megabytes. The
 //! format: <https://learn.microsoft.com/windows/win32/debug/pe-format>.
 
+use super::files::read_at;
 use crate::model::version::Version;
 use std::fs::File;
-use std::io::{BufRead, Read, Seek, SeekFrom};
+use std::io::BufRead;
 use std::path::Path;
 
 /// The release of a part and what told it: its version symbol, as in the libraries for Linux, else the version that
@@ -206,14 +207,6 @@ impl Dll {
         }
         read_at(&mut self.file, section.offset.into(), section.size.into())
     }
-}
-
-/// Exactly that many bytes.
-fn read_at(file: &mut File, offset: u64, size: u64) -> Option<Vec<u8>> {
-    file.seek(SeekFrom::Start(offset)).ok()?;
-    let mut bytes = Vec::new();
-    file.take(size).read_to_end(&mut bytes).ok()?;
-    (bytes.len() as u64 == size).then_some(bytes)
 }
 
 /// A number of up to four bytes.

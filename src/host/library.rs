@@ -1,5 +1,6 @@
 //! What a library file says of itself, without running it and without reading all of its 500 megabytes.
 
+use super::files::read_at;
 use crate::model::version::Version;
 use object::elf::{self, FileHeader64, SHT_DYNSYM, SHT_GNU_HASH};
 use object::read::elf::{FileHeader, GnuHashTable, SectionHeader, Sym, VersionTable};
@@ -38,8 +39,9 @@ pub fn cpu(path: &Path) -> Option<&'static str> {
 /// The CUDA major that a part was built for: it opens `libcublasLt.so.N` by that name.
 pub fn cuda_major(path: &Path) -> Option<u32> {
     let library = Library::open(path)?;
-    let text = library.constants()?;
-    let mut rest = text;
+    let (offset, size) = library.constants()?;
+    let text = read_at(&mut File::open(path).ok()?, offset, size)?;
+    let mut rest = text.as_slice();
     // `skip_until` comes compiled with optimisation; a loop over bytes in a build script does not.
     while rest.skip_until(b'L').is_ok_and(|skipped| skipped > 0) && !rest.is_empty() {
         let before = &text[..text.len() - rest.len()];
@@ -103,15 +105,15 @@ impl Library {
         (&self.file).read_bytes_at(offset, size).ok()
     }
 
-    /// The section of constants.
-    fn constants(&self) -> Option<&[u8]> {
+    /// Where the section of constants is in the file, and its size.
+    fn constants(&self) -> Option<(u64, u64)> {
         let (endian, header) = self.header()?;
         let sections = header.sections(endian, &self.file).ok()?;
         let (_, section) = sections.section_by_name(endian, b".rodata")?;
         if section.sh_size(endian) > MOST_CONSTANTS {
             return None;
         }
-        section.data(endian, &self.file).ok()
+        section.file_range(endian)
     }
 }
 

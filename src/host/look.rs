@@ -161,7 +161,9 @@ impl Sight {
     }
 
     fn note_read(&mut self, path: PathBuf) {
-        if !self.read.contains(&path) {
+        // Text against text: to compare paths part by part takes much longer.
+        let same = |known: &PathBuf| known.as_os_str() == path.as_os_str();
+        if !self.read.iter().any(same) {
             self.read.push(path);
         }
     }

@@ -90,13 +90,7 @@ fn wheels(root: &Path) -> Vec<PathBuf> {
 }
 
 fn matching(dir: &Path, start: &str, inside: &str, end: &str) -> Vec<PathBuf> {
-    let mut paths = files::list(dir).unwrap_or_default();
-    paths.retain(|path| {
-        let name = path
-            .file_name()
-            .and_then(|name| name.to_str())
-            .unwrap_or_default();
-        name.starts_with(start) && name.contains(inside) && name.ends_with(end)
-    });
-    paths
+    let wanted =
+        |name: &str| name.starts_with(start) && name.contains(inside) && name.ends_with(end);
+    files::list_named(dir, &wanted).unwrap_or_default()
 }

@@ -5,6 +5,7 @@
 //! links          links to make in it, `usr/local/cuda -> /usr/local/cuda-12.10` (a package cannot carry them)
 //! env            the environment, NAME=value
 //! config         the build script, one call to a line: `cudnn >=9.1`, `link runtime`, `optional`
+//! about          what it shows, then the cases of the catalogue that it stands for; read by people
 //! expected.txt   what is found, what is chosen, what is said; written anew with BLESS=1
 //! ```
 //!
@@ -47,6 +48,29 @@ fn every_case_is_told_as_expected() {
         "BLESS=1 writes what is told now:\n{}",
         differing.join("\n")
     );
+}
+
+#[test]
+fn what_cases_stand_for_is_spelt_rightly() {
+    let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/cases");
+    let mut told = 0;
+    for case in fs::read_dir(&cases).unwrap() {
+        let about = case.unwrap().path().join("about");
+        let Ok(text) = fs::read_to_string(&about) else {
+            continue;
+        };
+        let (_, ids) = text.trim_end().split_once('\n').unwrap();
+        for id in ids.split(", ") {
+            let (letters, digits) = id.split_once('-').unwrap_or((id, ""));
+            let spelt = letters.len() == 3
+                && letters.bytes().all(|letter| letter.is_ascii_uppercase())
+                && digits.len() == 2
+                && digits.bytes().all(|digit| digit.is_ascii_digit());
+            assert!(spelt, "{id:?} in {}", about.display());
+            told += 1;
+        }
+    }
+    assert!(told > 20, "the cases are there");
 }
 
 #[test]
