@@ -229,36 +229,41 @@ mod tests {
         let mut section = vec![0; 0x400];
         let mut put =
             |at: usize, bytes: &[u8]| section[at..at + bytes.len()].copy_from_slice(bytes);
-        // Two exports: the tables at 0x28, the names at 0x80.
-        for (at, value) in [
-            (0x18, 2),
-            (0x1c, 0x1030),
-            (0x20, 0x1040),
-            (0x24, 0x1050),
-            (0x30, 0x1200),
-            (0x34, 0x1070),
-            (0x40, 0x1080),
-            (0x44, 0x1090),
-        ] {
+        // Four exports, of which the search for a name has to go both ways: functions at 0x30, names at 0x40, ordinals
+        // at 0x50, what they stand for from 0x60.
+        for (at, value) in [(0x18, 4), (0x1c, 0x1030), (0x20, 0x1040), (0x24, 0x1050)] {
             put(at, &u32::to_le_bytes(value));
         }
-        put(0x50, &[0, 0, 1, 0]);
-        put(0x70, &[0, 28, 9, 0]);
-        put(0x80, b"another\0");
-        put(0x90, b"cudnn_graph_version\0");
-        // Resources at 0x100: of type 16, of one name, of one language; the data at 0x180.
+        for (index, (name, release)) in [
+            ("another", 0),
+            ("cudnn_adv_infer_version", 27),
+            ("cudnn_cnn_version", 26),
+            ("cudnn_graph_version", 28),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let (function, text) = (0x60 + index * 4, 0x80 + index * 0x20);
+            let last = 3 - index;
+            put(0x30 + last * 4, &u32::to_le_bytes(0x1000 + function as u32));
+            put(0x40 + index * 4, &u32::to_le_bytes(0x1000 + text as u32));
+            put(0x50 + index * 2, &[last as u8, 0]);
+            put(function, &[0, release, 9, 0]);
+            put(text, name.as_bytes());
+        }
+        // Resources at 0x200: of type 16, of one name, of one language; the data at 0x280.
         for (at, id, child) in [
-            (0x100, 16, 0x8000_0020),
-            (0x120, 1, 0x8000_0040),
-            (0x140, 1033, 0x60),
+            (0x200, 16, 0x8000_0020),
+            (0x220, 1, 0x8000_0040),
+            (0x240, 1033, 0x60),
         ] {
             put(at + 14, &[1]);
             put(at + 16, &u32::to_le_bytes(id));
             put(at + 20, &u32::to_le_bytes(child));
         }
-        put(0x160, &u32::to_le_bytes(0x1180));
-        put(0x164, &u32::to_le_bytes(0x40));
-        for (at, value) in [(0x190, FIXED), (0x198, 0x0009_001c), (0x19c, 0x0003_002a)] {
+        put(0x260, &u32::to_le_bytes(0x1280));
+        put(0x264, &u32::to_le_bytes(0x40));
+        for (at, value) in [(0x290, FIXED), (0x298, 0x0009_001c), (0x29c, 0x0003_002a)] {
             put(at, &u32::to_le_bytes(value));
         }
         put(0x300, b"cublasLt.dll\0cublasLt64_13.dll\0");
@@ -272,7 +277,7 @@ mod tests {
         put(0x54, &[144]);
         put(0x58, &[0x0b, 0x02]);
         put(0x58 + 112, &u32::to_le_bytes(0x1000));
-        put(0x58 + 128, &u32::to_le_bytes(0x1100));
+        put(0x58 + 128, &u32::to_le_bytes(0x1200));
         let header = 0x58 + 144;
         put(header, b".rdata");
         for (at, value) in [(12, 0x1000), (16, 0x400), (20, 0x200)] {
@@ -307,7 +312,14 @@ mod tests {
             told(&dll(0xaa64), "cudnn"),
             (by("9.28.3 by version resource"), Some("aarch64"), Some(13))
         );
-        assert_eq!(told(&dll(0x14c), "ops").1, None);
+        assert_eq!(
+            told(&dll(0x14c), "adv"),
+            (
+                by("9.27.0 by symbol cudnn_adv_infer_version"),
+                None,
+                Some(13)
+            )
+        );
     }
 
     #[test]

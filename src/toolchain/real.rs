@@ -128,6 +128,7 @@ fn the_libraries_themselves_tell_their_cuda() {
 
 /// CFG-10, LNK-07, LNK-08: the wheels for Windows, read on any system.
 #[test]
+#[cfg(unix)]
 #[ignore = "needs CUDNN_GUARD_REAL"]
 fn dlls_are_read_rightly() {
     for (wheel, version, cuda_major, parts, silent) in [
