@@ -8,6 +8,7 @@ nothing, downloads aside. Prints CPU seconds (user and system, all processes) an
 """
 
 import argparse
+import os
 import pathlib
 import resource
 import shutil
@@ -37,7 +38,8 @@ def project(folder: pathlib.Path, dependency: str) -> None:
 def cpu_seconds(folder: pathlib.Path) -> float:
     shutil.rmtree(folder / "target", ignore_errors=True)
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run(["cargo", "build", "--quiet", "--offline"], cwd=folder, check=True)
+    environment = {name: value for name, value in os.environ.items() if name != "CARGO_TARGET_DIR"}
+    subprocess.run(["cargo", "build", "--quiet", "--offline"], cwd=folder, env=environment, check=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
 

@@ -30,6 +30,7 @@ SETS = {
     "cudnn-cu12-9.10": ["nvidia-cudnn-cu12==9.10.2.21"],
     "cudnn-cu12-9.1.0": ["nvidia-cudnn-cu12==9.1.0.70"],
     "cudnn-cu12-8.9.7": ["nvidia-cudnn-cu12==8.9.7.29"],
+    "cudnn-cu13-9.28-aarch64": ["nvidia-cudnn-cu13==9.28.0.42"],
     "cudnn-cu11-8.5": ["nvidia-cudnn-cu11==8.5.0.96"],
     # For Windows, read on any system; the newer one has no import library.
     "cudnn-win-cu13-9.28": [*WINDOWS, "nvidia-cudnn-cu13==9.28.0.42"],
@@ -37,6 +38,9 @@ SETS = {
     "cuda-cu12": ["nvidia-cuda-runtime-cu12==12.9.*", "nvidia-cuda-nvcc-cu12==12.9.*"],
     "cuda-cu11": ["nvidia-cuda-runtime-cu11==11.8.*", "nvidia-cuda-nvcc-cu11==11.8.*"],
 }
+
+# Sets for another machine than this one, by pip's name for it.
+PLATFORMS = {"cudnn-cu13-9.28-aarch64": "manylinux_2_27_aarch64"}
 
 
 def intact(folder: pathlib.Path) -> bool:
@@ -65,6 +69,8 @@ def fetch(folder: pathlib.Path, packages: list[str]) -> None:
     shutil.rmtree(part, ignore_errors=True)
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-cache-dir"]
     command += ["--disable-pip-version-check", "--root-user-action=ignore", "--target", str(part)]
+    if folder.name in PLATFORMS:
+        command += ["--platform", PLATFORMS[folder.name], "--only-binary=:all:"]
     subprocess.run(command + packages, check=True)
     shutil.rmtree(folder, ignore_errors=True)
     part.rename(folder)

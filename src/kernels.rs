@@ -261,6 +261,12 @@ impl Kernels<'_> {
         let Selection {
             targets, findings, ..
         } = self.toolchain.selection()?;
+        let (stop, findings): (Vec<_>, Vec<_>) = findings
+            .into_iter()
+            .partition(|finding| finding.severity == Severity::Error);
+        if !stop.is_empty() {
+            return Err(Error::new(stop));
+        }
         let warned = findings
             .iter()
             .filter(|finding| finding.severity == Severity::Warning);

@@ -1,12 +1,15 @@
 //! The GPUs that kernels are compiled for.
 
 use crate::error::Error;
-use crate::host::{gpus, nvcc};
+use crate::host::{files, gpus, nvcc};
 use crate::model::arch::Target;
-use crate::model::finding::Severity;
+use crate::model::candidate::Found;
+use crate::model::env::Variable;
+use crate::model::finding::{Finding, Severity};
 use crate::rules::compile::gencode;
 use crate::rules::select::{self, Compiler, Selection};
-use crate::toolchain::Toolchain;
+use crate::rules::skew;
+use crate::toolchain::{Toolchain, is_allowed};
 
 impl Toolchain {
     /// What kernels are compiled for, in numeric order: the list in `CUDNN_GUARD_ARCHS`, else [`Config::archs`], else
@@ -46,7 +49,7 @@ impl Toolchain {
         if self.absent.is_some() {
             return Ok(Selection::default());
         }
-        let mut noticed = Vec::new();
+        let mut noticed: Vec<Finding> = self.compiler_skew().into_iter().collect();
         let compiler = self
             .toolkit
             .as_ref()
@@ -75,5 +78,34 @@ impl Toolchain {
             select::select(wish.as_ref(), compiler.as_ref(), &gpus).map_err(Error::new)?;
         selection.findings.splice(0..0, noticed);
         Ok(selection)
+    }
+
+    /// That nvcc is of another release than the headers that it will read. It is asked where it is needed anyway.
+    fn compiler_skew(&self) -> Option<Finding> {
+        let toolkit = self.toolkit.as_ref()?;
+        let compiler = toolkit.nvcc.as_deref()?;
+        let header = toolkit.include_dirs.iter().map(|dir| dir.join("cuda.h"));
+        let header = header.into_iter().find(|header| files::is_file(header))?;
+        let said = nvcc::version(compiler).ok()?;
+        if toolkit.version?.short() == said.short() {
+            return None;
+        }
+        let path = self.host.env.get(Variable::Path).unwrap_or_default();
+        let others = self.candidates.iter().filter_map(|one| match &one.found {
+            Found::Toolkit(other) => other.nvcc.clone(),
+            Found::Cudnn(_) => None,
+        });
+        let others = others.chain(
+            std::env::split_paths(path)
+                .map(|dir| dir.join(self.host.platform.program("nvcc")))
+                .filter(|nvcc| nvcc.is_absolute() && files::is_file(nvcc)),
+        );
+        let mut others = files::each_once(others);
+        others.retain(|other| other != compiler);
+        let mut finding = skew::nvcc_header(compiler, said, &header, toolkit.version?, &others);
+        if is_allowed(&self.config, &self.host, finding.id) {
+            finding.severity = Severity::Warning;
+        }
+        Some(finding)
     }
 }

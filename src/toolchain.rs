@@ -3,8 +3,9 @@
 use crate::config::{Config, Link};
 use crate::error::Error;
 use crate::host::Host;
+use crate::host::cudnn::unresolved;
 use crate::host::look::look;
-use crate::host::{cargo, files};
+use crate::host::{cargo, files, rivals};
 use crate::model::candidate::{Candidate, Cudnn, Found, Toolkit};
 use crate::model::env::{Kind as Meaning, Variable};
 use crate::model::finding::{Finding, Severity};
@@ -13,12 +14,15 @@ use crate::model::version::Version;
 use crate::rules::check::Situation;
 use crate::rules::choose::{Wants, choose, kind_of};
 use crate::rules::directive::Directive;
+use crate::rules::hijack;
 use crate::rules::passing::not_to_cargo;
 use crate::rules::requirement::Requirement;
-use crate::rules::search::{EACH_TOOLKIT, NVCC_ON_PATH, steps};
+use crate::rules::search::{self, EACH_TOOLKIT, NVCC_ON_PATH, steps};
 use crate::rules::select::Selection;
+use crate::rules::skew;
 use crate::rules::step::Kind;
-use faults::{config_faults, is_allowed, verdict};
+pub(crate) use faults::is_allowed;
+use faults::{config_faults, verdict};
 use std::cell::OnceCell;
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -91,6 +95,11 @@ impl Config {
     /// The machine, as this build script has it.
     pub(crate) fn host(&self) -> Host {
         Host::capture(self.target.as_deref(), self.root.clone(), &self.env)
+    }
+
+    /// Whether the program is told where its libraries are.
+    fn links_by_rpath(&self) -> bool {
+        self.link == Link::Dynamic && self.rpath
     }
 
     /// What the build cannot do without. A program that opens cuDNN while it runs needs nothing to be built.
@@ -212,6 +221,17 @@ impl Toolchain {
             }
         }
         findings.extend(situation.flavour().filter(|_| needs.toolkit && needs.cudnn));
+        let chosen = choice.cudnn.and_then(|index| candidates.get(index));
+        if let Some(Found::Cudnn(cudnn)) = chosen.map(|one| &one.found).filter(|_| needs.cudnn) {
+            findings.extend(skew::findings(cudnn, &unresolved(cudnn)));
+            let rivals = rivals::along_library_path(cudnn, &host);
+            findings.extend(hijack::library_path(cudnn, &rivals));
+            if let (Some(dir), true) = (&cudnn.link_dir, config.links_by_rpath()) {
+                let cxx = rivals::conda_cxx(cudnn, &host);
+                findings.extend(cxx.map(|cxx| hijack::conda_rpath(dir, &cxx)));
+            }
+        }
+        findings.extend(situation.partial().filter(|_| needs.toolkit));
         for finding in &mut findings {
             if finding.severity == Severity::Error && allowed(finding.id) {
                 finding.severity = Severity::Warning;
@@ -283,8 +303,7 @@ impl Toolchain {
         for &variable in Variable::ALL {
             let asked = matches!(variable.kind(), Meaning::Wish | Meaning::Setting);
             let by_path = variable == Variable::Path && self.path_decided();
-            if asked || by_path || matches!(variable, Variable::VirtualEnv | Variable::CondaPrefix)
-            {
+            if asked || by_path || search::SURROUNDINGS.contains(&variable) {
                 names.extend(self.host.env.spellings(variable));
             }
         }

@@ -19,6 +19,8 @@ fn fails(test: &Path, name: &str, ask: &str, env: &[(&str, &Path)]) {
         .text()
         .replace(test.to_str().unwrap(), "$T")
         .replace(all, "$S");
+    let home = std::env::var("HOME").unwrap_or_default();
+    shown = shown.replace(&format!("{home}/.local"), "$HOME/.local");
     // The number of the build.
     while let Some(at) = shown.find("/build/ask-") {
         let end = at + shown[at..].find("/out/").unwrap();
@@ -237,6 +239,16 @@ fn kernels_without_a_compiler_and_with_one_that_fails() {
         "nvcc-fails",
         "archs=80;kernels=src/wrong.cu",
         &[("CUDA_HOME", &cuda)],
+    );
+    // CFG-06
+    fails(
+        &test,
+        "nvcc-is-of-another-release",
+        "kernels=src/add.cu",
+        &[
+            ("CUDA_HOME", &cuda),
+            ("FAKE_NVCC_RELEASE", Path::new("12.4")),
+        ],
     );
 }
 

@@ -23,13 +23,18 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
-/// The library folders of all wheels. 8.5 and older are linked to cuBLAS, which does not lie there.
+/// The library folders of this system's wheels, `cudnn-cu<CUDA>-<release>`. 8.5 and older are linked to cuBLAS, which does not lie there.
 fn wheels() -> Vec<PathBuf> {
     let root =
         std::env::var_os("CUDNN_GUARD_REAL").expect("CUDNN_GUARD_REAL names a folder of wheels");
     let folders = std::fs::read_dir(root)
         .unwrap()
-        .map(|folder| folder.unwrap().path().join("nvidia/cudnn/lib"));
+        .map(Result::unwrap)
+        .filter(|folder| {
+            let name = folder.file_name().to_string_lossy().into_owned();
+            name.starts_with("cudnn-cu") && !name.ends_with("-aarch64")
+        })
+        .map(|folder| folder.path().join("nvidia/cudnn/lib"));
     let mut found: Vec<PathBuf> = folders.filter(|folder| folder.is_dir()).collect();
     found.retain(|folder| recorded(folder) >= Version::new(8, 9, 0));
     found.sort();

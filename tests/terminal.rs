@@ -75,7 +75,7 @@ fn listing(dir: &Path) -> Vec<String> {
     found
 }
 
-/// A toolkit and a cuDNN as NVIDIA's archives lie in /usr/local, without libraries.
+/// A toolkit and a cuDNN as NVIDIA's archives lie in /usr/local, with libraries that tell nothing.
 fn usr_local(root: &Path) {
     file(
         root,
@@ -93,8 +93,24 @@ fn usr_local(root: &Path) {
         "usr/local/cuda/include/cudnn.h",
         "#include \"cudnn_version.h\"\n",
     );
-    file(root, "usr/local/cuda/lib64/libcudnn.so", "");
-    file(root, "usr/local/cuda/lib64/libcudnn.so.9", "");
+    let needed = "_graph _ops _cnn _heuristic _engines_precompiled _engines_runtime_compiled";
+    for part in [""].into_iter().chain(needed.split(' ')) {
+        library(root, &format!("usr/local/cuda/lib64/libcudnn{part}.so.9"));
+    }
+}
+
+/// The shortest file that is a library, with nothing in it.
+fn library(root: &Path, path: &str) {
+    file(root, path, "");
+    let mut bytes = [0; 64];
+    bytes[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
+    bytes[16] = 3;
+    bytes[18] = if cfg!(target_arch = "aarch64") {
+        183
+    } else {
+        62
+    };
+    fs::write(root.join(path), bytes).expect("a library");
 }
 
 #[test]

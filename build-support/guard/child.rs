@@ -3,9 +3,10 @@
 use super::answer::{self, Answer};
 use super::convolution;
 use super::driver;
+use super::ended::End;
 use super::parts::{self, Part};
 use super::platform::{self, Library};
-use super::process::{self, End, Tell};
+use super::process::{self, Tell};
 use super::version::Version;
 use std::collections::hash_map::RandomState;
 use std::ffi::c_int;

@@ -1,5 +1,6 @@
 //! A child process on Linux, by `fork` alone: no second run of `main`, no interpreter, no loader in its place.
 
+use super::ended::{End, Ended};
 use std::ffi::{c_int, c_short, c_ulong, c_void};
 use std::io::Error;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -59,28 +60,6 @@ impl Tell {
         line.push('\n');
         write_all(self.fd, line.as_bytes());
     }
-}
-
-/// How a child ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
-    /// By itself; whether the answer is whole, it alone tells.
-    Itself,
-    /// By this signal.
-    Signal(i32),
-    /// It was still at work when the time was over, and was killed.
-    Late,
-}
-
-/// What a child left.
-#[derive(Debug)]
-pub struct Ended {
-    /// How it ended.
-    pub end: End,
-    /// The lines that it told.
-    pub answer: String,
-    /// The beginning of what was printed in it.
-    pub said: String,
 }
 
 /// Where the handler of a dying child writes.

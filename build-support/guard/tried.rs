@@ -2,13 +2,14 @@
 
 use super::child::{self, Tried};
 use super::elf::Elf;
+use super::ended::End;
 use super::facts::Built;
 use super::finding::{Finding, Severity, Verdict};
 use super::judge;
 use super::loaded::Shim;
 use super::parts::{self, Parts};
 use super::platform;
-use super::process::End;
+
 use super::release::Teller;
 use super::report::Report;
 use super::version::Version;

@@ -37,6 +37,7 @@ const MODULES: &[(&str, &str)] = modules![
     "finding",
     "facts",
     "elf",
+    "ended",
     "cuda_status",
     "cudnn_status",
     "driver",

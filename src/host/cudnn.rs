@@ -1,8 +1,11 @@
 //! Reads what the files of a cuDNN say of it.
 
 use super::eyes::Eyes;
-use super::{dll, files, library, owner};
-use crate::model::candidate::{Cudnn, LinkName, Part};
+use super::library::Library;
+use super::releases::Teller;
+use super::{dll, files, owner};
+use crate::model::candidate::{Cudnn, LinkName, Part, Unresolved};
+use crate::model::flaw::Flaw;
 use crate::model::platform::{Os, Platform};
 use crate::model::version::Version;
 use crate::rules::header;
@@ -22,14 +25,18 @@ pub fn in_tree(
         ..Cudnn::default()
     };
     let mut read = Vec::new();
-    for dir in &tree.include {
-        if let Some((version, header)) = header_in(&top.join(dir), eyes) {
-            cudnn.include_dir = header.parent().map(Path::to_path_buf);
-            cudnn.header_version = Some(version);
-            read.push(header.clone());
-            cudnn.header = Some(header);
-            break;
-        }
+    // NVIDIA's Debian packages keep `cudnn_version_v9.h` where no `cudnn.h` is.
+    let whole = |dir: &&PathBuf| eyes.file(&top.join(dir).join("cudnn.h")).is_some();
+    let (whole, rest): (Vec<_>, Vec<_>) = tree.include.iter().partition(whole);
+    let mut headers = whole.into_iter().chain(rest);
+    if let Some((dir, (version, header))) = headers.find_map(|dir| {
+        let dir = top.join(dir);
+        header_in(&dir, eyes).map(|told| (dir, told))
+    }) {
+        cudnn.include_dir = eyes.dir(&dir);
+        cudnn.header_version = Some(version);
+        read.push(header.clone());
+        cudnn.header = Some(header);
     }
     let major = cudnn.header_version.map(|version| version.major);
     if platform.os == Os::Windows {
@@ -48,13 +55,44 @@ pub fn in_tree(
         return None;
     }
     read_libraries(&mut cudnn, eyes, platform);
-    let library = cudnn.library.as_deref();
-    cudnn.cpu = match platform.os {
-        Os::Windows => library.and_then(dll::cpu),
-        _ => library.and_then(library::cpu),
-    };
     read.extend(cudnn.parts.iter().map(|part| part.path.clone()));
     Some((cudnn, read))
+}
+
+/// The libraries of cuDNN that a Python package brought along in this directory. They have its headers nowhere, and
+/// nothing is linked against them.
+pub fn brought_along(dir: &Path, tree: &Tree, platform: &Platform) -> Option<Cudnn> {
+    let eyes = Eyes { root: None };
+    let whole = in_tree(dir, tree, eyes, platform).map(|(cudnn, _)| cudnn);
+    let mut cudnn = whole.or_else(|| renamed_in(dir))?;
+    cudnn.link_dir = None;
+    cudnn.link_name = None;
+    Some(cudnn)
+}
+
+/// auditwheel puts a hash into the names: `libcudnn-74a4c495.so.9.1.0`.
+fn renamed_in(dir: &Path) -> Option<Cudnn> {
+    let mut files = files::list(dir).unwrap_or_default().into_iter();
+    let (library, numbers) = files.find_map(|path| {
+        let name = path.file_name()?.to_str()?;
+        let numbers = name.strip_prefix("libcudnn-")?.split_once(".so.")?.1;
+        let numbers: Vec<u32> = numbers
+            .split('.')
+            .filter_map(|one| one.parse().ok())
+            .collect();
+        Some((path, numbers))
+    })?;
+    let library_version = match numbers[..] {
+        [major, minor, patch] => Some(Version::new(major, minor, patch)),
+        _ => None,
+    };
+    Some(Cudnn {
+        root: dir.to_path_buf(),
+        cpu: Library::open(&library).and_then(|library| library.cpu()),
+        library: Some(library),
+        library_version,
+        ..Cudnn::default()
+    })
 }
 
 /// The header that tells the release; `cudnn.h` itself does so up to cuDNN 7.
@@ -164,6 +202,7 @@ fn folder_cuda_major(cudnn: &Cudnn, platform: &Platform) -> Option<u32> {
 
 /// The shim and every part beside it, each with the release that it tells.
 fn read_libraries(cudnn: &mut Cudnn, eyes: Eyes, platform: &Platform) {
+    let windows = platform.os == Os::Windows;
     let Some((library, dir)) = cudnn
         .library
         .as_ref()
@@ -178,7 +217,8 @@ fn read_libraries(cudnn: &mut Cudnn, eyes: Eyes, platform: &Platform) {
         let windows = name.strip_prefix("cudnn64_");
         first_number(windows.or_else(|| name.strip_prefix("libcudnn.so"))?)
     });
-    let mut files: Vec<(String, PathBuf)> = vec![("cudnn".into(), library.clone())];
+    let mut found: Vec<(String, PathBuf)> = vec![("cudnn".into(), library.clone())];
+    let mut whole: Vec<(String, PathBuf)> = Vec::new();
     for path in files::list(dir).unwrap_or_default() {
         let name = path.file_name().and_then(|name| name.to_str());
         let Some((name, tail)) = name.and_then(|name| platform.cudnn_part(name)) else {
@@ -189,23 +229,71 @@ fn read_libraries(cudnn: &mut Cudnn, eyes: Eyes, platform: &Platform) {
         if major.is_some_and(|major| first_number(&tail).is_some_and(|other| other != major)) {
             continue; // another cuDNN in the same directory
         }
+        let is_link = files::is_link(&path);
         let Some(path) = eyes.file(&path) else {
             continue;
         };
-        match files.iter_mut().find(|(known, _)| *known == name) {
-            None => files.push((name, path)),
-            Some(known) if exact => known.1 = path,
+        if !is_link {
+            whole.push((name.clone(), path.clone()));
+        }
+        match found.iter_mut().find(|(known, _)| *known == name) {
+            None => found.push((name, path)),
+            Some(known) if exact && name != "cudnn" => known.1 = path,
             Some(_) => {}
         }
     }
-    for (name, path) in files {
-        let (version, told_by) = release_of(&name, &path, eyes, platform).unzip();
+    // DLLs are another format, and tell less.
+    let opened: Vec<(String, PathBuf, Option<Library>)> = found
+        .into_iter()
+        .map(|(name, path)| {
+            let library = (!windows).then(|| Library::open(&path)).flatten();
+            (name, path, library)
+        })
+        .collect();
+    let mut folders = Vec::new();
+    let mut teller = Teller::new(opened.len());
+    for (name, path, library) in &opened {
+        let real = eyes.canonical(path);
+        folders.extend(real.parent().map(Path::to_path_buf));
+        teller.look(name, &real, library.as_ref());
+        let flaw = library
+            .as_ref()
+            .and_then(|library| flaw(path, library, platform));
+        if name == "cudnn" {
+            cudnn.cpu = match library {
+                Some(library) => library.cpu(),
+                None => dll::cpu(path),
+            };
+            let own_first = library.as_ref().and_then(Library::own_first);
+            cudnn.files.own_first = own_first == Some(true);
+        }
+        if let Some(flaw) = flaw {
+            cudnn.files.flaws.push((name.clone(), path.clone(), flaw));
+        }
+    }
+    let told = if windows {
+        let parts = opened.iter();
+        parts
+            .map(|(name, path, _)| dll::release(path, name))
+            .collect()
+    } else {
+        teller.tell()
+    };
+    for ((name, path, _), told) in opened.iter().zip(told) {
+        let (version, told_by) = told.unzip();
         cudnn.parts.push(Part {
-            name,
-            path,
+            name: name.clone(),
+            path: path.clone(),
             version,
             told_by,
         });
+    }
+    let folders = files::each_once(folders.into_iter());
+    if folders.len() > 1 {
+        cudnn.files.folders = folders;
+    }
+    if !windows {
+        cudnn.files.copies = copies(whole);
     }
     // The shim of 9.x gives graph's release as its own, that of 8.x ops_infer's.
     let told = |names: &[&str]| {
@@ -222,47 +310,86 @@ fn read_libraries(cudnn: &mut Cudnn, eyes: Eyes, platform: &Platform) {
         .or_else(|| folder_cuda_major(cudnn, platform))
         .or_else(|| {
             let likely = ["adv", "ops_infer", "ops", "graph"];
-            let part = |name: &&str| cudnn.parts.iter().find(|part| part.name == **name);
+            let part = |name: &&str| opened.iter().find(|(known, ..)| known == name);
             likely
                 .iter()
                 .filter_map(part)
-                .find_map(|part| match platform.os {
-                    Os::Windows => dll::cuda_major(&part.path),
-                    _ => library::cuda_major(&part.path),
+                .find_map(|(_, path, library)| match library {
+                    Some(library) => library.cuda_major(),
+                    None => dll::cuda_major(path),
                 })
-        });
+        })
+        .or_else(|| owner::archive_cuda_major(&cudnn.root));
 }
 
-fn release_of(
-    part: &str,
-    path: &Path,
-    eyes: Eyes,
-    platform: &Platform,
-) -> Option<(Version, String)> {
-    if platform.os == Os::Windows {
-        return dll::release(path, part);
+/// What is wrong with a file. A `libcudnn.so` without a number may be a script for the linker.
+fn flaw(path: &Path, library: &Library, platform: &Platform) -> Option<Flaw> {
+    let script = path.extension().is_some_and(|end| end == "so");
+    match library.flaw() {
+        Some(Flaw::NotElf(_)) if script => None,
+        Some(flaw) => Some(flaw),
+        None => library
+            .cpu()
+            .filter(|cpu| *cpu != platform.cpu)
+            .map(Flaw::Cpu),
     }
-    if let Some((version, symbol)) = library::release(path, part) {
-        return Some((version, format!("symbol {symbol}")));
-    }
-    // `libcudnn_cnn.so.9` is a link to `libcudnn_cnn.so.9.14.0` wherever there are links.
-    let real = eyes.canonical(path);
-    let (_, numbers) = real.file_name()?.to_str()?.split_once(".so.")?;
-    let mut numbers = numbers.split('.').map(|number| number.parse().ok());
-    match (
-        numbers.next(),
-        numbers.next(),
-        numbers.next(),
-        numbers.next(),
-    ) {
-        (Some(Some(major)), Some(Some(minor)), Some(Some(patch)), None) => {
-            Some((Version::new(major, minor, patch), "file name".to_string()))
+}
+
+/// The files of each part that has more than one whole file of one size, where there should be one and links to it.
+fn copies(whole: Vec<(String, PathBuf)>) -> Vec<Vec<PathBuf>> {
+    let mut groups: Vec<(String, u64, Vec<PathBuf>)> = Vec::new();
+    for (name, path) in whole {
+        let size = files::size(&path);
+        let known = groups
+            .iter_mut()
+            .find(|group| group.0 == name && group.1 == size);
+        match known {
+            Some((_, _, group)) => group.push(path),
+            None => groups.push((name, size, vec![path])),
         }
-        _ => None,
     }
+    groups.retain(|(_, _, group)| group.len() > 1);
+    groups.into_iter().map(|(_, _, group)| group).collect()
+}
+
+/// What parts take from each other and do not find there. That takes long, and is asked only where a part does not
+/// tell its release. One that does not tell its symbols lacks none.
+pub fn unresolved(cudnn: &Cudnn) -> Vec<Unresolved> {
+    let mut found = Vec::new();
+    if cudnn.parts.iter().all(|part| part.version.is_some()) {
+        return found;
+    }
+    let opened: Vec<(&Path, Library)> = cudnn
+        .parts
+        .iter()
+        .filter_map(|part| Some((&*part.path, Library::open(&part.path)?)))
+        .collect();
+    for (part, library) in &opened {
+        let wants = library.wants();
+        for (sibling, library) in &opened {
+            let file = sibling.file_name().and_then(|name| name.to_str());
+            let wanted = wants.iter().filter(|(name, _)| Some(name.as_str()) == file);
+            let mut wanted = wanted.map(|(_, symbol)| &symbol[..]).peekable();
+            if wanted.peek().is_none() {
+                continue;
+            }
+            let symbols = library.lacks(wanted);
+            if !symbols.is_empty() {
+                found.push(Unresolved {
+                    part: part.to_path_buf(),
+                    sibling: sibling.to_path_buf(),
+                    symbols,
+                });
+            }
+        }
+    }
+    found
 }
 
 /// 9 of `.9.14.0`.
 fn first_number(tail: &str) -> Option<u32> {
     tail.trim_start_matches('.').split('.').next()?.parse().ok()
 }
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests;

@@ -55,6 +55,16 @@ pub fn is_dir(path: &Path) -> bool {
     path.is_dir()
 }
 
+/// Whether this is a link, wherever it leads.
+pub fn is_link(path: &Path) -> bool {
+    path.is_symlink()
+}
+
+/// The size of a file; 0 where it cannot be told.
+pub fn size(path: &Path) -> u64 {
+    std::fs::metadata(path).map_or(0, |data| data.len())
+}
+
 /// What a directory holds, sorted by name.
 pub fn list(dir: &Path) -> Result<Vec<PathBuf>, Finding> {
     listed(dir, &|_| true)

@@ -1,108 +1,186 @@
 //! What a library file says of itself, without running it and without reading all of its 500 megabytes.
 
 use super::files::read_at;
+use crate::model::flaw::Flaw;
 use crate::model::version::Version;
 use object::elf::{self, FileHeader64, SHT_DYNSYM, SHT_GNU_HASH};
-use object::read::elf::{FileHeader, GnuHashTable, SectionHeader, Sym, VersionTable};
-use object::{Endianness, ReadCache, ReadRef};
+use object::read::elf::{
+    Dyn, FileHeader, GnuHashTable, ProgramHeader, SectionHeader, SectionTable, Sym, SymbolTable,
+    VersionTable,
+};
+use object::{Endianness, ReadCache, ReadRef, SymbolIndex};
 use std::fs::File;
 use std::io::BufRead;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// The release of a part and the symbol that told it: four bytes, patch, minor, major and 0, under a name such as
-/// `cudnn_graph_version`. Not every part has one.
-pub fn release(path: &Path, part: &str) -> Option<(Version, String)> {
-    let library = Library::open(path)?;
-    for symbol in [
-        format!("cudnn_{part}_version"),
-        format!("cudnn_{part}_infer_version"),
-    ] {
-        if let Some(&[patch, minor, major, 0]) = library.data(&symbol, 4) {
-            let version = Version::new(major.into(), minor.into(), patch.into());
-            return Some((version, symbol));
-        }
-    }
-    None
-}
-
-/// The processor that a library is for, as target triples call it.
-pub fn cpu(path: &Path) -> Option<&'static str> {
-    let library = Library::open(path)?;
-    let (endian, header) = library.header()?;
-    match header.e_machine(endian) {
-        elf::EM_X86_64 => Some("x86_64"),
-        elf::EM_AARCH64 => Some("aarch64"),
-        _ => None,
-    }
-}
-
-/// The CUDA major that a part was built for: it opens `libcublasLt.so.N` by that name.
-pub fn cuda_major(path: &Path) -> Option<u32> {
-    let library = Library::open(path)?;
-    let (offset, size) = library.constants()?;
-    let text = read_at(&mut File::open(path).ok()?, offset, size)?;
-    let mut rest = text.as_slice();
-    // `skip_until` comes compiled with optimisation; a loop over bytes in a build script does not.
-    while rest.skip_until(b'L').is_ok_and(|skipped| skipped > 0) && !rest.is_empty() {
-        let before = &text[..text.len() - rest.len()];
-        if let (true, Some(tail)) = (before.ends_with(b"libcublasL"), rest.strip_prefix(b"t.so.")) {
-            let digits = tail.iter().take_while(|byte| byte.is_ascii_digit()).count();
-            let number = std::str::from_utf8(&tail[..digits]).ok();
-            if let Some(major) = number.and_then(|digits| digits.parse().ok()) {
-                return Some(major);
-            }
-        }
-    }
-    None
-}
+type Header = FileHeader64<Endianness>;
+type Bytes<'a> = &'a ReadCache<File>;
 
 /// More than any part has whose strings name cublasLt; `libcudnn_graph` has 24 MB of device code among its constants.
 const MOST_CONSTANTS: u64 = 8 << 20;
 
-struct Library {
+/// A library file, open for reading. Of what it is not or does not hold, it tells nothing.
+pub struct Library {
+    path: PathBuf,
     file: ReadCache<File>,
+    length: u64,
 }
 
 impl Library {
-    fn open(path: &Path) -> Option<Self> {
-        let file = ReadCache::new(File::open(path).ok()?);
-        Some(Self { file })
+    /// Opens a file; none where that is not possible.
+    pub fn open(path: &Path) -> Option<Self> {
+        let file = File::open(path).ok()?;
+        let length = file.metadata().ok()?.len();
+        Some(Self {
+            path: path.to_path_buf(),
+            file: ReadCache::new(file),
+            length,
+        })
     }
 
-    fn header(&self) -> Option<(Endianness, &FileHeader64<Endianness>)> {
-        let header = FileHeader64::<Endianness>::parse(&self.file).ok()?;
-        Some((header.endian().ok()?, header))
+    /// Its size.
+    pub fn length(&self) -> u64 {
+        self.length
     }
 
-    /// The bytes that a data symbol stands for, if this library defines it.
-    fn data(&self, name: &str, size: u64) -> Option<&[u8]> {
+    /// The processor that it is for, as target triples call it.
+    pub fn cpu(&self) -> Option<&'static str> {
+        let start = (&self.file).read_bytes_at(0, 20).ok()?;
+        if !start.starts_with(&elf::ELFMAG) {
+            return None;
+        }
+        match u16::from_le_bytes([*start.get(18)?, *start.get(19)?]) {
+            elf::EM_X86_64 => Some("x86_64"),
+            elf::EM_AARCH64 => Some("aarch64"),
+            elf::EM_386 => Some("i686"),
+            elf::EM_ARM => Some("arm"),
+            elf::EM_PPC64 => Some("powerpc64le"),
+            _ => None,
+        }
+    }
+
+    /// Why no linker and no loader can take it, processors aside. An unversioned `libcudnn.so` may be a script for
+    /// the linker, which this is not asked about.
+    pub fn flaw(&self) -> Option<Flaw> {
+        if self.length == 0 {
+            return Some(Flaw::Empty);
+        }
+        let start = (&self.file).read_bytes_at(0, self.length.min(64)).ok()?;
+        if !start.starts_with(&elf::ELFMAG) {
+            let words = start.split(|&byte| byte == b'\n').next()?;
+            let words = std::str::from_utf8(words).unwrap_or_default().trim_end();
+            let told = !words.contains(char::is_control);
+            return Some(Flaw::NotElf(
+                words.chars().filter(|_| told).take(40).collect(),
+            ));
+        }
+        if self.length < 64 {
+            return Some(Flaw::CutOff(64, self.length));
+        }
+        let (endian, header) = self.header()?;
+        let table = header.e_phoff(endian).saturating_add(
+            u64::from(header.e_phentsize(endian)) * u64::from(header.e_phnum(endian)),
+        );
+        let segments = header.program_headers(endian, &self.file);
+        let ends = segments.unwrap_or_default().iter().map(|segment| {
+            let (offset, size) = segment.file_range(endian);
+            match segment.p_type(endian) {
+                elf::PT_LOAD | elf::PT_DYNAMIC => offset.saturating_add(size),
+                _ => 0,
+            }
+        });
+        let reach = ends.chain([table]).max()?;
+        (reach > self.length).then_some(Flaw::CutOff(reach, self.length))
+    }
+
+    /// The release of a part and the symbol that told it: four bytes, patch, minor, major and 0, under a name such as
+    /// `cudnn_graph_version`. Not every part has one.
+    pub fn release(&self, part: &str) -> Option<(Version, String)> {
+        let symbols = Symbols::of(self)?;
+        for symbol in [
+            format!("cudnn_{part}_version"),
+            format!("cudnn_{part}_infer_version"),
+        ] {
+            if let Some(&[patch, minor, major, 0]) = symbols.data(&symbol, 4) {
+                let version = Version::new(major.into(), minor.into(), patch.into());
+                return Some((version, symbol));
+            }
+        }
+        None
+    }
+
+    /// The linker's number for this very build, in hexadecimal.
+    pub fn build_id(&self) -> Option<String> {
         let (endian, header) = self.header()?;
         let sections = header.sections(endian, &self.file).ok()?;
-        let symbols = sections.symbols(endian, &self.file, SHT_DYNSYM).ok()?;
-        let hashes = sections
-            .iter()
-            .find(|section| section.sh_type(endian) == SHT_GNU_HASH)?;
-        let bytes = hashes.data(endian, &self.file).ok()?;
-        let head = hashes.gnu_hash_header(endian, &self.file).ok()??;
-        // With these numbers the look-up would divide by nothing or shift too far: a damaged file.
-        let shift = head.bloom_shift.get(endian);
-        if head.bucket_count.get(endian) == 0 || head.bloom_count.get(endian) == 0 || shift > 31 {
+        // Not by the segment: in parts of 8.x that one leads astray.
+        let (_, section) = sections.section_by_name(endian, b".note.gnu.build-id")?;
+        if section.sh_size(endian) > 256 {
             return None;
         }
-        let table = GnuHashTable::<FileHeader64<Endianness>>::parse(endian, bytes).ok()?;
-        let hash = elf::gnu_hash(name.as_bytes());
-        let versions = VersionTable::default();
-        let (_, symbol) = table.find(endian, name.as_bytes(), hash, None, &symbols, &versions)?;
-        let index = usize::from(symbol.st_shndx(endian));
-        let section = sections.iter().nth(index).filter(|_| index != 0)?;
-        let inside = symbol
-            .st_value(endian)
-            .checked_sub(section.sh_addr(endian))?;
-        if inside.checked_add(size)? > section.sh_size(endian) {
-            return None;
+        let note = section.data(endian, &self.file).ok()?;
+        let id = note
+            .get(16..)
+            .filter(|_| note.get(12..16) == Some(b"GNU\0"));
+        Some(id?.iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+
+    /// Whether the directories that it names itself are looked at before those of LD_LIBRARY_PATH: that is what
+    /// DT_RPATH does, unless there is a DT_RUNPATH.
+    pub fn own_first(&self) -> Option<bool> {
+        let (endian, header) = self.header()?;
+        let segments = header.program_headers(endian, &self.file).ok()?;
+        let mut dynamic = segments.iter().filter_map(|segment| {
+            let entries = segment.dynamic(endian, &self.file).ok()??;
+            let has = |tag: u32| {
+                let mut entries = entries.iter();
+                entries.any(|entry| entry.d_tag(endian) == u64::from(tag))
+            };
+            Some(has(elf::DT_RPATH) && !has(elf::DT_RUNPATH))
+        });
+        dynamic.next()
+    }
+
+    /// What it takes from other libraries under the name of a version: the library's file name and the symbol.
+    pub fn wants(&self) -> Vec<(String, Vec<u8>)> {
+        Symbols::of(self).map_or_else(Vec::new, |symbols| symbols.wanted().unwrap_or_default())
+    }
+
+    /// Those of the symbols that it does not define. None are lacking from a library that does not tell.
+    pub fn lacks<'s>(&self, wanted: impl Iterator<Item = &'s [u8]>) -> Vec<String> {
+        let Some(symbols) = Symbols::of(self) else {
+            return Vec::new();
+        };
+        wanted
+            .filter(|name| symbols.find(name).is_none())
+            .map(|name| String::from_utf8_lossy(name).into_owned())
+            .collect()
+    }
+
+    /// The CUDA major that a part was built for: it opens `libcublasLt.so.N` by that name.
+    pub fn cuda_major(&self) -> Option<u32> {
+        let (offset, size) = self.constants()?;
+        let text = read_at(&mut File::open(&self.path).ok()?, offset, size)?;
+        let mut rest = text.as_slice();
+        // `skip_until` comes compiled with optimisation; a loop over bytes in a build script does not.
+        while rest.skip_until(b'L').is_ok_and(|skipped| skipped > 0) && !rest.is_empty() {
+            let before = &text[..text.len() - rest.len()];
+            if let (true, Some(tail)) =
+                (before.ends_with(b"libcublasL"), rest.strip_prefix(b"t.so."))
+            {
+                let digits = tail.iter().take_while(|byte| byte.is_ascii_digit()).count();
+                let number = std::str::from_utf8(&tail[..digits]).ok();
+                if let Some(major) = number.and_then(|digits| digits.parse().ok()) {
+                    return Some(major);
+                }
+            }
         }
-        let offset = section.sh_offset(endian).checked_add(inside)?;
-        (&self.file).read_bytes_at(offset, size).ok()
+        None
+    }
+
+    fn header(&self) -> Option<(Endianness, &Header)> {
+        let header = Header::parse(&self.file).ok()?;
+        Some((header.endian().ok()?, header))
     }
 
     /// Where the section of constants is in the file, and its size.
@@ -114,6 +192,84 @@ impl Library {
             return None;
         }
         section.file_range(endian)
+    }
+}
+
+/// The dynamic symbols of a library, with the table by which they are found.
+struct Symbols<'a> {
+    file: Bytes<'a>,
+    endian: Endianness,
+    sections: SectionTable<'a, Header, Bytes<'a>>,
+    symbols: SymbolTable<'a, Header, Bytes<'a>>,
+    table: GnuHashTable<'a, Header>,
+}
+
+impl<'a> Symbols<'a> {
+    fn of(library: &'a Library) -> Option<Self> {
+        let file = &library.file;
+        let (endian, header) = library.header()?;
+        let sections = header.sections(endian, file).ok()?;
+        let symbols = sections.symbols(endian, file, SHT_DYNSYM).ok()?;
+        let hashes = sections
+            .iter()
+            .find(|section| section.sh_type(endian) == SHT_GNU_HASH)?;
+        let bytes = hashes.data(endian, file).ok()?;
+        let head = hashes.gnu_hash_header(endian, file).ok()??;
+        // With these numbers the look-up would divide by nothing or shift too far: a damaged file.
+        let shift = head.bloom_shift.get(endian);
+        if head.bucket_count.get(endian) == 0 || head.bloom_count.get(endian) == 0 || shift > 31 {
+            return None;
+        }
+        let table = GnuHashTable::parse(endian, bytes).ok()?;
+        Some(Self {
+            file,
+            endian,
+            sections,
+            symbols,
+            table,
+        })
+    }
+
+    fn find(&self, name: &[u8]) -> Option<&'a elf::Sym64<Endianness>> {
+        let (hash, versions) = (elf::gnu_hash(name), VersionTable::default());
+        let table = &self.table;
+        let found = table.find(self.endian, name, hash, None, &self.symbols, &versions)?;
+        Some(found.1)
+    }
+
+    /// The bytes that a data symbol stands for, if this library defines it.
+    fn data(&self, name: &str, size: u64) -> Option<&'a [u8]> {
+        let endian = self.endian;
+        let symbol = self.find(name.as_bytes())?;
+        let index = usize::from(symbol.st_shndx(endian));
+        let section = self.sections.iter().nth(index).filter(|_| index != 0)?;
+        let inside = symbol
+            .st_value(endian)
+            .checked_sub(section.sh_addr(endian))?;
+        if inside.checked_add(size)? > section.sh_size(endian) {
+            return None;
+        }
+        let offset = section.sh_offset(endian).checked_add(inside)?;
+        self.file.read_bytes_at(offset, size).ok()
+    }
+
+    fn wanted(&self) -> Option<Vec<(String, Vec<u8>)>> {
+        let endian = self.endian;
+        let versions = self.sections.versions(endian, self.file).ok()??;
+        let mut wanted = Vec::new();
+        // The table begins where the library's own symbols do.
+        for index in 1..self.table.symbol_base() as usize {
+            let index = SymbolIndex(index);
+            let symbol = self.symbols.symbol(index).ok()?;
+            let version = versions.version(versions.version_index(endian, index));
+            let file = version.ok().flatten().and_then(|version| version.file());
+            if let (true, false, Some(file)) = (symbol.is_undefined(endian), symbol.is_weak(), file)
+            {
+                let name = symbol.name(endian, self.symbols.strings()).ok()?;
+                wanted.push((String::from_utf8_lossy(file).into_owned(), name.to_vec()));
+            }
+        }
+        Some(wanted)
     }
 }
 
@@ -150,15 +306,18 @@ mod tests {
             Version::new(9, 14, 2),
             "cudnn_ops_infer_version".to_string(),
         ));
-        assert_eq!(release(&path, "ops"), told);
-        assert_eq!(release(&path, "graph"), None);
-        assert_eq!(cuda_major(&path), Some(13));
+        let library = Library::open(&path).unwrap();
+        assert_eq!(library.release("ops"), told);
+        assert_eq!(library.release("graph"), None);
+        assert_eq!(library.cuda_major(), Some(13));
+        assert_eq!(library.flaw(), None);
         let path = compiled(
             "libcudnn_adv.so.9",
             "const char *f(void) { return \"L libcublasLt.so\"; }\n",
         );
-        assert_eq!(cuda_major(&path), None);
-        assert_eq!(release(&path, "adv"), None);
+        let library = Library::open(&path).unwrap();
+        assert_eq!(library.cuda_major(), None);
+        assert_eq!(library.release("adv"), None);
     }
 
     #[test]
@@ -173,17 +332,23 @@ mod tests {
         let path = std::env::temp_dir().join(format!("cudnn-guard-damaged-{}", std::process::id()));
         for length in (0..whole.len()).step_by(61) {
             std::fs::write(&path, &whole[..length]).unwrap();
-            assert_eq!(
-                (release(&path, "graph"), cuda_major(&path)),
-                (None, None),
+            let library = Library::open(&path).unwrap();
+            assert!(
+                length > whole.len() / 2 || library.flaw().is_some(),
                 "{length}"
             );
+            assert_eq!(library.release("graph"), None, "{length}");
+            assert_eq!(library.cuda_major(), None, "{length}");
         }
         for place in (0..whole.len()).step_by(7) {
             let mut bent = whole.clone();
             bent[place] = !bent[place];
             std::fs::write(&path, &bent).unwrap();
-            let _ = (release(&path, "graph"), cuda_major(&path));
+            let library = Library::open(&path).unwrap();
+            let _ = (library.release("graph"), library.cuda_major());
+            let _ = (library.flaw(), library.build_id(), library.own_first());
+            library.wants();
+            library.lacks([&b"f"[..]].into_iter());
         }
         std::fs::remove_file(&path).unwrap();
     }

@@ -2,10 +2,10 @@
 
 use super::eyes::Eyes;
 use super::{Host, cudnn, files, owner, toolkit};
-use crate::model::candidate::{Candidate, Found};
+use crate::model::candidate::{Candidate, Cudnn, Found};
 use crate::model::env::Variable;
 use crate::model::finding::Finding;
-use crate::rules::choose::kind_of;
+use crate::rules::choose::{is_usable, kind_of};
 use crate::rules::layout;
 use crate::rules::step::{Kind, Place, Step, Tree};
 use std::path::{Path, PathBuf};
@@ -63,7 +63,20 @@ pub fn look(steps: &[Step], host: &Host) -> Sight {
                 let around = toolkit::around(&compiler, &host.platform);
                 match around.map_or_else(|| toolkit::of_compiler(&compiler), Ok) {
                     Ok((toolkit, read)) => {
-                        sight.add(&mut keys, step, eyes, Found::Toolkit(toolkit), read)
+                        let root = toolkit.root.clone();
+                        sight.add(&mut keys, step, eyes, Found::Toolkit(toolkit), read);
+                        // A cuDNN that was copied into it, as Nix and Spack do.
+                        let tree = layout::cudnn(&host.platform, &root, "");
+                        let asked = steps.iter().any(|step| step.kind == Kind::Cudnn);
+                        let found = cudnn::in_tree(&root, &tree, eyes, &host.platform)
+                            .filter(|_| asked && root != Path::new("/usr"));
+                        if let Some((cudnn, read)) = found {
+                            let step = Step {
+                                wish: None,
+                                ..step.clone()
+                            };
+                            sight.add(&mut keys, &step, eyes, Found::Cudnn(cudnn), read);
+                        }
                     }
                     Err(finding) => match step.wish {
                         Some(variable) => failures.push((variable, finding)),
@@ -71,15 +84,26 @@ pub fn look(steps: &[Step], host: &Host) -> Sight {
                     },
                 }
             }
+            Place::Copy(owner, tree) => {
+                for top in eyes.expand(&tree.base, tree.pattern) {
+                    if let Some(cudnn) = cudnn::brought_along(&top, tree, &host.platform) {
+                        sight.add_copy(step, owner, cudnn);
+                    }
+                }
+            }
             Place::Tree(tree) => {
+                // Most of the places that nobody asked for are not there.
+                let is_worth = |top: &PathBuf| step.wish.is_some() || eyes.dir(top).is_some();
                 let tops = eyes.expand(&tree.base, tree.pattern).into_iter();
-                let trees = tops.flat_map(|top| {
+                let trees = tops.filter(is_worth).flat_map(|top| {
                     let trees = flavours(&top, tree, eyes);
                     trees.into_iter().map(move |tree| (top.clone(), tree))
                 });
                 for (top, tree) in trees {
                     let found = match step.kind {
-                        Kind::Toolkit => toolkit::in_tree(&top, &tree, eyes)
+                        Kind::Toolkit => toolkit::in_tree(&top, &tree, eyes, &host.platform)
+                            // A runtime alone is no answer to somebody who asked for a toolkit.
+                            .filter(|(toolkit, _)| step.wish.is_none() || !toolkit.is_runtime())
                             .map(|(toolkit, read)| (Found::Toolkit(toolkit), read)),
                         Kind::Cudnn => cudnn::in_tree(&top, &tree, eyes, &host.platform)
                             .map(|(cudnn, read)| (Found::Cudnn(cudnn), read)),
@@ -94,7 +118,11 @@ pub fn look(steps: &[Step], host: &Host) -> Sight {
     sight.unusable = unusable(steps, &sight.candidates, failures, host);
     let lacks = |kind| {
         let asked = steps.iter().any(|step| step.kind == kind);
-        asked && !sight.candidates.iter().any(|one| kind_of(one) == kind)
+        asked
+            && !sight
+                .candidates
+                .iter()
+                .any(|one| is_usable(one) && kind_of(one) == kind)
     };
     if lacks(Kind::Toolkit) || lacks(Kind::Cudnn) {
         sight.read.extend(what_an_installation_changes(host));
@@ -157,6 +185,19 @@ impl Sight {
             chosen: false,
             rejected,
             wish: step.wish,
+        });
+    }
+
+    /// What a package brings along is shown and no more: the answer does not rest on it.
+    fn add_copy(&mut self, step: &Step, owner: &str, cudnn: Cudnn) {
+        self.candidates.push(Candidate {
+            found: Found::Cudnn(cudnn),
+            via: step.via.clone(),
+            chosen: false,
+            rejected: Some(format!(
+                "{owner}'s own copy, which may be loaded first at run time"
+            )),
+            wish: None,
         });
     }
 
@@ -250,7 +291,7 @@ fn nearby(steps: &[Step], variable: Variable, value: &Path, host: &Host) -> Opti
             .find(|dir| {
                 let tree = layout::toolkit(&host.platform, dir, "");
                 tree.nvcc.iter().any(|nvcc| files::is_file(&dir.join(nvcc)))
-                    && toolkit::in_tree(dir, &tree, eyes).is_some()
+                    && toolkit::in_tree(dir, &tree, eyes, &host.platform).is_some()
             })
             .map(Path::to_path_buf),
         (false, true) => {

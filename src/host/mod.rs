@@ -14,6 +14,8 @@ pub mod nvcc;
 pub mod outputs;
 pub mod owner;
 pub mod programs;
+pub mod releases;
+pub mod rivals;
 pub mod stamp;
 pub mod toolkit;
 
@@ -84,6 +86,14 @@ impl Host {
             platform: Platform::from_triple(&triple),
             root,
             env: env.for_target(&triple),
+        }
+    }
+
+    /// Whether what is built runs on this very system.
+    pub fn is_target(&self) -> bool {
+        match self.env.text("HOST") {
+            Some(host) => host == self.platform.triple,
+            None => self.platform.triple == this_machine(),
         }
     }
 }

@@ -79,6 +79,13 @@ fn environment(root: &Path) -> &Path {
     above.unwrap_or(root)
 }
 
+/// The CUDA major in the name of NVIDIA's archive: `cudnn-linux-x86_64-9.14.0.64_cuda13-archive`.
+pub fn archive_cuda_major(root: &Path) -> Option<u32> {
+    let name = root.file_name()?.to_str()?.strip_suffix("-archive")?;
+    let (_, major) = name.rsplit_once("_cuda")?;
+    major.parse().ok()
+}
+
 fn wheels(root: &Path) -> Vec<PathBuf> {
     match (
         root.ends_with("nvidia/cudnn"),

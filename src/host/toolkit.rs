@@ -1,10 +1,11 @@
 //! Reads what a toolkit's directory says of it.
 
 use super::eyes::Eyes;
+use super::library::Library;
 use super::{files, nvcc};
 use crate::model::candidate::Toolkit;
 use crate::model::finding::Finding;
-use crate::model::platform::Platform;
+use crate::model::platform::{Os, Platform};
 use crate::model::version::Version;
 use crate::rules::step::Tree;
 use crate::rules::{header, layout};
@@ -13,18 +14,41 @@ use std::path::{Path, PathBuf};
 /// A toolkit, and the files that were read to know it.
 pub type Read = (Toolkit, Vec<PathBuf>);
 
-/// The toolkit in this directory: there is one if `cuda.h` or the compiler lies there.
-pub fn in_tree(top: &Path, tree: &Tree, eyes: Eyes) -> Option<Read> {
-    let include_dirs = existing(top, &tree.include, eyes);
+/// The toolkit in this directory: there is one if `cuda.h`, the compiler or the runtime library lies there. Of what is
+/// not there, it has no directories: `include` without `cuda.h` is none.
+pub fn in_tree(top: &Path, tree: &Tree, eyes: Eyes, platform: &Platform) -> Option<Read> {
+    let mut include_dirs = existing(top, &tree.include, eyes, platform);
+    include_dirs.retain(|dir| {
+        !dir.ends_with(layout::SHARED_INCLUDE) || eyes.file(&dir.join("cuda.h")).is_some()
+    });
     let nvcc = tree.nvcc.iter().find_map(|nvcc| eyes.file(&top.join(nvcc)));
     let (version, header) = header_version(&include_dirs, eyes);
-    if header.is_none() && nvcc.is_none() {
+    if header.is_none() {
+        include_dirs.clear();
+    }
+    let mut link_dirs = existing(top, &tree.lib, eyes, platform);
+    // Where a runtime lies beside the rest, it tells what processor the directory is for.
+    link_dirs.retain(|dir| {
+        let cpu = runtime_in(dir, eyes).and_then(|file| Library::open(&file)?.cpu());
+        cpu.is_none_or(|cpu| cpu == platform.cpu)
+    });
+    let runtime = link_dirs.iter().find_map(|dir| runtime_in(dir, eyes));
+    if runtime.is_none() && platform.os == Os::Linux {
+        link_dirs.clear();
+    }
+    if header.is_none() && nvcc.is_none() && runtime.is_none() {
         return None;
     }
-    let link_dirs = existing(top, &tree.lib, eyes);
+    let named = || {
+        runtime
+            .as_deref()
+            .and_then(|file| release_in_name(&eyes.canonical(file)))
+    };
     let toolkit = Toolkit {
         root: top.to_path_buf(),
-        version: version.or_else(|| compiler_version(nvcc.as_deref(), eyes)),
+        version: version
+            .or_else(|| compiler_version(nvcc.as_deref(), eyes))
+            .or_else(named),
         stub_dirs: stubs(&link_dirs),
         include_dirs,
         link_dirs,
@@ -35,21 +59,29 @@ pub fn in_tree(top: &Path, tree: &Tree, eyes: Eyes) -> Option<Read> {
 }
 
 /// The toolkit that a compiler stands in, where that shows without running it: `bin/nvcc` with `include/cuda.h` beside.
+/// Nix, Spack and their like gather links to several packages in one directory: there it is beside the link.
 pub fn around(compiler: &Path, platform: &Platform) -> Option<Read> {
+    let real = Eyes { root: None }.canonical(compiler);
+    let gathered = || {
+        let top = compiler.parent()?.parent()?;
+        (top != Path::new("/usr")).then(|| beside(compiler, top, platform))?
+    };
+    beside(&real, real.parent()?.parent()?, platform).or_else(gathered)
+}
+
+fn beside(compiler: &Path, top: &Path, platform: &Platform) -> Option<Read> {
     let eyes = Eyes { root: None };
-    let real = eyes.canonical(compiler);
-    let top = real.parent()?.parent()?;
     let tree = if top == Path::new("/usr") {
         layout::system_toolkit(platform, top)
     } else {
         layout::toolkit(platform, top, "")
     };
     let has_header = |dir| files::is_file(&top.join(dir).join("cuda.h"));
-    if !tree.nvcc.iter().any(|nvcc| top.join(nvcc) == real) || !tree.include.iter().any(has_header)
-    {
+    let stands = tree.nvcc.iter().any(|nvcc| top.join(nvcc) == compiler);
+    if !stands || !tree.include.iter().any(has_header) {
         return None;
     }
-    in_tree(top, &tree, eyes).filter(|(toolkit, _)| !toolkit.link_dirs.is_empty())
+    in_tree(top, &tree, eyes, platform).filter(|(toolkit, _)| !toolkit.link_dirs.is_empty())
 }
 
 /// The toolkit that a compiler says is its own.
@@ -128,13 +160,65 @@ fn stubs(link_dirs: &[PathBuf]) -> Vec<PathBuf> {
         .collect()
 }
 
+/// A runtime library in this directory, in whatever form. Asked for by name, since `/usr/lib64` is long.
+fn runtime_in(dir: &Path, eyes: Eyes) -> Option<PathBuf> {
+    let names = [
+        "libcudart.so",
+        "libcudart.so.13",
+        "libcudart.so.12",
+        "libcudart.so.11.0",
+        "libcudart_static.a",
+    ];
+    names.iter().find_map(|name| eyes.file(&dir.join(name)))
+}
+
+/// 12.4.127 of `libcudart.so.12.4.127`. The SONAME alone tells no release: `libcudart.so.12`.
+fn release_in_name(file: &Path) -> Option<Version> {
+    let (_, numbers) = file.file_name()?.to_str()?.split_once(".so.")?;
+    let mut numbers = numbers.split('.').map(|number| number.parse().ok());
+    match (numbers.next()?, numbers.next()?, numbers.next()?) {
+        (Some(major), Some(minor), Some(_)) => Some(Version::new(major, minor, 0)),
+        _ => None,
+    }
+}
+
+/// A directory below the top, or beside what it is a link to: `#` is the top's own name.
+fn joined(top: &Path, dir: &Path, eyes: Eyes) -> PathBuf {
+    let mut path = if dir.starts_with("..") {
+        eyes.canonical(top)
+    } else {
+        top.to_path_buf()
+    };
+    for part in dir {
+        if part == ".." {
+            path.pop();
+        } else if part == "#" {
+            path.extend(top.file_name());
+        } else {
+            path.push(part);
+        }
+    }
+    path
+}
+
+/// Whether a toolkit keeps this directory for another processor: `targets/sbsa-linux/lib`.
+fn is_foreign(real: &Path, platform: &Platform) -> bool {
+    let mut parts = real.iter().rev().skip(1);
+    let target = parts.next().and_then(|name| name.to_str());
+    parts.next().is_some_and(|parent| parent == "targets")
+        && target.is_some_and(|target| !platform.toolkit_targets().contains(&target))
+}
+
 /// Those of the directories that are there, each once: `include` is often a link to `targets/…/include`.
-fn existing(top: &Path, dirs: &[PathBuf], eyes: Eyes) -> Vec<PathBuf> {
+fn existing(top: &Path, dirs: &[PathBuf], eyes: Eyes, platform: &Platform) -> Vec<PathBuf> {
     let mut seen = Vec::new();
     let mut found = Vec::new();
-    for dir in dirs.iter().filter_map(|dir| eyes.dir(&top.join(dir))) {
+    for dir in dirs
+        .iter()
+        .filter_map(|dir| eyes.dir(&joined(top, dir, eyes)))
+    {
         let real = eyes.canonical(&dir);
-        if !seen.contains(&real) {
+        if !seen.contains(&real) && !is_foreign(&real, platform) {
             seen.push(real);
             found.push(dir);
         }

@@ -1,6 +1,7 @@
 //! What a search can find: toolkits and cuDNNs, each with how it was found and why it was not chosen.
 
 use crate::model::env::Variable;
+use crate::model::flaw::Flaw;
 use crate::model::version::Version;
 use std::path::PathBuf;
 
@@ -21,6 +22,24 @@ pub struct Toolkit {
     pub stub_dirs: Vec<PathBuf>,
 }
 
+impl Toolkit {
+    /// Whether it is enough to run, and not to build with: libraries without headers and compiler.
+    pub fn is_runtime(&self) -> bool {
+        self.nvcc.is_none() && self.include_dirs.is_empty()
+    }
+
+    /// What is missing in it.
+    pub fn lacks(&self) -> Vec<&'static str> {
+        let parts = [
+            (self.nvcc.is_none(), "nvcc"),
+            (self.include_dirs.is_empty(), "headers"),
+            (self.link_dirs.is_empty(), "libraries"),
+        ];
+        let missing = parts.into_iter().filter(|(missing, _)| *missing);
+        missing.map(|(_, name)| name).collect()
+    }
+}
+
 /// A file to give to the linker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LinkName {
@@ -39,7 +58,7 @@ pub struct Part {
     pub path: PathBuf,
     /// Its release, where something tells.
     pub version: Option<Version>,
-    /// What told: `symbol cudnn_graph_version`, `file name`.
+    /// What told: `symbol cudnn_graph_version`, `build-id`, `file name`, `the record of its wheel`.
     pub told_by: Option<String>,
 }
 
@@ -68,9 +87,40 @@ pub struct Cudnn {
     pub cpu: Option<&'static str>,
     /// The shim and its parts.
     pub parts: Vec<Part>,
+    /// What else shows in their files.
+    pub files: Files,
+}
+
+/// What shows in the files of a cuDNN beyond their releases.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Files {
+    /// What is no library for this system: the part's name, its file, and why.
+    pub flaws: Vec<(String, PathBuf, Flaw)>,
+    /// Files of one part that are all whole, where there should be one and links to it.
+    pub copies: Vec<Vec<PathBuf>>,
+    /// Where the files really lie, if in more than one directory.
+    pub folders: Vec<PathBuf>,
+    /// Whether the shim looks for its parts beside itself before it looks in LD_LIBRARY_PATH: a DT_RPATH, from 9.22.
+    pub own_first: bool,
+}
+
+/// That a part takes functions from another which has none of that name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unresolved {
+    /// The part that needs.
+    pub part: PathBuf,
+    /// The part that lacks.
+    pub sibling: PathBuf,
+    /// What is lacking.
+    pub symbols: Vec<String>,
 }
 
 impl Cudnn {
+    /// What is wrong with the library that programs open.
+    pub fn flaw(&self) -> Option<&(String, PathBuf, Flaw)> {
+        self.files.flaws.iter().find(|(name, ..)| name == "cudnn")
+    }
+
     /// The release: what the header says, else what the library says.
     pub fn version(&self) -> Option<Version> {
         self.header_version.or(self.library_version)

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// What a variable's value is to us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +61,11 @@ variables! {
     GuardHome = "CUDNN_GUARD_HOME", Wish;
     VirtualEnv = "VIRTUAL_ENV", Surrounding;
     CondaPrefix = "CONDA_PREFIX", Surrounding;
+    EasyBuildCuda = "EBROOTCUDA", Surrounding;
+    EasyBuildCudnn = "EBROOTCUDNN", Surrounding;
+    NvhpcCudaHome = "NVHPC_CUDA_HOME", Surrounding;
+    NvhpcRoot = "NVHPC_ROOT", Surrounding;
+    TfCudaPaths = "TF_CUDA_PATHS", Surrounding;
     Path = "PATH", Surrounding;
     LdLibraryPath = "LD_LIBRARY_PATH", Surrounding;
     Home = "HOME", Surrounding;
@@ -214,6 +219,11 @@ impl Env {
     /// The place that a variable names.
     pub fn path(&self, variable: Variable) -> Option<PathBuf> {
         Some(self.directory.join(self.get(variable)?))
+    }
+
+    /// The directory that relative paths start from.
+    pub fn directory(&self) -> &Path {
+        &self.directory
     }
 
     /// The value of any variable, for names that are only known at run time (`DEP_*`, what cargo sets).

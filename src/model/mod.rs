@@ -14,6 +14,7 @@ pub mod version;
 
 pub mod candidate;
 pub mod env;
+pub mod flaw;
 pub mod gpu;
 pub mod id;
 pub mod invocation;

@@ -74,7 +74,12 @@ impl Platform {
             let digits = !major.is_empty() && major.bytes().all(|byte| byte.is_ascii_digit());
             return digits.then(|| (name.to_string(), format!(".{major}")));
         }
-        let (name, tail) = file.strip_prefix("libcudnn_")?.split_once(".so")?;
+        let (name, tail) = file.strip_prefix("libcudnn")?.split_once(".so")?;
+        let name = match name.strip_prefix('_') {
+            Some(name) => name,
+            None if name.is_empty() => "cudnn",
+            None => return None,
+        };
         (tail.is_empty() || tail.starts_with('.')).then(|| (name.to_string(), tail.to_string()))
     }
 
@@ -110,7 +115,8 @@ mod tests {
                 "libcudnn_ops_infer.so.8.9.7",
                 Some(("ops_infer", ".8.9.7")),
             ),
-            (&linux, "libcudnn.so.9", None),
+            (&linux, "libcudnn.so.9", Some(("cudnn", ".9"))),
+            (&linux, "libcudnnx.so.9", None),
             (&linux, "libcudnn_graph.so-old", None),
             (&linux, "cudnn_graph64_9.dll", None),
             (&windows, "cudnn_graph64_9.dll", Some(("graph", ".9"))),

@@ -1,11 +1,13 @@
 //! What is thought of the choice.
 
-use super::choose::{Choice, has_library, kind_of, other_cpu, unfit_path, version_of};
+use super::choose::{Choice, has_library, is_usable, kind_of, other_cpu, unfit_path, version_of};
+use super::partial::packages;
 use super::requirement::Requirement;
-use super::step::{Kind, Step};
-use super::wording::{also, brief, found_via, landmark, named, product, root_of};
+use super::skew;
+use super::step::{Kind, Place, Step};
+use super::wording::{NOT_ACTIVE, also, brief, found_via, landmark, named, product, root_of};
 use crate::model::candidate::{Candidate, Cudnn, Found};
-use crate::model::env::Env;
+use crate::model::env::{Env, Variable};
 use crate::model::finding::Finding;
 use crate::model::platform::{Os, Platform};
 use std::path::Path;
@@ -41,7 +43,7 @@ impl Situation<'_> {
         if let Some(candidate) = chosen.and_then(|index| self.candidates.get(index)) {
             return match &candidate.found {
                 Found::Cudnn(cudnn) if cudnn.header.is_none() => {
-                    Some(headers_missing(cudnn, &candidate.via))
+                    Some(headers_missing(cudnn, &candidate.via, self.env))
                 }
                 _ => None,
             };
@@ -71,12 +73,20 @@ impl Situation<'_> {
         {
             return Some(self.unfit(variable, what));
         }
+        let wished = found.first().filter(|first| first.wish.is_some());
+        if let Some((first, Found::Cudnn(cudnn))) = wished.map(|first| (first, &first.found)) {
+            if cudnn.flaw().is_some() {
+                return skew::unusable(cudnn, found_via(first), &first.via);
+            }
+        }
         let unmet = |candidate: &&&Candidate| {
             version_of(candidate)
                 .zip(requirement)
                 .is_some_and(|(version, asked)| !asked.admits(version))
         };
-        let bare = |candidate: &&&Candidate| !linkable(candidate) && has_library(candidate);
+        let bare = |candidate: &&&Candidate| {
+            self.platform.os == Os::Windows && !linkable(candidate) && has_library(candidate)
+        };
         if let Some(first) = found
             .first()
             .filter(|first| !linkable(first) && first.wish.is_some())
@@ -86,11 +96,8 @@ impl Situation<'_> {
                 _ => Some(no_import_library(first)),
             };
         }
-        match (
-            found.iter().find(unmet),
-            found.iter().find(bare),
-            requirement,
-        ) {
+        let mut usable = found.iter().filter(|candidate| is_usable(candidate));
+        match (usable.find(unmet), found.iter().find(bare), requirement) {
             (Some(first), _, Some(asked)) => Some(self.unmet(kind, first, &found, asked)),
             (_, Some(first), _) => Some(no_import_library(first)),
             _ => Some(self.not_found(kind, &found)),
@@ -149,7 +156,13 @@ impl Situation<'_> {
             .find(|other| version_of(other).is_some_and(|version| asked.admits(version)));
         let finding = match (better, first.wish) {
             (Some(better), _) => {
-                finding.help(format!("set {variable} to `{}`", root_of(better).display()))
+                let activate = if better.via.ends_with(NOT_ACTIVE) {
+                    "activate that environment, or "
+                } else {
+                    ""
+                };
+                let root = root_of(better).display();
+                finding.help(format!("{activate}set {variable} to `{root}`"))
             }
             (None, Some(_)) => finding.help(format!(
                 "let {} name a directory with a {product} that meets `{}`",
@@ -175,10 +188,19 @@ impl Situation<'_> {
         let mut looked: Vec<String> = Vec::new();
         for step in self.steps.iter().filter(|step| step.kind == kind) {
             let line = format!("{}: {}", step.via, step.whereabouts());
-            if !looked.contains(&line) {
+            // Of all directories above the crate's own, the first stands for the rest.
+            let beside = step.via.ends_with(NOT_ACTIVE)
+                && looked.iter().any(|known| known.starts_with(&step.via));
+            if !looked.contains(&line) && !beside && !matches!(step.place, Place::Copy(..)) {
                 looked.push(line);
             }
         }
+        // `…/nvidia` says enough of `…/nvidia/cu*`.
+        let all = looked.clone();
+        looked.retain(|line| {
+            let above = line.strip_suffix("/cu*");
+            above.is_none_or(|above| !all.iter().any(|other| other == above))
+        });
         let mut finding = Finding::error(id, format!("no {product} was found"));
         if !found.is_empty() {
             let lines: Vec<String> = found.iter().map(|candidate| also(candidate)).collect();
@@ -199,12 +221,47 @@ impl Situation<'_> {
                 ))
                 .help("or call `.optional()` in build.rs, to build without");
         }
+        let runtime = found.iter().find_map(|candidate| match &candidate.found {
+            Found::Toolkit(toolkit) if toolkit.is_runtime() => Some((candidate, toolkit)),
+            _ => None,
+        });
+        let mut help = Vec::new();
+        if let Some((candidate, toolkit)) = runtime {
+            let packages = packages(candidate, toolkit, &toolkit.lacks());
+            help.push(format!("install {packages}, which a build needs"));
+            help.push(
+                "build in NVIDIA's `-devel` image, in a container: its `-runtime` image is for running alone".into(),
+            );
+        }
+        help.extend(self.modules(kind));
         let (variable, contents) = landmark(kind, self.platform.os);
+        help.push(format!(
+            "set {variable} to the directory that holds {contents}"
+        ));
+        help.push("run `cudnn-guard fetch`, which installs CUDA and cuDNN without root".into());
+        for (index, help) in help.into_iter().enumerate() {
+            let or = if index == 0 { "" } else { "or " };
+            finding = finding.help(format!("{or}{help}"));
+        }
         finding
-            .help(format!(
-                "set {variable} to the directory that holds {contents}"
+    }
+
+    /// Modules and Spack keep their packages where only they know: loading one sets the variables.
+    fn modules(&self, kind: Kind) -> Option<String> {
+        let name = match kind {
+            Kind::Toolkit => "cuda",
+            Kind::Cudnn => "cudnn",
+        };
+        let is_set = |variable| self.env.named(variable).is_some();
+        if is_set("MODULESHOME") || is_set("LMOD_CMD") {
+            Some(format!(
+                "load its module first: `module avail {name}` lists them"
             ))
-            .help("or run `cudnn-guard fetch`, which installs CUDA and cuDNN without root")
+        } else if is_set("SPACK_ROOT") {
+            Some(format!("load it first: `spack load {name}`"))
+        } else {
+            None
+        }
     }
 
     fn misfit(&self) -> Option<Finding> {
@@ -297,7 +354,11 @@ fn no_import_library(candidate: &Candidate) -> Finding {
         .help("or set CUDNN_PATH to a cuDNN of NVIDIA's installer or archive, which has one")
 }
 
-fn headers_missing(cudnn: &Cudnn, via: &str) -> Finding {
+fn headers_missing(cudnn: &Cudnn, via: &str, env: &Env) -> Finding {
+    let is_conda = env.path(Variable::CondaPrefix).is_some_and(|prefix| {
+        let dir = cudnn.link_dir.as_deref().unwrap_or(&cudnn.root);
+        dir.starts_with(prefix)
+    });
     let version = cudnn.library_version;
     let major = version.map_or_else(
         || major_of(cudnn.library.as_deref()),
@@ -312,27 +373,47 @@ fn headers_missing(cudnn: &Cudnn, via: &str) -> Finding {
         .as_deref()
         .or(cudnn.link_dir.as_deref())
         .unwrap_or(&cudnn.root);
-    let install = if cudnn.root.ends_with("nvidia/cudnn") {
-        format!("install the wheel again: `pip install --force-reinstall nvidia-cudnn-cu{flavour}`")
-    } else if major >= 9 {
-        format!(
-            "install `libcudnn{major}-dev-cuda-{flavour}` (Debian, Ubuntu) or `libcudnn{major}-devel-cuda-{flavour}` (Fedora, RHEL)"
-        )
-    } else {
-        format!(
-            "install `libcudnn{major}-dev` (Debian, Ubuntu) or `libcudnn{major}-devel` (Fedora, RHEL)"
-        )
-    };
-    Finding::error(
+    let mut finding = Finding::error(
         "cudnn-headers-missing",
         format!(
             "cuDNN{release} at `{}` has libraries and no headers",
             cudnn.root.display()
         ),
     )
-    .with("found via", format!("{via}: {}", library.display()))
-    .help(install)
-    .help("or set CUDNN_INCLUDE_DIR to the directory that holds cudnn.h")
+    .with("found via", format!("{via}: {}", library.display()));
+    // NVIDIA's images say what is installed in them: https://gitlab.com/nvidia/container-images/cuda
+    let image = env
+        .text("NV_CUDNN_VERSION")
+        .or(env.text("NV_CUDNN_PACKAGE"));
+    if image.is_some() && env.text("NV_CUDNN_PACKAGE_DEV").is_none() {
+        finding = finding.help(
+            "build in the `-devel` image of nvidia/cuda, and copy the program into this one, which is the `-runtime`",
+        );
+    }
+    // Debian 8.x packages are for one CUDA each, without its number in the name.
+    let dev = |kind: &str| match major {
+        9.. => format!("libcudnn{major}-{kind}-cuda-{flavour}"),
+        _ => format!("libcudnn{major}-{kind}"),
+    };
+    let path = library.to_string_lossy();
+    let at = |part: &str| path.contains(part);
+    let install = if cudnn.root.ends_with("nvidia/cudnn") {
+        format!("install the wheel again: `pip install --force-reinstall nvidia-cudnn-cu{flavour}`")
+    } else if is_conda {
+        format!("install them: `conda install -c conda-forge cudnn cuda-version={flavour}`")
+    } else if at("/usr/lib/") && at("-linux-gnu") {
+        format!("install `{}`", dev("dev"))
+    } else if at("/usr/lib64") {
+        format!("install `{}`", dev("devel"))
+    } else {
+        format!(
+            "copy `include/cudnn*.h` from the archive of that release into `{}`",
+            cudnn.root.join("include").display()
+        )
+    };
+    finding
+        .help(install)
+        .help("or set CUDNN_INCLUDE_DIR to the directory that holds cudnn.h")
 }
 
 /// 9 of `…/libcudnn.so.9`.

@@ -2,6 +2,7 @@
 
 use super::passing::not_to_cargo;
 use super::requirement::Requirement;
+use super::skew;
 use super::step::Kind;
 use crate::model::candidate::{Candidate, Cudnn, Found, Toolkit};
 use crate::model::platform::Platform;
@@ -75,9 +76,13 @@ fn eligible(
             } else {
                 "there is no library beside the headers".into()
             }),
+            _ if is_runtime(candidate) => {
+                Some("it has libraries alone: enough to run, not to build".into())
+            }
             _ => platform
                 .and_then(|platform| other_cpu(candidate, platform))
-                .map(|cpu| format!("it is for {cpu}")),
+                .map(|cpu| format!("it is for {cpu}"))
+                .or_else(|| flaw(candidate)),
         };
         if candidate.rejected.is_none() {
             left.push(index);
@@ -121,13 +126,42 @@ pub fn unfit_path(candidate: &Candidate) -> Option<&'static str> {
         .find_map(|path| not_to_cargo(path))
 }
 
-/// What is complete and known goes before what is not.
-fn doubt(candidate: &Candidate) -> usize {
-    let headers = match &candidate.found {
-        Found::Toolkit(_) => true,
-        Found::Cudnn(cudnn) => cudnn.header.is_some(),
+/// Why its library can be neither linked nor opened.
+fn flaw(candidate: &Candidate) -> Option<String> {
+    let Found::Cudnn(cudnn) = &candidate.found else {
+        return None;
     };
-    usize::from(version_of(candidate).is_none()) + usize::from(!headers)
+    let (_, path, flaw) = cudnn.flaw()?;
+    let name = path.file_name()?.to_string_lossy();
+    Some(format!("`{name}` {flaw}"))
+}
+
+/// What is complete, known and of one piece goes before what is not.
+fn doubt(candidate: &Candidate) -> usize {
+    let lacking = match &candidate.found {
+        // Whether a compiler is needed shows later.
+        Found::Toolkit(toolkit) => toolkit
+            .lacks()
+            .iter()
+            .filter(|part| **part != "nvcc")
+            .count(),
+        Found::Cudnn(cudnn) => {
+            usize::from(cudnn.header.is_none()) + usize::from(skew::doubtful(cudnn).is_some())
+        }
+    };
+    usize::from(version_of(candidate).is_none()) + lacking
+}
+
+fn is_runtime(candidate: &Candidate) -> bool {
+    matches!(&candidate.found, Found::Toolkit(toolkit) if toolkit.is_runtime())
+}
+
+/// Whether a build could use it at all: not what a Python package brought along for itself.
+pub fn is_usable(candidate: &Candidate) -> bool {
+    match &candidate.found {
+        Found::Toolkit(toolkit) => !toolkit.is_runtime(),
+        Found::Cudnn(cudnn) => cudnn.header.is_some() || cudnn.link_dir.is_some(),
+    }
 }
 
 /// Whether there is a library to open. For Windows that alone is not enough to link against.
@@ -244,8 +278,13 @@ fn explain(candidates: &mut [Candidate], choice: Choice) {
             (Found::Cudnn(_), _, Some(toolkit)) if !fits(toolkit, candidate) => {
                 format!("built for CUDA {}", flavour(candidate))
             }
-            (Found::Toolkit(Toolkit { nvcc: None, .. }), Some(_), _) => "it has no nvcc".into(),
+            (Found::Toolkit(toolkit), Some(_), _) if !toolkit.lacks().is_empty() => {
+                format!("it has no {}", toolkit.lacks().join(" and no "))
+            }
             (Found::Cudnn(Cudnn { header: None, .. }), Some(_), _) => "it has no headers".into(),
+            (Found::Cudnn(cudnn), Some(chosen), _) => {
+                skew::doubtful(cudnn).unwrap_or_else(|| format!("outranked by {}", chosen.via))
+            }
             (_, Some(chosen), _) => format!("outranked by {}", chosen.via),
             (_, None, _) => "nothing fits it".into(),
         });

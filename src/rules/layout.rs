@@ -20,16 +20,42 @@ const COMPONENTS: [&str; 12] = [
     "nvtx",
 ];
 
+/// Below a Python's directory, NVIDIA's wheels: the toolkit from CUDA 13, the components before, cuDNN.
+pub type Wheels = [&'static str; 3];
+/// As pip installs them.
+pub const SITE: Wheels = [
+    "lib/python#/site-packages/nvidia/cu#",
+    "lib/python#/site-packages/nvidia",
+    "lib/python#/site-packages/nvidia/cudnn",
+];
+/// As pip installs them on Windows.
+pub const WINDOWS_SITE: Wheels = [
+    "Lib/site-packages/nvidia/cu#",
+    "Lib/site-packages/nvidia",
+    "Lib/site-packages/nvidia/cudnn",
+];
+/// The same where the directory holds the packages themselves.
+pub const PACKAGES: Wheels = ["nvidia/cu#", "nvidia", "nvidia/cudnn"];
+
+/// Where RPM Fusion keeps `cuda.h`. Elsewhere libcu++ has a directory of this name, whose `atomic` is not the
+/// standard one's: it is no directory of headers unless `cuda.h` lies there.
+pub const SHARED_INCLUDE: &str = "include/cuda";
+
 /// Where the headers of one CUDA are in what NVIDIA's cuDNN installer lays out.
 const HEADERS: &str = "include/#";
 
 /// A toolkit as NVIDIA's installer lays it out, and conda, and the wheels from CUDA 13.
 pub fn toolkit(platform: &Platform, base: &Path, pattern: &'static str) -> Tree {
+    let mut lib = dirs(platform, "lib", &["lib64", "lib"]);
+    if platform.os == Os::Linux {
+        // Some name `/usr` for the toolkit that Debian spread over it.
+        lib.push(Path::new("lib").join(platform.multiarch()));
+    }
     Tree {
         base: base.to_path_buf(),
         pattern,
         include: dirs(platform, "include", &["include"]),
-        lib: dirs(platform, "lib", &["lib64", "lib"]),
+        lib,
         nvcc: compilers(platform),
     }
 }
@@ -152,12 +178,39 @@ pub fn named_cudnn(platform: &Platform, dir: &Path) -> Tree {
     tree
 }
 
-/// A toolkit that Debian spread over `/usr`.
+/// What unpacking NVIDIA's archive leaves in a directory, and what its archives before 8.5 left.
+pub fn archives(platform: &Platform, dir: &Path) -> impl Iterator<Item = Tree> + use<> {
+    let pattern = match platform.cpu.as_str() {
+        "aarch64" => "cudnn-linux-sbsa-#",
+        _ => "cudnn-linux-x86_64-#",
+    };
+    let linux = platform.os == Os::Linux;
+    let kinds = [(pattern, "lib"), ("cuda", "lib64")];
+    let base = dir.to_path_buf();
+    let trees = kinds.into_iter().filter(move |_| linux);
+    trees.map(move |(pattern, lib)| Tree {
+        base: base.clone(),
+        pattern,
+        include: vec!["include".into()],
+        lib: vec![lib.into()],
+        nvcc: Vec::new(),
+    })
+}
+
+/// A toolkit of the HPC SDK: cuBLAS and its like are in `math_libs`, under the same release.
+pub fn hpc_toolkit(platform: &Platform, base: &Path, pattern: &'static str) -> Tree {
+    let mut tree = toolkit(platform, base, pattern);
+    tree.include.push("../../math_libs/#/include".into());
+    tree.lib.push("../../math_libs/#/lib64".into());
+    tree
+}
+
+/// A toolkit that Debian spread over `/usr`, or RPM Fusion.
 pub fn system_toolkit(platform: &Platform, usr: &Path) -> Tree {
     Tree {
         base: usr.to_path_buf(),
         pattern: "",
-        include: vec!["include".into()],
+        include: vec!["include".into(), SHARED_INCLUDE.into()],
         lib: system_lib(platform),
         nvcc: vec!["bin/nvcc".into(), "lib/nvidia-cuda-toolkit/bin/nvcc".into()],
     }
@@ -171,8 +224,9 @@ pub fn system_cudnn(platform: &Platform, usr: &Path) -> Tree {
         include: vec![
             Path::new("include").join(platform.multiarch()),
             "include".into(),
+            SHARED_INCLUDE.into(),
         ],
-        lib: system_lib(platform),
+        lib: [system_lib(platform), vec!["lib".into()]].concat(),
         nvcc: Vec::new(),
     }
 }

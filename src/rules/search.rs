@@ -1,6 +1,6 @@
 //! Where CUDA and cuDNN may be, and in which order.
 
-use super::layout;
+use super::layout::{self, PACKAGES, SITE, WINDOWS_SITE, Wheels};
 use super::step::{Kind, Place, Step, Tree};
 use crate::model::env::{Env, Origin, Variable};
 use crate::model::platform::{Os, Platform};
@@ -31,6 +31,17 @@ const CUDNN_LIBRARY_WISHES: [Variable; 4] = [
     Variable::CudnnLib,
 ];
 
+/// What leads to a place without being a wish for it, and seldom changes: cargo is told to watch it.
+pub const SURROUNDINGS: [Variable; 7] = [
+    Variable::VirtualEnv,
+    Variable::CondaPrefix,
+    Variable::EasyBuildCuda,
+    Variable::EasyBuildCudnn,
+    Variable::NvhpcCudaHome,
+    Variable::NvhpcRoot,
+    Variable::TfCudaPaths,
+];
+
 /// How a compiler is found that nobody named.
 pub const NVCC_ON_PATH: &str = "nvcc on PATH";
 
@@ -56,12 +67,19 @@ pub fn steps(env: &Env, platform: &Platform, root: Option<&Path>) -> Vec<Step> {
         // The environment that is active.
         at.virtual_environment(),
         at.conda(),
+        at.loaded_modules(),
         // What the machine has.
         at.nvcc_on_path(),
         at.fixed("NVIDIA's usual directory", "/usr/local", "cuda"),
         at.fixed("NVIDIA's versioned directories", "/usr/local", "cuda-#"),
         at.windows(),
         at.distribution(),
+        // The rest.
+        at.cudnn_directories(),
+        at.hpc_sdk(),
+        at.tensorflow_paths(),
+        at.python_packages(),
+        at.beside_the_manifest(),
         // What `cudnn-guard fetch` put there.
         at.fetched(),
     ]
@@ -89,12 +107,17 @@ impl At<'_> {
 
     fn cudnn_wishes(&self, origin: Origin) -> Vec<Step> {
         let roots = CUDNN_WISHES.iter().filter_map(|&variable| {
-            let tree = layout::named_cudnn(self.platform, &self.wish(variable, origin)?);
-            let step = self.step(Kind::Cudnn, variable, Place::Tree(tree));
-            Some([Some(step), self.installed_below(variable, origin)])
+            let dir = self.wish(variable, origin)?;
+            let named = [layout::named_cudnn(self.platform, &dir)].into_iter();
+            let trees = named.chain(layout::archives(self.platform, &dir));
+            let step = |tree| self.step(Kind::Cudnn, variable, Place::Tree(tree));
+            let installed = self.installed_below(variable, origin);
+            Some(trees.map(step).chain(installed).collect::<Vec<_>>())
         });
-        let roots = roots.flatten().flatten();
-        roots.chain(self.cudnn_in_pieces(origin)).collect()
+        roots
+            .flatten()
+            .chain(self.cudnn_in_pieces(origin))
+            .collect()
     }
 
     /// Headers and libraries that are named one by one go together; what is not named is looked for beside the other.
@@ -156,11 +179,7 @@ impl At<'_> {
         let Some(dir) = self.wish(Variable::GuardHome, origin) else {
             return Vec::new();
         };
-        let mut steps = self.wheels(
-            &self.via(Variable::GuardHome),
-            &dir,
-            ["nvidia/cu#", "nvidia", "nvidia/cudnn"],
-        );
+        let mut steps = self.wheels(&self.via(Variable::GuardHome), &dir, PACKAGES);
         for step in &mut steps {
             step.wish = Some(Variable::GuardHome);
         }
@@ -187,29 +206,33 @@ impl At<'_> {
         let Some(dir) = self.env.path(Variable::VirtualEnv) else {
             return Vec::new();
         };
-        let below = match self.platform.os {
-            Os::Windows => [
-                "Lib/site-packages/nvidia/cu#",
-                "Lib/site-packages/nvidia",
-                "Lib/site-packages/nvidia/cudnn",
-            ],
-            _ => [
-                "lib/python#/site-packages/nvidia/cu#",
-                "lib/python#/site-packages/nvidia",
-                "lib/python#/site-packages/nvidia/cudnn",
-            ],
-        };
-        self.wheels("active virtual environment", &dir, below)
+        let via = "active virtual environment";
+        [self.wheels(via, &dir, self.site()), self.copies(via, &dir)].concat()
+    }
+
+    fn site(&self) -> Wheels {
+        match self.platform.os {
+            Os::Windows => WINDOWS_SITE,
+            _ => SITE,
+        }
     }
 
     fn conda(&self) -> Vec<Step> {
-        let Some(mut prefix) = self.env.path(Variable::CondaPrefix) else {
+        let Some(prefix) = self.env.path(Variable::CondaPrefix) else {
             return Vec::new();
         };
-        if self.platform.os == Os::Windows {
-            prefix.push("Library");
-        }
-        self.both("active conda environment", false, &prefix, "")
+        let via = "active conda environment";
+        let own = match self.platform.os {
+            Os::Windows => self.both(via, false, &prefix.join("Library"), ""),
+            _ => self.both(via, false, &prefix, ""),
+        };
+        // And what pip installed into it.
+        [
+            own,
+            self.wheels(via, &prefix, self.site()),
+            self.copies(via, &prefix),
+        ]
+        .concat()
     }
 
     fn nvcc_on_path(&self) -> Vec<Step> {
@@ -233,7 +256,7 @@ impl At<'_> {
         }
     }
 
-    /// Debian and Fedora spread CUDA and cuDNN over `/usr`.
+    /// Debian and Fedora spread CUDA and cuDNN over `/usr`; Arch does so with cuDNN alone.
     fn distribution(&self) -> Vec<Step> {
         if self.platform.os != Os::Linux {
             return Vec::new();
@@ -243,7 +266,8 @@ impl At<'_> {
             (Kind::Toolkit, layout::system_toolkit(self.platform, &usr)),
             (Kind::Cudnn, layout::system_cudnn(self.platform, &usr)),
         ];
-        surroundings("system directories", true, trees)
+        let arch = self.fixed("Arch Linux's directory", "/opt/cuda", "");
+        [surroundings("system directories", true, trees), arch].concat()
     }
 
     fn fetched(&self) -> Vec<Step> {
@@ -257,15 +281,14 @@ impl At<'_> {
         data.map_or_else(Vec::new, |data| {
             // What was fetched for this machine is not part of an image.
             let dir = self.below_root(&data.join("cudnn-guard"));
-            let below = ["nvidia/cu#", "nvidia", "nvidia/cudnn"];
-            let mut steps = self.wheels("fetched by cudnn-guard", &dir, below);
+            let mut steps = self.wheels("fetched by cudnn-guard", &dir, PACKAGES);
             steps.iter_mut().for_each(|step| step.fixed = true);
             steps
         })
     }
 
     /// NVIDIA's wheels: from CUDA 13 one directory, before that one for each component; cuDNN has its own.
-    fn wheels(&self, via: &str, dir: &Path, below: [&'static str; 3]) -> Vec<Step> {
+    fn wheels(&self, via: &str, dir: &Path, below: Wheels) -> Vec<Step> {
         let [whole, components, cudnn] = below;
         let trees = [
             (Kind::Toolkit, layout::toolkit(self.platform, dir, whole)),
@@ -376,6 +399,7 @@ fn names_a_library(path: &Path) -> bool {
     name.contains(".so") || name.ends_with(".lib") || name.ends_with(".dll") || name.ends_with(".a")
 }
 
+mod rest;
 mod windows;
 
 #[cfg(test)]

@@ -33,6 +33,8 @@ pub struct Step {
 pub enum Place {
     /// A directory with headers, libraries and programs below it.
     Tree(Tree),
+    /// A directory in which this Python package brings a cuDNN of its own along: not to be linked.
+    Copy(&'static str, Tree),
     /// A compiler, asked where its toolkit is: the first of these files that there is.
     Nvcc(Vec<PathBuf>),
 }
@@ -57,6 +59,7 @@ impl Step {
     pub fn wanted(&self, platform: &Platform) -> Vec<PathBuf> {
         match &self.place {
             Place::Nvcc(files) => files.clone(),
+            Place::Copy(..) => Vec::new(),
             Place::Tree(tree) => {
                 let top = tree.shown();
                 let below = |dirs: &[PathBuf], name: &str| -> Vec<PathBuf> {
@@ -98,7 +101,7 @@ impl Step {
                     if count == 1 { "y" } else { "ies" }
                 )
             }
-            Place::Tree(tree) => tree.shown().to_string_lossy().into_owned(),
+            Place::Tree(tree) | Place::Copy(_, tree) => tree.shown().to_string_lossy().into_owned(),
         }
     }
 }

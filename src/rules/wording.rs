@@ -65,8 +65,15 @@ pub fn found_via(candidate: &Candidate) -> String {
     format!("{}: {}", candidate.via, path.display())
 }
 
+/// How the name of a place ends that is there and not in use.
+pub const NOT_ACTIVE: &str = "(not active)";
+
 /// `9.14.0 in /opt/venv/…/nvidia/cudnn (outranked by CUDNN_PATH)`
 pub fn also(candidate: &Candidate) -> String {
+    if candidate.via.ends_with(NOT_ACTIVE) {
+        let root = root_of(candidate).display();
+        return format!("{} in {root} {NOT_ACTIVE}", release(candidate));
+    }
     let reason = candidate
         .rejected
         .as_deref()

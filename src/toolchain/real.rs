@@ -5,10 +5,11 @@
 use super::{Needs, Toolchain};
 use crate::config::Config;
 use crate::host::Host;
-use crate::model::candidate::{Candidate, Cudnn, Found, LinkName};
+use crate::model::candidate::{Candidate, Cudnn, Found, LinkName, Part};
 use crate::model::env::Env;
 use crate::model::platform::Platform;
 use crate::model::version::Version;
+use crate::rules::skew;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -19,10 +20,18 @@ fn wheels() -> PathBuf {
 }
 
 fn found(pairs: &[(&str, PathBuf)]) -> Toolchain {
-    found_for("x86_64-unknown-linux-gnu", pairs)
+    found_in(pairs, Some(wheels()))
 }
 
 fn found_for(triple: &str, pairs: &[(&str, PathBuf)]) -> Toolchain {
+    found_as(triple, pairs, Some(wheels()))
+}
+
+fn found_in(pairs: &[(&str, PathBuf)], root: Option<PathBuf>) -> Toolchain {
+    found_as("x86_64-unknown-linux-gnu", pairs, root)
+}
+
+fn found_as(triple: &str, pairs: &[(&str, PathBuf)], root: Option<PathBuf>) -> Toolchain {
     let env = Env::new(
         pairs
             .iter()
@@ -32,7 +41,7 @@ fn found_for(triple: &str, pairs: &[(&str, PathBuf)]) -> Toolchain {
     let host = Host {
         env,
         platform,
-        root: Some(wheels()),
+        root,
     };
     Toolchain::find(
         Config::new(),
@@ -75,6 +84,7 @@ fn each_cudnn_is_read_rightly() {
     ];
     let latest = ["engines_tensor_ir", "ext"];
     for (wheel, version, cuda_major, told) in [
+        ("cudnn-cu11-8.5", Version::new(8, 5, 0), 11, 4),
         ("cudnn-cu12-8.9.7", Version::new(8, 9, 7), 12, 4),
         ("cudnn-cu12-9.1.0", Version::new(9, 1, 0), 12, 3),
         ("cudnn-cu12-9.10", Version::new(9, 10, 2), 12, 3),
@@ -99,19 +109,26 @@ fn each_cudnn_is_read_rightly() {
             wanted.sort();
         }
         assert_eq!(parts, wanted, "{wheel}");
-        let by_symbol = cudnn
-            .parts
-            .iter()
-            .filter(|part| part.version == Some(version))
-            .count();
-        assert!(by_symbol >= told, "{wheel}: {:?}", cudnn.parts);
+        let by = |how: &str| {
+            let told = |part: &&Part| part.told_by.as_deref().unwrap_or("").starts_with(how);
+            cudnn.parts.iter().filter(told).count()
+        };
+        assert!(by("symbol") >= told, "{wheel}: {:?}", cudnn.parts);
+        assert_eq!(by("symbol") + by("build-id"), cudnn.parts.len(), "{wheel}");
+        for part in &cudnn.parts {
+            assert_eq!(part.version, Some(version), "{wheel}: {part:?}");
+        }
+        assert_eq!(skew::findings(&cudnn, &[]), [], "{wheel}");
+        // From 9.22 the first library looks for the others beside itself before all else.
+        let own_first = version > Version::new(9, 22, 0);
+        assert_eq!(cudnn.files.own_first, own_first, "{wheel}");
     }
 }
 
 #[test]
 #[ignore = "needs CUDNN_GUARD_REAL"]
 fn the_libraries_themselves_tell_their_cuda() {
-    use crate::host::library::cuda_major;
+    use crate::host::library::Library;
     for (file, wanted) in [
         (
             "cudnn-cu12-8.9.7/nvidia/cudnn/lib/libcudnn_ops_infer.so.8",
@@ -122,7 +139,8 @@ fn the_libraries_themselves_tell_their_cuda() {
         ("cudnn-cu13-9.14/nvidia/cudnn/lib/libcudnn_adv.so.9", 13),
         ("cudnn-cu13-9.28/nvidia/cudnn/lib/libcudnn_adv.so.9", 13),
     ] {
-        assert_eq!(cuda_major(&wheels().join(file)), Some(wanted), "{file}");
+        let library = Library::open(&wheels().join(file)).unwrap();
+        assert_eq!(library.cuda_major(), Some(wanted), "{file}");
     }
 }
 
@@ -216,6 +234,114 @@ fn a_toolkit_of_wheels_is_whole() {
     );
 }
 
+/// CFG-03, LNK-04, LNK-06: Debian spreads its toolkit over `/usr`, with a script for nvcc, and nothing of it need run.
+#[test]
+#[ignore = "needs CUDNN_GUARD_REAL"]
+fn debians_toolkit_is_found_in_an_image() {
+    let root = wheels().join("debian-cuda");
+    let system = |triple: &str| {
+        let host = Host {
+            env: Env::new([]),
+            platform: Platform::from_triple(triple),
+            root: Some(root.clone()),
+        };
+        let needs = Needs {
+            toolkit: true,
+            cudnn: false,
+        };
+        Toolchain::find(Config::new(), host, needs)
+    };
+    let found = system("x86_64-unknown-linux-gnu");
+    assert_eq!(found.findings, []);
+    let toolkit = found.toolkit.unwrap();
+    assert_eq!(toolkit.version, Some(Version::new(11, 8, 0)));
+    assert_eq!(toolkit.nvcc, Some(root.join("usr/bin/nvcc")));
+    let usr = root.join("usr");
+    assert_eq!(toolkit.include_dirs, [usr.join("include")]);
+    let libraries = usr.join("lib/x86_64-linux-gnu");
+    assert_eq!(toolkit.link_dirs, std::slice::from_ref(&libraries));
+    assert_eq!(toolkit.stub_dirs, [libraries.join("stubs")]);
+    assert_eq!(found.candidates.len(), 1, "{:?}", found.candidates);
+    let named = found_in(&[("CUDA_HOME", usr.clone())], None)
+        .toolkit
+        .unwrap();
+    assert!(named.link_dirs.contains(&libraries), "{named:?}");
+    // The directory of links that it keeps for others holds headers alone.
+    let by_name = found_in(&[("CUDA_HOME", usr.join("lib/cuda"))], Some(root.clone()));
+    assert_eq!(
+        by_name
+            .findings
+            .iter()
+            .map(|one| one.id)
+            .collect::<Vec<_>>(),
+        ["cudnn-not-found", "partial-toolkit"],
+        "{:?}",
+        by_name.findings
+    );
+    let other = system("aarch64-unknown-linux-gnu").toolkit.unwrap();
+    assert!(other.link_dirs.is_empty(), "{other:?}");
+}
+
+/// LNK-03: what is for another processor is read as well as one's own, and is not taken for it.
+#[test]
+#[ignore = "needs CUDNN_GUARD_REAL"]
+fn a_cudnn_for_another_processor_is_read() {
+    let wheel = wheels().join("cudnn-cu13-9.28-aarch64/nvidia/cudnn");
+    let env = || Env::new([("CUDNN_PATH".to_string(), wheel.clone().into_os_string())]);
+    let on = |triple: &str| {
+        let host = Host {
+            env: env(),
+            platform: Platform::from_triple(triple),
+            root: Some(wheels()),
+        };
+        let needs = Needs {
+            toolkit: false,
+            cudnn: true,
+        };
+        Toolchain::find(Config::new(), host, needs)
+    };
+    let cudnn = on("aarch64-unknown-linux-gnu").cudnn.unwrap();
+    let release = Some(Version::new(9, 28, 0));
+    assert_eq!(
+        (cudnn.header_version, cudnn.library_version),
+        (release, release)
+    );
+    assert_eq!((cudnn.cuda_major, cudnn.cpu), (Some(13), Some("aarch64")));
+    assert_eq!(cudnn.library, Some(wheel.join("lib/libcudnn.so.9")));
+    let told = |name: &str| {
+        let part = cudnn.parts.iter().find(|part| part.name == name).unwrap();
+        (part.version, part.told_by.clone())
+    };
+    assert_eq!(
+        told("graph"),
+        (release, Some("symbol cudnn_graph_version".into()))
+    );
+    let here = on("x86_64-unknown-linux-gnu");
+    assert!(here.cudnn.is_none());
+    assert_eq!(here.findings[0].id, "wrong-architecture");
+}
+
+/// LNK-03: nor are the libraries of this machine's toolkit.
+#[test]
+#[ignore = "needs CUDNN_GUARD_REAL"]
+fn a_toolkit_for_this_processor_has_nothing_for_another() {
+    let host = Host {
+        env: Env::new([(
+            "CUDA_HOME".to_string(),
+            wheels().join("cuda-cu13/nvidia/cu13").into_os_string(),
+        )]),
+        platform: Platform::from_triple("aarch64-unknown-linux-gnu"),
+        root: Some(wheels()),
+    };
+    let needs = Needs {
+        toolkit: true,
+        cudnn: false,
+    };
+    let found = Toolchain::find(Config::new(), host, needs);
+    assert!(found.toolkit.unwrap().link_dirs.is_empty());
+    assert_eq!(found.findings[0].id, "partial-toolkit");
+}
+
 #[test]
 #[ignore = "needs CUDNN_GUARD_REAL"]
 fn a_probe_is_quick() {
@@ -257,4 +383,145 @@ fn replacing_a_wheel_changes_a_file_that_cargo_watches() {
         "{read:?}"
     );
     assert!(read.iter().all(|path| path.is_file()), "{read:?}");
+}
+
+/// A directory of links to the files of one wheel, some of them to another's.
+fn mixed(name: &str, wheel: &str, foreign: &[&str], other: &str) -> PathBuf {
+    let dir = std::env::temp_dir().join(format!("cudnn-guard-{name}-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&dir);
+    std::fs::create_dir_all(dir.join("lib")).unwrap();
+    let of = |wheel: &str| wheels().join(wheel).join("nvidia/cudnn");
+    std::os::unix::fs::symlink(of(wheel).join("include"), dir.join("include")).unwrap();
+    for file in std::fs::read_dir(of(wheel).join("lib")).unwrap() {
+        let name = file.unwrap().file_name().into_string().unwrap();
+        let part = name.strip_prefix("libcudnn").unwrap_or_default();
+        let from = if foreign
+            .iter()
+            .any(|one| part.starts_with(&format!("{one}.so")))
+        {
+            of(other)
+        } else {
+            of(wheel)
+        };
+        std::os::unix::fs::symlink(from.join("lib").join(&name), dir.join("lib").join(&name))
+            .unwrap();
+    }
+    dir
+}
+
+/// What is said of the cuDNN in this directory, which `$T` stands for.
+fn said_of(dir: &Path) -> String {
+    let told = found(&[("CUDNN_PATH", dir.to_path_buf())]).findings;
+    let told = told.iter().filter(|finding| finding.id != "cuda-not-found");
+    let lines: Vec<String> = told
+        .map(|finding| format!("{}: {finding}\n", finding.severity))
+        .collect();
+    std::fs::remove_dir_all(dir).unwrap();
+    lines.concat().replace(dir.to_str().unwrap(), "$T")
+}
+
+#[test]
+#[ignore = "needs CUDNN_GUARD_REAL"]
+fn parts_of_another_release_are_told_by_their_build() {
+    // The loader and cuDNN itself notice nothing of this.
+    let foreign = ["_cnn", "_heuristic", "_engines_precompiled"];
+    let dir = mixed("near", "cudnn-cu13-9.14", &foreign, "cudnn-cu12-9.10");
+    assert_eq!(
+        said_of(&dir),
+        "error: cuDNN at `$T/lib` is put together from parts of different releases  [parts-mixed]\n  \
+         parts       9.14.0  $T/lib/libcudnn.so.9, by its build-id\n              \
+         9.14.0  $T/lib/libcudnn_adv.so.9\n              \
+         9.10.2  $T/lib/libcudnn_cnn.so.9, by its build-id\n              \
+         9.10.2  $T/lib/libcudnn_engines_precompiled.so.9, by its build-id\n              \
+         9.14.0  $T/lib/libcudnn_engines_runtime_compiled.so.9, by its build-id\n              \
+         9.14.0  $T/lib/libcudnn_graph.so.9\n              \
+         9.10.2  $T/lib/libcudnn_heuristic.so.9, by its build-id\n              \
+         9.14.0  $T/lib/libcudnn_ops.so.9\n  \
+         = help: remove all `libcudnn*` files from `$T/lib` and install one cuDNN there, whole\n"
+    );
+    let dir = mixed("shim", "cudnn-cu12-9.10", &[""], "cudnn-cu13-9.28");
+    let said = said_of(&dir);
+    assert!(
+        said.contains("9.28.0  $T/lib/libcudnn.so.9, by its build-id\n"),
+        "{said}"
+    );
+    let dir = mixed("adv", "cudnn-cu13-9.14", &["_adv"], "cudnn-cu13-9.28");
+    let said = said_of(&dir);
+    assert!(
+        said.starts_with("warning: a part of the cuDNN at `$T/lib` that no convolution uses"),
+        "{said}"
+    );
+}
+
+#[test]
+#[ignore = "needs CUDNN_GUARD_REAL"]
+fn headers_of_another_release_are_noticed() {
+    let all = ["", "_graph", "_ops", "_cnn", "_adv", "_heuristic"];
+    let engines = ["_engines_precompiled", "_engines_runtime_compiled"];
+    let foreign = [&all[..], &engines[..]].concat();
+    let dir = mixed("header", "cudnn-cu13-9.14", &foreign, "cudnn-cu12-9.10");
+    assert_eq!(
+        said_of(&dir),
+        "error: the headers are those of cuDNN 9.14.0, and the library to link is 9.10.2  [header-library-skew]\n  \
+         header      $T/include/cudnn_version.h\n  \
+         library     $T/lib/libcudnn.so.9\n              \
+         9.10.2 in libcudnn_graph.so.9, by its cudnn_graph_version\n  \
+         = help: install one release of cuDNN in `$T`, headers and libraries\n  \
+         = help: or set CUDNN_PATH to a directory that holds both, of one release\n"
+    );
+}
+
+#[test]
+#[ignore = "needs CUDNN_GUARD_REAL"]
+fn a_part_that_is_cut_off_or_missing_is_named() {
+    let dir = mixed("cut", "cudnn-cu13-9.14", &[], "");
+    let cnn = dir.join("lib/libcudnn_cnn.so.9");
+    let start = std::fs::read(&cnn).unwrap();
+    std::fs::remove_file(&cnn).unwrap();
+    std::fs::write(&cnn, &start[..start.len() / 2]).unwrap();
+    std::fs::remove_file(dir.join("lib/libcudnn_heuristic.so.9")).unwrap();
+    let said = said_of(&dir);
+    assert!(
+        said.starts_with("error: `$T/lib/libcudnn_cnn.so.9` is cut off: it ends at byte "),
+        "{said}"
+    );
+    assert!(
+        said.contains("warning: cuDNN 9.14.0 in `$T/lib` lacks libcudnn_heuristic.so.9, which a convolution needs  ["),
+        "{said}"
+    );
+}
+
+#[test]
+#[ignore = "needs CUDNN_GUARD_REAL"]
+fn parts_of_far_releases_lack_what_they_need_of_each_other() {
+    use crate::host::library::Library;
+    let open = |wheel: &str, part: &str| {
+        let file = format!("nvidia/cudnn/lib/libcudnn_{part}.so.9");
+        Library::open(&wheels().join(wheel).join(file)).unwrap()
+    };
+    let lacking = |part: (&str, &str), sibling: (&str, &str)| {
+        let wants = open(part.0, part.1).wants();
+        let file = format!("libcudnn_{}.so.9", sibling.1);
+        let wanted = wants.iter().filter(|(name, _)| *name == file);
+        let mut wanted = wanted.map(|(_, symbol)| &symbol[..]).peekable();
+        assert!(wanted.peek().is_some(), "{part:?}");
+        open(sibling.0, sibling.1).lacks(wanted).len()
+    };
+    for wheel in [
+        "cudnn-cu12-9.1.0",
+        "cudnn-cu12-9.10",
+        "cudnn-cu13-9.14",
+        "cudnn-cu13-9.28",
+    ] {
+        for part in ["cnn", "ops", "adv", "heuristic", "engines_precompiled"] {
+            assert_eq!(
+                lacking((wheel, part), (wheel, "graph")),
+                0,
+                "{wheel} {part}"
+            );
+        }
+    }
+    let (old, new) = ("cudnn-cu13-9.14", "cudnn-cu13-9.28");
+    assert!(lacking((new, "cnn"), (old, "graph")) > 5);
+    assert!(lacking((new, "engines_precompiled"), (old, "graph")) > 5);
 }

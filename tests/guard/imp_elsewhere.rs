@@ -16,6 +16,8 @@ pub mod convolution;
 pub mod driver;
 #[path = "../../build-support/guard/elf.rs"]
 pub mod elf;
+#[path = "../../build-support/guard/ended.rs"]
+pub mod ended;
 #[path = "../../build-support/guard/facts.rs"]
 pub mod facts;
 #[path = "../../build-support/guard/finding.rs"]

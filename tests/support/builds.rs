@@ -77,17 +77,42 @@ pub fn cudnn(dir: &Path, (major, minor, patch): (u32, u32, u32), links: bool) {
     );
     write(&dir.join("include/cudnn.h"), "");
     write(&dir.join("include/cudnn_version.h"), &header);
-    for part in ["", "_graph", "_ops"] {
+    let nine = [
+        "",
+        "_graph",
+        "_ops",
+        "_cnn",
+        "_heuristic",
+        "_engines_precompiled",
+        "_engines_runtime_compiled",
+    ];
+    let eight = ["", "_ops_infer", "_cnn_infer"];
+    let parts: &[&str] = if major == 9 { &nine } else { &eight };
+    for part in parts {
         let soname = format!("libcudnn{part}.so.{major}");
         if links {
             let whole = format!("libcudnn{part}.so.{major}.{minor}.{patch}");
-            write(&dir.join("lib").join(&whole), "");
+            library(&dir.join("lib").join(&whole));
             symlink(&whole, dir.join("lib").join(&soname)).unwrap();
             symlink(&soname, dir.join(format!("lib/libcudnn{part}.so"))).unwrap();
         } else {
-            write(&dir.join("lib").join(soname), "");
+            library(&dir.join("lib").join(soname));
         }
     }
+}
+
+/// The shortest file that is a library, with nothing in it.
+pub fn library(path: &Path) {
+    write(path, "");
+    let mut bytes = [0; 64];
+    bytes[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
+    bytes[16] = 3;
+    bytes[18] = if cfg!(target_arch = "aarch64") {
+        183
+    } else {
+        62
+    };
+    fs::write(path, bytes).unwrap();
 }
 
 /// A cuDNN as `pip` installs it into a virtual environment.

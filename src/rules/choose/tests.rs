@@ -7,6 +7,8 @@ fn toolkit(via: &str, version: (u32, u32), nvcc: bool) -> Candidate {
     let found = Found::Toolkit(Toolkit {
         version: Some(Version::new(version.0, version.1, 0)),
         nvcc: nvcc.then(|| "nvcc".into()),
+        include_dirs: vec!["include".into()],
+        link_dirs: vec!["lib64".into()],
         ..Toolkit::default()
     });
     Candidate {
@@ -189,5 +191,58 @@ fn headers_alone_are_not_linked_and_libraries_alone_come_last() {
             "b: it has no headers",
             "c: chosen"
         ]
+    );
+}
+
+fn without(mut candidate: Candidate, nvcc: bool, headers: bool, libraries: bool) -> Candidate {
+    if let Found::Toolkit(toolkit) = &mut candidate.found {
+        toolkit.nvcc = toolkit.nvcc.take().filter(|_| !nvcc);
+        if headers {
+            toolkit.include_dirs.clear();
+        }
+        if libraries {
+            toolkit.link_dirs.clear();
+        }
+    }
+    candidate
+}
+
+#[test]
+fn what_is_not_whole_goes_last_and_a_runtime_alone_is_none() {
+    let wants = Wants::default();
+    let mut all = [
+        without(toolkit("a", (13, 0), true), true, true, false),
+        without(toolkit("b", (13, 0), true), false, true, false),
+        without(toolkit("c", (13, 0), true), false, false, true),
+        toolkit("d", (12, 0), true),
+    ];
+    assert_eq!(
+        told(&mut all, &wants),
+        [
+            "a: it has libraries alone: enough to run, not to build",
+            "b: it has no headers",
+            "c: it has no libraries",
+            "d: chosen"
+        ]
+    );
+    let mut asked = [
+        without(toolkit("CUDA_HOME", (13, 0), true), false, false, true),
+        toolkit("b", (12, 0), true),
+    ];
+    asked[0].wish = Some(Variable::CudaHome);
+    assert_eq!(
+        told(&mut asked, &wants),
+        ["CUDA_HOME: chosen", "b: outranked by CUDA_HOME"]
+    );
+}
+
+#[test]
+fn a_copy_that_a_package_brought_along_is_left_alone() {
+    let mut copy = cudnn("torch", (9, 14, 0), 12);
+    copy.rejected = Some("torch's own copy".into());
+    let mut all = [copy, cudnn("system", (9, 1, 0), 12)];
+    assert_eq!(
+        told(&mut all, &Wants::default()),
+        ["torch: torch's own copy", "system: chosen"]
     );
 }

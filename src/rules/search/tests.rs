@@ -34,6 +34,7 @@ fn list(
     lines.collect::<Vec<_>>().join("\n")
 }
 
+/// CFG-03, CFG-09
 #[test]
 fn a_bare_machine() {
     assert_eq!(
@@ -50,6 +51,27 @@ fn a_bare_machine() {
          Cudnn NVIDIA's versioned directories: /image/usr/local/cuda-*\n\
          Toolkit system directories: /image/usr\n\
          Cudnn system directories: /image/usr\n\
+         Toolkit Arch Linux's directory: /image/opt/cuda\n\
+         Cudnn Arch Linux's directory: /image/opt/cuda\n\
+         Cudnn cuDNN's own directory: /image/usr/local/cudnn\n\
+         Cudnn cuDNN's own directory: /image/usr/local/cudnn-*\n\
+         Cudnn cuDNN's own directory: /image/usr/local\n\
+         Cudnn cuDNN's own directory: /image/opt/cudnn\n\
+         Cudnn cuDNN's own directory: /image/usr/local/cudnn-linux-x86_64-*\n\
+         Cudnn cuDNN's own directory: /image/opt/cudnn-linux-x86_64-*\n\
+         Toolkit HPC SDK: /image/opt/nvidia/hpc_sdk/Linux_x86_64/*/cuda/*\n\
+         Toolkit Python packages of this user: /image/home/me/.local/lib/python*/site-packages/nvidia/cu*\n\
+         Toolkit Python packages of this user: /image/home/me/.local/lib/python*/site-packages/nvidia\n\
+         Cudnn Python packages of this user: /image/home/me/.local/lib/python*/site-packages/nvidia/cudnn\n\
+         Toolkit Python packages of all users: /image/usr/local/lib/python*/site-packages/nvidia/cu*\n\
+         Toolkit Python packages of all users: /image/usr/local/lib/python*/site-packages/nvidia\n\
+         Cudnn Python packages of all users: /image/usr/local/lib/python*/site-packages/nvidia/cudnn\n\
+         Toolkit Python packages of all users: /image/usr/local/lib/python*/dist-packages/nvidia/cu*\n\
+         Toolkit Python packages of all users: /image/usr/local/lib/python*/dist-packages/nvidia\n\
+         Cudnn Python packages of all users: /image/usr/local/lib/python*/dist-packages/nvidia/cudnn\n\
+         Toolkit Python packages of all users: /image/usr/lib/python3/dist-packages/nvidia/cu*\n\
+         Toolkit Python packages of all users: /image/usr/lib/python3/dist-packages/nvidia\n\
+         Cudnn Python packages of all users: /image/usr/lib/python3/dist-packages/nvidia/cudnn\n\
          Toolkit fetched by cudnn-guard: /image/home/me/.local/share/cudnn-guard/nvidia/cu*\n\
          Toolkit fetched by cudnn-guard: /image/home/me/.local/share/cudnn-guard/nvidia\n\
          Cudnn fetched by cudnn-guard: /image/home/me/.local/share/cudnn-guard/nvidia/cudnn"
@@ -90,7 +112,83 @@ fn build_script_then_wishes_then_surroundings() {
          Toolkit active virtual environment: /venv/lib/python*/site-packages/nvidia\n\
          Cudnn active virtual environment: /venv/lib/python*/site-packages/nvidia/cudnn\n\
          Toolkit active conda environment: /conda\n\
-         Cudnn active conda environment: /conda"
+         Cudnn active conda environment: /conda\n\
+         Toolkit active conda environment: /conda/lib/python*/site-packages/nvidia/cu*\n\
+         Toolkit active conda environment: /conda/lib/python*/site-packages/nvidia\n\
+         Cudnn active conda environment: /conda/lib/python*/site-packages/nvidia/cudnn"
+    );
+}
+
+#[test]
+fn what_others_leave_in_the_environment_comes_after_the_usual_places() {
+    let text = list(
+        &[
+            ("EBROOTCUDNN", "/modules/cuDNN"),
+            ("NVHPC_CUDA_HOME", "/hpc/cuda"),
+            ("NVHPC_ROOT", "/hpc/24.7"),
+            ("TF_CUDA_PATHS", "/tf, /usr,"),
+        ],
+        &[],
+        "x86_64-unknown-linux-gnu",
+        None,
+    );
+    let lines: Vec<&str> = text.lines().collect();
+    let place = |line: &str| {
+        let found = lines.iter().position(|other| *other == line);
+        found.unwrap_or_else(|| panic!("{line} is not in\n{text}"))
+    };
+    let order = [
+        "Cudnn loaded module (EBROOTCUDNN): /modules/cuDNN",
+        "Toolkit NVIDIA's usual directory: /usr/local/cuda",
+        "Toolkit system directories: /usr",
+        "Toolkit NVHPC_CUDA_HOME: /hpc/cuda",
+        "Toolkit NVHPC_ROOT: /hpc/24.7/cuda/*",
+        "Toolkit HPC SDK: /opt/nvidia/hpc_sdk/Linux_x86_64/*/cuda/*",
+        "Toolkit TF_CUDA_PATHS: /tf",
+        "Cudnn TF_CUDA_PATHS: /usr",
+    ]
+    .map(place);
+    assert!(order.is_sorted(), "{order:?} in\n{text}");
+    assert!(!text.contains('!'), "none of them is a wish: {text}");
+}
+
+#[test]
+fn an_environment_of_the_project_counts_while_no_other_is_active() {
+    let project = |pairs: &[(&str, &str)]| -> Vec<String> {
+        let text = list(pairs, &[], "x86_64-unknown-linux-gnu", None);
+        let lines = text.lines().filter(|line| line.contains("(not active)"));
+        lines
+            .filter(|line| line.starts_with("Cudnn"))
+            .filter_map(|line| Some(line.split_once(": ")?.1.to_string()))
+            .collect()
+    };
+    let member = [("CARGO_MANIFEST_DIR", "/work/app/crates/core")];
+    assert_eq!(
+        project(&member)[..3],
+        [
+            "/work/app/crates/core/.venv/lib/python*/site-packages/nvidia/cudnn",
+            "/work/app/crates/.venv/lib/python*/site-packages/nvidia/cudnn",
+            "/work/app/.venv/lib/python*/site-packages/nvidia/cudnn",
+        ]
+    );
+    let active = [member[0], ("VIRTUAL_ENV", "/venv"), ("CONDA_PREFIX", "/c")];
+    assert_eq!(project(&active), [""; 0]);
+    // A crate from the registry stands nowhere near the project, but is built in its `target`.
+    let registry = [
+        (
+            "CARGO_MANIFEST_DIR",
+            "/home/me/.cargo/registry/src/index/sys-1.0.0",
+        ),
+        ("OUT_DIR", "/work/app/target/debug/build/sys-1/out"),
+    ];
+    let found = project(&registry);
+    assert!(
+        found.contains(&"/work/app/.pixi/envs/default".to_string()),
+        "{found:?}"
+    );
+    assert!(
+        !found.iter().any(|dir| dir.starts_with("/home/me/.venv")),
+        "{found:?}"
     );
 }
 
@@ -110,7 +208,7 @@ fn trees(pairs: &[(&str, &str)]) -> Vec<Tree> {
         .filter(|step| step.wish.is_some());
     let trees = wished.filter_map(|step| match step.place {
         Place::Tree(tree) => Some(tree),
-        Place::Nvcc(_) => None,
+        Place::Nvcc(_) | Place::Copy(..) => None,
     });
     trees.collect()
 }
@@ -149,7 +247,7 @@ fn nvcc_is_looked_for_on_the_path_of_the_machine_that_builds() {
         let steps = steps(&env, &Platform::from_triple(target), None);
         match &steps[0].place {
             Place::Nvcc(files) => files.clone(),
-            Place::Tree(_) => panic!("{steps:?}"),
+            Place::Tree(_) | Place::Copy(..) => panic!("{steps:?}"),
         }
     };
     let linux = "x86_64-unknown-linux-gnu";
@@ -220,7 +318,8 @@ fn a_variable_for_the_target_wins() {
         let target = "aarch64-unknown-linux-gnu";
         let env = Env::new(all).overlaid(&own(script)).for_target(target);
         let steps = steps(&env, &Platform::from_triple(target), None).into_iter();
-        let wished = steps.filter(|step| step.wish.is_some());
+        let itself = |place: &Place| matches!(place, Place::Tree(tree) if tree.pattern.is_empty());
+        let wished = steps.filter(|step| step.wish.is_some() && itself(&step.place));
         wished
             .map(|step| format!("{}: {}", step.via, step.whereabouts()))
             .collect()

@@ -1,0 +1,166 @@
+//! Whether the program will meet another cuDNN than the one that it is linked to. The environment of the build is
+//! evidence of that of the program, no more.
+
+use crate::model::candidate::Cudnn;
+use crate::model::finding::Finding;
+use crate::model::version::Version;
+use std::path::{Path, PathBuf};
+
+/// A directory of LD_LIBRARY_PATH that holds libraries of cuDNN.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rival {
+    /// The directory.
+    pub dir: PathBuf,
+    /// Whether its libraries are the chosen ones.
+    pub own: bool,
+    /// Whether the library that programs open is there.
+    pub shim: bool,
+    /// The files of parts that are there.
+    pub parts: Vec<String>,
+    /// Their release.
+    pub version: Option<Version>,
+}
+
+/// Says which cuDNN will be loaded in place of the chosen one, or which parts in place of its own.
+pub fn library_path(cudnn: &Cudnn, rivals: &[Rival]) -> Option<Finding> {
+    let library = cudnn.library.as_deref()?;
+    let file = library.file_name()?.to_str()?;
+    // What comes behind the chosen directory in LD_LIBRARY_PATH, or in the system, is not reached.
+    let before = || rivals.iter().take_while(|rival| !rival.own);
+    let whole = before().find(|rival| rival.shim);
+    let parts = before().find(|rival| !rival.parts.is_empty() && !cudnn.files.own_first);
+    let rival = whole.or(parts)?;
+    if rival.version.is_some() && rival.version == cudnn.library_version {
+        return None;
+    }
+    let (dir, linked) = (rival.dir.display(), folder(library));
+    let theirs = release(rival.version);
+    let ours = release(cudnn.library_version);
+    let finding = if whole.is_some() {
+        let summary = format!(
+            "LD_LIBRARY_PATH leads the program to the cuDNN {theirs} in `{dir}`, and it is linked to {ours}"
+        );
+        Finding::warning("library-path-hijack", summary)
+            .with("linked", library.display())
+            .with("first", rival.dir.join(file).display())
+            .with(
+                "reason",
+                "LD_LIBRARY_PATH counts before the rpath that a linker writes today, and before the system's directories",
+            )
+    } else {
+        let summary = format!(
+            "LD_LIBRARY_PATH gives `{file}` the parts {theirs} in `{dir}`, and it is {ours} itself"
+        );
+        Finding::warning("library-path-hijack", summary)
+            .with("linked", library.display())
+            .with("first", rival.parts.join("\n"))
+            .with(
+                "reason",
+                "up to cuDNN 9.20 the first library looks for the others in LD_LIBRARY_PATH before it looks beside itself",
+            )
+    };
+    Some(finding.help(format!(
+        "take `{dir}` out of LD_LIBRARY_PATH where the program runs, or put `{linked}` before it"
+    )))
+}
+
+/// An rpath serves all libraries of a directory: in a conda environment also the C++ library, for the whole program.
+pub fn conda_rpath(link_dir: &Path, cxx: &Path) -> Finding {
+    let summary = format!(
+        "the rpath to `{}` also gives the program the C++ library of that conda environment",
+        link_dir.display()
+    );
+    Finding::warning("library-path-hijack", summary)
+        .with("beside", cxx.display())
+        .help("build with the environment's own compilers: `conda install cxx-compiler`")
+        .help("or call `.rpath(false)` in build.rs, and set LD_LIBRARY_PATH where the program runs")
+}
+
+fn release(version: Option<Version>) -> String {
+    version.map_or_else(
+        || "of unknown release".into(),
+        |version| version.to_string(),
+    )
+}
+
+fn folder(library: &Path) -> String {
+    library.parent().unwrap_or(library).display().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::candidate::Files;
+
+    fn cudnn(minor: u32, own_first: bool) -> Cudnn {
+        Cudnn {
+            library: Some("/opt/nv/lib/libcudnn.so.9".into()),
+            library_version: Some(Version::new(9, minor, 0)),
+            files: Files {
+                own_first,
+                ..Files::default()
+            },
+            ..Cudnn::default()
+        }
+    }
+
+    fn rival(dir: &str, shim: bool, version: Option<Version>) -> Rival {
+        Rival {
+            dir: dir.into(),
+            own: false,
+            shim,
+            parts: vec!["libcudnn_graph.so.9".into()],
+            version,
+        }
+    }
+
+    fn own() -> Rival {
+        Rival {
+            own: true,
+            ..rival("/opt/nv/lib", true, Some(Version::new(9, 14, 0)))
+        }
+    }
+
+    const OLD: Option<Version> = Some(Version::new(9, 1, 0));
+
+    #[test]
+    fn another_cudnn_on_the_way_is_named() {
+        let said = library_path(&cudnn(14, false), &[rival("/opt/old", true, OLD)]).unwrap();
+        assert_eq!(
+            said.to_string(),
+            "LD_LIBRARY_PATH leads the program to the cuDNN 9.1.0 in `/opt/old`, and it is linked to 9.14.0  [library-path-hijack]\n  \
+             linked      /opt/nv/lib/libcudnn.so.9\n  \
+             first       /opt/old/libcudnn.so.9\n  \
+             reason      LD_LIBRARY_PATH counts before the rpath that a linker writes today, and before the system's directories\n  \
+             = help: take `/opt/old` out of LD_LIBRARY_PATH where the program runs, or put `/opt/nv/lib` before it"
+        );
+        let unknown = library_path(&cudnn(14, false), &[rival("/opt/old", true, None)]).unwrap();
+        assert!(unknown.summary.contains("cuDNN of unknown release in"));
+        // The first library is found as it should be; from 9.22 its parts are as well.
+        assert!(library_path(&cudnn(28, true), &[rival("/opt/old", true, OLD)]).is_some());
+    }
+
+    #[test]
+    fn up_to_9_20_the_parts_alone_may_come_from_elsewhere() {
+        let parts = rival("/opt/parts", false, OLD);
+        let said = library_path(&cudnn(14, false), std::slice::from_ref(&parts)).unwrap();
+        assert_eq!(
+            said.to_string(),
+            "LD_LIBRARY_PATH gives `libcudnn.so.9` the parts 9.1.0 in `/opt/parts`, and it is 9.14.0 itself  [library-path-hijack]\n  \
+             linked      /opt/nv/lib/libcudnn.so.9\n  \
+             first       libcudnn_graph.so.9\n  \
+             reason      up to cuDNN 9.20 the first library looks for the others in LD_LIBRARY_PATH before it looks beside itself\n  \
+             = help: take `/opt/parts` out of LD_LIBRARY_PATH where the program runs, or put `/opt/nv/lib` before it"
+        );
+        assert_eq!(library_path(&cudnn(28, true), &[parts]), None);
+    }
+
+    #[test]
+    fn what_is_not_reached_or_is_the_same_does_not_matter() {
+        let (mine, other) = (own(), rival("/opt/old", true, OLD));
+        assert_eq!(library_path(&cudnn(14, false), &[mine, other]), None);
+        let same = rival("/opt/copy", true, Some(Version::new(9, 14, 0)));
+        assert_eq!(library_path(&cudnn(14, false), &[same]), None);
+        assert_eq!(library_path(&cudnn(14, false), &[]), None);
+    }
+}

@@ -1,0 +1,403 @@
+//! What does not fit within one cuDNN: header against library, part against part.
+
+use crate::model::candidate::{Cudnn, Part, Unresolved};
+use crate::model::finding::Finding;
+use crate::model::flaw::Flaw;
+use crate::model::version::Version;
+use std::path::{Path, PathBuf};
+
+/// What a forward convolution opens, by major. The guard in the program looks for the same.
+const NEEDED_9: [&str; 6] = [
+    "graph",
+    "ops",
+    "cnn",
+    "heuristic",
+    "engines_precompiled",
+    "engines_runtime_compiled",
+];
+const NEEDED_8: [&str; 2] = ["ops_infer", "cnn_infer"];
+/// What is shipped for `CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY`.
+const NEEDED_JIT: [&str; 2] = ["graph", "engines_runtime_compiled"];
+
+/// Everything that does not fit within this cuDNN, with what its parts do not find in each other.
+pub fn findings(cudnn: &Cudnn, unresolved: &[Unresolved]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    findings.extend(header_library(cudnn));
+    findings.extend(flawed(cudnn));
+    findings.extend(missing(cudnn));
+    let mixed = mixed(cudnn);
+    if mixed.is_none() {
+        findings.extend(folders(cudnn));
+    }
+    findings.extend(mixed);
+    findings.extend(lacking(cudnn, unresolved));
+    findings.extend(copies(cudnn));
+    findings
+}
+
+/// Why a cuDNN that is whole goes before this one, in a few words.
+pub fn doubtful(cudnn: &Cudnn) -> Option<String> {
+    if let Some((header, library)) = differing(cudnn).filter(|(one, other)| !same(*one, *other)) {
+        return Some(format!(
+            "its headers are {header}, its library is {library}"
+        ));
+    }
+    if let Some((_, path, flaw)) = worst_flaw(cudnn) {
+        return Some(format!("`{}` {flaw}", file_name(path)));
+    }
+    needs_another(cudnn).then(|| "its parts are of different releases".into())
+}
+
+/// Its library cannot be linked or opened at all: what to tell whoever asked for it by name.
+pub fn unusable(cudnn: &Cudnn, found_via: String, via: &str) -> Option<Finding> {
+    let (_, path, flaw) = cudnn.flaw()?;
+    let finding = Finding::error(flaw.id(), format!("`{}` {flaw}", path.display()));
+    Some(
+        finding
+            .with("found via", found_via)
+            .help(again(flaw, cudnn))
+            .help(format!("or let {via} name a directory with a whole cuDNN")),
+    )
+}
+
+/// Header and library of different releases.
+fn differing(cudnn: &Cudnn) -> Option<(Version, Version)> {
+    let pair = cudnn.header_version.zip(cudnn.library_version)?;
+    (pair.0 != pair.1).then_some(pair)
+}
+
+fn same(one: Version, other: Version) -> bool {
+    (one.major, one.minor) == (other.major, other.minor)
+}
+
+fn header_library(cudnn: &Cudnn) -> Option<Finding> {
+    let (header, library) = differing(cudnn)?;
+    let summary =
+        format!("the headers are those of cuDNN {header}, and the library to link is {library}");
+    let finding = if same(header, library) {
+        Finding::warning("header-library-skew", summary)
+    } else {
+        Finding::error("header-library-skew", summary)
+    };
+    let (header, path) = (cudnn.header.as_ref()?, cudnn.library.as_ref()?);
+    let of_release = cudnn
+        .parts
+        .iter()
+        .filter(|part| part.version == Some(library));
+    let first = of_release.min_by_key(|part| !["graph", "ops_infer"].contains(&&*part.name));
+    let told = first.map_or_else(String::new, |part| {
+        let by = part.told_by.as_deref().unwrap_or_default();
+        format!(
+            "\n{library} in {}, by {}",
+            file_name(&part.path),
+            with_article(by)
+        )
+    });
+    let finding = finding
+        .with("header", header.display())
+        .with("library", format!("{}{told}", path.display()));
+    let stale = if beside(header, path) {
+        format!(
+            "install one release of cuDNN in `{}`, headers and libraries",
+            cudnn.root.display()
+        )
+    } else {
+        "remove the one that is out of date".into()
+    };
+    Some(
+        finding
+            .help(stale)
+            .help("or set CUDNN_PATH to a directory that holds both, of one release"),
+    )
+}
+
+/// Whether both lie in the same installation: `include/` and `lib/` of one directory.
+fn beside(header: &Path, library: &Path) -> bool {
+    let up = |path: &Path| path.parent().and_then(Path::parent).map(Path::to_path_buf);
+    up(header) == up(library)
+}
+
+/// Files of the parts that nothing can open. The library that programs open is none of them: with that, the cuDNN is
+/// not chosen.
+fn flawed(cudnn: &Cudnn) -> Vec<Finding> {
+    let parts = cudnn
+        .files
+        .flaws
+        .iter()
+        .filter(|(name, ..)| name != "cudnn");
+    parts
+        .map(|(name, path, flaw)| {
+            let summary = format!("`{}` {flaw}", path.display());
+            let finding = if is_needed(cudnn, name) {
+                Finding::error(flaw.id(), summary)
+            } else {
+                Finding::warning(flaw.id(), summary)
+            };
+            finding.help(again(flaw, cudnn))
+        })
+        .collect()
+}
+
+fn worst_flaw(cudnn: &Cudnn) -> Option<&(String, PathBuf, Flaw)> {
+    let mut flaws = cudnn.files.flaws.iter();
+    flaws.find(|(name, ..)| is_needed(cudnn, name))
+}
+
+fn again(flaw: &Flaw, cudnn: &Cudnn) -> String {
+    let dir = folder(cudnn);
+    match flaw {
+        Flaw::Empty => format!(
+            "install cuDNN in `{dir}`: a container image may hold an empty file where the real one is mounted when it runs"
+        ),
+        Flaw::NotElf(words) if words.contains("git-lfs") => {
+            "run `git lfs pull` where that file came from: it only stands for the real one".into()
+        }
+        Flaw::Cpu(_) => format!("install the cuDNN for the target's processor in `{dir}`"),
+        _ => format!("install that cuDNN again in `{dir}`, and see that the disk is not full"),
+    }
+}
+
+/// That hurts only where the program runs, which may be elsewhere: a warning.
+fn missing(cudnn: &Cudnn) -> Option<Finding> {
+    let library = cudnn.library.as_ref()?;
+    let major = major(cudnn)?;
+    // A `libcudnn.so` alone may lead anywhere, and DLLs need not lie beside each other.
+    if library.ends_with("libcudnn.so") || is_dll(library) {
+        return None;
+    }
+    let lacking: Vec<String> = needed(cudnn)
+        .iter()
+        .filter(|name| !cudnn.parts.iter().any(|part| part.name == **name))
+        .map(|name| format!("libcudnn_{name}.so.{major}"))
+        .collect();
+    if lacking.is_empty() {
+        return None;
+    }
+    let version = cudnn
+        .version()
+        .map_or_else(String::new, |version| format!(" {version}"));
+    let dir = folder(cudnn);
+    let what = match &lacking[..] {
+        [one] => one.clone(),
+        more => format!("{} parts", more.len()),
+    };
+    let summary = format!("cuDNN{version} in `{dir}` lacks {what}, which a convolution needs");
+    let mut finding = Finding::warning("parts-missing", summary);
+    if lacking.len() > 1 {
+        finding = finding.with("lacking", lacking.join("\n"));
+    }
+    Some(finding.help(format!(
+        "copy every `libcudnn*` file of that release there, since `{}` opens the others",
+        file_name(library)
+    )))
+}
+
+/// Parts of different releases do not work together, even where cuDNN itself does not notice.
+fn mixed(cudnn: &Cudnn) -> Option<Finding> {
+    let release = cudnn.library_version?;
+    let other = |part: &&Part| part.version.is_some_and(|version| version != release);
+    cudnn.parts.iter().find(other)?;
+    let lines = cudnn.parts.iter().filter_map(|part| {
+        let by = part
+            .told_by
+            .as_deref()
+            .filter(|by| !by.starts_with("symbol"));
+        let by = by.map_or_else(String::new, |by| format!(", by {}", with_article(by)));
+        Some(format!("{}  {}{by}", part.version?, part.path.display()))
+    });
+    let lines = lines.collect::<Vec<_>>().join("\n");
+    let dir = folder(cudnn);
+    let finding = if needs_another(cudnn) {
+        let summary = format!("cuDNN at `{dir}` is put together from parts of different releases");
+        Finding::error("parts-mixed", summary)
+    } else {
+        let summary = format!(
+            "a part of the cuDNN at `{dir}` that no convolution uses is of another release"
+        );
+        Finding::warning("parts-mixed", summary)
+    };
+    Some(finding.with("parts", lines).help(format!(
+        "remove all `{}` files from `{dir}` and install one cuDNN there, whole",
+        if cudnn.library.as_deref().is_some_and(is_dll) {
+            "cudnn*.dll"
+        } else {
+            "libcudnn*"
+        }
+    )))
+}
+
+fn needs_another(cudnn: &Cudnn) -> bool {
+    let other = |version| version != cudnn.library_version;
+    let mut parts = cudnn.parts.iter();
+    cudnn.library_version.is_some()
+        && parts.any(|part| {
+            let counts = part.name == "cudnn" || is_needed(cudnn, &part.name);
+            counts && part.version.is_some() && other(part.version)
+        })
+}
+
+/// Links into several directories are as good as one, if all parts are known to be of one release.
+fn folders(cudnn: &Cudnn) -> Option<Finding> {
+    let folders = &cudnn.files.folders;
+    if folders.is_empty() || cudnn.parts.iter().all(|part| part.version.is_some()) {
+        return None;
+    }
+    let folders: Vec<String> = folders
+        .iter()
+        .map(|dir| dir.display().to_string())
+        .collect();
+    Some(
+        Finding::warning(
+            "parts-mixed",
+            format!(
+                "the parts of the cuDNN at `{}` lie in different directories, and not all tell their release",
+                folder(cudnn)
+            ),
+        )
+        .with("parts in", folders.join("\n"))
+        .help("let all of its links lead into the directory of one cuDNN"),
+    )
+}
+
+fn lacking(cudnn: &Cudnn, unresolved: &[Unresolved]) -> Option<Finding> {
+    let first = unresolved.first()?;
+    let lines: Vec<String> = unresolved
+        .iter()
+        .map(|one| {
+            let symbol = one.symbols.first().map(String::as_str).unwrap_or_default();
+            let more = one.symbols.len().saturating_sub(1);
+            let more = if more == 0 {
+                String::new()
+            } else {
+                format!(" and {more} more")
+            };
+            let (part, sibling) = (file_name(&one.part), file_name(&one.sibling));
+            format!("{part} needs {symbol}{more} of {sibling}")
+        })
+        .collect();
+    let dir = folder(cudnn);
+    let summary = format!(
+        "`{}` in `{dir}` needs what `{}` beside it does not have: they are of different releases",
+        file_name(&first.part),
+        file_name(&first.sibling)
+    );
+    Some(
+        Finding::error("parts-mixed", summary)
+            .with("lacking", lines.join("\n"))
+            .help(format!(
+                "remove all `libcudnn*` files from `{dir}` and install one cuDNN there, whole"
+            )),
+    )
+}
+
+/// What becomes of links when a directory is copied by something that follows them.
+fn copies(cudnn: &Cudnn) -> Option<Finding> {
+    let first = cudnn.files.copies.first()?;
+    let names: Vec<&str> = first.iter().map(|path| file_name(path)).collect();
+    let count = cudnn.files.copies.len();
+    let others = match count - 1 {
+        0 => String::new(),
+        1 => "; so is one other library".into(),
+        others => format!("; so are {others} other libraries"),
+    };
+    Some(
+        Finding::note(
+            "duplicate-cudnn",
+            format!(
+                "{} in `{}` are whole files, where there should be one and links to it{others}",
+                names.join(", "),
+                folder(cudnn)
+            ),
+        )
+        .help("copy with `cp -a`, which keeps links: one of several copies is easily left behind"),
+    )
+}
+
+/// nvcc and the headers that it reads are of different releases: `said` and `read`.
+pub fn nvcc_header(
+    nvcc: &Path,
+    said: Version,
+    header: &Path,
+    read: Version,
+    others: &[PathBuf],
+) -> Finding {
+    let (said, read) = (said.short(), read.short());
+    let summary =
+        format!("nvcc is of CUDA {said}, and the headers that it would read are of {read}");
+    let mut finding = Finding::error("nvcc-header-skew", summary)
+        .with("nvcc", nvcc.display())
+        .with("header", header.display());
+    if !others.is_empty() {
+        let others: Vec<String> = others
+            .iter()
+            .map(|other| other.display().to_string())
+            .collect();
+        finding = finding.with("also found", others.join("\n"));
+    }
+    finding
+        .help("set CUDA_HOME to a toolkit whose nvcc and cuda.h are of one release")
+        .help(format!(
+            "or install nvcc {read} there, or the headers of {said}"
+        ))
+}
+
+fn major(cudnn: &Cudnn) -> Option<u32> {
+    let named = |path: &Path| {
+        file_name(path)
+            .strip_prefix("libcudnn.so.")?
+            .split('.')
+            .next()?
+            .parse()
+            .ok()
+    };
+    let told = cudnn.library.as_deref().and_then(named);
+    told.or(Some(cudnn.version()?.major))
+}
+
+fn needed(cudnn: &Cudnn) -> &'static [&'static str] {
+    let mut parts = cudnn
+        .parts
+        .iter()
+        .filter(|part| part.name != "cudnn")
+        .peekable();
+    let jit = parts.peek().is_some() && parts.clone().all(|part| NEEDED_JIT.contains(&&*part.name));
+    match major(cudnn) {
+        Some(9) if jit && parts.count() == NEEDED_JIT.len() => &NEEDED_JIT,
+        Some(9) => &NEEDED_9,
+        Some(8) => &NEEDED_8,
+        _ => &[],
+    }
+}
+
+fn is_needed(cudnn: &Cudnn, name: &str) -> bool {
+    needed(cudnn).contains(&name)
+}
+
+fn folder(cudnn: &Cudnn) -> String {
+    // DLLs lie apart from what is linked to.
+    let dlls = cudnn.library.as_deref().filter(|library| is_dll(library));
+    let dir = dlls.and_then(Path::parent).or(cudnn.link_dir.as_deref());
+    dir.unwrap_or(&cudnn.root).display().to_string()
+}
+
+fn is_dll(path: &Path) -> bool {
+    path.extension().is_some_and(|end| end == "dll")
+}
+
+fn file_name(path: &Path) -> &str {
+    path.file_name()
+        .and_then(|name| name.to_str())
+        .unwrap_or_default()
+}
+
+/// As it stands behind "by".
+fn with_article(told_by: &str) -> String {
+    match told_by.strip_prefix("symbol ") {
+        Some(symbol) => format!("its {symbol}"),
+        None if told_by.starts_with("the ") => told_by.to_string(),
+        None => format!("its {told_by}"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,147 @@
+use super::*;
+
+fn part(name: &str, numbers: (u32, u32, u32), told_by: &str) -> Part {
+    let file = match name {
+        "cudnn" => format!("/opt/dnn/lib/libcudnn.so.{}", numbers.0),
+        name => format!("/opt/dnn/lib/libcudnn_{name}.so.{}", numbers.0),
+    };
+    Part {
+        name: name.to_string(),
+        path: file.into(),
+        version: Some(Version::new(numbers.0, numbers.1, numbers.2)),
+        told_by: Some(told_by.to_string()),
+    }
+}
+
+/// A cuDNN of one release, whole.
+fn cudnn(numbers: (u32, u32, u32)) -> Cudnn {
+    let release = Some(Version::new(numbers.0, numbers.1, numbers.2));
+    let needed: &[&str] = if numbers.0 == 9 { &NEEDED_9 } else { &NEEDED_8 };
+    let names = ["cudnn"].iter().chain(needed);
+    Cudnn {
+        root: "/opt/dnn".into(),
+        header: Some("/opt/dnn/include/cudnn_version.h".into()),
+        header_version: release,
+        library: Some(format!("/opt/dnn/lib/libcudnn.so.{}", numbers.0).into()),
+        library_version: release,
+        link_dir: Some("/opt/dnn/lib".into()),
+        parts: names.map(|name| part(name, numbers, "build-id")).collect(),
+        ..Cudnn::default()
+    }
+}
+
+fn told(cudnn: &Cudnn) -> Vec<String> {
+    let told = |finding: &Finding| format!("{} {}", finding.severity, finding.id);
+    findings(cudnn, &[]).iter().map(told).collect()
+}
+
+#[test]
+fn a_whole_cudnn_is_silent() {
+    for numbers in [(9, 28, 0), (8, 9, 7)] {
+        assert_eq!(findings(&cudnn(numbers), &[]), []);
+        assert_eq!(doubtful(&cudnn(numbers)), None);
+    }
+    // Of a major that nobody knows yet, nothing is known to be needed.
+    let mut next = cudnn((9, 28, 0));
+    next.library = Some("/opt/dnn/lib/libcudnn.so.10".into());
+    next.parts.truncate(1);
+    assert_eq!(findings(&next, &[]), []);
+}
+
+#[test]
+fn the_patch_level_of_the_headers_is_a_warning() {
+    let mut one = cudnn((9, 14, 0));
+    one.header_version = Some(Version::new(9, 14, 1));
+    assert_eq!(told(&one), ["warning header-library-skew"]);
+    assert_eq!(doubtful(&one), None);
+    one.header_version = Some(Version::new(9, 15, 0));
+    assert_eq!(told(&one), ["error header-library-skew"]);
+    assert_eq!(
+        doubtful(&one).unwrap(),
+        "its headers are 9.15.0, its library is 9.14.0"
+    );
+    // Nothing is said against a library that does not tell.
+    one.library_version = None;
+    assert_eq!(told(&one), [""; 0]);
+}
+
+#[test]
+fn a_foreign_part_counts_if_a_convolution_opens_it() {
+    for (name, severity) in [
+        ("heuristic", "error"),
+        ("adv", "warning"),
+        ("cudnn", "error"),
+    ] {
+        let mut one = cudnn((9, 14, 0));
+        one.parts.retain(|part| part.name != name);
+        one.parts.push(part(name, (9, 10, 2), "build-id"));
+        assert_eq!(told(&one), [format!("{severity} parts-mixed")], "{name}");
+        assert_eq!(doubtful(&one).is_some(), severity == "error", "{name}");
+    }
+}
+
+#[test]
+fn directories_count_where_a_release_is_not_told() {
+    let mut one = cudnn((9, 14, 0));
+    one.files.folders = vec!["/opt/one".into(), "/opt/two".into()];
+    assert_eq!(told(&one), [""; 0]);
+    one.parts[3].version = None;
+    assert_eq!(told(&one), ["warning parts-mixed"]);
+}
+
+#[test]
+fn what_a_part_lacks_is_named() {
+    let one = cudnn((9, 14, 0));
+    let unresolved = |symbols: &[&str]| Unresolved {
+        part: "/opt/dnn/lib/libcudnn_cnn.so.9".into(),
+        sibling: "/opt/dnn/lib/libcudnn_graph.so.9".into(),
+        symbols: symbols.iter().map(ToString::to_string).collect(),
+    };
+    let lacking = [
+        unresolved(&["_ZN5cudnn1aEv", "_ZN5cudnn1bEv"]),
+        unresolved(&["c"]),
+    ];
+    assert_eq!(
+        findings(&one, &lacking)[0].to_string(),
+        "`libcudnn_cnn.so.9` in `/opt/dnn/lib` needs what `libcudnn_graph.so.9` beside it does not have: they are of different releases  [parts-mixed]\n  \
+         lacking     libcudnn_cnn.so.9 needs _ZN5cudnn1aEv and 1 more of libcudnn_graph.so.9\n              \
+         libcudnn_cnn.so.9 needs c of libcudnn_graph.so.9\n  \
+         = help: remove all `libcudnn*` files from `/opt/dnn/lib` and install one cuDNN there, whole"
+    );
+}
+
+#[test]
+fn a_library_that_nothing_can_open_is_of_no_use() {
+    let mut one = cudnn((9, 14, 0));
+    let library = one.library.clone().unwrap();
+    one.files.flaws = vec![("cudnn".into(), library, Flaw::CutOff(4096, 64))];
+    assert_eq!(told(&one), [""; 0], "with this it is not chosen");
+    let said = unusable(&one, "CUDNN_PATH: /opt/dnn".into(), "CUDNN_PATH").unwrap();
+    assert_eq!(
+        said.to_string(),
+        "`/opt/dnn/lib/libcudnn.so.9` is cut off: it ends at byte 64, and its segments reach to 4096  [library-damaged]\n  \
+         found via   CUDNN_PATH: /opt/dnn\n  \
+         = help: install that cuDNN again in `/opt/dnn/lib`, and see that the disk is not full\n  \
+         = help: or let CUDNN_PATH name a directory with a whole cuDNN"
+    );
+}
+
+#[test]
+fn a_compiler_of_another_release_is_told_with_all_others() {
+    let said = nvcc_header(
+        Path::new("/usr/bin/nvcc"),
+        Version::new(10, 1, 0),
+        Path::new("/usr/local/cuda/include/cuda.h"),
+        Version::new(12, 5, 0),
+        &["/usr/local/cuda/bin/nvcc".into()],
+    );
+    assert_eq!(
+        said.to_string(),
+        "nvcc is of CUDA 10.1, and the headers that it would read are of 12.5  [nvcc-header-skew]\n  \
+         nvcc        /usr/bin/nvcc\n  \
+         header      /usr/local/cuda/include/cuda.h\n  \
+         also found  /usr/local/cuda/bin/nvcc\n  \
+         = help: set CUDA_HOME to a toolkit whose nvcc and cuda.h are of one release\n  \
+         = help: or install nvcc 12.5 there, or the headers of 10.1"
+    );
+}
