@@ -16,6 +16,7 @@ import shutil
 import subprocess
 import sys
 
+WINDOWS = ["--platform=win_amd64", "--only-binary=:all:"]
 SETS = {
     "cuda-cu13": [
         "nvidia-cuda-nvcc==13.5.*",
@@ -31,6 +32,9 @@ SETS = {
     "cudnn-cu12-8.9.7": ["nvidia-cudnn-cu12==8.9.7.29"],
     "cudnn-cu13-9.28-aarch64": ["nvidia-cudnn-cu13==9.28.0.42"],
     "cudnn-cu11-8.5": ["nvidia-cudnn-cu11==8.5.0.96"],
+    # For Windows, read on any system; the newer one has no import library.
+    "cudnn-win-cu13-9.28": [*WINDOWS, "nvidia-cudnn-cu13==9.28.0.42"],
+    "cudnn-win-cu12-8.9.7": [*WINDOWS, "nvidia-cudnn-cu12==8.9.7.29"],
     "cuda-cu12": ["nvidia-cuda-runtime-cu12==12.9.*", "nvidia-cuda-nvcc-cu12==12.9.*"],
     "cuda-cu11": ["nvidia-cuda-runtime-cu11==11.8.*", "nvidia-cuda-nvcc-cu11==11.8.*"],
 }

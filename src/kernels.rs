@@ -18,8 +18,10 @@ use crate::error::Error;
 use crate::host::{cargo, files, jobs};
 use crate::model::arch::{Code, Suffix, Target};
 use crate::model::finding::{Finding, Severity};
+use crate::model::platform::Os;
 use crate::rules::compile::{Plan, Product};
 use crate::rules::directive::{Directive, Library};
+use crate::rules::passing::not_to_nvcc;
 use crate::rules::select::Selection;
 use crate::toolchain::Toolchain;
 use job::Job;
@@ -276,6 +278,17 @@ impl Kernels<'_> {
             .filter_map(|cudnn| cudnn.include_dir.as_ref());
         let mut flags = self.flags.clone();
         flags.extend(cudnn.map(|dir| format!("-I{}", dir.display())));
+        let mut paths = vec![nvcc.clone(), self.out_dir()?];
+        paths.extend(sources.iter().cloned());
+        let included = flags.iter().filter_map(|flag| flag.strip_prefix("-I"));
+        paths.extend(included.map(PathBuf::from));
+        paths.retain(|_| self.toolchain.host.platform.os != Os::Windows);
+        if let Some((path, sign)) = paths
+            .iter()
+            .find_map(|path| Some((path, not_to_nvcc(path)?)))
+        {
+            return Err(missing::untaken(path, sign).into());
+        }
         Ok(Plan {
             nvcc,
             product,

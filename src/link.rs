@@ -7,6 +7,7 @@ use crate::model::candidate::LinkName;
 use crate::model::finding::Finding;
 use crate::model::platform::{Os, Platform};
 use crate::rules::directive::{Directive, Library, Values};
+use crate::rules::passing::not_to_loader;
 use crate::rules::requirement::Requirement;
 use crate::toolchain::Toolchain;
 use std::path::{Path, PathBuf};
@@ -23,7 +24,16 @@ impl Toolchain {
 
     /// The same, as lines, for build scripts that print them themselves.
     pub fn directives(&self) -> Vec<String> {
-        self.plan().iter().map(Directive::to_string).collect()
+        let lines = self
+            .plan()
+            .iter()
+            .map(Directive::to_string)
+            .collect::<Vec<_>>();
+        lines
+            .iter()
+            .flat_map(|text| text.lines())
+            .map(String::from)
+            .collect()
     }
 
     fn plan(&self) -> Vec<Directive> {
@@ -207,6 +217,16 @@ impl Plan {
             .into_iter()
             .filter(|dir| !is_system_dir(dir, platform))
             .collect();
+        let (refused, dirs): (Vec<_>, Vec<_>) = dirs
+            .into_iter()
+            .partition(|dir| not_to_loader(dir).is_some());
+        for dir in refused {
+            let why = not_to_loader(&dir).unwrap_or_default();
+            self.add(Directive::Warning(format!(
+                "`{}` is not written into the program: {why}; give that directory another name",
+                dir.display()
+            )));
+        }
         if dirs.is_empty() {
             return;
         }

@@ -9,19 +9,22 @@ use crate::host::{cargo, files, rivals};
 use crate::model::candidate::{Candidate, Cudnn, Found, Toolkit};
 use crate::model::env::{Kind as Meaning, Variable};
 use crate::model::finding::{Finding, Severity};
+use crate::model::platform::Os;
 use crate::model::version::Version;
 use crate::rules::check::Situation;
 use crate::rules::choose::{Wants, choose, kind_of};
 use crate::rules::directive::Directive;
 use crate::rules::hijack;
+use crate::rules::passing::not_to_cargo;
 use crate::rules::requirement::Requirement;
-use crate::rules::search::{self, NVCC_ON_PATH, steps};
+use crate::rules::search::{self, EACH_TOOLKIT, NVCC_ON_PATH, steps};
 use crate::rules::select::Selection;
 use crate::rules::skew;
 use crate::rules::step::Kind;
 pub(crate) use faults::is_allowed;
 use faults::{config_faults, verdict};
 use std::cell::OnceCell;
+use std::ffi::OsStr;
 use std::path::PathBuf;
 
 #[cfg(test)]
@@ -296,26 +299,30 @@ impl Toolchain {
     /// What makes cargo run the build script again. Only files that are there: cargo takes a missing one for changed,
     /// every time.
     fn reruns(&self) -> Vec<Directive> {
-        let mut names: Vec<&str> = Vec::new();
+        let mut names: Vec<String> = Vec::new();
         for &variable in Variable::ALL {
             let asked = matches!(variable.kind(), Meaning::Wish | Meaning::Setting);
             let by_path = variable == Variable::Path && self.path_decided();
             if asked || by_path || search::SURROUNDINGS.contains(&variable) {
-                names.push(variable.name());
+                names.extend(self.host.env.spellings(variable));
             }
         }
-        let env = names
-            .into_iter()
-            .map(|name| Directive::RerunIfEnvChanged(name.to_string()));
-        env.chain(self.read.iter().cloned().map(Directive::RerunIfChanged))
+        let each = self.host.env.numbered(EACH_TOOLKIT).into_iter();
+        if self.host.platform.os == Os::Windows {
+            names.extend(each.map(|(name, _)| name));
+        }
+        let env = names.into_iter().map(Directive::RerunIfEnvChanged);
+        let read = self.read.iter().filter(|path| not_to_cargo(path).is_none());
+        env.chain(read.cloned().map(Directive::RerunIfChanged))
             .collect()
     }
 
     /// Whether the toolkit was found on PATH, be it by the bare name in `NVCC`.
     fn path_decided(&self) -> bool {
         let bare = [Variable::Nvcc, Variable::CudaCxx].iter().any(|variable| {
-            let value = self.host.env.text(variable.name()).unwrap_or_default();
+            let value = self.host.env.get(*variable).and_then(OsStr::to_str);
             value
+                .unwrap_or_default()
                 .split_whitespace()
                 .last()
                 .is_some_and(|name| !name.contains(['/', '\\']))

@@ -2,7 +2,8 @@
 
 use crate::rules::directive::Directive;
 
-/// Prints the line for cargo to read. A directive never holds a line break, which could begin a line of its own.
+/// Prints the line for cargo to read. Nothing in a directive that comes from the machine holds a
+/// line break, which could begin a line of its own.
 #[allow(clippy::disallowed_macros)] // this is where it is allowed
 pub fn tell(directive: &Directive) {
     println!("{directive}");

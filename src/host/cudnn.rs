@@ -3,7 +3,7 @@
 use super::eyes::Eyes;
 use super::library::Library;
 use super::releases::Teller;
-use super::{files, owner};
+use super::{dll, files, owner};
 use crate::model::candidate::{Cudnn, LinkName, Part, Unresolved};
 use crate::model::flaw::Flaw;
 use crate::model::platform::{Os, Platform};
@@ -39,20 +39,19 @@ pub fn in_tree(
         cudnn.header = Some(header);
     }
     let major = cudnn.header_version.map(|version| version.major);
-    for place in &tree.lib {
-        let place = top.join(place);
-        let shim = match platform.os {
-            Os::Windows => import_library(&place, eyes),
-            _ => shim_in(&place, major, eyes, platform),
-        };
-        if let Some(shim) = shim {
-            cudnn.link_dir = Some(shim.dir.clone());
-            cudnn.link_name = Some(shim.link_name);
-            cudnn.library = shim.library;
-            break;
+    if platform.os == Os::Windows {
+        import_and_dll(&mut cudnn, top, tree, eyes, platform);
+    } else {
+        for place in &tree.lib {
+            if let Some(shim) = shim_in(&top.join(place), major, eyes, platform) {
+                cudnn.link_dir = Some(shim.dir.clone());
+                cudnn.link_name = Some(shim.link_name);
+                cudnn.library = shim.library;
+                break;
+            }
         }
     }
-    if cudnn.header.is_none() && cudnn.link_dir.is_none() {
+    if cudnn.header.is_none() && cudnn.link_dir.is_none() && cudnn.library.is_none() {
         return None;
     }
     read_libraries(&mut cudnn, eyes, platform);
@@ -134,6 +133,7 @@ fn shim_in(
         }
         None => (place.to_path_buf(), None),
     };
+    let dir = eyes.dir(&dir)?;
     // Asked for by name, since a directory such as /usr/lib64 is long; the upper end is open enough.
     let wanted = named_major
         .into_iter()
@@ -141,7 +141,11 @@ fn shim_in(
         .chain((5..=30).rev());
     let versioned = wanted
         .map(|major| platform.cudnn_library(major))
-        .find_map(|name| Some((eyes.file(&dir.join(&name))?, name)));
+        .find_map(|name| {
+            let path = dir.join(&name);
+            let file = files::is_there(&path).then(|| eyes.file(&path))?;
+            Some((file?, name))
+        });
     let short = eyes.file(&dir.join("libcudnn.so"));
     let link_name = match (&short, &versioned) {
         (Some(_), _) => LinkName::Short("cudnn".into()),
@@ -160,28 +164,64 @@ fn shim_in(
     })
 }
 
-fn import_library(place: &Path, eyes: Eyes) -> Option<Shim> {
-    let file = eyes.file(&place.join("cudnn.lib"))?;
-    let dir = file.parent()?.to_path_buf();
-    Some(Shim {
-        dir,
-        link_name: LinkName::Short("cudnn".into()),
-        library: None,
+/// What is linked against and what is opened lie apart, and there may be either without the other.
+fn import_and_dll(cudnn: &mut Cudnn, top: &Path, tree: &Tree, eyes: Eyes, platform: &Platform) {
+    let header_major = cudnn.header_version.map(|version| version.major);
+    let places = || tree.lib.iter().map(|place| top.join(place));
+    let named = places().find_map(|place| eyes.file(&place).filter(|file| has_end(file, "lib")));
+    let import = named.or_else(|| places().find_map(|place| eyes.file(&place.join("cudnn.lib"))));
+    if let Some(import) = import {
+        cudnn.link_dir = import.parent().map(Path::to_path_buf);
+        let name = import.file_stem().unwrap_or_default().to_string_lossy();
+        cudnn.link_name = Some(LinkName::Short(name.into_owned()));
+    }
+    let wanted = header_major.into_iter().chain((5..=30).rev());
+    let names: Vec<String> = wanted.map(|major| platform.cudnn_library(major)).collect();
+    cudnn.library = places()
+        .filter(|place| files::is_dir(place))
+        .find_map(|place| names.iter().find_map(|name| eyes.file(&place.join(name))));
+}
+
+fn has_end(file: &Path, end: &str) -> bool {
+    file.extension()
+        .is_some_and(|known| known.eq_ignore_ascii_case(end))
+}
+
+/// 12 of `bin/12.5/x64/cudnn64_9.dll`: NVIDIA's installer for Windows names a directory after the CUDA.
+fn folder_cuda_major(cudnn: &Cudnn, platform: &Platform) -> Option<u32> {
+    let dir = cudnn.library.as_deref().or(cudnn.link_dir.as_deref())?;
+    let mut above = dir.ancestors().filter(|_| platform.os == Os::Windows);
+    above.find_map(|dir| {
+        let up = dir.parent()?;
+        let (major, minor) = dir.file_name()?.to_str()?.split_once('.')?;
+        minor.parse::<u32>().ok()?;
+        let major = major.parse().ok()?;
+        (up.ends_with("bin") || up.ends_with("lib")).then_some(major)
     })
 }
 
 /// The shim and every part beside it, each with the release that it tells.
 fn read_libraries(cudnn: &mut Cudnn, eyes: Eyes, platform: &Platform) {
-    let (Some(library), Some(dir)) = (&cudnn.library, &cudnn.link_dir) else {
+    let windows = platform.os == Os::Windows;
+    let Some((library, dir)) = cudnn
+        .library
+        .as_ref()
+        .and_then(|library| Some((library, library.parent()?)))
+    else {
+        cudnn.cuda_major =
+            owner::wheel_cuda_major(&cudnn.root).or_else(|| folder_cuda_major(cudnn, platform));
         return;
     };
-    let major = library
-        .file_name()
-        .and_then(|name| first_number(name.to_str()?.strip_prefix("libcudnn.so")?));
+    let name = library.file_name().and_then(|name| name.to_str());
+    let major = name.and_then(|name| {
+        let windows = name.strip_prefix("cudnn64_");
+        first_number(windows.or_else(|| name.strip_prefix("libcudnn.so"))?)
+    });
     let mut found: Vec<(String, PathBuf)> = vec![("cudnn".into(), library.clone())];
     let mut whole: Vec<(String, PathBuf)> = Vec::new();
     for path in files::list(dir).unwrap_or_default() {
-        let Some((name, tail)) = part_name(&path) else {
+        let name = path.file_name().and_then(|name| name.to_str());
+        let Some((name, tail)) = name.and_then(|name| platform.cudnn_part(name)) else {
             continue;
         };
         // Of several files for one part, the one that the program asks the loader for.
@@ -202,10 +242,11 @@ fn read_libraries(cudnn: &mut Cudnn, eyes: Eyes, platform: &Platform) {
             Some(_) => {}
         }
     }
+    // DLLs are another format, and tell less.
     let opened: Vec<(String, PathBuf, Option<Library>)> = found
         .into_iter()
         .map(|(name, path)| {
-            let library = Library::open(&path);
+            let library = (!windows).then(|| Library::open(&path)).flatten();
             (name, path, library)
         })
         .collect();
@@ -219,7 +260,10 @@ fn read_libraries(cudnn: &mut Cudnn, eyes: Eyes, platform: &Platform) {
             .as_ref()
             .and_then(|library| flaw(path, library, platform));
         if name == "cudnn" {
-            cudnn.cpu = library.as_ref().and_then(Library::cpu);
+            cudnn.cpu = match library {
+                Some(library) => library.cpu(),
+                None => dll::cpu(path),
+            };
             let own_first = library.as_ref().and_then(Library::own_first);
             cudnn.files.own_first = own_first == Some(true);
         }
@@ -227,7 +271,14 @@ fn read_libraries(cudnn: &mut Cudnn, eyes: Eyes, platform: &Platform) {
             cudnn.files.flaws.push((name.clone(), path.clone(), flaw));
         }
     }
-    let told = teller.tell();
+    let told = if windows {
+        let parts = opened.iter();
+        parts
+            .map(|(name, path, _)| dll::release(path, name))
+            .collect()
+    } else {
+        teller.tell()
+    };
     for ((name, path, _), told) in opened.iter().zip(told) {
         let (version, told_by) = told.unzip();
         cudnn.parts.push(Part {
@@ -241,7 +292,9 @@ fn read_libraries(cudnn: &mut Cudnn, eyes: Eyes, platform: &Platform) {
     if folders.len() > 1 {
         cudnn.files.folders = folders;
     }
-    cudnn.files.copies = copies(whole);
+    if !windows {
+        cudnn.files.copies = copies(whole);
+    }
     // The shim of 9.x gives graph's release as its own, that of 8.x ops_infer's.
     let told = |names: &[&str]| {
         let named = cudnn
@@ -253,15 +306,20 @@ fn read_libraries(cudnn: &mut Cudnn, eyes: Eyes, platform: &Platform) {
     cudnn.library_version = told(&["graph"])
         .or_else(|| told(&["ops_infer"]))
         .or_else(|| told(&["ops", "adv", "cnn_infer", "adv_infer", "cudnn"]));
-    cudnn.cuda_major = owner::wheel_cuda_major(&cudnn.root).or_else(|| {
-        let likely = ["adv", "ops_infer", "ops", "graph"];
-        let part = |name: &&str| opened.iter().find(|(known, ..)| known == name);
-        likely
-            .iter()
-            .filter_map(part)
-            .find_map(|(_, _, library)| library.as_ref()?.cuda_major())
-            .or_else(|| owner::archive_cuda_major(&cudnn.root))
-    });
+    cudnn.cuda_major = owner::wheel_cuda_major(&cudnn.root)
+        .or_else(|| folder_cuda_major(cudnn, platform))
+        .or_else(|| {
+            let likely = ["adv", "ops_infer", "ops", "graph"];
+            let part = |name: &&str| opened.iter().find(|(known, ..)| known == name);
+            likely
+                .iter()
+                .filter_map(part)
+                .find_map(|(_, path, library)| match library {
+                    Some(library) => library.cuda_major(),
+                    None => dll::cuda_major(path),
+                })
+        })
+        .or_else(|| owner::archive_cuda_major(&cudnn.root));
 }
 
 /// What is wrong with a file. A `libcudnn.so` without a number may be a script for the linker.
@@ -326,18 +384,6 @@ pub fn unresolved(cudnn: &Cudnn) -> Vec<Unresolved> {
         }
     }
     found
-}
-
-/// `graph` and `.9` of `libcudnn_graph.so.9`; the library that programs open is `cudnn`.
-fn part_name(path: &Path) -> Option<(String, String)> {
-    let file = path.file_name()?.to_str()?.strip_prefix("libcudnn")?;
-    let (name, tail) = file.split_once(".so")?;
-    let name = match name.strip_prefix('_') {
-        Some(name) => name,
-        None if name.is_empty() => "cudnn",
-        None => return None,
-    };
-    (tail.is_empty() || tail.starts_with('.')).then(|| (name.to_string(), tail.to_string()))
 }
 
 /// 9 of `.9.14.0`.

@@ -2,15 +2,34 @@
 
 use crate::model::finding::Finding;
 use std::collections::VecDeque;
-use std::ffi::OsString;
-use std::io;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Component, Path, PathBuf};
 
 /// The text of a file; bytes that are not UTF-8 are replaced, since headers hold names of people.
 pub fn read(path: &Path) -> Result<String, Finding> {
     std::fs::read(path)
-        .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+        .map(text)
         .map_err(|error| failed("read", path, &error))
+}
+
+/// The whole lines at the beginning of a long file.
+pub fn read_start(path: &Path, most: u64) -> Result<String, Finding> {
+    let read = || {
+        let mut bytes = Vec::new();
+        File::open(path)?.take(most).read_to_end(&mut bytes)?;
+        let end = bytes.iter().rposition(|byte| *byte == b'\n');
+        bytes.truncate(end.map_or(0, |end| end + 1));
+        Ok(text(bytes))
+    };
+    read().map_err(|error| failed("read", path, &error))
+}
+
+fn text(bytes: Vec<u8>) -> String {
+    // Most are UTF-8, and to see that is much quicker than to replace what is not.
+    String::from_utf8(bytes)
+        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
 /// Writes a file, unless it holds that text already: a new date would make cargo build again.
@@ -24,6 +43,11 @@ pub fn write(path: &Path, text: &str) -> Result<(), Finding> {
 /// Whether this is a regular file, or a link to one.
 pub fn is_file(path: &Path) -> bool {
     path.is_file()
+}
+
+/// Whether there is anything of this name, be it a link that leads nowhere. The quickest question.
+pub fn is_there(path: &Path) -> bool {
+    std::fs::symlink_metadata(path).is_ok()
 }
 
 /// Whether this is a directory, or a link to one.
@@ -43,10 +67,28 @@ pub fn size(path: &Path) -> u64 {
 
 /// What a directory holds, sorted by name.
 pub fn list(dir: &Path) -> Result<Vec<PathBuf>, Finding> {
+    listed(dir, &|_| true)
+}
+
+/// What a directory holds under such names, sorted. A site-packages has thousands of others.
+pub fn list_named(dir: &Path, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<PathBuf>, Finding> {
+    listed(dir, &|name| name.to_str().is_some_and(wanted))
+}
+
+fn listed(dir: &Path, wanted: &dyn Fn(&OsStr) -> bool) -> Result<Vec<PathBuf>, Finding> {
     let entries = std::fs::read_dir(dir).map_err(|error| failed("list", dir, &error))?;
-    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-    paths.sort();
-    Ok(paths)
+    let mut names: Vec<OsString> = entries.flatten().map(|entry| entry.file_name()).collect();
+    names.retain(|name| wanted(name));
+    names.sort();
+    Ok(names.into_iter().map(|name| dir.join(name)).collect())
+}
+
+/// So many bytes from here on, if there are as many.
+pub fn read_at(file: &mut File, offset: u64, size: u64) -> Option<Vec<u8>> {
+    file.seek(SeekFrom::Start(offset)).ok()?;
+    let mut bytes = Vec::new();
+    file.take(size).read_to_end(&mut bytes).ok()?;
+    (bytes.len() as u64 == size).then_some(bytes)
 }
 
 /// The files that match a pattern such as `src/kernels/*.cu`, sorted.

@@ -1,5 +1,6 @@
 //! What a library file says of itself, without running it and without reading all of its 500 megabytes.
 
+use super::files::read_at;
 use crate::model::flaw::Flaw;
 use crate::model::version::Version;
 use object::elf::{self, FileHeader64, SHT_DYNSYM, SHT_GNU_HASH};
@@ -10,7 +11,7 @@ use object::read::elf::{
 use object::{Endianness, ReadCache, ReadRef, SymbolIndex};
 use std::fs::File;
 use std::io::BufRead;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 type Header = FileHeader64<Endianness>;
 type Bytes<'a> = &'a ReadCache<File>;
@@ -20,6 +21,7 @@ const MOST_CONSTANTS: u64 = 8 << 20;
 
 /// A library file, open for reading. Of what it is not or does not hold, it tells nothing.
 pub struct Library {
+    path: PathBuf,
     file: ReadCache<File>,
     length: u64,
 }
@@ -30,6 +32,7 @@ impl Library {
         let file = File::open(path).ok()?;
         let length = file.metadata().ok()?.len();
         Some(Self {
+            path: path.to_path_buf(),
             file: ReadCache::new(file),
             length,
         })
@@ -156,8 +159,9 @@ impl Library {
 
     /// The CUDA major that a part was built for: it opens `libcublasLt.so.N` by that name.
     pub fn cuda_major(&self) -> Option<u32> {
-        let text = self.constants()?;
-        let mut rest = text;
+        let (offset, size) = self.constants()?;
+        let text = read_at(&mut File::open(&self.path).ok()?, offset, size)?;
+        let mut rest = text.as_slice();
         // `skip_until` comes compiled with optimisation; a loop over bytes in a build script does not.
         while rest.skip_until(b'L').is_ok_and(|skipped| skipped > 0) && !rest.is_empty() {
             let before = &text[..text.len() - rest.len()];
@@ -179,15 +183,15 @@ impl Library {
         Some((header.endian().ok()?, header))
     }
 
-    /// The section of constants.
-    fn constants(&self) -> Option<&[u8]> {
+    /// Where the section of constants is in the file, and its size.
+    fn constants(&self) -> Option<(u64, u64)> {
         let (endian, header) = self.header()?;
         let sections = header.sections(endian, &self.file).ok()?;
         let (_, section) = sections.section_by_name(endian, b".rodata")?;
         if section.sh_size(endian) > MOST_CONSTANTS {
             return None;
         }
-        section.data(endian, &self.file).ok()
+        section.file_range(endian)
     }
 }
 

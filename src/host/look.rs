@@ -7,7 +7,7 @@ use crate::model::env::Variable;
 use crate::model::finding::Finding;
 use crate::rules::choose::{is_usable, kind_of};
 use crate::rules::layout;
-use crate::rules::step::{Kind, Place, Step};
+use crate::rules::step::{Kind, Place, Step, Tree};
 use std::path::{Path, PathBuf};
 
 /// What was seen.
@@ -92,17 +92,20 @@ pub fn look(steps: &[Step], host: &Host) -> Sight {
                 }
             }
             Place::Tree(tree) => {
-                for top in eyes.expand(&tree.base, tree.pattern) {
-                    // Most of the places that nobody asked for are not there.
-                    if step.wish.is_none() && eyes.dir(&top).is_none() {
-                        continue;
-                    }
+                // Most of the places that nobody asked for are not there.
+                let is_worth = |top: &PathBuf| step.wish.is_some() || eyes.dir(top).is_some();
+                let tops = eyes.expand(&tree.base, tree.pattern).into_iter();
+                let trees = tops.filter(is_worth).flat_map(|top| {
+                    let trees = flavours(&top, tree, eyes);
+                    trees.into_iter().map(move |tree| (top.clone(), tree))
+                });
+                for (top, tree) in trees {
                     let found = match step.kind {
-                        Kind::Toolkit => toolkit::in_tree(&top, tree, eyes, &host.platform)
+                        Kind::Toolkit => toolkit::in_tree(&top, &tree, eyes, &host.platform)
                             // A runtime alone is no answer to somebody who asked for a toolkit.
                             .filter(|(toolkit, _)| step.wish.is_none() || !toolkit.is_runtime())
                             .map(|(toolkit, read)| (Found::Toolkit(toolkit), read)),
-                        Kind::Cudnn => cudnn::in_tree(&top, tree, eyes, &host.platform)
+                        Kind::Cudnn => cudnn::in_tree(&top, &tree, eyes, &host.platform)
                             .map(|(cudnn, read)| (Found::Cudnn(cudnn), read)),
                     };
                     if let Some((found, read)) = found {
@@ -199,10 +202,36 @@ impl Sight {
     }
 
     fn note_read(&mut self, path: PathBuf) {
-        if !self.read.contains(&path) {
+        // Text against text: to compare paths part by part takes much longer.
+        let same = |known: &PathBuf| known.as_os_str() == path.as_os_str();
+        if !self.read.iter().any(same) {
             self.read.push(path);
         }
     }
+}
+
+/// The tree of a directory, or where that holds a cuDNN for more than one CUDA, one for each, the newest first.
+fn flavours(top: &Path, tree: &Tree, eyes: Eyes) -> Vec<Tree> {
+    if !layout::has_flavours(tree) {
+        return vec![tree.clone()];
+    }
+    let mut names: Vec<String> = Vec::new();
+    for dir in ["lib", "bin", "include"] {
+        for dir in eyes.expand(&top.join(dir), "#") {
+            let name = dir
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned();
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+    }
+    names
+        .iter()
+        .map(|name| layout::of_flavour(tree, name))
+        .collect()
 }
 
 /// What makes two finds the same: not the names by which one came to them.

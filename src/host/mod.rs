@@ -3,6 +3,7 @@
 
 pub mod cargo;
 pub mod cudnn;
+mod dll;
 pub mod eyes;
 pub mod files;
 pub mod gpus;
@@ -41,7 +42,7 @@ pub mod wheel;
 // What these files know as their neighbours.
 use crate::model::{arch, finding, version};
 
-use crate::model::env::Env;
+use crate::model::env::{Env, Variable};
 use crate::model::platform::Platform;
 use std::path::PathBuf;
 
@@ -67,8 +68,12 @@ impl Host {
         let process = std::env::vars_os().filter_map(|(name, value)| {
             let name = name.into_string().ok()?;
             // Windows calls it `Path`, and takes any spelling for the same.
-            let is_path = cfg!(windows) && name.eq_ignore_ascii_case("PATH");
-            Some((if is_path { "PATH".into() } else { name }, value))
+            let same = |known: &&Variable| known.name().eq_ignore_ascii_case(&name);
+            let known = Variable::ALL
+                .iter()
+                .find(|known| cfg!(windows) && same(known));
+            let usual = known.map(|known| known.name().to_string());
+            Some((usual.unwrap_or(name), value))
         });
         let env = Env::new(process)
             .overlaid(pairs)
@@ -80,7 +85,7 @@ impl Host {
         Self {
             platform: Platform::from_triple(&triple),
             root,
-            env,
+            env: env.for_target(&triple),
         }
     }
 

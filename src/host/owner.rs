@@ -9,7 +9,12 @@ pub fn records(root: &Path, library: Option<&Path>) -> Vec<PathBuf> {
         .into_iter()
         .map(|wheel| wheel.join("RECORD"))
         .collect();
-    found.extend(matching(&root.join("conda-meta"), "", "cudnn", ".json"));
+    found.extend(matching(
+        &environment(root).join("conda-meta"),
+        "",
+        "cudnn",
+        ".json",
+    ));
     if library.is_some_and(|library| library.starts_with("/usr/lib")) {
         found.extend(matching(
             Path::new("/var/lib/dpkg/info"),
@@ -37,7 +42,12 @@ pub fn toolkit_records(root: &Path) -> Vec<PathBuf> {
         .into_iter()
         .map(|wheel| wheel.join("RECORD"))
         .collect();
-    found.extend(matching(&root.join("conda-meta"), "cuda-", "", ".json"));
+    found.extend(matching(
+        &environment(root).join("conda-meta"),
+        "cuda-",
+        "",
+        ".json",
+    ));
     found.retain(|path| files::is_file(path));
     found
 }
@@ -63,6 +73,12 @@ pub fn wheel_cuda_major(root: &Path) -> Option<u32> {
     tail.split('-').next()?.parse().ok()
 }
 
+/// On Windows a conda environment has its libraries one directory further down.
+fn environment(root: &Path) -> &Path {
+    let above = root.parent().filter(|_| root.ends_with("Library"));
+    above.unwrap_or(root)
+}
+
 /// The CUDA major in the name of NVIDIA's archive: `cudnn-linux-x86_64-9.14.0.64_cuda13-archive`.
 pub fn archive_cuda_major(root: &Path) -> Option<u32> {
     let name = root.file_name()?.to_str()?.strip_suffix("-archive")?;
@@ -81,13 +97,7 @@ fn wheels(root: &Path) -> Vec<PathBuf> {
 }
 
 fn matching(dir: &Path, start: &str, inside: &str, end: &str) -> Vec<PathBuf> {
-    let mut paths = files::list(dir).unwrap_or_default();
-    paths.retain(|path| {
-        let name = path
-            .file_name()
-            .and_then(|name| name.to_str())
-            .unwrap_or_default();
-        name.starts_with(start) && name.contains(inside) && name.ends_with(end)
-    });
-    paths
+    let wanted =
+        |name: &str| name.starts_with(start) && name.contains(inside) && name.ends_with(end);
+    files::list_named(dir, &wanted).unwrap_or_default()
 }

@@ -126,12 +126,13 @@ fn header_version(dirs: &[PathBuf], eyes: Eyes) -> (Option<Version>, Option<Path
     let Some(header) = dirs.iter().find_map(|dir| eyes.file(&dir.join("cuda.h"))) else {
         return (None, None);
     };
-    (
-        files::read(&header)
-            .ok()
-            .and_then(|text| header::cuda(&text)),
-        Some(header),
-    )
+    // `cuda.h` has a megabyte, and says its release in the first twenty thousand bytes.
+    let start = files::read_start(&header, 1 << 16).ok();
+    let version = start.and_then(|text| header::cuda(&text)).or_else(|| {
+        let whole = files::read(&header).ok()?;
+        header::cuda(&whole)
+    });
+    (version, Some(header))
 }
 
 /// The file that told the release: the header, else the compiler. With it the runtime, whose file is named after its

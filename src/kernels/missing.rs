@@ -62,3 +62,14 @@ fn is_old_wheel(root: &Path) -> bool {
         .map(|part| part.as_os_str().to_string_lossy());
     parts.any(|part| part == "nvidia") && !parts.any(|part| part.starts_with("cu1"))
 }
+
+/// A path that nvcc would not pass on to its own programs as it is.
+pub fn untaken(path: &Path, sign: char) -> Finding {
+    let headline = format!(
+        "nvcc cannot take the path `{}`: it does not pass {sign} on to the programs that it runs",
+        path.display()
+    );
+    Finding::error("nvcc-failed", headline)
+        .help("move that to a directory whose path has none of the signs $ ` \" ' \\ and ,")
+        .help("or make a link to it under such a path, and name the link")
+}

@@ -71,6 +71,9 @@ variables! {
     Home = "HOME", Surrounding;
     XdgDataHome = "XDG_DATA_HOME", Surrounding;
     LocalAppData = "LOCALAPPDATA", Surrounding;
+    ProgramW6432 = "ProgramW6432", Surrounding;
+    ProgramFiles = "ProgramFiles", Surrounding;
+    SystemDrive = "SystemDrive", Surrounding;
     GuardArchs = "CUDNN_GUARD_ARCHS", Setting;
     CudaArchs = "CUDAARCHS", Setting;
     TorchCudaArchList = "TORCH_CUDA_ARCH_LIST", Setting;
@@ -99,6 +102,14 @@ pub struct Env {
     process: BTreeMap<String, OsString>,
     build_script: BTreeMap<String, OsString>,
     directory: PathBuf,
+    target: Option<Target>,
+}
+
+/// The target that is built for, as variables for it alone are spelt.
+#[derive(Clone, Debug)]
+struct Target {
+    triple: String,
+    native: bool,
 }
 
 impl Env {
@@ -108,7 +119,79 @@ impl Env {
             process: pairs.into_iter().collect(),
             build_script: BTreeMap::new(),
             directory: PathBuf::new(),
+            target: None,
         }
+    }
+
+    /// With the target that is built for: places may be asked for it alone.
+    pub fn for_target(mut self, triple: &str) -> Self {
+        let native = self.text("HOST").is_none_or(|host| host == triple);
+        self.target = Some(Target {
+            triple: triple.to_string(),
+            native,
+        });
+        self
+    }
+
+    /// The names under which a place may be asked for, the one that counts most first, as the cc crate has them:
+    /// `CUDNN_PATH_aarch64-unknown-linux-gnu`, `CUDNN_PATH_aarch64_unknown_linux_gnu`, `TARGET_CUDNN_PATH` or, where
+    /// the target is this machine, `HOST_CUDNN_PATH`, `CUDNN_PATH`.
+    pub fn spellings(&self, variable: Variable) -> Vec<String> {
+        let name = variable.name();
+        let mut all = Vec::new();
+        if let (Kind::Wish, Some(target)) = (variable.kind(), &self.target) {
+            let side = if target.native { "HOST" } else { "TARGET" };
+            all.extend([
+                format!("{name}_{}", target.triple),
+                format!("{name}_{}", target.triple.replace('-', "_")),
+                format!("{side}_{name}"),
+            ]);
+        }
+        all.push(name.to_string());
+        all
+    }
+
+    /// The name under which it is set.
+    pub fn spelt(&self, variable: Variable) -> String {
+        self.found(variable)
+            .map_or_else(|| variable.name().to_string(), |(name, _, _)| name)
+    }
+
+    /// What the build script says comes first, however it spells it; an empty value of its own hides the rest.
+    fn found(&self, variable: Variable) -> Option<(String, &OsStr, Origin)> {
+        let spellings = self.spellings(variable);
+        for name in &spellings {
+            if let Some(value) = self.build_script.get(name) {
+                let found = (name.clone(), value.as_os_str(), Origin::BuildScript);
+                return Some(found).filter(|_| !value.is_empty());
+            }
+        }
+        spellings.into_iter().find_map(|name| {
+            let value = self.process.get(&name).filter(|value| !value.is_empty())?;
+            Some((name, value.as_os_str(), Origin::Process))
+        })
+    }
+
+    /// The places in variables that have a release behind this prefix, the newest first: `CUDA_PATH_V13_0`.
+    pub fn numbered(&self, prefix: &str) -> Vec<(String, PathBuf)> {
+        let mut all: Vec<(Vec<u32>, String)> = Vec::new();
+        for name in self.process.keys().chain(self.build_script.keys()) {
+            let numbers = name.strip_prefix(prefix).map(|tail| {
+                let numbers = tail.split('_').map(|number| number.parse().ok());
+                numbers.collect::<Option<Vec<u32>>>()
+            });
+            if let Some(Some(numbers)) = numbers {
+                all.push((numbers, name.clone()));
+            }
+        }
+        all.sort_by(|one, other| other.cmp(one));
+        all.dedup();
+        all.into_iter()
+            .filter_map(|(_, name)| {
+                let dir = self.directory.join(self.named(&name)?);
+                Some((name, dir))
+            })
+            .collect()
     }
 
     /// With the directory that relative paths start from. cargo runs a build script in its package's folder and the
@@ -130,7 +213,7 @@ impl Env {
 
     /// The value of a variable that is declared above.
     pub fn get(&self, variable: Variable) -> Option<&OsStr> {
-        self.named(variable.name())
+        Some(self.found(variable)?.1)
     }
 
     /// The place that a variable names.
@@ -159,10 +242,7 @@ impl Env {
 
     /// Who set it.
     pub fn origin(&self, variable: Variable) -> Origin {
-        if self.build_script.contains_key(variable.name()) {
-            Origin::BuildScript
-        } else {
-            Origin::Process
-        }
+        self.found(variable)
+            .map_or(Origin::Process, |(_, _, origin)| origin)
     }
 }

@@ -49,6 +49,7 @@ impl Platform {
         match (self.os, self.cpu.as_str()) {
             (Os::Linux, "x86_64") => &["x86_64-linux"],
             (Os::Linux, "aarch64") => &["sbsa-linux", "aarch64-linux"],
+            (Os::Windows, "aarch64") => &["arm64"],
             (Os::Windows, _) => &["x64"],
             _ => &[],
         }
@@ -62,11 +63,74 @@ impl Platform {
         }
     }
 
+    /// The part that a file name stands for, with what follows its kind: `graph` and `.9` of `libcudnn_graph.so.9` or
+    /// of `cudnn_graph64_9.dll`.
+    pub fn cudnn_part(&self, file: &str) -> Option<(String, String)> {
+        if self.os == Os::Windows {
+            let (name, major) = file
+                .strip_prefix("cudnn_")?
+                .strip_suffix(".dll")?
+                .rsplit_once("64_")?;
+            let digits = !major.is_empty() && major.bytes().all(|byte| byte.is_ascii_digit());
+            return digits.then(|| (name.to_string(), format!(".{major}")));
+        }
+        let (name, tail) = file.strip_prefix("libcudnn")?.split_once(".so")?;
+        let name = match name.strip_prefix('_') {
+            Some(name) => name,
+            None if name.is_empty() => "cudnn",
+            None => return None,
+        };
+        (tail.is_empty() || tail.starts_with('.')).then(|| (name.to_string(), tail.to_string()))
+    }
+
+    /// The directory that NVIDIA keeps for a processor on Windows, below `lib` and `bin`.
+    pub fn windows_cpu(&self) -> &'static str {
+        match self.cpu.as_str() {
+            "aarch64" => "arm64",
+            _ => "x64",
+        }
+    }
+
     /// A program's file name.
     pub fn program(&self, name: &str) -> String {
         match self.os {
             Os::Windows => format!("{name}.exe"),
             _ => name.to_string(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parts_of_a_cudnn_by_their_files() {
+        let linux = Platform::from_triple("x86_64-unknown-linux-gnu");
+        let windows = Platform::from_triple("x86_64-pc-windows-msvc");
+        for (platform, file, part) in [
+            (&linux, "libcudnn_graph.so.9", Some(("graph", ".9"))),
+            (
+                &linux,
+                "libcudnn_ops_infer.so.8.9.7",
+                Some(("ops_infer", ".8.9.7")),
+            ),
+            (&linux, "libcudnn.so.9", Some(("cudnn", ".9"))),
+            (&linux, "libcudnnx.so.9", None),
+            (&linux, "libcudnn_graph.so-old", None),
+            (&linux, "cudnn_graph64_9.dll", None),
+            (&windows, "cudnn_graph64_9.dll", Some(("graph", ".9"))),
+            (
+                &windows,
+                "cudnn_engines_tensor_ir64_9.dll",
+                Some(("engines_tensor_ir", ".9")),
+            ),
+            (&windows, "cudnn_graph64_old.dll", None),
+            (&windows, "cudnn64_9.dll", None),
+            (&windows, "cudnn_graph64_.dll", None),
+        ] {
+            let wanted = part.map(|(name, tail)| (name.to_string(), tail.to_string()));
+            assert_eq!(platform.cudnn_part(file), wanted, "{file}");
         }
     }
 }

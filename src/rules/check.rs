@@ -1,6 +1,6 @@
 //! What is thought of the choice.
 
-use super::choose::{Choice, is_usable, kind_of, other_cpu, version_of};
+use super::choose::{Choice, has_library, is_usable, kind_of, other_cpu, unfit_path, version_of};
 use super::partial::packages;
 use super::requirement::Requirement;
 use super::skew;
@@ -67,6 +67,12 @@ impl Situation<'_> {
         {
             return Some(self.other_processor(first, cpu));
         }
+        if let Some((variable, what)) = found
+            .first()
+            .and_then(|first| Some((first.wish?, unfit_path(first)?)))
+        {
+            return Some(self.unfit(variable, what));
+        }
         let wished = found.first().filter(|first| first.wish.is_some());
         if let Some((first, Found::Cudnn(cudnn))) = wished.map(|first| (first, &first.found)) {
             if cudnn.flaw().is_some() {
@@ -78,15 +84,22 @@ impl Situation<'_> {
                 .zip(requirement)
                 .is_some_and(|(version, asked)| !asked.admits(version))
         };
+        let bare = |candidate: &&&Candidate| {
+            self.platform.os == Os::Windows && !linkable(candidate) && has_library(candidate)
+        };
         if let Some(first) = found
             .first()
             .filter(|first| !linkable(first) && first.wish.is_some())
         {
-            return first.wish.map(|variable| self.no_library(variable));
+            return match first.wish {
+                Some(variable) if !has_library(first) => Some(self.no_library(variable)),
+                _ => Some(no_import_library(first)),
+            };
         }
         let mut usable = found.iter().filter(|candidate| is_usable(candidate));
-        match (usable.find(unmet), requirement) {
-            (Some(first), Some(asked)) => Some(self.unmet(kind, first, &found, asked)),
+        match (usable.find(unmet), found.iter().find(bare), requirement) {
+            (Some(first), _, Some(asked)) => Some(self.unmet(kind, first, &found, asked)),
+            (_, Some(first), _) => Some(no_import_library(first)),
             _ => Some(self.not_found(kind, &found)),
         }
     }
@@ -322,6 +335,23 @@ impl Situation<'_> {
             .filter(|_| self.choice.toolkit.is_some())?;
         self.misfit()
     }
+}
+
+/// The wheels for Windows have none from cuDNN 9 on.
+fn no_import_library(candidate: &Candidate) -> Finding {
+    let headline = format!(
+        "{} has no import library `cudnn.lib`, without which nothing can be linked to it",
+        named(candidate)
+    );
+    let library = match &candidate.found {
+        Found::Cudnn(cudnn) => cudnn.library.as_deref(),
+        Found::Toolkit(_) => None,
+    };
+    let library = library.unwrap_or(root_of(candidate)).display();
+    Finding::error("cudnn-not-found", headline)
+        .with("found via", format!("{}: {library}", candidate.via))
+        .help("write `.link(Link::Runtime)` in build.rs, and open cuDNN in the program")
+        .help("or set CUDNN_PATH to a cuDNN of NVIDIA's installer or archive, which has one")
 }
 
 fn headers_missing(cudnn: &Cudnn, via: &str, env: &Env) -> Finding {

@@ -1,5 +1,6 @@
 //! Which toolkit and which cuDNN: chosen together, since they have to fit each other.
 
+use super::passing::not_to_cargo;
 use super::requirement::Requirement;
 use super::skew;
 use super::step::Kind;
@@ -67,7 +68,14 @@ fn eligible(
                 Some(format!("outranked by {via}"))
             }
             (_, Some(reason)) => Some(reason),
-            _ if !linkable(candidate) => Some("there is no library beside the headers".into()),
+            _ if unfit_path(candidate).is_some() => {
+                unfit_path(candidate).map(|what| format!("cargo cannot be told {what}"))
+            }
+            _ if !linkable(candidate) => Some(if has_library(candidate) {
+                "it has no import library".into()
+            } else {
+                "there is no library beside the headers".into()
+            }),
             _ if is_runtime(candidate) => {
                 Some("it has libraries alone: enough to run, not to build".into())
             }
@@ -102,6 +110,20 @@ pub fn other_cpu(candidate: &Candidate, platform: &Platform) -> Option<&'static 
         Found::Cudnn(Cudnn { cpu: Some(cpu), .. }) if cpu != platform.cpu => Some(cpu),
         _ => None,
     }
+}
+
+/// What it is about its paths that keeps them from cargo.
+pub fn unfit_path(candidate: &Candidate) -> Option<&'static str> {
+    let (root, dirs) = match &candidate.found {
+        Found::Toolkit(toolkit) => (&toolkit.root, toolkit.link_dirs.iter().collect::<Vec<_>>()),
+        Found::Cudnn(cudnn) => {
+            let dirs = cudnn.link_dir.iter().chain(&cudnn.include_dir);
+            (&cudnn.root, dirs.collect())
+        }
+    };
+    std::iter::once(root)
+        .chain(dirs)
+        .find_map(|path| not_to_cargo(path))
 }
 
 /// Why its library can be neither linked nor opened.
@@ -140,6 +162,11 @@ pub fn is_usable(candidate: &Candidate) -> bool {
         Found::Toolkit(toolkit) => !toolkit.is_runtime(),
         Found::Cudnn(cudnn) => cudnn.header.is_some() || cudnn.link_dir.is_some(),
     }
+}
+
+/// Whether there is a library to open. For Windows that alone is not enough to link against.
+pub fn has_library(candidate: &Candidate) -> bool {
+    matches!(&candidate.found, Found::Cudnn(cudnn) if cudnn.library.is_some())
 }
 
 fn linkable(candidate: &Candidate) -> bool {

@@ -15,7 +15,8 @@ pub enum Directive {
     LinkSearch(PathBuf),
     /// `rustc-link-lib`
     LinkLib(Library),
-    /// An rpath, by `rustc-link-arg`: for every program, test and shared library of this package, not of others.
+    /// An rpath, by `rustc-link-arg`: for every program, test and shared library of this package, not of others. Two
+    /// lines for a directory with a comma, at which `-Wl` would be split.
     Rpath(PathBuf),
     /// `rustc-cfg`: `has_cudnn` or `cudnn_major="9"`.
     Cfg(String, Option<String>),
@@ -62,6 +63,11 @@ impl fmt::Display for Directive {
                 write!(f, "cargo::rustc-link-search=native={}", shown(dir))
             }
             Directive::LinkLib(library) => write!(f, "cargo::rustc-link-lib={library}"),
+            Directive::Rpath(dir) if shown(dir).contains(',') => write!(
+                f,
+                "cargo::rustc-link-arg=-Xlinker\ncargo::rustc-link-arg=-rpath={}",
+                shown(dir)
+            ),
             Directive::Rpath(dir) => write!(f, "cargo::rustc-link-arg=-Wl,-rpath,{}", shown(dir)),
             Directive::Cfg(name, None) => write!(f, "cargo::rustc-cfg={name}"),
             Directive::Cfg(name, Some(value)) => {
@@ -123,6 +129,10 @@ mod tests {
         prints(
             Directive::Rpath("/opt/cudnn/lib".into()),
             "cargo::rustc-link-arg=-Wl,-rpath,/opt/cudnn/lib",
+        );
+        prints(
+            Directive::Rpath("/opt/a,b/lib".into()),
+            "cargo::rustc-link-arg=-Xlinker\ncargo::rustc-link-arg=-rpath=/opt/a,b/lib",
         );
         prints(
             Directive::Cfg("cudnn_major".into(), Some("9".into())),

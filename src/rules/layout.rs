@@ -1,6 +1,6 @@
 //! Where in a directory headers, libraries and the compiler are.
 
-use super::step::Tree;
+use super::step::{self, Tree};
 use crate::model::platform::{Os, Platform};
 use std::path::{Path, PathBuf};
 
@@ -41,6 +41,9 @@ pub const PACKAGES: Wheels = ["nvidia/cu#", "nvidia", "nvidia/cudnn"];
 /// standard one's: it is no directory of headers unless `cuda.h` lies there.
 pub const SHARED_INCLUDE: &str = "include/cuda";
 
+/// Where the headers of one CUDA are in what NVIDIA's cuDNN installer lays out.
+const HEADERS: &str = "include/#";
+
 /// A toolkit as NVIDIA's installer lays it out, and conda, and the wheels from CUDA 13.
 pub fn toolkit(platform: &Platform, base: &Path, pattern: &'static str) -> Tree {
     let mut lib = dirs(platform, "lib", &["lib64", "lib"]);
@@ -53,17 +56,29 @@ pub fn toolkit(platform: &Platform, base: &Path, pattern: &'static str) -> Tree 
         pattern,
         include: dirs(platform, "include", &["include"]),
         lib,
-        nvcc: vec![Path::new("bin").join(platform.program("nvcc"))],
+        nvcc: compilers(platform),
     }
+}
+
+/// Since CUDA 13 some of its files for Windows lie in a directory of their processor.
+fn compilers(platform: &Platform) -> Vec<PathBuf> {
+    let dirs: &[&str] = match (platform.os, platform.cpu.as_str()) {
+        (Os::Windows, "aarch64") => &["bin", "bin/arm64"],
+        (Os::Windows, _) => &["bin", "bin/x64", "bin/x86_64"],
+        _ => &["bin"],
+    };
+    dirs.iter()
+        .map(|dir| Path::new(dir).join(platform.program("nvcc")))
+        .collect()
 }
 
 /// A toolkit of wheels up to CUDA 12.
 pub fn split_toolkit(platform: &Platform, base: &Path, pattern: &'static str) -> Tree {
     let lib = match platform.os {
-        Os::Windows => "lib/x64",
-        _ => "lib",
+        Os::Windows => Path::new("lib").join(platform.windows_cpu()),
+        _ => "lib".into(),
     };
-    let below = |leaf: &str| {
+    let below = |leaf: &Path| {
         COMPONENTS
             .iter()
             .map(|name| Path::new(name).join(leaf))
@@ -72,8 +87,8 @@ pub fn split_toolkit(platform: &Platform, base: &Path, pattern: &'static str) ->
     Tree {
         base: base.to_path_buf(),
         pattern,
-        include: below("include"),
-        lib: below(lib),
+        include: below(Path::new("include")),
+        lib: below(&lib),
         nvcc: vec![Path::new("cuda_nvcc/bin").join(platform.program("nvcc"))],
     }
 }
@@ -92,10 +107,52 @@ pub fn cudnn(platform: &Platform, base: &Path, pattern: &'static str) -> Tree {
         tree.include.push(Path::new("include").join(&multiarch));
         tree.lib.push(Path::new("lib").join(&multiarch));
     }
+    if platform.os == Os::Windows {
+        // Import libraries and DLLs lie apart.
+        tree.lib
+            .extend([Path::new("bin").join(platform.windows_cpu()), "bin".into()]);
+    }
     // CUDNN_INSTALL_PATH and CUDNN_LIB may be the very directory of the libraries.
     tree.include.push(PathBuf::new());
     tree.lib.push(PathBuf::new());
     tree
+}
+
+/// The cuDNN of NVIDIA's installer for Windows: below `include`, `lib` and `bin` a directory for each CUDA that it was
+/// built for, in which there may be one for the processor.
+pub fn installed_cudnn(platform: &Platform, base: &Path, pattern: &'static str) -> Tree {
+    let cpu = platform.windows_cpu();
+    Tree {
+        base: base.to_path_buf(),
+        pattern,
+        include: vec![HEADERS.into()],
+        lib: vec![
+            Path::new("lib/#").join(cpu),
+            "lib/#".into(),
+            Path::new("bin/#").join(cpu),
+            "bin/#".into(),
+        ],
+        nvcc: Vec::new(),
+    }
+}
+
+/// Whether the directories stand for several, one for each CUDA.
+pub fn has_flavours(tree: &Tree) -> bool {
+    tree.include.iter().any(|dir| dir == Path::new(HEADERS))
+}
+
+/// The tree of one CUDA: `12.5`.
+pub fn of_flavour(tree: &Tree, cuda: &str) -> Tree {
+    let named = |dirs: &[PathBuf]| {
+        dirs.iter()
+            .filter_map(|dir| step::of_flavour(dir, cuda))
+            .collect()
+    };
+    Tree {
+        include: named(&tree.include),
+        lib: named(&tree.lib),
+        ..tree.clone()
+    }
 }
 
 /// A cuDNN that somebody asked for by name. Some name the directory of its libraries, as TensorFlow wants it, or of
@@ -182,11 +239,13 @@ fn system_lib(platform: &Platform) -> Vec<PathBuf> {
 fn dirs(platform: &Platform, leaf: &str, usual: &[&str]) -> Vec<PathBuf> {
     let own = platform.toolkit_targets().iter();
     let own = own.map(|target| Path::new("targets").join(target).join(leaf));
-    let windows = platform.os == Os::Windows && leaf == "lib";
-    let windows = windows.then(|| PathBuf::from("lib/x64"));
-    windows
+    let windows = platform.os == Os::Windows;
+    let by_cpu = windows && leaf == "lib";
+    let by_cpu = by_cpu.then(|| Path::new(leaf).join(platform.windows_cpu()));
+    let usual = usual.iter().filter(|dir| !windows || **dir != "lib64");
+    by_cpu
         .into_iter()
-        .chain(usual.iter().map(PathBuf::from))
+        .chain(usual.map(PathBuf::from))
         .chain(own)
         .collect()
 }

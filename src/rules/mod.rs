@@ -11,6 +11,7 @@ pub mod hijack;
 pub mod layout;
 pub mod nvcc;
 pub mod partial;
+pub mod passing;
 pub mod requirement;
 pub mod search;
 pub mod select;

@@ -45,6 +45,9 @@ pub const SURROUNDINGS: [Variable; 7] = [
 /// How a compiler is found that nobody named.
 pub const NVCC_ON_PATH: &str = "nvcc on PATH";
 
+/// The variable that each toolkit's installer for Windows sets, with its release behind: `CUDA_PATH_V13_0`.
+pub const EACH_TOOLKIT: &str = "CUDA_PATH_V";
+
 /// All places, in the order in which they count.
 pub fn steps(env: &Env, platform: &Platform, root: Option<&Path>) -> Vec<Step> {
     let at = At {
@@ -69,6 +72,7 @@ pub fn steps(env: &Env, platform: &Platform, root: Option<&Path>) -> Vec<Step> {
         at.nvcc_on_path(),
         at.fixed("NVIDIA's usual directory", "/usr/local", "cuda"),
         at.fixed("NVIDIA's versioned directories", "/usr/local", "cuda-#"),
+        at.windows(),
         at.distribution(),
         // The rest.
         at.cudnn_directories(),
@@ -107,7 +111,8 @@ impl At<'_> {
             let named = [layout::named_cudnn(self.platform, &dir)].into_iter();
             let trees = named.chain(layout::archives(self.platform, &dir));
             let step = |tree| self.step(Kind::Cudnn, variable, Place::Tree(tree));
-            Some(trees.map(step).collect::<Vec<_>>())
+            let installed = self.installed_below(variable, origin);
+            Some(trees.map(step).chain(installed).collect::<Vec<_>>())
         });
         roots
             .flatten()
@@ -156,6 +161,9 @@ impl At<'_> {
                 tree.include
                     .extend([up.join("include"), up.join("include").join(&multiarch)]);
             }
+        }
+        if self.platform.os == Os::Windows {
+            windows::complete(&mut tree, self.platform);
         }
         let mut step = self.step(Kind::Cudnn, variable, Place::Tree(tree));
         let names: Vec<String> = include
@@ -309,8 +317,8 @@ impl At<'_> {
 
     fn via(&self, variable: Variable) -> String {
         match self.env.origin(variable) {
-            Origin::BuildScript => format!("{} in build.rs", variable.name()),
-            Origin::Process => variable.name().to_string(),
+            Origin::BuildScript => format!("{} in build.rs", self.env.spelt(variable)),
+            Origin::Process => self.env.spelt(variable),
         }
     }
 
@@ -326,7 +334,8 @@ impl At<'_> {
 
     /// `NVCC` and `CUDACXX` hold a path, a bare name, or a launcher before either.
     fn named_program(&self, variable: Variable, whole: PathBuf) -> Vec<PathBuf> {
-        let value = self.env.text(variable.name()).unwrap_or_default();
+        let value = self.env.get(variable).and_then(OsStr::to_str);
+        let value = value.unwrap_or_default();
         let last = value.split_whitespace().last().unwrap_or_default();
         let mut files = Vec::new();
         for name in [value, last] {
@@ -391,5 +400,7 @@ fn names_a_library(path: &Path) -> bool {
 }
 
 mod rest;
+mod windows;
+
 #[cfg(test)]
 mod tests;

@@ -161,8 +161,8 @@ fn again(flaw: &Flaw, cudnn: &Cudnn) -> String {
 fn missing(cudnn: &Cudnn) -> Option<Finding> {
     let library = cudnn.library.as_ref()?;
     let major = major(cudnn)?;
-    // A `libcudnn.so` alone may lead anywhere.
-    if library.ends_with("libcudnn.so") {
+    // A `libcudnn.so` alone may lead anywhere, and DLLs need not lie beside each other.
+    if library.ends_with("libcudnn.so") || is_dll(library) {
         return None;
     }
     let lacking: Vec<String> = needed(cudnn)
@@ -217,7 +217,12 @@ fn mixed(cudnn: &Cudnn) -> Option<Finding> {
         Finding::warning("parts-mixed", summary)
     };
     Some(finding.with("parts", lines).help(format!(
-        "remove all `libcudnn*` files from `{dir}` and install one cuDNN there, whole"
+        "remove all `{}` files from `{dir}` and install one cuDNN there, whole",
+        if cudnn.library.as_deref().is_some_and(is_dll) {
+            "cudnn*.dll"
+        } else {
+            "libcudnn*"
+        }
     )))
 }
 
@@ -369,8 +374,14 @@ fn is_needed(cudnn: &Cudnn, name: &str) -> bool {
 }
 
 fn folder(cudnn: &Cudnn) -> String {
-    let dir = cudnn.link_dir.as_deref().unwrap_or(&cudnn.root);
-    dir.display().to_string()
+    // DLLs lie apart from what is linked to.
+    let dlls = cudnn.library.as_deref().filter(|library| is_dll(library));
+    let dir = dlls.and_then(Path::parent).or(cudnn.link_dir.as_deref());
+    dir.unwrap_or(&cudnn.root).display().to_string()
+}
+
+fn is_dll(path: &Path) -> bool {
+    path.extension().is_some_and(|end| end == "dll")
 }
 
 fn file_name(path: &Path) -> &str {

@@ -2,7 +2,7 @@
 
 use crate::model::env::Variable;
 use crate::model::platform::{Os, Platform};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// What is looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +46,7 @@ pub struct Tree {
     pub base: PathBuf,
     /// What lies below it: `cuda-#`. A `#` stands for any release number; the newest is looked at first.
     pub pattern: &'static str,
-    /// Where headers may be; absolute, or below the rest.
+    /// Where headers may be; absolute, or below the rest. A `#` here stands for each CUDA: `include/#`.
     pub include: Vec<PathBuf>,
     /// Where libraries may be.
     pub lib: Vec<PathBuf>,
@@ -63,7 +63,11 @@ impl Step {
             Place::Tree(tree) => {
                 let top = tree.shown();
                 let below = |dirs: &[PathBuf], name: &str| -> Vec<PathBuf> {
-                    dirs.iter().map(|dir| top.join(dir).join(name)).collect()
+                    let starred =
+                        |dir: &PathBuf| of_flavour(dir, "*").unwrap_or_else(|| dir.clone());
+                    dirs.iter()
+                        .map(|dir| top.join(starred(dir)).join(name))
+                        .collect()
                 };
                 match (self.kind, platform.os) {
                     (Kind::Toolkit, _) => [
@@ -74,7 +78,7 @@ impl Step {
                     .concat(),
                     (Kind::Cudnn, Os::Windows) => [
                         below(&tree.include, "cudnn.h"),
-                        below(&tree.lib, "cudnn.lib"),
+                        below(&import_dirs(&tree.lib), "cudnn.lib"),
                     ]
                     .concat(),
                     (Kind::Cudnn, _) => [
@@ -100,6 +104,24 @@ impl Step {
             Place::Tree(tree) | Place::Copy(_, tree) => tree.shown().to_string_lossy().into_owned(),
         }
     }
+}
+
+/// The directory of one CUDA, where a `#` of this relative path stands for several.
+pub fn of_flavour(dir: &Path, cuda: &str) -> Option<PathBuf> {
+    if dir.is_absolute() || !dir.iter().any(|part| part == "#") {
+        return None;
+    }
+    let parts = dir
+        .iter()
+        .map(|part| if part == "#" { cuda.as_ref() } else { part });
+    Some(parts.collect())
+}
+
+/// Where import libraries may be: not beside the DLLs.
+fn import_dirs(dirs: &[PathBuf]) -> Vec<PathBuf> {
+    let mut dirs = dirs.to_vec();
+    dirs.retain(|dir| !dir.starts_with("bin"));
+    dirs
 }
 
 impl Tree {

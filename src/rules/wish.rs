@@ -49,7 +49,7 @@ impl Situation<'_> {
             "variable-unusable",
             format!(
                 "`{}` is set to `{}`, {lack}",
-                variable.name(),
+                self.env.spelt(variable),
                 self.value(variable)
             ),
         );
@@ -76,6 +76,18 @@ impl Situation<'_> {
         )
     }
 
+    /// A variable that names a path which cannot be passed on.
+    pub fn unfit(&self, variable: Variable, what: &str) -> Finding {
+        let name = self.env.spelt(variable);
+        let headline = format!(
+            "`{name}` is set to `{}`, {what}, which cargo cannot be told",
+            self.value(variable)
+        );
+        Finding::error("variable-unusable", headline).help(format!(
+            "make a link to that directory under a plain name, and set {name} to the link"
+        ))
+    }
+
     /// A variable that names headers without a library.
     pub fn no_library(&self, variable: Variable) -> Finding {
         let steps = self
@@ -86,7 +98,7 @@ impl Situation<'_> {
         missed.retain(|path| !path.ends_with("cudnn.h"));
         let headline = format!(
             "`{}` is set to `{}`, which holds no cuDNN library",
-            variable.name(),
+            self.env.spelt(variable),
             self.value(variable)
         );
         let finding = Finding::error("variable-unusable", headline).with("missed", lines(&missed));
@@ -100,7 +112,7 @@ impl Situation<'_> {
         kind: Kind,
         nearby: Option<&Path>,
     ) -> Finding {
-        let name = variable.name();
+        let name = self.env.spelt(variable);
         let help = match variable {
             _ if self.value(variable).starts_with('~') => {
                 format!("write the path in {name} out: only a shell puts your home in place of `~`")
@@ -178,7 +190,7 @@ impl Situation<'_> {
     pub fn idle(&self, variable: Variable, first: &Candidate) -> Finding {
         let headline = format!(
             "`{}` is set to `{}`, where nothing is; that of {} is taken",
-            variable.name(),
+            self.env.spelt(variable),
             self.value(variable),
             first.via
         );
@@ -186,7 +198,7 @@ impl Situation<'_> {
             .with("taken", found_via(first))
             .help(format!(
                 "unset {}, or let both name the same directory",
-                variable.name()
+                self.env.spelt(variable)
             ))
     }
 

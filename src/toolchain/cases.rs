@@ -7,7 +7,6 @@
 //! config         the build script, one call to a line: `cudnn >=9.1`, `link runtime`, `optional`
 //! about          what it shows; on the second line, the numbers of the failures on real machines that it stands for
 //! expected.txt   what is found, what is chosen, what is said; written anew with BLESS=1
-//! about          what it shows, and on the second line the ids of the catalogue's cases
 //! ```
 //!
 //! `$ROOT` stands for the file system, in all of them.
@@ -164,7 +163,7 @@ fn told(case: &Path, root: &Path) -> String {
         .unwrap_or_else(|| "x86_64-unknown-linux-gnu".into());
     let env = Env::new(pairs.into_iter().map(|(name, value)| (name, value.into())));
     let host = Host {
-        env: env.overlaid(&config.env),
+        env: env.overlaid(&config.env).for_target(&triple),
         platform: Platform::from_triple(&triple),
         root: config.root.clone(),
     };

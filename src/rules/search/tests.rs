@@ -261,3 +261,93 @@ fn nvcc_is_looked_for_on_the_path_of_the_machine_that_builds() {
         ["/a/nvcc.exe", "/b/nvcc.exe"].map(PathBuf::from)
     );
 }
+
+/// CFG-03, CFG-10
+#[test]
+fn windows_with_a_root_and_with_its_own_variables() {
+    let windows = "x86_64-pc-windows-msvc";
+    let places = |base: &str, drive: &str| {
+        format!(
+            "Toolkit NVIDIA's versioned directories: {base}/NVIDIA GPU Computing Toolkit/CUDA/v*\n\
+             Cudnn NVIDIA's versioned directories: {base}/NVIDIA GPU Computing Toolkit/CUDA/v*\n\
+             Cudnn NVIDIA's cuDNN installer: {base}/NVIDIA/CUDNN/v*\n\
+             Cudnn NVIDIA's cuDNN installer: {base}/NVIDIA/CUDNN/v*\n\
+             Cudnn NVIDIA's versioned directories: {base}/NVIDIA GPU Computing Toolkit/cudnn*\n\
+             Toolkit an old usual directory: {drive}/CUDA\n\
+             Cudnn an old usual directory: {drive}/CUDA"
+        )
+    };
+    let variables = [
+        ("ProgramW6432", "/C/Files"),
+        ("ProgramFiles", "/C/Files (x86)"),
+        ("SystemDrive", "/C"),
+        ("CUDA_PATH_V9_0", "/nine"),
+        ("CUDA_PATH_V10_1", "/ten"),
+        ("CUDA_PATH_VERSION", "/no release"),
+    ];
+    let named = "Toolkit CUDA_PATH_V10_1: /ten\n\
+                 Cudnn CUDA_PATH_V10_1: /ten\n\
+                 Toolkit CUDA_PATH_V9_0: /nine\n\
+                 Cudnn CUDA_PATH_V9_0: /nine";
+    // An image has its own; what variables name is taken as it stands.
+    assert_eq!(
+        list(&variables, &[], windows, Some("/image")),
+        format!("{named}\n{}", places("/image/Program Files", "/image"))
+    );
+    assert_eq!(
+        list(&variables, &[], windows, None).replace("/C\\/", "/C/"),
+        format!("{named}\n{}", places("/C/Files", "/C"))
+    );
+    // Built for Windows from elsewhere, there is no such drive to look at.
+    assert_eq!(list(&[], &[], windows, None), "");
+}
+
+/// CFG-04
+#[test]
+fn a_variable_for_the_target_wins() {
+    let steps = |host: &str, pairs: &[(&str, &str)], script: &[(&str, &str)]| -> Vec<String> {
+        let own = |pairs: &[(&str, &str)]| -> Vec<(String, String)> {
+            pairs
+                .iter()
+                .map(|(name, value)| (name.to_string(), value.to_string()))
+                .collect()
+        };
+        let mut all = own(pairs);
+        all.push(("HOST".into(), host.into()));
+        let all = all.into_iter().map(|(name, value)| (name, value.into()));
+        let target = "aarch64-unknown-linux-gnu";
+        let env = Env::new(all).overlaid(&own(script)).for_target(target);
+        let steps = steps(&env, &Platform::from_triple(target), None).into_iter();
+        let itself = |place: &Place| matches!(place, Place::Tree(tree) if tree.pattern.is_empty());
+        let wished = steps.filter(|step| step.wish.is_some() && itself(&step.place));
+        wished
+            .map(|step| format!("{}: {}", step.via, step.whereabouts()))
+            .collect()
+    };
+    let pairs = [
+        ("CUDNN_PATH_aarch64-unknown-linux-gnu", "/hyphens"),
+        ("CUDNN_PATH_aarch64_unknown_linux_gnu", "/underscores"),
+        ("CUDNN_PATH_x86_64_unknown_linux_gnu", "/another"),
+        ("TARGET_CUDNN_PATH", "/target"),
+        ("HOST_CUDNN_PATH", "/host"),
+        ("CUDNN_PATH", "/plain"),
+    ];
+    let (cross, native) = ("x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu");
+    let hyphens = "CUDNN_PATH_aarch64-unknown-linux-gnu: /hyphens";
+    let underscores = "CUDNN_PATH_aarch64_unknown_linux_gnu: /underscores";
+    assert_eq!(steps(cross, &pairs, &[]), [hyphens]);
+    assert_eq!(steps(cross, &pairs[1..], &[]), [underscores]);
+    assert_eq!(
+        steps(cross, &pairs[2..], &[]),
+        ["TARGET_CUDNN_PATH: /target"]
+    );
+    assert_eq!(steps(native, &pairs[2..], &[]), ["HOST_CUDNN_PATH: /host"]);
+    assert_eq!(steps(cross, &pairs[4..], &[]), ["CUDNN_PATH: /plain"]);
+    // The build script's own word counts most, and with an empty one it hides the user's.
+    let script = [("CUDNN_PATH", "/script")];
+    assert_eq!(
+        steps(cross, &pairs, &script),
+        ["CUDNN_PATH in build.rs: /script"]
+    );
+    assert!(steps(cross, &pairs, &[("CUDNN_PATH", "")]).is_empty());
+}

@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+"""How long a probe looks at a machine that has everything, and how many files it touches.
+
+    python3 .ci/probe_cost.py [--limit MILLISECONDS] [--real FOLDER]
+
+Makes a machine with 12 toolkits, 6 cuDNNs and a site-packages of 100,000 files, and looks at it with the crate as a
+build script has it: compiled without optimisation. No program is run, since every toolkit is there to be read. With
+--real (else CUDNN_GUARD_REAL) the cuDNNs are NVIDIA's own of .ci/wheels.py, else empty files. Prints the best of 20
+probes and, where strace is, the system calls with a path in them and how many different paths those were; fails above
+the limit.
+"""
+
+import argparse
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent.parent
+MAIN = """use std::time::Instant;
+
+fn main() {
+    let mut arguments = std::env::args().skip(1);
+    let root = arguments.next().unwrap();
+    let times = arguments.next().unwrap().parse().unwrap();
+    let config = cudnn_guard::Config::new().root(root);
+    for _ in 0..times {
+        let start = Instant::now();
+        let found = config.survey();
+        let time = start.elapsed();
+        assert!(found.cuda_version().is_some() && found.cudnn_version().is_some());
+        println!("{}", time.as_secs_f64() * 1e3);
+    }
+}
+"""
+PARTS = ["graph", "ops", "cnn", "adv", "heuristic", "engines_precompiled", "engines_runtime_compiled"]
+REAL = ["cudnn-cu13-9.28", "cudnn-cu13-9.14", "cudnn-cu12-9.10", "cudnn-cu12-9.1.0"]
+
+
+def write(path: pathlib.Path, text: str = "") -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def toolkit(folder: pathlib.Path, major: int, minor: int) -> None:
+    # As long as the real one, which says its release in line 270.
+    head = " * a licence of many words, in many lines\n" * 270
+    text = f"/*\n{head} */\n#define CUDA_VERSION {major * 1000 + minor * 10}\n"
+    write(folder / "include/cuda.h", text + "typedef struct something_of_cuda something;\n" * 30_000)
+    write(folder / "bin/nvcc")
+    for name in ["cudart", "cublas", "nvrtc"]:
+        write(folder / f"lib64/lib{name}.so")
+    write(folder / "lib64/stubs/libcuda.so")
+
+
+def cudnn(include: pathlib.Path, lib: pathlib.Path, number: int, real: pathlib.Path | None) -> None:
+    if real:
+        wheel = real / REAL[number % len(REAL)] / "nvidia/cudnn"
+        for source, folder in [(wheel / "include", include), (wheel / "lib", lib)]:
+            folder.mkdir(parents=True, exist_ok=True)
+            for file in source.iterdir():
+                if file.is_file():
+                    (folder / file.name).symlink_to(file)
+        return
+    version = f"#define CUDNN_MAJOR 9\n#define CUDNN_MINOR {number}\n#define CUDNN_PATCHLEVEL 0\n"
+    write(include / "cudnn.h")
+    write(include / "cudnn_version.h", version)
+    for name in ["", *(f"_{part}" for part in PARTS)]:
+        write(lib / f"libcudnn{name}.so.9")
+
+
+def machine(root: pathlib.Path, real: pathlib.Path | None) -> dict[str, str]:
+    local = root / "usr/local"
+    for number in range(10):
+        toolkit(local / f"cuda-12.{number}", 12, number)
+    (local / "cuda").symlink_to("cuda-12.9")
+    toolkit(root / "conda", 12, 4)
+    toolkit(root / "opt/asked", 13, 0)
+    for number in range(3):
+        folder = local / f"cuda-12.{number}"
+        cudnn(folder / "include", folder / "lib64", number, real)
+    multiarch = "x86_64-linux-gnu"
+    cudnn(root / "usr/include" / multiarch, root / "usr/lib" / multiarch, 3, real)
+    cudnn(root / "conda/include", root / "conda/lib", 4, real)
+    site = root / "venv/lib/python3.12/site-packages"
+    cudnn(site / "nvidia/cudnn/include", site / "nvidia/cudnn/lib", 5, real)
+    # A thousand packages, each with its record beside it.
+    for package in range(1000):
+        for file in range(98):
+            write(site / f"package_{package}/module_{file}.py")
+        write(site / f"package_{package}-1.0.dist-info/RECORD")
+        write(site / f"package_{package}-1.0.dist-info/METADATA")
+    return {
+        "PATH": os.environ["PATH"],
+        "CUDA_HOME": str(root / "opt/asked"),
+        "VIRTUAL_ENV": str(root / "venv"),
+        "CONDA_PREFIX": str(root / "conda"),
+    }
+
+
+def touched(command: list[str], env: dict[str, str], scratch: pathlib.Path) -> tuple[int, int] | None:
+    if not shutil.which("strace"):
+        return None
+    said = []
+    for times in ["0", "1"]:
+        log = scratch / f"strace-{times}"
+        subprocess.run(["strace", "-f", "-e", "trace=%file", "-o", log, *command, times], env=env, check=True, stdout=subprocess.DEVNULL)
+        paths = [found.group(1) for line in log.read_text().splitlines() if (found := re.search(r'"([^"]*)"', line))]
+        said.append(paths)
+    # What the program does to start is no part of the probe.
+    start, whole = said
+    return len(whole) - len(start), len(set(whole) - set(start))
+
+
+def main() -> None:
+    options = argparse.ArgumentParser()
+    options.add_argument("--limit", type=float, default=30)
+    options.add_argument("--real", type=pathlib.Path, default=os.environ.get("CUDNN_GUARD_REAL"))
+    options = options.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        scratch = pathlib.Path(folder)
+        write(scratch / "crate/src/main.rs", MAIN)
+        manifest = '[package]\nname = "probe"\nversion = "0.0.0"\nedition = "2024"\n'
+        manifest += f'[dependencies]\ncudnn-guard = {{ path = "{HERE}" }}\n[workspace]\n'
+        write(scratch / "crate/Cargo.toml", manifest)
+        shutil.copy(HERE / "Cargo.lock", scratch / "crate/Cargo.lock")
+        build = {**os.environ, "CARGO_TARGET_DIR": str(scratch / "target")}
+        subprocess.run(["cargo", "build", "--quiet"], cwd=scratch / "crate", env=build, check=True)
+        env = machine(scratch / "root", options.real and pathlib.Path(options.real))
+        command = [str(scratch / "target/debug/probe"), str(scratch / "root")]
+        said = subprocess.run([*command, "20"], env=env, check=True, capture_output=True, text=True).stdout
+        times = sorted(map(float, said.split()))
+        print(f"a probe takes {times[0]:.1f} ms at best, {times[len(times) // 2]:.1f} ms in the middle, limit {options.limit:g} ms")
+        counts = touched(command, env, scratch)
+        print(f"{counts[0]} system calls on {counts[1]} paths" if counts else "no strace here to count the files")
+    if times[0] >= options.limit:
+        sys.exit("a probe takes too long")
+
+
+if __name__ == "__main__":
+    main()
