@@ -16,7 +16,6 @@ import shutil
 import subprocess
 import sys
 
-WINDOWS = ["--platform=win_amd64", "--only-binary=:all:"]
 SETS = {
     "cuda-cu13": [
         "nvidia-cuda-nvcc==13.5.*",
@@ -33,14 +32,18 @@ SETS = {
     "cudnn-cu13-9.28-aarch64": ["nvidia-cudnn-cu13==9.28.0.42"],
     "cudnn-cu11-8.5": ["nvidia-cudnn-cu11==8.5.0.96"],
     # For Windows, read on any system; the newer one has no import library.
-    "cudnn-win-cu13-9.28": [*WINDOWS, "nvidia-cudnn-cu13==9.28.0.42"],
-    "cudnn-win-cu12-8.9.7": [*WINDOWS, "nvidia-cudnn-cu12==8.9.7.29"],
+    "cudnn-win-cu13-9.28": ["nvidia-cudnn-cu13==9.28.0.42"],
+    "cudnn-win-cu12-8.9.7": ["nvidia-cudnn-cu12==8.9.7.29"],
     "cuda-cu12": ["nvidia-cuda-runtime-cu12==12.9.*", "nvidia-cuda-nvcc-cu12==12.9.*"],
     "cuda-cu11": ["nvidia-cuda-runtime-cu11==11.8.*", "nvidia-cuda-nvcc-cu11==11.8.*"],
 }
 
 # Sets for another machine than this one, by pip's name for it.
-PLATFORMS = {"cudnn-cu13-9.28-aarch64": "manylinux_2_27_aarch64"}
+PLATFORMS = {
+    "cudnn-cu13-9.28-aarch64": "manylinux_2_27_aarch64",
+    "cudnn-win-cu13-9.28": "win_amd64",
+    "cudnn-win-cu12-8.9.7": "win_amd64",
+}
 
 
 def intact(folder: pathlib.Path) -> bool:
