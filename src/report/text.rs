@@ -257,12 +257,14 @@ fn via(f: &mut Formatter<'_>, via: Option<&str>) -> fmt::Result {
     }
 }
 
-/// What was noticed about the thing on the line above.
+/// What was noticed about the thing on the line above; the stack alone (`{:#}`) leaves notes out.
 fn findings(f: &mut Formatter<'_>, report: &Report, about: Thing) -> fmt::Result {
+    let brief = f.alternate();
     report
         .findings
         .iter()
         .filter(|finding| thing(finding.id) == about)
+        .filter(|finding| !brief || finding.severity != Severity::Note)
         .try_for_each(|finding| {
             write!(f, "    ")?;
             below(f, finding, 4)
