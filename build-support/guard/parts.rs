@@ -2,24 +2,12 @@
 
 use super::elf::{Elf, Fault};
 use super::finding::Finding;
+use super::needs;
 use super::platform;
 use super::release::{SYMBOL, Teller, Told, with_article};
 use super::route::Route;
 use super::version::Version;
 use std::path::{Path, PathBuf};
-
-/// What a forward convolution uses, by major.
-const NEEDED_9: [&str; 6] = [
-    "graph",
-    "ops",
-    "cnn",
-    "heuristic",
-    "engines_precompiled",
-    "engines_runtime_compiled",
-];
-const NEEDED_8: [&str; 2] = ["ops_infer", "cnn_infer"];
-/// What `CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY` ships.
-const NEEDED_JIT: [&str; 2] = ["graph", "engines_runtime_compiled"];
 
 /// One part of a cuDNN.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,12 +42,10 @@ impl Parts {
         let folder = shim.parent().unwrap_or(shim);
         let mut beside = beside(folder, major);
         let jit_only = is_jit_only(&beside);
-        let needed: Vec<String> = match (major, jit_only) {
-            (9, true) => NEEDED_JIT.iter().map(|name| name.to_string()).collect(),
-            (9, false) => NEEDED_9.iter().map(|name| name.to_string()).collect(),
-            (8, _) => NEEDED_8.iter().map(|name| name.to_string()).collect(),
+        let needed: Vec<String> = match needs::of(major, jit_only) {
+            Some(names) => names.iter().map(|name| name.to_string()).collect(),
             // A major that nobody knows yet: what its first library names.
-            _ => named_in(shim),
+            None => named_in(shim),
         };
         beside.retain(|name| !needed.contains(name));
         let mut parts = Self {
@@ -275,10 +261,10 @@ fn beside(folder: &Path, major: u32) -> Vec<String> {
 fn is_jit_only(beside: &[String]) -> bool {
     let asked = std::env::var_os("CUDNN_LIB_CONFIG").is_some_and(|value| value == "GRAPH_JIT_ONLY");
     asked
-        || (beside.len() == NEEDED_JIT.len()
+        || (beside.len() == needs::JIT.len()
             && beside
                 .iter()
-                .all(|name| NEEDED_JIT.contains(&name.as_str())))
+                .all(|name| needs::JIT.contains(&name.as_str())))
 }
 
 /// The parts that the strings of a first library name; none if it is too large to look through in passing.

@@ -51,6 +51,7 @@ const MODULES: &[(&str, &str)] = modules![
     "loaded",
     "wheel",
     "release",
+    "needs",
     "parts",
     "judge",
     "answer",

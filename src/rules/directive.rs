@@ -151,8 +151,8 @@ mod tests {
     #[test]
     fn a_line_break_in_a_path_cannot_begin_a_second_directive() {
         prints(
-            Directive::LinkSearch("/tmp/x\ncargo::rustc-env=A=B".into()),
-            r"cargo::rustc-link-search=native=/tmp/x\ncargo::rustc-env=A=B",
+            Directive::LinkSearch("/opt/x\ncargo::rustc-env=A=B".into()),
+            r"cargo::rustc-link-search=native=/opt/x\ncargo::rustc-env=A=B",
         );
         prints(
             Directive::Cfg("cudnn_major".into(), Some("9\"\n".into())),

@@ -9,6 +9,8 @@ pub mod directive;
 pub mod header;
 pub mod hijack;
 pub mod layout;
+#[path = "../../build-support/guard/needs.rs"]
+pub mod needs;
 pub mod nvcc;
 pub mod partial;
 pub mod passing;

@@ -4,20 +4,8 @@ use crate::model::candidate::{Cudnn, Part, Unresolved};
 use crate::model::finding::Finding;
 use crate::model::flaw::Flaw;
 use crate::model::version::Version;
+use crate::rules::needs;
 use std::path::{Path, PathBuf};
-
-/// What a forward convolution opens, by major. The guard in the program looks for the same.
-const NEEDED_9: [&str; 6] = [
-    "graph",
-    "ops",
-    "cnn",
-    "heuristic",
-    "engines_precompiled",
-    "engines_runtime_compiled",
-];
-const NEEDED_8: [&str; 2] = ["ops_infer", "cnn_infer"];
-/// What is shipped for `CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY`.
-const NEEDED_JIT: [&str; 2] = ["graph", "engines_runtime_compiled"];
 
 /// Everything that does not fit within this cuDNN, with what its parts do not find in each other.
 pub fn findings(cudnn: &Cudnn, unresolved: &[Unresolved]) -> Vec<Finding> {
@@ -360,13 +348,12 @@ fn needed(cudnn: &Cudnn) -> &'static [&'static str] {
         .iter()
         .filter(|part| part.name != "cudnn")
         .peekable();
-    let jit = parts.peek().is_some() && parts.clone().all(|part| NEEDED_JIT.contains(&&*part.name));
-    match major(cudnn) {
-        Some(9) if jit && parts.count() == NEEDED_JIT.len() => &NEEDED_JIT,
-        Some(9) => &NEEDED_9,
-        Some(8) => &NEEDED_8,
-        _ => &[],
-    }
+    let jit = parts.peek().is_some()
+        && parts.clone().all(|part| needs::JIT.contains(&&*part.name))
+        && parts.count() == needs::JIT.len();
+    major(cudnn)
+        .and_then(|major| needs::of(major, jit))
+        .unwrap_or_default()
 }
 
 fn is_needed(cudnn: &Cudnn, name: &str) -> bool {

@@ -162,13 +162,13 @@ fn an_environment_of_the_project_counts_while_no_other_is_active() {
             .filter_map(|line| Some(line.split_once(": ")?.1.to_string()))
             .collect()
     };
-    let member = [("CARGO_MANIFEST_DIR", "/work/app/crates/core")];
+    let member = [("CARGO_MANIFEST_DIR", "/src/app/crates/core")];
     assert_eq!(
         project(&member)[..3],
         [
-            "/work/app/crates/core/.venv/lib/python*/site-packages/nvidia/cudnn",
-            "/work/app/crates/.venv/lib/python*/site-packages/nvidia/cudnn",
-            "/work/app/.venv/lib/python*/site-packages/nvidia/cudnn",
+            "/src/app/crates/core/.venv/lib/python*/site-packages/nvidia/cudnn",
+            "/src/app/crates/.venv/lib/python*/site-packages/nvidia/cudnn",
+            "/src/app/.venv/lib/python*/site-packages/nvidia/cudnn",
         ]
     );
     let active = [member[0], ("VIRTUAL_ENV", "/venv"), ("CONDA_PREFIX", "/c")];
@@ -179,11 +179,11 @@ fn an_environment_of_the_project_counts_while_no_other_is_active() {
             "CARGO_MANIFEST_DIR",
             "/home/me/.cargo/registry/src/index/sys-1.0.0",
         ),
-        ("OUT_DIR", "/work/app/target/debug/build/sys-1/out"),
+        ("OUT_DIR", "/src/app/target/debug/build/sys-1/out"),
     ];
     let found = project(&registry);
     assert!(
-        found.contains(&"/work/app/.pixi/envs/default".to_string()),
+        found.contains(&"/src/app/.pixi/envs/default".to_string()),
         "{found:?}"
     );
     assert!(
