@@ -51,7 +51,10 @@ pub fn nvcc(toolkit: &Toolkit, candidates: &[Candidate], sources: &[PathBuf]) ->
     }
     finding
         .help("set CUDA_HOME to a CUDA toolkit that has `bin/nvcc`, or put its nvcc on PATH")
-        .help("or run `cudnn-guard fetch`, which installs one without root")
+        .help(
+            "or run `cudnn-guard fetch` (from `cargo install cudnn-guard --features cli`), which installs one without \
+             root",
+        )
 }
 
 /// The wheels of CUDA 11 and 12 lie in one folder for each component, `nvidia/cuda_runtime`; those of CUDA 13 are

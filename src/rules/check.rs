@@ -238,7 +238,11 @@ impl Situation<'_> {
         help.push(format!(
             "set {variable} to the directory that holds {contents}"
         ));
-        help.push("run `cudnn-guard fetch`, which installs CUDA and cuDNN without root".into());
+        help.push(
+            "run `cudnn-guard fetch` (from `cargo install cudnn-guard --features cli`), which installs CUDA and cuDNN \
+             without root"
+                .into(),
+        );
         for (index, help) in help.into_iter().enumerate() {
             let or = if index == 0 { "" } else { "or " };
             finding = finding.help(format!("{or}{help}"));

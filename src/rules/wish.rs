@@ -119,7 +119,10 @@ impl Situation<'_> {
             }
             Variable::Nvcc | Variable::CudaCxx => format!("set {name} to the whole path of nvcc"),
             Variable::GuardHome => {
-                format!("run `cudnn-guard fetch`, which installs CUDA and cuDNN into {name}")
+                format!(
+                    "run `cudnn-guard fetch` (from `cargo install cudnn-guard --features cli`), which installs CUDA \
+                     and cuDNN into {name}"
+                )
             }
             Variable::CudnnIncludeDir | Variable::CudnnIncludePath => {
                 format!("set {name} to the directory that holds cudnn.h")
