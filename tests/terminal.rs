@@ -141,7 +141,13 @@ fn a_machine_with_nothing_fails_and_says_what_is_missing() {
     assert!(shown.contains("[cuda-not-found]\n"), "{shown}");
     assert!(shown.contains("  ✗ cuDNN     not found\n"), "{shown}");
     assert!(shown.contains("[cudnn-not-found]\n"), "{shown}");
-    assert!(shown.ends_with("\nverdict: fail (2 errors)\n"), "{shown}");
+    assert!(
+        shown.ends_with(
+            "\nverdict: fail (2 errors)\n\
+             `cudnn-guard explain cuda-not-found` tells how to see that by hand and how to mend it\n"
+        ),
+        "{shown}"
+    );
 
     let output = cudnn_guard(&["doctor", "--json", "--root", root]);
     must_exit(&output, 1);

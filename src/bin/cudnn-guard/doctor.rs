@@ -2,7 +2,7 @@
 
 use crate::terminal;
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use cudnn_guard::{Config, Verdict};
+use cudnn_guard::{Config, Severity, Verdict};
 use semver::VersionReq;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -59,6 +59,13 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
         terminal::show(format!("{}\n", report.to_json()));
     } else {
         terminal::show(&report);
+        let mut findings = report.findings().iter();
+        if let Some(error) = findings.find(|one| one.severity == Severity::Error) {
+            terminal::show(format!(
+                "`cudnn-guard explain {}` tells how to see that by hand and how to mend it\n",
+                error.id
+            ));
+        }
     }
     match report.verdict() {
         Verdict::Pass | Verdict::Unknown => ExitCode::SUCCESS,

@@ -8,10 +8,12 @@ mod component;
 mod consumer;
 mod demo;
 mod doctor;
+mod explain;
 mod fetch;
 mod installer;
 #[path = "../../model/invocation.rs"]
 mod invocation;
+mod page;
 mod simulator;
 mod terminal;
 // Declared once, for the library and for this program, which needs the names alone.
@@ -31,11 +33,13 @@ fn main() -> ExitCode {
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand(doctor::command())
+        .subcommand(explain::command())
         .subcommand(fetch::command())
         .subcommand(demo::command())
         .get_matches();
     match matches.subcommand() {
         Some(("doctor", arguments)) => doctor::run(arguments),
+        Some(("explain", arguments)) => explain::run(arguments),
         Some(("fetch", arguments)) => fetch::run(arguments),
         Some(("demo", arguments)) => demo::run(arguments),
         _ => ExitCode::from(2),

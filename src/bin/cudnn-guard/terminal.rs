@@ -12,6 +12,18 @@ pub fn show(text: impl Display) {
     let _ = out.flush();
 }
 
+/// Prints a text to standard error.
+pub fn complain(text: impl Display) {
+    let mut out = anstream::stderr().lock();
+    let _ = out.write_all(text.to_string().as_bytes());
+}
+
+/// A line that stands above others.
+pub fn heading(text: &str) -> String {
+    let style = Style::new().bold();
+    format!("{style}{text}{style:#}\n")
+}
+
 /// One line of another program, made harmless.
 pub fn harmless(line: &str) -> String {
     line.chars().filter(|c| !c.is_control()).collect()

@@ -1,0 +1,212 @@
+//! The texts that explain findings, laid out for a terminal.
+//!
+//! A text is a little Markdown: headings, paragraphs, lists and commands in fences.
+
+use crate::terminal;
+
+/// Lines are broken between words so as to stay within this. A command is never broken.
+const COLUMNS: usize = 90;
+
+macro_rules! texts {
+    ($($id:literal)*) => {
+        &[$(($id, include_str!(concat!("../../../docs/findings/", $id, ".md")))),*]
+    };
+}
+
+/// Every id with its text.
+pub const ALL: &[(&str, &str)] = texts![
+    "cuda-not-found"
+    "cudnn-not-found"
+    "cudnn-headers-missing"
+    "nvcc-not-found"
+    "variable-unusable"
+    "variables-disagree"
+    "config-invalid"
+    "partial-toolkit"
+    "cuda-requirement-unmet"
+    "cudnn-requirement-unmet"
+    "header-library-skew"
+    "nvcc-header-skew"
+    "cuda-flavour-mismatch"
+    "parts-missing"
+    "parts-mixed"
+    "duplicate-cudnn"
+    "wrong-architecture"
+    "library-damaged"
+    "unknown-newer-version"
+    "known-bad-release"
+    "host-compiler-unsupported"
+    "host-headers-incompatible"
+    "arch-unknown"
+    "arch-unsupported-by-nvcc"
+    "arch-dropped-by-cudnn"
+    "gpu-newer-than-cudnn"
+    "gpu-newer-than-nvcc"
+    "kernels-not-covering-gpu"
+    "ptx-newer-than-driver"
+    "driver-missing"
+    "driver-stub"
+    "driver-too-old"
+    "driver-error"
+    "no-gpu"
+    "device-busy"
+    "device-memory-low"
+    "library-path-hijack"
+    "not-loaded-yet"
+    "cudnn-not-loadable"
+    "cudnn-version-mismatch"
+    "cudnn-aborted"
+    "cudnn-create-failed"
+    "convolution-failed"
+    "convolution-wrong"
+    "convolution-timeout"
+    "child-not-started"
+    "program-timeout"
+    "platform-unsupported"
+    "built-without-cuda"
+    "nvcc-failed"
+    "fetch-failed"
+    "io-error"
+];
+
+/// The one sentence below the title.
+pub fn summary(text: &str) -> &str {
+    text.lines().nth(2).unwrap_or_default()
+}
+
+/// The whole text.
+pub fn laid_out(text: &str) -> String {
+    let mut out = String::new();
+    let mut paragraph = Paragraph::default();
+    let mut command = false;
+    let mut indent = "";
+    for line in text.lines() {
+        if line.starts_with("```") {
+            command = !command;
+        } else if command {
+            out.push_str(&format!("    {line}\n"));
+        } else if let Some(title) = line.strip_prefix("# ") {
+            out.push_str(&terminal::heading(title));
+        } else if let Some(title) = line.strip_prefix("## ") {
+            out.push_str(&format!("\n{}", terminal::heading(title)));
+            indent = "  ";
+        } else if let Some(item) = line.strip_prefix("- ") {
+            paragraph.end(&mut out);
+            paragraph.begin(&format!("{indent}- "), item);
+        } else if line.is_empty() {
+            paragraph.end(&mut out);
+        } else if paragraph.words.is_empty() {
+            paragraph.begin(indent, line);
+        } else {
+            paragraph.add(line);
+        }
+    }
+    paragraph.end(&mut out);
+    out
+}
+
+/// Words that are still to be broken into lines.
+#[derive(Default)]
+struct Paragraph {
+    /// What stands before the first line. The others are indented as far.
+    first: String,
+    words: Vec<String>,
+}
+
+impl Paragraph {
+    fn begin(&mut self, first: &str, line: &str) {
+        self.first = first.to_string();
+        self.add(line);
+    }
+
+    fn add(&mut self, line: &str) {
+        self.words.extend(words(&bare(line)));
+    }
+
+    fn end(&mut self, out: &mut String) {
+        let mut line = std::mem::take(&mut self.first);
+        let indent = " ".repeat(line.chars().count());
+        let mut empty = true;
+        for word in std::mem::take(&mut self.words) {
+            if !empty && line.chars().count() + 1 + word.chars().count() > COLUMNS {
+                out.push_str(&format!("{line}\n"));
+                line.clone_from(&indent);
+                empty = true;
+            }
+            if !empty {
+                line.push(' ');
+            }
+            line.push_str(&word);
+            empty = false;
+        }
+        if !empty {
+            out.push_str(&format!("{line}\n"));
+        }
+    }
+}
+
+/// What stands between backticks counts as one word, so that it can be copied in one piece.
+fn words(line: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut quoted = false;
+    for c in line.chars() {
+        quoted ^= c == '`';
+        match words.last_mut() {
+            Some(word) if c != ' ' || quoted => word.push(c),
+            _ => words.push(String::new()),
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+/// Markdown wants an address in angle brackets, which a terminal would take for a part of it.
+fn bare(line: &str) -> String {
+    let mut out = String::new();
+    let mut rest = line;
+    while let Some((before, after)) = rest.split_once("<https://") {
+        let (address, behind) = after.split_once('>').unwrap_or((after, ""));
+        out.push_str(&format!("{before}https://{address}"));
+        rest = behind;
+    }
+    out + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_never_broken() {
+        let command = format!("`sudo apt {}`", "install a-package ".repeat(8).trim_end());
+        let text =
+            format!("# id\n\nOne.\n\n## Mend it\n\n- Debian: {command}, then\n  restart\n- no\n");
+        assert_eq!(
+            laid_out(&text),
+            format!(
+                "{}One.\n\n{}  - Debian:\n    {command},\n    then restart\n  - no\n",
+                terminal::heading("id"),
+                terminal::heading("Mend it")
+            )
+        );
+    }
+
+    #[test]
+    fn lines_stay_within_the_terminal() {
+        let text = "word ".repeat(100);
+        for line in laid_out(&text).lines() {
+            assert!(
+                (80..=COLUMNS).contains(&line.chars().count()) || line.len() == 49,
+                "{line}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_address_is_bare() {
+        assert_eq!(
+            bare("from (<https://a.example/b>), or <https://c.example>"),
+            "from (https://a.example/b), or https://c.example"
+        );
+    }
+}

@@ -1,0 +1,187 @@
+//! What `cudnn-guard explain` prints, and that every finding has its text.
+#![cfg(feature = "cli")]
+// A test looks at files and starts programs as a person does.
+#![allow(clippy::disallowed_methods)]
+
+#[path = "../src/model/id.rs"]
+mod id;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn texts() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/findings")
+}
+
+fn text_of(id: &str) -> String {
+    let path = texts().join(id).with_extension("md");
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn explain(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_cudnn-guard"))
+        .arg("explain")
+        .args(arguments)
+        .env_clear()
+        .output()
+        .expect("cudnn-guard runs")
+}
+
+#[track_caller]
+fn must_print(output: &Output, code: i32, stdout: &str, stderr: &str) {
+    assert_eq!(String::from_utf8_lossy(&output.stdout), stdout);
+    assert_eq!(String::from_utf8_lossy(&output.stderr), stderr);
+    assert_eq!(output.status.code(), Some(code));
+}
+
+#[test]
+fn there_are_as_many_texts_as_ids() {
+    let files: BTreeSet<String> = fs::read_dir(texts())
+        .expect("a folder")
+        .map(|entry| {
+            entry
+                .expect("an entry")
+                .file_name()
+                .into_string()
+                .expect("text")
+        })
+        .collect();
+    let wanted: BTreeSet<String> = id::ALL.iter().map(|id| format!("{id}.md")).collect();
+    assert_eq!(files, wanted);
+}
+
+#[test]
+fn every_text_has_its_sections_and_a_command_to_see_it_with() {
+    for id in id::ALL {
+        let text = text_of(id);
+        let lines: Vec<&str> = text.lines().collect();
+        let headings = lines
+            .iter()
+            .filter(|line| line.starts_with("# ") || line.starts_with("##"));
+        let headings: Vec<&str> = headings.copied().collect();
+        assert_eq!(
+            headings,
+            [
+                &format!("# {id}"),
+                "## What it means",
+                "## See it",
+                "## Mend it"
+            ],
+            "{id}"
+        );
+        assert!(
+            (10..=40).contains(&lines.len()),
+            "{id}: {} lines",
+            lines.len()
+        );
+        let summary = lines[2];
+        assert!(
+            summary.ends_with('.') && lines[3].is_empty(),
+            "{id}: {summary}"
+        );
+        assert_eq!(
+            lines.iter().filter(|line| **line == "```sh").count(),
+            1,
+            "{id}"
+        );
+        let mend = lines
+            .iter()
+            .position(|line| *line == "## Mend it")
+            .expect("there");
+        assert!(
+            lines[mend + 2..].iter().all(|line| line.starts_with("- ")),
+            "{id}"
+        );
+        // Backticks in pairs, or half a line is shown as a command.
+        for line in &lines[mend..] {
+            assert_eq!(line.matches('`').count() % 2, 0, "{id}: {line}");
+        }
+    }
+}
+
+/// A text that points to another one points to one that is there.
+#[test]
+fn what_a_text_points_to_is_there() {
+    for id in id::ALL {
+        for pointed in text_of(id).split("see `").skip(1) {
+            let pointed = pointed.split('`').next().unwrap_or_default();
+            assert!(id::ALL.contains(&pointed), "{id} points to {pointed}");
+        }
+    }
+}
+
+/// One place for ids is not enough: the reference and the program take in files by name.
+#[test]
+fn the_reference_and_the_program_have_all_texts_in_order() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/findings.rs");
+    let source = fs::read_to_string(source).expect("the reference");
+    let in_reference: Vec<&str> = source
+        .lines()
+        .filter_map(|line| line.split_once("docs/findings/")?.1.split_once(".md"))
+        .map(|(id, _)| id)
+        .collect();
+    assert_eq!(in_reference, id::ALL);
+
+    let listed = explain(&[]);
+    assert_eq!(listed.status.code(), Some(0));
+    let listed = String::from_utf8(listed.stdout).expect("text");
+    let wanted: Vec<String> = id::ALL
+        .iter()
+        .map(|id| {
+            format!(
+                "{id:25}  {}",
+                text_of(id).lines().nth(2).expect("a summary")
+            )
+        })
+        .collect();
+    assert_eq!(listed.lines().collect::<Vec<_>>(), wanted);
+}
+
+#[test]
+fn one_is_told_in_full() {
+    let told = "\
+device-busy
+The GPU is in use in such a way that cuDNN could not be tried on it.
+
+What it means
+  The GPU is in exclusive mode and held by another process, or another process had it at
+  that moment. That says nothing of this cuDNN, so it is unknown, and the program goes on.
+
+See it
+    nvidia-smi
+    nvidia-smi --query-gpu=index,compute_mode --format=csv
+
+Mend it
+  - wait for the other process, or end it if it is yours: `nvidia-smi` shows its number
+  - share the GPU again: `sudo nvidia-smi -c DEFAULT`
+  - choose another GPU: `CUDA_VISIBLE_DEVICES=1`
+  - MPS: `echo get_server_list | nvidia-cuda-mps-control` shows whether it runs as you
+    expect
+  - containers: processes of other containers and of the host hold the GPU too, and only
+    the host shows them
+";
+    must_print(&explain(&["device-busy"]), 0, told, "");
+    // As it stands behind a headline.
+    must_print(&explain(&["[device-busy]"]), 0, told, "");
+}
+
+#[test]
+fn an_unknown_one_is_answered_with_the_nearest() {
+    must_print(
+        &explain(&["drivr-\u{1b}[2Jmising"]),
+        2,
+        "",
+        "there is no finding `drivr-[2jmising`\n  \
+         = help: run `cudnn-guard explain` to see all of them\n",
+    );
+    must_print(
+        &explain(&["drivr-mising"]),
+        2,
+        "",
+        "there is no finding `drivr-mising`\n  \
+         = help: run `cudnn-guard explain driver-missing`\n  \
+         = help: run `cudnn-guard explain` to see all of them\n",
+    );
+}
