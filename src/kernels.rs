@@ -18,11 +18,11 @@ use crate::error::Error;
 use crate::host::{cargo, files, jobs};
 use crate::model::arch::{Code, Suffix, Target};
 use crate::model::finding::{Finding, Severity};
+use crate::model::gencode::Gencode;
 use crate::model::platform::Os;
 use crate::rules::compile::{Plan, Product};
 use crate::rules::directive::{Directive, Library};
 use crate::rules::passing::not_to_nvcc;
-use crate::rules::select::Selection;
 use crate::toolchain::Toolchain;
 use job::Job;
 use std::path::{Path, PathBuf};
@@ -258,10 +258,16 @@ impl Kernels<'_> {
         let Some(nvcc) = toolkit.nvcc.clone() else {
             return Err(missing::nvcc(toolkit, &self.toolchain.candidates, sources).into());
         };
-        let Selection {
-            targets, findings, ..
-        } = self.toolchain.selection()?;
-        let (stop, findings): (Vec<_>, Vec<_>) = findings
+        let selection = self.toolchain.selection()?;
+        let targets = match product {
+            Product::Object => selection.list().gencodes().to_vec(),
+            Product::Ptx => ptx_for_all(&selection.targets)
+                .into_iter()
+                .map(Gencode::plain)
+                .collect(),
+        };
+        let (stop, findings): (Vec<_>, Vec<_>) = selection
+            .findings
             .into_iter()
             .partition(|finding| finding.severity == Severity::Error);
         if !stop.is_empty() {
@@ -292,10 +298,7 @@ impl Kernels<'_> {
         Ok(Plan {
             nvcc,
             product,
-            targets: match product {
-                Product::Object => targets,
-                Product::Ptx => ptx_for_all(&targets).into_iter().collect(),
-            },
+            targets,
             flags,
         })
     }

@@ -125,13 +125,16 @@ fn ask() -> Answer {
 fn smi(program: PathBuf) -> Result<Vec<Gpu>, Finding> {
     let question = Invocation {
         program,
-        args: ["--query-gpu=name,compute_cap", "--format=csv,noheader"]
+        args: [smi::QUESTION, "--format=csv,noheader"]
             .map(String::from)
             .to_vec(),
     };
     let output = run(&question, DEADLINE)?;
     Ok(if output.success {
-        smi::parse(&output.stdout)
+        let visible = std::env::var_os("CUDA_VISIBLE_DEVICES");
+        let visible = visible.as_ref().map(|value| value.to_string_lossy());
+        let by_bus = std::env::var_os("CUDA_DEVICE_ORDER").is_some_and(|by| by == "PCI_BUS_ID");
+        smi::visible(smi::parse(&output.stdout), visible.as_deref(), by_bus)
     } else {
         Vec::new()
     })
@@ -175,10 +178,10 @@ mod tests {
         std::fs::create_dir_all(&dir).unwrap();
         for (index, (script, wanted)) in [
             (
-                "[ $1 = --query-gpu=name,compute_cap ] && echo 'NVIDIA A100, 8.0'",
+                "[ $1 = --query-gpu=index,uuid,name,compute_cap ] && echo '0, GPU-1, NVIDIA A100, 8.0'",
                 1,
             ),
-            ("echo 'NVIDIA A100, 8.0'; exit 9", 0),
+            ("echo '0, GPU-1, NVIDIA A100, 8.0'; exit 9", 0),
             (
                 "echo 'Field \"compute_cap\" is not a valid field to query.'",
                 0,

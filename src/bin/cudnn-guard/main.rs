@@ -13,6 +13,7 @@ mod installer;
 #[path = "../../model/invocation.rs"]
 mod invocation;
 mod simulator;
+mod targets;
 mod terminal;
 // Declared once, for the library and for this program, which needs the names alone.
 #[allow(dead_code)]
@@ -31,11 +32,13 @@ fn main() -> ExitCode {
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand(doctor::command())
+        .subcommand(targets::command())
         .subcommand(fetch::command())
         .subcommand(demo::command())
         .get_matches();
     match matches.subcommand() {
         Some(("doctor", arguments)) => doctor::run(arguments),
+        Some(("targets", arguments)) => targets::run(arguments),
         Some(("fetch", arguments)) => fetch::run(arguments),
         Some(("demo", arguments)) => demo::run(arguments),
         _ => ExitCode::from(2),
