@@ -144,3 +144,6 @@ pub(crate) fn choose(
     }
     Ok(selection)
 }
+
+#[cfg(test)]
+mod table;

@@ -13,7 +13,6 @@ pub fn command() -> Command {
             Arg::new("list")
                 .value_name("LIST")
                 .num_args(0..)
-                .allow_hyphen_values(true)
                 .help("`80 9.0+PTX`, `90a`, `all-major`, `native`, `RTX 4090`; without it, what a build takes here"),
         )
         .arg(
