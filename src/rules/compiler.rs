@@ -4,6 +4,9 @@ use super::nvcc_table;
 use crate::model::arch::{Code, ComputeCapability, Suffix, Target};
 use crate::model::version::Version;
 
+const OLD_THOR: ComputeCapability = ComputeCapability::new(10, 1);
+const THOR: ComputeCapability = ComputeCapability::new(11, 0);
+
 /// An nvcc, by what it says itself or, where it cannot be asked, by what its release is known to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Compiler {
@@ -93,10 +96,12 @@ impl Compiler {
         self.codes.iter().any(|code| code.capability == capability)
     }
 
-    /// The newest GPU below this one that it knows.
+    /// The newest GPU below this one that it knows; not the old Thor, which has no relatives among its neighbours.
     pub fn below(&self, capability: ComputeCapability) -> Option<ComputeCapability> {
         let known = self.codes.iter().map(|code| code.capability);
-        known.filter(|known| *known < capability).max()
+        known
+            .filter(|known| *known < capability && *known != OLD_THOR)
+            .max()
     }
 
     /// All that it makes, in words.
@@ -110,11 +115,9 @@ impl Compiler {
 
     /// A GPU by the number that this nvcc has for it: Thor was 10.1 until CUDA 13 made it 11.0.
     pub fn renamed(&self, capability: ComputeCapability) -> ComputeCapability {
-        const OLD: ComputeCapability = ComputeCapability::new(10, 1);
-        const NEW: ComputeCapability = ComputeCapability::new(11, 0);
         match capability {
-            OLD if !self.knows(OLD) && self.knows(NEW) => NEW,
-            NEW if !self.knows(NEW) && self.knows(OLD) => OLD,
+            OLD_THOR if !self.knows(OLD_THOR) && self.knows(THOR) => THOR,
+            THOR if !self.knows(THOR) && self.knows(OLD_THOR) => OLD_THOR,
             other => other,
         }
     }

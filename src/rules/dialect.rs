@@ -178,6 +178,8 @@ fn read_number(text: &str) -> Option<(ComputeCapability, Suffix)> {
 
 mod flag;
 #[cfg(test)]
+mod properties;
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::model::target_list::TargetList;

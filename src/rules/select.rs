@@ -260,9 +260,11 @@ fn rename(asked: &mut [Gencode], compiler: &Compiler) -> Option<Finding> {
     let mut note = None;
     for gencode in asked {
         let before = gencode.target;
-        gencode.target.capability = compiler.renamed(before.capability);
-        gencode.via.capability = compiler.renamed(gencode.via.capability);
-        if gencode.target != before {
+        let mut after = *gencode;
+        after.target.capability = compiler.renamed(before.capability);
+        after.via.capability = compiler.renamed(gencode.via.capability);
+        if after != *gencode && compiler.makes(after.target) != Some(false) {
+            *gencode = after;
             let summary = format!(
                 "{before} is compiled as {}: {} has that number for the same GPU",
                 gencode.target,
@@ -305,6 +307,7 @@ fn settle(asked: &mut Vec<Gencode>) -> Option<Finding> {
         );
         note = note.or(Some(Finding::note("arch-unsupported-by-nvcc", summary)));
     }
+    kept.sort();
     *asked = kept;
     note
 }
