@@ -77,18 +77,15 @@ impl Toolchain {
                 Some(Compiler::asked(&name, codes, letters))
             }
             Err(mut finding) => {
-                // An nvcc from before CUDA 11.5 cannot be asked.
-                finding.severity = Severity::Warning;
                 let release = nvcc::version(path).ok();
-                let known = release.and_then(|cuda| Compiler::of_release(Some(&name), cuda));
-                if let (Some(known), Some(cuda)) = (&known, release) {
-                    let taken = format!("what CUDA {} is known to do", cuda.short());
-                    finding = finding
-                        .with("taken", taken)
-                        .with("nvcc knows", known.listed());
-                }
-                noticed.push(finding);
-                known
+                let known =
+                    release.and_then(|cuda| Some((cuda, Compiler::of_release(Some(&name), cuda)?)));
+                finding.severity = Severity::Warning;
+                noticed.push(match &known {
+                    Some((cuda, known)) => select::unlisted(finding, *cuda, known),
+                    None => finding,
+                });
+                Some(known?.1)
             }
         }
     }

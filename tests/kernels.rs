@@ -91,3 +91,59 @@ fn a_target_that_nvcc_lacks_is_refused_before_it_is_called() {
     );
     assert!(!package.0.join("cuda/calls").exists());
 }
+
+/// CMP-12: an nvcc that is too old to list its targets is known by its release.
+#[test]
+fn an_nvcc_that_lists_nothing_is_known_by_its_release() {
+    let package = Package::new("old");
+    let old = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/nvcc/nvcc-10.1");
+    std::fs::remove_file(package.path("cuda/bin/nvcc")).unwrap();
+    std::os::unix::fs::symlink(old, package.path("cuda/bin/nvcc")).unwrap();
+    std::fs::write(
+        package.path("cuda/include/cuda.h"),
+        "#define CUDA_VERSION 10010\n",
+    )
+    .unwrap();
+    let env = |archs: &str| {
+        [
+            ("CUDA_HOME", package.path("cuda")),
+            ("CUDNN_GUARD_ARCHS", archs.to_string()),
+        ]
+    };
+    let gpu = Config::new().cuda(">=10").env(env("all")).probe().unwrap();
+    let list = gpu.target_list().unwrap();
+    assert_eq!(
+        list.to_string(),
+        "sm_30 sm_32 sm_35 sm_37 sm_50 sm_52 sm_53 sm_60 sm_61 sm_62 sm_70 compute_70 sm_72 sm_75"
+    );
+    let report = Config::new().env(env("80")).examine_targets(None, None);
+    let nvcc = package.path("cuda/bin/nvcc");
+    let said: Vec<&str> = report
+        .findings()
+        .iter()
+        .map(|one| one.summary.as_str())
+        .collect();
+    assert_eq!(
+        said,
+        [
+            format!("`{nvcc}` is of CUDA 10.1, which cannot list its GPU targets"),
+            format!("`{nvcc}` cannot compile for sm_80, which CUDNN_GUARD_ARCHS asks for")
+        ]
+    );
+}
+
+#[test]
+fn other_build_systems_are_told_the_same() {
+    let package = Package::new("words");
+    let list = package.probe("8.0 90+PTX").target_list().unwrap();
+    assert_eq!(list.to_string(), "sm_80 sm_90 compute_90");
+    assert_eq!(list.cmake().unwrap(), "80-real;90");
+    assert_eq!(list.torch().unwrap(), "8.0;9.0+PTX");
+    assert_eq!(
+        list.nvcc().join(" "),
+        "-gencode=arch=compute_80,code=sm_80 -gencode=arch=compute_90,code=sm_90 \
+         -gencode=arch=compute_90,code=compute_90"
+    );
+    let ptx = package.probe("compute_90 8.6(8.0)").target_list().unwrap();
+    assert_eq!((ptx.cmake(), ptx.torch()), (None, None));
+}

@@ -366,10 +366,10 @@ fn listed(targets: &[Target]) -> String {
 }
 
 mod said;
-pub use said::left_out;
 use said::{
     gpu_too_new, gpu_too_old, native_without_gpu, no_gpu, unreadable, unsound, unsupported,
 };
+pub use said::{left_out, unlisted};
 
 #[cfg(test)]
 mod tests;

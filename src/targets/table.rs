@@ -1,4 +1,5 @@
 //! fixtures/targets/lists.txt: what each list comes to with each CUDA.
+#![allow(clippy::disallowed_methods)] // tests read and write a file of their own
 
 use crate::host::nvcc;
 use crate::host::programs::run_to_end;
@@ -128,11 +129,6 @@ fn every_list_comes_to_what_is_written_down() {
         for name in RELEASES {
             let compiler = Compiler::of_release(Some("nvcc"), release(name)).unwrap();
             let result = row.result(&compiler);
-            assert!(
-                !row.list.contains("native")
-                    || !result.contains("native")
-                    || result.contains("error")
-            );
             match results.iter_mut().find(|(_, known)| *known == result) {
                 Some((releases, _)) => releases.push(name),
                 None => results.push((vec![name], result)),
@@ -209,7 +205,6 @@ fn nvcc_takes_these_flags_and_no_others() {
                 assert_eq!(row.result(&plain), row.result(&asked), "{row:?}");
             }
         }
-        println!("{}: {taken} taken, {refused} refused", cuda.short());
         assert!(taken > 80 && refused > 20, "{taken} {refused}");
     }
 }

@@ -1,6 +1,7 @@
 //! What is said about targets.
 
 use super::*;
+use crate::model::version::Version;
 
 pub(super) fn unreadable(wish: &Wish, summary: String) -> Finding {
     Finding::error("arch-unknown", summary)
@@ -143,4 +144,19 @@ pub fn left_out(targets: &[Target], compiler: Option<&Compiler>) -> Option<Findi
     .with("left out", lines.join("\n"))
     .help("set CUDNN_GUARD_ARCHS=all-major, or list the GPUs that the program will meet");
     Some(finding)
+}
+
+/// That an nvcc does not list its targets, so that those of its release are taken. It can since CUDA 11.5; a newer one
+/// that does not has a fault of its own.
+pub fn unlisted(fault: Finding, cuda: Version, known: &Compiler) -> Finding {
+    let taken = || format!("those of CUDA {}: {}", cuda.short(), known.listed());
+    if cuda >= Version::new(11, 5, 0) {
+        return fault.with("taken", taken());
+    }
+    let summary = format!(
+        "{} is of CUDA {}, which cannot list its GPU targets",
+        known.name(),
+        cuda.short()
+    );
+    Finding::note("nvcc-failed", summary).with("taken", taken())
 }
