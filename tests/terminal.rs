@@ -378,3 +378,70 @@ fn targets_that_a_cuda_does_not_have() {
     assert_eq!(json["flags"], serde_json::json!([]));
     must_exit(&cudnn_guard(&["targets", "80", "--cuda", "new"]), 2);
 }
+
+/// Runs with the nvidia-smi of fixtures/smi; none where a driver answers before it.
+#[cfg(unix)]
+fn with_gpus(list: &str, env: &[(&str, &str)]) -> Option<Output> {
+    let bare = cudnn_guard(&["targets", "native", "--cuda", "12.9"]);
+    if bare.status.success() {
+        return None;
+    }
+    let smi = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/smi");
+    let output = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"))
+        .args(["targets", list, "--cuda", "12.9", "--json"])
+        .env_clear()
+        .env("PATH", format!("{}:/usr/bin:/bin", smi.display()))
+        .envs(env.iter().copied())
+        .output()
+        .expect("cudnn-guard runs");
+    Some(output)
+}
+
+/// CFG-14, ARC-05: all GPUs that programs see, and in a release build a word on those that are left out.
+#[cfg(unix)]
+#[test]
+fn every_gpu_of_this_machine_is_a_target() {
+    let targets = |output: &Output| {
+        let json: Value = serde_json::from_str(&text(output)).expect("JSON");
+        let ids: Vec<Value> = json["findings"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|finding| finding["id"].clone())
+            .collect();
+        (json["targets"].clone(), Value::from(ids))
+    };
+    let json = |list: &[&str]| serde_json::json!(list);
+    let cases: [(&str, &[(&str, &str)], &[&str], &[&str]); 5] = [
+        (
+            "auto",
+            &[],
+            &["sm_61", "compute_61", "sm_86", "compute_86"],
+            &[],
+        ),
+        (
+            "auto",
+            &[("PROFILE", "release")],
+            &["sm_61", "compute_61", "sm_86", "compute_86"],
+            &["kernels-not-covering-gpu"],
+        ),
+        ("80", &[("PROFILE", "release")], &["sm_80"], &[]),
+        (
+            "native",
+            &[("CUDA_VISIBLE_DEVICES", "GPU-1b")],
+            &["sm_86"],
+            &[],
+        ),
+        ("native", &[("CUDA_VISIBLE_DEVICES", "")], &[], &["no-gpu"]),
+    ];
+    for (list, env, wanted, ids) in cases {
+        let Some(output) = with_gpus(list, env) else {
+            return;
+        };
+        assert_eq!(
+            targets(&output),
+            (json(wanted), json(ids)),
+            "{list} {env:?}"
+        );
+    }
+}
