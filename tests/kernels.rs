@@ -2,7 +2,7 @@
 #![cfg(unix)]
 #![allow(clippy::disallowed_methods)] // tests make and read a machine of their own
 
-use cudnn_guard::{Config, Toolchain};
+use cudnn_guard::{ComputeCapability, Config, Toolchain};
 use std::path::{Path, PathBuf};
 
 struct Package(PathBuf);
@@ -146,4 +146,28 @@ fn other_build_systems_are_told_the_same() {
     );
     let ptx = package.probe("compute_90 8.6(8.0)").target_list().unwrap();
     assert_eq!((ptx.cmake(), ptx.torch()), (None, None));
+}
+
+/// CMP-11: a kernel set for newer GPUs.
+#[test]
+fn kernels_are_compiled_for_what_they_are_written_for() {
+    let package = Package::new("minimum");
+    let gpu = package.probe("75 90");
+    let kernels = |minor| {
+        gpu.kernels()
+            .files(package.path("src/*.cu"))
+            .at_least(ComputeCapability::new(9, minor))
+    };
+    kernels(0).compile("mine").unwrap();
+    let calls = std::fs::read_to_string(package.0.join("cuda/calls")).unwrap();
+    assert!(!calls.contains("75"), "{calls}");
+    assert!(
+        calls.contains(" -gencode=arch=compute_90,code=sm_90 "),
+        "{calls}"
+    );
+    let error = kernels(1).compile("mine").unwrap_err();
+    assert_eq!(
+        error.findings()[0].summary,
+        "these kernels need compute capability 9.1, and there are only sm_75, sm_90 to compile for"
+    );
 }
