@@ -412,7 +412,13 @@ fn every_gpu_of_this_machine_is_a_target() {
         (json["targets"].clone(), Value::from(ids))
     };
     let json = |list: &[&str]| serde_json::json!(list);
-    let cases: [(&str, &[(&str, &str)], &[&str], &[&str]); 5] = [
+    type Case<'a> = (
+        &'a str,
+        &'a [(&'a str, &'a str)],
+        &'a [&'a str],
+        &'a [&'a str],
+    );
+    let cases: [Case; 5] = [
         (
             "auto",
             &[],
