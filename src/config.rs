@@ -79,8 +79,8 @@ impl Config {
         self
     }
 
-    /// The GPUs to compile for: `80`, `8.6`, `90a`, `sm_86`, `compute_90`, `86-real`, `8.6+PTX`, `native`, `all`,
-    /// `all-major`. `CUDNN_GUARD_ARCHS` wins over this list.
+    /// The GPUs to compile for: `80`, `8.6`, `90a`, `sm_86`, `compute_90`, `86-real`, `8.6+PTX`, `8.6(8.0)`, flags of
+    /// nvcc, `Ampere`, `H100`, `RTX 4090`, `native`, `all`, `all-major`. `CUDNN_GUARD_ARCHS` wins over this list.
     pub fn archs<S: Into<String>>(mut self, list: impl IntoIterator<Item = S>) -> Self {
         self.archs.extend(list.into_iter().map(Into::into));
         self

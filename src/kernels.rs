@@ -11,18 +11,19 @@
 //! ```
 
 mod job;
+mod minimum;
 mod missing;
 mod runtime;
 
 use crate::error::Error;
 use crate::host::{cargo, files, jobs};
-use crate::model::arch::{Code, Suffix, Target};
+use crate::model::arch::{Code, ComputeCapability, Suffix, Target};
 use crate::model::finding::{Finding, Severity};
+use crate::model::gencode::Gencode;
 use crate::model::platform::Os;
 use crate::rules::compile::{Plan, Product};
 use crate::rules::directive::{Directive, Library};
 use crate::rules::passing::not_to_nvcc;
-use crate::rules::select::Selection;
 use crate::toolchain::Toolchain;
 use job::Job;
 use std::path::{Path, PathBuf};
@@ -34,6 +35,7 @@ pub struct Kernels<'a> {
     toolchain: &'a Toolchain,
     sources: Vec<Source>,
     flags: Vec<String>,
+    minimum: Option<ComputeCapability>,
 }
 
 #[derive(Clone, Debug)]
@@ -55,6 +57,7 @@ impl Toolchain {
             toolchain: self,
             sources: Vec::new(),
             flags: Vec::new(),
+            minimum: None,
         }
     }
 }
@@ -90,6 +93,13 @@ impl Kernels<'_> {
     /// Adds one argument for nvcc: `--use_fast_math`.
     pub fn flag(mut self, text: impl Into<String>) -> Self {
         self.flags.push(text.into());
+        self
+    }
+
+    /// The lowest compute capability that these kernels are written for. Targets below it are left out, with a
+    /// warning; it is an error if none is left.
+    pub fn at_least(mut self, minimum: ComputeCapability) -> Self {
+        self.minimum = Some(minimum);
         self
     }
 
@@ -258,10 +268,20 @@ impl Kernels<'_> {
         let Some(nvcc) = toolkit.nvcc.clone() else {
             return Err(missing::nvcc(toolkit, &self.toolchain.candidates, sources).into());
         };
-        let Selection {
-            targets, findings, ..
-        } = self.toolchain.selection()?;
-        let (stop, findings): (Vec<_>, Vec<_>) = findings
+        let mut selection = self.toolchain.selection()?;
+        if let Some(minimum) = self.minimum {
+            let noticed = minimum::apply(minimum, &mut selection);
+            selection.findings.extend(noticed);
+        }
+        let targets = match product {
+            Product::Object => selection.list().gencodes().to_vec(),
+            Product::Ptx => ptx_for_all(&selection.targets)
+                .into_iter()
+                .map(Gencode::plain)
+                .collect(),
+        };
+        let (stop, findings): (Vec<_>, Vec<_>) = selection
+            .findings
             .into_iter()
             .partition(|finding| finding.severity == Severity::Error);
         if !stop.is_empty() {
@@ -292,10 +312,7 @@ impl Kernels<'_> {
         Ok(Plan {
             nvcc,
             product,
-            targets: match product {
-                Product::Object => targets,
-                Product::Ptx => ptx_for_all(&targets).into_iter().collect(),
-            },
+            targets,
             flags,
         })
     }

@@ -42,6 +42,7 @@ mod link;
 mod model;
 mod report;
 mod rules;
+mod target_report;
 mod targets;
 mod toolchain;
 
@@ -54,8 +55,10 @@ pub use model::arch::{Code, ComputeCapability, Suffix, Target};
 pub use model::facts::{Loader, Policy};
 pub use model::finding::{Finding, Severity, Verdict};
 pub use model::json::Json;
+pub use model::target_list::TargetList;
 pub use model::version::Version;
 pub use report::Report;
+pub use target_report::TargetReport;
 pub use toolchain::Toolchain;
 
 use rules::directive::Directive;

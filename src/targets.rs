@@ -1,13 +1,13 @@
 //! The GPUs that kernels are compiled for.
 
 use crate::error::Error;
-use crate::host::{files, gpus, nvcc};
+use crate::host::{Host, files, gpus, nvcc};
 use crate::model::arch::Target;
 use crate::model::candidate::Found;
 use crate::model::env::Variable;
 use crate::model::finding::{Finding, Severity};
-use crate::rules::compile::gencode;
-use crate::rules::select::{self, Compiler, Selection};
+use crate::model::target_list::TargetList;
+use crate::rules::select::{self, Compiler, Selection, Wish};
 use crate::rules::skew;
 use crate::toolchain::{Toolchain, is_allowed};
 
@@ -21,9 +21,14 @@ impl Toolchain {
         Ok(self.selection()?.targets)
     }
 
+    /// The same in the words of nvcc, CMake and PyTorch, for kernels that another build system compiles.
+    pub fn target_list(&self) -> Result<TargetList, Error> {
+        Ok(self.selection()?.list())
+    }
+
     /// The same as flags for nvcc: `-gencode=arch=compute_80,code=sm_80`, one for each target.
     pub fn gencode_flags(&self) -> Result<Vec<String>, Error> {
-        Ok(self.targets()?.into_iter().map(gencode).collect())
+        Ok(self.target_list()?.nvcc())
     }
 
     /// Sets a C or C++ compilation up for the chosen CUDA and cuDNN: their headers. A build with `cuda(true)` also
@@ -49,35 +54,40 @@ impl Toolchain {
         if self.absent.is_some() {
             return Ok(Selection::default());
         }
-        let mut noticed: Vec<Finding> = self.compiler_skew().into_iter().collect();
-        let compiler = self
-            .toolkit
-            .as_ref()
-            .and_then(|toolkit| toolkit.nvcc.as_ref());
-        let compiler = compiler.and_then(|path| match nvcc::gpu_codes(path) {
-            Ok(codes) => Some(Compiler {
-                nvcc: path.display().to_string(),
-                codes,
-            }),
-            Err(mut finding) => {
-                // An nvcc from before CUDA 11.5 cannot be asked; it will say itself what it cannot do.
-                finding.severity = Severity::Warning;
-                noticed.push(finding);
-                None
-            }
-        });
         let wish = select::wish(&self.host.env, &self.config.archs);
-        let mut gpus = Vec::new();
-        if select::needs_gpus(wish.as_ref()) {
-            match gpus::gpus() {
-                Ok(found) => gpus = found,
-                Err(finding) => noticed.push(finding),
-            }
-        }
-        let mut selection =
-            select::select(wish.as_ref(), compiler.as_ref(), &gpus).map_err(Error::new)?;
+        let mut noticed: Vec<Finding> = self.compiler_skew().into_iter().collect();
+        let letters = select::needs_letters(wish.as_ref());
+        let compiler = self.compiler(letters, &mut noticed);
+        let chosen = choose(wish.as_ref(), compiler.as_ref(), &self.host, &mut noticed);
+        let mut selection = chosen.map_err(Error::new)?;
         selection.findings.splice(0..0, noticed);
         Ok(selection)
+    }
+
+    /// What the chosen nvcc can do: it is asked, and where it does not say, its release tells.
+    pub(crate) fn compiler(&self, letters: bool, noticed: &mut Vec<Finding>) -> Option<Compiler> {
+        let toolkit = self.toolkit.as_ref()?;
+        let Some(path) = &toolkit.nvcc else {
+            return Compiler::of_release(None, toolkit.version?);
+        };
+        let name = path.display().to_string();
+        match nvcc::gpu_codes(path) {
+            Ok(codes) => {
+                let letters = letters.then(|| nvcc::lettered_codes(path)).flatten();
+                Some(Compiler::asked(&name, codes, letters))
+            }
+            Err(mut finding) => {
+                let release = nvcc::version(path).ok();
+                let known =
+                    release.and_then(|cuda| Some((cuda, Compiler::of_release(Some(&name), cuda)?)));
+                finding.severity = Severity::Warning;
+                noticed.push(match &known {
+                    Some((cuda, known)) => select::unlisted(finding, *cuda, known),
+                    None => finding,
+                });
+                Some(known?.1)
+            }
+        }
     }
 
     /// That nvcc is of another release than the headers that it will read. It is asked where it is needed anyway.
@@ -109,3 +119,28 @@ impl Toolchain {
         Some(finding)
     }
 }
+
+/// Chooses, with the GPUs of this machine where they matter.
+pub(crate) fn choose(
+    wish: Option<&Wish>,
+    compiler: Option<&Compiler>,
+    host: &Host,
+    noticed: &mut Vec<Finding>,
+) -> Result<Selection, Vec<Finding>> {
+    let mut gpus = Vec::new();
+    if select::needs_gpus(wish) {
+        match gpus::gpus() {
+            Ok(found) => gpus = found,
+            Err(finding) => noticed.push(finding),
+        }
+    }
+    let mut selection = select::select(wish, compiler, &gpus)?;
+    if !gpus.is_empty() && host.env.text("PROFILE") == Some("release") {
+        let left_out = select::left_out(&selection.targets, compiler);
+        selection.findings.extend(left_out);
+    }
+    Ok(selection)
+}
+
+#[cfg(test)]
+mod table;

@@ -2,7 +2,7 @@
 #![cfg(unix)]
 #![allow(clippy::disallowed_methods)] // tests make and read a machine of their own
 
-use cudnn_guard::{Config, Toolchain};
+use cudnn_guard::{ComputeCapability, Config, Toolchain};
 use std::path::{Path, PathBuf};
 
 struct Package(PathBuf);
@@ -68,6 +68,7 @@ fn kernels_become_a_library_and_ptx() {
     );
 }
 
+/// CMP-10: refused before nvcc is called, with the last CUDA that had it.
 #[test]
 fn a_target_that_nvcc_lacks_is_refused_before_it_is_called() {
     let package = Package::new("lacking");
@@ -84,8 +85,89 @@ fn a_target_that_nvcc_lacks_is_refused_before_it_is_called() {
             "`{nvcc}` cannot compile for sm_37, which CUDNN_GUARD_ARCHS asks for  [arch-unsupported-by-nvcc]\n  \
              found       CUDNN_GUARD_ARCHS: \"80 37\"\n  \
              nvcc knows  sm_75 sm_80 sm_86 sm_90 sm_100 sm_120\n  \
+             served by   sm_37: CUDA up to 11.8\n  \
              = help: write targets that this nvcc knows, or choose another CUDA toolkit with CUDA_HOME"
         )
     );
     assert!(!package.0.join("cuda/calls").exists());
+}
+
+/// CMP-12: an nvcc that is too old to list its targets is known by its release.
+#[test]
+fn an_nvcc_that_lists_nothing_is_known_by_its_release() {
+    let package = Package::new("old");
+    let old = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/nvcc/nvcc-10.1");
+    std::fs::remove_file(package.path("cuda/bin/nvcc")).unwrap();
+    std::os::unix::fs::symlink(old, package.path("cuda/bin/nvcc")).unwrap();
+    std::fs::write(
+        package.path("cuda/include/cuda.h"),
+        "#define CUDA_VERSION 10010\n",
+    )
+    .unwrap();
+    let env = |archs: &str| {
+        [
+            ("CUDA_HOME", package.path("cuda")),
+            ("CUDNN_GUARD_ARCHS", archs.to_string()),
+        ]
+    };
+    let gpu = Config::new().cuda(">=10").env(env("all")).probe().unwrap();
+    let list = gpu.target_list().unwrap();
+    assert_eq!(
+        list.to_string(),
+        "sm_30 sm_32 sm_35 sm_37 sm_50 sm_52 sm_53 sm_60 sm_61 sm_62 sm_70 compute_70 sm_72 sm_75"
+    );
+    let report = Config::new().env(env("80")).examine_targets(None, None);
+    let nvcc = package.path("cuda/bin/nvcc");
+    let said: Vec<&str> = report
+        .findings()
+        .iter()
+        .map(|one| one.summary.as_str())
+        .collect();
+    assert_eq!(
+        said,
+        [
+            format!("`{nvcc}` is of CUDA 10.1, which cannot list its GPU targets"),
+            format!("`{nvcc}` cannot compile for sm_80, which CUDNN_GUARD_ARCHS asks for")
+        ]
+    );
+}
+
+#[test]
+fn other_build_systems_are_told_the_same() {
+    let package = Package::new("words");
+    let list = package.probe("8.0 90+PTX").target_list().unwrap();
+    assert_eq!(list.to_string(), "sm_80 sm_90 compute_90");
+    assert_eq!(list.cmake().unwrap(), "80-real;90");
+    assert_eq!(list.torch().unwrap(), "8.0;9.0+PTX");
+    assert_eq!(
+        list.nvcc().join(" "),
+        "-gencode=arch=compute_80,code=sm_80 -gencode=arch=compute_90,code=sm_90 \
+         -gencode=arch=compute_90,code=compute_90"
+    );
+    let ptx = package.probe("compute_90 8.6(8.0)").target_list().unwrap();
+    assert_eq!((ptx.cmake(), ptx.torch()), (None, None));
+}
+
+/// CMP-11: a kernel set for newer GPUs.
+#[test]
+fn kernels_are_compiled_for_what_they_are_written_for() {
+    let package = Package::new("minimum");
+    let gpu = package.probe("75 90");
+    let kernels = |minor| {
+        gpu.kernels()
+            .files(package.path("src/*.cu"))
+            .at_least(ComputeCapability::new(9, minor))
+    };
+    kernels(0).compile("mine").unwrap();
+    let calls = std::fs::read_to_string(package.0.join("cuda/calls")).unwrap();
+    assert!(!calls.contains("75"), "{calls}");
+    assert!(
+        calls.contains(" -gencode=arch=compute_90,code=sm_90 "),
+        "{calls}"
+    );
+    let error = kernels(1).compile("mine").unwrap_err();
+    assert_eq!(
+        error.findings()[0].summary,
+        "these kernels need compute capability 9.1, and there are only sm_75, sm_90 to compile for"
+    );
 }

@@ -70,11 +70,17 @@ impl Target {
     /// The rule agrees with `ptxas` on which PTX target compiles to which machine code, and with NVIDIA's
     /// promise that machine code runs on the same major from its own minor on.
     pub fn runs_on(self, device: ComputeCapability) -> bool {
-        let same_family =
+        // CUDA 13 renamed one GPU: what was compiled for 10.1 is for 11.0, and never was of the family of 10.0.
+        const OLD: ComputeCapability = ComputeCapability::new(10, 1);
+        const NEW: ComputeCapability = ComputeCapability::new(11, 0);
+        let renamed = self.capability == OLD && device == NEW;
+        let same_major =
             self.capability.major == device.major && self.capability.minor <= device.minor;
         match (self.suffix, self.code) {
-            (Suffix::Arch, _) => self.capability == device,
-            (Suffix::Family, _) | (Suffix::None, Code::Machine) => same_family,
+            _ if renamed || self.capability == device => true,
+            (Suffix::Arch, _) => false,
+            (Suffix::Family, _) => same_major && self.capability != OLD && device != OLD,
+            (Suffix::None, Code::Machine) => same_major,
             (Suffix::None, Code::Ptx) => self.capability <= device,
         }
     }

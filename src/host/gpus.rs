@@ -26,7 +26,7 @@ pub fn gpus() -> Result<Vec<Gpu>, Finding> {
         Answer::Gpus(gpus) => Ok(gpus),
         Answer::Failed(finding) => Err(finding),
         Answer::NoLibrary => match on_path("nvidia-smi") {
-            Some(program) => smi(program),
+            Some(program) => smi(program, DEADLINE),
             None => Ok(Vec::new()),
         },
     };
@@ -122,16 +122,19 @@ fn ask() -> Answer {
 }
 
 /// An `nvidia-smi` that knows nothing of compute capabilities, or says that something is wrong, is no answer.
-fn smi(program: PathBuf) -> Result<Vec<Gpu>, Finding> {
+fn smi(program: PathBuf, deadline: Duration) -> Result<Vec<Gpu>, Finding> {
     let question = Invocation {
         program,
-        args: ["--query-gpu=name,compute_cap", "--format=csv,noheader"]
+        args: [smi::QUESTION, "--format=csv,noheader"]
             .map(String::from)
             .to_vec(),
     };
-    let output = run(&question, DEADLINE)?;
+    let output = run(&question, deadline)?;
     Ok(if output.success {
-        smi::parse(&output.stdout)
+        let visible = std::env::var_os("CUDA_VISIBLE_DEVICES");
+        let visible = visible.as_ref().map(|value| value.to_string_lossy());
+        let by_bus = std::env::var_os("CUDA_DEVICE_ORDER").is_some_and(|by| by == "PCI_BUS_ID");
+        smi::visible(smi::parse(&output.stdout), visible.as_deref(), by_bus)
     } else {
         Vec::new()
     })
@@ -173,15 +176,17 @@ mod tests {
     fn what_nvidia_smi_says_is_taken_only_if_it_is_an_answer() {
         let dir = std::env::temp_dir().join(format!("cudnn-guard-smi-{}", std::process::id()));
         std::fs::create_dir_all(&dir).unwrap();
+        // CFG-14: all GPUs of the answer.
         for (index, (script, wanted)) in [
             (
-                "[ $1 = --query-gpu=name,compute_cap ] && echo 'NVIDIA A100, 8.0'",
-                1,
+                "[ $1 = --query-gpu=index,uuid,name,compute_cap ] && printf '0, GPU-1, A100, 8.0\\n1, GPU-2, P40, 6.1\\n'",
+                Some(2),
             ),
-            ("echo 'NVIDIA A100, 8.0'; exit 9", 0),
+            ("echo '0, GPU-1, NVIDIA A100, 8.0'; exit 9", Some(0)),
+            ("exec sleep 60", None),
             (
                 "echo 'Field \"compute_cap\" is not a valid field to query.'",
-                0,
+                Some(0),
             ),
         ]
         .into_iter()
@@ -198,7 +203,9 @@ mod tests {
                 .arg(&program)
                 .status();
             assert!(copied.unwrap().success());
-            assert_eq!(smi(program).unwrap().len(), wanted, "{script}");
+            let deadline = if wanted.is_some() { DEADLINE } else { Duration::from_millis(100) };
+            let found = smi(program, deadline).map(|gpus| gpus.len());
+            assert_eq!(found.clone().ok(), wanted, "{script}: {found:?}");
         }
         std::fs::remove_dir_all(&dir).unwrap();
     }

@@ -6,7 +6,7 @@ use crate::model::arch::Target;
 use crate::model::finding::Finding;
 use crate::model::invocation::Invocation;
 use crate::model::version::Version;
-use crate::rules::nvcc::{parse_gpu_codes, parse_layout, parse_version};
+use crate::rules::nvcc::{parse_gpu_codes, parse_help, parse_layout, parse_version};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -57,6 +57,12 @@ pub fn gpu_codes(nvcc: &Path) -> Result<Vec<Target>, Finding> {
         return Err(not_told("which GPUs it knows", &question, &output));
     }
     Ok(codes)
+}
+
+/// The machine code with a letter that this nvcc can make, which only its help names; none where that names nothing.
+pub fn lettered_codes(nvcc: &Path) -> Option<Vec<Target>> {
+    let output = run(&ask(nvcc, &["--help"]), DEADLINE).ok()?;
+    parse_help(&output.stdout)
 }
 
 fn ask(nvcc: &Path, args: &[&str]) -> Invocation {
@@ -117,5 +123,8 @@ mod tests {
         assert!(version(&nvcc).unwrap() >= Version::new(11, 0, 0));
         let codes = gpu_codes(&nvcc).unwrap();
         assert!(codes.is_sorted() && codes.len() > 5, "{codes:?}");
+        let letters = lettered_codes(&nvcc).unwrap();
+        let sm_90a = crate::rules::nvcc::parse_gpu_codes("sm_90a");
+        assert!(letters.starts_with(&sm_90a), "{letters:?}");
     }
 }

@@ -8,7 +8,6 @@ use super::*;
 use crate::host::programs::{Output, run_to_end};
 use crate::model::candidate::Toolkit;
 use crate::model::invocation::Invocation;
-use crate::rules::compile::gencode;
 use crate::rules::directive::{Directive, Library};
 use crate::rules::select::{self, Compiler, Wish};
 use std::cell::OnceCell;
@@ -180,10 +179,11 @@ fn nvccs_own_words_are_in_the_error() {
 #[ignore = "needs CUDNN_GUARD_REAL"]
 fn every_list_of_flags_is_one_that_nvcc_takes() {
     let nvcc = real().join("bin/nvcc");
-    let compiler = Compiler {
-        nvcc: nvcc.display().to_string(),
-        codes: crate::host::nvcc::gpu_codes(&nvcc).unwrap(),
-    };
+    let compiler = Compiler::asked(
+        &nvcc.display().to_string(),
+        crate::host::nvcc::gpu_codes(&nvcc).unwrap(),
+        crate::host::nvcc::lettered_codes(&nvcc),
+    );
     let wish = |dialect, text: &str| Wish {
         from: "a test",
         dialect,
@@ -209,7 +209,7 @@ fn every_list_of_flags_is_one_that_nvcc_takes() {
         let mut args: Vec<String> = ["--dryrun", "-c", "-x", "cu", "/dev/null", "-o", "/dev/null"]
             .map(String::from)
             .to_vec();
-        args.extend(selection.targets.iter().copied().map(gencode));
+        args.extend(selection.list().nvcc());
         let program = nvcc.clone();
         let output = run_to_end(&Invocation { program, args }).unwrap();
         assert!(output.success, "{wish:?}: {}", output.stderr);

@@ -5,6 +5,7 @@
 use super::package::Package;
 use super::*;
 use crate::model::candidate::{Candidate, Found, Toolkit};
+use crate::rules::select::Selection;
 use std::cell::OnceCell;
 use std::time::{Duration, SystemTime};
 

@@ -66,8 +66,12 @@ pub(super) fn ask(toolchain: &Toolchain, findings: &mut Vec<Finding>) -> Machine
             Err(error) => error.findings().to_vec(),
         };
         // What the driver said stands there already.
-        let known = |finding: &Finding| finding.id == "driver-error" && machine.gpus.is_empty();
-        findings.extend(noticed.into_iter().filter(|finding| !known(finding)));
+        let known = |finding: &Finding| match finding.id {
+            "driver-error" => machine.gpus.is_empty(),
+            id => id == "no-gpu" && findings.iter().any(|told| told.id == id),
+        };
+        let new: Vec<Finding> = noticed.into_iter().filter(|one| !known(one)).collect();
+        findings.extend(new);
     }
     machine
 }

@@ -1,19 +1,10 @@
 //! How nvcc is asked to compile.
 
-use crate::model::arch::{Code, Target};
 use crate::model::env::{Env, Variable};
+use crate::model::gencode::Gencode;
 use crate::model::invocation::Invocation;
 use crate::model::platform::{Os, Platform};
 use std::path::{Path, PathBuf};
-
-/// The flag that makes nvcc compile this target. `compute_90a` serves `sm_90a` alone, so both carry the letter.
-pub fn gencode(target: Target) -> String {
-    let ptx = Target {
-        code: Code::Ptx,
-        ..target
-    };
-    format!("-gencode=arch={ptx},code={target}")
-}
 
 /// What a source is compiled to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +23,7 @@ pub struct Plan {
     /// What is made.
     pub product: Product,
     /// The targets; for PTX it is one.
-    pub targets: Vec<Target>,
+    pub targets: Vec<Gencode>,
     /// What the build script adds: include directories, macros, its own flags.
     pub flags: Vec<String>,
 }
@@ -54,7 +45,7 @@ pub fn compile(
     args.extend([text(source), "-o".to_string(), text(output)]);
     // Which headers were read, those of the system too: an nvcc that is replaced brings others.
     args.extend(["-MD".to_string(), "-MF".to_string(), text(depfile)]);
-    args.extend(plan.targets.iter().copied().map(gencode));
+    args.extend(plan.targets.iter().map(Gencode::to_string));
     // This is for host code. Device code is optimised unless `-G` is asked for, in debug builds too.
     let level = match profile.text("OPT_LEVEL") {
         Some(level @ ("0" | "1" | "2" | "3")) => level,
@@ -127,13 +118,17 @@ pub fn parse_depfile(text: &str) -> Vec<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::arch::{Code, Target};
     use crate::rules::nvcc::parse_gpu_codes;
 
     fn plan(product: Product) -> Plan {
         Plan {
             nvcc: PathBuf::from("/cuda/bin/nvcc"),
             product,
-            targets: parse_gpu_codes("sm_80\nsm_90a"),
+            targets: parse_gpu_codes("sm_80\nsm_90a")
+                .into_iter()
+                .map(Gencode::plain)
+                .collect(),
             flags: vec!["-Isrc".to_string(), "-DN=4".to_string()],
         }
     }
@@ -216,7 +211,7 @@ mod tests {
                     },
                 ]
             })
-            .map(gencode)
+            .map(|target| Gencode::plain(target).to_string())
             .collect();
         assert_eq!(
             flags,

@@ -4,14 +4,17 @@ pub mod build_ids;
 pub mod check;
 pub mod choose;
 pub mod compile;
+pub mod compiler;
 pub mod dialect;
 pub mod directive;
+pub mod gpu_names;
 pub mod header;
 pub mod hijack;
 pub mod layout;
 #[path = "../../build-support/guard/needs.rs"]
 pub mod needs;
 pub mod nvcc;
+pub mod nvcc_table;
 pub mod partial;
 pub mod passing;
 pub mod requirement;

@@ -116,6 +116,21 @@ pub fn parse_gpu_codes(text: &str) -> Vec<Target> {
     targets
 }
 
+/// The targets with a letter in the answer to `nvcc --help`: `'sm_100a','sm_100f','sm_103',`. One that names no target
+/// at all is no such answer.
+pub fn parse_help(text: &str) -> Option<Vec<Target>> {
+    let names = text
+        .split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+        .filter(|word| word.starts_with("sm_"));
+    let lines: Vec<&str> = names.collect();
+    let mut codes = parse_gpu_codes(&lines.join("\n"));
+    if codes.is_empty() {
+        return None;
+    }
+    codes.retain(|code| code.suffix != Suffix::None);
+    Some(codes)
+}
+
 /// Puts a target in its place in a list in numeric order, unless it is there.
 pub fn add(targets: &mut Vec<Target>, target: Target) {
     if let Err(place) = targets.binary_search(&target) {
@@ -206,6 +221,19 @@ mod tests {
         ] {
             assert_eq!(parse_version(text), None, "{text:?}");
         }
+    }
+
+    #[test]
+    fn reads_letters_off_the_help() {
+        let text = "'sm_100',\n        'sm_100f','sm_100a','sm_75','sm_90a'.\n build for (sm_*0), sm_100a. lto_90a";
+        let names: Vec<String> = parse_help(text)
+            .unwrap()
+            .iter()
+            .map(Target::to_string)
+            .collect();
+        assert_eq!(names, ["sm_90a", "sm_100f", "sm_100a"]);
+        assert_eq!(parse_help("'sm_35','sm_90'"), Some(Vec::new()));
+        assert_eq!(parse_help("usage: sm_*0"), None);
     }
 
     #[test]

@@ -3,22 +3,36 @@
 use crate::model::arch::{Code, ComputeCapability, Suffix, Target};
 use crate::model::env::{Env, Variable};
 use crate::model::finding::Finding;
+use crate::model::gencode::Gencode;
 use crate::model::gpu::Gpu;
+use crate::model::target_list::TargetList;
+pub use crate::rules::compiler::Compiler;
 use crate::rules::dialect::{self, Dialect, Word};
 use crate::rules::nvcc::add;
-
-/// What is compiled for where neither a list nor an nvcc tells: the first of each major that CUDA 13 serves.
-const FIRST_OF_EACH_MAJOR: [u32; 6] = [75, 80, 90, 100, 110, 120];
+use crate::rules::{gpu_names, nvcc_table};
 
 /// The targets of a build, in numeric order, and who chose them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
     /// Machine code and PTX to compile.
     pub targets: Vec<Target>,
+    /// Those of them that are made through other PTX than their own.
+    pub through: Vec<Gencode>,
     /// `CUDNN_GUARD_ARCHS`, `the build script`, `the GPUs of this machine`, `the default`.
     pub chosen_by: String,
     /// What was noticed while choosing.
     pub findings: Vec<Finding>,
+}
+
+impl Selection {
+    /// The targets with the PTX that each is made through.
+    pub fn list(&self) -> TargetList {
+        let gencode = |target: &Target| {
+            let through = self.through.iter().find(|one| one.target == *target);
+            through.copied().unwrap_or(Gencode::plain(*target))
+        };
+        TargetList::new(self.targets.iter().map(gencode).collect())
+    }
 }
 
 /// A list of targets that somebody wrote.
@@ -32,13 +46,10 @@ pub struct Wish {
     pub text: String,
 }
 
-/// The nvcc that will compile, and what it says it can do.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Compiler {
-    /// Its path.
-    pub nvcc: String,
-    /// The machine code it makes.
-    pub codes: Vec<Target>,
+impl Wish {
+    fn words(&self) -> Result<Vec<Word>, &str> {
+        dialect::read(self.dialect, &self.text)
+    }
 }
 
 /// The first of: `CUDNN_GUARD_ARCHS`, the build script, `CUDAARCHS`, `TORCH_CUDA_ARCH_LIST`, `CUDA_COMPUTE_CAP`.
@@ -54,7 +65,7 @@ pub fn wish(env: &Env, archs: &[String]) -> Option<Wish> {
         (!archs.is_empty()).then(|| Wish {
             from: "the build script",
             dialect: Dialect::Ours,
-            text: archs.join(" "),
+            text: archs.join(", "),
         })
     };
     variable(Variable::GuardArchs, Dialect::Ours)
@@ -66,9 +77,20 @@ pub fn wish(env: &Env, archs: &[String]) -> Option<Wish> {
 
 /// Whether the GPUs of this machine matter: only then is the driver asked.
 pub fn needs_gpus(wish: Option<&Wish>) -> bool {
-    wish.is_none_or(|wish| {
-        dialect::read(wish.dialect, &wish.text).is_ok_and(|words| words.contains(&Word::Native))
-    })
+    let here = |word: &Word| matches!(word, Word::Native | Word::Auto);
+    wish.is_none_or(|wish| wish.words().is_ok_and(|words| words.iter().any(here)))
+}
+
+/// Whether targets with a letter are asked for: only then is nvcc asked for these, too.
+pub fn needs_letters(wish: Option<&Wish>) -> bool {
+    let words = wish.map(Wish::words);
+    let lettered = |word: &Word| match word {
+        Word::Targets(gencodes) => gencodes.iter().any(|gencode| {
+            gencode.target.suffix != Suffix::None || gencode.via.suffix != Suffix::None
+        }),
+        _ => false,
+    };
+    words.is_some_and(|words| words.is_ok_and(|words| words.iter().any(lettered)))
 }
 
 /// The targets to compile for, never none. Without a compiler to ask they stand as they are written.
@@ -88,48 +110,76 @@ fn wished(
     compiler: Option<&Compiler>,
     gpus: &[Gpu],
 ) -> Result<Selection, Vec<Finding>> {
-    let words = dialect::read(wish.dialect, &wish.text).map_err(|word| {
+    let words = wish.words().map_err(|word| {
         let summary = format!("`{word}` in {} is not a GPU target", wish.from);
         vec![unreadable(wish, summary)]
     })?;
-    let mut targets = Vec::new();
+    let mut asked: Vec<Gencode> = Vec::new();
+    let mut ask = |targets: &[Target]| asked.extend(targets.iter().copied().map(Gencode::plain));
+    let mut written: Vec<Gencode> = Vec::new();
     let mut findings = Vec::new();
     for word in words {
         match word {
-            Word::Targets(written) => add_all(&mut targets, &written),
-            Word::All => add_all(&mut targets, &with_ptx(known(compiler))),
-            Word::AllMajor => add_all(&mut targets, &with_ptx(majors(&known(compiler)))),
+            Word::Targets(targets) => written.extend(targets),
+            Word::Generation { capabilities, ptx } => {
+                ask(&generation(&capabilities, ptx, compiler));
+            }
+            Word::All => ask(&with_ptx(known(compiler))),
+            Word::AllMajor => ask(&with_ptx(majors(&known(compiler)))),
+            Word::Auto => {
+                let auto = unasked(compiler, gpus);
+                ask(&auto.targets);
+                findings.extend(auto.findings);
+            }
             Word::Native if gpus.is_empty() => {
                 return Err(vec![native_without_gpu(wish, compiler)]);
             }
             Word::Native => {
                 for gpu in gpus {
-                    let (target, finding) = for_gpu(gpu, compiler);
-                    add(&mut targets, target.unwrap_or(machine(gpu.capability)));
-                    // Too old is said below, with all else that nvcc cannot do.
-                    findings.extend(finding.filter(|_| target.is_some()));
+                    let (targets, finding) = for_gpu(gpu, compiler);
+                    if targets.is_empty() {
+                        // Too old is said below, with all else that nvcc cannot do.
+                        ask(&[machine(gpu.capability)]);
+                    } else {
+                        ask(&targets);
+                        findings.extend(finding);
+                    }
                 }
             }
         }
     }
-    if targets.is_empty() {
+    asked.extend(written);
+    if let Some(wrong) = asked.iter().find(|gencode| !gencode.is_sound()) {
+        return Err(vec![unsound(wish, *wrong)]);
+    }
+    if let Some(compiler) = compiler {
+        findings.extend(rename(&mut asked, compiler));
+    }
+    asked.sort();
+    asked.dedup();
+    findings.extend(settle(&mut asked));
+    if asked.is_empty() {
         let summary = format!("{} names no GPU target: its list is empty", wish.from);
         return Err(vec![unreadable(wish, summary)]);
     }
     if let Some(compiler) = compiler {
-        let lacks = |target: &&Target| !knows(compiler, target.capability);
-        let lacking: Vec<String> = targets
-            .iter()
-            .filter(lacks)
-            .map(Target::to_string)
-            .collect();
+        let lacks = |target: &Target| compiler.makes(*target) == Some(false);
+        let mut lacking: Vec<Target> = Vec::new();
+        for gencode in &asked {
+            let first = [gencode.target, gencode.via].into_iter().find(lacks);
+            lacking.extend(first.filter(|target| !lacking.contains(target)));
+        }
         if !lacking.is_empty() {
-            return Err(vec![unsupported(compiler, &lacking.join(", "), wish)]);
+            return Err(vec![unsupported(compiler, &lacking, wish)]);
         }
     }
     findings.dedup();
     Ok(Selection {
-        targets,
+        targets: asked.iter().map(|gencode| gencode.target).collect(),
+        through: asked
+            .into_iter()
+            .filter(|gencode| !gencode.is_plain())
+            .collect(),
         chosen_by: wish.from.to_string(),
         findings,
     })
@@ -141,16 +191,15 @@ fn unasked(compiler: Option<&Compiler>, gpus: &[Gpu]) -> Selection {
     let mut targets = Vec::new();
     let mut findings = Vec::new();
     for gpu in gpus {
-        let (target, finding) = for_gpu(gpu, compiler);
-        if let Some(target) = target {
-            add(&mut targets, target);
-        }
-        if !findings.contains(&finding) {
-            findings.push(finding);
-        }
+        let (found, finding) = for_gpu(gpu, compiler);
+        add_all(&mut targets, &found);
+        findings.extend(finding.filter(|finding| !findings.contains(finding)));
     }
     let chosen_by = if targets.is_empty() {
         add_all(&mut targets, &with_ptx(majors(&known(compiler))));
+        if gpus.is_empty() {
+            findings.push(no_gpu(&targets));
+        }
         "the default"
     } else {
         if let [lowest, .., highest] | [lowest @ highest] = targets[..] {
@@ -161,65 +210,114 @@ fn unasked(compiler: Option<&Compiler>, gpus: &[Gpu]) -> Selection {
     };
     Selection {
         targets,
+        through: Vec::new(),
         chosen_by: chosen_by.to_string(),
-        findings: findings.into_iter().flatten().collect(),
+        findings,
     }
 }
 
-/// Machine code for a GPU; where nvcc does not know it, PTX of the newest below it, which the driver compiles.
-fn for_gpu(gpu: &Gpu, compiler: Option<&Compiler>) -> (Option<Target>, Option<Finding>) {
-    let Some(compiler) = compiler.filter(|compiler| !knows(compiler, gpu.capability)) else {
-        return (Some(machine(gpu.capability)), None);
+/// Machine code for a GPU. Where nvcc does not know it: PTX of the newest below it, which the driver compiles, and
+/// the machine code of that one if it is of the same major, which runs there as it is.
+fn for_gpu(gpu: &Gpu, compiler: Option<&Compiler>) -> (Vec<Target>, Option<Finding>) {
+    let Some(compiler) = compiler else {
+        return (vec![machine(gpu.capability)], None);
     };
-    let plain = compiler
-        .codes
-        .iter()
-        .filter(|code| code.suffix == Suffix::None);
-    let below = plain
-        .map(|code| code.capability)
-        .filter(|known| *known < gpu.capability);
-    match below.max().map(ptx) {
-        Some(target) => {
+    let capability = compiler.renamed(gpu.capability);
+    if compiler.makes(machine(capability)) != Some(false) {
+        return (vec![machine(capability)], None);
+    }
+    let Some(below) = compiler.below(capability) else {
+        return (Vec::new(), Some(gpu_too_old(gpu, compiler)));
+    };
+    let both = [machine(below), ptx(below)];
+    let targets: Vec<Target> = both
+        .into_iter()
+        .filter(|target| target.runs_on(capability))
+        .collect();
+    let finding = gpu_too_new(gpu, &targets, compiler);
+    (targets, Some(finding))
+}
+
+/// What nvcc knows of a generation; all of it where that is nothing, so that it is said.
+fn generation(
+    capabilities: &[ComputeCapability],
+    with_ptx: bool,
+    compiler: Option<&Compiler>,
+) -> Vec<Target> {
+    let known = |capability: &&ComputeCapability| {
+        compiler.is_none_or(|compiler| compiler.makes(machine(**capability)) != Some(false))
+    };
+    let mut taken: Vec<ComputeCapability> = capabilities.iter().filter(known).copied().collect();
+    if taken.is_empty() {
+        taken = capabilities.to_vec();
+    }
+    let last = taken.last().copied().filter(|_| with_ptx).map(ptx);
+    taken.into_iter().map(machine).chain(last).collect()
+}
+
+/// Puts the numbers in place that this nvcc has for the same GPUs.
+fn rename(asked: &mut [Gencode], compiler: &Compiler) -> Option<Finding> {
+    let mut note = None;
+    for gencode in asked {
+        let before = gencode.target;
+        let mut after = *gencode;
+        after.target.capability = compiler.renamed(before.capability);
+        after.via.capability = compiler.renamed(gencode.via.capability);
+        if after != *gencode && compiler.makes(after.target) != Some(false) {
+            *gencode = after;
             let summary = format!(
-                "`{}`, compute capability {}, is newer than what `{}` can compile for",
-                gpu.name, gpu.capability, compiler.nvcc
+                "{before} is compiled as {}: {} has that number for the same GPU",
+                gencode.target,
+                compiler.name()
             );
-            let finding = Finding::warning("gpu-newer-than-nvcc", summary)
-                .with("nvcc knows", listed(&compiler.codes))
-                .with(
-                    "compiled",
-                    format!("{target}, which the driver compiles for that GPU"),
-                )
-                .help("install a newer CUDA toolkit to get machine code for that GPU");
-            (Some(target), Some(finding))
-        }
-        None => {
-            let summary = format!(
-                "`{}`, compute capability {}, is older than all that `{}` can compile for",
-                gpu.name, gpu.capability, compiler.nvcc
-            );
-            let finding = Finding::warning("arch-unsupported-by-nvcc", summary)
-                .with("nvcc knows", listed(&compiler.codes))
-                .help("install an older CUDA toolkit to compile for that GPU");
-            (None, Some(finding))
+            note = note.or(Some(Finding::note("arch-unsupported-by-nvcc", summary)));
         }
     }
+    note
+}
+
+/// Leaves one of what nvcc makes only once: the family's machine code runs wherever the one without a letter does.
+/// `asked` is in order.
+fn settle(asked: &mut Vec<Gencode>) -> Option<Finding> {
+    let mut note = None;
+    let mut kept: Vec<Gencode> = Vec::new();
+    for gencode in asked.drain(..) {
+        let Some(rival) = kept.iter_mut().find(|kept| kept.excludes(gencode)) else {
+            kept.push(gencode);
+            continue;
+        };
+        let rank = |one: Gencode| (one.via.suffix, one.target.suffix, one.via.capability);
+        let (stays, goes) = if rank(gencode) >= rank(*rival) {
+            (gencode, *rival)
+        } else {
+            (*rival, gencode)
+        };
+        *rival = stays;
+        let words = |one: Gencode| {
+            if one.is_plain() {
+                one.target.to_string()
+            } else {
+                format!("{} through {}", one.target, one.via)
+            }
+        };
+        let summary = format!(
+            "{} is left out: nvcc makes only one of it and {}, which runs on the same GPUs",
+            words(goes),
+            words(stays)
+        );
+        note = note.or(Some(Finding::note("arch-unsupported-by-nvcc", summary)));
+    }
+    kept.sort();
+    *asked = kept;
+    note
 }
 
 fn known(compiler: Option<&Compiler>) -> Vec<Target> {
+    let newest = || Compiler::of_release(None, nvcc_table::newest());
     match compiler {
         Some(compiler) => compiler.codes.clone(),
-        None => FIRST_OF_EACH_MAJOR
-            .map(|number| machine(ComputeCapability::from_number(number)))
-            .to_vec(),
+        None => newest().map(|compiler| compiler.codes).unwrap_or_default(),
     }
-}
-
-fn knows(compiler: &Compiler, capability: ComputeCapability) -> bool {
-    compiler
-        .codes
-        .iter()
-        .any(|code| code.capability == capability)
 }
 
 fn add_all(targets: &mut Vec<Target>, more: &[Target]) {
@@ -267,43 +365,11 @@ fn listed(targets: &[Target]) -> String {
     words.join(" ")
 }
 
-fn unreadable(wish: &Wish, summary: String) -> Finding {
-    Finding::error("arch-unknown", summary)
-        .with("found", format!("{}: {:?}", wish.from, wish.text))
-        .help(
-            "write targets as `80`, `8.6`, `90a`, `sm_86`, `compute_90`, `86-real`, `8.6+PTX`, `native`, `all` or \
-             `all-major`, with spaces, commas or semicolons between them",
-        )
-}
-
-fn native_without_gpu(wish: &Wish, compiler: Option<&Compiler>) -> Finding {
-    let instead = with_ptx(majors(&known(compiler)));
-    Finding::error(
-        "no-gpu",
-        format!(
-            "this machine shows no GPU, and {} asks for `native`",
-            wish.from
-        ),
-    )
-    .with("found", format!("{}: {:?}", wish.from, wish.text))
-    .help(format!(
-        "set CUDNN_GUARD_ARCHS=\"{}\", or fewer of these",
-        listed(&instead)
-    ))
-}
-
-fn unsupported(compiler: &Compiler, lacking: &str, wish: &Wish) -> Finding {
-    Finding::error(
-        "arch-unsupported-by-nvcc",
-        format!(
-            "`{}` cannot compile for {lacking}, which {} asks for",
-            compiler.nvcc, wish.from
-        ),
-    )
-    .with("found", format!("{}: {:?}", wish.from, wish.text))
-    .with("nvcc knows", listed(&compiler.codes))
-    .help("write targets that this nvcc knows, or choose another CUDA toolkit with CUDA_HOME")
-}
+mod said;
+use said::{
+    gpu_too_new, gpu_too_old, native_without_gpu, no_gpu, unreadable, unsound, unsupported,
+};
+pub use said::{left_out, unlisted};
 
 #[cfg(test)]
 mod tests;

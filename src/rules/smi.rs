@@ -3,41 +3,123 @@
 use crate::model::arch::ComputeCapability;
 use crate::model::gpu::Gpu;
 
-/// The answer to `--query-gpu=name,compute_cap --format=csv,noheader`: `NVIDIA GeForce RTX 4090, 8.9`, one GPU a
-/// line. Other lines are no answer: an old one knows no `compute_cap` and says so, a sick GPU has `[N/A]`.
-pub fn parse(text: &str) -> Vec<Gpu> {
+/// What it is asked for, in this order.
+pub const QUESTION: &str = "--query-gpu=index,uuid,name,compute_cap";
+
+/// One line of its answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed {
+    index: u32,
+    uuid: String,
+    gpu: Gpu,
+}
+
+/// The answer with `--format=csv,noheader`: `0, GPU-8f1c.., NVIDIA GeForce RTX 4090, 8.9`, one GPU a line. Other lines
+/// are no answer: an old one knows no `compute_cap` and says so, a sick GPU has `[N/A]`.
+pub fn parse(text: &str) -> Vec<Listed> {
     text.lines()
         .filter_map(|line| {
-            let (name, capability) = line.rsplit_once(',')?;
+            let (rest, capability) = line.rsplit_once(',')?;
+            let mut columns = rest.splitn(3, ',').map(str::trim);
             let (major, minor) = capability.trim().split_once('.')?;
             let number = |text: &str| text.parse().ok().filter(|number| *number < 100);
-            Some(Gpu {
-                name: name.trim().to_string(),
-                capability: ComputeCapability::new(number(major)?, number(minor)?),
+            Some(Listed {
+                index: columns.next()?.parse().ok()?,
+                uuid: columns.next()?.to_string(),
+                gpu: Gpu {
+                    name: columns.next()?.to_string(),
+                    capability: ComputeCapability::new(number(major)?, number(minor)?),
+                },
             })
         })
         .collect()
+}
+
+/// The GPUs that programs see under this value of `CUDA_VISIBLE_DEVICES`, which nvidia-smi itself does not heed. CUDA
+/// takes what stands before the first entry that names no GPU. `by_bus` tells that CUDA counts as nvidia-smi does
+/// (`CUDA_DEVICE_ORDER=PCI_BUS_ID`); where it does not, a number may mean any of several different GPUs, and all of
+/// them are taken, as they are where an entry names a part of one.
+pub fn visible(listed: Vec<Listed>, variable: Option<&str>, by_bus: bool) -> Vec<Gpu> {
+    let every = || listed.iter().map(|one| one.gpu.clone()).collect();
+    let Some(value) = variable else {
+        return every();
+    };
+    let capability = |one: &Listed| one.gpu.capability;
+    let alike = listed.windows(2).all(|two| match two {
+        [one, other] => capability(one) == capability(other),
+        _ => true,
+    });
+    let mut seen = Vec::new();
+    for entry in value.split(',').map(str::trim) {
+        if entry.starts_with("MIG") {
+            return every();
+        }
+        let number: Option<u32> = entry.parse().ok();
+        if number.is_some() && !by_bus && !alike {
+            return every();
+        }
+        let named = |one: &&Listed| match number {
+            Some(number) => one.index == number,
+            None => entry.len() > 4 && entry.starts_with("GPU-") && one.uuid.starts_with(entry),
+        };
+        match listed.iter().find(named) {
+            Some(one) => seen.push(one.gpu.clone()),
+            None => break,
+        }
+    }
+    seen
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const TWO: &str =
+        "0, GPU-aa11, NVIDIA H100 PCIe, 9.0\r\n1, GPU-bb22, Tesla, with a comma, 7.5\n";
+
+    #[track_caller]
+    fn sees(text: &str, variable: Option<&str>, by_bus: bool, wanted: &[&str]) {
+        let gpus = visible(parse(text), variable, by_bus);
+        let read: Vec<String> = gpus
+            .iter()
+            .map(|gpu| format!("{} {}", gpu.name, gpu.capability))
+            .collect();
+        assert_eq!(read, wanted, "{variable:?} {by_bus}");
+    }
+
+    /// CFG-14: every GPU counts, and lines that are no answer do not.
     #[test]
     fn reads_gpus_and_nothing_else() {
-        let text = "NVIDIA H100 PCIe, 9.0\r\nTesla, with a comma, 7.5\nNVIDIA A100, [N/A]\n\
+        let noise = "2, GPU-cc33, NVIDIA A100, [N/A]\n3, GPU-dd44, NVIDIA A100, [Not Supported]\n\
             Field \"compute_cap\" is not a valid field to query.\n\
             NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver, sorry 5.x\n\
-            No devices were found\n  MIG 1g.5gb     Device  0: (UUID: MIG-1)\n, .\nx, 1.99999999999\n";
-        let gpus = parse(text);
-        let read: Vec<_> = gpus
-            .iter()
-            .map(|gpu| (gpu.name.as_str(), gpu.capability.number()))
-            .collect();
-        assert_eq!(
-            read,
-            [("NVIDIA H100 PCIe", 90), ("Tesla, with a comma", 75)]
+            No devices were found\n  MIG 1g.5gb     Device  0: (UUID: MIG-1)\n, .\n0,x, 1.99999999999\n\
+            Unable to determine the device handle for GPU 0000:01:00.0: Unknown Error, 0, 8.6\n\
+            NVIDIA H100, 9.0\n";
+        sees(
+            &format!("{noise}{TWO}{noise}"),
+            None,
+            false,
+            &["NVIDIA H100 PCIe 9.0", "Tesla, with a comma 7.5"],
         );
-        assert_eq!(parse(""), []);
+        sees("", None, false, &[]);
+    }
+
+    /// CFG-14: the variable that CUDA heeds and nvidia-smi does not.
+    #[test]
+    fn only_visible_gpus_count() {
+        let (first, second) = ("NVIDIA H100 PCIe 9.0", "Tesla, with a comma 7.5");
+        sees(TWO, Some("1"), true, &[second]);
+        sees(TWO, Some("1,0"), true, &[second, first]);
+        sees(TWO, Some("GPU-bb"), false, &[second]);
+        sees(TWO, Some("GPU-aa11, 7, 1"), true, &[first]);
+        for nobody in ["", "-1", "NoDevFiles", "GPU-", "GPU-zz", "2"] {
+            sees(TWO, Some(nobody), true, &[]);
+        }
+        // Which of the two is 1 only CUDA knows, and whose part that is, too.
+        sees(TWO, Some("1"), false, &[first, second]);
+        sees(TWO, Some("MIG-1234"), true, &[first, second]);
+        let alike = "0, GPU-a, A100, 8.0\n1, GPU-b, A100, 8.0\n";
+        sees(alike, Some("1"), false, &["A100 8.0"]);
     }
 }

@@ -15,6 +15,7 @@ mod installer;
 mod invocation;
 mod page;
 mod simulator;
+mod targets;
 mod terminal;
 // Declared once, for the library and for this program, which needs the names alone.
 #[allow(dead_code)]
@@ -34,12 +35,14 @@ fn main() -> ExitCode {
         .arg_required_else_help(true)
         .subcommand(doctor::command())
         .subcommand(explain::command())
+        .subcommand(targets::command())
         .subcommand(fetch::command())
         .subcommand(demo::command())
         .get_matches();
     match matches.subcommand() {
         Some(("doctor", arguments)) => doctor::run(arguments),
         Some(("explain", arguments)) => explain::run(arguments),
+        Some(("targets", arguments)) => targets::run(arguments),
         Some(("fetch", arguments)) => fetch::run(arguments),
         Some(("demo", arguments)) => demo::run(arguments),
         _ => ExitCode::from(2),

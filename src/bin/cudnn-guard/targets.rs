@@ -1,0 +1,62 @@
+//! `cudnn-guard targets`: what a list of GPU targets comes to.
+
+use crate::terminal;
+use clap::{Arg, ArgAction, ArgMatches, Command};
+use cudnn_guard::{Config, Verdict, Version};
+use std::process::ExitCode;
+
+/// Its command line.
+pub fn command() -> Command {
+    Command::new("targets")
+        .about("Says which flags of nvcc a list of GPU targets comes to")
+        .arg(
+            Arg::new("list")
+                .value_name("LIST")
+                .num_args(0..)
+                .help("`80 9.0+PTX`, `90a`, `all-major`, `native`, `RTX 4090`; without it, what a build takes here"),
+        )
+        .arg(
+            Arg::new("cuda")
+                .long("cuda")
+                .value_name("X.Y")
+                .value_parser(release)
+                .help("Take what the nvcc of this release is known to do, and ask none"),
+        )
+        .arg(
+            Arg::new("json")
+                .long("json")
+                .action(ArgAction::SetTrue)
+                .help("Print one JSON object"),
+        )
+}
+
+/// Reads and prints: 0 without errors, 1 with some.
+pub fn run(arguments: &ArgMatches) -> ExitCode {
+    let words: Vec<&str> = arguments
+        .get_many::<String>("list")
+        .into_iter()
+        .flatten()
+        .map(String::as_str)
+        .collect();
+    let list = words.join(" ");
+    let list = (!words.is_empty()).then_some(list.as_str());
+    let report = Config::new().examine_targets(list, arguments.get_one::<Version>("cuda").copied());
+    if arguments.get_flag("json") {
+        terminal::show(format!("{}\n", report.to_json()));
+    } else {
+        terminal::show(&report);
+    }
+    match report.verdict() {
+        Verdict::Pass | Verdict::Unknown => ExitCode::SUCCESS,
+        Verdict::Fail => ExitCode::from(1),
+    }
+}
+
+/// 12.8 of `12.8`; a third number says nothing of nvcc.
+fn release(text: &str) -> Result<Version, String> {
+    let mut numbers = text.split('.').map(|number| number.parse().ok());
+    match (numbers.next(), numbers.next()) {
+        (Some(Some(major)), Some(Some(minor))) => Ok(Version::new(major, minor, 0)),
+        _ => Err("a release of CUDA is two numbers: 12.8".to_string()),
+    }
+}

@@ -1,0 +1,105 @@
+//! GPU targets, in the words of every build system that can say them.
+
+use super::arch::{Code, Suffix, Target};
+use super::gencode::Gencode;
+use std::fmt;
+
+/// The targets of a build in numeric order. `Display` is what `CUDNN_GUARD_ARCHS` takes: `sm_80 sm_90 compute_90`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TargetList(Vec<Gencode>);
+
+impl TargetList {
+    pub(crate) fn new(mut gencodes: Vec<Gencode>) -> Self {
+        gencodes.sort();
+        gencodes.dedup();
+        Self(gencodes)
+    }
+
+    pub(crate) fn gencodes(&self) -> &[Gencode] {
+        &self.0
+    }
+
+    /// What is made, one by one.
+    pub fn targets(&self) -> Vec<Target> {
+        self.0.iter().map(|gencode| gencode.target).collect()
+    }
+
+    /// For nvcc: `-gencode=arch=compute_80,code=sm_80`, one for each target.
+    pub fn nvcc(&self) -> Vec<String> {
+        self.0.iter().map(Gencode::to_string).collect()
+    }
+
+    /// For `CMAKE_CUDA_ARCHITECTURES`: `80-real;90`. None where CMake has no words for it: `8.6(8.0)`.
+    pub fn cmake(&self) -> Option<String> {
+        self.worded(|number, machine, ptx| {
+            Some(match (machine, ptx) {
+                (true, false) => format!("{number}-real"),
+                (false, _) => format!("{number}-virtual"),
+                (true, true) => number,
+            })
+        })
+        .map(|words| words.join(";"))
+    }
+
+    /// For `TORCH_CUDA_ARCH_LIST`: `8.0;9.0+PTX`. None where PyTorch has no words for it: PTX without machine code,
+    /// families, `8.6(8.0)`.
+    pub fn torch(&self) -> Option<String> {
+        let family = |gencode: &Gencode| gencode.target.suffix == Suffix::Family;
+        if self.0.iter().any(family) {
+            return None;
+        }
+        let words = self.worded(|number, machine, ptx| {
+            let end = number.len() - usize::from(number.ends_with('a')) - 1;
+            let (major, minor) = number.split_at(end);
+            machine.then(|| format!("{major}.{minor}{}", if ptx { "+PTX" } else { "" }))
+        });
+        words.map(|words| words.join(";"))
+    }
+
+    /// A word for each number with its letter, of which there may be machine code, PTX or both.
+    fn worded(&self, word: impl Fn(String, bool, bool) -> Option<String>) -> Option<Vec<String>> {
+        let mut kinds: Vec<(Target, bool, bool)> = Vec::new();
+        for gencode in &self.0 {
+            if !gencode.is_plain() {
+                return None;
+            }
+            let kind = Target {
+                code: Code::Machine,
+                ..gencode.target
+            };
+            let (machine, ptx) = match gencode.target.code {
+                Code::Machine => (true, false),
+                Code::Ptx => (false, true),
+            };
+            match kinds.iter_mut().find(|(known, ..)| *known == kind) {
+                Some((_, known_machine, known_ptx)) => {
+                    *known_machine |= machine;
+                    *known_ptx |= ptx;
+                }
+                None => kinds.push((kind, machine, ptx)),
+            }
+        }
+        let number = |kind: Target| kind.to_string().trim_start_matches("sm_").to_string();
+        kinds
+            .into_iter()
+            .map(|(kind, machine, ptx)| word(number(kind), machine, ptx))
+            .collect()
+    }
+}
+
+impl fmt::Display for TargetList {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, gencode) in self.0.iter().enumerate() {
+            let gap = if index == 0 { "" } else { " " };
+            let target = gencode.target;
+            if gencode.is_plain() {
+                write!(f, "{gap}{target}")?;
+            } else {
+                let via = gencode.via.to_string();
+                let via = via.trim_start_matches("compute_");
+                write!(f, "{gap}{target}({via})")?;
+            }
+        }
+        Ok(())
+    }
+}

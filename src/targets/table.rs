@@ -1,0 +1,210 @@
+//! fixtures/targets/lists.txt: what each list comes to with each CUDA.
+#![allow(clippy::disallowed_methods)] // tests read and write a file of their own
+
+use crate::host::nvcc;
+use crate::host::programs::run_to_end;
+use crate::model::arch::ComputeCapability;
+use crate::model::gencode::Gencode;
+use crate::model::gpu::Gpu;
+use crate::model::invocation::Invocation;
+use crate::model::version::Version;
+use crate::rules::dialect::{self, Dialect, Word};
+use crate::rules::select::{Compiler, Wish, needs_letters, select};
+use std::path::{Path, PathBuf};
+
+const RELEASES: [&str; 6] = ["11.8", "12.4", "12.8", "12.9", "13.0", "13.5"];
+
+const HEAD: &str = "\
+# What lists of GPU targets come to: dialect | GPUs of the machine | list | releases of CUDA | result.
+# `none` is no list at all. A result is what is compiled, with the ids of what was noticed, or the error.
+# Written by BLESS=1 cargo test --lib targets::table; read what it writes.
+";
+
+/// One list on one machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Row {
+    dialect: String,
+    gpus: String,
+    list: String,
+}
+
+impl Row {
+    fn wish(&self) -> Option<Wish> {
+        let dialect = match self.dialect.as_str() {
+            "none" => return None,
+            "ours" => Dialect::Ours,
+            "cmake" => Dialect::CMake,
+            "torch" => Dialect::Torch,
+            "cap" => Dialect::ComputeCap,
+            other => panic!("{other} is no dialect"),
+        };
+        Some(Wish {
+            from: "the list",
+            dialect,
+            text: self.list.clone(),
+        })
+    }
+
+    fn gpus(&self) -> Vec<Gpu> {
+        let gpu = |number: &str| Gpu {
+            name: "this one".to_string(),
+            capability: ComputeCapability::from_number(number.parse().unwrap()),
+        };
+        self.gpus.split_whitespace().map(gpu).collect()
+    }
+
+    fn result(&self, compiler: &Compiler) -> String {
+        match select(self.wish().as_ref(), Some(compiler), &self.gpus()) {
+            Ok(selection) => {
+                let ids = selection
+                    .findings
+                    .iter()
+                    .map(|one| format!("  [{}]", one.id));
+                format!("{}{}", selection.list(), ids.collect::<String>())
+            }
+            Err(errors) => {
+                let texts = errors
+                    .iter()
+                    .map(|one| format!("error: {}  [{}]", one.summary, one.id));
+                texts.collect::<Vec<_>>().join("; ")
+            }
+        }
+    }
+
+    /// The flags that nvcc would have to be given for what was refused; none where there are no such flags.
+    fn refused(&self) -> Vec<Gencode> {
+        let wish = self.wish();
+        if let Ok(selection) = select(wish.as_ref(), None, &self.gpus()) {
+            return selection.list().gencodes().to_vec();
+        }
+        let words = wish.map(|wish| dialect::read(wish.dialect, &wish.text).unwrap_or_default());
+        let written = |word| match word {
+            Word::Targets(gencodes) => gencodes,
+            _ => Vec::new(),
+        };
+        words
+            .unwrap_or_default()
+            .into_iter()
+            .flat_map(written)
+            .collect()
+    }
+}
+
+fn file() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/targets/lists.txt")
+}
+
+/// Every list once.
+fn rows() -> (String, Vec<Row>) {
+    let text = std::fs::read_to_string(file()).unwrap();
+    let mut rows: Vec<Row> = Vec::new();
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        let mut columns = line.splitn(5, " | ");
+        let mut next = || columns.next().unwrap_or_default().to_string();
+        let row = Row {
+            dialect: next(),
+            gpus: next(),
+            list: next(),
+        };
+        if !rows.contains(&row) {
+            rows.push(row);
+        }
+    }
+    (text, rows)
+}
+
+fn release(text: &str) -> Version {
+    let (major, minor) = text.split_once('.').unwrap();
+    Version::new(major.parse().unwrap(), minor.parse().unwrap(), 0)
+}
+
+/// CFG-15, CMP-09, CMP-10, CMP-13: every way in which people write targets, with old CUDAs and new ones.
+#[test]
+fn every_list_comes_to_what_is_written_down() {
+    let (text, rows) = rows();
+    assert!(rows.len() >= 150, "{}", rows.len());
+    let mut said = HEAD.to_string();
+    for row in rows {
+        let mut results: Vec<(Vec<&str>, String)> = Vec::new();
+        for name in RELEASES {
+            let compiler = Compiler::of_release(Some("nvcc"), release(name)).unwrap();
+            let result = row.result(&compiler);
+            match results.iter_mut().find(|(_, known)| *known == result) {
+                Some((releases, _)) => releases.push(name),
+                None => results.push((vec![name], result)),
+            }
+        }
+        let Row {
+            dialect,
+            gpus,
+            list,
+        } = row;
+        for (releases, result) in results {
+            let releases = releases.join(" ");
+            said += &format!("{dialect} | {gpus} | {list} | {releases} | {result}\n");
+        }
+    }
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(file(), said).unwrap();
+    } else {
+        for (line, (written, said)) in text.lines().zip(said.lines()).enumerate() {
+            assert_eq!(said, written, "line {}", line + 1);
+        }
+        assert_eq!(said, text);
+    }
+}
+
+/// CMP-12: what the table says of a release is what its nvcc says; and nvcc takes and refuses what we do.
+#[test]
+#[ignore = "needs CUDNN_GUARD_REAL"]
+fn nvcc_takes_these_flags_and_no_others() {
+    let wheels = PathBuf::from(std::env::var_os("CUDNN_GUARD_REAL").expect("it names the wheels"));
+    for nvcc in [
+        "debian-cuda/usr/lib/nvidia-cuda-toolkit/bin/nvcc",
+        "cuda-cu13/nvidia/cu13/bin/nvcc",
+    ] {
+        let nvcc = wheels.join(nvcc);
+        let cuda = nvcc::version(&nvcc).unwrap();
+        let letters = nvcc::lettered_codes(&nvcc);
+        let asked = Compiler::asked("nvcc", nvcc::gpu_codes(&nvcc).unwrap(), letters);
+        let known = Compiler::of_release(Some("nvcc"), cuda).unwrap();
+        assert_eq!(asked.listed(), known.listed());
+        let takes = |flags: Vec<String>| {
+            let mut args: Vec<String> =
+                ["--dryrun", "-c", "-x", "cu", "/dev/null", "-o", "/dev/null"]
+                    .map(String::from)
+                    .to_vec();
+            args.extend(flags);
+            let program = nvcc.clone();
+            run_to_end(&Invocation { program, args }).unwrap()
+        };
+        let (mut taken, mut refused) = (0, 0);
+        for row in rows().1 {
+            let wish = row.wish();
+            assert_eq!(row.result(&asked), row.result(&known), "{row:?}");
+            match select(wish.as_ref(), Some(&asked), &row.gpus()) {
+                Ok(selection) => {
+                    let output = takes(selection.list().nvcc());
+                    assert!(output.success, "{row:?}: {}", output.stderr);
+                    taken += 1;
+                }
+                Err(_) => {
+                    let flags: Vec<String> = row.refused().iter().map(Gencode::to_string).collect();
+                    if !flags.is_empty()
+                        && !row.result(&asked).contains("[no-gpu]")
+                        && !row.result(&asked).contains("[arch-unknown]")
+                    {
+                        assert!(!takes(flags).success, "{row:?}");
+                        refused += 1;
+                    }
+                }
+            }
+            // Where letters are not asked for they are not needed.
+            if !needs_letters(wish.as_ref()) {
+                let plain = Compiler::asked("nvcc", asked.codes.clone(), None);
+                assert_eq!(row.result(&plain), row.result(&asked), "{row:?}");
+            }
+        }
+        assert!(taken > 80 && refused > 20, "{taken} {refused}");
+    }
+}
