@@ -7,6 +7,7 @@ use crate::model::candidate::Found;
 use crate::model::env::Variable;
 use crate::model::finding::{Finding, Severity};
 use crate::rules::compile::gencode;
+use crate::rules::fit;
 use crate::rules::select::{self, Compiler, Selection};
 use crate::rules::skew;
 use crate::toolchain::{Toolchain, is_allowed};
@@ -77,6 +78,13 @@ impl Toolchain {
         let mut selection =
             select::select(wish.as_ref(), compiler.as_ref(), &gpus).map_err(Error::new)?;
         selection.findings.splice(0..0, noticed);
+        // The default is for nobody in particular.
+        let chosen = wish.is_some() || !gpus.is_empty();
+        if let Some(cudnn) = self.cudnn.as_ref().filter(|_| chosen) {
+            let (targets, by) = (&selection.targets, &selection.chosen_by);
+            let unserved = fit::targets(cudnn, targets, by, &self.host.platform);
+            selection.findings.extend(unserved);
+        }
         Ok(selection)
     }
 

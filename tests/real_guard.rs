@@ -128,6 +128,7 @@ fn program() {
         convolution: true,
         require_gpu: false,
         findings: &[],
+        tables: Tables::NONE,
         absent: None,
     };
     if let Err(failure) = check::check_version(&built) {

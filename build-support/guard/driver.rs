@@ -173,6 +173,15 @@ pub fn ask() -> Result<Driver, Problem> {
     Ok(driver)
 }
 
+/// The newest CUDA that the driver serves. CUDA is not started, so that nothing can hang.
+pub fn newest_cuda() -> Option<Version> {
+    let calls = Calls::of(open().ok()?).ok()?;
+    let mut number: c_int = 0;
+    // SAFETY: the type is that of cuda.h; `number` outlives the call.
+    let code = unsafe { (calls.driver_version)(&mut number) };
+    (code == 0 && number > 0).then(|| Version::from_cuda(number.unsigned_abs()))
+}
+
 /// Opens the driver's library and calls nothing in it.
 pub fn open() -> Result<Library, Problem> {
     let first = match Library::open(LIBRARIES[0]) {
