@@ -185,7 +185,7 @@ pub fn kernels(
         if driver >= first || able.iter().any(|target| target.code == Code::Machine) {
             return None;
         }
-        ptx(cuda, driver, &format!("all that could run on {} is", gpu))
+        ptx(cuda, driver, &format!("all that could run on {}, is", gpu))
     };
     let list: Vec<String> = built.targets.iter().map(Target::to_string).collect();
     Some(finding.with("compiled", list.join(", ")).help(format!(
@@ -315,8 +315,8 @@ fn printed(device: &str, capability: ComputeCapability) -> String {
     format!("{}, whose compute capability is {}", device, capability)
 }
 
-/// What this release is known to do wrong. Where several GPUs matter and nobody knows how many there will be, it is a
-/// note.
+/// What this release is known to do wrong. What shows in one operation alone, which few programs use, is a note; so is
+/// what shows on several GPUs while nobody knows how many there will be.
 pub fn known_bad(
     rows: &[KnownBad],
     cudnn: Version,
@@ -336,9 +336,9 @@ pub fn known_bad(
             if !several || cublas.is_none_or(|cublas| cublas < from) {
                 return None;
             }
-            if gpus.is_none() {
-                finding.severity = Severity::Note;
-            }
+        }
+        if row.operation.is_some() || row.cublas.is_some() && gpus.is_none() {
+            finding.severity = Severity::Note;
         }
         Some(finding.help(format!("install cuDNN {} or a later one", row.good)))
     })

@@ -50,6 +50,8 @@ pub struct KnownBad {
     pub good: Version,
     /// It shows only on several GPUs beside cuBLAS of this release or a later one.
     pub cublas: Option<Version>,
+    /// The operation that it shows in, where it is not any: `conv3d-bf16`.
+    pub operation: Option<&'static str>,
     /// What it does, as it stands after "is known to".
     pub what: &'static str,
 }

@@ -21,11 +21,12 @@ pub fn tables(platform: &Platform, from: Version, cuda: Option<Version>) -> Stri
     let bad = compat::known_bad().into_iter();
     let bad = bad.filter(|row| row.below.major >= from.major).map(|row| {
         format!(
-            "KnownBad {{ from: {}, below: {}, good: {}, cublas: {}, what: {:?} }}",
+            "KnownBad {{ from: {}, below: {}, good: {}, cublas: {}, operation: {:?}, what: {:?} }}",
             version(row.from),
             version(row.below),
             version(row.good),
             option(row.cublas.map(version)),
+            row.operation,
             row.what
         )
     });
@@ -63,12 +64,12 @@ mod tests {
              code: \"sm_75 sm_80 sm_90a sm_100f sm_110f sm_120f compute_120f\" }], \
              known_bad: &[\
              KnownBad { from: Version::new(9, 10, 0), below: Version::new(9, 10, 1), good: Version::new(9, 10, 1), \
-             cublas: None, what: \"number its enumerations otherwise than every other 9.x\" }, \
+             cublas: None, operation: None, what: \"number its enumerations otherwise than every other 9.x\" }, \
              KnownBad { from: Version::new(9, 0, 0), below: Version::new(9, 10, 1), good: Version::new(9, 10, 1), \
-             cublas: Some(Version::new(12, 9, 0)), \
+             cublas: Some(Version::new(12, 9, 0)), operation: None, \
              what: \"compute wrong numbers on several GPUs beside cuBLAS 12.9 or later\" }, \
              KnownBad { from: Version::new(9, 8, 0), below: Version::new(9, 11, 0), good: Version::new(9, 13, 0), \
-             cublas: None, what: \"compute wrong numbers in three-dimensional bf16 convolutions\" }], \
+             cublas: None, operation: Some(\"conv3d-bf16\"), what: \"compute wrong numbers in three-dimensional bf16 convolutions\" }], \
              drivers: &[(11, \"450.80.02\"), (12, \"525.60.13\"), (13, \"580.65.06\")], \
              ptx: Some(Version::new(12, 5, 0)) }"
         );

@@ -28,12 +28,13 @@ pub fn gpus(cpu: &str) -> Vec<Gpus> {
 pub fn known_bad() -> Vec<KnownBad> {
     let row = |line: &'static str| {
         let [from, below, good, when, rest] = columns(line)?;
-        let (_operation, what) = rest.split_once(' ')?;
+        let (operation, what) = rest.split_once(' ')?;
         Some(KnownBad {
             from: version(from)?,
             below: version(below)?,
             good: version(good)?,
             cublas: when.strip_prefix("cublas-").and_then(version),
+            operation: (operation != "any").then_some(operation),
             what,
         })
     };

@@ -500,6 +500,39 @@ fn what_the_convolution_finds_decides() {
     run("check", &cudnn.0, &[ampere, ("TEST_TARGETS", "1")]).must_be("pass", &[]);
 }
 
+/// ARC-02, ARC-04: what computes is served, whatever the tables say; what was not tried is judged by them.
+#[test]
+fn a_gpu_that_the_loaded_release_does_not_serve_ends_the_program() {
+    let cudnn = sound();
+    let told = |gpu, convolution| {
+        let tables = ("TEST_TABLES", "1");
+        let variables = [("TEST_GPU", gpu), ("TEST_CONVOLUTION", convolution), tables];
+        run("check", &cudnn.0, &variables)
+    };
+    let bad = "known-bad-release";
+    told("61", "busy").must_be("fail", &["arch-dropped-by-cudnn", bad, "device-busy"]);
+    told("61", "right").must_be("pass", &[bad, "arch-dropped-by-cudnn"]);
+    told("120", "busy").must_be("fail", &["gpu-newer-than-cudnn", bad, "device-busy"]);
+    told("90", "right").must_be("pass", &[bad]);
+}
+
+/// NUM-02: a release that is known to be bad, and one that is newer than all that are known.
+#[test]
+fn what_the_tables_say_of_a_release_is_said_without_a_gpu() {
+    let tables = ("TEST_TABLES", "1");
+    let ran = run("version", &sound().0, &[tables]);
+    ran.must_be("pass", &["known-bad-release"]);
+    assert_eq!(ran.json["findings"][0]["severity"], "warning");
+    let newer = Folder::new().with_cudnn("9.30.1");
+    let ran = run("version", &newer.0, &[tables]);
+    ran.must_be("pass", &["unknown-newer-version"]);
+    assert_eq!(ran.json["findings"][0]["severity"], "note");
+    assert_eq!(
+        ran.json["findings"][0]["summary"],
+        "cuDNN 9.30.1 is newer than 9.28.0, the newest that this cudnn-guard knows, and is judged as that is"
+    );
+}
+
 #[test]
 fn only_two_parts_are_a_cudnn_that_compiles_at_run_time() {
     let mut cudnn = sound();

@@ -4,6 +4,7 @@ use crate::imp::arch::{Code, ComputeCapability, Suffix, Target};
 use crate::imp::facts::{Built, BuiltFinding, Loader, Policy};
 use crate::imp::finding::Severity;
 use crate::imp::platform::Library;
+use crate::imp::tables::{Gpus, KnownBad, Tables};
 use crate::imp::version::Version;
 use crate::imp::{check, startup};
 use std::path::Path;
@@ -189,6 +190,7 @@ pub const TABLES: Tables = Tables {
         below: Version::new(9, 14, 1),
         good: Version::new(9, 15, 0),
         cublas: None,
+        operation: None,
         what: "add up wrongly",
     }],
     drivers: &[(12, "525.60.13"), (13, "580.65.06")],
