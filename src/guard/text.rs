@@ -44,6 +44,7 @@ const MODULES: &[(&str, &str)] = modules![
     "ended",
     "cuda_status",
     "cudnn_status",
+    "no_gpu",
     "driver",
     "cudnn",
     "device",
