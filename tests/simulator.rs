@@ -632,7 +632,7 @@ fn what_hides_or_closes_the_gpus_is_told_apart() {
         "  = help: set CUDA_VISIBLE_DEVICES to one MIG instance: a process can use no more\n"
     ));
     let closed = Around {
-        closed: Some("/dev/nvidia0".into()),
+        closed: Some("/dev/nvidia0"),
         ..Around::default()
     };
     assert_eq!(
@@ -642,7 +642,7 @@ fn what_hides_or_closes_the_gpus_is_told_apart() {
   = help: start a container with `--gpus all` (docker) or `--device nvidia.com/gpu=all` (podman), if `nvidia-smi` lists GPUs outside it"
     );
     let container = Around {
-        container: Some("/.dockerenv".into()),
+        container: Some("/.dockerenv"),
         ..Around::default()
     };
     assert!(told(&container).starts_with("this container was started without a GPU  [no-gpu]\n"));
@@ -673,7 +673,7 @@ fn every_problem_is_worded() {
     );
     let none = Problem::NoDevice {
         driver: driver(),
-        around: Around::default(),
+        around: Box::default(),
     };
     assert_eq!(
         none.finding().to_string(),

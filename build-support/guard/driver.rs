@@ -68,7 +68,7 @@ pub enum Problem {
         /// What is known all the same.
         driver: Driver,
         /// What may be the reason.
-        around: Around,
+        around: Box<Around>,
     },
     /// The library lacks a function that every driver has.
     NotADriver {
@@ -295,7 +295,7 @@ impl Problem {
     fn no_device(driver: Driver) -> Self {
         Problem::NoDevice {
             driver,
-            around: Around::look(),
+            around: Box::new(Around::look()),
         }
     }
 }

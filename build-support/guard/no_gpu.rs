@@ -15,29 +15,27 @@ pub struct Around {
     /// The value of `CUDA_VISIBLE_DEVICES`, if it is set.
     pub visible: Option<String>,
     /// A device that is there and that this process may not open.
-    pub closed: Option<String>,
+    pub closed: Option<&'static str>,
     /// The file that says that this is a container, where no GPU was given to it.
-    pub container: Option<String>,
+    pub container: Option<&'static str>,
 }
 
 impl Around {
     /// Looks.
     pub fn look() -> Self {
-        let there = |path: &&&str| std::path::Path::new(path).exists();
-        let closed = NODES.iter().find(|node| {
+        let there = |path: &&str| std::path::Path::new(path).exists();
+        let closed = NODES.into_iter().find(|node| {
             let opened = std::fs::OpenOptions::new()
                 .read(true)
                 .write(true)
                 .open(node);
             opened.is_err_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied)
         });
-        let container = CONTAINER.iter().find(there);
+        let given = NODES.iter().any(there);
         Self {
             visible: std::env::var_os(VISIBLE).map(|value| value.to_string_lossy().into_owned()),
-            closed: closed.map(|node| node.to_string()),
-            container: container
-                .filter(|_| !NODES.iter().any(|node| there(&node)))
-                .map(|file| file.to_string()),
+            closed,
+            container: CONTAINER.into_iter().find(there).filter(|_| !given),
         }
     }
 

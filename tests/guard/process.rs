@@ -71,6 +71,7 @@ fn version_alone_starts_nothing() {
     assert!(ran.json["driver"].is_null());
 }
 
+/// VER-01
 #[test]
 fn an_older_one_ends_the_program() {
     let cudnn = Folder::new().with_cudnn("9.10.2");
@@ -209,6 +210,7 @@ fn a_part_for_another_machine_is_named_so() {
     run("check", &cudnn.0, &[GPU]).must_be("fail", &["wrong-architecture"]);
 }
 
+/// VER-03, VER-10
 #[test]
 fn parts_of_two_releases_end_the_program() {
     let cudnn = sound().with_file_of("9.10.2", "libcudnn_ops.so.9");
@@ -383,6 +385,7 @@ fn pinning_keeps_the_library_path_from_swapping_parts() {
     ran.must_be("fail", &["cudnn-version-mismatch"]);
 }
 
+/// VER-10
 #[test]
 fn a_part_that_slips_in_by_its_full_name_is_found() {
     // The first library asks for full names first, which no pinned file answers to.
