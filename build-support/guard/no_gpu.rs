@@ -24,7 +24,7 @@ impl Around {
     /// Looks.
     pub fn look() -> Self {
         let there = |path: &&str| std::path::Path::new(path).exists();
-        let closed = NODES.into_iter().find(|node| {
+        let closed = NODES.iter().copied().find(|node| {
             let opened = std::fs::OpenOptions::new()
                 .read(true)
                 .write(true)
@@ -35,7 +35,7 @@ impl Around {
         Self {
             visible: std::env::var_os(VISIBLE).map(|value| value.to_string_lossy().into_owned()),
             closed,
-            container: CONTAINER.into_iter().find(there).filter(|_| !given),
+            container: CONTAINER.iter().copied().find(there).filter(|_| !given),
         }
     }
 

@@ -79,6 +79,6 @@ mod tests {
             assert!(text.ends_with("ptx: None }"), "{text}");
             text.matches("Gpus {").count()
         };
-        assert_eq!((rows(8), rows(9), rows(10)), (12, 9, 0));
+        assert_eq!((rows(8), rows(9), rows(10)), (13, 10, 0));
     }
 }
