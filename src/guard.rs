@@ -1,5 +1,6 @@
 //! The runtime guard that a build writes for its program.
 
+mod tables;
 mod text;
 
 use crate::config::Link;
@@ -10,6 +11,7 @@ use crate::model::finding::Finding;
 use crate::rules::requirement::Requirement;
 use crate::toolchain::Toolchain;
 use std::path::PathBuf;
+use tables::{NONE, tables};
 use text::{Facts, text, without_folders};
 
 /// The runtime guard of a program.
@@ -96,10 +98,18 @@ impl Guard<'_> {
             Some(Ok(selection)) => selection.targets.as_slice(),
             _ => &[],
         };
+        let with = cudnn.and_then(|cudnn| cudnn.version());
+        let from = with.filter(|_| policy != Policy::Requirement);
+        let cuda = toolchain.cuda_version().filter(|_| !runtime);
         let facts = Facts {
-            cudnn: cudnn.and_then(|cudnn| cudnn.version()),
+            cudnn: with,
             cudnn_cuda_major: cudnn.and_then(|cudnn| cudnn.cuda_major),
-            cuda: toolchain.cuda_version().filter(|_| !runtime),
+            tables: tables(
+                &toolchain.host.platform,
+                from.unwrap_or(requirement.from),
+                cuda,
+            ),
+            cuda,
             requirement: Some(requirement),
             policy,
             loader,
@@ -162,6 +172,7 @@ fn absent_facts(error: &Error) -> Facts<'static> {
         convolution: false,
         require_gpu: false,
         findings: &[],
+        tables: NONE.to_string(),
         absent: Some(reasons.join("; ")),
     }
 }

@@ -16,13 +16,14 @@ mod missing;
 mod runtime;
 
 use crate::error::Error;
-use crate::host::{cargo, files, jobs};
+use crate::host::{cargo, driver, files, jobs};
 use crate::model::arch::{Code, ComputeCapability, Suffix, Target};
 use crate::model::finding::{Finding, Severity};
 use crate::model::gencode::Gencode;
 use crate::model::platform::Os;
 use crate::rules::compile::{Plan, Product};
 use crate::rules::directive::{Directive, Library};
+use crate::rules::fit;
 use crate::rules::passing::not_to_nvcc;
 use crate::toolchain::Toolchain;
 use job::Job;
@@ -117,9 +118,20 @@ impl Kernels<'_> {
     /// Of two files with the same stem each gets a number behind it.
     pub fn ptx(self) -> Result<Vec<PathBuf>, Error> {
         let mut lines = Vec::new();
+        if let Some(finding) = self.newer_than_driver() {
+            lines.extend(warnings(&finding.to_string()));
+        }
         let result = self.make(Product::Ptx, "ptx", &mut lines);
         lines.iter().for_each(cargo::tell);
         result
+    }
+
+    /// That the driver of this machine, if the program is for it, does not take the PTX.
+    fn newer_than_driver(&self) -> Option<Finding> {
+        let cuda = self.toolchain.cuda_version()?;
+        let host = &self.toolchain.host;
+        let driver = host.is_target().then(driver::newest_cuda)??;
+        fit::ptx(cuda, driver, &host.platform)
     }
 
     fn library(&self, name: &str, lines: &mut Vec<Directive>) -> Result<(), Error> {

@@ -51,8 +51,13 @@ impl Config {
                 (compiler, told_by)
             }
         };
-        let (list, chosen_by) = match choose(wish.as_ref(), compiler.as_ref(), &host, &mut findings)
-        {
+        let (list, chosen_by) = match choose(
+            wish.as_ref(),
+            compiler.as_ref(),
+            &|_| true,
+            &host,
+            &mut findings,
+        ) {
             Ok(selection) => {
                 let list = selection.list();
                 findings.extend(selection.findings);

@@ -2,11 +2,12 @@
 
 use crate::error::Error;
 use crate::host::{Host, files, gpus, nvcc};
-use crate::model::arch::Target;
+use crate::model::arch::{ComputeCapability, Target};
 use crate::model::candidate::Found;
 use crate::model::env::Variable;
 use crate::model::finding::{Finding, Severity};
 use crate::model::target_list::TargetList;
+use crate::rules::fit;
 use crate::rules::select::{self, Compiler, Selection, Wish};
 use crate::rules::skew;
 use crate::toolchain::{Toolchain, is_allowed};
@@ -58,9 +59,19 @@ impl Toolchain {
         let mut noticed: Vec<Finding> = self.compiler_skew().into_iter().collect();
         let letters = select::needs_letters(wish.as_ref());
         let compiler = self.compiler(letters, &mut noticed);
-        let chosen = choose(wish.as_ref(), compiler.as_ref(), &self.host, &mut noticed);
+        let served = |gpu| match &self.cudnn {
+            Some(cudnn) => fit::may_serve(cudnn, gpu, &self.host.platform),
+            None => true,
+        };
+        let wish = wish.as_ref();
+        let chosen = choose(wish, compiler.as_ref(), &served, &self.host, &mut noticed);
         let mut selection = chosen.map_err(Error::new)?;
         selection.findings.splice(0..0, noticed);
+        if let Some(cudnn) = &self.cudnn {
+            let (targets, by) = (&selection.targets, &selection.chosen_by);
+            let unserved = fit::targets(cudnn, targets, by, &self.host.platform);
+            selection.findings.extend(unserved);
+        }
         Ok(selection)
     }
 
@@ -124,6 +135,7 @@ impl Toolchain {
 pub(crate) fn choose(
     wish: Option<&Wish>,
     compiler: Option<&Compiler>,
+    is_served: &dyn Fn(ComputeCapability) -> bool,
     host: &Host,
     noticed: &mut Vec<Finding>,
 ) -> Result<Selection, Vec<Finding>> {
@@ -134,7 +146,10 @@ pub(crate) fn choose(
             Err(finding) => noticed.push(finding),
         }
     }
-    let mut selection = select::select(wish, compiler, &gpus)?;
+    let mut selection = match wish {
+        Some(_) => select::select(wish, compiler, &gpus)?,
+        None => select::unasked(compiler, &gpus, is_served),
+    };
     if !gpus.is_empty() && host.env.text("PROFILE") == Some("release") {
         let left_out = select::left_out(&selection.targets, compiler);
         selection.findings.extend(left_out);

@@ -14,6 +14,7 @@ use crate::model::version::Version;
 use crate::rules::check::Situation;
 use crate::rules::choose::{Wants, choose, kind_of};
 use crate::rules::directive::Directive;
+use crate::rules::fit;
 use crate::rules::hijack;
 use crate::rules::passing::not_to_cargo;
 use crate::rules::requirement::Requirement;
@@ -260,6 +261,11 @@ impl Toolchain {
                 Found::Cudnn(found) => cudnn = Some(found.clone()),
             }
         }
+        let asked = (
+            toolkit.as_ref().filter(|_| needs.toolkit),
+            cudnn.as_ref().filter(|_| needs.cudnn),
+        );
+        findings.extend(fit::releases(asked.0, asked.1, &host.platform));
         Self {
             toolkit,
             cudnn,

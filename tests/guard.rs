@@ -9,6 +9,8 @@
 #[path = "guard/imp.rs"]
 mod imp;
 
+#[path = "guard/judged.rs"]
+mod judged;
 #[path = "guard/paths.rs"]
 mod paths;
 #[path = "guard/process.rs"]

@@ -10,6 +10,7 @@ mod imp;
 
 use imp::check;
 use imp::facts::{Built, Loader, Policy};
+use imp::tables::Tables;
 use imp::version::Version;
 
 const BUILT: Built = Built {
@@ -23,6 +24,7 @@ const BUILT: Built = Built {
     convolution: true,
     require_gpu: false,
     findings: &[],
+    tables: Tables::NONE,
     absent: None,
 };
 

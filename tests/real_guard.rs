@@ -15,6 +15,7 @@ use imp::elf::Elf;
 use imp::facts::{Built, Loader, Policy};
 use imp::parts;
 use imp::release::Teller;
+use imp::tables::Tables;
 use imp::version::Version;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -128,6 +129,7 @@ fn program() {
         convolution: true,
         require_gpu: false,
         findings: &[],
+        tables: Tables::NONE,
         absent: None,
     };
     if let Err(failure) = check::check_version(&built) {

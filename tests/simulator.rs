@@ -15,6 +15,7 @@ mod guard;
 mod simulated;
 
 use guard::driver::{self, Driver, Problem};
+use guard::no_gpu::Around;
 use guard::platform::Library;
 use guard::version::Version;
 use guard::{convolution, cudnn_status, reference};
@@ -383,6 +384,7 @@ fn an_algorithm_that_is_not_offered_is_no_fault() {
         .must_have("NCHW, IMPLICIT_PRECOMP_GEMM");
 }
 
+/// DRV-15
 #[test]
 fn a_full_gpu_is_unknown() {
     convolve(V9_14, &[("SIM_MEMORY", "4000")]).must_be(
@@ -528,6 +530,7 @@ fn cuda_is_started_once_and_a_forked_child_is_told() {
     assert_eq!(called.lines().count(), 2, "{called}");
 }
 
+/// DRV-04, DRV-05, DRV-07, DRV-09, DRV-14: cuDNN says the same of all of them, so that the driver is asked first.
 #[test]
 fn what_the_driver_answers_is_explained() {
     for (code, id, words) in [
@@ -541,7 +544,8 @@ fn what_the_driver_answers_is_explained() {
             "driver-stub",
             "is the toolkit's stub, not NVIDIA's driver, so no GPU can be used",
         ),
-        ("100", "no-gpu", "NVIDIA's driver shows no GPU"),
+        // What it says beside the id is of this machine, which may be a container.
+        ("100", "no-gpu", ""),
         (
             "802",
             "driver-error",
@@ -578,6 +582,7 @@ fn what_the_driver_answers_is_explained() {
         .must_have("`cuDeviceGetName` answered CUDA_ERROR_INVALID_DEVICE (101)");
 }
 
+/// DRV-10
 #[test]
 fn what_hides_the_gpus_is_named() {
     ask(&[("CUDA_VISIBLE_DEVICES", "")])
@@ -589,6 +594,61 @@ fn what_hides_the_gpus_is_named() {
         .must_have("\"\" unknown None\nwarning: CUDA_VISIBLE_DEVICES hides every GPU");
 }
 
+/// DRV-09, DRV-10, DRV-11, DRV-12, DRV-13: why there is no GPU to be seen.
+#[test]
+fn what_hides_or_closes_the_gpus_is_told_apart() {
+    let told = |around: &Around| around.helped(around.finding()).to_string();
+    let visible = |value: &str| {
+        told(&Around {
+            visible: Some(value.into()),
+            ..Around::default()
+        })
+    };
+    assert_eq!(
+        visible("$0,1"),
+        "`$0` in CUDA_VISIBLE_DEVICES names no GPU, which hides every GPU from this program  [no-gpu]
+  set         CUDA_VISIBLE_DEVICES=$0,1
+  = help: unset CUDA_VISIBLE_DEVICES"
+    );
+    for hiding in ["", " ", "-1", "-1,0", ",0"] {
+        assert!(
+            visible(hiding)
+                .starts_with("CUDA_VISIBLE_DEVICES hides every GPU from this program  [no-gpu]"),
+            "{hiding:?}"
+        );
+    }
+    for other in ["7", "0,x", "GPU-8932f937", "MIG-1"] {
+        let told = visible(other);
+        assert!(
+            told.starts_with("NVIDIA's driver shows no GPU  [no-gpu]"),
+            "{told}"
+        );
+        assert!(
+            told.contains("  = help: unset CUDA_VISIBLE_DEVICES\n"),
+            "{told}"
+        );
+    }
+    assert!(visible("MIG-1,MIG-2").contains(
+        "  = help: set CUDA_VISIBLE_DEVICES to one MIG instance: a process can use no more\n"
+    ));
+    let closed = Around {
+        closed: Some("/dev/nvidia0"),
+        ..Around::default()
+    };
+    assert_eq!(
+        told(&closed),
+        "this process may not open `/dev/nvidia0`, so NVIDIA's driver shows it no GPU  [no-gpu]
+  = help: add this user to the group that `ls -l /dev/nvidia0` shows, or give the container the GPU with its rights
+  = help: start a container with `--gpus all` (docker) or `--device nvidia.com/gpu=all` (podman), if `nvidia-smi` lists GPUs outside it"
+    );
+    let container = Around {
+        container: Some("/.dockerenv"),
+        ..Around::default()
+    };
+    assert!(told(&container).starts_with("this container was started without a GPU  [no-gpu]\n"));
+}
+
+/// DRV-04, DRV-13
 #[test]
 fn every_problem_is_worded() {
     let driver = || Driver {
@@ -613,7 +673,7 @@ fn every_problem_is_worded() {
     );
     let none = Problem::NoDevice {
         driver: driver(),
-        visible: None,
+        around: Box::default(),
     };
     assert_eq!(
         none.finding().to_string(),
@@ -621,7 +681,7 @@ fn every_problem_is_worded() {
   library     /usr/lib/libcuda.so.535.183.01
   driver      535.183.01, for CUDA up to 12.2
   = help: run on a machine that has a GPU, or ask the scheduler for one
-  = help: start a container with `--gpus all`, if `nvidia-smi` lists GPUs outside it"
+  = help: start a container with `--gpus all` (docker) or `--device nvidia.com/gpu=all` (podman), if `nvidia-smi` lists GPUs outside it"
     );
     assert_eq!(
         Problem::Stub(driver()).finding().to_string(),
@@ -640,6 +700,20 @@ fn every_problem_is_worded() {
   library     /usr/lib/libcuda.so.535.183.01
   driver      535.183.01, for CUDA up to 12.2
   = help: reboot, so that the new kernel module is loaded; in a container, give it the host's libraries"
+    );
+    let updated = Problem::Failed {
+        driver: Driver {
+            version: Some("550.120".to_string()),
+            ..driver()
+        },
+        call: "cuInit",
+        code: 803,
+    };
+    assert!(
+        updated
+            .finding()
+            .to_string()
+            .contains("\n  releases    the module is 550.120, the library 535.183.01\n")
     );
     let other = Problem::NotADriver {
         driver: driver(),
@@ -662,6 +736,7 @@ fn the_release_of_the_kernel_module_is_read() {
     assert_eq!(driver::parse_release(""), None);
 }
 
+/// VER-05
 #[test]
 fn statuses_have_the_names_of_their_release() {
     assert_eq!(cudnn_status::named(6, 8), "CUDNN_STATUS_ARCH_MISMATCH (6)");

@@ -30,6 +30,7 @@ pub fn check_version(built: &Built) -> Result<Report, Failure> {
         {
             report.unknown(unreadable_release(&shim));
         }
+        tried::release(&mut report, built, None);
         report.unchecked.push(
             "the driver, the GPU and a convolution: only the release was asked for".to_string(),
         );

@@ -5,6 +5,7 @@
 use super::arch::ComputeCapability;
 use super::cuda_status;
 use super::finding::Finding;
+use super::no_gpu::Around;
 use super::platform::Library;
 use super::version::Version;
 use std::ffi::{c_char, c_int, c_uint, c_void};
@@ -14,7 +15,6 @@ const LIBRARIES: [&str; 2] = ["libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1"];
 /// What the kernel module says of itself.
 const MODULE: &str = "/proc/driver/nvidia/version";
 const MAPS: &str = "/proc/self/maps";
-const VISIBLE: &str = "CUDA_VISIBLE_DEVICES";
 
 // `CUdevice_attribute` of cuda.h, the same since CUDA 5.
 const CAPABILITY_MAJOR: c_int = 75;
@@ -24,6 +24,8 @@ const CAPABILITY_MINOR: c_int = 76;
 const STUB: c_int = 34;
 /// `CUDA_ERROR_NO_DEVICE`
 const NO_DEVICE: c_int = 100;
+/// `CUDA_ERROR_SYSTEM_DRIVER_MISMATCH`
+const MISMATCH: c_int = 803;
 /// More GPUs than any machine has; a wild count must not keep us here.
 const MOST_DEVICES: c_int = 256;
 
@@ -65,8 +67,8 @@ pub enum Problem {
     NoDevice {
         /// What is known all the same.
         driver: Driver,
-        /// The value of `CUDA_VISIBLE_DEVICES`, if it is set.
-        visible: Option<String>,
+        /// What may be the reason.
+        around: Box<Around>,
     },
     /// The library lacks a function that every driver has.
     NotADriver {
@@ -111,7 +113,9 @@ impl Problem {
             )
             .help("remove the `stubs` directory from LD_LIBRARY_PATH and from the rpath: it is for linking alone")
             .help("install NVIDIA's driver, if `nvidia-smi` does not run either"),
-            Problem::NoDevice { driver, visible } => no_device(driver, visible.as_deref()),
+            Problem::NoDevice { driver, around } => {
+                around.helped(with_driver(around.finding(), driver))
+            }
             Problem::NotADriver { driver, function } => Finding::warning(
                 "driver-error",
                 format!(
@@ -171,6 +175,15 @@ pub fn ask() -> Result<Driver, Problem> {
         return Err(Problem::no_device(driver));
     }
     Ok(driver)
+}
+
+/// The newest CUDA that the driver serves. CUDA is not started, so that nothing can hang.
+pub fn newest_cuda() -> Option<Version> {
+    let calls = Calls::of(open().ok()?).ok()?;
+    let mut number: c_int = 0;
+    // SAFETY: the type is that of cuda.h; `number` outlives the call.
+    let code = unsafe { (calls.driver_version)(&mut number) };
+    (code == 0 && number > 0).then(|| Version::from_cuda(number.unsigned_abs()))
 }
 
 /// Opens the driver's library and calls nothing in it.
@@ -282,7 +295,7 @@ impl Problem {
     fn no_device(driver: Driver) -> Self {
         Problem::NoDevice {
             driver,
-            visible: std::env::var_os(VISIBLE).map(|value| value.to_string_lossy().into_owned()),
+            around: Box::new(Around::look()),
         }
     }
 }
@@ -368,34 +381,6 @@ fn with_driver(finding: Finding, driver: &Driver) -> Finding {
     }
 }
 
-fn no_device(driver: &Driver, visible: Option<&str>) -> Finding {
-    let hidden = matches!(visible.map(str::trim), Some("") | Some("-1"));
-    let finding = Finding::warning(
-        "no-gpu",
-        if hidden {
-            format!("{} hides every GPU from this program", VISIBLE)
-        } else {
-            "NVIDIA's driver shows no GPU".to_string()
-        },
-    );
-    let finding = match visible {
-        Some("") => finding.with("set", format!("{} is set, and empty", VISIBLE)),
-        Some(value) => finding.with("set", format!("{}={}", VISIBLE, value)),
-        None => finding,
-    };
-    let finding = with_driver(finding, driver);
-    let finding = match visible {
-        Some(_) => finding.help(format!("unset {}", VISIBLE)),
-        None => finding,
-    };
-    if hidden {
-        return finding;
-    }
-    finding
-        .help("run on a machine that has a GPU, or ask the scheduler for one")
-        .help("start a container with `--gpus all`, if `nvidia-smi` lists GPUs outside it")
-}
-
 fn failed(driver: &Driver, call: &str, code: i32) -> Finding {
     let error = cuda_status::explain(code);
     let finding = Finding::warning(
@@ -407,5 +392,14 @@ fn failed(driver: &Driver, call: &str, code: i32) -> Finding {
             cuda_status::named(code)
         ),
     );
-    with_driver(finding, driver).help(error.help)
+    let finding = with_driver(finding, driver);
+    // The release that is told is the module's; the name of the library's file tells its own.
+    let finding = match (code, release_in_name(&driver.library), &driver.version) {
+        (MISMATCH, Some(library), Some(module)) if library != *module => finding.with(
+            "releases",
+            format!("the module is {}, the library {}", module, library),
+        ),
+        _ => finding,
+    };
+    finding.help(error.help)
 }

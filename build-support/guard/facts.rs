@@ -3,9 +3,16 @@
 
 use super::arch::Target;
 use super::finding::Severity;
+use super::tables::Tables;
 use super::version::Version;
 
 /// Which releases may be loaded, seen from the one that was built with.
+///
+/// Each is the rule of somebody who has it in use. XLA and TensorFlow, and PyTorch, accept what NVIDIA promises:
+/// [`Compatible`](Self::Compatible). TensorFlow before 2019 compared major and minor: [`SameMinor`](Self::SameMinor).
+/// ONNX Runtime is tied to a major by the library's name, and JAX asks for a release at least: both are a
+/// [`Requirement`](Self::Requirement), `>=9, <10` and `>=9.8`. cuDNN's own parts want each other to be
+/// [`Exact`](Self::Exact)ly of one release. cudarc and candle compare nothing, as `>=0` does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Policy {
     /// NVIDIA's promise: the same major, and a minor at least as new. The patch level is free.
@@ -76,6 +83,8 @@ pub struct Built {
     pub require_gpu: bool,
     /// What was noticed when it was built.
     pub findings: &'static [BuiltFinding],
+    /// Rows of the version tables that the program may need.
+    pub tables: Tables,
     /// Why the program was built without CUDA, if it was.
     pub absent: Option<&'static str>,
 }

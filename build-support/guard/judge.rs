@@ -1,8 +1,10 @@
 //! What fits and what does not: the rules that the build and the running program share.
 
-use super::arch::{ComputeCapability, Target};
+use super::arch::{Code, ComputeCapability, Target};
 use super::facts::{Built, Policy};
-use super::finding::Finding;
+use super::finding::{Finding, Severity};
+use super::served::{self, Served};
+use super::tables::{Gpus, KnownBad};
 use super::version::Version;
 
 /// The release that is loaded is none that the program can run with.
@@ -134,45 +136,225 @@ pub fn driver(built: &Built, cudnn_cuda_major: Option<u32>, driver: Version) -> 
         (_, Some(program)) if program > driver.major => (program, "this program is"),
         _ => return None,
     };
-    Some(
-        Finding::error(
-            "driver-too-old",
-            format!(
-                "the NVIDIA driver serves CUDA {}, and {} for CUDA {}",
-                driver.short(),
-                what,
-                needed
+    let finding = too_old(driver, needed, what, built.tables.drivers);
+    Some(finding.help(format!(
+        "or use a program and a cuDNN that are built for CUDA {}",
+        driver.major
+    )))
+}
+
+/// That the driver serves an older CUDA major than what needs it. `first` holds the first driver for each major.
+pub fn too_old(driver: Version, needed: u32, what: &str, first: &[(u32, &str)]) -> Finding {
+    let headline = format!(
+        "the NVIDIA driver serves CUDA {}, and {} for CUDA {}",
+        driver.short(),
+        what,
+        needed
+    );
+    Finding::error("driver-too-old", headline).help(
+        match first.iter().find(|row| row.0 == needed) {
+            Some((_, first)) => format!(
+                "install NVIDIA's driver {} or a later one, which serves CUDA {}",
+                first, needed
             ),
-        )
-        .help(format!(
-            "install an NVIDIA driver for CUDA {} or later",
-            needed
-        ))
-        .help(format!(
-            "or use a program and a cuDNN that are built for CUDA {}",
-            driver.major
-        )),
+            None => format!("install an NVIDIA driver for CUDA {} or later", needed),
+        },
     )
 }
 
-/// None of the kernels that are compiled in runs on the device.
-pub fn kernels(targets: &[Target], device: &str, capability: ComputeCapability) -> Option<Finding> {
-    if targets.is_empty() || targets.iter().any(|target| target.runs_on(capability)) {
+/// None of the kernels that are compiled in runs on the device, or only PTX could that the driver does not take.
+pub fn kernels(
+    built: &Built,
+    driver: Option<Version>,
+    device: &str,
+    capability: ComputeCapability,
+) -> Option<Finding> {
+    if built.targets.is_empty() {
         return None;
     }
-    let list: Vec<String> = targets.iter().map(Target::to_string).collect();
-    Some(
+    let gpu = printed(device, capability);
+    let runs = |target: &&Target| target.runs_on(capability);
+    let able: Vec<&Target> = built.targets.iter().filter(runs).collect();
+    let finding = if able.is_empty() {
         Finding::error(
             "kernels-not-covering-gpu",
-            format!(
-                "no kernel of this program runs on {}, whose compute capability is {}",
-                device, capability
-            ),
+            format!("no kernel of this program runs on {}", gpu),
         )
-        .with("compiled", list.join(", "))
-        .help(format!(
-            "build the program with CUDNN_GUARD_ARCHS={} set",
-            capability
-        )),
+    } else {
+        let (driver, first, cuda) = (driver?, built.tables.ptx?, built.cuda?);
+        if driver >= first || able.iter().any(|target| target.code == Code::Machine) {
+            return None;
+        }
+        ptx(cuda, driver, &format!("all that could run on {}, is", gpu))
+    };
+    let list: Vec<String> = built.targets.iter().map(Target::to_string).collect();
+    Some(finding.with("compiled", list.join(", ")).help(format!(
+        "build the program with CUDNN_GUARD_ARCHS={} set",
+        capability
+    )))
+}
+
+/// PTX of a CUDA that is newer than the driver, which therefore does not take it.
+pub fn ptx(cuda: Version, driver: Version, what: &str) -> Finding {
+    Finding::error(
+        "ptx-newer-than-driver",
+        format!(
+            "the NVIDIA driver takes PTX up to that of CUDA {}, and {} PTX of CUDA {}",
+            driver.short(),
+            what,
+            cuda.short()
+        ),
     )
+    .help(format!(
+        "update the NVIDIA driver, or build with a CUDA toolkit up to {}",
+        driver.short()
+    ))
+}
+
+/// A cuDNN, as far as it matters which GPUs it serves.
+#[derive(Clone, Copy, Debug)]
+pub struct Cudnn {
+    /// Its release.
+    pub version: Version,
+    /// The CUDA major that it was built for.
+    pub cuda: u32,
+}
+
+impl Cudnn {
+    fn named(self) -> String {
+        format!("cuDNN {} for CUDA {}", self.version, self.cuda)
+    }
+
+    /// A GPU that this cuDNN has no machine code for.
+    pub fn device(
+        self,
+        rows: &[Gpus],
+        device: &str,
+        capability: ComputeCapability,
+    ) -> Option<Finding> {
+        let served = served::serves(rows, self.version, self.cuda, capability);
+        let what = printed(device, capability);
+        self.unserved(rows, served, capability, |verb| {
+            format!("{} {} {}", self.named(), verb, what)
+        })
+    }
+
+    /// GPUs that kernels are compiled for and that this cuDNN has no machine code for.
+    pub fn targets(self, rows: &[Gpus], targets: &[Target], chosen_by: &str) -> Vec<Finding> {
+        let mut findings: Vec<Finding> = Vec::new();
+        let mut seen = Vec::new();
+        let machine = targets.iter().filter(|target| target.code == Code::Machine);
+        for capability in machine.map(|target| target.capability) {
+            let served = served::serves(rows, self.version, self.cuda, capability);
+            if seen.contains(&capability) {
+                continue;
+            }
+            seen.push(capability);
+            let finding = self.unserved(rows, served, capability, |verb| {
+                format!(
+                    "{} {} GPUs of compute capability {}, which kernels are compiled for",
+                    self.named(),
+                    verb,
+                    capability
+                )
+            });
+            findings.extend(finding.map(|mut finding| {
+                finding.severity = Severity::Warning;
+                finding.with("chosen by", chosen_by).help(format!(
+                    "or leave {} out of the targets, if no program with cuDNN is to run there",
+                    capability
+                ))
+            }));
+        }
+        findings
+    }
+
+    fn unserved(
+        self,
+        rows: &[Gpus],
+        served: Served,
+        gpu: ComputeCapability,
+        headline: impl Fn(&str) -> String,
+    ) -> Option<Finding> {
+        let (cudnn, cuda) = (self.version, self.cuda);
+        let finding = match served {
+            Served::Yes | Served::Unknown => return None,
+            Served::No if served::is_too_old(rows, cudnn, cuda, gpu) => {
+                let finding = Finding::error("arch-dropped-by-cudnn", headline("no longer serves"));
+                return Some(match served::last_with(rows, cudnn, cuda, gpu) {
+                    Some(last) => finding.help(format!(
+                        "install cuDNN {} for CUDA {}, the last that is known to serve it",
+                        last, cuda
+                    )),
+                    None => finding.help("use a newer GPU, or an older cuDNN that serves this one"),
+                });
+            }
+            Served::No => Finding::error("gpu-newer-than-cudnn", headline("has no code for")),
+            Served::ByPtx => Finding::warning(
+                "gpu-newer-than-cudnn",
+                headline("has only PTX, which the driver has to compile, for"),
+            ),
+        };
+        let finding = match served::newest(rows, cudnn, cuda) {
+            Some(newest) => {
+                finding.with("serves", format!("compute capabilities up to {}", newest))
+            }
+            None => finding,
+        };
+        Some(match served::first_with(rows, cudnn, cuda, gpu) {
+            Some((first, cuda)) => finding.help(format!(
+                "install cuDNN {} or a later one, for CUDA {}",
+                first, cuda
+            )),
+            None => finding.help("install a newer cuDNN"),
+        })
+    }
+}
+
+fn printed(device: &str, capability: ComputeCapability) -> String {
+    format!("{}, whose compute capability is {}", device, capability)
+}
+
+/// What this release is known to do wrong. What shows in one operation alone, which few programs use, is a note; so is
+/// what shows on several GPUs while nobody knows how many there will be.
+pub fn known_bad(
+    rows: &[KnownBad],
+    cudnn: Version,
+    cublas: Option<Version>,
+    gpus: Option<usize>,
+) -> Vec<Finding> {
+    let rows = rows
+        .iter()
+        .filter(|row| row.from <= cudnn && cudnn < row.below);
+    rows.filter_map(|row| {
+        let mut finding = Finding::warning(
+            "known-bad-release",
+            format!("cuDNN {} is known to {}", cudnn, row.what),
+        );
+        if let Some(from) = row.cublas {
+            let several = gpus.is_none_or(|gpus| gpus > 1);
+            if !several || cublas.is_none_or(|cublas| cublas < from) {
+                return None;
+            }
+        }
+        if row.operation.is_some() || row.cublas.is_some() && gpus.is_none() {
+            finding.severity = Severity::Note;
+        }
+        Some(finding.help(format!("install cuDNN {} or a later one", row.good)))
+    })
+    .collect()
+}
+
+/// A release newer than all that the tables know, which is judged by the newest of them.
+pub fn newer(product: &str, found: &str, known: &str) -> Finding {
+    Finding::note(
+        "unknown-newer-version",
+        format!(
+            "{} {} is newer than {}, the newest that this cudnn-guard knows, and is judged as that is",
+            product,
+            found,
+            known
+        ),
+    )
+    .help("update cudnn-guard, if something does not work that should")
 }

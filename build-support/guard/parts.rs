@@ -318,14 +318,14 @@ fn locate(
     route.file(&plain, Some(folder), own_first)
 }
 
-fn full_name(folder: &Path, plain: &str) -> Option<PathBuf> {
-    let prefix = format!("{}.", plain);
-    let mut names: Vec<PathBuf> = std::fs::read_dir(folder)
-        .ok()?
-        .flatten()
-        .filter(|file| file.file_name().to_string_lossy().starts_with(&prefix))
-        .map(|file| file.path())
-        .collect();
-    names.sort();
-    names.pop()
+/// The file with the highest numbers behind the plain name: 9.14.0 before 9.9.0.
+pub fn full_name(folder: &Path, plain: &str) -> Option<PathBuf> {
+    let files = std::fs::read_dir(folder).ok()?.flatten();
+    let numbered = files.filter_map(|file| {
+        let name = file.file_name();
+        let tail = name.to_str()?.strip_prefix(plain)?.strip_prefix('.')?;
+        let numbers: Result<Vec<u32>, _> = tail.split('.').map(str::parse).collect();
+        Some((numbers.ok()?, file.path()))
+    });
+    Some(numbered.max()?.1)
 }

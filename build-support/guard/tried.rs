@@ -115,11 +115,31 @@ pub fn outcomes(report: &mut Report, built: &Built, parts: &Parts) {
     }
 }
 
-fn devices(report: &mut Report, built: &Built, cudnn_cuda_major: Option<u32>) {
-    let Some(driver) = &report.driver else {
+/// What the tables say of the loaded release, where the driver and its GPUs were not asked.
+pub fn release(report: &mut Report, built: &Built, gpus: Option<usize>) {
+    let loaded = report.loaded.as_ref().and_then(|loaded| loaded.version);
+    let Some((version, _)) = loaded else {
         return;
     };
-    let Some(device) = driver.devices.first() else {
+    let tables = built.tables;
+    let bad = judge::known_bad(tables.known_bad, version, built.cuda, gpus);
+    report.findings.extend(bad);
+    if let Some(known) = tables.gpus.iter().map(|row| row.last).max() {
+        if (version.major, version.minor) > (known.major, known.minor) {
+            let newer = judge::newer("cuDNN", &version.to_string(), &known.to_string());
+            report.findings.push(newer);
+        }
+    }
+}
+
+/// Every kind of GPU is judged; what the first one lacks stops the program, which may never use the others.
+fn devices(report: &mut Report, built: &Built, cudnn_cuda_major: Option<u32>) {
+    let count = report
+        .driver
+        .as_ref()
+        .map_or(0, |driver| driver.devices.len());
+    release(report, built, Some(count));
+    let Some(driver) = report.driver.as_ref().filter(|_| count > 0) else {
         return;
     };
     let mut findings = Vec::new();
@@ -128,11 +148,36 @@ fn devices(report: &mut Report, built: &Built, cudnn_cuda_major: Option<u32>) {
             .cuda
             .and_then(|cuda| judge::driver(built, cudnn_cuda_major, cuda)),
     );
-    findings.extend(judge::kernels(
-        built.targets,
-        &device.name,
-        device.capability,
-    ));
+    let loaded = report.loaded.as_ref().and_then(|loaded| loaded.version);
+    let cudnn = loaded
+        .zip(cudnn_cuda_major)
+        .map(|((version, _), cuda)| judge::Cudnn { version, cuda });
+    // What computes rightly is served, whatever the tables say.
+    let computes = report
+        .outcomes
+        .iter()
+        .any(|outcome| outcome.verdict == Verdict::Pass);
+    let mut seen = Vec::new();
+    for device in &driver.devices {
+        if seen.contains(&device.capability) {
+            continue;
+        }
+        let (name, capability) = (&device.name, device.capability);
+        let kernels = judge::kernels(built, driver.cuda, name, capability);
+        let served = cudnn.and_then(|cudnn| cudnn.device(built.tables.gpus, name, capability));
+        let first = seen.is_empty();
+        let judged = kernels
+            .map(|finding| (finding, first))
+            .into_iter()
+            .chain(served.map(|finding| (finding, first && !computes)));
+        for (mut finding, stops) in judged {
+            if !stops {
+                finding.severity = Severity::Warning;
+            }
+            findings.push(finding);
+        }
+        seen.push(capability);
+    }
     report.findings.extend(findings);
 }
 

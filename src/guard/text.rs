@@ -20,6 +20,8 @@ pub struct Facts<'a> {
     pub convolution: bool,
     pub require_gpu: bool,
     pub findings: &'a [Finding],
+    /// As it is written.
+    pub tables: String,
     pub absent: Option<String>,
 }
 
@@ -35,11 +37,14 @@ const MODULES: &[(&str, &str)] = modules![
     "arch",
     "json",
     "finding",
+    "tables",
     "facts",
+    "served",
     "elf",
     "ended",
     "cuda_status",
     "cudnn_status",
+    "no_gpu",
     "driver",
     "cudnn",
     "device",
@@ -175,7 +180,8 @@ fn built(facts: &Facts<'_>) -> String {
     let mut out = String::from(
         "use super::arch::{Code, ComputeCapability, Suffix, Target};\n\
          use super::facts::{Built, BuiltFinding, Loader, Policy, Requirement};\n\
-         use super::finding::Severity;\nuse super::version::Version;\n\
+         use super::finding::Severity;\nuse super::tables::{Gpus, KnownBad, Tables};\n\
+         use super::version::Version;\n\
          /// What the build knew.\npub const BUILT: Built = Built {\n",
     );
     let mut field = |name: &str, value: String| {
@@ -207,6 +213,7 @@ fn built(facts: &Facts<'_>) -> String {
         "findings",
         list(facts.findings.iter().filter(worth_carrying).map(finding)),
     );
+    field("tables", facts.tables.clone());
     field(
         "absent",
         option(facts.absent.as_ref().map(|reason| format!("{reason:?}"))),
@@ -215,7 +222,7 @@ fn built(facts: &Facts<'_>) -> String {
     out
 }
 
-fn version(version: Version) -> String {
+pub(super) fn version(version: Version) -> String {
     format!(
         "Version::new({}, {}, {})",
         version.major, version.minor, version.patch
@@ -247,11 +254,11 @@ fn finding(finding: &Finding) -> String {
     )
 }
 
-fn option(value: Option<String>) -> String {
+pub(super) fn option(value: Option<String>) -> String {
     value.map_or_else(|| "None".to_string(), |value| format!("Some({value})"))
 }
 
-fn list(values: impl Iterator<Item = String>) -> String {
+pub(super) fn list(values: impl Iterator<Item = String>) -> String {
     let values: Vec<String> = values.collect();
     format!("&[{}]", values.join(", "))
 }

@@ -26,6 +26,8 @@ mod cuda_status;
 #[allow(dead_code)]
 #[path = "../../build-support/guard/driver.rs"]
 pub mod driver;
+#[path = "../../build-support/guard/no_gpu.rs"]
+mod no_gpu;
 #[cfg_attr(
     all(target_os = "linux", target_env = "gnu"),
     path = "../../build-support/guard/linux.rs"

@@ -4,7 +4,8 @@
 
 use super::package::Package;
 use super::*;
-use crate::model::candidate::{Candidate, Found, Toolkit};
+use crate::model::candidate::{Candidate, Cudnn, Found, Toolkit};
+use crate::model::version::Version;
 use crate::rules::select::Selection;
 use std::cell::OnceCell;
 use std::time::{Duration, SystemTime};
@@ -274,6 +275,27 @@ fn what_was_noticed_while_choosing_targets_is_a_warning() {
         [
             "cargo::warning=too\\u{7} new  [gpu-newer-than-nvcc]",
             "cargo::warning=  = help: wait"
+        ]
+    );
+}
+
+/// ARC-02, ARC-04
+#[test]
+fn targets_are_held_against_the_cudnn() {
+    let package = Package::new(&[("src/a.cu", "")]);
+    let mut toolchain = package.toolchain();
+    toolchain.cudnn = Some(Cudnn {
+        library_version: Some(Version::new(8, 5, 0)),
+        cuda_major: Some(11),
+        ..Cudnn::default()
+    });
+    let lines = package.compile_with(&toolchain).1;
+    let warned = lines.iter().filter(|line| line.contains("GPUs of"));
+    assert_eq!(
+        warned.collect::<Vec<_>>(),
+        [
+            "cargo::warning=cuDNN 8.5.0 for CUDA 11 has only PTX, which the driver has to compile, for GPUs of compute \
+             capability 9.0, which kernels are compiled for  [gpu-newer-than-cudnn]"
         ]
     );
 }

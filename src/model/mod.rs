@@ -9,6 +9,9 @@ pub mod facts;
 pub mod finding;
 #[path = "../../build-support/guard/json.rs"]
 pub mod json;
+#[allow(dead_code)] // its constants are written, not made here
+#[path = "../../build-support/guard/tables.rs"]
+pub mod tables;
 #[path = "../../build-support/guard/version.rs"]
 pub mod version;
 

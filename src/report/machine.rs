@@ -5,6 +5,7 @@ use crate::host::{gpus, nvcc};
 use crate::model::arch::Target;
 use crate::model::finding::Finding;
 use crate::model::gpu::Gpu;
+use crate::rules::fit;
 use crate::toolchain::Toolchain;
 use std::sync::mpsc::channel;
 use std::time::Duration;
@@ -52,8 +53,26 @@ pub(super) fn ask(toolchain: &Toolchain, findings: &mut Vec<Finding>) -> Machine
     if let Some(driver) = &machine.driver {
         machine.gpus = driver.devices.iter().map(gpu).collect();
     }
+    kernels(&mut machine, toolchain, findings);
+    let (toolkit, cudnn) = (toolchain.toolkit.as_ref(), toolchain.cudnn.as_ref());
+    if let Some(cuda) = machine.driver.as_ref().and_then(|driver| driver.cuda) {
+        let (targets, gpus) = (&machine.targets, &machine.gpus);
+        let platform = &toolchain.host.platform;
+        findings.extend(fit::driver(cuda, toolkit, cudnn, targets, gpus, platform));
+    }
+    if let Some(cudnn) = cudnn {
+        let unserved = fit::gpus(cudnn, &machine.gpus, &toolchain.host.platform);
+        // It is better said of a GPU than of the target that was chosen for it.
+        findings.retain(|said| !unserved.iter().any(|finding| finding.id == said.id));
+        findings.extend(unserved);
+    }
+    machine
+}
+
+/// What kernels would be compiled for.
+fn kernels(machine: &mut Machine, toolchain: &Toolchain, findings: &mut Vec<Finding>) {
     let Some(toolkit) = &toolchain.toolkit else {
-        return machine;
+        return;
     };
     if let Some(nvcc) = &toolkit.nvcc {
         // An nvcc that does not answer is noticed by the selection, too.
@@ -73,7 +92,6 @@ pub(super) fn ask(toolchain: &Toolchain, findings: &mut Vec<Finding>) -> Machine
         let new: Vec<Finding> = noticed.into_iter().filter(|one| !known(one)).collect();
         findings.extend(new);
     }
-    machine
 }
 
 /// The driver's answer, or none within the deadline: then the thread that hangs is left behind.

@@ -3,13 +3,18 @@
 pub mod build_ids;
 pub mod check;
 pub mod choose;
+pub mod compat;
 pub mod compile;
 pub mod compiler;
 pub mod dialect;
 pub mod directive;
+pub mod fit;
 pub mod gpu_names;
 pub mod header;
 pub mod hijack;
+#[allow(dead_code)] // the program asks it more than the build does
+#[path = "../../build-support/guard/judge.rs"]
+pub mod judge;
 pub mod layout;
 #[path = "../../build-support/guard/needs.rs"]
 pub mod needs;
@@ -20,8 +25,13 @@ pub mod passing;
 pub mod requirement;
 pub mod search;
 pub mod select;
+#[path = "../../build-support/guard/served.rs"]
+pub mod served;
 pub mod skew;
 pub mod smi;
 pub mod step;
 pub mod wish;
 pub mod wording;
+
+// What the shared files know as their neighbours.
+use crate::model::{arch, facts, finding, tables, version};

@@ -101,7 +101,7 @@ pub fn select(
 ) -> Result<Selection, Vec<Finding>> {
     match wish {
         Some(wish) => wished(wish, compiler, gpus),
-        None => Ok(unasked(compiler, gpus)),
+        None => Ok(unasked(compiler, gpus, &|_| true)),
     }
 }
 
@@ -127,7 +127,7 @@ fn wished(
             Word::All => ask(&with_ptx(known(compiler))),
             Word::AllMajor => ask(&with_ptx(majors(&known(compiler)))),
             Word::Auto => {
-                let auto = unasked(compiler, gpus);
+                let auto = unasked(compiler, gpus, &|_| true);
                 ask(&auto.targets);
                 findings.extend(auto.findings);
             }
@@ -186,8 +186,12 @@ fn wished(
 }
 
 /// Machine code for every distinct GPU of this machine and PTX of the lowest and the highest; without a GPU the
-/// first of each major and PTX of the highest.
-fn unasked(compiler: Option<&Compiler>, gpus: &[Gpu]) -> Selection {
+/// first of each major that the cuDNN serves too, and PTX of the highest.
+pub fn unasked(
+    compiler: Option<&Compiler>,
+    gpus: &[Gpu],
+    is_served: &dyn Fn(ComputeCapability) -> bool,
+) -> Selection {
     let mut targets = Vec::new();
     let mut findings = Vec::new();
     for gpu in gpus {
@@ -196,7 +200,12 @@ fn unasked(compiler: Option<&Compiler>, gpus: &[Gpu]) -> Selection {
         findings.extend(finding.filter(|finding| !findings.contains(finding)));
     }
     let chosen_by = if targets.is_empty() {
-        add_all(&mut targets, &with_ptx(majors(&known(compiler))));
+        let mut codes = known(compiler);
+        // A cuDNN that shares nothing with nvcc does not leave the list empty: kernels run without it.
+        if codes.iter().any(|code| is_served(code.capability)) {
+            codes.retain(|code| is_served(code.capability));
+        }
+        add_all(&mut targets, &with_ptx(majors(&codes)));
         if gpus.is_empty() {
             findings.push(no_gpu(&targets));
         }

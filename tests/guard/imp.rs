@@ -48,8 +48,12 @@ pub mod report_json;
 pub mod report_text;
 #[path = "../../build-support/guard/route.rs"]
 pub mod route;
+#[path = "../../build-support/guard/served.rs"]
+pub mod served;
 #[path = "../../build-support/guard/startup.rs"]
 pub mod startup;
+#[path = "../../build-support/guard/tables.rs"]
+pub mod tables;
 #[path = "../../build-support/guard/tried.rs"]
 pub mod tried;
 #[path = "../../build-support/guard/version.rs"]

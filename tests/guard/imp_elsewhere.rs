@@ -30,6 +30,8 @@ pub mod judge;
 pub mod loaded;
 #[path = "../../build-support/guard/needs.rs"]
 pub mod needs;
+#[path = "../../build-support/guard/no_gpu.rs"]
+pub mod no_gpu;
 #[path = "../../build-support/guard/operator.rs"]
 pub mod operator;
 #[path = "../../build-support/guard/output.rs"]
@@ -50,8 +52,12 @@ pub mod report_json;
 pub mod report_text;
 #[path = "../../build-support/guard/route.rs"]
 pub mod route;
+#[path = "../../build-support/guard/served.rs"]
+pub mod served;
 #[path = "../../build-support/guard/startup.rs"]
 pub mod startup;
+#[path = "../../build-support/guard/tables.rs"]
+pub mod tables;
 #[path = "../../build-support/guard/tried.rs"]
 pub mod tried;
 #[path = "../../build-support/guard/version.rs"]

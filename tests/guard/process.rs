@@ -71,6 +71,7 @@ fn version_alone_starts_nothing() {
     assert!(ran.json["driver"].is_null());
 }
 
+/// VER-01
 #[test]
 fn an_older_one_ends_the_program() {
     let cudnn = Folder::new().with_cudnn("9.10.2");
@@ -209,6 +210,7 @@ fn a_part_for_another_machine_is_named_so() {
     run("check", &cudnn.0, &[GPU]).must_be("fail", &["wrong-architecture"]);
 }
 
+/// VER-03, VER-10
 #[test]
 fn parts_of_two_releases_end_the_program() {
     let cudnn = sound().with_file_of("9.10.2", "libcudnn_ops.so.9");
@@ -383,6 +385,7 @@ fn pinning_keeps_the_library_path_from_swapping_parts() {
     ran.must_be("fail", &["cudnn-version-mismatch"]);
 }
 
+/// VER-10
 #[test]
 fn a_part_that_slips_in_by_its_full_name_is_found() {
     // The first library asks for full names first, which no pinned file answers to.
@@ -498,6 +501,39 @@ fn what_the_convolution_finds_decides() {
         .must_be("fail", &["kernels-not-covering-gpu"]);
     let ampere = ("TEST_GPU", "86");
     run("check", &cudnn.0, &[ampere, ("TEST_TARGETS", "1")]).must_be("pass", &[]);
+}
+
+/// ARC-02, ARC-04: what computes is served, whatever the tables say; what was not tried is judged by them.
+#[test]
+fn a_gpu_that_the_loaded_release_does_not_serve_ends_the_program() {
+    let cudnn = sound();
+    let told = |gpu, convolution| {
+        let tables = ("TEST_TABLES", "1");
+        let variables = [("TEST_GPU", gpu), ("TEST_CONVOLUTION", convolution), tables];
+        run("check", &cudnn.0, &variables)
+    };
+    let bad = "known-bad-release";
+    told("61", "busy").must_be("fail", &["arch-dropped-by-cudnn", bad, "device-busy"]);
+    told("61", "right").must_be("pass", &[bad, "arch-dropped-by-cudnn"]);
+    told("120", "busy").must_be("fail", &["gpu-newer-than-cudnn", bad, "device-busy"]);
+    told("90", "right").must_be("pass", &[bad]);
+}
+
+/// NUM-02: a release that is known to be bad, and one that is newer than all that are known.
+#[test]
+fn what_the_tables_say_of_a_release_is_said_without_a_gpu() {
+    let tables = ("TEST_TABLES", "1");
+    let ran = run("version", &sound().0, &[tables]);
+    ran.must_be("pass", &["known-bad-release"]);
+    assert_eq!(ran.json["findings"][0]["severity"], "warning");
+    let newer = Folder::new().with_cudnn("9.30.1");
+    let ran = run("version", &newer.0, &[tables]);
+    ran.must_be("pass", &["unknown-newer-version"]);
+    assert_eq!(ran.json["findings"][0]["severity"], "note");
+    assert_eq!(
+        ran.json["findings"][0]["summary"],
+        "cuDNN 9.30.1 is newer than 9.28.0, the newest that this cudnn-guard knows, and is judged as that is"
+    );
 }
 
 #[test]

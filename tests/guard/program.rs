@@ -4,6 +4,7 @@ use crate::imp::arch::{Code, ComputeCapability, Suffix, Target};
 use crate::imp::facts::{Built, BuiltFinding, Loader, Policy};
 use crate::imp::finding::Severity;
 use crate::imp::platform::Library;
+use crate::imp::tables::{Gpus, KnownBad, Tables};
 use crate::imp::version::Version;
 use crate::imp::{check, startup};
 use std::path::Path;
@@ -162,6 +163,40 @@ const FINDINGS: [BuiltFinding; 1] = [BuiltFinding {
     summary: "nvcc and cuda.h differ",
 }];
 
+/// A few rows as the build writes them.
+pub const TABLES: Tables = Tables {
+    gpus: &[
+        Gpus {
+            first: Version::new(9, 10, 0),
+            last: Version::new(9, 10, 2),
+            cuda: 13,
+            code: "sm_50 sm_61 sm_70 sm_80 compute_80",
+        },
+        Gpus {
+            first: Version::new(9, 14, 0),
+            last: Version::new(9, 14, 0),
+            cuda: 13,
+            code: "sm_75 sm_80 sm_90a sm_100f compute_100f",
+        },
+        Gpus {
+            first: Version::new(9, 28, 0),
+            last: Version::new(9, 28, 0),
+            cuda: 13,
+            code: "sm_75 sm_80 sm_90a sm_100f sm_120f compute_120f",
+        },
+    ],
+    known_bad: &[KnownBad {
+        from: Version::new(9, 14, 0),
+        below: Version::new(9, 14, 1),
+        good: Version::new(9, 15, 0),
+        cublas: None,
+        operation: None,
+        what: "add up wrongly",
+    }],
+    drivers: &[(12, "525.60.13"), (13, "580.65.06")],
+    ptx: Some(Version::new(13, 0, 0)),
+};
+
 /// What the program was built with: cuDNN 9.14.0, unless a variable says otherwise.
 pub fn built() -> Built {
     let set = |name: &str| std::env::var_os(name).is_some();
@@ -187,6 +222,11 @@ pub fn built() -> Built {
         convolution: true,
         require_gpu: false,
         findings: if set("TEST_FINDINGS") { &FINDINGS } else { &[] },
+        tables: if set("TEST_TABLES") {
+            TABLES
+        } else {
+            Tables::NONE
+        },
         absent: if set("TEST_ABSENT") {
             Some("no CUDA\nfor aarch64")
         } else {

@@ -230,6 +230,20 @@ fn what_is_no_library_is_told_apart() {
     }
 }
 
+/// 9.10 is later than 9.9, which its name does not show.
+#[test]
+fn the_newest_of_full_names_is_newest_by_number() {
+    let folder = Folder::new();
+    for tail in ["9.9.0", "9.10.0", "9.8.7", "9.9.0.orig", "11.x"] {
+        std::fs::write(folder.file(&format!("libcudnn_cnn.so.{tail}")), "").unwrap();
+    }
+    assert_eq!(
+        parts::full_name(&folder.0, "libcudnn_cnn.so.9"),
+        Some(folder.file("libcudnn_cnn.so.9.10.0"))
+    );
+    assert_eq!(parts::full_name(&folder.0, "libcudnn_ops.so.9"), None);
+}
+
 #[test]
 fn part_names_are_read() {
     let name = |file: &str| parts::name_of(Path::new(file));

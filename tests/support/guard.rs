@@ -19,6 +19,8 @@ pub mod driver;
 pub mod finding;
 #[path = "../../build-support/guard/json.rs"]
 pub mod json;
+#[path = "../../build-support/guard/no_gpu.rs"]
+pub mod no_gpu;
 #[path = "../../build-support/guard/linux.rs"]
 pub mod platform;
 #[path = "../../build-support/guard/reference.rs"]

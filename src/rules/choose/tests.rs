@@ -126,6 +126,7 @@ fn what_was_asked_for_by_name_is_never_passed_over() {
     );
 }
 
+/// VER-06, VER-08
 #[test]
 fn no_pair_fits() {
     let mut all = [toolkit("a", (13, 0), true), cudnn("b", (9, 10, 2), 12)];

@@ -1,8 +1,11 @@
 //! Which GPUs to compile for, by example.
 
 use super::*;
+use crate::model::candidate::Cudnn;
 use crate::model::finding::Severity;
+use crate::model::platform::Platform;
 use crate::model::version::Version;
+use crate::rules::fit;
 use crate::rules::nvcc::parse_help;
 
 fn code(number: u32) -> Target {
@@ -100,6 +103,43 @@ fn without_wish_and_gpu_all_majors_are_compiled() {
     assert_eq!(selection.findings[0].severity, Severity::Note);
     let tableless = select(None, None, &[]).unwrap();
     assert_eq!(tableless.targets, selection.targets);
+}
+
+/// What the cuDNN does not serve is not compiled for without being asked: Volta, to which 9.11 and later have nothing
+/// to say, and a Jetson's GPU in a cuDNN for cards.
+#[test]
+fn the_default_is_what_nvcc_and_the_cudnn_both_serve() {
+    let cuda = Compiler::of_release(None, Version::new(12, 9, 0));
+    let default = |is_served: &dyn Fn(ComputeCapability) -> bool| {
+        listed(&unasked(cuda.as_ref(), &[], is_served).targets)
+    };
+    assert_eq!(
+        default(&|_| true),
+        "sm_50 sm_60 sm_70 sm_80 sm_90 sm_100 sm_120 compute_120"
+    );
+    let platform = Platform::from_triple("x86_64-unknown-linux-gnu");
+    let by = |version, cuda_major| {
+        let cudnn = Cudnn {
+            library_version: Some(version),
+            cuda_major: Some(cuda_major),
+            ..Cudnn::default()
+        };
+        let platform = &platform;
+        move |gpu| fit::may_serve(&cudnn, gpu, platform)
+    };
+    assert_eq!(
+        default(&by(Version::new(9, 14, 0), 12)),
+        "sm_75 sm_80 sm_90 sm_100 sm_120 compute_120"
+    );
+    assert_eq!(
+        default(&by(Version::new(9, 1, 0), 12)),
+        "sm_50 sm_60 sm_70 sm_80 sm_90 sm_100 sm_120 compute_120"
+    );
+    assert_eq!(
+        default(&|_| false),
+        default(&|_| true),
+        "kernels run without cuDNN too"
+    );
 }
 
 #[test]

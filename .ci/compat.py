@@ -1,0 +1,160 @@
+#!/usr/bin/env python3
+"""Adds NVIDIA's builds of cuDNN for Linux to the tables in build-support/compat.
+
+    python3 .ci/compat.py WHEEL...
+
+Each WHEEL is a file `nvidia_cudnn_*.whl` or a folder that `pip install --target` made.
+
+build-ids.txt: every library gives one row: its GNU build-id, the part's name (`cudnn` is the library that programs
+open) and the release. One build-id may stand for several releases: the row then names them all.
+
+cudnn-gpus.txt: every wheel gives one row, of the device code that all its core parts hold, as the headers in their fatbins
+tell it; the release next to it with the same code takes it into its own row.
+
+By hand, after a release: toolkits.txt from cuDNN's support matrix, drivers.txt from CUDA's release notes and `ptxas
+--help`, known-bad.txt from reports. `cargo test rules::compat` sees that every row is whole.
+"""
+
+import mmap
+import pathlib
+import re
+import shutil
+import struct
+import sys
+import tempfile
+import zipfile
+from typing import BinaryIO
+
+COMPAT = pathlib.Path(__file__).resolve().parent.parent / "build-support/compat"
+TABLE = COMPAT / "build-ids.txt"
+GPUS = COMPAT / "cudnn-gpus.txt"
+HEADER = """\
+# The GNU build-ids of NVIDIA's builds of cuDNN for Linux: build-id, part, releases.
+# Source: the wheels nvidia-cudnn-cu11, -cu12 and -cu13 on PyPI. Written by .ci/compat.py.
+"""
+NAME = re.compile(r"(?:.*/)?nvidia/cudnn/lib/libcudnn(?:_(\w+))?\.so\.\d+$")
+WHEEL = re.compile(r"nvidia_cudnn_cu(\d+)-(\d+)\.(\d+)\.(\d+)\.\d+[-.]")
+# The parts that every GPU needs; engines_precompiled keeps leftovers for GPUs that the others left behind.
+CORE = re.compile(r"(ops|cnn|adv)(_infer|_train)?$|engines_runtime_compiled$")
+MAGIC = bytes.fromhex("50ed55ba")  # of a fatbin
+NT_GNU_BUILD_ID = 3
+SHT_NOTE = 7
+
+
+def build_id(library: BinaryIO) -> str | None:
+    """Reads the note of a 64-bit little-endian ELF file by its sections: in some parts the segment leads astray."""
+    head = library.read(64)
+    start, size, count = (struct.unpack_from(form, head, at)[0] for form, at in (("<Q", 40), ("<H", 58), ("<H", 60)))
+    for index in range(count):
+        library.seek(start + index * size)
+        _, kind, _, _, begin, length = struct.unpack("<IIQQQQ", library.read(40))
+        if kind != SHT_NOTE:
+            continue
+        library.seek(begin)
+        note = library.read(length)
+        name, words, kind = struct.unpack_from("<III", note)
+        if (name, kind) == (4, NT_GNU_BUILD_ID) and note[12:16] == b"GNU\0":
+            return note[16 : 16 + words].hex()
+    return None
+
+
+def wheel(path: pathlib.Path) -> tuple[list[tuple[str, str, str]], tuple]:
+    """The rows of one wheel: those of its libraries, and that of its device code."""
+    if path.is_file():
+        archive = zipfile.ZipFile(path)
+        names = archive.namelist()
+        opened = archive.open
+    else:
+        names = [str(file.relative_to(path)) for file in path.rglob("*") if not file.is_dir()]
+        names += [f"{file.name}/" for file in path.glob("nvidia_cudnn*.dist-info")]
+        opened = lambda name: (path / name).open("rb")
+    [(cuda, *release)] = {found.groups() for name in names if (found := WHEEL.match(name))}
+    release = ".".join(release)
+    libraries = [(name, found[1] or "cudnn") for name in names if (found := NAME.match(name))]
+    rows = [(build_id(opened(name)), part, release) for name, part in libraries]
+    core = [name for name, part in libraries if CORE.match(part)]
+    codes = [device_code(opened(name)) for name in core]
+    code = sorted(set.intersection(*codes), key=order)
+    head = opened(core[0]).read(20)
+    cpu = {62: "x86_64", 183: "aarch64"}[struct.unpack_from("<H", head, 18)[0]]
+    return [row for row in rows if row[0]], (release, cuda, cpu, " ".join(code))
+
+
+def device_code(library: BinaryIO) -> set[str]:
+    """What the fatbins of a library hold: `sm_90a`, `compute_120f`. Of a fatbin only the headers are looked at."""
+    with tempfile.TemporaryFile() as copy:
+        shutil.copyfileobj(library, copy)
+        copy.flush()
+        data = mmap.mmap(copy.fileno(), 0, access=mmap.ACCESS_READ)
+        found: set[str] = set()
+        at = data.find(MAGIC)
+        while at >= 0:
+            _, version, head, size = struct.unpack_from("<IHHQ", data, at)
+            entry, end = at + head, at + head + size
+            if (version, head) != (1, 16) or end > len(data):
+                at = data.find(MAGIC, at + 4)
+                continue
+            while entry < end:
+                kind, _, head, size = struct.unpack_from("<HHIQ", data, entry)
+                arch, flags = struct.unpack_from("<I8xQ", data, entry + 28)
+                letter = "a" if flags & 1 << 20 else "f" if flags & 1 << 21 else ""
+                found.add(f"{'compute' if kind == 1 else 'sm'}_{arch}{letter}")
+                entry += head + size
+            at = data.find(MAGIC, end)
+        return found
+
+
+def order(target: str) -> tuple[bool, int, str]:
+    found = re.fullmatch(r"(sm|compute)_(\d+)([af]?)", target)
+    return found[1] == "compute", int(found[2]), found[3]
+
+
+def add_gpus(release: str, cuda: str, cpu: str, code: str) -> None:
+    lines = GPUS.read_text().splitlines()
+    header = [line for line in lines if line.startswith("#")]
+    rows = [line.split(" ", 4) for line in lines if not line.startswith("#")]
+    of_this = sorted((row for row in rows if row[2:4] == [cuda, cpu]), key=lambda row: numbers(row[0]))
+    new = numbers(release)
+    within = [row for row in of_this if numbers(row[0]) <= new <= numbers(row[1])]
+    before = [row for row in of_this if numbers(row[1]) < new][-1:]
+    after = [row for row in of_this if numbers(row[0]) > new][:1]
+    if within:
+        if within[0][4] != code:
+            sys.exit(f"cuDNN {release} for CUDA {cuda} on {cpu} holds `{code}`, and its row says `{within[0][4]}`")
+    elif before and before[0][4] == code:
+        before[0][1] = release
+    elif after and after[0][4] == code:
+        after[0][0] = release
+    else:
+        rows.append([release, release, cuda, cpu, code])
+    rows.sort(key=lambda row: (int(row[2]), numbers(row[0]), row[3] != "x86_64"))
+    GPUS.write_text("".join(f"{line}\n" for line in header + [" ".join(row) for row in rows]))
+
+
+def read() -> dict[tuple[str, str], set[str]]:
+    rows: dict[tuple[str, str], set[str]] = {}
+    for line in TABLE.read_text().splitlines() if TABLE.exists() else []:
+        if not line.startswith("#"):
+            known, part, *releases = line.split()
+            rows[known, part] = set(releases)
+    return rows
+
+
+def numbers(release: str) -> list[int]:
+    return [int(number) for number in release.split(".")]
+
+
+def main() -> None:
+    rows = read()
+    for argument in sys.argv[1:] or sys.exit(__doc__):
+        builds, gpus = wheel(pathlib.Path(argument))
+        add_gpus(*gpus)
+        for known, part, release in builds:
+            rows.setdefault((known, part), set()).add(release)
+    lines = [f"{known} {part} {' '.join(sorted(rows[known, part], key=numbers))}\n" for known, part in sorted(rows)]
+    TABLE.write_text(HEADER + "".join(lines))
+    print(f"{len(lines)} builds in {TABLE}")
+
+
+if __name__ == "__main__":
+    main()

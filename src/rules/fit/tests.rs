@@ -1,0 +1,180 @@
+use super::*;
+use crate::model::arch::{ComputeCapability, Suffix};
+
+fn cudnn(major: u32, minor: u32, patch: u32, flavour: u32) -> Cudnn {
+    Cudnn {
+        library_version: Some(Version::new(major, minor, patch)),
+        cuda_major: Some(flavour),
+        ..Cudnn::default()
+    }
+}
+
+fn toolkit(major: u32, minor: u32) -> Toolkit {
+    Toolkit {
+        version: Some(Version::new(major, minor, 0)),
+        ..Toolkit::default()
+    }
+}
+
+fn linux() -> Platform {
+    Platform::from_triple("x86_64-unknown-linux-gnu")
+}
+
+fn machine(number: u32) -> Target {
+    Target {
+        capability: ComputeCapability::from_number(number),
+        suffix: Suffix::None,
+        code: Code::Machine,
+    }
+}
+
+fn gpu(number: u32) -> Gpu {
+    Gpu {
+        name: "NVIDIA X".into(),
+        capability: ComputeCapability::from_number(number),
+    }
+}
+
+fn told(findings: &[Finding]) -> Vec<String> {
+    findings
+        .iter()
+        .map(|finding| format!("{}: {finding}", finding.severity))
+        .collect()
+}
+
+fn of_both(toolkit: &Toolkit, cudnn: &Cudnn) -> Vec<String> {
+    told(&releases(Some(toolkit), Some(cudnn), &linux()))
+}
+
+/// NUM-02: bad releases are warned of while building.
+#[test]
+fn a_release_that_is_known_to_be_bad_is_named() {
+    assert_eq!(
+        of_both(&toolkit(12, 8), &cudnn(9, 10, 2, 12)),
+        [
+            "note: cuDNN 9.10.2 is known to compute wrong numbers in three-dimensional bf16 convolutions  \
+          [known-bad-release]\n  = help: install cuDNN 9.13.0 or a later one"
+        ]
+    );
+    let enumerations = of_both(&toolkit(12, 9), &cudnn(9, 10, 0, 12));
+    assert_eq!(enumerations.len(), 3);
+    assert!(enumerations[0].starts_with(
+        "warning: cuDNN 9.10.0 is known to number its enumerations otherwise than every other 9.x  ["
+    ));
+    assert!(
+        enumerations[1]
+            .starts_with("note: cuDNN 9.10.0 is known to compute wrong numbers on several")
+    );
+    assert_eq!(of_both(&toolkit(12, 8), &cudnn(9, 7, 1, 12)).len(), 0);
+}
+
+#[test]
+fn what_the_tables_do_not_know_yet_is_a_note() {
+    assert_eq!(
+        of_both(&toolkit(14, 1), &cudnn(10, 2, 0, 14)),
+        [
+            "note: cuDNN 10.2.0 is newer than 9.28.0, the newest that this cudnn-guard knows, and is judged as that is  \
+             [unknown-newer-version]\n  = help: update cudnn-guard, if something does not work that should",
+            "note: CUDA 14.1 is newer than 13.5, the newest that this cudnn-guard knows, and is judged as that is  \
+             [unknown-newer-version]\n  = help: update cudnn-guard, if something does not work that should"
+        ]
+    );
+    // A patch is no news.
+    assert_eq!(of_both(&toolkit(13, 5), &cudnn(9, 28, 3, 13)).len(), 0);
+    assert_eq!(
+        of_both(&toolkit(12, 8), &cudnn(9, 0, 0, 12)),
+        [
+            "note: the toolkit is CUDA 12.8, and cuDNN 9.0.0 is documented for CUDA 12.3 at most  [unknown-newer-version]\n  \
+          but         within one CUDA major every toolkit serves every cuDNN\n  \
+          = help: install a newer cuDNN, if something does not work that should"
+        ]
+    );
+    assert_eq!(of_both(&toolkit(12, 3), &cudnn(9, 0, 0, 12)).len(), 0);
+}
+
+/// ARC-02, ARC-04: while building, what kernels are compiled for is held against the cuDNN.
+#[test]
+fn targets_that_the_cudnn_does_not_serve_are_warnings() {
+    let ptx = Target {
+        code: Code::Ptx,
+        ..machine(61)
+    };
+    let list = [machine(61), ptx, machine(80), machine(100)];
+    let by = "CUDNN_GUARD_ARCHS";
+    assert_eq!(
+        told(&targets(&cudnn(9, 14, 0, 12), &list, by, &linux())),
+        [
+            "warning: cuDNN 9.14.0 for CUDA 12 no longer serves GPUs of compute capability 6.1, which kernels are compiled for  \
+          [arch-dropped-by-cudnn]\n  \
+          chosen by   CUDNN_GUARD_ARCHS\n  \
+          = help: install cuDNN 9.10.2 for CUDA 12, the last that is known to serve it\n  \
+          = help: or leave 6.1 out of the targets, if no program with cuDNN is to run there"
+        ]
+    );
+    let blackwell = targets(&cudnn(9, 10, 2, 11), &list, by, &linux());
+    assert_eq!(
+        told(&blackwell),
+        [
+            "warning: cuDNN 9.10.2 for CUDA 11 has no code for GPUs of compute capability 10.0, which kernels are compiled for  \
+          [gpu-newer-than-cudnn]\n  \
+          serves      compute capabilities up to 9.0\n  \
+          chosen by   CUDNN_GUARD_ARCHS\n  \
+          = help: install cuDNN 9.7.0 or a later one, for CUDA 12\n  \
+          = help: or leave 10.0 out of the targets, if no program with cuDNN is to run there"
+        ]
+    );
+    // Of what nobody knows nothing is said.
+    let mut unknown = cudnn(9, 14, 0, 12);
+    unknown.cuda_major = None;
+    assert!(targets(&unknown, &list, by, &linux()).is_empty());
+    let gpus = gpus(&cudnn(9, 14, 0, 12), &[gpu(61), gpu(61), gpu(80)], &linux());
+    assert_eq!(gpus.len(), 1);
+    assert_eq!(
+        (gpus[0].id, gpus[0].severity),
+        ("arch-dropped-by-cudnn", Severity::Warning)
+    );
+}
+
+/// DRV-01, DRV-03, VER-06: the driver of the machine that builds need not be that of the run.
+#[test]
+fn a_driver_that_is_too_old_for_what_is_built_is_a_warning() {
+    let judged = |driver_minor: (u32, u32), targets: &[Target], cuda: (u32, u32)| {
+        let level = Version::new(driver_minor.0, driver_minor.1, 0);
+        let (toolkit, cudnn) = (toolkit(cuda.0, cuda.1), cudnn(9, 14, 0, cuda.0));
+        let findings = driver(
+            level,
+            Some(&toolkit),
+            Some(&cudnn),
+            targets,
+            &[gpu(86)],
+            &linux(),
+        );
+        told(&findings)
+    };
+    let all = [machine(80)];
+    assert_eq!(
+        judged((12, 2), &all, (13, 0)),
+        [
+            "warning: the NVIDIA driver serves CUDA 12.2, and the cuDNN is for CUDA 13  [driver-too-old]\n  \
+          = help: install NVIDIA's driver 580.65.06 or a later one, which serves CUDA 13"
+        ]
+    );
+    let ptx = [Target {
+        code: Code::Ptx,
+        ..machine(80)
+    }];
+    assert_eq!(
+        judged((12, 4), &ptx, (12, 5)),
+        [
+            "warning: the NVIDIA driver takes PTX up to that of CUDA 12.4, and the toolkit writes PTX of CUDA 12.5  \
+          [ptx-newer-than-driver]\n  \
+          taken by    driver 555.42.02 and later ones\n  \
+          = help: update the NVIDIA driver, or build with a CUDA toolkit up to 12.4"
+        ]
+    );
+    // With machine code for the GPU it is good to know.
+    assert!(judged((12, 4), &all, (12, 5))[0].starts_with("note: the NVIDIA driver takes PTX"));
+    assert_eq!(judged((12, 5), &ptx, (12, 6)).len(), 0);
+    assert_eq!(judged((12, 10), &ptx, (12, 9)).len(), 0);
+    assert_eq!(judged((13, 0), &ptx, (12, 9)).len(), 0);
+}

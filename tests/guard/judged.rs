@@ -1,0 +1,237 @@
+//! What the rules say of releases, drivers and GPUs, by literals.
+
+use crate::imp::arch::{Code, ComputeCapability, Suffix, Target};
+use crate::imp::facts::{Built, Policy, Requirement};
+use crate::imp::finding::{Finding, Severity};
+use crate::imp::judge::{self, Cudnn};
+use crate::imp::version::Version;
+use crate::program::{self, TABLES};
+
+fn release(text: &str) -> Version {
+    let numbers: Vec<u32> = text.split('.').map(|n| n.parse().unwrap()).collect();
+    Version::new(numbers[0], numbers[1], *numbers.get(2).unwrap_or(&0))
+}
+
+fn fits(built: &Built, loaded: &str) -> bool {
+    judge::version(built, release(loaded)).is_ok()
+}
+
+/// VER-01, VER-02, VER-09: the rules of other systems, each as the policy that stands for it.
+#[test]
+fn each_policy_is_the_rule_of_somebody() {
+    let with = |policy, cudnn| Built {
+        cudnn: Some(release(cudnn)),
+        policy,
+        ..program::built()
+    };
+    // Built with, loaded; NVIDIA, XLA and PyTorch; TensorFlow until 2018; cuDNN's own parts.
+    for (cudnn, loaded, promised, same_minor, exact) in [
+        ("8.1.0", "8.0.5", false, false, false),
+        ("9.13.1", "9.10.1", false, false, false),
+        ("9.4.0", "9.3.0", false, false, false),
+        ("9.9.0", "9.10.0", true, false, false),
+        ("9.10.0", "9.9.0", false, false, false),
+        ("9.10.2", "9.10.1", true, true, false),
+        ("9.10.1", "9.10.2", true, true, false),
+        ("9.10.2", "9.10.2", true, true, true),
+        ("9.1.0", "9.28.0", true, false, false),
+        ("8.9.7", "9.0.0", false, false, false),
+        ("9.0.0", "8.9.7", false, false, false),
+        ("9.14.0", "10.0.0", false, false, false),
+        ("7.6.5", "7.4.0", false, false, false),
+    ] {
+        let pair = format!("built with {cudnn}, loaded {loaded}");
+        let told = |policy| fits(&with(policy, cudnn), loaded);
+        assert_eq!(told(Policy::Compatible), promised, "{pair}");
+        assert_eq!(told(Policy::SameMinor), same_minor, "{pair}");
+        assert_eq!(told(Policy::Exact), exact, "{pair}");
+    }
+    let asking = |text, from: &str, below: Option<&str>| Built {
+        requirement: Some(Requirement {
+            text,
+            from: release(from),
+            below: below.map(release),
+        }),
+        ..with(Policy::Requirement, "9.14.0")
+    };
+    let onnx = asking(">=9, <10", "9.0.0", Some("10.0.0"));
+    let jax = asking(">=9.8", "9.8.0", None);
+    let cudarc = asking(">=0", "0.0.0", None);
+    for (loaded, by_onnx, by_jax) in [
+        ("8.9.7", false, false),
+        ("9.0.0", true, false),
+        ("9.10.0", true, true),
+        ("10.0.0", false, true),
+    ] {
+        assert_eq!(fits(&onnx, loaded), by_onnx, "{loaded}");
+        assert_eq!(fits(&jax, loaded), by_jax, "{loaded}");
+        assert!(fits(&cudarc, loaded), "{loaded}");
+    }
+}
+
+fn cudnn(version: &str, cuda: u32) -> Cudnn {
+    Cudnn {
+        version: release(version),
+        cuda,
+    }
+}
+
+fn on(version: &str, major: u32, minor: u32) -> Option<Finding> {
+    let gpu = ComputeCapability::new(major, minor);
+    cudnn(version, 13).device(TABLES.gpus, "NVIDIA X", gpu)
+}
+
+/// ARC-02, ARC-03: the GPU was left behind.
+#[test]
+fn a_gpu_that_was_left_behind_is_named_with_the_last_release_that_served_it() {
+    let finding = on("9.14.0", 6, 1).unwrap();
+    assert_eq!(finding.severity, Severity::Error);
+    assert_eq!(
+        finding.to_string(),
+        "cuDNN 9.14.0 for CUDA 13 no longer serves NVIDIA X, whose compute capability is 6.1  [arch-dropped-by-cudnn]\n  \
+         = help: install cuDNN 9.10.2 for CUDA 13, the last that is known to serve it"
+    );
+    assert_eq!(
+        on("9.14.0", 2, 1).unwrap().help,
+        ["use a newer GPU, or an older cuDNN that serves this one"]
+    );
+    assert_eq!(on("9.10.2", 6, 1), None);
+    assert_eq!(on("9.12.0", 7, 0), None);
+    assert_eq!(on("9.12.0", 8, 6), None);
+}
+
+/// ARC-04: the GPU came out after the cuDNN.
+#[test]
+fn a_gpu_that_is_newer_is_named_with_the_first_release_that_serves_it() {
+    let finding = on("9.14.0", 12, 0).unwrap();
+    assert_eq!(finding.severity, Severity::Error);
+    assert_eq!(
+        finding.to_string(),
+        "cuDNN 9.14.0 for CUDA 13 has no code for NVIDIA X, whose compute capability is 12.0  [gpu-newer-than-cudnn]\n  \
+         serves      compute capabilities up to 10.0\n  \
+         = help: install cuDNN 9.28.0 or a later one, for CUDA 13"
+    );
+    let finding = on("9.10.2", 12, 0).unwrap();
+    assert_eq!(finding.severity, Severity::Warning);
+    assert_eq!(
+        finding.summary,
+        "cuDNN 9.10.2 for CUDA 13 has only PTX, which the driver has to compile, for NVIDIA X, whose compute capability \
+         is 12.0"
+    );
+    assert_eq!(on("9.14.0", 10, 3), None);
+    assert_eq!(on("9.99.0", 13, 0), None);
+}
+
+/// DRV-01, VER-06: the first driver of a CUDA is named.
+#[test]
+fn a_driver_of_an_older_major_is_told_what_to_become() {
+    let built = Built {
+        tables: TABLES,
+        ..program::built()
+    };
+    assert_eq!(
+        judge::driver(&built, Some(13), Version::new(12, 2, 0))
+            .unwrap()
+            .to_string(),
+        "the NVIDIA driver serves CUDA 12.2, and the loaded cuDNN is for CUDA 13  [driver-too-old]\n  \
+         = help: install NVIDIA's driver 580.65.06 or a later one, which serves CUDA 13\n  \
+         = help: or use a program and a cuDNN that are built for CUDA 12"
+    );
+    let old = Built {
+        cuda: Some(Version::new(12, 4, 0)),
+        ..built
+    };
+    assert_eq!(
+        judge::driver(&old, Some(12), Version::new(11, 4, 0))
+            .unwrap()
+            .help[0],
+        "install NVIDIA's driver 525.60.13 or a later one, which serves CUDA 12"
+    );
+    // Minor-version compatibility.
+    assert_eq!(judge::driver(&old, Some(12), Version::new(12, 0, 0)), None);
+}
+
+/// DRV-03, ARC-01: PTX is exempt from minor-version compatibility.
+#[test]
+fn ptx_alone_wants_a_driver_of_its_cuda() {
+    const fn target(major: u32, minor: u32, code: Code) -> Target {
+        Target {
+            capability: ComputeCapability::new(major, minor),
+            suffix: Suffix::None,
+            code,
+        }
+    }
+    const TARGETS: [Target; 2] = [target(8, 0, Code::Machine), target(8, 0, Code::Ptx)];
+    let mut built = Built {
+        cuda: Some(Version::new(13, 2, 0)),
+        targets: &TARGETS,
+        tables: TABLES,
+        ..program::built()
+    };
+    built.tables.ptx = Some(Version::new(13, 2, 0));
+    let judged = |driver, major, minor| {
+        let gpu = ComputeCapability::new(major, minor);
+        judge::kernels(&built, driver, "NVIDIA X", gpu).map(|finding| finding.to_string())
+    };
+    let old = Some(Version::new(13, 1, 0));
+    assert_eq!(
+        judged(old, 9, 0).unwrap(),
+        "the NVIDIA driver takes PTX up to that of CUDA 13.1, and all that could run on NVIDIA X, whose compute capability \
+         is 9.0, is PTX of CUDA 13.2  [ptx-newer-than-driver]\n  \
+         compiled    sm_80, compute_80\n  \
+         = help: update the NVIDIA driver, or build with a CUDA toolkit up to 13.1\n  \
+         = help: build the program with CUDNN_GUARD_ARCHS=9.0 set"
+    );
+    assert_eq!(judged(Some(Version::new(13, 2, 0)), 9, 0), None);
+    assert_eq!(judged(None, 9, 0), None);
+    // Machine code does not ask for the minor.
+    assert_eq!(judged(old, 8, 6), None);
+    assert_eq!(
+        judged(old, 7, 5).unwrap(),
+        "no kernel of this program runs on NVIDIA X, whose compute capability is 7.5  [kernels-not-covering-gpu]\n  \
+         compiled    sm_80, compute_80\n  \
+         = help: build the program with CUDNN_GUARD_ARCHS=7.5 set"
+    );
+}
+
+/// NUM-02: what a release is known to do wrong.
+#[test]
+fn known_bad_releases_are_bad_where_it_shows() {
+    use crate::imp::tables::KnownBad;
+    let rows = [KnownBad {
+        from: release("9.0.0"),
+        below: release("9.10.1"),
+        good: release("9.10.1"),
+        cublas: Some(release("12.9")),
+        operation: None,
+        what: "compute wrong numbers on several GPUs beside cuBLAS 12.9 or later",
+    }];
+    let told = |cudnn, cublas: &str, gpus| {
+        judge::known_bad(&rows, release(cudnn), Some(release(cublas)), gpus)
+            .iter()
+            .map(|finding| finding.severity)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(told("9.10.0", "12.9", Some(2)), [Severity::Warning]);
+    assert_eq!(told("9.10.0", "12.10", Some(2)), [Severity::Warning]);
+    assert_eq!(told("9.10.0", "12.9", None), [Severity::Note]);
+    assert_eq!(told("9.10.0", "12.9", Some(1)), []);
+    assert_eq!(told("9.10.0", "12.8", Some(2)), []);
+    assert_eq!(told("9.10.1", "12.9", Some(2)), []);
+    let bad = judge::known_bad(TABLES.known_bad, release("9.14.0"), None, None);
+    assert_eq!(
+        bad[0].to_string(),
+        "cuDNN 9.14.0 is known to add up wrongly  [known-bad-release]\n  = help: install cuDNN 9.15.0 or a later one"
+    );
+    let one = [KnownBad {
+        cublas: None,
+        operation: Some("conv3d-bf16"),
+        ..rows[0]
+    }];
+    let noted = judge::known_bad(&one, release("9.8.0"), None, Some(1));
+    assert_eq!(noted[0].severity, Severity::Note);
+    assert_eq!(
+        judge::known_bad(TABLES.known_bad, release("9.14.1"), None, None),
+        []
+    );
+}
