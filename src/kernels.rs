@@ -10,17 +10,20 @@
 //!     ptx/gelu.{d,stamp}
 //! ```
 
+mod fit;
 mod job;
 mod missing;
 mod runtime;
 
 use crate::error::Error;
+use crate::host::host_compiler::visual_studio;
 use crate::host::{cargo, files, jobs};
 use crate::model::arch::{Code, Suffix, Target};
 use crate::model::finding::{Finding, Severity};
 use crate::model::platform::Os;
 use crate::rules::compile::{Plan, Product};
 use crate::rules::directive::{Directive, Library};
+use crate::rules::host_compiler;
 use crate::rules::passing::not_to_nvcc;
 use crate::rules::select::Selection;
 use crate::toolchain::Toolchain;
@@ -169,9 +172,14 @@ impl Kernels<'_> {
             return Ok(Vec::new());
         }
         let sources = self.sources(lines)?;
-        let plan = self.plan(product, &sources, lines)?;
+        let mut plan = self.plan(product, &sources, lines)?;
         let host = &toolchain.host;
-        let jobs = Job::all(host, product, folder, sources, &self.out_dir()?)?;
+        let out_dir = self.out_dir()?;
+        let jobs = Job::all(host, product, folder, sources, &out_dir)?;
+        if jobs.iter().any(|job| job.fresh(&plan, host).is_none()) {
+            let noticed = fit::host_compiler(&mut plan, toolchain, &out_dir)?;
+            lines.extend(noticed.iter().flat_map(|one| warnings(&one.to_string())));
+        }
         let outputs = jobs.iter().map(|job| job.output.clone()).collect();
         let foreign = self.foreign();
         let mut failed = Vec::new();
@@ -289,7 +297,10 @@ impl Kernels<'_> {
         {
             return Err(missing::untaken(path, sign).into());
         }
+        let platform = &self.toolchain.host.platform;
+        let choice = host_compiler::choice(&self.toolchain.host.env, &flags);
         Ok(Plan {
+            ccbin: host_compiler::ccbin(&choice, platform, visual_studio(&platform.triple)),
             nvcc,
             product,
             targets: match product {

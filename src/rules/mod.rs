@@ -8,6 +8,9 @@ pub mod dialect;
 pub mod directive;
 pub mod header;
 pub mod hijack;
+pub mod host_compiler;
+pub mod host_headers;
+pub mod host_limits;
 pub mod layout;
 #[path = "../../build-support/guard/needs.rs"]
 pub mod needs;
