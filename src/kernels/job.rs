@@ -5,6 +5,7 @@ use crate::model::env::Variable;
 use crate::model::finding::Finding;
 use crate::model::invocation::Invocation;
 use crate::rules::compile::{Plan, Product, compile, parse_depfile};
+use crate::rules::complaint;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -121,12 +122,14 @@ impl Job {
                 [] => "nothing".to_string(),
                 words => words.join("\n"),
             };
-            return Err(Finding::error(
-                "nvcc-failed",
-                format!("nvcc could not compile `{source}`"),
-            )
-            .with("command", &command)
-            .with("nvcc says", words));
+            let mut finding =
+                Finding::error("nvcc-failed", format!("nvcc could not compile `{source}`"))
+                    .with("command", &command)
+                    .with("nvcc says", words);
+            if let Some(help) = complaint::help(&said) {
+                finding = finding.help(help);
+            }
+            return Err(finding);
         }
         let files = parse_depfile(&files::read(&self.depfile).unwrap_or_default());
         if !files.is_empty() {

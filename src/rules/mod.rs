@@ -4,6 +4,7 @@ pub mod build_ids;
 pub mod check;
 pub mod choose;
 pub mod compile;
+pub mod complaint;
 pub mod dialect;
 pub mod directive;
 pub mod header;
@@ -11,6 +12,7 @@ pub mod hijack;
 pub mod host_compiler;
 pub mod host_headers;
 pub mod host_limits;
+pub mod image;
 pub mod layout;
 #[path = "../../build-support/guard/needs.rs"]
 pub mod needs;

@@ -262,3 +262,20 @@ fn a_glibc_that_cuda_does_not_know_is_told_before_nvcc_fails() {
     package.write(header, &format!("{declared} noexcept (true);\n"));
     package.compile_with(&own).0.unwrap();
 }
+
+/// CMP-01: what only nvcc notices is told with what to do.
+#[test]
+fn what_nvcc_says_is_explained() {
+    let package = package("14.2.0 2.36");
+    let said = "a.cu:1:10: fatal error: cudnn.h: No such file or directory";
+    package.write("src/a.cu", &format!("mistake\n// nvcc says {said}\n"));
+    let (result, _) = package.compile_with(&toolchain(&package, &[]));
+    let error = result.unwrap_err();
+    assert!(
+        error.contains(&format!("\n  nvcc says   {said}\n"))
+            && error.ends_with(
+                "\n  = help: ask for cuDNN in build.rs, so that its headers are found: `.cudnn(\">=9\")`"
+            ),
+        "{error}"
+    );
+}
