@@ -102,6 +102,8 @@ fn a_gcc_that_fits_is_taken_if_nobody_named_one() {
     );
     let calls = package.calls();
     assert!(calls[0].contains(" -ccbin ./path/g++-13 "), "{calls:?}");
+    assert_eq!(package.compile_with(&own).0, Ok(()));
+    assert_eq!(package.calls(), [""; 0], "it is fresh");
 
     // With a build for another machine that compiler has nothing to do.
     let cross = toolchain(&package, &[("HOST", "aarch64-unknown-linux-gnu")]);
