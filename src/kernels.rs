@@ -10,12 +10,14 @@
 //!     ptx/gelu.{d,stamp}
 //! ```
 
+mod fit;
 mod job;
 mod minimum;
 mod missing;
 mod runtime;
 
 use crate::error::Error;
+use crate::host::host_compiler::visual_studio;
 use crate::host::{cargo, driver, files, jobs};
 use crate::model::arch::{Code, ComputeCapability, Suffix, Target};
 use crate::model::finding::{Finding, Severity};
@@ -23,7 +25,7 @@ use crate::model::gencode::Gencode;
 use crate::model::platform::Os;
 use crate::rules::compile::{Plan, Product};
 use crate::rules::directive::{Directive, Library};
-use crate::rules::fit;
+use crate::rules::host_compiler;
 use crate::rules::passing::not_to_nvcc;
 use crate::toolchain::Toolchain;
 use job::Job;
@@ -131,7 +133,7 @@ impl Kernels<'_> {
         let cuda = self.toolchain.cuda_version()?;
         let host = &self.toolchain.host;
         let driver = host.is_target().then(driver::newest_cuda)??;
-        fit::ptx(cuda, driver, &host.platform)
+        crate::rules::fit::ptx(cuda, driver, &host.platform)
     }
 
     fn library(&self, name: &str, lines: &mut Vec<Directive>) -> Result<(), Error> {
@@ -191,9 +193,14 @@ impl Kernels<'_> {
             return Ok(Vec::new());
         }
         let sources = self.sources(lines)?;
-        let plan = self.plan(product, &sources, lines)?;
+        let mut plan = self.plan(product, &sources, lines)?;
         let host = &toolchain.host;
-        let jobs = Job::all(host, product, folder, sources, &self.out_dir()?)?;
+        let out_dir = self.out_dir()?;
+        let jobs = Job::all(host, product, folder, sources, &out_dir)?;
+        if jobs.iter().any(|job| job.fresh(&plan, host).is_none()) {
+            let noticed = fit::host_compiler(&mut plan, toolchain, &out_dir)?;
+            lines.extend(noticed.iter().flat_map(|one| warnings(&one.to_string())));
+        }
         let outputs = jobs.iter().map(|job| job.output.clone()).collect();
         let foreign = self.foreign();
         let mut failed = Vec::new();
@@ -321,7 +328,10 @@ impl Kernels<'_> {
         {
             return Err(missing::untaken(path, sign).into());
         }
+        let platform = &self.toolchain.host.platform;
+        let choice = host_compiler::choice(&self.toolchain.host.env, &flags);
         Ok(Plan {
+            ccbin: host_compiler::ccbin(&choice, platform, visual_studio(&platform.triple)),
             nvcc,
             product,
             targets,

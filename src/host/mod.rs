@@ -7,6 +7,7 @@ mod dll;
 pub mod eyes;
 pub mod files;
 pub mod gpus;
+pub mod host_compiler;
 pub mod jobs;
 pub mod library;
 pub mod look;

@@ -3,7 +3,9 @@
 use crate::host::{Host, files, outputs, programs, stamp};
 use crate::model::env::Variable;
 use crate::model::finding::Finding;
+use crate::model::invocation::Invocation;
 use crate::rules::compile::{Plan, Product, compile, parse_depfile};
+use crate::rules::complaint;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -68,25 +70,37 @@ impl Job {
         Ok(jobs.collect())
     }
 
-    /// Makes it, unless it is there and nothing that it was made from has changed.
-    pub fn make(&self, plan: &Plan, host: &Host) -> Result<Made, Finding> {
-        let command = compile(
+    fn command(&self, plan: &Plan, host: &Host) -> Invocation {
+        compile(
             plan,
             &self.source,
             &self.output,
             &self.depfile,
             &host.platform,
             &host.env,
-        );
+        )
+    }
+
+    /// All that decides what comes out, the files that are read apart.
+    fn how(&self, plan: &Plan, host: &Host) -> String {
         let flags = [Variable::NvccPrependFlags, Variable::NvccAppendFlags]
             .map(|variable| host.env.get(variable).unwrap_or_default().to_string_lossy());
-        let how = format!(
-            "{command}\n{}\n{flags:?}",
+        format!(
+            "{}\n{}\n{flags:?}",
+            self.command(plan, host),
             stamp::state(&plan.nvcc).unwrap_or_default()
-        );
-        if let Some(files) =
-            stamp::fresh(&self.stamp, &how).filter(|_| files::is_file(&self.output))
-        {
+        )
+    }
+
+    /// The files that it was made from, if it is there and none of them has changed.
+    pub fn fresh(&self, plan: &Plan, host: &Host) -> Option<Vec<PathBuf>> {
+        let files = stamp::fresh(&self.stamp, &self.how(plan, host))?;
+        files::is_file(&self.output).then_some(files)
+    }
+
+    /// Makes it, unless it is fresh.
+    pub fn make(&self, plan: &Plan, host: &Host) -> Result<Made, Finding> {
+        if let Some(files) = self.fresh(plan, host) {
             return Ok(Made {
                 files,
                 said: String::new(),
@@ -94,6 +108,7 @@ impl Job {
         }
         stamp::remove(&self.stamp);
         let begun = SystemTime::now();
+        let command = self.command(plan, host);
         let output = programs::run_to_end(&command)?;
         let said = output.stdout + &output.stderr;
         if !output.success || !files::is_file(&self.output) {
@@ -107,16 +122,18 @@ impl Job {
                 [] => "nothing".to_string(),
                 words => words.join("\n"),
             };
-            return Err(Finding::error(
-                "nvcc-failed",
-                format!("nvcc could not compile `{source}`"),
-            )
-            .with("command", &command)
-            .with("nvcc says", words));
+            let mut finding =
+                Finding::error("nvcc-failed", format!("nvcc could not compile `{source}`"))
+                    .with("command", &command)
+                    .with("nvcc says", words);
+            if let Some(help) = complaint::help(&said) {
+                finding = finding.help(help);
+            }
+            return Err(finding);
         }
         let files = parse_depfile(&files::read(&self.depfile).unwrap_or_default());
         if !files.is_empty() {
-            stamp::write(&self.stamp, &how, &files, begun);
+            stamp::write(&self.stamp, &self.how(plan, host), &files, begun);
         }
         Ok(Made { files, said })
     }

@@ -79,6 +79,7 @@ variables! {
     TorchCudaArchList = "TORCH_CUDA_ARCH_LIST", Setting;
     CudaComputeCap = "CUDA_COMPUTE_CAP", Setting;
     NvccCcbin = "NVCC_CCBIN", Setting;
+    CudaHostCxx = "CUDAHOSTCXX", Setting;
     NvccPrependFlags = "NVCC_PREPEND_FLAGS", Setting;
     NvccAppendFlags = "NVCC_APPEND_FLAGS", Setting;
     Cxx = "CXX", Setting;

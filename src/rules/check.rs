@@ -1,6 +1,7 @@
 //! What is thought of the choice.
 
 use super::choose::{Choice, has_library, is_usable, kind_of, other_cpu, unfit_path, version_of};
+use super::image;
 use super::partial::packages;
 use super::requirement::Requirement;
 use super::skew;
@@ -226,12 +227,23 @@ impl Situation<'_> {
             _ => None,
         });
         let mut help = Vec::new();
+        let image = image::without_headers(self.env);
+        if let Some(image) = &image {
+            let told = format!("{}, by {}", image.name, image.told_by);
+            finding = finding.with("image", told);
+            help.push(image::build_in(match kind {
+                Kind::Toolkit => "devel",
+                Kind::Cudnn => "cudnn-devel",
+            }));
+        }
         if let Some((candidate, toolkit)) = runtime {
             let packages = packages(candidate, toolkit, &toolkit.lacks());
             help.push(format!("install {packages}, which a build needs"));
-            help.push(
-                "build in NVIDIA's `-devel` image, in a container: its `-runtime` image is for running alone".into(),
-            );
+            if image.is_none() {
+                help.push(
+                    "build in NVIDIA's `-devel` image, in a container: its `-runtime` image is for running alone".into(),
+                );
+            }
         }
         help.extend(self.modules(kind));
         let (variable, contents) = landmark(kind, self.platform.os);
@@ -385,14 +397,8 @@ fn headers_missing(cudnn: &Cudnn, via: &str, env: &Env) -> Finding {
         ),
     )
     .with("found via", format!("{via}: {}", library.display()));
-    // NVIDIA's images say what is installed in them: https://gitlab.com/nvidia/container-images/cuda
-    let image = env
-        .text("NV_CUDNN_VERSION")
-        .or(env.text("NV_CUDNN_PACKAGE"));
-    if image.is_some() && env.text("NV_CUDNN_PACKAGE_DEV").is_none() {
-        finding = finding.help(
-            "build in the `-devel` image of nvidia/cuda, and copy the program into this one, which is the `-runtime`",
-        );
+    if image::is_without_cudnn_headers(env) {
+        finding = finding.help(image::build_in("cudnn-devel"));
     }
     // Debian 8.x packages are for one CUDA each, without its number in the name.
     let dev = |kind: &str| match major {

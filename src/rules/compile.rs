@@ -1,6 +1,6 @@
 //! How nvcc is asked to compile.
 
-use crate::model::env::{Env, Variable};
+use crate::model::env::Env;
 use crate::model::gencode::Gencode;
 use crate::model::invocation::Invocation;
 use crate::model::platform::{Os, Platform};
@@ -24,6 +24,8 @@ pub struct Plan {
     pub product: Product,
     /// The targets; for PTX it is one.
     pub targets: Vec<Gencode>,
+    /// The compiler for host code, where nvcc is not to look for one itself.
+    pub ccbin: Option<String>,
     /// What the build script adds: include directories, macros, its own flags.
     pub flags: Vec<String>,
 }
@@ -64,23 +66,27 @@ pub fn compile(
         _ => &[],
     };
     args.extend(host.iter().map(ToString::to_string));
-    if let Some(compiler) = host_compiler(profile) {
-        args.extend(["-ccbin".to_string(), compiler]);
-    }
-    args.extend(plan.flags.iter().cloned());
+    args.extend(by(plan));
     Invocation {
         program: plan.nvcc.clone(),
         args,
     }
 }
 
-/// `NVCC_CCBIN`, else `CXX`, unless that is more than a program (`ccache g++`, `g++ -m64`), which nvcc cannot start.
-fn host_compiler(env: &Env) -> Option<String> {
-    let single = |name: &&str| !name.contains(char::is_whitespace);
-    let named = |variable| env.get(variable).and_then(|value| value.to_str());
-    named(Variable::NvccCcbin)
-        .or_else(|| named(Variable::Cxx).filter(single))
-        .map(String::from)
+/// The command that asks the host compiler of a plan what it is. With `-v`, nvcc shows what it runs.
+pub fn question(plan: &Plan, source: &Path) -> Invocation {
+    let source = source.to_string_lossy().into_owned();
+    let args = ["-v", "-E", "-x", "c++"].map(String::from).into_iter();
+    Invocation {
+        program: plan.nvcc.clone(),
+        args: args.chain([source]).chain(by(plan)).collect(),
+    }
+}
+
+fn by(plan: &Plan) -> impl Iterator<Item = String> + '_ {
+    let ccbin = plan.ccbin.iter();
+    let ccbin = ccbin.flat_map(|program| ["-ccbin".to_string(), program.clone()]);
+    ccbin.chain(plan.flags.iter().cloned())
 }
 
 fn static_runtime(env: &Env) -> bool {
@@ -121,7 +127,7 @@ mod tests {
     use crate::model::arch::{Code, Target};
     use crate::rules::nvcc::parse_gpu_codes;
 
-    fn plan(product: Product) -> Plan {
+    fn plan(product: Product, ccbin: Option<&str>) -> Plan {
         Plan {
             nvcc: PathBuf::from("/cuda/bin/nvcc"),
             product,
@@ -129,17 +135,23 @@ mod tests {
                 .into_iter()
                 .map(Gencode::plain)
                 .collect(),
+            ccbin: ccbin.map(String::from),
             flags: vec!["-Isrc".to_string(), "-DN=4".to_string()],
         }
     }
 
-    fn command(product: Product, triple: &str, env: &[(&str, &str)]) -> String {
+    fn command(
+        product: Product,
+        triple: &str,
+        env: &[(&str, &str)],
+        ccbin: Option<&str>,
+    ) -> String {
         let env = Env::new(
             env.iter()
                 .map(|(name, value)| (name.to_string(), value.into())),
         );
         compile(
-            &plan(product),
+            &plan(product, ccbin),
             Path::new("src/a.cu"),
             Path::new("/out/a.o"),
             Path::new("/out/a.d"),
@@ -156,29 +168,35 @@ mod tests {
             command(
                 Product::Object,
                 linux,
-                &[("OPT_LEVEL", "0"), ("DEBUG", "true"), ("CXX", "g++-12")]
+                &[("OPT_LEVEL", "0"), ("DEBUG", "true")],
+                Some("g++-12")
             ),
             "/cuda/bin/nvcc -c src/a.cu -o /out/a.o -MD -MF /out/a.d -gencode=arch=compute_80,code=sm_80 \
              -gencode=arch=compute_90a,code=sm_90a -O0 -g -lineinfo -Xcompiler -fPIC -ccbin g++-12 -Isrc -DN=4"
         );
-        let release = [
-            ("OPT_LEVEL", "s"),
-            ("DEBUG", "false"),
-            ("CXX", "ccache g++"),
-        ];
+        let release = [("OPT_LEVEL", "s"), ("DEBUG", "false")];
         assert_eq!(
-            command(Product::Ptx, linux, &release),
+            command(Product::Ptx, linux, &release, None),
             "/cuda/bin/nvcc -ptx src/a.cu -o /out/a.o -MD -MF /out/a.d -gencode=arch=compute_80,code=sm_80 \
              -gencode=arch=compute_90a,code=sm_90a -O2 -Isrc -DN=4"
         );
         let windows = "x86_64-pc-windows-msvc";
-        assert!(command(Product::Object, windows, &[]).contains(" -O3 -Xcompiler /MD "));
-        let fixed = [
-            ("CARGO_CFG_TARGET_FEATURE", "sse2,crt-static"),
-            ("NVCC_CCBIN", "cl"),
-            ("CXX", "x"),
-        ];
-        assert!(command(Product::Object, windows, &fixed).contains(" -Xcompiler /MT -ccbin cl "));
+        assert!(command(Product::Object, windows, &[], None).contains(" -O3 -Xcompiler /MD "));
+        let fixed = [("CARGO_CFG_TARGET_FEATURE", "sse2,crt-static")];
+        let fixed = command(Product::Object, windows, &fixed, Some("cl"));
+        assert!(fixed.contains(" -Xcompiler /MT -ccbin cl "));
+    }
+
+    #[test]
+    fn the_host_compiler_is_asked_as_it_will_be_called() {
+        let question = question(
+            &plan(Product::Object, Some("g++-12")),
+            Path::new("/out/q.cpp"),
+        );
+        assert_eq!(
+            question.to_string(),
+            "/cuda/bin/nvcc -v -E -x c++ /out/q.cpp -ccbin g++-12 -Isrc -DN=4"
+        );
     }
 
     #[test]

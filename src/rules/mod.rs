@@ -6,12 +6,17 @@ pub mod choose;
 pub mod compat;
 pub mod compile;
 pub mod compiler;
+pub mod complaint;
 pub mod dialect;
 pub mod directive;
 pub mod fit;
 pub mod gpu_names;
 pub mod header;
 pub mod hijack;
+pub mod host_compiler;
+pub mod host_headers;
+pub mod host_limits;
+pub mod image;
 #[allow(dead_code)] // the program asks it more than the build does
 #[path = "../../build-support/guard/judge.rs"]
 pub mod judge;

@@ -1,0 +1,82 @@
+//! Asks nvcc's host compiler what it is, and looks for others.
+
+use crate::host::Host;
+use crate::host::files;
+use crate::host::programs::run;
+use crate::model::env::Variable;
+use crate::model::finding::Finding;
+use crate::model::invocation::Invocation;
+use crate::rules::compile::{self, Plan};
+use crate::rules::host_compiler::{HostCompiler, QUESTION, Rival, parse_answer, parse_command};
+use crate::rules::host_limits::{Limits, Make};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// A wrapper may have to wake a slow disk; more than this is a hang.
+const DEADLINE: Duration = Duration::from_secs(30);
+
+/// More than these are not of interest, and each has to be asked.
+const MOST_RIVALS: usize = 3;
+
+/// The compiler with its program. nvcc runs it, with everything that the plan tells nvcc; what it says nothing of is
+/// unknown.
+pub fn ask(
+    plan: &Plan,
+    host: &Host,
+    folder: &Path,
+) -> Result<Option<(HostCompiler, PathBuf)>, Finding> {
+    let source = folder.join("host-compiler.cpp");
+    files::write(&source, QUESTION)?;
+    let Ok(output) = run(&compile::question(plan, &source), DEADLINE) else {
+        return Ok(None);
+    };
+    let Some(compiler) = parse_answer(&output.stdout).filter(|_| output.success) else {
+        return Ok(None);
+    };
+    let (program, path) = parse_command(&output.stderr).unwrap_or_else(|| match compiler.make {
+        Make::Msvc => ("cl.exe".to_string(), None),
+        Make::Clang => ("clang++".to_string(), None),
+        Make::Gcc => ("gcc".to_string(), None),
+    });
+    let path = path.or_else(|| Some(host.env.text(Variable::Path.name())?.to_string()));
+    let program = on_path(&program, &path.unwrap_or_default()).unwrap_or_else(|| program.into());
+    Ok(Some((compiler, program)))
+}
+
+/// The installed compilers beside this one that the toolkit would take, the newest first, each as it says itself.
+pub fn rivals(program: &Path, limits: &Limits, host: &Host) -> Vec<Rival> {
+    let path = host.env.text(Variable::Path.name()).unwrap_or_default();
+    let names = crate::rules::host_compiler::rivals(program, limits).into_iter();
+    let found = names.filter_map(|name| {
+        let program = on_path(&name, path)?;
+        let args = ["-dumpfullversion", "-dumpversion"].map(String::from);
+        let question = Invocation {
+            program: program.clone(),
+            args: args.to_vec(),
+        };
+        let output = run(&question, DEADLINE).ok()?;
+        let release = output.stdout.trim().to_string();
+        let major: u32 = release.split('.').next()?.parse().ok()?;
+        let fits = output.success && limits.misfit(Make::Gcc, major).is_none();
+        fits.then_some(Rival { program, release })
+    });
+    found.take(MOST_RIVALS).collect()
+}
+
+/// The `cl.exe` of the newest Visual Studio, on Windows: nvcc sees it only from its developer prompt.
+pub fn visual_studio(triple: &str) -> Option<PathBuf> {
+    let tool = cc::windows_registry::find_tool(triple, "cl.exe")?;
+    Some(tool.path().to_path_buf())
+}
+
+/// The program that a shell would start, if it is there. A relative entry of PATH would mean another place in every
+/// directory.
+fn on_path(name: &str, path: &str) -> Option<PathBuf> {
+    if name.contains(['/', '\\']) {
+        return Some(PathBuf::from(name));
+    }
+    std::env::split_paths(path)
+        .filter(|dir| dir.is_absolute())
+        .map(|dir| dir.join(name))
+        .find(|program| files::is_file(program))
+}

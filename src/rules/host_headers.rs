@@ -1,0 +1,99 @@
+//! Whether the C library's headers and those of CUDA can be read together.
+
+use crate::model::finding::Finding;
+use crate::model::version::Version;
+use std::path::Path;
+
+/// What glibc declares with `noexcept`, and from which release on; CUDA declares the same for device code.
+/// https://sourceware.org/git/?p=glibc.git;a=blob;f=math/bits/mathcalls.h
+const REDECLARED: [(&str, u32); 3] = [("cospi", 41), ("sinpi", 41), ("rsqrt", 42)];
+
+/// The functions that this glibc declares with `noexcept`, and `crt/math_functions.h` of the toolkit without, which is
+/// an error in every source. The header decides, not the release: distributions patch it.
+pub fn contradictions(math_functions: &str, glibc: Version) -> Vec<&'static str> {
+    let new = REDECLARED
+        .iter()
+        .filter(|(_, since)| (glibc.major, glibc.minor) >= (2, *since));
+    new.map(|(name, _)| *name)
+        .filter(|name| is_bare(math_functions, name))
+        .collect()
+}
+
+/// Whether it is declared and nothing stands behind its argument:
+/// `extern __DEVICE_FUNCTIONS_DECL__ __device_builtin__ double cospi(double x);`
+fn is_bare(text: &str, name: &str) -> bool {
+    let words = format!("{name}(double x)");
+    let mut declared = text.lines().filter_map(|line| {
+        let (before, behind) = line.split_once(&words)?;
+        let whole = before.starts_with("extern ") && before.ends_with(' ');
+        whole.then(|| behind.trim())
+    });
+    declared.next() == Some(";")
+}
+
+/// The finding for it.
+pub fn finding(header: &Path, names: &[&str], glibc: Version, cuda: &str) -> Finding {
+    let glibc = glibc.short();
+    let names = names.join("`, `");
+    let fixed = if names.contains("rsqrt") {
+        "13.2"
+    } else {
+        "13.0"
+    };
+    Finding::error(
+        "host-headers-incompatible",
+        format!("the headers of glibc {glibc} and of {cuda} contradict each other, so that no kernel compiles"),
+    )
+    .with("in CUDA", format!("`{names}` without `noexcept`: {}", header.display()))
+    .with("in glibc", format!("`{names}` with `noexcept`, whichever compiler reads them"))
+    .help(format!("install CUDA {fixed} or newer, whose headers fit this glibc"))
+    .help("or build in a container whose glibc is older than 2.41: Debian 12, Ubuntu 24.04")
+    .help("or write `noexcept (true)` behind these functions and their `float` forms in that header, if you may change it")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BARE: &str = "
+/* rsqrt(double x); cospi(double x); */
+extern __DEVICE_FUNCTIONS_DECL__ __device_builtin__ double                 rsqrt(double x);
+extern __DEVICE_FUNCTIONS_DECL__ __device_builtin__ double                 sinpi(double x);
+extern __DEVICE_FUNCTIONS_DECL__ __device_builtin__ double                 cospi(double x);
+extern __DEVICE_FUNCTIONS_DECL__ __device_builtin__ void                   sincospi(double x, double *sptr, double *cptr);
+";
+
+    /// CMP-06: what was seen with CUDA 11.8 and the headers of glibc 2.41.
+    #[test]
+    fn the_header_decides_which_functions_contradict() {
+        let with = |text: &str, minor| contradictions(text, Version::new(2, minor, 0));
+        assert_eq!(with(BARE, 40), [""; 0]);
+        assert_eq!(with(BARE, 41), ["cospi", "sinpi"]);
+        assert_eq!(with(BARE, 42), ["cospi", "sinpi", "rsqrt"]);
+        let patched = BARE.replace("pi(double x);", "pi(double x) noexcept (true);");
+        assert_eq!(with(&patched, 41), [""; 0]);
+        // As in CUDA 13.0.
+        assert_eq!(with(&patched, 42), ["rsqrt"]);
+        let by_macro = BARE.replace("(double x);", "(double x) _NV_SPECIFIER;");
+        assert_eq!(with(&by_macro, 42), [""; 0]);
+        assert_eq!(with("", 42), [""; 0], "what is not declared is unknown");
+    }
+
+    /// CMP-06
+    #[test]
+    fn the_remedies_are_named() {
+        let header = Path::new("/cuda/include/crt/math_functions.h");
+        let names = contradictions(BARE, Version::new(2, 41, 0));
+        assert_eq!(
+            finding(header, &names, Version::new(2, 41, 0), "CUDA 12.9").to_string(),
+            "the headers of glibc 2.41 and of CUDA 12.9 contradict each other, so that no kernel compiles  [host-headers-incompatible]\n  \
+             in CUDA     `cospi`, `sinpi` without `noexcept`: /cuda/include/crt/math_functions.h\n  \
+             in glibc    `cospi`, `sinpi` with `noexcept`, whichever compiler reads them\n  \
+             = help: install CUDA 13.0 or newer, whose headers fit this glibc\n  \
+             = help: or build in a container whose glibc is older than 2.41: Debian 12, Ubuntu 24.04\n  \
+             = help: or write `noexcept (true)` behind these functions and their `float` forms in that header, if you may change it"
+        );
+        let text = finding(header, &["rsqrt"], Version::new(2, 42, 0), "CUDA 13.0").to_string();
+        assert!(text.contains("install CUDA 13.2 or newer"), "{text}");
+    }
+}
