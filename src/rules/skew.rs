@@ -34,7 +34,10 @@ pub fn doubtful(cudnn: &Cudnn) -> Option<String> {
     if let Some((_, path, flaw)) = worst_flaw(cudnn) {
         return Some(format!("`{}` {flaw}", file_name(path)));
     }
-    needs_another(cudnn).then(|| "its parts are of different releases".into())
+    if needs_another(cudnn) {
+        return Some("its parts are of different releases".into());
+    }
+    is_jit_only(cudnn).then(|| "it can only compile graphs at run time".into())
 }
 
 /// Its library cannot be linked or opened at all: what to tell whoever asked for it by name.
@@ -351,17 +354,15 @@ fn major(cudnn: &Cudnn) -> Option<u32> {
 }
 
 fn needed(cudnn: &Cudnn) -> &'static [&'static str] {
-    let mut parts = cudnn
-        .parts
-        .iter()
-        .filter(|part| part.name != "cudnn")
-        .peekable();
-    let jit = parts.peek().is_some()
-        && parts.clone().all(|part| needs::JIT.contains(&&*part.name))
-        && parts.count() == needs::JIT.len();
     major(cudnn)
-        .and_then(|major| needs::of(major, jit))
+        .and_then(|major| needs::of(major, is_jit_only(cudnn)))
         .unwrap_or_default()
+}
+
+/// Whether these are the parts that are shipped for `CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY`, and no others.
+fn is_jit_only(cudnn: &Cudnn) -> bool {
+    let parts = || cudnn.parts.iter().filter(|part| part.name != "cudnn");
+    parts().count() == needs::JIT.len() && parts().all(|part| needs::JIT.contains(&&*part.name))
 }
 
 /// Whether a convolution opens this part.
