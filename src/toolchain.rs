@@ -36,6 +36,8 @@ mod faults;
 mod listing;
 #[cfg(test)]
 mod real;
+#[cfg(all(test, unix))]
+mod real_windows;
 
 /// The CUDA and cuDNN that were chosen, all that was passed over, and what is thought of them.
 #[derive(Debug)]
