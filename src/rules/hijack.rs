@@ -223,4 +223,37 @@ mod tests {
         assert_eq!(library_path(&cudnn(14, false), &[same]), None);
         assert_eq!(library_path(&cudnn(14, false), &[]), None);
     }
+
+    fn dlls() -> Cudnn {
+        Cudnn {
+            root: "/nv/v9.7".into(),
+            library: Some("/nv/v9.7/bin/12.8/cudnn64_9.dll".into()),
+            ..cudnn(14, false)
+        }
+    }
+
+    /// LOD-14
+    #[test]
+    fn on_windows_the_same_release_does_not_matter_and_an_unknown_one_does() {
+        let same = rival("/copy", true, Some(Version::new(9, 14, 0)));
+        let old = rival("/old", true, OLD);
+        assert_eq!(dll_path(&dlls(), &[same, old.clone()], None), None);
+        assert_eq!(dll_path(&dlls(), &[], None), None);
+        let summary = |rival| {
+            let rivals = [rival];
+            dll_path(&dlls(), &rivals, Some(Path::new("/s")))
+                .unwrap()
+                .summary
+        };
+        assert!(summary(old).starts_with("PATH leads the program to the cuDNN 9.1.0 in `/old`"));
+        assert!(summary(rival("/s", true, None)).starts_with("Windows leads the program"));
+    }
+
+    /// LOD-15
+    #[test]
+    fn a_directory_of_path_is_too_high_only_within_the_same_cudnn() {
+        let below = |dir: &str| below_path(&dlls(), &[dir.into()]).is_some();
+        assert!(below("/nv/v9.7/bin") && below("/nv/v9.7"));
+        assert!(!below("/nv") && !below("/nv/v9.6/bin") && !below("/nv/v9.7/lib"));
+    }
 }
