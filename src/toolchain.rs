@@ -4,6 +4,7 @@ use crate::config::{Config, Link};
 use crate::error::Error;
 use crate::host::Host;
 use crate::host::cudnn::unresolved;
+use crate::host::dll_path::DllPath;
 use crate::host::look::look;
 use crate::host::{cargo, files, rivals};
 use crate::model::candidate::{Candidate, Cudnn, Found, Toolkit};
@@ -13,6 +14,7 @@ use crate::model::platform::Os;
 use crate::model::version::Version;
 use crate::rules::check::Situation;
 use crate::rules::choose::{Wants, choose, kind_of};
+use crate::rules::companions;
 use crate::rules::directive::Directive;
 use crate::rules::fit;
 use crate::rules::hijack;
@@ -26,7 +28,7 @@ pub(crate) use faults::is_allowed;
 use faults::{config_faults, verdict};
 use std::cell::OnceCell;
 use std::ffi::OsStr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 #[cfg(test)]
 mod cases;
@@ -35,6 +37,8 @@ mod faults;
 mod listing;
 #[cfg(test)]
 mod real;
+#[cfg(all(test, unix))]
+mod real_windows;
 
 /// The CUDA and cuDNN that were chosen, all that was passed over, and what is thought of them.
 #[derive(Debug)]
@@ -224,7 +228,19 @@ impl Toolchain {
         findings.extend(situation.flavour().filter(|_| needs.toolkit && needs.cudnn));
         let chosen = choice.cudnn.and_then(|index| candidates.get(index));
         if let Some(Found::Cudnn(cudnn)) = chosen.map(|one| &one.found).filter(|_| needs.cudnn) {
-            findings.extend(skew::findings(cudnn, &unresolved(cudnn)));
+            let dll_path = DllPath::of(&host);
+            let unresolved = unresolved(cudnn, host.platform.os);
+            let elsewhere = dll_path.as_ref().map(|path| path.elsewhere(cudnn));
+            let elsewhere = elsewhere.unwrap_or_default();
+            findings.extend(skew::findings(cudnn, &unresolved, &elsewhere));
+            if let Some(path) = &dll_path {
+                let toolkit = choice.toolkit.and_then(|index| candidates.get(index));
+                let toolkit = toolkit.and_then(|one| match &one.found {
+                    Found::Toolkit(toolkit) => Some(toolkit),
+                    Found::Cudnn(_) => None,
+                });
+                findings.extend(on_windows(cudnn, toolkit, path));
+            }
             let rivals = rivals::along_library_path(cudnn, &host);
             findings.extend(hijack::library_path(cudnn, &rivals));
             if let (Some(dir), true) = (&cudnn.link_dir, config.links_by_rpath()) {
@@ -354,4 +370,17 @@ impl Toolchain {
         .help("unset CUDNN_GUARD_PRINT to build")
         .into()
     }
+}
+
+/// What Windows will make of the DLLs of this cuDNN.
+fn on_windows(cudnn: &Cudnn, toolkit: Option<&Toolkit>, path: &DllPath) -> Vec<Finding> {
+    let Some(shim) = cudnn.library.as_deref().and_then(Path::file_name) else {
+        return Vec::new();
+    };
+    let rivals = rivals::along_dll_path(cudnn, path);
+    let hijack = hijack::dll_path(cudnn, &rivals, path.system.as_deref());
+    let reached = path.has(&shim.to_string_lossy());
+    let below = hijack::below_path(cudnn, &path.dirs).filter(|_| !reached);
+    let company = companions::findings(cudnn, &path.company(cudnn, toolkit));
+    hijack.into_iter().chain(below).chain(company).collect()
 }

@@ -1,11 +1,11 @@
 //! Reads what the files of a cuDNN say of it.
 
+use super::binary::Binary;
 use super::eyes::Eyes;
 use super::library::Library;
 use super::releases::Teller;
-use super::{dll, files, owner};
+use super::{files, owner};
 use crate::model::candidate::{Cudnn, LinkName, Part, Unresolved};
-use crate::model::flaw::Flaw;
 use crate::model::platform::{Os, Platform};
 use crate::model::version::Version;
 use crate::rules::header;
@@ -202,7 +202,6 @@ fn folder_cuda_major(cudnn: &Cudnn, platform: &Platform) -> Option<u32> {
 
 /// The shim and every part beside it, each with the release that it tells.
 fn read_libraries(cudnn: &mut Cudnn, eyes: Eyes, platform: &Platform) {
-    let windows = platform.os == Os::Windows;
     let Some((library, dir)) = cudnn
         .library
         .as_ref()
@@ -242,11 +241,10 @@ fn read_libraries(cudnn: &mut Cudnn, eyes: Eyes, platform: &Platform) {
             Some(_) => {}
         }
     }
-    // DLLs are another format, and tell less.
-    let opened: Vec<(String, PathBuf, Option<Library>)> = found
+    let opened: Vec<(String, PathBuf, Option<Binary>)> = found
         .into_iter()
         .map(|(name, path)| {
-            let library = (!windows).then(|| Library::open(&path)).flatten();
+            let library = Binary::open(&path, platform.os);
             (name, path, library)
         })
         .collect();
@@ -258,28 +256,17 @@ fn read_libraries(cudnn: &mut Cudnn, eyes: Eyes, platform: &Platform) {
         teller.look(name, &real, library.as_ref());
         let flaw = library
             .as_ref()
-            .and_then(|library| flaw(path, library, platform));
+            .and_then(|library| library.flaw(path, platform));
         if name == "cudnn" {
-            cudnn.cpu = match library {
-                Some(library) => library.cpu(),
-                None => dll::cpu(path),
-            };
-            let own_first = library.as_ref().and_then(Library::own_first);
+            cudnn.cpu = library.as_ref().and_then(Binary::cpu);
+            let own_first = library.as_ref().and_then(Binary::own_first);
             cudnn.files.own_first = own_first == Some(true);
         }
         if let Some(flaw) = flaw {
             cudnn.files.flaws.push((name.clone(), path.clone(), flaw));
         }
     }
-    let told = if windows {
-        let parts = opened.iter();
-        parts
-            .map(|(name, path, _)| dll::release(path, name))
-            .collect()
-    } else {
-        teller.tell()
-    };
-    for ((name, path, _), told) in opened.iter().zip(told) {
+    for ((name, path, _), told) in opened.iter().zip(teller.tell()) {
         let (version, told_by) = told.unzip();
         cudnn.parts.push(Part {
             name: name.clone(),
@@ -292,9 +279,7 @@ fn read_libraries(cudnn: &mut Cudnn, eyes: Eyes, platform: &Platform) {
     if folders.len() > 1 {
         cudnn.files.folders = folders;
     }
-    if !windows {
-        cudnn.files.copies = copies(whole);
-    }
+    cudnn.files.copies = copies(whole);
     // The shim of 9.x gives graph's release as its own, that of 8.x ops_infer's.
     let told = |names: &[&str]| {
         let named = cudnn
@@ -314,25 +299,9 @@ fn read_libraries(cudnn: &mut Cudnn, eyes: Eyes, platform: &Platform) {
             likely
                 .iter()
                 .filter_map(part)
-                .find_map(|(_, path, library)| match library {
-                    Some(library) => library.cuda_major(),
-                    None => dll::cuda_major(path),
-                })
+                .find_map(|(_, _, library)| library.as_ref()?.cuda_major())
         })
         .or_else(|| owner::archive_cuda_major(&cudnn.root));
-}
-
-/// What is wrong with a file. A `libcudnn.so` without a number may be a script for the linker.
-fn flaw(path: &Path, library: &Library, platform: &Platform) -> Option<Flaw> {
-    let script = path.extension().is_some_and(|end| end == "so");
-    match library.flaw() {
-        Some(Flaw::NotElf(_)) if script => None,
-        Some(flaw) => Some(flaw),
-        None => library
-            .cpu()
-            .filter(|cpu| *cpu != platform.cpu)
-            .map(Flaw::Cpu),
-    }
 }
 
 /// The files of each part that has more than one whole file of one size, where there should be one and links to it.
@@ -354,15 +323,15 @@ fn copies(whole: Vec<(String, PathBuf)>) -> Vec<Vec<PathBuf>> {
 
 /// What parts take from each other and do not find there. That takes long, and is asked only where a part does not
 /// tell its release. One that does not tell its symbols lacks none.
-pub fn unresolved(cudnn: &Cudnn) -> Vec<Unresolved> {
+pub fn unresolved(cudnn: &Cudnn, os: Os) -> Vec<Unresolved> {
     let mut found = Vec::new();
     if cudnn.parts.iter().all(|part| part.version.is_some()) {
         return found;
     }
-    let opened: Vec<(&Path, Library)> = cudnn
+    let opened: Vec<(&Path, Binary)> = cudnn
         .parts
         .iter()
-        .filter_map(|part| Some((&*part.path, Library::open(&part.path)?)))
+        .filter_map(|part| Some((&*part.path, Binary::open(&part.path, os)?)))
         .collect();
     for (part, library) in &opened {
         let wants = library.wants();

@@ -84,7 +84,7 @@ fn listed(dir: &Path, wanted: &dyn Fn(&OsStr) -> bool) -> Result<Vec<PathBuf>, F
 }
 
 /// So many bytes from here on, if there are as many.
-pub fn read_at(file: &mut File, offset: u64, size: u64) -> Option<Vec<u8>> {
+pub fn read_at(mut file: &File, offset: u64, size: u64) -> Option<Vec<u8>> {
     file.seek(SeekFrom::Start(offset)).ok()?;
     let mut bytes = Vec::new();
     file.take(size).read_to_end(&mut bytes).ok()?;

@@ -67,15 +67,10 @@ impl Library {
         }
         let start = (&self.file).read_bytes_at(0, self.length.min(64)).ok()?;
         if !start.starts_with(&elf::ELFMAG) {
-            let words = start.split(|&byte| byte == b'\n').next()?;
-            let words = std::str::from_utf8(words).unwrap_or_default().trim_end();
-            let told = !words.contains(char::is_control);
-            return Some(Flaw::NotElf(
-                words.chars().filter(|_| told).take(40).collect(),
-            ));
+            return Some(Flaw::foreign("an ELF library", start));
         }
         if self.length < 64 {
-            return Some(Flaw::CutOff(64, self.length));
+            return Some(Flaw::CutOff("segments", 64, self.length));
         }
         let (endian, header) = self.header()?;
         let table = header.e_phoff(endian).saturating_add(
@@ -90,7 +85,7 @@ impl Library {
             }
         });
         let reach = ends.chain([table]).max()?;
-        (reach > self.length).then_some(Flaw::CutOff(reach, self.length))
+        (reach > self.length).then_some(Flaw::CutOff("segments", reach, self.length))
     }
 
     /// The release of a part and the symbol that told it: four bytes, patch, minor, major and 0, under a name such as
@@ -160,7 +155,7 @@ impl Library {
     /// The CUDA major that a part was built for: it opens `libcublasLt.so.N` by that name.
     pub fn cuda_major(&self) -> Option<u32> {
         let (offset, size) = self.constants()?;
-        let text = read_at(&mut File::open(&self.path).ok()?, offset, size)?;
+        let text = read_at(&File::open(&self.path).ok()?, offset, size)?;
         let mut rest = text.as_slice();
         // `skip_until` comes compiled with optimisation; a loop over bytes in a build script does not.
         while rest.skip_until(b'L').is_ok_and(|skipped| skipped > 0) && !rest.is_empty() {

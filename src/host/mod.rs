@@ -1,9 +1,11 @@
 //! The only place that touches the machine.
 #![allow(clippy::disallowed_methods)] // the bans of clippy.toml are for everybody else
 
+pub mod binary;
 pub mod cargo;
 pub mod cudnn;
-mod dll;
+pub mod dll;
+pub mod dll_path;
 pub mod eyes;
 pub mod files;
 pub mod gpus;

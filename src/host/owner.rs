@@ -65,8 +65,9 @@ pub fn alternatives() -> Vec<PathBuf> {
     found
 }
 
-/// The CUDA major in the name of the wheel that owns `…/nvidia/cudnn`: `nvidia_cudnn_cu13-9.14.0.64.dist-info`. Two
-/// wheels in one place have overwritten each other: then their names tell nothing.
+/// The CUDA major in the name of the wheel that owns `…/nvidia/cudnn` or `…/nvidia/cudnn_jit`:
+/// `nvidia_cudnn_cu13-9.14.0.64.dist-info`. Two wheels in one place have overwritten each other: then their names tell
+/// nothing.
 pub fn wheel_cuda_major(root: &Path) -> Option<u32> {
     let [wheel] = wheels(root).try_into().ok()?;
     let (_, tail) = wheel.file_name()?.to_str()?.rsplit_once("_cu")?;
@@ -87,13 +88,15 @@ pub fn archive_cuda_major(root: &Path) -> Option<u32> {
 }
 
 fn wheels(root: &Path) -> Vec<PathBuf> {
-    match (
-        root.ends_with("nvidia/cudnn"),
-        root.parent().and_then(Path::parent),
-    ) {
-        (true, Some(site)) => matching(site, "nvidia_cudnn_cu", "", ".dist-info"),
-        _ => Vec::new(),
-    }
+    let start = if root.ends_with("nvidia/cudnn") {
+        "nvidia_cudnn_cu"
+    } else if root.ends_with("nvidia/cudnn_jit") {
+        "nvidia_cudnn_jit_cu"
+    } else {
+        return Vec::new();
+    };
+    let site = root.parent().and_then(Path::parent);
+    site.map_or_else(Vec::new, |site| matching(site, start, "", ".dist-info"))
 }
 
 fn matching(dir: &Path, start: &str, inside: &str, end: &str) -> Vec<PathBuf> {

@@ -1,7 +1,8 @@
-//! What tells the release of a part, in the order in which it is trusted: its version symbol, its build-id, the name
-//! of its file, the record of the wheel that brought it.
+//! What tells the release of a part, in the order in which it is trusted: its version symbol, on Windows the version in its
+//! resources, its build-id, the name of its file, the record of the
+//! wheel that brought it.
 
-use super::library::Library;
+use super::binary::Binary;
 use super::wheel::Wheels;
 use crate::model::version::Version;
 use crate::rules::build_ids;
@@ -32,16 +33,15 @@ impl Teller {
     }
 
     /// Looks at a part, its file without links.
-    pub fn look(&mut self, name: &str, path: &Path, library: Option<&Library>) {
+    pub fn look(&mut self, name: &str, path: &Path, library: Option<&Binary>) {
         let mut seen = Seen {
             path: path.to_path_buf(),
-            length: library.map_or(0, Library::length),
+            length: library.map_or(0, Binary::length),
             told: None,
             among: Vec::new(),
         };
         if let Some(library) = library {
-            let told = library.release(name);
-            seen.told = told.map(|(version, symbol)| (version, format!("symbol {symbol}")));
+            seen.told = library.release(name);
             if seen.told.is_none() {
                 let id = library.build_id().unwrap_or_default();
                 seen.among = build_ids::releases(&id);

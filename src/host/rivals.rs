@@ -1,7 +1,8 @@
 //! Where else the loader may find a cuDNN.
 
+use super::binary::Binary;
+use super::dll_path::DllPath;
 use super::eyes::Eyes;
-use super::library::Library;
 use super::releases::Teller;
 use super::{Host, files};
 use crate::model::candidate::Cudnn;
@@ -13,9 +14,6 @@ use std::path::{Path, PathBuf};
 /// The directories of LD_LIBRARY_PATH that hold libraries of cuDNN with the names that the chosen one has, in order.
 /// None where the program runs on another system than this.
 pub fn along_library_path(cudnn: &Cudnn, host: &Host) -> Vec<Rival> {
-    let Some(file) = cudnn.library.as_deref().and_then(Path::file_name) else {
-        return Vec::new();
-    };
     if host.platform.os != Os::Linux || !host.is_target() {
         return Vec::new();
     }
@@ -28,9 +26,20 @@ pub fn along_library_path(cudnn: &Cudnn, host: &Host) -> Vec<Rival> {
     // Below a root, what the shell of this machine has in mind is not meant.
     let inside = |dir: &PathBuf| host.root.as_ref().is_none_or(|root| dir.starts_with(root));
     let dirs = dirs.filter(|dir| dir.is_absolute() && inside(dir));
+    among(cudnn, files::each_once(dirs), eyes, Os::Linux)
+}
+
+/// The same for Windows' own directory and those of PATH.
+pub fn along_dll_path(cudnn: &Cudnn, path: &DllPath) -> Vec<Rival> {
+    among(cudnn, path.all(), path.eyes, Os::Windows)
+}
+
+fn among(cudnn: &Cudnn, dirs: Vec<PathBuf>, eyes: Eyes, os: Os) -> Vec<Rival> {
+    let Some(file) = cudnn.library.as_deref().and_then(Path::file_name) else {
+        return Vec::new();
+    };
     let own = cudnn.library.as_deref().map(|own| eyes.canonical(own));
-    files::each_once(dirs)
-        .into_iter()
+    dirs.into_iter()
         .filter_map(|dir| {
             let shim = eyes.file(&dir.join(file));
             let beside = cudnn.parts.iter().filter(|part| part.name != "cudnn");
@@ -48,7 +57,7 @@ pub fn along_library_path(cudnn: &Cudnn, host: &Host) -> Vec<Rival> {
             let named = |path: &PathBuf| Some(path.file_name()?.to_string_lossy().into_owned());
             Some(Rival {
                 own: is_own,
-                version: release(shim.as_deref(), &parts, eyes),
+                version: release(shim.as_deref(), &parts, eyes, os),
                 shim: shim.is_some(),
                 parts: parts.iter().filter_map(|(_, path)| named(path)).collect(),
                 dir,
@@ -62,13 +71,14 @@ fn release(
     shim: Option<&Path>,
     parts: &[(&str, PathBuf)],
     eyes: Eyes,
+    os: Os,
 ) -> Option<crate::model::version::Version> {
     let mut files: Vec<(&str, &Path)> = parts.iter().map(|(name, path)| (*name, &**path)).collect();
     files.extend(shim.map(|shim| ("cudnn", shim)));
     files.sort_by_key(|(name, _)| !["graph", "ops_infer"].contains(name));
     let mut teller = Teller::new(files.len());
     for (name, path) in files {
-        teller.look(name, &eyes.canonical(path), Library::open(path).as_ref());
+        teller.look(name, &eyes.canonical(path), Binary::open(path, os).as_ref());
     }
     teller
         .tell()

@@ -74,6 +74,7 @@ variables! {
     ProgramW6432 = "ProgramW6432", Surrounding;
     ProgramFiles = "ProgramFiles", Surrounding;
     SystemDrive = "SystemDrive", Surrounding;
+    SystemRoot = "SystemRoot", Surrounding;
     GuardArchs = "CUDNN_GUARD_ARCHS", Setting;
     CudaArchs = "CUDAARCHS", Setting;
     TorchCudaArchList = "TORCH_CUDA_ARCH_LIST", Setting;

@@ -63,7 +63,8 @@ fn thing(id: &str) -> Thing {
         | "header-library-skew"
         | "unknown-newer-version"
         | "known-bad-release" => Thing::Cudnn,
-        "parts-missing" | "parts-mixed" | "library-damaged" | "wrong-architecture" => Thing::Parts,
+        "parts-missing" | "parts-mixed" | "library-damaged" | "wrong-architecture"
+        | "cudnn-not-loadable" => Thing::Parts,
         "driver-missing" | "driver-stub" | "driver-too-old" | "driver-error" => Thing::Driver,
         "no-gpu" | "gpu-newer-than-cudnn" => Thing::Gpus,
         "arch-unknown"

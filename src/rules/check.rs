@@ -407,8 +407,13 @@ fn headers_missing(cudnn: &Cudnn, via: &str, env: &Env) -> Finding {
     };
     let path = library.to_string_lossy();
     let at = |part: &str| path.contains(part);
-    let install = if cudnn.root.ends_with("nvidia/cudnn") {
-        format!("install the wheel again: `pip install --force-reinstall nvidia-cudnn-cu{flavour}`")
+    let wheels = [
+        ("nvidia/cudnn", "nvidia-cudnn"),
+        ("nvidia/cudnn_jit", "nvidia-cudnn-jit"),
+    ];
+    let wheel = wheels.iter().find(|(dir, _)| cudnn.root.ends_with(dir));
+    let install = if let Some((_, wheel)) = wheel {
+        format!("install the wheel again: `pip install --force-reinstall {wheel}-cu{flavour}`")
     } else if is_conda {
         format!("install them: `conda install -c conda-forge cudnn cuda-version={flavour}`")
     } else if at("/usr/lib/") && at("-linux-gnu") {

@@ -64,6 +64,66 @@ pub fn library_path(cudnn: &Cudnn, rivals: &[Rival]) -> Option<Finding> {
     )))
 }
 
+/// The same for Windows, which looks in its own directory, `system`, and then along PATH.
+pub fn dll_path(cudnn: &Cudnn, rivals: &[Rival], system: Option<&Path>) -> Option<Finding> {
+    let library = cudnn.library.as_deref()?;
+    let file = library.file_name()?.to_str()?;
+    let before = || rivals.iter().take_while(|rival| !rival.own);
+    let whole = before().find(|rival| rival.shim);
+    let rival = whole.or(before().find(|rival| !rival.parts.is_empty()))?;
+    if rival.version.is_some() && rival.version == cudnn.library_version {
+        return None;
+    }
+    let (dir, linked) = (rival.dir.display(), folder(library));
+    let (theirs, ours) = (release(rival.version), release(cudnn.library_version));
+    let by_system = system == Some(&*rival.dir);
+    let who = if by_system { "Windows" } else { "PATH" };
+    let finding = if whole.is_some() {
+        let summary = format!(
+            "{who} leads the program to the cuDNN {theirs} in `{dir}`, and it is linked to {ours}"
+        );
+        Finding::warning("library-path-hijack", summary)
+            .with("linked", library.display())
+            .with("first", rival.dir.join(file).display())
+    } else {
+        let summary =
+            format!("{who} gives `{file}` the parts {theirs} in `{dir}`, and it is {ours} itself");
+        Finding::warning("library-path-hijack", summary)
+            .with("linked", library.display())
+            .with("first", rival.parts.join("\n"))
+    };
+    let finding = finding.with(
+        "reason",
+        "Windows looks for each DLL beside the program, then in its system directory, then along PATH",
+    );
+    let remedy = if by_system {
+        format!("delete the files `cudnn*.dll` from `{dir}`")
+    } else {
+        format!("put `{linked}` before `{dir}` in PATH where the program runs")
+    };
+    let beside = format!("or copy all DLLs of `{linked}` beside the program");
+    Some(finding.help(remedy).help(beside))
+}
+
+/// NVIDIA's installer puts `bin` on PATH, and the DLLs lie in a directory of their CUDA below it. `dirs` are those of
+/// PATH, in none of which the library is found.
+pub fn below_path(cudnn: &Cudnn, dirs: &[PathBuf]) -> Option<Finding> {
+    let library = cudnn.library.as_deref()?;
+    let (file, own) = (library.file_name()?.to_str()?, library.parent()?);
+    let above = |dir: &&PathBuf| own.starts_with(dir) && dir.starts_with(&cudnn.root);
+    let dir = dirs.iter().find(above)?.display();
+    let own = own.display();
+    let summary = format!(
+        "PATH has `{dir}`, and `{file}` lies below it in `{own}`, where Windows does not look"
+    );
+    Some(
+        Finding::warning("cudnn-not-loadable", summary)
+            .with("library", library.display())
+            .help(format!("add `{own}` to PATH where the program runs"))
+            .help("or copy all DLLs from there beside the program"),
+    )
+}
+
 /// An rpath serves all libraries of a directory: in a conda environment also the C++ library, for the whole program.
 pub fn conda_rpath(link_dir: &Path, cxx: &Path) -> Finding {
     let summary = format!(
@@ -162,5 +222,38 @@ mod tests {
         let same = rival("/opt/copy", true, Some(Version::new(9, 14, 0)));
         assert_eq!(library_path(&cudnn(14, false), &[same]), None);
         assert_eq!(library_path(&cudnn(14, false), &[]), None);
+    }
+
+    fn dlls() -> Cudnn {
+        Cudnn {
+            root: "/nv/v9.7".into(),
+            library: Some("/nv/v9.7/bin/12.8/cudnn64_9.dll".into()),
+            ..cudnn(14, false)
+        }
+    }
+
+    /// LOD-14
+    #[test]
+    fn on_windows_the_same_release_does_not_matter_and_an_unknown_one_does() {
+        let same = rival("/copy", true, Some(Version::new(9, 14, 0)));
+        let old = rival("/old", true, OLD);
+        assert_eq!(dll_path(&dlls(), &[same, old.clone()], None), None);
+        assert_eq!(dll_path(&dlls(), &[], None), None);
+        let summary = |rival| {
+            let rivals = [rival];
+            dll_path(&dlls(), &rivals, Some(Path::new("/s")))
+                .unwrap()
+                .summary
+        };
+        assert!(summary(old).starts_with("PATH leads the program to the cuDNN 9.1.0 in `/old`"));
+        assert!(summary(rival("/s", true, None)).starts_with("Windows leads the program"));
+    }
+
+    /// LOD-15
+    #[test]
+    fn a_directory_of_path_is_too_high_only_within_the_same_cudnn() {
+        let below = |dir: &str| below_path(&dlls(), &[dir.into()]).is_some();
+        assert!(below("/nv/v9.7/bin") && below("/nv/v9.7"));
+        assert!(!below("/nv") && !below("/nv/v9.6/bin") && !below("/nv/v9.7/lib"));
     }
 }

@@ -34,7 +34,9 @@ pub const WINDOWS_SITE: Wheels = [
     "Lib/site-packages/nvidia",
     "Lib/site-packages/nvidia/cudnn",
 ];
-/// The same where the directory holds the packages themselves.
+/// The wheel of no more than what compiles graphs at run time. There is none for Windows.
+pub const JIT_SITE: &str = "lib/python#/site-packages/nvidia/cudnn_jit";
+/// Wheels where the directory holds the packages themselves.
 pub const PACKAGES: Wheels = ["nvidia/cu#", "nvidia", "nvidia/cudnn"];
 
 /// Where RPM Fusion keeps `cuda.h`. Elsewhere libcu++ has a directory of this name, whose `atomic` is not the

@@ -3,6 +3,7 @@
 pub mod build_ids;
 pub mod check;
 pub mod choose;
+pub mod companions;
 pub mod compat;
 pub mod compile;
 pub mod compiler;

@@ -207,7 +207,12 @@ impl At<'_> {
             return Vec::new();
         };
         let via = "active virtual environment";
-        [self.wheels(via, &dir, self.site()), self.copies(via, &dir)].concat()
+        [
+            self.wheels(via, &dir, self.site()),
+            self.jit_wheel(via, &dir),
+            self.copies(via, &dir),
+        ]
+        .concat()
     }
 
     fn site(&self) -> Wheels {
@@ -230,6 +235,7 @@ impl At<'_> {
         [
             own,
             self.wheels(via, &prefix, self.site()),
+            self.jit_wheel(via, &prefix),
             self.copies(via, &prefix),
         ]
         .concat()

@@ -8,11 +8,12 @@ use crate::rules::needs;
 use std::path::{Path, PathBuf};
 
 /// Everything that does not fit within this cuDNN, with what its parts do not find in each other.
-pub fn findings(cudnn: &Cudnn, unresolved: &[Unresolved]) -> Vec<Finding> {
+/// `elsewhere` are files of parts that the system finds apart from the others.
+pub fn findings(cudnn: &Cudnn, unresolved: &[Unresolved], elsewhere: &[String]) -> Vec<Finding> {
     let mut findings = Vec::new();
     findings.extend(header_library(cudnn));
     findings.extend(flawed(cudnn));
-    findings.extend(missing(cudnn));
+    findings.extend(missing(cudnn, elsewhere));
     let mixed = mixed(cudnn);
     if mixed.is_none() {
         findings.extend(folders(cudnn));
@@ -33,7 +34,10 @@ pub fn doubtful(cudnn: &Cudnn) -> Option<String> {
     if let Some((_, path, flaw)) = worst_flaw(cudnn) {
         return Some(format!("`{}` {flaw}", file_name(path)));
     }
-    needs_another(cudnn).then(|| "its parts are of different releases".into())
+    if needs_another(cudnn) {
+        return Some("its parts are of different releases".into());
+    }
+    is_jit_only(cudnn).then(|| "it can only compile graphs at run time".into())
 }
 
 /// Its library cannot be linked or opened at all: what to tell whoever asked for it by name.
@@ -137,7 +141,7 @@ fn again(flaw: &Flaw, cudnn: &Cudnn) -> String {
         Flaw::Empty => format!(
             "install cuDNN in `{dir}`: a container image may hold an empty file where the real one is mounted when it runs"
         ),
-        Flaw::NotElf(words) if words.contains("git-lfs") => {
+        Flaw::Foreign(_, words) if words.contains("git-lfs") => {
             "run `git lfs pull` where that file came from: it only stands for the real one".into()
         }
         Flaw::Cpu(_) => format!("install the cuDNN for the target's processor in `{dir}`"),
@@ -145,19 +149,30 @@ fn again(flaw: &Flaw, cudnn: &Cudnn) -> String {
     }
 }
 
-/// That hurts only where the program runs, which may be elsewhere: a warning.
-fn missing(cudnn: &Cudnn) -> Option<Finding> {
-    let library = cudnn.library.as_ref()?;
-    let major = major(cudnn)?;
-    // A `libcudnn.so` alone may lead anywhere, and DLLs need not lie beside each other.
-    if library.ends_with("libcudnn.so") || is_dll(library) {
-        return None;
+/// The files of the parts that a convolution needs and that do not lie beside the library that opens them.
+pub fn lacking_parts(cudnn: &Cudnn) -> Vec<String> {
+    let (Some(library), Some(major)) = (&cudnn.library, major(cudnn)) else {
+        return Vec::new();
+    };
+    // A `libcudnn.so` alone may lead anywhere.
+    if library.ends_with("libcudnn.so") {
+        return Vec::new();
     }
-    let lacking: Vec<String> = needed(cudnn)
+    let lacking = needed(cudnn)
         .iter()
-        .filter(|name| !cudnn.parts.iter().any(|part| part.name == **name))
-        .map(|name| format!("libcudnn_{name}.so.{major}"))
-        .collect();
+        .filter(|name| !cudnn.parts.iter().any(|part| part.name == **name));
+    let file = |name: &&str| match is_dll(library) {
+        true => format!("cudnn_{name}64_{major}.dll"),
+        false => format!("libcudnn_{name}.so.{major}"),
+    };
+    lacking.map(file).collect()
+}
+
+/// That hurts only where the program runs, which may be elsewhere: a warning.
+fn missing(cudnn: &Cudnn, elsewhere: &[String]) -> Option<Finding> {
+    let library = cudnn.library.as_ref()?;
+    let mut lacking = lacking_parts(cudnn);
+    lacking.retain(|file| !elsewhere.contains(file));
     if lacking.is_empty() {
         return None;
     }
@@ -175,7 +190,8 @@ fn missing(cudnn: &Cudnn) -> Option<Finding> {
         finding = finding.with("lacking", lacking.join("\n"));
     }
     Some(finding.help(format!(
-        "copy every `libcudnn*` file of that release there, since `{}` opens the others",
+        "copy every `{}` file of that release there, since `{}` opens the others",
+        all_files(cudnn),
         file_name(library)
     )))
 }
@@ -206,11 +222,7 @@ fn mixed(cudnn: &Cudnn) -> Option<Finding> {
     };
     Some(finding.with("parts", lines).help(format!(
         "remove all `{}` files from `{dir}` and install one cuDNN there, whole",
-        if cudnn.library.as_deref().is_some_and(is_dll) {
-            "cudnn*.dll"
-        } else {
-            "libcudnn*"
-        }
+        all_files(cudnn)
     )))
 }
 
@@ -273,7 +285,8 @@ fn lacking(cudnn: &Cudnn, unresolved: &[Unresolved]) -> Option<Finding> {
         Finding::error("parts-mixed", summary)
             .with("lacking", lines.join("\n"))
             .help(format!(
-                "remove all `libcudnn*` files from `{dir}` and install one cuDNN there, whole"
+                "remove all `{}` files from `{dir}` and install one cuDNN there, whole",
+                all_files(cudnn)
             )),
     )
 }
@@ -331,32 +344,29 @@ pub fn nvcc_header(
 
 fn major(cudnn: &Cudnn) -> Option<u32> {
     let named = |path: &Path| {
-        file_name(path)
-            .strip_prefix("libcudnn.so.")?
-            .split('.')
-            .next()?
-            .parse()
-            .ok()
+        let name = file_name(path);
+        let number = name.strip_prefix("libcudnn.so.");
+        let number = number.or_else(|| name.strip_prefix("cudnn64_"));
+        number?.split('.').next()?.parse().ok()
     };
     let told = cudnn.library.as_deref().and_then(named);
     told.or(Some(cudnn.version()?.major))
 }
 
 fn needed(cudnn: &Cudnn) -> &'static [&'static str] {
-    let mut parts = cudnn
-        .parts
-        .iter()
-        .filter(|part| part.name != "cudnn")
-        .peekable();
-    let jit = parts.peek().is_some()
-        && parts.clone().all(|part| needs::JIT.contains(&&*part.name))
-        && parts.count() == needs::JIT.len();
     major(cudnn)
-        .and_then(|major| needs::of(major, jit))
+        .and_then(|major| needs::of(major, is_jit_only(cudnn)))
         .unwrap_or_default()
 }
 
-fn is_needed(cudnn: &Cudnn, name: &str) -> bool {
+/// Whether these are the parts that are shipped for `CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY`, and no others.
+fn is_jit_only(cudnn: &Cudnn) -> bool {
+    let parts = || cudnn.parts.iter().filter(|part| part.name != "cudnn");
+    parts().count() == needs::JIT.len() && parts().all(|part| needs::JIT.contains(&&*part.name))
+}
+
+/// Whether a convolution opens this part.
+pub fn is_needed(cudnn: &Cudnn, name: &str) -> bool {
     needed(cudnn).contains(&name)
 }
 
@@ -367,11 +377,19 @@ fn folder(cudnn: &Cudnn) -> String {
     dir.unwrap_or(&cudnn.root).display().to_string()
 }
 
+fn all_files(cudnn: &Cudnn) -> &'static str {
+    match cudnn.library.as_deref().is_some_and(is_dll) {
+        true => "cudnn*.dll",
+        false => "libcudnn*",
+    }
+}
+
 fn is_dll(path: &Path) -> bool {
     path.extension().is_some_and(|end| end == "dll")
 }
 
-fn file_name(path: &Path) -> &str {
+/// The name of a file.
+pub fn file_name(path: &Path) -> &str {
     path.file_name()
         .and_then(|name| name.to_str())
         .unwrap_or_default()

@@ -1,7 +1,8 @@
 //! A folder is a case. `fixtures/cases/<name>` holds
 //!
 //! ```text
-//! root/          a small file system; an empty library stands for one that tells nothing
+//! root/          a small file system; an empty library stands for one that tells nothing, a DLL whose first line is
+//!                `made:` for one that says the rest of the lines: `version 9.1.0`, `imports cublas64_11.dll`
 //! links          links to make in it, `usr/local/cuda -> /usr/local/cuda-12.10` (a package cannot carry them)
 //! env            the environment, NAME=value
 //! config         the build script, one call to a line: `cudnn >=9.1`, `link runtime`, `optional`
@@ -15,6 +16,7 @@
 use super::Toolchain;
 use crate::config::{Config, Link};
 use crate::host::Host;
+use crate::host::dll::made::Made;
 use crate::model::env::Env;
 use crate::model::platform::Platform;
 use crate::rules::directive::Directive;
@@ -212,10 +214,23 @@ fn copy(from: &Path, to: &Path, platform: &Platform) {
             copy(&from, &to, platform);
         } else if name.contains(".so") && fs::read(&from).unwrap().is_empty() {
             fs::write(to, bare_elf(platform)).unwrap();
+        } else if let Some(lines) = dll_lines(name, &from) {
+            fs::write(to, Made::from_lines(&lines, &platform.cpu)).unwrap();
         } else {
             fs::copy(&from, &to).unwrap();
         }
     }
+}
+
+/// What a DLL that is to be made will say.
+fn dll_lines(name: &str, path: &Path) -> Option<String> {
+    let text = fs::read_to_string(path).ok()?;
+    let lines = if text.is_empty() {
+        ""
+    } else {
+        text.strip_prefix("made:\n")?
+    };
+    name.ends_with(".dll").then(|| lines.to_string())
 }
 
 /// The shortest file that is a library, with nothing in it.

@@ -41,7 +41,7 @@ fn pair(dir: &Path, graph: &str) -> (Cudnn, Vec<Unresolved>) {
     let platform = Platform::from_triple(&format!("{}-unknown-linux-gnu", std::env::consts::ARCH));
     let tree = layout::cudnn(&platform, dir, "");
     let (cudnn, _) = in_tree(dir, &tree, Eyes { root: None }, &platform).unwrap();
-    let unresolved = unresolved(&cudnn);
+    let unresolved = unresolved(&cudnn, platform.os);
     std::fs::remove_dir_all(dir).unwrap();
     (cudnn, unresolved)
 }
@@ -93,7 +93,7 @@ fn a_record_that_the_parts_contradict_is_not_believed() {
         std::fs::write(&cnn, [0; 68]).unwrap();
         for (name, path) in [("graph", &graph), ("cnn", &cnn)] {
             let real = path.canonicalize().unwrap();
-            teller.look(name, &real, Library::open(path).as_ref());
+            teller.look(name, &real, Binary::open(path, Os::Linux).as_ref());
         }
         let told = teller
             .tell()

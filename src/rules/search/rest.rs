@@ -3,7 +3,7 @@
 use super::{At, surroundings};
 use crate::model::env::Variable;
 use crate::model::platform::Os;
-use crate::rules::layout::{self, PACKAGES, SITE, Wheels};
+use crate::rules::layout::{self, JIT_SITE, PACKAGES, SITE, Wheels};
 use crate::rules::step::{Kind, Place, Step, Tree};
 use std::path::{Path, PathBuf};
 
@@ -165,6 +165,15 @@ impl At<'_> {
             }
         }
         steps
+    }
+
+    /// A wheel with the part of cuDNN that compiles graphs at run time.
+    pub(super) fn jit_wheel(&self, via: &str, dir: &Path) -> Vec<Step> {
+        if self.platform.os != Os::Linux {
+            return Vec::new();
+        }
+        let tree = layout::cudnn(self.platform, dir, JIT_SITE);
+        surroundings(via, false, [(Kind::Cudnn, tree)])
     }
 
     /// What Python packages in this environment bring along: never linked, and perhaps loaded first.

@@ -32,20 +32,20 @@ fn cudnn(numbers: (u32, u32, u32)) -> Cudnn {
 
 fn told(cudnn: &Cudnn) -> Vec<String> {
     let told = |finding: &Finding| format!("{} {}", finding.severity, finding.id);
-    findings(cudnn, &[]).iter().map(told).collect()
+    findings(cudnn, &[], &[]).iter().map(told).collect()
 }
 
 #[test]
 fn a_whole_cudnn_is_silent() {
     for numbers in [(9, 28, 0), (8, 9, 7)] {
-        assert_eq!(findings(&cudnn(numbers), &[]), []);
+        assert_eq!(findings(&cudnn(numbers), &[], &[]), []);
         assert_eq!(doubtful(&cudnn(numbers)), None);
     }
     // Of a major that nobody knows yet, nothing is known to be needed.
     let mut next = cudnn((9, 28, 0));
     next.library = Some("/opt/dnn/lib/libcudnn.so.10".into());
     next.parts.truncate(1);
-    assert_eq!(findings(&next, &[]), []);
+    assert_eq!(findings(&next, &[], &[]), []);
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn what_a_part_lacks_is_named() {
         unresolved(&["c"]),
     ];
     assert_eq!(
-        findings(&one, &lacking)[0].to_string(),
+        findings(&one, &lacking, &[])[0].to_string(),
         "`libcudnn_cnn.so.9` in `/opt/dnn/lib` needs what `libcudnn_graph.so.9` beside it does not have: they are of different releases  [parts-mixed]\n  \
          lacking     libcudnn_cnn.so.9 needs _ZN5cudnn1aEv and 1 more of libcudnn_graph.so.9\n              \
          libcudnn_cnn.so.9 needs c of libcudnn_graph.so.9\n  \
@@ -114,7 +114,7 @@ fn what_a_part_lacks_is_named() {
 fn a_library_that_nothing_can_open_is_of_no_use() {
     let mut one = cudnn((9, 14, 0));
     let library = one.library.clone().unwrap();
-    one.files.flaws = vec![("cudnn".into(), library, Flaw::CutOff(4096, 64))];
+    one.files.flaws = vec![("cudnn".into(), library, Flaw::CutOff("segments", 4096, 64))];
     assert_eq!(told(&one), [""; 0], "with this it is not chosen");
     let said = unusable(&one, "CUDNN_PATH: /opt/dnn".into(), "CUDNN_PATH").unwrap();
     assert_eq!(
