@@ -38,6 +38,7 @@ mod link;
 mod model;
 mod report;
 mod rules;
+mod statics;
 mod targets;
 mod toolchain;
 

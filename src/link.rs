@@ -9,6 +9,7 @@ use crate::model::platform::{Os, Platform};
 use crate::rules::directive::{Directive, Library, Values};
 use crate::rules::passing::not_to_loader;
 use crate::rules::requirement::Requirement;
+use crate::statics;
 use crate::toolchain::Toolchain;
 use std::path::{Path, PathBuf};
 
@@ -50,6 +51,16 @@ impl Toolchain {
             }
             if self.config.rpath && self.host.platform.os == Os::Linux {
                 plan.rpaths(&self.host.platform);
+            }
+        }
+        if self.config.link == Link::Static {
+            let (toolkit, cudnn) = (self.toolkit.as_ref(), self.cudnn.as_ref());
+            let archives = statics::find(&self.config, &self.host, toolkit, cudnn);
+            for directive in archives.directives {
+                plan.add(directive);
+            }
+            for name in &archives.shared {
+                self.plan_library(&mut plan, name);
             }
         }
         self.plan_cfgs(&mut plan);

@@ -21,6 +21,7 @@ use crate::rules::search::{self, EACH_TOOLKIT, NVCC_ON_PATH, steps};
 use crate::rules::select::Selection;
 use crate::rules::skew;
 use crate::rules::step::Kind;
+use crate::statics;
 pub(crate) use faults::is_allowed;
 use faults::{config_faults, verdict};
 use std::cell::OnceCell;
@@ -106,7 +107,8 @@ impl Config {
     fn needs(&self) -> Needs {
         let builds_with = self.link != Link::Runtime;
         Needs {
-            toolkit: self.cuda.is_some() && builds_with,
+            // What a program carries in itself comes out of a toolkit.
+            toolkit: self.cuda.is_some() && builds_with || self.link == Link::Static,
             cudnn: self.cudnn.is_some() && builds_with,
         }
     }
@@ -188,6 +190,9 @@ impl Toolchain {
         }
         let sight = look(&steps, &host);
         let mut candidates = sight.candidates.clone();
+        if config.link == Link::Static {
+            candidates.iter_mut().for_each(to_be_taken_in);
+        }
         let wants = Wants {
             cuda: cuda.as_ref(),
             cudnn: cudnn.as_ref(),
@@ -222,7 +227,9 @@ impl Toolchain {
         }
         findings.extend(situation.flavour().filter(|_| needs.toolkit && needs.cudnn));
         let chosen = choice.cudnn.and_then(|index| candidates.get(index));
-        if let Some(Found::Cudnn(cudnn)) = chosen.map(|one| &one.found).filter(|_| needs.cudnn) {
+        // Nothing shared of it gets into the program, nor what else lies about when that runs.
+        let opened = needs.cudnn && config.link != Link::Static;
+        if let Some(Found::Cudnn(cudnn)) = chosen.map(|one| &one.found).filter(|_| opened) {
             findings.extend(skew::findings(cudnn, &unresolved(cudnn)));
             let rivals = rivals::along_library_path(cudnn, &host);
             findings.extend(hijack::library_path(cudnn, &rivals));
@@ -260,12 +267,21 @@ impl Toolchain {
                 Found::Cudnn(found) => cudnn = Some(found.clone()),
             }
         }
+        let archives = statics::find(&config, &host, toolkit.as_ref(), cudnn.as_ref());
+        findings.extend(archives.lacking.into_iter().map(|mut finding| {
+            if allowed(finding.id) {
+                finding.severity = Severity::Warning;
+            }
+            finding
+        }));
+        let mut read = sight.read;
+        read.extend(archives.files);
         Self {
             toolkit,
             cudnn,
             candidates,
             findings,
-            read: sight.read,
+            read,
             absent: None,
             toolkit_fault,
             selection: OnceCell::new(),
@@ -347,5 +363,14 @@ impl Toolchain {
         .with("found", lines.join("\n"))
         .help("unset CUDNN_GUARD_PRINT to build")
         .into()
+    }
+}
+
+/// A cuDNN of which there are archives alone is one all the same.
+fn to_be_taken_in(candidate: &mut Candidate) {
+    if let Found::Cudnn(cudnn) = &mut candidate.found {
+        if cudnn.link_dir.is_none() {
+            cudnn.link_dir.clone_from(&cudnn.files.archives);
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! Decisions: plain data in, plain data out, tested with literals.
 
+pub mod archives;
 pub mod build_ids;
 pub mod check;
 pub mod choose;

@@ -4,7 +4,8 @@
 //! root/          a small file system; an empty library stands for one that tells nothing
 //! links          links to make in it, `usr/local/cuda -> /usr/local/cuda-12.10` (a package cannot carry them)
 //! env            the environment, NAME=value
-//! config         the build script, one call to a line: `cudnn >=9.1`, `link runtime`, `optional`
+//! config         the build script, one call to a line: `cudnn >=9.1`, `link runtime`, `optional`;
+//!                with `directives` what cargo is told is shown too, with `targets` what the compiler is asked for them
 //! about          what it shows; on the second line, the numbers of the failures on real machines that it stands for
 //! expected.txt   what is found, what is chosen, what is said; written anew with BLESS=1
 //! ```
@@ -177,7 +178,21 @@ fn told(case: &Path, root: &Path) -> String {
             path.display()
         );
     }
-    out.push_str(match toolchain.settled() {
+    let settled = toolchain.settled();
+    let asks = |what| read("config").iter().any(|line| line == what);
+    if let (Ok(toolchain), true) = (&settled, asks("directives")) {
+        out.push_str(&format!("{}\n", toolchain.directives().join("\n")));
+    }
+    if let (Ok(toolchain), true) = (&settled, asks("targets")) {
+        let told = match toolchain.selection() {
+            Ok(selection) => selection.findings,
+            Err(error) => error.findings().to_vec(),
+        };
+        for finding in told {
+            out.push_str(&format!("{}: {finding}\n", finding.severity));
+        }
+    }
+    out.push_str(match settled {
         Ok(Toolchain {
             absent: Some(_), ..
         }) => "The build goes on without CUDA.\n",
@@ -192,6 +207,11 @@ fn configured(config: Config, line: &String) -> Config {
         ("cuda", text) => config.cuda(text),
         ("cudnn", text) => config.cudnn(text),
         ("link", "runtime") => config.link(Link::Runtime),
+        ("link", "static") => config.link(Link::Static),
+        ("libs", names) => config.libs(names.split(' ')),
+        ("archs", text) => config.archs([text]),
+        // What is shown besides.
+        ("directives" | "targets", "") => config,
         ("optional", "") => config.optional(),
         ("allow", id) => config.allow(id),
         ("target", triple) => config.target(triple),
@@ -212,10 +232,26 @@ fn copy(from: &Path, to: &Path, platform: &Platform) {
             copy(&from, &to, platform);
         } else if name.contains(".so") && fs::read(&from).unwrap().is_empty() {
             fs::write(to, bare_elf(platform)).unwrap();
+        } else if is_program(&from) {
+            // By another program: were it written here, a test that starts a program at the same time could hold it
+            // open, and a file that is open for writing cannot be started.
+            let copied = std::process::Command::new("cp").arg(&from).arg(&to).status();
+            assert!(copied.unwrap().success());
         } else {
             fs::copy(&from, &to).unwrap();
         }
     }
+}
+
+#[cfg(unix)]
+fn is_program(file: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    fs::metadata(file).unwrap().permissions().mode() & 0o111 != 0
+}
+
+#[cfg(not(unix))]
+fn is_program(_: &Path) -> bool {
+    false
 }
 
 /// The shortest file that is a library, with nothing in it.

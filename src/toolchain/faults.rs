@@ -1,6 +1,6 @@
 //! What is wrong: with what the build script says, and with what its machine has.
 
-use crate::config::{Config, Link};
+use crate::config::Config;
 use crate::host::look::Sight;
 use crate::host::{Host, files};
 use crate::model::candidate::Candidate;
@@ -72,16 +72,6 @@ pub fn config_faults(config: &Config, host: &Host) -> Vec<Finding> {
                 format!("`.allow({id:?})` names no finding"),
             )
             .help("copy the id from the brackets behind the headline that is to pass"),
-        );
-    }
-    if config.link == Link::Static {
-        findings.push(
-            Finding::error(
-                "config-invalid",
-                "`.link(Link::Static)` is not there yet: cuDNN is linked as a shared library or not at all",
-            )
-            .help("leave it out, and cuDNN is linked as a shared library")
-            .help("or write `.link(Link::Runtime)` in build.rs, and open cuDNN in the program"),
         );
     }
     if let Some(root) = host.root.as_deref().filter(|root| !files::is_dir(root)) {
