@@ -3,7 +3,7 @@
 use crate::config::Link;
 use crate::error::Error;
 use crate::host::{Host, cargo, files};
-use crate::model::candidate::LinkName;
+use crate::model::candidate::{LinkName, Toolkit};
 use crate::model::finding::Finding;
 use crate::model::platform::{Os, Platform};
 use crate::rules::directive::{Directive, Library, Values};
@@ -151,6 +151,16 @@ impl Toolchain {
             }
         }
     }
+}
+
+/// The file of a shared library of the toolkit that is linked under this name.
+pub(crate) fn shared_file(toolkit: &Toolkit, name: &str, platform: &Platform) -> Option<PathBuf> {
+    toolkit.link_dirs.iter().find_map(|dir| {
+        Some(match library_in(dir, name, platform)? {
+            Library::Verbatim(file) => dir.join(file),
+            _ => dir.join(format!("lib{name}.so")),
+        })
+    })
 }
 
 /// The form in which a directory holds a shared library, if it does.

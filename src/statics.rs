@@ -46,7 +46,8 @@ pub fn find(
     }
     let major = cudnn.and_then(|cudnn| Some(cudnn.version()?.major));
     if let Some((cudnn, major)) = cudnn.zip(major) {
-        all.take_cudnn(cudnn, major);
+        let cuda = toolkit.and_then(|toolkit| Some(toolkit.version?.major));
+        all.take_cudnn(cudnn, major, cuda);
     }
     let Some(toolkit) = toolkit else {
         return all;
@@ -85,7 +86,7 @@ impl Archives {
         self.files.push(path);
     }
 
-    fn take_cudnn(&mut self, cudnn: &Cudnn, major: u32) {
+    fn take_cudnn(&mut self, cudnn: &Cudnn, major: u32, cuda: Option<u32>) {
         let Some(dir) = cudnn.files.archives.as_ref().or(cudnn.link_dir.as_ref()) else {
             return;
         };
@@ -106,7 +107,7 @@ impl Archives {
                 None => {}
             }
         }
-        let Some(finding) = lacking_parts(cudnn, dir, &lacking, major) else {
+        let Some(finding) = lacking_parts(cudnn, dir, &lacking, (major, cuda)) else {
             return;
         };
         self.lacking.push(finding);
@@ -129,31 +130,31 @@ fn in_dirs(dirs: &[PathBuf], archive: &Archive, os: Os) -> Option<(PathBuf, Stri
         }
         let file = file_name(name, os);
         let mut paths = dirs.iter().map(|dir| dir.join(&file));
-        Some((
-            paths.find(|path| files::is_file(path))?,
-            name.clone(),
-        ))
+        Some((paths.find(|path| files::is_file(path))?, name.clone()))
     })
 }
 
-fn lacking_parts(cudnn: &Cudnn, dir: &Path, lacking: &[Archive], major: u32) -> Option<Finding> {
+fn lacking_parts(
+    cudnn: &Cudnn,
+    dir: &Path,
+    lacking: &[Archive],
+    (major, cuda): (u32, Option<u32>),
+) -> Option<Finding> {
     let names: Vec<String> = named(lacking, Os::Linux);
     let what = match &names[..] {
         [] => return None,
         [one] => format!("`{one}`"),
         more => format!("{} static parts", more.len()),
     };
-    let version = cudnn.version().map_or(String::new(), |one| format!(" {one}"));
+    let version = cudnn
+        .version()
+        .map_or(String::new(), |one| format!(" {one}"));
     let headline = format!(
-        "the cuDNN{version} at `{}` has no {what}, and `.link(Link::Static)` asks for them",
+        "the cuDNN{version} at `{}` lacks {what}, which `.link(Link::Static)` takes in",
         cudnn.root.display()
     );
-    let headline = match names.len() {
-        1 => headline.replace("asks for them", "asks for it"),
-        _ => headline,
-    };
     let path = dir.to_string_lossy();
-    let flavour = cudnn.cuda_major.unwrap_or(12);
+    let flavour = cudnn.cuda_major.or(cuda).unwrap_or(12);
     let install = if path.contains("-linux-gnu") || path.starts_with("/usr/lib64") {
         match major {
             9.. => format!("install `libcudnn{major}-static-cuda-{flavour}`"),

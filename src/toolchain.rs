@@ -3,9 +3,11 @@
 use crate::config::{Config, Link};
 use crate::error::Error;
 use crate::host::Host;
+use crate::host::closure::unmet;
 use crate::host::cudnn::unresolved;
 use crate::host::look::look;
 use crate::host::{cargo, files, rivals};
+use crate::link::shared_file;
 use crate::model::candidate::{Candidate, Cudnn, Found, Toolkit};
 use crate::model::env::{Kind as Meaning, Variable};
 use crate::model::finding::{Finding, Severity};
@@ -13,8 +15,10 @@ use crate::model::platform::Os;
 use crate::model::version::Version;
 use crate::rules::check::Situation;
 use crate::rules::choose::{Wants, choose, kind_of};
+use crate::rules::closure;
 use crate::rules::directive::Directive;
 use crate::rules::hijack;
+use crate::rules::newest;
 use crate::rules::passing::not_to_cargo;
 use crate::rules::requirement::Requirement;
 use crate::rules::search::{self, EACH_TOOLKIT, NVCC_ON_PATH, steps};
@@ -23,7 +27,7 @@ use crate::rules::skew;
 use crate::rules::step::Kind;
 use crate::statics;
 pub(crate) use faults::is_allowed;
-use faults::{config_faults, verdict};
+use faults::{config_faults, too_narrow, verdict};
 use std::cell::OnceCell;
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -184,6 +188,10 @@ impl Toolchain {
         let cudnn = read_requirement(&config.cudnn, "cudnn");
 
         let mut steps = steps(&host.env, &host.platform, host.root.as_deref());
+        let too_narrow = too_narrow(&host);
+        if too_narrow.is_some() {
+            steps.clear();
+        }
         if !needs.cudnn {
             // A crate that only compiles kernels is not asked about cuDNN.
             steps.retain(|step| step.kind != Kind::Cudnn);
@@ -214,7 +222,9 @@ impl Toolchain {
         let (toolkit_wishes, toolkit_fault) = verdict(&situation, &sight, Kind::Toolkit, &allowed);
         let (cudnn_wishes, cudnn_fault) = verdict(&situation, &sight, Kind::Cudnn, &allowed);
         // Below a root that is not there nothing can be found, which is no news.
-        let rooted = host.root.as_deref().is_none_or(files::is_dir);
+        let rooted = host.root.as_deref().is_none_or(files::is_dir) && too_narrow.is_none();
+        let toolkit_fault = too_narrow.clone().or(toolkit_fault);
+        findings.extend(too_narrow.filter(|_| needs.toolkit || needs.cudnn));
         for (needed, wishes, fault) in [
             (needs.toolkit && rooted, toolkit_wishes, &toolkit_fault),
             (needs.cudnn && rooted, cudnn_wishes, &cudnn_fault),
@@ -266,6 +276,11 @@ impl Toolchain {
                 Found::Toolkit(found) => toolkit = Some(found.clone()),
                 Found::Cudnn(found) => cudnn = Some(found.clone()),
             }
+        }
+        if let Some(toolkit) = toolkit.as_ref().filter(|_| needs.toolkit) {
+            let version = toolkit.version;
+            findings.extend(version.and_then(|one| newest::toolkit(one, &toolkit.root)));
+            findings.extend(unmet_needs(&config, &host, toolkit));
         }
         let archives = statics::find(&config, &host, toolkit.as_ref(), cudnn.as_ref());
         findings.extend(archives.lacking.into_iter().map(|mut finding| {
@@ -373,4 +388,22 @@ fn to_be_taken_in(candidate: &mut Candidate) {
             cudnn.link_dir.clone_from(&cudnn.files.archives);
         }
     }
+}
+
+/// What the libraries that are linked by name do not find in each other.
+fn unmet_needs(config: &Config, host: &Host, toolkit: &Toolkit) -> Option<Finding> {
+    if config.link != Link::Dynamic || host.platform.os != Os::Linux {
+        return None;
+    }
+    // What the system has of it may be a distribution's, and fit.
+    let system = ["/usr/lib", "/lib", "/usr/lib64", "/lib64"].map(PathBuf::from);
+    let multiarch = host.platform.multiarch();
+    let system = system
+        .iter()
+        .flat_map(|dir| [dir.join(&multiarch), dir.clone()]);
+    let dirs = files::each_once(toolkit.link_dirs.iter().cloned().chain(system));
+    let linked = config.libs.iter();
+    let mut linked = linked.filter_map(|name| shared_file(toolkit, name, &host.platform));
+    let unmet = linked.find_map(|library| unmet(&library, &dirs))?;
+    Some(closure::finding(&unmet, toolkit.version, &toolkit.root))
 }

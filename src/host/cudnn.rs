@@ -173,7 +173,8 @@ fn shim_in(
 fn holds_archives(dir: &Path, major: u32) -> bool {
     let kinds = ["_ops", "_ops_infer", ""];
     kinds.iter().any(|kind| {
-        let there = |end: String| files::is_file(&dir.join(format!("libcudnn{kind}_static{end}.a")));
+        let there =
+            |end: String| files::is_file(&dir.join(format!("libcudnn{kind}_static{end}.a")));
         there(format!("_v{major}")) || there(String::new())
     })
 }

@@ -2,6 +2,7 @@
 #![allow(clippy::disallowed_methods)] // the bans of clippy.toml are for everybody else
 
 pub mod cargo;
+pub mod closure;
 pub mod cudnn;
 mod dll;
 pub mod eyes;

@@ -4,7 +4,9 @@ pub mod archives;
 pub mod build_ids;
 pub mod check;
 pub mod choose;
+pub mod closure;
 pub mod compile;
+pub mod cudarc;
 pub mod dialect;
 pub mod directive;
 pub mod header;
@@ -12,6 +14,7 @@ pub mod hijack;
 pub mod layout;
 #[path = "../../build-support/guard/needs.rs"]
 pub mod needs;
+pub mod newest;
 pub mod nvcc;
 pub mod partial;
 pub mod passing;

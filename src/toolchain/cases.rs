@@ -17,6 +17,7 @@ use super::Toolchain;
 use crate::config::{Config, Link};
 use crate::host::Host;
 use crate::model::env::Env;
+use crate::model::finding::Severity;
 use crate::model::platform::Platform;
 use crate::rules::directive::Directive;
 use std::fs;
@@ -183,6 +184,7 @@ fn told(case: &Path, root: &Path) -> String {
     if let (Ok(toolchain), true) = (&settled, asks("directives")) {
         out.push_str(&format!("{}\n", toolchain.directives().join("\n")));
     }
+    let mut compiles = true;
     if let (Ok(toolchain), true) = (&settled, asks("targets")) {
         let told = match toolchain.selection() {
             Ok(selection) => selection.findings,
@@ -190,9 +192,11 @@ fn told(case: &Path, root: &Path) -> String {
         };
         for finding in told {
             out.push_str(&format!("{}: {finding}\n", finding.severity));
+            compiles &= finding.severity != Severity::Error;
         }
     }
     out.push_str(match settled {
+        Ok(_) if !compiles => "No kernel is compiled.\n",
         Ok(Toolchain {
             absent: Some(_), ..
         }) => "The build goes on without CUDA.\n",
@@ -235,7 +239,10 @@ fn copy(from: &Path, to: &Path, platform: &Platform) {
         } else if is_program(&from) {
             // By another program: were it written here, a test that starts a program at the same time could hold it
             // open, and a file that is open for writing cannot be started.
-            let copied = std::process::Command::new("cp").arg(&from).arg(&to).status();
+            let copied = std::process::Command::new("cp")
+                .arg(&from)
+                .arg(&to)
+                .status();
             assert!(copied.unwrap().success());
         } else {
             fs::copy(&from, &to).unwrap();

@@ -97,3 +97,17 @@ pub fn is_allowed(config: &Config, host: &Host, id: &str) -> bool {
         .chain(config.allow.iter().map(String::as_str));
     id != "config-invalid" && named.any(|name| name == id)
 }
+
+/// That there is nothing to look for: the target is a 32-bit one.
+pub fn too_narrow(host: &Host) -> Option<Finding> {
+    let instead = host.platform.instead_of_32_bit()?;
+    let headline = format!(
+        "this build is for {}, a 32-bit system, and CUDA and cuDNN exist for 64-bit ones only",
+        host.platform.triple
+    );
+    Some(
+        Finding::error("platform-unsupported", headline)
+            .help(format!("build for {instead}"))
+            .help("or call `.optional()` in build.rs, to build without"),
+    )
+}
