@@ -17,6 +17,9 @@ impl Toolchain {
     /// Tells cargo what to link: search directories, libraries, an rpath for directories outside the system's, the
     /// cfgs `has_cudnn`, `cudnn_major` and `cuda_major` with their check-cfg, and for a crate with a `links` key the
     /// metadata `version`, `cuda_version`, `include`, `libdir` and `rpath`.
+    ///
+    /// A build script that compiles C or C++ of its own calls this behind it: some linkers resolve calls only in what
+    /// comes later.
     pub fn link(&self) {
         for directive in self.plan() {
             cargo::tell(&directive);
