@@ -356,7 +356,7 @@ fn every_spelling_of_a_capability_is_read() {
     for (variable, value, targets) in [
         ("CUDA_COMPUTE_CAP", "120a", "sm_120a"),
         ("CUDA_COMPUTE_CAP", "8.6", "sm_86"),
-        ("CUDA_COMPUTE_CAP", "sm_86", "sm_86"),
+        ("CUDA_COMPUTE_CAP", "sm_90", "sm_90"),
         ("CUDA_COMPUTE_CAP", "80;86", "sm_80 sm_86"),
         (
             "TORCH_CUDA_ARCH_LIST",

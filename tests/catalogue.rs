@@ -90,7 +90,10 @@ fn the_catalogue_says_what_is_shown_and_no_more() {
     let unknown = only(&named, &all);
     assert_eq!(unknown, [""; 0], "the catalogue has none of these");
     let later = only(&named, &shown);
-    assert_eq!(later, [""; 0], "a test names these: write `test` behind them");
+    assert_eq!(
+        later, [""; 0],
+        "a test names these: write `test` behind them"
+    );
 }
 
 #[test]
