@@ -18,6 +18,7 @@ use crate::config::{Config, Link};
 use crate::host::Host;
 use crate::model::env::Env;
 use crate::model::finding::Severity;
+use crate::model::id;
 use crate::model::platform::Platform;
 use crate::rules::directive::Directive;
 use std::fs;
@@ -72,6 +73,72 @@ fn what_a_case_stands_for_is_named_rightly() {
         }
     }
     assert!(named > 40, "{named}");
+}
+
+/// Findings that no case can show, since they need more than files: where they are shown.
+const SHOWN_ELSEWHERE: &[(&str, &[&str])] = &[
+    ("src/kernels", &["nvcc-not-found", "nvcc-failed"]),
+    (
+        "src/rules/select/tests.rs",
+        &[
+            "arch-unknown",
+            "arch-unsupported-by-nvcc",
+            "gpu-newer-than-nvcc",
+            "no-gpu",
+        ],
+    ),
+    ("src/host", &["io-error", "program-timeout"]),
+    ("tests/terminal.rs", &["fetch-failed"]),
+    (
+        "the guard's tests",
+        &[
+            "kernels-not-covering-gpu",
+            "gpu-newer-than-cudnn",
+            "arch-dropped-by-cudnn",
+            "ptx-newer-than-driver",
+            "known-bad-release",
+            "driver-missing",
+            "driver-stub",
+            "driver-too-old",
+            "driver-error",
+            "device-busy",
+            "device-memory-low",
+            "not-loaded-yet",
+            "cudnn-not-loadable",
+            "cudnn-version-mismatch",
+            "cudnn-aborted",
+            "cudnn-create-failed",
+            "convolution-failed",
+            "convolution-wrong",
+            "convolution-timeout",
+            "child-not-started",
+            "built-without-cuda",
+        ],
+    ),
+    (
+        "nowhere yet",
+        &["host-compiler-unsupported", "host-headers-incompatible"],
+    ),
+];
+
+#[test]
+fn every_finding_of_the_search_has_a_case() {
+    let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/cases");
+    let texts: Vec<String> = fs::read_dir(cases)
+        .unwrap()
+        .map(|case| fs::read_to_string(case.unwrap().path().join("expected.txt")).unwrap())
+        .collect();
+    let elsewhere: Vec<&str> = SHOWN_ELSEWHERE
+        .iter()
+        .flat_map(|(_, ids)| ids.iter().copied())
+        .collect();
+    for known in &elsewhere {
+        assert!(id::ALL.contains(known), "{known} is no finding");
+    }
+    for id in id::ALL.iter().filter(|known| !elsewhere.contains(known)) {
+        let shown = format!("[{id}]");
+        assert!(texts.iter().any(|text| text.contains(&shown)), "{id}");
+    }
 }
 
 #[test]
