@@ -239,3 +239,39 @@ fn what_a_program_compiles_itself_finds_cuda_behind_it() {
         .exits_with(101)
         .says("undefined reference to `cudnnGetVersion'");
 }
+
+/// LNK-11: the linker would fail on it, or the program; the build says so first, and goes on.
+#[test]
+fn a_library_without_its_neighbour_is_a_warning() {
+    let test = fresh("links-neighbour");
+    let cuda = test.join("cuda");
+    toolkit(&cuda, 13000, false);
+    let libs = cuda.join("lib64");
+    let library = |name: &str, source: &str, with: &[&str]| {
+        let code = libs.join("source.c");
+        write(&code, source);
+        let mut cc = Command::new("cc");
+        cc.current_dir(&libs).args(["-shared", "-fPIC", "-o", name]);
+        cc.arg(format!("-Wl,-soname,{name}")).arg(&code).args(with);
+        assert!(cc.status().unwrap().success());
+    };
+    library("libcublasLt.so.13", "int lt(void) { return 0; }\n", &[]);
+    let blas = "int lt(void); int cublas(void) { return lt(); }\n";
+    library("libcublas.so.13", blas, &["libcublasLt.so.13"]);
+    let dir = project("neighbour", SCRIPT, "fn main() {}\n");
+    let warning = format!(
+        "`libcublas.so.13` of CUDA 13.0 needs `libcublasLt.so.13`, which is not in `{}`  [partial-toolkit]",
+        cuda.display()
+    );
+    let ask = "cuda=>=12;libs=cublas";
+    build(&dir, ask, &cuda, &cuda)
+        .exits_with(0)
+        .does_not_say("libcublasLt");
+    fs::remove_file(libs.join("libcublasLt.so.13")).unwrap();
+    let mut touched = cargo(&dir, &["build"]);
+    touched
+        .env("ASK", "cuda=>=12; ;libs=cublas")
+        .env("IMAGE", scratch("builds-empty-image"))
+        .env("CUDA_HOME", &cuda);
+    run(&mut touched).exits_with(0).says(&warning);
+}
