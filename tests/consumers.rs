@@ -235,6 +235,24 @@ fn two_folders_give_the_same_guard_and_a_program_without_their_paths() {
     assert!(guards[0] == guards[1], "the generated files differ");
 }
 
+/// LNK-09: the linker leaves out a library of which no function is called, and the guard would then judge nothing.
+#[test]
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+fn a_program_that_calls_no_cudnn_itself_stays_linked_to_it() {
+    let sound = installed("kept-9.14", (9, 14, 0), &[]);
+    let needed = |name: &str, main: &str| {
+        let dir = project(name, NEEDS_BOTH, main);
+        on(
+            cargo(&dir, &["build"]).env("RUSTFLAGS", "-Clink-arg=-Wl,--as-needed"),
+            &sound,
+        )
+        .exits_with(0);
+        run(Command::new("readelf").arg("-d").arg(built(name))).exits_with(0)
+    };
+    needed("kept", GUARDED).says("(NEEDED)             Shared library: [libcudnn.so.9]");
+    needed("left-out", "fn main() {}\n").does_not_say("libcudnn.so.9");
+}
+
 /// The one `cudnn_guard.rs` below a folder.
 fn generated_in(dir: &Path) -> PathBuf {
     fs::read_dir(dir)

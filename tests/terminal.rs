@@ -457,3 +457,26 @@ fn every_gpu_of_this_machine_is_a_target() {
         );
     }
 }
+
+/// CFG-08: cudarc wants one of its CUDA features enabled, and this is the one that fits.
+#[test]
+fn doctor_names_the_feature_of_cudarc_that_fits() {
+    let root = folder("doctor-cudarc");
+    usr_local(&root);
+    file(
+        &root,
+        "Cargo.lock",
+        "version = 4\n\n[[package]]\nname = \"cudarc\"\nversion = \"0.17.3\"\n",
+    );
+    let doctor = |dir: &Path| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
+        command.args(["doctor", "--root"]).arg(&root);
+        command.current_dir(dir).env_clear().env("HOME", "/nowhere");
+        text(&command.output().expect("cudnn-guard runs"))
+    };
+    let said = doctor(&root);
+    let wanted = "  \u{2013} cudarc    0.17.3 in Cargo.lock: its feature cuda-13000 fits CUDA 13.0 of the\n              \
+         toolkit here; choose an older one to run with older drivers\n";
+    assert!(said.contains(wanted), "{said}");
+    assert!(!doctor(&root.join("usr")).contains("Cargo.lock"));
+}

@@ -311,7 +311,8 @@ fn nearby(steps: &[Step], variable: Variable, value: &Path, host: &Host) -> Opti
 fn what_an_installation_changes(host: &Host) -> Vec<PathBuf> {
     let conda = host.env.path(Variable::CondaPrefix);
     let history = conda.map(|prefix| prefix.join("conda-meta/history"));
-    let cache = PathBuf::from("/etc/ld.so.cache");
+    let top = host.root.as_deref().unwrap_or(Path::new("/"));
+    let cache = top.join("etc/ld.so.cache");
     [Some(cache), history]
         .into_iter()
         .flatten()

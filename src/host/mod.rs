@@ -3,6 +3,7 @@
 
 pub mod binary;
 pub mod cargo;
+pub mod closure;
 pub mod cudnn;
 pub mod dll;
 pub mod dll_path;

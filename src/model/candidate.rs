@@ -100,6 +100,8 @@ pub struct Files {
     pub copies: Vec<Vec<PathBuf>>,
     /// Where the files really lie, if in more than one directory.
     pub folders: Vec<PathBuf>,
+    /// Where its archives are, if it has no library beside them.
+    pub archives: Option<PathBuf>,
     /// Whether the shim looks for its parts beside itself before it looks in LD_LIBRARY_PATH: a DT_RPATH, from 9.22.
     pub own_first: bool,
 }

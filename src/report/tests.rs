@@ -93,6 +93,7 @@ fn whole() -> Report {
             },
         ],
         findings: Vec::new(),
+        cudarc: None,
         machine: Some(Machine {
             gpu_codes: vec![target(Code::Machine)],
             driver: Some(Driver {

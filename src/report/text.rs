@@ -6,6 +6,7 @@
 use super::Report;
 use crate::model::candidate::{Candidate, Cudnn, Found, Part};
 use crate::model::finding::{Finding, Severity, Verdict, printable};
+use crate::rules::cudarc;
 use std::fmt::{self, Formatter};
 use std::path::Path;
 
@@ -61,7 +62,6 @@ fn thing(id: &str) -> Thing {
         | "cudnn-headers-missing"
         | "cuda-flavour-mismatch"
         | "header-library-skew"
-        | "unknown-newer-version"
         | "known-bad-release" => Thing::Cudnn,
         "parts-missing" | "parts-mixed" | "library-damaged" | "wrong-architecture"
         | "cudnn-not-loadable" => Thing::Parts,
@@ -79,6 +79,7 @@ fn thing(id: &str) -> Thing {
 pub(super) fn report(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
     stack(report, f)?;
     machine(report, f)?;
+    cudarc(report, f)?;
     let own = report
         .findings
         .iter()
@@ -219,6 +220,25 @@ fn machine(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
         line(f, report, Thing::Targets, Mark::Tick, "targets", &text)?;
     }
     findings(f, report, Thing::Targets)
+}
+
+/// Which of cudarc's features fits, for a crate that uses it.
+fn cudarc(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
+    let toolkit = report.toolkit.as_ref().and_then(|one| one.version);
+    let driver = report
+        .machine
+        .as_ref()
+        .and_then(|one| one.driver.as_ref()?.cuda);
+    match (&report.cudarc, cudarc::advice(toolkit, driver)) {
+        (Some(release), Some(advice)) => {
+            let text = wrapped(
+                &printable(&format!("{release} in Cargo.lock: {advice}")),
+                INDENT,
+            );
+            line(f, report, Thing::Itself, Mark::Dash, "cudarc", &text)
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Whether a line of this thing is shown, so that its findings stand below that line.

@@ -1,13 +1,16 @@
 //! Decisions: plain data in, plain data out, tested with literals.
 
+pub mod archives;
 pub mod build_ids;
 pub mod check;
 pub mod choose;
+pub mod closure;
 pub mod companions;
 pub mod compat;
 pub mod compile;
 pub mod compiler;
 pub mod complaint;
+pub mod cudarc;
 pub mod dialect;
 pub mod directive;
 pub mod fit;
