@@ -12,6 +12,10 @@ pub mod files;
 pub mod gpus;
 pub mod host_compiler;
 pub mod jobs;
+#[cfg(feature = "cli")]
+pub mod way;
+#[cfg(feature = "cli")]
+pub mod linkage;
 pub mod library;
 pub mod look;
 pub mod nvcc;
@@ -32,6 +36,10 @@ mod cuda_status;
 pub mod driver;
 #[path = "../../build-support/guard/no_gpu.rs"]
 mod no_gpu;
+#[cfg(feature = "cli")]
+#[allow(dead_code)]
+#[path = "../../build-support/guard/cache.rs"]
+mod cache;
 #[cfg_attr(
     all(target_os = "linux", target_env = "gnu"),
     path = "../../build-support/guard/linux.rs"
@@ -46,6 +54,8 @@ mod platform;
 #[path = "../../build-support/guard/wheel.rs"]
 pub mod wheel;
 // What these files know as their neighbours.
+#[cfg(feature = "cli")]
+use crate::model::via;
 use crate::model::{arch, finding, version};
 
 use crate::model::env::{Env, Variable};

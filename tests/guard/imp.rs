@@ -58,5 +58,7 @@ pub mod tables;
 pub mod tried;
 #[path = "../../build-support/guard/version.rs"]
 pub mod version;
+#[path = "../../build-support/guard/via.rs"]
+pub mod via;
 #[path = "../../build-support/guard/wheel.rs"]
 pub mod wheel;
