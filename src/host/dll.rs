@@ -171,9 +171,14 @@ impl Dll {
     /// What the file holds of the section of this name.
     #[cfg(feature = "cli")]
     pub fn section(&self, name: &str) -> Option<Vec<u8>> {
-        let is_it = |one: &&Section| one.name.split(|byte| *byte == 0).next() == Some(name.as_bytes());
+        let is_it =
+            |one: &&Section| one.name.split(|byte| *byte == 0).next() == Some(name.as_bytes());
         let section = self.sections.iter().find(is_it)?;
-        read_at(&self.file, section.offset.into(), section.size.min(1 << 20).into())
+        read_at(
+            &self.file,
+            section.offset.into(),
+            section.size.min(1 << 20).into(),
+        )
     }
 
     /// The other DLLs without which Windows does not load it.

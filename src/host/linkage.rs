@@ -16,13 +16,17 @@ type Bytes<'a> = &'a ReadCache<File>;
 
 /// What the file says; else why it is neither ELF nor PE, or that it cannot be read.
 pub fn read(path: &Path) -> Result<Linkage, Option<Flaw>> {
-    with_file(path, |kind| kind.linkage(), |dll| Linkage {
-        format: Format::Pe,
-        cpu: dll.cpu().unwrap_or("an unknown processor").into(),
-        is_usual: true,
-        needed: dll.needs(),
-        ..Linkage::default()
-    })
+    with_file(
+        path,
+        |kind| kind.linkage(),
+        |dll| Linkage {
+            format: Format::Pe,
+            cpu: dll.cpu().unwrap_or("an unknown processor").into(),
+            is_usual: true,
+            needed: dll.needs(),
+            ..Linkage::default()
+        },
+    )
 }
 
 /// The facts that guards left in a program.
@@ -129,14 +133,14 @@ impl<'a, H: FileHeader<Endian = Endianness>> Elf<'a, H> {
             let inside = address.checked_sub(segment.p_vaddr(endian).into())?;
             let (offset, length) = segment.file_range(endian);
             let fits = segment.p_type(endian) == elf::PT_LOAD
-                && inside
-                    .checked_add(size)
-                    .is_some_and(|end| end <= length);
+                && inside.checked_add(size).is_some_and(|end| end <= length);
             fits.then(|| offset.checked_add(inside)).flatten()
         })?;
         let strings = StringTable::new(file, place, place.checked_add(size)?);
         let string = |at: u64| Some(text(strings.get(at.try_into().ok()?).ok()?));
-        let needed = entries.iter().take_while(|entry| entry.d_tag(endian).into() != 0);
+        let needed = entries
+            .iter()
+            .take_while(|entry| entry.d_tag(endian).into() != 0);
         linkage.needed = needed
             .filter(|entry| entry.d_tag(endian).into() == u64::from(elf::DT_NEEDED))
             .filter_map(|entry| string(entry.d_val(endian).into()))

@@ -12,11 +12,9 @@ pub mod files;
 pub mod gpus;
 pub mod host_compiler;
 pub mod jobs;
-#[cfg(feature = "cli")]
-pub mod way;
+pub mod library;
 #[cfg(feature = "cli")]
 pub mod linkage;
-pub mod library;
 pub mod look;
 pub mod nvcc;
 pub mod outputs;
@@ -24,22 +22,26 @@ pub mod owner;
 pub mod programs;
 pub mod releases;
 pub mod rivals;
+#[cfg(feature = "cli")]
+pub mod shim;
 pub mod stamp;
 pub mod toolkit;
+#[cfg(feature = "cli")]
+pub mod way;
 
 #[allow(dead_code)]
 #[path = "../../build-support/guard/cuda_status.rs"]
 mod cuda_status;
 // Shared with the guard, which uses more of them.
+#[cfg(feature = "cli")]
+#[allow(dead_code)]
+#[path = "../../build-support/guard/cache.rs"]
+mod cache;
 #[allow(dead_code)]
 #[path = "../../build-support/guard/driver.rs"]
 pub mod driver;
 #[path = "../../build-support/guard/no_gpu.rs"]
 mod no_gpu;
-#[cfg(feature = "cli")]
-#[allow(dead_code)]
-#[path = "../../build-support/guard/cache.rs"]
-mod cache;
 #[cfg_attr(
     all(target_os = "linux", target_env = "gnu"),
     path = "../../build-support/guard/linux.rs"

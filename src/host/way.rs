@@ -2,7 +2,7 @@
 
 use super::eyes::Eyes;
 use super::{cache, files, linkage};
-use crate::model::linkage::{Linkage, Missing, Object};
+use crate::model::linkage::{Linkage, Missing, Need, Object};
 use crate::model::via::{CACHE, Via};
 use crate::rules::way::{Ground, Place, before_cache, on, system};
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ impl Way {
             linkage,
             ..Object::default()
         });
-        way.follow(0, true);
+        way.follow(0, Need::Start);
         way
     }
 
@@ -43,34 +43,29 @@ impl Way {
     }
 
     /// What the loader takes when `asking` opens a library by its name, with all that it needs. Its index.
-    pub fn open(&mut self, name: &str, asking: usize) -> Option<usize> {
+    pub fn open(&mut self, name: &str, asking: usize, need: Need) -> Option<usize> {
         let before = self.objects.len();
-        let index = self.take(name, asking, false)?;
+        let index = self.take(name, asking, need)?;
         if index >= before {
-            self.follow(index, false);
+            self.follow(index, need);
         }
         Some(index)
     }
 
-    /// Forgets that a library was not found, when another name served.
-    pub fn forgive(&mut self, name: &str) {
-        self.missing.retain(|missing| missing.name != name);
-    }
-
-    fn follow(&mut self, from: usize, at_start: bool) {
+    fn follow(&mut self, from: usize, need: Need) {
         let mut next = from;
         while let Some(object) = self.objects.get(next) {
             for name in object.linkage.needed.clone() {
                 // The loader itself is there, or nothing is.
                 if !name.starts_with("ld-linux") && !name.starts_with("ld64.so") {
-                    self.take(&name, next, at_start);
+                    self.take(&name, next, need);
                 }
             }
             next += 1;
         }
     }
 
-    fn take(&mut self, name: &str, asking: usize, at_start: bool) -> Option<usize> {
+    fn take(&mut self, name: &str, asking: usize, need: Need) -> Option<usize> {
         if let Some(index) = self.loaded(name) {
             return Some(index);
         }
@@ -78,12 +73,13 @@ impl Way {
             return None;
         }
         match self.find(name, asking) {
-            Ok(object) => {
+            Ok(mut object) => {
+                object.need = need;
                 self.objects.push(object);
                 Some(self.objects.len() - 1)
             }
             Err(mut missing) => {
-                missing.at_start = at_start;
+                missing.need = need;
                 self.missing.push(missing);
                 None
             }
@@ -102,6 +98,7 @@ impl Way {
             path,
             via: Some(via),
             owner,
+            need: Need::Later,
             asked_by: Some(asking),
             linkage,
         };
@@ -140,7 +137,7 @@ impl Way {
                 .get(asking)
                 .map(|object| object.path.clone())
                 .unwrap_or_default(),
-            at_start: false,
+            need: Need::Later,
             looked_at: self.looked_at(&places),
             stands_in,
         })

@@ -49,10 +49,24 @@ pub struct Object {
     pub via: Option<Via>,
     /// Whose path that was, for RPATH and RUNPATH.
     pub owner: usize,
+    /// How much it is needed.
+    pub need: Need,
     /// Which object asked for it first.
     pub asked_by: Option<usize>,
     /// What it says.
     pub linkage: Linkage,
+}
+
+/// How much a library is needed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Need {
+    /// The program does not start without it.
+    #[default]
+    Start,
+    /// A part of cuDNN that a convolution opens does not load without it.
+    Part,
+    /// It is opened by its name once something wants it, which may be never.
+    Later,
 }
 
 /// A library that the loader does not find.
@@ -62,8 +76,8 @@ pub struct Missing {
     pub name: String,
     /// The file that needs it.
     pub needed_by: PathBuf,
-    /// Whether nothing is loaded without it. Else it is opened by name, once it is needed.
-    pub at_start: bool,
+    /// What comes of that.
+    pub need: Need,
     /// Where the loader looks.
     pub looked_at: Vec<String>,
     /// A file of that name that is nothing, or a link that leads nowhere: something is mounted over it later.

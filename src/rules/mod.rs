@@ -15,6 +15,8 @@ pub mod dialect;
 pub mod directive;
 pub mod fit;
 pub mod gpu_names;
+#[cfg(feature = "cli")]
+pub mod guarded;
 pub mod header;
 pub mod hijack;
 pub mod host_compiler;
@@ -29,6 +31,8 @@ pub mod layout;
 pub mod needs;
 pub mod nvcc;
 pub mod nvcc_table;
+#[cfg(feature = "cli")]
+pub mod outlook;
 pub mod partial;
 pub mod passing;
 pub mod record;

@@ -163,10 +163,7 @@ mod tests {
             ["1 /opt", "0 /app/bin/../lib", "0 /r", "0 /l", "0 ."]
         );
         // A RUNPATH of its own switches everybody's RPATH off.
-        assert_eq!(
-            dirs(&all, &[0, 2], &ground),
-            ["0 /l", "0 .", "2 /x86_64"]
-        );
+        assert_eq!(dirs(&all, &[0, 2], &ground), ["0 /l", "0 .", "2 /x86_64"]);
         // One above it does not pass its RUNPATH on.
         assert_eq!(
             dirs(&all, &[0, 2, 1], &ground),
