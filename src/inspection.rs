@@ -82,7 +82,13 @@ impl Inspection {
             inspection.unknown.push(reason.into());
         }
         let (findings, unknown) = inspection.picture.judge();
+        // That there is no driver is said once, whoever needs it.
+        let known: Vec<&str> = inspection.findings.iter().map(|one| one.id).collect();
+        let mut findings = findings;
+        findings.retain(|one| one.id != "driver-missing" || !known.contains(&one.id));
         inspection.findings.extend(findings);
+        let later = |finding: &Finding| finding.severity != Severity::Error;
+        inspection.findings.sort_by_key(later);
         for reason in unknown {
             if !inspection.unknown.contains(&reason) {
                 inspection.unknown.push(reason);

@@ -189,7 +189,16 @@ fn libraries(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt::Result {
 
 fn driver(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt::Result {
     let Some(driver) = &inspection.driver else {
-        return line(f, Mark::Dash, "driver", "none was asked");
+        let asked = inspection
+            .findings
+            .iter()
+            .any(|one| one.id == "driver-missing");
+        let text = if asked && !inspection.picture.is_image {
+            "none here"
+        } else {
+            "not asked"
+        };
+        return line(f, Mark::Dash, "driver", text);
     };
     let cuda = driver.cuda.map_or(String::new(), |cuda| {
         format!("runs CUDA up to {}, ", cuda.short())

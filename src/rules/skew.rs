@@ -350,7 +350,7 @@ fn major(cudnn: &Cudnn) -> Option<u32> {
         number?.split('.').next()?.parse().ok()
     };
     let told = cudnn.library.as_deref().and_then(named);
-    told.or(Some(cudnn.version()?.major))
+    told.or_else(|| Some(cudnn.version()?.major))
 }
 
 fn needed(cudnn: &Cudnn) -> &'static [&'static str] {

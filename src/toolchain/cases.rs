@@ -117,6 +117,7 @@ const SHOWN_ELSEWHERE: &[(&str, &[&str])] = &[
             "built-without-cuda",
         ],
     ),
+    ("tests/inspect.rs", &["library-not-found"]),
     (
         "nowhere yet",
         &["host-compiler-unsupported", "host-headers-incompatible"],
