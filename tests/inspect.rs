@@ -479,13 +479,24 @@ fn a_program_that_opens_cudnn_itself() {
 #[test]
 fn facts_of_a_program_for_windows() {
     let image = Image::new("windows");
-    let record = record(&linked("9.14.0"));
+    fs::create_dir_all(image.at("app")).unwrap();
+    fs::write(image.at("app/app"), for_windows(0xaa64, &linked("9.14.0"))).unwrap();
+    let json = image.json();
+    assert_eq!(json["program"]["format"], "pe");
+    assert_eq!(json["program"]["cpu"], "aarch64");
+    assert_eq!(json["program"]["guards"][0]["crate"], "app 0.1.0");
+    assert_eq!(json["verdict"], "unknown");
+}
+
+/// A program with nothing but a record.
+fn for_windows(machine: u16, text: &str) -> Vec<u8> {
+    let record = record(text);
     let mut bytes = vec![0; 0x200];
     let mut put = |at: usize, value: &[u8]| bytes[at..at + value.len()].copy_from_slice(value);
     put(0, b"MZ");
     put(0x3c, &[0x40]);
     put(0x40, b"PE\0\0");
-    put(0x44, &0xaa64_u16.to_le_bytes());
+    put(0x44, &machine.to_le_bytes());
     put(0x46, &[1]);
     put(0x54, &[144]);
     put(0x58, &[0x0b, 0x02]);
@@ -496,13 +507,96 @@ fn facts_of_a_program_for_windows() {
         put(section + at, &u32::to_le_bytes(value));
     }
     bytes.extend(record);
-    fs::create_dir_all(image.at("app")).unwrap();
-    fs::write(image.at("app/app"), bytes).unwrap();
-    let json = image.json();
-    assert_eq!(json["program"]["format"], "pe");
-    assert_eq!(json["program"]["cpu"], "aarch64");
-    assert_eq!(json["program"]["guards"][0]["crate"], "app 0.1.0");
-    assert_eq!(json["verdict"], "unknown");
+    bytes
+}
+
+/// What runs here, runs here.
+#[test]
+fn no_alarm_for_programs_of_this_machine() {
+    let own = std::env::current_exe().unwrap();
+    let cc = run(Command::new("cc").arg("-print-prog-name=cc1")).stdout;
+    for path in [
+        own,
+        "/bin/sh".into(),
+        cc.trim().into(),
+        env!("CARGO_BIN_EXE_cudnn-guard").into(),
+    ] {
+        let inspect = |path: &Path| {
+            run(program(env!("CARGO_BIN_EXE_cudnn-guard"))
+                .arg("inspect")
+                .arg(path))
+            .exits_with(0)
+        };
+        inspect(&path).says("all found");
+    }
+}
+
+/// A set of `.ci/wheels.py`.
+fn wheel(set: &str) -> PathBuf {
+    let folder = std::env::var_os("CUDNN_GUARD_REAL")
+        .expect("CUDNN_GUARD_REAL is the folder of .ci/wheels.py");
+    PathBuf::from(folder).join(set).join("nvidia/cudnn")
+}
+
+/// LOD-13, VER-01: NVIDIA's own files, for Linux and Windows.
+#[test]
+#[ignore = "needs real NVIDIA files: CUDNN_GUARD_REAL"]
+fn real_libraries_beside_a_program() {
+    let image = Image::new("real");
+    let (newer, older) = (
+        wheel("cudnn-cu13-9.28").join("lib"),
+        wheel("cudnn-cu13-9.14").join("lib"),
+    );
+    let rpath = format!("-Wl,--enable-new-dtags,-rpath,{}", newer.display());
+    image.program(
+        &[&linked("9.28.0")],
+        &[newer.join("libcudnn.so.9").to_str().unwrap(), &rpath],
+    );
+    let see = |library_path: &Path| {
+        let mut command = program(env!("CARGO_BIN_EXE_cudnn-guard"));
+        command
+            .arg("inspect")
+            .arg("--json")
+            .arg(image.at("app/app"));
+        let ran = run(command.env("LD_LIBRARY_PATH", library_path));
+        let json: Value = serde_json::from_str(&ran.stdout).unwrap();
+        (ran.code, json)
+    };
+    let (code, json) = see(Path::new(""));
+    assert_eq!(code, Some(0), "{json}");
+    let parts = json["cudnn"]["parts"].as_array().unwrap();
+    assert!(
+        parts.len() > 8 && parts.iter().all(|part| part["version"] == "9.28.0"),
+        "{json}"
+    );
+    assert_eq!(json["cudnn"]["cuda_major"], 13);
+    let (code, json) = see(&older);
+    assert_eq!(code, Some(1), "{json}");
+    assert!(ids(&json).contains(&"cudnn-version-mismatch"), "{json}");
+    assert_eq!(json["cudnn"]["version"], "9.14.0");
+    assert_eq!(
+        json["cudnn"]["found_via"],
+        format!("LD_LIBRARY_PATH, its entry `{}`", older.display())
+    );
+
+    for entry in fs::read_dir(wheel("cudnn-win-cu13-9.28").join("bin")).unwrap() {
+        let dll = entry.unwrap().path();
+        std::os::unix::fs::symlink(&dll, image.at("app").join(dll.file_name().unwrap())).unwrap();
+    }
+    let windows = |cudnn: &str| {
+        fs::write(image.at("app/app.exe"), for_windows(0x8664, &linked(cudnn))).unwrap();
+        let mut command = program(env!("CARGO_BIN_EXE_cudnn-guard"));
+        let ran = run(command
+            .arg("inspect")
+            .arg("--json")
+            .arg(image.at("app/app.exe")));
+        serde_json::from_str::<Value>(&ran.stdout).unwrap()
+    };
+    let json = windows("9.14.0");
+    assert_eq!(json["verdict"], "unknown", "{json}");
+    assert_eq!(json["cudnn"]["version"], "9.28.0");
+    assert_eq!(json["cudnn"]["found_via"], "the program's own directory");
+    assert_eq!(windows("9.40.0")["verdict"], "fail");
 }
 
 #[test]
