@@ -7,7 +7,7 @@ use crate::imp::finding::Finding;
 use crate::imp::operator::{Mode, Operator};
 use crate::imp::route::{Route, Via};
 use crate::imp::version::Version;
-use crate::imp::{cache, judge, parts};
+use crate::imp::{cache, judge, parts, via};
 use crate::program;
 use crate::tree::{Folder, compile};
 use std::ffi::OsString;
@@ -338,7 +338,7 @@ fn the_systems_cache_is_read() {
         cache::files("libnobody-has-this.so.1"),
         Vec::<PathBuf>::new()
     );
-    let bytes = std::fs::read(cache::PATH).unwrap();
+    let bytes = std::fs::read(via::CACHE).unwrap();
     for end in (0..bytes.len()).step_by(997) {
         cache::parse(&bytes[..end], "libc.so.6");
     }
