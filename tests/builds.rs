@@ -375,7 +375,7 @@ fn every_spelling_of_a_capability_is_read() {
     }
     let env: [(&str, &Path); 2] = [
         ("CUDA_HOME", &cuda),
-        ("CUDA_COMPUTE_CAP", Path::new("80,ampere")),
+        ("CUDA_COMPUTE_CAP", Path::new("80,amperes")),
     ];
-    fails(&test, "capability-is-a-name", "kernels=src/add.cu", &env);
+    fails(&test, "capability-is-a-word", "kernels=src/add.cu", &env);
 }

@@ -118,7 +118,7 @@ const SHOWN_ELSEWHERE: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "nowhere yet",
+        "src/kernels/fit",
         &["host-compiler-unsupported", "host-headers-incompatible"],
     ),
 ];
