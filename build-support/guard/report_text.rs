@@ -1,6 +1,7 @@
 //! A report as text: what is under the program, each thing on a line of its own that fits into 80 columns.
 
 use super::finding::printable;
+use super::outcome::Outcome;
 use super::release::with_article;
 use super::report::{Loaded, Report};
 use std::fmt;
@@ -68,7 +69,8 @@ pub fn stack(report: &Report, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             )?;
         }
     }
-    for outcome in &report.outcomes {
+    let tried = |outcome: &&Outcome| outcome.left_out.is_none();
+    for outcome in report.outcomes.iter().filter(tried) {
         let error = outcome.largest_error.map_or_else(String::new, |error| {
             format!(", largest error {:.1e}", error)
         });
@@ -76,12 +78,17 @@ pub fn stack(report: &Report, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             f,
             "tried",
             format!(
-                "{} {} on {}: {}{}, {:.1} ms",
+                "{} {} on {}: {}{}{}, {:.1} ms",
                 outcome.data_type,
                 outcome.operation,
                 outcome.device,
                 outcome.verdict,
                 error,
+                if outcome.tf32 == Some(true) {
+                    ", rounded to TF32"
+                } else {
+                    ""
+                },
                 outcome.milliseconds
             ),
         )?;

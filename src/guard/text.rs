@@ -41,10 +41,17 @@ const MODULES: &[(&str, &str)] = modules![
     "cuda_status",
     "cudnn_status",
     "driver",
+    "shape",
+    "data_type",
+    "kind",
+    "algorithm",
+    "cudnn_calls",
     "cudnn",
     "device",
     "reference",
+    "tolerance",
     "trouble",
+    "outcome",
     "convolution",
     "cache",
     "route",
@@ -143,6 +150,13 @@ pub fn check() -> Result<Report, Failure> {
     check::check(&BUILT)
 }
 
+/// Verifies the same with every kind of convolution: forward, both gradients, bias with activation; in `f32` with and
+/// without TF32, `f16` and `bf16`; in both layouts; by every algorithm that cuDNN offers. For a test or an installation's
+/// self-check, not for every start.
+pub fn check_thoroughly() -> Result<Report, Failure> {
+    check::check_thoroughly(&BUILT)
+}
+
 /// Verifies the files and their releases, and touches neither CUDA nor the code of cuDNN.
 pub fn check_version() -> Result<Report, Failure> {
     check::check_version(&BUILT)
@@ -150,7 +164,7 @@ pub fn check_version() -> Result<Report, Failure> {
 }
 
 #[allow(unused_imports, unreachable_pub)]
-pub use imp::{check, check_version, startup, Failure, Finding, Report, Severity, Verdict, BUILT};
+pub use imp::{check, check_thoroughly, check_version, startup, Failure, Finding, Report, Severity, Verdict, BUILT};
 ";
 
 /// Keeps `libcudnn` among the libraries of the program, whose own use of it the linker may not have seen yet.
