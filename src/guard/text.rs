@@ -144,7 +144,7 @@ pub fn startup() {
     startup::startup(&BUILT);
 }
 
-/// Verifies everything: the files, their releases, the driver, the GPU, one convolution. `Ok` only if all of it fits;
+/// Verifies everything: the files, their releases, the driver, the GPU, a small convolution in each format. `Ok` only if all of it fits;
 /// what could not be checked is a `Failure` whose verdict is `Unknown`. Never panics, never exits.
 pub fn check() -> Result<Report, Failure> {
     check::check(&BUILT)

@@ -202,7 +202,8 @@ fn every_bfloat16_is_read_and_written() {
 /// Between any two neighbours: just below the middle, the middle itself, just above it.
 #[test]
 fn numbers_between_two_are_rounded_to_the_nearest_or_to_the_even_one() {
-    let formats: [(fn(u16) -> f32, fn(f32) -> u16, u16); 2] = [
+    type Format = (fn(u16) -> f32, fn(f32) -> u16, u16);
+    let formats: [Format; 2] = [
         (from_half, to_half, 0x7C00),
         (from_bfloat16, to_bfloat16, 0x7F80),
     ];
