@@ -1,7 +1,9 @@
 //! Which convolutions are tried.
 
+use super::algorithm::Algorithm;
 use super::data_type::DataType;
-use super::shape::{Layout, Shape, quotient};
+use super::finding::Finding;
+use super::shape::{Layout, Shape, dimensions, pair, quotient};
 
 /// What is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,6 +96,33 @@ impl Kind {
             Operation::BackwardData => quotient(k, shape.groups) * r * s,
             Operation::BackwardFilter => n * height * width,
         }
+    }
+
+    /// A finding about it, with what was computed and how.
+    pub fn describe(&self, finding: Finding, algorithm: Option<Algorithm>) -> Finding {
+        let mut words = vec![
+            self.operation.name(),
+            self.data_type.name(),
+            self.layout.name(),
+        ];
+        words.extend(algorithm.map(|algorithm| algorithm.name));
+        let shape = self.shape;
+        let mut sizes = format!(
+            "x {}, w {}, padding {}, stride {}",
+            dimensions(shape.x()),
+            dimensions(shape.filter()),
+            pair(shape.pad),
+            pair(shape.stride)
+        );
+        if shape.dilation != [1, 1] {
+            sizes = format!("{}, dilation {}", sizes, pair(shape.dilation));
+        }
+        if shape.groups != 1 {
+            sizes = format!("{}, {} groups", sizes, shape.groups);
+        }
+        finding
+            .with("operation", words.join(", "))
+            .with("shape", sizes)
     }
 
     /// Whether it is the one that every cuDNN computes on every GPU: to refuse it is a fault.

@@ -127,6 +127,21 @@ pub fn place(dims: [usize; 4], index: usize) -> [usize; 4] {
     [i, j, k, l]
 }
 
+/// `2x8x14x14`
+pub fn dimensions(numbers: [usize; 4]) -> String {
+    let [a, b, c, d] = numbers;
+    format!("{}x{}x{}x{}", a, b, c, d)
+}
+
+/// `2x1`, or `2` if both are the same.
+pub fn pair([height, width]: [usize; 2]) -> String {
+    if height == width {
+        height.to_string()
+    } else {
+        format!("{}x{}", height, width)
+    }
+}
+
 /// Quotient and remainder. Written so that no division by 0, and with it no panic, can be compiled in.
 fn divide(number: usize, by: usize) -> (usize, usize) {
     (quotient(number, by), number.checked_rem(by).unwrap_or(0))

@@ -8,13 +8,12 @@ use super::cudnn_status;
 use super::device;
 use super::finding::{Finding, Verdict};
 use super::kind::Kind;
-use super::shape::place;
+use super::refusal::{Refusal, is_elsewhere, is_memory, refused_by_gpu};
+use super::shape::{dimensions, place};
 use super::tolerance::Comparison;
 use super::version::Version;
 
 const MIB: usize = 1 << 20;
-/// With less than this free, cuDNN's own code and workspaces may not fit, and its refusal says nothing about it.
-const LOW_MEMORY: usize = 512 * MIB;
 
 /// Why there is no right result.
 pub enum Trouble {
@@ -109,9 +108,12 @@ impl Trouble {
             Trouble::Workspace { bytes, .. } => {
                 Some(format!("cuDNN wants {} MiB to work in", bytes / MIB))
             }
-            Trouble::Cudnn { call, status, .. }
-                if cudnn_status::is_unserved(*status, version.major) =>
-            {
+            Trouble::Cudnn {
+                call,
+                status,
+                gpu: None,
+                ..
+            } if cudnn_status::is_unserved(*status, version.major) => {
                 let named = cudnn_status::named(*status, version.major);
                 Some(format!("`{}` answered {}", call, named))
             }
@@ -317,7 +319,7 @@ impl Trouble {
     }
 
     fn described(&self, finding: Finding, kind: &Kind) -> Finding {
-        described(finding, kind, self.algorithm())
+        kind.describe(finding, self.algorithm())
     }
 }
 
@@ -333,163 +335,4 @@ fn overridden(finding: Finding) -> Finding {
             .help("unset NVIDIA_TF32_OVERRIDE, or set it to 0"),
         Err(_) => finding.help("set NVIDIA_TF32_OVERRIDE=0 to have full single precision"),
     }
-}
-
-fn described(finding: Finding, kind: &Kind, algorithm: Option<Algorithm>) -> Finding {
-    let mut words = vec![
-        kind.operation.name(),
-        kind.data_type.name(),
-        kind.layout.name(),
-    ];
-    words.extend(algorithm.map(|algorithm| algorithm.name));
-    let shape = kind.shape;
-    let mut sizes = format!(
-        "x {}, w {}, padding {}, stride {}",
-        dimensions(shape.x()),
-        dimensions(shape.filter()),
-        pair(shape.pad),
-        pair(shape.stride)
-    );
-    if shape.dilation != [1, 1] {
-        sizes = format!("{}, dilation {}", sizes, pair(shape.dilation));
-    }
-    if shape.groups != 1 {
-        sizes = format!("{}, {} groups", sizes, shape.groups);
-    }
-    finding
-        .with("operation", words.join(", "))
-        .with("shape", sizes)
-}
-
-fn dimensions(numbers: [usize; 4]) -> String {
-    let [a, b, c, d] = numbers;
-    format!("{}x{}x{}x{}", a, b, c, d)
-}
-
-/// Once if both are the same.
-fn pair([height, width]: [usize; 2]) -> String {
-    if height == width {
-        height.to_string()
-    } else {
-        format!("{}x{}", height, width)
-    }
-}
-
-/// What the GPU or its driver refuses is not cuDNN's fault, nor the program's.
-fn refused_by_gpu(refused: device::Refused, device: &str) -> Finding {
-    let Some(code) = refused.code else {
-        return Finding::warning(
-            "driver-error",
-            format!(
-                "NVIDIA's driver has no `{}`, so no convolution was tried",
-                refused.call
-            ),
-        )
-        .help("update NVIDIA's driver");
-    };
-    let error = cuda_status::explain(code);
-    let answered = format!("`{}` answered {}", refused.call, cuda_status::named(code));
-    if is_memory(code) {
-        return memory_low(device, None).with("driver", answered);
-    }
-    let id = if is_elsewhere(code) {
-        "device-busy"
-    } else {
-        "driver-error"
-    };
-    Finding::warning(
-        id,
-        format!(
-            "{} could not be used for a convolution: {}",
-            device, error.words
-        ),
-    )
-    .with("driver", answered)
-    .help(error.help)
-}
-
-fn memory_low(device: &str, free: Option<usize>) -> Finding {
-    Finding::warning(
-        "device-memory-low",
-        match free {
-            Some(free) => format!(
-                "{} has too little free memory to try a convolution: {} MiB",
-                device,
-                free / MIB
-            ),
-            None => format!("{} has too little free memory to try a convolution", device),
-        },
-    )
-    .help("free memory on the GPU: `nvidia-smi` shows who holds it")
-}
-
-/// What cuDNN refused, and what was seen round it.
-struct Refusal<'a> {
-    call: &'static str,
-    status: i32,
-    algorithm: Option<Algorithm>,
-    last_error: &'a str,
-    gpu: Option<i32>,
-    free: Option<usize>,
-}
-
-impl Refusal<'_> {
-    fn judge(&self, version: Version, device: &str, kind: &Kind) -> (Verdict, Finding) {
-        let named = cudnn_status::named(self.status, version.major);
-        let with_words = |finding: Finding| {
-            if self.last_error.is_empty() {
-                finding
-            } else {
-                finding.with("last error", self.last_error)
-            }
-        };
-        let answered = format!("`{}` answered {}", self.call, named);
-        let low = self.free.filter(|free| *free < LOW_MEMORY);
-        if low.is_some() || cudnn_status::is_memory(self.status, version.major) {
-            return (
-                Verdict::Unknown,
-                with_words(memory_low(device, low).with("cuDNN", answered)),
-            );
-        }
-        let outside = |code: &i32| is_memory(*code) || is_elsewhere(*code);
-        if let Some(code) = self.gpu.filter(outside) {
-            let refused = device::Refused {
-                call: "cuCtxSynchronize",
-                code: Some(code),
-            };
-            let finding = refused_by_gpu(refused, device).with("cuDNN", answered);
-            return (Verdict::Unknown, with_words(finding));
-        }
-        let handle = self.call == "cudnnCreate";
-        let id = if handle {
-            "cudnn-create-failed"
-        } else {
-            "convolution-failed"
-        };
-        let mut finding = Finding::error(
-            id,
-            format!(
-                "`{}` of cuDNN {} answered {} on {}",
-                self.call, version, named, device
-            ),
-        );
-        if !handle {
-            finding = described(finding, kind, self.algorithm);
-        }
-        if let Some(code) = self.gpu {
-            finding = finding.with("GPU", cuda_status::named(code));
-        }
-        let help = cudnn_status::help(self.status, version.major);
-        (Verdict::Fail, with_words(finding).help(help))
-    }
-}
-
-/// Whether a `CUresult` says that there is too little memory.
-fn is_memory(code: i32) -> bool {
-    code == 2
-}
-
-/// Whether a `CUresult` says that the GPU is in use, or at its end, rather than that something does not fit.
-fn is_elsewhere(code: i32) -> bool {
-    matches!(code, 46 | 101 | 214 | 800 | 802 | 805..=810 | 999)
 }

@@ -33,10 +33,14 @@ pub mod outcome;
 pub mod platform;
 #[path = "../../build-support/guard/reference.rs"]
 pub mod reference;
+#[path = "../../build-support/guard/refusal.rs"]
+pub mod refusal;
 #[path = "../../build-support/guard/shape.rs"]
 pub mod shape;
 #[path = "../../build-support/guard/tolerance.rs"]
 pub mod tolerance;
+#[path = "../../build-support/guard/trial.rs"]
+pub mod trial;
 #[path = "../../build-support/guard/trouble.rs"]
 pub mod trouble;
 #[path = "../../build-support/guard/version.rs"]
