@@ -5,6 +5,8 @@ use super::{
 };
 use crate::guard::kind::{self, Kind};
 use crate::guard::shape::Layout;
+use crate::guard::trouble::Trouble;
+use crate::guard::version::Version;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::time::Duration;
@@ -288,4 +290,23 @@ fn an_error_of_the_gpu_ends_the_rest() {
     let full = tried("thorough", V9_14, &[("SIM_MEMORY", "4000")]);
     full.must_have("[device-memory-low]");
     assert_eq!(rows(&full, "").len(), 1);
+}
+
+/// What cuDNN answers after the GPU has failed says nothing of what it serves.
+#[test]
+fn an_error_of_the_gpu_is_not_left_out() {
+    let refused = |gpu| Trouble::Cudnn {
+        call: "cudnnConvolutionForward",
+        status: 3000,
+        algorithm: None,
+        last_error: String::new(),
+        gpu,
+        free: None,
+    };
+    let version = Version::new(9, 14, 0);
+    assert_eq!(refused(Some(700)).left_out(version), None);
+    assert_eq!(
+        refused(None).left_out(version).as_deref(),
+        Some("`cudnnConvolutionForward` answered CUDNN_STATUS_NOT_SUPPORTED (3000)")
+    );
 }
