@@ -54,7 +54,7 @@ impl Toolchain {
             .toolkit
             .as_ref()
             .and_then(|toolkit| toolkit.nvcc.as_ref());
-        let compiler = compiler.and_then(|path| match nvcc::gpu_codes(path) {
+        let compiler = compiler.and_then(|path| match nvcc::gpu_codes(path, &self.host.answers) {
             Ok(codes) => Some(Compiler {
                 nvcc: path.display().to_string(),
                 codes,
@@ -86,7 +86,7 @@ impl Toolchain {
         let compiler = toolkit.nvcc.as_deref()?;
         let header = toolkit.include_dirs.iter().map(|dir| dir.join("cuda.h"));
         let header = header.into_iter().find(|header| files::is_file(header))?;
-        let said = nvcc::version(compiler).ok()?;
+        let said = nvcc::version(compiler, &self.host.answers).ok()?;
         if toolkit.version?.short() == said.short() {
             return None;
         }

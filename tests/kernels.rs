@@ -89,3 +89,34 @@ fn a_target_that_nvcc_lacks_is_refused_before_it_is_called() {
     );
     assert!(!package.0.join("cuda/calls").exists());
 }
+
+#[test]
+fn nvcc_is_asked_once() {
+    let package = Package::new("asked-once");
+    // A copy, since its date is to change.
+    let nvcc = package.0.join("cuda/bin/nvcc");
+    let text = std::fs::read(&nvcc).unwrap();
+    std::fs::remove_file(&nvcc).unwrap();
+    std::fs::write(&nvcc, text).unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&nvcc, mode).unwrap();
+    let dated = |seconds| {
+        let then = std::time::SystemTime::now() - std::time::Duration::from_secs(seconds);
+        let file = std::fs::File::options().write(true).open(&nvcc).unwrap();
+        file.set_modified(then).unwrap();
+    };
+    dated(60);
+    let questions = package.0.join("cuda/questions");
+    let asked = || {
+        let gpu = package.probe("80");
+        gpu.targets().unwrap();
+        gpu.report();
+        let said = std::fs::read_to_string(&questions).unwrap_or_default();
+        let _ = std::fs::remove_file(&questions);
+        said
+    };
+    assert_eq!(asked(), "--version\n--list-gpu-code\n");
+    assert_eq!(asked(), "", "by the next build");
+    dated(120);
+    assert_eq!(asked(), "--version\n--list-gpu-code\n", "another nvcc");
+}

@@ -182,7 +182,7 @@ fn every_list_of_flags_is_one_that_nvcc_takes() {
     let nvcc = real().join("bin/nvcc");
     let compiler = Compiler {
         nvcc: nvcc.display().to_string(),
-        codes: crate::host::nvcc::gpu_codes(&nvcc).unwrap(),
+        codes: crate::host::nvcc::gpu_codes(&nvcc, &Default::default()).unwrap(),
     };
     let wish = |dialect, text: &str| Wish {
         from: "a test",

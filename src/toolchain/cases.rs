@@ -15,6 +15,7 @@
 use super::Toolchain;
 use crate::config::{Config, Link};
 use crate::host::Host;
+use crate::host::answers::Answers;
 use crate::model::env::Env;
 use crate::model::platform::Platform;
 use crate::rules::directive::Directive;
@@ -83,6 +84,7 @@ fn cargo_watches_what_was_asked_and_nothing_that_changes_by_itself() {
             env: Env::new(pairs),
             platform,
             root: Some("/var/empty".into()),
+            answers: Answers::default(),
         };
         let config = Config::new().cuda(">=1").cudnn(">=1");
         let needs = config.needs();
@@ -166,6 +168,7 @@ fn told(case: &Path, root: &Path) -> String {
         env: env.overlaid(&config.env).for_target(&triple),
         platform: Platform::from_triple(&triple),
         root: config.root.clone(),
+        answers: Answers::default(),
     };
     let needs = config.needs();
     let toolchain = Toolchain::find(config, host, needs);
