@@ -93,19 +93,16 @@ fn a_target_that_nvcc_lacks_is_refused_before_it_is_called() {
 #[test]
 fn nvcc_is_asked_once() {
     let package = Package::new("asked-once");
-    // A copy, since its date is to change.
-    let nvcc = package.0.join("cuda/bin/nvcc");
-    let text = std::fs::read(&nvcc).unwrap();
-    std::fs::remove_file(&nvcc).unwrap();
-    std::fs::write(&nvcc, text).unwrap();
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    std::fs::set_permissions(&nvcc, mode).unwrap();
-    let dated = |seconds| {
-        let then = std::time::SystemTime::now() - std::time::Duration::from_secs(seconds);
-        let file = std::fs::File::options().write(true).open(&nvcc).unwrap();
-        file.set_modified(then).unwrap();
+    let nvcc = package.path("cuda/bin/nvcc");
+    let dated = |year: u32| {
+        // By other processes: a file that this one has open cannot be run.
+        let script = format!(
+            "cp -L '{nvcc}' '{nvcc}.new' && mv -f '{nvcc}.new' '{nvcc}' && touch -d {year}-01-01T00:00:00 '{nvcc}'"
+        );
+        let mut shell = std::process::Command::new("/bin/sh");
+        assert!(shell.args(["-c", &script]).status().unwrap().success());
     };
-    dated(60);
+    dated(2020);
     let questions = package.0.join("cuda/questions");
     let asked = || {
         let gpu = package.probe("80");
@@ -117,6 +114,6 @@ fn nvcc_is_asked_once() {
     };
     assert_eq!(asked(), "--version\n--list-gpu-code\n");
     assert_eq!(asked(), "", "by the next build");
-    dated(120);
+    dated(2019);
     assert_eq!(asked(), "--version\n--list-gpu-code\n", "another nvcc");
 }

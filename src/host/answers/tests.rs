@@ -2,9 +2,9 @@
 
 use super::*;
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::symlink;
 
-/// A folder with compilers in it, dated as if they had been there for an hour.
+/// A folder with compilers in it that have been there for years.
 struct Machine(PathBuf);
 
 impl Machine {
@@ -22,9 +22,13 @@ impl Machine {
         let path = self.0.join(name);
         let asked = self.0.join("asked");
         let text = format!("#!/bin/sh\necho \"$*\" >>'{}'\n{says}\n", asked.display());
-        fs::write(&path, text).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-        date(&path, 3600);
+        // Written by another process: while this one has a file open, a program that another test starts has it too,
+        // and then it cannot be run.
+        shell(
+            "printf %s \"$2\" >\"$1\" && chmod 755 \"$1\" && touch -d 2020-01-01T00:00:00 \"$1\"",
+            &path,
+            &text,
+        );
         path
     }
 
@@ -57,10 +61,11 @@ impl Drop for Machine {
     }
 }
 
-fn date(path: &Path, seconds: u64) {
-    let file = fs::File::options().write(true).open(path).unwrap();
-    file.set_modified(SystemTime::now() - Duration::from_secs(seconds))
-        .unwrap();
+#[track_caller]
+fn shell(script: &str, path: &Path, text: &str) {
+    let mut shell = std::process::Command::new("/bin/sh");
+    let shell = shell.args(["-c", script, "sh"]).arg(path).arg(text);
+    assert!(shell.status().unwrap().success(), "{script}");
 }
 
 fn ask(answers: &Answers, program: &Path, arg: &str) -> Result<String, String> {
@@ -122,7 +127,7 @@ fn another_compiler_is_asked_anew() {
     machine.program("bin/nvcc", "echo 1300");
     assert_eq!([asked("1300"), asked("1300")], [1, 0], "another size");
     machine.program("bin/nvcc", "echo 1400");
-    date(&nvcc, 7200);
+    shell("touch -d 2019-01-01T00:00:00 \"$1\"", &nvcc, "");
     assert_eq!(
         [asked("1400"), asked("1400")],
         [1, 0],
@@ -133,13 +138,8 @@ fn another_compiler_is_asked_anew() {
     assert_eq!([asked("1400"), asked("1400")], [1, 0], "a link");
     // As in Nix, where all dates are the same.
     let other = machine.program("bin/nvcc-15", "echo 1500");
-    let moment = fs::metadata(&nvcc).unwrap().modified().unwrap();
-    fs::File::options()
-        .write(true)
-        .open(other)
-        .unwrap()
-        .set_modified(moment)
-        .unwrap();
+    let old = machine.0.join("bin/nvcc-14");
+    shell("touch -r \"$2\" \"$1\"", &other, old.to_str().unwrap());
     fs::remove_file(&nvcc).unwrap();
     symlink("nvcc-15", &nvcc).unwrap();
     assert_eq!(
@@ -147,7 +147,7 @@ fn another_compiler_is_asked_anew() {
         [1, 0],
         "a link that leads elsewhere"
     );
-    date(&nvcc, 0);
+    shell("touch \"$1\"", &nvcc, "");
     assert_eq!(
         [asked("1500"), asked("1500")],
         [1, 1],
