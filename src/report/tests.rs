@@ -49,6 +49,7 @@ fn cudnn() -> Cudnn {
             part("heuristic", None),
             part("ops", release),
         ],
+        gpu_codes: Vec::new(),
         files: Default::default(),
     }
 }

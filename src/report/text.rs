@@ -6,6 +6,7 @@
 use super::Report;
 use crate::model::candidate::{Candidate, Cudnn, Found, Part};
 use crate::model::finding::{Finding, Severity, Verdict, printable};
+use crate::rules::device_code;
 use std::fmt::{self, Formatter};
 use std::path::Path;
 
@@ -153,6 +154,10 @@ fn chosen_cudnn(report: &Report, cudnn: &Cudnn, f: &mut Formatter<'_>) -> fmt::R
     line(f, report, Thing::Itself, mark, "header", &text)?;
     let (mark, text) = told(&cudnn.library, cudnn.library_version);
     line(f, report, Thing::Itself, mark, "library", &text)?;
+    if !cudnn.gpu_codes.is_empty() {
+        let text = wrapped(&device_code::told(&cudnn.gpu_codes), INDENT);
+        line(f, report, Thing::Itself, Mark::Tick, "GPU code", &text)?;
+    }
     findings(f, report, Thing::Cudnn)?;
     if cudnn.parts.is_empty() {
         line(f, report, Thing::Parts, Mark::Dash, "parts", "none seen")?;
