@@ -154,10 +154,6 @@ fn chosen_cudnn(report: &Report, cudnn: &Cudnn, f: &mut Formatter<'_>) -> fmt::R
     line(f, report, Thing::Itself, mark, "header", &text)?;
     let (mark, text) = told(&cudnn.library, cudnn.library_version);
     line(f, report, Thing::Itself, mark, "library", &text)?;
-    if !cudnn.gpu_codes.is_empty() {
-        let text = wrapped(&device_code::told(&cudnn.gpu_codes), INDENT);
-        line(f, report, Thing::Itself, Mark::Tick, "GPU code", &text)?;
-    }
     findings(f, report, Thing::Cudnn)?;
     if cudnn.parts.is_empty() {
         line(f, report, Thing::Parts, Mark::Dash, "parts", "none seen")?;
@@ -173,7 +169,12 @@ fn chosen_cudnn(report: &Report, cudnn: &Cudnn, f: &mut Formatter<'_>) -> fmt::R
         let text = pieces(parts.iter().map(String::as_str), INDENT);
         line(f, report, Thing::Parts, Mark::Tick, "parts", &text)?;
     }
-    findings(f, report, Thing::Parts)
+    findings(f, report, Thing::Parts)?;
+    if f.alternate() || cudnn.gpu_codes.is_empty() {
+        return Ok(());
+    }
+    let text = wrapped(&device_code::told(&cudnn.gpu_codes), INDENT);
+    line(f, report, Thing::Itself, Mark::Tick, "GPU code", &text)
 }
 
 /// `graph 9.14.0`; a part that does not tell its release is named alone.
