@@ -93,13 +93,13 @@ fn around<'r, 'a>(
 }
 
 fn answer(row: &Gpus<'_>, gpu: ComputeCapability) -> Served {
+    // NVIDIA does not promise that machine code for cards runs on the GPU of a Jetson.
+    if is_jetson(gpu) {
+        return Served::Unknown;
+    }
     let runs =
         |wanted: Code| targets(row.code).any(|target| target.code == wanted && target.runs_on(gpu));
-    let is_meant = |target: Target| target.code == Code::Machine && target.capability == gpu;
-    // NVIDIA does not promise that machine code for cards runs on the GPU of a Jetson.
-    if is_jetson(gpu) && !targets(row.code).any(is_meant) {
-        Served::Unknown
-    } else if runs(Code::Machine) {
+    if runs(Code::Machine) {
         Served::Yes
     } else if runs(Code::Ptx) {
         Served::ByPtx

@@ -6,7 +6,7 @@
 use crate::model::arch::{Code, ComputeCapability, Suffix, Target};
 use std::collections::BTreeSet;
 
-const MARK: u32 = 0xba55_ed50;
+const MARK: u64 = 0xba55_ed50;
 const VERSION: u64 = 1;
 /// The first header, and what the least of the others needs to reach its letters.
 const HEAD: u64 = 16;
@@ -34,13 +34,13 @@ pub fn targets(
                 at += zeros as u64;
                 continue;
             }
-            let (head, length) = (number(&start, 6, 2)?, number(&start, 8, 8)?);
-            let known =
-                number(&start, 0, 4)? == u64::from(MARK) && number(&start, 4, 2)? == VERSION;
-            if !known || head < HEAD {
+            let field = |at, size| number(&start, at, size);
+            let (mark, version, head) = (field(0, 4)?, field(4, 2)?, field(6, 2)?);
+            if (mark, version, head) != (MARK, VERSION, HEAD) {
                 return None;
             }
-            at += head;
+            let length = field(8, 8)?;
+            at += HEAD;
             end = at.checked_add(length).filter(|end| *end <= size)?;
         } else {
             return Some(found);
@@ -138,9 +138,10 @@ mod tests {
         };
         assert_eq!(bent(0, &[1]), None); // no mark
         assert_eq!(bent(4, &[2]), None); // another version
-        assert_eq!(bent(6, &[8]), None); // a header that ends before its end
+        assert_eq!(bent(6, &[17]), None); // another header
         assert_eq!(bent(8, &[0xff; 8]), None); // longer than can be
         assert_eq!(bent(20, &[0; 4]), None); // an entry without a header
+        assert_eq!(bent(20, &[47, 0, 0, 0, 41]), None); // or with one that is too short
         assert_eq!(bent(24, &[0xff; 8]), None);
         assert_eq!(bent(24, &[0, 0, 1]), None); // an entry that ends behind its fatbin
         assert_eq!(bent(24, &[1]), None);

@@ -25,6 +25,6 @@ pub fn fatbin(targets: &str) -> Vec<u8> {
             entry
         })
         .collect();
-    let head = [&super::MARK.to_le_bytes()[..], &[1, 0, 16, 0]].concat();
+    let head = [0x50, 0xed, 0x55, 0xba, 1, 0, 16, 0];
     [&head[..], &(entries.len() as u64).to_le_bytes(), &entries].concat()
 }

@@ -175,9 +175,6 @@ fn what_was_read_outranks_the_table() {
     );
     let served = read(9, 99, 0, 13, "sm_130 sm_80");
     assert_eq!(said(&served, 130).len(), 0);
-    // One for a Jetson, of which the table has none.
-    assert_eq!(said(&read(9, 3, 0, 12, "sm_87"), 87).len(), 0);
-    assert_eq!(said(&read(9, 3, 0, 12, "sm_80"), 87).len(), 0);
 }
 
 /// DRV-01, DRV-03, VER-06: the driver of the machine that builds need not be that of the run.
