@@ -538,8 +538,8 @@ fn doctor_names_the_feature_of_cudarc_that_fits() {
     };
     let said = doctor(&root);
     let wanted = "  \u{2013} cudarc    0.17.3 in Cargo.lock: its feature cuda-13000, or the newest before\n              \
-         it that it has, fits CUDA 13.0 of the toolkit here; choose an older one to\n              \
-         run with older drivers\n";
+         it that it has, fits CUDA 13.0 of the toolkit here; choose an\n              \
+         older one to run with older drivers\n";
     assert!(said.contains(wanted), "{said}");
     assert!(!doctor(&root.join("usr")).contains("Cargo.lock"));
 }
