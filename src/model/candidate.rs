@@ -1,5 +1,6 @@
 //! What a search can find: toolkits and cuDNNs, each with how it was found and why it was not chosen.
 
+use crate::model::arch::Target;
 use crate::model::env::Variable;
 use crate::model::flaw::Flaw;
 use crate::model::version::Version;
@@ -25,7 +26,7 @@ pub struct Toolkit {
 impl Toolkit {
     /// Whether it is enough to run, and not to build with: libraries without headers and compiler.
     pub fn is_runtime(&self) -> bool {
-        self.nvcc.is_none() && self.include_dirs.is_empty()
+        !self.link_dirs.is_empty() && self.nvcc.is_none() && self.include_dirs.is_empty()
     }
 
     /// What is missing in it.
@@ -87,6 +88,8 @@ pub struct Cudnn {
     pub cpu: Option<&'static str>,
     /// The shim and its parts.
     pub parts: Vec<Part>,
+    /// The device code that all its core parts hold, read off them; empty where nobody looked.
+    pub gpu_codes: Vec<Target>,
     /// What else shows in their files.
     pub files: Files,
 }
@@ -131,6 +134,7 @@ impl Cudnn {
 
 /// What was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(clippy::large_enum_variant)] // there are never more than a few dozen of them
 pub enum Found {
     /// A toolkit.
     Toolkit(Toolkit),

@@ -11,8 +11,10 @@ pub mod compile;
 pub mod compiler;
 pub mod complaint;
 pub mod cudarc;
+pub mod device_code;
 pub mod dialect;
 pub mod directive;
+pub mod fatbin;
 pub mod fit;
 pub mod gpu_names;
 #[cfg(feature = "cli")]
@@ -35,6 +37,7 @@ pub mod nvcc_table;
 pub mod outlook;
 pub mod partial;
 pub mod passing;
+pub mod pkg_config;
 pub mod record;
 pub mod requirement;
 pub mod search;
@@ -44,6 +47,7 @@ pub mod served;
 pub mod skew;
 pub mod smi;
 pub mod step;
+pub mod version_file;
 #[cfg(feature = "cli")]
 pub mod way;
 pub mod wish;
