@@ -153,12 +153,17 @@ fn open(majors: &[u32], route: &Route) -> Result<Shim, Finding> {
             Err(said) => words.push(said),
         }
     }
-    let mut finding = Finding::error(
-        "cudnn-not-loadable",
-        format!("{} cannot be loaded", names.join(" or ")),
-    )
-    .with("loader", words.join("\n"))
-    .with("looked at", route.looked_at().join("\n"));
+    let other = other_major(majors, route);
+    let mut summary = format!("{} cannot be loaded", names.join(" or "));
+    if let Some((major, _)) = &other {
+        summary += &format!("; there is only libcudnn.so.{}", major);
+    }
+    let mut finding = Finding::error("cudnn-not-loadable", summary)
+        .with("loader", words.join("\n"))
+        .with("looked at", route.looked_at().join("\n"));
+    if let Some((_, path)) = &other {
+        finding = finding.with("there is", path.display());
+    }
     // A requirement that is open at its end lets a major in that nobody can install yet.
     let newest = names.iter().zip(majors).find(|(_, major)| **major <= 9);
     if let Some((name, major)) = newest.or(names.iter().zip(majors).next()) {
@@ -167,5 +172,23 @@ fn open(majors: &[u32], route: &Route) -> Result<Shim, Finding> {
             major, name
         ));
     }
+    if let Some((major, _)) = other {
+        finding = finding.help(format!(
+            "or use a build of this program for cuDNN {}; a link from one name to the other does not help",
+            major
+        ));
+    }
     Err(finding)
+}
+
+/// A cuDNN on the way that is of a major which the program does not open, the newest first.
+fn other_major(majors: &[u32], route: &Route) -> Option<(u32, PathBuf)> {
+    let others = (7..=9).rev().filter(|major| !majors.contains(major));
+    let file = |major| {
+        Some((
+            major,
+            route.program_file(&format!("libcudnn.so.{}", major))?,
+        ))
+    };
+    others.filter_map(file).next()
 }
