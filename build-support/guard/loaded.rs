@@ -56,10 +56,13 @@ impl Shim {
 
     /// Its file, and what brought it in.
     pub fn evidence(&self) -> Vec<(&'static str, String)> {
-        vec![
-            ("loaded", self.path.display().to_string()),
-            ("found via", self.via.to_string()),
-        ]
+        let mut evidence = vec![("loaded", self.path.display().to_string())];
+        let by_file = parts::name_of(&self.path).and_then(|name| name.1);
+        if by_file.is_some_and(|major| major != self.major) {
+            evidence.push(("own name", format!("libcudnn.so.{}", self.major)));
+        }
+        evidence.push(("found via", self.via.to_string()));
+        evidence
     }
 }
 
@@ -108,8 +111,10 @@ pub fn in_process() -> Vec<(PathBuf, u32)> {
     let mut found = Vec::new();
     for path in platform::mapped() {
         if let Some((name, major)) = parts::name_of(&path) {
-            let major = major.or_else(|| major_by_soname(&path));
-            if let (true, Some(major)) = (name.is_empty(), major) {
+            if !name.is_empty() {
+                continue;
+            }
+            if let Some(major) = major_by_soname(&path).or(major) {
                 found.push((path, major));
             }
         }
@@ -117,7 +122,7 @@ pub fn in_process() -> Vec<(PathBuf, u32)> {
     found
 }
 
-/// `libcudnn.so`, opened by that name, is known by its SONAME.
+/// A file is known by its SONAME: `libcudnn.so` says nothing, and `libcudnn.so.9` may be a link that was made to cuDNN 8.
 fn major_by_soname(path: &Path) -> Option<u32> {
     let name = Elf::open(path).ok()?.soname()?;
     parts::name_of(Path::new(&name))?.1
@@ -144,8 +149,8 @@ fn open(majors: &[u32], route: &Route) -> Result<Shim, Finding> {
                 let via = route.to(&path);
                 return Ok(Shim {
                     library,
+                    major: major_by_soname(&path).unwrap_or(*major),
                     path,
-                    major: *major,
                     via,
                     others: Vec::new(),
                 });
