@@ -16,7 +16,7 @@ fn part(name: &str, numbers: (u32, u32, u32), told_by: &str) -> Part {
 /// A cuDNN of one release, whole.
 fn cudnn(numbers: (u32, u32, u32)) -> Cudnn {
     let release = Some(Version::new(numbers.0, numbers.1, numbers.2));
-    let needed = needs::of(numbers.0, false).unwrap();
+    let needed = needs::of(release.unwrap(), false).unwrap();
     let names = ["cudnn"].iter().chain(needed);
     Cudnn {
         root: "/opt/dnn".into(),
