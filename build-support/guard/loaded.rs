@@ -31,9 +31,13 @@ impl Shim {
         self.path.parent().unwrap_or(&self.path)
     }
 
-    /// That it is of a release which the program cannot run with.
-    pub fn mismatch(&self, built: &Built, version: Version) -> Option<Finding> {
-        let mismatch = judge::version(built, version).err()?;
+    /// That it is of a release which the program cannot run with. Where no part tells it, the major is known.
+    pub fn mismatch(&self, built: &Built, version: Option<Version>) -> Option<Finding> {
+        let judged = match version {
+            Some(version) => judge::version(built, version),
+            None => judge::major(built, self.major),
+        };
+        let mismatch = judged.err()?;
         let help = self.via.help(self.folder(), &mismatch.wanted);
         Some(mismatch.finding(self.evidence()).help(help))
     }
@@ -130,6 +134,7 @@ fn major_by_soname(path: &Path) -> Option<u32> {
 
 fn open(majors: &[u32], route: &Route) -> Result<Shim, Finding> {
     let mut words = Vec::new();
+    let mut unfit = None;
     let names: Vec<String> = majors
         .iter()
         .map(|major| format!("libcudnn.so.{}", major))
@@ -137,10 +142,13 @@ fn open(majors: &[u32], route: &Route) -> Result<Shim, Finding> {
     for (name, major) in names.iter().zip(majors) {
         if let Some(path) = route.program_file(name) {
             // To open these would kill the process, or worse.
-            if let Err(fault @ (Fault::CutOff(..) | Fault::Garbled)) = Elf::open(&path) {
-                return Err(
-                    parts::fault_finding(&path, &fault, true).with("found via", route.to(&path))
-                );
+            match Elf::open(&path) {
+                Err(fault @ (Fault::CutOff(..) | Fault::Garbled)) => {
+                    return Err(parts::fault_finding(&path, &fault, true)
+                        .with("found via", route.to(&path)));
+                }
+                Err(fault) => unfit = Some((path, fault)),
+                Ok(_) => {}
             }
         }
         match Library::open(name) {
@@ -158,9 +166,14 @@ fn open(majors: &[u32], route: &Route) -> Result<Shim, Finding> {
             Err(said) => words.push(said),
         }
     }
-    let other = other_major(majors, route);
+    let other = match unfit {
+        Some(_) => None,
+        None => other_major(majors, route),
+    };
     let mut summary = format!("{} cannot be loaded", names.join(" or "));
-    if let Some((major, _)) = &other {
+    if let Some((path, fault)) = &unfit {
+        summary += &format!("; `{}` {}", path.display(), fault);
+    } else if let Some((major, _)) = &other {
         summary += &format!("; there is only libcudnn.so.{}", major);
     }
     let mut finding = Finding::error("cudnn-not-loadable", summary)

@@ -22,7 +22,7 @@ pub fn judge(report: &mut Report, built: &Built, shim: &Shim, parts: &Parts, mut
     let disagree = !answer.failed_checks.is_empty()
         || matches!((by_files, answer.version), (Some(files), Some(called)) if files != called);
     if let (None, Some(called)) = (by_files, answer.version) {
-        report.findings.extend(shim.mismatch(built, called));
+        report.findings.extend(shim.mismatch(built, Some(called)));
     }
     if !map(report, shim, parts, &answer.mapped, disagree) && disagree {
         report.findings.push(disagreement(
