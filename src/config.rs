@@ -8,7 +8,7 @@ pub enum Link {
     /// Linked as a shared library, loaded before `main`.
     #[default]
     Dynamic,
-    /// Linked into the program. Not yet: [`Config::probe`] says so.
+    /// Linked into the program, with the CUDA under it: archives, for Linux. The guard cannot judge that yet.
     Static,
     /// Opened by the program while it runs. Nothing is linked, and neither headers nor libraries are needed to
     /// build: what the program was "built with" is the requirement.
@@ -92,7 +92,8 @@ impl Config {
         self
     }
 
-    /// Further CUDA libraries to link, by their short names: `cublas`, `nvrtc`.
+    /// Further CUDA libraries to link, by their short names: `cublas`, `nvrtc`. Under [`Link::Static`] these are their
+    /// archives, with those that they call.
     pub fn libs<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
         self.libs.extend(names.into_iter().map(Into::into));
         self

@@ -15,12 +15,16 @@ impl Error {
         Self { findings }
     }
 
-    /// Whether it is only that CUDA, nvcc or cuDNN is not on this machine.
+    /// Whether it is only that CUDA, nvcc or cuDNN is not on this machine, or not to be had for the target.
     pub fn is_not_found(&self) -> bool {
         self.findings.iter().all(|finding| {
             matches!(
                 finding.id,
-                "cuda-not-found" | "cudnn-not-found" | "cudnn-headers-missing" | "nvcc-not-found"
+                "cuda-not-found"
+                    | "cudnn-not-found"
+                    | "cudnn-headers-missing"
+                    | "nvcc-not-found"
+                    | "platform-unsupported"
             )
         })
     }

@@ -42,6 +42,7 @@ mod link;
 mod model;
 mod report;
 mod rules;
+mod statics;
 mod target_report;
 mod targets;
 mod toolchain;

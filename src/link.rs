@@ -3,12 +3,13 @@
 use crate::config::Link;
 use crate::error::Error;
 use crate::host::{Host, cargo, files};
-use crate::model::candidate::LinkName;
+use crate::model::candidate::{LinkName, Toolkit};
 use crate::model::finding::Finding;
 use crate::model::platform::{Os, Platform};
 use crate::rules::directive::{Directive, Library, Values};
 use crate::rules::passing::not_to_loader;
 use crate::rules::requirement::Requirement;
+use crate::statics;
 use crate::toolchain::Toolchain;
 use std::path::{Path, PathBuf};
 
@@ -16,6 +17,9 @@ impl Toolchain {
     /// Tells cargo what to link: search directories, libraries, an rpath for directories outside the system's, the
     /// cfgs `has_cudnn`, `cudnn_major` and `cuda_major` with their check-cfg, and for a crate with a `links` key the
     /// metadata `version`, `cuda_version`, `include`, `libdir` and `rpath`.
+    ///
+    /// A build script that compiles C or C++ of its own calls this behind it: some linkers resolve calls only in what
+    /// comes later.
     pub fn link(&self) {
         for directive in self.plan() {
             cargo::tell(&directive);
@@ -50,6 +54,16 @@ impl Toolchain {
             }
             if self.config.rpath && self.host.platform.os == Os::Linux {
                 plan.rpaths(&self.host.platform);
+            }
+        }
+        if self.config.link == Link::Static {
+            let (toolkit, cudnn) = (self.toolkit.as_ref(), self.cudnn.as_ref());
+            let archives = statics::find(&self.config, &self.host, toolkit, cudnn);
+            for directive in archives.directives {
+                plan.add(directive);
+            }
+            for name in &archives.shared {
+                self.plan_library(&mut plan, name);
             }
         }
         self.plan_cfgs(&mut plan);
@@ -140,6 +154,16 @@ impl Toolchain {
             }
         }
     }
+}
+
+/// The file of a shared library of the toolkit that is linked under this name.
+pub(crate) fn shared_file(toolkit: &Toolkit, name: &str, platform: &Platform) -> Option<PathBuf> {
+    toolkit.link_dirs.iter().find_map(|dir| {
+        Some(match library_in(dir, name, platform)? {
+            Library::Verbatim(file) => dir.join(file),
+            _ => dir.join(format!("lib{name}.so")),
+        })
+    })
 }
 
 /// The form in which a directory holds a shared library, if it does.

@@ -3,10 +3,12 @@
 use crate::config::{Config, Link};
 use crate::error::Error;
 use crate::host::Host;
+use crate::host::closure::unmet;
 use crate::host::cudnn::unresolved;
 use crate::host::dll_path::DllPath;
 use crate::host::look::look;
-use crate::host::{cargo, files, rivals};
+use crate::host::{cargo, device_code, files, rivals};
+use crate::link::shared_file;
 use crate::model::candidate::{Candidate, Cudnn, Found, Toolkit};
 use crate::model::env::{Kind as Meaning, Variable};
 use crate::model::finding::{Finding, Severity};
@@ -14,6 +16,7 @@ use crate::model::platform::Os;
 use crate::model::version::Version;
 use crate::rules::check::Situation;
 use crate::rules::choose::{Wants, choose, kind_of};
+use crate::rules::closure;
 use crate::rules::companions;
 use crate::rules::directive::Directive;
 use crate::rules::fit;
@@ -24,8 +27,9 @@ use crate::rules::search::{self, EACH_TOOLKIT, NVCC_ON_PATH, steps};
 use crate::rules::select::Selection;
 use crate::rules::skew;
 use crate::rules::step::Kind;
+use crate::statics;
 pub(crate) use faults::is_allowed;
-use faults::{config_faults, verdict};
+use faults::{config_faults, too_narrow, verdict};
 use std::cell::OnceCell;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -37,6 +41,8 @@ mod faults;
 mod listing;
 #[cfg(test)]
 mod real;
+#[cfg(test)]
+mod real_device_code;
 #[cfg(all(test, unix))]
 mod real_windows;
 
@@ -87,14 +93,20 @@ impl Config {
     /// Looks at the machine as `probe` does, for CUDA and cuDNN both; prints nothing and never fails. What is wrong
     /// is among the findings.
     pub fn survey(&self) -> Toolchain {
-        Toolchain::find(
+        let mut toolchain = Toolchain::find(
             self.clone(),
             self.host(),
             Needs {
                 toolkit: true,
                 cudnn: true,
             },
-        )
+        );
+        // A build has the tables: on a disk that has to turn, so many headers take seconds.
+        let os = toolchain.host.platform.os;
+        if let Some(cudnn) = &mut toolchain.cudnn {
+            cudnn.gpu_codes = device_code::of(cudnn, os);
+        }
+        toolchain
     }
 
     /// The machine, as this build script has it.
@@ -111,7 +123,8 @@ impl Config {
     fn needs(&self) -> Needs {
         let builds_with = self.link != Link::Runtime;
         Needs {
-            toolkit: self.cuda.is_some() && builds_with,
+            // What a program carries in itself comes out of a toolkit.
+            toolkit: self.cuda.is_some() && builds_with || self.link == Link::Static,
             cudnn: self.cudnn.is_some() && builds_with,
         }
     }
@@ -187,12 +200,19 @@ impl Toolchain {
         let cudnn = read_requirement(&config.cudnn, "cudnn");
 
         let mut steps = steps(&host.env, &host.platform, host.root.as_deref());
+        let too_narrow = too_narrow(&host);
+        if too_narrow.is_some() {
+            steps.clear();
+        }
         if !needs.cudnn {
             // A crate that only compiles kernels is not asked about cuDNN.
             steps.retain(|step| step.kind != Kind::Cudnn);
         }
         let sight = look(&steps, &host);
         let mut candidates = sight.candidates.clone();
+        if config.link == Link::Static {
+            candidates.iter_mut().for_each(to_be_taken_in);
+        }
         let wants = Wants {
             cuda: cuda.as_ref(),
             cudnn: cudnn.as_ref(),
@@ -214,7 +234,9 @@ impl Toolchain {
         let (toolkit_wishes, toolkit_fault) = verdict(&situation, &sight, Kind::Toolkit, &allowed);
         let (cudnn_wishes, cudnn_fault) = verdict(&situation, &sight, Kind::Cudnn, &allowed);
         // Below a root that is not there nothing can be found, which is no news.
-        let rooted = host.root.as_deref().is_none_or(files::is_dir);
+        let rooted = host.root.as_deref().is_none_or(files::is_dir) && too_narrow.is_none();
+        let toolkit_fault = too_narrow.clone().or(toolkit_fault);
+        findings.extend(too_narrow.filter(|_| needs.toolkit || needs.cudnn));
         for (needed, wishes, fault) in [
             (needs.toolkit && rooted, toolkit_wishes, &toolkit_fault),
             (needs.cudnn && rooted, cudnn_wishes, &cudnn_fault),
@@ -227,7 +249,9 @@ impl Toolchain {
         }
         findings.extend(situation.flavour().filter(|_| needs.toolkit && needs.cudnn));
         let chosen = choice.cudnn.and_then(|index| candidates.get(index));
-        if let Some(Found::Cudnn(cudnn)) = chosen.map(|one| &one.found).filter(|_| needs.cudnn) {
+        // Nothing shared of it gets into the program, nor what else lies about when that runs.
+        let opened = needs.cudnn && config.link != Link::Static;
+        if let Some(Found::Cudnn(cudnn)) = chosen.map(|one| &one.found).filter(|_| opened) {
             let dll_path = DllPath::of(&host);
             let unresolved = unresolved(cudnn, host.platform.os);
             let elsewhere = dll_path.as_ref().map(|path| path.elsewhere(cudnn));
@@ -282,12 +306,24 @@ impl Toolchain {
             cudnn.as_ref().filter(|_| needs.cudnn),
         );
         findings.extend(fit::releases(asked.0, asked.1, &host.platform));
+        if let Some(toolkit) = toolkit.as_ref().filter(|_| needs.toolkit) {
+            findings.extend(unmet_needs(&config, &host, toolkit));
+        }
+        let archives = statics::find(&config, &host, toolkit.as_ref(), cudnn.as_ref());
+        findings.extend(archives.lacking.into_iter().map(|mut finding| {
+            if allowed(finding.id) {
+                finding.severity = Severity::Warning;
+            }
+            finding
+        }));
+        let mut read = sight.read;
+        read.extend(archives.files);
         Self {
             toolkit,
             cudnn,
             candidates,
             findings,
-            read: sight.read,
+            read,
             absent: None,
             toolkit_fault,
             selection: OnceCell::new(),
@@ -325,7 +361,7 @@ impl Toolchain {
         for &variable in Variable::ALL {
             let asked = matches!(variable.kind(), Meaning::Wish | Meaning::Setting);
             let by_path = variable == Variable::Path && self.path_decided();
-            if asked || by_path || search::SURROUNDINGS.contains(&variable) {
+            if asked || by_path || search::is_watched(variable, &self.host.env) {
                 names.extend(self.host.env.spellings(variable));
             }
         }
@@ -383,4 +419,31 @@ fn on_windows(cudnn: &Cudnn, toolkit: Option<&Toolkit>, path: &DllPath) -> Vec<F
     let below = hijack::below_path(cudnn, &path.dirs).filter(|_| !reached);
     let company = companions::findings(cudnn, &path.company(cudnn, toolkit));
     hijack.into_iter().chain(below).chain(company).collect()
+}
+
+/// A cuDNN of which there are archives alone is one all the same.
+fn to_be_taken_in(candidate: &mut Candidate) {
+    if let Found::Cudnn(cudnn) = &mut candidate.found {
+        if cudnn.link_dir.is_none() {
+            cudnn.link_dir.clone_from(&cudnn.files.archives);
+        }
+    }
+}
+
+/// What the libraries that are linked by name do not find in each other.
+fn unmet_needs(config: &Config, host: &Host, toolkit: &Toolkit) -> Option<Finding> {
+    if config.link != Link::Dynamic || host.platform.os != Os::Linux {
+        return None;
+    }
+    // What the system has of it may be a distribution's, and fit.
+    let system = ["/usr/lib", "/lib", "/usr/lib64", "/lib64"].map(PathBuf::from);
+    let multiarch = host.platform.multiarch();
+    let system = system
+        .iter()
+        .flat_map(|dir| [dir.join(&multiarch), dir.clone()]);
+    let dirs = files::each_once(toolkit.link_dirs.iter().cloned().chain(system));
+    let linked = config.libs.iter();
+    let mut linked = linked.filter_map(|name| shared_file(toolkit, name, &host.platform));
+    let unmet = linked.find_map(|library| unmet(&library, &dirs))?;
+    Some(closure::finding(&unmet, toolkit.version, &toolkit.root))
 }

@@ -195,6 +195,7 @@ fn what_the_build_script_says_wrongly() {
         ("allow-is-unknown", "allow=everything"),
         ("root-is-absent", "root=/nonexistent;cudnn=>=9"),
         ("link-is-static", "static;cudnn=>=9"),
+        ("link-is-static-with-cublas", "static;cuda=>=12;libs=cublas"),
         ("kernels-match-nothing", "kernels=src/*.cuda"),
         ("kernels-are-no-pattern", "kernels=src/["),
         ("kernel-is-absent", "kernels=src/none.cu"),
@@ -207,6 +208,7 @@ fn what_the_build_script_says_wrongly() {
     }
 }
 
+/// CFG-06: nvcc is of another release than the headers that it would read.
 #[test]
 fn kernels_without_a_compiler_and_with_one_that_fails() {
     let test = fresh("builds-kernels");
@@ -240,13 +242,15 @@ fn kernels_without_a_compiler_and_with_one_that_fails() {
         "archs=80;kernels=src/wrong.cu",
         &[("CUDA_HOME", &cuda)],
     );
-    // CFG-06
+    // CFG-06. Another nvcc, since what this one has said is remembered.
+    let other = test.join("other");
+    toolkit(&other, 13000, true);
     fails(
         &test,
         "nvcc-is-of-another-release",
         "kernels=src/add.cu",
         &[
-            ("CUDA_HOME", &cuda),
+            ("CUDA_HOME", &other),
             ("FAKE_NVCC_RELEASE", Path::new("12.4")),
         ],
     );
@@ -292,4 +296,89 @@ fn a_warning_is_shown_and_the_build_goes_on() {
          left out    CUDNN_HOME: $T/other/include/cudnn_version.h\n  \
          = help: unset CUDNN_HOME, or let both name the same directory"
     );
+}
+
+/// What the nvcc of the fixtures was told to compile for, one target behind the other.
+fn compiled_for(cuda: &Path, name: &str, ask: &str, env: &[(&str, &Path)]) -> String {
+    let _ = fs::remove_file(cuda.join("calls"));
+    let mut build = check(&crate_of(name), ask, env);
+    build.env("CUDA_HOME", cuda);
+    run(&mut build).exits_with(0);
+    let calls = fs::read_to_string(cuda.join("calls")).unwrap_or_default();
+    let flags = calls.split_whitespace();
+    let codes = flags.filter_map(|flag| flag.split_once("-gencode=arch=")?.1.split_once(",code="));
+    let codes: Vec<&str> = codes.map(|(_, code)| code).collect();
+    codes.join(" ")
+}
+
+/// CFG-01: a container without a GPU, without a driver to ask and without `nvidia-smi`: kernels are compiled for all.
+#[test]
+fn without_a_gpu_all_majors_are_compiled_and_nothing_fails() {
+    let test = fresh("builds-no-gpu");
+    let cuda = test.join("cuda");
+    toolkit(&cuda, 13000, true);
+    let hidden: [(&str, &Path); 1] = [("CUDA_VISIBLE_DEVICES", Path::new(""))];
+    assert_eq!(
+        compiled_for(&cuda, "no-gpu", "kernels=src/add.cu", &hidden),
+        "sm_75 sm_80 sm_90 sm_100 sm_120 compute_120"
+    );
+}
+
+/// CFG-14: every GPU of the machine counts, not the first, and the order in which they stand does not.
+#[test]
+#[cfg(target_os = "linux")]
+fn several_gpus_of_different_capability_are_all_compiled_for() {
+    let test = fresh("builds-gpus");
+    let cuda = test.join("cuda");
+    toolkit(&cuda, 13000, true);
+    let what = support::simulator::Simulated {
+        cudnn: (9, 14, 0),
+        cuda: (13, 0),
+        leave_out: Vec::new(),
+    };
+    let simulated = test.join("simulated");
+    support::simulator::build(&repository().join("fixtures/simulator"), &simulated, &what).unwrap();
+    let driver = simulated.join("driver");
+    let gpus: [(&str, &Path); 3] = [
+        ("LD_LIBRARY_PATH", &driver),
+        ("SIM_DEVICES", Path::new("4")),
+        ("SIM_CAPABILITY", Path::new("12.0,8.6,8.6,9.0")),
+    ];
+    assert_eq!(
+        compiled_for(&cuda, "gpus", "kernels=src/add.cu", &gpus),
+        "sm_86 compute_86 sm_90 sm_120 compute_120"
+    );
+}
+
+/// CFG-15: however a capability is written, and in whichever variable, it is read.
+#[test]
+fn every_spelling_of_a_capability_is_read() {
+    let test = fresh("builds-spellings");
+    let cuda = test.join("cuda");
+    toolkit(&cuda, 13000, true);
+    for (variable, value, targets) in [
+        ("CUDA_COMPUTE_CAP", "120a", "sm_120a"),
+        ("CUDA_COMPUTE_CAP", "8.6", "sm_86"),
+        ("CUDA_COMPUTE_CAP", "sm_90", "sm_90"),
+        ("CUDA_COMPUTE_CAP", "80;86", "sm_80 sm_86"),
+        (
+            "TORCH_CUDA_ARCH_LIST",
+            "8.0 9.0+PTX",
+            "sm_80 sm_90 compute_90",
+        ),
+        ("CUDNN_GUARD_ARCHS", "80,86 90", "sm_80 sm_86 sm_90"),
+    ] {
+        let env: [(&str, &Path); 1] = [(variable, Path::new(value))];
+        let ask = "kernels=src/add.cu";
+        assert_eq!(
+            compiled_for(&cuda, "spellings", ask, &env),
+            targets,
+            "{variable}={value}"
+        );
+    }
+    let env: [(&str, &Path); 2] = [
+        ("CUDA_HOME", &cuda),
+        ("CUDA_COMPUTE_CAP", Path::new("80,amperes")),
+    ];
+    fails(&test, "capability-is-a-word", "kernels=src/add.cu", &env);
 }

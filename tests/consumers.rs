@@ -167,6 +167,28 @@ fn wrong_numbers_a_crash_and_a_hang_are_told_apart() {
     faulty("hang:cudnnConvolutionForward")
         .exits_with(0)
         .says("[convolution-timeout]");
+    // What only a thorough check sees: startup() lets the program begin.
+    let thoroughly = |fault: &str, only: &str| {
+        run(program(built("application"))
+            .arg("thorough")
+            .env(
+                "LD_LIBRARY_PATH",
+                libraries(&[sound.join("lib64"), sound.join("driver")]),
+            )
+            .env("SIM_FAULT", fault)
+            .env("SIM_ONLY", only))
+        .exits_with(0)
+    };
+    thoroughly("none", "none")
+        .says("cuDNN: pass")
+        .says("bf16 convolution backward filter on Simulated GPU: pass, 8 times, largest error 0.0e0, ")
+        .says("tf32 convolution forward on Simulated GPU: pass, 10 times, largest error 2.7e-3, rounded to TF32, ");
+    thoroughly("shifted", "backward-filter bf16")
+        .says("computed a wrong backward filter convolution in bf16 on Simulated GPU: off by ")
+        .says("[convolution-wrong]");
+    thoroughly("abort:cudnnConvolutionBackwardData", "backward-data f16").says(
+        "with SIGABRT while running the backward data convolution in f16 (NCHW, ALGO_1)  [cudnn-aborted]",
+    );
 }
 
 #[test]
@@ -279,6 +301,24 @@ fn two_folders_give_the_same_guard_and_a_program_without_their_paths() {
         })
         .into();
     assert!(guards[0] == guards[1], "the generated files differ");
+}
+
+/// LNK-09: the linker leaves out a library of which no function is called, and the guard would then judge nothing.
+#[test]
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+fn a_program_that_calls_no_cudnn_itself_stays_linked_to_it() {
+    let sound = installed("kept-9.14", (9, 14, 0), &[]);
+    let needed = |name: &str, main: &str| {
+        let dir = project(name, NEEDS_BOTH, main);
+        on(
+            cargo(&dir, &["build"]).env("RUSTFLAGS", "-Clink-arg=-Wl,--as-needed"),
+            &sound,
+        )
+        .exits_with(0);
+        run(Command::new("readelf").arg("-d").arg(built(name))).exits_with(0)
+    };
+    needed("kept", GUARDED).says("(NEEDED)             Shared library: [libcudnn.so.9]");
+    needed("left-out", "fn main() {}\n").does_not_say("libcudnn.so.9");
 }
 
 /// The one `cudnn_guard.rs` below a folder.

@@ -63,6 +63,7 @@ fn another_release_with_an_older_date_runs_the_build_script() {
     assert!(runs(&dir, ask, &in_venv), "the variable is unset");
 }
 
+/// CFG-18: a link such as /usr/local/cuda leads elsewhere.
 #[test]
 fn a_link_that_leads_to_another_release_runs_the_build_script() {
     let test = fresh("builds-switched");
@@ -96,6 +97,39 @@ fn a_link_that_leads_to_another_release_runs_the_build_script() {
     turn("cuda", "cuda-13000");
     assert!(runs(&dir, ask, &env), "another CUDA");
     assert!(!runs(&dir, ask, &env), "nothing changed");
+}
+
+/// CFG-18: CUDA is installed after a build without it. What installs it runs ldconfig, or sets a variable.
+#[test]
+fn a_cuda_that_appears_runs_the_build_script() {
+    let test = fresh("builds-appears");
+    let image = test.join("image");
+    let dir = crate_of("appears");
+    let ask = "optional;cuda=>=12;cudnn=>=9";
+    let env: [(&str, &Path); 1] = [("IMAGE", &image)];
+    let cache = image.join("etc/ld.so.cache");
+    write(&cache, "nothing");
+    date(&test, 20);
+    runs(&dir, ask, &env);
+    assert!(!runs(&dir, ask, &env), "nothing changed");
+    toolkit(&image.join("usr/local/cuda"), 13000, false);
+    cudnn(&image.join("usr/local/cudnn"), (9, 14, 0), true);
+    write(&cache, "cuDNN");
+    assert!(runs(&dir, ask, &env), "it was installed");
+    assert!(!runs(&dir, ask, &env), "nothing changed");
+    fs::remove_dir_all(image.join("usr")).unwrap();
+    assert!(runs(&dir, ask, &env), "it is gone");
+
+    let elsewhere = test.join("elsewhere");
+    toolkit(&elsewhere, 13000, false);
+    cudnn(&elsewhere, (9, 14, 0), true);
+    let named: [(&str, &Path); 3] = [
+        ("IMAGE", &image),
+        ("CUDA_HOME", &elsewhere),
+        ("CUDNN_PATH", &elsewhere),
+    ];
+    assert!(runs(&dir, ask, &named), "variables name one");
+    assert!(!runs(&dir, ask, &named), "nothing changed");
 }
 
 #[test]

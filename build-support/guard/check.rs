@@ -5,6 +5,7 @@ use super::facts::{Built, Loader};
 use super::finding::{Finding, Severity, Verdict};
 use super::loaded::{self, Shim};
 use super::operator::Operator;
+use super::outcome::Extent;
 use super::output;
 use super::parts::{self, Parts};
 use super::platform::{self, Library};
@@ -38,15 +39,20 @@ pub fn check_version(built: &Built) -> Result<Report, Failure> {
 
 /// Whether the cuDNN under this program fits and works. Whatever could take the process down happens in a child.
 pub fn check(built: &Built) -> Result<Report, Failure> {
-    check_for(built, &Operator::read())
+    check_for(built, &Operator::read(), Extent::Quick)
+}
+
+/// The same with every kind of convolution and every algorithm that cuDNN offers. It may take many times as long.
+pub fn check_thoroughly(built: &Built) -> Result<Report, Failure> {
+    check_for(built, &Operator::read(), Extent::Thorough)
 }
 
 /// The same, as this operator wants it.
-pub fn check_for(built: &Built, operator: &Operator) -> Result<Report, Failure> {
+pub fn check_for(built: &Built, operator: &Operator, extent: Extent) -> Result<Report, Failure> {
     let mut report = Report::new(built);
     report.findings = operator.findings();
     if let Some((route, shim)) = find(&mut report, built, operator, true) {
-        try_it(&mut report, built, operator, &route, &shim);
+        try_it(&mut report, built, operator, extent, (&route, &shim));
     }
     let result = report.finish(operator);
     output::write(result, operator)
@@ -103,7 +109,7 @@ fn not_loadable(report: &mut Report, finding: Finding, operator: &Operator, may_
     let task = Task {
         shim: None,
         parts: &[],
-        convolution: false,
+        convolution: None,
     };
     let tried = if may_ask {
         child::run(&task, operator.deadline).ok()
@@ -130,7 +136,13 @@ fn not_loadable(report: &mut Report, finding: Finding, operator: &Operator, may_
 }
 
 /// Step by step: what can be judged by hand, then the child, then the parent once more.
-fn try_it(report: &mut Report, built: &Built, operator: &Operator, route: &Route, shim: &Shim) {
+fn try_it(
+    report: &mut Report,
+    built: &Built,
+    operator: &Operator,
+    extent: Extent,
+    (route, shim): (&Route, &Shim),
+) {
     let parts = Parts::of(&shim.path, shim.major, route, true);
     judge_files(report, built, shim, parts.clone());
     if stops(report, operator) {
@@ -139,7 +151,8 @@ fn try_it(report: &mut Report, built: &Built, operator: &Operator, route: &Route
             .push("the driver, the GPU and a convolution: the files alone do not fit".to_string());
         return;
     }
-    let convolution = built.convolution && !parts.jit_only;
+    let wanted = built.convolution && !parts.jit_only;
+    let convolution = if wanted { Some(extent) } else { None };
     let task = Task {
         shim: Some((shim.library, shim.major)),
         parts: &parts.list,

@@ -4,6 +4,7 @@ use super::check;
 use super::facts::Built;
 use super::finding::Verdict;
 use super::operator::{Mode, Operator};
+use super::outcome::Extent;
 use super::platform;
 use std::io::Write;
 
@@ -20,7 +21,7 @@ pub fn startup(built: &Built) {
     if operator.mode == Mode::Off {
         return;
     }
-    let result = check::check_for(built, &operator);
+    let result = check::check_for(built, &operator, Extent::Quick);
     let findings = match &result {
         Ok(report) => report.findings(),
         Err(failure) => failure.findings(),

@@ -50,6 +50,12 @@ pub fn in_tree(
                 break;
             }
         }
+        // Where there is a library, the archives are beside it.
+        if let (None, Some(major)) = (&cudnn.link_dir, major) {
+            let places = tree.lib.iter().map(|place| top.join(place));
+            let mut dirs = places.filter_map(|place| eyes.dir(&place));
+            cudnn.files.archives = dirs.find(|dir| holds_archives(dir, major));
+        }
     }
     if cudnn.header.is_none() && cudnn.link_dir.is_none() && cudnn.library.is_none() {
         return None;
@@ -161,6 +167,15 @@ fn shim_in(
         dir,
         link_name,
         library,
+    })
+}
+
+fn holds_archives(dir: &Path, major: u32) -> bool {
+    let kinds = ["_ops", "_ops_infer", ""];
+    kinds.iter().any(|kind| {
+        let there =
+            |end: String| files::is_file(&dir.join(format!("libcudnn{kind}_static{end}.a")));
+        there(format!("_v{major}")) || there(String::new())
     })
 }
 

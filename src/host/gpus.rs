@@ -25,10 +25,7 @@ pub fn gpus() -> Result<Vec<Gpu>, Finding> {
     let found = match within(DEADLINE, ask) {
         Answer::Gpus(gpus) => Ok(gpus),
         Answer::Failed(finding) => Err(finding),
-        Answer::NoLibrary => match on_path("nvidia-smi") {
-            Some(program) => smi(program, DEADLINE),
-            None => Ok(Vec::new()),
-        },
+        Answer::NoLibrary => without_library(on_path("nvidia-smi"), DEADLINE),
     };
     found.map_err(|mut finding| {
         // A build needs no GPU.
@@ -121,6 +118,14 @@ fn ask() -> Answer {
     }
 }
 
+/// What `nvidia-smi` says, where there is one. Without it there is no GPU here, as in a container.
+fn without_library(smi: Option<PathBuf>, deadline: Duration) -> Result<Vec<Gpu>, Finding> {
+    match smi {
+        Some(program) => self::smi(program, deadline),
+        None => Ok(Vec::new()),
+    }
+}
+
 /// An `nvidia-smi` that knows nothing of compute capabilities, or says that something is wrong, is no answer.
 fn smi(program: PathBuf, deadline: Duration) -> Result<Vec<Gpu>, Finding> {
     let question = Invocation {
@@ -129,7 +134,12 @@ fn smi(program: PathBuf, deadline: Duration) -> Result<Vec<Gpu>, Finding> {
             .map(String::from)
             .to_vec(),
     };
-    let output = run(&question, deadline)?;
+    let output = run(&question, deadline).map_err(|finding| {
+        let wedged = finding.id == "program-timeout";
+        let dmesg = "or look for `NVRM` and `Xid` in what `dmesg` prints: a driver that hangs needs a restart";
+        let finding = if wedged { finding.help(dmesg) } else { finding };
+        finding.help("or set CUDNN_GUARD_ARCHS, and the driver is not asked")
+    })?;
     Ok(if output.success {
         let visible = std::env::var_os("CUDA_VISIBLE_DEVICES");
         let visible = visible.as_ref().map(|value| value.to_string_lossy());
@@ -153,6 +163,7 @@ mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
 
+    /// CFG-17: so does the driver's own library.
     #[test]
     fn a_driver_that_hangs_or_dies_is_a_note() {
         let hangs = || loop {
@@ -172,42 +183,64 @@ mod tests {
         assert_eq!(finding.summary, "NVIDIA's driver cannot be asked");
     }
 
-    #[test]
-    fn what_nvidia_smi_says_is_taken_only_if_it_is_an_answer() {
+    /// An `nvidia-smi` that does this. Copied by another program: were it written here, a test that starts a program
+    /// at the same time could hold it open, and a file that is open for writing cannot be started.
+    fn fake(name: &str, script: &str) -> PathBuf {
         let dir = std::env::temp_dir().join(format!("cudnn-guard-smi-{}", std::process::id()));
         std::fs::create_dir_all(&dir).unwrap();
-        // CFG-14: all GPUs of the answer.
+        let (text, program) = (dir.join(format!("{name}-text")), dir.join(name));
+        std::fs::write(&text, format!("#!/bin/sh\n{script}\n")).unwrap();
+        std::fs::set_permissions(&text, PermissionsExt::from_mode(0o755)).unwrap();
+        let copied = std::process::Command::new("cp")
+            .arg(&text)
+            .arg(&program)
+            .status();
+        assert!(copied.unwrap().success());
+        program
+    }
+
+    /// CFG-01, CFG-14: every row that is an answer counts; no program, no row and a failure are no GPU, and no fault.
+    #[test]
+    fn what_nvidia_smi_says_is_taken_only_if_it_is_an_answer() {
+        assert_eq!(without_library(None, DEADLINE), Ok(Vec::new()));
+        let question = "[ $1 = --query-gpu=index,uuid,name,compute_cap ] && printf '0, GPU-1, NVIDIA P40, %s\\n'";
         for (index, (script, wanted)) in [
+            (format!("{question} 8.0"), &[80][..]),
+            (format!("{question} 6.1 6.1 6.1 8.6"), &[61, 61, 61, 86]),
+            ("echo '0, GPU-1, NVIDIA A100, 8.0'; exit 9".into(), &[]),
             (
-                "[ $1 = --query-gpu=index,uuid,name,compute_cap ] && printf '0, GPU-1, A100, 8.0\\n1, GPU-2, P40, 6.1\\n'",
-                Some(2),
-            ),
-            ("echo '0, GPU-1, NVIDIA A100, 8.0'; exit 9", Some(0)),
-            ("exec sleep 60", None),
-            (
-                "echo 'Field \"compute_cap\" is not a valid field to query.'",
-                Some(0),
+                "echo 'Field \"compute_cap\" is not a valid field to query.'".into(),
+                &[],
             ),
         ]
         .into_iter()
         .enumerate()
         {
-            // Copied by another program: were it written here, a test that starts a program at the same time could
-            // hold it open, and a file that is open for writing cannot be started.
-            let text = dir.join("script");
-            std::fs::write(&text, format!("#!/bin/sh\n{script}\n")).unwrap();
-            std::fs::set_permissions(&text, PermissionsExt::from_mode(0o755)).unwrap();
-            let program = dir.join(format!("nvidia-smi-{index}"));
-            let copied = std::process::Command::new("cp")
-                .arg(&text)
-                .arg(&program)
-                .status();
-            assert!(copied.unwrap().success());
-            let deadline = if wanted.is_some() { DEADLINE } else { Duration::from_millis(100) };
-            let found = smi(program, deadline).map(|gpus| gpus.len());
-            assert_eq!(found.clone().ok(), wanted, "{script}: {found:?}");
+            let program = fake(&format!("nvidia-smi-{index}"), &script);
+            let gpus = without_library(Some(program), DEADLINE).unwrap();
+            let numbers: Vec<u32> = gpus.iter().map(|gpu| gpu.capability.number()).collect();
+            assert_eq!(numbers, wanted, "{script}");
         }
-        std::fs::remove_dir_all(&dir).unwrap();
+    }
+
+    /// CFG-17: it hangs when the driver does, and the build does not.
+    #[test]
+    fn an_nvidia_smi_that_hangs_is_stopped() {
+        let program = fake("nvidia-smi-hangs", "sleep 1000");
+        let shown = program.display().to_string();
+        let begun = Instant::now();
+        let finding = without_library(Some(program), Duration::from_millis(300)).unwrap_err();
+        assert!(begun.elapsed() < Duration::from_secs(5));
+        assert_eq!(
+            finding.to_string(),
+            format!(
+                "`{shown}` did not end within 0.3 s and was stopped  [program-timeout]\n  \
+                 command     {shown} --query-gpu=index,uuid,name,compute_cap --format=csv,noheader\n  \
+                 = help: run the command by hand to see where it hangs\n  \
+                 = help: or look for `NVRM` and `Xid` in what `dmesg` prints: a driver that hangs needs a restart\n  \
+                 = help: or set CUDNN_GUARD_ARCHS, and the driver is not asked"
+            )
+        );
     }
 
     #[test]

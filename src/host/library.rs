@@ -136,6 +136,27 @@ impl Library {
         dynamic.next()
     }
 
+    /// The file names of the libraries that it is linked with.
+    pub fn needed(&self) -> Vec<String> {
+        self.linked_with().unwrap_or_default()
+    }
+
+    fn linked_with(&self) -> Option<Vec<String>> {
+        let (endian, header) = self.header()?;
+        let sections = header.sections(endian, &self.file).ok()?;
+        let (entries, strings) = sections.dynamic(endian, &self.file).ok()??;
+        let strings = sections.strings(endian, &self.file, strings).ok()?;
+        let names = entries
+            .iter()
+            .filter(|entry| entry.d_tag(endian) == u64::from(elf::DT_NEEDED))
+            .filter_map(|entry| strings.get(entry.d_val(endian).try_into().ok()?).ok());
+        Some(
+            names
+                .map(|name| String::from_utf8_lossy(name).into_owned())
+                .collect(),
+        )
+    }
+
     /// What it takes from other libraries under the name of a version: the library's file name and the symbol.
     pub fn wants(&self) -> Vec<(String, Vec<u8>)> {
         Symbols::of(self).map_or_else(Vec::new, |symbols| symbols.wanted().unwrap_or_default())
@@ -171,6 +192,18 @@ impl Library {
             }
         }
         None
+    }
+
+    /// Where its device code is in the file, and the size of that: 0 if it has none.
+    pub fn device_code(&self) -> Option<(u64, u64)> {
+        let (endian, header) = self.header()?;
+        let sections = header.sections(endian, &self.file).ok()?;
+        for section in sections.iter() {
+            if sections.section_name(endian, section).ok()? == b".nv_fatbin" {
+                return section.file_range(endian);
+            }
+        }
+        Some((0, 0))
     }
 
     fn header(&self) -> Option<(Endianness, &Header)> {

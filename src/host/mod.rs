@@ -1,9 +1,12 @@
 //! The only place that touches the machine.
 #![allow(clippy::disallowed_methods)] // the bans of clippy.toml are for everybody else
 
+pub mod answers;
 pub mod binary;
 pub mod cargo;
+pub mod closure;
 pub mod cudnn;
+pub mod device_code;
 pub mod dll;
 pub mod dll_path;
 pub mod eyes;
@@ -16,6 +19,7 @@ pub mod look;
 pub mod nvcc;
 pub mod outputs;
 pub mod owner;
+mod pkg_config;
 pub mod programs;
 pub mod releases;
 pub mod rivals;
@@ -49,6 +53,7 @@ use crate::model::{arch, finding, version};
 
 use crate::model::env::{Env, Variable};
 use crate::model::platform::Platform;
+use answers::Answers;
 use std::path::PathBuf;
 
 /// The machine, as it was when the build began.
@@ -60,6 +65,8 @@ pub struct Host {
     pub platform: Platform,
     /// The directory below which everything with a fixed place is looked for.
     pub root: Option<PathBuf>,
+    /// What compilers have said.
+    pub answers: Answers,
 }
 
 impl Host {
@@ -90,6 +97,7 @@ impl Host {
         Self {
             platform: Platform::from_triple(&triple),
             root,
+            answers: Answers::of(&env),
             env: env.for_target(&triple),
         }
     }

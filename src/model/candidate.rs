@@ -1,5 +1,6 @@
 //! What a search can find: toolkits and cuDNNs, each with how it was found and why it was not chosen.
 
+use crate::model::arch::Target;
 use crate::model::env::Variable;
 use crate::model::flaw::Flaw;
 use crate::model::version::Version;
@@ -25,7 +26,7 @@ pub struct Toolkit {
 impl Toolkit {
     /// Whether it is enough to run, and not to build with: libraries without headers and compiler.
     pub fn is_runtime(&self) -> bool {
-        self.nvcc.is_none() && self.include_dirs.is_empty()
+        !self.link_dirs.is_empty() && self.nvcc.is_none() && self.include_dirs.is_empty()
     }
 
     /// What is missing in it.
@@ -87,6 +88,8 @@ pub struct Cudnn {
     pub cpu: Option<&'static str>,
     /// The shim and its parts.
     pub parts: Vec<Part>,
+    /// The device code that all its core parts hold, read off them; empty where nobody looked.
+    pub gpu_codes: Vec<Target>,
     /// What else shows in their files.
     pub files: Files,
 }
@@ -100,6 +103,8 @@ pub struct Files {
     pub copies: Vec<Vec<PathBuf>>,
     /// Where the files really lie, if in more than one directory.
     pub folders: Vec<PathBuf>,
+    /// Where its archives are, if it has no library beside them.
+    pub archives: Option<PathBuf>,
     /// Whether the shim looks for its parts beside itself before it looks in LD_LIBRARY_PATH: a DT_RPATH, from 9.22.
     pub own_first: bool,
 }

@@ -39,6 +39,21 @@ impl Platform {
         }
     }
 
+    /// The 64-bit triple to build for instead, if this is a 32-bit one: NVIDIA ships nothing for those.
+    pub fn instead_of_32_bit(&self) -> Option<&'static str> {
+        let cpu = self.cpu.as_str();
+        let x86 = matches!(cpu, "i386" | "i486" | "i586" | "i686") || self.triple.ends_with("x32");
+        let arm = (cpu.starts_with("arm") && !cpu.starts_with("arm64")) || cpu.starts_with("thumb");
+        let other = ["mips", "mipsel", "powerpc", "sparc", "wasm32"].contains(&cpu)
+            || cpu.starts_with("riscv32");
+        match self.os {
+            Os::Windows if x86 || arm => Some("x86_64-pc-windows-msvc"),
+            _ if arm => Some("aarch64-unknown-linux-gnu"),
+            _ if x86 || other => Some("x86_64-unknown-linux-gnu"),
+            _ => None,
+        }
+    }
+
     /// The directory of Debian's multiarch layout: `x86_64-linux-gnu`.
     pub fn multiarch(&self) -> String {
         format!("{}-linux-gnu", self.cpu)
@@ -103,6 +118,41 @@ impl Platform {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// CFG-19: what is too narrow, and nothing else.
+    #[test]
+    fn a_32_bit_triple_has_a_64_bit_one_instead() {
+        for (triple, instead) in [
+            ("i686-pc-windows-msvc", Some("x86_64-pc-windows-msvc")),
+            ("i686-unknown-linux-gnu", Some("x86_64-unknown-linux-gnu")),
+            (
+                "x86_64-unknown-linux-gnux32",
+                Some("x86_64-unknown-linux-gnu"),
+            ),
+            (
+                "armv7-unknown-linux-gnueabihf",
+                Some("aarch64-unknown-linux-gnu"),
+            ),
+            (
+                "thumbv7neon-unknown-linux-gnueabihf",
+                Some("aarch64-unknown-linux-gnu"),
+            ),
+            ("wasm32-unknown-unknown", Some("x86_64-unknown-linux-gnu")),
+            ("x86_64-unknown-linux-gnu", None),
+            ("aarch64-unknown-linux-gnu", None),
+            ("arm64ec-pc-windows-msvc", None),
+            ("x86_64-pc-windows-msvc", None),
+            ("aarch64-apple-darwin", None),
+            ("powerpc64le-unknown-linux-gnu", None),
+            ("riscv64gc-unknown-linux-gnu", None),
+        ] {
+            assert_eq!(
+                Platform::from_triple(triple).instead_of_32_bit(),
+                instead,
+                "{triple}"
+            );
+        }
+    }
 
     #[test]
     fn the_parts_of_a_cudnn_by_their_files() {

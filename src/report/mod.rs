@@ -6,14 +6,16 @@ mod machine;
 mod tests;
 mod text;
 
+use crate::host::files;
 use crate::model::candidate::{Candidate, Cudnn, Found, Toolkit};
 use crate::model::finding::{Finding, Severity, Verdict};
 use crate::model::platform::Os;
+use crate::rules::cudarc;
 use crate::toolchain::Toolchain;
 use machine::Machine;
 use std::env::consts::{ARCH, OS};
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// What this machine has, what was passed over, and what is thought of it.
 ///
@@ -25,6 +27,8 @@ pub struct Report {
     pub(crate) candidates: Vec<Candidate>,
     pub(crate) findings: Vec<Finding>,
     pub(crate) machine: Option<Machine>,
+    /// The release of cudarc that the crate in the current directory uses.
+    pub(crate) cudarc: Option<String>,
 }
 
 impl Toolchain {
@@ -36,13 +40,16 @@ impl Toolchain {
             candidates: self.candidates.clone(),
             findings: self.findings.clone(),
             machine: None,
+            cudarc: None,
         }
     }
 
     /// What was found, and what only the running machine can tell: its driver, its GPUs and the targets that they
-    /// lead to. Where another system than this one is looked at (`root`, `target`), its GPUs are not these.
+    /// lead to, and whether the crate in the current directory uses cudarc. Where another system than this one is looked at (`root`, `target`), its GPUs are not these.
     pub fn examine(&self) -> Report {
         let mut report = self.report();
+        let lock = files::read(Path::new("Cargo.lock")).unwrap_or_default();
+        report.cudarc = cudarc::in_lock(&lock).map(String::from);
         let platform = &self.host.platform;
         let is_this = platform.cpu == ARCH
             && match platform.os {

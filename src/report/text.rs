@@ -6,6 +6,8 @@
 use super::Report;
 use crate::model::candidate::{Candidate, Cudnn, Found, Part};
 use crate::model::finding::{Finding, Severity, Verdict, printable};
+use crate::rules::cudarc;
+use crate::rules::device_code;
 use std::fmt::{self, Formatter};
 use std::path::Path;
 
@@ -61,7 +63,6 @@ fn thing(id: &str) -> Thing {
         | "cudnn-headers-missing"
         | "cuda-flavour-mismatch"
         | "header-library-skew"
-        | "unknown-newer-version"
         | "known-bad-release" => Thing::Cudnn,
         "parts-missing" | "parts-mixed" | "library-damaged" | "wrong-architecture"
         | "cudnn-not-loadable" => Thing::Parts,
@@ -79,6 +80,7 @@ fn thing(id: &str) -> Thing {
 pub(super) fn report(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
     stack(report, f)?;
     machine(report, f)?;
+    cudarc(report, f)?;
     let own = report
         .findings
         .iter()
@@ -168,7 +170,12 @@ fn chosen_cudnn(report: &Report, cudnn: &Cudnn, f: &mut Formatter<'_>) -> fmt::R
         let text = pieces(parts.iter().map(String::as_str), INDENT);
         line(f, report, Thing::Parts, Mark::Tick, "parts", &text)?;
     }
-    findings(f, report, Thing::Parts)
+    findings(f, report, Thing::Parts)?;
+    if f.alternate() || cudnn.gpu_codes.is_empty() {
+        return Ok(());
+    }
+    let text = wrapped(&device_code::told(&cudnn.gpu_codes), INDENT);
+    line(f, report, Thing::Itself, Mark::Tick, "GPU code", &text)
 }
 
 /// `graph 9.14.0`; a part that does not tell its release is named alone.
@@ -219,6 +226,25 @@ fn machine(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
         line(f, report, Thing::Targets, Mark::Tick, "targets", &text)?;
     }
     findings(f, report, Thing::Targets)
+}
+
+/// Which of cudarc's features fits, for a crate that uses it.
+fn cudarc(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
+    let toolkit = report.toolkit.as_ref().and_then(|one| one.version);
+    let driver = report
+        .machine
+        .as_ref()
+        .and_then(|one| one.driver.as_ref()?.cuda);
+    match (&report.cudarc, cudarc::advice(toolkit, driver)) {
+        (Some(release), Some(advice)) => {
+            let text = wrapped(
+                &printable(&format!("{release} in Cargo.lock: {advice}")),
+                INDENT,
+            );
+            line(f, report, Thing::Itself, Mark::Dash, "cudarc", &text)
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Whether a line of this thing is shown, so that its findings stand below that line.

@@ -39,6 +39,8 @@ pub enum Library {
     Verbatim(String),
     /// An archive that is left to the final link, not copied into the rlib.
     Static(String),
+    /// The same, taken in with all it holds, be it called or not.
+    Whole(String),
     /// An archive that goes into the rlib of a library crate, or into the program.
     Bundled(String),
 }
@@ -94,6 +96,9 @@ impl fmt::Display for Library {
             Library::Dynamic(name) => write!(f, "dylib={}", printable(name)),
             Library::Verbatim(file) => write!(f, "dylib:+verbatim={}", printable(file)),
             Library::Static(name) => write!(f, "static:-bundle={}", printable(name)),
+            Library::Whole(name) => {
+                write!(f, "static:-bundle,+whole-archive={}", printable(name))
+            }
             Library::Bundled(name) => write!(f, "static={}", printable(name)),
         }
     }

@@ -1,15 +1,20 @@
 //! Decisions: plain data in, plain data out, tested with literals.
 
+pub mod archives;
 pub mod build_ids;
 pub mod check;
 pub mod choose;
+pub mod closure;
 pub mod companions;
 pub mod compat;
 pub mod compile;
 pub mod compiler;
 pub mod complaint;
+pub mod cudarc;
+pub mod device_code;
 pub mod dialect;
 pub mod directive;
+pub mod fatbin;
 pub mod fit;
 pub mod gpu_names;
 pub mod header;
@@ -28,6 +33,7 @@ pub mod nvcc;
 pub mod nvcc_table;
 pub mod partial;
 pub mod passing;
+pub mod pkg_config;
 pub mod requirement;
 pub mod search;
 pub mod select;
@@ -36,6 +42,7 @@ pub mod served;
 pub mod skew;
 pub mod smi;
 pub mod step;
+pub mod version_file;
 pub mod wish;
 pub mod wording;
 

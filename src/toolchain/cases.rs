@@ -5,7 +5,8 @@
 //!                `made:` for one that says the rest of the lines: `version 9.1.0`, `imports cublas64_11.dll`
 //! links          links to make in it, `usr/local/cuda -> /usr/local/cuda-12.10` (a package cannot carry them)
 //! env            the environment, NAME=value
-//! config         the build script, one call to a line: `cudnn >=9.1`, `link runtime`, `optional`
+//! config         the build script, one call to a line: `cudnn >=9.1`, `link runtime`, `optional`;
+//!                with `directives` what cargo is told is shown too, with `targets` what the compiler is asked for them
 //! about          what it shows; on the second line, the numbers of the failures on real machines that it stands for
 //! expected.txt   what is found, what is chosen, what is said; written anew with BLESS=1
 //! ```
@@ -16,8 +17,11 @@
 use super::Toolchain;
 use crate::config::{Config, Link};
 use crate::host::Host;
+use crate::host::answers::Answers;
 use crate::host::dll::made::Made;
 use crate::model::env::Env;
+use crate::model::finding::Severity;
+use crate::model::id;
 use crate::model::platform::Platform;
 use crate::rules::directive::Directive;
 use std::fs;
@@ -65,13 +69,79 @@ fn what_a_case_stands_for_is_named_rightly() {
         assert!(lines.len() < 3 && text.len() != 1, "{about}");
         for id in lines.get(1).into_iter().flat_map(|ids| ids.split(' ')) {
             let (kind, number) = id.split_once('-').unwrap_or_default();
-            let known = ["CFG", "CMP", "LNK", "LOD", "NUM", "SUB", "VER"].contains(&kind);
+            let known = kind.len() == 3 && kind.bytes().all(|byte| byte.is_ascii_uppercase());
             let counted = number.len() == 2 && number.bytes().all(|byte| byte.is_ascii_digit());
             assert!(known && counted, "{about}: {id:?}");
             named += 1;
         }
     }
     assert!(named > 40, "{named}");
+}
+
+/// Findings that no case can show, since they need more than files: where they are shown.
+const SHOWN_ELSEWHERE: &[(&str, &[&str])] = &[
+    ("src/kernels", &["nvcc-not-found", "nvcc-failed"]),
+    (
+        "src/rules/select/tests.rs",
+        &[
+            "arch-unknown",
+            "arch-unsupported-by-nvcc",
+            "gpu-newer-than-nvcc",
+            "no-gpu",
+        ],
+    ),
+    ("src/host", &["io-error", "program-timeout"]),
+    ("tests/terminal.rs", &["fetch-failed"]),
+    (
+        "the guard's tests",
+        &[
+            "kernels-not-covering-gpu",
+            "gpu-newer-than-cudnn",
+            "arch-dropped-by-cudnn",
+            "ptx-newer-than-driver",
+            "known-bad-release",
+            "driver-missing",
+            "driver-stub",
+            "driver-too-old",
+            "driver-error",
+            "device-busy",
+            "device-memory-low",
+            "not-loaded-yet",
+            "cudnn-not-loadable",
+            "cudnn-version-mismatch",
+            "cudnn-aborted",
+            "cudnn-create-failed",
+            "convolution-failed",
+            "convolution-wrong",
+            "convolution-timeout",
+            "child-not-started",
+            "built-without-cuda",
+        ],
+    ),
+    (
+        "src/kernels/fit",
+        &["host-compiler-unsupported", "host-headers-incompatible"],
+    ),
+];
+
+#[test]
+fn every_finding_of_the_search_has_a_case() {
+    let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/cases");
+    let texts: Vec<String> = fs::read_dir(cases)
+        .unwrap()
+        .map(|case| fs::read_to_string(case.unwrap().path().join("expected.txt")).unwrap())
+        .collect();
+    let elsewhere: Vec<&str> = SHOWN_ELSEWHERE
+        .iter()
+        .flat_map(|(_, ids)| ids.iter().copied())
+        .collect();
+    for known in &elsewhere {
+        assert!(id::ALL.contains(known), "{known} is no finding");
+    }
+    for id in id::ALL.iter().filter(|known| !elsewhere.contains(known)) {
+        let shown = format!("[{id}]");
+        assert!(texts.iter().any(|text| text.contains(&shown)), "{id}");
+    }
 }
 
 #[test]
@@ -85,6 +155,7 @@ fn cargo_watches_what_was_asked_and_nothing_that_changes_by_itself() {
             env: Env::new(pairs),
             platform,
             root: Some("/var/empty".into()),
+            answers: Answers::default(),
         };
         let config = Config::new().cuda(">=1").cudnn(">=1");
         let needs = config.needs();
@@ -131,6 +202,33 @@ fn cargo_watches_what_was_asked_and_nothing_that_changes_by_itself() {
     }
 }
 
+/// CFG-18: nothing else tells that another package has taken its place.
+#[test]
+fn cargo_watches_the_file_that_led_to_a_package() {
+    let case = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/cases/pkg-config");
+    let root = std::env::temp_dir().join(format!("cudnn-guard-led-{}", std::process::id()));
+    let platform = Platform::from_triple("x86_64-unknown-linux-gnu");
+    copy(&case.join("root"), &root, &platform);
+    let host = Host {
+        env: Env::default(),
+        platform,
+        root: Some(root.clone()),
+        answers: Answers::default(),
+    };
+    let config = Config::new().cuda(">=12").cudnn(">=9");
+    let needs = config.needs();
+    let directives = Toolchain::find(config, host, needs).reruns();
+    fs::remove_dir_all(&root).unwrap();
+    for (name, led) in [
+        ("usr/lib/x86_64-linux-gnu/pkgconfig/cudnn.pc", true),
+        ("usr/share/pkgconfig/cudart-12.10.pc", true),
+        ("usr/share/pkgconfig/cublas-12.10.pc", false),
+    ] {
+        let watched = directives.contains(&Directive::RerunIfChanged(root.join(name)));
+        assert_eq!(watched, led, "{name}");
+    }
+}
+
 fn told(case: &Path, root: &Path) -> String {
     let config = case.join("config");
     let config = fs::read_to_string(config).unwrap_or_default();
@@ -168,6 +266,7 @@ fn told(case: &Path, root: &Path) -> String {
         env: env.overlaid(&config.env).for_target(&triple),
         platform: Platform::from_triple(&triple),
         root: config.root.clone(),
+        answers: Answers::default(),
     };
     let needs = config.needs();
     let toolchain = Toolchain::find(config, host, needs);
@@ -179,7 +278,24 @@ fn told(case: &Path, root: &Path) -> String {
             path.display()
         );
     }
-    out.push_str(match toolchain.settled() {
+    let settled = toolchain.settled();
+    let asks = |what| read("config").iter().any(|line| line == what);
+    if let (Ok(toolchain), true) = (&settled, asks("directives")) {
+        out.push_str(&format!("{}\n", toolchain.directives().join("\n")));
+    }
+    let mut compiles = true;
+    if let (Ok(toolchain), true) = (&settled, asks("targets")) {
+        let told = match toolchain.selection() {
+            Ok(selection) => selection.findings,
+            Err(error) => error.findings().to_vec(),
+        };
+        for finding in told {
+            out.push_str(&format!("{}: {finding}\n", finding.severity));
+            compiles &= finding.severity != Severity::Error;
+        }
+    }
+    out.push_str(match settled {
+        Ok(_) if !compiles => "No kernel is compiled.\n",
         Ok(Toolchain {
             absent: Some(_), ..
         }) => "The build goes on without CUDA.\n",
@@ -194,6 +310,11 @@ fn configured(config: Config, line: &String) -> Config {
         ("cuda", text) => config.cuda(text),
         ("cudnn", text) => config.cudnn(text),
         ("link", "runtime") => config.link(Link::Runtime),
+        ("link", "static") => config.link(Link::Static),
+        ("libs", names) => config.libs(names.split(' ')),
+        ("archs", text) => config.archs([text]),
+        // What is shown besides.
+        ("directives" | "targets", "") => config,
         ("optional", "") => config.optional(),
         ("allow", id) => config.allow(id),
         ("target", triple) => config.target(triple),
@@ -216,6 +337,14 @@ fn copy(from: &Path, to: &Path, platform: &Platform) {
             fs::write(to, bare_elf(platform)).unwrap();
         } else if let Some(lines) = dll_lines(name, &from) {
             fs::write(to, Made::from_lines(&lines, &platform.cpu)).unwrap();
+        } else if is_program(&from) {
+            // By another program: were it written here, a test that starts a program at the same time could hold it
+            // open, and a file that is open for writing cannot be started.
+            let copied = std::process::Command::new("cp")
+                .arg(&from)
+                .arg(&to)
+                .status();
+            assert!(copied.unwrap().success());
         } else {
             fs::copy(&from, &to).unwrap();
         }
@@ -231,6 +360,17 @@ fn dll_lines(name: &str, path: &Path) -> Option<String> {
         text.strip_prefix("made:\n")?
     };
     name.ends_with(".dll").then(|| lines.to_string())
+}
+
+#[cfg(unix)]
+fn is_program(file: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    fs::metadata(file).unwrap().permissions().mode() & 0o111 != 0
+}
+
+#[cfg(not(unix))]
+fn is_program(_: &Path) -> bool {
+    false
 }
 
 /// The shortest file that is a library, with nothing in it.

@@ -1,6 +1,6 @@
 //! What is wrong: with what the build script says, and with what its machine has.
 
-use crate::config::{Config, Link};
+use crate::config::Config;
 use crate::host::look::Sight;
 use crate::host::{Host, files};
 use crate::model::candidate::Candidate;
@@ -74,16 +74,6 @@ pub fn config_faults(config: &Config, host: &Host) -> Vec<Finding> {
             .help("copy the id from the brackets behind the headline that is to pass"),
         );
     }
-    if config.link == Link::Static {
-        findings.push(
-            Finding::error(
-                "config-invalid",
-                "`.link(Link::Static)` is not there yet: cuDNN is linked as a shared library or not at all",
-            )
-            .help("leave it out, and cuDNN is linked as a shared library")
-            .help("or write `.link(Link::Runtime)` in build.rs, and open cuDNN in the program"),
-        );
-    }
     if let Some(root) = host.root.as_deref().filter(|root| !files::is_dir(root)) {
         findings.push(
             Finding::error(
@@ -106,4 +96,18 @@ pub fn is_allowed(config: &Config, host: &Host, id: &str) -> bool {
         .split([',', ' '])
         .chain(config.allow.iter().map(String::as_str));
     id != "config-invalid" && named.any(|name| name == id)
+}
+
+/// That there is nothing to look for: the target is a 32-bit one.
+pub fn too_narrow(host: &Host) -> Option<Finding> {
+    let instead = host.platform.instead_of_32_bit()?;
+    let headline = format!(
+        "this build is for {}, a 32-bit system, and CUDA and cuDNN exist for 64-bit ones only",
+        host.platform.triple
+    );
+    Some(
+        Finding::error("platform-unsupported", headline)
+            .help(format!("build for {instead}"))
+            .help("or call `.optional()` in build.rs, to build without"),
+    )
 }

@@ -203,3 +203,26 @@ warning: cuDNN 9.20.0 at `{here}` comes without {file}, and finds that of 9.23.2
     let way = format!("{}:{there}", older.text());
     run("check", &older.0, &[GPU, ("LD_LIBRARY_PATH", &way)]).must_be("pass", &[]);
 }
+
+/// SUB-11: a part without RPATH finds its sibling nowhere on the loader's way. The guard opens both by their paths, the
+/// sibling first, and the program finds them open.
+#[test]
+fn parts_that_do_not_find_each_other_are_opened_in_their_order() {
+    let cudnn = Folder::new().with_cudnn("8.9.7");
+    let ops = cudnn.file("libcudnn_ops_infer.so.8");
+    let release = "const unsigned char cudnn_cnn_infer_version[4] = { 7, 9, 8, 0 };";
+    let part = cudnn.file("libcudnn_cnn_infer.so.8");
+    compile(
+        release,
+        &part,
+        &["-Wl,--no-as-needed", ops.to_str().unwrap()],
+    );
+    let nowhere = Folder::new();
+    let open = cudnn.file("libcudnn.so.8");
+    let open = ("TEST_OPEN", open.to_str().unwrap());
+    let built = ("TEST_BUILT", "8.9.7");
+    run("check", &nowhere.0, &[GPU, open, built]).must_be("pass", &[]);
+    // The sibling is gone altogether.
+    std::fs::remove_file(ops).unwrap();
+    run("check", &nowhere.0, &[GPU, open, built]).must_be("fail", &["parts-missing"]);
+}

@@ -25,6 +25,8 @@ pub fn main() {
                 ("allow", id) => config.allow(id),
                 ("root", dir) => config.root(dir),
                 ("static", _) => config.link(Link::Static),
+                ("libs", names) => config.libs(names.split(' ')),
+                ("optional", _) => config.optional(),
                 ("kernels", pattern) => {
                     kernels = Some(pattern);
                     config

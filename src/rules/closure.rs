@@ -1,0 +1,87 @@
+//! What a library of the toolkit needs of its neighbours.
+
+use crate::model::finding::Finding;
+use crate::model::version::Version;
+use std::path::{Path, PathBuf};
+
+/// That a library needs another which is not there, or is there and lacks what is called.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unmet {
+    /// The library that needs.
+    pub library: PathBuf,
+    /// The file name of the other: `libcublasLt.so.12`.
+    pub needs: String,
+    /// The other, where it is there.
+    pub beside: Option<PathBuf>,
+    /// The symbols that it lacks.
+    pub symbols: Vec<String>,
+    /// Files of other releases of it.
+    pub others: Vec<PathBuf>,
+}
+
+/// Libraries of a toolkit that others of it need. What else a library needs is the system's affair.
+pub fn is_of_toolkit(file: &str) -> bool {
+    let stem = file.split(".so").next().unwrap_or_default();
+    [
+        "libcudart",
+        "libcublas",
+        "libcublasLt",
+        "libcufft",
+        "libcurand",
+        "libcusolver",
+        "libcusparse",
+        "libnvJitLink",
+        "libnvrtc",
+    ]
+    .contains(&stem)
+}
+
+/// It may be found when the program is linked and run, by means that are not seen here: a warning.
+pub fn finding(unmet: &Unmet, version: Option<Version>, root: &Path) -> Finding {
+    let name = |path: &Path| {
+        let name = path.file_name().unwrap_or_default();
+        name.to_string_lossy().into_owned()
+    };
+    let needs = &unmet.needs;
+    let library = name(&unmet.library);
+    let release = version.map_or_else(
+        || "of CUDA".into(),
+        |one| format!("of CUDA {}", one.short()),
+    );
+    let listed = |paths: &[PathBuf]| {
+        let texts: Vec<String> = paths.iter().map(|one| one.display().to_string()).collect();
+        texts.join("\n")
+    };
+    let finding = match &unmet.beside {
+        Some(beside) => {
+            let first = unmet.symbols.first().map_or("", String::as_str);
+            let headline = format!(
+                "`{library}` {release} calls `{first}`, which the `{needs}` beside it does not have: they are of different releases"
+            );
+            Finding::warning("partial-toolkit", headline)
+                .with("library", unmet.library.display())
+                .with("needs", beside.display())
+        }
+        None => {
+            let headline = format!(
+                "`{library}` {release} needs `{needs}`, which is not in `{}`",
+                root.display()
+            );
+            let finding = Finding::warning("partial-toolkit", headline)
+                .with("library", unmet.library.display());
+            if unmet.others.is_empty() {
+                finding
+            } else {
+                finding.with("also found", listed(&unmet.others))
+            }
+        }
+    };
+    let stem = needs.split(".so").next().unwrap_or_default();
+    let both = format!(
+        "install `{library}` and `{stem}` of one release in `{}`",
+        root.display()
+    );
+    finding
+        .help(both)
+        .help("or set CUDA_HOME to a toolkit that is whole")
+}

@@ -1,0 +1,103 @@
+//! Which CUDA feature of cudarc fits: it has one for each release, and one has to be chosen.
+
+use crate::model::version::Version;
+
+/// The release of cudarc that a `Cargo.lock` holds; the last, where there are several.
+pub fn in_lock(lock: &str) -> Option<&str> {
+    let mut lines = lock.lines();
+    let mut found = None;
+    while let Some(line) = lines.next() {
+        if line == "name = \"cudarc\"" {
+            let version = lines
+                .next()
+                .and_then(|line| line.strip_prefix("version = \""));
+            found = version.and_then(|rest| rest.strip_suffix('"')).or(found);
+        }
+    }
+    found
+}
+
+/// What to enable, in words: that of the toolkit, or of the driver where that is older. The program calls what the
+/// driver here does not have, otherwise.
+pub fn advice(toolkit: Option<Version>, driver: Option<Version>) -> Option<String> {
+    let number = |one: Version| (one.major, one.minor);
+    let older = toolkit
+        .zip(driver)
+        .is_none_or(|(toolkit, driver)| number(driver) < number(toolkit));
+    let (version, of) = match (toolkit, driver) {
+        (_, Some(driver)) if older => (driver, "driver"),
+        (Some(toolkit), _) => (toolkit, "toolkit"),
+        (None, _) => return None,
+    };
+    let feature = format!("cuda-{}{:02}0", version.major, version.minor);
+    Some(format!(
+        "its feature {feature} fits CUDA {} of the {of} here; choose an older one to run with older drivers",
+        version.short()
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// CFG-08: 12.8 is `cuda-12080`, and never newer than the driver.
+    #[test]
+    fn the_feature_of_the_older_of_toolkit_and_driver() {
+        let version = |major, minor| Some(Version::new(major, minor, 0));
+        let feature = |toolkit, driver| {
+            let text = advice(toolkit, driver).unwrap_or_default();
+            let text = text
+                .strip_prefix("its feature ")
+                .unwrap_or_default()
+                .to_string();
+            text.split(" here").next().unwrap_or_default().to_string()
+        };
+        for (toolkit, driver, wanted) in [
+            (
+                version(12, 8),
+                None,
+                "cuda-12080 fits CUDA 12.8 of the toolkit",
+            ),
+            (
+                version(12, 8),
+                version(13, 0),
+                "cuda-12080 fits CUDA 12.8 of the toolkit",
+            ),
+            (
+                version(12, 8),
+                version(12, 8),
+                "cuda-12080 fits CUDA 12.8 of the toolkit",
+            ),
+            (
+                version(12, 10),
+                version(12, 9),
+                "cuda-12090 fits CUDA 12.9 of the driver",
+            ),
+            (
+                version(13, 10),
+                None,
+                "cuda-13100 fits CUDA 13.10 of the toolkit",
+            ),
+            (
+                None,
+                version(11, 4),
+                "cuda-11040 fits CUDA 11.4 of the driver",
+            ),
+            (None, None, ""),
+        ] {
+            assert_eq!(feature(toolkit, driver), wanted);
+        }
+    }
+
+    #[test]
+    fn a_lock_tells_whether_cudarc_is_there() {
+        let lock = "[[package]]\nname = \"cc\"\nversion = \"1.0.0\"\n\n[[package]]\nname = \"cudarc\"\nversion = \"0.17.3\"\n\
+            dependencies = [\n \"libloading\",\n]\n";
+        assert_eq!(in_lock(lock), Some("0.17.3"));
+        assert_eq!(
+            in_lock("name = \"cudarc-like\"\nversion = \"1.0.0\"\n"),
+            None
+        );
+        assert_eq!(in_lock("name = \"cudarc\"\n"), None);
+    }
+}
