@@ -65,8 +65,10 @@ const EXACT: &[Row] = &[
     ("9.10.9", "? ? x x x x"),
     ("8.9.0", "x x ? ? ? ?"),
 ];
-/// The text, as the build lowers it to the first release and the first too late.
-const REQUIREMENT: &[(&str, [u32; 3], Option<[u32; 3]>, &str)] = &[
+/// A requirement as the build lowers it, to the first release and the first too late; then as above.
+type Asked = (&'static str, [u32; 3], Option<[u32; 3]>, &'static str);
+
+const REQUIREMENT: &[Asked] = &[
     (">=8.5, <9", [8, 5, 0], Some([9, 0, 0]), "= = ? ? ? ?"),
     (">=8.9, <10", [8, 9, 0], Some([10, 0, 0]), "x = = = = ="),
     (">=9, <10", [9, 0, 0], Some([10, 0, 0]), "? ? = = = ="),
