@@ -11,6 +11,8 @@ mod imp;
 
 #[path = "guard/judged.rs"]
 mod judged;
+#[path = "guard/misfits.rs"]
+mod misfits;
 #[path = "guard/paths.rs"]
 mod paths;
 #[path = "guard/process.rs"]

@@ -3,7 +3,6 @@
 use super::child::{self, Task};
 use super::facts::{Built, Loader};
 use super::finding::{Finding, Severity, Verdict};
-use super::judge;
 use super::loaded::{self, Shim};
 use super::operator::Operator;
 use super::outcome::Extent;
@@ -13,7 +12,6 @@ use super::platform::{self, Library};
 use super::report::{Failure, Report};
 use super::route::Route;
 use super::tried;
-use super::version::Version;
 
 /// Whether the release that is loaded fits: files and version symbols alone. It calls nothing in cuDNN and never
 /// starts CUDA.
@@ -190,13 +188,8 @@ fn try_it(
 
 fn judge_files(report: &mut Report, built: &Built, shim: &Shim, parts: Parts) {
     report.set_loaded(shim, &parts);
-    if let Some((version, _)) = parts.release() {
-        report.findings.extend(shim.mismatch(built, version));
-    } else if !judge::majors(built).contains(&shim.major) {
-        report
-            .findings
-            .extend(shim.mismatch(built, Version::new(shim.major, 0, 0)));
-    }
+    let release = parts.release().map(|told| told.0);
+    report.findings.extend(shim.mismatch(built, release));
     for mut finding in parts.findings {
         finding.evidence.splice(0..0, shim.evidence());
         report.findings.push(finding);

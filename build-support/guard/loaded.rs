@@ -31,9 +31,13 @@ impl Shim {
         self.path.parent().unwrap_or(&self.path)
     }
 
-    /// That it is of a release which the program cannot run with.
-    pub fn mismatch(&self, built: &Built, version: Version) -> Option<Finding> {
-        let mismatch = judge::version(built, version).err()?;
+    /// That it is of a release which the program cannot run with. Where no part tells it, the major is known.
+    pub fn mismatch(&self, built: &Built, version: Option<Version>) -> Option<Finding> {
+        let judged = match version {
+            Some(version) => judge::version(built, version),
+            None => judge::major(built, self.major),
+        };
+        let mismatch = judged.err()?;
         let help = self.via.help(self.folder(), &mismatch.wanted);
         Some(mismatch.finding(self.evidence()).help(help))
     }
@@ -56,10 +60,13 @@ impl Shim {
 
     /// Its file, and what brought it in.
     pub fn evidence(&self) -> Vec<(&'static str, String)> {
-        vec![
-            ("loaded", self.path.display().to_string()),
-            ("found via", self.via.to_string()),
-        ]
+        let mut evidence = vec![("loaded", self.path.display().to_string())];
+        let by_file = parts::name_of(&self.path).and_then(|name| name.1);
+        if by_file.is_some_and(|major| major != self.major) {
+            evidence.push(("own name", format!("libcudnn.so.{}", self.major)));
+        }
+        evidence.push(("found via", self.via.to_string()));
+        evidence
     }
 }
 
@@ -108,8 +115,10 @@ pub fn in_process() -> Vec<(PathBuf, u32)> {
     let mut found = Vec::new();
     for path in platform::mapped() {
         if let Some((name, major)) = parts::name_of(&path) {
-            let major = major.or_else(|| major_by_soname(&path));
-            if let (true, Some(major)) = (name.is_empty(), major) {
+            if !name.is_empty() {
+                continue;
+            }
+            if let Some(major) = major_by_soname(&path).or(major) {
                 found.push((path, major));
             }
         }
@@ -117,7 +126,7 @@ pub fn in_process() -> Vec<(PathBuf, u32)> {
     found
 }
 
-/// `libcudnn.so`, opened by that name, is known by its SONAME.
+/// A file is known by its SONAME: `libcudnn.so` says nothing, and `libcudnn.so.9` may be a link that was made to cuDNN 8.
 fn major_by_soname(path: &Path) -> Option<u32> {
     let name = Elf::open(path).ok()?.soname()?;
     parts::name_of(Path::new(&name))?.1
@@ -125,6 +134,7 @@ fn major_by_soname(path: &Path) -> Option<u32> {
 
 fn open(majors: &[u32], route: &Route) -> Result<Shim, Finding> {
     let mut words = Vec::new();
+    let mut unfit = None;
     let names: Vec<String> = majors
         .iter()
         .map(|major| format!("libcudnn.so.{}", major))
@@ -132,10 +142,13 @@ fn open(majors: &[u32], route: &Route) -> Result<Shim, Finding> {
     for (name, major) in names.iter().zip(majors) {
         if let Some(path) = route.program_file(name) {
             // To open these would kill the process, or worse.
-            if let Err(fault @ (Fault::CutOff(..) | Fault::Garbled)) = Elf::open(&path) {
-                return Err(
-                    parts::fault_finding(&path, &fault, true).with("found via", route.to(&path))
-                );
+            match Elf::open(&path) {
+                Err(fault @ (Fault::CutOff(..) | Fault::Garbled)) => {
+                    return Err(parts::fault_finding(&path, &fault, true)
+                        .with("found via", route.to(&path)));
+                }
+                Err(fault) => unfit = Some((path, fault)),
+                Ok(_) => {}
             }
         }
         match Library::open(name) {
@@ -144,8 +157,8 @@ fn open(majors: &[u32], route: &Route) -> Result<Shim, Finding> {
                 let via = route.to(&path);
                 return Ok(Shim {
                     library,
+                    major: major_by_soname(&path).unwrap_or(*major),
                     path,
-                    major: *major,
                     via,
                     others: Vec::new(),
                 });
@@ -153,12 +166,22 @@ fn open(majors: &[u32], route: &Route) -> Result<Shim, Finding> {
             Err(said) => words.push(said),
         }
     }
-    let mut finding = Finding::error(
-        "cudnn-not-loadable",
-        format!("{} cannot be loaded", names.join(" or ")),
-    )
-    .with("loader", words.join("\n"))
-    .with("looked at", route.looked_at().join("\n"));
+    let other = match unfit {
+        Some(_) => None,
+        None => other_major(majors, route),
+    };
+    let mut summary = format!("{} cannot be loaded", names.join(" or "));
+    if let Some((path, fault)) = &unfit {
+        summary += &format!("; `{}` {}", path.display(), fault);
+    } else if let Some((major, _)) = &other {
+        summary += &format!("; there is only libcudnn.so.{}", major);
+    }
+    let mut finding = Finding::error("cudnn-not-loadable", summary)
+        .with("loader", words.join("\n"))
+        .with("looked at", route.looked_at().join("\n"));
+    if let Some((_, path)) = &other {
+        finding = finding.with("there is", path.display());
+    }
     // A requirement that is open at its end lets a major in that nobody can install yet.
     let newest = names.iter().zip(majors).find(|(_, major)| **major <= 9);
     if let Some((name, major)) = newest.or(names.iter().zip(majors).next()) {
@@ -167,5 +190,23 @@ fn open(majors: &[u32], route: &Route) -> Result<Shim, Finding> {
             major, name
         ));
     }
+    if let Some((major, _)) = other {
+        finding = finding.help(format!(
+            "or use a build of this program for cuDNN {}; a link from one name to the other does not help",
+            major
+        ));
+    }
     Err(finding)
+}
+
+/// A cuDNN on the way that is of a major which the program does not open, the newest first.
+fn other_major(majors: &[u32], route: &Route) -> Option<(u32, PathBuf)> {
+    let others = (7..=9).rev().filter(|major| !majors.contains(major));
+    let file = |major| {
+        Some((
+            major,
+            route.program_file(&format!("libcudnn.so.{}", major))?,
+        ))
+    };
+    others.filter_map(file).next()
 }

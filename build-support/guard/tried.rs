@@ -9,7 +9,6 @@ use super::judge;
 use super::loaded::Shim;
 use super::parts::{self, Parts};
 use super::platform;
-
 use super::release::Teller;
 use super::report::Report;
 use super::version::Version;
@@ -23,7 +22,7 @@ pub fn judge(report: &mut Report, built: &Built, shim: &Shim, parts: &Parts, mut
     let disagree = !answer.failed_checks.is_empty()
         || matches!((by_files, answer.version), (Some(files), Some(called)) if files != called);
     if let (None, Some(called)) = (by_files, answer.version) {
-        report.findings.extend(shim.mismatch(built, called));
+        report.findings.extend(shim.mismatch(built, Some(called)));
     }
     if !map(report, shim, parts, &answer.mapped, disagree) && disagree {
         report.findings.push(disagreement(
@@ -198,8 +197,13 @@ pub fn refused(report: &mut Report, path: &Path, words: &str) {
         }
         return;
     }
+    report.findings.push(refusal(path, words));
+}
+
+/// The loader's words for a part that it refuses, as a finding.
+pub fn refusal(path: &Path, words: &str) -> Finding {
     let named = words.split(": ").next().unwrap_or(words);
-    let finding = if words.contains(", version libcudnn") || words.contains("version `libcudnn") {
+    if words.contains(", version libcudnn") || words.contains("version `libcudnn") {
         Finding::error(
             "parts-mixed",
             format!(
@@ -209,6 +213,31 @@ pub fn refused(report: &mut Report, path: &Path, words: &str) {
         )
         .with("loader", words)
         .help("install one cuDNN there, whole")
+    } else if let Some((wanted, by)) = version_wanted(words) {
+        let summary = format!(
+            "`{}` needs {} of `{}`, which has no such version",
+            by, wanted, named
+        );
+        let finding = Finding::error("cudnn-not-loadable", summary).with("loader", words);
+        if wanted.starts_with("GLIBC") || wanted.starts_with("CXXABI") {
+            finding.help("run the program on a newer system or in a newer container, or install an older cuDNN")
+        } else {
+            finding.help(format!(
+                "install the release of `{}` that belongs to it",
+                named
+            ))
+        }
+    } else if let Some(library) = skewed_library(words) {
+        let summary = format!(
+            "`{}` does not fit the {} that the loader finds for it",
+            named, library
+        );
+        Finding::error("cudnn-not-loadable", summary)
+            .with("loader", words)
+            .help(format!(
+                "take directories with another {} out of LD_LIBRARY_PATH, or install both libraries of one CUDA release",
+                library
+            ))
     } else if Path::new(named) == path || !words.contains("cannot open shared object file") {
         Finding::error(
             "cudnn-not-loadable",
@@ -230,8 +259,35 @@ pub fn refused(report: &mut Report, path: &Path, words: &str) {
             "install {}, or put its directory into LD_LIBRARY_PATH",
             named
         ))
+    }
+}
+
+/// glibc's "version `GLIBC_2.27' not found (required by FILE)": the version, and who wants it.
+fn version_wanted(words: &str) -> Option<(&str, &str)> {
+    let (_, rest) = words.split_once(": version `")?;
+    let (wanted, rest) = rest.split_once("' not found (required by ")?;
+    Some((wanted, rest.strip_suffix(')')?))
+}
+
+/// The library that lacks a function which the one that was linked to had: NVIDIA gives the functions of a library its
+/// name as their version. Up to 2.29 glibc says "symbol S version V not defined in file F with link time reference",
+/// since then "undefined symbol: S, version V".
+fn skewed_library(words: &str) -> Option<&str> {
+    if let Some((_, rest)) = words.split_once(" not defined in file ") {
+        return Some(rest.split_once(" with link time reference")?.0);
+    }
+    let (_, rest) = words.split_once(": undefined symbol: ")?;
+    let (_, version) = rest.split_once(", version ")?;
+    Some(version).filter(|version| version.contains(".so."))
+}
+
+/// glibc's last words, "PROGRAM: symbol lookup error: FILE: undefined symbol: S": what follows the program's name.
+fn missed_function<'a>(said: &'a str) -> Option<&'a str> {
+    let words = |line: &'a str| {
+        line.split_once(": symbol lookup error: ")
+            .map(|(_, words)| words)
     };
-    report.findings.push(finding);
+    said.lines().rev().find_map(words)
 }
 
 fn end(report: &mut Report, tried: &Tried) {
@@ -241,6 +297,15 @@ fn end(report: &mut Report, tried: &Tried) {
     };
     let finding = match tried.end {
         End::Itself if tried.answer.whole => return,
+        End::Itself if stage != "asking the driver" && missed_function(&tried.said).is_some() => Finding::error(
+            "cudnn-aborted",
+            format!(
+                "the loader ended the process that tried cuDNN while {}, for lack of a function",
+                stage
+            ),
+        )
+        .with("loader", missed_function(&tried.said).unwrap_or_default())
+        .help("install cuDNN, and the CUDA libraries that it is linked to, each whole and of one release"),
         End::Itself => Finding::warning(
             "child-not-started",
             format!(
@@ -286,7 +351,7 @@ fn end(report: &mut Report, tried: &Tried) {
         }
     };
     let said = tried.said.trim();
-    let finding = if said.is_empty() {
+    let finding = if said.is_empty() || finding.evidence.iter().any(|one| one.0 == "loader") {
         finding
     } else {
         finding.with("it printed", said)

@@ -8,6 +8,7 @@ use super::way::Way;
 use crate::model::candidate::{Cudnn, Part};
 use crate::model::linkage::Need;
 use crate::model::platform::Platform;
+use crate::model::version::Version;
 use crate::rules::needs;
 use std::path::{Path, PathBuf};
 
@@ -32,7 +33,14 @@ pub fn cudnn(way: &mut Way, shim: usize, platform: &Platform) -> Option<Cudnn> {
         && beside
             .iter()
             .all(|(name, _)| needs::JIT.contains(&name.as_str()));
-    let needed = needs::of(major, jit_only).unwrap_or_default();
+    // What is opened depends on the release, which this part tells.
+    let first = (major >= 9)
+        .then(|| way.open(&file("graph", major), shim, Need::Part))
+        .flatten();
+    let first = first.and_then(|index| Some(way.objects.get(index)?.path.clone()));
+    let told = first.and_then(|path| Binary::open(&path, platform.os)?.release("graph"));
+    let release = told.map_or(Version::new(major, 0, 0), |(version, _)| version);
+    let needed = needs::of(release, jit_only).unwrap_or_default();
     let mut found: Vec<(String, PathBuf)> = vec![("cudnn".into(), library.clone())];
     let mut indices = Vec::new();
     for name in needed {

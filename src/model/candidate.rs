@@ -134,7 +134,7 @@ impl Cudnn {
 
 /// What was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[allow(clippy::large_enum_variant)] // there are never more than a few dozen of them
+#[allow(clippy::large_enum_variant)] // there are a dozen of them
 pub enum Found {
     /// A toolkit.
     Toolkit(Toolkit),

@@ -354,8 +354,13 @@ fn major(cudnn: &Cudnn) -> Option<u32> {
 }
 
 fn needed(cudnn: &Cudnn) -> &'static [&'static str] {
+    let told = cudnn.library_version.or(cudnn.header_version);
+    let version = |major| match told {
+        Some(version) if version.major == major => version,
+        _ => Version::new(major, 0, 0),
+    };
     major(cudnn)
-        .and_then(|major| needs::of(major, is_jit_only(cudnn)))
+        .and_then(|major| needs::of(version(major), is_jit_only(cudnn)))
         .unwrap_or_default()
 }
 

@@ -166,9 +166,9 @@ cuDNN 9.14.0 at `{path}` lacks libcudnn_{part}.so.9, which a convolution needs  
             ));
     }
     let old = Folder::new().with_cudnn("8.9.7");
-    run("check", &old.0, &[GPU, ("TEST_BUILT_8", "1")]).must_be("pass", &[]);
+    run("check", &old.0, &[GPU, ("TEST_BUILT", "8.9.7")]).must_be("pass", &[]);
     let old = old.without("libcudnn_cnn_infer.so.8");
-    run("check", &old.0, &[GPU, ("TEST_BUILT_8", "1")]).must_be("fail", &["parts-missing"]);
+    run("check", &old.0, &[GPU, ("TEST_BUILT", "8.9.7")]).must_be("fail", &["parts-missing"]);
 }
 
 #[test]
