@@ -168,6 +168,7 @@ pub fn check() -> Result<Report, Failure> {
 /// without TF32, `f16` and `bf16`; in both layouts; by every algorithm that cuDNN offers. For a test or an installation's
 /// self-check, not for every start.
 pub fn check_thoroughly() -> Result<Report, Failure> {
+    record::keep();
     check::check_thoroughly(&BUILT)
 }
 
