@@ -3,6 +3,7 @@
 use super::child::{self, Task};
 use super::facts::{Built, Loader};
 use super::finding::{Finding, Severity, Verdict};
+use super::here;
 use super::judge;
 use super::loaded::{self, Shim};
 use super::operator::Operator;
@@ -40,15 +41,28 @@ pub fn check_version(built: &Built) -> Result<Report, Failure> {
 
 /// Whether the cuDNN under this program fits and works. Whatever could take the process down happens in a child.
 pub fn check(built: &Built) -> Result<Report, Failure> {
-    check_for(built, &Operator::read())
+    check_for(built, &Operator::read(), Unprotected::Allowed)
+}
+
+/// Whether cuDNN may be called in this process itself, where no child can be made.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Unprotected {
+    /// It is, and the report says so.
+    Allowed,
+    /// It is not called, and nothing is known.
+    Never,
 }
 
 /// The same, as this operator wants it.
-pub fn check_for(built: &Built, operator: &Operator) -> Result<Report, Failure> {
+pub fn check_for(
+    built: &Built,
+    operator: &Operator,
+    unprotected: Unprotected,
+) -> Result<Report, Failure> {
     let mut report = Report::new(built);
     report.findings = operator.findings();
     if let Some((route, shim)) = find(&mut report, built, operator, true) {
-        try_it(&mut report, built, operator, &route, &shim);
+        try_it(&mut report, built, operator, unprotected, (&route, &shim));
     }
     let result = report.finish(operator);
     output::write(result, operator)
@@ -108,7 +122,8 @@ fn not_loadable(report: &mut Report, finding: Finding, operator: &Operator, may_
         convolution: false,
     };
     let tried = if may_ask {
-        child::run(&task, operator.deadline).ok()
+        // Where CUDA is started already, nothing is changed by asking it here.
+        child::run(&task, operator.deadline, here::cuda_is_started()).ok()
     } else {
         None
     };
@@ -132,7 +147,13 @@ fn not_loadable(report: &mut Report, finding: Finding, operator: &Operator, may_
 }
 
 /// Step by step: what can be judged by hand, then the child, then the parent once more.
-fn try_it(report: &mut Report, built: &Built, operator: &Operator, route: &Route, shim: &Shim) {
+fn try_it(
+    report: &mut Report,
+    built: &Built,
+    operator: &Operator,
+    unprotected: Unprotected,
+    (route, shim): (&Route, &Shim),
+) {
     let parts = Parts::of(&shim.path, shim.major, route, true);
     judge_files(report, built, shim, parts.clone());
     if stops(report, operator) {
@@ -143,27 +164,27 @@ fn try_it(report: &mut Report, built: &Built, operator: &Operator, route: &Route
     }
     let convolution = built.convolution && !parts.jit_only;
     let task = Task {
-        shim: Some((shim.library, shim.major)),
+        shim: Some(shim.library),
         parts: &parts.list,
         convolution,
     };
-    let tried = match child::run(&task, operator.deadline) {
+    let may_be_here = unprotected == Unprotected::Allowed;
+    let tried = match child::run(&task, operator.deadline, may_be_here) {
         Ok(tried) => tried,
-        Err(words) => {
+        Err(no_child) => {
             report
                 .unchecked
                 .push("the driver, the GPU and a convolution: no child process".to_string());
-            report.unknown(
-                Finding::warning(
-                    "child-not-started",
-                    "no child process can be made, in which cuDNN could be tried without risk",
-                )
-                .with("reason", words)
-                .help("raise the limit on processes (`ulimit -u`), or allow `fork`"),
-            );
+            report.unknown(no_child.finding(
+                "no child process can be made, in which cuDNN could be tried without risk",
+            ));
             return;
         }
     };
+    if let Some(no_child) = &tried.unprotected {
+        let summary = "cuDNN was tried in this process itself, unprotected, for want of a child";
+        report.findings.push(no_child.finding(summary));
+    }
     tried::judge(report, built, shim, &parts, tried);
     tried::outcomes(report, built, &parts);
     let passed = report

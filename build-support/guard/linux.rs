@@ -80,6 +80,11 @@ pub struct Library {
     handle: *mut c_void,
 }
 
+// SAFETY: a handle of dlopen belongs to the process, not to a thread, and the loader takes calls from all of them.
+unsafe impl Send for Library {}
+// SAFETY: as above.
+unsafe impl Sync for Library {}
+
 impl Library {
     /// Opens a library as a program does with `dlopen(name, RTLD_LAZY)`; the error is in the loader's own words.
     pub fn open(name: &str) -> Result<Self, String> {

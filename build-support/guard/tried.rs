@@ -233,20 +233,25 @@ fn end(report: &mut Report, tried: &Tried) {
         "" => "starting",
         stage => stage,
     };
+    let who = if tried.unprotected.is_some() {
+        "the thread"
+    } else {
+        "the child process"
+    };
     let finding = match tried.end {
         End::Itself if tried.answer.whole => return,
         End::Itself => Finding::warning(
             "child-not-started",
             format!(
-                "the child process that tries cuDNN ended without a word while {}",
-                stage
+                "{} that tries cuDNN ended without a word while {}",
+                who, stage
             ),
         ),
         End::Late => Finding::warning(
             "convolution-timeout",
             format!(
-                "the child process that tries cuDNN was still {} when its time was over",
-                stage
+                "{} that tries cuDNN was still {} when its time was over",
+                who, stage
             ),
         )
         .help("set CUDNN_GUARD_DEADLINE to more seconds, if this machine is only slow"),

@@ -60,6 +60,8 @@ const MODULES: &[(&str, &str)] = modules![
     "parts",
     "judge",
     "answer",
+    "tell",
+    "here",
     "tried",
     "child",
     "report",

@@ -20,6 +20,8 @@ pub mod ended;
 pub mod facts;
 #[path = "../../build-support/guard/finding.rs"]
 pub mod finding;
+#[path = "../../build-support/guard/here.rs"]
+pub mod here;
 #[path = "../../build-support/guard/json.rs"]
 pub mod json;
 #[path = "../../build-support/guard/judge.rs"]
@@ -54,6 +56,8 @@ pub mod served;
 pub mod startup;
 #[path = "../../build-support/guard/tables.rs"]
 pub mod tables;
+#[path = "../../build-support/guard/tell.rs"]
+pub mod tell;
 #[path = "../../build-support/guard/tried.rs"]
 pub mod tried;
 #[path = "../../build-support/guard/version.rs"]

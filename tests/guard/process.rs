@@ -413,20 +413,32 @@ cuDNN at `{path}` loads parts of another release from elsewhere  [parts-mixed]
 }
 
 #[test]
-fn where_no_child_can_be_made_nothing_is_called() {
+fn where_no_child_can_be_made_startup_calls_nothing_and_check_says_so() {
     let cudnn = sound();
-    let ran = run(
-        "check",
-        &cudnn.0,
-        &[GPU, ("TEST_CONVOLUTION", "abort"), ("TEST_FILES", "6")],
-    );
-    ran.must_end_with(0)
-        .must_be("unknown", &["child-not-started"]);
+    let few = ("TEST_FILES", "6");
+    run("startup", &cudnn.0, &[GPU, ("TEST_CONVOLUTION", "abort"), few])
+        .must_end_with(0)
+        .must_say(
+            "cudnn-guard: unknown: no child process can be made, in which cuDNN could be tried without risk  \
+             [child-not-started]\n",
+        );
+    let ran = run("check", &cudnn.0, &[GPU, few]);
+    ran.must_be("pass", &["child-not-started"]);
     assert_eq!(
-        ran.json["findings"][0]["evidence"]["reason"],
-        "pipe: Too many open files (os error 24)"
+        ran.json["findings"][0].to_string(),
+        "{\"evidence\":{\"reason\":\"pipe: Too many open files (os error 24)\"},\
+         \"help\":[\"raise the limit on processes (`ulimit -u`), or allow `fork`\"],\
+         \"id\":\"child-not-started\",\"severity\":\"warning\",\
+         \"summary\":\"cuDNN was tried in this process itself, unprotected, for want of a child\"}"
     );
-    assert_eq!(ran.json["loaded"]["version"], "9.14.0");
+    // What hangs here cannot be ended, and is left behind.
+    let slow = [GPU, few, ("TEST_CONVOLUTION", "hang"), ("CUDNN_GUARD_DEADLINE", "0.4")];
+    let ran = run("check", &cudnn.0, &slow);
+    ran.must_be("unknown", &["child-not-started", "convolution-timeout"]);
+    assert_eq!(
+        ran.json["findings"][1]["summary"],
+        "the thread that tries cuDNN was still running the convolution when its time was over"
+    );
 }
 
 #[test]
