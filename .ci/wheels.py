@@ -34,6 +34,8 @@ SETS = {
     # For Windows, read on any system; the newer one has no import library.
     "cudnn-win-cu13-9.28": ["nvidia-cudnn-cu13==9.28.0.42"],
     "cudnn-win-cu12-8.9.7": ["nvidia-cudnn-cu12==8.9.7.29"],
+    # What the guard's reference is held against.
+    "numpy": ["numpy==2.*"],
     "cuda-cu12": ["nvidia-cuda-runtime-cu12==12.9.*", "nvidia-cuda-nvcc-cu12==12.9.*"],
     "cuda-cu11": ["nvidia-cuda-runtime-cu11==11.8.*", "nvidia-cuda-nvcc-cu11==11.8.*"],
 }

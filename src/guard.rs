@@ -52,7 +52,7 @@ impl Guard<'_> {
         self
     }
 
-    /// Whether a small convolution is computed and compared; on unless set.
+    /// Whether small convolutions are computed and compared; on unless set.
     pub fn convolution(mut self, on: bool) -> Self {
         self.convolution = on;
         self

@@ -6,6 +6,7 @@
 //!   libkernels_cudart.a          the toolkit's libcudart_static.a under a name of its own
 //!   gelu.ptx                     what `ptx()` gives
 //!   cudnn-guard/
+//!     answers                    what nvcc has said of itself
 //!     kernels/gelu-<hash>.{o,d,stamp}
 //!     ptx/gelu.{d,stamp}
 //! ```

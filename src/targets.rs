@@ -82,13 +82,15 @@ impl Toolchain {
             return Compiler::of_release(None, toolkit.version?);
         };
         let name = path.display().to_string();
-        match nvcc::gpu_codes(path) {
+        match nvcc::gpu_codes(path, &self.host.answers) {
             Ok(codes) => {
-                let letters = letters.then(|| nvcc::lettered_codes(path)).flatten();
+                let letters = letters
+                    .then(|| nvcc::lettered_codes(path, &self.host.answers))
+                    .flatten();
                 Some(Compiler::asked(&name, codes, letters))
             }
             Err(mut finding) => {
-                let release = nvcc::version(path).ok();
+                let release = nvcc::version(path, &self.host.answers).ok();
                 let known =
                     release.and_then(|cuda| Some((cuda, Compiler::of_release(Some(&name), cuda)?)));
                 finding.severity = Severity::Warning;
@@ -107,7 +109,7 @@ impl Toolchain {
         let compiler = toolkit.nvcc.as_deref()?;
         let header = toolkit.include_dirs.iter().map(|dir| dir.join("cuda.h"));
         let header = header.into_iter().find(|header| files::is_file(header))?;
-        let said = nvcc::version(compiler).ok()?;
+        let said = nvcc::version(compiler, &self.host.answers).ok()?;
         if toolkit.version?.short() == said.short() {
             return None;
         }

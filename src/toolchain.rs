@@ -353,7 +353,7 @@ impl Toolchain {
         for &variable in Variable::ALL {
             let asked = matches!(variable.kind(), Meaning::Wish | Meaning::Setting);
             let by_path = variable == Variable::Path && self.path_decided();
-            if asked || by_path || search::SURROUNDINGS.contains(&variable) {
+            if asked || by_path || search::is_watched(variable, &self.host.env) {
                 names.extend(self.host.env.spellings(variable));
             }
         }

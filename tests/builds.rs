@@ -242,12 +242,15 @@ fn kernels_without_a_compiler_and_with_one_that_fails() {
         "archs=80;kernels=src/wrong.cu",
         &[("CUDA_HOME", &cuda)],
     );
+    // CFG-06. Another nvcc, since what this one has said is remembered.
+    let other = test.join("other");
+    toolkit(&other, 13000, true);
     fails(
         &test,
         "nvcc-is-of-another-release",
         "kernels=src/add.cu",
         &[
-            ("CUDA_HOME", &cuda),
+            ("CUDA_HOME", &other),
             ("FAKE_NVCC_RELEASE", Path::new("12.4")),
         ],
     );

@@ -94,7 +94,9 @@ fn without_a_child_check_goes_on_and_says_so() {
     assert_eq!(told(ran.stdout.trim()), "pass child-not-started");
     ran.says("fork: Resource temporarily unavailable");
     let ran = do_all(&["no-child", "check"], &[("SIM_FAULT", "wrong")]).exits_with(0);
-    assert_eq!(told(ran.stdout.trim()), "fail convolution-wrong child-not-started");
+    let told = told(ran.stdout.trim());
+    assert!(told.starts_with("fail convolution-wrong "), "{told}");
+    assert!(told.ends_with(" child-not-started"), "{told}");
 }
 
 #[test]

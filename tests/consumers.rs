@@ -121,6 +121,28 @@ fn wrong_numbers_a_crash_and_a_hang_are_told_apart() {
     faulty("hang:cudnnConvolutionForward")
         .exits_with(0)
         .says("[convolution-timeout]");
+    // What only a thorough check sees: startup() lets the program begin.
+    let thoroughly = |fault: &str, only: &str| {
+        run(program(built("application"))
+            .arg("thorough")
+            .env(
+                "LD_LIBRARY_PATH",
+                libraries(&[sound.join("lib64"), sound.join("driver")]),
+            )
+            .env("SIM_FAULT", fault)
+            .env("SIM_ONLY", only))
+        .exits_with(0)
+    };
+    thoroughly("none", "none")
+        .says("cuDNN: pass")
+        .says("bf16 convolution backward filter on Simulated GPU: pass, 8 times, largest error 0.0e0, ")
+        .says("tf32 convolution forward on Simulated GPU: pass, 10 times, largest error 2.7e-3, rounded to TF32, ");
+    thoroughly("shifted", "backward-filter bf16")
+        .says("computed a wrong backward filter convolution in bf16 on Simulated GPU: off by ")
+        .says("[convolution-wrong]");
+    thoroughly("abort:cudnnConvolutionBackwardData", "backward-data f16").says(
+        "with SIGABRT while running the backward data convolution in f16 (NCHW, ALGO_1)  [cudnn-aborted]",
+    );
 }
 
 #[test]

@@ -171,3 +171,31 @@ fn kernels_are_compiled_for_what_they_are_written_for() {
         "these kernels need compute capability 9.1, and there are only sm_75, sm_90 to compile for"
     );
 }
+
+#[test]
+fn nvcc_is_asked_once() {
+    let package = Package::new("asked-once");
+    let nvcc = package.path("cuda/bin/nvcc");
+    let dated = |year: u32| {
+        // By other processes: a file that this one has open cannot be run.
+        let script = format!(
+            "cp -L '{nvcc}' '{nvcc}.new' && mv -f '{nvcc}.new' '{nvcc}' && touch -d {year}-01-01T00:00:00 '{nvcc}'"
+        );
+        let mut shell = std::process::Command::new("/bin/sh");
+        assert!(shell.args(["-c", &script]).status().unwrap().success());
+    };
+    dated(2020);
+    let questions = package.0.join("cuda/questions");
+    let asked = || {
+        let gpu = package.probe("80");
+        gpu.targets().unwrap();
+        gpu.report();
+        let said = std::fs::read_to_string(&questions).unwrap_or_default();
+        let _ = std::fs::remove_file(&questions);
+        said
+    };
+    assert_eq!(asked(), "--version\n--list-gpu-code\n");
+    assert_eq!(asked(), "", "by the next build");
+    dated(2019);
+    assert_eq!(asked(), "--version\n--list-gpu-code\n", "another nvcc");
+}

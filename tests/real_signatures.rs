@@ -13,7 +13,10 @@
 mod guard;
 
 use guard::cudnn::Cudnn;
+use guard::data_type::DataType;
+use guard::kind;
 use guard::platform::Library;
+use guard::shape::Layout;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -70,7 +73,13 @@ fn types_and_numbers_are_those_of_the_headers() {
     for cudnn in headers() {
         must_compile(&compile(&cudnn, &["-std=gnu11"], &source), &cudnn);
         // The same with one type and one number wrong: the check must be able to fail.
-        for wrong in ["-DcudnnCreate=cudnnGetStream", "-DCUDNN_FMA_MATH=2"] {
+        for wrong in [
+            "-DcudnnCreate=cudnnGetStream",
+            "-DcudnnConvolutionBackwardData=cudnnConvolutionBackwardFilter",
+            "-DCUDNN_FMA_MATH=2",
+            "-DCUDNN_DATA_BFLOAT16=10",
+            "-DCUDNN_CONVOLUTION_BWD_FILTER_ALGO_3=4",
+        ] {
             let output = compile(
                 &cudnn,
                 &["-std=gnu11", "-include", "cudnn.h", wrong],
@@ -85,7 +94,9 @@ fn types_and_numbers_are_those_of_the_headers() {
 #[ignore = "needs real NVIDIA headers: CUDNN_GUARD_REAL"]
 fn the_simulator_has_the_signatures_of_the_headers() {
     for cudnn in headers() {
-        for source in ["driver", "cudart", "shim", "core", "ops", "cnn", "rest"] {
+        for source in [
+            "driver", "cudart", "shim", "core", "ops", "cnn", "train", "rest",
+        ] {
             let source = here(&format!("fixtures/simulator/{source}.c"));
             must_compile(&compile(&cudnn, &["-std=gnu99"], &source), &cudnn);
         }
@@ -113,14 +124,17 @@ fn the_real_libraries_take_the_descriptors() {
         }
         taken += 1;
         assert!(
-            told.contains("[2, 8, 14, 14]"),
+            told.contains("every kind but None"),
             "{}: {told}",
             shim.display()
         );
         if shim.ends_with("libcudnn.so.9") {
-            assert!(told.contains("status: 2000 } \"inputTensorDesc"), "{told}");
+            assert!(
+                told.contains("status: Some(2000) } \"inputTensorDesc"),
+                "{told}"
+            );
         } else {
-            assert!(told.contains("status: 3 } \"\""), "{told}");
+            assert!(told.contains("status: Some(3) } \"\""), "{told}");
         }
     }
     assert!(taken > 0);
@@ -143,13 +157,41 @@ fn in_child() {
         println!("needs cuBLAS: {words}");
         return;
     }
-    let cudnn = Cudnn::of(Library::open(shim.to_str().unwrap()).unwrap()).unwrap();
-    let x = cudnn.tensor([2, 8, 14, 14]).unwrap();
-    let w = cudnn.filter([8, 8, 3, 3]).unwrap();
-    let convolution = cudnn.convolution(1, 1).unwrap();
-    println!("{:?}", cudnn.output(&x, &w, &convolution).unwrap());
+    let cudnn = Cudnn::of(Library::open(shim.to_str().unwrap()).unwrap());
+    let mut unserved = Vec::new();
+    for kind in kind::thorough() {
+        let (shape, data_type, layout) = (kind.shape, kind.data_type, kind.layout);
+        let x = cudnn.tensor(shape.x(), data_type, layout).unwrap();
+        let w = cudnn.filter(shape.filter(), data_type, layout).unwrap();
+        let convolution = cudnn.convolution(&shape, data_type).unwrap();
+        // cuDNN's own arithmetic of what comes out is the guard's, groups and holes included.
+        match cudnn.output(&x, &w, &convolution) {
+            Ok(told) => assert_eq!(told, shape.y(), "{kind:?}"),
+            Err(refused) => unserved.push((kind, refused)),
+        }
+    }
+    cudnn.relu().unwrap();
+    println!("every kind but {:?}", unserved.first());
     // A filter of other channels is refused, and 9 says why.
-    let other = cudnn.filter([8, 4, 3, 3]).unwrap();
+    let (shape, data_type, layout) = (kind::FIRST.shape, DataType::F32, Layout::Nchw);
+    let x = cudnn.tensor(shape.x(), data_type, layout).unwrap();
+    let other = cudnn.filter([8, 4, 3, 3], data_type, layout).unwrap();
+    let convolution = cudnn.convolution(&shape, data_type).unwrap();
     let refused = cudnn.output(&x, &other, &convolution).unwrap_err();
     println!("{refused:?} {:?}", cudnn.last_error());
+    // Every function is there. Without a handle the calls are refused before they look at anything else, so only
+    // their names are asked for.
+    for call in [
+        "cudnnGetConvolutionForwardAlgorithm_v7",
+        "cudnnGetConvolutionForwardWorkspaceSize",
+        "cudnnGetConvolutionBackwardDataWorkspaceSize",
+        "cudnnGetConvolutionBackwardFilterWorkspaceSize",
+        "cudnnConvolutionForward",
+        "cudnnConvolutionBackwardData",
+        "cudnnConvolutionBackwardFilter",
+        "cudnnConvolutionBiasActivationForward",
+    ] {
+        let shim = Library::open(shim.to_str().unwrap()).unwrap();
+        assert!(shim.symbol(call).is_some(), "no {call}");
+    }
 }

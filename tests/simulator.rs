@@ -11,14 +11,19 @@
 
 #[path = "support/guard.rs"]
 mod guard;
+#[path = "simulator/kinds.rs"]
+mod kinds;
+#[path = "simulator/numbers.rs"]
+mod numbers;
 #[path = "support/simulated.rs"]
 mod simulated;
 
 use guard::driver::{self, Driver, Problem};
 use guard::no_gpu::Around;
+use guard::outcome::{Extent, Outcome, Told};
 use guard::platform::Library;
 use guard::version::Version;
-use guard::{convolution, cudnn_status, reference};
+use guard::{convolution, cudnn_status};
 use simulated::{simulated, without};
 use std::fmt::Write as _;
 use std::os::unix::process::ExitStatusExt;
@@ -158,13 +163,18 @@ fn in_child() {
     let words: Vec<&str> = task.split(' ').collect();
     let number = |at: usize| words[at].parse::<u32>().unwrap();
     let report = match words[0] {
-        "convolution" | "context" => {
+        "convolution" | "context" | "quick" | "thorough" | "some" => {
             let version = Version::new(number(1), number(2), number(3));
             let shim = Library::open(&format!("libcudnn.so.{}", version.major)).unwrap();
-            if words[0] == "context" {
-                context(shim, version)
-            } else {
-                outcomes(shim, version)
+            match words[0] {
+                "context" => context(shim, version),
+                "quick" => all(|tell| convolution::run(shim, version, Extent::Quick, tell)),
+                "thorough" => all(|tell| convolution::run(shim, version, Extent::Thorough, tell)),
+                "some" => all(|tell| {
+                    let kinds = kinds::some(words[4], words[5]);
+                    convolution::run_kinds(shim, version, &kinds, &[], tell);
+                }),
+                _ => first(shim, version),
             }
         }
         "driver" => match driver::ask() {
@@ -188,19 +198,50 @@ fn in_child() {
     std::fs::write(std::env::var_os("GUARD_TEST_OUT").unwrap(), report).unwrap();
 }
 
-fn outcomes(shim: Library, version: Version) -> String {
+/// All that was told, and what was about to be done.
+fn collect(run: impl FnOnce(&mut dyn FnMut(Told))) -> (Vec<Outcome>, Vec<String>) {
+    let (mut outcomes, mut stages) = (Vec::new(), Vec::new());
+    run(&mut |told| match told {
+        Told::Next(words) => stages.push(words),
+        Told::Done(outcome) => outcomes.push(*outcome),
+    });
+    (outcomes, stages)
+}
+
+/// The first outcome: what is refused or wrong there is so in the others too, and they have tests of their own.
+fn first(shim: Library, version: Version) -> String {
+    let (outcomes, _) = collect(|tell| convolution::run(shim, version, Extent::Quick, tell));
+    let outcome = &outcomes[0];
+    assert!(outcome.milliseconds > 0.0);
+    assert_eq!(
+        (outcome.operation, outcome.data_type, outcome.layout),
+        ("convolution forward", "f32", "NCHW")
+    );
+    let error = outcome.largest_error;
+    let mut text = format!("{:?} {} {error:?}\n", outcome.device, outcome.verdict);
+    if let Some(finding) = &outcome.finding {
+        writeln!(text, "{}: {finding}", finding.severity).unwrap();
+    }
+    text
+}
+
+/// Every outcome, one line each and its finding, and every stage.
+fn all(run: impl FnOnce(&mut dyn FnMut(Told))) -> String {
+    let (outcomes, stages) = collect(run);
     let mut text = String::new();
-    for outcome in convolution::run(shim, version) {
-        assert!(outcome.milliseconds > 0.0);
-        assert_eq!(
-            (outcome.operation, outcome.data_type),
-            ("convolution forward", "f32")
-        );
-        let error = outcome.largest_error;
-        writeln!(text, "{:?} {} {error:?}", outcome.device, outcome.verdict).unwrap();
-        if let Some(finding) = outcome.finding {
+    for it in &outcomes {
+        let (what, by) = (it.operation, it.algorithm);
+        write!(text, "{what}, {}, {}, {by}: ", it.data_type, it.layout).unwrap();
+        match &it.left_out {
+            Some(reason) => writeln!(text, "left out, {reason}").unwrap(),
+            None => writeln!(text, "{}, tf32 {:?}", it.verdict, it.tf32).unwrap(),
+        }
+        if let Some(finding) = &it.finding {
             writeln!(text, "{}: {finding}", finding.severity).unwrap();
         }
+    }
+    for stage in stages {
+        writeln!(text, "then {stage}").unwrap();
     }
     text
 }
@@ -231,7 +272,7 @@ fn context(shim: Library, version: Version) -> String {
         let get: unsafe extern "C" fn(*mut Context) -> i32 =
             driver::function(cuda, "cuCtxGetCurrent").unwrap();
         assert_eq!(push(mine), 0);
-        let text = outcomes(shim, version);
+        let text = first(shim, version);
         assert_eq!(get(&mut found), 0);
         format!("{text}same context: {}\n", found == mine)
     }
@@ -290,16 +331,17 @@ fn a_sound_cudnn_passes() {
 #[test]
 fn one_wrong_number_is_found() {
     fault(V9_14, "wrong").must_be(
-        "\"Simulated GPU\" fail Some(0.24999995260381458)
-error: cuDNN 9.14.0 computed a wrong forward convolution on Simulated GPU: off by 2.5e-1, where 1.2e-4 is allowed  [convolution-wrong]
+        "\"Simulated GPU\" fail Some(0.25000001220845935)
+error: cuDNN 9.14.0 computed a wrong forward convolution in f32 on Simulated GPU: off by 2.5e-1, where 1.2e-4 is allowed  [convolution-wrong]
   operation   convolution forward, f32, NCHW, IMPLICIT_PRECOMP_GEMM
   shape       x 2x8x14x14, w 8x8x3x3, padding 1, stride 1
-  where       y[1][0][0][0] is 0.43657637, and 0.1865764 is right
+  where       y[1][0][0][0] is 0.43657643, and 0.1865764 is right
   wrong       1 of 3136 numbers
   = help: install cuDNN, CUDA and driver releases that belong together: `cudnn-guard doctor` shows what is here
+  = help: run the same on another GPU, if all of that fits: `nvidia-smi -q -d ECC` shows errors of this one's memory
 ",
     );
-    fault(V8_9, "wrong").must_have("cuDNN 8.9.7 computed a wrong forward convolution");
+    fault(V8_9, "wrong").must_have("cuDNN 8.9.7 computed a wrong forward convolution in f32");
 }
 
 #[test]
@@ -334,7 +376,7 @@ fn writing_past_the_end_is_found_though_the_numbers_are_right() {
     }
     fault(V9_14, "overrun").must_be(
         "\"Simulated GPU\" fail None
-error: cuDNN 9.14.0 wrote past the end of its output buffer in a forward convolution on Simulated GPU  [convolution-wrong]
+error: cuDNN 9.14.0 wrote past the end of its output buffer in a forward convolution in f32 on Simulated GPU  [convolution-wrong]
   operation   convolution forward, f32, NCHW, IMPLICIT_PRECOMP_GEMM
   shape       x 2x8x14x14, w 8x8x3x3, padding 1, stride 1
   = help: install cuDNN, CUDA and driver releases that belong together: `cudnn-guard doctor` shows what is here
@@ -427,7 +469,7 @@ warning: Simulated GPU could not be used for a convolution: the GPU is in exclus
 #[test]
 fn a_crash_on_the_gpu_is_cudnns() {
     fault(V9_14, "status:cuCtxSynchronize:700")
-        .must_have("error: a forward convolution of cuDNN 9.14.0 on Simulated GPU ended with CUDA_ERROR_ILLEGAL_ADDRESS (700)  [convolution-failed]")
+        .must_have("error: a forward convolution in f32 of cuDNN 9.14.0 on Simulated GPU ended with CUDA_ERROR_ILLEGAL_ADDRESS (700)  [convolution-failed]")
         .must_have("meaning     code on the GPU touched memory that it may not touch");
 }
 
@@ -746,100 +788,4 @@ fn statuses_have_the_names_of_their_release() {
         "CUDNN_STATUS_INTERNAL_ERROR (4000)"
     );
     assert_eq!(cudnn_status::named(4000, 8), "status 4000");
-}
-
-/// Another way to the same numbers: a matrix of all patches, written without the reference's index arithmetic.
-#[test]
-fn the_reference_convolves() {
-    let shape = reference::Shape {
-        n: 1,
-        c: 2,
-        h: 5,
-        w: 4,
-        k: 3,
-        r: 3,
-        s: 2,
-        pad: 1,
-        stride: 2,
-    };
-    let (x, w) = (
-        reference::numbers(shape.inputs(), 7),
-        reference::numbers(shape.weights(), 8),
-    );
-    assert_eq!((shape.out_h(), shape.out_w(), shape.outputs()), (3, 3, 27));
-    let mut patches = Vec::new();
-    for top in [-1i32, 1, 3] {
-        for left in [-1i32, 1, 3] {
-            let mut patch = Vec::new();
-            for image in x.chunks(20) {
-                for row in top..top + 3 {
-                    for column in left..left + 2 {
-                        let inside = (0..5).contains(&row) && (0..4).contains(&column);
-                        patch.push(if inside {
-                            image[(row * 4 + column) as usize]
-                        } else {
-                            0.0
-                        });
-                    }
-                }
-            }
-            patches.push(patch);
-        }
-    }
-    let by_hand: Vec<f64> = w
-        .chunks(12)
-        .flat_map(|filter| {
-            patches.iter().map(|patch| {
-                let pairs = filter.iter().zip(patch);
-                pairs.map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
-            })
-        })
-        .collect();
-    let expected = reference::convolve(shape, &x, &w);
-    assert_eq!(expected.len(), 27);
-    for (one, other) in expected.iter().zip(&by_hand) {
-        assert!((one.value - other).abs() < 1e-15, "{one:?} {other}");
-        assert!(one.tolerance > 0.0 && one.tolerance < 1e-4, "{one:?}");
-    }
-}
-
-#[test]
-fn a_comparison_takes_nothing_on_trust() {
-    let expected = [1.0, 2.0, 3.0].map(|value| reference::Expected {
-        value,
-        tolerance: 1e-6,
-    });
-    let compare = |result: &[f32]| {
-        let comparison = reference::compare(result, &expected);
-        (comparison.worst, comparison.wrong)
-    };
-    assert_eq!(compare(&[1.0, 2.0, 3.0]), (None, 0));
-    assert_eq!(compare(&[1.0, 2.0]), (Some(2), 1));
-    assert_eq!(compare(&[1.0, f32::NAN, 3.0]), (Some(1), 1));
-    assert_eq!(compare(&[1.5, f32::NAN, 3.0]), (Some(1), 2));
-    assert_eq!(compare(&[f32::INFINITY, 2.0, 3.0]), (Some(0), 1));
-    assert_eq!(compare(&[1.25, 2.5, 3.0]), (Some(1), 2));
-    assert_eq!(compare(&[]), (Some(0), 3));
-}
-
-/// TF32 keeps ten bits of each factor: it must not pass for single precision.
-#[test]
-fn tf32_would_show() {
-    let shape = reference::SHAPE;
-    let (x, w) = (
-        reference::numbers(shape.inputs(), 1),
-        reference::numbers(shape.weights(), 2),
-    );
-    let round = |values: &[f32]| -> Vec<f32> {
-        values
-            .iter()
-            .map(|v| f32::from_bits((v.to_bits() + 0x1000) & 0xFFFF_E000))
-            .collect()
-    };
-    let rounded: Vec<f32> = reference::convolve(shape, &round(&x), &round(&w))
-        .iter()
-        .map(|it| it.value as f32)
-        .collect();
-    let comparison = reference::compare(&rounded, &reference::convolve(shape, &x, &w));
-    assert!(comparison.wrong > shape.outputs() / 2, "{comparison:?}");
 }

@@ -1,9 +1,9 @@
 //! What the child tells its parent: lines of fields, so that whatever was told before a crash is known.
 
 use super::arch::ComputeCapability;
-use super::convolution::Outcome;
 use super::driver::{Device, Driver};
 use super::finding::{Finding, Verdict};
+use super::outcome::{Outcome, Start};
 use super::platform;
 use super::version::Version;
 use std::path::{Path, PathBuf};
@@ -109,18 +109,31 @@ pub fn finding_line(kind: &str, finding: &Finding) -> String {
 
 /// The lines of an operation that was tried.
 pub fn outcome_lines(outcome: &Outcome) -> Vec<String> {
+    let bits = |number: Option<f64>| {
+        number.map_or_else(String::new, |number| number.to_bits().to_string())
+    };
     let verdict = outcome.verdict.to_string();
-    let error = outcome
-        .largest_error
-        .map_or_else(String::new, |error| error.to_bits().to_string());
-    let time = outcome.milliseconds.to_bits().to_string();
+    let error = bits(outcome.largest_error);
+    let times = [
+        bits(Some(outcome.milliseconds)),
+        bits(outcome.start.map(|start| start.context)),
+        bits(outcome.start.map(|start| start.handle)),
+    ];
+    let [time, context, handle] = &times;
+    let tf32 = outcome.tf32.map_or_else(String::new, |it| it.to_string());
     let fields = [
         &outcome.device,
         outcome.operation,
         outcome.data_type,
+        outcome.layout,
+        outcome.algorithm,
         &verdict,
         &error,
-        &time,
+        time,
+        context,
+        handle,
+        &tf32,
+        outcome.left_out.as_deref().unwrap_or(""),
     ];
     let mut lines = vec![line("outcome", &fields)];
     lines.extend(
@@ -195,20 +208,44 @@ impl Answer {
 }
 
 fn outcome(fields: &[&str]) -> Option<Outcome> {
-    let [device, operation, data_type, verdict, error, time] = fields else {
+    let [
+        device,
+        operation,
+        data_type,
+        layout,
+        algorithm,
+        verdict,
+        error,
+        time,
+        context,
+        handle,
+        tf32,
+        left_out,
+    ] = fields
+    else {
         return None;
+    };
+    let number = |field: &str| field.parse().ok().map(f64::from_bits);
+    let start = match (number(context), number(handle)) {
+        (Some(context), Some(handle)) => Some(Start { context, handle }),
+        _ => None,
     };
     Some(Outcome {
         device: device.to_string(),
         operation: word(operation),
         data_type: word(data_type),
+        layout: word(layout),
+        algorithm: word(algorithm),
         verdict: match *verdict {
             "pass" => Verdict::Pass,
             "fail" => Verdict::Fail,
             _ => Verdict::Unknown,
         },
-        largest_error: error.parse().ok().map(f64::from_bits),
-        milliseconds: f64::from_bits(time.parse().ok()?),
+        largest_error: number(error),
+        milliseconds: number(time)?,
+        start,
+        tf32: tf32.parse().ok(),
+        left_out: Some(left_out.to_string()).filter(|reason| !reason.is_empty()),
         finding: None,
     })
 }

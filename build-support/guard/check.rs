@@ -7,6 +7,7 @@ use super::here;
 use super::judge;
 use super::loaded::{self, Shim};
 use super::operator::Operator;
+use super::outcome::Extent;
 use super::output;
 use super::parts::{self, Parts};
 use super::platform::{self, Library};
@@ -41,28 +42,29 @@ pub fn check_version(built: &Built) -> Result<Report, Failure> {
 
 /// Whether the cuDNN under this program fits and works. Whatever could take the process down happens in a child.
 pub fn check(built: &Built) -> Result<Report, Failure> {
-    check_for(built, &Operator::read(), Unprotected::Allowed)
+    check_for(built, &Operator::read(), How::Anywhere(Extent::Quick))
 }
 
-/// Whether cuDNN may be called in this process itself, where no child can be made.
+/// The same with every kind of convolution and every algorithm that cuDNN offers. It may take many times as long.
+pub fn check_thoroughly(built: &Built) -> Result<Report, Failure> {
+    check_for(built, &Operator::read(), How::Anywhere(Extent::Thorough))
+}
+
+/// How much is convolved, and whether cuDNN may be called in this process itself.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Unprotected {
-    /// It is, and the report says so.
-    Allowed,
-    /// It is not called, and nothing is known.
-    Never,
+pub enum How {
+    /// Where no child can be made it is, and the report says so.
+    Anywhere(Extent),
+    /// It is not, and without a child nothing is known.
+    InChild(Extent),
 }
 
 /// The same, as this operator wants it.
-pub fn check_for(
-    built: &Built,
-    operator: &Operator,
-    unprotected: Unprotected,
-) -> Result<Report, Failure> {
+pub fn check_for(built: &Built, operator: &Operator, how: How) -> Result<Report, Failure> {
     let mut report = Report::new(built);
     report.findings = operator.findings();
     if let Some((route, shim)) = find(&mut report, built, operator, true) {
-        try_it(&mut report, built, operator, unprotected, (&route, &shim));
+        try_it(&mut report, built, operator, how, (&route, &shim));
     }
     let result = report.finish(operator);
     output::write(result, operator)
@@ -119,7 +121,7 @@ fn not_loadable(report: &mut Report, finding: Finding, operator: &Operator, may_
     let task = Task {
         shim: None,
         parts: &[],
-        convolution: false,
+        convolution: None,
     };
     let tried = if may_ask {
         // Where CUDA is started already, nothing is changed by asking it here.
@@ -151,7 +153,7 @@ fn try_it(
     report: &mut Report,
     built: &Built,
     operator: &Operator,
-    unprotected: Unprotected,
+    how: How,
     (route, shim): (&Route, &Shim),
 ) {
     let parts = Parts::of(&shim.path, shim.major, route, true);
@@ -162,13 +164,17 @@ fn try_it(
             .push("the driver, the GPU and a convolution: the files alone do not fit".to_string());
         return;
     }
-    let convolution = built.convolution && !parts.jit_only;
+    let (may_be_here, extent) = match how {
+        How::Anywhere(extent) => (true, extent),
+        How::InChild(extent) => (false, extent),
+    };
+    let wanted = built.convolution && !parts.jit_only;
+    let convolution = if wanted { Some(extent) } else { None };
     let task = Task {
         shim: Some(shim.library),
         parts: &parts.list,
         convolution,
     };
-    let may_be_here = unprotected == Unprotected::Allowed;
     let tried = match child::run(&task, operator.deadline, may_be_here) {
         Ok(tried) => tried,
         Err(no_child) => {

@@ -6,6 +6,7 @@ use super::driver;
 use super::ended::{End, Ended};
 use super::finding::Finding;
 use super::here;
+use super::outcome::{Extent, Told};
 use super::parts::{self, Part};
 use super::platform::{self, Library};
 use super::process;
@@ -33,8 +34,8 @@ pub struct Task<'a> {
     pub shim: Option<Library>,
     /// Its parts, in the order in which they are opened.
     pub parts: &'a [Part],
-    /// Whether a convolution is run where there is a GPU.
-    pub convolution: bool,
+    /// How much is convolved where there is a GPU, if anything.
+    pub convolution: Option<Extent>,
 }
 
 /// How it went.
@@ -122,15 +123,22 @@ fn work(task: &Task<'_>, tell: &Tell<'_>) {
         }
     }
     let has_gpu = driver(tell);
-    if let (true, true, Some((shim, version, opened))) = (has_gpu, task.convolution, cudnn) {
+    if let (true, Some(extent), Some((shim, version, opened))) = (has_gpu, task.convolution, cudnn)
+    {
         // The driver may lie where only CUDA looks, and is in the process now.
         if opened == Opened::All || open(task.parts, tell) == Opened::All {
-            stage(tell, "running the convolution");
-            for outcome in convolution::run(shim, version) {
-                for line in answer::outcome_lines(&outcome) {
-                    tell.line(&line);
-                }
+            if extent == Extent::Thorough {
+                open_for_training(task.parts, tell);
             }
+            stage(tell, "preparing a convolution");
+            convolution::run(shim, version, extent, &mut |told| match told {
+                Told::Next(words) => stage(tell, &words),
+                Told::Done(outcome) => {
+                    for line in answer::outcome_lines(&outcome) {
+                        tell.line(&line);
+                    }
+                }
+            });
         }
     }
     stage(tell, "looking at what is mapped");
@@ -164,6 +172,18 @@ fn open(parts: &[Part], tell: &Tell<'_>) -> Opened {
         }
     }
     opened
+}
+
+/// In 8 the gradient of the filters has parts of its own, and a program that does not train may lack them. They stand
+/// in the order in which they need each other.
+fn open_for_training(parts: &[Part], tell: &Tell<'_>) {
+    for name in ["ops_train", "cnn_train"] {
+        for part in parts.iter().filter(|part| part.name == name) {
+            stage(tell, &format!("opening {}", part.path.display()));
+            // One that is refused is not there: what needs it is left out.
+            let _ = Library::open_file(&part.path);
+        }
+    }
 }
 
 /// Whether the loader refused a library for want of the driver's.

@@ -1,226 +1,233 @@
-//! A small convolution, computed by cuDNN on the GPU and held against the CPU.
+//! Small convolutions, computed by cuDNN on the GPU and held against the CPU.
 //!
 //! Only this shows a missing or foreign engine part: no version check of cuDNN's looks at those. It runs in the
 //! child, since a cuDNN that does not fit may end the process or never return.
+//!
+//! What is tried here is cuDNN's older interface, one function for each operation; a row of the report says so.
 
-use super::cudnn::{Algorithm, Cudnn, Data, Forwarding, Refused};
-use super::device::{self, Current, POISON};
+use super::algorithm::Algorithm;
+use super::cudnn::Cudnn;
+use super::device::Current;
 use super::driver;
-use super::finding::{Finding, Verdict};
+use super::finding::Verdict;
+use super::kind::{self, Kind};
+use super::outcome::{Extent, Outcome, Start, Told};
 use super::platform::Library;
-use super::reference::{self, DATA_TYPE, Expected, OPERATION, SHAPE};
+use super::reference::{self, Operands};
+use super::trial::{self, Trial};
 use super::trouble::Trouble;
 use super::version::Version;
 use std::time::Instant;
 
-const FIRST: Algorithm = Algorithm::ImplicitPrecompGemm;
-/// Offered by every cuDNN on every GPU, without a workspace.
-const SECOND: Algorithm = Algorithm::ImplicitGemm;
-const MIB: usize = 1 << 20;
-/// The guard itself takes no more than 64 MiB; the rest of its buffers are small.
-const MOST_WORKSPACE: usize = 48 * MIB;
+/// When so many have failed, the rest would only say the same.
+const MOST_FAILED: usize = 3;
 
-/// How one convolution went.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Outcome {
-    /// The GPU; empty if there is none.
-    pub device: String,
-    /// What was computed.
-    pub operation: &'static str,
-    /// In which data type.
-    pub data_type: &'static str,
-    /// Pass: the numbers are right. Unknown: it could not be tried.
-    pub verdict: Verdict,
-    /// The largest distance from the CPU's result, if there is a result.
-    pub largest_error: Option<f64>,
-    /// How long it took, cuDNN's and CUDA's own start included.
-    pub milliseconds: f64,
-    /// Why it did not pass.
-    pub finding: Option<Finding>,
-}
-
-/// Convolves on the first visible GPU with the cuDNN of this shim and release.
-pub fn run(shim: Library, version: Version) -> Vec<Outcome> {
-    let clock = Instant::now();
-    let mut outcome = Outcome {
-        device: String::new(),
-        operation: OPERATION,
-        data_type: DATA_TYPE,
-        verdict: Verdict::Pass,
-        largest_error: None,
-        milliseconds: 0.0,
-        finding: None,
-    };
-    match driver::ask() {
-        Ok(driver) => {
-            outcome.device = driver
-                .devices
-                .into_iter()
-                .next()
-                .map_or_else(String::new, |it| it.name);
-            match attempt(shim, version) {
-                Ok(largest_error) => outcome.largest_error = Some(largest_error),
-                Err(trouble) => {
-                    let (verdict, finding) = trouble.judge(version, &outcome.device);
-                    if let Trouble::Wrong { comparison, .. } = trouble {
-                        outcome.largest_error = Some(comparison.largest_error);
-                    }
-                    outcome.verdict = verdict;
-                    outcome.finding = Some(finding);
-                }
-            }
-        }
-        Err(problem) => {
-            outcome.verdict = Verdict::Unknown;
-            outcome.finding = Some(problem.finding());
-        }
+/// Convolves on the first visible GPU with the cuDNN of this shim and release, and tells how each one went.
+pub fn run(shim: Library, version: Version, extent: Extent, tell: &mut dyn FnMut(Told)) {
+    match extent {
+        Extent::Quick => run_kinds(shim, version, &kind::quick(), &[], tell),
+        Extent::Thorough => run_kinds(
+            shim,
+            version,
+            &kind::thorough(),
+            &kind::every_algorithm(),
+            tell,
+        ),
     }
-    outcome.milliseconds = clock.elapsed().as_secs_f64() * 1000.0;
-    vec![outcome]
 }
 
-fn attempt(shim: Library, version: Version) -> Result<f64, Trouble> {
-    let cudnn = Cudnn::of(shim).map_err(Trouble::Lacks)?;
-    let current = Current::of(0).map_err(Trouble::Gpu)?;
-    let trial = Trial {
-        cudnn,
-        current: &current,
-        version,
-    };
-    trial.run()
-}
-
-struct Trial<'a> {
-    cudnn: Cudnn,
-    current: &'a Current,
+/// The same with these kinds, and with those by every algorithm that cuDNN offers for them.
+pub fn run_kinds(
+    shim: Library,
     version: Version,
-}
-
-impl Trial<'_> {
-    fn run(&self) -> Result<f64, Trouble> {
-        let refused = |refused| self.refused(refused, None);
-        let shape = SHAPE;
-        let out = [shape.n, shape.k, shape.out_h(), shape.out_w()];
-        let handle = self.cudnn.handle().map_err(refused)?;
-        let x = self
-            .cudnn
-            .tensor([shape.n, shape.c, shape.h, shape.w])
-            .map_err(refused)?;
-        let w = self
-            .cudnn
-            .filter([shape.k, shape.c, shape.r, shape.s])
-            .map_err(refused)?;
-        let y = self.cudnn.tensor(out).map_err(refused)?;
-        let convolution = self
-            .cudnn
-            .convolution(shape.pad, shape.stride)
-            .map_err(refused)?;
-        let told = self.cudnn.output(&x, &w, &convolution).map_err(refused)?;
-        if told != out {
-            return Err(Trouble::Dimensions(told));
+    kinds: &[Kind],
+    by_every_algorithm: &[Kind],
+    tell: &mut dyn FnMut(Told),
+) {
+    let clock = Instant::now();
+    let mut first = Row::new(String::new(), kind::FIRST);
+    let driver = match driver::ask() {
+        Ok(driver) => driver,
+        Err(problem) => {
+            first.outcome.verdict = Verdict::Unknown;
+            first.outcome.finding = Some(problem.finding());
+            return first.tell(tell, clock);
         }
-        let run = Forwarding {
-            handle: &handle,
-            x: &x,
-            w: &w,
-            convolution: &convolution,
-            y: &y,
-        };
-        match self.forward(&run, FIRST) {
-            Err(trouble) if trouble.another_algorithm_may_do(self.version) => {
-                self.forward(&run, SECOND)
-            }
-            result => result,
-        }
-    }
-
-    fn forward(&self, run: &Forwarding<'_>, algorithm: Algorithm) -> Result<f64, Trouble> {
-        let refused = |refused| self.refused(refused, Some(algorithm));
-        let gpu = Trouble::Gpu;
-        let bytes = self.cudnn.workspace(run, algorithm).map_err(refused)?;
-        if bytes > MOST_WORKSPACE {
-            return Err(Trouble::Workspace(bytes));
-        }
-        let inputs = reference::numbers(SHAPE.inputs(), 1);
-        let weights = reference::numbers(SHAPE.weights(), 2);
-        let x = self.current.buffer(SHAPE.inputs()).map_err(gpu)?;
-        let w = self.current.buffer(SHAPE.weights()).map_err(gpu)?;
-        let y = self.current.buffer(SHAPE.outputs()).map_err(gpu)?;
-        // Whole words: up to three bytes at the end are the workspace's, though it did not ask for them.
-        let workspace = self
-            .current
-            .buffer(bytes / 4 + usize::from(bytes % 4 != 0))
-            .map_err(gpu)?;
-        x.write(&inputs).map_err(gpu)?;
-        w.write(&weights).map_err(gpu)?;
-        let data = Data {
-            x: x.pointer(),
-            w: w.pointer(),
-            y: y.pointer(),
-            workspace: workspace.pointer(),
-        };
-        // SAFETY: the buffers are as large as the descriptors, and the workspace as large as cuDNN asked for.
-        unsafe { self.cudnn.forward(run, algorithm, data, bytes) }.map_err(refused)?;
-        // From here on it is cuDNN's code on the GPU that fails.
-        let crashed = |refused: device::Refused| match refused.code {
-            Some(code) => Trouble::Crashed { code, algorithm },
-            None => Trouble::Gpu(refused),
-        };
-        self.current.wait().map_err(crashed)?;
-        for (buffer, name) in [
-            (&y, "output"),
-            (&workspace, "workspace"),
-            (&x, "input"),
-            (&w, "filter"),
-        ] {
-            if let Some(place) = buffer.breach().map_err(crashed)? {
-                return Err(Trouble::Breach {
-                    buffer: name,
-                    place,
-                    algorithm,
-                });
-            }
-        }
-        let bits = y.bits().map_err(crashed)?;
-        judge(
-            &bits,
-            &reference::convolve(SHAPE, &inputs, &weights),
-            algorithm,
-        )
-    }
-
-    fn refused(&self, refused: Refused, algorithm: Option<Algorithm>) -> Trouble {
-        Trouble::Cudnn {
-            refused,
-            algorithm,
-            last_error: self.cudnn.last_error(),
-            gpu: self.current.wait().err().and_then(|refused| refused.code),
-            free: self.current.free_memory(),
-        }
-    }
-}
-
-/// The largest error of a result that is right.
-fn judge(bits: &[u32], expected: &[Expected], algorithm: Algorithm) -> Result<f64, Trouble> {
-    let result: Vec<f32> = bits.iter().map(|bits| f32::from_bits(*bits)).collect();
-    let comparison = reference::compare(&result, expected);
-    let Some(worst) = comparison.worst else {
-        return Ok(comparison.largest_error);
     };
-    Err(Trouble::Wrong {
-        comparison,
-        algorithm,
-        there: result.get(worst).copied().unwrap_or(f32::NAN),
-        expected: expected.get(worst).copied().unwrap_or(Expected {
-            value: f64::NAN,
-            tolerance: 0.0,
-        }),
-        all: if bits.iter().all(|bits| *bits == POISON) {
-            Some("nothing was written")
-        } else if result.iter().all(|value| *value == 0.0) {
-            Some("every number is 0")
-        } else {
-            None
+    let Some(device) = driver.devices.into_iter().next() else {
+        return;
+    };
+    first.outcome.device.clone_from(&device.name);
+    let current = match Current::of(0) {
+        Ok(current) => current,
+        Err(refused) => {
+            first.fail(&Trouble::Gpu(refused), version);
+            return first.tell(tell, clock);
+        }
+    };
+    let context = milliseconds(clock);
+    let cudnn = Cudnn::of(shim);
+    let clock = Instant::now();
+    tell(Told::Next("creating a handle".to_string()));
+    let handle = match cudnn.handle() {
+        Ok(handle) => handle,
+        Err(refused) => {
+            first.fail(&trial::refused_by(&cudnn, &current, refused, None), version);
+            return first.tell(tell, clock);
+        }
+    };
+    let start = Start {
+        context,
+        handle: milliseconds(clock),
+    };
+    let trials = Trials {
+        trial: Trial {
+            cudnn,
+            handle: &handle,
+            current: &current,
+            version,
+            capability: device.capability,
         },
-    })
+        device: &device.name,
+    };
+    trials.all(kinds, by_every_algorithm, start, tell);
+}
+
+/// A row of the report while it is made.
+struct Row {
+    kind: Kind,
+    outcome: Outcome,
+}
+
+impl Row {
+    fn new(device: String, kind: Kind) -> Self {
+        let outcome = Outcome {
+            device,
+            operation: kind.operation.name(),
+            data_type: kind.data_type.name(),
+            layout: kind.layout.name(),
+            algorithm: "",
+            verdict: Verdict::Pass,
+            largest_error: None,
+            milliseconds: 0.0,
+            start: None,
+            tf32: None,
+            left_out: None,
+            finding: None,
+        };
+        Self { kind, outcome }
+    }
+
+    fn fail(&mut self, trouble: &Trouble, version: Version) {
+        let (verdict, finding) = trouble.judge(version, &self.outcome.device, &self.kind);
+        self.outcome.algorithm = trouble.algorithm().map_or("", |algorithm| algorithm.name);
+        self.outcome.largest_error = trouble.largest_error();
+        self.outcome.verdict = verdict;
+        self.outcome.finding = Some(finding);
+    }
+
+    fn leave_out(&mut self, reason: String) {
+        self.outcome.verdict = Verdict::Unknown;
+        self.outcome.left_out = Some(reason);
+    }
+
+    fn tell(mut self, tell: &mut dyn FnMut(Told), clock: Instant) {
+        self.outcome.milliseconds = milliseconds(clock);
+        tell(Told::Done(Box::new(self.outcome)));
+    }
+}
+
+fn milliseconds(since: Instant) -> f64 {
+    since.elapsed().as_secs_f64() * 1000.0
+}
+
+/// The trials, one after the other.
+struct Trials<'a> {
+    trial: Trial<'a>,
+    device: &'a str,
+}
+
+impl Trials<'_> {
+    fn all(
+        &self,
+        kinds: &[Kind],
+        by_every_algorithm: &[Kind],
+        start: Start,
+        tell: &mut dyn FnMut(Told),
+    ) {
+        let usual = kinds.iter().map(|kind| (*kind, None));
+        // Asked for one by one: a GPU that has failed is not asked.
+        let offered = by_every_algorithm.iter().flat_map(|kind| {
+            let offers = self.trial.offers(kind).into_iter();
+            offers.map(move |offer| (*kind, Some(offer)))
+        });
+        let (mut start, mut failed) = (Some(start), 0);
+        for (kind, offer) in usual.chain(offered) {
+            match self.one(kind, offer, start.take(), tell) {
+                Going::On => {}
+                Going::Failed => failed += 1,
+                Going::Ended => return,
+            }
+            if failed == MOST_FAILED {
+                return;
+            }
+        }
+    }
+
+    /// One convolution, by the algorithm and arithmetic that are given or by those that are usual.
+    fn one(
+        &self,
+        kind: Kind,
+        offer: Option<(Algorithm, i32)>,
+        start: Option<Start>,
+        tell: &mut dyn FnMut(Told),
+    ) -> Going {
+        let version = self.trial.version;
+        let mut row = Row::new(self.device.to_string(), kind);
+        row.outcome.start = start;
+        let operands = Operands::of(&kind);
+        let expected = reference::convolve(&kind, &operands);
+        let clock = Instant::now();
+        let result = match self.trial.unserved(&kind) {
+            Some(reason) => Err(Trouble::Unserved(reason)),
+            None => self.trial.attempt(&kind, offer, &operands, &expected, tell),
+        };
+        let going = match result {
+            Ok(right) => {
+                row.outcome.algorithm = right.algorithm.name;
+                row.outcome.largest_error = Some(right.largest_error);
+                row.outcome.tf32 = right.tf32;
+                Going::On
+            }
+            Err(trouble) => match trouble.left_out(version) {
+                Some(reason) if offer.is_some() || !kind.is_basic() => {
+                    row.outcome.algorithm =
+                        trouble.algorithm().map_or("", |algorithm| algorithm.name);
+                    row.leave_out(reason);
+                    Going::On
+                }
+                _ => {
+                    row.fail(&trouble, version);
+                    match trouble {
+                        Trouble::Rounded { .. } => Going::On,
+                        _ if trouble.ends_the_context() => Going::Ended,
+                        _ if row.outcome.verdict == Verdict::Fail => Going::Failed,
+                        _ => Going::Ended,
+                    }
+                }
+            },
+        };
+        row.tell(tell, clock);
+        going
+    }
+}
+
+/// What becomes of the convolutions after one.
+enum Going {
+    /// It passed or was left out.
+    On,
+    /// It failed, and others may tell more.
+    Failed,
+    /// There is no use in going on.
+    Ended,
 }

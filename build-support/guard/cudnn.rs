@@ -1,9 +1,17 @@
-//! The few functions of cuDNN that a convolution takes, found in the library that is judged.
+//! The few functions of cuDNN that convolutions take, found in the library that is judged.
 //!
 //! A broken cuDNN ends the process in any of them: they are called in the child.
 
+use super::algorithm::Algorithm;
+use super::cudnn_calls::{
+    Convolve, Create, Destroy, Fuse, LastError, Offer, Offers, Opaque, OutputDim, SetActivation,
+    SetConvolution, SetDimensions, SetNumber, WorkspaceSize,
+};
+use super::data_type::DataType;
 use super::driver::function;
+use super::kind::Operation;
 use super::platform::Library;
+use super::shape::{Layout, Shape};
 use std::ffi::{c_char, c_int, c_void};
 
 /// `cudnnStatus_t` of a call that failed, with its name.
@@ -11,126 +19,51 @@ use std::ffi::{c_char, c_int, c_void};
 pub struct Refused {
     /// The call.
     pub call: &'static str,
-    /// What it answered.
-    pub status: i32,
+    /// What it answered; none if this cuDNN has no such function.
+    pub status: Option<i32>,
 }
-
-/// A pointer to something of cuDNN's own.
-type Opaque = *mut c_void;
-type Create = unsafe extern "C" fn(*mut Opaque) -> c_int;
-type Destroy = unsafe extern "C" fn(Opaque) -> c_int;
-/// height and width of padding, stride and dilation; mode; type
-type SetConvolution =
-    unsafe extern "C" fn(Opaque, c_int, c_int, c_int, c_int, c_int, c_int, c_int, c_int) -> c_int;
-/// convolution, x, w; n, c, h, w of what comes out
-type OutputDim = unsafe extern "C" fn(
-    Opaque,
-    Opaque,
-    Opaque,
-    *mut c_int,
-    *mut c_int,
-    *mut c_int,
-    *mut c_int,
-) -> c_int;
-/// handle, x, w, convolution, y, algorithm, bytes
-type WorkspaceSize =
-    unsafe extern "C" fn(Opaque, Opaque, Opaque, Opaque, Opaque, c_int, *mut usize) -> c_int;
-/// handle, alpha, x, its data, w, its data, convolution, algorithm, workspace, its bytes, beta, y, its data
-type Forward = unsafe extern "C" fn(
-    Opaque,
-    *const c_void,
-    Opaque,
-    *const c_void,
-    Opaque,
-    *const c_void,
-    Opaque,
-    c_int,
-    *mut c_void,
-    usize,
-    *const c_void,
-    Opaque,
-    *mut c_void,
-) -> c_int;
 
 // Constants of cudnn_graph.h and cudnn_ops.h (cudnn_ops_infer.h in 8), held against them by
 // tests/real_signatures.rs.
 const FLOAT: c_int = 0;
+const HALF: c_int = 2;
+const BFLOAT16: c_int = 9;
 const NCHW: c_int = 0;
+const NHWC: c_int = 1;
 const CROSS_CORRELATION: c_int = 1;
+const RELU: c_int = 1;
+const NOT_PROPAGATE_NAN: c_int = 0;
+const DEFAULT_MATH: c_int = 0;
+const TENSOR_OP_MATH: c_int = 1;
 const FMA_MATH: c_int = 3;
+/// More than there are algorithms.
+const MOST_OFFERS: usize = 16;
 
-/// How a convolution is computed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Algorithm {
-    /// `CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM`
-    ImplicitGemm,
-    /// `CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM`
-    ImplicitPrecompGemm,
-}
-
-impl Algorithm {
-    /// As cuDNN calls it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Algorithm::ImplicitGemm => "IMPLICIT_GEMM",
-            Algorithm::ImplicitPrecompGemm => "IMPLICIT_PRECOMP_GEMM",
-        }
-    }
-
-    fn number(self) -> c_int {
-        match self {
-            Algorithm::ImplicitGemm => 0,
-            Algorithm::ImplicitPrecompGemm => 1,
-        }
-    }
-}
-
-/// The functions.
+/// cuDNN, ready to be called.
 #[derive(Clone, Copy)]
 pub struct Cudnn {
-    create: Create,
-    destroy: Destroy,
+    shim: Library,
     /// Since 9.0; in 8 there is nothing of the kind.
-    last_error: Option<unsafe extern "C" fn(*mut c_char, usize)>,
-    create_tensor: Create,
-    set_tensor: unsafe extern "C" fn(Opaque, c_int, c_int, c_int, c_int, c_int, c_int) -> c_int,
-    destroy_tensor: Destroy,
-    create_filter: Create,
-    set_filter: unsafe extern "C" fn(Opaque, c_int, c_int, c_int, c_int, c_int, c_int) -> c_int,
-    destroy_filter: Destroy,
-    create_convolution: Create,
-    set_convolution: SetConvolution,
-    set_math: unsafe extern "C" fn(Opaque, c_int) -> c_int,
-    destroy_convolution: Destroy,
-    output_dim: OutputDim,
-    workspace_size: WorkspaceSize,
-    forward: Forward,
+    last_error: Option<LastError>,
 }
 
 impl Cudnn {
-    /// Finds the functions in a shim; the error is the name of one that it lacks.
-    pub fn of(shim: Library) -> Result<Self, &'static str> {
-        // SAFETY: the types are those of cudnn.h, held against it by tests/real_signatures.rs.
-        unsafe {
-            Ok(Self {
-                create: function(shim, "cudnnCreate")?,
-                destroy: function(shim, "cudnnDestroy")?,
-                last_error: function(shim, "cudnnGetLastErrorString").ok(),
-                create_tensor: function(shim, "cudnnCreateTensorDescriptor")?,
-                set_tensor: function(shim, "cudnnSetTensor4dDescriptor")?,
-                destroy_tensor: function(shim, "cudnnDestroyTensorDescriptor")?,
-                create_filter: function(shim, "cudnnCreateFilterDescriptor")?,
-                set_filter: function(shim, "cudnnSetFilter4dDescriptor")?,
-                destroy_filter: function(shim, "cudnnDestroyFilterDescriptor")?,
-                create_convolution: function(shim, "cudnnCreateConvolutionDescriptor")?,
-                set_convolution: function(shim, "cudnnSetConvolution2dDescriptor")?,
-                set_math: function(shim, "cudnnSetConvolutionMathType")?,
-                destroy_convolution: function(shim, "cudnnDestroyConvolutionDescriptor")?,
-                output_dim: function(shim, "cudnnGetConvolution2dForwardOutputDim")?,
-                workspace_size: function(shim, "cudnnGetConvolutionForwardWorkspaceSize")?,
-                forward: function(shim, "cudnnConvolutionForward")?,
-            })
-        }
+    /// The cuDNN of a shim.
+    pub fn of(shim: Library) -> Self {
+        // SAFETY: the type is that of cudnn.h.
+        let last_error = unsafe { function(shim, "cudnnGetLastErrorString") };
+        let last_error = last_error.ok();
+        Self { shim, last_error }
+    }
+
+    /// A function of it.
+    ///
+    /// # Safety
+    /// As with [`function`]: the type is that of cudnn.h.
+    unsafe fn find<Function: Copy>(&self, call: &'static str) -> Result<Function, Refused> {
+        let status = None;
+        // SAFETY: the caller vouches for the type.
+        unsafe { function(self.shim, call) }.map_err(|call| Refused { call, status })
     }
 
     /// What cuDNN says of the last call that failed on this thread, on one line; empty if it says nothing.
@@ -145,97 +78,186 @@ impl Cudnn {
         String::from_utf8_lossy(&text).trim().to_string()
     }
 
-    /// A handle on the GPU whose context is current.
-    pub fn handle(&self) -> Result<Owned, Refused> {
-        Owned::new("cudnnCreate", self.create, self.destroy)
+    fn create(&self, create: &'static str, destroy: &'static str) -> Result<Owned, Refused> {
+        let mut what: Opaque = std::ptr::null_mut();
+        // SAFETY: the types are those of cudnn.h, and `what` outlives the call.
+        unsafe {
+            let destroy: Destroy = self.find(destroy)?;
+            check(create, self.find::<Create>(create)?(&mut what))?;
+            Ok(Owned { what, destroy })
+        }
     }
 
-    /// A tensor of single precision in NCHW order.
-    pub fn tensor(&self, dims: [usize; 4]) -> Result<Owned, Refused> {
-        let tensor = Owned::new(
+    /// A handle on the GPU whose context is current.
+    pub fn handle(&self) -> Result<Owned, Refused> {
+        self.create("cudnnCreate", "cudnnDestroy")
+    }
+
+    /// A tensor.
+    pub fn tensor(
+        &self,
+        dims: [usize; 4],
+        data_type: DataType,
+        layout: Layout,
+    ) -> Result<Owned, Refused> {
+        let tensor = self.create(
             "cudnnCreateTensorDescriptor",
-            self.create_tensor,
-            self.destroy_tensor,
+            "cudnnDestroyTensorDescriptor",
         )?;
-        let [n, c, h, w] = dims.map(int);
-        // SAFETY: the descriptor is alive.
-        check("cudnnSetTensor4dDescriptor", unsafe {
-            (self.set_tensor)(tensor.what, NCHW, FLOAT, n, c, h, w)
+        let (call, [n, c, h, w]) = ("cudnnSetTensor4dDescriptor", dims.map(int));
+        let (order, kind) = (order(layout), number(data_type));
+        // SAFETY: the type is that of cudnn.h, and the descriptor is alive.
+        check(call, unsafe {
+            self.find::<SetDimensions>(call)?(tensor.what, order, kind, n, c, h, w)
         })?;
         Ok(tensor)
     }
 
-    /// Filters of single precision in the same order.
-    pub fn filter(&self, dims: [usize; 4]) -> Result<Owned, Refused> {
-        let filter = Owned::new(
+    /// Filters.
+    pub fn filter(
+        &self,
+        dims: [usize; 4],
+        data_type: DataType,
+        layout: Layout,
+    ) -> Result<Owned, Refused> {
+        let filter = self.create(
             "cudnnCreateFilterDescriptor",
-            self.create_filter,
-            self.destroy_filter,
+            "cudnnDestroyFilterDescriptor",
         )?;
-        let [k, c, h, w] = dims.map(int);
-        // SAFETY: the descriptor is alive. Type and order stand the other way round than for a tensor.
-        check("cudnnSetFilter4dDescriptor", unsafe {
-            (self.set_filter)(filter.what, FLOAT, NCHW, k, c, h, w)
+        let (call, [k, c, h, w]) = ("cudnnSetFilter4dDescriptor", dims.map(int));
+        let (order, kind) = (order(layout), number(data_type));
+        // SAFETY: as above; type and order stand the other way round than for a tensor.
+        check(call, unsafe {
+            self.find::<SetDimensions>(call)?(filter.what, kind, order, k, c, h, w)
         })?;
         Ok(filter)
     }
 
-    /// A convolution in single precision without TF32.
-    pub fn convolution(&self, pad: usize, stride: usize) -> Result<Owned, Refused> {
-        let convolution = Owned::new(
+    /// A convolution that sums in single precision.
+    pub fn convolution(&self, shape: &Shape, data_type: DataType) -> Result<Owned, Refused> {
+        let convolution = self.create(
             "cudnnCreateConvolutionDescriptor",
-            self.create_convolution,
-            self.destroy_convolution,
+            "cudnnDestroyConvolutionDescriptor",
         )?;
-        let (pad, stride) = (int(pad), int(stride));
-        // SAFETY: the descriptor is alive.
-        check("cudnnSetConvolution2dDescriptor", unsafe {
-            let set = self.set_convolution;
-            let mode = CROSS_CORRELATION;
+        let ([pad_h, pad_w], [step_h, step_w]) = (shape.pad.map(int), shape.stride.map(int));
+        let [wide_h, wide_w] = shape.dilation.map(int);
+        let call = "cudnnSetConvolution2dDescriptor";
+        // SAFETY: the type is that of cudnn.h, and the descriptor is alive.
+        check(call, unsafe {
+            let set: SetConvolution = self.find(call)?;
+            let (mode, sum) = (CROSS_CORRELATION, FLOAT);
+            let what = convolution.what;
             set(
-                convolution.what,
-                pad,
-                pad,
-                stride,
-                stride,
-                1,
-                1,
-                mode,
-                FLOAT,
+                what, pad_h, pad_w, step_h, step_w, wide_h, wide_w, mode, sum,
             )
         })?;
-        // SAFETY: the descriptor is alive. The default would let Ampere and later round to TF32.
-        check("cudnnSetConvolutionMathType", unsafe {
-            (self.set_math)(convolution.what, FMA_MATH)
-        })?;
+        if shape.groups != 1 {
+            self.set(
+                "cudnnSetConvolutionGroupCount",
+                &convolution,
+                int(shape.groups),
+            )?;
+        }
+        // The default lets Ampere and later round single precision to TF32.
+        let math = match data_type {
+            DataType::F32 => FMA_MATH,
+            DataType::Tf32 => DEFAULT_MATH,
+            DataType::F16 | DataType::Bf16 => TENSOR_OP_MATH,
+        };
+        self.set_math(&convolution, math)?;
         Ok(convolution)
+    }
+
+    /// With another kind of arithmetic, one that cuDNN itself named.
+    pub fn set_math(&self, convolution: &Owned, math: i32) -> Result<(), Refused> {
+        self.set("cudnnSetConvolutionMathType", convolution, math)
+    }
+
+    fn set(&self, call: &'static str, convolution: &Owned, value: c_int) -> Result<(), Refused> {
+        // SAFETY: the type is that of cudnn.h, and the descriptor is alive.
+        check(call, unsafe {
+            self.find::<SetNumber>(call)?(convolution.what, value)
+        })
+    }
+
+    /// What makes negative numbers 0. Any other treatment of NaN is refused in a fused convolution.
+    pub fn relu(&self) -> Result<Owned, Refused> {
+        let relu = self.create(
+            "cudnnCreateActivationDescriptor",
+            "cudnnDestroyActivationDescriptor",
+        )?;
+        let call = "cudnnSetActivationDescriptor";
+        // SAFETY: the type is that of cudnn.h, and the descriptor is alive.
+        check(call, unsafe {
+            self.find::<SetActivation>(call)?(relu.what, RELU, NOT_PROPAGATE_NAN, 0.0)
+        })?;
+        Ok(relu)
     }
 
     /// The dimensions that cuDNN says come out.
     pub fn output(&self, x: &Owned, w: &Owned, convolution: &Owned) -> Result<[usize; 4], Refused> {
+        let call = "cudnnGetConvolution2dForwardOutputDim";
         let mut out: [c_int; 4] = [0; 4];
         let [n, c, height, width] = &mut out;
-        // SAFETY: the descriptors are alive, and the numbers outlive the call.
-        check("cudnnGetConvolution2dForwardOutputDim", unsafe {
-            (self.output_dim)(convolution.what, x.what, w.what, n, c, height, width)
+        // SAFETY: the type is that of cudnn.h, the descriptors are alive, and the numbers outlive the call.
+        check(call, unsafe {
+            let ask: OutputDim = self.find(call)?;
+            ask(convolution.what, x.what, w.what, n, c, height, width)
         })?;
         Ok(out.map(|number| number.unsigned_abs() as usize))
     }
 
-    /// Bytes of workspace that an algorithm needs.
-    pub fn workspace(&self, run: &Forwarding<'_>, by: Algorithm) -> Result<usize, Refused> {
-        let mut bytes = 0;
-        // SAFETY: handle and descriptors are alive, and the number outlives the call.
-        check("cudnnGetConvolutionForwardWorkspaceSize", unsafe {
-            (self.workspace_size)(
-                run.handle.what,
-                run.x.what,
-                run.w.what,
-                run.convolution.what,
-                run.y.what,
-                by.number(),
-                &mut bytes,
+    /// The algorithms that cuDNN's heuristic offers for a forward convolution, each with its kind of arithmetic.
+    pub fn offers(&self, with: &Descriptors) -> Result<Vec<(Algorithm, i32)>, Refused> {
+        let call = "cudnnGetConvolutionForwardAlgorithm_v7";
+        let mut offers = [Offer::default(); MOST_OFFERS];
+        let mut count: c_int = 0;
+        // SAFETY: the type is that of cudnn.h, handle and descriptors are alive, and there is room for all answers.
+        check(call, unsafe {
+            self.find::<Offers>(call)?(
+                with.handle.what,
+                with.x.what,
+                with.w.what,
+                with.convolution.what,
+                with.y.what,
+                int(MOST_OFFERS),
+                &mut count,
+                offers.as_mut_ptr(),
             )
+        })?;
+        let answered = offers.iter().take(count.unsigned_abs() as usize);
+        Ok(answered
+            .filter(|offer| offer.status == 0)
+            .map(|offer| {
+                let algorithm = Algorithm::of(Operation::Forward, offer.algorithm);
+                (algorithm, offer.math)
+            })
+            .collect())
+    }
+
+    /// Bytes of workspace that an algorithm needs.
+    pub fn workspace(
+        &self,
+        operation: Operation,
+        with: &Descriptors,
+        by: Algorithm,
+    ) -> Result<usize, Refused> {
+        let (x, w, y) = (with.x.what, with.w.what, with.y.what);
+        let (call, one, other, to) = match operation {
+            Operation::Forward | Operation::Fused => {
+                ("cudnnGetConvolutionForwardWorkspaceSize", x, w, y)
+            }
+            Operation::BackwardData => ("cudnnGetConvolutionBackwardDataWorkspaceSize", w, y, x),
+            Operation::BackwardFilter => {
+                ("cudnnGetConvolutionBackwardFilterWorkspaceSize", x, y, w)
+            }
+        };
+        let (handle, convolution) = (with.handle.what, with.convolution.what);
+        let mut bytes = 0;
+        // SAFETY: the type is that of cudnn.h, handle and descriptors are alive, and the number outlives the call.
+        check(call, unsafe {
+            let ask: WorkspaceSize = self.find(call)?;
+            ask(handle, one, other, convolution, to, by.number, &mut bytes)
         })?;
         Ok(bytes)
     }
@@ -244,59 +266,110 @@ impl Cudnn {
     ///
     /// # Safety
     /// The pointers are memory of the current GPU, as large as the descriptors say and the workspace as `bytes` says.
-    pub unsafe fn forward(
+    pub unsafe fn convolve(
         &self,
-        run: &Forwarding<'_>,
+        operation: Operation,
+        with: &Descriptors,
         by: Algorithm,
-        data: Data,
+        data: &Data,
         bytes: usize,
     ) -> Result<(), Refused> {
         let (one, zero) = (1.0f32, 0.0f32);
         let (one, zero): (*const f32, *const f32) = (&one, &zero);
-        // SAFETY: handle and descriptors are alive, and the caller vouches for the rest.
-        check("cudnnConvolutionForward", unsafe {
-            (self.forward)(
-                run.handle.what,
-                one.cast::<c_void>(),
-                run.x.what,
-                data.x,
-                run.w.what,
-                data.w,
-                run.convolution.what,
-                by.number(),
-                data.workspace,
+        let (one, zero) = (one.cast::<c_void>(), zero.cast::<c_void>());
+        let (x, w, y) = (
+            (with.x.what, data.x),
+            (with.w.what, data.w),
+            (with.y.what, data.y),
+        );
+        let (handle, convolution) = (with.handle.what, with.convolution.what);
+        let room = data.workspace;
+        let (call, first, second, to) = match operation {
+            Operation::Forward => ("cudnnConvolutionForward", x, w, y),
+            Operation::BackwardData => ("cudnnConvolutionBackwardData", w, y, x),
+            Operation::BackwardFilter => ("cudnnConvolutionBackwardFilter", x, y, w),
+            Operation::Fused => {
+                let call = "cudnnConvolutionBiasActivationForward";
+                let Some([bias, relu]) = &with.fused else {
+                    let status = None;
+                    return Err(Refused { call, status });
+                };
+                let (bias, relu) = (bias.what, relu.what);
+                // SAFETY: the type is that of cudnn.h, handle and descriptors are alive, and the caller vouches for
+                // the rest. What is added is multiplied by 0, and of the kind of the output.
+                return check(call, unsafe {
+                    self.find::<Fuse>(call)?(
+                        handle,
+                        one,
+                        x.0,
+                        x.1,
+                        w.0,
+                        w.1,
+                        convolution,
+                        by.number,
+                        room,
+                        bytes,
+                        zero,
+                        y.0,
+                        data.z,
+                        bias,
+                        data.bias,
+                        relu,
+                        y.0,
+                        y.1,
+                    )
+                });
+            }
+        };
+        // SAFETY: the type is that of cudnn.h, handle and descriptors are alive, and the caller vouches for the rest.
+        check(call, unsafe {
+            self.find::<Convolve>(call)?(
+                handle,
+                one,
+                first.0,
+                first.1,
+                second.0,
+                second.1,
+                convolution,
+                by.number,
+                room,
                 bytes,
-                zero.cast::<c_void>(),
-                run.y.what,
-                data.y,
+                zero,
+                to.0,
+                to.1,
             )
         })
     }
 }
 
-/// All that a forward convolution takes, but for its data.
-pub struct Forwarding<'a> {
+/// All that a convolution takes, but for its data. For a gradient, `x`, `w` and `y` describe the gradients too.
+pub struct Descriptors<'a> {
     /// From [`Cudnn::handle`].
     pub handle: &'a Owned,
     /// The tensor that goes in.
-    pub x: &'a Owned,
+    pub x: Owned,
     /// The filters.
-    pub w: &'a Owned,
-    /// The convolution.
-    pub convolution: &'a Owned,
+    pub w: Owned,
     /// The tensor that comes out.
-    pub y: &'a Owned,
+    pub y: Owned,
+    /// The convolution.
+    pub convolution: Owned,
+    /// For a fused one: a number for each channel that comes out, and what [`Cudnn::relu`] gives.
+    pub fused: Option<[Owned; 2]>,
 }
 
 /// Where the data of a convolution lies on the GPU.
-#[derive(Clone, Copy)]
 pub struct Data {
-    /// What goes in.
-    pub x: *const c_void,
-    /// The filters.
-    pub w: *const c_void,
-    /// What comes out.
+    /// What goes in, or its gradient.
+    pub x: *mut c_void,
+    /// The filters, or their gradient.
+    pub w: *mut c_void,
+    /// What comes out, or its gradient.
     pub y: *mut c_void,
+    /// For a fused one: as many numbers as `y`, times 0.
+    pub z: *mut c_void,
+    /// For a fused one.
+    pub bias: *mut c_void,
     /// Room to work in.
     pub workspace: *mut c_void,
 }
@@ -305,15 +378,6 @@ pub struct Data {
 pub struct Owned {
     what: Opaque,
     destroy: Destroy,
-}
-
-impl Owned {
-    fn new(call: &'static str, create: Create, destroy: Destroy) -> Result<Self, Refused> {
-        let mut what: Opaque = std::ptr::null_mut();
-        // SAFETY: `what` outlives the call.
-        check(call, unsafe { create(&mut what) })?;
-        Ok(Self { what, destroy })
-    }
 }
 
 impl Drop for Owned {
@@ -327,7 +391,23 @@ fn check(call: &'static str, status: c_int) -> Result<(), Refused> {
     if status == 0 {
         Ok(())
     } else {
+        let status = Some(status);
         Err(Refused { call, status })
+    }
+}
+
+fn number(data_type: DataType) -> c_int {
+    match data_type {
+        DataType::F32 | DataType::Tf32 => FLOAT,
+        DataType::F16 => HALF,
+        DataType::Bf16 => BFLOAT16,
+    }
+}
+
+fn order(layout: Layout) -> c_int {
+    match layout {
+        Layout::Nchw => NCHW,
+        Layout::Nhwc => NHWC,
     }
 }
 

@@ -46,6 +46,16 @@ pub fn is_not_supported(code: i32, major: u32) -> bool {
     }
 }
 
+/// Whether a `cudnnStatus_t` may say no more than that a kind of convolution is not for this release or this GPU.
+pub fn is_unserved(code: i32, major: u32) -> bool {
+    let told = if major < 9 {
+        matches!(code, 3 | 6)
+    } else {
+        matches!(code, 2000..=2999 | 3007)
+    };
+    told || is_not_supported(code, major)
+}
+
 /// Whether a `cudnnStatus_t` says that there is too little memory.
 pub fn is_memory(code: i32, major: u32) -> bool {
     if major < 9 {

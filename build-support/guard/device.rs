@@ -21,8 +21,8 @@ type Context = *mut c_void;
 const MARGIN: usize = 512;
 /// What stands there; as a float an unlikely 9.1e-16, as a pointer never valid.
 const CANARY: u32 = 0x2684_C5A3;
-/// What a buffer holds before it is written: every four bytes a NaN.
-pub const POISON: u32 = 0xFFFF_FFFF;
+/// What every byte of a buffer holds before it is written: a NaN in each format, of four bytes and of two.
+pub const POISON: u8 = 0xFF;
 
 #[derive(Clone, Copy)]
 struct Calls {
@@ -119,8 +119,10 @@ impl Current {
         if code == 0 { Some(free) } else { None }
     }
 
-    /// A buffer of `words` times four bytes, poisoned, with canaries before and after it.
-    pub fn buffer(&self, words: usize) -> Result<Buffer<'_>, Refused> {
+    /// A buffer of so many bytes, poisoned, with canaries before and after it. It is made of whole words: up to three
+    /// bytes more are its user's, though nobody asked for them.
+    pub fn buffer(&self, bytes: usize) -> Result<Buffer<'_>, Refused> {
+        let words = bytes / 4 + usize::from(bytes % 4 != 0);
         let bytes = words.saturating_mul(4).saturating_add(2 * MARGIN);
         let mut start: Address = 0;
         // SAFETY: a context is current, `start` outlives the call.
@@ -133,7 +135,7 @@ impl Current {
             words,
         };
         self.fill(start, CANARY, bytes / 4)?;
-        self.fill(buffer.address(), POISON, words)?;
+        self.fill(buffer.address(), u32::from_ne_bytes([POISON; 4]), words)?;
         Ok(buffer)
     }
 
@@ -147,8 +149,8 @@ impl Current {
         })
     }
 
-    fn read(&self, at: Address, into: &mut [u32]) -> Result<(), Refused> {
-        let bytes = std::mem::size_of_val(into);
+    fn read(&self, at: Address, into: &mut [u8]) -> Result<(), Refused> {
+        let bytes = into.len();
         // SAFETY: callers give a range of a buffer of theirs that is as long as `into`.
         check("cuMemcpyDtoH", unsafe {
             (self.calls.to_host)(into.as_mut_ptr().cast::<c_void>(), at, bytes)
@@ -190,8 +192,8 @@ impl Buffer<'_> {
     }
 
     /// Writes all of it. What does not fit is left out.
-    pub fn write(&self, values: &[f32]) -> Result<(), Refused> {
-        let bytes = values.len().min(self.words) * 4;
+    pub fn write(&self, values: &[u8]) -> Result<(), Refused> {
+        let bytes = values.len().min(self.words.saturating_mul(4));
         // SAFETY: not longer than either side.
         check("cuMemcpyHtoD", unsafe {
             let from = values.as_ptr().cast::<c_void>();
@@ -200,19 +202,20 @@ impl Buffer<'_> {
     }
 
     /// What it holds, bit for bit.
-    pub fn bits(&self) -> Result<Vec<u32>, Refused> {
-        let mut bits = vec![0; self.words];
-        self.current.read(self.address(), &mut bits)?;
-        Ok(bits)
+    pub fn bytes(&self) -> Result<Vec<u8>, Refused> {
+        let mut bytes = vec![0; self.words.saturating_mul(4)];
+        self.current.read(self.address(), &mut bytes)?;
+        Ok(bytes)
     }
 
     /// Whether nobody wrote before its beginning or past its end; if somebody did, where.
     pub fn breach(&self) -> Result<Option<&'static str>, Refused> {
         let end = self.address().wrapping_add(self.words as u64 * 4);
         for (at, place) in [(end, "past the end"), (self.start, "before the beginning")] {
-            let mut words = [0u32; MARGIN / 4];
-            self.current.read(at, &mut words)?;
-            if words.iter().any(|word| *word != CANARY) {
+            let mut bytes = [0; MARGIN];
+            self.current.read(at, &mut bytes)?;
+            let canary = CANARY.to_ne_bytes();
+            if bytes.chunks(4).any(|word| word != canary) {
                 return Ok(Some(place));
             }
         }

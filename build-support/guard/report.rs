@@ -1,13 +1,13 @@
 //! What was checked, what was not, and what came of it.
 
 use super::answer::Answer;
-use super::convolution::Outcome;
 use super::driver::Driver;
 use super::facts::Built;
 use super::finding::{Finding, Severity, Verdict, printable};
 use super::json::Json;
 use super::loaded::Shim;
 use super::operator::Operator;
+use super::outcome::Outcome;
 use super::parts::{Part, Parts};
 use super::report_json;
 use super::report_text;

@@ -1,9 +1,9 @@
 //! The members of a report's JSON, whose names and shapes stay as they are.
 
-use super::convolution::Outcome;
 use super::driver::Driver;
 use super::facts::Built;
 use super::json::Json;
+use super::outcome::Outcome;
 use super::report::Loaded;
 use super::version::Version;
 
@@ -64,17 +64,34 @@ pub fn driver(driver: &Driver) -> Json {
     ])
 }
 
-/// One of `convolution`.
+/// One of `convolution`. What comes first is there in every release; all of it is of cuDNN's older interface.
 pub fn outcome(outcome: &Outcome) -> Json {
+    let number = |number: Option<f64>| number.map_or(Json::Null, Json::Float);
     Json::object([
         ("device", Json::text(&outcome.device)),
         ("operation", Json::text(outcome.operation)),
         ("data_type", Json::text(outcome.data_type)),
         ("verdict", Json::text(outcome.verdict)),
-        (
-            "largest_error",
-            outcome.largest_error.map_or(Json::Null, Json::Float),
-        ),
+        ("largest_error", number(outcome.largest_error)),
         ("milliseconds", Json::Float(outcome.milliseconds)),
+        ("api", Json::text("legacy")),
+        ("layout", Json::text(outcome.layout)),
+        (
+            "algorithm",
+            Json::optional(Some(outcome.algorithm).filter(|name| !name.is_empty())),
+        ),
+        (
+            "rounds_to_tf32",
+            outcome.tf32.map_or(Json::Null, Json::Bool),
+        ),
+        ("left_out", Json::optional(outcome.left_out.as_ref())),
+        (
+            "context_milliseconds",
+            number(outcome.start.map(|start| start.context)),
+        ),
+        (
+            "handle_milliseconds",
+            number(outcome.start.map(|start| start.handle)),
+        ),
     ])
 }

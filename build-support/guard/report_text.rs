@@ -1,6 +1,7 @@
 //! A report as text: what is under the program, each thing on a line of its own that fits into 80 columns.
 
 use super::finding::printable;
+use super::outcome::Outcome;
 use super::release::with_article;
 use super::report::{Loaded, Report};
 use std::fmt;
@@ -68,28 +69,72 @@ pub fn stack(report: &Report, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             )?;
         }
     }
-    for outcome in &report.outcomes {
-        let error = outcome.largest_error.map_or_else(String::new, |error| {
-            format!(", largest error {:.1e}", error)
-        });
-        row(
-            f,
-            "tried",
-            format!(
-                "{} {} on {}: {}{}, {:.1} ms",
-                outcome.data_type,
-                outcome.operation,
-                outcome.device,
-                outcome.verdict,
-                error,
-                outcome.milliseconds
-            ),
-        )?;
+    for tried in Tried::of(&report.outcomes) {
+        row(f, "tried", tried.text())?;
     }
     for line in &report.unchecked {
         row(f, "not tried", line)?;
     }
     Ok(())
+}
+
+/// Outcomes that share a line: those of one operation and format that came to the same verdict.
+struct Tried<'a> {
+    first: &'a Outcome,
+    times: usize,
+    largest_error: Option<f64>,
+    milliseconds: f64,
+    tf32: bool,
+}
+
+impl<'a> Tried<'a> {
+    fn of(outcomes: &'a [Outcome]) -> Vec<Self> {
+        let mut all: Vec<Self> = Vec::new();
+        for outcome in outcomes.iter().filter(|it| it.left_out.is_none()) {
+            let same = |it: &Outcome| {
+                it.device == outcome.device
+                    && it.operation == outcome.operation
+                    && it.data_type == outcome.data_type
+                    && it.verdict == outcome.verdict
+            };
+            if let Some(tried) = all.iter_mut().find(|it| same(it.first)) {
+                tried.times += 1;
+                tried.largest_error = match (tried.largest_error, outcome.largest_error) {
+                    (Some(one), Some(other)) => Some(one.max(other)),
+                    (one, other) => one.or(other),
+                };
+                tried.milliseconds += outcome.milliseconds;
+                tried.tf32 |= outcome.tf32 == Some(true);
+            } else {
+                all.push(Self {
+                    first: outcome,
+                    times: 1,
+                    largest_error: outcome.largest_error,
+                    milliseconds: outcome.milliseconds,
+                    tf32: outcome.tf32 == Some(true),
+                });
+            }
+        }
+        all
+    }
+
+    fn text(&self) -> String {
+        let first = self.first;
+        let mut text = format!(
+            "{} {} on {}: {}",
+            first.data_type, first.operation, first.device, first.verdict
+        );
+        if self.times > 1 {
+            text = format!("{}, {} times", text, self.times);
+        }
+        if let Some(error) = self.largest_error {
+            text = format!("{}, largest error {:.1e}", text, error);
+        }
+        if self.tf32 {
+            text.push_str(", rounded to TF32");
+        }
+        format!("{}, {:.1} ms", text, self.milliseconds)
+    }
 }
 
 /// One line a part. The folder of the first library stands above those that lie in it; a part from elsewhere keeps

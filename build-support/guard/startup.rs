@@ -1,9 +1,10 @@
 //! The guard as the first line of `main`: the only file that prints, and the only one that ends the program.
 
-use super::check::{self, Unprotected};
+use super::check::{self, How};
 use super::facts::Built;
 use super::finding::Verdict;
 use super::operator::{Mode, Operator};
+use super::outcome::Extent;
 use super::platform;
 use std::io::Write;
 
@@ -20,7 +21,7 @@ pub fn startup(built: &Built) {
     if operator.mode == Mode::Off {
         return;
     }
-    let result = check::check_for(built, &operator, Unprotected::Never);
+    let result = check::check_for(built, &operator, How::InChild(Extent::Quick));
     let findings = match &result {
         Ok(report) => report.findings(),
         Err(failure) => failure.findings(),

@@ -88,6 +88,12 @@ pub fn outcomes(report: &mut Report, built: &Built, parts: &Parts) {
             (Verdict::Unknown, Some(finding)) => report.unknown(finding),
             _ => {}
         }
+        if let Some(reason) = &outcome.left_out {
+            let line = format!("{} {}: {}", outcome.data_type, outcome.operation, reason);
+            if !report.unchecked.contains(&line) {
+                report.unchecked.push(line);
+            }
+        }
         report.outcomes.push(outcome);
     }
     if !built.convolution {

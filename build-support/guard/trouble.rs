@@ -2,30 +2,40 @@
 //!
 //! Only what cuDNN itself does wrong or refuses fails; what CUDA refuses, or a lack of memory, leaves it unknown.
 
+use super::algorithm::Algorithm;
 use super::cuda_status;
-use super::cudnn::{Algorithm, Refused};
 use super::cudnn_status;
 use super::device;
 use super::finding::{Finding, Verdict};
-use super::reference::{Comparison, DATA_TYPE, Expected, OPERATION, SHAPE};
+use super::kind::Kind;
+use super::refusal::{Refusal, is_elsewhere, is_memory, refused_by_gpu};
+use super::shape::{dimensions, place};
+use super::tolerance::Comparison;
 use super::version::Version;
 
 const MIB: usize = 1 << 20;
-/// With less than this free, cuDNN's own code and workspaces may not fit, and its refusal says nothing about it.
-const LOW_MEMORY: usize = 512 * MIB;
 
 /// Why there is no right result.
 pub enum Trouble {
+    /// It was not tried, in words.
+    Unserved(String),
     /// This cuDNN has no such function.
     Lacks(&'static str),
-    /// It wants so much room to work in.
-    Workspace(usize),
+    /// It wants too much room to work in.
+    Workspace {
+        /// So much.
+        bytes: usize,
+        /// What was to run.
+        algorithm: Algorithm,
+    },
     /// CUDA refused, before cuDNN was asked to convolve.
     Gpu(device::Refused),
     /// cuDNN refused.
     Cudnn {
-        /// The call and its status.
-        refused: Refused,
+        /// The call.
+        call: &'static str,
+        /// What it answered.
+        status: i32,
         /// The algorithm, once one was chosen.
         algorithm: Option<Algorithm>,
         /// cuDNN's own words.
@@ -53,6 +63,15 @@ pub enum Trouble {
         /// What ran.
         algorithm: Algorithm,
     },
+    /// Single precision came out as TF32.
+    Rounded {
+        /// By how much.
+        comparison: Comparison,
+        /// How much is allowed at the worst place.
+        allowed: f64,
+        /// What ran.
+        algorithm: Algorithm,
+    },
     /// The numbers are wrong.
     Wrong {
         /// By how much.
@@ -62,7 +81,9 @@ pub enum Trouble {
         /// What came out at the worst place.
         there: f32,
         /// What should have come out there.
-        expected: Expected,
+        expected: f64,
+        /// How much is allowed there.
+        allowed: f64,
         /// What is wrong with all of them, if it is the same with all.
         all: Option<&'static str>,
     },
@@ -72,18 +93,78 @@ impl Trouble {
     /// Whether it only says that this way of computing is not offered.
     pub fn another_algorithm_may_do(&self, version: Version) -> bool {
         match self {
-            Trouble::Cudnn { refused, .. } => {
-                cudnn_status::is_not_supported(refused.status, version.major)
+            Trouble::Cudnn { status, .. } => cudnn_status::is_not_supported(*status, version.major),
+            Trouble::Workspace { .. } => true,
+            _ => false,
+        }
+    }
+
+    /// The reason, if it only says that this kind is not served. What cuDNN calls a wrong parameter is no more than
+    /// that either: the first convolution is set up by the same calls, and must pass.
+    pub fn left_out(&self, version: Version) -> Option<String> {
+        match self {
+            Trouble::Unserved(reason) => Some(reason.clone()),
+            Trouble::Lacks(name) => Some(format!("this cuDNN has no `{}`", name)),
+            Trouble::Workspace { bytes, .. } => {
+                Some(format!("cuDNN wants {} MiB to work in", bytes / MIB))
             }
-            Trouble::Workspace(_) => true,
+            Trouble::Cudnn {
+                call,
+                status,
+                gpu: None,
+                ..
+            } if cudnn_status::is_unserved(*status, version.major) => {
+                let named = cudnn_status::named(*status, version.major);
+                Some(format!("`{}` answered {}", call, named))
+            }
+            _ => None,
+        }
+    }
+
+    /// What ran, or was to run.
+    pub fn algorithm(&self) -> Option<Algorithm> {
+        match self {
+            Trouble::Cudnn { algorithm, .. } => *algorithm,
+            Trouble::Workspace { algorithm, .. }
+            | Trouble::Crashed { algorithm, .. }
+            | Trouble::Breach { algorithm, .. }
+            | Trouble::Rounded { algorithm, .. }
+            | Trouble::Wrong { algorithm, .. } => Some(*algorithm),
+            _ => None,
+        }
+    }
+
+    /// The largest distance from what is right, if there is a result.
+    pub fn largest_error(&self) -> Option<f64> {
+        match self {
+            Trouble::Rounded { comparison, .. } | Trouble::Wrong { comparison, .. } => {
+                Some(comparison.largest_error)
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether nothing can be computed after it: an error of the GPU stays with the context.
+    pub fn ends_the_context(&self) -> bool {
+        match self {
+            Trouble::Cudnn { gpu, .. } => gpu.is_some(),
+            Trouble::Crashed { .. } | Trouble::Gpu(_) => true,
             _ => false,
         }
     }
 
     /// What it means for a program, in words: `version` is the cuDNN's, `device` the GPU's name.
-    pub fn judge(&self, version: Version, device: &str) -> (Verdict, Finding) {
+    pub fn judge(&self, version: Version, device: &str, kind: &Kind) -> (Verdict, Finding) {
         let cudnn = format!("cuDNN {}", version);
+        let words = kind.words();
         match self {
+            Trouble::Unserved(reason) => (
+                Verdict::Unknown,
+                Finding::warning(
+                    "convolution-failed",
+                    format!("no {} was tried: {}", words, reason),
+                ),
+            ),
             Trouble::Lacks(name) => (
                 Verdict::Unknown,
                 Finding::warning(
@@ -92,7 +173,7 @@ impl Trouble {
                 )
                 .help("update cudnn-guard: it does not know this release"),
             ),
-            Trouble::Workspace(bytes) => (
+            Trouble::Workspace { bytes, .. } => (
                 Verdict::Unknown,
                 Finding::warning(
                     "convolution-failed",
@@ -106,14 +187,23 @@ impl Trouble {
             ),
             Trouble::Gpu(refused) => (Verdict::Unknown, refused_by_gpu(*refused, device)),
             Trouble::Cudnn {
-                refused,
+                call,
+                status,
                 algorithm,
                 last_error,
                 gpu,
                 free,
-            } => refused_by_cudnn(
-                version, device, *refused, *algorithm, last_error, *gpu, *free,
-            ),
+            } => {
+                let refused = Refusal {
+                    call,
+                    status: *status,
+                    algorithm: *algorithm,
+                    last_error,
+                    gpu: *gpu,
+                    free: *free,
+                };
+                refused.judge(version, device, kind)
+            }
             Trouble::Crashed { code, .. } if is_memory(*code) || is_elsewhere(*code) => {
                 let refused = device::Refused {
                     call: "cuCtxSynchronize",
@@ -121,233 +211,128 @@ impl Trouble {
                 };
                 (Verdict::Unknown, refused_by_gpu(refused, device))
             }
-            Trouble::Crashed { code, algorithm } => {
+            Trouble::Crashed { code, .. } => {
                 let error = cuda_status::explain(*code);
                 let finding = Finding::error(
                     "convolution-failed",
                     format!(
-                        "a forward convolution of {} on {} ended with {}",
+                        "a {} of {} on {} ended with {}",
+                        words,
                         cudnn,
                         device,
                         cuda_status::named(*code)
                     ),
                 );
-                let finding = described(finding, Some(*algorithm)).with("meaning", error.words);
+                let finding = self.described(finding, kind).with("meaning", error.words);
                 (Verdict::Fail, finding.help(BELONG))
             }
             Trouble::Dimensions(told) => {
-                let out = [SHAPE.n, SHAPE.k, SHAPE.out_h(), SHAPE.out_w()];
                 let finding = Finding::error(
                     "convolution-wrong",
                     format!(
                         "{} says that a convolution gives {} numbers, where {} is right",
                         cudnn,
                         dimensions(*told),
-                        dimensions(out)
+                        dimensions(kind.shape.y())
                     ),
                 );
-                (Verdict::Fail, described(finding, None).help(BELONG))
+                (Verdict::Fail, self.described(finding, kind).help(BELONG))
             }
-            Trouble::Breach {
-                buffer,
-                place,
-                algorithm,
-            } => {
+            Trouble::Breach { buffer, place, .. } => {
                 let finding = Finding::error(
                     "convolution-wrong",
                     format!(
-                        "{} wrote {} of its {} buffer in a forward convolution on {}",
-                        cudnn, place, buffer, device
+                        "{} wrote {} of its {} buffer in a {} on {}",
+                        cudnn, place, buffer, words, device
                     ),
                 );
-                (
-                    Verdict::Fail,
-                    described(finding, Some(*algorithm)).help(BELONG),
-                )
+                (Verdict::Fail, self.described(finding, kind).help(BELONG))
+            }
+            Trouble::Rounded {
+                comparison,
+                allowed,
+                ..
+            } => {
+                let finding = Finding::warning(
+                    "convolution-wrong",
+                    format!(
+                        "{} rounds single precision to TF32 on {}, though told not to",
+                        cudnn, device
+                    ),
+                );
+                let finding = self.described(finding, kind).with(
+                    "largest",
+                    format!(
+                        "off by {:.1e}, where about {:.1e} is allowed",
+                        comparison.largest_error, allowed
+                    ),
+                );
+                (Verdict::Unknown, overridden(finding))
             }
             Trouble::Wrong {
                 comparison,
-                algorithm,
                 there,
                 expected,
+                allowed,
                 all,
+                ..
             } => {
+                let what = match all {
+                    Some(words) => words.to_string(),
+                    None if there.is_finite() => format!(
+                        "off by {:.1e}, where {:.1e} is allowed",
+                        (f64::from(*there) - expected).abs(),
+                        allowed
+                    ),
+                    None => "a result is not a number".to_string(),
+                };
                 let finding = Finding::error(
                     "convolution-wrong",
-                    match all {
-                        Some(words) => format!(
-                            "{} computed a wrong forward convolution on {}: {}",
-                            cudnn, device, words
-                        ),
-                        None if there.is_finite() => format!(
-                            "{} computed a wrong forward convolution on {}: off by {:.1e}, where {:.1e} is allowed",
-                            cudnn,
-                            device,
-                            (f64::from(*there) - expected.value).abs(),
-                            expected.tolerance
-                        ),
-                        None => format!(
-                            "{} computed a wrong forward convolution on {}: a result is not a number",
-                            cudnn, device
-                        ),
-                    },
+                    format!(
+                        "{} computed a wrong {} on {}: {}",
+                        cudnn, words, device, what
+                    ),
                 );
-                let [n, k, row, column] = SHAPE.place(comparison.worst.unwrap_or(0));
-                let finding = described(finding, Some(*algorithm))
+                let [a, b, c, d] = place(kind.result(), comparison.worst.unwrap_or(0));
+                let finding = self
+                    .described(finding, kind)
                     .with(
                         "where",
                         format!(
-                            "y[{}][{}][{}][{}] is {}, and {:.7} is right",
-                            n, k, row, column, there, expected.value
+                            "{}[{}][{}][{}][{}] is {}, and {:.7} is right",
+                            kind.operation.result(),
+                            a,
+                            b,
+                            c,
+                            d,
+                            there,
+                            expected
                         ),
                     )
                     .with(
                         "wrong",
-                        format!("{} of {} numbers", comparison.wrong, SHAPE.outputs()),
+                        format!("{} of {} numbers", comparison.wrong, comparison.of),
                     );
-                (Verdict::Fail, finding.help(BELONG))
+                (Verdict::Fail, finding.help(BELONG).help(HARDWARE))
             }
         }
+    }
+
+    fn described(&self, finding: Finding, kind: &Kind) -> Finding {
+        kind.describe(finding, self.algorithm())
     }
 }
 
 const BELONG: &str = "install cuDNN, CUDA and driver releases that belong together: `cudnn-guard doctor` shows what is here";
+const HARDWARE: &str = "run the same on another GPU, if all of that fits: `nvidia-smi -q -d ECC` shows errors of this one's memory";
 
-fn described(finding: Finding, algorithm: Option<Algorithm>) -> Finding {
-    let finding = finding.with(
-        "operation",
-        match algorithm {
-            Some(algorithm) => format!("{}, {}, NCHW, {}", OPERATION, DATA_TYPE, algorithm.name()),
-            None => format!("{}, {}, NCHW", OPERATION, DATA_TYPE),
-        },
-    );
-    finding.with(
-        "shape",
-        format!(
-            "x {}, w {}, padding {}, stride {}",
-            dimensions([SHAPE.n, SHAPE.c, SHAPE.h, SHAPE.w]),
-            dimensions([SHAPE.k, SHAPE.c, SHAPE.r, SHAPE.s]),
-            SHAPE.pad,
-            SHAPE.stride
-        ),
-    )
-}
-
-fn dimensions(numbers: [usize; 4]) -> String {
-    let [a, b, c, d] = numbers;
-    format!("{}x{}x{}x{}", a, b, c, d)
-}
-
-/// What the GPU or its driver refuses is not cuDNN's fault, nor the program's.
-fn refused_by_gpu(refused: device::Refused, device: &str) -> Finding {
-    let Some(code) = refused.code else {
-        return Finding::warning(
-            "driver-error",
-            format!(
-                "NVIDIA's driver has no `{}`, so no convolution was tried",
-                refused.call
-            ),
-        )
-        .help("update NVIDIA's driver");
-    };
-    let error = cuda_status::explain(code);
-    let answered = format!("`{}` answered {}", refused.call, cuda_status::named(code));
-    if is_memory(code) {
-        return memory_low(device, None).with("driver", answered);
+/// What may have made cuDNN round, and what to do about it.
+fn overridden(finding: Finding) -> Finding {
+    let name = "NVIDIA_TF32_OVERRIDE";
+    match std::env::var(name) {
+        Ok(value) => finding
+            .with("set", format!("{}={}", name, value))
+            .help("unset NVIDIA_TF32_OVERRIDE, or set it to 0"),
+        Err(_) => finding.help("set NVIDIA_TF32_OVERRIDE=0 to have full single precision"),
     }
-    let id = if is_elsewhere(code) {
-        "device-busy"
-    } else {
-        "driver-error"
-    };
-    Finding::warning(
-        id,
-        format!(
-            "{} could not be used for a convolution: {}",
-            device, error.words
-        ),
-    )
-    .with("driver", answered)
-    .help(error.help)
-}
-
-fn memory_low(device: &str, free: Option<usize>) -> Finding {
-    Finding::warning(
-        "device-memory-low",
-        match free {
-            Some(free) => format!(
-                "{} has too little free memory to try a convolution: {} MiB",
-                device,
-                free / MIB
-            ),
-            None => format!("{} has too little free memory to try a convolution", device),
-        },
-    )
-    .help("free memory on the GPU: `nvidia-smi` shows who holds it")
-}
-
-fn refused_by_cudnn(
-    version: Version,
-    device: &str,
-    refused: Refused,
-    algorithm: Option<Algorithm>,
-    last_error: &str,
-    gpu: Option<i32>,
-    free: Option<usize>,
-) -> (Verdict, Finding) {
-    let named = cudnn_status::named(refused.status, version.major);
-    let with_words = |finding: Finding| {
-        if last_error.is_empty() {
-            finding
-        } else {
-            finding.with("last error", last_error)
-        }
-    };
-    let answered = format!("`{}` answered {}", refused.call, named);
-    let low = free.filter(|free| *free < LOW_MEMORY);
-    if low.is_some() || cudnn_status::is_memory(refused.status, version.major) {
-        return (
-            Verdict::Unknown,
-            with_words(memory_low(device, low).with("cuDNN", answered)),
-        );
-    }
-    if let Some(code) = gpu.filter(|code| is_memory(*code) || is_elsewhere(*code)) {
-        let refused = device::Refused {
-            call: "cuCtxSynchronize",
-            code: Some(code),
-        };
-        let finding = refused_by_gpu(refused, device).with("cuDNN", answered);
-        return (Verdict::Unknown, with_words(finding));
-    }
-    let (id, algorithm) = match (refused.call, algorithm) {
-        ("cudnnCreate", _) => ("cudnn-create-failed", None),
-        (_, algorithm) => ("convolution-failed", Some(algorithm)),
-    };
-    let finding = Finding::error(
-        id,
-        format!(
-            "`{}` of cuDNN {} answered {} on {}",
-            refused.call, version, named, device
-        ),
-    );
-    let finding = match algorithm {
-        Some(algorithm) => described(finding, algorithm),
-        None => finding,
-    };
-    let finding = match gpu {
-        Some(code) => finding.with("GPU", cuda_status::named(code)),
-        None => finding,
-    };
-    let help = cudnn_status::help(refused.status, version.major);
-    (Verdict::Fail, with_words(finding).help(help))
-}
-
-/// Whether a `CUresult` says that there is too little memory.
-fn is_memory(code: i32) -> bool {
-    code == 2
-}
-
-/// Whether a `CUresult` says that the GPU is in use, or at its end, rather than that something does not fit.
-fn is_elsewhere(code: i32) -> bool {
-    matches!(code, 46 | 101 | 214 | 800 | 802 | 805..=810 | 999)
 }

@@ -46,10 +46,19 @@ const MODULES: &[(&str, &str)] = modules![
     "cudnn_status",
     "no_gpu",
     "driver",
+    "shape",
+    "data_type",
+    "kind",
+    "algorithm",
+    "cudnn_calls",
     "cudnn",
     "device",
     "reference",
+    "tolerance",
+    "refusal",
     "trouble",
+    "outcome",
+    "trial",
     "convolution",
     "cache",
     "route",
@@ -144,10 +153,17 @@ pub fn startup() {
     startup::startup(&BUILT);
 }
 
-/// Verifies everything: the files, their releases, the driver, the GPU, one convolution. `Ok` only if all of it fits;
+/// Verifies everything: the files, their releases, the driver, the GPU, a small convolution in each format. `Ok` only if all of it fits;
 /// what could not be checked is a `Failure` whose verdict is `Unknown`. Never panics, never exits.
 pub fn check() -> Result<Report, Failure> {
     check::check(&BUILT)
+}
+
+/// Verifies the same with every kind of convolution: forward, both gradients, bias with activation; in `f32` with and
+/// without TF32, `f16` and `bf16`; in both layouts; by every algorithm that cuDNN offers. For a test or an installation's
+/// self-check, not for every start.
+pub fn check_thoroughly() -> Result<Report, Failure> {
+    check::check_thoroughly(&BUILT)
 }
 
 /// Verifies the files and their releases, and touches neither CUDA nor the code of cuDNN.
@@ -157,7 +173,7 @@ pub fn check_version() -> Result<Report, Failure> {
 }
 
 #[allow(unused_imports, unreachable_pub)]
-pub use imp::{check, check_version, startup, Failure, Finding, Report, Severity, Verdict, BUILT};
+pub use imp::{check, check_thoroughly, check_version, startup, Failure, Finding, Report, Severity, Verdict, BUILT};
 ";
 
 /// Keeps `libcudnn` among the libraries of the program, whose own use of it the linker may not have seen yet.

@@ -1,8 +1,8 @@
 //! Looks at the places of the search, one after the other.
 
 use super::eyes::Eyes;
-use super::{Host, cudnn, files, owner, toolkit};
-use crate::model::candidate::{Candidate, Cudnn, Found};
+use super::{Host, cudnn, files, owner, pkg_config, toolkit};
+use crate::model::candidate::{Candidate, Cudnn, Found, Toolkit};
 use crate::model::env::Variable;
 use crate::model::finding::Finding;
 use crate::rules::choose::{is_usable, kind_of};
@@ -60,8 +60,8 @@ pub fn look(steps: &[Step], host: &Host) -> Sight {
                     continue;
                 }
                 // Nor one whose toolkit is there to be read.
-                let around = toolkit::around(&compiler, &host.platform);
-                match around.map_or_else(|| toolkit::of_compiler(&compiler), Ok) {
+                let around = toolkit::around(&compiler, host);
+                match around.map_or_else(|| toolkit::of_compiler(&compiler, host), Ok) {
                     Ok((toolkit, read)) => {
                         let root = toolkit.root.clone();
                         sight.add(&mut keys, step, eyes, Found::Toolkit(toolkit), read);
@@ -91,6 +91,25 @@ pub fn look(steps: &[Step], host: &Host) -> Sight {
                     }
                 }
             }
+            Place::PkgConfig(dirs, sysroot) => {
+                let sysroot = sysroot.as_deref();
+                for (file, tree) in
+                    pkg_config::trees(dirs, sysroot, step.kind, eyes, &host.platform)
+                {
+                    let step = Step {
+                        via: format!("{} ({})", step.via, file.display()),
+                        ..step.clone()
+                    };
+                    match in_tree(&tree.base, &tree, &step, eyes, host) {
+                        Some((found, mut read)) => {
+                            read.push(file);
+                            sight.add(&mut keys, &step, eyes, found, read);
+                        }
+                        None if eyes.dir(&tree.base).is_none() => sight.add_gone(&step, tree.base),
+                        None => {}
+                    }
+                }
+            }
             Place::Tree(tree) => {
                 // Most of the places that nobody asked for are not there.
                 let is_worth = |top: &PathBuf| step.wish.is_some() || eyes.dir(top).is_some();
@@ -100,15 +119,7 @@ pub fn look(steps: &[Step], host: &Host) -> Sight {
                     trees.into_iter().map(move |tree| (top.clone(), tree))
                 });
                 for (top, tree) in trees {
-                    let found = match step.kind {
-                        Kind::Toolkit => toolkit::in_tree(&top, &tree, eyes, &host.platform)
-                            // A runtime alone is no answer to somebody who asked for a toolkit.
-                            .filter(|(toolkit, _)| step.wish.is_none() || !toolkit.is_runtime())
-                            .map(|(toolkit, read)| (Found::Toolkit(toolkit), read)),
-                        Kind::Cudnn => cudnn::in_tree(&top, &tree, eyes, &host.platform)
-                            .map(|(cudnn, read)| (Found::Cudnn(cudnn), read)),
-                    };
-                    if let Some((found, read)) = found {
+                    if let Some((found, read)) = in_tree(&top, &tree, step, eyes, host) {
                         sight.add(&mut keys, step, eyes, found, read);
                     }
                 }
@@ -201,11 +212,57 @@ impl Sight {
         });
     }
 
+    /// What was removed by hand has left its record behind.
+    fn add_gone(&mut self, step: &Step, root: PathBuf) {
+        let found = match step.kind {
+            Kind::Toolkit => Found::Toolkit(Toolkit {
+                root,
+                ..Toolkit::default()
+            }),
+            Kind::Cudnn => Found::Cudnn(Cudnn {
+                root,
+                ..Cudnn::default()
+            }),
+        };
+        // NVIDIA's packages have a file for each of their libraries.
+        if !self.candidates.iter().any(|known| known.found == found) {
+            self.candidates.push(Candidate {
+                found,
+                via: step.via.clone(),
+                chosen: false,
+                rejected: Some("that directory is not there".into()),
+                wish: None,
+            });
+        }
+    }
+
     fn note_read(&mut self, path: PathBuf) {
         // Text against text: to compare paths part by part takes much longer.
         let same = |known: &PathBuf| known.as_os_str() == path.as_os_str();
         if !self.read.iter().any(same) {
             self.read.push(path);
+        }
+    }
+}
+
+/// What is in a directory, and the files that were read.
+fn in_tree(
+    top: &Path,
+    tree: &Tree,
+    step: &Step,
+    eyes: Eyes,
+    host: &Host,
+) -> Option<(Found, Vec<PathBuf>)> {
+    match step.kind {
+        Kind::Toolkit => {
+            let (toolkit, read) = toolkit::in_tree(top, tree, eyes, host)?;
+            // A runtime alone is no answer to somebody who asked for a toolkit.
+            let answers = step.wish.is_none() || !toolkit.is_runtime();
+            answers.then_some((Found::Toolkit(toolkit), read))
+        }
+        Kind::Cudnn => {
+            let (cudnn, read) = cudnn::in_tree(top, tree, eyes, &host.platform)?;
+            Some((Found::Cudnn(cudnn), read))
         }
     }
 }
@@ -291,7 +348,7 @@ fn nearby(steps: &[Step], variable: Variable, value: &Path, host: &Host) -> Opti
             .find(|dir| {
                 let tree = layout::toolkit(&host.platform, dir, "");
                 tree.nvcc.iter().any(|nvcc| files::is_file(&dir.join(nvcc)))
-                    && toolkit::in_tree(dir, &tree, eyes, &host.platform).is_some()
+                    && toolkit::in_tree(dir, &tree, eyes, host).is_some()
             })
             .map(Path::to_path_buf),
         (false, true) => {

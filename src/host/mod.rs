@@ -1,6 +1,7 @@
 //! The only place that touches the machine.
 #![allow(clippy::disallowed_methods)] // the bans of clippy.toml are for everybody else
 
+pub mod answers;
 pub mod binary;
 pub mod cargo;
 pub mod closure;
@@ -17,6 +18,7 @@ pub mod look;
 pub mod nvcc;
 pub mod outputs;
 pub mod owner;
+mod pkg_config;
 pub mod programs;
 pub mod releases;
 pub mod rivals;
@@ -50,6 +52,7 @@ use crate::model::{arch, finding, version};
 
 use crate::model::env::{Env, Variable};
 use crate::model::platform::Platform;
+use answers::Answers;
 use std::path::PathBuf;
 
 /// The machine, as it was when the build began.
@@ -61,6 +64,8 @@ pub struct Host {
     pub platform: Platform,
     /// The directory below which everything with a fixed place is looked for.
     pub root: Option<PathBuf>,
+    /// What compilers have said.
+    pub answers: Answers,
 }
 
 impl Host {
@@ -91,6 +96,7 @@ impl Host {
         Self {
             platform: Platform::from_triple(&triple),
             root,
+            answers: Answers::of(&env),
             env: env.for_target(&triple),
         }
     }

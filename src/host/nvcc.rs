@@ -1,7 +1,8 @@
 //! Asks an nvcc about itself. It is called by its absolute path: what it prints would be relative otherwise.
 
+use crate::host::answers::Answers;
 use crate::host::files::each_once;
-use crate::host::programs::{Output, run};
+use crate::host::programs::Output;
 use crate::model::arch::Target;
 use crate::model::finding::Finding;
 use crate::model::invocation::Invocation;
@@ -20,12 +21,22 @@ const NOTHING: &str = if cfg!(windows) { "NUL" } else { "/dev/null" };
 
 /// Where this nvcc looks for headers and libraries, with links and `..` resolved; directories that are not there
 /// are left out. nvcc looks for its host compiler first: without one it says nothing of this.
-pub fn layout(nvcc: &Path) -> Result<Layout, Finding> {
+pub fn layout(nvcc: &Path, answers: &Answers) -> Result<Layout, Finding> {
     let question = ask(nvcc, &["-v", "--dryrun", "-x", "cu", NOTHING]);
-    let mut output = run(&question, DEADLINE)?;
     // nvcc writes this to its error stream; some wrappers join the two.
-    let layout = parse_layout(&output.stderr).or_else(|| parse_layout(&output.stdout));
-    let Some(layout) = layout else {
+    let told =
+        |output: &Output| parse_layout(&output.stderr).or_else(|| parse_layout(&output.stdout));
+    // The compiler that a wrapper calls, and the file that tells it what it says here.
+    let rests_on = |output: &Output| {
+        let bin = told(output)?.top.join("bin");
+        Some(
+            ["nvcc", "nvcc.exe", "nvcc.profile"]
+                .map(|name| bin.join(name))
+                .to_vec(),
+        )
+    };
+    let mut output = answers.ask(&question, DEADLINE, rests_on)?;
+    let Some(layout) = told(&output) else {
         // The commands that it would run are long and say nothing of it.
         for said in [&mut output.stdout, &mut output.stderr] {
             let lines = said.lines().filter(|line| !line.starts_with("#$"));
@@ -42,16 +53,21 @@ pub fn layout(nvcc: &Path) -> Result<Layout, Finding> {
 }
 
 /// The release of this nvcc.
-pub fn version(nvcc: &Path) -> Result<Version, Finding> {
+pub fn version(nvcc: &Path, answers: &Answers) -> Result<Version, Finding> {
     let question = ask(nvcc, &["--version"]);
-    let output = run(&question, DEADLINE)?;
+    let output = answers.ask(&question, DEADLINE, |output| {
+        parse_version(&output.stdout).map(|_| Vec::new())
+    })?;
     parse_version(&output.stdout).ok_or_else(|| not_told("its release", &question, &output))
 }
 
 /// The machine code that this nvcc can make, in numeric order; it names no targets with a letter here.
-pub fn gpu_codes(nvcc: &Path) -> Result<Vec<Target>, Finding> {
+pub fn gpu_codes(nvcc: &Path, answers: &Answers) -> Result<Vec<Target>, Finding> {
     let question = ask(nvcc, &["--list-gpu-code"]);
-    let output = run(&question, DEADLINE)?;
+    let output = answers.ask(&question, DEADLINE, |output| {
+        let told = !parse_gpu_codes(&output.stdout).is_empty();
+        told.then(Vec::new)
+    })?;
     let codes = parse_gpu_codes(&output.stdout);
     if codes.is_empty() {
         return Err(not_told("which GPUs it knows", &question, &output));
@@ -60,8 +76,12 @@ pub fn gpu_codes(nvcc: &Path) -> Result<Vec<Target>, Finding> {
 }
 
 /// The machine code with a letter that this nvcc can make, which only its help names; none where that names nothing.
-pub fn lettered_codes(nvcc: &Path) -> Option<Vec<Target>> {
-    let output = run(&ask(nvcc, &["--help"]), DEADLINE).ok()?;
+pub fn lettered_codes(nvcc: &Path, answers: &Answers) -> Option<Vec<Target>> {
+    let question = ask(nvcc, &["--help"]);
+    let output = answers.ask(&question, DEADLINE, |output| {
+        parse_help(&output.stdout).map(|_| Vec::new())
+    });
+    let output = output.ok()?;
     parse_help(&output.stdout)
 }
 
@@ -86,22 +106,28 @@ fn not_told(what: &str, question: &Invocation, output: &Output) -> Finding {
 }
 
 #[cfg(all(test, unix))]
+#[allow(clippy::disallowed_methods)]
 mod tests {
     use super::*;
+    use crate::model::env::Env;
 
     #[test]
     fn quotes_a_program_that_is_no_nvcc() {
         assert_eq!(
-            gpu_codes(Path::new("/bin/echo")).unwrap_err().to_string(),
+            gpu_codes(Path::new("/bin/echo"), &Answers::default())
+                .unwrap_err()
+                .to_string(),
             "`/bin/echo` does not tell which GPUs it knows  [nvcc-failed]\n  \
              command     /bin/echo --list-gpu-code\n  \
              nvcc says   --list-gpu-code\n  \
              = help: run the command by hand: an nvcc that works answers it"
         );
-        let silent = layout(Path::new("/bin/true")).unwrap_err();
+        let silent = layout(Path::new("/bin/true"), &Answers::default()).unwrap_err();
         assert_eq!(silent.evidence[1], ("nvcc says", "nothing".to_string()));
         assert_eq!(
-            version(Path::new("/bin/false")).unwrap_err().id,
+            version(Path::new("/bin/false"), &Answers::default())
+                .unwrap_err()
+                .id,
             "nvcc-failed"
         );
     }
@@ -113,18 +139,28 @@ mod tests {
         let top = Path::new(&wheels).join("cuda-cu13/nvidia/cu13");
         let top = top.canonicalize().unwrap();
         let nvcc = top.join("bin/nvcc");
-        let found = layout(&nvcc).unwrap();
+        let out = std::env::temp_dir().join(format!("cudnn-guard-nvcc-{}", std::process::id()));
+        let env = [("OUT_DIR".to_string(), out.clone().into_os_string())];
+        let answers = Answers::of(&Env::new(env.clone()));
+        let found = layout(&nvcc, &answers).unwrap();
         assert_eq!(found.top, top);
         assert!(found.include_dirs[0].join("cuda.h").is_file(), "{found:?}");
         assert!(
             found.link_dirs[0].join("libcudart_static.a").is_file(),
             "{found:?}"
         );
-        assert!(version(&nvcc).unwrap() >= Version::new(11, 0, 0));
-        let codes = gpu_codes(&nvcc).unwrap();
+        assert!(version(&nvcc, &answers).unwrap() >= Version::new(11, 0, 0));
+        let codes = gpu_codes(&nvcc, &answers).unwrap();
         assert!(codes.is_sorted() && codes.len() > 5, "{codes:?}");
-        let letters = lettered_codes(&nvcc).unwrap();
+        let letters = lettered_codes(&nvcc, &answers).unwrap();
         let sm_90a = crate::rules::nvcc::parse_gpu_codes("sm_90a");
         assert!(letters.starts_with(&sm_90a), "{letters:?}");
+        // The next build reads it all from one file.
+        let next = Answers::of(&Env::new(env));
+        let written = std::fs::read_to_string(out.join("cudnn-guard/answers")).unwrap();
+        assert_eq!(written.matches("\n? ").count(), 3, "{written}");
+        assert_eq!(layout(&nvcc, &next).unwrap(), found);
+        assert_eq!(gpu_codes(&nvcc, &next).unwrap(), codes);
+        std::fs::remove_dir_all(out).unwrap();
     }
 }

@@ -25,12 +25,8 @@ pub fn fresh(stamp: &Path, how: &str) -> Option<Vec<PathBuf>> {
 /// Says so for later. `begun` is the time before the first of the files was read; one that has changed since, or
 /// cannot be written down, leaves no stamp, and the next build makes everything anew.
 pub fn write(stamp: &Path, how: &str, files: &[PathBuf], begun: SystemTime) {
-    let settled = |path: &PathBuf| {
-        let changed = std::fs::metadata(path).ok()?.modified().ok()?;
-        let line = state(path)?;
-        (changed + DOUBT < begun && !line.contains(['\n', '\r'])).then_some(line)
-    };
-    if let Some(lines) = files.iter().map(settled).collect::<Option<Vec<_>>>() {
+    let lines = files.iter().map(|path| settled(path, begun));
+    if let Some(lines) = lines.collect::<Option<Vec<_>>>() {
         // Without a stamp it is only made again.
         let _ = std::fs::write(stamp, format!("{how}\n\n{}\n", lines.join("\n")));
     }
@@ -39,6 +35,13 @@ pub fn write(stamp: &Path, how: &str, files: &[PathBuf], begun: SystemTime) {
 /// Takes it back, before something is made again.
 pub fn remove(stamp: &Path) {
     let _ = std::fs::remove_file(stamp);
+}
+
+/// The state of a file that has not changed since then, and that can be written down.
+pub fn settled(path: &Path, begun: SystemTime) -> Option<String> {
+    let changed = std::fs::metadata(path).ok()?.modified().ok()?;
+    let line = state(path)?;
+    (changed + DOUBT < begun && !line.contains(['\n', '\r'])).then_some(line)
 }
 
 /// Size, date and path of a file.

@@ -2,13 +2,13 @@
 
 use super::eyes::Eyes;
 use super::library::Library;
-use super::{files, nvcc};
+use super::{Host, files, nvcc};
 use crate::model::candidate::Toolkit;
 use crate::model::finding::Finding;
 use crate::model::platform::{Os, Platform};
 use crate::model::version::Version;
 use crate::rules::step::Tree;
-use crate::rules::{header, layout};
+use crate::rules::{header, layout, version_file};
 use std::path::{Path, PathBuf};
 
 /// A toolkit, and the files that were read to know it.
@@ -16,14 +16,15 @@ pub type Read = (Toolkit, Vec<PathBuf>);
 
 /// The toolkit in this directory: there is one if `cuda.h`, the compiler or the runtime library lies there. Of what is
 /// not there, it has no directories: `include` without `cuda.h` is none.
-pub fn in_tree(top: &Path, tree: &Tree, eyes: Eyes, platform: &Platform) -> Option<Read> {
+pub fn in_tree(top: &Path, tree: &Tree, eyes: Eyes, host: &Host) -> Option<Read> {
+    let platform = &host.platform;
     let mut include_dirs = existing(top, &tree.include, eyes, platform);
     include_dirs.retain(|dir| {
         !dir.ends_with(layout::SHARED_INCLUDE) || eyes.file(&dir.join("cuda.h")).is_some()
     });
     let nvcc = tree.nvcc.iter().find_map(|nvcc| eyes.file(&top.join(nvcc)));
-    let (version, header) = header_version(&include_dirs, eyes);
-    if header.is_none() {
+    let (mut version, mut told_by) = header_version(&include_dirs, eyes);
+    if told_by.is_none() {
         include_dirs.clear();
     }
     let mut link_dirs = existing(top, &tree.lib, eyes, platform);
@@ -36,8 +37,13 @@ pub fn in_tree(top: &Path, tree: &Tree, eyes: Eyes, platform: &Platform) -> Opti
     if runtime.is_none() && platform.os == Os::Linux {
         link_dirs.clear();
     }
-    if header.is_none() && nvcc.is_none() && runtime.is_none() {
+    if told_by.is_none() && nvcc.is_none() && runtime.is_none() {
         return None;
+    }
+    if version.is_none() {
+        (version, told_by) = own_version(top, eyes).map_or((None, told_by), |(version, file)| {
+            (Some(version), Some(file))
+        });
     }
     let named = || {
         runtime
@@ -47,29 +53,30 @@ pub fn in_tree(top: &Path, tree: &Tree, eyes: Eyes, platform: &Platform) -> Opti
     let toolkit = Toolkit {
         root: top.to_path_buf(),
         version: version
-            .or_else(|| compiler_version(nvcc.as_deref(), eyes))
+            .or_else(|| compiler_version(nvcc.as_deref(), eyes, host))
             .or_else(named),
         stub_dirs: stubs(&link_dirs),
         include_dirs,
         link_dirs,
         nvcc,
     };
-    let read = told_by(header, &toolkit);
+    let read = all_read(told_by, &toolkit);
     Some((toolkit, read))
 }
 
 /// The toolkit that a compiler stands in, where that shows without running it: `bin/nvcc` with `include/cuda.h` beside.
 /// Nix, Spack and their like gather links to several packages in one directory: there it is beside the link.
-pub fn around(compiler: &Path, platform: &Platform) -> Option<Read> {
+pub fn around(compiler: &Path, host: &Host) -> Option<Read> {
     let real = Eyes { root: None }.canonical(compiler);
     let gathered = || {
         let top = compiler.parent()?.parent()?;
-        (top != Path::new("/usr")).then(|| beside(compiler, top, platform))?
+        (top != Path::new("/usr")).then(|| beside(compiler, top, host))?
     };
-    beside(&real, real.parent()?.parent()?, platform).or_else(gathered)
+    beside(&real, real.parent()?.parent()?, host).or_else(gathered)
 }
 
-fn beside(compiler: &Path, top: &Path, platform: &Platform) -> Option<Read> {
+fn beside(compiler: &Path, top: &Path, host: &Host) -> Option<Read> {
+    let platform = &host.platform;
     let eyes = Eyes { root: None };
     let tree = if top == Path::new("/usr") {
         layout::system_toolkit(platform, top)
@@ -81,29 +88,32 @@ fn beside(compiler: &Path, top: &Path, platform: &Platform) -> Option<Read> {
     if !stands || !tree.include.iter().any(has_header) {
         return None;
     }
-    in_tree(top, &tree, eyes, platform).filter(|(toolkit, _)| !toolkit.link_dirs.is_empty())
+    in_tree(top, &tree, eyes, host).filter(|(toolkit, _)| !toolkit.link_dirs.is_empty())
 }
 
 /// The toolkit that a compiler says is its own.
-pub fn of_compiler(compiler: &Path) -> Result<Read, Finding> {
+pub fn of_compiler(compiler: &Path, host: &Host) -> Result<Read, Finding> {
     let eyes = Eyes { root: None };
     let real = eyes.canonical(compiler);
-    let (compiler, mut layout) = match nvcc::layout(compiler) {
+    let (compiler, mut layout) = match nvcc::layout(compiler, &host.answers) {
         Ok(layout) => (compiler, layout),
         // Called by a link from elsewhere, nvcc does not find the profile beside it, and could compile nothing. A link
         // to another program, as ccache has them, leads to no nvcc.
         Err(finding) if real.file_name() != compiler.file_name() || real == compiler => {
             return Err(finding);
         }
-        Err(finding) => (&*real, nvcc::layout(&real).map_err(|_| finding)?),
+        Err(finding) => {
+            let layout = nvcc::layout(&real, &host.answers);
+            (&*real, layout.map_err(|_| finding)?)
+        }
     };
     // Debian's compiler takes the headers from the system without naming their directory.
     let mut include_dirs = layout.include_dirs;
     include_dirs.retain(|dir| files::is_dir(dir));
-    let (mut version, mut header) = header_version(&include_dirs, eyes);
-    if header.is_none() && include_dirs.is_empty() {
-        (version, header) = header_version(&["/usr/include".into()], eyes);
-        if header.is_some() {
+    let (mut version, mut told_by) = header_version(&include_dirs, eyes);
+    if told_by.is_none() && include_dirs.is_empty() {
+        (version, told_by) = header_version(&["/usr/include".into()], eyes);
+        if told_by.is_some() {
             layout.top = "/usr".into();
             include_dirs.push("/usr/include".into());
         }
@@ -112,13 +122,13 @@ pub fn of_compiler(compiler: &Path) -> Result<Read, Finding> {
     link_dirs.retain(|dir| files::is_dir(dir) && !dir.ends_with("stubs"));
     let toolkit = Toolkit {
         root: layout.top,
-        version: version.or_else(|| compiler_version(Some(compiler), eyes)),
+        version: version.or_else(|| compiler_version(Some(compiler), eyes, host)),
         nvcc: Some(compiler.to_path_buf()),
         include_dirs,
         stub_dirs: stubs(&link_dirs),
         link_dirs,
     };
-    let read = told_by(header, &toolkit);
+    let read = all_read(told_by, &toolkit);
     Ok((toolkit, read))
 }
 
@@ -135,11 +145,21 @@ fn header_version(dirs: &[PathBuf], eyes: Eyes) -> (Option<Version>, Option<Path
     (version, Some(header))
 }
 
-/// The file that told the release: the header, else the compiler. With it the runtime, whose file is named after its
+/// What the toolkit's own file says of its release: where no header does, as in what is for another processor alone.
+fn own_version(top: &Path, eyes: Eyes) -> Option<(Version, PathBuf)> {
+    let told = |name, parse: fn(&str) -> Option<Version>| {
+        let file = eyes.file(&top.join(name))?;
+        let start = files::read(&file).ok()?;
+        Some((parse(&start)?, file))
+    };
+    told("version.json", version_file::json).or_else(|| told("version.txt", version_file::text))
+}
+
+/// The file that told the release: the header, else that of the toolkit itself, else the compiler. With it the runtime, whose file is named after its
 /// release.
-fn told_by(header: Option<PathBuf>, toolkit: &Toolkit) -> Vec<PathBuf> {
+fn all_read(told_by: Option<PathBuf>, toolkit: &Toolkit) -> Vec<PathBuf> {
     let runtimes = toolkit.link_dirs.iter().map(|dir| dir.join("libcudart.so"));
-    header
+    told_by
         .or_else(|| toolkit.nvcc.clone())
         .into_iter()
         .chain(runtimes.filter(|path| files::is_file(path)))
@@ -147,9 +167,9 @@ fn told_by(header: Option<PathBuf>, toolkit: &Toolkit) -> Vec<PathBuf> {
 }
 
 /// Nothing of an image is run: it may be for another processor.
-fn compiler_version(nvcc: Option<&Path>, eyes: Eyes) -> Option<Version> {
+fn compiler_version(nvcc: Option<&Path>, eyes: Eyes, host: &Host) -> Option<Version> {
     nvcc.filter(|_| eyes.root.is_none())
-        .and_then(|nvcc| nvcc::version(nvcc).ok())
+        .and_then(|nvcc| nvcc::version(nvcc, &host.answers).ok())
 }
 
 fn stubs(link_dirs: &[PathBuf]) -> Vec<PathBuf> {

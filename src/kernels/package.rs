@@ -5,6 +5,7 @@
 use super::job;
 use crate::config::Config;
 use crate::host::Host;
+use crate::host::answers::Answers;
 use crate::model::candidate::Toolkit;
 use crate::model::env::Env;
 use crate::model::platform::Platform;
@@ -67,10 +68,13 @@ impl Package {
             ("CARGO_MANIFEST_DIR", self.dir.clone()),
             ("CUDNN_GUARD_ARCHS", self.archs.into()),
         ];
+        let env = env.map(|(name, value)| (name.to_string(), value.into_os_string()));
+        let env = Env::new(env);
         Toolchain {
             config: Config::new(),
             host: Host {
-                env: Env::new(env.map(|(name, value)| (name.to_string(), value.into_os_string()))),
+                answers: Answers::of(&env),
+                env,
                 platform: Platform::from_triple("x86_64-unknown-linux-gnu"),
                 root: None,
             },

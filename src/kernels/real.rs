@@ -181,8 +181,8 @@ fn every_list_of_flags_is_one_that_nvcc_takes() {
     let nvcc = real().join("bin/nvcc");
     let compiler = Compiler::asked(
         &nvcc.display().to_string(),
-        crate::host::nvcc::gpu_codes(&nvcc).unwrap(),
-        crate::host::nvcc::lettered_codes(&nvcc),
+        crate::host::nvcc::gpu_codes(&nvcc, &Default::default()).unwrap(),
+        crate::host::nvcc::lettered_codes(&nvcc, &Default::default()),
     );
     let wish = |dialect, text: &str| Wish {
         from: "a test",

@@ -25,7 +25,7 @@ pub struct Toolkit {
 impl Toolkit {
     /// Whether it is enough to run, and not to build with: libraries without headers and compiler.
     pub fn is_runtime(&self) -> bool {
-        self.nvcc.is_none() && self.include_dirs.is_empty()
+        !self.link_dirs.is_empty() && self.nvcc.is_none() && self.include_dirs.is_empty()
     }
 
     /// What is missing in it.

@@ -66,6 +66,12 @@ variables! {
     NvhpcCudaHome = "NVHPC_CUDA_HOME", Surrounding;
     NvhpcRoot = "NVHPC_ROOT", Surrounding;
     TfCudaPaths = "TF_CUDA_PATHS", Surrounding;
+    PkgConfigPath = "PKG_CONFIG_PATH", Surrounding;
+    PkgConfigLibDir = "PKG_CONFIG_LIBDIR", Surrounding;
+    PkgConfigSysroot = "PKG_CONFIG_SYSROOT_DIR", Surrounding;
+    CondaBuild = "CONDA_BUILD", Surrounding;
+    CondaHostPrefix = "PREFIX", Surrounding;
+    CondaBuildPrefix = "BUILD_PREFIX", Surrounding;
     Path = "PATH", Surrounding;
     LdLibraryPath = "LD_LIBRARY_PATH", Surrounding;
     Home = "HOME", Surrounding;
@@ -88,6 +94,13 @@ variables! {
     GuardPrint = "CUDNN_GUARD_PRINT", Setting;
     DocsRs = "DOCS_RS", Setting;
 }
+
+/// What says where .pc files are. The crate of that name spells them for one target as the cc crate does.
+const PKG_CONFIG: [Variable; 3] = [
+    Variable::PkgConfigPath,
+    Variable::PkgConfigLibDir,
+    Variable::PkgConfigSysroot,
+];
 
 /// Where a value came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,7 +154,8 @@ impl Env {
     pub fn spellings(&self, variable: Variable) -> Vec<String> {
         let name = variable.name();
         let mut all = Vec::new();
-        if let (Kind::Wish, Some(target)) = (variable.kind(), &self.target) {
+        let alone = variable.kind() == Kind::Wish || PKG_CONFIG.contains(&variable);
+        if let Some(target) = self.target.as_ref().filter(|_| alone) {
             let side = if target.native { "HOST" } else { "TARGET" };
             all.extend([
                 format!("{name}_{}", target.triple),

@@ -76,7 +76,7 @@ fn kernels(machine: &mut Machine, toolchain: &Toolchain, findings: &mut Vec<Find
     };
     if let Some(nvcc) = &toolkit.nvcc {
         // An nvcc that does not answer is noticed by the selection, too.
-        machine.gpu_codes = nvcc::gpu_codes(nvcc).unwrap_or_default();
+        machine.gpu_codes = nvcc::gpu_codes(nvcc, &toolchain.host.answers).unwrap_or_default();
         let noticed = match toolchain.selection() {
             Ok(selection) => {
                 machine.targets = selection.targets;

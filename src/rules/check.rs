@@ -6,7 +6,9 @@ use super::partial::packages;
 use super::requirement::Requirement;
 use super::skew;
 use super::step::{Kind, Place, Step};
-use super::wording::{NOT_ACTIVE, also, brief, found_via, landmark, named, product, root_of};
+use super::wording::{
+    NOT_ACTIVE, also, brief, found_via, is_gone, landmark, named, product, root_of,
+};
 use crate::model::candidate::{Candidate, Cudnn, Found};
 use crate::model::env::{Env, Variable};
 use crate::model::finding::Finding;
@@ -52,7 +54,7 @@ impl Situation<'_> {
         if let (Kind::Toolkit, Some(_)) = (kind, self.choice.misfit) {
             return self.misfit();
         }
-        let of_kind = |candidate: &&Candidate| kind_of(candidate) == kind;
+        let of_kind = |candidate: &&Candidate| kind_of(candidate) == kind && !is_gone(candidate);
         let mut found: Vec<&Candidate> = self.candidates.iter().filter(of_kind).collect();
         // What was asked for by name speaks first, then the order of the search.
         found.sort_by_key(|candidate| candidate.wish.is_none());
@@ -210,9 +212,16 @@ impl Situation<'_> {
         if !looked.is_empty() {
             finding = finding.with("looked at", looked.join("\n"));
         }
-        if kind == Kind::Toolkit && !self.silent.is_empty() {
-            let silent: Vec<&str> = self.silent.iter().map(|one| &*one.summary).collect();
-            finding = finding.with("left out", silent.join("\n"));
+        let gone = self.candidates.iter().filter(|one| kind_of(one) == kind);
+        let gone = gone.filter(|one| is_gone(one)).map(|one| {
+            let root = root_of(one).display();
+            format!("{} leads to `{root}`, which is not there", one.via)
+        });
+        let silent = self.silent.iter().filter(|_| kind == Kind::Toolkit);
+        let silent = silent.map(|one| one.summary.clone());
+        let left_out: Vec<String> = silent.chain(gone).collect();
+        if !left_out.is_empty() {
+            finding = finding.with("left out", left_out.join("\n"));
         }
         if self.platform.os == Os::Other {
             return finding
@@ -295,6 +304,7 @@ impl Situation<'_> {
             .candidates
             .iter()
             .filter(|other| !std::ptr::eq(*other, toolkit) && !std::ptr::eq(*other, cudnn))
+            .filter(|other| !is_gone(other))
             .map(|other| format!("{} {}", product(other), also(other)))
             .collect();
         let mut finding = Finding::error(

@@ -159,7 +159,7 @@ fn is_runtime(candidate: &Candidate) -> bool {
 /// Whether a build could use it at all: not what a Python package brought along for itself.
 pub fn is_usable(candidate: &Candidate) -> bool {
     match &candidate.found {
-        Found::Toolkit(toolkit) => !toolkit.is_runtime(),
+        Found::Toolkit(toolkit) => toolkit.nvcc.is_some() || !toolkit.include_dirs.is_empty(),
         Found::Cudnn(cudnn) => cudnn.header.is_some() || cudnn.link_dir.is_some(),
     }
 }

@@ -31,6 +31,7 @@ pub mod nvcc;
 pub mod nvcc_table;
 pub mod partial;
 pub mod passing;
+pub mod pkg_config;
 pub mod requirement;
 pub mod search;
 pub mod select;
@@ -39,6 +40,7 @@ pub mod served;
 pub mod skew;
 pub mod smi;
 pub mod step;
+pub mod version_file;
 pub mod wish;
 pub mod wording;
 

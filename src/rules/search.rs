@@ -32,7 +32,7 @@ const CUDNN_LIBRARY_WISHES: [Variable; 4] = [
 ];
 
 /// What leads to a place without being a wish for it, and seldom changes: cargo is told to watch it.
-pub const SURROUNDINGS: [Variable; 7] = [
+const SURROUNDINGS: [Variable; 11] = [
     Variable::VirtualEnv,
     Variable::CondaPrefix,
     Variable::EasyBuildCuda,
@@ -40,7 +40,21 @@ pub const SURROUNDINGS: [Variable; 7] = [
     Variable::NvhpcCudaHome,
     Variable::NvhpcRoot,
     Variable::TfCudaPaths,
+    Variable::PkgConfigPath,
+    Variable::PkgConfigLibDir,
+    Variable::PkgConfigSysroot,
+    Variable::CondaBuild,
 ];
+
+/// Whether cargo is told to watch this surrounding. Others than conda-build have a `PREFIX` of their own.
+pub fn is_watched(variable: Variable, env: &Env) -> bool {
+    let prefixes = [Variable::CondaHostPrefix, Variable::CondaBuildPrefix];
+    SURROUNDINGS.contains(&variable) || (prefixes.contains(&variable) && is_conda_build(env))
+}
+
+fn is_conda_build(env: &Env) -> bool {
+    env.get(Variable::CondaBuild) == Some(OsStr::new("1"))
+}
 
 /// How a compiler is found that nobody named.
 pub const NVCC_ON_PATH: &str = "nvcc on PATH";
@@ -66,6 +80,7 @@ pub fn steps(env: &Env, platform: &Platform, root: Option<&Path>) -> Vec<Step> {
         at.cudnn_in_wished_toolkits(),
         // The environment that is active.
         at.virtual_environment(),
+        at.conda_build(),
         at.conda(),
         at.loaded_modules(),
         // What the machine has.
@@ -80,6 +95,7 @@ pub fn steps(env: &Env, platform: &Platform, root: Option<&Path>) -> Vec<Step> {
         at.tensorflow_paths(),
         at.python_packages(),
         at.beside_the_manifest(),
+        at.pkg_config(),
         // What `cudnn-guard fetch` put there.
         at.fetched(),
     ]
@@ -241,6 +257,34 @@ impl At<'_> {
         .concat()
     }
 
+    /// conda-build keeps what the package is built with in two environments: headers and libraries in one, the compiler
+    /// in the other.
+    fn conda_build(&self) -> Vec<Step> {
+        let Some(prefix) = self
+            .env
+            .path(Variable::CondaHostPrefix)
+            .filter(|_| is_conda_build(self.env))
+        else {
+            return Vec::new();
+        };
+        let below = |prefix: &Path| match self.platform.os {
+            Os::Windows => prefix.join("Library"),
+            _ => prefix.to_path_buf(),
+        };
+        let mut steps = self.both("conda-build's PREFIX", false, &below(&prefix), "");
+        if let Some(tools) = self.env.path(Variable::CondaBuildPrefix) {
+            let tools = layout::toolkit(self.platform, &below(&tools), "");
+            let compilers = tools.nvcc.iter().map(|nvcc| tools.base.join(nvcc));
+            let compilers: Vec<PathBuf> = compilers.collect();
+            for step in &mut steps {
+                if let (Kind::Toolkit, Place::Tree(tree)) = (step.kind, &mut step.place) {
+                    tree.nvcc.splice(0..0, compilers.clone());
+                }
+            }
+        }
+        steps
+    }
+
     fn nvcc_on_path(&self) -> Vec<Step> {
         let files = self.on_path("nvcc");
         if files.is_empty() {
@@ -362,17 +406,25 @@ impl At<'_> {
 
     fn on_path(&self, name: &str) -> Vec<PathBuf> {
         let path = self.env.get(Variable::Path).unwrap_or(OsStr::new(""));
-        // PATH is that of the machine that builds, whatever it builds for.
+        let program = self.builder().program(name);
+        let dirs = self.listed(path).into_iter();
+        dirs.map(|dir| dir.join(&program)).collect()
+    }
+
+    /// The machine that builds, whatever it builds for.
+    fn builder(&self) -> Platform {
         let host = self.env.text("HOST").map(Platform::from_triple);
-        let host = host.as_ref().unwrap_or(self.platform);
-        let separator = if host.os == Os::Windows { ';' } else { ':' };
-        let path = path.to_string_lossy();
+        host.unwrap_or_else(|| self.platform.clone())
+    }
+
+    /// The directories in a list such as PATH, which is that of the machine that builds.
+    fn listed(&self, list: &OsStr) -> Vec<PathBuf> {
+        let windows = self.builder().os == Os::Windows;
+        let separator = if windows { ';' } else { ':' };
+        let list = list.to_string_lossy();
         // A relative entry would mean another place in every directory that cargo is called from.
-        path.split(separator)
-            .map(Path::new)
-            .filter(|dir| dir.is_absolute())
-            .map(|dir| dir.join(host.program(name)))
-            .collect()
+        let dirs = list.split(separator).map(PathBuf::from);
+        dirs.filter(|dir| dir.is_absolute()).collect()
     }
 
     fn below_root(&self, path: &Path) -> PathBuf {

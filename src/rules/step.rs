@@ -35,6 +35,8 @@ pub enum Place {
     Tree(Tree),
     /// A directory in which this Python package brings a cuDNN of its own along: not to be linked.
     Copy(&'static str, Tree),
+    /// Directories whose .pc files lead to a tree, below the root of another system if there is one.
+    PkgConfig(Vec<PathBuf>, Option<PathBuf>),
     /// A compiler, asked where its toolkit is: the first of these files that there is.
     Nvcc(Vec<PathBuf>),
 }
@@ -59,7 +61,7 @@ impl Step {
     pub fn wanted(&self, platform: &Platform) -> Vec<PathBuf> {
         match &self.place {
             Place::Nvcc(files) => files.clone(),
-            Place::Copy(..) => Vec::new(),
+            Place::Copy(..) | Place::PkgConfig(..) => Vec::new(),
             Place::Tree(tree) => {
                 let top = tree.shown();
                 let below = |dirs: &[PathBuf], name: &str| -> Vec<PathBuf> {
@@ -94,16 +96,21 @@ impl Step {
     /// The place in a few words, for messages.
     pub fn whereabouts(&self) -> String {
         match &self.place {
-            Place::Nvcc(files) => {
-                let count = files.len();
-                format!(
-                    "{count} director{} of PATH",
-                    if count == 1 { "y" } else { "ies" }
-                )
+            Place::Nvcc(files) => format!("{} of PATH", directories(files.len())),
+            Place::PkgConfig(dirs, _) => {
+                let files = match self.kind {
+                    Kind::Toolkit => "cudart-*.pc or cuda-*.pc",
+                    Kind::Cudnn => "cudnn.pc",
+                };
+                format!("{files} in {}", directories(dirs.len()))
             }
             Place::Tree(tree) | Place::Copy(_, tree) => tree.shown().to_string_lossy().into_owned(),
         }
     }
+}
+
+fn directories(count: usize) -> String {
+    format!("{count} director{}", if count == 1 { "y" } else { "ies" })
 }
 
 /// The directory of one CUDA, where a `#` of this relative path stands for several.

@@ -85,6 +85,17 @@ pub fn also(candidate: &Candidate) -> String {
     )
 }
 
+/// Whether nothing of it is left but the record that led to it.
+pub fn is_gone(candidate: &Candidate) -> bool {
+    match &candidate.found {
+        Found::Toolkit(toolkit) => toolkit.lacks().len() == 3,
+        Found::Cudnn(cudnn) => {
+            let parts = [&cudnn.header, &cudnn.library, &cudnn.link_dir];
+            parts.iter().all(|part| part.is_none())
+        }
+    }
+}
+
 /// Its directory.
 pub fn root_of(candidate: &Candidate) -> &Path {
     match &candidate.found {

@@ -164,9 +164,13 @@ fn nvcc_takes_these_flags_and_no_others() {
         "cuda-cu13/nvidia/cu13/bin/nvcc",
     ] {
         let nvcc = wheels.join(nvcc);
-        let cuda = nvcc::version(&nvcc).unwrap();
-        let letters = nvcc::lettered_codes(&nvcc);
-        let asked = Compiler::asked("nvcc", nvcc::gpu_codes(&nvcc).unwrap(), letters);
+        let cuda = nvcc::version(&nvcc, &Default::default()).unwrap();
+        let letters = nvcc::lettered_codes(&nvcc, &Default::default());
+        let asked = Compiler::asked(
+            "nvcc",
+            nvcc::gpu_codes(&nvcc, &Default::default()).unwrap(),
+            letters,
+        );
         let known = Compiler::of_release(Some("nvcc"), cuda).unwrap();
         assert_eq!(asked.listed(), known.listed());
         let takes = |flags: Vec<String>| {

@@ -5,6 +5,7 @@
 use super::{Needs, Toolchain};
 use crate::config::Config;
 use crate::host::Host;
+use crate::host::answers::Answers;
 use crate::model::candidate::{Candidate, Cudnn, Found, LinkName, Part};
 use crate::model::env::Env;
 use crate::model::platform::Platform;
@@ -42,6 +43,7 @@ fn found_as(triple: &str, pairs: &[(&str, PathBuf)], root: Option<PathBuf>) -> T
         env,
         platform,
         root,
+        answers: Answers::default(),
     };
     Toolchain::find(
         Config::new(),
@@ -167,6 +169,7 @@ fn debians_toolkit_is_found_in_an_image() {
             env: Env::new([]),
             platform: Platform::from_triple(triple),
             root: Some(root.clone()),
+            answers: Answers::default(),
         };
         let needs = Needs {
             toolkit: true,
@@ -216,6 +219,7 @@ fn a_cudnn_for_another_processor_is_read() {
             env: env(),
             platform: Platform::from_triple(triple),
             root: Some(wheels()),
+            answers: Answers::default(),
         };
         let needs = Needs {
             toolkit: false,
@@ -255,6 +259,7 @@ fn a_toolkit_for_this_processor_has_nothing_for_another() {
         )]),
         platform: Platform::from_triple("aarch64-unknown-linux-gnu"),
         root: Some(wheels()),
+        answers: Answers::default(),
     };
     let needs = Needs {
         toolkit: true,

@@ -32,6 +32,8 @@ pub mod loaded;
 pub mod needs;
 #[path = "../../build-support/guard/operator.rs"]
 pub mod operator;
+#[path = "../../build-support/guard/outcome.rs"]
+pub mod outcome;
 #[path = "../../build-support/guard/output.rs"]
 pub mod output;
 #[path = "../../build-support/guard/parts.rs"]

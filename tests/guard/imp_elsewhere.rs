@@ -36,6 +36,8 @@ pub mod needs;
 pub mod no_gpu;
 #[path = "../../build-support/guard/operator.rs"]
 pub mod operator;
+#[path = "../../build-support/guard/outcome.rs"]
+pub mod outcome;
 #[path = "../../build-support/guard/output.rs"]
 pub mod output;
 #[path = "../../build-support/guard/parts.rs"]

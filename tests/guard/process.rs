@@ -39,7 +39,24 @@ fn a_sound_one_passes_in_silence() {
     assert_eq!(ran.json["driver"]["cuda"], "13.0");
     assert_eq!(ran.json["devices"][0]["compute_capability"], "9.0");
     assert_eq!(ran.json["devices"][0]["name"], "Test\tGPU");
-    assert_eq!(ran.json["convolution"][0]["largest_error"], 1.25e-7);
+    assert_eq!(
+        ran.json["convolution"],
+        serde_json::json!([{
+            "device": "Test\tGPU",
+            "operation": "convolution forward",
+            "data_type": "f32",
+            "verdict": "pass",
+            "largest_error": 1.25e-7,
+            "milliseconds": 0.5,
+            "api": "legacy",
+            "layout": "NCHW",
+            "algorithm": "IMPLICIT_GEMM",
+            "rounds_to_tf32": false,
+            "left_out": null,
+            "context_milliseconds": 100.0,
+            "handle_milliseconds": 20.0,
+        }])
+    );
     assert_eq!(
         ran.text,
         format!(
@@ -498,6 +515,28 @@ fn a_child_that_says_nothing_proves_nothing() {
     run("check", &cudnn.0, &[GPU, ("TEST_CONVOLUTION", "leave")])
         .must_be("unknown", &["child-not-started"]);
     run("check", &cudnn.0, &[GPU, ("TEST_CONVOLUTION", "flood")]).must_be("pass", &[]);
+}
+
+/// What a GPU does not serve is said, and no reason not to pass.
+#[test]
+fn a_thorough_check_says_what_was_left_out() {
+    let cudnn = sound();
+    let ran = run("thorough", &cudnn.0, &[GPU]);
+    ran.must_be("pass", &[]);
+    let row = &ran.json["convolution"][1];
+    assert_eq!(row["data_type"], "bf16");
+    assert_eq!(row["verdict"], "unknown");
+    assert_eq!(row["left_out"], "this\tGPU is too old");
+    assert!(row["algorithm"].is_null() && row["rounds_to_tf32"].is_null());
+    assert!(row["context_milliseconds"].is_null() && row["handle_milliseconds"].is_null());
+    assert!(
+        ran.text.ends_with(
+            "\n  tried       f32 convolution forward on Test\\tGPU: pass, largest error 1.2e-7, 0.5 ms\
+             \n  not tried   bf16 convolution forward: this\\tGPU is too old"
+        ),
+        "{}",
+        ran.text
+    );
 }
 
 #[test]

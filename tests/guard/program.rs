@@ -142,6 +142,7 @@ fn is_run() {
     let result = match task.as_str() {
         "startup" => return startup::startup(&built),
         "version" => check::check_version(&built),
+        "thorough" => check::check_thoroughly(&built),
         _ => check::check(&built),
     };
     let (text, json) = match result {

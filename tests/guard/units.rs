@@ -1,10 +1,11 @@
 //! The guard's single parts.
 
-use crate::imp::answer::{Answer, finding_line, line, path_field};
+use crate::imp::answer::{Answer, finding_line, line, outcome_lines, path_field};
 use crate::imp::elf::{Elf, Fault};
 use crate::imp::facts::{Built, Policy, Requirement};
-use crate::imp::finding::Finding;
+use crate::imp::finding::{Finding, Verdict};
 use crate::imp::operator::{Mode, Operator};
+use crate::imp::outcome::{Outcome, Start};
 use crate::imp::route::{Route, Via};
 use crate::imp::version::Version;
 use crate::imp::{cache, judge, parts};
@@ -342,6 +343,46 @@ fn the_systems_cache_is_read() {
     for end in (0..bytes.len()).step_by(997) {
         cache::parse(&bytes[..end], "libc.so.6");
     }
+}
+
+#[test]
+fn a_childs_answer_keeps_its_outcomes() {
+    let passed = Outcome {
+        device: "GPU\tof\nmine".to_string(),
+        operation: "convolution forward",
+        data_type: "tf32",
+        layout: "NHWC",
+        algorithm: "FFT",
+        verdict: Verdict::Pass,
+        largest_error: Some(1.5e-3),
+        milliseconds: 0.25,
+        start: Some(Start {
+            context: 100.5,
+            handle: 1.0,
+        }),
+        tf32: Some(true),
+        left_out: None,
+        finding: None,
+    };
+    let left_out = Outcome {
+        algorithm: "",
+        verdict: Verdict::Unknown,
+        largest_error: None,
+        start: None,
+        tf32: None,
+        left_out: Some("for\treasons".to_string()),
+        ..passed.clone()
+    };
+    let failed = Outcome {
+        verdict: Verdict::Fail,
+        tf32: Some(false),
+        finding: Some(Finding::error("convolution-wrong", "wrong").with("where", "here")),
+        ..passed.clone()
+    };
+    let told = [passed, left_out, failed];
+    let lines: Vec<String> = told.iter().flat_map(outcome_lines).collect();
+    let answer = Answer::parse(&(lines.join("\n") + "\n"), "");
+    assert_eq!(answer.outcomes, told);
 }
 
 #[test]

@@ -19,13 +19,19 @@ SAME(cudnnDataType_t, 4);
 SAME(cudnnTensorFormat_t, 4);
 SAME(cudnnConvolutionMode_t, 4);
 SAME(cudnnConvolutionFwdAlgo_t, 4);
+SAME(cudnnConvolutionBwdDataAlgo_t, 4);
+SAME(cudnnConvolutionBwdFilterAlgo_t, 4);
 SAME(cudnnMathType_t, 4);
+SAME(cudnnDeterminism_t, 4);
+SAME(cudnnActivationMode_t, 4);
+SAME(cudnnNanPropagation_t, 4);
 /* Passed as pointers. */
 SAME(CUcontext, sizeof(void *));
 SAME(cudnnHandle_t, sizeof(void *));
 SAME(cudnnTensorDescriptor_t, sizeof(void *));
 SAME(cudnnFilterDescriptor_t, sizeof(void *));
 SAME(cudnnConvolutionDescriptor_t, sizeof(void *));
+SAME(cudnnActivationDescriptor_t, sizeof(void *));
 /* Passed as u64. */
 SAME(CUdeviceptr, 8);
 
@@ -52,14 +58,56 @@ IS(CUDA_ERROR_UNKNOWN, 999);
 IS(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 75);
 IS(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 76);
 
+/* `Offer` in cudnn_calls.rs, member by member. */
+typedef cudnnConvolutionFwdAlgoPerf_t Perf;
+SAME(Perf, 48);
+IS(offsetof(Perf, algo), 0);
+IS(offsetof(Perf, status), 4);
+IS(offsetof(Perf, time), 8);
+IS(offsetof(Perf, memory), 16);
+IS(offsetof(Perf, determinism), 24);
+IS(offsetof(Perf, mathType), 28);
+IS(offsetof(Perf, reserved), 32);
+
 IS(CUDNN_DATA_FLOAT, 0);
+IS(CUDNN_DATA_HALF, 2);
+IS(CUDNN_DATA_BFLOAT16, 9);
 IS(CUDNN_TENSOR_NCHW, 0);
+IS(CUDNN_TENSOR_NHWC, 1);
+IS(CUDNN_ACTIVATION_RELU, 1);
+IS(CUDNN_NOT_PROPAGATE_NAN, 0);
+IS(CUDNN_DEFAULT_MATH, 0);
+IS(CUDNN_TENSOR_OP_MATH, 1);
 IS(CUDNN_CROSS_CORRELATION, 1);
 IS(CUDNN_FMA_MATH, 3);
+/* Each name in algorithm.rs stands at its number, and there is no other. */
 IS(CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM, 0);
 IS(CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM, 1);
+IS(CUDNN_CONVOLUTION_FWD_ALGO_GEMM, 2);
+IS(CUDNN_CONVOLUTION_FWD_ALGO_DIRECT, 3);
+IS(CUDNN_CONVOLUTION_FWD_ALGO_FFT, 4);
+IS(CUDNN_CONVOLUTION_FWD_ALGO_FFT_TILING, 5);
+IS(CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD, 6);
+IS(CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD_NONFUSED, 7);
+IS(CUDNN_CONVOLUTION_FWD_ALGO_COUNT, 8);
+IS(CUDNN_CONVOLUTION_BWD_DATA_ALGO_0, 0);
+IS(CUDNN_CONVOLUTION_BWD_DATA_ALGO_1, 1);
+IS(CUDNN_CONVOLUTION_BWD_DATA_ALGO_FFT, 2);
+IS(CUDNN_CONVOLUTION_BWD_DATA_ALGO_FFT_TILING, 3);
+IS(CUDNN_CONVOLUTION_BWD_DATA_ALGO_WINOGRAD, 4);
+IS(CUDNN_CONVOLUTION_BWD_DATA_ALGO_WINOGRAD_NONFUSED, 5);
+IS(CUDNN_CONVOLUTION_BWD_DATA_ALGO_COUNT, 6);
+IS(CUDNN_CONVOLUTION_BWD_FILTER_ALGO_0, 0);
+IS(CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1, 1);
+IS(CUDNN_CONVOLUTION_BWD_FILTER_ALGO_FFT, 2);
+IS(CUDNN_CONVOLUTION_BWD_FILTER_ALGO_3, 3);
+IS(CUDNN_CONVOLUTION_BWD_FILTER_ALGO_WINOGRAD, 4);
+IS(CUDNN_CONVOLUTION_BWD_FILTER_ALGO_WINOGRAD_NONFUSED, 5);
+IS(CUDNN_CONVOLUTION_BWD_FILTER_ALGO_FFT_TILING, 6);
+IS(CUDNN_CONVOLUTION_BWD_FILTER_ALGO_COUNT, 7);
 #if CUDNN_MAJOR >= 9
 IS(CUDNN_STATUS_NOT_INITIALIZED, 1001);
+IS(CUDNN_STATUS_BAD_PARAM, 2000);
 IS(CUDNN_STATUS_NOT_SUPPORTED, 3000);
 IS(CUDNN_STATUS_NOT_SUPPORTED_ARCH_MISMATCH, 3007);
 IS(CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED, 4003);
@@ -68,6 +116,7 @@ IS(CUDNN_STATUS_EXECUTION_FAILED, 5000);
 #else
 IS(CUDNN_STATUS_NOT_INITIALIZED, 1);
 IS(CUDNN_STATUS_ALLOC_FAILED, 2);
+IS(CUDNN_STATUS_BAD_PARAM, 3);
 IS(CUDNN_STATUS_ARCH_MISMATCH, 6);
 IS(CUDNN_STATUS_EXECUTION_FAILED, 8);
 IS(CUDNN_STATUS_NOT_SUPPORTED, 9);
@@ -79,6 +128,7 @@ typedef cudnnHandle_t H;
 typedef cudnnTensorDescriptor_t T;
 typedef cudnnFilterDescriptor_t F;
 typedef cudnnConvolutionDescriptor_t C;
+typedef cudnnActivationDescriptor_t A;
 
 int main(void) {
     /* The versioned names: the macros of cuda.h lead to them, and the guard asks for them by name. */
@@ -117,6 +167,21 @@ int main(void) {
     S (*workspace)(H, T, F, C, T, cudnnConvolutionFwdAlgo_t, size_t *) = cudnnGetConvolutionForwardWorkspaceSize;
     S (*forward)(H, const void *, T, const void *, F, const void *, C, cudnnConvolutionFwdAlgo_t, void *, size_t,
                  const void *, T, void *) = cudnnConvolutionForward;
+    S (*set_groups)(C, int) = cudnnSetConvolutionGroupCount;
+    S (*create_activation)(A *) = cudnnCreateActivationDescriptor;
+    S (*set_activation)(A, cudnnActivationMode_t, cudnnNanPropagation_t, double) = cudnnSetActivationDescriptor;
+    S (*destroy_activation)(A) = cudnnDestroyActivationDescriptor;
+    S (*offers)(H, T, F, C, T, int, int *, Perf *) = cudnnGetConvolutionForwardAlgorithm_v7;
+    S (*data_workspace)(H, F, T, C, T, cudnnConvolutionBwdDataAlgo_t, size_t *) =
+        cudnnGetConvolutionBackwardDataWorkspaceSize;
+    S (*filter_workspace)(H, T, T, C, F, cudnnConvolutionBwdFilterAlgo_t, size_t *) =
+        cudnnGetConvolutionBackwardFilterWorkspaceSize;
+    S (*backward_data)(H, const void *, F, const void *, T, const void *, C, cudnnConvolutionBwdDataAlgo_t, void *,
+                       size_t, const void *, T, void *) = cudnnConvolutionBackwardData;
+    S (*backward_filter)(H, const void *, T, const void *, T, const void *, C, cudnnConvolutionBwdFilterAlgo_t, void *,
+                         size_t, const void *, F, void *) = cudnnConvolutionBackwardFilter;
+    S (*fused)(H, const void *, T, const void *, F, const void *, C, cudnnConvolutionFwdAlgo_t, void *, size_t,
+               const void *, T, const void *, T, const void *, A, T, void *) = cudnnConvolutionBiasActivationForward;
 #if CUDNN_MAJOR >= 9
     void (*last_error)(char *, size_t) = cudnnGetLastErrorString;
     (void)last_error;
@@ -127,5 +192,7 @@ int main(void) {
     (void)create, (void)destroy, (void)create_tensor, (void)set_tensor, (void)destroy_tensor, (void)create_filter;
     (void)set_filter, (void)destroy_filter, (void)create_convolution, (void)set_convolution, (void)set_math;
     (void)destroy_convolution, (void)output, (void)workspace, (void)forward;
+    (void)set_groups, (void)create_activation, (void)set_activation, (void)destroy_activation, (void)offers;
+    (void)data_workspace, (void)filter_workspace, (void)backward_data, (void)backward_filter, (void)fused;
     return 0;
 }

@@ -1,6 +1,8 @@
 //! The guard's modules, side by side as they stand in a program.
 #![allow(dead_code, reason = "each test takes what it needs")]
 
+#[path = "../../build-support/guard/algorithm.rs"]
+pub mod algorithm;
 #[path = "../../build-support/guard/arch.rs"]
 pub mod arch;
 #[path = "../../build-support/guard/convolution.rs"]
@@ -9,8 +11,12 @@ pub mod convolution;
 pub mod cuda_status;
 #[path = "../../build-support/guard/cudnn.rs"]
 pub mod cudnn;
+#[path = "../../build-support/guard/cudnn_calls.rs"]
+pub mod cudnn_calls;
 #[path = "../../build-support/guard/cudnn_status.rs"]
 pub mod cudnn_status;
+#[path = "../../build-support/guard/data_type.rs"]
+pub mod data_type;
 #[path = "../../build-support/guard/device.rs"]
 pub mod device;
 #[path = "../../build-support/guard/driver.rs"]
@@ -19,12 +25,24 @@ pub mod driver;
 pub mod finding;
 #[path = "../../build-support/guard/json.rs"]
 pub mod json;
+#[path = "../../build-support/guard/kind.rs"]
+pub mod kind;
 #[path = "../../build-support/guard/no_gpu.rs"]
 pub mod no_gpu;
+#[path = "../../build-support/guard/outcome.rs"]
+pub mod outcome;
 #[path = "../../build-support/guard/linux.rs"]
 pub mod platform;
 #[path = "../../build-support/guard/reference.rs"]
 pub mod reference;
+#[path = "../../build-support/guard/refusal.rs"]
+pub mod refusal;
+#[path = "../../build-support/guard/shape.rs"]
+pub mod shape;
+#[path = "../../build-support/guard/tolerance.rs"]
+pub mod tolerance;
+#[path = "../../build-support/guard/trial.rs"]
+pub mod trial;
 #[path = "../../build-support/guard/trouble.rs"]
 pub mod trouble;
 #[path = "../../build-support/guard/version.rs"]

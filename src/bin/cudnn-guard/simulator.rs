@@ -39,7 +39,7 @@ struct Part {
 const PARTS_9: &[Part] = &[
     Part { name: "graph", sources: &["core.c"], defines: &[], needs: &[] },
     Part { name: "ops", sources: &["ops.c"], defines: &[], needs: &["graph"] },
-    Part { name: "cnn", sources: &["cnn.c"], defines: &[], needs: &["ops", "graph"] },
+    Part { name: "cnn", sources: &["cnn.c", "train.c"], defines: &[], needs: &["ops", "graph"] },
     Part { name: "adv", sources: &["rest.c"], defines: &["PART=Adv", "DATA=cudnn_adv_infer_version"], needs: &["ops", "graph"] },
     Part { name: "heuristic", sources: &["rest.c"], defines: &[], needs: &["graph"] },
     Part { name: "engines_precompiled", sources: &["rest.c"], defines: &[], needs: &["graph"] },
@@ -53,7 +53,7 @@ const PARTS_8: &[Part] = &[
     Part { name: "ops_infer", sources: &["core.c", "ops.c"], defines: &[], needs: &[] },
     Part { name: "ops_train", sources: &["rest.c"], defines: &["PART=OpsTrain", "DATA=cudnn_ops_train_version"], needs: &["ops_infer"] },
     Part { name: "cnn_infer", sources: &["cnn.c"], defines: &[], needs: &["ops_infer"] },
-    Part { name: "cnn_train", sources: &["rest.c"], defines: &["PART=CnnTrain"], needs: &["ops_infer", "ops_train", "cnn_infer"] },
+    Part { name: "cnn_train", sources: &["rest.c", "train.c"], defines: &["PART=CnnTrain"], needs: &["ops_infer", "ops_train", "cnn_infer"] },
     Part { name: "adv_infer", sources: &["rest.c"], defines: &["PART=AdvInfer", "DATA=cudnn_adv_infer_version"], needs: &["ops_infer"] },
     Part { name: "adv_train", sources: &["rest.c"], defines: &["PART=AdvTrain"], needs: &["ops_infer", "ops_train", "adv_infer"] },
 ];
@@ -179,7 +179,7 @@ impl Tree {
             .arg(&to)
             .args(sources.iter().map(|source| self.sources.join(source)))
             .args(flags)
-            .arg("-ldl");
+            .args(["-ldl", "-lm"]);
         let output = compiler
             .output()
             .map_err(|error| format!("cannot run the C compiler `cc`: {error}"))?;

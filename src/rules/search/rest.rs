@@ -176,6 +176,45 @@ impl At<'_> {
         surroundings(via, false, [(Kind::Cudnn, tree)])
     }
 
+    /// What a distribution or a module wrote down for pkg-config, in the order in which that looks.
+    pub(super) fn pkg_config(&self) -> Vec<Step> {
+        let listed = |variable| self.env.get(variable).map(|list| self.listed(list));
+        let sysroot = self.env.path(Variable::PkgConfigSysroot);
+        let mut places = Vec::new();
+        let mut named = listed(Variable::PkgConfigPath).unwrap_or_default();
+        let instead = listed(Variable::PkgConfigLibDir);
+        let usual = instead.is_none() && self.platform.os == Os::Linux;
+        named.extend(instead.into_iter().flatten());
+        if !named.is_empty() {
+            places.push((false, named, sysroot.clone()));
+        }
+        if usual {
+            let multiarch = self.platform.multiarch();
+            let usual = [
+                format!("/usr/local/lib/{multiarch}/pkgconfig"),
+                "/usr/local/lib64/pkgconfig".into(),
+                "/usr/local/lib/pkgconfig".into(),
+                "/usr/local/share/pkgconfig".into(),
+                format!("/usr/lib/{multiarch}/pkgconfig"),
+                "/usr/lib64/pkgconfig".into(),
+                "/usr/lib/pkgconfig".into(),
+                "/usr/share/pkgconfig".into(),
+            ];
+            let dirs = usual.map(|dir| self.below_root(Path::new(&dir))).to_vec();
+            places.push((true, dirs, self.root.map(PathBuf::from).or(sysroot)));
+        }
+        let steps = places.into_iter().flat_map(|(fixed, dirs, sysroot)| {
+            [Kind::Toolkit, Kind::Cudnn].map(|kind| Step {
+                kind,
+                via: "pkg-config".into(),
+                wish: None,
+                fixed,
+                place: Place::PkgConfig(dirs.clone(), sysroot.clone()),
+            })
+        });
+        steps.collect()
+    }
+
     /// What Python packages in this environment bring along: never linked, and perhaps loaded first.
     pub(super) fn copies(&self, via: &str, dir: &Path) -> Vec<Step> {
         if self.platform.os != Os::Linux {

@@ -72,6 +72,8 @@ fn a_bare_machine() {
          Toolkit Python packages of all users: /image/usr/lib/python3/dist-packages/nvidia/cu*\n\
          Toolkit Python packages of all users: /image/usr/lib/python3/dist-packages/nvidia\n\
          Cudnn Python packages of all users: /image/usr/lib/python3/dist-packages/nvidia/cudnn\n\
+         Toolkit pkg-config: cudart-*.pc or cuda-*.pc in 8 directories\n\
+         Cudnn pkg-config: cudnn.pc in 8 directories\n\
          Toolkit fetched by cudnn-guard: /image/home/me/.local/share/cudnn-guard/nvidia/cu*\n\
          Toolkit fetched by cudnn-guard: /image/home/me/.local/share/cudnn-guard/nvidia\n\
          Cudnn fetched by cudnn-guard: /image/home/me/.local/share/cudnn-guard/nvidia/cudnn"
@@ -192,6 +194,81 @@ fn an_environment_of_the_project_counts_while_no_other_is_active() {
     );
 }
 
+/// CFG-03
+#[test]
+fn pkg_config_is_looked_for_where_it_looks_itself() {
+    let places = |pairs: &[(&str, &str)], target: &str, root: Option<&str>| -> Vec<String> {
+        let env = env(pairs).for_target(target);
+        let steps = steps(&env, &Platform::from_triple(target), root.map(Path::new));
+        let steps = steps.into_iter().filter(|step| step.kind == Kind::Cudnn);
+        let places = steps.filter_map(|step| match step.place {
+            Place::PkgConfig(dirs, sysroot) => {
+                let shown = |dir: PathBuf| dir.display().to_string();
+                let dirs: Vec<String> = dirs.into_iter().map(shown).collect();
+                let sysroot =
+                    sysroot.map_or_else(String::new, |sysroot| format!(" in {}", shown(sysroot)));
+                Some(format!("{}{sysroot}", dirs.join(" ")))
+            }
+            _ => None,
+        });
+        places.collect()
+    };
+    let linux = "x86_64-unknown-linux-gnu";
+    let usual = "/usr/local/lib/x86_64-linux-gnu/pkgconfig /usr/local/lib64/pkgconfig /usr/local/lib/pkgconfig \
+        /usr/local/share/pkgconfig /usr/lib/x86_64-linux-gnu/pkgconfig /usr/lib64/pkgconfig /usr/lib/pkgconfig \
+        /usr/share/pkgconfig";
+    let path = ("PKG_CONFIG_PATH", "/a:relative:/b");
+    let instead = ("PKG_CONFIG_LIBDIR", "/c");
+    let sysroot = ("PKG_CONFIG_SYSROOT_DIR", "/sys");
+    assert_eq!(places(&[path], linux, None), ["/a /b", usual]);
+    assert_eq!(
+        places(&[path, instead, sysroot], linux, None),
+        ["/a /b /c in /sys"]
+    );
+    assert_eq!(
+        places(&[sysroot], linux, Some("/image")),
+        [format!("{} in /image", usual.replace("/usr", "/image/usr"))]
+    );
+    let arm = "aarch64-unknown-linux-gnu";
+    let its_own = [
+        ("HOST", linux),
+        instead,
+        ("PKG_CONFIG_LIBDIR_aarch64_unknown_linux_gnu", "/arm"),
+    ];
+    assert_eq!(places(&its_own, arm, None), ["/arm"]);
+    assert_eq!(places(&[], "x86_64-pc-windows-msvc", None), [""; 0]);
+}
+
+/// CFG-03
+#[test]
+fn conda_build_says_that_it_is() {
+    let toolkits = |pairs: &[(&str, &str)]| -> String {
+        let text = list(pairs, &[], "x86_64-unknown-linux-gnu", None);
+        let lines = text.lines().filter(|line| line.contains("conda"));
+        lines.take(2).collect::<Vec<_>>().join("\n")
+    };
+    let prefixes = [
+        ("PREFIX", "/host"),
+        ("BUILD_PREFIX", "/tools"),
+        ("CONDA_PREFIX", "/tools"),
+    ];
+    let said = [("CONDA_BUILD", "1"), prefixes[0], prefixes[1], prefixes[2]];
+    assert_eq!(
+        toolkits(&said),
+        "Toolkit conda-build's PREFIX: /host\nCudnn conda-build's PREFIX: /host"
+    );
+    let usual = "Toolkit active conda environment: /tools\nCudnn active conda environment: /tools";
+    assert_eq!(toolkits(&prefixes), usual);
+    assert_eq!(
+        toolkits(&[("CONDA_BUILD", "0"), prefixes[0], prefixes[2]]),
+        usual
+    );
+    for (pairs, watched) in [(&said[..], true), (&prefixes[..], false)] {
+        assert_eq!(is_watched(Variable::CondaHostPrefix, &env(pairs)), watched);
+        assert!(is_watched(Variable::CondaBuild, &env(pairs)));
+    }
+}
+
 fn env(pairs: &[(&str, &str)]) -> Env {
     Env::new(
         pairs
@@ -208,7 +285,7 @@ fn trees(pairs: &[(&str, &str)]) -> Vec<Tree> {
         .filter(|step| step.wish.is_some());
     let trees = wished.filter_map(|step| match step.place {
         Place::Tree(tree) => Some(tree),
-        Place::Nvcc(_) | Place::Copy(..) => None,
+        Place::Nvcc(_) | Place::Copy(..) | Place::PkgConfig(..) => None,
     });
     trees.collect()
 }
@@ -247,7 +324,7 @@ fn nvcc_is_looked_for_on_the_path_of_the_machine_that_builds() {
         let steps = steps(&env, &Platform::from_triple(target), None);
         match &steps[0].place {
             Place::Nvcc(files) => files.clone(),
-            Place::Tree(_) | Place::Copy(..) => panic!("{steps:?}"),
+            Place::Tree(_) | Place::Copy(..) | Place::PkgConfig(..) => panic!("{steps:?}"),
         }
     };
     let linux = "x86_64-unknown-linux-gnu";

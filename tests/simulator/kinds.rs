@@ -1,0 +1,312 @@
+//! Every operation in every format: sound ones pass, and every fault is found and named.
+
+use super::{
+    ALL, Ended, V8_9, V9_14, V9_28, child, child_within, fault, libraries, simulated, without,
+};
+use crate::guard::kind::{self, Kind};
+use crate::guard::shape::Layout;
+use crate::guard::trouble::Trouble;
+use crate::guard::version::Version;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::time::Duration;
+
+const OPERATIONS: [(&str, &str, &str, &str); 4] = [
+    (
+        "forward",
+        "forward convolution",
+        "convolution forward",
+        "cudnnConvolutionForward",
+    ),
+    (
+        "backward-data",
+        "backward data convolution",
+        "convolution backward data",
+        "cudnnConvolutionBackwardData",
+    ),
+    (
+        "backward-filter",
+        "backward filter convolution",
+        "convolution backward filter",
+        "cudnnConvolutionBackwardFilter",
+    ),
+    (
+        "fused",
+        "convolution with bias and ReLU",
+        "convolution bias ReLU",
+        "cudnnConvolutionBiasActivationForward",
+    ),
+];
+const TYPES: [&str; 4] = ["f32", "tf32", "f16", "bf16"];
+
+/// The first convolution, a few of this operation and format, and those that differ from them in one of the two.
+pub fn some(operation: &str, data_type: &str) -> Vec<Kind> {
+    let place = OPERATIONS.iter().position(|it| it.0 == operation).unwrap();
+    let name = OPERATIONS[place].2;
+    let is = |kind: &Kind| {
+        (
+            kind.operation.name() == name,
+            kind.data_type.name() == data_type,
+        )
+    };
+    let all = kind::thorough();
+    let meant = all.iter().filter(|kind| is(kind) == (true, true)).take(4);
+    let near = all.iter().filter(|kind| {
+        let (same_operation, same_type) = is(kind);
+        same_operation != same_type && kind.shape == kind::SMALL && kind.layout == Layout::Nhwc
+    });
+    let mut kinds = vec![kind::FIRST];
+    kinds.extend(meant.chain(near));
+    kinds
+}
+
+#[track_caller]
+fn tried(what: &str, version: (u32, u32, u32), environment: &[(&str, &str)]) -> Ended {
+    tried_in(&simulated(version), what, version, environment)
+}
+
+#[track_caller]
+fn tried_in(
+    tree: &Path,
+    what: &str,
+    (major, minor, patch): (u32, u32, u32),
+    environment: &[(&str, &str)],
+) -> Ended {
+    // The release stands behind the first word.
+    let (task, rest) = what.split_once(' ').unwrap_or((what, ""));
+    let task = format!("{task} {major} {minor} {patch} {rest}");
+    child(&task, &libraries(tree), environment)
+}
+
+/// The rows of the report that say this.
+fn rows<'a>(ended: &'a Ended, words: &str) -> Vec<&'a str> {
+    let lines = ended.report.lines();
+    lines
+        .filter(|line| line.starts_with("convolution ") && line.contains(words))
+        .collect()
+}
+
+#[test]
+fn one_shape_in_each_format_is_tried_at_once() {
+    for version in ALL {
+        tried("quick", version, &[]).must_be(
+            "convolution forward, f32, NCHW, IMPLICIT_PRECOMP_GEMM: pass, tf32 Some(false)
+convolution forward, tf32, NCHW, IMPLICIT_PRECOMP_GEMM: pass, tf32 Some(true)
+convolution forward, f16, NCHW, IMPLICIT_PRECOMP_GEMM: pass, tf32 None
+convolution forward, bf16, NCHW, IMPLICIT_PRECOMP_GEMM: pass, tf32 None
+then creating a handle
+then running the forward convolution in f32 (NCHW, IMPLICIT_PRECOMP_GEMM)
+then running the forward convolution in tf32 (NCHW, IMPLICIT_PRECOMP_GEMM)
+then running the forward convolution in f16 (NCHW, IMPLICIT_PRECOMP_GEMM)
+then running the forward convolution in bf16 (NCHW, IMPLICIT_PRECOMP_GEMM)
+",
+        );
+    }
+}
+
+#[test]
+fn everything_is_tried_thoroughly() {
+    for version in [V8_9, V9_28] {
+        let ended = tried("thorough", version, &[]);
+        assert_eq!(rows(&ended, "fail").len(), 0, "{}", ended.report);
+        for (_, _, operation, _) in OPERATIONS {
+            for data_type in TYPES {
+                for layout in ["NCHW", "NHWC"] {
+                    let words = format!("{operation}, {data_type}, {layout}, ");
+                    let rows = rows(&ended, &words);
+                    assert!(!rows.is_empty(), "no {words:?} in\n{}", ended.report);
+                    assert!(rows.iter().all(|row| row.contains(": pass")), "{rows:?}");
+                }
+            }
+        }
+        // What the heuristic offers beside the usual one, and not what it says is not to be had.
+        for data_type in TYPES {
+            for (algorithm, times) in [("IMPLICIT_GEMM", 1), ("FFT", 1), ("WINOGRAD", 0)] {
+                let words = format!("convolution forward, {data_type}, NCHW, {algorithm}: pass");
+                assert_eq!(rows(&ended, &words).len(), times, "{words}");
+            }
+        }
+        assert_eq!(rows(&ended, "").len(), 1 + 4 * (8 + 18) + 4 * 2);
+    }
+}
+
+/// NUM-02: a format that is wrong in one release alone. NUM-04: a result of zeros, or one that was never written,
+/// although cuDNN reports success.
+#[test]
+fn every_fault_is_found_in_every_operation_and_format() {
+    for (operation, words, name, _) in OPERATIONS {
+        for data_type in TYPES {
+            let only = format!("{operation} {data_type}");
+            for (fault, say) in [
+                ("wrong", ": off by "),
+                ("shifted", ": off by "),
+                ("nan", ": a result is not a number"),
+                ("zero", ": every number is 0"),
+                ("unwritten", ": nothing was written"),
+                ("overrun", "wrote past the end of its "),
+            ] {
+                let set = [("SIM_FAULT", fault), ("SIM_ONLY", &only)];
+                let ended = tried(&format!("some {only}"), V9_14, &set);
+                ended
+                    .must_have(&format!("{words} in {data_type} on Simulated GPU"))
+                    .must_have(say)
+                    .must_have("[convolution-wrong]")
+                    .must_have(&format!("  operation   {name}, {data_type}, NCHW, "));
+                // No other one is blamed, and after three there is an end.
+                let blamed = format!("{name}, {data_type}, ");
+                let failed = rows(&ended, ": fail");
+                let times = if operation == "fused" { 2 } else { 3 };
+                assert_eq!(failed.len(), times, "{only} {fault}: {failed:?}");
+                assert!(
+                    failed.iter().all(|row| row.starts_with(&blamed)),
+                    "{failed:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn every_refusal_is_named_in_every_operation_and_format() {
+    for (operation, _, name, call) in OPERATIONS {
+        for data_type in TYPES {
+            let only = format!("{operation} {data_type}");
+            for (version, status, named) in [
+                (V9_14, 4000, "CUDNN_STATUS_INTERNAL_ERROR (4000)"),
+                (V9_14, 5003, "CUDNN_STATUS_EXECUTION_FAILED_CUDART (5003)"),
+                (V8_9, 8, "CUDNN_STATUS_EXECUTION_FAILED (8)"),
+            ] {
+                let fault = format!("status:{call}:{status}");
+                let set = [("SIM_FAULT", &fault[..]), ("SIM_ONLY", &only)];
+                tried(&format!("some {only}"), version, &set)
+                    .must_have(&format!("`{call}` of cuDNN "))
+                    .must_have(&format!("answered {named} on Simulated GPU"))
+                    .must_have(&format!("  operation   {name}, {data_type}, NCHW, "));
+            }
+            // For lack of memory nothing is broken.
+            let fault = format!("status:{call}:4004");
+            let set = [("SIM_FAULT", &fault[..]), ("SIM_ONLY", &only)];
+            let ended = tried(&format!("some {only}"), V9_14, &set);
+            ended.must_have("[device-memory-low]");
+            assert_eq!(rows(&ended, ": fail").len(), 0);
+            assert_eq!(rows(&ended, ": unknown").len(), 1);
+        }
+    }
+}
+
+#[test]
+fn a_crash_says_what_was_tried() {
+    for (operation, _, _, call) in OPERATIONS {
+        for data_type in ["f32", "bf16"] {
+            let only = format!("{operation} {data_type}");
+            let fault = format!("abort:{call}");
+            let set = [("SIM_FAULT", &fault[..]), ("SIM_ONLY", &only)];
+            let ended = tried(&format!("some {only}"), V9_28, &set);
+            assert_eq!(ended.status.signal(), Some(6), "{only}: {}", ended.report);
+        }
+    }
+    let only = [
+        ("SIM_FAULT", "hang:cudnnConvolutionBackwardData"),
+        ("SIM_ONLY", "backward-data f16"),
+    ];
+    let (patience, tree) = (Duration::from_secs(3), libraries(&simulated(V9_28)));
+    let ended = child_within(patience, "thorough 9 28 0", &tree, &only);
+    assert_eq!(ended.status.signal(), Some(9), "{}", ended.report);
+}
+
+#[test]
+fn a_format_that_is_not_served_is_left_out() {
+    let old = [("SIM_CAPABILITY", "7.5")];
+    let ended = tried("quick", V9_14, &old);
+    ended.must_have(
+        "convolution forward, bf16, NCHW, : left out, the GPU is of compute capability 7.5, and bf16 begins with 8.0\n",
+    );
+    assert_eq!(rows(&ended, ": pass").len(), 3);
+    tried("quick", V9_14, &[("SIM_CAPABILITY", "5.2")])
+        .must_have("f16, NCHW, : left out, the GPU is of compute capability 5.2, and f16 begins");
+    // Or cuDNN itself says so, at any of its calls.
+    let ended = tried("quick", V8_9, &[("SIM_LACKS", "f16 tf32")]);
+    ended.must_have(
+        "f16, NCHW, IMPLICIT_GEMM: left out, `cudnnGetConvolutionForwardWorkspaceSize` answered CUDNN_STATUS_NOT_SUPPORTED (9)\n",
+    );
+    assert_eq!(rows(&ended, ": pass").len(), 2);
+    for (status, version) in [("3007", V9_28), ("6", V8_9), ("3", V8_9), ("2000", V9_28)] {
+        let fault = format!("status:cudnnConvolutionForward:{status}");
+        let set = [("SIM_FAULT", &fault[..]), ("SIM_ONLY", "forward bf16")];
+        let ended = tried("quick", version, &set);
+        assert_eq!(rows(&ended, "left out, `cudnnConvolutionForward`").len(), 1);
+        assert_eq!(rows(&ended, ": pass").len(), 3, "{}", ended.report);
+    }
+    // The first one is served by all: there it is a fault.
+    let set = [
+        ("SIM_FAULT", "status:cudnnConvolutionForward:3000"),
+        ("SIM_ONLY", "forward f32"),
+    ];
+    let ended = tried("quick", V9_28, &set);
+    ended.must_have("answered CUDNN_STATUS_NOT_SUPPORTED (3000) on Simulated GPU");
+    assert_eq!(rows(&ended, ": fail").len(), 1);
+}
+
+#[test]
+fn training_parts_may_be_missing() {
+    let ended = tried_in(&without(V8_9, &["cnn_train"]), "thorough", V8_9, &[]);
+    let left_out = rows(&ended, "left out, libcudnn_cnn_train.so.8 is not here");
+    assert_eq!(left_out.len(), 4 * (2 + 6), "{}", ended.report);
+    assert!(
+        left_out
+            .iter()
+            .all(|row| row.starts_with("convolution backward filter, "))
+    );
+    assert_eq!(rows(&ended, ": fail").len(), 0);
+}
+
+/// NUM-01: TF32 where it is allowed passes and is told; where it is not allowed it is told too, and stops nothing,
+/// since whoever runs the program may have asked for it.
+#[test]
+fn tf32_is_told() {
+    let off = tried("quick", V9_14, &[("SIM_TF32", "never")]);
+    off.must_have("tf32, NCHW, IMPLICIT_PRECOMP_GEMM: pass, tf32 Some(false)");
+    let set = [("SIM_TF32", "always"), ("NVIDIA_TF32_OVERRIDE", "1")];
+    let always = tried("quick", V9_14, &set);
+    always
+        .must_have("convolution forward, f32, NCHW, IMPLICIT_PRECOMP_GEMM: unknown, tf32 None")
+        .must_have("warning: cuDNN 9.14.0 rounds single precision to TF32 on Simulated GPU, though told not to  [convolution-wrong]\n")
+        .must_have("  largest     off by ")
+        .must_have("  set         NVIDIA_TF32_OVERRIDE=1\n  = help: unset NVIDIA_TF32_OVERRIDE, or set it to 0\n");
+    assert_eq!(rows(&always, ": pass").len(), 3);
+    // One wrong number is no rounding, however small it is.
+    fault(V9_14, "wrong").must_have("fail");
+}
+
+#[test]
+fn an_error_of_the_gpu_ends_the_rest() {
+    let crash = tried(
+        "thorough",
+        V9_14,
+        &[("SIM_FAULT", "status:cuCtxSynchronize:700")],
+    );
+    crash.must_have("a forward convolution in f32 of cuDNN 9.14.0 on Simulated GPU ended with");
+    assert_eq!(rows(&crash, "").len(), 1);
+    let full = tried("thorough", V9_14, &[("SIM_MEMORY", "4000")]);
+    full.must_have("[device-memory-low]");
+    assert_eq!(rows(&full, "").len(), 1);
+}
+
+/// What cuDNN answers after the GPU has failed says nothing of what it serves.
+#[test]
+fn an_error_of_the_gpu_is_not_left_out() {
+    let refused = |gpu| Trouble::Cudnn {
+        call: "cudnnConvolutionForward",
+        status: 3000,
+        algorithm: None,
+        last_error: String::new(),
+        gpu,
+        free: None,
+    };
+    let version = Version::new(9, 14, 0);
+    assert_eq!(refused(Some(700)).left_out(version), None);
+    assert_eq!(
+        refused(None).left_out(version).as_deref(),
+        Some("`cudnnConvolutionForward` answered CUDNN_STATUS_NOT_SUPPORTED (3000)")
+    );
+}

@@ -1,0 +1,393 @@
+//! The reference, its tolerances and the short formats, against other ways to the same numbers.
+
+use super::guard::algorithm::Algorithm;
+use super::guard::data_type::{DataType, from_bfloat16, from_half, to_bfloat16, to_half};
+use super::guard::kind::{self, Kind, Operation};
+use super::guard::reference::{self, Expected, Operands};
+use super::guard::shape::{Layout, Shape, count, place};
+use super::guard::tolerance::{Tolerance, compare};
+
+const TYPES: [DataType; 4] = [DataType::F32, DataType::Tf32, DataType::F16, DataType::Bf16];
+
+/// Another way to the same numbers: a matrix of all patches, written without the reference's index arithmetic.
+#[test]
+fn the_reference_convolves() {
+    let shape = Shape {
+        n: 1,
+        c: 2,
+        h: 5,
+        w: 4,
+        k: 3,
+        r: 3,
+        s: 2,
+        pad: [1, 1],
+        stride: [2, 2],
+        dilation: [1, 1],
+        groups: 1,
+    };
+    let kind = Kind {
+        shape,
+        ..kind::FIRST
+    };
+    assert_eq!(shape.y(), [1, 3, 3, 3]);
+    let operands = Operands::of(&kind);
+    let mut patches = Vec::new();
+    for top in [-1i32, 1, 3] {
+        for left in [-1i32, 1, 3] {
+            let mut patch = Vec::new();
+            for image in operands.x.chunks(20) {
+                for row in top..top + 3 {
+                    for column in left..left + 2 {
+                        let inside = (0..5).contains(&row) && (0..4).contains(&column);
+                        patch.push(if inside {
+                            image[(row * 4 + column) as usize]
+                        } else {
+                            0.0
+                        });
+                    }
+                }
+            }
+            patches.push(patch);
+        }
+    }
+    let by_hand: Vec<f64> = operands
+        .w
+        .chunks(12)
+        .flat_map(|filter| {
+            patches.iter().map(|patch| {
+                let pairs = filter.iter().zip(patch);
+                pairs.map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
+            })
+        })
+        .collect();
+    let expected = reference::convolve(&kind, &operands);
+    let tolerance = Tolerance::of(&kind, false, &expected);
+    assert_eq!(expected.len(), 27);
+    for (one, other) in expected.iter().zip(&by_hand) {
+        assert!((one.value - other).abs() < 1e-15, "{one:?} {other}");
+        let allowed = tolerance.at(one);
+        assert!(allowed > 0.0 && allowed < 1e-4, "{one:?}");
+    }
+}
+
+/// The gradients are what makes the forward convolution one linear form in all three: `<y, f(x, w)>` is the same
+/// number as `<x, dx(y, w)>` and `<w, dw(x, y)>`.
+#[test]
+fn the_three_operations_are_adjoint() {
+    for kind in kind::thorough() {
+        let kind = Kind {
+            data_type: DataType::F32,
+            ..kind
+        };
+        let operands = Operands::of(&kind);
+        let [y, x, w] = [
+            (Operation::Forward, &operands.y),
+            (Operation::BackwardData, &operands.x),
+            (Operation::BackwardFilter, &operands.w),
+        ]
+        .map(|(operation, with)| {
+            let result = reference::convolve(&Kind { operation, ..kind }, &operands);
+            assert_eq!(result.len(), with.len());
+            let products = result.iter().zip(with.iter());
+            products
+                .map(|(it, other)| it.value * f64::from(*other))
+                .sum::<f64>()
+        });
+        assert!((y - x).abs() < 1e-10 && (y - w).abs() < 1e-10, "{kind:?}");
+        assert!(y.abs() > 1e-3, "{kind:?}");
+    }
+}
+
+#[test]
+fn bias_and_relu_are_applied() {
+    let kind = Kind {
+        operation: Operation::Fused,
+        ..kind::FIRST
+    };
+    let operands = Operands::of(&kind);
+    let plain = reference::convolve(&kind::FIRST, &operands);
+    let fused = reference::convolve(&kind, &operands);
+    let mut zeros = 0;
+    for (index, (one, other)) in plain.iter().zip(&fused).enumerate() {
+        let [_, k, _, _] = place(kind.result(), index);
+        let sum = one.value + f64::from(operands.bias[k]);
+        assert_eq!(other.value, if sum > 0.0 { sum } else { 0.0 });
+        assert!(other.magnitude > one.magnitude);
+        zeros += usize::from(sum <= 0.0);
+    }
+    assert!(zeros > fused.len() / 4 && zeros < fused.len() * 3 / 4);
+}
+
+/// Each canary stands right behind the last number only where the numbers fill whole words.
+#[test]
+fn every_buffer_is_whole_words() {
+    for kind in kind::quick().into_iter().chain(kind::thorough()) {
+        let shape = kind.shape;
+        for dims in [shape.x(), shape.filter(), shape.y(), [1, shape.k, 1, 1]] {
+            assert!(count(dims) > 0 && count(dims).is_multiple_of(2), "{kind:?}");
+        }
+    }
+}
+
+/// All buffers of one convolution but the workspace, whose own bound is 48 MiB, with their margins.
+#[test]
+fn buffers_are_small() {
+    for kind in kind::quick().into_iter().chain(kind::thorough()) {
+        let shape = kind.shape;
+        let numbers = count(shape.x()) + count(shape.filter()) + 2 * count(shape.y()) + shape.k;
+        assert!(
+            kind.data_type.bytes(numbers) + 6 * 1024 < 1 << 20,
+            "{kind:?}"
+        );
+    }
+}
+
+#[test]
+fn a_layout_is_undone() {
+    let dims = [2, 3, 4, 5];
+    let numbers: Vec<f32> = (0..120u8).map(f32::from).collect();
+    assert_eq!(Layout::Nchw.arrange(dims, &numbers), numbers);
+    let other = Layout::Nhwc.arrange(dims, &numbers);
+    // The channels of the first place: 20 numbers lie between them.
+    assert_eq!(other[..4], [0.0, 20.0, 40.0, 1.0]);
+    assert_eq!(Layout::Nhwc.restore(dims, &other), numbers);
+    assert!(Layout::Nhwc.restore(dims, &other[..119])[119].is_nan());
+    assert_eq!(place(dims, 119), [1, 2, 3, 4]);
+}
+
+/// Every pattern there is: what it stands for is computed from its definition, and it comes back.
+#[test]
+fn every_half_is_read_and_written() {
+    for bits in 0..=u16::MAX {
+        let value = from_half(bits);
+        let (exponent, fraction) = (i32::from(bits >> 10 & 31), f64::from(bits & 1023));
+        let sign = if bits & 0x8000 == 0 { 1.0 } else { -1.0 };
+        let defined = match exponent {
+            31 if fraction == 0.0 => f64::INFINITY,
+            31 => f64::NAN,
+            0 => fraction * 2f64.powi(-24),
+            _ => (1.0 + fraction / 1024.0) * 2f64.powi(exponent - 15),
+        };
+        assert_eq!(value.is_sign_negative(), bits & 0x8000 != 0);
+        if defined.is_nan() {
+            assert!(value.is_nan() && from_half(to_half(value)).is_nan());
+            continue;
+        }
+        assert_eq!(f64::from(value), sign * defined, "{bits:#06x}");
+        assert_eq!(to_half(value), bits);
+    }
+}
+
+#[test]
+fn every_bfloat16_is_read_and_written() {
+    for bits in 0..=u16::MAX {
+        let value = from_bfloat16(bits);
+        let (exponent, fraction) = (i32::from(bits >> 7 & 255), f64::from(bits & 127));
+        let sign = if bits & 0x8000 == 0 { 1.0 } else { -1.0 };
+        let defined = match exponent {
+            255 if fraction == 0.0 => f64::INFINITY,
+            255 => f64::NAN,
+            0 => fraction * 2f64.powi(-133),
+            _ => (1.0 + fraction / 128.0) * 2f64.powi(exponent - 127),
+        };
+        if defined.is_nan() {
+            assert!(value.is_nan() && from_bfloat16(to_bfloat16(value)).is_nan());
+            continue;
+        }
+        assert_eq!(f64::from(value), sign * defined, "{bits:#06x}");
+        assert_eq!(to_bfloat16(value), bits);
+    }
+}
+
+/// Between any two neighbours: just below the middle, the middle itself, just above it.
+#[test]
+fn numbers_between_two_are_rounded_to_the_nearest_or_to_the_even_one() {
+    type Format = (fn(u16) -> f32, fn(f32) -> u16, u16);
+    let formats: [Format; 2] = [
+        (from_half, to_half, 0x7C00),
+        (from_bfloat16, to_bfloat16, 0x7F80),
+    ];
+    for (read, write, infinite) in formats {
+        for bits in 0..infinite - 1 {
+            let (low, high) = (f64::from(read(bits)), f64::from(read(bits + 1)));
+            let middle = ((low + high) / 2.0) as f32;
+            assert_eq!(f64::from(middle), (low + high) / 2.0);
+            let even = bits + (bits & 1);
+            for sign in [0, 0x8000] {
+                let signed = |value: f32| if sign == 0 { value } else { -value };
+                assert_eq!(write(signed(middle)), even | sign);
+                assert_eq!(write(signed(middle.next_down())), bits | sign);
+                assert_eq!(write(signed(middle.next_up())), (bits + 1) | sign);
+            }
+        }
+        assert_eq!(write(f32::MAX), infinite);
+        assert_eq!(write(f32::INFINITY), infinite);
+    }
+    assert_eq!(to_half(65_519.0), 0x7BFF);
+    assert_eq!(to_half(65_520.0), 0x7C00);
+    assert_eq!(to_half(2f32.powi(-26)), 0);
+}
+
+#[test]
+fn poison_is_a_nan_in_every_format() {
+    for data_type in TYPES {
+        let numbers = data_type.unpack(&[super::guard::device::POISON; 16]);
+        assert_eq!(numbers.len(), if data_type.is_short() { 8 } else { 4 });
+        assert!(numbers.iter().all(|number| number.is_nan()));
+    }
+    let packed = DataType::F16.pack(&[1.0, -2.0]);
+    assert_eq!(packed, [0x3C00u16, 0xC000].map(u16::to_ne_bytes).concat());
+    assert_eq!(DataType::F16.unpack(&packed), [1.0, -2.0]);
+}
+
+/// What the tolerance rests on: in the short formats nothing is ever rounded, or the magnitudes say so.
+#[test]
+fn small_whole_numbers_are_exact() {
+    let (mut exact, mut all) = (0, 0);
+    for kind in kind::quick().into_iter().chain(kind::thorough()) {
+        if !kind.data_type.is_short() {
+            continue;
+        }
+        let operands = Operands::of(&kind);
+        for number in operands.x.iter().chain(&operands.w).chain(&operands.y) {
+            assert!([1.0, 2.0].contains(&number.abs()));
+            assert_eq!(
+                kind.data_type.unpack(&kind.data_type.pack(&[*number])),
+                [*number]
+            );
+        }
+        let expected = reference::convolve(&kind, &operands);
+        let tolerance = Tolerance::of(&kind, false, &expected);
+        let limit = 2f64.powi(kind.data_type.precision());
+        all += 1;
+        if expected.iter().all(|it| it.magnitude <= limit) {
+            exact += 1;
+            let as_written = |it: &Expected| kind.data_type.pack(&[it.value as f32]);
+            for it in &expected {
+                let written = kind.data_type.unpack(&as_written(it));
+                assert_eq!(f64::from(written[0]), it.value);
+                assert_eq!(tolerance.at(it), 0.25);
+            }
+        }
+    }
+    // Nearly all: a shape that is not is one more chance for an engine to be off unseen.
+    assert!(exact * 10 >= all * 9, "{exact} of {all}");
+}
+
+/// A sum of products in the format itself, in order, as the worst engine would do it: within the tolerance. With one
+/// product left out, beyond it.
+#[test]
+fn sound_results_pass_and_one_product_shows() {
+    for kind in kind::quick().into_iter().chain(kind::thorough()) {
+        let operands = Operands::of(&kind);
+        let expected = reference::convolve(&kind, &operands);
+        let tolerance = Tolerance::of(&kind, false, &expected);
+        let round = |value: f64| match kind.data_type {
+            DataType::F32 => f64::from(value as f32),
+            // Cut, not rounded: the worst that is allowed.
+            DataType::Tf32 => f64::from(f32::from_bits((value as f32).to_bits() & 0xFFFF_E000)),
+            short => f64::from(short.unpack(&short.pack(&[value as f32]))[0]),
+        };
+        let rounded = |numbers: &[f32]| -> Vec<f32> {
+            numbers
+                .iter()
+                .map(|number| round(f64::from(*number)) as f32)
+                .collect()
+        };
+        let cut = Operands {
+            x: rounded(&operands.x),
+            w: rounded(&operands.w),
+            y: rounded(&operands.y),
+            bias: operands.bias.clone(),
+        };
+        let sums = reference::convolve(&kind, &cut);
+        let sound: Vec<f32> = sums
+            .iter()
+            .map(|it| match kind.data_type {
+                DataType::Tf32 => it.value as f32,
+                _ => round(it.value) as f32,
+            })
+            .collect();
+        let comparison = compare(&sound, &expected, &tolerance);
+        assert_eq!(comparison.wrong, 0, "{kind:?} {comparison:?}");
+        // A typical product is as large as the magnitude over their number; of small whole ones, at least 1.
+        let middle = expected.len() / 2;
+        let typical = match kind.data_type.is_short() {
+            true => 1.0,
+            false => expected[middle].magnitude / kind.products() as f64,
+        };
+        let mut broken = sound;
+        broken[middle] += typical as f32;
+        let comparison = compare(&broken, &expected, &tolerance);
+        let exact = tolerance.at(&expected[middle]) <= 0.25;
+        assert!(comparison.wrong == 1 || !exact, "{kind:?} {comparison:?}");
+    }
+}
+
+#[test]
+fn a_comparison_takes_nothing_on_trust() {
+    let kind = kind::FIRST;
+    let expected = [1.0, 2.0, 3.0].map(|value| Expected {
+        value,
+        magnitude: 0.05,
+    });
+    let tolerance = Tolerance::of(&kind, false, &expected);
+    assert!(tolerance.at(&expected[0]) < 1e-6 && tolerance.at(&expected[0]) > 5e-7);
+    let compare = |result: &[f32]| {
+        let comparison = compare(result, &expected, &tolerance);
+        (comparison.worst, comparison.wrong)
+    };
+    assert_eq!(compare(&[1.0, 2.0, 3.0]), (None, 0));
+    assert_eq!(compare(&[1.0, 2.0]), (Some(2), 1));
+    assert_eq!(compare(&[1.0, f32::NAN, 3.0]), (Some(1), 1));
+    assert_eq!(compare(&[1.5, f32::NAN, 3.0]), (Some(1), 2));
+    assert_eq!(compare(&[f32::INFINITY, 2.0, 3.0]), (Some(0), 1));
+    assert_eq!(compare(&[1.25, 2.5, 3.0]), (Some(1), 2));
+    assert_eq!(compare(&[]), (Some(0), 3));
+}
+
+/// NUM-01: TF32 keeps ten bits of each factor: it must not pass for single precision, and must pass for itself.
+#[test]
+fn tf32_shows_in_single_precision_alone() {
+    let operands = Operands::of(&kind::FIRST);
+    let round = |values: &[f32]| -> Vec<f32> {
+        values
+            .iter()
+            .map(|v| f32::from_bits((v.to_bits() + 0x1000) & 0xFFFF_E000))
+            .collect()
+    };
+    let rounded = Operands {
+        x: round(&operands.x),
+        w: round(&operands.w),
+        y: Vec::new(),
+        bias: Vec::new(),
+    };
+    let rounded: Vec<f32> = reference::convolve(&kind::FIRST, &rounded)
+        .iter()
+        .map(|it| it.value as f32)
+        .collect();
+    let expected = reference::convolve(&kind::FIRST, &operands);
+    let strict = Tolerance::of(&kind::FIRST, false, &expected);
+    let comparison = compare(&rounded, &expected, &strict);
+    assert!(comparison.wrong > expected.len() / 2, "{comparison:?}");
+    let loose = Kind {
+        data_type: DataType::Tf32,
+        ..kind::FIRST
+    };
+    let loose = Tolerance::of(&loose, false, &expected);
+    assert_eq!(compare(&rounded, &expected, &loose).wrong, 0);
+}
+
+#[test]
+fn algorithms_have_cudnns_names() {
+    let named = |operation, number| Algorithm::of(operation, number).name;
+    assert_eq!(named(Operation::Forward, 7), "WINOGRAD_NONFUSED");
+    assert_eq!(named(Operation::Fused, 1), "IMPLICIT_PRECOMP_GEMM");
+    assert_eq!(named(Operation::BackwardData, 3), "FFT_TILING");
+    assert_eq!(named(Operation::BackwardFilter, 3), "ALGO_3");
+    for number in [-1, 8, i32::MAX] {
+        assert_eq!(named(Operation::Forward, number), "unknown");
+    }
+    assert!(Algorithm::of(Operation::Forward, 4).transforms());
+    assert!(!Algorithm::of(Operation::Forward, 2).transforms());
+}
