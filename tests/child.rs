@@ -27,7 +27,10 @@ fn json(line: &str) -> serde_json::Value {
 fn told(line: &str) -> String {
     let json = json(line);
     let findings = json["findings"].as_array().unwrap();
-    let ids: Vec<&str> = findings.iter().map(|it| it["id"].as_str().unwrap()).collect();
+    let ids: Vec<&str> = findings
+        .iter()
+        .map(|it| it["id"].as_str().unwrap())
+        .collect();
     format!("{} {}", json["verdict"].as_str().unwrap(), ids.join(" "))
 }
 
@@ -48,8 +51,14 @@ fn calls(name: &str, acts: &[&str]) -> (u32, Vec<String>, String) {
 fn a_program_that_has_not_started_cuda_does_not_start_it() {
     for acts in [["startup", "check"], ["check", "version"]] {
         let (parent, calls, _) = calls("child-calls", &acts);
-        let by_parent: Vec<_> = calls.iter().filter(|it| it.ends_with(&format!(" {parent}"))).collect();
-        assert!(calls.len() >= 3 && by_parent.is_empty(), "{parent}: {calls:?}");
+        let by_parent: Vec<_> = calls
+            .iter()
+            .filter(|it| it.ends_with(&format!(" {parent}")))
+            .collect();
+        assert!(
+            calls.len() >= 3 && by_parent.is_empty(),
+            "{parent}: {calls:?}"
+        );
     }
 }
 
@@ -61,7 +70,12 @@ fn in_a_program_that_has_started_cuda_all_is_as_it_was() {
     assert_eq!(told(lines[1]), "pass child-not-started");
     assert_eq!(lines[0], lines[2]);
     assert!(lines[0].starts_with("my context: true, free: "), "{said}");
-    let by_parent = |call: &str| calls.iter().filter(|it| **it == format!("{call} {parent}")).count();
+    let by_parent = |call: &str| {
+        calls
+            .iter()
+            .filter(|it| **it == format!("{call} {parent}"))
+            .count()
+    };
     let taken = by_parent("cuDevicePrimaryCtxRetain");
     assert!(taken >= 2, "{calls:?}");
     // The program's own stays.
@@ -71,7 +85,11 @@ fn in_a_program_that_has_started_cuda_all_is_as_it_was() {
 #[test]
 fn where_cuda_is_started_startup_stops_before_it_calls_cudnn() {
     for fault in ["abort:cudnnGetVersion", "abort:cudnnCreate"] {
-        let ran = do_all(&["start-cuda", "startup", "went-on"], &[("SIM_FAULT", fault)]).exits_with(0);
+        let ran = do_all(
+            &["start-cuda", "startup", "went-on"],
+            &[("SIM_FAULT", fault)],
+        )
+        .exits_with(0);
         assert_eq!(ran.stdout, "went on\n");
         assert_eq!(
             ran.stderr,
@@ -82,10 +100,16 @@ fn where_cuda_is_started_startup_stops_before_it_calls_cudnn() {
     // What the files say is judged all the same.
     let older = installed((9, 10, 2)).join("lib64");
     let mixed = support::circumstances::copy("mixed", &installed((9, 14, 0)).join("lib64"));
-    fs::copy(older.join("libcudnn_ops.so.9"), mixed.join("libcudnn_ops.so.9")).unwrap();
+    fs::copy(
+        older.join("libcudnn_ops.so.9"),
+        mixed.join("libcudnn_ops.so.9"),
+    )
+    .unwrap();
     let driver = installed((9, 14, 0)).join("driver");
     let mut program = command(&["start-cuda", "startup"], &[mixed, driver]);
-    support::run(&mut program).exits_with(78).says("[parts-mixed]");
+    support::run(&mut program)
+        .exits_with(78)
+        .says("[parts-mixed]");
 }
 
 #[test]
@@ -100,12 +124,51 @@ fn without_a_child_check_goes_on_and_says_so() {
 }
 
 #[test]
+fn the_gpus_that_are_asked_for_are_tried() {
+    let four = ("SIM_DEVICES", "4");
+    let tried = |devices| {
+        let ran = do_all(&["check"], &[four, ("CUDNN_GUARD_DEVICES", devices)]).exits_with(0);
+        let json = json(&ran.stdout);
+        let mut names: Vec<String> = Vec::new();
+        for row in json["convolution"].as_array().unwrap() {
+            names.push(row["device"].as_str().unwrap().to_string());
+        }
+        names.dedup();
+        format!("{}: {}", told(&ran.stdout), names.join("; "))
+    };
+    assert_eq!(tried(""), "pass : Simulated GPU");
+    assert_eq!(tried("0,3"), "pass : Simulated GPU; Simulated GPU, GPU 3");
+    assert_eq!(
+        tried("all"),
+        "pass : Simulated GPU; Simulated GPU, GPU 1; Simulated GPU, GPU 2; Simulated GPU, GPU 3"
+    );
+    assert_eq!(
+        tried("1,4"),
+        "unknown variable-unusable: Simulated GPU, GPU 1"
+    );
+}
+
+#[test]
+fn where_gpus_are_shared_through_mps_cudnn_is_tried_only_when_asked() {
+    let pipes = fresh("child-mps");
+    fs::write(pipes.join("control"), "").unwrap();
+    let mps = ("CUDA_MPS_PIPE_DIRECTORY", pipes.to_str().unwrap());
+    let ran = do_all(&["check"], &[mps]).exits_with(0);
+    assert_eq!(told(&ran.stdout), "unknown device-busy");
+    let ran = do_all(&["check"], &[mps, ("CUDNN_GUARD_DEVICES", "0")]).exits_with(0);
+    assert_eq!(told(&ran.stdout), "pass ");
+}
+
+#[test]
 fn several_threads_ask_at_once() {
     let ran = do_all(&["four-checks"], &[]).exits_with(0);
     let verdicts: Vec<String> = ran.stdout.lines().map(told).collect();
     assert_eq!(verdicts, ["pass "; 4]);
     // A child that hangs keeps nobody else waiting for longer than its own time.
-    let hang = [("SIM_FAULT", "hang:cudnnCreate"), ("CUDNN_GUARD_DEADLINE", "1")];
+    let hang = [
+        ("SIM_FAULT", "hang:cudnnCreate"),
+        ("CUDNN_GUARD_DEADLINE", "1"),
+    ];
     let began = Instant::now();
     let ran = do_all(&["four-checks"], &hang).exits_with(0);
     let verdicts: Vec<String> = ran.stdout.lines().map(told).collect();
@@ -119,7 +182,11 @@ fn children_of_the_program_that_hold_the_pipes_keep_nobody_waiting() {
     let ran = do_all(&["forks-that-stay", "four-checks", "check"], &[]).exits_with(0);
     let verdicts: Vec<String> = ran.stdout.lines().map(told).collect();
     assert_eq!(verdicts, ["pass "; 5]);
-    assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
+    assert!(
+        began.elapsed() < Duration::from_secs(30),
+        "{:?}",
+        began.elapsed()
+    );
 }
 
 /// The children of a process, once it has one.
@@ -153,7 +220,9 @@ fn hanging(name: &str, deadline: &str) -> (Child, u32) {
 }
 
 fn signal(name: &str, pid: u32) {
-    let kill = Command::new("kill").args([&format!("-{name}"), &pid.to_string()]).status();
+    let kill = Command::new("kill")
+        .args([&format!("-{name}"), &pid.to_string()])
+        .status();
     assert!(kill.unwrap().success());
 }
 
@@ -173,14 +242,19 @@ fn a_child_that_somebody_kills_or_stops_proves_nothing() {
     assert!(parent.wait().unwrap().success());
     let text = said("child-killed");
     assert!(
-        text.starts_with("cudnn-guard: unknown: the child process that tries cuDNN was killed by signal 9 while "),
+        text.starts_with(
+            "cudnn-guard: unknown: the child process that tries cuDNN was killed by signal 9 while "
+        ),
         "{text}"
     );
     let (mut parent, child) = hanging("child-stopped", "2");
     signal("STOP", child);
     assert!(parent.wait().unwrap().success());
     let text = said("child-stopped");
-    assert!(text.ends_with("its time was over  [convolution-timeout]\n"), "{text}");
+    assert!(
+        text.ends_with("its time was over  [convolution-timeout]\n"),
+        "{text}"
+    );
     assert!(!is_there(child));
 }
 

@@ -47,6 +47,9 @@ fn the_cudnn_of_another_package_is_judged() {
     let (json, mapped) = ask(&before, &[other.join("lib64"), other.join("driver")]);
     assert_eq!(json["loaded"]["path"], theirs.to_str().unwrap());
     assert_eq!(json["loaded"]["version"], "9.14.0");
-    assert!(!mapped.contains(other.join("lib64").to_str().unwrap()), "{mapped}");
+    assert!(
+        !mapped.contains(other.join("lib64").to_str().unwrap()),
+        "{mapped}"
+    );
     assert!(!mapped.contains("libcuda.so"), "{mapped}");
 }

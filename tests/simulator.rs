@@ -168,11 +168,13 @@ fn in_child() {
             let shim = Library::open(&format!("libcudnn.so.{}", version.major)).unwrap();
             match words[0] {
                 "context" => context(shim, version),
-                "quick" => all(|tell| convolution::run(shim, version, Extent::Quick, tell)),
-                "thorough" => all(|tell| convolution::run(shim, version, Extent::Thorough, tell)),
+                "quick" => all(|tell| convolution::run(shim, version, 0, Extent::Quick, tell)),
+                "thorough" => {
+                    all(|tell| convolution::run(shim, version, 0, Extent::Thorough, tell))
+                }
                 "some" => all(|tell| {
                     let kinds = kinds::some(words[4], words[5]);
-                    convolution::run_kinds(shim, version, &kinds, &[], tell);
+                    convolution::run_kinds(shim, version, 0, &kinds, &[], tell);
                 }),
                 _ => first(shim, version),
             }
@@ -210,7 +212,7 @@ fn collect(run: impl FnOnce(&mut dyn FnMut(Told))) -> (Vec<Outcome>, Vec<String>
 
 /// The first outcome: what is refused or wrong there is so in the others too, and they have tests of their own.
 fn first(shim: Library, version: Version) -> String {
-    let (outcomes, _) = collect(|tell| convolution::run(shim, version, Extent::Quick, tell));
+    let (outcomes, _) = collect(|tell| convolution::run(shim, version, 0, Extent::Quick, tell));
     let outcome = &outcomes[0];
     assert!(outcome.milliseconds > 0.0);
     assert_eq!(

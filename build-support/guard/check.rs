@@ -1,6 +1,7 @@
 //! The way through: which cuDNN, which parts, which release; then, in a child, whether it works.
 
 use super::child::{self, Task};
+use super::devices::{self, Devices};
 use super::facts::{Built, Loader};
 use super::finding::{Finding, Severity, Verdict};
 use super::here;
@@ -121,6 +122,7 @@ fn not_loadable(report: &mut Report, finding: Finding, operator: &Operator, may_
     let task = Task {
         shim: None,
         parts: &[],
+        devices: &operator.devices,
         convolution: None,
     };
     let tried = if may_ask {
@@ -168,11 +170,16 @@ fn try_it(
         How::Anywhere(extent) => (true, extent),
         How::InChild(extent) => (false, extent),
     };
-    let wanted = built.convolution && !parts.jit_only;
+    let shared = match operator.devices {
+        Devices::First => devices::shared_by(),
+        _ => None,
+    };
+    let wanted = built.convolution && !parts.jit_only && shared.is_none();
     let convolution = if wanted { Some(extent) } else { None };
     let task = Task {
         shim: Some(shim.library),
         parts: &parts.list,
+        devices: &operator.devices,
         convolution,
     };
     let tried = match child::run(&task, operator.deadline, may_be_here) {
@@ -191,7 +198,32 @@ fn try_it(
         let summary = "cuDNN was tried in this process itself, unprotected, for want of a child";
         report.findings.push(no_child.finding(summary));
     }
-    tried::judge(report, built, shim, &parts, tried);
+    tried::judge(report, built, shim, &parts, operator, tried);
+    if let (true, Some(control)) = (built.convolution, shared) {
+        report.unknown(
+            Finding::warning(
+                "device-busy",
+                "other programs may share the GPU through MPS, and a fault while cuDNN is tried would end them too",
+            )
+            .with("shared by", control.display())
+            .help("set CUDNN_GUARD_DEVICES=0 to try it all the same"),
+        );
+    }
+    let beyond = operator.devices.beyond(report.device_count());
+    if report.device_count() > 0 && !beyond.is_empty() {
+        report.unknown(Finding::warning(
+            "variable-unusable",
+            format!(
+                "CUDNN_GUARD_DEVICES asks for GPU {}, and {} are visible, counted from 0",
+                beyond
+                    .iter()
+                    .map(usize::to_string)
+                    .collect::<Vec<_>>()
+                    .join(", "),
+                report.device_count()
+            ),
+        ));
+    }
     tried::outcomes(report, built, &parts);
     let passed = report
         .outcomes

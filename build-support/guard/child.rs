@@ -2,6 +2,7 @@
 
 use super::answer::{self, Answer};
 use super::convolution;
+use super::devices::Devices;
 use super::driver;
 use super::ended::{End, Ended};
 use super::finding::Finding;
@@ -34,6 +35,8 @@ pub struct Task<'a> {
     pub shim: Option<Library>,
     /// Its parts, in the order in which they are opened.
     pub parts: &'a [Part],
+    /// On which GPUs.
+    pub devices: &'a Devices,
     /// How much is convolved where there is a GPU, if anything.
     pub convolution: Option<Extent>,
 }
@@ -101,11 +104,13 @@ pub fn run(task: &Task<'_>, deadline: Duration, may_be_here: bool) -> Result<Tri
         return Err(no_child);
     }
     let (shim, convolution) = (task.shim, task.convolution);
+    let devices = task.devices.clone();
     let (parts, end) = (task.parts.to_vec(), answer::line("end", &[&token]));
     let ended = here::in_thread(deadline, move |tell| {
         let task = Task {
             shim,
             parts: &parts,
+            devices: &devices,
             convolution,
         };
         work(&task, tell);
@@ -122,23 +127,25 @@ fn work(task: &Task<'_>, tell: &Tell<'_>) {
             cudnn = version(shim, task.parts, tell).map(|version| (shim, version, opened));
         }
     }
-    let has_gpu = driver(tell);
-    if let (true, Some(extent), Some((shim, version, opened))) = (has_gpu, task.convolution, cudnn)
-    {
+    let numbers = task.devices.of(driver(tell));
+    if let (Some(extent), Some((shim, version, opened))) = (task.convolution, cudnn) {
         // The driver may lie where only CUDA looks, and is in the process now.
-        if opened == Opened::All || open(task.parts, tell) == Opened::All {
+        let wanted = !numbers.is_empty();
+        if wanted && (opened == Opened::All || open(task.parts, tell) == Opened::All) {
             if extent == Extent::Thorough {
                 open_for_training(task.parts, tell);
             }
-            stage(tell, "preparing a convolution");
-            convolution::run(shim, version, extent, &mut |told| match told {
-                Told::Next(words) => stage(tell, &words),
-                Told::Done(outcome) => {
-                    for line in answer::outcome_lines(&outcome) {
-                        tell.line(&line);
+            for number in numbers {
+                stage(tell, "preparing a convolution");
+                convolution::run(shim, version, number, extent, &mut |told| match told {
+                    Told::Next(words) => stage(tell, &words),
+                    Told::Done(outcome) => {
+                        for line in answer::outcome_lines(&outcome) {
+                            tell.line(&line);
+                        }
                     }
-                }
-            });
+                });
+            }
         }
     }
     stage(tell, "looking at what is mapped");
@@ -220,8 +227,8 @@ fn ask(tell: &Tell<'_>, shim: Library, name: &str) -> Option<u32> {
     std::convert::TryFrom::try_from(function()).ok()
 }
 
-/// Whether there is a GPU.
-fn driver(tell: &Tell<'_>) -> bool {
+/// How many GPUs there are.
+fn driver(tell: &Tell<'_>) -> usize {
     stage(tell, "asking the driver");
     let found = driver::ask();
     let known = match &found {
@@ -237,7 +244,7 @@ fn driver(tell: &Tell<'_>) -> bool {
             tell.line(&answer::device_line(device));
         }
     }
-    found.is_ok()
+    found.map_or(0, |driver| driver.devices.len())
 }
 
 fn stage(tell: &Tell<'_>, words: &str) {

@@ -278,7 +278,8 @@ pub fn is_program() -> bool {
     let here: fn() -> bool = is_program;
     let (mut info, mut map): ([usize; 4], *const LinkMap) = ([0; 4], std::ptr::null());
     // SAFETY: `Dl_info` is four pointers; RTLD_DL_LINKMAP writes one more.
-    let found = unsafe { dladdr1(here as *const c_void, &mut info, &mut map, RTLD_DL_LINKMAP) } != 0;
+    let found =
+        unsafe { dladdr1(here as *const c_void, &mut info, &mut map, RTLD_DL_LINKMAP) } != 0;
     let program = Library::program().and_then(Library::link_map);
     // Where the loader does not tell, it is taken for a program: most are.
     !found || program.is_none_or(|program| program == map)

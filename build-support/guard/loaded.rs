@@ -104,7 +104,9 @@ pub fn find(built: &Built, route: &Route) -> Result<Shim, Finding> {
         cudarc_names(built.cuda)
     } else {
         let majors = majors.iter();
-        majors.map(|major| format!("libcudnn.so.{}", major)).collect()
+        majors
+            .map(|major| format!("libcudnn.so.{}", major))
+            .collect()
     };
     open(&names, &majors, route)
 }
@@ -190,7 +192,10 @@ fn open(names: &[String], majors: &[u32], route: &Route) -> Result<Shim, Finding
         _ => words.join("\n"),
     };
     let what = if rest > 4 {
-        format!("{} cannot be loaded, nor by any other name that cudarc tries", first)
+        format!(
+            "{} cannot be loaded, nor by any other name that cudarc tries",
+            first
+        )
     } else {
         format!("{} cannot be loaded", names.join(" or "))
     };
@@ -204,7 +209,10 @@ fn open(names: &[String], majors: &[u32], route: &Route) -> Result<Shim, Finding
         .collect();
     if !others.is_empty() {
         // Never a link from one name to the other: they are not interchangeable.
-        finding = finding.with("also there", format!("{}, of another major", others.join(", ")));
+        finding = finding.with(
+            "also there",
+            format!("{}, of another major", others.join(", ")),
+        );
     }
     // A requirement that is open at its end lets a major in that nobody can install yet.
     let newest = majors.iter().find(|major| **major <= 9);

@@ -184,6 +184,12 @@ impl Report {
         }
     }
 
+    /// How many GPUs the driver shows.
+    pub(super) fn device_count(&self) -> usize {
+        let driver = self.driver.as_ref();
+        driver.map_or(0, |driver| driver.devices.len())
+    }
+
     fn cause(&self) -> Option<&Finding> {
         let unknown = self
             .findings

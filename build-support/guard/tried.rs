@@ -1,12 +1,14 @@
 //! What it means that things went in the child as they did.
 
 use super::child::{self, Tried};
+use super::devices;
 use super::elf::Elf;
 use super::ended::End;
 use super::facts::Built;
 use super::finding::{Finding, Severity, Verdict};
 use super::judge;
 use super::loaded::Shim;
+use super::operator::Operator;
 use super::parts::{self, Parts};
 use super::platform;
 
@@ -16,7 +18,14 @@ use super::version::Version;
 use std::path::{Path, PathBuf};
 
 /// What the child told and left behind.
-pub fn judge(report: &mut Report, built: &Built, shim: &Shim, parts: &Parts, mut tried: Tried) {
+pub fn judge(
+    report: &mut Report,
+    built: &Built,
+    shim: &Shim,
+    parts: &Parts,
+    operator: &Operator,
+    mut tried: Tried,
+) {
     let by_files = parts.release().map(|(version, _)| version);
     report.take(&mut tried.answer);
     let answer = &tried.answer;
@@ -44,7 +53,7 @@ pub fn judge(report: &mut Report, built: &Built, shim: &Shim, parts: &Parts, mut
     if let Some(problem) = &answer.problem {
         report.unknown(problem.clone());
     }
-    devices(report, built, answer.cuda_major);
+    devices(report, built, operator, answer.cuda_major);
     end(report, &tried);
 }
 
@@ -138,12 +147,9 @@ pub fn release(report: &mut Report, built: &Built, gpus: Option<usize>) {
     }
 }
 
-/// Every kind of GPU is judged; what the first one lacks stops the program, which may never use the others.
-fn devices(report: &mut Report, built: &Built, cudnn_cuda_major: Option<u32>) {
-    let count = report
-        .driver
-        .as_ref()
-        .map_or(0, |driver| driver.devices.len());
+/// Every kind of GPU is judged; what those lack that are tried stops the program, which may never use the others.
+fn devices(report: &mut Report, built: &Built, operator: &Operator, cudnn_cuda_major: Option<u32>) {
+    let count = report.device_count();
     release(report, built, Some(count));
     let Some(driver) = report.driver.as_ref().filter(|_| count > 0) else {
         return;
@@ -158,24 +164,30 @@ fn devices(report: &mut Report, built: &Built, cudnn_cuda_major: Option<u32>) {
     let cudnn = loaded
         .zip(cudnn_cuda_major)
         .map(|((version, _), cuda)| judge::Cudnn { version, cuda });
-    // What computes rightly is served, whatever the tables say.
-    let computes = report
-        .outcomes
-        .iter()
-        .any(|outcome| outcome.verdict == Verdict::Pass);
+    let tried = operator.devices.of(count);
+    let others = (0..count).filter(|number| !tried.contains(number));
     let mut seen = Vec::new();
-    for device in &driver.devices {
+    for number in tried.iter().copied().chain(others) {
+        let Some(device) = driver.devices.get(number) else {
+            continue;
+        };
         if seen.contains(&device.capability) {
             continue;
         }
         let (name, capability) = (&device.name, device.capability);
+        // What computes rightly is served, whatever the tables say.
+        let label = devices::label(name, number);
+        let computes = report
+            .outcomes
+            .iter()
+            .any(|outcome| outcome.verdict == Verdict::Pass && outcome.device == label);
         let kernels = judge::kernels(built, driver.cuda, name, capability);
         let served = cudnn.and_then(|cudnn| cudnn.device(built.tables.gpus, name, capability));
-        let first = seen.is_empty();
+        let is_tried = tried.contains(&number);
         let judged = kernels
-            .map(|finding| (finding, first))
+            .map(|finding| (finding, is_tried))
             .into_iter()
-            .chain(served.map(|finding| (finding, first && !computes)));
+            .chain(served.map(|finding| (finding, is_tried && !computes)));
         for (mut finding, stops) in judged {
             if !stops {
                 finding.severity = Severity::Warning;

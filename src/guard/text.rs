@@ -69,6 +69,7 @@ const MODULES: &[(&str, &str)] = modules![
     "parts",
     "judge",
     "answer",
+    "devices",
     "tell",
     "here",
     "tried",

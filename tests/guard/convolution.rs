@@ -10,7 +10,13 @@ use super::outcome::{Extent, Outcome, Start, Told};
 use super::platform::Library;
 use super::version::Version;
 
-pub fn run(_shim: Library, _version: Version, extent: Extent, tell: &mut dyn FnMut(Told)) {
+pub fn run(
+    _shim: Library,
+    _version: Version,
+    _number: usize,
+    extent: Extent,
+    tell: &mut dyn FnMut(Told),
+) {
     tell(Told::Next("running the convolution".to_string()));
     let mut outcome = Outcome {
         device: "Test\tGPU".to_string(),

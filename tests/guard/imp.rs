@@ -11,6 +11,8 @@ pub mod check;
 #[path = "../../build-support/guard/child.rs"]
 pub mod child;
 pub mod convolution;
+#[path = "../../build-support/guard/devices.rs"]
+pub mod devices;
 pub mod driver;
 #[path = "../../build-support/guard/elf.rs"]
 pub mod elf;

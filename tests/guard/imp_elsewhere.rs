@@ -12,6 +12,8 @@ pub mod check;
 pub mod child;
 #[path = "convolution.rs"]
 pub mod convolution;
+#[path = "../../build-support/guard/devices.rs"]
+pub mod devices;
 #[path = "driver.rs"]
 pub mod driver;
 #[path = "../../build-support/guard/elf.rs"]

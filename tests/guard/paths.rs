@@ -146,22 +146,30 @@ fn what_cudarc_opens_is_judged() {
     // As runtime packages and wheels have it, without `libcudnn.so`.
     let ran = run("check", &new.0, &[GPU, cudarc]);
     ran.must_be("pass", &[]);
-    assert_eq!(ran.json["loaded"]["path"], new.file("libcudnn.so.9").to_str().unwrap());
+    assert_eq!(
+        ran.json["loaded"]["path"],
+        new.file("libcudnn.so.9").to_str().unwrap()
+    );
     let old = Folder::new().with_cudnn("9.10.2");
     symlink(old.file("libcudnn.so.9"), new.file("libcudnn.so")).unwrap();
     let ran = run("version", &new.0, &[GPU, cudarc]);
-    assert_eq!(ran.json["loaded"]["path"], new.file("libcudnn.so").to_str().unwrap());
+    assert_eq!(
+        ran.json["loaded"]["path"],
+        new.file("libcudnn.so").to_str().unwrap()
+    );
     // cuDNN 8 has no name that cudarc tries.
     let eight = Folder::new().with_cudnn("8.9.7");
     let path = eight.text();
-    run("startup", &eight.0, &[GPU, cudarc]).must_end_with(78).must_begin(&format!(
-        "\
+    run("startup", &eight.0, &[GPU, cudarc])
+        .must_end_with(78)
+        .must_begin(&format!(
+            "\
 libcudnn.so cannot be loaded, nor by any other name that cudarc tries  [cudnn-not-loadable]
   loader      libcudnn.so: cannot open shared object file: No such file or directory
               (and so for 16 names more)
   looked at   LD_LIBRARY_PATH, its entry `{path}`
 "
-    ));
+        ));
     // What it has opened is judged.
     let open = old.file("libcudnn.so.9");
     let open = ("TEST_OPEN", open.to_str().unwrap());

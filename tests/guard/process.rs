@@ -449,7 +449,12 @@ fn where_no_child_can_be_made_startup_calls_nothing_and_check_says_so() {
          \"summary\":\"cuDNN was tried in this process itself, unprotected, for want of a child\"}"
     );
     // What hangs here cannot be ended, and is left behind.
-    let slow = [GPU, few, ("TEST_CONVOLUTION", "hang"), ("CUDNN_GUARD_DEADLINE", "0.4")];
+    let slow = [
+        GPU,
+        few,
+        ("TEST_CONVOLUTION", "hang"),
+        ("CUDNN_GUARD_DEADLINE", "0.4"),
+    ];
     let ran = run("check", &cudnn.0, &slow);
     ran.must_be("unknown", &["child-not-started", "convolution-timeout"]);
     assert_eq!(
