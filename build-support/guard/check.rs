@@ -198,7 +198,7 @@ fn try_it(
         let summary = "cuDNN was tried in this process itself, unprotected, for want of a child";
         report.findings.push(no_child.finding(summary));
     }
-    tried::judge(report, built, shim, &parts, operator, tried);
+    tried::judge(report, built, (route, shim), &parts, operator, tried);
     if let (true, Some(control)) = (built.convolution, shared) {
         report.unknown(
             Finding::warning(

@@ -7,6 +7,7 @@ use super::driver;
 use super::ended::{End, Ended};
 use super::finding::Finding;
 use super::here;
+use super::hidden;
 use super::outcome::{Extent, Told};
 use super::parts::{self, Part};
 use super::platform::{self, Library};
@@ -150,7 +151,7 @@ fn work(task: &Task<'_>, tell: &Tell<'_>) {
     }
     stage(tell, "looking at what is mapped");
     for path in platform::mapped() {
-        if parts::name_of(&path).is_some() {
+        if parts::name_of(&path).is_some() || hidden::is_one(&path) {
             tell.line(&answer::line("map", &[&answer::path_field(&path)]));
         }
     }

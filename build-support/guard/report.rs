@@ -227,6 +227,10 @@ impl Failure {
         self.report.to_json()
     }
 
+    pub(super) fn cause(&self) -> Option<&Finding> {
+        self.report.cause()
+    }
+
     /// The cause alone, in one line.
     pub fn headline(&self) -> String {
         match self.report.cause() {

@@ -6,14 +6,17 @@ use super::elf::Elf;
 use super::ended::End;
 use super::facts::Built;
 use super::finding::{Finding, Severity, Verdict};
+use super::hidden;
 use super::judge;
 use super::loaded::Shim;
 use super::operator::Operator;
+use super::outcome::Outcome;
 use super::parts::{self, Parts};
 use super::platform;
 
 use super::release::Teller;
 use super::report::Report;
+use super::route::Route;
 use super::version::Version;
 use std::path::{Path, PathBuf};
 
@@ -21,7 +24,7 @@ use std::path::{Path, PathBuf};
 pub fn judge(
     report: &mut Report,
     built: &Built,
-    shim: &Shim,
+    (route, shim): (&Route, &Shim),
     parts: &Parts,
     operator: &Operator,
     mut tried: Tried,
@@ -55,6 +58,16 @@ pub fn judge(
     }
     devices(report, built, operator, answer.cuda_major);
     end(report, &tried);
+    // Wrong numbers have other reasons.
+    let refused = |outcome: &Outcome| {
+        let finding = outcome.finding.as_ref();
+        outcome.verdict == Verdict::Fail && finding.is_some_and(|it| it.id != "convolution-wrong")
+    };
+    let broke = matches!(tried.end, End::Signal(_)) || report.outcomes.iter().any(refused);
+    if let (true, Some(cuda)) = (broke, answer.cuda_major) {
+        let suspects = hidden::suspects(parts, cuda, &answer.mapped, route);
+        report.findings.extend(suspects);
+    }
 }
 
 /// cuDNN itself does not agree with its files, and nothing from elsewhere is there to explain it.

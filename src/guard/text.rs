@@ -70,6 +70,7 @@ const MODULES: &[(&str, &str)] = modules![
     "judge",
     "answer",
     "devices",
+    "hidden",
     "tell",
     "here",
     "tried",

@@ -45,6 +45,10 @@ pub fn run(
             outcome.finding =
                 Some(Finding::error("convolution-wrong", "numbers are wrong").help("do it again"));
         }
+        "refused" => {
+            outcome.verdict = Verdict::Fail;
+            outcome.finding = Some(Finding::error("convolution-failed", "it was refused"));
+        }
         "busy" => {
             outcome.verdict = Verdict::Unknown;
             outcome.finding = Some(Finding::warning("device-busy", "the GPU is busy"));

@@ -26,6 +26,8 @@ pub mod facts;
 pub mod finding;
 #[path = "../../build-support/guard/here.rs"]
 pub mod here;
+#[path = "../../build-support/guard/hidden.rs"]
+pub mod hidden;
 #[path = "../../build-support/guard/json.rs"]
 pub mod json;
 #[path = "../../build-support/guard/judge.rs"]
