@@ -8,8 +8,8 @@ Each WHEEL is a file `nvidia_cudnn_*.whl` or a folder that `pip install --target
 build-ids.txt: every library gives one row: its GNU build-id, the part's name (`cudnn` is the library that programs
 open) and the release. One build-id may stand for several releases: the row then names them all.
 
-cudnn-gpus.txt: every wheel gives one row, of the device code that all its core parts hold, as the headers in their fatbins
-tell it; the release next to it with the same code takes it into its own row.
+cudnn-gpus.txt: every wheel gives one row, of the device code that serves a GPU in all its core parts, as the headers in
+their fatbins tell it; the release next to it with the same code takes it into its own row.
 
 By hand, after a release: toolkits.txt from cuDNN's support matrix, drivers.txt from CUDA's release notes and `ptxas
 --help`, known-bad.txt from reports. `cargo test rules::compat` sees that every row is whole.
@@ -36,6 +36,7 @@ NAME = re.compile(r"(?:.*/)?nvidia/cudnn/lib/libcudnn(?:_(\w+))?\.so\.\d+$")
 WHEEL = re.compile(r"nvidia_cudnn_cu(\d+)-(\d+)\.(\d+)\.(\d+)\.\d+[-.]")
 # The parts that every GPU needs; engines_precompiled keeps leftovers for GPUs that the others left behind.
 CORE = re.compile(r"(ops|cnn|adv)(_infer|_train)?$|engines_runtime_compiled$")
+LETTERS = ["", "f", "a"]  # of targets: from the widest to the narrowest
 MAGIC = bytes.fromhex("50ed55ba")  # of a fatbin
 NT_GNU_BUILD_ID = 3
 SHT_NOTE = 7
@@ -73,8 +74,7 @@ def wheel(path: pathlib.Path) -> tuple[list[tuple[str, str, str]], tuple]:
     libraries = [(name, found[1] or "cudnn") for name in names if (found := NAME.match(name))]
     rows = [(build_id(opened(name)), part, release) for name, part in libraries]
     core = [name for name, part in libraries if CORE.match(part)]
-    codes = [device_code(opened(name)) for name in core]
-    code = sorted(set.intersection(*codes), key=order)
+    code = sorted(common([device_code(opened(name)) for name in core]), key=order)
     head = opened(core[0]).read(20)
     cpu = {62: "x86_64", 183: "aarch64"}[struct.unpack_from("<H", head, 18)[0]]
     return [row for row in rows if row[0]], (release, cuda, cpu, " ".join(code))
@@ -102,6 +102,24 @@ def device_code(library: BinaryIO) -> set[str]:
                 entry += head + size
             at = data.find(MAGIC, end)
         return found
+
+
+def common(parts: list[set[str]]) -> set[str]:
+    """What serves a GPU in every part, as src/rules/device_code.rs has it for the doctor."""
+    parts = [part for part in parts if part]
+    held = set.intersection(*parts)
+    covered = lambda target, part: any(covers(one, target) for one in part)
+    rest = {target for target in set.union(*parts) if not covered(target, held)}
+    return held | {target for target in rest if all(covered(target, part) for part in parts)}
+
+
+def covers(one: str, target: str) -> bool:
+    """Whether code for the one runs wherever code for the other would."""
+    (ptx, number, letter), (is_ptx, wanted, its_letter) = order(one), order(target)
+    if ptx != is_ptx or LETTERS.index(letter) > LETTERS.index(its_letter):
+        return False
+    same_major = number // 10 == wanted // 10 and number <= wanted
+    return number == wanted or letter != "a" and same_major or ptx and not letter and number <= wanted
 
 
 def order(target: str) -> tuple[bool, int, str]:

@@ -7,7 +7,7 @@ use crate::host::closure::unmet;
 use crate::host::cudnn::unresolved;
 use crate::host::dll_path::DllPath;
 use crate::host::look::look;
-use crate::host::{cargo, files, rivals};
+use crate::host::{cargo, device_code, files, rivals};
 use crate::link::shared_file;
 use crate::model::candidate::{Candidate, Cudnn, Found, Toolkit};
 use crate::model::env::{Kind as Meaning, Variable};
@@ -41,6 +41,8 @@ mod faults;
 mod listing;
 #[cfg(test)]
 mod real;
+#[cfg(test)]
+mod real_device_code;
 #[cfg(all(test, unix))]
 mod real_windows;
 
@@ -91,14 +93,20 @@ impl Config {
     /// Looks at the machine as `probe` does, for CUDA and cuDNN both; prints nothing and never fails. What is wrong
     /// is among the findings.
     pub fn survey(&self) -> Toolchain {
-        Toolchain::find(
+        let mut toolchain = Toolchain::find(
             self.clone(),
             self.host(),
             Needs {
                 toolkit: true,
                 cudnn: true,
             },
-        )
+        );
+        // A build has the tables: on a disk that has to turn, so many headers take seconds.
+        let os = toolchain.host.platform.os;
+        if let Some(cudnn) = &mut toolchain.cudnn {
+            cudnn.gpu_codes = device_code::of(cudnn, os);
+        }
+        toolchain
     }
 
     /// The machine, as this build script has it.

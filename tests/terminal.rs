@@ -340,6 +340,68 @@ fn a_machine_with_everything_passes() {
     );
 }
 
+/// ARC-04: what stands in the files of a cuDNN that somebody made smaller counts for more than what NVIDIA's has.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[test]
+fn the_doctor_reads_which_gpus_a_cudnn_serves() {
+    let root = folder("pruned");
+    let what = simulator::Simulated {
+        cudnn: (9, 14, 0),
+        cuda: (13, 0),
+        leave_out: Vec::new(),
+    };
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/simulator");
+    simulator::build(&sources, &root, &what).expect("the simulator");
+    // A fatbin of NVIDIA's format: machine code for 7.5, and PTX for 8.0.
+    let mut code = b"\x50\xed\x55\xba\x01\0\x10\0\xa0\0\0\0\0\0\0\0".to_vec();
+    for (kind, capability) in [(2, 75), (1, 80)] {
+        let mut entry = [0; 80];
+        (entry[0], entry[4], entry[8], entry[28]) = (kind, 64, 16, capability);
+        code.extend(entry);
+    }
+    fs::write(root.join("code"), code).expect("device code");
+    for part in ["ops", "cnn"] {
+        let library = root.join(format!("lib64/libcudnn_{part}.so.9"));
+        let added = Command::new("objcopy")
+            .arg("--add-section")
+            .arg(format!(".nv_fatbin={}", root.join("code").display()))
+            .arg(fs::canonicalize(&library).expect("a part"))
+            .status();
+        assert!(added.expect("objcopy runs").success());
+    }
+    let doctor = |arguments: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"))
+            .arg("doctor")
+            .args(arguments)
+            .env_clear()
+            .env("CUDA_HOME", &root)
+            .env("CUDNN_PATH", &root)
+            .env("LD_LIBRARY_PATH", root.join("driver"))
+            .output()
+            .expect("cudnn-guard runs");
+        must_exit(&output, 0);
+        text(&output)
+    };
+    let shown = doctor(&[]);
+    assert!(
+        shown.contains("\n  ✓ GPU code  7.5, PTX 8.0, read off its parts\n"),
+        "{shown}"
+    );
+    assert!(
+        shown.contains(
+            "cuDNN 9.14.0 for CUDA 13 has only PTX, which the driver has to compile, for\n    \
+             Simulated GPU, whose compute capability is 9.0  [gpu-newer-than-cudnn]\n      \
+             serves      compute capabilities up to 7.5\n"
+        ),
+        "{shown}"
+    );
+    let json: Value = serde_json::from_str(&doctor(&["--json"])).expect("JSON");
+    assert_eq!(
+        json["cudnn"]["gpu_codes"],
+        serde_json::json!(["sm_75", "compute_80"])
+    );
+}
+
 #[test]
 fn targets_without_any_cuda() {
     let output = cudnn_guard(&["targets", "9.0+PTX", "RTX 4090", "90a", "--cuda", "12.4"]);
@@ -475,8 +537,9 @@ fn doctor_names_the_feature_of_cudarc_that_fits() {
         text(&command.output().expect("cudnn-guard runs"))
     };
     let said = doctor(&root);
-    let wanted = "  \u{2013} cudarc    0.17.3 in Cargo.lock: its feature cuda-13000 fits CUDA 13.0 of the\n              \
-         toolkit here; choose an older one to run with older drivers\n";
+    let wanted = "  \u{2013} cudarc    0.17.3 in Cargo.lock: its feature cuda-13000, or the newest before\n              \
+         it that it has, fits CUDA 13.0 of the toolkit here; choose an\n              \
+         older one to run with older drivers\n";
     assert!(said.contains(wanted), "{said}");
     assert!(!doctor(&root.join("usr")).contains("Cargo.lock"));
 }

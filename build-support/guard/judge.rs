@@ -228,7 +228,7 @@ impl Cudnn {
     /// A GPU that this cuDNN has no machine code for.
     pub fn device(
         self,
-        rows: &[Gpus],
+        rows: &[Gpus<'_>],
         device: &str,
         capability: ComputeCapability,
     ) -> Option<Finding> {
@@ -240,7 +240,7 @@ impl Cudnn {
     }
 
     /// GPUs that kernels are compiled for and that this cuDNN has no machine code for.
-    pub fn targets(self, rows: &[Gpus], targets: &[Target], chosen_by: &str) -> Vec<Finding> {
+    pub fn targets(self, rows: &[Gpus<'_>], targets: &[Target], chosen_by: &str) -> Vec<Finding> {
         let mut findings: Vec<Finding> = Vec::new();
         let mut seen = Vec::new();
         let machine = targets.iter().filter(|target| target.code == Code::Machine);
@@ -271,7 +271,7 @@ impl Cudnn {
 
     fn unserved(
         self,
-        rows: &[Gpus],
+        rows: &[Gpus<'_>],
         served: Served,
         gpu: ComputeCapability,
         headline: impl Fn(&str) -> String,

@@ -7,7 +7,7 @@ use super::version::Version;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tables {
     /// Which GPUs a cuDNN serves, for the processor of the program.
-    pub gpus: &'static [Gpus],
+    pub gpus: &'static [Gpus<'static>],
     /// Releases of cuDNN that are known to be bad.
     pub known_bad: &'static [KnownBad],
     /// The first driver that serves programs of a CUDA major at all.
@@ -28,7 +28,7 @@ impl Tables {
 
 /// The device code that every core part of these builds of cuDNN holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Gpus {
+pub struct Gpus<'a> {
     /// The first release that was read.
     pub first: Version,
     /// The last of them with the same code.
@@ -36,7 +36,7 @@ pub struct Gpus {
     /// The CUDA major that they were built for.
     pub cuda: u32,
     /// Targets, with spaces between them: `sm_80 sm_90a compute_120`.
-    pub code: &'static str,
+    pub code: &'a str,
 }
 
 /// Releases of cuDNN that are known to be bad.

@@ -89,6 +89,14 @@ impl Binary {
         }
     }
 
+    /// Where its device code is in the file, and the size of that: 0 if it has none.
+    pub fn device_code(&self) -> Option<(u64, u64)> {
+        match self {
+            Binary::Elf(library) => library.device_code(),
+            Binary::Dll(dll) => dll.device_code(),
+        }
+    }
+
     /// What it takes from other libraries: the file name and the symbol.
     pub fn wants(&self) -> Vec<(String, Vec<u8>)> {
         match self {

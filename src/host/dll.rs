@@ -168,6 +168,14 @@ impl Dll {
         None
     }
 
+    /// Where its device code is in the file, and the size of that: 0 if it has none. Names of sections are cut short.
+    pub fn device_code(&self) -> Option<(u64, u64)> {
+        let mut sections = self.sections.iter();
+        let section = sections.find(|section| &section.name == b".nv_fatb");
+        let place = section.map_or((0, 0), |one| (one.offset.into(), one.size.into()));
+        self.flaw.is_none().then_some(place)
+    }
+
     /// The other DLLs without which Windows does not load it.
     pub fn needs(&self) -> Vec<String> {
         let tables = self.imported().into_iter();

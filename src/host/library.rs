@@ -194,6 +194,18 @@ impl Library {
         None
     }
 
+    /// Where its device code is in the file, and the size of that: 0 if it has none.
+    pub fn device_code(&self) -> Option<(u64, u64)> {
+        let (endian, header) = self.header()?;
+        let sections = header.sections(endian, &self.file).ok()?;
+        for section in sections.iter() {
+            if sections.section_name(endian, section).ok()? == b".nv_fatbin" {
+                return section.file_range(endian);
+            }
+        }
+        Some((0, 0))
+    }
+
     fn header(&self) -> Option<(Endianness, &Header)> {
         let header = Header::parse(&self.file).ok()?;
         Some((header.endian().ok()?, header))

@@ -6,6 +6,7 @@ pub mod binary;
 pub mod cargo;
 pub mod closure;
 pub mod cudnn;
+pub mod device_code;
 pub mod dll;
 pub mod dll_path;
 pub mod eyes;

@@ -1,5 +1,6 @@
 //! What a search can find: toolkits and cuDNNs, each with how it was found and why it was not chosen.
 
+use crate::model::arch::Target;
 use crate::model::env::Variable;
 use crate::model::flaw::Flaw;
 use crate::model::version::Version;
@@ -87,6 +88,8 @@ pub struct Cudnn {
     pub cpu: Option<&'static str>,
     /// The shim and its parts.
     pub parts: Vec<Part>,
+    /// The device code that all its core parts hold, read off them; empty where nobody looked.
+    pub gpu_codes: Vec<Target>,
     /// What else shows in their files.
     pub files: Files,
 }

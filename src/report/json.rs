@@ -86,6 +86,7 @@ fn cudnn(cudnn: &Cudnn, via: Option<&str>) -> Json {
                 .map_or(Json::Null, |major| Json::Integer(i64::from(major))),
         ),
         ("found_via", Json::optional(via)),
+        ("gpu_codes", texts(&cudnn.gpu_codes)),
         ("parts", Json::list(cudnn.parts.iter().map(part))),
     ])
 }

@@ -7,6 +7,7 @@ use crate::model::candidate::{Candidate, Cudnn, Found, LinkName, Part, Toolkit};
 use crate::model::finding::{Finding, Verdict};
 use crate::model::gpu::Gpu;
 use crate::model::version::Version;
+use crate::rules::served;
 
 fn part(name: &str, version: Option<Version>) -> Part {
     Part {
@@ -49,6 +50,7 @@ fn cudnn() -> Cudnn {
             part("heuristic", None),
             part("ops", release),
         ],
+        gpu_codes: served::targets("sm_75 sm_80 sm_90a sm_120f sm_121 compute_121").collect(),
         files: Default::default(),
     }
 }
@@ -124,6 +126,7 @@ fn everything_that_fits_has_a_tick() {
   ✓ library   9.14.0 in /opt/nv/cudnn/lib/libcudnn.so.9
   ✓ parts     adv 9.14.0, cnn, engines_precompiled, graph 9.14.0, heuristic,
               ops 9.14.0
+  ✓ GPU code  7.5 8.0 9.0a 12.0f 12.1, PTX 12.1, read off its parts
   ✓ driver    580.95.05, runs CUDA up to 13.0, libcuda.so.1
   ✓ GPUs      NVIDIA H200, compute capability 9.0
   ✓ targets   sm_90 compute_90
@@ -342,6 +345,7 @@ fn the_json_has_exactly_these_keys() {
                 "link_name",
                 "cuda_major",
                 "found_via",
+                "gpu_codes",
                 "parts",
             ],
         ),
@@ -370,6 +374,7 @@ fn the_json_has_exactly_these_keys() {
         ("/cudnn/link_name", serde_json::json!("libcudnn.so.9")),
         ("/cudnn/cuda_major", serde_json::json!(13)),
         ("/cudnn/found_via", serde_json::json!("CUDNN_PATH")),
+        ("/cudnn/gpu_codes/2", serde_json::json!("sm_90a")),
         ("/cudnn/parts/1/version", serde_json::json!(null)),
         ("/candidates/1/kind", serde_json::json!("toolkit")),
         ("/candidates/1/chosen", serde_json::json!(false)),

@@ -7,6 +7,7 @@ use super::Report;
 use crate::model::candidate::{Candidate, Cudnn, Found, Part};
 use crate::model::finding::{Finding, Severity, Verdict, printable};
 use crate::rules::cudarc;
+use crate::rules::device_code;
 use std::fmt::{self, Formatter};
 use std::path::Path;
 
@@ -169,7 +170,12 @@ fn chosen_cudnn(report: &Report, cudnn: &Cudnn, f: &mut Formatter<'_>) -> fmt::R
         let text = pieces(parts.iter().map(String::as_str), INDENT);
         line(f, report, Thing::Parts, Mark::Tick, "parts", &text)?;
     }
-    findings(f, report, Thing::Parts)
+    findings(f, report, Thing::Parts)?;
+    if f.alternate() || cudnn.gpu_codes.is_empty() {
+        return Ok(());
+    }
+    let text = wrapped(&device_code::told(&cudnn.gpu_codes), INDENT);
+    line(f, report, Thing::Itself, Mark::Tick, "GPU code", &text)
 }
 
 /// `graph 9.14.0`; a part that does not tell its release is named alone.

@@ -10,7 +10,7 @@ const DRIVERS: &str = include_str!("../../build-support/compat/drivers.txt");
 const KNOWN_BAD: &str = include_str!("../../build-support/compat/known-bad.txt");
 
 /// Which GPUs the builds of cuDNN for this processor serve.
-pub fn gpus(cpu: &str) -> Vec<Gpus> {
+pub fn gpus(cpu: &str) -> Vec<Gpus<'static>> {
     let row = |line: &'static str| {
         let [first, last, cuda, of, code] = columns(line)?;
         let row = Gpus {

@@ -1,6 +1,7 @@
 //! What the version tables say of what was chosen: of each by itself, of both together, and with a driver.
 
 use super::compat;
+use super::device_code;
 use super::judge;
 use super::served::{self, Served};
 use crate::model::arch::{Code, ComputeCapability, Target};
@@ -8,6 +9,7 @@ use crate::model::candidate::{Cudnn, Toolkit};
 use crate::model::finding::{Finding, Severity};
 use crate::model::gpu::Gpu;
 use crate::model::platform::Platform;
+use crate::model::tables::Gpus;
 use crate::model::version::Version;
 
 /// Releases that the tables do not know, or know nothing good of. None of it stops a build.
@@ -83,11 +85,25 @@ pub fn targets(
     let (Some(version), Some(cuda)) = (cudnn.version(), cudnn.cuda_major) else {
         return Vec::new();
     };
-    judge::Cudnn { version, cuda }.targets(&compat::gpus(&platform.cpu), targets, chosen_by)
+    let code = device_code::words(&cudnn.gpu_codes);
+    let rows = rows(&code, version, cuda, platform);
+    judge::Cudnn { version, cuda }.targets(&rows, targets, chosen_by)
+}
+
+/// The table, with a row for what was read off this very cuDNN: it goes before the row of its release.
+fn rows<'a>(code: &'a str, version: Version, cuda: u32, platform: &Platform) -> Vec<Gpus<'a>> {
+    let read = Gpus {
+        first: version,
+        last: version,
+        cuda,
+        code,
+    };
+    let known = compat::gpus(&platform.cpu).into_iter();
+    known.chain((!code.is_empty()).then_some(read)).collect()
 }
 
 /// Whether the cuDNN may have something for the GPU: all but a plain no, and a Jetson's, of which the tables know
-/// nothing.
+/// nothing. They alone are asked, as in a build, whatever was read besides.
 pub fn may_serve(cudnn: &Cudnn, gpu: ComputeCapability, platform: &Platform) -> bool {
     let (Some(version), Some(cuda)) = (cudnn.version(), cudnn.cuda_major) else {
         return true;
@@ -101,7 +117,9 @@ pub fn gpus(cudnn: &Cudnn, gpus: &[Gpu], platform: &Platform) -> Vec<Finding> {
     let (Some(version), Some(cuda)) = (cudnn.version(), cudnn.cuda_major) else {
         return Vec::new();
     };
-    let (cudnn, rows) = (judge::Cudnn { version, cuda }, compat::gpus(&platform.cpu));
+    let code = device_code::words(&cudnn.gpu_codes);
+    let rows = rows(&code, version, cuda, platform);
+    let cudnn = judge::Cudnn { version, cuda };
     let mut seen = Vec::new();
     let mut findings = Vec::new();
     for gpu in gpus {

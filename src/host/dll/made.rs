@@ -1,6 +1,6 @@
 //! DLLs for tests, made of what they are to say.
 
-/// What a DLL is to say of itself. It has one section, of constants, at 0x1000.
+/// What a DLL is to say of itself. It has a section of constants at 0x1000, and one of device code if there is any.
 #[derive(Clone, Debug, Default)]
 pub struct Made {
     /// The processor's number.
@@ -13,6 +13,8 @@ pub struct Made {
     pub imports: Vec<(String, Vec<String>)>,
     /// A text among its constants.
     pub text: String,
+    /// Its fatbins.
+    pub code: Vec<u8>,
 }
 
 /// Where the section is, in memory and in the file.
@@ -80,7 +82,16 @@ impl Made {
         for (at, value) in [(12, ADDRESS), (16, size), (20, OFFSET as u32)] {
             set(header + at, &value.to_le_bytes());
         }
-        [file, data.0].concat()
+        if !self.code.is_empty() {
+            set(0x46, &[2]);
+            let (header, offset) = (header + 40, OFFSET as u32 + size);
+            set(header, b".nv_fatb");
+            let length = self.code.len() as u32;
+            for (at, value) in [(12, ADDRESS + size), (16, length), (20, offset)] {
+                set(header + at, &value.to_le_bytes());
+            }
+        }
+        [file, data.0, self.code.clone()].concat()
     }
 }
 

@@ -23,6 +23,7 @@ fn dll(machine: u16) -> Vec<u8> {
             ),
         ],
         text: "cublasLt.dll\0cublasLt64_13.dll\0".into(),
+        code: Vec::new(),
     }
     .bytes()
 }

@@ -135,6 +135,48 @@ fn targets_that_the_cudnn_does_not_serve_are_warnings() {
     );
 }
 
+/// ARC-02, ARC-03, ARC-04: what was read off the files counts for more than the table.
+#[test]
+fn what_was_read_outranks_the_table() {
+    let read = |major, minor, patch, flavour, words: &str| Cudnn {
+        gpu_codes: served::targets(words).collect(),
+        ..cudnn(major, minor, patch, flavour)
+    };
+    let said = |cudnn: &Cudnn, number| told(&gpus(cudnn, &[gpu(number)], &linux()));
+    // Somebody made it smaller: of a release that lies within a row, and of one that begins it.
+    for release in [14, 13] {
+        let pruned = read(9, release, 0, 12, "sm_90a compute_121");
+        assert_eq!(said(&pruned, 90).len(), 0);
+        assert_eq!(
+            said(&pruned, 86),
+            [format!(
+                "warning: cuDNN 9.{release}.0 for CUDA 12 no longer serves NVIDIA X, whose compute capability is 8.6  \
+                 [arch-dropped-by-cudnn]\n  = help: install cuDNN 9.11.0 for CUDA 12, the last that is known to serve it"
+            )]
+        );
+        let list = [machine(86), machine(90)];
+        assert_eq!(targets(&pruned, &list, "archs", &linux()).len(), 1);
+        // A build, which has not read it, is not told otherwise by the doctor.
+        let capability = ComputeCapability::from_number(86);
+        assert!(may_serve(&pruned, capability, &linux()));
+    }
+    // Newer than the table, which would know nothing of it.
+    let (unread, newer) = (
+        cudnn(9, 99, 0, 13),
+        read(9, 99, 0, 13, "sm_80 sm_100f compute_100f"),
+    );
+    assert_eq!(said(&unread, 130).len(), 0);
+    assert_eq!(
+        said(&newer, 130),
+        [
+            "warning: cuDNN 9.99.0 for CUDA 13 has no code for NVIDIA X, whose compute capability is 13.0  \
+             [gpu-newer-than-cudnn]\n  serves      compute capabilities up to 10.0\n  = help: install a newer cuDNN"
+        ]
+    );
+    let served = read(9, 99, 0, 13, "sm_130 sm_80");
+    assert_eq!(said(&served, 130).len(), 0);
+}
+
 /// DRV-01, DRV-03, VER-06: the driver of the machine that builds need not be that of the run.
 #[test]
 fn a_driver_that_is_too_old_for_what_is_built_is_a_warning() {
