@@ -9,6 +9,8 @@
 #[path = "guard/imp.rs"]
 mod imp;
 
+#[path = "guard/hidden.rs"]
+mod hidden;
 #[path = "guard/judged.rs"]
 mod judged;
 #[path = "guard/misfits.rs"]

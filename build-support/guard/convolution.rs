@@ -8,6 +8,7 @@
 use super::algorithm::Algorithm;
 use super::cudnn::Cudnn;
 use super::device::Current;
+use super::devices;
 use super::driver;
 use super::finding::Verdict;
 use super::kind::{self, Kind};
@@ -22,13 +23,20 @@ use std::time::Instant;
 /// When so many have failed, the rest would only say the same.
 const MOST_FAILED: usize = 3;
 
-/// Convolves on the first visible GPU with the cuDNN of this shim and release, and tells how each one went.
-pub fn run(shim: Library, version: Version, extent: Extent, tell: &mut dyn FnMut(Told)) {
+/// Convolves on the visible GPU of this number with the cuDNN of this shim and release, and tells how each one went.
+pub fn run(
+    shim: Library,
+    version: Version,
+    number: usize,
+    extent: Extent,
+    tell: &mut dyn FnMut(Told),
+) {
     match extent {
-        Extent::Quick => run_kinds(shim, version, &kind::quick(), &[], tell),
+        Extent::Quick => run_kinds(shim, version, number, &kind::quick(), &[], tell),
         Extent::Thorough => run_kinds(
             shim,
             version,
+            number,
             &kind::thorough(),
             &kind::every_algorithm(),
             tell,
@@ -40,6 +48,7 @@ pub fn run(shim: Library, version: Version, extent: Extent, tell: &mut dyn FnMut
 pub fn run_kinds(
     shim: Library,
     version: Version,
+    number: usize,
     kinds: &[Kind],
     by_every_algorithm: &[Kind],
     tell: &mut dyn FnMut(Told),
@@ -54,11 +63,12 @@ pub fn run_kinds(
             return first.tell(tell, clock);
         }
     };
-    let Some(device) = driver.devices.into_iter().next() else {
+    let Some(device) = driver.devices.into_iter().nth(number) else {
         return;
     };
-    first.outcome.device.clone_from(&device.name);
-    let current = match Current::of(0) {
+    let name = devices::label(&device.name, number);
+    first.outcome.device.clone_from(&name);
+    let current = match Current::of(number as i32) {
         Ok(current) => current,
         Err(refused) => {
             first.fail(&Trouble::Gpu(refused), version);
@@ -88,7 +98,7 @@ pub fn run_kinds(
             version,
             capability: device.capability,
         },
-        device: &device.name,
+        device: &name,
     };
     trials.all(kinds, by_every_algorithm, start, tell);
 }

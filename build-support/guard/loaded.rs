@@ -99,15 +99,50 @@ pub fn find(built: &Built, route: &Route) -> Result<Shim, Finding> {
             });
         }
     }
-    if built.loader == Loader::Cudarc {
-        // Its first name is `libcudnn.so`, which may be of another release than any `libcudnn.so.9`.
+    if !platform::is_program() {
+        // The process would not have loaded what is opened here.
         return Err(Finding::warning(
             "not-loaded-yet",
-            "cudarc opens cuDNN by a list of names that is not followed yet, and no cuDNN is in this process",
+            "no cuDNN is in this process yet, and a library that is itself loaded into it opens none to judge it",
         )
-        .help("call `check_version()` after the first use of cuDNN: what is in the process is judged"));
+        .help("call `check()` after the first use of cuDNN: what is in the process is judged"));
     }
-    open(&majors, route)
+    let names = if built.loader == Loader::Cudarc {
+        cudarc_names(built.cuda)
+    } else {
+        let majors = majors.iter();
+        majors
+            .map(|major| format!("libcudnn.so.{}", major))
+            .collect()
+    };
+    open(&names, &majors, route)
+}
+
+/// The names by which cudarc opens cuDNN, in its order; a test holds them against cudarc's own. Only some have the
+/// release of CUDA in them for which cudarc is compiled, which is taken to be that of the build.
+pub fn cudarc_names(cuda: Option<Version>) -> Vec<String> {
+    let mut names: Vec<String> = ["", "64"].map(|end| format!("libcudnn{}.so", end)).into();
+    let with = |names: &mut Vec<String>, end: &str| names.push(format!("libcudnn64_{}.so", end));
+    if let Some(Version { major, minor, .. }) = cuda {
+        with(&mut names, &format!("{}", major));
+        with(&mut names, &format!("{}{}", major, minor));
+        with(&mut names, &format!("{}{}_0", major, minor));
+        with(&mut names, &format!("{}0_{}", major, minor));
+    }
+    for end in ["10", "11", "12"] {
+        with(&mut names, end);
+    }
+    if let Some(Version { major, .. }) = cuda {
+        with(&mut names, &format!("{}0_0", major));
+    }
+    with(&mut names, "9");
+    if let Some(Version { major, .. }) = cuda {
+        names.push(format!("libcudnn.so.{}", major));
+    }
+    for end in [12, 11, 10, 9, 1] {
+        names.push(format!("libcudnn.so.{}", end));
+    }
+    names
 }
 
 /// The first libraries of cuDNN in this process, with their majors.
@@ -132,14 +167,10 @@ fn major_by_soname(path: &Path) -> Option<u32> {
     parts::name_of(Path::new(&name))?.1
 }
 
-fn open(majors: &[u32], route: &Route) -> Result<Shim, Finding> {
+fn open(names: &[String], majors: &[u32], route: &Route) -> Result<Shim, Finding> {
     let mut words = Vec::new();
     let mut unfit = None;
-    let names: Vec<String> = majors
-        .iter()
-        .map(|major| format!("libcudnn.so.{}", major))
-        .collect();
-    for (name, major) in names.iter().zip(majors) {
+    for name in names {
         if let Some(path) = route.program_file(name) {
             // To open these would kill the process, or worse.
             match Elf::open(&path) {
@@ -154,10 +185,11 @@ fn open(majors: &[u32], route: &Route) -> Result<Shim, Finding> {
         match Library::open(name) {
             Ok(library) => {
                 let path = library.path().unwrap_or_else(|| PathBuf::from(name));
+                let by_name = || parts::name_of(Path::new(name)).and_then(|(_, major)| major);
                 let via = route.to(&path);
                 return Ok(Shim {
                     library,
-                    major: major_by_soname(&path).unwrap_or(*major),
+                    major: major_by_soname(&path).or_else(by_name).unwrap_or(9),
                     path,
                     via,
                     others: Vec::new(),
@@ -166,28 +198,41 @@ fn open(majors: &[u32], route: &Route) -> Result<Shim, Finding> {
             Err(said) => words.push(said),
         }
     }
+    // Most of cudarc's many names are those of nothing that ever was.
+    let (first, rest) = (names.first().map_or("", String::as_str), names.len());
+    let said = match words.first() {
+        Some(first) if rest > 4 => format!("{}\n(and so for {} names more)", first, rest - 1),
+        _ => words.join("\n"),
+    };
     let other = match unfit {
         Some(_) => None,
         None => other_major(majors, route),
     };
-    let mut summary = format!("{} cannot be loaded", names.join(" or "));
+    let mut summary = if rest > 4 {
+        format!(
+            "{} cannot be loaded, nor by any other name that cudarc tries",
+            first
+        )
+    } else {
+        format!("{} cannot be loaded", names.join(" or "))
+    };
     if let Some((path, fault)) = &unfit {
         summary += &format!("; `{}` {}", path.display(), fault);
     } else if let Some((major, _)) = &other {
         summary += &format!("; there is only libcudnn.so.{}", major);
     }
     let mut finding = Finding::error("cudnn-not-loadable", summary)
-        .with("loader", words.join("\n"))
+        .with("loader", said)
         .with("looked at", route.looked_at().join("\n"));
     if let Some((_, path)) = &other {
         finding = finding.with("there is", path.display());
     }
     // A requirement that is open at its end lets a major in that nobody can install yet.
-    let newest = names.iter().zip(majors).find(|(_, major)| **major <= 9);
-    if let Some((name, major)) = newest.or(names.iter().zip(majors).next()) {
+    let newest = majors.iter().find(|major| **major <= 9);
+    if let Some(major) = newest.or(majors.first()) {
         finding = finding.help(format!(
-            "install cuDNN {}, or put the directory of its {} into LD_LIBRARY_PATH",
-            major, name
+            "install cuDNN {}, or put the directory of its libcudnn.so.{} into LD_LIBRARY_PATH",
+            major, major
         ));
     }
     if let Some((major, _)) = other {

@@ -1,21 +1,33 @@
 //! What it means that things went in the child as they did.
 
 use super::child::{self, Tried};
+use super::devices;
 use super::elf::Elf;
 use super::ended::End;
 use super::facts::Built;
 use super::finding::{Finding, Severity, Verdict};
+use super::hidden;
 use super::judge;
 use super::loaded::Shim;
+use super::operator::Operator;
+use super::outcome::Outcome;
 use super::parts::{self, Parts};
 use super::platform;
 use super::release::Teller;
 use super::report::Report;
+use super::route::Route;
 use super::version::Version;
 use std::path::{Path, PathBuf};
 
 /// What the child told and left behind.
-pub fn judge(report: &mut Report, built: &Built, shim: &Shim, parts: &Parts, mut tried: Tried) {
+pub fn judge(
+    report: &mut Report,
+    built: &Built,
+    (route, shim): (&Route, &Shim),
+    parts: &Parts,
+    operator: &Operator,
+    mut tried: Tried,
+) {
     let by_files = parts.release().map(|(version, _)| version);
     report.take(&mut tried.answer);
     let answer = &tried.answer;
@@ -43,8 +55,18 @@ pub fn judge(report: &mut Report, built: &Built, shim: &Shim, parts: &Parts, mut
     if let Some(problem) = &answer.problem {
         report.unknown(problem.clone());
     }
-    devices(report, built, answer.cuda_major);
+    devices(report, built, operator, answer.cuda_major);
     end(report, &tried);
+    // Wrong numbers have other reasons.
+    let refused = |outcome: &Outcome| {
+        let finding = outcome.finding.as_ref();
+        outcome.verdict == Verdict::Fail && finding.is_some_and(|it| it.id != "convolution-wrong")
+    };
+    let broke = matches!(tried.end, End::Signal(_)) || report.outcomes.iter().any(refused);
+    if let (true, Some(cuda)) = (broke, answer.cuda_major) {
+        let suspects = hidden::suspects(parts, cuda, &answer.mapped, route);
+        report.findings.extend(suspects);
+    }
 }
 
 /// cuDNN itself does not agree with its files, and nothing from elsewhere is there to explain it.
@@ -137,12 +159,9 @@ pub fn release(report: &mut Report, built: &Built, gpus: Option<usize>) {
     }
 }
 
-/// Every kind of GPU is judged; what the first one lacks stops the program, which may never use the others.
-fn devices(report: &mut Report, built: &Built, cudnn_cuda_major: Option<u32>) {
-    let count = report
-        .driver
-        .as_ref()
-        .map_or(0, |driver| driver.devices.len());
+/// Every kind of GPU is judged; what those lack that are tried stops the program, which may never use the others.
+fn devices(report: &mut Report, built: &Built, operator: &Operator, cudnn_cuda_major: Option<u32>) {
+    let count = report.device_count();
     release(report, built, Some(count));
     let Some(driver) = report.driver.as_ref().filter(|_| count > 0) else {
         return;
@@ -157,24 +176,30 @@ fn devices(report: &mut Report, built: &Built, cudnn_cuda_major: Option<u32>) {
     let cudnn = loaded
         .zip(cudnn_cuda_major)
         .map(|((version, _), cuda)| judge::Cudnn { version, cuda });
-    // What computes rightly is served, whatever the tables say.
-    let computes = report
-        .outcomes
-        .iter()
-        .any(|outcome| outcome.verdict == Verdict::Pass);
+    let tried = operator.devices.of(count);
+    let others = (0..count).filter(|number| !tried.contains(number));
     let mut seen = Vec::new();
-    for device in &driver.devices {
+    for number in tried.iter().copied().chain(others) {
+        let Some(device) = driver.devices.get(number) else {
+            continue;
+        };
         if seen.contains(&device.capability) {
             continue;
         }
         let (name, capability) = (&device.name, device.capability);
+        // What computes rightly is served, whatever the tables say.
+        let label = devices::label(name, number);
+        let computes = report
+            .outcomes
+            .iter()
+            .any(|outcome| outcome.verdict == Verdict::Pass && outcome.device == label);
         let kernels = judge::kernels(built, driver.cuda, name, capability);
         let served = cudnn.and_then(|cudnn| cudnn.device(built.tables.gpus, name, capability));
-        let first = seen.is_empty();
+        let is_tried = tried.contains(&number);
         let judged = kernels
-            .map(|finding| (finding, first))
+            .map(|finding| (finding, is_tried))
             .into_iter()
-            .chain(served.map(|finding| (finding, first && !computes)));
+            .chain(served.map(|finding| (finding, is_tried && !computes)));
         for (mut finding, stops) in judged {
             if !stops {
                 finding.severity = Severity::Warning;
@@ -295,6 +320,11 @@ fn end(report: &mut Report, tried: &Tried) {
         "" => "starting",
         stage => stage,
     };
+    let who = if tried.unprotected.is_some() {
+        "the thread"
+    } else {
+        "the child process"
+    };
     let finding = match tried.end {
         End::Itself if tried.answer.whole => return,
         End::Itself if stage != "asking the driver" && missed_function(&tried.said).is_some() => Finding::error(
@@ -309,15 +339,15 @@ fn end(report: &mut Report, tried: &Tried) {
         End::Itself => Finding::warning(
             "child-not-started",
             format!(
-                "the child process that tries cuDNN ended without a word while {}",
-                stage
+                "{} that tries cuDNN ended without a word while {}",
+                who, stage
             ),
         ),
         End::Late => Finding::warning(
             "convolution-timeout",
             format!(
-                "the child process that tries cuDNN was still {} when its time was over",
-                stage
+                "{} that tries cuDNN was still {} when its time was over",
+                who, stage
             ),
         )
         .help("set CUDNN_GUARD_DEADLINE to more seconds, if this machine is only slow"),

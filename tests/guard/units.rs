@@ -1,6 +1,7 @@
 //! The guard's single parts.
 
 use crate::imp::answer::{Answer, finding_line, line, outcome_lines, path_field};
+use crate::imp::devices::Devices;
 use crate::imp::elf::{Elf, Fault};
 use crate::imp::facts::{Built, Policy, Requirement};
 use crate::imp::finding::{Finding, Verdict};
@@ -445,12 +446,19 @@ fn the_operators_wishes_are_read() {
     let bad = read(&[
         ("CUDNN_GUARD_DEADLINE", "NaN"),
         ("CUDNN_GUARD_REQUIRE_GPU", "yes"),
-        ("CUDNN_GUARD_DEVICES", "0,1"),
+        ("CUDNN_GUARD_DEVICES", "0,-1"),
     ]);
     assert_eq!(bad.complaints.len(), 3);
     assert_eq!(
         bad.findings()[2].to_string(),
-        "CUDNN_GUARD_DEVICES=\"0,1\" is not followed yet; the first visible GPU it is  [variable-unusable]"
+        "CUDNN_GUARD_DEVICES=\"0,-1\" is not all, or numbers with commas between them; the first visible GPU it is  [variable-unusable]"
     );
-    assert!(read(&[("CUDNN_GUARD_DEVICES", "0")]).complaints.is_empty());
+    assert_eq!(
+        read(&[("CUDNN_GUARD_DEVICES", "0, 2")]).devices,
+        Devices::Listed(vec![0, 2])
+    );
+    assert_eq!(
+        read(&[("CUDNN_GUARD_DEVICES", "all")]).devices.of(3),
+        [0, 1, 2]
+    );
 }
