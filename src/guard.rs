@@ -3,6 +3,7 @@
 mod record;
 mod tables;
 mod text;
+mod within;
 
 use crate::config::Link;
 use crate::error::Error;
@@ -84,15 +85,6 @@ impl Guard<'_> {
             .help("call `.cudnn(\">=9\")` on `Config` in build.rs, with the releases your program works with")
             .into());
         };
-        if config.link == Link::Static {
-            return Err(Finding::error(
-                "config-invalid",
-                "`guard()` was called, and it cannot judge a cuDNN that `.link(Link::Static)` puts into the program",
-            )
-            .help("leave `guard()` out: that cuDNN is always the one that was built with")
-            .help("or leave `.link(Link::Static)` out of build.rs, and link dynamically")
-            .into());
-        }
         let runtime = config.link == Link::Runtime;
         let loader = self.loader.unwrap_or(match config.link {
             Link::Dynamic => Loader::Linked,

@@ -8,7 +8,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use support::builds::{SCRIPT, toolkit, write};
-use support::{Ran, built, cargo, fresh, project, run, scratch};
+use support::simulator::{self, Simulated};
+use support::{Ran, built, cargo, fresh, project, repository, run, scratch};
 
 /// Compiles C into an archive.
 fn archive(dir: &Path, name: &str, source: &str) -> PathBuf {
@@ -151,22 +152,129 @@ fn a_program_carries_cuda_and_cudnn_in_itself() {
     .does_not_say("cudart");
 }
 
-/// LNK-05: the guard cannot judge it yet, and says so while building.
+/// The simulator's sources as archives, with the headers that it was built from.
+fn static_simulator(test: &Path) -> (PathBuf, PathBuf, PathBuf) {
+    let (cuda, cudnn) = static_installation(test);
+    let (simulator, sources) = (
+        fresh("links-simulator"),
+        repository().join("fixtures/simulator"),
+    );
+    let what = Simulated {
+        cudnn: (9, 14, 0),
+        cuda: (13, 0),
+        leave_out: Vec::new(),
+    };
+    simulator::build(&sources, &simulator, &what).unwrap();
+    for name in ["cudnn.h", "cudnn_version.h"] {
+        let text = fs::read_to_string(simulator.join("include").join(name)).unwrap();
+        write(&cudnn.join("include").join(name), &text);
+    }
+    for (part, files) in [
+        ("graph", &["core.c"][..]),
+        ("ops", &["ops.c"]),
+        ("cnn", &["cnn.c", "train.c"]),
+    ] {
+        let archive = cudnn.join(format!("lib/libcudnn_{part}_static_v9.a"));
+        fs::remove_file(&archive).unwrap();
+        for file in files {
+            let object = test.join(format!("{file}.o"));
+            let mut cc = Command::new("cc");
+            cc.args(["-std=gnu99", "-O1", "-c", "-fPIC", "-DWITHIN", "-I"]);
+            cc.arg(simulator.join("include")).arg("-o").arg(&object);
+            assert!(cc.arg(sources.join(file)).status().unwrap().success());
+            let mut ar = Command::new("ar");
+            let done = ar.arg("rcs").arg(&archive).arg(&object).status();
+            assert!(done.unwrap().success());
+        }
+    }
+    archive(
+        &cudnn.join("lib"),
+        "cudnn_engines_precompiled_static_v9",
+        "int cudnn_engines;\n",
+    );
+    (cuda, cudnn, simulator.join("driver"))
+}
+
+const GUARD_SCRIPT: &str = "fn main() {\n    cudnn_guard::build(|| {\n        \
+    let config = cudnn_guard::Config::new().cudnn(\">=9\").link(cudnn_guard::Link::Static);\n        \
+    let gpu = config.root(std::env::var(\"IMAGE\").unwrap()).env([(\"PATH\", \"/nowhere\")]).probe()?;\n        \
+    gpu.link();\n        gpu.guard().write()\n    });\n}\n";
+
+/// It declares a function of cuDNN with types of its own, as bindings do.
+const GUARDED: &str = r#"#![deny(warnings)]
+mod guard {
+    include!(concat!(env!("OUT_DIR"), "/cudnn_guard.rs"));
+}
+
+unsafe extern "C" {
+    fn cudnnCreate(handle: *mut *mut Handle) -> i32;
+}
+
+#[repr(C)]
+struct Handle {
+    alive: i32,
+}
+
+fn main() {
+    if std::env::args().count() > 1 {
+        let create: unsafe extern "C" fn(*mut *mut Handle) -> i32 = cudnnCreate;
+        println!("{:?}", create as *const ());
+    }
+    for result in [guard::check_version(), guard::check()] {
+        match result {
+            Ok(report) => println!("pass\n{report}"),
+            Err(failure) => println!("{:?}\n{failure}", failure.verdict()),
+        }
+    }
+}
+"#;
+
+/// LNK-05: a cuDNN that is linked into the program is asked for its release, and convolves in a child.
 #[test]
-fn a_guard_for_archives_is_refused() {
+fn a_guard_judges_the_cudnn_within_its_program() {
     let test = fresh("links-static-guard");
-    let (cuda, cudnn) = static_installation(&test);
-    let script = "fn main() {\n    cudnn_guard::build(|| {\n        \
-        let config = cudnn_guard::Config::new().cudnn(\">=9\").link(cudnn_guard::Link::Static);\n        \
-        config.probe()?.guard().write()\n    });\n}\n";
-    let dir = project("static-guarded", script, "fn main() {}\n");
+    let (cuda, cudnn, driver) = static_simulator(&test);
+    let dir = project("static-guarded", GUARD_SCRIPT, GUARDED);
     build(&dir, "", &cuda, &cudnn)
-        .exits_with(101)
+        .exits_with(0)
+        .does_not_say("warning");
+    let program = |fault: &str| {
+        let mut program = Command::new(built("static-guarded"));
+        program.env("LD_LIBRARY_PATH", &driver);
+        program.env("SIM_FAULT", fault);
+        run(&mut program)
+    };
+    program("")
+        .exits_with(0)
+        .says("loaded      ")
+        .says("static-guarded: 9.14.0\n")
+        .says("found via   its archives, which are linked into the program itself\n")
+        .says("not tried   the driver, the GPU and a convolution: only the release was asked for\npass\n")
+        .says("static-guarded: 9.14.0, for CUDA 13\n")
+        .says("tried       f32 convolution forward on Simulated GPU: pass")
+        .does_not_say("  [");
+    program("wrong").says("[convolution-wrong]");
+    program("abort:cudnnConvolutionForward")
+        .says("cuDNN ended the process that tried it with SIGABRT while running the forward convolution")
+        .says("= help: build the program again, with the archives of another release of cuDNN");
+    // Headers of a later release than the archives.
+    let header = cudnn.join("include/cudnn_version.h");
+    let text = fs::read_to_string(&header).unwrap();
+    write(&header, &text.replace("CUDNN_MINOR 14", "CUDNN_MINOR 15"));
+    build(&dir, "", &cuda, &cudnn).exits_with(0);
+    fs::remove_dir_all(&test).unwrap();
+    program("")
+        .exits_with(0)
         .says(
-            "error: static-guarded@0.1.0: `guard()` was called, and it cannot judge a cuDNN that \
-             `.link(Link::Static)` puts into the program  [config-invalid]",
+            "Fail\nloaded cuDNN 9.14.0 is older than the 9.15.0 that this program was built with  \
+             [cudnn-version-mismatch]\n",
         )
-        .says("= help: leave `guard()` out: that cuDNN is always the one that was built with");
+        .says(
+            "  found via   its archives, which are linked into the program itself\n  \
+             built with  9.15.0, so 9.15 or a later 9.x may be loaded\n  \
+             = help: build the program again, with the archives of cuDNN 9.15 or a later 9.x\n",
+        )
+        .says("not tried   the driver, the GPU and a convolution: its release alone does not fit");
 }
 
 /// C of the program's own that calls CUDA, compiled where the script says.

@@ -12,7 +12,7 @@ use super::output;
 use super::parts::{self, Parts};
 use super::platform::{self, Library};
 use super::report::{Failure, Report};
-use super::route::Route;
+use super::route::{Route, Via};
 use super::tried;
 
 /// Whether the release that is loaded fits: files and version symbols alone. It calls nothing in cuDNN and never
@@ -22,7 +22,7 @@ pub fn check_version(built: &Built) -> Result<Report, Failure> {
     let mut report = Report::new(built);
     report.findings = operator.findings();
     if let Some((route, shim)) = find(&mut report, built, &operator, false) {
-        let parts = Parts::of(&shim.path, shim.major, &route, false);
+        let parts = shim.parts(&route, false);
         judge_files(&mut report, built, &shim, parts);
         if report
             .loaded
@@ -81,25 +81,26 @@ fn find(
         report.unknown(Finding::warning("built-without-cuda", summary).with("reason", reason));
         return None;
     }
-    if !platform::SUPPORTED || built.loader == Loader::Static {
+    if !platform::SUPPORTED {
+        let libc = if cfg!(target_env = "musl") {
+            " with musl"
+        } else {
+            ""
+        };
+        let (system, arch) = (std::env::consts::OS, std::env::consts::ARCH);
         report.unknown(Finding::warning(
             "platform-unsupported",
-            if platform::SUPPORTED {
-                "a cuDNN that is linked into the program itself is not checked yet".to_string()
-            } else {
-                let libc = if cfg!(target_env = "musl") {
-                    " with musl"
-                } else {
-                    ""
-                };
-                let (system, arch) = (std::env::consts::OS, std::env::consts::ARCH);
-                format!("cuDNN is not checked on {} {}{}", arch, system, libc)
-            },
+            format!("cuDNN is not checked on {} {}{}", arch, system, libc),
         ));
         return None;
     }
     let route = Route::of_program();
-    match loaded::find(built, &route) {
+    let found = if built.loader == Loader::Static {
+        Ok(Shim::within(built))
+    } else {
+        loaded::find(built, &route)
+    };
+    match found {
         Ok(shim) => {
             if !shim.others.is_empty() {
                 report.findings.push(shim.among(&shim.others));
@@ -156,12 +157,16 @@ fn try_it(
     how: How,
     (route, shim): (&Route, &Shim),
 ) {
-    let parts = Parts::of(&shim.path, shim.major, route, true);
+    let parts = shim.parts(route, true);
     judge_files(report, built, shim, parts.clone());
     if stops(report, operator) {
+        let alone = match shim.via {
+            Via::Within => "its release alone does not fit",
+            _ => "the files alone do not fit",
+        };
         report
             .unchecked
-            .push("the driver, the GPU and a convolution: the files alone do not fit".to_string());
+            .push(format!("the driver, the GPU and a convolution: {}", alone));
         return;
     }
     let (may_be_here, extent) = match how {
@@ -234,7 +239,8 @@ fn try_it(
 
 fn judge_files(report: &mut Report, built: &Built, shim: &Shim, parts: Parts) {
     report.set_loaded(shim, &parts);
-    let release = parts.release().map(|told| told.0);
+    let release = report.loaded.as_ref().and_then(|loaded| loaded.version);
+    let release = release.map(|told| told.0);
     report.findings.extend(shim.mismatch(built, release));
     for mut finding in parts.findings {
         finding.evidence.splice(0..0, shim.evidence());
@@ -249,7 +255,7 @@ fn pin(report: &mut Report, shim: &Shim, parts: &Parts, route: &Route) {
             tried::refused(report, &part.path, &words);
         }
     }
-    let again = Parts::of(&shim.path, shim.major, route, true);
+    let again = shim.parts(route, true);
     let needed = |parts: &Parts| -> Vec<parts::Part> {
         parts
             .list

@@ -85,7 +85,11 @@ struct SearchEntry {
 #[derive(Clone, Copy, Debug)]
 pub struct Library {
     handle: *mut c_void,
+    within: Option<Find>,
 }
+
+/// Finds a function that is linked into the program itself.
+pub type Find = fn(&str) -> Option<*mut c_void>;
 
 // SAFETY: a handle of dlopen belongs to the process, not to a thread, and the loader takes calls from all of them.
 unsafe impl Send for Library {}
@@ -113,8 +117,19 @@ impl Library {
         Self::with_flags(path.as_os_str(), RTLD_LAZY | RTLD_NOLOAD).ok()
     }
 
+    /// What is linked into the program itself. The loader knows none of its functions by name.
+    pub fn within(find: Find) -> Self {
+        Self {
+            handle: std::ptr::null_mut(),
+            within: Some(find),
+        }
+    }
+
     /// The address of a symbol.
     pub fn symbol(&self, name: &str) -> Option<*mut c_void> {
+        if let Some(find) = self.within {
+            return find(name);
+        }
         let name = CString::new(name).ok()?;
         // SAFETY: the handle came from dlopen and is never closed; the name ends in NUL.
         let address = unsafe { dlsym(self.handle, name.as_ptr()) };
@@ -127,6 +142,9 @@ impl Library {
 
     /// The file it was mapped from, by the name under which the loader found it.
     pub fn path(&self) -> Option<PathBuf> {
+        if self.within.is_some() {
+            return own_file();
+        }
         // SAFETY: the map belongs to a handle that is never closed; its name ends in NUL.
         let (name, inside) = unsafe {
             let map = self.link_map()?;
@@ -163,7 +181,8 @@ impl Library {
         // file first.
         let handle = unsafe { dlopen(name, flags) };
         if !handle.is_null() {
-            return Ok(Self { handle });
+            let within = None;
+            return Ok(Self { handle, within });
         }
         // SAFETY: dlerror gives this thread's last message, valid until the next dl call.
         let words = unsafe { dlerror() };
@@ -275,14 +294,33 @@ pub fn search_path() -> Vec<PathBuf> {
 
 /// Whether this code is the program's own, and not that of a library which something loaded into a process.
 pub fn is_program() -> bool {
+    let program = Library::program().and_then(Library::link_map);
+    // Where the loader does not tell, it is taken for a program: most are.
+    own_map().is_none_or(|map| program.is_none_or(|program| program == map))
+}
+
+/// The file that holds this code: the program, or a library which something loaded into a process.
+fn own_file() -> Option<PathBuf> {
+    if is_program() {
+        return std::env::current_exe().ok();
+    }
+    let map = own_map()?;
+    // SAFETY: this code is never unloaded while it runs; the name ends in NUL.
+    let (name, inside) = unsafe { (path(CStr::from_ptr((*map).name)), (*map).dynamic as usize) };
+    Some(settled(name, inside))
+}
+
+fn own_map() -> Option<*const LinkMap> {
     let here: fn() -> bool = is_program;
     let (mut info, mut map): ([usize; 4], *const LinkMap) = ([0; 4], std::ptr::null());
     // SAFETY: `Dl_info` is four pointers; RTLD_DL_LINKMAP writes one more.
     let found =
         unsafe { dladdr1(here as *const c_void, &mut info, &mut map, RTLD_DL_LINKMAP) } != 0;
-    let program = Library::program().and_then(Library::link_map);
-    // Where the loader does not tell, it is taken for a program: most are.
-    !found || program.is_none_or(|program| program == map)
+    if found && !map.is_null() {
+        Some(map)
+    } else {
+        None
+    }
 }
 
 /// The program's own search paths as they stand in it: DT_RPATH, DT_RUNPATH.

@@ -4,10 +4,11 @@ use super::elf::{Elf, Fault};
 use super::facts::{Built, Loader};
 use super::finding::Finding;
 use super::judge;
-use super::parts;
+use super::parts::{self, Parts};
 use super::platform::{self, Library};
 use super::route::{Route, Via};
 use super::version::Version;
+use super::within;
 use std::path::{Path, PathBuf};
 
 /// The first library of a cuDNN, through which everything else is called.
@@ -26,6 +27,39 @@ pub struct Shim {
 }
 
 impl Shim {
+    /// The cuDNN that is linked into the program itself, and has no files.
+    pub fn within(built: &Built) -> Self {
+        let library = Library::within(within::function);
+        Self {
+            library,
+            path: library.path().unwrap_or_default(),
+            major: built.cudnn.map_or(9, |version| version.major),
+            via: Via::Within,
+            others: in_process().into_iter().map(|other| other.0).collect(),
+        }
+    }
+
+    /// The files that belong to it.
+    pub fn parts(&self, route: &Route, pinned: bool) -> Parts {
+        match self.via {
+            Via::Within => Parts::default(),
+            _ => Parts::of(&self.path, self.major, route, pinned),
+        }
+    }
+
+    /// What a cuDNN without files answers itself: a constant, whatever else is wrong with it.
+    pub fn answer(&self) -> Option<Version> {
+        let address = match self.via {
+            Via::Within => self.library.symbol("cudnnGetVersion")?,
+            _ => return None,
+        };
+        // SAFETY: every release declares it as `size_t (void)`.
+        let ask: unsafe extern "C" fn() -> usize = unsafe { std::mem::transmute(address) };
+        // SAFETY: it takes nothing and changes nothing.
+        let number = std::convert::TryFrom::try_from(unsafe { ask() }).ok()?;
+        Some(Version::from_cudnn(number))
+    }
+
     /// Where it lies, and where its parts should.
     pub fn folder(&self) -> &Path {
         self.path.parent().unwrap_or(&self.path)

@@ -126,7 +126,10 @@ impl Report {
         self.loaded = Some(Loaded {
             path: shim.path.clone(),
             via: shim.via.clone(),
-            version: parts.release(),
+            version: parts.release().or_else(|| {
+                let answer = shim.answer()?;
+                Some((answer, "cudnnGetVersion"))
+            }),
             cuda_major: None,
             parts: parts.list.clone(),
         });

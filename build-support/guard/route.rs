@@ -164,7 +164,7 @@ fn via_folder(via: &Via) -> &Path {
         | Via::LibraryPath(folder)
         | Via::Runpath(folder)
         | Via::System(folder) => folder,
-        Via::Preload | Via::Cache | Via::Elsewhere => Path::new(""),
+        Via::Preload | Via::Cache | Via::Elsewhere | Via::Within => Path::new(""),
     }
 }
 

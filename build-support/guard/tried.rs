@@ -15,7 +15,7 @@ use super::parts::{self, Parts};
 use super::platform;
 use super::release::Teller;
 use super::report::Report;
-use super::route::Route;
+use super::route::{Route, Via};
 use super::version::Version;
 use std::path::{Path, PathBuf};
 
@@ -28,7 +28,8 @@ pub fn judge(
     operator: &Operator,
     mut tried: Tried,
 ) {
-    let by_files = parts.release().map(|(version, _)| version);
+    let loaded = report.loaded.as_ref().and_then(|loaded| loaded.version);
+    let by_files = loaded.map(|(version, _)| version);
     report.take(&mut tried.answer);
     let answer = &tried.answer;
     let disagree = !answer.failed_checks.is_empty()
@@ -361,7 +362,10 @@ fn end(report: &mut Report, tried: &Tried) {
                         name, stage
                     ),
                 )
-                .help("install the same release of cuDNN again, whole, or another one"),
+                .help(match report.loaded.as_ref().map(|loaded| &loaded.via) {
+                    Some(Via::Within) => "build the program again, with the archives of another release of cuDNN",
+                    _ => "install the same release of cuDNN again, whole, or another one",
+                }),
                 Some(name) => Finding::warning(
                     "driver-error",
                     format!(
@@ -416,6 +420,10 @@ fn map(
     mapped: &[PathBuf],
     disagree: bool,
 ) -> bool {
+    if shim.via == Via::Within {
+        // Parts of another cuDNN are its own; that it is there is said already.
+        return false;
+    }
     let release = report
         .loaded
         .as_ref()

@@ -23,6 +23,8 @@ pub enum Via {
     System(PathBuf),
     /// A path or a search path of another library in the process.
     Elsewhere,
+    /// Nothing: it is linked into the program itself.
+    Within,
 }
 
 impl fmt::Display for Via {
@@ -45,6 +47,7 @@ impl fmt::Display for Via {
             Via::Elsewhere => {
                 f.write_str("another library of this process, which opened it by its own path")
             }
+            Via::Within => f.write_str("its archives, which are linked into the program itself"),
         }
     }
 }
@@ -76,6 +79,7 @@ impl Via {
                 folder.display(),
                 wanted
             ),
+            Via::Within => format!("build the program again, with the archives of {}", wanted),
         }
     }
 }

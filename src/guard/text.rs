@@ -1,6 +1,6 @@
 //! The text of the guard: the files of build-support/guard as they are, and one constant with what the build knew.
 
-use super::record;
+use super::{record, within};
 use crate::model::arch::{Code, Suffix, Target};
 use crate::model::facts::{Loader, Policy};
 use crate::model::finding::{Finding, Severity};
@@ -35,7 +35,7 @@ macro_rules! modules {
 }
 
 /// The guard's modules; they know each other as `super::name`.
-const MODULES: &[(&str, &str)] = modules![
+pub(super) const MODULES: &[(&str, &str)] = modules![
     "version",
     "arch",
     "json",
@@ -109,6 +109,9 @@ const OTHER: &[(&str, &str)] = &[
     ),
 ];
 
+/// Where the first two are taken, whose structures and signal numbers are those of these processors.
+pub(super) const KNOWN: &str = "all(target_os = \"linux\", target_env = \"gnu\", any(target_arch = \"x86_64\", target_arch = \"aarch64\"))";
+
 /// Lints that a consumer may deny and that say nothing about a file it did not write.
 const ALLOWED: &str = "clippy::all, clippy::pedantic, clippy::nursery, clippy::restriction, clippy::cargo, dead_code, \
     missing_docs, missing_debug_implementations, missing_copy_implementations, non_snake_case, \
@@ -132,16 +135,16 @@ pub fn text(facts: &Facts<'_>) -> String {
     for (name, source) in MODULES {
         module(&mut out, "", name, source);
     }
-    // The structures and signal numbers of the two files are those of these processors.
-    let known = "all(target_os = \"linux\", target_env = \"gnu\", any(target_arch = \"x86_64\", target_arch = \"aarch64\"))";
     for (name, source) in LINUX {
-        module(&mut out, &format!("#[cfg({known})]\n"), name, source);
+        module(&mut out, &format!("#[cfg({KNOWN})]\n"), name, source);
     }
     for (name, source) in OTHER {
-        module(&mut out, &format!("#[cfg(not({known}))]\n"), name, source);
+        module(&mut out, &format!("#[cfg(not({KNOWN}))]\n"), name, source);
     }
     module(&mut out, "", "built", &built(facts));
     module(&mut out, "", "record", &record::module(facts));
+    let source = within::module(facts);
+    module(&mut out, "", "within", &source);
     if facts.loader == Loader::Linked {
         module(&mut out, "", "linked", LINKED);
     }

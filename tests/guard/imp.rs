@@ -72,3 +72,4 @@ pub mod version;
 pub mod via;
 #[path = "../../build-support/guard/wheel.rs"]
 pub mod wheel;
+pub mod within;

@@ -76,3 +76,5 @@ pub mod version;
 pub mod via;
 #[path = "../../build-support/guard/wheel.rs"]
 pub mod wheel;
+#[path = "within.rs"]
+pub mod within;

@@ -1,0 +1,111 @@
+//! The functions of a cuDNN that is linked into the program itself, as a table in the generated file.
+//!
+//! No loader finds them by name. The table stands in assembly: a second declaration of a function that the program's
+//! own bindings declare with other types would be warned of there, in code that its author did not write.
+
+use super::text::{Facts, KNOWN};
+use crate::model::facts::Loader;
+use std::fmt::Write;
+
+/// What every release since 8 has and the guard calls without a GPU.
+const ALWAYS: &[&str] = &["cudnnGetVersion", "cudnnGetCudartVersion"];
+/// Since 9.0.
+const SINCE_9: &[&str] = &["cudnnGetLastErrorString"];
+/// What a convolution takes.
+const CONVOLUTION: &[&str] = &[
+    "cudnnCreate",
+    "cudnnDestroy",
+    "cudnnCreateTensorDescriptor",
+    "cudnnSetTensor4dDescriptor",
+    "cudnnDestroyTensorDescriptor",
+    "cudnnCreateFilterDescriptor",
+    "cudnnSetFilter4dDescriptor",
+    "cudnnDestroyFilterDescriptor",
+    "cudnnCreateConvolutionDescriptor",
+    "cudnnSetConvolution2dDescriptor",
+    "cudnnSetConvolutionGroupCount",
+    "cudnnSetConvolutionMathType",
+    "cudnnDestroyConvolutionDescriptor",
+    "cudnnCreateActivationDescriptor",
+    "cudnnSetActivationDescriptor",
+    "cudnnDestroyActivationDescriptor",
+    "cudnnGetConvolution2dForwardOutputDim",
+    "cudnnGetConvolutionForwardAlgorithm_v7",
+    "cudnnGetConvolutionForwardWorkspaceSize",
+    "cudnnGetConvolutionBackwardDataWorkspaceSize",
+    "cudnnGetConvolutionBackwardFilterWorkspaceSize",
+    "cudnnConvolutionForward",
+    "cudnnConvolutionBackwardData",
+    "cudnnConvolutionBackwardFilter",
+    "cudnnConvolutionBiasActivationForward",
+];
+
+/// The module of the generated file. Where cuDNN is no part of the program, the table is empty.
+pub fn module(facts: &Facts<'_>) -> String {
+    let none = "pub fn function(_name: &str) -> Option<*mut std::ffi::c_void> {\n    None\n}\n";
+    if facts.loader != Loader::Static {
+        return none.into();
+    }
+    let mut names = ALWAYS.to_vec();
+    if facts.cudnn.is_some_and(|version| version.major >= 9) {
+        names.extend(SINCE_9);
+    }
+    if facts.convolution {
+        names.extend(CONVOLUTION);
+    }
+    // Every crate of a program may have a guard, and a name in assembly is the whole program's.
+    let package: String = facts.package.iter().flat_map(|name| name.chars()).collect();
+    let table = format!(
+        "cudnn_guard_functions_{}",
+        package.replace(|letter: char| !letter.is_ascii_alphanumeric(), "_")
+    );
+    let count = names.len();
+    let mut out = format!(
+        "#[cfg(not({KNOWN}))]\n{none}\
+         #[cfg({KNOWN})]\npub fn function(name: &str) -> Option<*mut std::ffi::c_void> {{\n    \
+         // SAFETY: the table below, which nothing writes to.\n    \
+         let functions = unsafe {{ &*std::ptr::addr_of!(FUNCTIONS) }};\n    \
+         let found = NAMES.iter().zip(functions).find(|(known, _)| **known == name)?;\n    \
+         Some(*found.1 as *mut std::ffi::c_void)\n}}\n\
+         #[cfg({KNOWN})]\nunsafe extern \"C\" {{\n    \
+         #[link_name = {table:?}]\n    static FUNCTIONS: [usize; {count}];\n}}\n\
+         static NAMES: [&str; {count}] = {names:?};\n\
+         #[cfg({KNOWN})]\nstd::arch::global_asm!(\n    \
+         \".pushsection .data.rel.ro.cudnn_guard, \\\"aw\\\"\",\n    \".balign 8\",\n    \
+         \".globl {table}\",\n    \".hidden {table}\",\n    \"{table}:\",\n"
+    );
+    for name in names {
+        // Writing to a String cannot fail.
+        let _ = writeln!(out, "    \".quad {name}\",");
+    }
+    out.push_str("    \".popsection\"\n);\n");
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::text::MODULES;
+    use super::*;
+
+    /// The parts' own checks are made where there are parts.
+    #[test]
+    fn the_table_has_every_function_that_the_guard_calls() {
+        let mut called = 0;
+        for (module, source) in MODULES {
+            for literal in source.split('"').skip(1).step_by(2) {
+                let rest = literal.strip_prefix("cudnn").unwrap_or_default();
+                let is_function = rest.starts_with(char::is_uppercase)
+                    && rest
+                        .chars()
+                        .all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
+                if !is_function || rest.ends_with("VersionCheck") {
+                    continue;
+                }
+                called += 1;
+                let known = [ALWAYS, SINCE_9, CONVOLUTION].concat().contains(&literal);
+                assert!(known, "{literal} in {module}");
+            }
+        }
+        assert!(called > 25, "{called}");
+    }
+}
