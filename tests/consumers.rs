@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use support::simulator::{self, Simulated};
-use support::{Ran, built, cargo, consumers, fresh, program, project, repository, run, scratch};
+use support::{Ran, built, cargo, consumers, fresh, program, project, repository, run};
 
 /// A simulated installation of this cuDNN with CUDA 13.0, made once per test.
 fn installed(name: &str, cudnn: (u32, u32, u32), without: &[&str]) -> PathBuf {
@@ -281,26 +281,50 @@ fn a_second_build_runs_nothing_and_a_change_runs_the_build_script() {
 #[test]
 fn two_folders_give_the_same_guard_and_a_program_without_their_paths() {
     let sound = installed("folders-9.14", (9, 14, 0), &[]);
-    let guards: Vec<Vec<u8>> = ["folder-a", "folder-b"]
-        .map(|name| {
-            let dir = project("folders", NEEDS_BOTH, GUARDED);
-            let target = scratch(name);
-            on(
-                cargo(&dir, &["build", "--release"]).env("CARGO_TARGET_DIR", &target),
-                &sound,
-            )
-            .exits_with(0);
-            let program = fs::read(target.join("release/folders")).unwrap();
-            let out = generated_in(&target.join("release/build"));
-            let own = out.parent().unwrap().display().to_string();
-            let held = program
-                .windows(own.len())
-                .any(|bytes| bytes == own.as_bytes());
-            assert!(!held, "the program holds {own}");
-            fs::read(out).unwrap()
-        })
-        .into();
-    assert!(guards[0] == guards[1], "the generated files differ");
+    let dir = project("folders", NEEDS_BOTH, GUARDED);
+    let guard = |args: &[&str]| {
+        // As a release build has it, beside the libraries of the other tests, which are compiled already.
+        let mut build = cargo(&dir, args);
+        for (name, value) in [
+            ("OPT_LEVEL", "3"),
+            ("DEBUG", "false"),
+            ("DEBUG_ASSERTIONS", "false"),
+            ("OVERFLOW_CHECKS", "false"),
+            ("INCREMENTAL", "false"),
+            ("CODEGEN_UNITS", "16"),
+        ] {
+            build.env(format!("CARGO_PROFILE_DEV_{name}"), value);
+        }
+        let said = on(build.arg("--message-format=json"), &sound)
+            .exits_with(0)
+            .stdout;
+        let mut messages = said
+            .lines()
+            .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+        let message = messages.find(|message| {
+            let of_script = message["reason"] == "build-script-executed";
+            of_script && message["package_id"].as_str().unwrap().contains("folders")
+        });
+        let out = message.unwrap()["out_dir"].as_str().unwrap().to_string();
+        (
+            fs::read(Path::new(&out).join("cudnn_guard.rs")).unwrap(),
+            out,
+        )
+    };
+    let (first, here) = guard(&["build"]);
+    let program = fs::read(built("folders")).unwrap();
+    let mut held = program.windows(here.len());
+    assert!(
+        !held.any(|bytes| bytes == here.as_bytes()),
+        "the program holds {here}"
+    );
+    // A named target has folders of its own.
+    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let said = run(Command::new(rustc).arg("-vV")).exits_with(0).stdout;
+    let host = said.lines().find_map(|line| line.strip_prefix("host: "));
+    let (second, there) = guard(&["check", "--target", host.unwrap()]);
+    assert_ne!(here, there);
+    assert!(first == second, "the generated files differ");
 }
 
 /// LNK-09: the linker leaves out a library of which no function is called, and the guard would then judge nothing.
