@@ -82,10 +82,7 @@ impl Config {
             .iter()
             .filter(|finding| finding.severity == Severity::Warning)
         {
-            finding
-                .to_string()
-                .lines()
-                .for_each(|line| cargo::tell(&Directive::Warning(line.to_string())));
+            cargo::warn(finding);
         }
         toolchain.settled()
     }

@@ -19,6 +19,7 @@ pub struct Facts<'a> {
     pub targets: &'a [Target],
     pub convolution: bool,
     pub require_gpu: bool,
+    pub needs: &'a [String],
     pub findings: &'a [Finding],
     /// As it is written.
     pub tables: String,
@@ -224,6 +225,10 @@ fn built(facts: &Facts<'_>) -> String {
     field("targets", list(facts.targets.iter().copied().map(target)));
     field("convolution", facts.convolution.to_string());
     field("require_gpu", facts.require_gpu.to_string());
+    field(
+        "needs",
+        list(facts.needs.iter().map(|word| format!("{word:?}"))),
+    );
     let worth_carrying = |finding: &&Finding| finding.severity != Severity::Note;
     field(
         "findings",

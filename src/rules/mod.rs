@@ -27,6 +27,7 @@ pub mod image;
 #[path = "../../build-support/guard/judge.rs"]
 pub mod judge;
 pub mod layout;
+#[allow(dead_code)] // the program asks it more than the build does
 #[path = "../../build-support/guard/needs.rs"]
 pub mod needs;
 pub mod nvcc;
