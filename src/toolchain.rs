@@ -254,16 +254,20 @@ impl Toolchain {
             let elsewhere = dll_path.as_ref().map(|path| path.elsewhere(cudnn));
             let elsewhere = elsewhere.unwrap_or_default();
             findings.extend(skew::findings(cudnn, &unresolved, &elsewhere));
+            let toolkit = choice.toolkit.and_then(|index| candidates.get(index));
+            let toolkit = toolkit.and_then(|one| match &one.found {
+                Found::Toolkit(toolkit) => Some(toolkit),
+                Found::Cudnn(_) => None,
+            });
             if let Some(path) = &dll_path {
-                let toolkit = choice.toolkit.and_then(|index| candidates.get(index));
-                let toolkit = toolkit.and_then(|one| match &one.found {
-                    Found::Toolkit(toolkit) => Some(toolkit),
-                    Found::Cudnn(_) => None,
-                });
                 findings.extend(on_windows(cudnn, toolkit, path));
             }
             let rivals = rivals::along_library_path(cudnn, &host);
             findings.extend(hijack::library_path(cudnn, &rivals));
+            if let Some(toolkit) = toolkit.filter(|_| needs.toolkit) {
+                let first = rivals::nvrtc(toolkit, cudnn, &host);
+                findings.extend(first.and_then(|first| hijack::nvrtc(cudnn, toolkit, &first)));
+            }
             if let (Some(dir), true) = (&cudnn.link_dir, config.links_by_rpath()) {
                 let cxx = rivals::conda_cxx(cudnn, &host);
                 findings.extend(cxx.map(|cxx| hijack::conda_rpath(dir, &cxx)));
