@@ -45,6 +45,7 @@ const MODULES: &[(&str, &str)] = modules![
     "ended",
     "cuda_status",
     "cudnn_status",
+    "no_driver",
     "no_gpu",
     "driver",
     "shape",

@@ -34,7 +34,7 @@ pub(super) fn ask(toolchain: &Toolchain, findings: &mut Vec<Finding>) -> Machine
         Some(Err(problem)) => {
             findings.push(problem.finding());
             machine.driver = problem.driver().cloned();
-            if matches!(problem, Problem::Missing { .. }) {
+            if matches!(problem, Problem::Missing(_)) {
                 // nvidia-smi may know what a library that cannot be opened here does not tell.
                 machine.gpus = gpus::gpus().unwrap_or_default();
             }
