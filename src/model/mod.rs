@@ -22,5 +22,6 @@ pub mod gencode;
 pub mod gpu;
 pub mod id;
 pub mod invocation;
+pub mod owner;
 pub mod platform;
 pub mod target_list;
