@@ -40,6 +40,8 @@ mod faults;
 #[cfg(test)]
 mod listing;
 #[cfg(test)]
+mod orders;
+#[cfg(test)]
 mod real;
 #[cfg(test)]
 mod real_device_code;
