@@ -60,7 +60,7 @@ pub fn in_tree(
     if cudnn.header.is_none() && cudnn.link_dir.is_none() && cudnn.library.is_none() {
         return None;
     }
-    cudnn.owner = owner::of(&cudnn, eyes);
+    cudnn.owner = owner::of(&cudnn, eyes).map(Box::new);
     read_libraries(&mut cudnn, eyes, platform);
     read.extend(cudnn.parts.iter().map(|part| part.path.clone()));
     Some((cudnn, read))

@@ -92,9 +92,9 @@ pub struct Cudnn {
     /// The device code that all its core parts hold, read off them; empty where nobody looked.
     pub gpu_codes: Vec<Target>,
     /// The package that it came in, where a record tells.
-    pub owner: Option<Owner>,
+    pub owner: Option<Box<Owner>>,
     /// What else shows in their files.
-    pub files: Files,
+    pub files: Box<Files>,
 }
 
 /// What shows in the files of a cuDNN beyond their releases.

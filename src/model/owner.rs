@@ -29,8 +29,10 @@ impl Owner {
     /// The command that brings a release from this one on, and before that one, in its place. None for apt, whose
     /// packages may have no such release.
     pub fn install(&self, from: Version, below: Option<Version>) -> Option<String> {
-        let below = below.map_or_else(String::new, |below| format!(",<{}", below.short()));
-        let wanted = format!("'{}>={}{below}'", self.name, from.short());
+        let from = (from > Version::new(0, 0, 0)).then(|| format!(">={}", from.short()));
+        let below = below.map(|below| format!("<{}", below.short()));
+        let range: Vec<String> = from.into_iter().chain(below).collect();
+        let wanted = format!("'{}{}'", self.name, range.join(","));
         match self.installer {
             Installer::Conda => Some(format!("conda install -c conda-forge {wanted}")),
             Installer::Pip => Some(format!("pip install {wanted}")),
@@ -63,14 +65,16 @@ mod tests {
     /// VER-02
     #[test]
     fn the_installer_of_a_package_is_told_what_to_install() {
-        let command = |installer, name: &str, below| {
+        let range = |installer, name: &str, from, below| {
             let owner = Owner {
                 installer,
                 name: name.into(),
                 version: "9.10.1.4".into(),
             };
-            owner.install(Version::new(9, 13, 0), below)
+            owner.install(from, below)
         };
+        let command =
+            |installer, name, below| range(installer, name, Version::new(9, 13, 0), below);
         let ten = Some(Version::new(10, 0, 0));
         assert_eq!(
             command(Installer::Conda, "cudnn", None).unwrap(),
@@ -79,6 +83,16 @@ mod tests {
         assert_eq!(
             command(Installer::Pip, "nvidia-cudnn-cu12", ten).unwrap(),
             "pip install 'nvidia-cudnn-cu12>=9.13,<10.0'"
+        );
+        assert_eq!(
+            range(
+                Installer::Pip,
+                "nvidia-cudnn-cu12",
+                Version::new(0, 0, 0),
+                ten
+            )
+            .unwrap(),
+            "pip install 'nvidia-cudnn-cu12<10.0'"
         );
         assert_eq!(command(Installer::Apt, "libcudnn9-cuda-12", None), None);
     }

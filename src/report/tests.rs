@@ -52,11 +52,11 @@ fn cudnn() -> Cudnn {
             part("ops", release),
         ],
         gpu_codes: served::targets("sm_75 sm_80 sm_90a sm_120f sm_121 compute_121").collect(),
-        owner: Some(Owner {
+        owner: Some(Box::new(Owner {
             installer: Installer::Conda,
             name: "cudnn".to_string(),
             version: "9.14.0.64".to_string(),
-        }),
+        })),
         files: Default::default(),
     }
 }

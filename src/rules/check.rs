@@ -470,7 +470,7 @@ fn linkable(candidate: &Candidate) -> bool {
 /// The package of a cuDNN.
 fn owner(candidate: &Candidate) -> Option<&Owner> {
     match &candidate.found {
-        Found::Cudnn(cudnn) => cudnn.owner.as_ref(),
+        Found::Cudnn(cudnn) => cudnn.owner.as_deref(),
         Found::Toolkit(_) => None,
     }
 }

@@ -195,10 +195,10 @@ mod tests {
         Cudnn {
             library: Some("/opt/nv/lib/libcudnn.so.9".into()),
             library_version: Some(Version::new(9, minor, 0)),
-            files: Files {
+            files: Box::new(Files {
                 own_first,
                 ..Files::default()
-            },
+            }),
             ..Cudnn::default()
         }
     }
