@@ -345,6 +345,34 @@ fn a_program_that_calls_no_cudnn_itself_stays_linked_to_it() {
     needed("left-out", "fn main() {}\n").does_not_say("libcudnn.so.9");
 }
 
+/// NUM-02: what a release gets wrong stops the build of a program that says it uses that.
+#[test]
+fn a_program_that_needs_what_a_release_gets_wrong_is_not_built_with_it() {
+    let bad = installed("needs-9.10", (9, 10, 2), &[]);
+    let build_script = NEEDS_BOTH.replace(".write()", ".needs([\"adv\", \"conv3d-bf16\"]).write()");
+    let dir = project("needs", &build_script, GUARDED);
+    on(&mut cargo(&dir, &["build"]), &bad)
+        .exits_with(101)
+        .says("error: needs@0.1.0: cuDNN 9.10.2 is known to compute wrong numbers in three-dimensional bf16 convolutions, which this program uses  [known-bad-release]")
+        .says("error: needs@0.1.0:   = help: install cuDNN 9.13.0 or a later one");
+    let target = fresh("needs-target");
+    on(
+        cargo(&dir, &["build"])
+            .env("CUDNN_GUARD_ALLOW", "known-bad-release")
+            .env("CARGO_TARGET_DIR", &target),
+        &bad,
+    )
+    .exits_with(0)
+    .says("warning: needs@0.1.0: cuDNN 9.10.2 is known to compute wrong numbers in three-dimensional bf16 convolutions, which this program uses  [known-bad-release]");
+    let guard = fs::read_to_string(generated_in(&target.join("debug/build"))).unwrap();
+    assert!(guard.contains("    needs: &[\"adv\", \"conv3d-bf16\"],\n"));
+    let unknown = NEEDS_BOTH.replace(".write()", ".needs([\"convolution\"]).write()");
+    let dir = project("needs-unknown", &unknown, GUARDED);
+    on(&mut cargo(&dir, &["build"]), &bad)
+        .exits_with(101)
+        .says("`.needs(..)` names `convolution`, which is neither a part of cuDNN nor an operation  [config-invalid]");
+}
+
 /// The one `cudnn_guard.rs` below a folder.
 fn generated_in(dir: &Path) -> PathBuf {
     fs::read_dir(dir)

@@ -13,6 +13,8 @@
 mod guard;
 #[path = "simulator/kinds.rs"]
 mod kinds;
+#[path = "simulator/no_driver.rs"]
+mod no_driver;
 #[path = "simulator/numbers.rs"]
 mod numbers;
 #[path = "support/simulated.rs"]
@@ -704,20 +706,6 @@ fn every_problem_is_worded() {
         cuda: Some(Version::new(12, 2, 0)),
         devices: Vec::new(),
     };
-    let missing = Problem::Missing {
-        words: "libcuda.so.1: cannot open shared object file: No such file or directory"
-            .to_string(),
-        module: Some("535.183.01".to_string()),
-    };
-    assert_eq!(missing.driver(), None);
-    assert_eq!(
-        missing.finding().to_string(),
-        "`libcuda.so.1`, the library of NVIDIA's driver, cannot be opened, so no GPU can be used  [driver-missing]
-  loader      libcuda.so.1: cannot open shared object file: No such file or directory
-  module      535.183.01 is loaded (/proc/driver/nvidia/version)
-  = help: install NVIDIA's driver, or run on a machine that has a GPU
-  = help: start a container with NVIDIA's container toolkit (`--gpus all`), which brings the driver's libraries in"
-    );
     let none = Problem::NoDevice {
         driver: driver(),
         around: Box::default(),

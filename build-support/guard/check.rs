@@ -22,7 +22,7 @@ pub fn check_version(built: &Built) -> Result<Report, Failure> {
     let mut report = Report::new(built);
     report.findings = operator.findings();
     if let Some((route, shim)) = find(&mut report, built, &operator, false) {
-        let parts = Parts::of(&shim.path, shim.major, &route, false);
+        let parts = Parts::of(&shim.path, shim.major, &route, false, built.needs);
         judge_files(&mut report, built, &shim, parts);
         if report
             .loaded
@@ -156,7 +156,7 @@ fn try_it(
     how: How,
     (route, shim): (&Route, &Shim),
 ) {
-    let parts = Parts::of(&shim.path, shim.major, route, true);
+    let parts = Parts::of(&shim.path, shim.major, route, true, built.needs);
     judge_files(report, built, shim, parts.clone());
     if stops(report, operator) {
         report
@@ -228,7 +228,7 @@ fn try_it(
         .iter()
         .any(|outcome| outcome.verdict == Verdict::Pass);
     if (passed || !built.convolution) && !stops(report, operator) {
-        pin(report, shim, &parts, route);
+        pin(report, built, shim, &parts, route);
     }
 }
 
@@ -243,13 +243,13 @@ fn judge_files(report: &mut Report, built: &Built, shim: &Shim, parts: Parts) {
 }
 
 /// The parent opens the files that the child found to work, and looks once more, since files can change.
-fn pin(report: &mut Report, shim: &Shim, parts: &Parts, route: &Route) {
+fn pin(report: &mut Report, built: &Built, shim: &Shim, parts: &Parts, route: &Route) {
     for part in parts.list.iter().filter(|part| part.needed) {
         if let Err(words) = Library::open_file(&part.path) {
             tried::refused(report, &part.path, &words);
         }
     }
-    let again = Parts::of(&shim.path, shim.major, route, true);
+    let again = Parts::of(&shim.path, shim.major, route, true, built.needs);
     let needed = |parts: &Parts| -> Vec<parts::Part> {
         parts
             .list

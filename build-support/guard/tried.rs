@@ -149,7 +149,7 @@ pub fn release(report: &mut Report, built: &Built, gpus: Option<usize>) {
         return;
     };
     let tables = built.tables;
-    let bad = judge::known_bad(tables.known_bad, version, built.cuda, gpus);
+    let bad = judge::known_bad(tables.known_bad, version, built.cuda, gpus, built.needs);
     report.findings.extend(bad);
     if let Some(known) = tables.gpus.iter().map(|row| row.last).max() {
         if (version.major, version.minor) > (known.major, known.minor) {

@@ -22,6 +22,7 @@ pub struct Facts<'a> {
     pub targets: &'a [Target],
     pub convolution: bool,
     pub require_gpu: bool,
+    pub needs: &'a [String],
     pub findings: &'a [Finding],
     /// As it is written.
     pub tables: String,
@@ -47,6 +48,7 @@ const MODULES: &[(&str, &str)] = modules![
     "ended",
     "cuda_status",
     "cudnn_status",
+    "no_driver",
     "no_gpu",
     "driver",
     "shape",
@@ -237,6 +239,10 @@ fn built(facts: &Facts<'_>) -> String {
     field("targets", list(facts.targets.iter().copied().map(target)));
     field("convolution", facts.convolution.to_string());
     field("require_gpu", facts.require_gpu.to_string());
+    field(
+        "needs",
+        list(facts.needs.iter().map(|word| format!("{word:?}"))),
+    );
     let worth_carrying = |finding: &&Finding| finding.severity != Severity::Note;
     field(
         "findings",

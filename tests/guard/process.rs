@@ -184,6 +184,36 @@ fn a_part_that_no_convolution_needs_stops_nothing() {
     run("check", &cudnn.0, &[GPU]).must_be("pass", &["library-damaged"]);
 }
 
+/// LOD-29: where a framework would go over to the CPU without a word.
+#[test]
+fn a_part_that_the_program_says_it_needs_ends_it() {
+    let needs = ("TEST_NEEDS", "1");
+    run("check", &sound().0, &[GPU, needs]).must_be("pass", &[]);
+    let cudnn = sound().without("libcudnn_adv.so.9");
+    let path = cudnn.text();
+    run("startup", &cudnn.0, &[GPU, needs])
+        .must_end_with(78)
+        .must_begin(&format!(
+            "\
+cuDNN 9.14.0 at `{path}` lacks libcudnn_adv.so.9, which this program needs  [parts-missing]
+  loaded      {path}/libcudnn.so.9
+  found via   LD_LIBRARY_PATH, its entry `{path}`
+  looked at   {path}
+"
+        ));
+    run("version", &cudnn.0, &[needs]).must_be("fail", &["parts-missing"]);
+    let both = cudnn.without("libcudnn_cnn.so.9");
+    let ran = run("check", &both.0, &[GPU, needs]);
+    ran.must_be("fail", &["parts-missing", "parts-missing"]);
+    let cudnn = sound().cut("libcudnn_adv.so.9", 100);
+    run("check", &cudnn.0, &[GPU, needs]).must_be("fail", &["library-damaged"]);
+    let old = ("TEST_BUILT", "8.9.7");
+    let cudnn = Folder::new().with_cudnn("8.9.7");
+    run("check", &cudnn.0, &[GPU, old, needs]).must_be("pass", &[]);
+    let cudnn = cudnn.without("libcudnn_adv_infer.so.8");
+    run("check", &cudnn.0, &[GPU, old, needs]).must_be("fail", &["parts-missing"]);
+}
+
 #[test]
 fn a_part_elsewhere_on_the_loaders_way_is_used() {
     let cudnn = sound().without("libcudnn_cnn.so.9");

@@ -29,6 +29,8 @@ pub mod finding;
 pub mod json;
 #[path = "../../build-support/guard/kind.rs"]
 pub mod kind;
+#[path = "../../build-support/guard/no_driver.rs"]
+pub mod no_driver;
 #[path = "../../build-support/guard/no_gpu.rs"]
 pub mod no_gpu;
 #[path = "../../build-support/guard/outcome.rs"]
