@@ -95,7 +95,7 @@ fn types_and_numbers_are_those_of_the_headers() {
 fn the_simulator_has_the_signatures_of_the_headers() {
     for cudnn in headers() {
         for source in [
-            "driver", "cudart", "shim", "core", "ops", "cnn", "train", "rest",
+            "driver", "cudart", "shim", "core", "graph", "ops", "cnn", "train", "rest",
         ] {
             let source = here(&format!("fixtures/simulator/{source}.c"));
             must_compile(&compile(&cudnn, &["-std=gnu99"], &source), &cudnn);

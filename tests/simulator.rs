@@ -20,7 +20,7 @@ mod simulated;
 
 use guard::driver::{self, Driver, Problem};
 use guard::no_gpu::Around;
-use guard::outcome::{Extent, Outcome, Told};
+use guard::outcome::{Extent, Outcome, Scope, Told};
 use guard::platform::Library;
 use guard::version::Version;
 use guard::{convolution, cudnn_status};
@@ -35,6 +35,15 @@ const V9_14: (u32, u32, u32) = (9, 14, 0);
 const V9_28: (u32, u32, u32) = (9, 28, 0);
 const V8_9: (u32, u32, u32) = (8, 9, 7);
 const ALL: [(u32, u32, u32); 3] = [V8_9, V9_14, V9_28];
+
+const QUICK: Scope = Scope {
+    extent: Extent::Quick,
+    graph_only: false,
+};
+const THOROUGH: Scope = Scope {
+    extent: Extent::Thorough,
+    graph_only: false,
+};
 
 /// What became of a process.
 struct Ended {
@@ -168,8 +177,8 @@ fn in_child() {
             let shim = Library::open(&format!("libcudnn.so.{}", version.major)).unwrap();
             match words[0] {
                 "context" => context(shim, version),
-                "quick" => all(|tell| convolution::run(shim, version, Extent::Quick, tell)),
-                "thorough" => all(|tell| convolution::run(shim, version, Extent::Thorough, tell)),
+                "quick" => all(|tell| convolution::run(shim, version, QUICK, tell)),
+                "thorough" => all(|tell| convolution::run(shim, version, THOROUGH, tell)),
                 "some" => all(|tell| {
                     let kinds = kinds::some(words[4], words[5]);
                     convolution::run_kinds(shim, version, &kinds, &[], tell);
@@ -210,7 +219,7 @@ fn collect(run: impl FnOnce(&mut dyn FnMut(Told))) -> (Vec<Outcome>, Vec<String>
 
 /// The first outcome: what is refused or wrong there is so in the others too, and they have tests of their own.
 fn first(shim: Library, version: Version) -> String {
-    let (outcomes, _) = collect(|tell| convolution::run(shim, version, Extent::Quick, tell));
+    let (outcomes, _) = collect(|tell| convolution::run(shim, version, QUICK, tell));
     let outcome = &outcomes[0];
     assert!(outcome.milliseconds > 0.0);
     assert_eq!(
@@ -230,7 +239,8 @@ fn all(run: impl FnOnce(&mut dyn FnMut(Told))) -> String {
     let (outcomes, stages) = collect(run);
     let mut text = String::new();
     for it in &outcomes {
-        let (what, by) = (it.operation, it.algorithm);
+        let (what, by) = (it.operation, &it.algorithm);
+        let what = format!("{what}{}", it.api.through());
         write!(text, "{what}, {}, {}, {by}: ", it.data_type, it.layout).unwrap();
         match &it.left_out {
             Some(reason) => writeln!(text, "left out, {reason}").unwrap(),

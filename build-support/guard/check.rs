@@ -6,7 +6,7 @@ use super::finding::{Finding, Severity, Verdict};
 use super::judge;
 use super::loaded::{self, Shim};
 use super::operator::Operator;
-use super::outcome::Extent;
+use super::outcome::{Extent, Scope};
 use super::output;
 use super::parts::{self, Parts};
 use super::platform::{self, Library};
@@ -153,8 +153,11 @@ fn try_it(
             .push("the driver, the GPU and a convolution: the files alone do not fit".to_string());
         return;
     }
-    let wanted = built.convolution && !parts.jit_only;
-    let convolution = if wanted { Some(extent) } else { None };
+    let scope = Scope {
+        extent,
+        graph_only: parts.jit_only,
+    };
+    let convolution = Some(scope).filter(|_| built.convolution);
     let task = Task {
         shim: Some((shim.library, shim.major)),
         parts: &parts.list,
@@ -178,7 +181,7 @@ fn try_it(
         }
     };
     tried::judge(report, built, shim, &parts, tried);
-    tried::outcomes(report, built, &parts);
+    tried::outcomes(report, built);
     let passed = report
         .outcomes
         .iter()

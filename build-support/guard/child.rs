@@ -4,7 +4,7 @@ use super::answer::{self, Answer};
 use super::convolution;
 use super::driver;
 use super::ended::End;
-use super::outcome::{Extent, Told};
+use super::outcome::{Extent, Scope, Told};
 use super::parts::{self, Part};
 use super::platform::{self, Library};
 use super::process::{self, Tell};
@@ -31,7 +31,7 @@ pub struct Task<'a> {
     /// Its parts, in the order in which they are opened.
     pub parts: &'a [Part],
     /// How much is convolved where there is a GPU, if anything.
-    pub convolution: Option<Extent>,
+    pub convolution: Option<Scope>,
 }
 
 /// How it went.
@@ -67,15 +67,15 @@ fn work(task: &Task<'_>, tell: &Tell) {
         }
     }
     let has_gpu = driver(tell);
-    if let (true, Some(extent), Some((shim, version, opened))) = (has_gpu, task.convolution, cudnn)
+    if let (true, Some(scope), Some((shim, version, opened))) = (has_gpu, task.convolution, cudnn)
     {
         // The driver may lie where only CUDA looks, and is in the process now.
         if opened == Opened::All || open(task.parts, tell) == Opened::All {
-            if extent == Extent::Thorough {
+            if scope.extent == Extent::Thorough {
                 open_for_training(task.parts, tell);
             }
             stage(tell, "preparing a convolution");
-            convolution::run(shim, version, extent, &mut |told| match told {
+            convolution::run(shim, version, scope, &mut |told| match told {
                 Told::Next(words) => stage(tell, &words),
                 Told::Done(outcome) => {
                     for line in answer::outcome_lines(&outcome) {
