@@ -11,6 +11,8 @@
 
 #[path = "support/guard.rs"]
 mod guard;
+#[path = "simulator/graph.rs"]
+mod graph;
 #[path = "simulator/kinds.rs"]
 mod kinds;
 #[path = "simulator/numbers.rs"]
@@ -39,6 +41,10 @@ const ALL: [(u32, u32, u32); 3] = [V8_9, V9_14, V9_28];
 const QUICK: Scope = Scope {
     extent: Extent::Quick,
     graph_only: false,
+};
+const GRAPH_ONLY: Scope = Scope {
+    extent: Extent::Thorough,
+    graph_only: true,
 };
 const THOROUGH: Scope = Scope {
     extent: Extent::Thorough,
@@ -172,12 +178,13 @@ fn in_child() {
     let words: Vec<&str> = task.split(' ').collect();
     let number = |at: usize| words[at].parse::<u32>().unwrap();
     let report = match words[0] {
-        "convolution" | "context" | "quick" | "thorough" | "some" => {
+        "convolution" | "context" | "quick" | "graph" | "thorough" | "some" => {
             let version = Version::new(number(1), number(2), number(3));
             let shim = Library::open(&format!("libcudnn.so.{}", version.major)).unwrap();
             match words[0] {
                 "context" => context(shim, version),
                 "quick" => all(|tell| convolution::run(shim, version, QUICK, tell)),
+                "graph" => all(|tell| convolution::run(shim, version, GRAPH_ONLY, tell)),
                 "thorough" => all(|tell| convolution::run(shim, version, THOROUGH, tell)),
                 "some" => all(|tell| {
                     let kinds = kinds::some(words[4], words[5]);

@@ -19,7 +19,8 @@ pub enum Mode {
 }
 
 impl Mode {
-    fn number(self) -> i32 {
+    /// Its number.
+    pub fn number(self) -> i32 {
         match self {
             Mode::Fast => 3,
             Mode::Fallback => 2,
@@ -29,11 +30,11 @@ impl Mode {
 
 // Of `cudnnBackendNumericalNote_t`. Whoever wants strict single precision leaves out engines with the first two, as
 // PyTorch does; the others say that an engine computes with something else than the numbers themselves.
-const TENSOR_CORE: i32 = 0;
-const DOWN_CONVERT_INPUTS: i32 = 1;
-const FFT: i32 = 3;
-const WINOGRAD: i32 = 5;
-const WINOGRAD_TILE_13X13: i32 = 8;
+pub const TENSOR_CORE: i32 = 0;
+pub const DOWN_CONVERT_INPUTS: i32 = 1;
+pub const FFT: i32 = 3;
+pub const WINOGRAD: i32 = 5;
+pub const WINOGRAD_TILE_13X13: i32 = 8;
 
 /// A wider alignment than that no engine asks for; buffers have more.
 const ALIGNED: i64 = 16;

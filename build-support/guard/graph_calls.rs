@@ -52,7 +52,8 @@ impl Calls {
 
 /// A kind of descriptor: its number, and what is called for it.
 pub struct Sort {
-    number: c_int,
+    /// Its `cudnnBackendDescriptorType_t`.
+    pub number: c_int,
     create: &'static str,
     finalize: &'static str,
     set: &'static str,
@@ -88,20 +89,20 @@ sorts! {
     TENSOR = 17 "TENSOR"
 }
 
-/// An attribute's name and the type of its values.
+/// An attribute's name and the type of its values, as numbers.
 #[derive(Clone, Copy)]
-pub struct Attribute(c_int, c_int);
+pub struct Attribute(pub c_int, pub c_int);
 
 // `cudnnBackendAttributeType_t`
-const HANDLE: c_int = 0;
-const DATA_TYPE: c_int = 1;
-const INT64: c_int = 3;
-const REAL: c_int = 4;
-const POINTER: c_int = 6;
-const CONVOLUTION_MODE: c_int = 7;
-const HEUR_MODE: c_int = 8;
-const NUMERICAL_NOTE: c_int = 11;
-const DESCRIPTOR: c_int = 15;
+pub const HANDLE: c_int = 0;
+pub const DATA_TYPE: c_int = 1;
+pub const INT64: c_int = 3;
+pub const REAL: c_int = 4;
+pub const POINTER: c_int = 6;
+pub const CONVOLUTION_MODE: c_int = 7;
+pub const HEUR_MODE: c_int = 8;
+pub const NUMERICAL_NOTE: c_int = 11;
+pub const DESCRIPTOR: c_int = 15;
 
 /// Of a convolution, in the order of their numbers.
 pub const COMP_TYPE: Attribute = Attribute(100, DATA_TYPE);
