@@ -188,7 +188,6 @@ fn what_fails_while_it_computes_is_a_failure() {
     assert_eq!(rows(&crash, "").len(), 1);
 }
 
-/// ABORTID
 #[test]
 fn a_crash_in_the_graph_is_survived() {
     for call in [
