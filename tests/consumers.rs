@@ -162,7 +162,9 @@ fn what_only_the_graph_shows_is_told_at_the_start() {
     with("SIM_FAULT", "status:cudnnBackendFinalize(TENSOR):1008")
         .exits_with(78)
         .says("f32 convolution forward on Simulated GPU: pass")
-        .says("CUDNN_STATUS_SUBLIBRARY_LOADING_FAILED (1008) on Simulated GPU  [convolution-failed]")
+        .says(
+            "CUDNN_STATUS_SUBLIBRARY_LOADING_FAILED (1008) on Simulated GPU  [convolution-failed]",
+        )
         .says("help: put every part of that cuDNN release beside its `libcudnn.so`");
     with("SIM_FAULT", "abort:cudnnBackendExecute")
         .exits_with(78)

@@ -117,7 +117,10 @@ fn graph_numbers() -> Vec<(String, i32)> {
         (&calls::ENGINEHEUR, "ENGINEHEUR"),
         (&calls::EXECUTION_PLAN, "EXECUTION_PLAN"),
         (&calls::FORWARD, "OPERATION_CONVOLUTION_FORWARD"),
-        (&calls::BACKWARD_FILTER, "OPERATION_CONVOLUTION_BACKWARD_FILTER"),
+        (
+            &calls::BACKWARD_FILTER,
+            "OPERATION_CONVOLUTION_BACKWARD_FILTER",
+        ),
         (&calls::BACKWARD_DATA, "OPERATION_CONVOLUTION_BACKWARD_DATA"),
         (&calls::OPERATIONGRAPH, "OPERATIONGRAPH"),
         (&calls::VARIANT_PACK, "VARIANT_PACK"),
@@ -181,7 +184,10 @@ fn graph_numbers() -> Vec<(String, i32)> {
             (of.w, w),
             (of.y, y),
         ] {
-            is(format!("ATTR_OPERATION_CONVOLUTION_{name}_{word}"), attribute.0);
+            is(
+                format!("ATTR_OPERATION_CONVOLUTION_{name}_{word}"),
+                attribute.0,
+            );
         }
     }
     is("HEUR_MODE_A".into(), graph::Mode::Fast.number());

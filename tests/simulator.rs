@@ -9,10 +9,10 @@
     reason = "tests touch the machine"
 )]
 
-#[path = "support/guard.rs"]
-mod guard;
 #[path = "simulator/graph.rs"]
 mod graph;
+#[path = "support/guard.rs"]
+mod guard;
 #[path = "simulator/kinds.rs"]
 mod kinds;
 #[path = "simulator/numbers.rs"]

@@ -14,13 +14,17 @@ use std::ffi::c_int;
 use std::hash::{BuildHasher, Hasher};
 use std::time::Duration;
 
-/// cuDNN's own checks that its parts are of one release, by the releases that have them.
-const CHECKS_9: [&str; 3] = [
-    "cudnnGraphVersionCheck",
-    "cudnnOpsVersionCheck",
-    "cudnnCnnVersionCheck",
+/// cuDNN's own checks that its parts are of one release, by the parts that have them. To call one loads its part, and
+/// where that is not there the process may end: a cuDNN that only compiles graphs has the first alone.
+const CHECKS_9: [(&str, &str); 3] = [
+    ("graph", "cudnnGraphVersionCheck"),
+    ("ops", "cudnnOpsVersionCheck"),
+    ("cnn", "cudnnCnnVersionCheck"),
 ];
-const CHECKS_8: [&str; 2] = ["cudnnOpsInferVersionCheck", "cudnnCnnInferVersionCheck"];
+const CHECKS_8: [(&str, &str); 2] = [
+    ("ops_infer", "cudnnOpsInferVersionCheck"),
+    ("cnn_infer", "cudnnCnnInferVersionCheck"),
+];
 /// `CUDNN_STATUS_VERSION_MISMATCH`, as 9 and as 8 number it. All else is answered for other reasons too.
 const MISMATCH: [c_int; 2] = [1002, 14];
 
@@ -63,12 +67,11 @@ fn work(task: &Task<'_>, tell: &Tell) {
     if let Some((shim, major)) = task.shim {
         let opened = open(task.parts, tell);
         if opened != Opened::Refused {
-            cudnn = version(shim, major, tell).map(|version| (shim, version, opened));
+            cudnn = version(shim, major, task.parts, tell).map(|version| (shim, version, opened));
         }
     }
     let has_gpu = driver(tell);
-    if let (true, Some(scope), Some((shim, version, opened))) = (has_gpu, task.convolution, cudnn)
-    {
+    if let (true, Some(scope), Some((shim, version, opened))) = (has_gpu, task.convolution, cudnn) {
         // The driver may lie where only CUDA looks, and is in the process now.
         if opened == Opened::All || open(task.parts, tell) == Opened::All {
             if scope.extent == Extent::Thorough {
@@ -136,14 +139,15 @@ pub fn wants_driver(words: &str) -> bool {
 }
 
 /// Asks cuDNN what it answers without a GPU.
-fn version(shim: Library, major: u32, tell: &Tell) -> Option<Version> {
+fn version(shim: Library, major: u32, parts: &[Part], tell: &Tell) -> Option<Version> {
     let number = ask(tell, shim, "cudnnGetVersion")?;
     tell.line(&answer::line("version", &[&number.to_string()]));
     if let Some(number) = ask(tell, shim, "cudnnGetCudartVersion") {
         tell.line(&answer::line("cudart", &[&number.to_string()]));
     }
-    let checks: &[&str] = if major == 8 { &CHECKS_8 } else { &CHECKS_9 };
-    for name in checks {
+    let checks: &[(&str, &str)] = if major == 8 { &CHECKS_8 } else { &CHECKS_9 };
+    let has = |wanted: &str| parts.iter().any(|part| part.needed && part.name == wanted);
+    for (_, name) in checks.iter().filter(|(part, _)| has(part)) {
         if let Some(address) = shim.symbol(name) {
             stage(tell, &format!("calling {}", name));
             // SAFETY: every release declares these as `cudnnStatus_t (void)`, an enum of an int's size.

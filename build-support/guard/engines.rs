@@ -117,7 +117,7 @@ impl PassedOver {
             _ => 1,
         };
         let most = self.most.as_ref().map(weight);
-        if most.map_or(true, |most| weight(&trouble) > most) {
+        if most.is_none_or(|most| weight(&trouble) > most) {
             self.most = Some(trouble);
         }
         Ok(())

@@ -1,8 +1,8 @@
 //! The functions and numbers of cuDNN's graph interface, as `cudnn_graph.h` has them; tests/real_signatures.rs holds
 //! both against it.
 
-use super::cudnn_calls::{Destroy, Opaque};
 use super::cudnn::{Refused, check};
+use super::cudnn_calls::{Destroy, Opaque};
 use super::driver::function;
 use super::platform::Library;
 use std::ffi::{c_int, c_void};

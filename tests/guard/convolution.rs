@@ -48,6 +48,11 @@ pub fn run(_shim: Library, _version: Version, scope: Scope, tell: &mut dyn FnMut
             outcome.verdict = Verdict::Unknown;
             outcome.finding = Some(Finding::warning("device-busy", "the GPU is busy"));
         }
+        "unserved" => {
+            outcome.verdict = Verdict::Unknown;
+            outcome.largest_error = None;
+            outcome.left_out = Some("no engine takes it".to_string());
+        }
         "abort" => {
             eprintln!("cuDNN says: \u{1b}[2Jno");
             std::process::abort()

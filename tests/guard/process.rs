@@ -581,7 +581,17 @@ fn only_two_parts_are_a_cudnn_that_compiles_at_run_time() {
     for part in ["ops", "cnn", "adv", "heuristic", "engines_precompiled"] {
         cudnn = cudnn.without(&format!("libcudnn_{part}.so.9"));
     }
-    run("check", &cudnn.0, &[GPU]).must_be("unknown", &["convolution-failed"]);
+    let ran = run("check", &cudnn.0, &[GPU]);
+    ran.must_be("pass", &[]);
+    assert_eq!(ran.json["convolution"][0]["api"], "graph");
+    // Where nothing is served, nothing is known.
+    let unserved = ("TEST_CONVOLUTION", "unserved");
+    let ran = run("check", &cudnn.0, &[GPU, unserved]);
+    ran.must_be("unknown", &["convolution-failed"]);
+    assert_eq!(
+        ran.json["findings"][0]["summary"],
+        "no convolution could be tried"
+    );
 }
 
 #[test]

@@ -81,7 +81,9 @@ fn every_fault_is_found_in_every_operation_and_format() {
                     .must_have(&format!(
                         "{words} convolution in {data_type} through the graph API"
                     ))
-                    .must_have(&format!("  operation   convolution {words}, {data_type}, NHWC, engine "));
+                    .must_have(&format!(
+                        "  operation   convolution {words}, {data_type}, NHWC, engine "
+                    ));
                 assert_eq!(rows(&ended, ": fail").len(), 1, "{}", ended.report);
                 assert_eq!(rows(&ended, ": pass").len(), 11, "{}", ended.report);
             }
@@ -133,7 +135,10 @@ fn an_engine_that_refuses_is_passed_over() {
         .must_have("f32, NHWC, engine 0: pass");
     let set = [("SIM_FAULT", "status:cudnnBackendExecute:3000")];
     let ended = tried("quick", V9_14, &set);
-    assert_eq!(rows(&ended, "graph API, f16, NHWC, engine 38: left out").len(), 1);
+    assert_eq!(
+        rows(&ended, "graph API, f16, NHWC, engine 38: left out").len(),
+        1
+    );
 }
 
 #[test]
@@ -150,7 +155,11 @@ fn what_every_engine_refuses_is_left_out() {
     rounded.must_have("graph API, f32, NHWC, : left out, engine 38 rounds single precision\n");
     let old = tried("graph", V9_14, &[("SIM_CAPABILITY", "7.5")]);
     assert_eq!(
-        rows(&old, "bf16, NHWC, : left out, the GPU is of compute capability 7.5").len(),
+        rows(
+            &old,
+            "bf16, NHWC, : left out, the GPU is of compute capability 7.5"
+        )
+        .len(),
         3
     );
 }

@@ -1,8 +1,6 @@
 //! Every operation in every format: sound ones pass, and every fault is found and named.
 
-use super::{
-    Ended, V8_9, V9_14, V9_28, child, child_within, fault, libraries, simulated, without,
-};
+use super::{Ended, V8_9, V9_14, V9_28, child, child_within, fault, libraries, simulated, without};
 use crate::guard::kind::{self, Kind};
 use crate::guard::shape::Layout;
 use crate::guard::trouble::Trouble;
