@@ -21,7 +21,7 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent.parent
 BARS = {"version": ("first", 5.0), "startup": ("loader", 150.0)}
-PARTS = ["graph", "ops", "cnn", "heuristic", "engines_precompiled", "engines_runtime_compiled"]
+PARTS = ["graph", "ops", "cnn", "heuristic", "engines_precompiled", "engines_runtime_compiled", "engines_tensor_ir"]
 BUILD = """fn main() {
     cudnn_guard::build(|| {
         let gpu = cudnn_guard::Config::new().cudnn(">=9, <10").link(cudnn_guard::Link::Runtime).probe()?;

@@ -41,6 +41,7 @@
 #![doc = include_str!("../docs/findings/library-path-hijack.md")]
 #![doc = include_str!("../docs/findings/not-loaded-yet.md")]
 #![doc = include_str!("../docs/findings/cudnn-not-loadable.md")]
+#![doc = include_str!("../docs/findings/library-not-found.md")]
 #![doc = include_str!("../docs/findings/cudnn-version-mismatch.md")]
 #![doc = include_str!("../docs/findings/cudnn-aborted.md")]
 #![doc = include_str!("../docs/findings/cudnn-create-failed.md")]

@@ -1,5 +1,6 @@
 //! The runtime guard that a build writes for its program.
 
+mod record;
 mod tables;
 mod text;
 
@@ -69,7 +70,10 @@ impl Guard<'_> {
     pub fn write(self) -> Result<(), Error> {
         let toolchain = self.toolchain;
         if let Some(error) = &toolchain.absent {
-            return write_text(&toolchain.host, &text(&absent_facts(error)));
+            return write_text(
+                &toolchain.host,
+                &text(&absent_facts(error, &toolchain.host)),
+            );
         }
         let config = &toolchain.config;
         let Some(asked) = &config.cudnn else {
@@ -111,6 +115,7 @@ impl Guard<'_> {
         let from = with.filter(|_| policy != Policy::Requirement);
         let cuda = toolchain.cuda_version().filter(|_| !runtime);
         let facts = Facts {
+            package: package(&toolchain.host),
             cudnn: with,
             cudnn_cuda_major: cudnn.and_then(|cudnn| cudnn.cuda_major),
             tables: tables(
@@ -137,7 +142,7 @@ impl Guard<'static> {
     /// reason. For build scripts that look at the error of `probe` themselves; `optional()` does the same unasked.
     pub fn write_absent(error: &Error) -> Result<(), Error> {
         let host = crate::Config::new().host();
-        write_text(&host, &text(&absent_facts(error)))
+        write_text(&host, &text(&absent_facts(error, &host)))
     }
 }
 
@@ -164,13 +169,14 @@ fn contradiction(link: Link, loader: Loader, policy: Policy) -> Result<(), Error
     Ok(())
 }
 
-fn absent_facts(error: &Error) -> Facts<'static> {
+fn absent_facts(error: &Error, host: &Host) -> Facts<'static> {
     let reasons: Vec<String> = error
         .findings()
         .iter()
         .map(|finding| without_folders(&finding.summary))
         .collect();
     Facts {
+        package: package(host),
         cudnn: None,
         cudnn_cuda_major: None,
         cuda: None,
@@ -184,6 +190,13 @@ fn absent_facts(error: &Error) -> Facts<'static> {
         tables: NONE.to_string(),
         absent: Some(reasons.join("; ")),
     }
+}
+
+/// The crate that is being built, as cargo tells build scripts: `app 0.1.0`.
+fn package(host: &Host) -> Option<String> {
+    let name = host.env.text("CARGO_PKG_NAME")?;
+    let version = host.env.text("CARGO_PKG_VERSION")?;
+    Some(format!("{name} {version}"))
 }
 
 fn write_text(host: &Host, text: &str) -> Result<(), Error> {

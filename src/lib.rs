@@ -37,6 +37,8 @@ mod error;
 pub mod findings;
 mod guard;
 mod host;
+#[cfg(feature = "cli")]
+mod inspection;
 mod kernels;
 mod link;
 mod model;
@@ -50,6 +52,8 @@ mod toolchain;
 pub use config::{Config, Link};
 pub use error::Error;
 pub use guard::Guard;
+#[cfg(feature = "cli")]
+pub use inspection::Inspection;
 pub use kernels::Kernels;
 pub use link::Linked;
 pub use model::arch::{Code, ComputeCapability, Suffix, Target};

@@ -87,6 +87,52 @@ fn an_older_cudnn_first_in_the_path_ends_the_program_and_is_named() {
     assert_eq!(said.stdout, "", "nothing of the program itself ran");
 }
 
+/// LOD-01, LOD-03: the loader is before the guard. What opens cuDNN itself gets to say more.
+#[test]
+fn a_linked_program_without_its_library_or_a_function_ends_before_main() {
+    let home = installed("before-main-9.14", (9, 14, 0), &[]);
+    let main = format!(
+        "{GUARDED}#[allow(dead_code)] unsafe extern \"C\" {{ fn cudnnGetVersion() -> usize; }}\n\
+         #[used] static ASKED: unsafe extern \"C\" fn() -> usize = cudnnGetVersion;\n"
+    );
+    let dir = project("before-main", NEEDS_BOTH, &main);
+    on(&mut cargo(&dir, &["build"]), &home).exits_with(0);
+    start("before-main", &[home.join("driver")]).exits_with(0);
+
+    let other = fresh("before-main-function").join("libcudnn.so.9");
+    let code = other.with_extension("c");
+    fs::write(&code, "int nothing;\n").unwrap();
+    let mut compiler = Command::new("cc");
+    compiler.args(["-shared", "-fPIC", "-Wl,-soname,libcudnn.so.9", "-o"]);
+    run(compiler.arg(&other).arg(&code)).exits_with(0);
+    let ran = start("before-main", &[other.parent().unwrap().into()]).exits_with(127);
+    assert!(
+        ran.text().contains("undefined symbol: cudnn"),
+        "{}",
+        ran.text()
+    );
+    assert!(!ran.text().contains("cudnn-guard"), "{}", ran.text());
+
+    // Everything from here on: the installation is gone.
+    fs::rename(home.join("lib64/libcudnn.so.9"), home.join("lib64/kept")).unwrap();
+    let ran = start("before-main", &[]).exits_with(127);
+    let program = built("before-main").display().to_string();
+    assert_eq!(
+        ran.text(),
+        format!(
+            "{program}: error while loading shared libraries: libcudnn.so.9: cannot open shared object file: No such file or directory\n"
+        )
+    );
+
+    run(&mut cargo(consumers(), &["build", "-p", "application"])).exits_with(0);
+    start("application", &[home.join("lib64"), home.join("driver")])
+        .exits_with(78)
+        .says("libcudnn.so.8 cannot be loaded  [cudnn-not-loadable]");
+    start("application", &[home.join("lib64")])
+        .exits_with(0)
+        .says("[cudnn-not-loadable]");
+}
+
 #[test]
 fn a_missing_part_ends_the_program_before_cudnn_can_abort() {
     let whole = installed("parts-whole", (9, 14, 0), &[]);

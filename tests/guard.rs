@@ -9,8 +9,12 @@
 #[path = "guard/imp.rs"]
 mod imp;
 
+#[path = "guard/hidden.rs"]
+mod hidden;
 #[path = "guard/judged.rs"]
 mod judged;
+#[path = "guard/misfits.rs"]
+mod misfits;
 #[path = "guard/paths.rs"]
 mod paths;
 #[path = "guard/process.rs"]

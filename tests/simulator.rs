@@ -183,12 +183,12 @@ fn in_child() {
             let shim = Library::open(&format!("libcudnn.so.{}", version.major)).unwrap();
             match words[0] {
                 "context" => context(shim, version),
-                "quick" => all(|tell| convolution::run(shim, version, QUICK, tell)),
-                "graph" => all(|tell| convolution::run(shim, version, GRAPH_ONLY, tell)),
-                "thorough" => all(|tell| convolution::run(shim, version, THOROUGH, tell)),
+                "quick" => all(|tell| convolution::run(shim, version, 0, QUICK, tell)),
+                "graph" => all(|tell| convolution::run(shim, version, 0, GRAPH_ONLY, tell)),
+                "thorough" => all(|tell| convolution::run(shim, version, 0, THOROUGH, tell)),
                 "some" => all(|tell| {
                     let kinds = kinds::some(words[4], words[5]);
-                    convolution::run_kinds(shim, version, &kinds, &[], tell);
+                    convolution::run_kinds(shim, version, 0, &kinds, &[], tell);
                 }),
                 _ => first(shim, version),
             }
@@ -226,7 +226,7 @@ fn collect(run: impl FnOnce(&mut dyn FnMut(Told))) -> (Vec<Outcome>, Vec<String>
 
 /// The first outcome: what is refused or wrong there is so in the others too, and they have tests of their own.
 fn first(shim: Library, version: Version) -> String {
-    let (outcomes, _) = collect(|tell| convolution::run(shim, version, QUICK, tell));
+    let (outcomes, _) = collect(|tell| convolution::run(shim, version, 0, QUICK, tell));
     let outcome = &outcomes[0];
     assert!(outcome.milliseconds > 0.0);
     assert_eq!(
@@ -381,6 +381,7 @@ fn a_result_that_was_never_written_is_found() {
     }
 }
 
+/// NUM-04
 #[test]
 fn zeros_are_found() {
     fault(V9_14, "zero").must_have(": every number is 0  [convolution-wrong]");
@@ -523,6 +524,7 @@ fn a_flood_is_as_loud_as_it_says() {
     assert!(ended.printed.len() >= 16 << 20);
 }
 
+/// SUB-05
 #[test]
 fn a_missing_part_ends_the_process_or_is_refused() {
     for part in ["graph", "ops", "cnn", "heuristic", "engines_precompiled"] {
@@ -545,6 +547,7 @@ fn a_missing_part_ends_the_process_or_is_refused() {
     convolve_in(&without(V9_14, &["adv"]), V9_14, &[]).must_have("pass");
 }
 
+/// SUB-06, VER-10
 #[test]
 fn a_foreign_engine_shows_in_the_convolution_alone() {
     let tree = without(V9_14, &["heuristic", "adv"]);
@@ -589,7 +592,7 @@ fn cuda_is_started_once_and_a_forked_child_is_told() {
     assert_eq!(called.lines().count(), 2, "{called}");
 }
 
-/// DRV-04, DRV-05, DRV-07, DRV-09, DRV-14: cuDNN says the same of all of them, so that the driver is asked first.
+/// LOD-07, DRV-04, DRV-05, DRV-07, DRV-09, DRV-14: cuDNN says the same of all of them, so that the driver is asked first.
 #[test]
 fn what_the_driver_answers_is_explained() {
     for (code, id, words) in [

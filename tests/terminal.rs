@@ -537,8 +537,9 @@ fn doctor_names_the_feature_of_cudarc_that_fits() {
         text(&command.output().expect("cudnn-guard runs"))
     };
     let said = doctor(&root);
-    let wanted = "  \u{2013} cudarc    0.17.3 in Cargo.lock: its feature cuda-13000 fits CUDA 13.0 of the\n              \
-         toolkit here; choose an older one to run with older drivers\n";
+    let wanted = "  \u{2013} cudarc    0.17.3 in Cargo.lock: its feature cuda-13000, or the newest before\n              \
+         it that it has, fits CUDA 13.0 of the toolkit here; choose an\n              \
+         older one to run with older drivers\n";
     assert!(said.contains(wanted), "{said}");
     assert!(!doctor(&root.join("usr")).contains("Cargo.lock"));
 }

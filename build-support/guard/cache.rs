@@ -1,16 +1,15 @@
 //! `/etc/ld.so.cache`: which file the system's configuration gives to a library name.
 
+use super::via::CACHE;
 use std::path::{Path, PathBuf};
 
-/// Where it is.
-pub const PATH: &str = "/etc/ld.so.cache";
 const MAGIC: &[u8] = b"glibc-ld.so.cache1.1";
 const HEADER: usize = 48;
 const ENTRY: usize = 24;
 
 /// The files that the system's cache gives to this name, in its order.
 pub fn files(name: &str) -> Vec<PathBuf> {
-    match std::fs::read(Path::new(PATH)) {
+    match std::fs::read(Path::new(CACHE)) {
         Ok(bytes) => parse(&bytes, name),
         Err(_) => Vec::new(),
     }

@@ -1,9 +1,10 @@
 //! The way through: which cuDNN, which parts, which release; then, in a child, whether it works.
 
 use super::child::{self, Task};
+use super::devices::{self, Devices};
 use super::facts::{Built, Loader};
 use super::finding::{Finding, Severity, Verdict};
-use super::judge;
+use super::here;
 use super::loaded::{self, Shim};
 use super::operator::Operator;
 use super::outcome::{Extent, Scope};
@@ -13,7 +14,6 @@ use super::platform::{self, Library};
 use super::report::{Failure, Report};
 use super::route::Route;
 use super::tried;
-use super::version::Version;
 
 /// Whether the release that is loaded fits: files and version symbols alone. It calls nothing in cuDNN and never
 /// starts CUDA.
@@ -41,20 +41,29 @@ pub fn check_version(built: &Built) -> Result<Report, Failure> {
 
 /// Whether the cuDNN under this program fits and works. Whatever could take the process down happens in a child.
 pub fn check(built: &Built) -> Result<Report, Failure> {
-    check_for(built, &Operator::read(), Extent::Quick)
+    check_for(built, &Operator::read(), How::Anywhere(Extent::Quick))
 }
 
 /// The same with every kind of convolution and every algorithm that cuDNN offers. It may take many times as long.
 pub fn check_thoroughly(built: &Built) -> Result<Report, Failure> {
-    check_for(built, &Operator::read(), Extent::Thorough)
+    check_for(built, &Operator::read(), How::Anywhere(Extent::Thorough))
+}
+
+/// How much is convolved, and whether cuDNN may be called in this process itself.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum How {
+    /// Where no child can be made it is, and the report says so.
+    Anywhere(Extent),
+    /// It is not, and without a child nothing is known.
+    InChild(Extent),
 }
 
 /// The same, as this operator wants it.
-pub fn check_for(built: &Built, operator: &Operator, extent: Extent) -> Result<Report, Failure> {
+pub fn check_for(built: &Built, operator: &Operator, how: How) -> Result<Report, Failure> {
     let mut report = Report::new(built);
     report.findings = operator.findings();
     if let Some((route, shim)) = find(&mut report, built, operator, true) {
-        try_it(&mut report, built, operator, extent, (&route, &shim));
+        try_it(&mut report, built, operator, how, (&route, &shim));
     }
     let result = report.finish(operator);
     output::write(result, operator)
@@ -111,10 +120,12 @@ fn not_loadable(report: &mut Report, finding: Finding, operator: &Operator, may_
     let task = Task {
         shim: None,
         parts: &[],
+        devices: &operator.devices,
         convolution: None,
     };
     let tried = if may_ask {
-        child::run(&task, operator.deadline).ok()
+        // Where CUDA is started already, nothing is changed by asking it here.
+        child::run(&task, operator.deadline, here::cuda_is_started()).ok()
     } else {
         None
     };
@@ -142,7 +153,7 @@ fn try_it(
     report: &mut Report,
     built: &Built,
     operator: &Operator,
-    extent: Extent,
+    how: How,
     (route, shim): (&Route, &Shim),
 ) {
     let parts = Parts::of(&shim.path, shim.major, route, true);
@@ -153,34 +164,67 @@ fn try_it(
             .push("the driver, the GPU and a convolution: the files alone do not fit".to_string());
         return;
     }
+    let (may_be_here, extent) = match how {
+        How::Anywhere(extent) => (true, extent),
+        How::InChild(extent) => (false, extent),
+    };
+    let shared = match operator.devices {
+        Devices::First => devices::shared_by(),
+        _ => None,
+    };
     let scope = Scope {
         extent,
         graph_only: parts.jit_only,
     };
-    let convolution = Some(scope).filter(|_| built.convolution);
+    let convolution = Some(scope).filter(|_| built.convolution && shared.is_none());
     let task = Task {
-        shim: Some((shim.library, shim.major)),
+        shim: Some(shim.library),
         parts: &parts.list,
+        devices: &operator.devices,
         convolution,
     };
-    let tried = match child::run(&task, operator.deadline) {
+    let tried = match child::run(&task, operator.deadline, may_be_here) {
         Ok(tried) => tried,
-        Err(words) => {
+        Err(no_child) => {
             report
                 .unchecked
                 .push("the driver, the GPU and a convolution: no child process".to_string());
-            report.unknown(
-                Finding::warning(
-                    "child-not-started",
-                    "no child process can be made, in which cuDNN could be tried without risk",
-                )
-                .with("reason", words)
-                .help("raise the limit on processes (`ulimit -u`), or allow `fork`"),
-            );
+            report.unknown(no_child.finding(
+                "no child process can be made, in which cuDNN could be tried without risk",
+            ));
             return;
         }
     };
-    tried::judge(report, built, shim, &parts, tried);
+    if let Some(no_child) = &tried.unprotected {
+        let summary = "cuDNN was tried in this process itself, unprotected, for want of a child";
+        report.findings.push(no_child.finding(summary));
+    }
+    tried::judge(report, built, (route, shim), &parts, operator, tried);
+    if let (true, Some(control)) = (built.convolution, shared) {
+        report.unknown(
+            Finding::warning(
+                "device-busy",
+                "other programs may share the GPU through MPS, and a fault while cuDNN is tried would end them too",
+            )
+            .with("shared by", control.display())
+            .help("set CUDNN_GUARD_DEVICES=0 to try it all the same"),
+        );
+    }
+    let beyond = operator.devices.beyond(report.device_count());
+    if report.device_count() > 0 && !beyond.is_empty() {
+        report.unknown(Finding::warning(
+            "variable-unusable",
+            format!(
+                "CUDNN_GUARD_DEVICES asks for GPU {}, and {} are visible, counted from 0",
+                beyond
+                    .iter()
+                    .map(usize::to_string)
+                    .collect::<Vec<_>>()
+                    .join(", "),
+                report.device_count()
+            ),
+        ));
+    }
     tried::outcomes(report, built);
     let passed = report
         .outcomes
@@ -193,13 +237,8 @@ fn try_it(
 
 fn judge_files(report: &mut Report, built: &Built, shim: &Shim, parts: Parts) {
     report.set_loaded(shim, &parts);
-    if let Some((version, _)) = parts.release() {
-        report.findings.extend(shim.mismatch(built, version));
-    } else if !judge::majors(built).contains(&shim.major) {
-        report
-            .findings
-            .extend(shim.mismatch(built, Version::new(shim.major, 0, 0)));
-    }
+    let release = parts.release().map(|told| told.0);
+    report.findings.extend(shim.mismatch(built, release));
     for mut finding in parts.findings {
         finding.evidence.splice(0..0, shim.evidence());
         report.findings.push(finding);

@@ -2,26 +2,28 @@
 
 use super::answer::{self, Answer};
 use super::convolution;
+use super::devices::Devices;
 use super::driver;
-use super::ended::End;
+use super::ended::{End, Ended};
+use super::finding::Finding;
+use super::here;
+use super::hidden;
 use super::outcome::{Extent, Scope, Told};
 use super::parts::{self, Part};
 use super::platform::{self, Library};
-use super::process::{self, Tell};
+use super::process;
+use super::tell::Tell;
 use super::version::Version;
 use std::collections::hash_map::RandomState;
 use std::ffi::c_int;
 use std::hash::{BuildHasher, Hasher};
 use std::time::Duration;
 
-/// cuDNN's own checks that its parts are of one release, by the parts that have them. To call one loads its part, and
-/// where that is not there the process may end: a cuDNN that only compiles graphs has the first alone.
-const CHECKS_9: [(&str, &str); 3] = [
+/// cuDNN's own checks that its parts are of one release, each with the part that it ends the process for want of.
+const CHECKS: [(&str, &str); 5] = [
     ("graph", "cudnnGraphVersionCheck"),
     ("ops", "cudnnOpsVersionCheck"),
     ("cnn", "cudnnCnnVersionCheck"),
-];
-const CHECKS_8: [(&str, &str); 2] = [
     ("ops_infer", "cudnnOpsInferVersionCheck"),
     ("cnn_infer", "cudnnCnnInferVersionCheck"),
 ];
@@ -31,9 +33,11 @@ const MISMATCH: [c_int; 2] = [1002, 14];
 /// What the child is to try.
 pub struct Task<'a> {
     /// The cuDNN; without one, only the driver is asked.
-    pub shim: Option<(Library, u32)>,
+    pub shim: Option<Library>,
     /// Its parts, in the order in which they are opened.
     pub parts: &'a [Part],
+    /// On which GPUs.
+    pub devices: &'a Devices,
     /// How much is convolved where there is a GPU, if anything.
     pub convolution: Option<Scope>,
 }
@@ -46,51 +50,108 @@ pub struct Tried {
     pub end: End,
     /// What was printed in it.
     pub said: String,
+    /// Why it was no child, but this process itself.
+    pub unprotected: Option<NoChild>,
 }
 
-/// Tries it in a child. The error says why there is none.
-pub fn run(task: &Task<'_>, deadline: Duration) -> Result<Tried, String> {
+/// Why there is no child.
+pub enum NoChild {
+    /// CUDA is started in this process.
+    Started,
+    /// The system refuses one, in these words.
+    Refused(String),
+}
+
+impl NoChild {
+    /// The same under this headline.
+    pub fn finding(&self, summary: &str) -> Finding {
+        let finding = Finding::warning("child-not-started", summary);
+        match self {
+            NoChild::Started => finding
+                .with(
+                    "reason",
+                    "CUDA is started in this process already, and a child made by `fork` cannot use it then",
+                )
+                .help("call `startup()` before anything uses CUDA: as the first line of `main`"),
+            NoChild::Refused(words) => finding
+                .with("reason", words)
+                .help("raise the limit on processes (`ulimit -u`), or allow `fork`"),
+        }
+    }
+}
+
+/// Tries it in a child; without one in this process itself, if that `may_be_here`. The error says why there is none.
+pub fn run(task: &Task<'_>, deadline: Duration, may_be_here: bool) -> Result<Tried, NoChild> {
     let token = format!("{:016x}", RandomState::new().build_hasher().finish());
-    let ended = process::in_child(deadline, &mut |tell| {
-        work(task, tell);
-        tell.line(&answer::line("end", &[&token]));
-    })?;
-    Ok(Tried {
+    let tried = |ended: Ended, unprotected| Tried {
         answer: Answer::parse(&ended.answer, &token),
         end: ended.end,
         said: ended.said,
-    })
+        unprotected,
+    };
+    let no_child = if here::cuda_is_started() {
+        NoChild::Started
+    } else {
+        let child = process::in_child(deadline, &mut |tell| {
+            here::roomy(&|| work(task, tell));
+            tell.line(&answer::line("end", &[&token]));
+        });
+        match child {
+            Ok(ended) => return Ok(tried(ended, None)),
+            Err(words) => NoChild::Refused(words),
+        }
+    };
+    if !may_be_here {
+        return Err(no_child);
+    }
+    let (shim, convolution) = (task.shim, task.convolution);
+    let devices = task.devices.clone();
+    let (parts, end) = (task.parts.to_vec(), answer::line("end", &[&token]));
+    let ended = here::in_thread(deadline, move |tell| {
+        let task = Task {
+            shim,
+            parts: &parts,
+            devices: &devices,
+            convolution,
+        };
+        work(&task, tell);
+        tell.line(&end);
+    });
+    Ok(tried(ended, Some(no_child)))
 }
 
-fn work(task: &Task<'_>, tell: &Tell) {
+fn work(task: &Task<'_>, tell: &Tell<'_>) {
     let mut cudnn = None;
-    if let Some((shim, major)) = task.shim {
+    if let Some(shim) = task.shim {
         let opened = open(task.parts, tell);
         if opened != Opened::Refused {
-            cudnn = version(shim, major, task.parts, tell).map(|version| (shim, version, opened));
+            cudnn = version(shim, task.parts, tell).map(|version| (shim, version, opened));
         }
     }
-    let has_gpu = driver(tell);
-    if let (true, Some(scope), Some((shim, version, opened))) = (has_gpu, task.convolution, cudnn) {
+    let numbers = task.devices.of(driver(tell));
+    if let (Some(scope), Some((shim, version, opened))) = (task.convolution, cudnn) {
         // The driver may lie where only CUDA looks, and is in the process now.
-        if opened == Opened::All || open(task.parts, tell) == Opened::All {
+        let wanted = !numbers.is_empty();
+        if wanted && (opened == Opened::All || open(task.parts, tell) == Opened::All) {
             if scope.extent == Extent::Thorough {
                 open_for_training(task.parts, tell);
             }
-            stage(tell, "preparing a convolution");
-            convolution::run(shim, version, scope, &mut |told| match told {
-                Told::Next(words) => stage(tell, &words),
-                Told::Done(outcome) => {
-                    for line in answer::outcome_lines(&outcome) {
-                        tell.line(&line);
+            for number in numbers {
+                stage(tell, "preparing a convolution");
+                convolution::run(shim, version, number, scope, &mut |told| match told {
+                    Told::Next(words) => stage(tell, &words),
+                    Told::Done(outcome) => {
+                        for line in answer::outcome_lines(&outcome) {
+                            tell.line(&line);
+                        }
                     }
-                }
-            });
+                });
+            }
         }
     }
     stage(tell, "looking at what is mapped");
     for path in platform::mapped() {
-        if parts::name_of(&path).is_some() {
+        if parts::name_of(&path).is_some() || hidden::is_one(&path) {
             tell.line(&answer::line("map", &[&answer::path_field(&path)]));
         }
     }
@@ -105,7 +166,7 @@ enum Opened {
     Refused,
 }
 
-fn open(parts: &[Part], tell: &Tell) -> Opened {
+fn open(parts: &[Part], tell: &Tell<'_>) -> Opened {
     let mut opened = Opened::All;
     for part in parts.iter().filter(|part| part.needed) {
         let path = answer::path_field(&part.path);
@@ -123,7 +184,7 @@ fn open(parts: &[Part], tell: &Tell) -> Opened {
 
 /// In 8 the gradient of the filters has parts of its own, and a program that does not train may lack them. They stand
 /// in the order in which they need each other.
-fn open_for_training(parts: &[Part], tell: &Tell) {
+fn open_for_training(parts: &[Part], tell: &Tell<'_>) {
     for name in ["ops_train", "cnn_train"] {
         for part in parts.iter().filter(|part| part.name == name) {
             stage(tell, &format!("opening {}", part.path.display()));
@@ -139,15 +200,14 @@ pub fn wants_driver(words: &str) -> bool {
 }
 
 /// Asks cuDNN what it answers without a GPU.
-fn version(shim: Library, major: u32, parts: &[Part], tell: &Tell) -> Option<Version> {
+fn version(shim: Library, parts: &[Part], tell: &Tell<'_>) -> Option<Version> {
     let number = ask(tell, shim, "cudnnGetVersion")?;
     tell.line(&answer::line("version", &[&number.to_string()]));
     if let Some(number) = ask(tell, shim, "cudnnGetCudartVersion") {
         tell.line(&answer::line("cudart", &[&number.to_string()]));
     }
-    let checks: &[(&str, &str)] = if major == 8 { &CHECKS_8 } else { &CHECKS_9 };
-    let has = |wanted: &str| parts.iter().any(|part| part.needed && part.name == wanted);
-    for (_, name) in checks.iter().filter(|(part, _)| has(part)) {
+    let opened = |name| parts.iter().any(|part| part.needed && part.name == name);
+    for (_, name) in CHECKS.iter().filter(|(part, _)| opened(*part)) {
         if let Some(address) = shim.symbol(name) {
             stage(tell, &format!("calling {}", name));
             // SAFETY: every release declares these as `cudnnStatus_t (void)`, an enum of an int's size.
@@ -160,7 +220,7 @@ fn version(shim: Library, major: u32, parts: &[Part], tell: &Tell) -> Option<Ver
     Some(Version::from_cudnn(number))
 }
 
-fn ask(tell: &Tell, shim: Library, name: &str) -> Option<u32> {
+fn ask(tell: &Tell<'_>, shim: Library, name: &str) -> Option<u32> {
     let address = shim.symbol(name)?;
     stage(tell, &format!("calling {}", name));
     // SAFETY: every release declares both as `size_t (void)`.
@@ -168,8 +228,8 @@ fn ask(tell: &Tell, shim: Library, name: &str) -> Option<u32> {
     std::convert::TryFrom::try_from(function()).ok()
 }
 
-/// Whether there is a GPU.
-fn driver(tell: &Tell) -> bool {
+/// How many GPUs there are.
+fn driver(tell: &Tell<'_>) -> usize {
     stage(tell, "asking the driver");
     let found = driver::ask();
     let known = match &found {
@@ -185,9 +245,9 @@ fn driver(tell: &Tell) -> bool {
             tell.line(&answer::device_line(device));
         }
     }
-    found.is_ok()
+    found.map_or(0, |driver| driver.devices.len())
 }
 
-fn stage(tell: &Tell, words: &str) {
+fn stage(tell: &Tell<'_>, words: &str) {
     tell.line(&answer::line("stage", &[words]));
 }

@@ -9,6 +9,7 @@
 use super::algorithm::Algorithm;
 use super::cudnn::Cudnn;
 use super::device::Current;
+use super::devices;
 use super::driver;
 use super::finding::Verdict;
 use super::kind::{self, Kind};
@@ -23,8 +24,14 @@ use std::time::Instant;
 /// When so many have failed, the rest would only say the same.
 const MOST_FAILED: usize = 3;
 
-/// Convolves on the first visible GPU with the cuDNN of this shim and release, and tells how each one went.
-pub fn run(shim: Library, version: Version, scope: Scope, tell: &mut dyn FnMut(Told)) {
+/// Convolves on the visible GPU of this number with the cuDNN of this shim and release, and tells how each one went.
+pub fn run(
+    shim: Library,
+    version: Version,
+    number: usize,
+    scope: Scope,
+    tell: &mut dyn FnMut(Told),
+) {
     let (mut kinds, graph, mut by_every_algorithm) = match scope.extent {
         Extent::Quick => (kind::quick(), kind::quick_graph(), Vec::new()),
         Extent::Thorough => (
@@ -41,13 +48,14 @@ pub fn run(shim: Library, version: Version, scope: Scope, tell: &mut dyn FnMut(T
     if version.major >= 9 {
         kinds.extend(graph);
     }
-    run_kinds(shim, version, &kinds, &by_every_algorithm, tell);
+    run_kinds(shim, version, number, &kinds, &by_every_algorithm, tell);
 }
 
 /// The same with these kinds, and with those by every algorithm that cuDNN offers for them.
 pub fn run_kinds(
     shim: Library,
     version: Version,
+    number: usize,
     kinds: &[Kind],
     by_every_algorithm: &[Kind],
     tell: &mut dyn FnMut(Told),
@@ -62,11 +70,12 @@ pub fn run_kinds(
             return first.tell(tell, clock);
         }
     };
-    let Some(device) = driver.devices.into_iter().next() else {
+    let Some(device) = driver.devices.into_iter().nth(number) else {
         return;
     };
-    first.outcome.device.clone_from(&device.name);
-    let current = match Current::of(0) {
+    let name = devices::label(&device.name, number);
+    first.outcome.device.clone_from(&name);
+    let current = match Current::of(number as i32) {
         Ok(current) => current,
         Err(refused) => {
             first.fail(&Trouble::Gpu(refused), version);
@@ -96,7 +105,7 @@ pub fn run_kinds(
             version,
             capability: device.capability,
         },
-        device: &device.name,
+        device: &name,
     };
     trials.all(kinds, by_every_algorithm, start, tell);
 }

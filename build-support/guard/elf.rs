@@ -5,7 +5,7 @@ use super::version::Version;
 use std::fmt;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 const PT_LOAD: u64 = 1;
 const PT_DYNAMIC: u64 = 2;
@@ -14,6 +14,7 @@ const DT_STRTAB: u64 = 5;
 const DT_SYMTAB: u64 = 6;
 const DT_SONAME: u64 = 14;
 const DT_RPATH: u64 = 15;
+const DT_RUNPATH: u64 = 29;
 const DT_GNU_HASH: u64 = 0x6fff_fef5;
 /// The CPU that this program was compiled for; none where the guard has no name for it.
 const MACHINE: Option<u64> = if cfg!(target_arch = "x86_64") {
@@ -145,6 +146,23 @@ impl Elf {
     /// Its DT_RPATH, which wins over LD_LIBRARY_PATH; a DT_RUNPATH does not.
     pub fn rpath(&mut self) -> Option<String> {
         self.tagged_string(DT_RPATH)
+    }
+
+    /// The folders in which it wants the libraries that it needs or opens: DT_RPATH or DT_RUNPATH, with `$ORIGIN`
+    /// filled in for a file at this path.
+    pub fn folders(&mut self, path: &Path) -> Vec<PathBuf> {
+        let list = self
+            .tagged_string(DT_RUNPATH)
+            .or_else(|| self.rpath())
+            .unwrap_or_default();
+        let origin = path.parent().unwrap_or(path).to_string_lossy().into_owned();
+        let entries = list.split(':').filter(|entry| !entry.is_empty());
+        entries
+            .map(|entry| {
+                let entry = entry.replace("${ORIGIN}", &origin);
+                PathBuf::from(entry.replace("$ORIGIN", &origin))
+            })
+            .collect()
     }
 
     /// The release in a data symbol of cuDNN: four bytes, patch, minor, major, 0.

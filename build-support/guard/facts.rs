@@ -28,9 +28,11 @@ pub enum Policy {
 /// How the program gets at cuDNN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loader {
-    /// It is linked, and loaded before `main`.
+    /// It is linked, and loaded before `main`: where a library or a function is missing, the system's loader ends the
+    /// program before the guard runs.
     Linked,
-    /// The program opens it by its SONAME.
+    /// The program opens it by its SONAME. The better one for programs that run on other machines than they were built
+    /// on: the guard always runs, and the program can do without a GPU.
     Dlopen,
     /// The cudarc crate opens it, by its own list of names.
     Cudarc,

@@ -29,6 +29,18 @@ impl Mismatch {
 
 /// Whether the loaded release is one that the program can run with.
 pub fn version(built: &Built, loaded: Version) -> Result<(), Mismatch> {
+    named(built, loaded, &loaded.to_string())
+}
+
+/// The same for one of another major, of which no more is known.
+pub fn major(built: &Built, loaded: u32) -> Result<(), Mismatch> {
+    if majors(built).contains(&loaded) {
+        return Ok(());
+    }
+    named(built, Version::new(loaded, 0, 0), &loaded.to_string())
+}
+
+fn named(built: &Built, loaded: Version, name: &str) -> Result<(), Mismatch> {
     if let (Policy::Requirement, Some(wanted)) = (built.policy, built.requirement) {
         let below = wanted.below.is_none_or(|below| loaded < below);
         if loaded >= wanted.from && below {
@@ -37,7 +49,7 @@ pub fn version(built: &Built, loaded: Version) -> Result<(), Mismatch> {
         return Err(Mismatch {
             headline: format!(
                 "loaded cuDNN {} does not meet the `{}` that this program asks for",
-                loaded, wanted.text
+                name, wanted.text
             ),
             allowed: format!("the requirement `{}`", wanted.text),
             wanted: format!("a cuDNN that meets `{}`", wanted.text),
@@ -72,7 +84,7 @@ pub fn version(built: &Built, loaded: Version) -> Result<(), Mismatch> {
     Err(Mismatch {
         headline: format!(
             "loaded cuDNN {} {} the {} that this program was built with",
-            loaded, relation, with
+            name, relation, with
         ),
         allowed: format!("{}, so {} may be loaded", with, range),
         wanted: match built.policy {

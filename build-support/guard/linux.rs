@@ -15,6 +15,7 @@ pub const SUPPORTED: bool = true;
 const RTLD_LAZY: c_int = 1;
 const RTLD_NOLOAD: c_int = 4;
 const RTLD_DI_LINKMAP: c_int = 2;
+const RTLD_DL_LINKMAP: c_int = 2;
 const RTLD_DI_SERINFO: c_int = 4;
 const RTLD_DI_SERINFOSIZE: c_int = 5;
 const DT_STRTAB: c_long = 5;
@@ -29,6 +30,12 @@ unsafe extern "C" {
     fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
     fn dlerror() -> *const c_char;
     fn dlinfo(handle: *mut c_void, request: c_int, into: *mut c_void) -> c_int;
+    fn dladdr1(
+        address: *const c_void,
+        info: *mut [usize; 4],
+        extra: *mut *const LinkMap,
+        flags: c_int,
+    ) -> c_int;
     fn dl_iterate_phdr(
         each: extern "C" fn(*const Mapped, usize, *mut c_void) -> c_int,
         data: *mut c_void,
@@ -79,6 +86,11 @@ struct SearchEntry {
 pub struct Library {
     handle: *mut c_void,
 }
+
+// SAFETY: a handle of dlopen belongs to the process, not to a thread, and the loader takes calls from all of them.
+unsafe impl Send for Library {}
+// SAFETY: as above.
+unsafe impl Sync for Library {}
 
 impl Library {
     /// Opens a library as a program does with `dlopen(name, RTLD_LAZY)`; the error is in the loader's own words.
@@ -259,6 +271,18 @@ pub fn search_path() -> Vec<PathBuf> {
         }
     }
     folders
+}
+
+/// Whether this code is the program's own, and not that of a library which something loaded into a process.
+pub fn is_program() -> bool {
+    let here: fn() -> bool = is_program;
+    let (mut info, mut map): ([usize; 4], *const LinkMap) = ([0; 4], std::ptr::null());
+    // SAFETY: `Dl_info` is four pointers; RTLD_DL_LINKMAP writes one more.
+    let found =
+        unsafe { dladdr1(here as *const c_void, &mut info, &mut map, RTLD_DL_LINKMAP) } != 0;
+    let program = Library::program().and_then(Library::link_map);
+    // Where the loader does not tell, it is taken for a program: most are.
+    !found || program.is_none_or(|program| program == map)
 }
 
 /// The program's own search paths as they stand in it: DT_RPATH, DT_RUNPATH.

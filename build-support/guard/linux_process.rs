@@ -1,6 +1,7 @@
 //! A child process on Linux, by `fork` alone: no second run of `main`, no interpreter, no loader in its place.
 
 use super::ended::{End, Ended};
+use super::tell::Tell;
 use std::ffi::{c_int, c_short, c_ulong, c_void};
 use std::io::Error;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -46,22 +47,6 @@ struct PollFd {
     revents: c_short,
 }
 
-/// The way from a child to its parent. Every line is out at once: what was told before a crash is known.
-#[derive(Debug)]
-pub struct Tell {
-    fd: c_int,
-}
-
-impl Tell {
-    /// Sends one line, which holds no line break.
-    pub fn line(&self, text: &str) {
-        let mut line = String::with_capacity(text.len() + 1);
-        line.push_str(text);
-        line.push('\n');
-        write_all(self.fd, line.as_bytes());
-    }
-}
-
 /// Where the handler of a dying child writes.
 static ANSWER: AtomicI32 = AtomicI32::new(-1);
 
@@ -91,7 +76,7 @@ extern "C" fn dying(number: c_int) {
 
 /// Does the work in a child made by `fork`, which ends with its parent and leaves no core. The error says why
 /// there is no child.
-pub fn in_child(deadline: Duration, work: &mut dyn FnMut(&Tell)) -> Result<Ended, String> {
+pub fn in_child(deadline: Duration, work: &mut dyn FnMut(&Tell<'_>)) -> Result<Ended, String> {
     let until = Instant::now() + deadline;
     let [answer, tell] = pipe()?;
     let [said, say] = match pipe() {
@@ -108,7 +93,12 @@ pub fn in_child(deadline: Duration, work: &mut dyn FnMut(&Tell)) -> Result<Ended
     if pid == 0 {
         become_child(parent, tell, say);
         // A panic must not unwind into the parent's frames.
-        let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| work(&Tell { fd: tell })));
+        let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            work(&Tell::to(&|text| {
+                let line = format!("{}\n", text);
+                write_all(tell, line.as_bytes());
+            }));
+        }));
         // SAFETY: ends this process at once: exit handlers are the parent's.
         unsafe { _exit(0) };
     }
@@ -118,14 +108,18 @@ pub fn in_child(deadline: Duration, work: &mut dyn FnMut(&Tell)) -> Result<Ended
         close_all(&[answer, said]);
         return Err(format!("fork: {}", failed));
     }
-    let (whole, answer_bytes, said_bytes) = drain(answer, said, until);
+    let mut gone = None;
+    let (whole, answer_bytes, said_bytes) = drain(answer, said, until, &mut || {
+        gone = gone.or_else(|| ended(pid));
+        gone.is_some()
+    });
     if !whole {
-        // It holds its end of the pipe, so it is there, and the number is still its own.
+        // It has not ended, so the number is still its own.
         // SAFETY: kill has no conditions.
         unsafe { kill(pid, SIGKILL) };
     }
     close_all(&[answer, said]);
-    let status = reap(pid);
+    let status = gone.unwrap_or_else(|| reap(pid));
     let answer = String::from_utf8_lossy(&answer_bytes).into_owned();
     let (answer, told) = match answer.rsplit_once("\nsignal\t") {
         Some((answer, number)) => (answer.to_string(), number.trim().parse().ok()),
@@ -203,8 +197,14 @@ fn write_all(fd: c_int, mut bytes: &[u8]) {
     }
 }
 
-/// Reads both pipes until the first one ends (true) or the time is over (false).
-fn drain(answer: c_int, said: c_int, until: Instant) -> (bool, Vec<u8>, Vec<u8>) {
+/// Reads both pipes until the first one ends (true) or the time is over (false). Somebody else's child may hold the
+/// pipes too, so that what is `gone` counts as well, when there is nothing left to read.
+fn drain(
+    answer: c_int,
+    said: c_int,
+    until: Instant,
+    gone: &mut dyn FnMut() -> bool,
+) -> (bool, Vec<u8>, Vec<u8>) {
     let (mut answer_bytes, mut said_bytes) = (Vec::new(), Vec::new());
     let (mut answer_open, mut said_open) = (true, true);
     let mut buffer = vec![0_u8; 1 << 16];
@@ -213,12 +213,7 @@ fn drain(answer: c_int, said: c_int, until: Instant) -> (bool, Vec<u8>, Vec<u8>)
         if left.is_zero() {
             return (false, answer_bytes, said_bytes);
         }
-        // Woken every second at least: a long deadline need not fit into a c_int.
-        let wait = if left.as_secs() > 0 {
-            1000
-        } else {
-            1 + left.subsec_millis() as c_int
-        };
+        let wait = 1 + left.as_millis().min(100) as c_int;
         let mut fds = [
             PollFd {
                 fd: answer,
@@ -232,8 +227,10 @@ fn drain(answer: c_int, said: c_int, until: Instant) -> (bool, Vec<u8>, Vec<u8>)
             },
         ];
         // SAFETY: two valid entries.
-        if unsafe { poll(fds.as_mut_ptr(), 2, wait) } < 0 {
-            continue;
+        match unsafe { poll(fds.as_mut_ptr(), 2, wait) } {
+            0 if gone() => break,
+            1.. => {}
+            _ => continue,
         }
         if fds[1].revents != 0 {
             said_open = take(said, &mut buffer, &mut said_bytes, SAID_LIMIT);
@@ -263,19 +260,25 @@ fn take(fd: c_int, buffer: &mut [u8], into: &mut Vec<u8>, limit: usize) -> bool 
 /// The wait status, if it can be had: with SIGCHLD ignored, or a handler that waits for all, it cannot. A child
 /// that hangs in the kernel is not waited for.
 fn reap(pid: c_int) -> Option<c_int> {
-    let mut status = 0;
     for _ in 0..400 {
-        // SAFETY: waits for the child made here.
-        let ended = unsafe { waitpid(pid, &mut status, WNOHANG) };
-        if ended == pid {
-            return Some(status);
-        }
-        if ended < 0 && Error::last_os_error().kind() != std::io::ErrorKind::Interrupted {
-            return None;
+        if let Some(status) = ended(pid) {
+            return status;
         }
         std::thread::sleep(Duration::from_millis(5));
     }
     None
+}
+
+/// Whether it has ended, and its status, if it can be had.
+fn ended(pid: c_int) -> Option<Option<c_int>> {
+    let mut status = 0;
+    // SAFETY: waits for the child made here.
+    let ended = unsafe { waitpid(pid, &mut status, WNOHANG) };
+    if ended == pid {
+        return Some(Some(status));
+    }
+    let failed = ended < 0 && Error::last_os_error().kind() != std::io::ErrorKind::Interrupted;
+    if failed { Some(None) } else { None }
 }
 
 /// What read or write counted; none on an error.

@@ -31,9 +31,13 @@ impl Shim {
         self.path.parent().unwrap_or(&self.path)
     }
 
-    /// That it is of a release which the program cannot run with.
-    pub fn mismatch(&self, built: &Built, version: Version) -> Option<Finding> {
-        let mismatch = judge::version(built, version).err()?;
+    /// That it is of a release which the program cannot run with. Where no part tells it, the major is known.
+    pub fn mismatch(&self, built: &Built, version: Option<Version>) -> Option<Finding> {
+        let judged = match version {
+            Some(version) => judge::version(built, version),
+            None => judge::major(built, self.major),
+        };
+        let mismatch = judged.err()?;
         let help = self.via.help(self.folder(), &mismatch.wanted);
         Some(mismatch.finding(self.evidence()).help(help))
     }
@@ -56,10 +60,13 @@ impl Shim {
 
     /// Its file, and what brought it in.
     pub fn evidence(&self) -> Vec<(&'static str, String)> {
-        vec![
-            ("loaded", self.path.display().to_string()),
-            ("found via", self.via.to_string()),
-        ]
+        let mut evidence = vec![("loaded", self.path.display().to_string())];
+        let by_file = parts::name_of(&self.path).and_then(|name| name.1);
+        if by_file.is_some_and(|major| major != self.major) {
+            evidence.push(("own name", format!("libcudnn.so.{}", self.major)));
+        }
+        evidence.push(("found via", self.via.to_string()));
+        evidence
     }
 }
 
@@ -92,15 +99,50 @@ pub fn find(built: &Built, route: &Route) -> Result<Shim, Finding> {
             });
         }
     }
-    if built.loader == Loader::Cudarc {
-        // Its first name is `libcudnn.so`, which may be of another release than any `libcudnn.so.9`.
+    if !platform::is_program() {
+        // The process would not have loaded what is opened here.
         return Err(Finding::warning(
             "not-loaded-yet",
-            "cudarc opens cuDNN by a list of names that is not followed yet, and no cuDNN is in this process",
+            "no cuDNN is in this process yet, and a library that is itself loaded into it opens none to judge it",
         )
-        .help("call `check_version()` after the first use of cuDNN: what is in the process is judged"));
+        .help("call `check()` after the first use of cuDNN: what is in the process is judged"));
     }
-    open(&majors, route)
+    let names = if built.loader == Loader::Cudarc {
+        cudarc_names(built.cuda)
+    } else {
+        let majors = majors.iter();
+        majors
+            .map(|major| format!("libcudnn.so.{}", major))
+            .collect()
+    };
+    open(&names, &majors, route)
+}
+
+/// The names by which cudarc opens cuDNN, in its order; a test holds them against cudarc's own. Only some have the
+/// release of CUDA in them for which cudarc is compiled, which is taken to be that of the build.
+pub fn cudarc_names(cuda: Option<Version>) -> Vec<String> {
+    let mut names: Vec<String> = ["", "64"].map(|end| format!("libcudnn{}.so", end)).into();
+    let with = |names: &mut Vec<String>, end: &str| names.push(format!("libcudnn64_{}.so", end));
+    if let Some(Version { major, minor, .. }) = cuda {
+        with(&mut names, &format!("{}", major));
+        with(&mut names, &format!("{}{}", major, minor));
+        with(&mut names, &format!("{}{}_0", major, minor));
+        with(&mut names, &format!("{}0_{}", major, minor));
+    }
+    for end in ["10", "11", "12"] {
+        with(&mut names, end);
+    }
+    if let Some(Version { major, .. }) = cuda {
+        with(&mut names, &format!("{}0_0", major));
+    }
+    with(&mut names, "9");
+    if let Some(Version { major, .. }) = cuda {
+        names.push(format!("libcudnn.so.{}", major));
+    }
+    for end in [12, 11, 10, 9, 1] {
+        names.push(format!("libcudnn.so.{}", end));
+    }
+    names
 }
 
 /// The first libraries of cuDNN in this process, with their majors.
@@ -108,8 +150,10 @@ pub fn in_process() -> Vec<(PathBuf, u32)> {
     let mut found = Vec::new();
     for path in platform::mapped() {
         if let Some((name, major)) = parts::name_of(&path) {
-            let major = major.or_else(|| major_by_soname(&path));
-            if let (true, Some(major)) = (name.is_empty(), major) {
+            if !name.is_empty() {
+                continue;
+            }
+            if let Some(major) = major_by_soname(&path).or(major) {
                 found.push((path, major));
             }
         }
@@ -117,35 +161,36 @@ pub fn in_process() -> Vec<(PathBuf, u32)> {
     found
 }
 
-/// `libcudnn.so`, opened by that name, is known by its SONAME.
+/// A file is known by its SONAME: `libcudnn.so` says nothing, and `libcudnn.so.9` may be a link that was made to cuDNN 8.
 fn major_by_soname(path: &Path) -> Option<u32> {
     let name = Elf::open(path).ok()?.soname()?;
     parts::name_of(Path::new(&name))?.1
 }
 
-fn open(majors: &[u32], route: &Route) -> Result<Shim, Finding> {
+fn open(names: &[String], majors: &[u32], route: &Route) -> Result<Shim, Finding> {
     let mut words = Vec::new();
-    let names: Vec<String> = majors
-        .iter()
-        .map(|major| format!("libcudnn.so.{}", major))
-        .collect();
-    for (name, major) in names.iter().zip(majors) {
+    let mut unfit = None;
+    for name in names {
         if let Some(path) = route.program_file(name) {
             // To open these would kill the process, or worse.
-            if let Err(fault @ (Fault::CutOff(..) | Fault::Garbled)) = Elf::open(&path) {
-                return Err(
-                    parts::fault_finding(&path, &fault, true).with("found via", route.to(&path))
-                );
+            match Elf::open(&path) {
+                Err(fault @ (Fault::CutOff(..) | Fault::Garbled)) => {
+                    return Err(parts::fault_finding(&path, &fault, true)
+                        .with("found via", route.to(&path)));
+                }
+                Err(fault) => unfit = Some((path, fault)),
+                Ok(_) => {}
             }
         }
         match Library::open(name) {
             Ok(library) => {
                 let path = library.path().unwrap_or_else(|| PathBuf::from(name));
+                let by_name = || parts::name_of(Path::new(name)).and_then(|(_, major)| major);
                 let via = route.to(&path);
                 return Ok(Shim {
                     library,
+                    major: major_by_soname(&path).or_else(by_name).unwrap_or(9),
                     path,
-                    major: *major,
                     via,
                     others: Vec::new(),
                 });
@@ -153,19 +198,60 @@ fn open(majors: &[u32], route: &Route) -> Result<Shim, Finding> {
             Err(said) => words.push(said),
         }
     }
-    let mut finding = Finding::error(
-        "cudnn-not-loadable",
-        format!("{} cannot be loaded", names.join(" or ")),
-    )
-    .with("loader", words.join("\n"))
-    .with("looked at", route.looked_at().join("\n"));
+    // Most of cudarc's many names are those of nothing that ever was.
+    let (first, rest) = (names.first().map_or("", String::as_str), names.len());
+    let said = match words.first() {
+        Some(first) if rest > 4 => format!("{}\n(and so for {} names more)", first, rest - 1),
+        _ => words.join("\n"),
+    };
+    let other = match unfit {
+        Some(_) => None,
+        None => other_major(majors, route),
+    };
+    let mut summary = if rest > 4 {
+        format!(
+            "{} cannot be loaded, nor by any other name that cudarc tries",
+            first
+        )
+    } else {
+        format!("{} cannot be loaded", names.join(" or "))
+    };
+    if let Some((path, fault)) = &unfit {
+        summary += &format!("; `{}` {}", path.display(), fault);
+    } else if let Some((major, _)) = &other {
+        summary += &format!("; there is only libcudnn.so.{}", major);
+    }
+    let mut finding = Finding::error("cudnn-not-loadable", summary)
+        .with("loader", said)
+        .with("looked at", route.looked_at().join("\n"));
+    if let Some((_, path)) = &other {
+        finding = finding.with("there is", path.display());
+    }
     // A requirement that is open at its end lets a major in that nobody can install yet.
-    let newest = names.iter().zip(majors).find(|(_, major)| **major <= 9);
-    if let Some((name, major)) = newest.or(names.iter().zip(majors).next()) {
+    let newest = majors.iter().find(|major| **major <= 9);
+    if let Some(major) = newest.or(majors.first()) {
         finding = finding.help(format!(
-            "install cuDNN {}, or put the directory of its {} into LD_LIBRARY_PATH",
-            major, name
+            "install cuDNN {}, or put the directory of its libcudnn.so.{} into LD_LIBRARY_PATH",
+            major, major
+        ));
+    }
+    if let Some((major, _)) = other {
+        finding = finding.help(format!(
+            "or use a build of this program for cuDNN {}; a link from one name to the other does not help",
+            major
         ));
     }
     Err(finding)
+}
+
+/// A cuDNN on the way that is of a major which the program does not open, the newest first.
+fn other_major(majors: &[u32], route: &Route) -> Option<(u32, PathBuf)> {
+    let others = (7..=9).rev().filter(|major| !majors.contains(major));
+    let file = |major| {
+        Some((
+            major,
+            route.program_file(&format!("libcudnn.so.{}", major))?,
+        ))
+    };
+    others.filter_map(file).next()
 }

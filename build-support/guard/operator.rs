@@ -1,5 +1,6 @@
 //! What the person who runs the program asks for, by environment variables.
 
+use super::devices::Devices;
 use super::finding::Finding;
 use std::time::Duration;
 
@@ -29,6 +30,8 @@ pub struct Operator {
     pub allow: Vec<String>,
     /// `CUDNN_GUARD_REQUIRE_GPU`
     pub require_gpu: bool,
+    /// `CUDNN_GUARD_DEVICES`
+    pub devices: Devices,
     /// Values that are not followed, one line each.
     pub complaints: Vec<String>,
 }
@@ -90,12 +93,19 @@ impl Operator {
             require_gpu = value == "1";
             value == "0" || value == "1"
         });
-        if let Some(value) = variable("CUDNN_GUARD_DEVICES").filter(|value| value.trim() != "0") {
-            complaints.push(format!(
-                "CUDNN_GUARD_DEVICES={:?} is not followed yet; the first visible GPU it is",
-                value
-            ));
-        }
+        let mut devices = Devices::First;
+        read(
+            "CUDNN_GUARD_DEVICES",
+            "all, or numbers with commas between them",
+            "the first visible GPU",
+            &mut |value| match Devices::parse(value) {
+                Some(asked) => {
+                    devices = asked;
+                    true
+                }
+                None => false,
+            },
+        );
         let words = variable("CUDNN_GUARD_ALLOW").unwrap_or_default();
         let allow = words.split(|c: char| c == ',' || c.is_whitespace());
         let report = variable("CUDNN_GUARD_REPORT").filter(|file| !file.is_empty());
@@ -108,6 +118,7 @@ impl Operator {
                 .map(str::to_string)
                 .collect(),
             require_gpu,
+            devices,
             complaints,
         }
     }

@@ -47,6 +47,11 @@ pub fn mapped() -> Vec<PathBuf> {
     Vec::new()
 }
 
+/// Always so.
+pub fn is_program() -> bool {
+    true
+}
+
 /// Always empty.
 pub fn search_path() -> Vec<PathBuf> {
     Vec::new()

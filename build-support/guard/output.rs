@@ -1,6 +1,6 @@
 //! Where the operator wants the report.
 
-use super::finding::Finding;
+use super::finding::{Finding, Verdict, printable};
 use super::operator::Operator;
 use super::platform;
 use super::report::{Failure, Report};
@@ -12,6 +12,8 @@ pub fn write(mut result: Result<Report, Failure>, operator: &Operator) -> Result
         return result;
     };
     let text = match &result {
+        // Kubernetes keeps so many bytes of this file, and shows them to people.
+        _ if path.file_name() == Some("termination-log".as_ref()) => line(&result),
         Ok(report) => report.to_json(),
         Err(failure) => failure.to_json(),
     };
@@ -26,6 +28,26 @@ pub fn write(mut result: Result<Report, Failure>, operator: &Operator) -> Result
         }
     }
     result
+}
+
+/// The outcome in one line of less than 4,096 bytes: the cause, and the first thing to do about it.
+fn line(result: &Result<Report, Failure>) -> String {
+    let (verdict, words) = match result {
+        Ok(_) => (Verdict::Pass, String::new()),
+        Err(failure) => {
+            let help = failure.cause().and_then(|cause| cause.help.first());
+            let help = help.map_or_else(String::new, |help| format!("; help: {}", help));
+            (
+                failure.verdict(),
+                format!(": {}{}", failure.headline(), help),
+            )
+        }
+    };
+    let mut line = printable(&format!("cudnn-guard: {}{}", verdict, words));
+    while line.len() > 4000 {
+        line.pop();
+    }
+    line
 }
 
 /// A regular file is replaced whole, so that nobody reads half of it; anything else, and a file that cannot be

@@ -40,14 +40,13 @@ impl Parts {
     /// those beside the shim by their paths; else those count which the loader would find.
     pub fn of(shim: &Path, major: u32, route: &Route, pinned: bool) -> Self {
         let folder = shim.parent().unwrap_or(shim);
-        let mut beside = beside(folder, major);
+        let beside = beside(folder, major);
         let jit_only = is_jit_only(&beside);
-        let needed: Vec<String> = match needs::of(major, jit_only) {
+        let needed = |version| match needs::of(version, jit_only) {
             Some(names) => names.iter().map(|name| name.to_string()).collect(),
             // A major that nobody knows yet: what its first library names.
             None => named_in(shim),
         };
-        beside.retain(|name| !needed.contains(name));
         let mut parts = Self {
             jit_only,
             ..Self::default()
@@ -56,11 +55,12 @@ impl Parts {
         let mapped = platform::mapped();
         let mut teller = Teller::default();
         let mut missing = Vec::new();
-        for (name, is_needed) in needed
-            .iter()
-            .map(|name| (name, true))
-            .chain(beside.iter().map(|name| (name, false)))
-        {
+        let mut seen: Vec<String> = Vec::new();
+        let mut look = |parts: &mut Self, name: &String, is_needed: bool| {
+            if seen.contains(name) {
+                return;
+            }
+            seen.push(name.clone());
             let file = in_process(&mapped, name, major)
                 .or_else(|| locate(folder, name, major, route, pinned || own_first));
             match file {
@@ -68,7 +68,16 @@ impl Parts {
                 None if is_needed => missing.push(file_name(name, major)),
                 None => {}
             }
+        };
+        // The first ones tell the release, and the release which others are needed.
+        let first: Vec<String> = needed(Version::new(major, 0, 0));
+        first.iter().for_each(|name| look(&mut parts, name, true));
+        let release = parts.release().map(|told| told.0);
+        if let Some(release) = release {
+            let all: Vec<String> = needed(release);
+            all.iter().for_each(|name| look(&mut parts, name, true));
         }
+        beside.iter().for_each(|name| look(&mut parts, name, false));
         if !missing.is_empty() {
             parts.findings.insert(
                 0,
@@ -76,6 +85,16 @@ impl Parts {
             );
         }
         parts.compare(shim, teller.file(shim));
+        if let Some(release) = release.filter(|release| asks_elsewhere(*release)) {
+            let has = parts.list.iter().any(|part| part.name == needs::TENSOR_IR);
+            let file = file_name(needs::TENSOR_IR, major);
+            if let (false, Some(path)) = (has, route.file(&file, Some(folder), own_first)) {
+                let told = teller.file(&path).filter(|told| told.0 != release);
+                parts
+                    .findings
+                    .extend(told.map(|told| stranger(folder, release, &path, told)));
+            }
+        }
         parts
     }
 
@@ -235,6 +254,33 @@ fn missing_finding(
         version,
         folder.display()
     ))
+}
+
+/// Whether this release asks for a part that it does not bring along: one from elsewhere is taken, if it can be
+/// opened, and then refused with status 1002.
+fn asks_elsewhere(version: Version) -> bool {
+    version.major == 9 && (20..22).contains(&version.minor)
+}
+
+/// Whether the loader can open it decides whether it does harm, so it is a warning.
+fn stranger(folder: &Path, release: Version, path: &Path, (version, by): Told) -> Finding {
+    let summary = format!(
+        "cuDNN {} at `{}` comes without {}, and finds that of {} elsewhere",
+        release,
+        folder.display(),
+        path.file_name().unwrap_or_default().to_string_lossy(),
+        version
+    );
+    Finding::warning("parts-mixed", summary)
+        .with(
+            "elsewhere",
+            format!("{}, by {}", path.display(), with_article(by)),
+        )
+        .help("install cuDNN 9.22 or a later one, which brings its own")
+        .help(format!(
+            "or remove the cuDNN in `{}`, or keep that directory out of LD_LIBRARY_PATH",
+            path.parent().unwrap_or(path).display()
+        ))
 }
 
 fn file_name(name: &str, major: u32) -> String {

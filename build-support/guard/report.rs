@@ -184,6 +184,12 @@ impl Report {
         }
     }
 
+    /// How many GPUs the driver shows.
+    pub(super) fn device_count(&self) -> usize {
+        let driver = self.driver.as_ref();
+        driver.map_or(0, |driver| driver.devices.len())
+    }
+
     fn cause(&self) -> Option<&Finding> {
         let unknown = self
             .findings
@@ -219,6 +225,10 @@ impl Failure {
     /// The report as one line of JSON.
     pub fn to_json(&self) -> String {
         self.report.to_json()
+    }
+
+    pub(super) fn cause(&self) -> Option<&Finding> {
+        self.report.cause()
     }
 
     /// The cause alone, in one line.

@@ -1,6 +1,6 @@
 //! The guard as the first line of `main`: the only file that prints, and the only one that ends the program.
 
-use super::check;
+use super::check::{self, How};
 use super::facts::Built;
 use super::finding::Verdict;
 use super::operator::{Mode, Operator};
@@ -21,7 +21,7 @@ pub fn startup(built: &Built) {
     if operator.mode == Mode::Off {
         return;
     }
-    let result = check::check_for(built, &operator, Extent::Quick);
+    let result = check::check_for(built, &operator, How::InChild(Extent::Quick));
     let findings = match &result {
         Ok(report) => report.findings(),
         Err(failure) => failure.findings(),

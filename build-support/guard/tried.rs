@@ -1,30 +1,40 @@
 //! What it means that things went in the child as they did.
 
 use super::child::{self, Tried};
+use super::devices;
 use super::elf::Elf;
 use super::ended::End;
 use super::facts::Built;
 use super::finding::{Finding, Severity, Verdict};
+use super::hidden;
 use super::judge;
 use super::loaded::Shim;
+use super::operator::Operator;
 use super::outcome::Outcome;
 use super::parts::{self, Parts};
 use super::platform;
-
 use super::release::Teller;
 use super::report::Report;
+use super::route::Route;
 use super::version::Version;
 use std::path::{Path, PathBuf};
 
 /// What the child told and left behind.
-pub fn judge(report: &mut Report, built: &Built, shim: &Shim, parts: &Parts, mut tried: Tried) {
+pub fn judge(
+    report: &mut Report,
+    built: &Built,
+    (route, shim): (&Route, &Shim),
+    parts: &Parts,
+    operator: &Operator,
+    mut tried: Tried,
+) {
     let by_files = parts.release().map(|(version, _)| version);
     report.take(&mut tried.answer);
     let answer = &tried.answer;
     let disagree = !answer.failed_checks.is_empty()
         || matches!((by_files, answer.version), (Some(files), Some(called)) if files != called);
     if let (None, Some(called)) = (by_files, answer.version) {
-        report.findings.extend(shim.mismatch(built, called));
+        report.findings.extend(shim.mismatch(built, Some(called)));
     }
     if !map(report, shim, parts, &answer.mapped, disagree) && disagree {
         report.findings.push(disagreement(
@@ -45,8 +55,18 @@ pub fn judge(report: &mut Report, built: &Built, shim: &Shim, parts: &Parts, mut
     if let Some(problem) = &answer.problem {
         report.unknown(problem.clone());
     }
-    devices(report, built, answer.cuda_major);
+    devices(report, built, operator, answer.cuda_major);
     end(report, &tried);
+    // Wrong numbers have other reasons.
+    let refused = |outcome: &Outcome| {
+        let finding = outcome.finding.as_ref();
+        outcome.verdict == Verdict::Fail && finding.is_some_and(|it| it.id != "convolution-wrong")
+    };
+    let broke = matches!(tried.end, End::Signal(_)) || report.outcomes.iter().any(refused);
+    if let (true, Some(cuda)) = (broke, answer.cuda_major) {
+        let suspects = hidden::suspects(parts, cuda, &answer.mapped, route);
+        report.findings.extend(suspects);
+    }
 }
 
 /// cuDNN itself does not agree with its files, and nothing from elsewhere is there to explain it.
@@ -138,12 +158,9 @@ pub fn release(report: &mut Report, built: &Built, gpus: Option<usize>) {
     }
 }
 
-/// Every kind of GPU is judged; what the first one lacks stops the program, which may never use the others.
-fn devices(report: &mut Report, built: &Built, cudnn_cuda_major: Option<u32>) {
-    let count = report
-        .driver
-        .as_ref()
-        .map_or(0, |driver| driver.devices.len());
+/// Every kind of GPU is judged; what those lack that are tried stops the program, which may never use the others.
+fn devices(report: &mut Report, built: &Built, operator: &Operator, cudnn_cuda_major: Option<u32>) {
+    let count = report.device_count();
     release(report, built, Some(count));
     let Some(driver) = report.driver.as_ref().filter(|_| count > 0) else {
         return;
@@ -158,24 +175,30 @@ fn devices(report: &mut Report, built: &Built, cudnn_cuda_major: Option<u32>) {
     let cudnn = loaded
         .zip(cudnn_cuda_major)
         .map(|((version, _), cuda)| judge::Cudnn { version, cuda });
-    // What computes rightly is served, whatever the tables say.
-    let computes = report
-        .outcomes
-        .iter()
-        .any(|outcome| outcome.verdict == Verdict::Pass);
+    let tried = operator.devices.of(count);
+    let others = (0..count).filter(|number| !tried.contains(number));
     let mut seen = Vec::new();
-    for device in &driver.devices {
+    for number in tried.iter().copied().chain(others) {
+        let Some(device) = driver.devices.get(number) else {
+            continue;
+        };
         if seen.contains(&device.capability) {
             continue;
         }
         let (name, capability) = (&device.name, device.capability);
+        // What computes rightly is served, whatever the tables say.
+        let label = devices::label(name, number);
+        let computes = report
+            .outcomes
+            .iter()
+            .any(|outcome| outcome.verdict == Verdict::Pass && outcome.device == label);
         let kernels = judge::kernels(built, driver.cuda, name, capability);
         let served = cudnn.and_then(|cudnn| cudnn.device(built.tables.gpus, name, capability));
-        let first = seen.is_empty();
+        let is_tried = tried.contains(&number);
         let judged = kernels
-            .map(|finding| (finding, first))
+            .map(|finding| (finding, is_tried))
             .into_iter()
-            .chain(served.map(|finding| (finding, first && !computes)));
+            .chain(served.map(|finding| (finding, is_tried && !computes)));
         for (mut finding, stops) in judged {
             if !stops {
                 finding.severity = Severity::Warning;
@@ -198,8 +221,13 @@ pub fn refused(report: &mut Report, path: &Path, words: &str) {
         }
         return;
     }
+    report.findings.push(refusal(path, words));
+}
+
+/// The loader's words for a part that it refuses, as a finding.
+pub fn refusal(path: &Path, words: &str) -> Finding {
     let named = words.split(": ").next().unwrap_or(words);
-    let finding = if words.contains(", version libcudnn") || words.contains("version `libcudnn") {
+    if words.contains(", version libcudnn") || words.contains("version `libcudnn") {
         Finding::error(
             "parts-mixed",
             format!(
@@ -209,6 +237,31 @@ pub fn refused(report: &mut Report, path: &Path, words: &str) {
         )
         .with("loader", words)
         .help("install one cuDNN there, whole")
+    } else if let Some((wanted, by)) = version_wanted(words) {
+        let summary = format!(
+            "`{}` needs {} of `{}`, which has no such version",
+            by, wanted, named
+        );
+        let finding = Finding::error("cudnn-not-loadable", summary).with("loader", words);
+        if wanted.starts_with("GLIBC") || wanted.starts_with("CXXABI") {
+            finding.help("run the program on a newer system or in a newer container, or install an older cuDNN")
+        } else {
+            finding.help(format!(
+                "install the release of `{}` that belongs to it",
+                named
+            ))
+        }
+    } else if let Some(library) = skewed_library(words) {
+        let summary = format!(
+            "`{}` does not fit the {} that the loader finds for it",
+            named, library
+        );
+        Finding::error("cudnn-not-loadable", summary)
+            .with("loader", words)
+            .help(format!(
+                "take directories with another {} out of LD_LIBRARY_PATH, or install both libraries of one CUDA release",
+                library
+            ))
     } else if Path::new(named) == path || !words.contains("cannot open shared object file") {
         Finding::error(
             "cudnn-not-loadable",
@@ -230,8 +283,35 @@ pub fn refused(report: &mut Report, path: &Path, words: &str) {
             "install {}, or put its directory into LD_LIBRARY_PATH",
             named
         ))
+    }
+}
+
+/// glibc's "version `GLIBC_2.27' not found (required by FILE)": the version, and who wants it.
+fn version_wanted(words: &str) -> Option<(&str, &str)> {
+    let (_, rest) = words.split_once(": version `")?;
+    let (wanted, rest) = rest.split_once("' not found (required by ")?;
+    Some((wanted, rest.strip_suffix(')')?))
+}
+
+/// The library that lacks a function which the one that was linked to had: NVIDIA gives the functions of a library its
+/// name as their version. Up to 2.29 glibc says "symbol S version V not defined in file F with link time reference",
+/// since then "undefined symbol: S, version V".
+fn skewed_library(words: &str) -> Option<&str> {
+    if let Some((_, rest)) = words.split_once(" not defined in file ") {
+        return Some(rest.split_once(" with link time reference")?.0);
+    }
+    let (_, rest) = words.split_once(": undefined symbol: ")?;
+    let (_, version) = rest.split_once(", version ")?;
+    Some(version).filter(|version| version.contains(".so."))
+}
+
+/// glibc's last words, "PROGRAM: symbol lookup error: FILE: undefined symbol: S": what follows the program's name.
+fn missed_function<'a>(said: &'a str) -> Option<&'a str> {
+    let words = |line: &'a str| {
+        line.split_once(": symbol lookup error: ")
+            .map(|(_, words)| words)
     };
-    report.findings.push(finding);
+    said.lines().rev().find_map(words)
 }
 
 fn end(report: &mut Report, tried: &Tried) {
@@ -239,20 +319,34 @@ fn end(report: &mut Report, tried: &Tried) {
         "" => "starting",
         stage => stage,
     };
+    let who = if tried.unprotected.is_some() {
+        "the thread"
+    } else {
+        "the child process"
+    };
     let finding = match tried.end {
         End::Itself if tried.answer.whole => return,
+        End::Itself if stage != "asking the driver" && missed_function(&tried.said).is_some() => Finding::error(
+            "cudnn-aborted",
+            format!(
+                "the loader ended the process that tried cuDNN while {}, for lack of a function",
+                stage
+            ),
+        )
+        .with("loader", missed_function(&tried.said).unwrap_or_default())
+        .help("install cuDNN, and the CUDA libraries that it is linked to, each whole and of one release"),
         End::Itself => Finding::warning(
             "child-not-started",
             format!(
-                "the child process that tries cuDNN ended without a word while {}",
-                stage
+                "{} that tries cuDNN ended without a word while {}",
+                who, stage
             ),
         ),
         End::Late => Finding::warning(
             "convolution-timeout",
             format!(
-                "the child process that tries cuDNN was still {} when its time was over",
-                stage
+                "{} that tries cuDNN was still {} when its time was over",
+                who, stage
             ),
         )
         .help("set CUDNN_GUARD_DEADLINE to more seconds, if this machine is only slow"),
@@ -286,7 +380,7 @@ fn end(report: &mut Report, tried: &Tried) {
         }
     };
     let said = tried.said.trim();
-    let finding = if said.is_empty() {
+    let finding = if said.is_empty() || finding.evidence.iter().any(|one| one.0 == "loader") {
         finding
     } else {
         finding.with("it printed", said)

@@ -1,5 +1,6 @@
 //! The text of the guard: the files of build-support/guard as they are, and one constant with what the build knew.
 
+use super::record;
 use crate::model::arch::{Code, Suffix, Target};
 use crate::model::facts::{Loader, Policy};
 use crate::model::finding::{Finding, Severity};
@@ -10,6 +11,8 @@ use std::path::Path;
 
 /// `facts::Built` before it is written; there everything is `'static`.
 pub struct Facts<'a> {
+    /// Whose guard it is: name and version of the crate.
+    pub package: Option<String>,
     pub cudnn: Option<Version>,
     pub cudnn_cuda_major: Option<u32>,
     pub cuda: Option<Version>,
@@ -63,6 +66,7 @@ const MODULES: &[(&str, &str)] = modules![
     "trial",
     "engines",
     "convolution",
+    "via",
     "cache",
     "route",
     "loaded",
@@ -72,6 +76,10 @@ const MODULES: &[(&str, &str)] = modules![
     "parts",
     "judge",
     "answer",
+    "devices",
+    "hidden",
+    "tell",
+    "here",
     "tried",
     "child",
     "report",
@@ -136,6 +144,7 @@ pub fn text(facts: &Facts<'_>) -> String {
         module(&mut out, &format!("#[cfg(not({known}))]\n"), name, source);
     }
     module(&mut out, "", "built", &built(facts));
+    module(&mut out, "", "record", &record::module(facts));
     if facts.loader == Loader::Linked {
         module(&mut out, "", "linked", LINKED);
     }
@@ -151,12 +160,14 @@ pub use report::{Failure, Report};
 /// Verifies everything and ends the program, with exit code 78, if something does not fit. What is unknown is said in
 /// one line on standard error, and the program goes on.
 pub fn startup() {
+    record::keep();
     startup::startup(&BUILT);
 }
 
 /// Verifies everything: the files, their releases, the driver, the GPU, a small convolution in each format. `Ok` only if all of it fits;
 /// what could not be checked is a `Failure` whose verdict is `Unknown`. Never panics, never exits.
 pub fn check() -> Result<Report, Failure> {
+    record::keep();
     check::check(&BUILT)
 }
 
@@ -164,11 +175,13 @@ pub fn check() -> Result<Report, Failure> {
 /// without TF32, `f16` and `bf16`; in both layouts; by every algorithm that cuDNN offers. For a test or an installation's
 /// self-check, not for every start.
 pub fn check_thoroughly() -> Result<Report, Failure> {
+    record::keep();
     check::check_thoroughly(&BUILT)
 }
 
 /// Verifies the files and their releases, and touches neither CUDA nor the code of cuDNN.
 pub fn check_version() -> Result<Report, Failure> {
+    record::keep();
     check::check_version(&BUILT)
 }
 }

@@ -168,6 +168,19 @@ impl Dll {
         None
     }
 
+    /// What the file holds of the section of this name.
+    #[cfg(feature = "cli")]
+    pub fn section(&self, name: &str) -> Option<Vec<u8>> {
+        let is_it =
+            |one: &&Section| one.name.split(|byte| *byte == 0).next() == Some(name.as_bytes());
+        let section = self.sections.iter().find(is_it)?;
+        read_at(
+            &self.file,
+            section.offset.into(),
+            section.size.min(1 << 20).into(),
+        )
+    }
+
     /// Where its device code is in the file, and the size of that: 0 if it has none. Names of sections are cut short.
     pub fn device_code(&self) -> Option<(u64, u64)> {
         let mut sections = self.sections.iter();

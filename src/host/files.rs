@@ -14,6 +14,12 @@ pub fn read(path: &Path) -> Result<String, Finding> {
         .map_err(|error| failed("read", path, &error))
 }
 
+/// All that is in a file.
+#[cfg(feature = "cli")]
+pub fn bytes(path: &Path) -> Result<Vec<u8>, Finding> {
+    std::fs::read(path).map_err(|error| failed("read", path, &error))
+}
+
 /// The whole lines at the beginning of a long file.
 pub fn read_start(path: &Path, most: u64) -> Result<String, Finding> {
     let read = || {

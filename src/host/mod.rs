@@ -15,6 +15,8 @@ pub mod gpus;
 pub mod host_compiler;
 pub mod jobs;
 pub mod library;
+#[cfg(feature = "cli")]
+pub mod linkage;
 pub mod look;
 pub mod nvcc;
 pub mod outputs;
@@ -23,13 +25,21 @@ mod pkg_config;
 pub mod programs;
 pub mod releases;
 pub mod rivals;
+#[cfg(feature = "cli")]
+pub mod shim;
 pub mod stamp;
 pub mod toolkit;
+#[cfg(feature = "cli")]
+pub mod way;
 
 #[allow(dead_code)]
 #[path = "../../build-support/guard/cuda_status.rs"]
 mod cuda_status;
 // Shared with the guard, which uses more of them.
+#[cfg(feature = "cli")]
+#[allow(dead_code)]
+#[path = "../../build-support/guard/cache.rs"]
+mod cache;
 #[allow(dead_code)]
 #[path = "../../build-support/guard/driver.rs"]
 pub mod driver;
@@ -49,6 +59,8 @@ mod platform;
 #[path = "../../build-support/guard/wheel.rs"]
 pub mod wheel;
 // What these files know as their neighbours.
+#[cfg(feature = "cli")]
+use crate::model::via;
 use crate::model::{arch, finding, version};
 
 use crate::model::env::{Env, Variable};

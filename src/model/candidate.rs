@@ -134,6 +134,7 @@ impl Cudnn {
 
 /// What was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(clippy::large_enum_variant)] // there are a dozen of them
 pub enum Found {
     /// A toolkit.
     Toolkit(Toolkit),

@@ -41,6 +41,7 @@ pub const ALL: &[&str] = &[
     "library-path-hijack",
     "not-loaded-yet",
     "cudnn-not-loadable",
+    "library-not-found",
     "cudnn-version-mismatch",
     "cudnn-aborted",
     "cudnn-create-failed",

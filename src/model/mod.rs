@@ -14,6 +14,10 @@ pub mod json;
 pub mod tables;
 #[path = "../../build-support/guard/version.rs"]
 pub mod version;
+#[cfg(feature = "cli")]
+#[allow(dead_code)] // the program names more of them
+#[path = "../../build-support/guard/via.rs"]
+pub mod via;
 
 pub mod candidate;
 pub mod env;
@@ -22,5 +26,7 @@ pub mod gencode;
 pub mod gpu;
 pub mod id;
 pub mod invocation;
+#[cfg(feature = "cli")]
+pub mod linkage;
 pub mod platform;
 pub mod target_list;

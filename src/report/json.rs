@@ -10,7 +10,7 @@ use crate::model::json::Json;
 use std::path::{Path, PathBuf};
 
 /// The shape that programs may rely on: `schema` changes when a key changes its meaning.
-const SCHEMA: i64 = 1;
+pub(crate) const SCHEMA: i64 = 1;
 
 /// The whole report.
 pub(super) fn report(report: &Report) -> Json {
@@ -67,7 +67,7 @@ fn toolkit(toolkit: &Toolkit, via: Option<&str>, gpu_codes: Json) -> Json {
     ])
 }
 
-fn cudnn(cudnn: &Cudnn, via: Option<&str>) -> Json {
+pub(crate) fn cudnn(cudnn: &Cudnn, via: Option<&str>) -> Json {
     let link_name = cudnn.link_name.as_ref().map(|name| match name {
         LinkName::Short(name) | LinkName::Verbatim(name) => name,
     });
@@ -123,7 +123,7 @@ fn candidate(candidate: &Candidate) -> Json {
     ])
 }
 
-fn driver(driver: &Driver) -> Json {
+pub(crate) fn driver(driver: &Driver) -> Json {
     Json::object([
         ("library", Json::text(&driver.library)),
         ("version", Json::optional(driver.version.as_ref())),
@@ -134,18 +134,18 @@ fn driver(driver: &Driver) -> Json {
     ])
 }
 
-fn gpu(gpu: &Gpu) -> Json {
+pub(crate) fn gpu(gpu: &Gpu) -> Json {
     Json::object([
         ("name", Json::text(&gpu.name)),
         ("compute_capability", Json::text(gpu.capability)),
     ])
 }
 
-fn texts(values: &[impl std::fmt::Display]) -> Json {
+pub(crate) fn texts(values: &[impl std::fmt::Display]) -> Json {
     Json::list(values.iter().map(Json::text))
 }
 
-fn path(path: &Path) -> Json {
+pub(crate) fn path(path: &Path) -> Json {
     Json::text(path.display())
 }
 

@@ -95,13 +95,13 @@ fn kernels(machine: &mut Machine, toolchain: &Toolchain, findings: &mut Vec<Find
 }
 
 /// The driver's answer, or none within the deadline: then the thread that hangs is left behind.
-fn answer() -> Option<Result<driver::Driver, Problem>> {
+pub(crate) fn answer() -> Option<Result<driver::Driver, Problem>> {
     let (tell, told) = channel();
     std::thread::spawn(move || tell.send(driver::ask()));
     told.recv_timeout(DEADLINE).ok()
 }
 
-fn gpu(device: &driver::Device) -> Gpu {
+pub(crate) fn gpu(device: &driver::Device) -> Gpu {
     Gpu {
         name: device.name.clone(),
         capability: device.capability,

@@ -1,10 +1,10 @@
 //! What was found, as text and as JSON.
 
-mod json;
-mod machine;
+pub(crate) mod json;
+pub(crate) mod machine;
 #[cfg(test)]
 mod tests;
-mod text;
+pub(crate) mod text;
 
 use crate::host::files;
 use crate::model::candidate::{Candidate, Cudnn, Found, Toolkit};

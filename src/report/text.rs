@@ -14,11 +14,11 @@ use std::path::Path;
 /// Text is broken between words so as to stay within a terminal. A path is never broken.
 const COLUMNS: usize = 80;
 /// Where the text begins behind mark and label.
-const INDENT: usize = 14;
+pub(crate) const INDENT: usize = 14;
 
 /// What a line says of its thing.
 #[derive(Clone, Copy, PartialEq)]
-enum Mark {
+pub(crate) enum Mark {
     /// There, and it fits.
     Tick,
     /// It does not fit, or is needed and missing.
@@ -179,7 +179,7 @@ fn chosen_cudnn(report: &Report, cudnn: &Cudnn, f: &mut Formatter<'_>) -> fmt::R
 }
 
 /// `graph 9.14.0`; a part that does not tell its release is named alone.
-fn part(part: &Part) -> String {
+pub(crate) fn part(part: &Part) -> String {
     match part.version {
         Some(version) => printable(&format!("{} {version}", part.name)),
         None => printable(&part.name),
@@ -300,7 +300,7 @@ fn findings(f: &mut Formatter<'_>, report: &Report, about: Thing) -> fmt::Result
 
 /// A finding whose first line is already indented. Only its headline is broken between words: evidence and help
 /// hold paths and commands to be pasted.
-fn below(f: &mut Formatter<'_>, finding: &Finding, indent: usize) -> fmt::Result {
+pub(crate) fn below(f: &mut Formatter<'_>, finding: &Finding, indent: usize) -> fmt::Result {
     for (index, text) in finding.to_string().lines().enumerate() {
         if index == 0 {
             writeln!(f, "{}", wrapped(text, indent))?;
@@ -355,18 +355,18 @@ fn at(version: Option<String>, root: &Path) -> String {
     format!("{version} at {}", shown(root))
 }
 
-fn shown(path: &Path) -> String {
+pub(crate) fn shown(path: &Path) -> String {
     printable(&path.to_string_lossy())
 }
 
 /// Text broken between words.
-fn wrapped(text: &str, indent: usize) -> String {
+pub(crate) fn wrapped(text: &str, indent: usize) -> String {
     pieces(text.split(' '), indent)
 }
 
 /// Pieces that are not broken, with spaces or line ends between them; the lines after the first are indented. An
 /// empty piece is a further space, except where a line ends.
-fn pieces<'a>(pieces: impl Iterator<Item = &'a str>, indent: usize) -> String {
+pub(crate) fn pieces<'a>(pieces: impl Iterator<Item = &'a str>, indent: usize) -> String {
     let mut out = String::new();
     let mut column = indent;
     for (index, piece) in pieces.enumerate() {

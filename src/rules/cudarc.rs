@@ -31,7 +31,8 @@ pub fn advice(toolkit: Option<Version>, driver: Option<Version>) -> Option<Strin
     };
     let feature = format!("cuda-{}{:02}0", version.major, version.minor);
     Some(format!(
-        "its feature {feature} fits CUDA {} of the {of} here; choose an older one to run with older drivers",
+        "its feature {feature}, or the newest before it that it has, fits CUDA {} of the {of} here; choose an older \
+         one to run with older drivers",
         version.short()
     ))
 }
@@ -46,10 +47,8 @@ mod tests {
         let version = |major, minor| Some(Version::new(major, minor, 0));
         let feature = |toolkit, driver| {
             let text = advice(toolkit, driver).unwrap_or_default();
-            let text = text
-                .strip_prefix("its feature ")
-                .unwrap_or_default()
-                .to_string();
+            let text = text.replace(", or the newest before it that it has,", "");
+            let text = text.strip_prefix("its feature ").unwrap_or_default();
             text.split(" here").next().unwrap_or_default().to_string()
         };
         for (toolkit, driver, wanted) in [

@@ -1,5 +1,5 @@
 //! NVIDIA's container images, which say in their environment what is installed in them:
-//! https://gitlab.com/nvidia/container-images/cuda
+//! <https://gitlab.com/nvidia/container-images/cuda>
 
 use crate::model::env::Env;
 

@@ -17,6 +17,8 @@ pub mod directive;
 pub mod fatbin;
 pub mod fit;
 pub mod gpu_names;
+#[cfg(feature = "cli")]
+pub mod guarded;
 pub mod header;
 pub mod hijack;
 pub mod host_compiler;
@@ -31,9 +33,12 @@ pub mod layout;
 pub mod needs;
 pub mod nvcc;
 pub mod nvcc_table;
+#[cfg(feature = "cli")]
+pub mod outlook;
 pub mod partial;
 pub mod passing;
 pub mod pkg_config;
+pub mod record;
 pub mod requirement;
 pub mod search;
 pub mod select;
@@ -43,6 +48,8 @@ pub mod skew;
 pub mod smi;
 pub mod step;
 pub mod version_file;
+#[cfg(feature = "cli")]
+pub mod way;
 pub mod wish;
 pub mod wording;
 

@@ -350,12 +350,17 @@ fn major(cudnn: &Cudnn) -> Option<u32> {
         number?.split('.').next()?.parse().ok()
     };
     let told = cudnn.library.as_deref().and_then(named);
-    told.or(Some(cudnn.version()?.major))
+    told.or_else(|| Some(cudnn.version()?.major))
 }
 
 fn needed(cudnn: &Cudnn) -> &'static [&'static str] {
+    let told = cudnn.library_version.or(cudnn.header_version);
+    let version = |major| match told {
+        Some(version) if version.major == major => version,
+        _ => Version::new(major, 0, 0),
+    };
     major(cudnn)
-        .and_then(|major| needs::of(major, is_jit_only(cudnn)))
+        .and_then(|major| needs::of(version(major), is_jit_only(cudnn)))
         .unwrap_or_default()
 }
 

@@ -118,6 +118,7 @@ const SHOWN_ELSEWHERE: &[(&str, &[&str])] = &[
             "built-without-cuda",
         ],
     ),
+    ("tests/inspect.rs", &["library-not-found"]),
     (
         "src/kernels/fit",
         &["host-compiler-unsupported", "host-headers-incompatible"],

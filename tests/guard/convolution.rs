@@ -10,7 +10,13 @@ use super::outcome::{Api, Extent, Outcome, Scope, Start, Told};
 use super::platform::Library;
 use super::version::Version;
 
-pub fn run(_shim: Library, _version: Version, scope: Scope, tell: &mut dyn FnMut(Told)) {
+pub fn run(
+    _shim: Library,
+    _version: Version,
+    _number: usize,
+    scope: Scope,
+    tell: &mut dyn FnMut(Told),
+) {
     tell(Told::Next("running the convolution".to_string()));
     let mut outcome = Outcome {
         device: "Test\tGPU".to_string(),
@@ -43,6 +49,10 @@ pub fn run(_shim: Library, _version: Version, scope: Scope, tell: &mut dyn FnMut
             outcome.largest_error = Some(f64::NAN);
             outcome.finding =
                 Some(Finding::error("convolution-wrong", "numbers are wrong").help("do it again"));
+        }
+        "refused" => {
+            outcome.verdict = Verdict::Fail;
+            outcome.finding = Some(Finding::error("convolution-failed", "it was refused"));
         }
         "busy" => {
             outcome.verdict = Verdict::Unknown;

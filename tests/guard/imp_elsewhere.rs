@@ -12,6 +12,8 @@ pub mod check;
 pub mod child;
 #[path = "convolution.rs"]
 pub mod convolution;
+#[path = "../../build-support/guard/devices.rs"]
+pub mod devices;
 #[path = "driver.rs"]
 pub mod driver;
 #[path = "../../build-support/guard/elf.rs"]
@@ -22,6 +24,10 @@ pub mod ended;
 pub mod facts;
 #[path = "../../build-support/guard/finding.rs"]
 pub mod finding;
+#[path = "../../build-support/guard/here.rs"]
+pub mod here;
+#[path = "../../build-support/guard/hidden.rs"]
+pub mod hidden;
 #[path = "../../build-support/guard/json.rs"]
 pub mod json;
 #[path = "../../build-support/guard/judge.rs"]
@@ -60,9 +66,13 @@ pub mod served;
 pub mod startup;
 #[path = "../../build-support/guard/tables.rs"]
 pub mod tables;
+#[path = "../../build-support/guard/tell.rs"]
+pub mod tell;
 #[path = "../../build-support/guard/tried.rs"]
 pub mod tried;
 #[path = "../../build-support/guard/version.rs"]
 pub mod version;
+#[path = "../../build-support/guard/via.rs"]
+pub mod via;
 #[path = "../../build-support/guard/wheel.rs"]
 pub mod wheel;

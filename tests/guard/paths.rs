@@ -138,18 +138,69 @@ fn unread(mut command: Command) -> Option<i32> {
     status.unwrap().code()
 }
 
+/// LOD-02: cudarc asks for `libcudnn.so` first, which may be of another release than any `libcudnn.so.9`.
 #[test]
-fn what_cudarc_would_open_is_not_guessed() {
-    // `libcudnn.so`, which cudarc asks for first, is of another release.
+fn what_cudarc_opens_is_judged() {
+    let cudarc = ("TEST_CUDARC", "1");
     let new = Folder::new().with_cudnn("9.14.0");
+    // As runtime packages and wheels have it, without `libcudnn.so`.
+    let ran = run("check", &new.0, &[GPU, cudarc]);
+    ran.must_be("pass", &[]);
+    assert_eq!(
+        ran.json["loaded"]["path"],
+        new.file("libcudnn.so.9").to_str().unwrap()
+    );
     let old = Folder::new().with_cudnn("9.10.2");
     symlink(old.file("libcudnn.so.9"), new.file("libcudnn.so")).unwrap();
-    let cudarc = ("TEST_CUDARC", "1");
-    run("check", &new.0, &[GPU, cudarc]).must_be("unknown", &["not-loaded-yet"]);
+    let ran = run("version", &new.0, &[GPU, cudarc]);
+    assert_eq!(
+        ran.json["loaded"]["path"],
+        new.file("libcudnn.so").to_str().unwrap()
+    );
+    // cuDNN 8 has no name that cudarc tries.
+    let eight = Folder::new().with_cudnn("8.9.7");
+    let path = eight.text();
+    run("startup", &eight.0, &[GPU, cudarc])
+        .must_end_with(78)
+        .must_begin(&format!(
+            "\
+libcudnn.so cannot be loaded, nor by any other name that cudarc tries; there is only libcudnn.so.8  [cudnn-not-loadable]
+  loader      libcudnn.so: cannot open shared object file: No such file or directory
+              (and so for 16 names more)
+  looked at   LD_LIBRARY_PATH, its entry `{path}`
+"
+        ));
     // What it has opened is judged.
     let open = old.file("libcudnn.so.9");
     let open = ("TEST_OPEN", open.to_str().unwrap());
     run("version", &old.0, &[GPU, cudarc, open]).must_be("fail", &["cudnn-version-mismatch"]);
+}
+
+#[cfg(feature = "cudarc")]
+#[test]
+fn cudarcs_names_are_known_in_its_order() {
+    // The CUDA of the feature by which this crate takes it.
+    let cuda = crate::imp::version::Version::new(11, 4, 0);
+    let names = crate::imp::loaded::cudarc_names(Some(cuda));
+    assert_eq!(names, cudarc::get_lib_name_candidates("cudnn"));
+}
+
+/// LOD-04: never a hint to link one major under the other's name.
+#[test]
+fn another_major_is_named_when_the_wanted_one_is_not_there() {
+    let eight = Folder::new().with_cudnn("8.9.7");
+    let path = eight.text();
+    let ran = run("check", &eight.0, &[GPU]);
+    ran.must_be("fail", &["cudnn-not-loadable"]);
+    let finding = &ran.json["findings"][0];
+    assert_eq!(
+        finding["evidence"]["there is"],
+        format!("{path}/libcudnn.so.8")
+    );
+    assert_eq!(
+        finding["help"][0],
+        "install cuDNN 9, or put the directory of its libcudnn.so.9 into LD_LIBRARY_PATH"
+    );
 }
 
 #[test]

@@ -149,6 +149,7 @@ fn values_that_cannot_be_read_are_named() {
         );
 }
 
+/// SUB-01, SUB-02, SUB-03, SUB-04, LOD-29
 #[test]
 fn a_missing_part_ends_the_program() {
     for part in ["graph", "cnn", "engines_precompiled"] {
@@ -166,9 +167,9 @@ cuDNN 9.14.0 at `{path}` lacks libcudnn_{part}.so.9, which a convolution needs  
             ));
     }
     let old = Folder::new().with_cudnn("8.9.7");
-    run("check", &old.0, &[GPU, ("TEST_BUILT_8", "1")]).must_be("pass", &[]);
+    run("check", &old.0, &[GPU, ("TEST_BUILT", "8.9.7")]).must_be("pass", &[]);
     let old = old.without("libcudnn_cnn_infer.so.8");
-    run("check", &old.0, &[GPU, ("TEST_BUILT_8", "1")]).must_be("fail", &["parts-missing"]);
+    run("check", &old.0, &[GPU, ("TEST_BUILT", "8.9.7")]).must_be("fail", &["parts-missing"]);
 }
 
 #[test]
@@ -259,6 +260,7 @@ cuDNN at `{path}` is put together from parts of different releases  [parts-mixed
     run("check", &cudnn.0, &[GPU]).must_be("fail", &["parts-mixed"]);
 }
 
+/// LOD-17, SUB-06
 #[test]
 fn a_library_that_a_part_needs_is_named() {
     let cudnn = sound();
@@ -280,6 +282,7 @@ fn a_library_that_a_part_needs_is_named() {
     ));
 }
 
+/// LOD-27, SUB-06
 #[test]
 fn the_driver_missing_for_a_part_is_no_fault_of_cudnn() {
     let cudnn = sound();
@@ -299,6 +302,7 @@ fn the_driver_missing_for_a_part_is_no_fault_of_cudnn() {
     run("check", &cudnn.0, &[GPU]).must_be("unknown", &["convolution-failed"]);
 }
 
+/// LOD-05
 #[test]
 fn without_a_gpu_one_line_is_said() {
     let cudnn = sound();
@@ -324,6 +328,7 @@ there is no driver  [driver-missing]
         );
 }
 
+/// LOD-01
 #[test]
 fn nothing_to_load_is_a_failure_only_beside_a_gpu() {
     let empty = Folder::new();
@@ -342,6 +347,7 @@ libcudnn.so.9 cannot be loaded  [cudnn-not-loadable]
     run("check", &empty.0, &[GPU, ("TEST_LINKED", "1")]).must_be("unknown", &["not-loaded-yet"]);
 }
 
+/// LOD-11
 #[test]
 fn the_one_in_the_process_is_judged() {
     let old = Folder::new().with_cudnn("9.10.2");
@@ -367,6 +373,7 @@ fn the_one_in_the_process_is_judged() {
     .must_be("pass", &[]);
 }
 
+/// LOD-11
 #[test]
 fn a_second_copy_is_a_warning() {
     let (one, two) = (sound(), sound());
@@ -384,6 +391,75 @@ fn a_second_copy_is_a_warning() {
     );
 }
 
+/// SUB-11: parts that have no search path of their own, in a folder where nobody looks.
+#[test]
+fn parts_of_eight_that_do_not_find_each_other_are_opened_in_their_order() {
+    let eight = Folder::new().with_cudnn("8.9.7");
+    let ops = eight.file("libcudnn_ops_infer.so.8");
+    compile(
+        "const unsigned char cudnn_cnn_infer_version[4] = { 7, 9, 8, 0 };",
+        &eight.file("libcudnn_cnn_infer.so.8"),
+        &["-Wl,--no-as-needed", ops.to_str().unwrap()],
+    );
+    let open = eight.file("libcudnn.so.8");
+    let open = ("TEST_OPEN", open.to_str().unwrap());
+    let nowhere = ("LD_LIBRARY_PATH", "/nowhere");
+    let old = ("TEST_BUILT", "8.9.7");
+    run("check", &eight.0, &[GPU, open, nowhere, old]).must_be("pass", &[]);
+}
+
+/// SUB-10
+#[test]
+fn parts_of_two_releases_of_eight_end_the_program() {
+    let eight = Folder::new().with_cudnn("8.9.7");
+    let eight = eight.with_file_of("8.9.2", "libcudnn_cnn_infer.so.8");
+    run("check", &eight.0, &[GPU, ("TEST_BUILT", "8.9.7")]).must_be("fail", &["parts-mixed"]);
+}
+
+/// SUB-14: cuDNN 8 itself says that its parts differ, with status 14, where no file tells.
+#[test]
+fn a_version_check_of_eight_that_fails_is_named() {
+    let eight = Folder::new().with_cudnn("8.9.7");
+    compile(
+        "unsigned long cudnnGetVersion(void) { return 8907; }
+         int cudnnOpsInferVersionCheck(void) { return 0; }
+         int cudnnCnnInferVersionCheck(void) { return 14; }",
+        &eight.file("libcudnn.so.8"),
+        &[],
+    );
+    let ran = run("check", &eight.0, &[GPU, ("TEST_BUILT", "8.9.7")]);
+    ran.must_be("fail", &["parts-mixed"]);
+    let evidence = &ran.json["findings"][0]["evidence"];
+    assert_eq!(evidence["refused by"], "cudnnCnnInferVersionCheck");
+}
+
+/// LOD-19: as with a cuDNN that is newer than the system's C library.
+#[test]
+fn a_part_that_wants_a_newer_library_is_refused_in_the_loaders_words() {
+    let cudnn = sound();
+    let (system, script) = (cudnn.file("libsystem.so.1"), cudnn.file("script"));
+    let library = |version: &str| {
+        std::fs::write(&script, format!("{version} {{ global: *; }};")).unwrap();
+        let flag = format!("-Wl,--version-script={}", script.display());
+        compile("int f(void) { return 1; }", &system, &[&flag]);
+    };
+    library("SYSTEM_2.27");
+    compile(
+        "int f(void); int g(void) { return f(); }",
+        &cudnn.file("libcudnn_cnn.so.9"),
+        &["-Wl,--no-as-needed", system.to_str().unwrap()],
+    );
+    library("SYSTEM_2.17");
+    let path = cudnn.text();
+    run("startup", &cudnn.0, &[GPU]).must_end_with(78).must_begin(&format!(
+        "\
+`{path}/libcudnn_cnn.so.9` needs SYSTEM_2.27 of `{path}/libsystem.so.1`, which has no such version  [cudnn-not-loadable]
+  loader      {path}/libsystem.so.1: version `SYSTEM_2.27' not found (required by {path}/libcudnn_cnn.so.9)
+  = help: "
+    ));
+}
+
+/// LOD-13
 #[test]
 fn pinning_keeps_the_library_path_from_swapping_parts() {
     // The first library has a RUNPATH, over which LD_LIBRARY_PATH wins for everything it opens.
@@ -430,20 +506,37 @@ cuDNN at `{path}` loads parts of another release from elsewhere  [parts-mixed]
 }
 
 #[test]
-fn where_no_child_can_be_made_nothing_is_called() {
+fn where_no_child_can_be_made_startup_calls_nothing_and_check_says_so() {
     let cudnn = sound();
-    let ran = run(
-        "check",
-        &cudnn.0,
-        &[GPU, ("TEST_CONVOLUTION", "abort"), ("TEST_FILES", "6")],
-    );
-    ran.must_end_with(0)
-        .must_be("unknown", &["child-not-started"]);
+    let few = ("TEST_FILES", "6");
+    run("startup", &cudnn.0, &[GPU, ("TEST_CONVOLUTION", "abort"), few])
+        .must_end_with(0)
+        .must_say(
+            "cudnn-guard: unknown: no child process can be made, in which cuDNN could be tried without risk  \
+             [child-not-started]\n",
+        );
+    let ran = run("check", &cudnn.0, &[GPU, few]);
+    ran.must_be("pass", &["child-not-started"]);
     assert_eq!(
-        ran.json["findings"][0]["evidence"]["reason"],
-        "pipe: Too many open files (os error 24)"
+        ran.json["findings"][0].to_string(),
+        "{\"evidence\":{\"reason\":\"pipe: Too many open files (os error 24)\"},\
+         \"help\":[\"raise the limit on processes (`ulimit -u`), or allow `fork`\"],\
+         \"id\":\"child-not-started\",\"severity\":\"warning\",\
+         \"summary\":\"cuDNN was tried in this process itself, unprotected, for want of a child\"}"
     );
-    assert_eq!(ran.json["loaded"]["version"], "9.14.0");
+    // What hangs here cannot be ended, and is left behind.
+    let slow = [
+        GPU,
+        few,
+        ("TEST_CONVOLUTION", "hang"),
+        ("CUDNN_GUARD_DEADLINE", "0.4"),
+    ];
+    let ran = run("check", &cudnn.0, &slow);
+    ran.must_be("unknown", &["child-not-started", "convolution-timeout"]);
+    assert_eq!(
+        ran.json["findings"][1]["summary"],
+        "the thread that tries cuDNN was still running the convolution when its time was over"
+    );
 }
 
 #[test]
@@ -661,6 +754,52 @@ fn the_report_is_written_where_it_is_asked_for() {
     run("startup", &cudnn.0, &[GPU, ("CUDNN_GUARD_REPORT", "/nowhere/at/all")])
         .must_end_with(0)
         .must_say("cudnn-guard: cannot write the report `/nowhere/at/all`: No such file or directory (os error 2)  [io-error]\n");
+}
+
+#[test]
+fn a_termination_message_is_one_short_line() {
+    let cudnn = Folder::new().with_cudnn("9.10.2");
+    let log = cudnn.file("termination-log");
+    // As Kubernetes makes it: there already.
+    std::fs::write(&log, "").unwrap();
+    let report = ("CUDNN_GUARD_REPORT", log.to_str().unwrap());
+    run("startup", &cudnn.0, &[GPU, report]).must_end_with(78);
+    let path = cudnn.text();
+    assert_eq!(
+        std::fs::read_to_string(&log).unwrap(),
+        format!(
+            "cudnn-guard: fail: loaded cuDNN 9.10.2 is older than the 9.14.0 that this program was built with  \
+             [cudnn-version-mismatch]; help: take `{path}` out of LD_LIBRARY_PATH, or put the directory of cuDNN \
+             9.14 or a later 9.x before it\n"
+        )
+    );
+    // However long the names are.
+    let mut deep = cudnn.0.clone();
+    for _ in 0..12 {
+        deep.push("a".repeat(250));
+    }
+    std::fs::create_dir_all(&deep).unwrap();
+    for file in std::fs::read_dir(&cudnn.0).unwrap() {
+        let file = file.unwrap().path();
+        if file.is_file() {
+            std::fs::copy(&file, deep.join(file.file_name().unwrap())).unwrap();
+        }
+    }
+    run(
+        "startup",
+        &cudnn.0,
+        &[GPU, report, ("LD_LIBRARY_PATH", deep.to_str().unwrap())],
+    )
+    .must_end_with(78);
+    let line = std::fs::read_to_string(&log).unwrap();
+    assert!(line.len() < 4096 && line.lines().count() == 1, "{line}");
+    assert!(line.starts_with("cudnn-guard: fail: "), "{line}");
+    let sound = sound();
+    run("startup", &sound.0, &[GPU, report]).must_end_with(0);
+    assert_eq!(
+        std::fs::read_to_string(&log).unwrap(),
+        "cudnn-guard: pass\n"
+    );
 }
 
 #[test]

@@ -201,13 +201,10 @@ pub const TABLES: Tables = Tables {
 /// What the program was built with: cuDNN 9.14.0, unless a variable says otherwise.
 pub fn built() -> Built {
     let set = |name: &str| std::env::var_os(name).is_some();
-    let old = set("TEST_BUILT_8");
+    let release = std::env::var("TEST_BUILT").unwrap_or("9.14.0".to_string());
+    let numbers: Vec<u32> = release.split('.').map(|n| n.parse().unwrap()).collect();
     Built {
-        cudnn: Some(if old {
-            Version::new(8, 9, 7)
-        } else {
-            Version::new(9, 14, 0)
-        }),
+        cudnn: Some(Version::new(numbers[0], numbers[1], numbers[2])),
         cudnn_cuda_major: Some(13),
         cuda: Some(Version::new(13, 0, 0)),
         requirement: None,

@@ -5,7 +5,8 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-pub const PARTS_9: [&str; 7] = [
+/// The last one came with 9.22.
+pub const PARTS_9: [&str; 8] = [
     "graph",
     "ops",
     "cnn",
@@ -13,6 +14,7 @@ pub const PARTS_9: [&str; 7] = [
     "heuristic",
     "engines_precompiled",
     "engines_runtime_compiled",
+    "engines_tensor_ir",
 ];
 pub const PARTS_8: [&str; 3] = ["ops_infer", "cnn_infer", "adv_infer"];
 
@@ -105,7 +107,11 @@ fn built(release: &str) -> PathBuf {
         &folder.file(&format!("libcudnn.so.{major}")),
         &["-Wl,--enable-new-dtags,-rpath,$ORIGIN"],
     );
-    let parts: &[&str] = if major == 8 { &PARTS_8 } else { &PARTS_9 };
+    let parts: &[&str] = match (major, minor) {
+        (8, _) => &PARTS_8,
+        (_, 22..) => &PARTS_9,
+        _ => &PARTS_9[..7],
+    };
     for part in parts {
         let symbol = match *part {
             "graph" => "cudnn_graph_version",

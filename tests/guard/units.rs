@@ -1,6 +1,7 @@
 //! The guard's single parts.
 
 use crate::imp::answer::{Answer, finding_line, line, outcome_lines, path_field};
+use crate::imp::devices::Devices;
 use crate::imp::elf::{Elf, Fault};
 use crate::imp::facts::{Built, Policy, Requirement};
 use crate::imp::finding::{Finding, Verdict};
@@ -8,7 +9,7 @@ use crate::imp::operator::{Mode, Operator};
 use crate::imp::outcome::{Api, Outcome, Start};
 use crate::imp::route::{Route, Via};
 use crate::imp::version::Version;
-use crate::imp::{cache, judge, parts};
+use crate::imp::{cache, judge, parts, via};
 use crate::program;
 use crate::tree::{Folder, compile};
 use std::ffi::OsString;
@@ -339,7 +340,7 @@ fn the_systems_cache_is_read() {
         cache::files("libnobody-has-this.so.1"),
         Vec::<PathBuf>::new()
     );
-    let bytes = std::fs::read(cache::PATH).unwrap();
+    let bytes = std::fs::read(via::CACHE).unwrap();
     for end in (0..bytes.len()).step_by(997) {
         cache::parse(&bytes[..end], "libc.so.6");
     }
@@ -447,12 +448,19 @@ fn the_operators_wishes_are_read() {
     let bad = read(&[
         ("CUDNN_GUARD_DEADLINE", "NaN"),
         ("CUDNN_GUARD_REQUIRE_GPU", "yes"),
-        ("CUDNN_GUARD_DEVICES", "0,1"),
+        ("CUDNN_GUARD_DEVICES", "0,-1"),
     ]);
     assert_eq!(bad.complaints.len(), 3);
     assert_eq!(
         bad.findings()[2].to_string(),
-        "CUDNN_GUARD_DEVICES=\"0,1\" is not followed yet; the first visible GPU it is  [variable-unusable]"
+        "CUDNN_GUARD_DEVICES=\"0,-1\" is not all, or numbers with commas between them; the first visible GPU it is  [variable-unusable]"
     );
-    assert!(read(&[("CUDNN_GUARD_DEVICES", "0")]).complaints.is_empty());
+    assert_eq!(
+        read(&[("CUDNN_GUARD_DEVICES", "0, 2")]).devices,
+        Devices::Listed(vec![0, 2])
+    );
+    assert_eq!(
+        read(&[("CUDNN_GUARD_DEVICES", "all")]).devices.of(3),
+        [0, 1, 2]
+    );
 }

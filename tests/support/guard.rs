@@ -19,6 +19,8 @@ pub mod cudnn_status;
 pub mod data_type;
 #[path = "../../build-support/guard/device.rs"]
 pub mod device;
+#[path = "../../build-support/guard/devices.rs"]
+pub mod devices;
 #[path = "../../build-support/guard/driver.rs"]
 pub mod driver;
 #[path = "../../build-support/guard/engines.rs"]

@@ -3,6 +3,8 @@
 
 #[cfg(unix)]
 pub mod builds;
+#[cfg(unix)]
+pub mod circumstances;
 #[path = "../../src/bin/cudnn-guard/consumer.rs"]
 pub mod consumer;
 #[path = "../../src/bin/cudnn-guard/simulator.rs"]

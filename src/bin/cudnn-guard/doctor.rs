@@ -20,13 +20,7 @@ pub fn command() -> Command {
                 .action(ArgAction::SetTrue)
                 .help("Print one JSON object"),
         )
-        .arg(
-            Arg::new("root")
-                .long("root")
-                .value_name("DIR")
-                .value_parser(directory)
-                .help("Look at the system below this directory"),
-        )
+        .arg(root())
         .arg(
             Arg::new("target")
                 .long("target")
@@ -61,16 +55,27 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
         terminal::show(&report);
         let mut findings = report.findings().iter();
         if let Some(error) = findings.find(|one| one.severity == Severity::Error) {
-            terminal::show(format!(
-                "`cudnn-guard explain {}` tells how to see that by hand and how to mend it\n",
-                error.id
-            ));
+            terminal::show(explained(error.id));
         }
     }
     match report.verdict() {
         Verdict::Pass | Verdict::Unknown => ExitCode::SUCCESS,
         Verdict::Fail => ExitCode::from(1),
     }
+}
+
+/// Another system than this machine's.
+pub fn root() -> Arg {
+    Arg::new("root")
+        .long("root")
+        .value_name("DIR")
+        .value_parser(directory)
+        .help("Look at the system below this directory")
+}
+
+/// Where more is said of a finding.
+pub fn explained(id: &str) -> String {
+    format!("`cudnn-guard explain {id}` tells how to see that by hand and how to mend it\n")
 }
 
 fn requirement(name: &'static str, help: &'static str) -> Arg {

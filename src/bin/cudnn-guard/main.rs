@@ -10,6 +10,7 @@ mod demo;
 mod doctor;
 mod explain;
 mod fetch;
+mod inspect;
 mod installer;
 #[path = "../../model/invocation.rs"]
 mod invocation;
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand(doctor::command())
+        .subcommand(inspect::command())
         .subcommand(explain::command())
         .subcommand(targets::command())
         .subcommand(fetch::command())
@@ -41,6 +43,7 @@ fn main() -> ExitCode {
         .get_matches();
     match matches.subcommand() {
         Some(("doctor", arguments)) => doctor::run(arguments),
+        Some(("inspect", arguments)) => inspect::run(arguments),
         Some(("explain", arguments)) => explain::run(arguments),
         Some(("targets", arguments)) => targets::run(arguments),
         Some(("fetch", arguments)) => fetch::run(arguments),

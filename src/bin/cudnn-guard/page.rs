@@ -54,6 +54,7 @@ pub const ALL: &[(&str, &str)] = texts![
     "library-path-hijack"
     "not-loaded-yet"
     "cudnn-not-loadable"
+    "library-not-found"
     "cudnn-version-mismatch"
     "cudnn-aborted"
     "cudnn-create-failed"

@@ -24,7 +24,7 @@ fn every_build_that_was_read_comes_out_of_the_rules() {
         assert_eq!(told, release(text), "{line}");
         assert_eq!(told.to_string(), text);
         let parts: Vec<&str> = parts.split(',').collect();
-        for needed in needs::of(told.major, false).unwrap() {
+        for needed in needs::of(told, false).unwrap() {
             assert!(parts.contains(needed), "{needed}: {line}");
         }
         let (table, cuda) = (gpus(cpu), cuda.parse().unwrap());

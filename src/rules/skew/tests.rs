@@ -15,8 +15,9 @@ fn part(name: &str, numbers: (u32, u32, u32), told_by: &str) -> Part {
 
 /// A cuDNN of one release, whole.
 fn cudnn(numbers: (u32, u32, u32)) -> Cudnn {
-    let release = Some(Version::new(numbers.0, numbers.1, numbers.2));
-    let needed = needs::of(numbers.0, false).unwrap();
+    let release = Version::new(numbers.0, numbers.1, numbers.2);
+    let needed = needs::of(release, false).unwrap();
+    let release = Some(release);
     let names = ["cudnn"].iter().chain(needed);
     Cudnn {
         root: "/opt/dnn".into(),
@@ -144,4 +145,18 @@ fn a_compiler_of_another_release_is_told_with_all_others() {
          = help: set CUDA_HOME to a toolkit whose nvcc and cuda.h are of one release\n  \
          = help: or install nvcc 12.5 there, or the headers of 10.1"
     );
+}
+
+/// SUB-08: what came with 9.22 is missed since then, and not before.
+#[test]
+fn the_part_that_came_later_is_missed_where_it_belongs() {
+    let without = |numbers| {
+        let mut one = cudnn(numbers);
+        one.parts.retain(|part| part.name != needs::TENSOR_IR);
+        told(&one)
+    };
+    assert_eq!(without((9, 28, 0)), ["warning parts-missing"]);
+    assert_eq!(without((9, 22, 0)), ["warning parts-missing"]);
+    assert_eq!(without((9, 20, 0)), [""; 0]);
+    assert_eq!(without((9, 14, 0)), [""; 0]);
 }

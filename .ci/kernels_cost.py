@@ -1,0 +1,226 @@
+#!/usr/bin/env python3
+"""What it takes to compile real kernels, beside the other crates that compile them, in one run.
+
+    CUDNN_GUARD_REAL=<folder> python3 .ci/kernels_cost.py [--rounds N] [--all]
+
+The kernels are those of the published crate candle-kernels: ten files to PTX and four (with `--all` fifteen) to a
+static library. Each crate builds its own copy of them, with the same nvcc, flags and one target, through cargo:
+
+    cold            nothing is there but the compiled build script
+    nothing         a second build
+    one file        a .cu file was changed
+    one header      a header was changed that most files include
+    target          sm_90 in place of sm_80
+
+Prints wall seconds, the medians of N rounds; behind a time `stale` says that what the change asks for is not in what
+came out. Fails if cudnn-guard is stale anywhere, or takes over 1.1 of the time of the fastest peer that is not: nearly
+all of it is nvcc's own, the same for everybody, and these machines are noisy.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent.parent
+LIBRARY = ["moe/moe_gguf.cu", "moe/moe_wmma.cu", "moe/moe_wmma_gguf.cu", "mmvq_gguf.cu"]
+FLAGS = ["--expt-relaxed-constexpr", "-std=c++17", "-O3"]
+STEPS = ["cold", "nothing", "one file", "one header", "target"]
+
+def ours(ptx: list[str], library: list[str]) -> str:
+    flags = "".join(f".flag({flag!r})".replace("'", '"') for flag in FLAGS)
+    def kernels(files):
+        return "gpu.kernels()" + "".join(f'.file("src/{name}")' for name in files) + flags
+    return (
+        "fn main() {\n    cudnn_guard::build(|| {\n"
+        '        let gpu = cudnn_guard::Config::new().cuda(">=11").probe()?;\n'
+        f"        {kernels(ptx)}.ptx()?;\n"
+        f'        {kernels(library)}.compile("moe")\n'
+        "    });\n}\n"
+    )
+
+
+def listed(names: list[str]) -> str:
+    return ", ".join(f'"src/{name}"' for name in names)
+
+
+def cudaforge(ptx: list[str], library: list[str]) -> str:
+    flags = "".join(f'.arg("{flag}")' for flag in FLAGS)
+    return (
+        "fn main() {\n"
+        '    println!("cargo::rerun-if-changed=src");\n'
+        '    let out = std::path::PathBuf::from(std::env::var("OUT_DIR").unwrap());\n'
+        f"    cudaforge::KernelBuilder::new().source_files(vec![{listed(ptx)}]){flags}"
+        '.build_ptx().unwrap().write(out.join("ptx.rs")).unwrap();\n'
+        f"    cudaforge::KernelBuilder::new().source_files(vec![{listed(library)}]){flags}"
+        '.arg("-Xcompiler").arg("-fPIC").build_lib(out.join("libmoe.a")).unwrap();\n'
+        "}\n"
+    )
+
+
+def bindgen_cuda(ptx: list[str], library: list[str]) -> str:
+    flags = "".join(f'.arg("{flag}")' for flag in FLAGS)
+    builder = "let mut builder = bindgen_cuda::Builder::default(); builder.cuda_root(&cuda);"
+    return (
+        "fn main() {\n"
+        '    println!("cargo::rerun-if-changed=src");\n'
+        '    let out = std::path::PathBuf::from(std::env::var("OUT_DIR").unwrap());\n'
+        '    let cuda = std::env::var("CUDA_HOME").unwrap();\n'
+        f"    {builder}\n"
+        f"    builder.kernel_paths(vec![{listed(ptx)}]){flags}"
+        '.build_ptx().unwrap().write(out.join("ptx.rs")).unwrap();\n'
+        f"    {builder}\n"
+        f"    builder.kernel_paths(vec![{listed(library)}]){flags}"
+        '.arg("-Xcompiler").arg("-fPIC").build_lib(out.join("libmoe.a"));\n'
+        "}\n"
+    )
+
+
+BUILDERS = {
+    "cudnn-guard": (f'cudnn-guard = {{ path = "{HERE}" }}', ours),
+    "cudaforge": ('cudaforge = "=0.1.6"', cudaforge),
+    "bindgen_cuda": ('bindgen_cuda = "=0.1.6"', bindgen_cuda),
+}
+
+
+def run(command: list[str], folder: pathlib.Path, environment: dict[str, str]) -> None:
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"{folder.name}: {' '.join(command)}\n{done.stdout}{done.stderr}")
+
+
+def sources(scratch: pathlib.Path) -> pathlib.Path:
+    """The kernels of the published crate, as cargo fetches them."""
+    folder = scratch / "fetched"
+    (folder / "src").mkdir(parents=True)
+    (folder / "src/lib.rs").write_text("")
+    (folder / "Cargo.toml").write_text(
+        '[package]\nname = "fetched"\nversion = "0.0.0"\nedition = "2024"\n'
+        '[dependencies]\ncandle-kernels = "=0.11.1"\n[workspace]\n'
+    )
+    run(["cargo", "fetch", "--quiet"], folder, dict(os.environ))
+    told = subprocess.run(
+        ["cargo", "metadata", "--format-version", "1", "--offline"], cwd=folder, check=True, capture_output=True
+    )
+    packages = json.loads(told.stdout)["packages"]
+    manifest = next(one["manifest_path"] for one in packages if one["name"] == "candle-kernels")
+    return pathlib.Path(manifest).parent / "src"
+
+
+class Project:
+    """A crate that compiles the kernels in one of the ways."""
+
+    def __init__(self, scratch: pathlib.Path, name: str, kernels: pathlib.Path, every: bool, cuda: pathlib.Path):
+        dependency, script = BUILDERS[name]
+        self.name = name
+        self.folder = scratch / name
+        shutil.copytree(kernels, self.folder / "src", ignore=shutil.ignore_patterns("*.rs"))
+        self.ptx = sorted(
+            path.name for path in kernels.glob("*.cu") if path.name not in ("mmvq_gguf.cu", "quantized.cu")
+        )
+        self.library = LIBRARY + (
+            sorted(str(path.relative_to(kernels)) for path in kernels.glob("mmq_gguf/*.cu")) if every else []
+        )
+        (self.folder / "src/lib.rs").write_text("")
+        (self.folder / "build.rs").write_text(script(self.ptx, self.library))
+        (self.folder / "Cargo.toml").write_text(
+            '[package]\nname = "kernels-cost"\nversion = "0.0.0"\nedition = "2024"\n'
+            f"[build-dependencies]\n{dependency}\n[workspace]\n"
+        )
+        kept = {key: value for key, value in os.environ.items() if not key.startswith(("CARGO_TARGET", "CUD"))}
+        self.environment = kept | {
+            "CUDA_HOME": str(cuda),
+            "NVCC": str(cuda / "bin/nvcc"),
+            "PATH": f"{cuda / 'bin'}:{os.environ['PATH']}",
+            "CUDA_COMPUTE_CAP": "80",
+        }
+        run(["cargo", "fetch", "--quiet"], self.folder, self.environment)
+
+    def build(self) -> float:
+        begun = time.monotonic()
+        run(["cargo", "build", "--quiet", "--offline"], self.folder, self.environment)
+        return time.monotonic() - begun
+
+    def outputs(self) -> list[pathlib.Path]:
+        out = [path for path in self.folder.glob("target/debug/build/kernels-cost-*/out/**/*") if path.is_file()]
+        return [path for path in out if path.suffix in (".ptx", ".a")]
+
+    def forget(self) -> None:
+        """Only what the build script made: its own compilation is measured elsewhere."""
+        for out in self.folder.glob("target/debug/build/kernels-cost-*/out"):
+            shutil.rmtree(out.parent)
+        for fingerprint in self.folder.glob("target/debug/.fingerprint/kernels-cost-*/run-build-script-*"):
+            fingerprint.unlink()
+
+    def append(self, name: str, text: str) -> None:
+        with open(self.folder / "src" / name, "a", encoding="utf-8") as file:
+            file.write(text)
+
+    def holds(self, text: str, files: int) -> bool:
+        ptx = [path for path in self.outputs() if path.suffix == ".ptx"]
+        return sum(text.encode() in path.read_bytes() for path in ptx) >= files
+
+    def round(self, number: int) -> dict[str, tuple[float, bool]]:
+        """Each step's seconds and whether what came out is what the step asks for."""
+        self.environment["CUDA_COMPUTE_CAP"] = "80"
+        self.forget()
+        steps = {"cold": (self.build(), self.holds(".target sm_80", len(self.ptx)))}
+        steps["nothing"] = (self.build(), True)
+        kernel = f"in_a_file_{number}"
+        self.append("affine.cu", f'\nextern "C" __global__ void {kernel}(int *x) {{ *x = {number}; }}\n')
+        steps["one file"] = (self.build(), self.holds(kernel, 1))
+        kernel = f"in_a_header_{number}"
+        self.append("compatibility.cuh", f'\nextern "C" __global__ void {kernel}(int *x) {{ *x = {number}; }}\n')
+        # Every file for PTX includes it, through cuda_utils.cuh or binary_op_macros.cuh.
+        steps["one header"] = (self.build(), self.holds(kernel, len(self.ptx)))
+        self.environment["CUDA_COMPUTE_CAP"] = "90"
+        steps["target"] = (self.build(), self.holds(".target sm_90", len(self.ptx)))
+        return steps
+
+
+def main() -> None:
+    options = argparse.ArgumentParser()
+    options.add_argument("--rounds", type=int, default=1)
+    options.add_argument("--all", action="store_true")
+    options = options.parse_args()
+    cuda = pathlib.Path(os.environ["CUDNN_GUARD_REAL"]).expanduser() / "cuda-cu13/nvidia/cu13"
+    with tempfile.TemporaryDirectory() as scratch:
+        scratch = pathlib.Path(scratch)
+        kernels = sources(scratch)
+        projects = [Project(scratch, name, kernels, options.all, cuda) for name in BUILDERS]
+        for project in projects:
+            project.build()
+        rounds = [{project.name: project.round(number) for project in projects} for number in range(options.rounds)]
+    medians, right = {}, {}
+    for name in BUILDERS:
+        for step in STEPS:
+            medians[name, step] = statistics.median(one[name][step][0] for one in rounds)
+            right[name, step] = all(one[name][step][1] for one in rounds)
+    print(f"{'':14}" + "".join(f"{step:>18}" for step in STEPS))
+    for name in BUILDERS:
+        cells = (f"{medians[name, step]:.2f} s{'' if right[name, step] else ' stale':<6}" for step in STEPS)
+        print(f"{name:14}" + "".join(f"{cell:>18}" for cell in cells))
+    faults = []
+    for step in STEPS:
+        if not right["cudnn-guard", step]:
+            faults.append(f"{step}: what came out is stale")
+        peers = [medians[name, step] for name in BUILDERS if name != "cudnn-guard" and right[name, step]]
+        if peers:
+            ratio = medians["cudnn-guard", step] / min(peers)
+            print(f"{step:12} {ratio:.2f} of the fastest peer that is right")
+            if ratio > 1.1:
+                faults.append(f"{step}: slower than the fastest peer")
+        else:
+            print(f"{step:12} no peer is right")
+    if faults:
+        sys.exit("\n".join(faults))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,71 @@
+//! The GPUs that are tried.
+
+use std::path::PathBuf;
+
+/// Which of the visible GPUs, in CUDA's order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Devices {
+    /// The first one, as nobody asked; none where other programs share them through MPS.
+    First,
+    /// Every one.
+    All,
+    /// These.
+    Listed(Vec<usize>),
+}
+
+impl Devices {
+    /// Reads `CUDNN_GUARD_DEVICES`: numbers with commas between them, or `all`.
+    pub fn parse(text: &str) -> Option<Self> {
+        if text == "all" {
+            return Some(Devices::All);
+        }
+        let numbers = text.split(',').map(|number| number.trim().parse());
+        let numbers: Result<Vec<usize>, _> = numbers.collect();
+        numbers.ok().map(Devices::Listed)
+    }
+
+    /// Those of so many that are tried.
+    pub fn of(&self, count: usize) -> Vec<usize> {
+        match self {
+            Devices::First => (0..count.min(1)).collect(),
+            Devices::All => (0..count).collect(),
+            Devices::Listed(numbers) => {
+                let there = numbers.iter().copied().filter(|number| *number < count);
+                there.collect()
+            }
+        }
+    }
+
+    /// Those that are asked for and not there.
+    pub fn beyond(&self, count: usize) -> Vec<usize> {
+        match self {
+            Devices::Listed(numbers) => {
+                let beyond = numbers.iter().copied().filter(|number| *number >= count);
+                beyond.collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// The name of the GPU with this number: several may be called the same.
+pub fn label(name: &str, number: usize) -> String {
+    if number == 0 {
+        name.to_string()
+    } else {
+        format!("{}, GPU {}", name, number)
+    }
+}
+
+/// The control pipe of CUDA's multi-process service, if it is there. What one program does wrong on a GPU that is
+/// shared so may end the others.
+pub fn shared_by() -> Option<PathBuf> {
+    let folder = std::env::var_os("CUDA_MPS_PIPE_DIRECTORY").filter(|folder| !folder.is_empty());
+    let folder = folder.map_or_else(|| PathBuf::from("/tmp/nvidia-mps"), PathBuf::from);
+    let control = folder.join("control");
+    if control.exists() {
+        Some(control)
+    } else {
+        None
+    }
+}

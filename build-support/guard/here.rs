@@ -1,0 +1,81 @@
+//! The work in this process itself, for where no child can do it: in a thread of its own, so that the context, the
+//! device and the last error of the thread that asks stay as they are.
+
+use super::ended::{End, Ended};
+use super::platform::Library;
+use super::tell::Tell;
+use std::ffi::c_int;
+use std::sync::Mutex;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+/// As a main thread has it: cuDNN and the driver take what they are used to.
+const STACK: usize = 8 << 20;
+
+/// Whether CUDA is started in this process, which a child made by `fork` could no longer use it in. Starts nothing.
+pub fn cuda_is_started() -> bool {
+    let driver = Library::loaded("libcuda.so.1");
+    let Some(address) = driver.and_then(|driver| driver.symbol("cuDeviceGetCount")) else {
+        return false;
+    };
+    // SAFETY: cuda.h declares it as `CUresult (int *)`, an enum of an int's size.
+    let count: unsafe extern "C" fn(*mut c_int) -> c_int = unsafe { std::mem::transmute(address) };
+    let mut devices = 0;
+    // SAFETY: the number outlives the call.
+    let code = unsafe { count(&mut devices) };
+    // Not initialised, the toolkit's stub, no device: a child learns no less.
+    !matches!(code, 3 | 34 | 100)
+}
+
+/// Does the work in a thread, which is left behind when the time is over: what hangs in a driver cannot be ended.
+pub fn in_thread(
+    deadline: Duration,
+    work: impl FnOnce(&Tell<'_>) + Clone + Send + 'static,
+) -> Ended {
+    let until = Instant::now() + deadline;
+    let (sender, receiver) = mpsc::channel::<String>();
+    let again = work.clone();
+    let thread = std::thread::Builder::new().stack_size(STACK);
+    let thread = thread.spawn(move || {
+        work(&Tell::to(&|text| {
+            let _ = sender.send(format!("{}\n", text));
+        }));
+    });
+    let mut answer = String::new();
+    if thread.is_err() {
+        // Whatever forbids children may forbid threads.
+        let lines = Mutex::new(String::new());
+        again(&Tell::to(&|text| {
+            if let Ok(mut lines) = lines.lock() {
+                lines.push_str(text);
+                lines.push('\n');
+            }
+        }));
+        answer = lines.into_inner().unwrap_or_default();
+    }
+    let end = loop {
+        let left = until.saturating_duration_since(Instant::now());
+        match receiver.recv_timeout(left) {
+            Ok(line) => answer.push_str(&line),
+            Err(RecvTimeoutError::Disconnected) => break End::Itself,
+            Err(RecvTimeoutError::Timeout) => break End::Late,
+        }
+    };
+    Ended {
+        end,
+        answer,
+        said: String::new(),
+    }
+}
+
+/// Does the work on a stack of that size, where a thread can be had, and waits for it: whoever asks may be a thread
+/// with a small stack.
+pub fn roomy(work: &(dyn Fn() + Sync)) {
+    let thread = std::thread::Builder::new().stack_size(STACK);
+    // `std::thread::scope` holds a panic, with the path of the file that it is in.
+    // SAFETY: the thread is joined before anything that the work borrows goes away.
+    match unsafe { thread.spawn_unchecked(work) } {
+        Ok(thread) => drop(thread.join()),
+        Err(_) => work(),
+    }
+}

@@ -1,0 +1,101 @@
+//! What makes the loader look in a folder, as messages name it.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// Which file the system's configuration gives to a library name.
+pub const CACHE: &str = "/etc/ld.so.cache";
+
+/// What made the loader look there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Via {
+    /// The program's DT_RPATH, which wins over LD_LIBRARY_PATH.
+    Rpath(PathBuf),
+    /// LD_LIBRARY_PATH, as it was when the program was started.
+    LibraryPath(PathBuf),
+    /// The program's DT_RUNPATH.
+    Runpath(PathBuf),
+    /// LD_PRELOAD.
+    Preload,
+    /// `/etc/ld.so.cache`.
+    Cache,
+    /// The folders that are built into the loader.
+    System(PathBuf),
+    /// A path or a search path of another library in the process.
+    Elsewhere,
+}
+
+impl fmt::Display for Via {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Via::Rpath(entry) => write!(f, "the program's RPATH, its entry `{}`", entry.display()),
+            Via::LibraryPath(entry) => {
+                write!(f, "LD_LIBRARY_PATH, its entry `{}`", entry.display())
+            }
+            Via::Runpath(entry) => {
+                write!(f, "the program's RUNPATH, its entry `{}`", entry.display())
+            }
+            Via::Preload => f.write_str("LD_PRELOAD"),
+            Via::Cache => f.write_str(CACHE),
+            Via::System(folder) => write!(
+                f,
+                "the system's library directories, `{}`",
+                folder.display()
+            ),
+            Via::Elsewhere => {
+                f.write_str("another library of this process, which opened it by its own path")
+            }
+        }
+    }
+}
+
+impl Via {
+    /// What the reader can do to get another cuDNN loaded.
+    pub fn help(&self, folder: &Path, wanted: &str) -> String {
+        match self {
+            Via::LibraryPath(entry) => format!(
+                "take `{}` out of LD_LIBRARY_PATH, or put the directory of {} before it",
+                entry.display(),
+                wanted
+            ),
+            Via::Rpath(entry) => format!("install {} in `{}`", wanted, entry.display()),
+            Via::Runpath(entry) => format!(
+                "install {} in `{}`, or put its directory into LD_LIBRARY_PATH",
+                wanted,
+                entry.display()
+            ),
+            Via::Preload => format!("take it out of LD_PRELOAD, or put {} there", wanted),
+            Via::Cache | Via::System(_) => {
+                format!(
+                    "install {}, or put its directory into LD_LIBRARY_PATH",
+                    wanted
+                )
+            }
+            Via::Elsewhere => format!(
+                "let whatever opened the one in `{}` use {}, as the first one loaded serves everybody",
+                folder.display(),
+                wanted
+            ),
+        }
+    }
+}
+
+/// With `$TOKEN` and `${TOKEN}` replaced.
+pub fn filled(entry: &[u8], token: &str, by: &[u8]) -> Vec<u8> {
+    let forms = [format!("${}", token), format!("${{{}}}", token)];
+    let mut out = Vec::new();
+    let mut rest = entry;
+    while let Some((first, others)) = rest.split_first() {
+        if let Some(tail) = forms
+            .iter()
+            .find_map(|form| rest.strip_prefix(form.as_bytes()))
+        {
+            out.extend_from_slice(by);
+            rest = tail;
+        } else {
+            out.push(*first);
+            rest = others;
+        }
+    }
+    out
+}

@@ -1,0 +1,64 @@
+//! `cudnn-guard inspect`: whether a compiled program will run here, or in an image.
+
+use crate::{doctor, terminal};
+use clap::{Arg, ArgAction, ArgMatches, Command};
+use cudnn_guard::{Inspection, Severity, Verdict};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Its command line.
+pub fn command() -> Command {
+    Command::new("inspect")
+        .about("Says whether a compiled program will run here, or on the system below a directory")
+        .arg(
+            Arg::new("program")
+                .value_name("PROGRAM")
+                .required(true)
+                .value_parser(file)
+                .help("The program, for Linux or Windows"),
+        )
+        .arg(doctor::root())
+        .arg(
+            Arg::new("json")
+                .long("json")
+                .action(ArgAction::SetTrue)
+                .help("Print one JSON object"),
+        )
+}
+
+/// Looks and prints: 0 without errors, 1 with some, 2 if that is no program.
+pub fn run(arguments: &ArgMatches) -> ExitCode {
+    let Some(program) = arguments.get_one::<PathBuf>("program") else {
+        return ExitCode::from(2);
+    };
+    let root = arguments.get_one::<PathBuf>("root").map(PathBuf::as_path);
+    let inspection = match Inspection::of(program, root) {
+        Ok(inspection) => inspection,
+        Err(error) => {
+            terminal::complain(format!("{error}\n"));
+            return ExitCode::from(2);
+        }
+    };
+    if arguments.get_flag("json") {
+        terminal::show(format!("{}\n", inspection.to_json()));
+    } else {
+        terminal::show(&inspection);
+        let mut findings = inspection.findings().iter();
+        if let Some(error) = findings.find(|one| one.severity == Severity::Error) {
+            terminal::show(doctor::explained(error.id));
+        }
+    }
+    match inspection.verdict() {
+        Verdict::Pass | Verdict::Unknown => ExitCode::SUCCESS,
+        Verdict::Fail => ExitCode::from(1),
+    }
+}
+
+fn file(text: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(text);
+    if path.is_file() {
+        Ok(path)
+    } else {
+        Err("there is no such file".to_string())
+    }
+}

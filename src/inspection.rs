@@ -1,0 +1,317 @@
+//! What a compiled program is, and whether it will run on this machine or in an image.
+
+mod json;
+mod text;
+
+use crate::config::Config;
+use crate::error::Error;
+use crate::host::dll_path::DllPath;
+use crate::host::driver::Driver;
+use crate::host::way::Way;
+use crate::host::{files, linkage, shim};
+use crate::model::candidate::{Cudnn, Found};
+use crate::model::env::Variable;
+use crate::model::facts::Loader;
+use crate::model::finding::{Finding, Severity, Verdict};
+use crate::model::gpu::Gpu;
+use crate::model::linkage::{Format, Linkage, Need};
+use crate::model::platform::Platform;
+use crate::report::machine;
+use crate::rules::guarded::{self, Guarded};
+use crate::rules::outlook::{Other, Picture};
+use crate::rules::way::Ground;
+use crate::rules::{closure, judge};
+use std::env::consts::{ARCH, OS};
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// A compiled program, looked at without being run: what its guards say it was built with, what the loader would give
+/// it, and whether that fits. `cudnn-guard inspect` prints it.
+#[derive(Clone, Debug)]
+pub struct Inspection {
+    picture: Picture,
+    linkage: Linkage,
+    driver: Option<Driver>,
+    findings: Vec<Finding>,
+    unknown: Vec<String>,
+}
+
+impl Inspection {
+    /// Looks at a program, on this machine or as it would run on the system below `root`. An error where the file is
+    /// no program.
+    pub fn of(program: &Path, root: Option<&Path>) -> Result<Self, Error> {
+        let read = linkage::read(program).map_err(|flaw| no_program(program, flaw))?;
+        let guards: Vec<Guarded> = linkage::records(program)
+            .into_iter()
+            .filter_map(guarded::read)
+            .collect();
+        let system = match read.format {
+            Format::Elf => "unknown-linux-gnu",
+            Format::Pe => "pc-windows-msvc",
+        };
+        let platform = Platform::from_triple(&format!("{}-{system}", read.cpu));
+        let of_here = read.cpu == ARCH && (read.format == Format::Elf) == (OS == "linux");
+        let mut inspection = Self {
+            picture: Picture {
+                program: program.to_path_buf(),
+                is_image: root.is_some(),
+                platform,
+                guards,
+                objects: Vec::new(),
+                missing: Vec::new(),
+                cudnn: None,
+                via: None,
+                found_via: String::new(),
+                others: Vec::new(),
+                driver: None,
+                gpus: Vec::new(),
+            },
+            linkage: read,
+            driver: None,
+            findings: Vec::new(),
+            unknown: Vec::new(),
+        };
+        match inspection.linkage.format {
+            Format::Elf => inspection.follow(root),
+            Format::Pe => inspection.beside(root),
+        }
+        if of_here && root.is_none() {
+            inspection.ask();
+        } else {
+            let reason = "no driver and no GPU was asked";
+            inspection.unknown.push(reason.into());
+        }
+        let (findings, unknown) = inspection.picture.judge();
+        // That there is no driver is said once, whoever needs it.
+        let known: Vec<&str> = inspection.findings.iter().map(|one| one.id).collect();
+        let mut findings = findings;
+        findings.retain(|one| one.id != "driver-missing" || !known.contains(&one.id));
+        inspection.findings.extend(findings);
+        let later = |finding: &Finding| finding.severity != Severity::Error;
+        inspection.findings.sort_by_key(later);
+        for reason in unknown {
+            if !inspection.unknown.contains(&reason) {
+                inspection.unknown.push(reason);
+            }
+        }
+        Ok(inspection)
+    }
+
+    /// The loader's way through the files.
+    fn follow(&mut self, root: Option<&Path>) {
+        let loader = self.linkage.interpreter.as_deref().unwrap_or_default();
+        if loader.contains("ld-musl") {
+            let reason = "the program is loaded by musl, with which no cuDNN works";
+            self.unknown.push(reason.into());
+            return;
+        }
+        let host = self.config(root).host();
+        let library_path = host.env.get(Variable::LdLibraryPath).unwrap_or_default();
+        let library_path = library_path.to_string_lossy();
+        // Below a root, what the shell of this machine has in mind is not meant.
+        let meant = |dir: &&str| root.is_none_or(|root| Path::new(dir).starts_with(root));
+        let inside = |dir: &str| match root.and_then(|root| Path::new(dir).strip_prefix(root).ok())
+        {
+            Some(inside) => format!("/{}", inside.display()),
+            None => dir.to_string(),
+        };
+        let dirs: Vec<String> = library_path
+            .split([':', ';'])
+            .filter(|_| !library_path.is_empty())
+            .filter(meant)
+            .map(inside)
+            .collect();
+        let ground = Ground {
+            root: root.map(Path::to_path_buf),
+            cpu: self.linkage.cpu.clone(),
+            library_path: dirs.join(":"),
+        };
+        let mut way = Way::of(&self.picture.program, self.linkage.clone(), ground);
+        if let Some(shim) = self.shim(&mut way) {
+            let object = way.objects.get(shim);
+            let via = object.and_then(|object| Some((object.via.clone()?, object.owner)));
+            if let Some((via, owner)) = via {
+                self.picture.found_via = way.text(&via, owner);
+                self.picture.via = Some(via);
+            }
+            self.picture.cudnn = shim::cudnn(&mut way, shim, &self.picture.platform);
+        }
+        self.picture.objects = way.objects;
+        self.picture.missing = way.missing;
+        self.look_elsewhere(root);
+    }
+
+    /// The cuDNN that is loaded with the program, else the one that it opens.
+    fn shim(&self, way: &mut Way) -> Option<usize> {
+        let mut objects = way.objects.iter();
+        if let Some(linked) = objects.position(|object| shim::major(&object.name).is_some()) {
+            return Some(linked);
+        }
+        let opens =
+            |guard: &&Guarded| guard.built.loader == Loader::Dlopen && guard.built.absent.is_none();
+        let guard = self.picture.guards.iter().find(opens)?;
+        let names = judge::majors(&guard.built).into_iter();
+        let names: Vec<String> = names.map(|major| format!("libcudnn.so.{major}")).collect();
+        let found = names.iter().find_map(|name| way.open(name, 0, Need::Later));
+        if found.is_some() {
+            way.missing.retain(|missing| !names.contains(&missing.name));
+        }
+        found
+    }
+
+    /// What lies beside a program for Windows, or along the PATH that it will have.
+    fn beside(&mut self, root: Option<&Path>) {
+        let guards = self.picture.guards.iter();
+        let mut majors: Vec<u32> = guards
+            .flat_map(|guard| judge::majors(&guard.built))
+            .collect();
+        let linked = |name: &String| {
+            let name = name.to_ascii_lowercase();
+            name.strip_prefix("cudnn64_")?
+                .strip_suffix(".dll")?
+                .parse()
+                .ok()
+        };
+        let linked: Vec<u32> = self.linkage.needed.iter().filter_map(linked).collect();
+        if !linked.is_empty() {
+            majors = linked;
+        }
+        let host = self.config(root).host();
+        let own = self.picture.program.parent().map(Path::to_path_buf);
+        let path = DllPath::of(&host).map_or_else(Vec::new, |path| path.all());
+        let platform = &self.picture.platform;
+        let found = majors.iter().find_map(|major| {
+            let file = platform.cudnn_library(*major);
+            let mut dirs = own.iter().chain(&path);
+            let dir = dirs.find(|dir| files::is_file(&dir.join(&file)))?;
+            Some((dir.clone(), *major))
+        });
+        let Some((dir, major)) = found else {
+            if !majors.is_empty() {
+                let reason = "the program looks for its cuDNN along the PATH of wherever it runs";
+                self.unknown.push(reason.into());
+            }
+            return;
+        };
+        self.picture.found_via = if Some(&dir) == own.as_ref() {
+            "the program's own directory".into()
+        } else {
+            format!("PATH, its entry `{}`", dir.display())
+        };
+        self.picture.cudnn = Some(shim::dlls(&dir, major, platform));
+    }
+
+    fn config(&self, root: Option<&Path>) -> Config {
+        let config = Config::new().target(&self.picture.platform.triple);
+        match root {
+            Some(root) => config.root(root),
+            None => config,
+        }
+    }
+
+    /// Where a library lies that is missing: a search as for a build, which is done only then.
+    fn look_elsewhere(&mut self, root: Option<&Path>) {
+        let missing = &self.picture.missing;
+        if missing.is_empty() {
+            return;
+        }
+        let candidates = self.config(root).survey().report().candidates;
+        for missing in missing.iter().filter(|one| one.stands_in.is_none()) {
+            let mut add = |path: &Path, version| {
+                self.picture.others.push(Other {
+                    instead_of: missing.name.clone(),
+                    path: path.to_path_buf(),
+                    version,
+                });
+            };
+            let inside = |path: &Path| root.is_none_or(|root| path.starts_with(root));
+            for candidate in &candidates {
+                match &candidate.found {
+                    Found::Cudnn(cudnn) if missing.name.starts_with("libcudnn.so") => {
+                        if let Some(library) = cudnn.library.as_deref().filter(|path| inside(path))
+                        {
+                            add(library, cudnn.library_version.or(cudnn.version()));
+                        }
+                    }
+                    Found::Toolkit(toolkit) if closure::is_of_toolkit(&missing.name) => {
+                        let dirs = toolkit.link_dirs.iter().map(|dir| dir.join(&missing.name));
+                        for path in dirs.filter(|path| inside(path) && files::is_file(path)) {
+                            add(&path, None);
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    /// The driver and the GPUs of this machine.
+    fn ask(&mut self) {
+        match machine::answer() {
+            Some(Ok(driver)) => self.driver = Some(driver),
+            Some(Err(problem)) => {
+                self.findings.push(problem.finding());
+                self.driver = problem.driver().cloned();
+            }
+            None => self.unknown.push("the driver does not answer".into()),
+        }
+        let Some(driver) = &self.driver else {
+            self.unknown.push("there is no driver here".into());
+            return;
+        };
+        self.picture.driver = driver.cuda;
+        let gpus: Vec<Gpu> = driver.devices.iter().map(machine::gpu).collect();
+        if gpus.is_empty() {
+            self.unknown.push("there is no GPU here".into());
+        }
+        self.picture.gpus = gpus;
+    }
+
+    /// Fail if the program cannot run so; unknown if something could not be looked at; else pass.
+    pub fn verdict(&self) -> Verdict {
+        let is_error = |finding: &Finding| finding.severity == Severity::Error;
+        if self.findings.iter().any(is_error) {
+            Verdict::Fail
+        } else if self.unknown.is_empty() {
+            Verdict::Pass
+        } else {
+            Verdict::Unknown
+        }
+    }
+
+    /// What was noticed.
+    pub fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    /// The same for programs, as `cudnn-guard inspect --json` prints it.
+    pub fn to_json(&self) -> String {
+        json::inspection(self).to_string()
+    }
+
+    fn cudnn(&self) -> Option<&Cudnn> {
+        self.picture.cudnn.as_ref()
+    }
+}
+
+impl fmt::Display for Inspection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        text::inspection(self, f)
+    }
+}
+
+fn no_program(path: &Path, flaw: Option<crate::model::flaw::Flaw>) -> Finding {
+    let path: PathBuf = path.to_path_buf();
+    match flaw {
+        Some(crate::model::flaw::Flaw::Foreign(..)) | None => Finding::error(
+            "io-error",
+            format!(
+                "`{}` is no program that can be read: neither ELF nor PE",
+                path.display()
+            ),
+        )
+        .help("name the compiled program itself, not a script that starts it"),
+        Some(flaw) => Finding::error("library-damaged", format!("`{}` {flaw}", path.display()))
+            .help("build or copy the program again"),
+    }
+}

@@ -1,0 +1,101 @@
+//! The inspection as JSON. What `cudnn-guard doctor` prints too has the same keys here.
+
+use super::Inspection;
+use crate::model::finding::Finding;
+use crate::model::json::Json;
+use crate::model::linkage::{Format, Missing, Object};
+use crate::report::json::{SCHEMA, cudnn, driver, gpu, path, texts};
+use crate::rules::guarded::Guarded;
+
+/// The whole inspection.
+pub(super) fn inspection(inspection: &Inspection) -> Json {
+    let picture = &inspection.picture;
+    let found_via = Some(picture.found_via.as_str()).filter(|via| !via.is_empty());
+    Json::object([
+        ("schema", Json::Integer(SCHEMA)),
+        ("verdict", Json::text(inspection.verdict())),
+        ("unknown", texts(&inspection.unknown)),
+        ("program", program(inspection)),
+        (
+            "cudnn",
+            inspection
+                .cudnn()
+                .map_or(Json::Null, |found| cudnn(found, found_via)),
+        ),
+        (
+            "libraries",
+            Json::list(picture.objects.iter().skip(1).map(library)),
+        ),
+        ("missing", Json::list(picture.missing.iter().map(missing))),
+        (
+            "driver",
+            inspection.driver.as_ref().map_or(Json::Null, driver),
+        ),
+        ("gpus", Json::list(picture.gpus.iter().map(gpu))),
+        (
+            "findings",
+            Json::list(inspection.findings.iter().map(Finding::to_json)),
+        ),
+    ])
+}
+
+fn program(inspection: &Inspection) -> Json {
+    let linkage = &inspection.linkage;
+    let format = match linkage.format {
+        Format::Elf => "elf",
+        Format::Pe => "pe",
+    };
+    Json::object([
+        ("path", path(&inspection.picture.program)),
+        ("format", Json::text(format)),
+        ("cpu", Json::text(&linkage.cpu)),
+        ("needed", texts(&linkage.needed)),
+        (
+            "guards",
+            Json::list(inspection.picture.guards.iter().map(guard)),
+        ),
+    ])
+}
+
+fn guard(guard: &Guarded) -> Json {
+    let built = &guard.built;
+    let lower = |name: String| Json::text(name.to_ascii_lowercase());
+    Json::object([
+        ("crate", Json::optional(guard.package.as_ref())),
+        ("written_by", Json::text(&guard.written_by)),
+        ("cudnn", Json::optional(built.cudnn)),
+        (
+            "cudnn_cuda_major",
+            built
+                .cudnn_cuda_major
+                .map_or(Json::Null, |major| Json::Integer(i64::from(major))),
+        ),
+        ("cuda", Json::optional(built.cuda.map(|cuda| cuda.short()))),
+        (
+            "requirement",
+            Json::optional(built.requirement.map(|asked| asked.text)),
+        ),
+        ("policy", lower(format!("{:?}", built.policy))),
+        ("loader", lower(format!("{:?}", built.loader))),
+        ("targets", texts(built.targets)),
+        ("convolution", Json::Bool(built.convolution)),
+        ("require_gpu", Json::Bool(built.require_gpu)),
+        ("findings", texts(&guard.noticed)),
+        ("absent", Json::optional(built.absent)),
+    ])
+}
+
+fn library(object: &Object) -> Json {
+    Json::object([
+        ("name", Json::text(&object.name)),
+        ("path", path(&object.path)),
+        ("found_via", Json::optional(object.via.as_ref())),
+    ])
+}
+
+fn missing(missing: &Missing) -> Json {
+    Json::object([
+        ("name", Json::text(&missing.name)),
+        ("needed_by", path(&missing.needed_by)),
+    ])
+}

@@ -1,0 +1,418 @@
+//! Whether a program will run: what its guards say it was built with, against what the loader would give it.
+
+use super::guarded::Guarded;
+use super::{closure, compat, judge, skew};
+use crate::model::candidate::Cudnn;
+use crate::model::facts::{Built, Loader};
+use crate::model::finding::{Finding, Severity};
+use crate::model::gpu::Gpu;
+use crate::model::linkage::{Missing, Need, Object};
+use crate::model::platform::Platform;
+use crate::model::tables::Tables;
+use crate::model::version::Version;
+use crate::model::via::Via;
+use std::path::{Path, PathBuf};
+
+/// All that is known of the program and of where it is to run.
+#[derive(Clone, Debug)]
+pub struct Picture {
+    /// The program's file.
+    pub program: PathBuf,
+    /// The system that it is for.
+    pub platform: Platform,
+    /// Whether that is another than this one.
+    pub is_image: bool,
+    /// What its guards say.
+    pub guards: Vec<Guarded>,
+    /// What is loaded, the program first.
+    pub objects: Vec<Object>,
+    /// What the loader does not find.
+    pub missing: Vec<Missing>,
+    /// The cuDNN that it comes to.
+    pub cudnn: Option<Cudnn>,
+    /// What made the loader take that cuDNN.
+    pub via: Option<Via>,
+    /// The same in words.
+    pub found_via: String,
+    /// Files elsewhere on that system, for what is missing.
+    pub others: Vec<Other>,
+    /// The newest CUDA that the driver serves, where it could be asked.
+    pub driver: Option<Version>,
+    /// The GPUs that programs see, where they could be asked for.
+    pub gpus: Vec<Gpu>,
+}
+
+/// A library that lies somewhere and that the loader does not come to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Other {
+    /// The name that is missing.
+    pub instead_of: String,
+    /// The file.
+    pub path: PathBuf,
+    /// Its release.
+    pub version: Option<Version>,
+}
+
+/// The driver's library, which every machine with a GPU has of its own.
+const DRIVER: &str = "libcuda.so.1";
+
+impl Picture {
+    /// What is noticed, and what nobody could look at.
+    pub fn judge(&self) -> (Vec<Finding>, Vec<String>) {
+        let mut findings = Vec::new();
+        let mut unknown = Vec::new();
+        if self.guards.is_empty() {
+            unknown.push("the program holds no facts of a guard".into());
+        }
+        for guard in &self.guards {
+            self.guard(guard, &mut findings, &mut unknown);
+        }
+        self.not_found(&mut findings, &mut unknown);
+        self.too_old(&mut findings);
+        if let Some(cudnn) = &self.cudnn {
+            self.files(cudnn, &mut findings, &mut unknown);
+            for guard in &self.guards {
+                self.release(cudnn, guard, &mut findings);
+                self.machine(cudnn, guard, &mut findings);
+            }
+            let (driver, gpus) = (self.driver, self.gpus.len());
+            if let Some(version) = cudnn.library_version {
+                let gpus = driver.map(|_| gpus);
+                let bad = judge::known_bad(&compat::known_bad(), version, None, gpus);
+                findings.extend(bad.into_iter().filter(|one| one.severity != Severity::Note));
+            } else {
+                unknown.push("the cuDNN does not tell its release".into());
+            }
+        }
+        (findings, unknown)
+    }
+
+    /// What a guard says that does not depend on the cuDNN that is found.
+    fn guard(&self, guard: &Guarded, findings: &mut Vec<Finding>, unknown: &mut Vec<String>) {
+        let package = guard.package.as_deref().unwrap_or("this program");
+        if let Some(reason) = guard.built.absent {
+            let summary = format!("{package} was built without CUDA");
+            findings.push(Finding::warning("built-without-cuda", summary).with("reason", reason));
+            unknown.push(format!("{package} was built without CUDA"));
+            return;
+        }
+        match guard.built.loader {
+            Loader::Static => {
+                unknown.push(format!("the cuDNN of {package} is in the program itself"));
+            }
+            Loader::Linked if self.cudnn.is_none() && !self.misses_cudnn() => {
+                let summary = format!(
+                    "{package} was built to be linked with cuDNN, and this program depends on none"
+                );
+                let finding = Finding::warning("not-loaded-yet", summary)
+                    .with("program", self.program.display());
+                findings.push(finding.help("use a function of cuDNN in the program: linkers leave out libraries that nothing is used of"));
+                unknown.push("the program depends on no cuDNN".into());
+            }
+            Loader::Cudarc if self.cudnn.is_none() => {
+                unknown
+                    .push("cudarc opens cuDNN by a list of names that is not followed yet".into());
+            }
+            _ => {}
+        }
+    }
+
+    fn misses_cudnn(&self) -> bool {
+        let mut missing = self.missing.iter();
+        missing.any(|missing| missing.name.starts_with("libcudnn.so"))
+    }
+
+    fn not_found(&self, findings: &mut Vec<Finding>, unknown: &mut Vec<String>) {
+        let opened: Vec<&Missing> = self
+            .missing
+            .iter()
+            .filter(|one| one.need == Need::Later && one.name.starts_with("libcudnn.so"))
+            .collect();
+        if let Some(first) = opened.first() {
+            let names: Vec<&str> = opened.iter().map(|one| one.name.as_str()).collect();
+            let which = if names.len() == 1 {
+                "which the loader does not find"
+            } else {
+                "and the loader finds none of them"
+            };
+            let summary = format!("this program opens {}, {which}", names.join(" or "));
+            // Without a GPU it may do without.
+            let sure = !self.gpus.is_empty();
+            findings.push(self.no_cudnn(summary, &names, first, sure));
+            if !sure {
+                unknown.push("no cuDNN is found, which the program may do without".into());
+            }
+        }
+        for missing in &self.missing {
+            let Missing { name, need, .. } = missing;
+            let is_cudnn = name.starts_with("libcudnn");
+            if is_cudnn && *need != Need::Start {
+                // Its first library is said already; of the parts that lack, all are said at once.
+                continue;
+            }
+            let asking = missing.needed_by.display();
+            if let Some(place) = &missing.stands_in {
+                let summary = format!(
+                    "`{}` is nothing yet, and `{asking}` needs it",
+                    place.display()
+                );
+                findings.push(
+                    Finding::warning("library-not-found", summary)
+                        .help("look again in a container that runs: some systems mount their own libraries over such files"),
+                );
+                unknown.push(format!("{name} is mounted later, if at all"));
+            } else if name == DRIVER {
+                let summary = format!(
+                    "`{asking}` needs {DRIVER}, NVIDIA's driver, which the loader does not find"
+                );
+                let finding = Finding::warning("driver-missing", summary);
+                findings.push(if self.is_image {
+                    finding.help("start the container with `--gpus all`: the driver comes from the machine that it runs on")
+                } else {
+                    finding.help("install NVIDIA's driver, if this machine has a GPU")
+                });
+                unknown.push("there is no driver here".into());
+            } else if is_cudnn {
+                let summary = format!("`{asking}` needs {name}, which the loader does not find");
+                findings.push(self.no_cudnn(summary, &[name], missing, true));
+            } else {
+                findings.push(self.no_library(missing));
+            }
+        }
+    }
+
+    fn others_of<'a>(&'a self, names: &'a [&str]) -> impl Iterator<Item = &'a Other> {
+        let is_one = |other: &&Other| names.contains(&other.instead_of.as_str());
+        self.others.iter().filter(is_one)
+    }
+
+    /// Where files lie that the loader does not come to, for evidence.
+    fn also_found(&self, finding: Finding, names: &[&str]) -> Finding {
+        let line = |other: &Other| match other.version {
+            Some(version) => format!("{version}  {}", other.path.display()),
+            None => other.path.display().to_string(),
+        };
+        let mut lines: Vec<String> = Vec::new();
+        for line in self.others_of(names).map(line) {
+            if !lines.contains(&line) {
+                lines.push(line);
+            }
+        }
+        if lines.is_empty() {
+            return finding;
+        }
+        finding.with("also found", lines.join("\n"))
+    }
+
+    fn no_cudnn(&self, summary: String, names: &[&str], missing: &Missing, sure: bool) -> Finding {
+        let finding = if sure {
+            Finding::error("cudnn-not-loadable", summary)
+        } else {
+            Finding::warning("cudnn-not-loadable", summary)
+        };
+        let finding = finding.with("looked at", missing.looked_at.join("\n"));
+        let finding = self.also_found(finding, names);
+        let same = |other: &&Other| {
+            let file = skew::file_name(&other.path);
+            names
+                .iter()
+                .any(|name| file == *name || file.starts_with(&format!("{name}.")))
+        };
+        let major = |name: &str| name.rsplit('.').next().unwrap_or_default().to_string();
+        // A requirement that is open at its end lets a major in that nobody can install yet.
+        let newest = names.iter().find(|name| major(name) != "10");
+        let wanted = major(newest.or(names.first()).unwrap_or(&""));
+        if let Some(other) = self.others_of(names).find(same) {
+            let dir = other.path.parent().unwrap_or(&other.path).display();
+            finding
+                .help(format!("put `{dir}` into LD_LIBRARY_PATH"))
+                .help("or link the program again with that directory as its rpath, which `.link()` does unless `.rpath(false)`")
+        } else if self.others_of(names).next().is_some() {
+            finding.help(format!(
+                "install cuDNN {wanted} beside it: one major does not stand in for another, not even under its name"
+            ))
+        } else {
+            finding.help(format!(
+                "install cuDNN {wanted}, or put its directory into LD_LIBRARY_PATH"
+            ))
+        }
+    }
+
+    fn no_library(&self, missing: &Missing) -> Finding {
+        let (name, asking) = (&missing.name, missing.needed_by.display());
+        let verb = if missing.need == Need::Later {
+            "opens"
+        } else {
+            "needs"
+        };
+        let summary = format!("`{asking}` {verb} {name}, which the loader does not find");
+        let finding = match missing.need {
+            Need::Later => Finding::warning("library-not-found", summary),
+            Need::Start | Need::Part => Finding::error("library-not-found", summary),
+        };
+        let finding = finding.with("looked at", missing.looked_at.join("\n"));
+        let finding = self.also_found(finding, &[name]);
+        let is_it = |other: &&Other| skew::file_name(&other.path) == name;
+        if let Some(other) = self.others_of(&[name]).find(is_it) {
+            let dir = other.path.parent().unwrap_or(&other.path).display();
+            return finding.help(format!("put `{dir}` into LD_LIBRARY_PATH"));
+        }
+        let number = name.split(".so.").nth(1).unwrap_or_default();
+        if closure::is_of_toolkit(name) && !number.is_empty() {
+            let number = number.split('.').next().unwrap_or_default();
+            return finding.help(format!(
+                "install the libraries of CUDA {number}, which do not come with the driver, or put their directory into LD_LIBRARY_PATH"
+            ));
+        }
+        finding.help(format!(
+            "install the package that has {name}, or put its directory into LD_LIBRARY_PATH"
+        ))
+    }
+
+    /// Versions of symbols that a library of the system is too old for.
+    fn too_old(&self, findings: &mut Vec<Finding>) {
+        let mut said: Vec<&Path> = Vec::new();
+        for object in self
+            .objects
+            .iter()
+            .filter(|object| object.need != Need::Later)
+        {
+            for (from, versions) in &object.linkage.wants {
+                // Parts of cuDNN are compared by their releases.
+                let found = self.objects.iter().find(|other| {
+                    other.name == *from || other.linkage.soname.as_deref() == Some(from)
+                });
+                let Some(found) = found.filter(|_| !from.starts_with("libcudnn")) else {
+                    continue;
+                };
+                let lacks = |version: &&String| !found.linkage.has.contains(version);
+                let lacking: Vec<&str> =
+                    versions.iter().filter(lacks).map(String::as_str).collect();
+                if lacking.is_empty()
+                    || found.linkage.has.is_empty()
+                    || said.contains(&&*object.path)
+                {
+                    continue;
+                }
+                said.push(&object.path);
+                let summary = format!(
+                    "`{}` has no {}, which `{}` needs",
+                    found.path.display(),
+                    lacking.join(", "),
+                    object.path.display()
+                );
+                let finding = Finding::error("library-not-found", summary);
+                let newest = lacking.last().copied().unwrap_or_default();
+                findings.push(match newest.strip_prefix("GLIBC_") {
+                    Some(number) => finding.help(format!(
+                        "run the program on a system or in a container whose glibc is {number} or later"
+                    )),
+                    None => finding.help(format!(
+                        "put the directory of a {from} that has {newest} into LD_LIBRARY_PATH"
+                    )),
+                });
+            }
+        }
+    }
+
+    /// What shows in the files of the cuDNN.
+    fn files(&self, cudnn: &Cudnn, findings: &mut Vec<Finding>, unknown: &mut Vec<String>) {
+        let own = cudnn.flaw().map(|(_, path, flaw)| {
+            let summary = format!("`{}` {flaw}", path.display());
+            Finding::error(flaw.id(), summary)
+                .help("install that cuDNN again, and see that the disk is not full")
+        });
+        let later = self.missing.iter().find_map(|missing| {
+            missing
+                .stands_in
+                .as_ref()
+                .filter(|_| missing.name.starts_with("libcudnn_"))
+        });
+        for mut finding in own.into_iter().chain(skew::findings(cudnn, &[], &[])) {
+            if finding.id == "parts-missing" {
+                match later {
+                    None => finding.severity = Severity::Error,
+                    Some(place) => {
+                        finding = finding.with("is nothing", place.display());
+                        unknown.push("parts of the cuDNN are mounted later, if at all".into());
+                    }
+                }
+            }
+            finding
+                .evidence
+                .insert(0, ("found via", self.found_via.clone()));
+            findings.push(finding);
+        }
+    }
+
+    /// Whether a guard of the program accepts the release.
+    fn release(&self, cudnn: &Cudnn, guard: &Guarded, findings: &mut Vec<Finding>) {
+        let Some(library) = &cudnn.library else {
+            return;
+        };
+        let built = &guard.built;
+        let major = skew::file_name(library)
+            .split(['.', '_'])
+            .filter_map(|word| word.parse().ok())
+            .next();
+        let major = major.filter(|major| !judge::majors(built).contains(major));
+        let version = cudnn
+            .library_version
+            .or(major.map(|major| Version::new(major, 0, 0)));
+        let Some(version) = version.filter(|_| built.absent.is_none()) else {
+            return;
+        };
+        if let Err(mismatch) = judge::version(built, version) {
+            let mut evidence = vec![
+                ("loaded", library.display().to_string()),
+                ("found via", self.found_via.clone()),
+            ];
+            if self.guards.len() > 1 {
+                evidence.extend(guard.package.clone().map(|package| ("crate", package)));
+            }
+            let dir = library.parent().unwrap_or(library);
+            let help = match &self.via {
+                Some(via) => via.help(dir, &mismatch.wanted),
+                None => format!("install {} in `{}`", mismatch.wanted, dir.display()),
+            };
+            findings.push(mismatch.finding(evidence).help(help));
+        }
+        findings.extend(
+            cudnn
+                .cuda_major
+                .and_then(|major| judge::flavour(built, major)),
+        );
+    }
+
+    /// Whether driver and GPUs serve both.
+    fn machine(&self, cudnn: &Cudnn, guard: &Guarded, findings: &mut Vec<Finding>) {
+        let Some(driver) = self.driver else {
+            return;
+        };
+        let built = Built {
+            tables: Tables {
+                drivers: compat::drivers(&self.platform).leak(),
+                ptx: guard.built.cuda.and_then(compat::ptx_from),
+                ..Tables::NONE
+            },
+            ..guard.built
+        };
+        let mut add = |finding: Option<Finding>| {
+            findings.extend(finding.filter(|finding| !findings.contains(finding)));
+        };
+        add(judge::driver(&built, cudnn.cuda_major, driver));
+        let Some(gpu) = self.gpus.first() else {
+            return;
+        };
+        add(judge::kernels(
+            &built,
+            Some(driver),
+            &gpu.name,
+            gpu.capability,
+        ));
+        if let (Some(version), Some(cuda)) = (cudnn.library_version, cudnn.cuda_major) {
+            let rows = compat::gpus(&self.platform.cpu);
+            add(judge::Cudnn { version, cuda }.device(&rows, &gpu.name, gpu.capability));
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! Where the loader looks for a library, in its order (ld.so(8)): RPATH of whoever asks and of those who asked for it,
+//! LD_LIBRARY_PATH, RUNPATH of whoever asks; then the cache, then the system's folders.
+
+use crate::model::linkage::Object;
+use crate::model::via::{Via, filled};
+use std::path::{Path, PathBuf};
+
+/// The system that the program runs on.
+#[derive(Clone, Debug, Default)]
+pub struct Ground {
+    /// Where it lies, if it is another than this one.
+    pub root: Option<PathBuf>,
+    /// The program's processor.
+    pub cpu: String,
+    /// LD_LIBRARY_PATH, as far as it is known there.
+    pub library_path: String,
+}
+
+/// A folder to look in: what made the loader do so, and the object whose path names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// What named it.
+    pub via: Via,
+    /// Whose path it is, for RPATH and RUNPATH.
+    pub owner: usize,
+    /// The folder on this machine.
+    pub dir: PathBuf,
+}
+
+/// The folders that are looked at before the cache, when the last of `chain` asks for a library. Before it in `chain`
+/// is whoever asked for it, and so on to the program, which comes first.
+pub fn before_cache(objects: &[Object], chain: &[usize], ground: &Ground) -> Vec<Place> {
+    let mut places = Vec::new();
+    let Some((&asking, _)) = chain.split_last() else {
+        return places;
+    };
+    let of = |index: usize| objects.get(index);
+    let mut add = |list: Option<&String>, owner: usize, named: fn(PathBuf) -> Via| {
+        let origin = of(owner).and_then(|object| object.path.parent());
+        for entry in list.into_iter().flat_map(|list| list.split(':')) {
+            for (shown, dir) in folders(entry, origin, ground) {
+                let via = named(shown);
+                places.push(Place { via, owner, dir });
+            }
+        }
+    };
+    // Whoever has a RUNPATH has no use for the RPATHs of others.
+    if of(asking).is_some_and(|object| object.linkage.runpath.is_none()) {
+        for &owner in chain.iter().rev() {
+            let rpath = of(owner).and_then(|object| object.linkage.rpath.as_ref());
+            add(rpath, owner, Via::Rpath);
+        }
+    }
+    let library_path = ground.library_path.replace(';', ":");
+    let library_path = Some(library_path).filter(|path| !path.is_empty());
+    add(library_path.as_ref(), 0, Via::LibraryPath);
+    let runpath = of(asking).and_then(|object| object.linkage.runpath.as_ref());
+    add(runpath, asking, Via::Runpath);
+    places
+}
+
+/// The folders that are built into the loader. Which of them is, differs by distribution; a file for another processor
+/// or word size is passed over anyway.
+pub fn system(ground: &Ground) -> Vec<Place> {
+    let multiarch = multiarch(&ground.cpu);
+    let names = [
+        format!("/lib/{multiarch}"),
+        format!("/usr/lib/{multiarch}"),
+        "/lib64".into(),
+        "/usr/lib64".into(),
+        "/lib".into(),
+        "/usr/lib".into(),
+    ];
+    let place = |name: String| Place {
+        dir: on(Path::new(&name), ground),
+        via: Via::System(name.into()),
+        owner: 0,
+    };
+    names.into_iter().map(place).collect()
+}
+
+/// A path of that system, on this machine.
+pub fn on(path: &Path, ground: &Ground) -> PathBuf {
+    match (&ground.root, path.strip_prefix("/")) {
+        (Some(root), Ok(inside)) => root.join(inside),
+        _ => path.to_path_buf(),
+    }
+}
+
+/// The folders of an entry, with the tokens filled in: as messages name it, and where it lies. `$LIB` is compiled into
+/// the loader; whatever it may be is looked at.
+fn folders(entry: &str, origin: Option<&Path>, ground: &Ground) -> Vec<(PathBuf, PathBuf)> {
+    let entry = if entry.is_empty() { "." } else { entry };
+    let multiarch = format!("lib/{}", multiarch(&ground.cpu));
+    let libs: &[&str] = if entry.contains("$LIB") || entry.contains("${LIB}") {
+        &["lib64", &multiarch, "lib"]
+    } else {
+        &[""]
+    };
+    let here = origin.unwrap_or(Path::new("")).to_string_lossy();
+    let starts_here = entry.starts_with("$ORIGIN") || entry.starts_with("${ORIGIN}");
+    let folder = |lib: &&str| {
+        let entry = filled(entry.as_bytes(), "ORIGIN", here.as_bytes());
+        let entry = filled(&entry, "PLATFORM", ground.cpu.as_bytes());
+        let entry = filled(&entry, "LIB", lib.as_bytes());
+        let path = PathBuf::from(String::from_utf8_lossy(&entry).into_owned());
+        // The folder of a file is known by where it lies on this machine already.
+        let dir = if starts_here {
+            path.clone()
+        } else {
+            on(&path, ground)
+        };
+        (path, dir)
+    };
+    libs.iter().map(folder).collect()
+}
+
+fn multiarch(cpu: &str) -> String {
+    let cpu = if cpu == "i686" { "i386" } else { cpu };
+    format!("{cpu}-linux-gnu")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::linkage::Linkage;
+
+    fn object(path: &str, rpath: Option<&str>, runpath: Option<&str>) -> Object {
+        Object {
+            path: path.into(),
+            linkage: Linkage {
+                rpath: rpath.map(String::from).filter(|_| runpath.is_none()),
+                runpath: runpath.map(String::from),
+                ..Linkage::default()
+            },
+            ..Object::default()
+        }
+    }
+
+    fn dirs(objects: &[Object], chain: &[usize], ground: &Ground) -> Vec<String> {
+        let places = before_cache(objects, chain, ground);
+        let text = |place: Place| format!("{} {}", place.owner, place.dir.display());
+        places.into_iter().map(text).collect()
+    }
+
+    #[test]
+    fn rpath_comes_first_and_runpath_last() {
+        let ground = Ground {
+            cpu: "x86_64".into(),
+            library_path: "/l:".into(),
+            ..Ground::default()
+        };
+        let program = object("/app/bin/app", Some("$ORIGIN/../lib:/r"), None);
+        let library = object("/opt/libx.so", Some("${ORIGIN}"), None);
+        let other = object("/opt/liby.so", Some("/never"), Some("/$PLATFORM"));
+        let all = [program, library, other];
+        assert_eq!(
+            dirs(&all, &[0], &ground),
+            ["0 /app/bin/../lib", "0 /r", "0 /l", "0 ."]
+        );
+        assert_eq!(
+            dirs(&all, &[0, 1], &ground),
+            ["1 /opt", "0 /app/bin/../lib", "0 /r", "0 /l", "0 ."]
+        );
+        // A RUNPATH of its own switches everybody's RPATH off.
+        assert_eq!(dirs(&all, &[0, 2], &ground), ["0 /l", "0 .", "2 /x86_64"]);
+        // One above it does not pass its RUNPATH on.
+        assert_eq!(
+            dirs(&all, &[0, 2, 1], &ground),
+            ["1 /opt", "0 /app/bin/../lib", "0 /r", "0 /l", "0 ."]
+        );
+    }
+
+    #[test]
+    fn below_a_root_what_is_absolute_lies_there() {
+        let ground = Ground {
+            root: Some("/image".into()),
+            cpu: "aarch64".into(),
+            library_path: String::new(),
+        };
+        let inside = object("/image/app/app", None, Some("$ORIGIN/lib:/opt/$LIB"));
+        let places = before_cache(&[inside], &[0], &ground);
+        let shown: Vec<String> = places.iter().map(|place| place.via.to_string()).collect();
+        let dirs: Vec<&Path> = places.iter().map(|place| &*place.dir).collect();
+        assert_eq!(
+            dirs,
+            [
+                Path::new("/image/app/lib"),
+                Path::new("/image/opt/lib64"),
+                Path::new("/image/opt/lib/aarch64-linux-gnu"),
+                Path::new("/image/opt/lib"),
+            ]
+        );
+        assert_eq!(shown[1], "the program's RUNPATH, its entry `/opt/lib64`");
+        assert!(
+            system(&ground)
+                .iter()
+                .any(|place| place.dir == Path::new("/image/usr/lib/aarch64-linux-gnu"))
+        );
+    }
+}

@@ -1,0 +1,272 @@
+//! The child that tries cuDNN, and what is done where there is none, in whole programs on the simulator.
+#![cfg(all(target_os = "linux", target_env = "gnu"))]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tests make files and run programs"
+)]
+
+mod support;
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use support::circumstances::{command, do_all, installed};
+use support::{fresh, scratch};
+
+fn sound(acts: &[&str]) -> Command {
+    let tree = installed((9, 14, 0));
+    command(acts, &[tree.join("lib64"), tree.join("driver")])
+}
+
+fn json(line: &str) -> serde_json::Value {
+    serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))
+}
+
+/// The verdict and the ids.
+fn told(line: &str) -> String {
+    let json = json(line);
+    let findings = json["findings"].as_array().unwrap();
+    let ids: Vec<&str> = findings
+        .iter()
+        .map(|it| it["id"].as_str().unwrap())
+        .collect();
+    format!("{} {}", json["verdict"].as_str().unwrap(), ids.join(" "))
+}
+
+/// What the driver was asked, and by whom.
+fn calls(name: &str, acts: &[&str]) -> (u32, Vec<String>, String) {
+    let log = fresh(name).join("calls");
+    let mut program = sound(acts);
+    program.env("SIM_CALLS", &log).stdout(Stdio::piped());
+    let child = program.spawn().unwrap();
+    let parent = child.id();
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    let calls = fs::read_to_string(log).unwrap_or_default();
+    (parent, calls.lines().map(String::from).collect(), said)
+}
+
+#[test]
+fn a_program_that_has_not_started_cuda_does_not_start_it() {
+    for acts in [["startup", "check"], ["check", "version"]] {
+        let (parent, calls, _) = calls("child-calls", &acts);
+        let by_parent: Vec<_> = calls
+            .iter()
+            .filter(|it| it.ends_with(&format!(" {parent}")))
+            .collect();
+        assert!(
+            calls.len() >= 3 && by_parent.is_empty(),
+            "{parent}: {calls:?}"
+        );
+    }
+}
+
+#[test]
+fn in_a_program_that_has_started_cuda_all_is_as_it_was() {
+    let acts = ["start-cuda", "context", "check", "context"];
+    let (parent, calls, said) = calls("child-here", &acts);
+    let lines: Vec<&str> = said.lines().collect();
+    assert_eq!(told(lines[1]), "pass child-not-started");
+    assert_eq!(lines[0], lines[2]);
+    assert!(lines[0].starts_with("my context: true, free: "), "{said}");
+    let by_parent = |call: &str| {
+        calls
+            .iter()
+            .filter(|it| **it == format!("{call} {parent}"))
+            .count()
+    };
+    let taken = by_parent("cuDevicePrimaryCtxRetain");
+    assert!(taken >= 2, "{calls:?}");
+    // The program's own stays.
+    assert_eq!(by_parent("cuDevicePrimaryCtxRelease_v2"), taken - 1);
+}
+
+#[test]
+fn where_cuda_is_started_startup_stops_before_it_calls_cudnn() {
+    for fault in ["abort:cudnnGetVersion", "abort:cudnnCreate"] {
+        let ran = do_all(
+            &["start-cuda", "startup", "went-on"],
+            &[("SIM_FAULT", fault)],
+        )
+        .exits_with(0);
+        assert_eq!(ran.stdout, "went on\n");
+        assert_eq!(
+            ran.stderr,
+            "cudnn-guard: unknown: no child process can be made, in which cuDNN could be tried without risk  \
+             [child-not-started]\n"
+        );
+    }
+    // What the files say is judged all the same.
+    let older = installed((9, 10, 2)).join("lib64");
+    let mixed = support::circumstances::copy("mixed", &installed((9, 14, 0)).join("lib64"));
+    fs::copy(
+        older.join("libcudnn_ops.so.9"),
+        mixed.join("libcudnn_ops.so.9"),
+    )
+    .unwrap();
+    let driver = installed((9, 14, 0)).join("driver");
+    let mut program = command(&["start-cuda", "startup"], &[mixed, driver]);
+    support::run(&mut program)
+        .exits_with(78)
+        .says("[parts-mixed]");
+}
+
+#[test]
+fn without_a_child_check_goes_on_and_says_so() {
+    let ran = do_all(&["no-child", "check"], &[]).exits_with(0);
+    assert_eq!(told(ran.stdout.trim()), "pass child-not-started");
+    ran.says("fork: Resource temporarily unavailable");
+    let ran = do_all(&["no-child", "check"], &[("SIM_FAULT", "wrong")]).exits_with(0);
+    let told = told(ran.stdout.trim());
+    assert!(told.starts_with("fail convolution-wrong "), "{told}");
+    assert!(told.ends_with(" child-not-started"), "{told}");
+}
+
+#[test]
+fn the_gpus_that_are_asked_for_are_tried() {
+    let four = ("SIM_DEVICES", "4");
+    let tried = |devices| {
+        let ran = do_all(&["check"], &[four, ("CUDNN_GUARD_DEVICES", devices)]).exits_with(0);
+        let json = json(&ran.stdout);
+        let mut names: Vec<String> = Vec::new();
+        for row in json["convolution"].as_array().unwrap() {
+            names.push(row["device"].as_str().unwrap().to_string());
+        }
+        names.dedup();
+        format!("{}: {}", told(&ran.stdout), names.join("; "))
+    };
+    assert_eq!(tried(""), "pass : Simulated GPU");
+    assert_eq!(tried("0,3"), "pass : Simulated GPU; Simulated GPU, GPU 3");
+    assert_eq!(
+        tried("all"),
+        "pass : Simulated GPU; Simulated GPU, GPU 1; Simulated GPU, GPU 2; Simulated GPU, GPU 3"
+    );
+    assert_eq!(
+        tried("1,4"),
+        "unknown variable-unusable: Simulated GPU, GPU 1"
+    );
+}
+
+#[test]
+fn where_gpus_are_shared_through_mps_cudnn_is_tried_only_when_asked() {
+    let pipes = fresh("child-mps");
+    fs::write(pipes.join("control"), "").unwrap();
+    let mps = ("CUDA_MPS_PIPE_DIRECTORY", pipes.to_str().unwrap());
+    let ran = do_all(&["check"], &[mps]).exits_with(0);
+    assert_eq!(told(&ran.stdout), "unknown device-busy");
+    let ran = do_all(&["check"], &[mps, ("CUDNN_GUARD_DEVICES", "0")]).exits_with(0);
+    assert_eq!(told(&ran.stdout), "pass ");
+}
+
+#[test]
+fn several_threads_ask_at_once() {
+    let ran = do_all(&["four-checks"], &[]).exits_with(0);
+    let verdicts: Vec<String> = ran.stdout.lines().map(told).collect();
+    assert_eq!(verdicts, ["pass "; 4]);
+    // A child that hangs keeps nobody else waiting for longer than its own time.
+    let hang = [
+        ("SIM_FAULT", "hang:cudnnCreate"),
+        ("CUDNN_GUARD_DEADLINE", "1"),
+    ];
+    let began = Instant::now();
+    let ran = do_all(&["four-checks"], &hang).exits_with(0);
+    let verdicts: Vec<String> = ran.stdout.lines().map(told).collect();
+    assert_eq!(verdicts, ["unknown convolution-timeout"; 4]);
+    assert!(began.elapsed() < Duration::from_secs(20));
+}
+
+#[test]
+fn children_of_the_program_that_hold_the_pipes_keep_nobody_waiting() {
+    let began = Instant::now();
+    let ran = do_all(&["forks-that-stay", "four-checks", "check"], &[]).exits_with(0);
+    let verdicts: Vec<String> = ran.stdout.lines().map(told).collect();
+    assert_eq!(verdicts, ["pass "; 5]);
+    assert!(
+        began.elapsed() < Duration::from_secs(30),
+        "{:?}",
+        began.elapsed()
+    );
+}
+
+/// The children of a process, once it has one.
+fn child_of(parent: &Child) -> u32 {
+    let list = PathBuf::from(format!("/proc/{0}/task/{0}/children", parent.id()));
+    let until = Instant::now() + Duration::from_secs(20);
+    while Instant::now() < until {
+        let text = fs::read_to_string(&list).unwrap_or_default();
+        if let Some(child) = text.split(' ').find_map(|pid| pid.parse().ok()) {
+            return child;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    panic!("no child of {}", parent.id());
+}
+
+/// A program whose child hangs in a call of cuDNN's.
+fn hanging(name: &str, deadline: &str) -> (Child, u32) {
+    let log = scratch(name).join("stderr");
+    let mut program = sound(&["startup", "went-on"]);
+    program
+        .env("SIM_FAULT", "hang:cudnnCreate")
+        .env("CUDNN_GUARD_DEADLINE", deadline)
+        .stdout(Stdio::null())
+        .stderr(fs::File::create(log).unwrap());
+    let parent = program.spawn().unwrap();
+    let child = child_of(&parent);
+    // It forks, then opens libraries: let it come to the call.
+    std::thread::sleep(Duration::from_millis(400));
+    (parent, child)
+}
+
+fn signal(name: &str, pid: u32) {
+    let kill = Command::new("kill")
+        .args([&format!("-{name}"), &pid.to_string()])
+        .status();
+    assert!(kill.unwrap().success());
+}
+
+fn is_there(pid: u32) -> bool {
+    let state = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    !state.is_empty() && !state.contains(") Z ")
+}
+
+fn said(name: &str) -> String {
+    fs::read_to_string(scratch(name).join("stderr")).unwrap()
+}
+
+#[test]
+fn a_child_that_somebody_kills_or_stops_proves_nothing() {
+    let (mut parent, child) = hanging("child-killed", "20");
+    signal("KILL", child);
+    assert!(parent.wait().unwrap().success());
+    let text = said("child-killed");
+    assert!(
+        text.starts_with(
+            "cudnn-guard: unknown: the child process that tries cuDNN was killed by signal 9 while "
+        ),
+        "{text}"
+    );
+    let (mut parent, child) = hanging("child-stopped", "2");
+    signal("STOP", child);
+    assert!(parent.wait().unwrap().success());
+    let text = said("child-stopped");
+    assert!(
+        text.ends_with("its time was over  [convolution-timeout]\n"),
+        "{text}"
+    );
+    assert!(!is_there(child));
+}
+
+#[test]
+fn a_child_dies_with_its_parent() {
+    let (mut parent, child) = hanging("child-orphan", "60");
+    assert!(is_there(child));
+    parent.kill().unwrap();
+    parent.wait().unwrap();
+    let until = Instant::now() + Duration::from_secs(10);
+    while is_there(child) {
+        assert!(Instant::now() < until, "{child} is still there");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}

@@ -1,0 +1,228 @@
+//! What does not fit under or beside a first library: another major, a part that came later, a library of another release.
+
+use crate::program::run;
+use crate::tree::{Folder, compile};
+use std::path::Path;
+
+const GPU: (&str, &str) = ("TEST_GPU", "90");
+
+fn sound() -> Folder {
+    Folder::new().with_cudnn("9.14.0")
+}
+
+/// LOD-01, LOD-04: another major is there, and no substitute.
+#[test]
+fn another_major_is_named_and_not_opened() {
+    let both = Folder::new().with_cudnn("8.9.7").with_cudnn("9.14.0");
+    run("check", &both.0, &[GPU]).must_be("pass", &[]);
+    let old = Folder::new().with_cudnn("8.9.7");
+    let ran = run("check", &old.0, &[GPU]);
+    ran.must_be("fail", &["cudnn-not-loadable"]);
+    let finding = &ran.json["findings"][0];
+    assert_eq!(
+        finding["summary"],
+        "libcudnn.so.9 cannot be loaded; there is only libcudnn.so.8"
+    );
+    assert_eq!(
+        finding["evidence"]["there is"],
+        old.file("libcudnn.so.8").to_str().unwrap()
+    );
+    assert_eq!(
+        finding["help"][1],
+        "or use a build of this program for cuDNN 8; a link from one name to the other does not help"
+    );
+    // Nor is it one under the name of the other, which is what people do first.
+    let linked = old.with_file_of("8.9.7", "libcudnn.so.8");
+    std::os::unix::fs::symlink("libcudnn.so.8", linked.file("libcudnn.so.9")).unwrap();
+    let ran = run("check", &linked.0, &[GPU]);
+    ran.must_be("fail", &["cudnn-version-mismatch"]);
+    let path = linked.text();
+    let cause = format!(
+        "\
+loaded cuDNN 8.9.7 is of another major release than the 9.14.0 that this program was built with  [cudnn-version-mismatch]
+  loaded      {path}/libcudnn.so.9
+  own name    libcudnn.so.8
+  found via   LD_LIBRARY_PATH, its entry `{path}`
+  built with  9.14.0, so 9.14 or a later 9.x may be loaded
+"
+    );
+    assert!(ran.text.starts_with(&cause), "{}", ran.text);
+    // The same where something has opened it already.
+    let open = linked.file("libcudnn.so.9");
+    let open = ("TEST_OPEN", open.to_str().unwrap());
+    for linked_to in [("TEST_LINKED", "1"), ("TEST_FREE", "")] {
+        run("version", &linked.0, &[open, linked_to]).must_be("fail", &["cudnn-version-mismatch"]);
+    }
+}
+
+/// LOD-19, LOD-22: a library under cuDNN is older than what was linked, or of another release than its sibling.
+#[test]
+fn a_library_that_does_not_fit_a_part_is_named() {
+    let version = |at: &Path, text: &str| std::fs::write(at, text).unwrap();
+    let script = |at: &Path| format!("-Wl,--version-script,{}", at.display());
+
+    let cudnn = sound();
+    let (old, map) = (cudnn.file("libold.so.6"), cudnn.file("map"));
+    version(&map, "GLIBC_2.2 { global: f; }; GLIBC_2.99 { global: g; };");
+    compile("void f(void) {} void g(void) {}", &old, &[&script(&map)]);
+    let part = cudnn.file("libcudnn_cnn.so.9");
+    compile(
+        "void g(void); void h(void) { g(); }",
+        &part,
+        &["-Wl,--no-as-needed", old.to_str().unwrap()],
+    );
+    version(&map, "GLIBC_2.2 { global: f; };");
+    compile("void f(void) {}", &old, &[&script(&map)]);
+    let path = cudnn.text();
+    run("startup", &cudnn.0, &[]).must_end_with(78).must_begin(&format!(
+        "\
+`{path}/libcudnn_cnn.so.9` needs GLIBC_2.99 of `{path}/libold.so.6`, which has no such version  [cudnn-not-loadable]
+  loader      {path}/libold.so.6: version `GLIBC_2.99' not found (required by {path}/libcudnn_cnn.so.9)
+  = help: run the program on a newer system or in a newer container, or install an older cuDNN
+"
+    ));
+
+    let cudnn = sound();
+    let (lt, map) = (cudnn.file("libcublasLt.so.13"), cudnn.file("map"));
+    version(&map, "libcublasLt.so.13 { global: *; };");
+    compile("void f(void) {} void g(void) {}", &lt, &[&script(&map)]);
+    let blas = cudnn.file("libcublas.so.13");
+    compile(
+        "void g(void); void h(void) { g(); }",
+        &blas,
+        &["-Wl,--no-as-needed,-z,now", lt.to_str().unwrap()],
+    );
+    let part = cudnn.file("libcudnn_ops.so.9");
+    let release = "const unsigned char cudnn_ops_infer_version[4] = { 0, 14, 9, 0 }; void h(void); void i(void) { h(); }";
+    compile(
+        release,
+        &part,
+        &["-Wl,--no-as-needed", blas.to_str().unwrap()],
+    );
+    compile("void f(void) {}", &lt, &[&script(&map)]);
+    let path = cudnn.text();
+    run("startup", &cudnn.0, &[]).must_end_with(78).must_begin(&format!(
+        "\
+`{path}/libcublas.so.13` does not fit the libcublasLt.so.13 that the loader finds for it  [cudnn-not-loadable]
+  loader      {path}/libcublas.so.13: undefined symbol: g, version libcublasLt.so.13
+  = help: take directories with another libcublasLt.so.13 out of LD_LIBRARY_PATH, or install both libraries of one CUDA release
+"
+    ));
+}
+
+/// LOD-20, LOD-22, SUB-10: the loader's words of other systems and times, as they were reported.
+#[test]
+fn the_words_of_other_loaders_are_understood() {
+    let told = |words: &str| {
+        let finding = crate::imp::tried::refusal(Path::new("/p/libcudnn_cnn.so.9"), words);
+        format!("{}  [{}]", finding.summary, finding.id)
+    };
+    for (words, wanted) in [
+        (
+            "/b/libcublas.so.11: symbol cublasLtHSHMatmulAlgoInit version libcublasLt.so.11 not defined in file \
+             libcublasLt.so.11 with link time reference",
+            "`/b/libcublas.so.11` does not fit the libcublasLt.so.11 that the loader finds for it  [cudnn-not-loadable]",
+        ),
+        (
+            "/p/libcudnn_cnn_train.so.8: undefined symbol: _ZN5cudnn3cnn34layerNormFwd, version libcudnn_cnn_infer.so.8",
+            "`/p/libcudnn_cnn.so.9` does not belong to the other parts of this cuDNN  [parts-mixed]",
+        ),
+        (
+            "/lib64/libm.so.6: version `GLIBC_2.27' not found (required by /p/libcudnn_cnn.so.9)",
+            "`/p/libcudnn_cnn.so.9` needs GLIBC_2.27 of `/lib64/libm.so.6`, which has no such version  [cudnn-not-loadable]",
+        ),
+        (
+            "libnvrtc.so.12: cannot open shared object file: No such file or directory",
+            "`/p/libcudnn_cnn.so.9` needs libnvrtc.so.12, which the loader does not find  [cudnn-not-loadable]",
+        ),
+        (
+            "/p/libcudnn_cnn.so.9: undefined symbol: gone",
+            "`/p/libcudnn_cnn.so.9` cannot be loaded  [cudnn-not-loadable]",
+        ),
+    ] {
+        assert_eq!(told(words), wanted);
+    }
+}
+
+/// LOD-22, SUB-10: the loader looks some functions up when they are called, and ends the process that lacks one.
+#[test]
+fn a_function_that_is_missed_when_it_is_called_is_named() {
+    let cudnn = sound();
+    let code = "unsigned long gone(void); unsigned long cudnnGetVersion(void) { return gone(); }";
+    compile(code, &cudnn.file("libcudnn.so.9"), &["-Wl,-z,lazy"]);
+    let path = cudnn.text();
+    run("startup", &cudnn.0, &[GPU]).must_end_with(78).must_begin(&format!(
+        "\
+the loader ended the process that tried cuDNN while calling cudnnGetVersion, for lack of a function  [cudnn-aborted]
+  loader      {path}/libcudnn.so.9: undefined symbol: gone
+  = help: install cuDNN, and the CUDA libraries that it is linked to, each whole and of one release
+"
+    ));
+}
+
+/// SUB-08: 9.22 brought a part without which no convolution starts; 9.20 asks for it and goes without.
+#[test]
+fn the_part_that_came_later_is_missed_where_it_belongs() {
+    let file = "libcudnn_engines_tensor_ir.so.9";
+    let new = Folder::new().with_cudnn("9.28.0");
+    run("check", &new.0, &[GPU]).must_be("pass", &[]);
+    let new = new.without(file);
+    let ran = run("check", &new.0, &[GPU]);
+    ran.must_be("fail", &["parts-missing"]);
+    assert_eq!(
+        ran.json["findings"][0]["summary"],
+        format!(
+            "cuDNN 9.28.0 at `{}` lacks {file}, which a convolution needs",
+            new.text()
+        )
+    );
+    // One of another release serves as little as none.
+    let old = Folder::new().with_cudnn("9.20.0");
+    run("check", &old.0, &[GPU]).must_be("pass", &[]);
+    let other = Folder::new();
+    let elsewhere = format!("{}:{}", old.text(), other.text());
+    let way = ("LD_LIBRARY_PATH", elsewhere.as_str());
+    let full = other.file(&format!("{file}.23.2"));
+    compile("int nothing;", &full, &[]);
+    std::os::unix::fs::symlink(&full, other.file(file)).unwrap();
+    let ran = run("check", &old.0, &[GPU, way]);
+    ran.must_be("pass", &["parts-mixed"]);
+    let (here, there) = (old.text(), other.text());
+    let told = format!(
+        "
+warning: cuDNN 9.20.0 at `{here}` comes without {file}, and finds that of 9.23.2 elsewhere  [parts-mixed]
+  loaded      {here}/libcudnn.so.9
+  found via   LD_LIBRARY_PATH, its entry `{here}`
+  elsewhere   {there}/{file}, by its file name
+  = help: install cuDNN 9.22 or a later one, which brings its own
+  = help: or remove the cuDNN in `{there}`, or keep that directory out of LD_LIBRARY_PATH"
+    );
+    assert!(ran.text.ends_with(&told), "{}", ran.text);
+    // 9.14 does not ask for it.
+    let older = sound();
+    let way = format!("{}:{there}", older.text());
+    run("check", &older.0, &[GPU, ("LD_LIBRARY_PATH", &way)]).must_be("pass", &[]);
+}
+
+/// SUB-11: a part without RPATH finds its sibling nowhere on the loader's way. The guard opens both by their paths, the
+/// sibling first, and the program finds them open.
+#[test]
+fn parts_that_do_not_find_each_other_are_opened_in_their_order() {
+    let cudnn = Folder::new().with_cudnn("8.9.7");
+    let ops = cudnn.file("libcudnn_ops_infer.so.8");
+    let release = "const unsigned char cudnn_cnn_infer_version[4] = { 7, 9, 8, 0 };";
+    let part = cudnn.file("libcudnn_cnn_infer.so.8");
+    compile(
+        release,
+        &part,
+        &["-Wl,--no-as-needed", ops.to_str().unwrap()],
+    );
+    let nowhere = Folder::new();
+    let open = cudnn.file("libcudnn.so.8");
+    let open = ("TEST_OPEN", open.to_str().unwrap());
+    let built = ("TEST_BUILT", "8.9.7");
+    run("check", &nowhere.0, &[GPU, open, built]).must_be("pass", &[]);
+    // The sibling is gone altogether.
+    std::fs::remove_file(ops).unwrap();
+    run("check", &nowhere.0, &[GPU, open, built]).must_be("fail", &["parts-missing"]);
+}

@@ -1,0 +1,382 @@
+//! NVIDIA's own files, put together wrongly: CUDNN_GUARD_REAL is the folder of `.ci/wheels.py`. The driver and the
+//! convolution are those of the tests, so that a machine without a GPU shows what one with a GPU would.
+#![cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tests make and break folders and run programs"
+)]
+
+#[allow(dead_code, reason = "a program uses the guard through three functions")]
+#[path = "guard/imp.rs"]
+mod imp;
+#[allow(dead_code, reason = "each test file uses some of it")]
+#[path = "guard/program.rs"]
+mod program;
+
+use program::{Ran, run};
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+const GPU: (&str, &str) = ("TEST_GPU", "90");
+
+fn library(set: &str) -> PathBuf {
+    let root = std::env::var_os("CUDNN_GUARD_REAL")
+        .expect("CUDNN_GUARD_REAL is the folder of .ci/wheels.py");
+    PathBuf::from(root).join(set).join("nvidia/cudnn/lib")
+}
+
+/// Links to the libraries of a set, in a folder of this test alone.
+struct Farm(PathBuf);
+
+impl Farm {
+    fn of(set: &str) -> Self {
+        let farm = Self::empty();
+        for file in std::fs::read_dir(library(set)).unwrap() {
+            let file = file.unwrap().path();
+            let name = file.file_name().unwrap().to_str().unwrap();
+            if name.starts_with("libcudnn") {
+                symlink(&file, farm.0.join(name)).unwrap();
+            }
+        }
+        farm
+    }
+
+    fn empty() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let path =
+            std::env::temp_dir().join(format!("real-faults-{}-{number}", std::process::id()));
+        std::fs::create_dir(&path).unwrap();
+        Self(path.canonicalize().unwrap())
+    }
+
+    fn text(&self) -> &str {
+        self.0.to_str().unwrap()
+    }
+
+    fn without(self, file: &str) -> Self {
+        std::fs::remove_file(self.0.join(file)).unwrap();
+        self
+    }
+
+    /// Only this file is left.
+    fn alone(self, file: &str) -> Self {
+        for name in std::fs::read_dir(&self.0).unwrap() {
+            let name = name.unwrap();
+            if name.file_name() != file {
+                std::fs::remove_file(name.path()).unwrap();
+            }
+        }
+        self
+    }
+
+    fn with(self, name: &str, target: &Path) -> Self {
+        let _ = std::fs::remove_file(self.0.join(name));
+        symlink(target, self.0.join(name)).unwrap();
+        self
+    }
+
+    fn from(self, set: &str, file: &str) -> Self {
+        self.with(file, &library(set).join(file))
+    }
+
+    /// A copy of the first bytes of a file.
+    fn cut(self, file: &str, length: u64) -> Self {
+        use std::io::Read;
+        let whole = std::fs::File::open(self.0.join(file)).unwrap();
+        let mut bytes = Vec::new();
+        whole.take(length).read_to_end(&mut bytes).unwrap();
+        std::fs::remove_file(self.0.join(file)).unwrap();
+        std::fs::write(self.0.join(file), bytes).unwrap();
+        self
+    }
+
+    /// Runs a program that was built with this release.
+    fn run(&self, task: &str, built: &str, variables: &[(&str, &str)]) -> Ran {
+        let mut all = vec![("TEST_BUILT", built), GPU];
+        all.extend(variables);
+        run(task, &self.0, &all)
+    }
+
+    /// What `startup` prints before the report, with this folder's name left out.
+    fn cause(&self, built: &str, variables: &[(&str, &str)]) -> String {
+        let ran = self.run("startup", built, variables);
+        ran.must_end_with(78);
+        let cause = ran.stderr.split("\n\n").next().unwrap();
+        let hint = "\n  = help: set CUDNN_GUARD=warn to start the program all the same";
+        cause.replace(self.text(), "HERE").replace(hint, "")
+    }
+}
+
+impl Drop for Farm {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// SUB-01, SUB-02, SUB-04: bundlers often take the first library along and nothing else.
+#[test]
+#[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
+fn a_first_library_alone_lacks_its_parts() {
+    for (set, built, shim, lacks) in [
+        (
+            "cudnn-cu12-8.9.7",
+            "8.9.7",
+            "libcudnn.so.8",
+            "libcudnn_ops_infer.so.8, libcudnn_cnn_infer.so.8",
+        ),
+        (
+            "cudnn-cu13-9.28",
+            "9.28.0",
+            "libcudnn.so.9",
+            "libcudnn_graph.so.9, libcudnn_ops.so.9, libcudnn_cnn.so.9, libcudnn_heuristic.so.9, \
+             libcudnn_engines_precompiled.so.9, libcudnn_engines_runtime_compiled.so.9",
+        ),
+    ] {
+        let cause = Farm::of(set).alone(shim).cause(built, &[]);
+        let wanted = format!(
+            "\
+cuDNN at `HERE` lacks {lacks}, which a convolution needs all  [parts-missing]
+  loaded      HERE/{shim}
+  found via   LD_LIBRARY_PATH, its entry `HERE`
+  looked at   HERE
+              LD_LIBRARY_PATH, its entry `HERE`
+"
+        );
+        assert!(cause.starts_with(&wanted), "{cause}");
+        let help = "\n  = help: install cuDNN again in `HERE`, whole, since the first library opens the others from there";
+        assert!(cause.ends_with(help), "{cause}");
+    }
+}
+
+/// SUB-06, SUB-08: an engine is missing, also the one that came with 9.22.
+#[test]
+#[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
+fn every_engine_is_missed() {
+    for part in ["precompiled", "runtime_compiled", "tensor_ir"] {
+        let file = format!("libcudnn_engines_{part}.so.9");
+        let cause = Farm::of("cudnn-cu13-9.28")
+            .without(&file)
+            .cause("9.28.0", &[]);
+        let lacks = format!(
+            "cuDNN 9.28.0 at `HERE` lacks {file}, which a convolution needs  [parts-missing]\n"
+        );
+        assert!(cause.starts_with(&lacks), "{cause}");
+    }
+    // 9.14 never had the last one; without a GPU nothing more is known.
+    let ran = run("check", &Farm::of("cudnn-cu13-9.14").0, &[]);
+    ran.must_be("unknown", &["driver-missing"]);
+}
+
+/// VER-03: every number that cuDNN itself answers is that of the parts.
+#[test]
+#[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
+fn a_first_library_of_another_release_is_found() {
+    let farm = Farm::of("cudnn-cu12-9.10").from("cudnn-cu13-9.28", "libcudnn.so.9");
+    assert_eq!(
+        farm.cause("9.10.2", &[]),
+        "\
+cuDNN at `HERE` is put together from parts of different releases  [parts-mixed]
+  loaded      HERE/libcudnn.so.9
+  found via   LD_LIBRARY_PATH, its entry `HERE`
+  parts       9.28.0  HERE/libcudnn.so.9, by the record of its wheel
+              9.10.2  HERE/libcudnn_graph.so.9
+              9.10.2  HERE/libcudnn_ops.so.9
+              9.10.2  HERE/libcudnn_cnn.so.9, by the record of its wheel
+              9.10.2  HERE/libcudnn_heuristic.so.9, by the record of its wheel
+              9.10.2  HERE/libcudnn_engines_precompiled.so.9, by the record of its wheel
+              9.10.2  HERE/libcudnn_engines_runtime_compiled.so.9, by the record of its wheel
+              9.10.2  HERE/libcudnn_adv.so.9
+  = help: remove all `libcudnn*` files from `HERE` and install one cuDNN there, whole"
+    );
+}
+
+/// SUB-10, SUB-14, VER-10: near mixes, of which cuDNN itself notices few.
+#[test]
+#[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
+fn a_part_of_a_near_release_is_found() {
+    for part in [
+        "ops",
+        "cnn",
+        "heuristic",
+        "engines_precompiled",
+        "engines_runtime_compiled",
+    ] {
+        let file = format!("libcudnn_{part}.so.9");
+        let farm = Farm::of("cudnn-cu13-9.14").from("cudnn-cu12-9.10", &file);
+        let cause = farm.cause("9.14.0", &[]);
+        assert!(cause.contains("[parts-mixed]\n"), "{cause}");
+        assert!(
+            cause.contains(&format!("\n              9.10.2  HERE/{file}")),
+            "{cause}"
+        );
+        assert_eq!(cause.matches(" 9.10.2 ").count(), 1, "{cause}");
+    }
+    let farm = Farm::of("cudnn-cu12-8.9.7").from("cudnn-cu11-8.5", "libcudnn_cnn_infer.so.8");
+    let cause = farm.cause("8.9.7", &[]);
+    assert!(
+        cause.contains("\n              8.5.0  HERE/libcudnn_cnn_infer.so.8\n"),
+        "{cause}"
+    );
+    // What trains is opened by no forward convolution: a warning.
+    let farm = Farm::of("cudnn-cu12-8.9.7").from("cudnn-cu11-8.5", "libcudnn_cnn_train.so.8");
+    let ran = farm.run("version", "8.9.7", &[]);
+    ran.must_be("pass", &["parts-mixed"]);
+    // A copy that no record knows tells nothing, and nothing is made of it.
+    let file = "libcudnn_heuristic.so.9";
+    let odd = Farm::empty()
+        .with(file, &library("cudnn-cu12-9.1.0").join(file))
+        .cut(file, u64::MAX);
+    let farm = Farm::of("cudnn-cu12-9.10").with(file, &odd.0.join(file));
+    farm.run("version", "9.10.2", &[]).must_be("pass", &[]);
+}
+
+/// SUB-02: cut off by a full disk, or of another CPU. To open the first kind ends the process with SIGBUS.
+#[test]
+#[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
+fn files_that_cannot_be_opened_are_named() {
+    let told = |farm: Farm, built: &str, wanted: &str| assert_eq!(farm.cause(built, &[]), wanted);
+    told(
+        Farm::of("cudnn-cu13-9.14").cut("libcudnn_ops.so.9", 1_000_000),
+        "9.14.0",
+        "\
+`HERE/libcudnn_ops.so.9` is cut off: it ends at byte 1000000, and its segments reach to 37758664  [library-damaged]
+  loaded      HERE/libcudnn.so.9
+  found via   LD_LIBRARY_PATH, its entry `HERE`
+  = help: install that cuDNN again, and see that the disk is not full",
+    );
+    told(
+        Farm::of("cudnn-cu13-9.14").cut("libcudnn.so.9", 50_000),
+        "9.14.0",
+        "\
+`HERE/libcudnn.so.9` is cut off: it ends at byte 50000, and its segments reach to 123032  [library-damaged]
+  found via   LD_LIBRARY_PATH, its entry `HERE`
+  = help: install that cuDNN again, and see that the disk is not full",
+    );
+    told(
+        Farm::of("cudnn-cu13-9.28").from("cudnn-cu13-9.28-aarch64", "libcudnn_cnn.so.9"),
+        "9.28.0",
+        "\
+`HERE/libcudnn_cnn.so.9` is for aarch64, and this program is for x86_64  [wrong-architecture]
+  loaded      HERE/libcudnn.so.9
+  found via   LD_LIBRARY_PATH, its entry `HERE`
+  = help: install the cuDNN for x86_64 there",
+    );
+    let cause = Farm::of("cudnn-cu13-9.28-aarch64").cause("9.28.0", &[]);
+    let wanted = "libcudnn.so.9 cannot be loaded; `HERE/libcudnn.so.9` is for aarch64, and this program is for x86_64  \
+                  [cudnn-not-loadable]\n";
+    assert!(cause.starts_with(wanted), "{cause}");
+}
+
+/// LOD-04: the link that people make from one major to the other.
+#[test]
+#[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
+fn eight_under_the_name_of_nine_is_eight() {
+    let shim = library("cudnn-cu12-8.9.7").join("libcudnn.so.8");
+    let farm = Farm::empty().with("libcudnn.so.9", &shim);
+    assert_eq!(
+        farm.cause("9.14.0", &[]),
+        "\
+loaded cuDNN 8 is of another major release than the 9.14.0 that this program was built with  [cudnn-version-mismatch]
+  loaded      HERE/libcudnn.so.9
+  own name    libcudnn.so.8
+  found via   LD_LIBRARY_PATH, its entry `HERE`
+  built with  9.14.0, so 9.14 or a later 9.x may be loaded
+  = help: take `HERE` out of LD_LIBRARY_PATH, or put the directory of cuDNN 9.14 or a later 9.x before it"
+    );
+}
+
+/// LOD-11: the first one loaded serves everybody, whatever lies on the library path.
+#[test]
+#[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
+fn the_one_that_something_else_opened_is_judged() {
+    let first = library("cudnn-cu12-9.1.0");
+    let shim = first.join("libcudnn.so.9");
+    let open = ("TEST_OPEN", shim.to_str().unwrap());
+    let first = first.display();
+    assert_eq!(
+        Farm::of("cudnn-cu13-9.28").cause("9.28.0", &[open]),
+        format!(
+            "\
+loaded cuDNN 9.1.0 is older than the 9.28.0 that this program was built with  [cudnn-version-mismatch]
+  loaded      {first}/libcudnn.so.9
+  found via   another library of this process, which opened it by its own path
+  built with  9.28.0, so 9.28 or a later 9.x may be loaded
+  = help: let whatever opened the one in `{first}` use cuDNN 9.28 or a later 9.x, as the first one loaded serves everybody"
+        )
+    );
+}
+
+/// LOD-13: up to 9.20 the first library has a RUNPATH, over which LD_LIBRARY_PATH wins; since 9.22 an RPATH.
+#[test]
+#[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
+fn the_library_path_swaps_the_parts_of_a_runpath_alone() {
+    let other = Farm::of("cudnn-cu12-9.10").without("libcudnn.so.9");
+    for (set, built, version) in [
+        ("cudnn-cu13-9.14", "9.14.0", ("fail", "9.10.2")),
+        ("cudnn-cu13-9.28", "9.28.0", ("pass", "9.28.0")),
+    ] {
+        let shim = library(set).join("libcudnn.so.9");
+        let open = ("TEST_OPEN", shim.to_str().unwrap());
+        let ran = other.run("version", built, &[open]);
+        assert_eq!(ran.json["verdict"], version.0, "{}", ran.text);
+        assert_eq!(ran.json["loaded"]["version"], version.1, "{}", ran.text);
+        // `check` opens the parts beside it by their paths, and nothing is swapped any more.
+        let ran = other.run("check", built, &[open]);
+        assert_eq!(ran.json["loaded"]["version"], built, "{}", ran.text);
+    }
+}
+
+/// LOD-03: 8.5 is linked to a cuBLAS that does not lie beside it.
+#[test]
+#[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
+fn the_library_that_a_part_is_linked_to_is_named() {
+    assert_eq!(
+        Farm::of("cudnn-cu11-8.5").cause("8.5.0", &[]),
+        "\
+`HERE/libcudnn_ops_infer.so.8` needs libcublas.so.11, which the loader does not find  [cudnn-not-loadable]
+  loader      libcublas.so.11: cannot open shared object file: No such file or directory
+  = help: install libcublas.so.11, or put its directory into LD_LIBRARY_PATH"
+    );
+}
+
+/// LOD-23: the CUDA that a cuDNN was built for is told by the cuDNN itself.
+#[test]
+#[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
+fn the_build_for_another_cuda_is_a_warning() {
+    let ran = Farm::of("cudnn-cu12-9.10").run("check", "9.10.2", &[]);
+    ran.must_be("pass", &["cuda-flavour-mismatch"]);
+    assert_eq!(ran.json["loaded"]["cuda_major"], 12);
+    assert_eq!(
+        ran.json["findings"][0]["summary"],
+        "loaded cuDNN is for CUDA 12, and this program was built with one for CUDA 13"
+    );
+}
+
+/// LOD-27: since 9.28 a part is linked to the driver itself.
+#[test]
+#[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
+fn a_part_that_wants_the_driver_is_no_fault() {
+    let farm = Farm::of("cudnn-cu13-9.28");
+    let ran = run("check", &farm.0, &[("TEST_BUILT", "9.28.0")]);
+    ran.must_be("unknown", &["driver-missing"]);
+    let line =
+        "\n  not tried   libcudnn_engines_runtime_compiled.so.9: it is linked to libcuda.so.1\n";
+    assert!(ran.text.contains(line), "{}", ran.text);
+}
+
+/// SUB-08: what is shipped for graphs alone is whole as it is.
+#[test]
+#[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
+fn what_is_for_graphs_alone_lacks_nothing() {
+    let set = "cudnn-cu13-9.14";
+    let mut farm = Farm::of(set).alone("libcudnn.so.9");
+    for part in ["graph", "engines_runtime_compiled"] {
+        farm = farm.from(set, &format!("libcudnn_{part}.so.9"));
+    }
+    farm.run("version", "9.14.0", &[]).must_be("pass", &[]);
+    let farm = farm.without("libcudnn_graph.so.9");
+    farm.run("version", "9.14.0", &[])
+        .must_be("fail", &["parts-missing"]);
+}
