@@ -176,7 +176,9 @@ fn try_it(
         extent,
         graph_only: parts.jit_only,
     };
-    let convolution = Some(scope).filter(|_| built.convolution && shared.is_none());
+    // Untold, such a cuDNN may look for the other parts, and end the process for want of them.
+    let can = !parts.jit_only || parts::is_jit_asked();
+    let convolution = Some(scope).filter(|_| built.convolution && shared.is_none() && can);
     let task = Task {
         shim: Some(shim.library),
         parts: &parts.list,
