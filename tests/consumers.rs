@@ -191,6 +191,67 @@ fn wrong_numbers_a_crash_and_a_hang_are_told_apart() {
     );
 }
 
+/// SUB-06: an engine part that cannot be loaded shows in the first descriptor of a graph, after all convolutions of the
+/// older interface have passed. LOD-20: without NVRTC a graph is refused, and the program may have another way.
+#[test]
+fn what_only_the_graph_shows_is_told_at_the_start() {
+    let sound = installed("graph-9.14", (9, 14, 0), &[]);
+    run(&mut cargo(consumers(), &["build", "-p", "application"])).exits_with(0);
+    let with = |name: &str, value: &str| {
+        run(program(built("application"))
+            .env(
+                "LD_LIBRARY_PATH",
+                libraries(&[sound.join("lib64"), sound.join("driver")]),
+            )
+            .env(name, value))
+    };
+    with("SIM_FAULT", "status:cudnnBackendFinalize(TENSOR):1008")
+        .exits_with(78)
+        .says("f32 convolution forward on Simulated GPU: pass")
+        .says(
+            "CUDNN_STATUS_SUBLIBRARY_LOADING_FAILED (1008) on Simulated GPU  [convolution-failed]",
+        )
+        .says("help: put every part of that cuDNN release beside its `libcudnn.so`");
+    with("SIM_FAULT", "abort:cudnnBackendExecute")
+        .exits_with(78)
+        .says("with SIGABRT while running the forward convolution in f16 through the graph API (NHWC, engine 38)  [cudnn-aborted]");
+    with("SIM_PLANS", "38=3008 1=3008 0=3008")
+        .exits_with(0)
+        .says("CUDNN_STATUS_NOT_SUPPORTED_RUNTIME_PREREQUISITE_MISSING (3008)")
+        .says("help: install the libraries that cuDNN opens by itself (cuBLAS, NVRTC)");
+    with("SIM_PLANS", "38=3000 1=3000 0=3000")
+        .exits_with(0)
+        .says("cuDNN: pass")
+        .says("f16 convolution forward through the graph API: `cudnnBackendFinalize(EXECUTION_PLAN)` answered");
+}
+
+/// What is shipped for `CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY` is tried by what it has.
+#[test]
+fn a_cudnn_that_only_compiles_graphs_is_tried_through_them() {
+    let missing = ["ops", "cnn", "adv", "heuristic", "engines_precompiled"];
+    let jit = installed("jit-9.14", (9, 14, 0), &missing);
+    run(&mut cargo(consumers(), &["build", "-p", "application"])).exits_with(0);
+    let with = |name: &str, value: &str| {
+        run(program(built("application"))
+            .env(
+                "LD_LIBRARY_PATH",
+                libraries(&[jit.join("lib64"), jit.join("driver")]),
+            )
+            .env("CUDNN_LIB_CONFIG", "GRAPH_JIT_ONLY")
+            .env(name, value))
+    };
+    with("SIM_FAULT", "none")
+        .exits_with(0)
+        .says("cuDNN: pass")
+        .says("f16 convolution forward through the graph API on Simulated GPU: pass");
+    with("SIM_FAULT", "wrong")
+        .exits_with(78)
+        .says("[convolution-wrong]");
+    with("SIM_ENGINES", "none")
+        .exits_with(0)
+        .says("no convolution could be tried  [convolution-failed]");
+}
+
 #[test]
 fn a_program_above_a_sys_crate_gets_the_rpath_that_cargo_does_not_pass_on() {
     let sound = installed("above-9.14", (9, 14, 0), &[]);

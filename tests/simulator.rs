@@ -9,6 +9,8 @@
     reason = "tests touch the machine"
 )]
 
+#[path = "simulator/graph.rs"]
+mod graph;
 #[path = "support/guard.rs"]
 mod guard;
 #[path = "simulator/kinds.rs"]
@@ -22,7 +24,7 @@ mod simulated;
 
 use guard::driver::{self, Driver, Problem};
 use guard::no_gpu::Around;
-use guard::outcome::{Extent, Outcome, Told};
+use guard::outcome::{Extent, Outcome, Scope, Told};
 use guard::platform::Library;
 use guard::version::Version;
 use guard::{convolution, cudnn_status};
@@ -37,6 +39,19 @@ const V9_14: (u32, u32, u32) = (9, 14, 0);
 const V9_28: (u32, u32, u32) = (9, 28, 0);
 const V8_9: (u32, u32, u32) = (8, 9, 7);
 const ALL: [(u32, u32, u32); 3] = [V8_9, V9_14, V9_28];
+
+const QUICK: Scope = Scope {
+    extent: Extent::Quick,
+    graph_only: false,
+};
+const GRAPH_ONLY: Scope = Scope {
+    extent: Extent::Thorough,
+    graph_only: true,
+};
+const THOROUGH: Scope = Scope {
+    extent: Extent::Thorough,
+    graph_only: false,
+};
 
 /// What became of a process.
 struct Ended {
@@ -165,15 +180,14 @@ fn in_child() {
     let words: Vec<&str> = task.split(' ').collect();
     let number = |at: usize| words[at].parse::<u32>().unwrap();
     let report = match words[0] {
-        "convolution" | "context" | "quick" | "thorough" | "some" => {
+        "convolution" | "context" | "quick" | "graph" | "thorough" | "some" => {
             let version = Version::new(number(1), number(2), number(3));
             let shim = Library::open(&format!("libcudnn.so.{}", version.major)).unwrap();
             match words[0] {
                 "context" => context(shim, version),
-                "quick" => all(|tell| convolution::run(shim, version, 0, Extent::Quick, tell)),
-                "thorough" => {
-                    all(|tell| convolution::run(shim, version, 0, Extent::Thorough, tell))
-                }
+                "quick" => all(|tell| convolution::run(shim, version, 0, QUICK, tell)),
+                "graph" => all(|tell| convolution::run(shim, version, 0, GRAPH_ONLY, tell)),
+                "thorough" => all(|tell| convolution::run(shim, version, 0, THOROUGH, tell)),
                 "some" => all(|tell| {
                     let kinds = kinds::some(words[4], words[5]);
                     convolution::run_kinds(shim, version, 0, &kinds, &[], tell);
@@ -214,7 +228,7 @@ fn collect(run: impl FnOnce(&mut dyn FnMut(Told))) -> (Vec<Outcome>, Vec<String>
 
 /// The first outcome: what is refused or wrong there is so in the others too, and they have tests of their own.
 fn first(shim: Library, version: Version) -> String {
-    let (outcomes, _) = collect(|tell| convolution::run(shim, version, 0, Extent::Quick, tell));
+    let (outcomes, _) = collect(|tell| convolution::run(shim, version, 0, QUICK, tell));
     let outcome = &outcomes[0];
     assert!(outcome.milliseconds > 0.0);
     assert_eq!(
@@ -234,7 +248,8 @@ fn all(run: impl FnOnce(&mut dyn FnMut(Told))) -> String {
     let (outcomes, stages) = collect(run);
     let mut text = String::new();
     for it in &outcomes {
-        let (what, by) = (it.operation, it.algorithm);
+        let (what, by) = (it.operation, &it.algorithm);
+        let what = format!("{what}{}", it.api.through());
         write!(text, "{what}, {}, {}, {by}: ", it.data_type, it.layout).unwrap();
         match &it.left_out {
             Some(reason) => writeln!(text, "left out, {reason}").unwrap(),

@@ -7,7 +7,7 @@ use super::finding::{Finding, Severity, Verdict};
 use super::here;
 use super::loaded::{self, Shim};
 use super::operator::Operator;
-use super::outcome::Extent;
+use super::outcome::{Extent, Scope};
 use super::output;
 use super::parts::{self, Parts};
 use super::platform::{self, Library};
@@ -172,8 +172,13 @@ fn try_it(
         Devices::First => devices::shared_by(),
         _ => None,
     };
-    let wanted = built.convolution && !parts.jit_only && shared.is_none();
-    let convolution = if wanted { Some(extent) } else { None };
+    let scope = Scope {
+        extent,
+        graph_only: parts.jit_only,
+    };
+    // Untold, such a cuDNN may look for the other parts, and end the process for want of them.
+    let can = !parts.jit_only || parts::is_jit_asked();
+    let convolution = Some(scope).filter(|_| built.convolution && shared.is_none() && can);
     let task = Task {
         shim: Some(shim.library),
         parts: &parts.list,
@@ -222,7 +227,7 @@ fn try_it(
             ),
         ));
     }
-    tried::outcomes(report, built, &parts);
+    tried::outcomes(report, built);
     let passed = report
         .outcomes
         .iter()

@@ -308,9 +308,13 @@ fn beside(folder: &Path, major: u32) -> Vec<String> {
     names
 }
 
+/// Whether cuDNN itself is told to do without the other parts.
+pub fn is_jit_asked() -> bool {
+    std::env::var_os("CUDNN_LIB_CONFIG").is_some_and(|value| value == "GRAPH_JIT_ONLY")
+}
+
 fn is_jit_only(beside: &[String]) -> bool {
-    let asked = std::env::var_os("CUDNN_LIB_CONFIG").is_some_and(|value| value == "GRAPH_JIT_ONLY");
-    asked
+    is_jit_asked()
         || (beside.len() == needs::JIT.len()
             && beside
                 .iter()

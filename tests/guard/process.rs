@@ -704,7 +704,20 @@ fn only_two_parts_are_a_cudnn_that_compiles_at_run_time() {
     for part in ["ops", "cnn", "adv", "heuristic", "engines_precompiled"] {
         cudnn = cudnn.without(&format!("libcudnn_{part}.so.9"));
     }
+    let jit = ("CUDNN_LIB_CONFIG", "GRAPH_JIT_ONLY");
+    let ran = run("check", &cudnn.0, &[GPU, jit]);
+    ran.must_be("pass", &[]);
+    assert_eq!(ran.json["convolution"][0]["api"], "graph");
+    // Untold, it may end the process for want of the other parts.
     run("check", &cudnn.0, &[GPU]).must_be("unknown", &["convolution-failed"]);
+    // Where nothing is served, nothing is known.
+    let unserved = ("TEST_CONVOLUTION", "unserved");
+    let ran = run("check", &cudnn.0, &[GPU, jit, unserved]);
+    ran.must_be("unknown", &["convolution-failed"]);
+    assert_eq!(
+        ran.json["findings"][0]["summary"],
+        "no convolution could be tried"
+    );
 }
 
 #[test]

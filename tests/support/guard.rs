@@ -23,8 +23,14 @@ pub mod device;
 pub mod devices;
 #[path = "../../build-support/guard/driver.rs"]
 pub mod driver;
+#[path = "../../build-support/guard/engines.rs"]
+pub mod engines;
 #[path = "../../build-support/guard/finding.rs"]
 pub mod finding;
+#[path = "../../build-support/guard/graph.rs"]
+pub mod graph;
+#[path = "../../build-support/guard/graph_calls.rs"]
+pub mod graph_calls;
 #[path = "../../build-support/guard/json.rs"]
 pub mod json;
 #[path = "../../build-support/guard/kind.rs"]
