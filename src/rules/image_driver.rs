@@ -1,6 +1,6 @@
 //! Which driver an image asks for: NVIDIA's container toolkit reads NVIDIA_REQUIRE_CUDA when it starts a container with
 //! a GPU, and refuses where no alternative is met.
-//! https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html
+//! <https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html>
 
 use super::compat;
 use crate::model::env::Env;

@@ -5,9 +5,13 @@ use super::Toolchain;
 use crate::config::Config;
 use crate::host::Host;
 use crate::host::answers::Answers;
-use crate::model::candidate::Found;
+use crate::link::shared_file;
+use crate::model::arch::ComputeCapability;
+use crate::model::candidate::{Found, Toolkit};
 use crate::model::env::Env;
 use crate::model::platform::Platform;
+use crate::model::version::Version;
+use crate::rules::compat;
 use std::fs;
 use std::path::PathBuf;
 
@@ -126,4 +130,70 @@ fn no_rule_sorts_releases_as_text() {
     ] {
         assert_eq!(found(triple, file, &env), NEWEST_FIRST, "{file}");
     }
+}
+
+/// The same numbers as compute capabilities: in every dialect, and where the highest is wanted.
+#[test]
+fn no_rule_sorts_gpu_targets_as_text() {
+    let targets = |list: &str| {
+        let report = Config::new().examine_targets(Some(list), None);
+        let list = report.list();
+        (list.to_string(), list.cmake(), list.torch())
+    };
+    for list in ["9.0 12.1 8.0 12.0 10.0", "12.0;8.0;12.1;10.0;9.0"] {
+        assert_eq!(
+            targets(list),
+            (
+                "sm_80 sm_90 sm_100 sm_120 sm_121".into(),
+                Some("80-real;90-real;100-real;120-real;121-real".into()),
+                Some("8.0;9.0;10.0;12.0;12.1".into())
+            )
+        );
+    }
+    let known = [8, 9, 10, 12].map(|major| ComputeCapability::new(major, 0));
+    assert!(known.is_sorted() && ComputeCapability::new(12, 1) > known[3]);
+    assert_eq!(
+        known.iter().max().map(ToString::to_string).as_deref(),
+        Some("12.0")
+    );
+    // PTX stands on the highest, which as text would be 9.0.
+    assert!(targets("all").0.ends_with(" compute_120 sm_121"));
+}
+
+/// And as rows of tables: what is known of 9.9 and 9.10, of CUDA 9.0 and 12.1.
+#[test]
+fn no_table_is_read_as_text() {
+    let released = |major, minor| Version::new(major, minor, 0);
+    assert!(released(9, 10) > released(9, 9) && released(12, 1) > released(8, 0));
+    assert_eq!(
+        compat::newest_cuda().map(|cuda| cuda.major >= 13),
+        Some(true)
+    );
+    let newest = compat::newest_cudnn("x86_64").map(|cudnn| (cudnn.major, cudnn.minor));
+    assert!(newest > Some((9, 9)), "{newest:?}");
+}
+
+/// One directory with the libraries of several CUDAs and no link for the linker, as Debian's runtime packages leave it.
+#[test]
+fn the_library_of_the_toolkits_own_major_is_linked() {
+    let dir = std::env::temp_dir().join(format!("cudnn-guard-majors-{}", std::process::id()));
+    fs::create_dir_all(&dir).unwrap();
+    for release in ["8.0", "9", "10", "12", "12.1.3"] {
+        fs::write(dir.join(format!("libcublas.so.{release}")), "").unwrap();
+    }
+    let linked = |major| {
+        let toolkit = Toolkit {
+            version: Some(Version::new(major, 0, 0)),
+            link_dirs: vec![dir.clone()],
+            ..Toolkit::default()
+        };
+        let file = shared_file(&toolkit, "cublas", &Platform::from_triple(LINUX)).unwrap();
+        file.file_name().unwrap().to_str().unwrap().to_string()
+    };
+    assert_eq!(
+        [8, 9, 10, 12].map(linked).join(" "),
+        "libcublas.so.8.0 libcublas.so.9 libcublas.so.10 libcublas.so.12"
+    );
+    assert_eq!(linked(13), "libcublas.so.12", "the newest");
+    fs::remove_dir_all(&dir).unwrap();
 }
