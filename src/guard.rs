@@ -1,17 +1,19 @@
 //! The runtime guard that a build writes for its program.
 
+mod needs;
 mod record;
 mod tables;
 mod text;
 mod within;
 
-use crate::config::Link;
+use crate::config::{Config, Link};
 use crate::error::Error;
-use crate::host::{Host, files};
+use crate::host::{Host, cargo, files};
 use crate::model::facts::{Loader, Policy};
-use crate::model::finding::Finding;
+use crate::model::finding::{Finding, Severity};
+use crate::rules::compat;
 use crate::rules::requirement::Requirement;
-use crate::toolchain::Toolchain;
+use crate::toolchain::{Toolchain, is_allowed};
 use std::path::PathBuf;
 use tables::{NONE, tables};
 use text::{Facts, text, without_folders};
@@ -25,6 +27,7 @@ pub struct Guard<'a> {
     loader: Option<Loader>,
     convolution: bool,
     require_gpu: bool,
+    needs: Vec<String>,
 }
 
 impl Toolchain {
@@ -36,6 +39,7 @@ impl Toolchain {
             loader: None,
             convolution: true,
             require_gpu: false,
+            needs: Vec::new(),
         }
     }
 }
@@ -66,10 +70,22 @@ impl Guard<'_> {
         self
     }
 
-    /// Writes `$OUT_DIR/cudnn_guard.rs`. An error where the build found no cuDNN, or where policy, loader and link
-    /// contradict each other (`config-invalid`).
+    /// What the program uses besides a convolution: parts of cuDNN (`adv`, without which a program that wants it may
+    /// go over to the CPU in silence), and operations that some releases get wrong (`conv3d-bf16`). A part that is then
+    /// missing stops the program; a release that is known to be bad at the operation stops the build and the program.
+    pub fn needs<S: Into<String>>(mut self, words: impl IntoIterator<Item = S>) -> Self {
+        self.needs.extend(words.into_iter().map(Into::into));
+        self
+    }
+
+    /// Writes `$OUT_DIR/cudnn_guard.rs`. An error where the build found no cuDNN, where policy, loader and link
+    /// contradict each other or `needs` names what there is not (`config-invalid`), and where the cuDNN is known to be
+    /// bad at what the program needs (`known-bad-release`).
     pub fn write(self) -> Result<(), Error> {
         let toolchain = self.toolchain;
+        if let Some(finding) = needs::unknown(&self.needs, &compat::known_bad()) {
+            return Err(finding.into());
+        }
         if let Some(error) = &toolchain.absent {
             return write_text(
                 &toolchain.host,
@@ -106,6 +122,11 @@ impl Guard<'_> {
         let with = cudnn.and_then(|cudnn| cudnn.version());
         let from = with.filter(|_| policy != Policy::Requirement);
         let cuda = toolchain.cuda_version().filter(|_| !runtime);
+        let mut findings = toolchain.findings().to_vec();
+        if let Some(version) = with {
+            let bad = needs::known_bad(&self.needs, &compat::known_bad(), version);
+            findings.extend(let_pass(bad, config, &toolchain.host)?);
+        }
         let facts = Facts {
             package: package(&toolchain.host),
             cudnn: with,
@@ -122,7 +143,8 @@ impl Guard<'_> {
             targets,
             convolution: self.convolution,
             require_gpu: self.require_gpu,
-            findings: toolchain.findings(),
+            needs: &self.needs,
+            findings: &findings,
             absent: None,
         };
         write_text(&toolchain.host, &text(&facts))
@@ -136,6 +158,20 @@ impl Guard<'static> {
         let host = crate::Config::new().host();
         write_text(&host, &text(&absent_facts(error, &host)))
     }
+}
+
+/// The findings as warnings, if the operator lets them all pass.
+fn let_pass(findings: Vec<Finding>, config: &Config, host: &Host) -> Result<Vec<Finding>, Error> {
+    let stops = |finding: &Finding| !is_allowed(config, host, finding.id);
+    if findings.iter().any(stops) {
+        return Err(Error::new(findings));
+    }
+    let passed = findings.into_iter().map(|mut finding| {
+        finding.severity = Severity::Warning;
+        cargo::warn(&finding);
+        finding
+    });
+    Ok(passed.collect())
 }
 
 fn contradiction(link: Link, loader: Loader, policy: Policy) -> Result<(), Error> {
@@ -178,6 +214,7 @@ fn absent_facts(error: &Error, host: &Host) -> Facts<'static> {
         targets: &[],
         convolution: false,
         require_gpu: false,
+        needs: &[],
         findings: &[],
         tables: NONE.to_string(),
         absent: Some(reasons.join("; ")),

@@ -40,6 +40,8 @@ mod faults;
 #[cfg(test)]
 mod listing;
 #[cfg(test)]
+mod orders;
+#[cfg(test)]
 mod real;
 #[cfg(test)]
 mod real_device_code;
@@ -82,10 +84,7 @@ impl Config {
             .iter()
             .filter(|finding| finding.severity == Severity::Warning)
         {
-            finding
-                .to_string()
-                .lines()
-                .for_each(|line| cargo::tell(&Directive::Warning(line.to_string())));
+            cargo::warn(finding);
         }
         toolchain.settled()
     }
@@ -257,16 +256,20 @@ impl Toolchain {
             let elsewhere = dll_path.as_ref().map(|path| path.elsewhere(cudnn));
             let elsewhere = elsewhere.unwrap_or_default();
             findings.extend(skew::findings(cudnn, &unresolved, &elsewhere));
+            let toolkit = choice.toolkit.and_then(|index| candidates.get(index));
+            let toolkit = toolkit.and_then(|one| match &one.found {
+                Found::Toolkit(toolkit) => Some(toolkit),
+                Found::Cudnn(_) => None,
+            });
             if let Some(path) = &dll_path {
-                let toolkit = choice.toolkit.and_then(|index| candidates.get(index));
-                let toolkit = toolkit.and_then(|one| match &one.found {
-                    Found::Toolkit(toolkit) => Some(toolkit),
-                    Found::Cudnn(_) => None,
-                });
                 findings.extend(on_windows(cudnn, toolkit, path));
             }
             let rivals = rivals::along_library_path(cudnn, &host);
             findings.extend(hijack::library_path(cudnn, &rivals));
+            if let Some(toolkit) = toolkit.filter(|_| needs.toolkit) {
+                let first = rivals::nvrtc(toolkit, cudnn, &host);
+                findings.extend(first.and_then(|first| hijack::nvrtc(cudnn, toolkit, &first)));
+            }
             if let (Some(dir), true) = (&cudnn.link_dir, config.links_by_rpath()) {
                 let cxx = rivals::conda_cxx(cudnn, &host);
                 findings.extend(cxx.map(|cxx| hijack::conda_rpath(dir, &cxx)));

@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use support::simulator::{self, Simulated};
-use support::{Ran, built, cargo, consumers, fresh, program, project, repository, run, scratch};
+use support::{Ran, built, cargo, consumers, fresh, program, project, repository, run};
 
 /// A simulated installation of this cuDNN with CUDA 13.0, made once per test.
 fn installed(name: &str, cudnn: (u32, u32, u32), without: &[&str]) -> PathBuf {
@@ -191,6 +191,67 @@ fn wrong_numbers_a_crash_and_a_hang_are_told_apart() {
     );
 }
 
+/// SUB-06: an engine part that cannot be loaded shows in the first descriptor of a graph, after all convolutions of the
+/// older interface have passed. LOD-20: without NVRTC a graph is refused, and the program may have another way.
+#[test]
+fn what_only_the_graph_shows_is_told_at_the_start() {
+    let sound = installed("graph-9.14", (9, 14, 0), &[]);
+    run(&mut cargo(consumers(), &["build", "-p", "application"])).exits_with(0);
+    let with = |name: &str, value: &str| {
+        run(program(built("application"))
+            .env(
+                "LD_LIBRARY_PATH",
+                libraries(&[sound.join("lib64"), sound.join("driver")]),
+            )
+            .env(name, value))
+    };
+    with("SIM_FAULT", "status:cudnnBackendFinalize(TENSOR):1008")
+        .exits_with(78)
+        .says("f32 convolution forward on Simulated GPU: pass")
+        .says(
+            "CUDNN_STATUS_SUBLIBRARY_LOADING_FAILED (1008) on Simulated GPU  [convolution-failed]",
+        )
+        .says("help: put every part of that cuDNN release beside its `libcudnn.so`");
+    with("SIM_FAULT", "abort:cudnnBackendExecute")
+        .exits_with(78)
+        .says("with SIGABRT while running the forward convolution in f16 through the graph API (NHWC, engine 38)  [cudnn-aborted]");
+    with("SIM_PLANS", "38=3008 1=3008 0=3008")
+        .exits_with(0)
+        .says("CUDNN_STATUS_NOT_SUPPORTED_RUNTIME_PREREQUISITE_MISSING (3008)")
+        .says("help: install the libraries that cuDNN opens by itself (cuBLAS, NVRTC)");
+    with("SIM_PLANS", "38=3000 1=3000 0=3000")
+        .exits_with(0)
+        .says("cuDNN: pass")
+        .says("f16 convolution forward through the graph API: `cudnnBackendFinalize(EXECUTION_PLAN)` answered");
+}
+
+/// What is shipped for `CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY` is tried by what it has.
+#[test]
+fn a_cudnn_that_only_compiles_graphs_is_tried_through_them() {
+    let missing = ["ops", "cnn", "adv", "heuristic", "engines_precompiled"];
+    let jit = installed("jit-9.14", (9, 14, 0), &missing);
+    run(&mut cargo(consumers(), &["build", "-p", "application"])).exits_with(0);
+    let with = |name: &str, value: &str| {
+        run(program(built("application"))
+            .env(
+                "LD_LIBRARY_PATH",
+                libraries(&[jit.join("lib64"), jit.join("driver")]),
+            )
+            .env("CUDNN_LIB_CONFIG", "GRAPH_JIT_ONLY")
+            .env(name, value))
+    };
+    with("SIM_FAULT", "none")
+        .exits_with(0)
+        .says("cuDNN: pass")
+        .says("f16 convolution forward through the graph API on Simulated GPU: pass");
+    with("SIM_FAULT", "wrong")
+        .exits_with(78)
+        .says("[convolution-wrong]");
+    with("SIM_ENGINES", "none")
+        .exits_with(0)
+        .says("no convolution could be tried  [convolution-failed]");
+}
+
 #[test]
 fn a_program_above_a_sys_crate_gets_the_rpath_that_cargo_does_not_pass_on() {
     let sound = installed("above-9.14", (9, 14, 0), &[]);
@@ -281,26 +342,50 @@ fn a_second_build_runs_nothing_and_a_change_runs_the_build_script() {
 #[test]
 fn two_folders_give_the_same_guard_and_a_program_without_their_paths() {
     let sound = installed("folders-9.14", (9, 14, 0), &[]);
-    let guards: Vec<Vec<u8>> = ["folder-a", "folder-b"]
-        .map(|name| {
-            let dir = project("folders", NEEDS_BOTH, GUARDED);
-            let target = scratch(name);
-            on(
-                cargo(&dir, &["build", "--release"]).env("CARGO_TARGET_DIR", &target),
-                &sound,
-            )
-            .exits_with(0);
-            let program = fs::read(target.join("release/folders")).unwrap();
-            let out = generated_in(&target.join("release/build"));
-            let own = out.parent().unwrap().display().to_string();
-            let held = program
-                .windows(own.len())
-                .any(|bytes| bytes == own.as_bytes());
-            assert!(!held, "the program holds {own}");
-            fs::read(out).unwrap()
-        })
-        .into();
-    assert!(guards[0] == guards[1], "the generated files differ");
+    let dir = project("folders", NEEDS_BOTH, GUARDED);
+    let guard = |args: &[&str]| {
+        // As a release build has it, beside the libraries of the other tests, which are compiled already.
+        let mut build = cargo(&dir, args);
+        for (name, value) in [
+            ("OPT_LEVEL", "3"),
+            ("DEBUG", "false"),
+            ("DEBUG_ASSERTIONS", "false"),
+            ("OVERFLOW_CHECKS", "false"),
+            ("INCREMENTAL", "false"),
+            ("CODEGEN_UNITS", "16"),
+        ] {
+            build.env(format!("CARGO_PROFILE_DEV_{name}"), value);
+        }
+        let said = on(build.arg("--message-format=json"), &sound)
+            .exits_with(0)
+            .stdout;
+        let mut messages = said
+            .lines()
+            .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+        let message = messages.find(|message| {
+            let of_script = message["reason"] == "build-script-executed";
+            of_script && message["package_id"].as_str().unwrap().contains("folders")
+        });
+        let out = message.unwrap()["out_dir"].as_str().unwrap().to_string();
+        (
+            fs::read(Path::new(&out).join("cudnn_guard.rs")).unwrap(),
+            out,
+        )
+    };
+    let (first, here) = guard(&["build"]);
+    let program = fs::read(built("folders")).unwrap();
+    let mut held = program.windows(here.len());
+    assert!(
+        !held.any(|bytes| bytes == here.as_bytes()),
+        "the program holds {here}"
+    );
+    // A named target has folders of its own.
+    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let said = run(Command::new(rustc).arg("-vV")).exits_with(0).stdout;
+    let host = said.lines().find_map(|line| line.strip_prefix("host: "));
+    let (second, there) = guard(&["check", "--target", host.unwrap()]);
+    assert_ne!(here, there);
+    assert!(first == second, "the generated files differ");
 }
 
 /// LNK-09: the linker leaves out a library of which no function is called, and the guard would then judge nothing.
@@ -319,6 +404,34 @@ fn a_program_that_calls_no_cudnn_itself_stays_linked_to_it() {
     };
     needed("kept", GUARDED).says("(NEEDED)             Shared library: [libcudnn.so.9]");
     needed("left-out", "fn main() {}\n").does_not_say("libcudnn.so.9");
+}
+
+/// NUM-02: what a release gets wrong stops the build of a program that says it uses that.
+#[test]
+fn a_program_that_needs_what_a_release_gets_wrong_is_not_built_with_it() {
+    let bad = installed("needs-9.10", (9, 10, 2), &[]);
+    let build_script = NEEDS_BOTH.replace(".write()", ".needs([\"adv\", \"conv3d-bf16\"]).write()");
+    let dir = project("needs", &build_script, GUARDED);
+    on(&mut cargo(&dir, &["build"]), &bad)
+        .exits_with(101)
+        .says("error: needs@0.1.0: cuDNN 9.10.2 is known to compute wrong numbers in three-dimensional bf16 convolutions, which this program uses  [known-bad-release]")
+        .says("error: needs@0.1.0:   = help: install cuDNN 9.13.0 or a later one");
+    let target = fresh("needs-target");
+    on(
+        cargo(&dir, &["build"])
+            .env("CUDNN_GUARD_ALLOW", "known-bad-release")
+            .env("CARGO_TARGET_DIR", &target),
+        &bad,
+    )
+    .exits_with(0)
+    .says("warning: needs@0.1.0: cuDNN 9.10.2 is known to compute wrong numbers in three-dimensional bf16 convolutions, which this program uses  [known-bad-release]");
+    let guard = fs::read_to_string(generated_in(&target.join("debug/build"))).unwrap();
+    assert!(guard.contains("    needs: &[\"adv\", \"conv3d-bf16\"],\n"));
+    let unknown = NEEDS_BOTH.replace(".write()", ".needs([\"convolution\"]).write()");
+    let dir = project("needs-unknown", &unknown, GUARDED);
+    on(&mut cargo(&dir, &["build"]), &bad)
+        .exits_with(101)
+        .says("`.needs(..)` names `convolution`, which is neither a part of cuDNN nor an operation  [config-invalid]");
 }
 
 /// The one `cudnn_guard.rs` below a folder.

@@ -23,6 +23,7 @@ const BUILT: Built = Built {
     targets: &[],
     convolution: true,
     require_gpu: false,
+    needs: &[],
     findings: &[],
     tables: Tables::NONE,
     absent: None,

@@ -170,7 +170,7 @@ fn static_simulator(test: &Path) -> (PathBuf, PathBuf, PathBuf) {
         write(&cudnn.join("include").join(name), &text);
     }
     for (part, files) in [
-        ("graph", &["core.c"][..]),
+        ("graph", &["core.c", "graph.c"][..]),
         ("ops", &["ops.c"]),
         ("cnn", &["cnn.c", "train.c"]),
     ] {

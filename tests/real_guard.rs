@@ -128,6 +128,7 @@ fn program() {
         targets: &[],
         convolution: true,
         require_gpu: false,
+        needs: &[],
         findings: &[],
         tables: Tables::NONE,
         absent: None,

@@ -149,6 +149,7 @@ fn program() {
         convolution: true,
         require_gpu: false,
         findings: &[],
+        needs: &[],
         tables: Tables::NONE,
         absent: None,
     };

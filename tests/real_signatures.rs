@@ -14,6 +14,8 @@ mod guard;
 
 use guard::cudnn::Cudnn;
 use guard::data_type::DataType;
+use guard::graph::{self, Graph};
+use guard::graph_calls as calls;
 use guard::kind;
 use guard::platform::Library;
 use guard::shape::Layout;
@@ -79,6 +81,7 @@ fn types_and_numbers_are_those_of_the_headers() {
             "-DCUDNN_FMA_MATH=2",
             "-DCUDNN_DATA_BFLOAT16=10",
             "-DCUDNN_CONVOLUTION_BWD_FILTER_ALGO_3=4",
+            "-DcudnnDestroy=cudnnBackendFinalize",
         ] {
             let output = compile(
                 &cudnn,
@@ -95,12 +98,198 @@ fn types_and_numbers_are_those_of_the_headers() {
 fn the_simulator_has_the_signatures_of_the_headers() {
     for cudnn in headers() {
         for source in [
-            "driver", "cudart", "shim", "core", "ops", "cnn", "train", "rest",
+            "driver", "cudart", "shim", "core", "graph", "ops", "cnn", "train", "rest",
         ] {
             let source = here(&format!("fixtures/simulator/{source}.c"));
             must_compile(&compile(&cudnn, &["-std=gnu99"], &source), &cudnn);
         }
     }
+}
+
+/// The numbers of the graph interface, as the guard itself has them.
+fn graph_numbers() -> Vec<(String, i32)> {
+    let mut numbers: Vec<(String, i32)> = Vec::new();
+    let mut is = |name: String, number: i32| numbers.push((format!("CUDNN_{name}"), number));
+    for (sort, name) in [
+        (&calls::CONVOLUTION, "CONVOLUTION"),
+        (&calls::ENGINE, "ENGINE"),
+        (&calls::ENGINECFG, "ENGINECFG"),
+        (&calls::ENGINEHEUR, "ENGINEHEUR"),
+        (&calls::EXECUTION_PLAN, "EXECUTION_PLAN"),
+        (&calls::FORWARD, "OPERATION_CONVOLUTION_FORWARD"),
+        (
+            &calls::BACKWARD_FILTER,
+            "OPERATION_CONVOLUTION_BACKWARD_FILTER",
+        ),
+        (&calls::BACKWARD_DATA, "OPERATION_CONVOLUTION_BACKWARD_DATA"),
+        (&calls::OPERATIONGRAPH, "OPERATIONGRAPH"),
+        (&calls::VARIANT_PACK, "VARIANT_PACK"),
+        (&calls::TENSOR, "TENSOR"),
+    ] {
+        is(format!("BACKEND_{name}_DESCRIPTOR"), sort.number);
+    }
+    for (number, name) in [
+        (calls::HANDLE, "HANDLE"),
+        (calls::DATA_TYPE, "DATA_TYPE"),
+        (calls::INT64, "INT64"),
+        (calls::REAL, "FLOAT"),
+        (calls::POINTER, "VOID_PTR"),
+        (calls::CONVOLUTION_MODE, "CONVOLUTION_MODE"),
+        (calls::HEUR_MODE, "HEUR_MODE"),
+        (calls::NUMERICAL_NOTE, "NUMERICAL_NOTE"),
+        (calls::DESCRIPTOR, "BACKEND_DESCRIPTOR"),
+    ] {
+        is(format!("TYPE_{name}"), number);
+    }
+    for (attribute, name) in [
+        (calls::COMP_TYPE, "CONVOLUTION_COMP_TYPE"),
+        (calls::CONV_MODE, "CONVOLUTION_CONV_MODE"),
+        (calls::DILATIONS, "CONVOLUTION_DILATIONS"),
+        (calls::FILTER_STRIDES, "CONVOLUTION_FILTER_STRIDES"),
+        (calls::POST_PADDINGS, "CONVOLUTION_POST_PADDINGS"),
+        (calls::PRE_PADDINGS, "CONVOLUTION_PRE_PADDINGS"),
+        (calls::SPATIAL_DIMS, "CONVOLUTION_SPATIAL_DIMS"),
+        (calls::HEUR_BY, "ENGINEHEUR_MODE"),
+        (calls::HEUR_GRAPH, "ENGINEHEUR_OPERATION_GRAPH"),
+        (calls::HEUR_RESULTS, "ENGINEHEUR_RESULTS"),
+        (calls::CFG_ENGINE, "ENGINECFG_ENGINE"),
+        (calls::PLAN_HANDLE, "EXECUTION_PLAN_HANDLE"),
+        (calls::PLAN_CONFIG, "EXECUTION_PLAN_ENGINE_CONFIG"),
+        (calls::PLAN_WORKSPACE, "EXECUTION_PLAN_WORKSPACE_SIZE"),
+        (calls::GRAPH_HANDLE, "OPERATIONGRAPH_HANDLE"),
+        (calls::GRAPH_OPS, "OPERATIONGRAPH_OPS"),
+        (calls::ALIGNMENT, "TENSOR_BYTE_ALIGNMENT"),
+        (calls::TENSOR_TYPE, "TENSOR_DATA_TYPE"),
+        (calls::DIMENSIONS, "TENSOR_DIMENSIONS"),
+        (calls::STRIDES, "TENSOR_STRIDES"),
+        (calls::UNIQUE_ID, "TENSOR_UNIQUE_ID"),
+        (calls::PACK_IDS, "VARIANT_PACK_UNIQUE_IDS"),
+        (calls::PACK_POINTERS, "VARIANT_PACK_DATA_POINTERS"),
+        (calls::PACK_WORKSPACE, "VARIANT_PACK_WORKSPACE"),
+        (calls::ENGINE_INDEX, "ENGINE_GLOBAL_INDEX"),
+        (calls::ENGINE_NOTES, "ENGINE_NUMERICAL_NOTE"),
+    ] {
+        is(format!("ATTR_{name}"), attribute.0);
+    }
+    for (of, name, [x, w, y]) in [
+        (calls::OF_FORWARD, "FORWARD", ["X", "W", "Y"]),
+        (calls::OF_BACKWARD_DATA, "BWD_DATA", ["DX", "W", "DY"]),
+        (calls::OF_BACKWARD_FILTER, "BWD_FILTER", ["X", "DW", "DY"]),
+    ] {
+        for (attribute, word) in [
+            (of.alpha, "ALPHA"),
+            (of.beta, "BETA"),
+            (of.convolution, "CONV_DESC"),
+            (of.x, x),
+            (of.w, w),
+            (of.y, y),
+        ] {
+            is(
+                format!("ATTR_OPERATION_CONVOLUTION_{name}_{word}"),
+                attribute.0,
+            );
+        }
+    }
+    is("HEUR_MODE_A".into(), graph::Mode::Fast.number());
+    is("HEUR_MODE_FALLBACK".into(), graph::Mode::Fallback.number());
+    for (number, name) in [
+        (graph::TENSOR_CORE, "TENSOR_CORE"),
+        (graph::DOWN_CONVERT_INPUTS, "DOWN_CONVERT_INPUTS"),
+        (graph::FFT, "FFT"),
+        (graph::WINOGRAD, "WINOGRAD"),
+        (graph::WINOGRAD_TILE_13X13, "WINOGRAD_TILE_13x13"),
+    ] {
+        is(format!("NUMERICAL_NOTE_{name}"), number);
+    }
+    numbers
+}
+
+#[test]
+#[ignore = "needs real NVIDIA headers: CUDNN_GUARD_REAL"]
+fn the_graph_has_the_numbers_of_the_headers() {
+    let source = Path::new(env!("CARGO_TARGET_TMPDIR")).join("graph-numbers.c");
+    let mut releases = 0;
+    for cudnn in headers() {
+        let version = std::fs::read_to_string(cudnn.join("cudnn_version.h")).unwrap();
+        if !version.contains("#define CUDNN_MAJOR 9") {
+            continue;
+        }
+        releases += 1;
+        let mut numbers = graph_numbers();
+        let text = |numbers: &[(String, i32)]| {
+            let lines = numbers.iter().map(|(name, number)| {
+                format!("_Static_assert((int){name} == {number}, \"{name}\");\n")
+            });
+            format!("#include <cudnn.h>\n{}", lines.collect::<String>())
+        };
+        std::fs::write(&source, text(&numbers)).unwrap();
+        must_compile(&compile(&cudnn, &["-std=gnu11"], &source), &cudnn);
+        // The same with one number wrong: the check must be able to fail.
+        numbers[20].1 += 1;
+        std::fs::write(&source, text(&numbers)).unwrap();
+        let output = compile(&cudnn, &["-std=gnu11"], &source);
+        assert!(!output.status.success(), "{}", cudnn.display());
+    }
+    assert!(releases > 2, "{releases}");
+}
+
+/// How far a graph gets without a GPU: everything but the graph itself, which takes a handle. One process cannot hold
+/// two releases, so each gets its own.
+#[test]
+#[ignore = "needs real NVIDIA libraries: CUDNN_GUARD_REAL"]
+fn the_real_libraries_take_the_graphs_descriptors() {
+    let mut taken = 0;
+    for shim in real("cudnn-*/nvidia/cudnn/lib/libcudnn.so.9") {
+        if shim.to_string_lossy().contains("-aarch64/") {
+            continue;
+        }
+        let output = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "graph_in_child", "--ignored", "--nocapture"])
+            .env("GUARD_TEST_SHIM", &shim)
+            .output()
+            .unwrap();
+        let told = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{}: {told}", shim.display());
+        // From 9.28 on an engine part is linked to the driver, so without one no tensor can be had.
+        let driverless = told.contains("no tensor without the driver");
+        assert!(driverless || told.contains("12 operations"), "{told}");
+        taken += usize::from(!driverless);
+    }
+    assert!(taken > 1, "{taken}");
+}
+
+/// Not a test of its own: what the test above runs for each library.
+#[test]
+#[ignore = "run by the_real_libraries_take_the_graphs_descriptors"]
+fn graph_in_child() {
+    let Some(shim) = std::env::var_os("GUARD_TEST_SHIM") else {
+        return;
+    };
+    let shim = Library::open(shim.to_str().unwrap()).unwrap();
+    let graph = Graph::of(shim).unwrap();
+    let kinds = kind::thorough_graph();
+    for kind in &kinds {
+        let shape = kind.shape;
+        let x = match graph.tensor(kind, shape.x(), 1) {
+            Err(refused) if refused.status == Some(1008) => {
+                assert_eq!(refused.call, "cudnnBackendFinalize(TENSOR)");
+                let driver = Library::open("libcuda.so.1");
+                assert!(driver.is_err(), "{refused:?}");
+                println!("no tensor without the driver");
+                return;
+            }
+            x => x.unwrap(),
+        };
+        let w = graph.tensor(kind, shape.filter(), 2).unwrap();
+        let y = graph.tensor(kind, shape.y(), 3).unwrap();
+        let convolution = graph.convolution(kind).unwrap();
+        let operation = graph.operation(kind.operation, &convolution, [&x, &w, &y]);
+        operation.unwrap();
+        // With the filter in the place of the input the sizes do not fit, and cuDNN must see that.
+        let swapped = graph.operation(kind.operation, &convolution, [&w, &x, &y]);
+        assert_eq!(swapped.err().and_then(|it| it.status), Some(2000));
+    }
+    println!("{} operations", kinds.len());
 }
 
 /// Descriptors and dimensions need no GPU. One process cannot hold two releases, so each gets its own.

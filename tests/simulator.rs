@@ -9,10 +9,14 @@
     reason = "tests touch the machine"
 )]
 
+#[path = "simulator/graph.rs"]
+mod graph;
 #[path = "support/guard.rs"]
 mod guard;
 #[path = "simulator/kinds.rs"]
 mod kinds;
+#[path = "simulator/no_driver.rs"]
+mod no_driver;
 #[path = "simulator/numbers.rs"]
 mod numbers;
 #[path = "support/simulated.rs"]
@@ -20,7 +24,7 @@ mod simulated;
 
 use guard::driver::{self, Driver, Problem};
 use guard::no_gpu::Around;
-use guard::outcome::{Extent, Outcome, Told};
+use guard::outcome::{Extent, Outcome, Scope, Told};
 use guard::platform::Library;
 use guard::version::Version;
 use guard::{convolution, cudnn_status};
@@ -35,6 +39,19 @@ const V9_14: (u32, u32, u32) = (9, 14, 0);
 const V9_28: (u32, u32, u32) = (9, 28, 0);
 const V8_9: (u32, u32, u32) = (8, 9, 7);
 const ALL: [(u32, u32, u32); 3] = [V8_9, V9_14, V9_28];
+
+const QUICK: Scope = Scope {
+    extent: Extent::Quick,
+    graph_only: false,
+};
+const GRAPH_ONLY: Scope = Scope {
+    extent: Extent::Thorough,
+    graph_only: true,
+};
+const THOROUGH: Scope = Scope {
+    extent: Extent::Thorough,
+    graph_only: false,
+};
 
 /// What became of a process.
 struct Ended {
@@ -163,15 +180,14 @@ fn in_child() {
     let words: Vec<&str> = task.split(' ').collect();
     let number = |at: usize| words[at].parse::<u32>().unwrap();
     let report = match words[0] {
-        "convolution" | "context" | "quick" | "thorough" | "some" => {
+        "convolution" | "context" | "quick" | "graph" | "thorough" | "some" => {
             let version = Version::new(number(1), number(2), number(3));
             let shim = Library::open(&format!("libcudnn.so.{}", version.major)).unwrap();
             match words[0] {
                 "context" => context(shim, version),
-                "quick" => all(|tell| convolution::run(shim, version, 0, Extent::Quick, tell)),
-                "thorough" => {
-                    all(|tell| convolution::run(shim, version, 0, Extent::Thorough, tell))
-                }
+                "quick" => all(|tell| convolution::run(shim, version, 0, QUICK, tell)),
+                "graph" => all(|tell| convolution::run(shim, version, 0, GRAPH_ONLY, tell)),
+                "thorough" => all(|tell| convolution::run(shim, version, 0, THOROUGH, tell)),
                 "some" => all(|tell| {
                     let kinds = kinds::some(words[4], words[5]);
                     convolution::run_kinds(shim, version, 0, &kinds, &[], tell);
@@ -212,7 +228,7 @@ fn collect(run: impl FnOnce(&mut dyn FnMut(Told))) -> (Vec<Outcome>, Vec<String>
 
 /// The first outcome: what is refused or wrong there is so in the others too, and they have tests of their own.
 fn first(shim: Library, version: Version) -> String {
-    let (outcomes, _) = collect(|tell| convolution::run(shim, version, 0, Extent::Quick, tell));
+    let (outcomes, _) = collect(|tell| convolution::run(shim, version, 0, QUICK, tell));
     let outcome = &outcomes[0];
     assert!(outcome.milliseconds > 0.0);
     assert_eq!(
@@ -232,7 +248,8 @@ fn all(run: impl FnOnce(&mut dyn FnMut(Told))) -> String {
     let (outcomes, stages) = collect(run);
     let mut text = String::new();
     for it in &outcomes {
-        let (what, by) = (it.operation, it.algorithm);
+        let (what, by) = (it.operation, &it.algorithm);
+        let what = format!("{what}{}", it.api.through());
         write!(text, "{what}, {}, {}, {by}: ", it.data_type, it.layout).unwrap();
         match &it.left_out {
             Some(reason) => writeln!(text, "left out, {reason}").unwrap(),
@@ -704,20 +721,6 @@ fn every_problem_is_worded() {
         cuda: Some(Version::new(12, 2, 0)),
         devices: Vec::new(),
     };
-    let missing = Problem::Missing {
-        words: "libcuda.so.1: cannot open shared object file: No such file or directory"
-            .to_string(),
-        module: Some("535.183.01".to_string()),
-    };
-    assert_eq!(missing.driver(), None);
-    assert_eq!(
-        missing.finding().to_string(),
-        "`libcuda.so.1`, the library of NVIDIA's driver, cannot be opened, so no GPU can be used  [driver-missing]
-  loader      libcuda.so.1: cannot open shared object file: No such file or directory
-  module      535.183.01 is loaded (/proc/driver/nvidia/version)
-  = help: install NVIDIA's driver, or run on a machine that has a GPU
-  = help: start a container with NVIDIA's container toolkit (`--gpus all`), which brings the driver's libraries in"
-    );
     let none = Problem::NoDevice {
         driver: driver(),
         around: Box::default(),

@@ -1,14 +1,17 @@
 //! How cuDNN computes a convolution, by cuDNN's own names.
 
 use super::kind::Operation;
+use std::fmt;
 
-/// One of `cudnnConvolutionFwdAlgo_t`, `cudnnConvolutionBwdDataAlgo_t` or `cudnnConvolutionBwdFilterAlgo_t`.
+/// One of `cudnnConvolutionFwdAlgo_t`, `cudnnConvolutionBwdDataAlgo_t` or `cudnnConvolutionBwdFilterAlgo_t`; or an
+/// engine of the graph interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Algorithm {
     /// Its number among those of the operation.
     pub number: i32,
-    /// Its name; "unknown" for one that came after this was written.
-    pub name: &'static str,
+    /// Its name; "unknown" for one that came after this was written. Engines have none, their numbers are known.
+    name: Option<&'static str>,
+    transforms: bool,
 }
 
 /// The algorithms of an operation, each at the place of its number.
@@ -52,9 +55,22 @@ impl Algorithm {
         };
         let place: Result<usize, _> = std::convert::TryFrom::try_from(number);
         let name = place.ok().and_then(|place| names.get(place)).copied();
+        let name = name.unwrap_or("unknown");
         Self {
             number,
-            name: name.unwrap_or("unknown"),
+            name: Some(name),
+            transforms: name.starts_with("FFT")
+                || name.starts_with("WINOGRAD")
+                || name == "unknown",
+        }
+    }
+
+    /// The engine of this index, of which cuDNN itself says whether it transforms.
+    pub fn engine(number: i32, transforms: bool) -> Self {
+        Self {
+            number,
+            name: None,
+            transforms,
         }
     }
 
@@ -66,6 +82,15 @@ impl Algorithm {
 
     /// Whether it computes with something else than the numbers themselves, and so loses more of them.
     pub fn transforms(self) -> bool {
-        self.name.starts_with("FFT") || self.name.starts_with("WINOGRAD") || self.name == "unknown"
+        self.transforms
+    }
+}
+
+impl fmt::Display for Algorithm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.name {
+            Some(name) => f.write_str(name),
+            None => write!(f, "engine {}", self.number),
+        }
     }
 }

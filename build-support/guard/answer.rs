@@ -3,7 +3,7 @@
 use super::arch::ComputeCapability;
 use super::driver::{Device, Driver};
 use super::finding::{Finding, Verdict};
-use super::outcome::{Outcome, Start};
+use super::outcome::{Api, Outcome, Start};
 use super::platform;
 use super::version::Version;
 use std::path::{Path, PathBuf};
@@ -123,10 +123,11 @@ pub fn outcome_lines(outcome: &Outcome) -> Vec<String> {
     let tf32 = outcome.tf32.map_or_else(String::new, |it| it.to_string());
     let fields = [
         &outcome.device,
+        outcome.api.name(),
         outcome.operation,
         outcome.data_type,
         outcome.layout,
-        outcome.algorithm,
+        &outcome.algorithm,
         &verdict,
         &error,
         time,
@@ -210,6 +211,7 @@ impl Answer {
 fn outcome(fields: &[&str]) -> Option<Outcome> {
     let [
         device,
+        api,
         operation,
         data_type,
         layout,
@@ -232,10 +234,15 @@ fn outcome(fields: &[&str]) -> Option<Outcome> {
     };
     Some(Outcome {
         device: device.to_string(),
+        api: if *api == Api::Graph.name() {
+            Api::Graph
+        } else {
+            Api::Legacy
+        },
         operation: word(operation),
         data_type: word(data_type),
         layout: word(layout),
-        algorithm: word(algorithm),
+        algorithm: algorithm.to_string(),
         verdict: match *verdict {
             "pass" => Verdict::Pass,
             "fail" => Verdict::Fail,

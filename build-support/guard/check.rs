@@ -7,7 +7,7 @@ use super::finding::{Finding, Severity, Verdict};
 use super::here;
 use super::loaded::{self, Shim};
 use super::operator::Operator;
-use super::outcome::Extent;
+use super::outcome::{Extent, Scope};
 use super::output;
 use super::parts::{self, Parts};
 use super::platform::{self, Library};
@@ -22,7 +22,7 @@ pub fn check_version(built: &Built) -> Result<Report, Failure> {
     let mut report = Report::new(built);
     report.findings = operator.findings();
     if let Some((route, shim)) = find(&mut report, built, &operator, false) {
-        let parts = shim.parts(&route, false);
+        let parts = shim.parts(&route, false, built.needs);
         judge_files(&mut report, built, &shim, parts);
         if report
             .loaded
@@ -157,7 +157,7 @@ fn try_it(
     how: How,
     (route, shim): (&Route, &Shim),
 ) {
-    let parts = shim.parts(route, true);
+    let parts = shim.parts(route, true, built.needs);
     judge_files(report, built, shim, parts.clone());
     if stops(report, operator) {
         let alone = match shim.via {
@@ -177,8 +177,13 @@ fn try_it(
         Devices::First => devices::shared_by(),
         _ => None,
     };
-    let wanted = built.convolution && !parts.jit_only && shared.is_none();
-    let convolution = if wanted { Some(extent) } else { None };
+    let scope = Scope {
+        extent,
+        graph_only: parts.jit_only,
+    };
+    // Untold, such a cuDNN may look for the other parts, and end the process for want of them.
+    let can = !parts.jit_only || parts::is_jit_asked();
+    let convolution = Some(scope).filter(|_| built.convolution && shared.is_none() && can);
     let task = Task {
         shim: Some(shim.library),
         parts: &parts.list,
@@ -227,13 +232,13 @@ fn try_it(
             ),
         ));
     }
-    tried::outcomes(report, built, &parts);
+    tried::outcomes(report, built);
     let passed = report
         .outcomes
         .iter()
         .any(|outcome| outcome.verdict == Verdict::Pass);
     if (passed || !built.convolution) && !stops(report, operator) {
-        pin(report, shim, &parts, route);
+        pin(report, built, shim, &parts, route);
     }
 }
 
@@ -249,13 +254,13 @@ fn judge_files(report: &mut Report, built: &Built, shim: &Shim, parts: Parts) {
 }
 
 /// The parent opens the files that the child found to work, and looks once more, since files can change.
-fn pin(report: &mut Report, shim: &Shim, parts: &Parts, route: &Route) {
+fn pin(report: &mut Report, built: &Built, shim: &Shim, parts: &Parts, route: &Route) {
     for part in parts.list.iter().filter(|part| part.needed) {
         if let Err(words) = Library::open_file(&part.path) {
             tried::refused(report, &part.path, &words);
         }
     }
-    let again = shim.parts(route, true);
+    let again = shim.parts(route, true, built.needs);
     let needed = |parts: &Parts| -> Vec<parts::Part> {
         parts
             .list

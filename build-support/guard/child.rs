@@ -8,7 +8,7 @@ use super::ended::{End, Ended};
 use super::finding::Finding;
 use super::here;
 use super::hidden;
-use super::outcome::{Extent, Told};
+use super::outcome::{Extent, Scope, Told};
 use super::parts::{self, Part};
 use super::platform::{self, Library};
 use super::process;
@@ -39,7 +39,7 @@ pub struct Task<'a> {
     /// On which GPUs.
     pub devices: &'a Devices,
     /// How much is convolved where there is a GPU, if anything.
-    pub convolution: Option<Extent>,
+    pub convolution: Option<Scope>,
 }
 
 /// How it went.
@@ -129,16 +129,16 @@ fn work(task: &Task<'_>, tell: &Tell<'_>) {
         }
     }
     let numbers = task.devices.of(driver(tell));
-    if let (Some(extent), Some((shim, version, opened))) = (task.convolution, cudnn) {
+    if let (Some(scope), Some((shim, version, opened))) = (task.convolution, cudnn) {
         // The driver may lie where only CUDA looks, and is in the process now.
         let wanted = !numbers.is_empty();
         if wanted && (opened == Opened::All || open(task.parts, tell) == Opened::All) {
-            if extent == Extent::Thorough {
+            if scope.extent == Extent::Thorough {
                 open_for_training(task.parts, tell);
             }
             for number in numbers {
                 stage(tell, "preparing a convolution");
-                convolution::run(shim, version, number, extent, &mut |told| match told {
+                convolution::run(shim, version, number, scope, &mut |told| match told {
                     Told::Next(words) => stage(tell, &words),
                     Told::Done(outcome) => {
                         for line in answer::outcome_lines(&outcome) {

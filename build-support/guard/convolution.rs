@@ -3,7 +3,8 @@
 //! Only this shows a missing or foreign engine part: no version check of cuDNN's looks at those. It runs in the
 //! child, since a cuDNN that does not fit may end the process or never return.
 //!
-//! What is tried here is cuDNN's older interface, one function for each operation; a row of the report says so.
+//! Both of cuDNN's interfaces are tried: the older one, with a function for each operation, and the graph. A row of the
+//! report says by which it was.
 
 use super::algorithm::Algorithm;
 use super::cudnn::Cudnn;
@@ -12,7 +13,7 @@ use super::devices;
 use super::driver;
 use super::finding::Verdict;
 use super::kind::{self, Kind};
-use super::outcome::{Extent, Outcome, Start, Told};
+use super::outcome::{Api, Extent, Outcome, Scope, Start, Told};
 use super::platform::Library;
 use super::reference::{self, Operands};
 use super::trial::{self, Trial};
@@ -28,20 +29,26 @@ pub fn run(
     shim: Library,
     version: Version,
     number: usize,
-    extent: Extent,
+    scope: Scope,
     tell: &mut dyn FnMut(Told),
 ) {
-    match extent {
-        Extent::Quick => run_kinds(shim, version, number, &kind::quick(), &[], tell),
-        Extent::Thorough => run_kinds(
-            shim,
-            version,
-            number,
-            &kind::thorough(),
-            &kind::every_algorithm(),
-            tell,
+    let (mut kinds, graph, mut by_every_algorithm) = match scope.extent {
+        Extent::Quick => (kind::quick(), kind::quick_graph(), Vec::new()),
+        Extent::Thorough => (
+            kind::thorough(),
+            kind::thorough_graph(),
+            kind::every_algorithm(),
         ),
+    };
+    if scope.graph_only {
+        kinds.clear();
+        by_every_algorithm.clear();
     }
+    // What the graph of 8 could do changed from release to release; programs took it where they had no other way.
+    if version.major >= 9 {
+        kinds.extend(graph);
+    }
+    run_kinds(shim, version, number, &kinds, &by_every_algorithm, tell);
 }
 
 /// The same with these kinds, and with those by every algorithm that cuDNN offers for them.
@@ -113,10 +120,11 @@ impl Row {
     fn new(device: String, kind: Kind) -> Self {
         let outcome = Outcome {
             device,
+            api: kind.api,
             operation: kind.operation.name(),
             data_type: kind.data_type.name(),
             layout: kind.layout.name(),
-            algorithm: "",
+            algorithm: String::new(),
             verdict: Verdict::Pass,
             largest_error: None,
             milliseconds: 0.0,
@@ -130,7 +138,7 @@ impl Row {
 
     fn fail(&mut self, trouble: &Trouble, version: Version) {
         let (verdict, finding) = trouble.judge(version, &self.outcome.device, &self.kind);
-        self.outcome.algorithm = trouble.algorithm().map_or("", |algorithm| algorithm.name);
+        self.outcome.algorithm = by(trouble);
         self.outcome.largest_error = trouble.largest_error();
         self.outcome.verdict = verdict;
         self.outcome.finding = Some(finding);
@@ -145,6 +153,12 @@ impl Row {
         self.outcome.milliseconds = milliseconds(clock);
         tell(Told::Done(Box::new(self.outcome)));
     }
+}
+
+/// By which algorithm there is trouble, if one was chosen.
+fn by(trouble: &Trouble) -> String {
+    let algorithm = trouble.algorithm();
+    algorithm.map_or_else(String::new, |algorithm| algorithm.to_string())
 }
 
 fn milliseconds(since: Instant) -> f64 {
@@ -200,19 +214,21 @@ impl Trials<'_> {
         let clock = Instant::now();
         let result = match self.trial.unserved(&kind) {
             Some(reason) => Err(Trouble::Unserved(reason)),
+            None if kind.api == Api::Graph => {
+                self.trial.by_engines(&kind, &operands, &expected, tell)
+            }
             None => self.trial.attempt(&kind, offer, &operands, &expected, tell),
         };
         let going = match result {
             Ok(right) => {
-                row.outcome.algorithm = right.algorithm.name;
+                row.outcome.algorithm = right.algorithm.to_string();
                 row.outcome.largest_error = Some(right.largest_error);
                 row.outcome.tf32 = right.tf32;
                 Going::On
             }
             Err(trouble) => match trouble.left_out(version) {
                 Some(reason) if offer.is_some() || !kind.is_basic() => {
-                    row.outcome.algorithm =
-                        trouble.algorithm().map_or("", |algorithm| algorithm.name);
+                    row.outcome.algorithm = by(&trouble);
                     row.leave_out(reason);
                     Going::On
                 }

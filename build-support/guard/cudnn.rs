@@ -25,12 +25,14 @@ pub struct Refused {
 
 // Constants of cudnn_graph.h and cudnn_ops.h (cudnn_ops_infer.h in 8), held against them by
 // tests/real_signatures.rs.
-const FLOAT: c_int = 0;
+/// `cudnnDataType_t` of single precision.
+pub const FLOAT: c_int = 0;
 const HALF: c_int = 2;
 const BFLOAT16: c_int = 9;
 const NCHW: c_int = 0;
 const NHWC: c_int = 1;
-const CROSS_CORRELATION: c_int = 1;
+/// `cudnnConvolutionMode_t` of networks.
+pub const CROSS_CORRELATION: c_int = 1;
 const RELU: c_int = 1;
 const NOT_PROPAGATE_NAN: c_int = 0;
 const DEFAULT_MATH: c_int = 0;
@@ -42,7 +44,8 @@ const MOST_OFFERS: usize = 16;
 /// cuDNN, ready to be called.
 #[derive(Clone, Copy)]
 pub struct Cudnn {
-    shim: Library,
+    /// Its first library.
+    pub shim: Library,
     /// Since 9.0; in 8 there is nothing of the kind.
     last_error: Option<LastError>,
 }
@@ -376,8 +379,8 @@ pub struct Data {
 
 /// A handle or descriptor, destroyed when it goes away.
 pub struct Owned {
-    what: Opaque,
-    destroy: Destroy,
+    pub(super) what: Opaque,
+    pub(super) destroy: Destroy,
 }
 
 impl Drop for Owned {
@@ -387,7 +390,8 @@ impl Drop for Owned {
     }
 }
 
-fn check(call: &'static str, status: c_int) -> Result<(), Refused> {
+/// What a call answered.
+pub fn check(call: &'static str, status: c_int) -> Result<(), Refused> {
     if status == 0 {
         Ok(())
     } else {
@@ -396,7 +400,8 @@ fn check(call: &'static str, status: c_int) -> Result<(), Refused> {
     }
 }
 
-fn number(data_type: DataType) -> c_int {
+/// Its `cudnnDataType_t`.
+pub fn number(data_type: DataType) -> c_int {
     match data_type {
         DataType::F32 | DataType::Tf32 => FLOAT,
         DataType::F16 => HALF,

@@ -5,13 +5,15 @@
 use super::arch::ComputeCapability;
 use super::cuda_status;
 use super::finding::Finding;
+use super::no_driver::{LIBRARY, NoDriver};
 use super::no_gpu::Around;
 use super::platform::Library;
 use super::version::Version;
 use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::path::Path;
 
 /// Where the driver's library may be: what CUDA itself opens, then where WSL puts it.
-const LIBRARIES: [&str; 2] = ["libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1"];
+const LIBRARIES: [&str; 2] = [LIBRARY, "/usr/lib/wsl/lib/libcuda.so.1"];
 /// What the kernel module says of itself.
 const MODULE: &str = "/proc/driver/nvidia/version";
 const MAPS: &str = "/proc/self/maps";
@@ -55,12 +57,7 @@ pub struct Driver {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Problem {
     /// There is no library of the driver.
-    Missing {
-        /// The loader's own words.
-        words: String,
-        /// The release of the kernel module, if one is loaded all the same.
-        module: Option<String>,
-    },
+    Missing(Box<NoDriver>),
     /// The library that was found is the toolkit's stub, which is for linking alone.
     Stub(Driver),
     /// The driver answers, and shows no GPU.
@@ -92,7 +89,7 @@ impl Problem {
     /// What is known of the driver all the same.
     pub fn driver(&self) -> Option<&Driver> {
         match self {
-            Problem::Missing { .. } => None,
+            Problem::Missing(_) => None,
             Problem::Stub(driver)
             | Problem::NoDevice { driver, .. }
             | Problem::NotADriver { driver, .. }
@@ -103,7 +100,7 @@ impl Problem {
     /// The same in words.
     pub fn finding(&self) -> Finding {
         match self {
-            Problem::Missing { words, module } => missing(words, module.as_deref()),
+            Problem::Missing(around) => around.finding(),
             Problem::Stub(driver) => Finding::warning(
                 "driver-stub",
                 format!(
@@ -195,15 +192,16 @@ pub fn open() -> Result<Library, Problem> {
     let other = LIBRARIES[1];
     match Library::open(other) {
         Ok(library) => Ok(library),
-        Err(words) => Err(Problem::Missing {
+        Err(words) => {
             // Outside WSL the second place is not there, and to say so would only puzzle.
-            words: if std::path::Path::new(other).exists() {
+            let words = if Path::new(other).exists() {
                 format!("{}\n{}", first, words)
             } else {
                 first
-            },
-            module: release(),
-        }),
+            };
+            let around = NoDriver::look(Path::new("/"), words, release());
+            Err(Problem::Missing(Box::new(around)))
+        }
     }
 }
 
@@ -348,24 +346,6 @@ fn mapped() -> Option<String> {
             name.starts_with("libcuda.so")
         })
         .map(str::to_string)
-}
-
-fn missing(words: &str, module: Option<&str>) -> Finding {
-    let finding = Finding::warning(
-        "driver-missing",
-        format!(
-            "`{}`, the library of NVIDIA's driver, cannot be opened, so no GPU can be used",
-            LIBRARIES[0]
-        ),
-    )
-    .with("loader", words);
-    let finding = match module {
-        Some(release) => finding.with("module", format!("{} is loaded ({})", release, MODULE)),
-        None => finding,
-    };
-    finding
-        .help("install NVIDIA's driver, or run on a machine that has a GPU")
-        .help("start a container with NVIDIA's container toolkit (`--gpus all`), which brings the driver's libraries in")
 }
 
 fn with_driver(finding: Finding, driver: &Driver) -> Finding {

@@ -83,6 +83,8 @@ pub struct Built {
     pub convolution: bool,
     /// Whether a machine without a usable GPU fails.
     pub require_gpu: bool,
+    /// Parts of cuDNN, and operations of the version tables, that the program says it uses.
+    pub needs: &'static [&'static str],
     /// What was noticed when it was built.
     pub findings: &'static [BuiltFinding],
     /// Rows of the version tables that the program may need.

@@ -327,13 +327,15 @@ fn printed(device: &str, capability: ComputeCapability) -> String {
     format!("{}, whose compute capability is {}", device, capability)
 }
 
-/// What this release is known to do wrong. What shows in one operation alone, which few programs use, is a note; so is
-/// what shows on several GPUs while nobody knows how many there will be.
+/// What this release is known to do wrong. What shows in one operation alone, which few programs use, is a note, and an
+/// error for a program that says it `needs` it; what shows on several GPUs is a note while nobody knows how many there
+/// will be.
 pub fn known_bad(
     rows: &[KnownBad],
     cudnn: Version,
     cublas: Option<Version>,
     gpus: Option<usize>,
+    needs: &[&str],
 ) -> Vec<Finding> {
     let rows = rows
         .iter()
@@ -349,7 +351,13 @@ pub fn known_bad(
                 return None;
             }
         }
-        if row.operation.is_some() || row.cublas.is_some() && gpus.is_none() {
+        if row
+            .operation
+            .is_some_and(|operation| needs.contains(&operation))
+        {
+            finding.severity = Severity::Error;
+            finding.summary.push_str(", which this program uses");
+        } else if row.operation.is_some() || row.cublas.is_some() && gpus.is_none() {
             finding.severity = Severity::Note;
         }
         Some(finding.help(format!("install cuDNN {} or a later one", row.good)))

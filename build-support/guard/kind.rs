@@ -3,6 +3,7 @@
 use super::algorithm::Algorithm;
 use super::data_type::DataType;
 use super::finding::Finding;
+use super::outcome::Api;
 use super::shape::{Layout, Shape, dimensions, pair, quotient};
 
 /// What is computed.
@@ -61,6 +62,8 @@ impl Operation {
 /// One convolution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kind {
+    /// By which interface.
+    pub api: Api,
     /// What is computed.
     pub operation: Operation,
     /// In which format.
@@ -74,7 +77,8 @@ pub struct Kind {
 impl Kind {
     /// Its name in a sentence.
     pub fn words(&self) -> String {
-        format!("{} in {}", self.operation.words(), self.data_type.name())
+        let (operation, through) = (self.operation.words(), self.api.through());
+        format!("{} in {}{}", operation, self.data_type.name(), through)
     }
 
     /// The dimensions of what it gives.
@@ -101,11 +105,11 @@ impl Kind {
     /// A finding about it, with what was computed and how.
     pub fn describe(&self, finding: Finding, algorithm: Option<Algorithm>) -> Finding {
         let mut words = vec![
-            self.operation.name(),
-            self.data_type.name(),
-            self.layout.name(),
+            self.operation.name().to_string(),
+            self.data_type.name().to_string(),
+            self.layout.name().to_string(),
         ];
-        words.extend(algorithm.map(|algorithm| algorithm.name));
+        words.extend(algorithm.map(|algorithm| algorithm.to_string()));
         let shape = self.shape;
         let mut sizes = format!(
             "x {}, w {}, padding {}, stride {}",
@@ -205,11 +209,17 @@ const DEPTH: Shape = Shape { groups: 8, ..SMALL };
 
 /// What is always tried, and before all others.
 pub const FIRST: Kind = Kind {
+    api: Api::Legacy,
     operation: Operation::Forward,
     data_type: DataType::F32,
     layout: Layout::Nchw,
     shape: BASE,
 };
+const TRAINING: [Operation; 3] = [
+    Operation::Forward,
+    Operation::BackwardData,
+    Operation::BackwardFilter,
+];
 const TYPES: [DataType; 4] = [DataType::F32, DataType::Tf32, DataType::F16, DataType::Bf16];
 
 /// One shape for each format, as inference without a change of layout has it.
@@ -224,16 +234,12 @@ pub fn quick() -> Vec<Kind> {
 
 /// Every operation in every format and layout, and every operation in every format on shapes that other engines take.
 pub fn thorough() -> Vec<Kind> {
-    const TRAINING: [Operation; 3] = [
-        Operation::Forward,
-        Operation::BackwardData,
-        Operation::BackwardFilter,
-    ];
     let mut kinds = vec![FIRST];
     for data_type in TYPES {
         for operation in TRAINING.iter().copied().chain([Operation::Fused]) {
             for layout in [Layout::Nchw, Layout::Nhwc] {
                 kinds.push(Kind {
+                    api: Api::Legacy,
                     operation,
                     data_type,
                     layout,
@@ -250,6 +256,7 @@ pub fn thorough() -> Vec<Kind> {
             (DEPTH, Layout::Nchw),
         ] {
             kinds.extend(TRAINING.iter().map(|operation| Kind {
+                api: Api::Legacy,
                 operation: *operation,
                 data_type,
                 layout,
@@ -258,6 +265,34 @@ pub fn thorough() -> Vec<Kind> {
         }
     }
     kinds
+}
+
+/// Through the graph: what networks run, and what every program may.
+pub fn quick_graph() -> Vec<Kind> {
+    let types = [DataType::F16, DataType::F32];
+    let forward = |data_type| graph(Operation::Forward, data_type);
+    types.iter().copied().map(forward).collect()
+}
+
+/// Through the graph, everything that trains a network.
+pub fn thorough_graph() -> Vec<Kind> {
+    let all = TRAINING.iter().flat_map(|operation| {
+        let types = [DataType::F16, DataType::F32, DataType::Tf32, DataType::Bf16];
+        let of = move |data_type: &DataType| graph(*operation, *data_type);
+        types.iter().map(of).collect::<Vec<_>>()
+    });
+    all.collect()
+}
+
+/// In the order of numbers that most engines take.
+fn graph(operation: Operation, data_type: DataType) -> Kind {
+    Kind {
+        api: Api::Graph,
+        operation,
+        data_type,
+        layout: Layout::Nhwc,
+        shape: SMALL,
+    }
 }
 
 /// Those of which every algorithm is tried that cuDNN offers.

@@ -40,10 +40,10 @@ impl Shim {
     }
 
     /// The files that belong to it.
-    pub fn parts(&self, route: &Route, pinned: bool) -> Parts {
+    pub fn parts(&self, route: &Route, pinned: bool, asked: &[&str]) -> Parts {
         match self.via {
             Via::Within => Parts::default(),
-            _ => Parts::of(&self.path, self.major, route, pinned),
+            _ => Parts::of(&self.path, self.major, route, pinned, asked),
         }
     }
 

@@ -1,13 +1,12 @@
 //! Why the driver shows no GPU: what hides it, who may not open it, what it was not given to.
 
 use super::finding::Finding;
+use super::no_driver::CONTAINER;
 
 /// The variable that chooses among the GPUs.
 pub const VISIBLE: &str = "CUDA_VISIBLE_DEVICES";
 /// What a program opens to use a GPU.
 const NODES: [&str; 3] = ["/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia0"];
-/// What docker and podman put into their containers.
-const CONTAINER: [&str; 2] = ["/.dockerenv", "/run/.containerenv"];
 
 /// What shows around a driver that has no GPU to show.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

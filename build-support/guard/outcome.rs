@@ -2,6 +2,42 @@
 
 use super::finding::{Finding, Verdict};
 
+/// By which of cuDNN's interfaces. Programs use one, the other or both, and they fail differently.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Api {
+    /// One function for each operation.
+    Legacy,
+    /// Descriptors of a graph, and an engine that computes it: since 8, and in 9 what is taken care of first.
+    Graph,
+}
+
+impl Api {
+    /// Its name in a report.
+    pub fn name(self) -> &'static str {
+        match self {
+            Api::Legacy => "legacy",
+            Api::Graph => "graph",
+        }
+    }
+
+    /// What is added to a sentence; nothing for what everybody means.
+    pub fn through(self) -> &'static str {
+        match self {
+            Api::Legacy => "",
+            Api::Graph => " through the graph API",
+        }
+    }
+}
+
+/// What is tried of a cuDNN.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scope {
+    /// How much.
+    pub extent: Extent,
+    /// Whether its graph interface is all there is: what is shipped for `CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY`.
+    pub graph_only: bool,
+}
+
 /// How much is tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
@@ -16,14 +52,16 @@ pub enum Extent {
 pub struct Outcome {
     /// The GPU; empty if there is none.
     pub device: String,
+    /// By which interface.
+    pub api: Api,
     /// What was computed.
     pub operation: &'static str,
     /// In which format.
     pub data_type: &'static str,
     /// In which order the numbers stood.
     pub layout: &'static str,
-    /// By which of cuDNN's algorithms; empty if it did not come to that.
-    pub algorithm: &'static str,
+    /// By which of cuDNN's algorithms or engines; empty if it did not come to that.
+    pub algorithm: String,
     /// Pass: the numbers are right. Unknown: it could not be tried.
     pub verdict: Verdict,
     /// The largest distance from the CPU's result, if there is a result.

@@ -20,7 +20,7 @@ pub struct Part {
     pub version: Option<Version>,
     /// What told the release: its version symbol, its file's name, or the record of its wheel.
     pub told_by: Option<&'static str>,
-    /// Whether a convolution needs it.
+    /// Whether a convolution needs it, or the program says that it does.
     pub needed: bool,
 }
 
@@ -36,9 +36,10 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// Looks at the parts of the cuDNN whose first library is `shim`, of this major. `pinned`: the guard will open
-    /// those beside the shim by their paths; else those count which the loader would find.
-    pub fn of(shim: &Path, major: u32, route: &Route, pinned: bool) -> Self {
+    /// Looks at the parts of the cuDNN whose first library is `shim`, of this major, for a program that says it needs
+    /// `asked`. `pinned`: the guard will open those beside the shim by their paths; else those count which the loader
+    /// would find.
+    pub fn of(shim: &Path, major: u32, route: &Route, pinned: bool, asked: &[&str]) -> Self {
         let folder = shim.parent().unwrap_or(shim);
         let beside = beside(folder, major);
         let jit_only = is_jit_only(&beside);
@@ -54,35 +55,40 @@ impl Parts {
         let own_first = Elf::open(shim).is_ok_and(|mut elf| elf.rpath().is_some());
         let mapped = platform::mapped();
         let mut teller = Teller::default();
-        let mut missing = Vec::new();
+        let (mut missing, mut missed) = (Vec::new(), Vec::new());
         let mut seen: Vec<String> = Vec::new();
-        let mut look = |parts: &mut Self, name: &String, is_needed: bool| {
+        let mut look = |parts: &mut Self, name: &String, lacks: Option<&mut Vec<String>>| {
             if seen.contains(name) {
                 return;
             }
             seen.push(name.clone());
             let file = in_process(&mapped, name, major)
                 .or_else(|| locate(folder, name, major, route, pinned || own_first));
-            match file {
-                Some(path) => parts.look(&mut teller, name, path, is_needed),
-                None if is_needed => missing.push(file_name(name, major)),
-                None => {}
+            match (file, lacks) {
+                (Some(path), lacks) => parts.look(&mut teller, name, path, lacks.is_some()),
+                (None, Some(lacks)) => lacks.push(file_name(name, major)),
+                (None, None) => {}
             }
         };
         // The first ones tell the release, and the release which others are needed.
         let first: Vec<String> = needed(Version::new(major, 0, 0));
-        first.iter().for_each(|name| look(&mut parts, name, true));
+        first
+            .iter()
+            .for_each(|name| look(&mut parts, name, Some(&mut missing)));
         let release = parts.release().map(|told| told.0);
         if let Some(release) = release {
             let all: Vec<String> = needed(release);
-            all.iter().for_each(|name| look(&mut parts, name, true));
+            all.iter()
+                .for_each(|name| look(&mut parts, name, Some(&mut missing)));
         }
-        beside.iter().for_each(|name| look(&mut parts, name, false));
-        if !missing.is_empty() {
-            parts.findings.insert(
-                0,
-                missing_finding(folder, &missing, &parts.release(), route),
-            );
+        let own = asked.iter().filter_map(|word| needs::part(word, major));
+        own.for_each(|name| look(&mut parts, &name, Some(&mut missed)));
+        beside.iter().for_each(|name| look(&mut parts, name, None));
+        for (files, by) in [(missed, "this program"), (missing, "a convolution")] {
+            if !files.is_empty() {
+                let finding = missing_finding(folder, &files, by, &parts.release(), route);
+                parts.findings.insert(0, finding);
+            }
         }
         parts.compare(shim, teller.file(shim));
         if let Some(release) = release.filter(|release| asks_elsewhere(*release)) {
@@ -226,26 +232,24 @@ pub fn fault_finding(path: &Path, fault: &Fault, needed: bool) -> Finding {
 fn missing_finding(
     folder: &Path,
     missing: &[String],
+    by: &str,
     release: &Option<Told>,
     route: &Route,
 ) -> Finding {
     let version = release.map_or_else(String::new, |(version, _)| format!(" {}", version));
-    let verb = if missing.len() == 1 {
-        "which a convolution needs"
-    } else {
-        "which a convolution needs all"
-    };
+    let all = if missing.len() == 1 { "" } else { " all" };
     let here = folder.display().to_string();
     let others = route.looked_at().into_iter().filter(|place| *place != here);
     let places: Vec<String> = std::iter::once(here.clone()).chain(others).collect();
     Finding::error(
         "parts-missing",
         format!(
-            "cuDNN{} at `{}` lacks {}, {}",
+            "cuDNN{} at `{}` lacks {}, which {} needs{}",
             version,
             folder.display(),
             missing.join(", "),
-            verb
+            by,
+            all
         ),
     )
     .with("looked at", places.join("\n"))
@@ -304,9 +308,13 @@ fn beside(folder: &Path, major: u32) -> Vec<String> {
     names
 }
 
+/// Whether cuDNN itself is told to do without the other parts.
+pub fn is_jit_asked() -> bool {
+    std::env::var_os("CUDNN_LIB_CONFIG").is_some_and(|value| value == "GRAPH_JIT_ONLY")
+}
+
 fn is_jit_only(beside: &[String]) -> bool {
-    let asked = std::env::var_os("CUDNN_LIB_CONFIG").is_some_and(|value| value == "GRAPH_JIT_ONLY");
-    asked
+    is_jit_asked()
         || (beside.len() == needs::JIT.len()
             && beside
                 .iter()

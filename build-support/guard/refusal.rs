@@ -4,8 +4,9 @@ use super::algorithm::Algorithm;
 use super::cuda_status;
 use super::cudnn_status;
 use super::device;
-use super::finding::{Finding, Verdict};
+use super::finding::{Finding, Severity, Verdict};
 use super::kind::Kind;
+use super::outcome::Api;
 use super::version::Version;
 
 const MIB: usize = 1 << 20;
@@ -124,7 +125,14 @@ impl Refusal<'_> {
             finding = finding.with("GPU", cuda_status::named(code));
         }
         let help = cudnn_status::help(self.status, version.major);
-        (Verdict::Fail, with_words(finding).help(help))
+        let mut finding = with_words(finding).help(help);
+        // A program that asks for a graph is ready to be refused, and may have another way.
+        let executed = self.call == "cudnnBackendExecute";
+        if kind.api == Api::Graph && !executed && !cudnn_status::is_broken(self.status) {
+            finding.severity = Severity::Warning;
+            return (Verdict::Unknown, finding);
+        }
+        (Verdict::Fail, finding)
     }
 }
 

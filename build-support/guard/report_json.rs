@@ -64,7 +64,7 @@ pub fn driver(driver: &Driver) -> Json {
     ])
 }
 
-/// One of `convolution`. What comes first is there in every release; all of it is of cuDNN's older interface.
+/// One of `convolution`. What comes first is there in every release.
 pub fn outcome(outcome: &Outcome) -> Json {
     let number = |number: Option<f64>| number.map_or(Json::Null, Json::Float);
     Json::object([
@@ -74,11 +74,11 @@ pub fn outcome(outcome: &Outcome) -> Json {
         ("verdict", Json::text(outcome.verdict)),
         ("largest_error", number(outcome.largest_error)),
         ("milliseconds", Json::Float(outcome.milliseconds)),
-        ("api", Json::text("legacy")),
+        ("api", Json::text(outcome.api.name())),
         ("layout", Json::text(outcome.layout)),
         (
             "algorithm",
-            Json::optional(Some(outcome.algorithm).filter(|name| !name.is_empty())),
+            Json::optional(Some(&outcome.algorithm).filter(|name| !name.is_empty())),
         ),
         (
             "rounds_to_tf32",

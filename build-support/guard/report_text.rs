@@ -95,6 +95,7 @@ impl<'a> Tried<'a> {
                 it.device == outcome.device
                     && it.operation == outcome.operation
                     && it.data_type == outcome.data_type
+                    && it.api == outcome.api
                     && it.verdict == outcome.verdict
             };
             if let Some(tried) = all.iter_mut().find(|it| same(it.first)) {
@@ -120,9 +121,10 @@ impl<'a> Tried<'a> {
 
     fn text(&self) -> String {
         let first = self.first;
+        let through = first.api.through();
         let mut text = format!(
-            "{} {} on {}: {}",
-            first.data_type, first.operation, first.device, first.verdict
+            "{} {}{} on {}: {}",
+            first.data_type, first.operation, through, first.device, first.verdict
         );
         if self.times > 1 {
             text = format!("{}, {} times", text, self.times);

@@ -94,6 +94,14 @@ impl Layout {
             .collect()
     }
 
+    /// How far two neighbours stand apart, for each of the four dimensions.
+    pub fn strides(self, [_, b, c, d]: [usize; 4]) -> [usize; 4] {
+        match self {
+            Layout::Nchw => [b * c * d, c * d, d, 1],
+            Layout::Nhwc => [c * d * b, 1, d * b, b],
+        }
+    }
+
     /// For each number in NCHW order, its place in this one.
     fn places(self, [a, b, c, d]: [usize; 4]) -> Vec<usize> {
         let mut places = Vec::with_capacity(a * b * c * d);

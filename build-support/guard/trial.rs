@@ -15,7 +15,8 @@ use super::version::Version;
 
 const MIB: usize = 1 << 20;
 /// The guard itself takes no more than 64 MiB; the rest of its buffers are small.
-const MOST_WORKSPACE: usize = 48 * MIB;
+pub const MOST_WORKSPACE: usize = 48 * MIB;
+
 /// A result that is right.
 pub struct Right {
     /// The largest distance from the CPU's.
@@ -115,9 +116,9 @@ impl Trial<'_> {
                 "running the {} ({}, {})",
                 kind.words(),
                 kind.layout.name(),
-                algorithm.name
+                algorithm
             )));
-            self.compute(kind, &with, algorithm, operands, expected)
+            self.by(kind, &with, algorithm, operands, expected)
         };
         if let Some((algorithm, math)) = offer {
             // Strict single precision stays strict, whatever goes with the algorithm.
@@ -134,7 +135,7 @@ impl Trial<'_> {
         }
     }
 
-    fn compute(
+    fn by(
         &self,
         kind: &Kind,
         with: &Descriptors<'_>,
@@ -142,13 +143,29 @@ impl Trial<'_> {
         operands: &Operands,
         expected: &[Expected],
     ) -> Result<Right, Trouble> {
-        let refused = |refused| self.refused(refused, Some(algorithm));
-        let gpu = Trouble::Gpu;
         let bytes = self.cudnn.workspace(kind.operation, with, algorithm);
-        let bytes = bytes.map_err(refused)?;
+        let bytes = bytes.map_err(|refused| self.refused(refused, Some(algorithm)))?;
         if bytes > MOST_WORKSPACE {
             return Err(Trouble::Workspace { bytes, algorithm });
         }
+        self.compute(kind, algorithm, bytes, operands, expected, &|data| {
+            let (operation, cudnn) = (kind.operation, &self.cudnn);
+            // SAFETY: the buffers are as large as the descriptors, and the workspace as large as cuDNN asked for.
+            unsafe { cudnn.convolve(operation, with, algorithm, data, bytes) }
+        })
+    }
+
+    /// Computes on the GPU with this much to work in, and compares. `convolve` starts it.
+    pub fn compute(
+        &self,
+        kind: &Kind,
+        algorithm: Algorithm,
+        bytes: usize,
+        operands: &Operands,
+        expected: &[Expected],
+        convolve: &dyn Fn(&Data) -> Result<(), Refused>,
+    ) -> Result<Right, Trouble> {
+        let gpu = Trouble::Gpu;
         let (shape, data_type, layout) = (kind.shape, kind.data_type, kind.layout);
         let buffer = |count| self.current.buffer(data_type.bytes(count)).map_err(gpu);
         let x = buffer(count(shape.x()))?;
@@ -186,12 +203,7 @@ impl Trial<'_> {
             bias: bias.pointer(),
             workspace: workspace.pointer(),
         };
-        // SAFETY: the buffers are as large as the descriptors, and the workspace as large as cuDNN asked for.
-        let done = unsafe {
-            self.cudnn
-                .convolve(kind.operation, with, algorithm, &data, bytes)
-        };
-        done.map_err(refused)?;
+        convolve(&data).map_err(|refused| self.refused(refused, Some(algorithm)))?;
         // From here on it is cuDNN's code on the GPU that fails.
         let crashed = |refused: device::Refused| match refused.code {
             Some(code) => Trouble::Crashed { code, algorithm },
@@ -219,7 +231,8 @@ impl Trial<'_> {
         judge(kind, &bytes, expected, algorithm)
     }
 
-    fn refused(&self, refused: Refused, algorithm: Option<Algorithm>) -> Trouble {
+    /// cuDNN's refusal, with what can be asked after it.
+    pub fn refused(&self, refused: Refused, algorithm: Option<Algorithm>) -> Trouble {
         refused_by(&self.cudnn, self.current, refused, algorithm)
     }
 }

@@ -103,7 +103,7 @@ fn disagreement(
 }
 
 /// Without a convolution that passed there is no pass, unless the program wants none.
-pub fn outcomes(report: &mut Report, built: &Built, parts: &Parts) {
+pub fn outcomes(report: &mut Report, built: &Built) {
     for outcome in std::mem::take(&mut report.outcomes) {
         match (outcome.verdict, outcome.finding.clone()) {
             (Verdict::Fail, Some(finding)) => report.findings.push(finding),
@@ -111,7 +111,11 @@ pub fn outcomes(report: &mut Report, built: &Built, parts: &Parts) {
             _ => {}
         }
         if let Some(reason) = &outcome.left_out {
-            let line = format!("{} {}: {}", outcome.data_type, outcome.operation, reason);
+            let through = outcome.api.through();
+            let line = format!(
+                "{} {}{}: {}",
+                outcome.data_type, outcome.operation, through, reason
+            );
             if !report.unchecked.contains(&line) {
                 report.unchecked.push(line);
             }
@@ -122,24 +126,19 @@ pub fn outcomes(report: &mut Report, built: &Built, parts: &Parts) {
         report
             .unchecked
             .push("a convolution: the program was built without that check".to_string());
-    } else if parts.jit_only {
-        report
-            .unchecked
-            .push("a convolution: this cuDNN holds only what is compiled at run time".to_string());
-        report.unknown(Finding::warning(
-            "convolution-failed",
-            "no convolution can be tried with a GRAPH_JIT_ONLY cuDNN",
-        ));
-    } else if report.outcomes.is_empty() {
+        return;
+    }
+    if report.outcomes.is_empty() {
         report
             .unchecked
             .push("a convolution: it did not come to that".to_string());
-        if report.verdict() == Verdict::Pass {
-            report.unknown(Finding::warning(
-                "convolution-failed",
-                "no convolution could be tried",
-            ));
-        }
+    }
+    let passed = |outcome: &Outcome| outcome.verdict == Verdict::Pass;
+    if !report.outcomes.iter().any(passed) && report.verdict() == Verdict::Pass {
+        report.unknown(Finding::warning(
+            "convolution-failed",
+            "no convolution could be tried",
+        ));
     }
 }
 
@@ -150,7 +149,7 @@ pub fn release(report: &mut Report, built: &Built, gpus: Option<usize>) {
         return;
     };
     let tables = built.tables;
-    let bad = judge::known_bad(tables.known_bad, version, built.cuda, gpus);
+    let bad = judge::known_bad(tables.known_bad, version, built.cuda, gpus, built.needs);
     report.findings.extend(bad);
     if let Some(known) = tables.gpus.iter().map(|row| row.last).max() {
         if (version.major, version.minor) > (known.major, known.minor) {

@@ -54,6 +54,10 @@ fn bytes(facts: &Facts<'_>) -> Vec<u8> {
         "targets",
         Some(targets.join(" ")).filter(|list| !list.is_empty()),
     );
+    fact(
+        "needs",
+        Some(facts.needs.join(" ")).filter(|list| !list.is_empty()),
+    );
     fact("convolution", Some(facts.convolution.to_string()));
     fact("require-gpu", Some(facts.require_gpu.to_string()));
     for finding in facts.findings {

@@ -22,6 +22,7 @@ pub struct Facts<'a> {
     pub targets: &'a [Target],
     pub convolution: bool,
     pub require_gpu: bool,
+    pub needs: &'a [String],
     pub findings: &'a [Finding],
     /// As it is written.
     pub tables: String,
@@ -47,6 +48,7 @@ pub(super) const MODULES: &[(&str, &str)] = modules![
     "ended",
     "cuda_status",
     "cudnn_status",
+    "no_driver",
     "no_gpu",
     "driver",
     "shape",
@@ -55,6 +57,8 @@ pub(super) const MODULES: &[(&str, &str)] = modules![
     "algorithm",
     "cudnn_calls",
     "cudnn",
+    "graph_calls",
+    "graph",
     "device",
     "reference",
     "tolerance",
@@ -62,6 +66,7 @@ pub(super) const MODULES: &[(&str, &str)] = modules![
     "trouble",
     "outcome",
     "trial",
+    "engines",
     "convolution",
     "via",
     "cache",
@@ -240,6 +245,10 @@ fn built(facts: &Facts<'_>) -> String {
     field("targets", list(facts.targets.iter().copied().map(target)));
     field("convolution", facts.convolution.to_string());
     field("require_gpu", facts.require_gpu.to_string());
+    field(
+        "needs",
+        list(facts.needs.iter().map(|word| format!("{word:?}"))),
+    );
     let worth_carrying = |finding: &&Finding| finding.severity != Severity::Note;
     field(
         "findings",

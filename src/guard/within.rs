@@ -38,6 +38,12 @@ const CONVOLUTION: &[&str] = &[
     "cudnnConvolutionBackwardData",
     "cudnnConvolutionBackwardFilter",
     "cudnnConvolutionBiasActivationForward",
+    "cudnnBackendCreateDescriptor",
+    "cudnnBackendDestroyDescriptor",
+    "cudnnBackendFinalize",
+    "cudnnBackendSetAttribute",
+    "cudnnBackendGetAttribute",
+    "cudnnBackendExecute",
 ];
 
 /// The module of the generated file. Where cuDNN is no part of the program, the table is empty.

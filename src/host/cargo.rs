@@ -1,5 +1,6 @@
 //! The one place that speaks to cargo.
 
+use crate::model::finding::Finding;
 use crate::rules::directive::Directive;
 
 /// Prints the line for cargo to read. Nothing in a directive that comes from the machine holds a
@@ -7,4 +8,11 @@ use crate::rules::directive::Directive;
 #[allow(clippy::disallowed_macros)] // this is where it is allowed
 pub fn tell(directive: &Directive) {
     println!("{directive}");
+}
+
+/// Prints a finding as warnings, one to each of its lines.
+pub fn warn(finding: &Finding) {
+    for line in finding.to_string().lines() {
+        tell(&Directive::Warning(line.to_string()));
+    }
 }

@@ -60,6 +60,7 @@ pub fn in_tree(
     if cudnn.header.is_none() && cudnn.link_dir.is_none() && cudnn.library.is_none() {
         return None;
     }
+    cudnn.owner = owner::of(&cudnn, eyes).map(Box::new);
     read_libraries(&mut cudnn, eyes, platform);
     read.extend(cudnn.parts.iter().map(|part| part.path.clone()));
     Some((cudnn, read))
@@ -316,7 +317,8 @@ fn read_libraries(cudnn: &mut Cudnn, eyes: Eyes, platform: &Platform) {
                 .filter_map(part)
                 .find_map(|(_, _, library)| library.as_ref()?.cuda_major())
         })
-        .or_else(|| owner::archive_cuda_major(&cudnn.root));
+        .or_else(|| owner::archive_cuda_major(&cudnn.root))
+        .or_else(|| cudnn.owner.as_ref()?.cuda_major());
 }
 
 /// The files of each part that has more than one whole file of one size, where there should be one and links to it.

@@ -68,7 +68,7 @@ fn ask() -> Answer {
             Answer::Gpus(gpus.collect())
         }
         Err(Problem::NoDevice { .. }) => Answer::Gpus(Vec::new()),
-        Err(Problem::Missing { .. } | Problem::Stub(_) | Problem::NotADriver { .. }) => {
+        Err(Problem::Missing(_) | Problem::Stub(_) | Problem::NotADriver { .. }) => {
             Answer::NoLibrary
         }
         Err(problem @ Problem::Failed { .. }) => Answer::Failed(problem.finding()),

@@ -43,6 +43,8 @@ mod cache;
 #[allow(dead_code)]
 #[path = "../../build-support/guard/driver.rs"]
 pub mod driver;
+#[path = "../../build-support/guard/no_driver.rs"]
+mod no_driver;
 #[path = "../../build-support/guard/no_gpu.rs"]
 mod no_gpu;
 #[cfg_attr(

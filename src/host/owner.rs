@@ -1,6 +1,9 @@
 //! Who put a cuDNN there: the record that changes when another release takes its place, be its files dated older.
 
+use super::eyes::Eyes;
 use super::files;
+use crate::model::candidate::Cudnn;
+use crate::model::owner::{Installer, Owner};
 use std::path::{Path, PathBuf};
 
 /// The records of the packages that own a cuDNN below this directory.
@@ -25,6 +28,72 @@ pub fn records(root: &Path, library: Option<&Path>) -> Vec<PathBuf> {
     }
     found.retain(|path| files::is_file(path));
     found
+}
+
+/// The package that a cuDNN came in. Two of one kind in one place have overwritten each other: then neither is it.
+pub fn of(cudnn: &Cudnn, eyes: Eyes) -> Option<Owner> {
+    wheel(&cudnn.root)
+        .or_else(|| conda(&cudnn.root))
+        .or_else(|| debian(cudnn.library.as_deref()?, eyes))
+}
+
+fn wheel(root: &Path) -> Option<Owner> {
+    let [wheel] = wheels(root).try_into().ok()?;
+    let (name, version) = stem(&wheel)?.split_once('-')?;
+    Some(Owner {
+        installer: Installer::Pip,
+        name: name.replace('_', "-"),
+        version: version.to_string(),
+    })
+}
+
+/// `cudnn-9.3.0.75-h1.json`, which people ask for, or `libcudnn`, which has the libraries.
+fn conda(root: &Path) -> Option<Owner> {
+    let records = matching(&environment(root).join("conda-meta"), "", "cudnn", ".json");
+    let named = |wanted: &str| {
+        let told = records.iter().filter_map(|record| {
+            let mut fields = stem(record)?.rsplitn(3, '-').skip(1);
+            let version = fields.next()?;
+            (fields.next()? == wanted).then(|| version.to_string())
+        });
+        let [version] = told.collect::<Vec<_>>().try_into().ok()?;
+        Some(Owner {
+            installer: Installer::Conda,
+            name: wanted.to_string(),
+            version,
+        })
+    };
+    named("cudnn").or_else(|| named("libcudnn"))
+}
+
+/// The package whose list of files names the library, with the version that dpkg has of it.
+fn debian(library: &Path, eyes: Eyes) -> Option<Owner> {
+    let root = eyes.root.unwrap_or(Path::new("/"));
+    let file = eyes.canonical(library);
+    let line = format!("/{}", file.strip_prefix(root).ok()?.to_str()?);
+    let dpkg = root.join("var/lib/dpkg");
+    let mut lists = matching(&dpkg.join("info"), "libcudnn", "", ".list").into_iter();
+    let list = lists.find(|list| {
+        let text = files::read(list).unwrap_or_default();
+        text.lines().any(|file| file == line)
+    })?;
+    let name = stem(&list)?.split(':').next()?;
+    let status = files::read(&dpkg.join("status")).ok()?;
+    let is_it = |paragraph: &&str| {
+        let mut lines = paragraph.lines();
+        lines.any(|line| line.strip_prefix("Package: ") == Some(name))
+    };
+    let mut lines = status.split("\n\n").find(is_it)?.lines();
+    let version = lines.find_map(|line| line.strip_prefix("Version: "))?;
+    Some(Owner {
+        installer: Installer::Apt,
+        name: name.to_string(),
+        version: version.to_string(),
+    })
+}
+
+fn stem(path: &Path) -> Option<&str> {
+    path.file_stem()?.to_str()
 }
 
 /// The records of the packages that own a toolkit in this directory.

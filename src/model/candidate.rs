@@ -3,6 +3,7 @@
 use crate::model::arch::Target;
 use crate::model::env::Variable;
 use crate::model::flaw::Flaw;
+use crate::model::owner::Owner;
 use crate::model::version::Version;
 use std::path::PathBuf;
 
@@ -90,8 +91,10 @@ pub struct Cudnn {
     pub parts: Vec<Part>,
     /// The device code that all its core parts hold, read off them; empty where nobody looked.
     pub gpu_codes: Vec<Target>,
+    /// The package that it came in, where a record tells.
+    pub owner: Option<Box<Owner>>,
     /// What else shows in their files.
-    pub files: Files,
+    pub files: Box<Files>,
 }
 
 /// What shows in the files of a cuDNN beyond their releases.

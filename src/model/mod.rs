@@ -28,5 +28,6 @@ pub mod id;
 pub mod invocation;
 #[cfg(feature = "cli")]
 pub mod linkage;
+pub mod owner;
 pub mod platform;
 pub mod target_list;

@@ -5,7 +5,7 @@ use crate::host::{gpus, nvcc};
 use crate::model::arch::Target;
 use crate::model::finding::Finding;
 use crate::model::gpu::Gpu;
-use crate::rules::fit;
+use crate::rules::{fit, image_driver};
 use crate::toolchain::Toolchain;
 use std::sync::mpsc::channel;
 use std::time::Duration;
@@ -34,7 +34,7 @@ pub(super) fn ask(toolchain: &Toolchain, findings: &mut Vec<Finding>) -> Machine
         Some(Err(problem)) => {
             findings.push(problem.finding());
             machine.driver = problem.driver().cloned();
-            if matches!(problem, Problem::Missing { .. }) {
+            if matches!(problem, Problem::Missing(_)) {
                 // nvidia-smi may know what a library that cannot be opened here does not tell.
                 machine.gpus = gpus::gpus().unwrap_or_default();
             }
@@ -58,7 +58,15 @@ pub(super) fn ask(toolchain: &Toolchain, findings: &mut Vec<Finding>) -> Machine
     if let Some(cuda) = machine.driver.as_ref().and_then(|driver| driver.cuda) {
         let (targets, gpus) = (&machine.targets, &machine.gpus);
         let platform = &toolchain.host.platform;
-        findings.extend(fit::driver(cuda, toolkit, cudnn, targets, gpus, platform));
+        let noticed = fit::driver(cuda, toolkit, cudnn, targets, gpus, platform);
+        let release = machine
+            .driver
+            .as_ref()
+            .and_then(|one| one.version.as_deref());
+        let by_image = image_driver::unmet(&toolchain.host.env, cuda, release, platform);
+        let said = |id| noticed.iter().any(|finding| finding.id == id);
+        findings.extend(by_image.filter(|finding| !said(finding.id)));
+        findings.extend(noticed);
     }
     if let Some(cudnn) = cudnn {
         let unserved = fit::gpus(cudnn, &machine.gpus, &toolchain.host.platform);

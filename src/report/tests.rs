@@ -6,6 +6,7 @@ use crate::model::arch::{Code, ComputeCapability, Suffix, Target};
 use crate::model::candidate::{Candidate, Cudnn, Found, LinkName, Part, Toolkit};
 use crate::model::finding::{Finding, Verdict};
 use crate::model::gpu::Gpu;
+use crate::model::owner::{Installer, Owner};
 use crate::model::version::Version;
 use crate::rules::served;
 
@@ -51,6 +52,11 @@ fn cudnn() -> Cudnn {
             part("ops", release),
         ],
         gpu_codes: served::targets("sm_75 sm_80 sm_90a sm_120f sm_121 compute_121").collect(),
+        owner: Some(Box::new(Owner {
+            installer: Installer::Conda,
+            name: "cudnn".to_string(),
+            version: "9.14.0.64".to_string(),
+        })),
         files: Default::default(),
     }
 }
@@ -124,6 +130,7 @@ fn everything_that_fits_has_a_tick() {
               found via CUDNN_PATH
   ✓ header    9.14.0 in /opt/nv/cudnn/include/cudnn_version.h
   ✓ library   9.14.0 in /opt/nv/cudnn/lib/libcudnn.so.9
+  ✓ owner     conda package cudnn 9.14.0.64
   ✓ parts     adv 9.14.0, cnn, engines_precompiled, graph 9.14.0, heuristic,
               ops 9.14.0
   ✓ GPU code  7.5 8.0 9.0a 12.0f 12.1, PTX 12.1, read off its parts

@@ -155,6 +155,10 @@ fn chosen_cudnn(report: &Report, cudnn: &Cudnn, f: &mut Formatter<'_>) -> fmt::R
     line(f, report, Thing::Itself, mark, "header", &text)?;
     let (mark, text) = told(&cudnn.library, cudnn.library_version);
     line(f, report, Thing::Itself, mark, "library", &text)?;
+    if let (Some(owner), false) = (&cudnn.owner, f.alternate()) {
+        let text = printable(&owner.to_string());
+        line(f, report, Thing::Itself, Mark::Tick, "owner", &text)?;
+    }
     findings(f, report, Thing::Cudnn)?;
     if cudnn.parts.is_empty() {
         line(f, report, Thing::Parts, Mark::Dash, "parts", "none seen")?;

@@ -12,6 +12,7 @@ use super::wording::{
 use crate::model::candidate::{Candidate, Cudnn, Found};
 use crate::model::env::{Env, Variable};
 use crate::model::finding::Finding;
+use crate::model::owner::Owner;
 use crate::model::platform::{Os, Platform};
 use std::path::Path;
 
@@ -146,6 +147,10 @@ impl Situation<'_> {
         };
         let headline = format!("{} is {wanted} this crate asks for", named(first));
         let mut finding = Finding::error(id, headline).with("found via", found_via(first));
+        let owner = owner(first);
+        if let Some(owner) = owner {
+            finding = finding.with("owner", owner);
+        }
         let others: Vec<String> = found
             .iter()
             .filter(|other| !std::ptr::eq(**other, first))
@@ -157,6 +162,11 @@ impl Situation<'_> {
         let better = found
             .iter()
             .find(|other| version_of(other).is_some_and(|version| asked.admits(version)));
+        let install = owner.and_then(|owner| owner.install(asked.from, asked.below));
+        let finding = match install.filter(|_| better.is_none()) {
+            Some(command) => finding.help(format!("run `{command}`")),
+            None => finding,
+        };
         let finding = match (better, first.wish) {
             (Some(better), _) => {
                 let activate = if better.via.ends_with(NOT_ACTIVE) {
@@ -319,6 +329,9 @@ impl Situation<'_> {
             "found via",
             format!("{}\n{}", found_via(cudnn), found_via(toolkit)),
         );
+        if let Some(owner) = owner(cudnn) {
+            finding = finding.with("owner", owner);
+        }
         if !others.is_empty() {
             finding = finding.with("also found", others.join("\n"));
         }
@@ -452,4 +465,12 @@ fn major_of(library: Option<&Path>) -> u32 {
 
 fn linkable(candidate: &Candidate) -> bool {
     !matches!(&candidate.found, Found::Cudnn(cudnn) if cudnn.link_dir.is_none())
+}
+
+/// The package of a cuDNN.
+fn owner(candidate: &Candidate) -> Option<&Owner> {
+    match &candidate.found {
+        Found::Cudnn(cudnn) => cudnn.owner.as_deref(),
+        Found::Toolkit(_) => None,
+    }
 }

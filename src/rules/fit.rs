@@ -22,7 +22,13 @@ pub fn releases(
     let version = cudnn.and_then(Cudnn::version);
     let mut findings = Vec::new();
     if let Some(version) = version {
-        findings.extend(judge::known_bad(&compat::known_bad(), version, cuda, None));
+        findings.extend(judge::known_bad(
+            &compat::known_bad(),
+            version,
+            cuda,
+            None,
+            &[],
+        ));
     }
     findings.extend(newer(
         "cuDNN",

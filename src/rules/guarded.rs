@@ -64,6 +64,11 @@ pub fn read(text: String) -> Option<Guarded> {
             policy,
             loader,
             targets: targets(value("targets").unwrap_or_default()).leak(),
+            needs: value("needs")
+                .unwrap_or_default()
+                .split_whitespace()
+                .collect::<Vec<_>>()
+                .leak(),
             convolution: value("convolution") != Some("false"),
             require_gpu: value("require-gpu") == Some("true"),
             findings: &[],
@@ -101,7 +106,7 @@ mod tests {
     fn what_a_later_guard_may_add_is_passed_over() {
         let text = "guard 0.9.0\ncolour blue\ncrate app 0.1.0\ncudnn 9.14.0\ncuda 13.0\nrequirement >=9.1, <10\n\
             from 9.1.0\nbelow 10.0.0\npolicy compatible\nloader linked\ntargets sm_80 compute_90a\n\
-            finding warning parts-missing a b\nodd\n";
+            needs adv conv3d-bf16\nfinding warning parts-missing a b\nodd\n";
         let read = read(text.into()).unwrap();
         assert_eq!(read.package.as_deref(), Some("app 0.1.0"));
         assert_eq!(read.built.cudnn, Some(Version::new(9, 14, 0)));
@@ -111,6 +116,7 @@ mod tests {
         assert_eq!(asked.below, Some(Version::new(10, 0, 0)));
         let targets: Vec<String> = read.built.targets.iter().map(Target::to_string).collect();
         assert_eq!(targets, ["sm_80", "compute_90a"]);
+        assert_eq!(read.built.needs, ["adv", "conv3d-bf16"]);
         assert_eq!(read.noticed, ["warning parts-missing a b"]);
     }
 

@@ -1,7 +1,7 @@
 //! Whether the program will meet another cuDNN than the one that it is linked to. The environment of the build is
 //! evidence of that of the program, no more.
 
-use crate::model::candidate::Cudnn;
+use crate::model::candidate::{Cudnn, Part, Toolkit};
 use crate::model::finding::Finding;
 use crate::model::version::Version;
 use std::path::{Path, PathBuf};
@@ -61,6 +61,45 @@ pub fn library_path(cudnn: &Cudnn, rivals: &[Rival]) -> Option<Finding> {
     };
     Some(finding.help(format!(
         "take `{dir}` out of LD_LIBRARY_PATH where the program runs, or put `{linked}` before it"
+    )))
+}
+
+/// The libnvrtc that stands first in LD_LIBRARY_PATH.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Nvrtc {
+    /// Its file, by the name that cuDNN opens.
+    pub file: PathBuf,
+    /// Its release.
+    pub release: Version,
+}
+
+/// Says that cuDNN will compile with a libnvrtc that is older than the toolkit. A newer one compiles all that an older
+/// one does.
+pub fn nvrtc(cudnn: &Cudnn, toolkit: &Toolkit, first: &Nvrtc) -> Option<Finding> {
+    let cuda = toolkit.version?;
+    let compiles = |part: &Part| part.name == "engines_runtime_compiled";
+    // From cuDNN 9 on a part of its own compiles, and may have been left out.
+    let left_out = cudnn.version()?.major >= 9 && !cudnn.parts.iter().any(compiles);
+    if left_out || first.release.major != cuda.major || first.release.minor >= cuda.minor {
+        return None;
+    }
+    let dir = folder(&first.file);
+    let summary = format!(
+        "LD_LIBRARY_PATH leads cuDNN to the libnvrtc {} in `{dir}`, and the toolkit is CUDA {}",
+        first.release.short(),
+        cuda.short()
+    );
+    let finding = Finding::warning("library-path-hijack", summary)
+        .with("first", first.file.display())
+        .with(
+            "reason",
+            "cuDNN compiles a part of its code when the program runs, and an older libnvrtc knows no GPU that came after it",
+        );
+    let before = toolkit.link_dirs.first();
+    let before = before.map(|own| format!(", or put `{}` before it", own.display()));
+    Some(finding.help(format!(
+        "take `{dir}` out of LD_LIBRARY_PATH where the program runs{}",
+        before.unwrap_or_default()
     )))
 }
 
@@ -156,10 +195,10 @@ mod tests {
         Cudnn {
             library: Some("/opt/nv/lib/libcudnn.so.9".into()),
             library_version: Some(Version::new(9, minor, 0)),
-            files: Files {
+            files: Box::new(Files {
                 own_first,
                 ..Files::default()
-            },
+            }),
             ..Cudnn::default()
         }
     }

@@ -25,10 +25,12 @@ pub mod host_compiler;
 pub mod host_headers;
 pub mod host_limits;
 pub mod image;
+pub mod image_driver;
 #[allow(dead_code)] // the program asks it more than the build does
 #[path = "../../build-support/guard/judge.rs"]
 pub mod judge;
 pub mod layout;
+#[allow(dead_code)] // the program asks it more than the build does
 #[path = "../../build-support/guard/needs.rs"]
 pub mod needs;
 pub mod nvcc;

@@ -78,7 +78,9 @@ impl Picture {
             let (driver, gpus) = (self.driver, self.gpus.len());
             if let Some(version) = cudnn.library_version {
                 let gpus = driver.map(|_| gpus);
-                let bad = judge::known_bad(&compat::known_bad(), version, None, gpus);
+                let needs = self.guards.iter().flat_map(|guard| guard.built.needs);
+                let needs: Vec<&str> = needs.copied().collect();
+                let bad = judge::known_bad(&compat::known_bad(), version, None, gpus, &needs);
                 findings.extend(bad.into_iter().filter(|one| one.severity != Severity::Note));
             } else {
                 unknown.push("the cuDNN does not tell its release".into());

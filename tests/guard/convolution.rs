@@ -6,7 +6,7 @@
 )]
 
 use super::finding::{Finding, Verdict};
-use super::outcome::{Extent, Outcome, Start, Told};
+use super::outcome::{Api, Extent, Outcome, Scope, Start, Told};
 use super::platform::Library;
 use super::version::Version;
 
@@ -14,16 +14,21 @@ pub fn run(
     _shim: Library,
     _version: Version,
     _number: usize,
-    extent: Extent,
+    scope: Scope,
     tell: &mut dyn FnMut(Told),
 ) {
     tell(Told::Next("running the convolution".to_string()));
     let mut outcome = Outcome {
         device: "Test\tGPU".to_string(),
+        api: if scope.graph_only {
+            Api::Graph
+        } else {
+            Api::Legacy
+        },
         operation: "convolution forward",
         data_type: "f32",
         layout: "NCHW",
-        algorithm: "IMPLICIT_GEMM",
+        algorithm: "IMPLICIT_GEMM".to_string(),
         verdict: Verdict::Pass,
         largest_error: Some(1.25e-7),
         milliseconds: 0.5,
@@ -53,6 +58,11 @@ pub fn run(
             outcome.verdict = Verdict::Unknown;
             outcome.finding = Some(Finding::warning("device-busy", "the GPU is busy"));
         }
+        "unserved" => {
+            outcome.verdict = Verdict::Unknown;
+            outcome.largest_error = None;
+            outcome.left_out = Some("no engine takes it".to_string());
+        }
         "abort" => {
             eprintln!("cuDNN says: \u{1b}[2Jno");
             std::process::abort()
@@ -68,9 +78,9 @@ pub fn run(
     }
     let mut second = outcome.clone();
     tell(Told::Done(Box::new(outcome)));
-    if extent == Extent::Thorough {
+    if scope.extent == Extent::Thorough {
         second.data_type = "bf16";
-        second.algorithm = "";
+        second.algorithm.clear();
         second.verdict = Verdict::Unknown;
         second.largest_error = None;
         second.start = None;

@@ -36,6 +36,8 @@ pub mod judge;
 pub mod loaded;
 #[path = "../../build-support/guard/needs.rs"]
 pub mod needs;
+#[path = "../../build-support/guard/no_driver.rs"]
+pub mod no_driver;
 #[path = "../../build-support/guard/no_gpu.rs"]
 pub mod no_gpu;
 #[path = "../../build-support/guard/operator.rs"]

@@ -207,7 +207,7 @@ fn known_bad_releases_are_bad_where_it_shows() {
         what: "compute wrong numbers on several GPUs beside cuBLAS 12.9 or later",
     }];
     let told = |cudnn, cublas: &str, gpus| {
-        judge::known_bad(&rows, release(cudnn), Some(release(cublas)), gpus)
+        judge::known_bad(&rows, release(cudnn), Some(release(cublas)), gpus, &["any"])
             .iter()
             .map(|finding| finding.severity)
             .collect::<Vec<_>>()
@@ -218,7 +218,7 @@ fn known_bad_releases_are_bad_where_it_shows() {
     assert_eq!(told("9.10.0", "12.9", Some(1)), []);
     assert_eq!(told("9.10.0", "12.8", Some(2)), []);
     assert_eq!(told("9.10.1", "12.9", Some(2)), []);
-    let bad = judge::known_bad(TABLES.known_bad, release("9.14.0"), None, None);
+    let bad = judge::known_bad(TABLES.known_bad, release("9.14.0"), None, None, &[]);
     assert_eq!(
         bad[0].to_string(),
         "cuDNN 9.14.0 is known to add up wrongly  [known-bad-release]\n  = help: install cuDNN 9.15.0 or a later one"
@@ -228,10 +228,16 @@ fn known_bad_releases_are_bad_where_it_shows() {
         operation: Some("conv3d-bf16"),
         ..rows[0]
     }];
-    let noted = judge::known_bad(&one, release("9.8.0"), None, Some(1));
+    let noted = judge::known_bad(&one, release("9.8.0"), None, Some(1), &["adv"]);
     assert_eq!(noted[0].severity, Severity::Note);
+    let used = judge::known_bad(&one, release("9.8.0"), None, Some(1), &["conv3d-bf16"]);
+    assert_eq!(used[0].severity, Severity::Error);
     assert_eq!(
-        judge::known_bad(TABLES.known_bad, release("9.14.1"), None, None),
+        used[0].summary,
+        "cuDNN 9.8.0 is known to compute wrong numbers on several GPUs beside cuBLAS 12.9 or later, which this program uses"
+    );
+    assert_eq!(
+        judge::known_bad(TABLES.known_bad, release("9.14.1"), None, None, &[]),
         []
     );
 }

@@ -184,6 +184,36 @@ fn a_part_that_no_convolution_needs_stops_nothing() {
     run("check", &cudnn.0, &[GPU]).must_be("pass", &["library-damaged"]);
 }
 
+/// LOD-29: where a framework would go over to the CPU without a word.
+#[test]
+fn a_part_that_the_program_says_it_needs_ends_it() {
+    let needs = ("TEST_NEEDS", "1");
+    run("check", &sound().0, &[GPU, needs]).must_be("pass", &[]);
+    let cudnn = sound().without("libcudnn_adv.so.9");
+    let path = cudnn.text();
+    run("startup", &cudnn.0, &[GPU, needs])
+        .must_end_with(78)
+        .must_begin(&format!(
+            "\
+cuDNN 9.14.0 at `{path}` lacks libcudnn_adv.so.9, which this program needs  [parts-missing]
+  loaded      {path}/libcudnn.so.9
+  found via   LD_LIBRARY_PATH, its entry `{path}`
+  looked at   {path}
+"
+        ));
+    run("version", &cudnn.0, &[needs]).must_be("fail", &["parts-missing"]);
+    let both = cudnn.without("libcudnn_cnn.so.9");
+    let ran = run("check", &both.0, &[GPU, needs]);
+    ran.must_be("fail", &["parts-missing", "parts-missing"]);
+    let cudnn = sound().cut("libcudnn_adv.so.9", 100);
+    run("check", &cudnn.0, &[GPU, needs]).must_be("fail", &["library-damaged"]);
+    let old = ("TEST_BUILT", "8.9.7");
+    let cudnn = Folder::new().with_cudnn("8.9.7");
+    run("check", &cudnn.0, &[GPU, old, needs]).must_be("pass", &[]);
+    let cudnn = cudnn.without("libcudnn_adv_infer.so.8");
+    run("check", &cudnn.0, &[GPU, old, needs]).must_be("fail", &["parts-missing"]);
+}
+
 #[test]
 fn a_part_elsewhere_on_the_loaders_way_is_used() {
     let cudnn = sound().without("libcudnn_cnn.so.9");
@@ -674,7 +704,20 @@ fn only_two_parts_are_a_cudnn_that_compiles_at_run_time() {
     for part in ["ops", "cnn", "adv", "heuristic", "engines_precompiled"] {
         cudnn = cudnn.without(&format!("libcudnn_{part}.so.9"));
     }
+    let jit = ("CUDNN_LIB_CONFIG", "GRAPH_JIT_ONLY");
+    let ran = run("check", &cudnn.0, &[GPU, jit]);
+    ran.must_be("pass", &[]);
+    assert_eq!(ran.json["convolution"][0]["api"], "graph");
+    // Untold, it may end the process for want of the other parts.
     run("check", &cudnn.0, &[GPU]).must_be("unknown", &["convolution-failed"]);
+    // Where nothing is served, nothing is known.
+    let unserved = ("TEST_CONVOLUTION", "unserved");
+    let ran = run("check", &cudnn.0, &[GPU, jit, unserved]);
+    ran.must_be("unknown", &["convolution-failed"]);
+    assert_eq!(
+        ran.json["findings"][0]["summary"],
+        "no convolution could be tried"
+    );
 }
 
 #[test]

@@ -219,6 +219,11 @@ pub fn built() -> Built {
         targets: if set("TEST_TARGETS") { &TARGETS } else { &[] },
         convolution: true,
         require_gpu: false,
+        needs: if set("TEST_NEEDS") {
+            &["adv", "conv3d-bf16"]
+        } else {
+            &[]
+        },
         findings: if set("TEST_FINDINGS") { &FINDINGS } else { &[] },
         tables: if set("TEST_TABLES") {
             TABLES

@@ -6,7 +6,7 @@ use crate::imp::elf::{Elf, Fault};
 use crate::imp::facts::{Built, Policy, Requirement};
 use crate::imp::finding::{Finding, Verdict};
 use crate::imp::operator::{Mode, Operator};
-use crate::imp::outcome::{Outcome, Start};
+use crate::imp::outcome::{Api, Outcome, Start};
 use crate::imp::route::{Route, Via};
 use crate::imp::version::Version;
 use crate::imp::{cache, judge, parts, via};
@@ -350,10 +350,11 @@ fn the_systems_cache_is_read() {
 fn a_childs_answer_keeps_its_outcomes() {
     let passed = Outcome {
         device: "GPU\tof\nmine".to_string(),
+        api: Api::Graph,
         operation: "convolution forward",
         data_type: "tf32",
         layout: "NHWC",
-        algorithm: "FFT",
+        algorithm: "engine\t38".to_string(),
         verdict: Verdict::Pass,
         largest_error: Some(1.5e-3),
         milliseconds: 0.25,
@@ -366,7 +367,8 @@ fn a_childs_answer_keeps_its_outcomes() {
         finding: None,
     };
     let left_out = Outcome {
-        algorithm: "",
+        api: Api::Legacy,
+        algorithm: String::new(),
         verdict: Verdict::Unknown,
         largest_error: None,
         start: None,

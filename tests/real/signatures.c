@@ -129,6 +129,18 @@ typedef cudnnTensorDescriptor_t T;
 typedef cudnnFilterDescriptor_t F;
 typedef cudnnConvolutionDescriptor_t C;
 typedef cudnnActivationDescriptor_t A;
+#if CUDNN_MAJOR >= 9
+typedef cudnnBackendDescriptor_t B;
+SAME(cudnnBackendDescriptorType_t, 4);
+SAME(cudnnBackendAttributeName_t, 4);
+SAME(cudnnBackendAttributeType_t, 4);
+SAME(cudnnBackendHeurMode_t, 4);
+SAME(cudnnBackendNumericalNote_t, 4);
+SAME(B, sizeof(void *));
+IS(CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH, 1002);
+IS(CUDNN_STATUS_NOT_SUPPORTED_SUBLIBRARY_UNAVAILABLE, 3009);
+IS(CUDNN_STATUS_INTERNAL_ERROR, 4000);
+#endif
 
 int main(void) {
     /* The versioned names: the macros of cuda.h lead to them, and the guard asks for them by name. */
@@ -185,6 +197,15 @@ int main(void) {
 #if CUDNN_MAJOR >= 9
     void (*last_error)(char *, size_t) = cudnnGetLastErrorString;
     (void)last_error;
+    S (*create_node)(cudnnBackendDescriptorType_t, B *) = cudnnBackendCreateDescriptor;
+    S (*destroy_node)(B) = cudnnBackendDestroyDescriptor;
+    S (*finalize)(B) = cudnnBackendFinalize;
+    S (*set)(B, cudnnBackendAttributeName_t, cudnnBackendAttributeType_t, int64_t, const void *) =
+        cudnnBackendSetAttribute;
+    S (*get)(B, cudnnBackendAttributeName_t, cudnnBackendAttributeType_t, int64_t, int64_t *, void *) =
+        cudnnBackendGetAttribute;
+    S (*execute)(H, B, B) = cudnnBackendExecute;
+    (void)create_node, (void)destroy_node, (void)finalize, (void)set, (void)get, (void)execute;
 #endif
     (void)init, (void)driver_version, (void)count, (void)device, (void)name, (void)attribute, (void)retain;
     (void)release, (void)push, (void)pop, (void)synchronize, (void)info, (void)alloc, (void)free_;

@@ -380,7 +380,7 @@ fn tf32_shows_in_single_precision_alone() {
 
 #[test]
 fn algorithms_have_cudnns_names() {
-    let named = |operation, number| Algorithm::of(operation, number).name;
+    let named = |operation, number| Algorithm::of(operation, number).to_string();
     assert_eq!(named(Operation::Forward, 7), "WINOGRAD_NONFUSED");
     assert_eq!(named(Operation::Fused, 1), "IMPLICIT_PRECOMP_GEMM");
     assert_eq!(named(Operation::BackwardData, 3), "FFT_TILING");

@@ -1,0 +1,80 @@
+//! What a program says it uses of cuDNN.
+
+use crate::model::finding::{Finding, Severity};
+use crate::model::tables::KnownBad;
+use crate::model::version::Version;
+use crate::rules::{judge, needs};
+
+/// A word that is neither a part nor an operation of the tables.
+pub fn unknown(words: &[String], rows: &[KnownBad]) -> Option<Finding> {
+    let mut operations: Vec<&str> = rows.iter().filter_map(|row| row.operation).collect();
+    operations.dedup();
+    let known = |word: &&String| {
+        needs::PARTS.contains(&word.as_str()) || operations.contains(&word.as_str())
+    };
+    let word = words.iter().find(|word| !known(word))?;
+    let headline =
+        format!("`.needs(..)` names `{word}`, which is neither a part of cuDNN nor an operation");
+    Some(
+        Finding::error("config-invalid", headline)
+            .with("parts", needs::PARTS.join(", "))
+            .with("operations", operations.join(", "))
+            .help("name in build.rs what stands here, and leave out the rest: it needs no name"),
+    )
+}
+
+/// What the release that is built with is known to do wrong in an operation that the program uses.
+pub fn known_bad(words: &[String], rows: &[KnownBad], cudnn: Version) -> Vec<Finding> {
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let mut told = judge::known_bad(rows, cudnn, None, None, &words);
+    told.retain(|finding| finding.severity == Severity::Error);
+    told
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::compat;
+
+    fn words(words: &[&str]) -> Vec<String> {
+        words.iter().map(|word| word.to_string()).collect()
+    }
+
+    #[test]
+    fn a_word_that_means_nothing_is_told_what_there_is() {
+        let told = |given: &[&str]| {
+            let finding = unknown(&words(given), &compat::known_bad());
+            finding.map(|finding| finding.to_string())
+        };
+        assert_eq!(
+            told(&["adv", "conv4d"]).unwrap(),
+            "`.needs(..)` names `conv4d`, which is neither a part of cuDNN nor an operation  [config-invalid]\n  \
+             parts       adv, cnn, engines_precompiled, engines_runtime_compiled, graph, heuristic, ops, adv_infer, \
+             adv_train, cnn_infer, cnn_train, ops_infer, ops_train\n  \
+             operations  conv3d-bf16\n  \
+             = help: name in build.rs what stands here, and leave out the rest: it needs no name"
+        );
+        assert_eq!(told(&["adv", "conv3d-bf16", "cnn_train"]), None);
+    }
+
+    /// NUM-02: the build stops only for a program that says it uses what comes out wrong.
+    #[test]
+    fn a_release_that_is_bad_at_what_the_program_uses_stops_the_build() {
+        let told = |given: &[&str], minor| -> Vec<String> {
+            let version = Version::new(9, minor, 0);
+            let told = known_bad(&words(given), &compat::known_bad(), version).into_iter();
+            told.map(|finding| format!("{}: {finding}", finding.severity))
+                .collect()
+        };
+        assert_eq!(
+            told(&["adv", "conv3d-bf16"], 10),
+            [
+                "error: cuDNN 9.10.0 is known to compute wrong numbers in three-dimensional bf16 convolutions, which this \
+              program uses  [known-bad-release]\n  = help: install cuDNN 9.13.0 or a later one"
+            ]
+        );
+        assert_eq!(told(&["adv"], 10), [""; 0]);
+        assert_eq!(told(&["conv3d-bf16"], 7), [""; 0]);
+        assert_eq!(told(&["conv3d-bf16"], 13), [""; 0]);
+    }
+}

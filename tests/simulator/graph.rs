@@ -1,0 +1,224 @@
+//! The graph interface: sound engines pass, those that refuse are passed over, and every fault is found and named.
+
+use super::kinds::{rows, tried, tried_in};
+use super::{Ended, V8_9, V9_14, V9_28, child_within, libraries, simulated, without};
+use std::os::unix::process::ExitStatusExt;
+use std::time::Duration;
+
+const OPERATIONS: [(&str, &str); 3] = [
+    ("forward", "forward"),
+    ("backward-data", "backward data"),
+    ("backward-filter", "backward filter"),
+];
+const TYPES: [&str; 4] = ["f16", "f32", "tf32", "bf16"];
+
+/// Every kind through the graph, with this fault in one of them.
+#[track_caller]
+fn fault(fault: &str, only: &str) -> Ended {
+    let set = [("SIM_FAULT", fault), ("SIM_ONLY", only)];
+    tried("graph", V9_14, &set)
+}
+
+#[track_caller]
+fn plans(plans: &str) -> Ended {
+    tried("quick", V9_28, &[("SIM_PLANS", plans)])
+}
+
+#[test]
+fn two_formats_are_tried_through_the_graph_at_once() {
+    for version in [V9_14, V9_28] {
+        tried("quick", version, &[])
+            .must_have(
+                "convolution forward, bf16, NCHW, IMPLICIT_PRECOMP_GEMM: pass, tf32 None
+convolution forward through the graph API, f16, NHWC, engine 38: pass, tf32 None
+convolution forward through the graph API, f32, NHWC, engine 1: pass, tf32 Some(false)
+then creating",
+            )
+            .must_have(
+                "then asking for engines for the forward convolution in f16 through the graph API (NHWC)
+then making engine 38 ready for the forward convolution in f16 through the graph API (NHWC)
+then running the forward convolution in f16 through the graph API (NHWC, engine 38)
+",
+            );
+    }
+    let ended = tried("quick", V8_9, &[]);
+    assert_eq!(rows(&ended, "graph").len(), 0, "{}", ended.report);
+}
+
+#[test]
+fn every_operation_is_tried_in_every_format() {
+    let ended = tried("graph", V9_28, &[]);
+    for (_, operation) in OPERATIONS {
+        for data_type in TYPES {
+            // Whoever asks for strict single precision gets the engine that does not round.
+            let (engine, tf32) = match data_type {
+                "f32" => (1, "Some(false)"),
+                "tf32" => (38, "Some(true)"),
+                _ => (38, "None"),
+            };
+            ended.must_have(&format!(
+                "convolution {operation} through the graph API, {data_type}, NHWC, engine {engine}: pass, tf32 {tf32}\n"
+            ));
+        }
+    }
+    assert_eq!(rows(&ended, "").len(), 12, "{}", ended.report);
+}
+
+#[test]
+fn every_fault_is_found_in_every_operation_and_format() {
+    for (operation, words) in OPERATIONS {
+        for data_type in TYPES {
+            for (name, told) in [
+                ("wrong", ": off by "),
+                ("nan", ": a result is not a number"),
+                ("unwritten", ": nothing was written"),
+                ("zero", ": every number is 0"),
+                ("overrun", "wrote past the end of its "),
+            ] {
+                let ended = fault(name, &format!("graph {operation} {data_type}"));
+                ended
+                    .must_have(told)
+                    .must_have(&format!(
+                        "{words} convolution in {data_type} through the graph API"
+                    ))
+                    .must_have(&format!(
+                        "  operation   convolution {words}, {data_type}, NHWC, engine "
+                    ));
+                assert_eq!(rows(&ended, ": fail").len(), 1, "{}", ended.report);
+                assert_eq!(rows(&ended, ": pass").len(), 11, "{}", ended.report);
+            }
+        }
+    }
+    fault("wrong", "graph forward f16").must_have(
+        "error: cuDNN 9.14.0 computed a wrong forward convolution in f16 through the graph API on Simulated GPU: off by 3.0e0, where 2.5e-1 is allowed  [convolution-wrong]
+  operation   convolution forward, f16, NHWC, engine 38
+  shape       x 2x8x8x8, w 8x8x3x3, padding 1, stride 1
+",
+    );
+}
+
+/// What only the graph shows is found, though the legacy interface computes rightly.
+#[test]
+fn what_only_the_graph_refuses_is_found() {
+    let ended = plans("38=1002 1=1002 0=1002");
+    ended.must_have(
+        "error: `cudnnBackendFinalize(EXECUTION_PLAN)` of cuDNN 9.28.0 answered CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH (1002) on Simulated GPU  [convolution-failed]
+  operation   convolution forward, f16, NHWC, engine 38
+  shape       x 2x8x8x8, w 8x8x3x3, padding 1, stride 1
+  last error  simulated: the plan was told to fail
+  = help: put the parts of one cuDNN release into one directory, and no other before it in LD_LIBRARY_PATH
+",
+    );
+    assert_eq!(rows(&ended, ": pass").len(), 4, "{}", ended.report);
+    assert_eq!(rows(&ended, ": fail").len(), 2, "{}", ended.report);
+    // A part that is missing shows in the first descriptor.
+    let set = [("SIM_FAULT", "status:cudnnBackendFinalize(TENSOR):1008")];
+    tried("quick", V9_14, &set).must_have(
+        "`cudnnBackendFinalize(TENSOR)` of cuDNN 9.14.0 answered CUDNN_STATUS_SUBLIBRARY_LOADING_FAILED (1008)",
+    );
+    // One fault among refusals is what counts, wherever it stands.
+    plans("38=3000 1=4000 0=3000").must_have(
+        "error: `cudnnBackendFinalize(EXECUTION_PLAN)` of cuDNN 9.28.0 answered CUDNN_STATUS_INTERNAL_ERROR (4000)",
+    );
+}
+
+#[test]
+fn an_engine_that_refuses_is_passed_over() {
+    for status in [3000, 3007, 3008, 4000, 1008, 1] {
+        let ended = plans(&format!("38={status}"));
+        ended.must_have("f16, NHWC, engine 1: pass");
+        assert_eq!(rows(&ended, ": pass").len(), 6, "{}", ended.report);
+    }
+    // The fallbacks are asked when nothing fast serves.
+    plans("38=3000 1=3000")
+        .must_have("f16, NHWC, engine 0: pass")
+        .must_have("f32, NHWC, engine 0: pass");
+    let set = [("SIM_FAULT", "status:cudnnBackendExecute:3000")];
+    let ended = tried("quick", V9_14, &set);
+    assert_eq!(
+        rows(&ended, "graph API, f16, NHWC, engine 38: left out").len(),
+        1
+    );
+}
+
+#[test]
+fn what_every_engine_refuses_is_left_out() {
+    let ended = plans("38=3000 1=3000 0=3000");
+    ended.must_have(
+        "graph API, f16, NHWC, engine 38: left out, `cudnnBackendFinalize(EXECUTION_PLAN)` answered CUDNN_STATUS_NOT_SUPPORTED (3000)\n",
+    );
+    assert_eq!(rows(&ended, ": pass").len(), 4, "{}", ended.report);
+    plans("38=1 1=1 0=1").must_have("engine 38: left out, cuDNN wants 1024 MiB to work in\n");
+    tried("quick", V9_14, &[("SIM_ENGINES", "none")])
+        .must_have("graph API, f16, NHWC, : left out, cuDNN offers no engine for it\n");
+    let rounded = tried("quick", V9_14, &[("SIM_TF32", "always")]);
+    rounded.must_have("graph API, f32, NHWC, : left out, engine 38 rounds single precision\n");
+    let old = tried("graph", V9_14, &[("SIM_CAPABILITY", "7.5")]);
+    assert_eq!(
+        rows(
+            &old,
+            "bf16, NHWC, : left out, the GPU is of compute capability 7.5"
+        )
+        .len(),
+        3
+    );
+}
+
+/// A program that asks for a graph may have another way, so a reason that is not known stops nothing.
+#[test]
+fn what_is_refused_for_another_reason_is_unknown() {
+    let ended = plans("38=3008 1=3008 0=3008");
+    ended
+        .must_have("warning: `cudnnBackendFinalize(EXECUTION_PLAN)` of cuDNN 9.28.0 answered CUDNN_STATUS_NOT_SUPPORTED_RUNTIME_PREREQUISITE_MISSING (3008)")
+        .must_have("  = help: install the libraries that cuDNN opens by itself (cuBLAS, NVRTC)");
+    assert_eq!(rows(&ended, ": unknown").len(), 1, "{}", ended.report);
+    assert_eq!(rows(&ended, ": fail").len(), 0, "{}", ended.report);
+    plans("38=4004 1=4004 0=4004").must_have("[device-memory-low]");
+}
+
+#[test]
+fn what_fails_while_it_computes_is_a_failure() {
+    for status in ["5000", "4000", "1001"] {
+        let call = format!("status:cudnnBackendExecute:{status}");
+        let ended = fault(&call, "graph backward-data f16");
+        ended
+            .must_have("error: `cudnnBackendExecute` of cuDNN 9.14.0 answered CUDNN_STATUS_")
+            .must_have("  operation   convolution backward data, f16, NHWC, engine 38\n");
+        assert_eq!(rows(&ended, ": fail").len(), 1, "{}", ended.report);
+    }
+    let crash = tried(
+        "graph",
+        V9_14,
+        &[("SIM_FAULT", "status:cuCtxSynchronize:700")],
+    );
+    crash.must_have(
+        "a forward convolution in f16 through the graph API of cuDNN 9.14.0 on Simulated GPU ended with",
+    );
+    assert_eq!(rows(&crash, "").len(), 1);
+}
+
+#[test]
+fn a_crash_in_the_graph_is_survived() {
+    for call in [
+        "abort:cudnnBackendExecute",
+        "abort:cudnnBackendFinalize(EXECUTION_PLAN)",
+        "segv:cudnnBackendCreateDescriptor(TENSOR)",
+    ] {
+        let ended = fault(call, "graph forward f16");
+        assert!(matches!(ended.status.signal(), Some(6 | 11)), "{call}");
+    }
+    let tree = libraries(&simulated(V9_28));
+    let hang = [("SIM_FAULT", "hang:cudnnBackendFinalize(ENGINEHEUR)")];
+    let ended = child_within(Duration::from_secs(2), "graph 9 28 0", &tree, &hang);
+    assert_eq!(ended.status.signal(), Some(9), "{}", ended.report);
+}
+
+/// What is shipped for `CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY` computes through the graph, and through nothing else.
+#[test]
+fn a_graph_alone_is_tried() {
+    let all = ["ops", "cnn", "adv", "heuristic", "engines_precompiled"];
+    let set = [("CUDNN_LIB_CONFIG", "GRAPH_JIT_ONLY")];
+    let ended = tried_in(&without(V9_14, &all), "graph", V9_14, &set);
+    assert_eq!(rows(&ended, "graph API").len(), 12, "{}", ended.report);
+    assert_eq!(rows(&ended, ": pass").len(), 12, "{}", ended.report);
+}
