@@ -664,3 +664,72 @@ fn facts_survive_the_linker() {
         );
     }
 }
+
+/// Each crate of a program may have a guard of its own, which any thread may ask, several at once.
+#[test]
+fn two_guards_of_one_program_answer_from_every_thread() {
+    let sound = fresh("inspect-two-guards");
+    let what = Simulated {
+        cudnn: (9, 14, 0),
+        cuda: (13, 0),
+        leave_out: Vec::new(),
+    };
+    simulator::build(&repository().join("fixtures/simulator"), &sound, &what).unwrap();
+    let script = |asked: &str| {
+        format!(
+            "fn main() {{ cudnn_guard::build(|| {{\n    \
+             let gpu = cudnn_guard::Config::new().cudnn({asked:?}).probe()?;\n    \
+             gpu.link();\n    gpu.guard().write()\n}}); }}\n"
+        )
+    };
+    let guard = "pub mod guard { include!(concat!(env!(\"OUT_DIR\"), \"/cudnn_guard.rs\")); }\n";
+    let below = project("guard-below", &script(">=9.1"), "fn main() {}\n");
+    fs::write(below.join("src/lib.rs"), guard).unwrap();
+    let main = format!(
+        "{guard}fn main() {{
+    let own = || guard::check().is_ok() && guard::check_version().is_ok();
+    let below = || guard_below::guard::check().is_ok() && guard_below::guard::check_version().is_ok();
+    let mut passed = 0;
+    for ask in [own as fn() -> bool, below] {{
+        let threads: Vec<_> = (0..4).map(|_| std::thread::spawn(ask)).collect();
+        passed += threads.into_iter().filter_map(|thread| thread.join().ok()).filter(|ok| *ok).count();
+    }}
+    println!(\"{{passed}} passed\");
+}}\n"
+    );
+    let dir = project("guard-above", &script(">=9"), &main);
+    let manifest = dir.join("Cargo.toml");
+    let text = fs::read_to_string(&manifest).unwrap();
+    let depends = format!("[dependencies]\nguard-below = {{ path = {below:?} }}\n\n[workspace]");
+    fs::write(&manifest, text.replace("[workspace]", &depends)).unwrap();
+    run(cargo(&dir, &["build"])
+        .env("CUDA_HOME", &sound)
+        .env("CUDNN_PATH", &sound))
+    .exits_with(0);
+    let ran = |fault: &str| {
+        let mut program = Command::new(built("guard-above"));
+        let folders = [sound.join("lib64"), sound.join("driver")];
+        let folders = std::env::join_paths(folders).unwrap();
+        run(program
+            .env("LD_LIBRARY_PATH", folders)
+            .env("SIM_FAULT", fault))
+    };
+    ran("").exits_with(0).says("8 passed\n");
+    ran("abort:cudnnCreate").exits_with(0).says("0 passed\n");
+    let ran = run(program(env!("CARGO_BIN_EXE_cudnn-guard"))
+        .arg("inspect")
+        .arg("--json")
+        .arg(built("guard-above")));
+    let json: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let guards = json["program"]["guards"].as_array().unwrap();
+    let mut of: Vec<String> = guards
+        .iter()
+        .map(|guard| format!("{} {}", guard["crate"], guard["requirement"]))
+        .collect();
+    of.sort();
+    let wanted = [
+        "\"guard-above 0.1.0\" \">=9\"",
+        "\"guard-below 0.1.0\" \">=9.1\"",
+    ];
+    assert_eq!(of, wanted);
+}

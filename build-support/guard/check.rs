@@ -14,11 +14,13 @@ use super::platform::{self, Library};
 use super::report::{Failure, Report};
 use super::route::{Route, Via};
 use super::tried;
+use super::turn::Turn;
 
 /// Whether the release that is loaded fits: files and version symbols alone. It calls nothing in cuDNN and never
 /// starts CUDA.
 pub fn check_version(built: &Built) -> Result<Report, Failure> {
     let operator = Operator::read();
+    let _turn = Turn::wait(operator.deadline);
     let mut report = Report::new(built);
     report.findings = operator.findings();
     if let Some((route, shim)) = find(&mut report, built, &operator, false) {
@@ -60,6 +62,7 @@ pub enum How {
 
 /// The same, as this operator wants it.
 pub fn check_for(built: &Built, operator: &Operator, how: How) -> Result<Report, Failure> {
+    let _turn = Turn::wait(operator.deadline);
     let mut report = Report::new(built);
     report.findings = operator.findings();
     if let Some((route, shim)) = find(&mut report, built, operator, true) {

@@ -83,6 +83,7 @@ pub(super) const MODULES: &[(&str, &str)] = modules![
     "tell",
     "here",
     "tried",
+    "turn",
     "child",
     "report",
     "report_json",

@@ -72,6 +72,8 @@ pub mod tables;
 pub mod tell;
 #[path = "../../build-support/guard/tried.rs"]
 pub mod tried;
+#[path = "../../build-support/guard/turn.rs"]
+pub mod turn;
 #[path = "../../build-support/guard/version.rs"]
 pub mod version;
 #[path = "../../build-support/guard/via.rs"]

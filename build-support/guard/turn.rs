@@ -1,0 +1,36 @@
+//! One thread at a time: a child that is made while another thread is within the loader may inherit its lock, and hang.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+static TAKEN: AtomicBool = AtomicBool::new(false);
+
+/// A thread's turn, which ends when it goes away.
+pub struct Turn {
+    mine: bool,
+}
+
+impl Turn {
+    /// Waits for it, but not for ever: in a child that the program made itself, whoever has it may not exist.
+    pub fn wait(limit: Duration) -> Self {
+        let until = Instant::now() + limit;
+        loop {
+            let order = (Ordering::Acquire, Ordering::Relaxed);
+            let mine = TAKEN
+                .compare_exchange(false, true, order.0, order.1)
+                .is_ok();
+            if mine || Instant::now() >= until {
+                return Self { mine };
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        if self.mine {
+            TAKEN.store(false, Ordering::Release);
+        }
+    }
+}
