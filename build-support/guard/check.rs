@@ -17,7 +17,7 @@ use super::tried;
 use super::turn::Turn;
 
 /// Whether the release that is loaded fits: files and version symbols alone. It calls nothing in cuDNN and never
-/// starts CUDA.
+/// starts CUDA. What is linked into the program has no files, and is asked for its release.
 pub fn check_version(built: &Built) -> Result<Report, Failure> {
     let operator = Operator::read();
     let _turn = Turn::wait(operator.deadline);

@@ -185,7 +185,8 @@ pub fn check_thoroughly() -> Result<Report, Failure> {
     check::check_thoroughly(&BUILT)
 }
 
-/// Verifies the files and their releases, and touches neither CUDA nor the code of cuDNN.
+/// Verifies the files and their releases, and touches neither CUDA nor the code of cuDNN. One that is linked into the
+/// program has no files, and is asked for its release.
 pub fn check_version() -> Result<Report, Failure> {
     record::keep();
     check::check_version(&BUILT)
