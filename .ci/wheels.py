@@ -24,6 +24,13 @@ SETS = {
         "nvidia-nvvm==13.5.*",
         "nvidia-cuda-cccl",
     ],
+    "cuda-cu13-13.0": [
+        "nvidia-cuda-nvcc==13.0.*",
+        "nvidia-cuda-runtime==13.0.*",
+        "nvidia-cuda-crt==13.0.*",
+        "nvidia-nvvm==13.0.*",
+        "nvidia-cuda-cccl==13.0.*",
+    ],
     "cudnn-cu13-9.28": ["nvidia-cudnn-cu13==9.28.0.42"],
     "cudnn-cu13-9.14": ["nvidia-cudnn-cu13==9.14.0.64"],
     "cudnn-cu12-9.10": ["nvidia-cudnn-cu12==9.10.2.21"],

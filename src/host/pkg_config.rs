@@ -50,3 +50,47 @@ fn straighten(dir: &mut PathBuf, eyes: Eyes) {
         *dir = eyes.canonical(dir);
     }
 }
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use crate::host::programs::run_to_end;
+    use crate::model::invocation::Invocation;
+
+    /// The same directories as the program prints.
+    #[test]
+    #[ignore = "needs pkg-config"]
+    fn agrees_with_the_program() {
+        let dir = std::env::temp_dir().join(format!("cudnn-guard-pc-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).unwrap();
+        let file = dir.join("cudart-12.4.pc");
+        let plain = "cudaroot=/usr/local/cuda-12.4\nName: cudart\nDescription: of its own\nVersion: 12.4\n\
+            Libs: -L${cudaroot}/targets/x86_64-linux/lib -lcudart\nCflags: -I${cudaroot}/include\n";
+        let odd = "cudaroot=/opt/cu\\ da # a comment\nhere=${pcfiledir}\nName: cudart\nDescription: of its own\nVersion: 12.4\n\
+            Libs: -L${cudaroot}/lib64 -L${here} -lcudart\nCflags: -I\"${cudaroot}\"/include \\\n  -I/x'y z'\n";
+        for (text, sysroot) in [(plain, ""), (odd, ""), (plain, "/image")] {
+            std::fs::write(&file, text).unwrap();
+            let mut args = vec![format!("PKG_CONFIG_PATH={}", dir.display())];
+            let root = Some(sysroot).filter(|root| !root.is_empty());
+            args.extend(root.map(|root| format!("PKG_CONFIG_SYSROOT_DIR={root}")));
+            args.extend(
+                [
+                    "pkg-config",
+                    "--cflags-only-I",
+                    "--libs-only-L",
+                    "cudart-12.4",
+                ]
+                .map(String::from),
+            );
+            let program = "/usr/bin/env".into();
+            let said = run_to_end(&Invocation { program, args }).unwrap();
+            assert!(said.success, "{}", said.stderr);
+            let said = said.stdout.trim();
+            let said = parse(&format!("Libs: {said}\nCflags: {said}\n"), &file, None);
+            let found = parse(text, &file, root.map(Path::new));
+            assert!(!found.include.is_empty() && !found.lib.is_empty());
+            assert_eq!((found.include, found.lib), (said.include, said.lib));
+        }
+        std::fs::remove_dir_all(&dir).unwrap();
+    }
+}

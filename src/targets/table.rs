@@ -161,6 +161,7 @@ fn nvcc_takes_these_flags_and_no_others() {
     let wheels = PathBuf::from(std::env::var_os("CUDNN_GUARD_REAL").expect("it names the wheels"));
     for nvcc in [
         "debian-cuda/usr/lib/nvidia-cuda-toolkit/bin/nvcc",
+        "cuda-cu13-13.0/nvidia/cu13/bin/nvcc",
         "cuda-cu13/nvidia/cu13/bin/nvcc",
     ] {
         let nvcc = wheels.join(nvcc);

@@ -11,7 +11,6 @@ use crate::model::candidate::{Found, Toolkit};
 use crate::model::env::Env;
 use crate::model::platform::Platform;
 use crate::model::version::Version;
-use crate::rules::compat;
 use std::fs;
 use std::path::PathBuf;
 
@@ -158,19 +157,6 @@ fn no_rule_sorts_gpu_targets_as_text() {
     );
     // PTX stands on the highest, which as text would be 9.0.
     assert!(targets("all").0.ends_with(" compute_120 sm_121"));
-}
-
-/// And as rows of tables: what is known of 9.9 and 9.10, of CUDA 9.0 and 12.1.
-#[test]
-fn no_table_is_read_as_text() {
-    let released = |major, minor| Version::new(major, minor, 0);
-    assert!(released(9, 10) > released(9, 9) && released(12, 1) > released(8, 0));
-    assert_eq!(
-        compat::newest_cuda().map(|cuda| cuda.major >= 13),
-        Some(true)
-    );
-    let newest = compat::newest_cudnn("x86_64").map(|cudnn| (cudnn.major, cudnn.minor));
-    assert!(newest > Some((9, 9)), "{newest:?}");
 }
 
 /// One directory with the libraries of several CUDAs and no link for the linker, as Debian's runtime packages leave it.
