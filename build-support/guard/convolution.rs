@@ -179,21 +179,29 @@ impl Trials<'_> {
         start: Start,
         tell: &mut dyn FnMut(Told),
     ) {
-        let usual = kinds.iter().map(|kind| (*kind, None));
-        // Asked for one by one: a GPU that has failed is not asked.
-        let offered = by_every_algorithm.iter().flat_map(|kind| {
-            let offers = self.trial.offers(kind).into_iter();
-            offers.map(move |offer| (*kind, Some(offer)))
-        });
         let (mut start, mut failed) = (Some(start), 0);
-        for (kind, offer) in usual.chain(offered) {
-            match self.one(kind, offer, start.take(), tell) {
-                Going::On => {}
-                Going::Failed => failed += 1,
-                Going::Ended => return,
+        let mut goes_on = |kind: &Kind, offer, tell: &mut dyn FnMut(Told)| match self.one(
+            *kind,
+            offer,
+            start.take(),
+            tell,
+        ) {
+            Going::On => true,
+            Going::Failed => {
+                failed += 1;
+                failed < MOST_FAILED
             }
-            if failed == MOST_FAILED {
-                return;
+            Going::Ended => false,
+        };
+        if !kinds.iter().all(|kind| goes_on(kind, None, tell)) {
+            return;
+        }
+        // Asked for one by one: a GPU that has failed is not asked.
+        for kind in by_every_algorithm {
+            for offer in self.trial.offers(kind, tell) {
+                if !goes_on(kind, Some(offer), tell) {
+                    return;
+                }
             }
         }
     }
