@@ -24,6 +24,10 @@ use std::time::Instant;
 /// When so many have failed, the rest would only say the same.
 const MOST_FAILED: usize = 3;
 
+/// CUDA takes a GPU's memory in pieces of 2 MiB, and every handle and kernel wants some. How much more a handle needs
+/// is nowhere promised: with more than this cuDNN itself is asked.
+const LEAST_MEMORY: usize = 2 << 20;
+
 /// Convolves on the visible GPU of this number with the cuDNN of this shim and release, and tells how each one went.
 pub fn run(
     shim: Library,
@@ -83,6 +87,11 @@ pub fn run_kinds(
         }
     };
     let context = milliseconds(clock);
+    // Asked before cuDNN is, which may end the process for lack of it.
+    if let Some(free) = current.free_memory().filter(|free| *free < LEAST_MEMORY) {
+        first.fail(&Trouble::Full { free }, version);
+        return first.tell(tell, clock);
+    }
     let cudnn = Cudnn::of(shim);
     let clock = Instant::now();
     tell(Told::Next("creating a handle".to_string()));
