@@ -88,11 +88,12 @@ impl Parts {
         for (files, by) in [(missed, "this program"), (missing, "a convolution")] {
             if !files.is_empty() {
                 let finding = missing_finding(folder, &files, by, &parts.release(), route);
-                let finding = match no_others {
-                    true => finding.help(WHOLE),
-                    false => finding.help(again(folder, &parts.release())),
+                let help = if no_others {
+                    WHOLE.to_string()
+                } else {
+                    again(folder, &parts.release())
                 };
-                parts.findings.insert(0, finding);
+                parts.findings.insert(0, finding.help(help));
             }
         }
         parts.compare(shim, teller.file(shim));
