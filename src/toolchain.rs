@@ -8,6 +8,7 @@ use crate::host::cudnn::unresolved;
 use crate::host::dll_path::DllPath;
 use crate::host::look::look;
 use crate::host::{cargo, device_code, files, rivals};
+use crate::kernels::Written;
 use crate::link::shared_file;
 use crate::model::candidate::{Candidate, Cudnn, Found, Toolkit};
 use crate::model::env::{Kind as Meaning, Variable};
@@ -65,6 +66,8 @@ pub struct Toolchain {
     pub(crate) toolkit_fault: Option<Finding>,
     /// The GPU targets, once somebody asked for them.
     pub(crate) selection: OnceCell<Result<Selection, Error>>,
+    /// What kernels were compiled to.
+    pub(crate) written: Written,
 }
 
 impl Config {
@@ -330,6 +333,7 @@ impl Toolchain {
             absent: None,
             toolkit_fault,
             selection: OnceCell::new(),
+            written: Written::default(),
             config,
             host,
         }

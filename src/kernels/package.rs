@@ -2,7 +2,7 @@
 
 #![allow(clippy::disallowed_methods)] // tests make and read a machine of their own
 
-use super::job;
+use super::{Written, job};
 use crate::config::Config;
 use crate::host::Host;
 use crate::host::answers::Answers;
@@ -92,6 +92,7 @@ impl Package {
             absent: None,
             toolkit_fault: None,
             selection: OnceCell::new(),
+            written: Written::default(),
         }
     }
 

@@ -4,6 +4,7 @@
 
 use super::package::Package;
 use super::*;
+use crate::model::arch::{Code, Suffix, Target};
 use crate::model::candidate::{Candidate, Cudnn, Found, Toolkit};
 use crate::model::version::Version;
 use crate::rules::select::Selection;
@@ -42,6 +43,8 @@ fn a_library_of_two_files_of_the_same_name() {
             "cargo::rerun-if-changed=./src",
             "cargo::rerun-if-changed=./src/a/gelu.cu",
             "cargo::rerun-if-changed=./src/b/gelu.cu",
+            "cargo::rerun-if-env-changed=CPATH",
+            "cargo::rerun-if-env-changed=CPLUS_INCLUDE_PATH",
             "cargo::rerun-if-changed=./src/a/gelu.h",
             "cargo::warning=./src/b/gelu.cu(1): warning #177-D: variable was declared but never referenced",
             "cargo::rustc-link-search=native=./out",
@@ -203,7 +206,7 @@ fn ptx_keeps_a_letter_only_if_it_is_the_only_one() {
         suffix,
         code: Code::Machine,
     };
-    let text = |targets: &[Target]| ptx_for_all(targets).map(|target| target.to_string());
+    let text = |targets: &[Target]| product::ptx_for_all(targets).map(|target| target.to_string());
     let (plain, letter) = (target(100, Suffix::None), target(90, Suffix::Arch));
     assert_eq!(text(&[plain, letter]).as_deref(), Some("compute_90"));
     assert_eq!(text(&[letter]).as_deref(), Some("compute_90a"));
