@@ -363,4 +363,6 @@ mod package;
 #[cfg(all(test, unix))]
 mod real;
 #[cfg(all(test, unix))]
+mod stale;
+#[cfg(all(test, unix))]
 mod tests;

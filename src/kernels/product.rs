@@ -104,3 +104,6 @@ pub fn ptx_for_all(targets: &[Target]) -> Option<Target> {
         ..*lowest
     })
 }
+
+#[cfg(all(test, unix))]
+mod tests;
