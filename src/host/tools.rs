@@ -7,12 +7,13 @@ use crate::rules::compile::Plan;
 use std::path::{Path, PathBuf};
 
 /// nvcc itself only starts the others, which have a package of their own in NVIDIA's wheels: one may be replaced without
-/// the other.
-const BESIDE_NVCC: [&str; 6] = [
+/// the other. Debian has them in two places.
+const BESIDE_NVCC: [&str; 7] = [
     "nvcc.profile",
     "cudafe++",
     "ptxas",
     "fatbinary",
+    "cicc",
     "../nvvm/bin/cicc",
     "../nvvm/libdevice/libdevice.10.bc",
 ];
@@ -24,7 +25,6 @@ pub const HEADER_PATHS: [&str; 2] = ["CPATH", "CPLUS_INCLUDE_PATH"];
 /// read, the same comes out.
 pub fn state(plan: &Plan, host: &Host, root: Option<&Path>) -> String {
     let nvcc = files::canonical(&plan.nvcc, None).unwrap_or_else(|_| plan.nvcc.clone());
-    // What is called nvcc may be a script, as in Debian.
     let dirs = nvcc.parent().map(Path::to_path_buf).into_iter();
     let dirs = files::each_once(dirs.chain(root.map(|root| root.join("bin"))));
     let beside = dirs

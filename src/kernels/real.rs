@@ -221,7 +221,7 @@ fn a_fatbin_holds_all_targets_and_a_cubin_one() {
     assert!(first.iter().zip(&second).all(|(one, two)| one != two));
 }
 
-/// Debian's, which is of CUDA 11.8 and stands behind a script.
+/// Debian's, which is of CUDA 11.8. It looks for the programs that it runs where the package would have put them.
 #[test]
 #[ignore = "needs CUDNN_GUARD_REAL"]
 fn an_older_nvcc_makes_them_too() {
@@ -229,20 +229,28 @@ fn an_older_nvcc_makes_them_too() {
     package.archs = "80 90 compute_80";
     let wheels = std::env::var_os("CUDNN_GUARD_REAL").expect("it names the wheels");
     let usr = Path::new(&wheels).join("debian-cuda/usr");
+    let nvcc = package.path("cuda/bin/debian");
+    // By another process: a file that this one has open cannot be run.
+    let script = format!(
+        "mkdir tools && ln -s '{usr}/lib/nvidia-cuda-toolkit/bin/cicc' tools && printf '%s\\n' '#!/bin/sh' \
+         'PATH=\"{tools}:{usr}/bin:$PATH\" exec \"{usr}/lib/nvidia-cuda-toolkit/bin/nvcc\" \"$@\"' >'{nvcc}' && \
+         chmod +x '{nvcc}'",
+        usr = usr.display(),
+        tools = package.path("tools").display(),
+        nvcc = nvcc.display(),
+    );
+    let script = format!("cd '{}' && {script}", package.dir.display());
+    succeeds(&run("/bin/sh", vec!["-c".to_string(), script]));
     let mut own = toolchain(&package);
     own.toolkit = Some(Toolkit {
-        nvcc: Some(usr.join("lib/nvidia-cuda-toolkit/bin/nvcc")),
-        include_dirs: vec![usr.join("include")],
+        nvcc: Some(nvcc),
         root: usr.clone(),
         ..Toolkit::default()
     });
-    let path = std::env::var("PATH").expect("PATH is set");
+    // Its CUDA takes gcc 11.
     let allow = "host-compiler-unsupported".to_string();
-    let pairs = [("PATH", path), ("CUDNN_GUARD_ALLOW", allow)];
-    own.host.env = own
-        .host
-        .env
-        .overlaid(&pairs.map(|(name, value)| (name.to_string(), value)));
+    let allow = ("CUDNN_GUARD_ALLOW".to_string(), allow);
+    own.host.env = own.host.env.overlaid(&[allow]);
     let kernels = || {
         let kernels = own.kernels().files(package.pattern());
         kernels.include(usr.join("include"))
