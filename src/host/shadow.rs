@@ -5,9 +5,9 @@ use std::collections::HashSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// The files, in none of which nor before them the compiler has looked when it read `read`, and in whose place it would
-/// read them now: a header that is new in a directory hides one of the same name in a later one. What was there all the
-/// time (behind an `#include_next`, or in quotes) is among them too, so only a change tells something.
+/// The files that lie in an earlier directory of `search` under the name by which one of `read` was found in a later one,
+/// and that were not read. A header that is new among them hides the one that was read. Some were there all the time,
+/// behind an `#include_next` or quotes, so only a change tells something.
 pub fn before(search: &[PathBuf], read: &[PathBuf]) -> Vec<PathBuf> {
     let real = |dir: &PathBuf| files::canonical(dir, None).ok();
     let search: Vec<PathBuf> = search.iter().filter_map(real).collect();
