@@ -25,10 +25,12 @@ mod pkg_config;
 pub mod programs;
 pub mod releases;
 pub mod rivals;
+mod shadow;
 #[cfg(feature = "cli")]
 pub mod shim;
 pub mod stamp;
 pub mod toolkit;
+pub mod tools;
 #[cfg(feature = "cli")]
 pub mod way;
 
