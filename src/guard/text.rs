@@ -82,6 +82,8 @@ pub(super) const MODULES: &[(&str, &str)] = modules![
     "hidden",
     "tell",
     "here",
+    "said",
+    "unopened",
     "tried",
     "turn",
     "child",
