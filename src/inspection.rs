@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::host::dll_path::DllPath;
 use crate::host::driver::Driver;
 use crate::host::way::Way;
-use crate::host::{files, linkage, shim};
+use crate::host::{calls, files, linkage, shim};
 use crate::model::candidate::{Cudnn, Found};
 use crate::model::env::Variable;
 use crate::model::facts::Loader;
@@ -17,6 +17,7 @@ use crate::model::gpu::Gpu;
 use crate::model::linkage::{Format, Linkage, Need};
 use crate::model::platform::Platform;
 use crate::report::machine;
+use crate::rules::calls::Lacking;
 use crate::rules::guarded::{self, Guarded};
 use crate::rules::outlook::{Other, Picture};
 use crate::rules::way::Ground;
@@ -136,6 +137,9 @@ impl Inspection {
             }
             self.picture.cudnn = shim::cudnn(&mut way, shim, &self.picture.platform);
         }
+        let lacking = calls::lacking(&mut way);
+        let finding = |one: &Lacking| one.finding(root.is_some());
+        self.findings.extend(lacking.iter().map(finding));
         self.picture.objects = way.objects;
         self.picture.missing = way.missing;
         self.look_elsewhere(root);

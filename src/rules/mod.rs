@@ -2,6 +2,8 @@
 
 pub mod archives;
 pub mod build_ids;
+#[cfg(feature = "cli")]
+pub mod calls;
 pub mod check;
 pub mod choose;
 pub mod closure;
