@@ -137,12 +137,32 @@ impl Inspection {
             }
             self.picture.cudnn = shim::cudnn(&mut way, shim, &self.picture.platform);
         }
-        let lacking = calls::lacking(&mut way);
-        let finding = |one: &Lacking| one.finding(root.is_some());
-        self.findings.extend(lacking.iter().map(finding));
+        self.calls(&mut way);
         self.picture.objects = way.objects;
         self.picture.missing = way.missing;
         self.look_elsewhere(root);
+    }
+
+    /// Functions that are called, and not there.
+    fn calls(&mut self, way: &mut Way) {
+        let is_image = self.picture.is_image;
+        let lacking = calls::lacking(way);
+        let finding = |one: &Lacking| one.finding(is_image);
+        self.findings.extend(lacking.iter().map(finding));
+        let Some((eager, library, lacks)) = calls::by_cudarc(way) else {
+            return;
+        };
+        let whose = format!("of `{}`", self.picture.program.display());
+        let library = library.display().to_string();
+        let mut finding = eager.finding(&whose, &library, &lacks);
+        // Without a guard nobody says that the program uses it, and an image gets the driver of its machine.
+        let of_cudarc = |guard: &Guarded| guard.built.loader == Loader::Cudarc;
+        if is_image || !self.picture.guards.iter().any(of_cudarc) {
+            finding
+                .iter_mut()
+                .for_each(|it| it.severity = Severity::Warning);
+        }
+        self.findings.extend(finding);
     }
 
     /// The cuDNN that is loaded with the program, else the one that it opens.

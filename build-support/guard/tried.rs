@@ -2,9 +2,11 @@
 
 use super::child::{self, Tried};
 use super::devices;
+use super::driver::Driver;
+use super::eager::{self, Eager};
 use super::elf::Elf;
 use super::ended::End;
-use super::facts::Built;
+use super::facts::{Built, Loader};
 use super::finding::{Finding, Severity, Verdict};
 use super::hidden;
 use super::judge;
@@ -185,6 +187,9 @@ fn devices(report: &mut Report, built: &Built, operator: &Operator, cudnn_cuda_m
             .cuda
             .and_then(|cuda| judge::driver(built, cudnn_cuda_major, cuda)),
     );
+    if built.loader == Loader::Cudarc {
+        findings.extend(looked_up_in_vain(driver));
+    }
     let loaded = report.loaded.as_ref().and_then(|loaded| loaded.version);
     let cudnn = loaded
         .zip(cudnn_cuda_major)
@@ -222,6 +227,23 @@ fn devices(report: &mut Report, built: &Built, operator: &Operator, cudnn_cuda_m
         seen.push(capability);
     }
     report.findings.extend(findings);
+}
+
+/// What cudarc is going to miss in the driver.
+fn looked_up_in_vain(driver: &Driver) -> Option<Finding> {
+    // Most programs are spared the look.
+    if driver.cuda.is_none_or(|cuda| cuda >= eager::NEWEST) {
+        return None;
+    }
+    let mut library = Elf::open(Path::new(&driver.library)).ok()?;
+    let mut program = Elf::open(Path::new("/proc/self/exe")).ok()?;
+    let found = Eager::of(&program.constants()?)?;
+    let mut lacks = found.functions.clone();
+    lacks.retain(|name| !library.defines(name));
+    // What does not even tell this function tells none.
+    let tells = library.defines("cuInit");
+    let finding = found.finding("in this program", &driver.library, &lacks);
+    finding.filter(|_| tells)
 }
 
 /// A part that the loader refuses, in the loader's words; they begin with the file that it did not find.

@@ -46,6 +46,7 @@ pub(super) const MODULES: &[(&str, &str)] = modules![
     "served",
     "elf",
     "ended",
+    "eager",
     "cuda_status",
     "cudnn_status",
     "no_driver",

@@ -3,7 +3,9 @@
 use super::library::Library;
 use super::way::Way;
 use crate::model::linkage::Need;
-use crate::rules::calls::{How, Lacking, of_cudarc, owner};
+use crate::rules::calls::{Lacking, owner};
+use crate::rules::eager::Eager;
+use std::path::PathBuf;
 
 /// What CUDA opens.
 const DRIVER: &str = "libcuda.so.1";
@@ -11,14 +13,7 @@ const DRIVER: &str = "libcuda.so.1";
 const MOST_CONSTANTS: u64 = 128 << 20;
 
 /// The functions of NVIDIA's libraries that the program, or a library that is loaded with it, calls in vain.
-pub fn lacking(way: &mut Way) -> Vec<Lacking> {
-    let mut found = linked(way);
-    let knows_driver = found.iter().any(|one| one.stem == "libcuda");
-    found.extend(by_cudarc(way).filter(|_| !knows_driver));
-    found
-}
-
-fn linked(way: &Way) -> Vec<Lacking> {
+pub fn lacking(way: &Way) -> Vec<Lacking> {
     let mut found = Vec::new();
     let is_nvidias = |name: &str| {
         let stem = name.split(".so").next().unwrap_or_default();
@@ -61,7 +56,6 @@ fn linked(way: &Way) -> Vec<Lacking> {
                 functions.sort();
                 found.push(Lacking {
                     caller: caller.path.clone(),
-                    how: How::Linked,
                     library: library.path.clone(),
                     stem,
                     functions,
@@ -72,21 +66,17 @@ fn linked(way: &Way) -> Vec<Lacking> {
     found
 }
 
-fn by_cudarc(way: &mut Way) -> Option<Lacking> {
-    let caller = way.objects.first()?.path.clone();
-    let constants = Library::open(&caller)?.constant_bytes(MOST_CONSTANTS)?;
-    let (cuda, names) = of_cudarc(&constants)?;
+/// The cudarc that looks up what the driver does not have, the driver, and what that is.
+pub fn by_cudarc(way: &mut Way) -> Option<(Eager, PathBuf, Vec<String>)> {
+    let program = way.objects.first()?.path.clone();
+    let constants = Library::open(&program)?.constant_bytes(MOST_CONSTANTS)?;
+    let eager = Eager::of(&constants)?;
     let index = way.open(DRIVER, 0, Need::Later);
     // That there is no driver is said by whoever asks it.
     way.missing
         .retain(|missing| missing.name != DRIVER || missing.need != Need::Later);
     let library = way.objects.get(index?)?.path.clone();
-    let functions = Library::open(&library)?.lacks(names.iter().map(|name| name.as_bytes()));
-    (!functions.is_empty()).then_some(Lacking {
-        caller,
-        how: How::Cudarc(cuda),
-        library,
-        stem: "libcuda",
-        functions,
-    })
+    let names = eager.functions.iter().map(String::as_bytes);
+    let lacks = Library::open(&library)?.lacks(names);
+    Some((eager, library, lacks))
 }

@@ -108,6 +108,40 @@ fn cublas_and_a_cublaslt_from_elsewhere_are_named() {
     );
 }
 
+/// LOD-30: since 9.22 a part opens libcudart, which cuDNN does not bring, and there may be that of another CUDA.
+#[test]
+fn a_libcudart_that_a_part_opens_and_does_not_find_is_named_when_cudnn_fails() {
+    let cudnn = Folder::new().with_cudnn("9.28.0");
+    for name in [
+        "libcublasLt.so.13",
+        "libnvrtc.so.13",
+        "libnvrtc-builtins.so.13.0",
+    ] {
+        with(&cudnn, name);
+    }
+    run("check", &cudnn.0, &[GPU]).must_be("pass", &[]);
+    let told = format!(
+        "`{}/libcudnn_engines_tensor_ir.so.9` opens libcudart.so.13 when it comes to use it, and the loader does not \
+         find that",
+        cudnn.text()
+    );
+    assert_eq!(
+        suspects(&run("check", &cudnn.0, &[GPU, REFUSED])),
+        [told.as_str()]
+    );
+    with(&cudnn, "libcudart.so.12");
+    assert_eq!(
+        suspects(&run("check", &cudnn.0, &[GPU, REFUSED])),
+        [told.as_str()]
+    );
+    // It takes either name.
+    for name in ["libcudart.so.13", "libcudart.so"] {
+        with(&cudnn, name);
+        assert_eq!(suspects(&run("check", &cudnn.0, &[GPU, REFUSED])), [""; 0]);
+        std::fs::remove_file(cudnn.file(name)).unwrap();
+    }
+}
+
 /// A first library that opens this by its name, says in cuDNN 8's words that it is not there, and then does the rest.
 fn that_opens(cudnn: &Folder, name: &str, then: &str) {
     let code = format!(

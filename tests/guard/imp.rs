@@ -14,6 +14,8 @@ pub mod convolution;
 #[path = "../../build-support/guard/devices.rs"]
 pub mod devices;
 pub mod driver;
+#[path = "../../build-support/guard/eager.rs"]
+pub mod eager;
 #[path = "../../build-support/guard/elf.rs"]
 pub mod elf;
 #[path = "../../build-support/guard/ended.rs"]

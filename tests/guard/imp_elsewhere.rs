@@ -16,6 +16,8 @@ pub mod convolution;
 pub mod devices;
 #[path = "driver.rs"]
 pub mod driver;
+#[path = "../../build-support/guard/eager.rs"]
+pub mod eager;
 #[path = "../../build-support/guard/elf.rs"]
 pub mod elf;
 #[path = "../../build-support/guard/ended.rs"]
