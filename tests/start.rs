@@ -224,3 +224,46 @@ fn a_libcudart_that_is_not_there_by_its_name() {
         "install the libraries of CUDA 12, which do not come with the driver, or put their directory into LD_LIBRARY_PATH"
     );
 }
+
+/// A set of `.ci/wheels.py` or `.ci/debian`.
+fn real(set: &str) -> PathBuf {
+    let folder = std::env::var_os("CUDNN_GUARD_REAL")
+        .expect("CUDNN_GUARD_REAL is the folder of .ci/wheels.py");
+    PathBuf::from(folder).join(set)
+}
+
+/// LOD-24: NVIDIA's own driver for CUDA 12.2 has what came up to that, and none of what came later.
+#[test]
+#[ignore = "needs real NVIDIA files: CUDNN_GUARD_REAL"]
+fn a_real_driver_lacks_what_came_after_it() {
+    let machine = Machine::new("real");
+    let code = "const char *names[] = { \"cuGraphNodeGetEnabled\", \"cuModuleGetLoadingMode\", \"cuLaunchKernelEx\",
+        \"cuCtxGetId\", \"cuCoredumpGetAttribute\", \"cuGraphAddNode\", \"cuFuncGetName\", \"cuCtxFromGreenCtx\",
+        \"cuCtxRecordEvent\", \"cuMemcpyBatchAsync\", \"cuLogsCurrent\", \"cuGreenCtxGetId\", \"cuGraphGetId\",
+        \"Expected symbol in library\" };
+        int cudaMalloc(void **, unsigned long) __attribute__((weak));
+        int main(int count, char **words) { return names[count] == words[0] && cudaMalloc(0, 0); }";
+    machine.compile("eager", code, &["-Wl,--unresolved-symbols=ignore-all"]);
+    let driver = real("debian/usr/lib/x86_64-linux-gnu/nvidia/current");
+    let too_old = |app: &str| {
+        let (_, findings) = machine.inspected(app, driver.to_str().unwrap());
+        let of = |one: &Value| one["id"] == "driver-too-old";
+        findings.into_iter().find(of)
+    };
+    let finding = too_old("eager").unwrap();
+    let summary = finding["summary"].as_str().unwrap();
+    assert!(
+        summary.contains(" looks up cuGraphGetId, which "),
+        "{summary}"
+    );
+    assert_eq!(
+        finding["evidence"]["also"],
+        "cuGreenCtxGetId\ncuLogsCurrent\ncuMemcpyBatchAsync\ncuCtxRecordEvent\ncuCtxFromGreenCtx\ncuFuncGetName"
+    );
+    // The CUDA runtime looks the same names up, and does without them.
+    let runtime = real("cuda-cu13/nvidia/cu13/lib/libcudart_static.a");
+    let code = code.replace("__attribute__((weak))", "");
+    let all = [runtime.to_str().unwrap(), "-lpthread", "-ldl", "-lrt"];
+    machine.compile("runtime", &code, &all);
+    assert_eq!(too_old("runtime"), None);
+}
