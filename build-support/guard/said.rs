@@ -1,7 +1,23 @@
 //! What the loader says when it refuses, understood: it begins with the file that it did not find.
 
+use super::child;
 use super::finding::Finding;
+use super::report::Report;
 use std::path::Path;
+
+/// A part that the loader refuses, in the loader's words; they begin with the file that it did not find.
+pub fn refused(report: &mut Report, path: &Path, words: &str) {
+    if child::wants_driver(words) {
+        // Without a driver nothing is wrong with this cuDNN.
+        let file = path.file_name().unwrap_or_default().to_string_lossy();
+        let line = format!("{}: it is linked to libcuda.so.1", file);
+        if !report.unchecked.contains(&line) {
+            report.unchecked.push(line);
+        }
+        return;
+    }
+    report.findings.push(refusal(path, words));
+}
 
 /// The loader's words for a part that it refuses, as a finding.
 pub fn refusal(path: &Path, words: &str) -> Finding {

@@ -1,11 +1,11 @@
 //! What it means that things went in the child as they did.
 
-use super::child::{self, Tried};
+use super::child::Tried;
 use super::devices;
 use super::driver::Driver;
 use super::eager::{self, Eager};
 use super::elf::Elf;
-use super::ended::End;
+use super::ended::{End, signal_name};
 use super::facts::{Built, Loader};
 use super::finding::{Finding, Severity, Verdict};
 use super::hidden;
@@ -50,7 +50,7 @@ pub fn judge(
         ));
     }
     for (path, words) in &answer.refused {
-        refused(report, path, words);
+        said::refused(report, path, words);
     }
     report.findings.extend(
         answer
@@ -246,20 +246,6 @@ fn looked_up_in_vain(driver: &Driver) -> Option<Finding> {
     finding.filter(|_| tells)
 }
 
-/// A part that the loader refuses, in the loader's words; they begin with the file that it did not find.
-pub fn refused(report: &mut Report, path: &Path, words: &str) {
-    if child::wants_driver(words) {
-        // Without a driver nothing is wrong with this cuDNN.
-        let file = path.file_name().unwrap_or_default().to_string_lossy();
-        let line = format!("{}: it is linked to libcuda.so.1", file);
-        if !report.unchecked.contains(&line) {
-            report.unchecked.push(line);
-        }
-        return;
-    }
-    report.findings.push(said::refusal(path, words));
-}
-
 fn end(report: &mut Report, tried: &Tried, unopened: Option<&Unopened>) {
     let stage = match tried.answer.stage.as_str() {
         "" => "starting",
@@ -344,20 +330,6 @@ fn end(report: &mut Report, tried: &Tried, unopened: Option<&Unopened>) {
     } else {
         report.unknown(finding);
     }
-}
-
-/// The signals by which a library takes a process down; others come from outside.
-fn signal_name(number: i32) -> Option<&'static str> {
-    Some(match number {
-        4 => "SIGILL",
-        5 => "SIGTRAP",
-        6 => "SIGABRT",
-        7 => "SIGBUS",
-        8 => "SIGFPE",
-        11 => "SIGSEGV",
-        31 => "SIGSYS",
-        _ => return None,
-    })
 }
 
 /// Parts that were mapped from elsewhere than from the files that were looked at. Those that tell no release are
