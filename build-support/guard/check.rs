@@ -13,6 +13,7 @@ use super::parts::{self, Parts};
 use super::platform::{self, Library};
 use super::report::{Failure, Report};
 use super::route::{Route, Via};
+use super::said;
 use super::tried;
 use super::turn::Turn;
 
@@ -269,7 +270,7 @@ fn judge_files(report: &mut Report, built: &Built, shim: &Shim, parts: Parts) {
 fn pin(report: &mut Report, built: &Built, shim: &Shim, parts: &Parts, route: &Route) {
     for part in parts.list.iter().filter(|part| part.needed) {
         if let Err(words) = Library::open_file(&part.path) {
-            tried::refused(report, &part.path, &words);
+            said::refused(report, &part.path, &words);
         }
     }
     let again = shim.parts(route, true, built.needs);

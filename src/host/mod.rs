@@ -3,6 +3,8 @@
 
 pub mod answers;
 pub mod binary;
+#[cfg(feature = "cli")]
+pub mod calls;
 pub mod cargo;
 pub mod closure;
 pub mod cudnn;
