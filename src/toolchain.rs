@@ -23,7 +23,7 @@ use crate::rules::fit;
 use crate::rules::hijack;
 use crate::rules::passing::not_to_cargo;
 use crate::rules::requirement::Requirement;
-use crate::rules::search::{self, EACH_TOOLKIT, NVCC_ON_PATH, steps};
+use crate::rules::search::{self, EACH_TOOLKIT, NVCC_ON_PATH, ON_PATH, steps};
 use crate::rules::select::Selection;
 use crate::rules::skew;
 use crate::rules::step::Kind;
@@ -391,7 +391,7 @@ impl Toolchain {
         bare || self
             .candidates
             .iter()
-            .any(|one| one.chosen && one.via == NVCC_ON_PATH)
+            .any(|one| one.chosen && [NVCC_ON_PATH, ON_PATH].contains(&&*one.via))
     }
 
     /// Everything that was found, as an error: cargo hides what a successful build script says.

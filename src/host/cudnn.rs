@@ -12,6 +12,14 @@ use crate::rules::header;
 use crate::rules::step::Tree;
 use std::path::{Path, PathBuf};
 
+/// What may tell the release, what does so today first.
+const HEADERS: [&str; 4] = [
+    "cudnn_version.h",
+    "cudnn_version_v9.h",
+    "cudnn_version_v8.h",
+    "cudnn.h",
+];
+
 /// The cuDNN in this directory: there is one if a header tells a release or a library lies there. With it, the files
 /// that were read.
 pub fn in_tree(
@@ -38,6 +46,12 @@ pub fn in_tree(
         read.push(header.clone());
         cudnn.header = Some(header);
     }
+    if cudnn.header.is_none() {
+        // What `sudo cp` leaves under a strict umask.
+        let dirs = tree.include.iter().map(|dir| top.join(dir));
+        let mut headers = dirs.flat_map(|dir| HEADERS.map(|name| dir.join(name)));
+        cudnn.files.unreadable = headers.find(|header| files::is_forbidden(header));
+    }
     let major = cudnn.header_version.map(|version| version.major);
     if platform.os == Os::Windows {
         import_and_dll(&mut cudnn, top, tree, eyes, platform);
@@ -49,6 +63,14 @@ pub fn in_tree(
                 cudnn.library = shim.library;
                 break;
             }
+        }
+        // What an upgrade, or a copy of the links alone, leaves behind.
+        if cudnn.link_dir.is_none() {
+            let names = major.map(|major| platform.cudnn_library(major));
+            let names: Vec<String> = names.into_iter().chain(["libcudnn.so".into()]).collect();
+            let places = tree.lib.iter().map(|place| top.join(place));
+            let mut links = places.flat_map(|place| names.iter().map(move |name| place.join(name)));
+            cudnn.files.dangling = links.find(|link| files::is_link(link));
         }
         // Where there is a library, the archives are beside it.
         if let (None, Some(major)) = (&cudnn.link_dir, major) {
@@ -102,15 +124,18 @@ fn renamed_in(dir: &Path) -> Option<Cudnn> {
     })
 }
 
-/// The header that tells the release; `cudnn.h` itself does so up to cuDNN 7.
+/// The header that tells the release, in this directory or in the one that its `cudnn.h` leads to.
 fn header_in(dir: &Path, eyes: Eyes) -> Option<(Version, PathBuf)> {
-    let names = [
-        "cudnn_version.h",
-        "cudnn_version_v9.h",
-        "cudnn_version_v8.h",
-        "cudnn.h",
-    ];
-    names.iter().find_map(|name| {
+    telling_header(dir, eyes).or_else(|| {
+        let text = files::read(&eyes.file(&dir.join("cudnn.h"))?).ok()?;
+        let mut named = header::included_by_path(&text).into_iter();
+        named.find_map(|path| telling_header(&eyes.canonical(dir.join(path).parent()?), eyes))
+    })
+}
+
+/// `cudnn.h` itself tells the release up to cuDNN 7.
+fn telling_header(dir: &Path, eyes: Eyes) -> Option<(Version, PathBuf)> {
+    HEADERS.iter().find_map(|name| {
         let header = eyes.file(&dir.join(name))?;
         let version = header::cudnn(&files::read(&header).ok()?)?;
         Some((version, header))

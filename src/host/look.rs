@@ -1,13 +1,14 @@
 //! Looks at the places of the search, one after the other.
 
 use super::eyes::Eyes;
-use super::{Host, cudnn, files, owner, pkg_config, toolkit};
+use super::{Host, cudnn, files, owner, pkg_config, rivals, toolkit};
 use crate::model::candidate::{Candidate, Cudnn, Found, Toolkit};
 use crate::model::env::Variable;
 use crate::model::finding::Finding;
 use crate::rules::choose::{is_usable, kind_of};
 use crate::rules::layout;
 use crate::rules::step::{Kind, Place, Step, Tree};
+use crate::rules::wording::LIBRARY_PATH;
 use std::path::{Path, PathBuf};
 
 /// What was seen.
@@ -30,6 +31,8 @@ pub struct Unusable {
     pub variable: Variable,
     /// Whether the place exists at all.
     pub exists: bool,
+    /// Whether this user may not look there.
+    pub forbidden: bool,
     /// The directory close to it that holds what was asked for.
     pub nearby: Option<PathBuf>,
     /// Why a compiler that is there could not be asked.
@@ -135,8 +138,11 @@ pub fn look(steps: &[Step], host: &Host) -> Sight {
                 .iter()
                 .any(|one| is_usable(one) && kind_of(one) == kind)
     };
-    if lacks(Kind::Toolkit) || lacks(Kind::Cudnn) {
+    let lacking = [Kind::Toolkit, Kind::Cudnn].map(|kind| Some(kind).filter(|kind| lacks(*kind)));
+    let lacking: Vec<Kind> = lacking.into_iter().flatten().collect();
+    if !lacking.is_empty() {
         sight.read.extend(what_an_installation_changes(host));
+        sight.add_where_programs_run(&lacking, host);
     }
     sight
 }
@@ -197,6 +203,44 @@ impl Sight {
             rejected,
             wish: step.wish,
         });
+    }
+
+    /// Where LD_LIBRARY_PATH leads: it is for programs that run, and most who set it meant the build too.
+    fn add_where_programs_run(&mut self, lacking: &[Kind], host: &Host) {
+        let eyes = Eyes { root: None };
+        let platform = &host.platform;
+        for dir in rivals::library_path(host) {
+            let top = match dir.parent() {
+                Some(up) if dir.ends_with("lib") || dir.ends_with("lib64") => up,
+                _ => &dir,
+            };
+            for &kind in lacking {
+                let found = match kind {
+                    Kind::Toolkit => {
+                        let tree = layout::toolkit(platform, top, "");
+                        toolkit::in_tree(top, &tree, eyes, host)
+                            .map(|(toolkit, _)| Found::Toolkit(toolkit))
+                    }
+                    Kind::Cudnn => {
+                        let tree = layout::cudnn(platform, top, "");
+                        cudnn::in_tree(top, &tree, eyes, platform)
+                            .map(|(cudnn, _)| Found::Cudnn(cudnn))
+                    }
+                };
+                let known = |found: &Found| self.candidates.iter().any(|one| one.found == *found);
+                if let Some(found) = found.filter(|found| !known(found)) {
+                    self.candidates.push(Candidate {
+                        found,
+                        via: LIBRARY_PATH.into(),
+                        chosen: false,
+                        rejected: Some(format!(
+                            "{LIBRARY_PATH} leads there, which does not count in a build"
+                        )),
+                        wish: None,
+                    });
+                }
+            }
+        }
     }
 
     /// What a package brings along is shown and no more: the answer does not rest on it.
@@ -326,6 +370,7 @@ fn unusable(
         found.push(Unusable {
             variable,
             exists: files::is_dir(&value) || files::is_file(&value),
+            forbidden: files::is_forbidden(&value),
             nearby: nearby(steps, variable, &value, host),
             reason: failure.map(|index| failures.swap_remove(index).1),
         });
@@ -342,6 +387,16 @@ fn nearby(steps: &[Step], variable: Variable, value: &Path, host: &Host) -> Opti
             step.wish == Some(variable) && step.kind == kind && matches!(step.place, Place::Tree(_))
         })
     };
+    // The header itself, where its directory is asked for.
+    if matches!(
+        variable,
+        Variable::CudnnIncludeDir | Variable::CudnnIncludePath
+    ) {
+        let dir = value.parent().filter(|_| files::is_file(value));
+        return dir
+            .filter(|_| value.ends_with("cudnn.h"))
+            .map(Path::to_path_buf);
+    }
     let mut above = value.ancestors().skip(1).take(2);
     match (asked(Kind::Toolkit), asked(Kind::Cudnn)) {
         (true, false) => above

@@ -227,6 +227,19 @@ fn headers_missing(cudnn: &Cudnn, via: &str, env: &Env) -> Finding {
         .as_deref()
         .or(cudnn.link_dir.as_deref())
         .unwrap_or(&cudnn.root);
+    if let Some(header) = &cudnn.files.unreadable {
+        let dir = header.parent().unwrap_or(header).display();
+        let headline = format!(
+            "the headers of the cuDNN{release} at `{}` may not be read by this user",
+            cudnn.root.display()
+        );
+        return Finding::error("cudnn-headers-missing", headline)
+            .with("found via", format!("{via}: {}", header.display()))
+            .help(format!(
+                "let everybody read them: `sudo chmod -R a+rX {dir}`"
+            ))
+            .help("or set CUDNN_INCLUDE_DIR to a directory that holds cudnn.h and may be read");
+    }
     let mut finding = Finding::error(
         "cudnn-headers-missing",
         format!(

@@ -8,7 +8,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 /// What leads to a place without being a wish for it, and seldom changes: cargo is told to watch it.
-const SURROUNDINGS: [Variable; 11] = [
+const SURROUNDINGS: [Variable; 19] = [
     Variable::VirtualEnv,
     Variable::CondaPrefix,
     Variable::EasyBuildCuda,
@@ -16,6 +16,14 @@ const SURROUNDINGS: [Variable; 11] = [
     Variable::NvhpcCudaHome,
     Variable::NvhpcRoot,
     Variable::TfCudaPaths,
+    Variable::UvProjectEnvironment,
+    Variable::CPath,
+    Variable::CIncludePath,
+    Variable::CplusIncludePath,
+    Variable::LibraryPath,
+    Variable::NixCFlags,
+    Variable::NixLdFlags,
+    Variable::CmakePrefixPath,
     Variable::PkgConfigPath,
     Variable::PkgConfigLibDir,
     Variable::PkgConfigSysroot,
@@ -59,19 +67,24 @@ pub fn steps(env: &Env, platform: &Platform, root: Option<&Path>) -> Vec<Step> {
         at.conda_build(),
         at.conda(),
         at.loaded_modules(),
+        at.compiler_paths(),
         // What the machine has.
         at.nvcc_on_path(),
         at.fixed("NVIDIA's usual directory", "/usr/local", "cuda"),
         at.fixed("NVIDIA's versioned directories", "/usr/local", "cuda-#"),
         at.windows(),
         at.distribution(),
+        at.optional_packages(),
         // The rest.
         at.cudnn_directories(),
         at.hpc_sdk(),
         at.tensorflow_paths(),
+        at.environments_on_path(),
         at.python_packages(),
         at.beside_the_manifest(),
+        at.sysroot(),
         at.pkg_config(),
+        at.home(),
         // What `cudnn-guard fetch` put there.
         at.fetched(),
     ]
@@ -116,8 +129,16 @@ impl At<'_> {
             (Kind::Toolkit, layout::system_toolkit(self.platform, &usr)),
             (Kind::Cudnn, layout::system_cudnn(self.platform, &usr)),
         ];
-        let arch = self.fixed("Arch Linux's directory", "/opt/cuda", "");
-        [surroundings("system directories", true, trees), arch].concat()
+        surroundings("system directories", true, trees)
+    }
+
+    /// Arch Linux and Gentoo have `/opt/cuda`; packages of older releases go beside it.
+    fn optional_packages(&self) -> Vec<Step> {
+        [
+            self.fixed("the distribution's /opt", "/opt/cuda", ""),
+            self.fixed("the distribution's /opt", "/opt", "cuda-#"),
+        ]
+        .concat()
     }
 
     fn fetched(&self) -> Vec<Step> {
@@ -183,6 +204,10 @@ impl At<'_> {
         dirs.filter(|dir| dir.is_absolute()).collect()
     }
 
+    fn is_inside(&self, dir: &Path) -> bool {
+        self.root.is_none_or(|root| dir.starts_with(root))
+    }
+
     fn below_root(&self, path: &Path) -> PathBuf {
         match self.root {
             Some(root) if !path.starts_with(root) => {
@@ -205,7 +230,9 @@ fn surroundings<const N: usize>(via: &str, fixed: bool, trees: [(Kind, Tree); N]
     trees.into_iter().map(step).collect()
 }
 
+mod compiler_paths;
 mod environments;
+pub use environments::ON_PATH;
 mod rest;
 mod windows;
 mod wishes;

@@ -7,8 +7,20 @@ use crate::model::platform::Os;
 use crate::rules::choose::kind_of;
 use crate::rules::image;
 use crate::rules::partial::packages;
-use crate::rules::step::{Kind, Place};
-use crate::rules::wording::{NOT_ACTIVE, also, is_gone, landmark, root_of};
+use crate::rules::search::ON_PATH;
+use crate::rules::step::{Kind, Place, Step, directories};
+use crate::rules::wording::{LIBRARY_PATH, NOT_ACTIVE, also, is_gone, landmark, root_of};
+use std::path::Path;
+
+/// More directories than this on one ground are counted, not listed.
+const MANY: usize = 4;
+
+fn is_whole(candidate: &Candidate) -> bool {
+    match &candidate.found {
+        Found::Toolkit(toolkit) => toolkit.lacks().is_empty(),
+        Found::Cudnn(cudnn) => cudnn.header.is_some() && cudnn.link_dir.is_some(),
+    }
+}
 
 impl Situation<'_> {
     pub(super) fn not_found(&self, kind: Kind, found: &[&Candidate]) -> Finding {
@@ -18,7 +30,11 @@ impl Situation<'_> {
         };
         let mut looked: Vec<String> = Vec::new();
         for step in self.steps.iter().filter(|step| step.kind == kind) {
-            let line = format!("{}: {}", step.via, step.whereabouts());
+            let dirs = self.directories(step);
+            let line = match step.via == ON_PATH || dirs > MANY {
+                true => format!("{}: {}", step.via, directories(dirs)),
+                false => format!("{}: {}", step.via, step.whereabouts()),
+            };
             // Of all directories above the crate's own, the first stands for the rest.
             let beside = step.via.ends_with(NOT_ACTIVE)
                 && looked.iter().any(|known| known.starts_with(&step.via));
@@ -83,10 +99,30 @@ impl Situation<'_> {
             }
         }
         help.extend(self.modules(kind));
+        let mut cudnns = found.iter().filter_map(|one| match &one.found {
+            Found::Cudnn(cudnn) => Some(cudnn),
+            Found::Toolkit(_) => None,
+        });
+        if let Some(cudnn) = cudnns.find(|cudnn| cudnn.files.dangling.is_some()) {
+            let root = cudnn.root.display();
+            help.push(format!(
+                "install the cuDNN in `{root}` again: its links lead nowhere"
+            ));
+        }
         let (variable, contents) = landmark(kind, self.platform.os);
-        help.push(format!(
-            "set {variable} to the directory that holds {contents}"
-        ));
+        // What is there for running is whole enough to build with, too.
+        let there = found
+            .iter()
+            .find(|one| one.via == LIBRARY_PATH && is_whole(one));
+        help.extend(there.map(|one| {
+            let root = root_of(one).display();
+            format!("set {variable} to `{root}`, to build with what {LIBRARY_PATH} leads to")
+        }));
+        if there.is_none() {
+            help.push(format!(
+                "set {variable} to the directory that holds {contents}"
+            ));
+        }
         help.push(
             "run `cudnn-guard fetch` (from `cargo install cudnn-guard --features cli`), which installs CUDA and cuDNN \
              without root"
@@ -97,6 +133,20 @@ impl Situation<'_> {
             finding = finding.help(format!("{or}{help}"));
         }
         finding
+    }
+
+    /// In how many directories was looked on the same ground.
+    fn directories(&self, step: &Step) -> usize {
+        let mut dirs: Vec<&Path> = Vec::new();
+        for other in self.steps.iter().filter(|other| other.via == step.via) {
+            let Place::Tree(tree) = &other.place else {
+                continue;
+            };
+            if !dirs.contains(&&*tree.base) {
+                dirs.push(&tree.base);
+            }
+        }
+        dirs.len()
     }
 
     /// Modules and Spack keep their packages where only they know: loading one sets the variables.

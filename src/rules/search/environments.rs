@@ -5,7 +5,11 @@ use crate::model::env::Variable;
 use crate::model::platform::Os;
 use crate::rules::layout::{self, JIT_SITE, SITE, WINDOWS_SITE, Wheels};
 use crate::rules::step::{Kind, Place, Step, Tree};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+
+/// How an environment is found that is on PATH and not active.
+pub const ON_PATH: &str = "environment on PATH";
 
 /// Python packages that bring a cuDNN of their own, and where in a Python's directory it lies.
 const COPIES: [(&str, &str); 6] = [
@@ -118,8 +122,17 @@ impl At<'_> {
         );
         dirs.retain(|dir| dir.is_absolute() && dir.parent().is_some());
         // The project of the machine that builds is no part of another system's image.
-        dirs.retain(|dir| self.root.is_none_or(|root| dir.starts_with(root)));
+        dirs.retain(|dir| self.is_inside(dir));
         let mut steps = Vec::new();
+        if let Some(name) = self.env.text(Variable::UvProjectEnvironment.name()) {
+            let named = Path::new(name);
+            let relative = dirs.iter().filter(|_| named.is_relative());
+            let mut places: Vec<PathBuf> = relative.map(|dir| dir.join(name)).collect();
+            places.extend(named.is_absolute().then(|| named.to_path_buf()));
+            for dir in &places {
+                steps.extend(self.wheels("UV_PROJECT_ENVIRONMENT", dir, self.site()));
+            }
+        }
         if self.env.get(Variable::VirtualEnv).is_none() {
             let via = "virtual environment beside Cargo.toml (not active)";
             for dir in &dirs {
@@ -133,6 +146,29 @@ impl At<'_> {
             }
         }
         steps
+    }
+
+    /// Images put an environment on PATH and activate none; pyenv and conda leave one there.
+    pub(super) fn environments_on_path(&self) -> Vec<Step> {
+        let path = self.env.get(Variable::Path).unwrap_or(OsStr::new(""));
+        let bins = self.listed(path).into_iter();
+        let bins = bins.filter(|dir| dir.ends_with("bin") && self.platform.os == Os::Linux);
+        // Below a root, what the shell of this machine has in mind is not meant.
+        let bins = bins.filter(|dir| self.is_inside(dir));
+        let mut prefixes: Vec<PathBuf> = Vec::new();
+        for prefix in bins.filter_map(|dir| dir.parent().map(Path::to_path_buf)) {
+            // Those of the system are looked at as such.
+            let own = ["/", "/usr", "/usr/local"].map(|dir| self.below_root(Path::new(dir)));
+            if !own.contains(&prefix) && !prefixes.contains(&prefix) {
+                prefixes.push(prefix);
+            }
+        }
+        let steps = prefixes.iter().flat_map(|prefix| {
+            let own = layout::cudnn(self.platform, prefix, "");
+            let own = surroundings(ON_PATH, false, [(Kind::Cudnn, own)]);
+            [own, self.wheels(ON_PATH, prefix, SITE)].concat()
+        });
+        steps.collect()
     }
 
     /// A wheel with the part of cuDNN that compiles graphs at run time.

@@ -107,6 +107,42 @@ impl At<'_> {
             .collect()
     }
 
+    /// Another system's files, in which that of the target is looked for as it would be there.
+    pub(super) fn sysroot(&self) -> Vec<Step> {
+        let Some(root) = self.env.path(Variable::PkgConfigSysroot) else {
+            return Vec::new();
+        };
+        let via = Variable::PkgConfigSysroot.name();
+        if self.platform.os != Os::Linux || root.parent().is_none() {
+            return Vec::new();
+        }
+        let usr = root.join("usr");
+        let trees = [
+            (Kind::Toolkit, layout::system_toolkit(self.platform, &usr)),
+            (Kind::Cudnn, layout::system_cudnn(self.platform, &usr)),
+        ];
+        [
+            self.both(via, false, &usr.join("local/cuda"), ""),
+            surroundings(via, false, trees),
+        ]
+        .concat()
+    }
+
+    /// Where those without root unpack NVIDIA's archives: `runfile --toolkitpath=$HOME/cuda-12.4`.
+    pub(super) fn home(&self) -> Vec<Step> {
+        let home = self.env.path(Variable::Home);
+        let Some(home) = home.filter(|_| self.platform.os == Os::Linux) else {
+            return Vec::new();
+        };
+        let home = self.below_root(&home);
+        let via = "home directory";
+        let archive = layout::archives(self.platform, &home).take(1);
+        let archive = archive.flat_map(|tree| surroundings(via, true, [(Kind::Cudnn, tree)]));
+        let mut steps = self.both(via, true, &home, "cuda-#");
+        steps.extend(archive);
+        steps
+    }
+
     /// What a distribution or a module wrote down for pkg-config, in the order in which that looks.
     pub(super) fn pkg_config(&self) -> Vec<Step> {
         let listed = |variable| self.env.get(variable).map(|list| self.listed(list));
