@@ -179,7 +179,14 @@ fn shim_in(
             Some((file?, name))
         });
     let short = eyes.file(&dir.join("libcudnn.so"));
+    // Of two releases in one directory, the short name leads to one, and the headers may be the other's.
+    let leads_to = short.as_deref().and_then(|path| real_major(path, eyes));
+    let other = versioned.as_ref().is_some_and(|(_, name)| {
+        let own = name.strip_prefix("libcudnn.so").and_then(first_number);
+        eyes.file(place).is_none() && leads_to.is_some() && own.is_some() && leads_to != own
+    });
     let link_name = match (&short, &versioned) {
+        (_, Some((_, name))) if other => LinkName::Verbatim(name.clone()),
         (Some(_), _) => LinkName::Short("cudnn".into()),
         (None, Some((_, name))) => LinkName::Verbatim(name.clone()),
         (None, None) => return None,
@@ -268,6 +275,10 @@ fn read_libraries(cudnn: &mut Cudnn, eyes: Eyes, platform: &Platform) {
         let exact = major.is_some_and(|major| tail == format!(".{major}"));
         if major.is_some_and(|major| first_number(&tail).is_some_and(|other| other != major)) {
             continue; // another cuDNN in the same directory
+        }
+        let leads_to = tail.is_empty().then(|| real_major(&path, eyes)).flatten();
+        if major.is_some_and(|major| leads_to.is_some_and(|other| other != major)) {
+            continue; // the same, by its short name
         }
         let is_link = files::is_link(&path);
         let Some(path) = eyes.file(&path) else {
@@ -395,6 +406,12 @@ pub fn unresolved(cudnn: &Cudnn, os: Os) -> Vec<Unresolved> {
         }
     }
     found
+}
+
+/// 9 of `libcudnn_ops.so`, if that is a link to `libcudnn_ops.so.9.14.0`.
+fn real_major(path: &Path, eyes: Eyes) -> Option<u32> {
+    let real = eyes.canonical(path);
+    first_number(real.file_name()?.to_str()?.split_once(".so.")?.1)
 }
 
 /// 9 of `.9.14.0`.

@@ -229,7 +229,12 @@ impl Situation<'_> {
 /// What to do about a value that a shell would have changed, or that is no path of one directory here.
 fn misspelt(value: &str, name: &str, os: Os) -> Option<String> {
     let quoted = |quote: char| value.starts_with(quote) && value.ends_with(quote);
-    let list = if os == Os::Windows { ';' } else { ':' };
+    // CMake's lists have a semicolon everywhere.
+    let list: &[char] = if os == Os::Windows {
+        &[';']
+    } else {
+        &[':', ';']
+    };
     Some(if value.starts_with('~') {
         format!("write the path in {name} out: only a shell puts your home in place of `~`")
     } else if value.contains('$') {
