@@ -8,17 +8,8 @@ use super::{files, owner};
 use crate::model::candidate::{Cudnn, LinkName, Part, Unresolved};
 use crate::model::platform::{Os, Platform};
 use crate::model::version::Version;
-use crate::rules::header;
 use crate::rules::step::Tree;
 use std::path::{Path, PathBuf};
-
-/// What may tell the release, what does so today first.
-const HEADERS: [&str; 4] = [
-    "cudnn_version.h",
-    "cudnn_version_v9.h",
-    "cudnn_version_v8.h",
-    "cudnn.h",
-];
 
 /// The cuDNN in this directory: there is one if a header tells a release or a library lies there. With it, the files
 /// that were read.
@@ -121,24 +112,6 @@ fn renamed_in(dir: &Path) -> Option<Cudnn> {
         library: Some(library),
         library_version,
         ..Cudnn::default()
-    })
-}
-
-/// The header that tells the release, in this directory or in the one that its `cudnn.h` leads to.
-fn header_in(dir: &Path, eyes: Eyes) -> Option<(Version, PathBuf)> {
-    telling_header(dir, eyes).or_else(|| {
-        let text = files::read(&eyes.file(&dir.join("cudnn.h"))?).ok()?;
-        let mut named = header::included_by_path(&text).into_iter();
-        named.find_map(|path| telling_header(&eyes.canonical(dir.join(path).parent()?), eyes))
-    })
-}
-
-/// `cudnn.h` itself tells the release up to cuDNN 7.
-fn telling_header(dir: &Path, eyes: Eyes) -> Option<(Version, PathBuf)> {
-    HEADERS.iter().find_map(|name| {
-        let header = eyes.file(&dir.join(name))?;
-        let version = header::cudnn(&files::read(&header).ok()?)?;
-        Some((version, header))
     })
 }
 
@@ -418,6 +391,9 @@ fn real_major(path: &Path, eyes: Eyes) -> Option<u32> {
 fn first_number(tail: &str) -> Option<u32> {
     tail.trim_start_matches('.').split('.').next()?.parse().ok()
 }
+
+mod headers;
+use headers::{HEADERS, header_in};
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests;

@@ -29,6 +29,7 @@ pub mod rivals;
 pub mod shim;
 pub mod stamp;
 pub mod toolkit;
+pub mod unusable;
 #[cfg(feature = "cli")]
 pub mod way;
 
