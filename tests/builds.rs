@@ -20,7 +20,9 @@ fn fails(test: &Path, name: &str, ask: &str, env: &[(&str, &Path)]) {
         .replace(test.to_str().unwrap(), "$T")
         .replace(all, "$S");
     let home = std::env::var("HOME").unwrap_or_default();
-    shown = shown.replace(&format!("{home}/.local"), "$HOME/.local");
+    for below in [".local", "cuda-", "cudnn-"] {
+        shown = shown.replace(&format!("{home}/{below}"), &format!("$HOME/{below}"));
+    }
     // The number of the build.
     while let Some(at) = shown.find("/build/ask-") {
         let end = at + shown[at..].find("/out/").unwrap();
@@ -189,11 +191,12 @@ fn what_the_build_script_says_wrongly() {
     let cuda = test.join("cuda");
     toolkit(&cuda, 13000, true);
     let env: [(&str, &Path); 2] = [("VIRTUAL_ENV", &venv), ("CUDA_HOME", &cuda)];
+    let absent = format!("root={};cudnn=>=9", test.join("absent").display());
     for (text, ask) in [
         ("requirement-is-none", "cudnn=nine"),
         ("requirement-is-empty", "cuda=>=12, <11"),
         ("allow-is-unknown", "allow=everything"),
-        ("root-is-absent", "root=/nonexistent;cudnn=>=9"),
+        ("root-is-absent", &absent),
         ("link-is-static", "static;cudnn=>=9"),
         ("link-is-static-with-cublas", "static;cuda=>=12;libs=cublas"),
         ("kernels-match-nothing", "kernels=src/*.cuda"),

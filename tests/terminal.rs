@@ -539,3 +539,58 @@ fn doctor_names_the_feature_of_cudarc_that_fits() {
     assert!(said.contains(wanted), "{said}");
     assert!(!doctor(&root.join("usr")).contains("Cargo.lock"));
 }
+
+/// CFG-11: what is there and may not be read is not missing.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_this_user_may_not_read_is_not_missing() {
+    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::process::CommandExt;
+    // Not below the build's own folder, which another user may be kept from.
+    let root = std::env::temp_dir().join(format!("cudnn-guard-forbidden-{}", std::process::id()));
+    usr_local(&root);
+    let program = root.join("cudnn-guard");
+    fs::copy(env!("CARGO_BIN_EXE_cudnn-guard"), &program).expect("a copy");
+    let headers = root.join("usr/local/cuda/include");
+    let mode = |path: &Path, mode: u32| {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("a mode");
+    };
+    for name in ["cudnn.h", "cudnn_version.h"] {
+        mode(&headers.join(name), 0o000);
+    }
+    file(&root, "private/cudnn/include/cudnn.h", "");
+    mode(&root.join("private"), 0o000);
+    let doctor = |env: &[(&str, &Path)]| {
+        let mut command = Command::new(&program);
+        command.args(["doctor", "--root"]).arg(&root).env_clear();
+        command.envs(env.iter().copied());
+        // root may read everything.
+        if fs::read(headers.join("cudnn.h")).is_ok() {
+            command.uid(65534).gid(65534);
+        }
+        text(&command.output().expect("it runs")).replace(root.to_str().expect("text"), "$ROOT")
+    };
+    let unread = doctor(&[]);
+    let private = doctor(&[("CUDNN_PATH", &root.join("private/cudnn"))]);
+    mode(&root.join("private"), 0o755);
+    fs::remove_dir_all(&root).expect("removed");
+    let plain = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        plain(&unread).contains(
+            "at `$ROOT/usr/local/cuda` may not be read by this user [cudnn-headers-missing] \
+             found via NVIDIA's usual directory: $ROOT/usr/local/cuda/include/cudnn_version.h \
+             = help: let everybody read them: `sudo chmod -R a+rX $ROOT/usr/local/cuda/include` \
+             = help: or set CUDNN_INCLUDE_DIR to a directory that holds cudnn.h and may be read"
+        ),
+        "{unread}"
+    );
+    assert!(
+        plain(&private).contains(
+            "`CUDNN_PATH` is set to `$ROOT/private/cudnn`, where this user may not look \
+             [variable-unusable] \
+             = help: let this user look there: `ls -ld` of each directory above shows who may \
+             = help: or set CUDNN_PATH to a directory that this user may read"
+        ),
+        "{private}"
+    );
+}

@@ -8,7 +8,6 @@ use super::{files, owner};
 use crate::model::candidate::{Cudnn, LinkName, Part, Unresolved};
 use crate::model::platform::{Os, Platform};
 use crate::model::version::Version;
-use crate::rules::header;
 use crate::rules::step::Tree;
 use std::path::{Path, PathBuf};
 
@@ -38,6 +37,12 @@ pub fn in_tree(
         read.push(header.clone());
         cudnn.header = Some(header);
     }
+    if cudnn.header.is_none() {
+        // What `sudo cp` leaves under a strict umask.
+        let dirs = tree.include.iter().map(|dir| top.join(dir));
+        let mut headers = dirs.flat_map(|dir| HEADERS.map(|name| dir.join(name)));
+        cudnn.files.unreadable = headers.find(|header| files::is_forbidden(header));
+    }
     let major = cudnn.header_version.map(|version| version.major);
     if platform.os == Os::Windows {
         import_and_dll(&mut cudnn, top, tree, eyes, platform);
@@ -49,6 +54,14 @@ pub fn in_tree(
                 cudnn.library = shim.library;
                 break;
             }
+        }
+        // What an upgrade, or a copy of the links alone, leaves behind.
+        if cudnn.link_dir.is_none() {
+            let names = major.map(|major| platform.cudnn_library(major));
+            let names: Vec<String> = names.into_iter().chain(["libcudnn.so".into()]).collect();
+            let places = tree.lib.iter().map(|place| top.join(place));
+            let mut links = places.flat_map(|place| names.iter().map(move |name| place.join(name)));
+            cudnn.files.dangling = links.find(|link| files::is_link(link));
         }
         // Where there is a library, the archives are beside it.
         if let (None, Some(major)) = (&cudnn.link_dir, major) {
@@ -102,21 +115,6 @@ fn renamed_in(dir: &Path) -> Option<Cudnn> {
     })
 }
 
-/// The header that tells the release; `cudnn.h` itself does so up to cuDNN 7.
-fn header_in(dir: &Path, eyes: Eyes) -> Option<(Version, PathBuf)> {
-    let names = [
-        "cudnn_version.h",
-        "cudnn_version_v9.h",
-        "cudnn_version_v8.h",
-        "cudnn.h",
-    ];
-    names.iter().find_map(|name| {
-        let header = eyes.file(&dir.join(name))?;
-        let version = header::cudnn(&files::read(&header).ok()?)?;
-        Some((version, header))
-    })
-}
-
 struct Shim {
     dir: PathBuf,
     link_name: LinkName,
@@ -154,7 +152,14 @@ fn shim_in(
             Some((file?, name))
         });
     let short = eyes.file(&dir.join("libcudnn.so"));
+    // Of two releases in one directory, the short name leads to one, and the headers may be the other's.
+    let leads_to = short.as_deref().and_then(|path| real_major(path, eyes));
+    let other = versioned.as_ref().is_some_and(|(_, name)| {
+        let own = name.strip_prefix("libcudnn.so").and_then(first_number);
+        eyes.file(place).is_none() && leads_to.is_some() && own.is_some() && leads_to != own
+    });
     let link_name = match (&short, &versioned) {
+        (_, Some((_, name))) if other => LinkName::Verbatim(name.clone()),
         (Some(_), _) => LinkName::Short("cudnn".into()),
         (None, Some((_, name))) => LinkName::Verbatim(name.clone()),
         (None, None) => return None,
@@ -243,6 +248,10 @@ fn read_libraries(cudnn: &mut Cudnn, eyes: Eyes, platform: &Platform) {
         let exact = major.is_some_and(|major| tail == format!(".{major}"));
         if major.is_some_and(|major| first_number(&tail).is_some_and(|other| other != major)) {
             continue; // another cuDNN in the same directory
+        }
+        let leads_to = tail.is_empty().then(|| real_major(&path, eyes)).flatten();
+        if major.is_some_and(|major| leads_to.is_some_and(|other| other != major)) {
+            continue; // the same, by its short name
         }
         let is_link = files::is_link(&path);
         let Some(path) = eyes.file(&path) else {
@@ -372,10 +381,19 @@ pub fn unresolved(cudnn: &Cudnn, os: Os) -> Vec<Unresolved> {
     found
 }
 
+/// 9 of `libcudnn_ops.so`, if that is a link to `libcudnn_ops.so.9.14.0`.
+fn real_major(path: &Path, eyes: Eyes) -> Option<u32> {
+    let real = eyes.canonical(path);
+    first_number(real.file_name()?.to_str()?.split_once(".so.")?.1)
+}
+
 /// 9 of `.9.14.0`.
 fn first_number(tail: &str) -> Option<u32> {
     tail.trim_start_matches('.').split('.').next()?.parse().ok()
 }
+
+mod headers;
+use headers::{HEADERS, header_in};
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests;

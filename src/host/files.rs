@@ -56,6 +56,16 @@ pub fn is_there(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok()
 }
 
+/// Whether there may be something there that this user is kept from.
+pub fn is_forbidden(path: &Path) -> bool {
+    let error = match std::fs::metadata(path) {
+        Ok(data) if data.is_file() => File::open(path).err(),
+        Ok(_) => None,
+        Err(error) => Some(error),
+    };
+    error.is_some_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied)
+}
+
 /// Whether this is a directory, or a link to one.
 pub fn is_dir(path: &Path) -> bool {
     path.is_dir()

@@ -1,13 +1,15 @@
 //! Looks at the places of the search, one after the other.
 
 use super::eyes::Eyes;
-use super::{Host, cudnn, files, owner, pkg_config, toolkit};
+use super::unusable::{Unusable, unusable};
+use super::{Host, cudnn, files, owner, pkg_config, rivals, toolkit};
 use crate::model::candidate::{Candidate, Cudnn, Found, Toolkit};
 use crate::model::env::Variable;
 use crate::model::finding::Finding;
 use crate::rules::choose::{is_usable, kind_of};
 use crate::rules::layout;
 use crate::rules::step::{Kind, Place, Step, Tree};
+use crate::rules::wording::LIBRARY_PATH;
 use std::path::{Path, PathBuf};
 
 /// What was seen.
@@ -21,19 +23,6 @@ pub struct Sight {
     pub silent: Vec<Finding>,
     /// The files that were read, and the records of those who put them there.
     pub read: Vec<PathBuf>,
-}
-
-/// A variable that names a place where nothing is.
-#[derive(Clone, Debug)]
-pub struct Unusable {
-    /// The variable.
-    pub variable: Variable,
-    /// Whether the place exists at all.
-    pub exists: bool,
-    /// The directory close to it that holds what was asked for.
-    pub nearby: Option<PathBuf>,
-    /// Why a compiler that is there could not be asked.
-    pub reason: Option<Finding>,
 }
 
 /// Looks at all steps.
@@ -135,8 +124,11 @@ pub fn look(steps: &[Step], host: &Host) -> Sight {
                 .iter()
                 .any(|one| is_usable(one) && kind_of(one) == kind)
     };
-    if lacks(Kind::Toolkit) || lacks(Kind::Cudnn) {
+    let lacking = [Kind::Toolkit, Kind::Cudnn].map(|kind| Some(kind).filter(|kind| lacks(*kind)));
+    let lacking: Vec<Kind> = lacking.into_iter().flatten().collect();
+    if !lacking.is_empty() {
         sight.read.extend(what_an_installation_changes(host));
+        sight.add_where_programs_run(&lacking, host);
     }
     sight
 }
@@ -197,6 +189,44 @@ impl Sight {
             rejected,
             wish: step.wish,
         });
+    }
+
+    /// Where LD_LIBRARY_PATH leads: it is for programs that run, and most who set it meant the build too.
+    fn add_where_programs_run(&mut self, lacking: &[Kind], host: &Host) {
+        let eyes = Eyes { root: None };
+        let platform = &host.platform;
+        for dir in rivals::library_path(host) {
+            let top = match dir.parent() {
+                Some(up) if dir.ends_with("lib") || dir.ends_with("lib64") => up,
+                _ => &dir,
+            };
+            for &kind in lacking {
+                let found = match kind {
+                    Kind::Toolkit => {
+                        let tree = layout::toolkit(platform, top, "");
+                        toolkit::in_tree(top, &tree, eyes, host)
+                            .map(|(toolkit, _)| Found::Toolkit(toolkit))
+                    }
+                    Kind::Cudnn => {
+                        let tree = layout::cudnn(platform, top, "");
+                        cudnn::in_tree(top, &tree, eyes, platform)
+                            .map(|(cudnn, _)| Found::Cudnn(cudnn))
+                    }
+                };
+                let known = |found: &Found| self.candidates.iter().any(|one| one.found == *found);
+                if let Some(found) = found.filter(|found| !known(found)) {
+                    self.candidates.push(Candidate {
+                        found,
+                        via: LIBRARY_PATH.into(),
+                        chosen: false,
+                        rejected: Some(format!(
+                            "{LIBRARY_PATH} leads there, which does not count in a build"
+                        )),
+                        wish: None,
+                    });
+                }
+            }
+        }
     }
 
     /// What a package brings along is shown and no more: the answer does not rest on it.
@@ -304,63 +334,6 @@ fn key(found: &Found, eyes: Eyes) -> Vec<PathBuf> {
                 .map(|place| place.map_or_else(PathBuf::new, |place| eyes.canonical(place)))
                 .to_vec()
         }
-    }
-}
-
-fn unusable(
-    steps: &[Step],
-    candidates: &[Candidate],
-    mut failures: Vec<(Variable, Finding)>,
-    host: &Host,
-) -> Vec<Unusable> {
-    let mut found: Vec<Unusable> = Vec::new();
-    for variable in steps.iter().filter_map(|step| step.wish) {
-        let used = candidates
-            .iter()
-            .any(|candidate| candidate.wish == Some(variable));
-        if used || found.iter().any(|known| known.variable == variable) {
-            continue;
-        }
-        let value = host.env.path(variable).unwrap_or_default();
-        let failure = failures.iter().position(|(failed, _)| *failed == variable);
-        found.push(Unusable {
-            variable,
-            exists: files::is_dir(&value) || files::is_file(&value),
-            nearby: nearby(steps, variable, &value, host),
-            reason: failure.map(|index| failures.swap_remove(index).1),
-        });
-    }
-    found
-}
-
-/// People name `bin` or the compiler for the toolkit, or the folder of all wheels for one of them.
-fn nearby(steps: &[Step], variable: Variable, value: &Path, host: &Host) -> Option<PathBuf> {
-    let eyes = Eyes { root: None };
-    let asked = |kind| {
-        let mut steps = steps.iter();
-        steps.any(|step| {
-            step.wish == Some(variable) && step.kind == kind && matches!(step.place, Place::Tree(_))
-        })
-    };
-    let mut above = value.ancestors().skip(1).take(2);
-    match (asked(Kind::Toolkit), asked(Kind::Cudnn)) {
-        (true, false) => above
-            .find(|dir| {
-                let tree = layout::toolkit(&host.platform, dir, "");
-                tree.nvcc.iter().any(|nvcc| files::is_file(&dir.join(nvcc)))
-                    && toolkit::in_tree(dir, &tree, eyes, host).is_some()
-            })
-            .map(Path::to_path_buf),
-        (false, true) => {
-            let below = ["cudnn", "nvidia/cudnn", "cuda"].map(|name| value.join(name));
-            let mut all = above.map(Path::to_path_buf).chain(below);
-            all.find(|dir| {
-                let tree = layout::cudnn(&host.platform, dir, "");
-                cudnn::in_tree(dir, &tree, eyes, &host.platform)
-                    .is_some_and(|(cudnn, _)| cudnn.header.is_some() && cudnn.link_dir.is_some())
-            })
-        }
-        _ => None,
     }
 }
 

@@ -33,6 +33,7 @@ pub mod shim;
 pub mod stamp;
 pub mod toolkit;
 pub mod tools;
+pub mod unusable;
 #[cfg(feature = "cli")]
 pub mod way;
 

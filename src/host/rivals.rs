@@ -22,7 +22,7 @@ pub fn along_library_path(cudnn: &Cudnn, host: &Host) -> Vec<Rival> {
 }
 
 /// The directories of LD_LIBRARY_PATH, if the program runs on this system.
-fn library_path(host: &Host) -> Vec<PathBuf> {
+pub fn library_path(host: &Host) -> Vec<PathBuf> {
     if host.platform.os != Os::Linux || !host.is_target() {
         return Vec::new();
     }

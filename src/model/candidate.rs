@@ -108,6 +108,10 @@ pub struct Files {
     pub folders: Vec<PathBuf>,
     /// Where its archives are, if it has no library beside them.
     pub archives: Option<PathBuf>,
+    /// A header that this user may not read, if none tells the release.
+    pub unreadable: Option<PathBuf>,
+    /// A link in the place of its library that leads nowhere.
+    pub dangling: Option<PathBuf>,
     /// Whether the shim looks for its parts beside itself before it looks in LD_LIBRARY_PATH: a DT_RPATH, from 9.22.
     pub own_first: bool,
 }

@@ -66,6 +66,14 @@ variables! {
     NvhpcCudaHome = "NVHPC_CUDA_HOME", Surrounding;
     NvhpcRoot = "NVHPC_ROOT", Surrounding;
     TfCudaPaths = "TF_CUDA_PATHS", Surrounding;
+    UvProjectEnvironment = "UV_PROJECT_ENVIRONMENT", Surrounding;
+    CPath = "CPATH", Surrounding;
+    CIncludePath = "C_INCLUDE_PATH", Surrounding;
+    CplusIncludePath = "CPLUS_INCLUDE_PATH", Surrounding;
+    LibraryPath = "LIBRARY_PATH", Surrounding;
+    NixCFlags = "NIX_CFLAGS_COMPILE", Surrounding;
+    NixLdFlags = "NIX_LDFLAGS", Surrounding;
+    CmakePrefixPath = "CMAKE_PREFIX_PATH", Surrounding;
     PkgConfigPath = "PKG_CONFIG_PATH", Surrounding;
     PkgConfigLibDir = "PKG_CONFIG_LIBDIR", Surrounding;
     PkgConfigSysroot = "PKG_CONFIG_SYSROOT_DIR", Surrounding;

@@ -7,6 +7,7 @@ use crate::model::candidate::{Candidate, Cudnn, Found, LinkName, Part, Toolkit};
 use crate::model::finding::Finding;
 use crate::model::gpu::Gpu;
 use crate::model::json::Json;
+use crate::model::owner::{Installer, Owner};
 use std::path::{Path, PathBuf};
 
 /// The shape that programs may rely on: `schema` changes when a key changes its meaning.
@@ -88,6 +89,20 @@ pub(crate) fn cudnn(cudnn: &Cudnn, via: Option<&str>) -> Json {
         ("found_via", Json::optional(via)),
         ("gpu_codes", texts(&cudnn.gpu_codes)),
         ("parts", Json::list(cudnn.parts.iter().map(part))),
+        ("owner", cudnn.owner.as_deref().map_or(Json::Null, owner)),
+    ])
+}
+
+fn owner(owner: &Owner) -> Json {
+    let installer = match owner.installer {
+        Installer::Conda => "conda",
+        Installer::Pip => "pip",
+        Installer::Apt => "apt",
+    };
+    Json::object([
+        ("installer", Json::text(installer)),
+        ("name", Json::text(&owner.name)),
+        ("version", Json::text(&owner.version)),
     ])
 }
 

@@ -2,13 +2,10 @@
 
 use super::choose::{Choice, has_library, is_usable, kind_of, other_cpu, unfit_path, version_of};
 use super::image;
-use super::partial::packages;
 use super::requirement::Requirement;
 use super::skew;
-use super::step::{Kind, Place, Step};
-use super::wording::{
-    NOT_ACTIVE, also, brief, found_via, is_gone, landmark, named, product, root_of,
-};
+use super::step::{Kind, Step};
+use super::wording::{NOT_ACTIVE, also, brief, found_via, is_gone, named, root_of};
 use crate::model::candidate::{Candidate, Cudnn, Found};
 use crate::model::env::{Env, Variable};
 use crate::model::finding::Finding;
@@ -192,188 +189,6 @@ impl Situation<'_> {
             asked.text
         ))
     }
-
-    fn not_found(&self, kind: Kind, found: &[&Candidate]) -> Finding {
-        let (id, product) = match kind {
-            Kind::Toolkit => ("cuda-not-found", "CUDA toolkit"),
-            Kind::Cudnn => ("cudnn-not-found", "cuDNN"),
-        };
-        let mut looked: Vec<String> = Vec::new();
-        for step in self.steps.iter().filter(|step| step.kind == kind) {
-            let line = format!("{}: {}", step.via, step.whereabouts());
-            // Of all directories above the crate's own, the first stands for the rest.
-            let beside = step.via.ends_with(NOT_ACTIVE)
-                && looked.iter().any(|known| known.starts_with(&step.via));
-            if !looked.contains(&line) && !beside && !matches!(step.place, Place::Copy(..)) {
-                looked.push(line);
-            }
-        }
-        // `…/nvidia` says enough of `…/nvidia/cu*`.
-        let all = looked.clone();
-        looked.retain(|line| {
-            let above = line.strip_suffix("/cu*");
-            above.is_none_or(|above| !all.iter().any(|other| other == above))
-        });
-        let mut finding = Finding::error(id, format!("no {product} was found"));
-        if !found.is_empty() {
-            let lines: Vec<String> = found.iter().map(|candidate| also(candidate)).collect();
-            finding = finding.with("also found", lines.join("\n"));
-        }
-        if !looked.is_empty() {
-            finding = finding.with("looked at", looked.join("\n"));
-        }
-        let gone = self.candidates.iter().filter(|one| kind_of(one) == kind);
-        let gone = gone.filter(|one| is_gone(one)).map(|one| {
-            let root = root_of(one).display();
-            format!("{} leads to `{root}`, which is not there", one.via)
-        });
-        let silent = self.silent.iter().filter(|_| kind == Kind::Toolkit);
-        let silent = silent.map(|one| one.summary.clone());
-        let left_out: Vec<String> = silent.chain(gone).collect();
-        if !left_out.is_empty() {
-            finding = finding.with("left out", left_out.join("\n"));
-        }
-        if self.platform.os == Os::Other {
-            return finding
-                .help(format!(
-                    "build for Linux with glibc or for Windows: NVIDIA ships no {product} for {}",
-                    self.platform.triple
-                ))
-                .help("or call `.optional()` in build.rs, to build without");
-        }
-        let runtime = found.iter().find_map(|candidate| match &candidate.found {
-            Found::Toolkit(toolkit) if toolkit.is_runtime() => Some((candidate, toolkit)),
-            _ => None,
-        });
-        let mut help = Vec::new();
-        let image = image::without_headers(self.env);
-        if let Some(image) = &image {
-            let told = format!("{}, by {}", image.name, image.told_by);
-            finding = finding.with("image", told);
-            help.push(image::build_in(match kind {
-                Kind::Toolkit => "devel",
-                Kind::Cudnn => "cudnn-devel",
-            }));
-        }
-        if let Some((candidate, toolkit)) = runtime {
-            let packages = packages(candidate, toolkit, &toolkit.lacks());
-            help.push(format!("install {packages}, which a build needs"));
-            if image.is_none() {
-                help.push(
-                    "build in NVIDIA's `-devel` image, in a container: its `-runtime` image is for running alone".into(),
-                );
-            }
-        }
-        help.extend(self.modules(kind));
-        let (variable, contents) = landmark(kind, self.platform.os);
-        help.push(format!(
-            "set {variable} to the directory that holds {contents}"
-        ));
-        help.push(
-            "run `cudnn-guard fetch` (from `cargo install cudnn-guard --features cli`), which installs CUDA and cuDNN \
-             without root"
-                .into(),
-        );
-        for (index, help) in help.into_iter().enumerate() {
-            let or = if index == 0 { "" } else { "or " };
-            finding = finding.help(format!("{or}{help}"));
-        }
-        finding
-    }
-
-    /// Modules and Spack keep their packages where only they know: loading one sets the variables.
-    fn modules(&self, kind: Kind) -> Option<String> {
-        let name = match kind {
-            Kind::Toolkit => "cuda",
-            Kind::Cudnn => "cudnn",
-        };
-        let is_set = |variable| self.env.named(variable).is_some();
-        if is_set("MODULESHOME") || is_set("LMOD_CMD") {
-            Some(format!(
-                "load its module first: `module avail {name}` lists them"
-            ))
-        } else if is_set("SPACK_ROOT") {
-            Some(format!("load it first: `spack load {name}`"))
-        } else {
-            None
-        }
-    }
-
-    fn misfit(&self) -> Option<Finding> {
-        let (toolkit, cudnn) = self.choice.misfit?;
-        let (toolkit, cudnn) = (self.candidates.get(toolkit)?, self.candidates.get(cudnn)?);
-        let Found::Cudnn(Cudnn {
-            cuda_major: Some(major),
-            ..
-        }) = &cudnn.found
-        else {
-            return None;
-        };
-        let theirs = version_of(toolkit)?.major;
-        let others: Vec<String> = self
-            .candidates
-            .iter()
-            .filter(|other| !std::ptr::eq(*other, toolkit) && !std::ptr::eq(*other, cudnn))
-            .filter(|other| !is_gone(other))
-            .map(|other| format!("{} {}", product(other), also(other)))
-            .collect();
-        let mut finding = Finding::error(
-            "cuda-flavour-mismatch",
-            format!(
-                "{} was built for CUDA {major}, and the toolkit is {}",
-                named(cudnn),
-                named(toolkit)
-            ),
-        )
-        .with(
-            "found via",
-            format!("{}\n{}", found_via(cudnn), found_via(toolkit)),
-        );
-        if let Some(owner) = owner(cudnn) {
-            finding = finding.with("owner", owner);
-        }
-        if !others.is_empty() {
-            finding = finding.with("also found", others.join("\n"));
-        }
-        // One that is here already is named.
-        let fitting = |kind, asked: Option<&Requirement>| {
-            self.candidates.iter().find(|other| {
-                let met = |version| asked.is_none_or(|asked| asked.admits(version));
-                kind_of(other) == kind
-                    && linkable(other)
-                    && version_of(other).is_some_and(met)
-                    && match &other.found {
-                        Found::Toolkit(found) => found.version.map(|one| one.major) == Some(*major),
-                        Found::Cudnn(found) => found.cuda_major == Some(theirs),
-                    }
-            })
-        };
-        let place = |other: Option<&Candidate>, what: String| match other {
-            Some(other) => format!("`{}`", root_of(other).display()),
-            None => format!("the directory of {what}"),
-        };
-        let cudnn = place(
-            fitting(Kind::Cudnn, self.cudnn),
-            format!("a cuDNN that was built for CUDA {theirs}"),
-        );
-        let toolkit = place(
-            fitting(Kind::Toolkit, self.cuda),
-            format!("a toolkit of CUDA {major}"),
-        );
-        Some(
-            finding
-                .help(format!("set CUDNN_PATH to {cudnn}"))
-                .help(format!("or set CUDA_HOME to {toolkit}")),
-        )
-    }
-
-    /// That toolkit and cuDNN, both asked for, are for different CUDAs.
-    pub fn flavour(&self) -> Option<Finding> {
-        self.choice
-            .misfit
-            .filter(|_| self.choice.toolkit.is_some())?;
-        self.misfit()
-    }
 }
 
 /// The wheels for Windows have none from cuDNN 9 on.
@@ -412,6 +227,19 @@ fn headers_missing(cudnn: &Cudnn, via: &str, env: &Env) -> Finding {
         .as_deref()
         .or(cudnn.link_dir.as_deref())
         .unwrap_or(&cudnn.root);
+    if let Some(header) = &cudnn.files.unreadable {
+        let dir = header.parent().unwrap_or(header).display();
+        let headline = format!(
+            "the headers of the cuDNN{release} at `{}` may not be read by this user",
+            cudnn.root.display()
+        );
+        return Finding::error("cudnn-headers-missing", headline)
+            .with("found via", format!("{via}: {}", header.display()))
+            .help(format!(
+                "let everybody read them: `sudo chmod -R a+rX {dir}`"
+            ))
+            .help("or set CUDNN_INCLUDE_DIR to a directory that holds cudnn.h and may be read");
+    }
     let mut finding = Finding::error(
         "cudnn-headers-missing",
         format!(
@@ -474,3 +302,6 @@ fn owner(candidate: &Candidate) -> Option<&Owner> {
         Found::Toolkit(_) => None,
     }
 }
+
+mod absence;
+mod misfit;

@@ -74,7 +74,7 @@ fn eligible(
             _ if !linkable(candidate) => Some(if has_library(candidate) {
                 "it has no import library".into()
             } else {
-                "there is no library beside the headers".into()
+                without_library(candidate)
             }),
             _ if is_runtime(candidate) => {
                 Some("it has libraries alone: enough to run, not to build".into())
@@ -90,6 +90,17 @@ fn eligible(
     }
     left.sort_by_key(|&index| candidates.get(index).map_or(1, doubt));
     left
+}
+
+fn without_library(candidate: &Candidate) -> String {
+    match &candidate.found {
+        Found::Cudnn(cudnn) => cudnn.files.dangling.as_deref().map(|link| {
+            let link = link.display();
+            format!("`{link}` is a link that leads nowhere")
+        }),
+        Found::Toolkit(_) => None,
+    }
+    .unwrap_or_else(|| "there is no library beside the headers".into())
 }
 
 /// Why the requirement is not met. A release that is not known may meet it.

@@ -16,6 +16,19 @@ pub fn cudnn(text: &str) -> Option<Version> {
     ))
 }
 
+/// The headers of cuDNN that this one includes by a path, as one that a project keeps for all its machines does.
+pub fn included_by_path(text: &str) -> Vec<&str> {
+    let included = text.lines().filter_map(|line| {
+        let rest = line.trim_start_matches('\u{feff}').trim_start();
+        let rest = rest.strip_prefix('#')?.trim_start();
+        let name = rest.strip_prefix("include")?.trim_start();
+        let (path, _) = name.strip_prefix('"')?.split_once('"')?;
+        let (_, file) = path.rsplit_once('/')?;
+        file.starts_with("cudnn").then_some(path)
+    });
+    included.collect()
+}
+
 /// The value of a macro that stands for one number. The headers that say it are long (`cuda.h` has a megabyte) and
 /// build scripts are compiled without optimisation, so all lines but the directives are passed over whole.
 fn number(text: &str, name: &str) -> Option<u32> {

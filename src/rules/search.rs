@@ -1,38 +1,14 @@
 //! Where CUDA and cuDNN may be, and in which order.
 
-use super::layout::{self, PACKAGES, SITE, WINDOWS_SITE, Wheels};
+use super::layout::{self, PACKAGES, Wheels};
 use super::step::{Kind, Place, Step, Tree};
 use crate::model::env::{Env, Origin, Variable};
 use crate::model::platform::{Os, Platform};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-const TOOLKIT_WISHES: [Variable; 6] = [
-    Variable::CudaHome,
-    Variable::CudaPath,
-    Variable::CudaRoot,
-    Variable::CudaToolkitRoot,
-    Variable::CudaToolkitRootDir,
-    Variable::CudaToolkitPath,
-];
-const NVCC_WISHES: [Variable; 2] = [Variable::CudaCxx, Variable::Nvcc];
-const CUDNN_WISHES: [Variable; 5] = [
-    Variable::CudnnPath,
-    Variable::CudnnHome,
-    Variable::CudnnRoot,
-    Variable::CudnnRootDir,
-    Variable::CudnnInstallPath,
-];
-const CUDNN_INCLUDE_WISHES: [Variable; 2] = [Variable::CudnnIncludeDir, Variable::CudnnIncludePath];
-const CUDNN_LIBRARY_WISHES: [Variable; 4] = [
-    Variable::CudnnLibrary,
-    Variable::CudnnLibraryPath,
-    Variable::CudnnLibDir,
-    Variable::CudnnLib,
-];
-
 /// What leads to a place without being a wish for it, and seldom changes: cargo is told to watch it.
-const SURROUNDINGS: [Variable; 11] = [
+const SURROUNDINGS: [Variable; 19] = [
     Variable::VirtualEnv,
     Variable::CondaPrefix,
     Variable::EasyBuildCuda,
@@ -40,6 +16,14 @@ const SURROUNDINGS: [Variable; 11] = [
     Variable::NvhpcCudaHome,
     Variable::NvhpcRoot,
     Variable::TfCudaPaths,
+    Variable::UvProjectEnvironment,
+    Variable::CPath,
+    Variable::CIncludePath,
+    Variable::CplusIncludePath,
+    Variable::LibraryPath,
+    Variable::NixCFlags,
+    Variable::NixLdFlags,
+    Variable::CmakePrefixPath,
     Variable::PkgConfigPath,
     Variable::PkgConfigLibDir,
     Variable::PkgConfigSysroot,
@@ -83,19 +67,24 @@ pub fn steps(env: &Env, platform: &Platform, root: Option<&Path>) -> Vec<Step> {
         at.conda_build(),
         at.conda(),
         at.loaded_modules(),
+        at.compiler_paths(),
         // What the machine has.
         at.nvcc_on_path(),
         at.fixed("NVIDIA's usual directory", "/usr/local", "cuda"),
         at.fixed("NVIDIA's versioned directories", "/usr/local", "cuda-#"),
         at.windows(),
         at.distribution(),
+        at.optional_packages(),
         // The rest.
         at.cudnn_directories(),
         at.hpc_sdk(),
         at.tensorflow_paths(),
+        at.environments_on_path(),
         at.python_packages(),
         at.beside_the_manifest(),
+        at.sysroot(),
         at.pkg_config(),
+        at.home(),
         // What `cudnn-guard fetch` put there.
         at.fetched(),
     ]
@@ -109,182 +98,6 @@ struct At<'a> {
 }
 
 impl At<'_> {
-    fn toolkit_wishes(&self, origin: Origin) -> Vec<Step> {
-        let roots = TOOLKIT_WISHES.iter().filter_map(|&variable| {
-            let tree = layout::toolkit(self.platform, &self.wish(variable, origin)?, "");
-            Some(self.step(Kind::Toolkit, variable, Place::Tree(tree)))
-        });
-        let compilers = NVCC_WISHES.iter().filter_map(|&variable| {
-            let files = self.named_program(variable, self.wish(variable, origin)?);
-            Some(self.step(Kind::Toolkit, variable, Place::Nvcc(files)))
-        });
-        roots.chain(compilers).collect()
-    }
-
-    fn cudnn_wishes(&self, origin: Origin) -> Vec<Step> {
-        let roots = CUDNN_WISHES.iter().filter_map(|&variable| {
-            let dir = self.wish(variable, origin)?;
-            let named = [layout::named_cudnn(self.platform, &dir)].into_iter();
-            let trees = named.chain(layout::archives(self.platform, &dir));
-            let step = |tree| self.step(Kind::Cudnn, variable, Place::Tree(tree));
-            let installed = self.installed_below(variable, origin);
-            Some(trees.map(step).chain(installed).collect::<Vec<_>>())
-        });
-        roots
-            .flatten()
-            .chain(self.cudnn_in_pieces(origin))
-            .collect()
-    }
-
-    /// Headers and libraries that are named one by one go together; what is not named is looked for beside the other.
-    fn cudnn_in_pieces(&self, origin: Origin) -> Option<Step> {
-        let named = |wishes: &[Variable]| -> Vec<(Variable, PathBuf)> {
-            let set = wishes
-                .iter()
-                .filter_map(|&variable| Some((variable, self.wish(variable, origin)?)));
-            set.collect()
-        };
-        let include = named(&CUDNN_INCLUDE_WISHES);
-        let lib = named(&CUDNN_LIBRARY_WISHES);
-        let (_, base) = include.first().or(lib.first())?.clone();
-        // A missing library is the worse fault: without headers there is still something to name.
-        let variable = lib.first().or(include.first())?.0;
-        let multiarch = self.platform.multiarch();
-        let mut tree = Tree {
-            base,
-            ..Tree::default()
-        };
-        for (_, dir) in &include {
-            tree.include.push(dir.clone());
-        }
-        for (_, path) in &lib {
-            // `CUDNN_LIBRARY` names a file; people set the others to one as well.
-            tree.lib.push(path.clone());
-            if let Some(parent) = path.parent().filter(|_| names_a_library(path)) {
-                tree.lib.push(parent.to_path_buf());
-            }
-        }
-        if let Some((_, dir)) = include.first().filter(|_| lib.is_empty()) {
-            let up = dir.parent().unwrap_or(dir);
-            tree.lib.extend([
-                up.join("lib64"),
-                up.join("lib"),
-                up.join("lib").join(multiarch),
-            ]);
-        } else if include.is_empty() {
-            for dir in tree.lib.clone() {
-                let up = dir.parent().unwrap_or(&dir).to_path_buf();
-                tree.include
-                    .extend([up.join("include"), up.join("include").join(&multiarch)]);
-            }
-        }
-        if self.platform.os == Os::Windows {
-            windows::complete(&mut tree, self.platform);
-        }
-        let mut step = self.step(Kind::Cudnn, variable, Place::Tree(tree));
-        let names: Vec<String> = include
-            .iter()
-            .chain(&lib)
-            .map(|(variable, _)| self.via(*variable))
-            .collect();
-        step.via = names.join(" and ");
-        Some(step)
-    }
-
-    fn guard_home(&self, origin: Origin) -> Vec<Step> {
-        let Some(dir) = self.wish(Variable::GuardHome, origin) else {
-            return Vec::new();
-        };
-        let mut steps = self.wheels(&self.via(Variable::GuardHome), &dir, PACKAGES);
-        for step in &mut steps {
-            step.wish = Some(Variable::GuardHome);
-        }
-        steps
-    }
-
-    /// A toolkit into which cuDNN was copied. Nobody asked for that cuDNN by name, so it comes after those.
-    fn cudnn_in_wished_toolkits(&self) -> Vec<Step> {
-        let inside = TOOLKIT_WISHES.iter().filter_map(|&variable| {
-            let dir = self.env.path(variable)?;
-            Some(Step {
-                wish: None,
-                ..self.step(
-                    Kind::Cudnn,
-                    variable,
-                    Place::Tree(layout::cudnn(self.platform, &dir, "")),
-                )
-            })
-        });
-        inside.collect()
-    }
-
-    fn virtual_environment(&self) -> Vec<Step> {
-        let Some(dir) = self.env.path(Variable::VirtualEnv) else {
-            return Vec::new();
-        };
-        let via = "active virtual environment";
-        [
-            self.wheels(via, &dir, self.site()),
-            self.jit_wheel(via, &dir),
-            self.copies(via, &dir),
-        ]
-        .concat()
-    }
-
-    fn site(&self) -> Wheels {
-        match self.platform.os {
-            Os::Windows => WINDOWS_SITE,
-            _ => SITE,
-        }
-    }
-
-    fn conda(&self) -> Vec<Step> {
-        let Some(prefix) = self.env.path(Variable::CondaPrefix) else {
-            return Vec::new();
-        };
-        let via = "active conda environment";
-        let own = match self.platform.os {
-            Os::Windows => self.both(via, false, &prefix.join("Library"), ""),
-            _ => self.both(via, false, &prefix, ""),
-        };
-        // And what pip installed into it.
-        [
-            own,
-            self.wheels(via, &prefix, self.site()),
-            self.jit_wheel(via, &prefix),
-            self.copies(via, &prefix),
-        ]
-        .concat()
-    }
-
-    /// conda-build keeps what the package is built with in two environments: headers and libraries in one, the compiler
-    /// in the other.
-    fn conda_build(&self) -> Vec<Step> {
-        let Some(prefix) = self
-            .env
-            .path(Variable::CondaHostPrefix)
-            .filter(|_| is_conda_build(self.env))
-        else {
-            return Vec::new();
-        };
-        let below = |prefix: &Path| match self.platform.os {
-            Os::Windows => prefix.join("Library"),
-            _ => prefix.to_path_buf(),
-        };
-        let mut steps = self.both("conda-build's PREFIX", false, &below(&prefix), "");
-        if let Some(tools) = self.env.path(Variable::CondaBuildPrefix) {
-            let tools = layout::toolkit(self.platform, &below(&tools), "");
-            let compilers = tools.nvcc.iter().map(|nvcc| tools.base.join(nvcc));
-            let compilers: Vec<PathBuf> = compilers.collect();
-            for step in &mut steps {
-                if let (Kind::Toolkit, Place::Tree(tree)) = (step.kind, &mut step.place) {
-                    tree.nvcc.splice(0..0, compilers.clone());
-                }
-            }
-        }
-        steps
-    }
-
     fn nvcc_on_path(&self) -> Vec<Step> {
         let files = self.on_path("nvcc");
         if files.is_empty() {
@@ -316,8 +129,16 @@ impl At<'_> {
             (Kind::Toolkit, layout::system_toolkit(self.platform, &usr)),
             (Kind::Cudnn, layout::system_cudnn(self.platform, &usr)),
         ];
-        let arch = self.fixed("Arch Linux's directory", "/opt/cuda", "");
-        [surroundings("system directories", true, trees), arch].concat()
+        surroundings("system directories", true, trees)
+    }
+
+    /// Arch Linux and Gentoo have `/opt/cuda`; packages of older releases go beside it.
+    fn optional_packages(&self) -> Vec<Step> {
+        [
+            self.fixed("the distribution's /opt", "/opt/cuda", ""),
+            self.fixed("the distribution's /opt", "/opt", "cuda-#"),
+        ]
+        .concat()
     }
 
     fn fetched(&self) -> Vec<Step> {
@@ -360,50 +181,6 @@ impl At<'_> {
         surroundings(via, fixed, trees)
     }
 
-    fn wish(&self, variable: Variable, origin: Origin) -> Option<PathBuf> {
-        let path = self.env.path(variable)?;
-        (self.env.origin(variable) == origin).then_some(path)
-    }
-
-    fn via(&self, variable: Variable) -> String {
-        match self.env.origin(variable) {
-            Origin::BuildScript => format!("{} in build.rs", self.env.spelt(variable)),
-            Origin::Process => self.env.spelt(variable),
-        }
-    }
-
-    fn step(&self, kind: Kind, variable: Variable, place: Place) -> Step {
-        Step {
-            kind,
-            via: self.via(variable),
-            wish: Some(variable),
-            fixed: false,
-            place,
-        }
-    }
-
-    /// `NVCC` and `CUDACXX` hold a path, a bare name, or a launcher before either.
-    fn named_program(&self, variable: Variable, whole: PathBuf) -> Vec<PathBuf> {
-        let value = self.env.get(variable).and_then(OsStr::to_str);
-        let value = value.unwrap_or_default();
-        let last = value.split_whitespace().last().unwrap_or_default();
-        let mut files = Vec::new();
-        for name in [value, last] {
-            if !name.contains(['/', '\\']) {
-                files.extend(self.on_path(name));
-            } else if name == value {
-                files.push(whole.clone());
-            } else {
-                files.push(PathBuf::from(name));
-            }
-            if value == last {
-                break;
-            }
-        }
-        files.retain(|file| file.is_absolute());
-        files
-    }
-
     fn on_path(&self, name: &str) -> Vec<PathBuf> {
         let path = self.env.get(Variable::Path).unwrap_or(OsStr::new(""));
         let program = self.builder().program(name);
@@ -425,6 +202,10 @@ impl At<'_> {
         // A relative entry would mean another place in every directory that cargo is called from.
         let dirs = list.split(separator).map(PathBuf::from);
         dirs.filter(|dir| dir.is_absolute()).collect()
+    }
+
+    fn is_inside(&self, dir: &Path) -> bool {
+        self.root.is_none_or(|root| dir.starts_with(root))
     }
 
     fn below_root(&self, path: &Path) -> PathBuf {
@@ -449,16 +230,12 @@ fn surroundings<const N: usize>(via: &str, fixed: bool, trees: [(Kind, Tree); N]
     trees.into_iter().map(step).collect()
 }
 
-fn names_a_library(path: &Path) -> bool {
-    let name = path
-        .file_name()
-        .map(OsStr::to_string_lossy)
-        .unwrap_or_default();
-    name.contains(".so") || name.ends_with(".lib") || name.ends_with(".dll") || name.ends_with(".a")
-}
-
+mod compiler_paths;
+mod environments;
+pub use environments::ON_PATH;
 mod rest;
 mod windows;
+mod wishes;
 
 #[cfg(test)]
 mod tests;

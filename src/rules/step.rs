@@ -109,7 +109,8 @@ impl Step {
     }
 }
 
-fn directories(count: usize) -> String {
+/// So many directories, in words.
+pub fn directories(count: usize) -> String {
     format!("{count} director{}", if count == 1 { "y" } else { "ies" })
 }
 

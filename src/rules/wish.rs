@@ -7,6 +7,7 @@ use super::wording::{found_via, landmark, link_file};
 use crate::model::candidate::Candidate;
 use crate::model::env::Variable;
 use crate::model::finding::Finding;
+use crate::model::platform::Os;
 use std::path::{Path, PathBuf};
 
 impl Situation<'_> {
@@ -14,7 +15,7 @@ impl Situation<'_> {
     pub fn unusable(
         &self,
         variable: Variable,
-        exists: bool,
+        (exists, forbidden): (bool, bool),
         nearby: Option<&Path>,
         reason: Option<&Finding>,
     ) -> Finding {
@@ -34,6 +35,7 @@ impl Situation<'_> {
                 "which is in no directory of PATH"
             }
             _ if asks_nvcc && exists => "which is no program",
+            _ if forbidden => "where this user may not look",
             _ if !exists => "which does not exist",
             (true, true) => "which holds neither a CUDA toolkit nor a cuDNN",
             (true, _) => "which holds no CUDA toolkit",
@@ -62,7 +64,16 @@ impl Situation<'_> {
                 let path: Vec<String> = steps.iter().map(|step| step.whereabouts()).collect();
                 finding = finding.with("looked at", path.join("\n"));
             }
+            None if forbidden => {}
             None => finding = finding.with("missed", lines(&missed)),
+        }
+        if forbidden {
+            let name = self.env.spelt(variable);
+            return finding
+                .help("let this user look there: `ls -ld` of each directory above shows who may")
+                .help(format!(
+                    "or set {name} to a directory that this user may read"
+                ));
         }
         self.mend(
             finding,
@@ -72,6 +83,7 @@ impl Situation<'_> {
             } else {
                 Kind::Cudnn
             },
+            exists,
             nearby,
         )
     }
@@ -102,7 +114,7 @@ impl Situation<'_> {
             self.value(variable)
         );
         let finding = Finding::error("variable-unusable", headline).with("missed", lines(&missed));
-        self.mend(finding, variable, Kind::Cudnn, None)
+        self.mend(finding, variable, Kind::Cudnn, true, None)
     }
 
     fn mend(
@@ -110,13 +122,13 @@ impl Situation<'_> {
         finding: Finding,
         variable: Variable,
         kind: Kind,
+        exists: bool,
         nearby: Option<&Path>,
     ) -> Finding {
         let name = self.env.spelt(variable);
+        let misspelt = misspelt(&self.value(variable), &name, self.platform.os);
         let help = match variable {
-            _ if self.value(variable).starts_with('~') => {
-                format!("write the path in {name} out: only a shell puts your home in place of `~`")
-            }
+            _ if !exists && misspelt.is_some() => misspelt.unwrap_or_default(),
             Variable::Nvcc | Variable::CudaCxx => format!("set {name} to the whole path of nvcc"),
             Variable::GuardHome => {
                 format!(
@@ -124,9 +136,10 @@ impl Situation<'_> {
                      and cuDNN into {name}"
                 )
             }
-            Variable::CudnnIncludeDir | Variable::CudnnIncludePath => {
-                format!("set {name} to the directory that holds cudnn.h")
-            }
+            Variable::CudnnIncludeDir | Variable::CudnnIncludePath => match nearby {
+                Some(dir) => format!("set {name} to `{}`, which holds cudnn.h", dir.display()),
+                None => format!("set {name} to the directory that holds cudnn.h"),
+            },
             Variable::CudnnLibrary => {
                 format!("set {name} to the file {}", link_file(self.platform.os))
             }
@@ -211,6 +224,37 @@ impl Situation<'_> {
             .map(|value| value.to_string_lossy().into_owned())
             .unwrap_or_default()
     }
+}
+
+/// What to do about a value that a shell would have changed, or that is no path of one directory here.
+fn misspelt(value: &str, name: &str, os: Os) -> Option<String> {
+    let quoted = |quote: char| value.starts_with(quote) && value.ends_with(quote);
+    // CMake's lists have a semicolon everywhere.
+    let list: &[char] = if os == Os::Windows {
+        &[';']
+    } else {
+        &[':', ';']
+    };
+    Some(if value.starts_with('~') {
+        format!("write the path in {name} out: only a shell puts your home in place of `~`")
+    } else if value.contains('$') {
+        format!("write the path in {name} out: only a shell puts a variable's value in its place")
+    } else if quoted('"') || quoted('\'') {
+        format!("take the quotes out of {name}: no shell has taken them away")
+    } else if value.trim() != value {
+        format!("take the blank at the end out of {name}")
+    } else if os != Os::Windows && is_windows(value) {
+        format!("set {name} to a directory of this system: that is one of Windows")
+    } else if value.contains(list) && !is_windows(value) {
+        format!("set {name} to one directory: it is no list")
+    } else {
+        return None;
+    })
+}
+
+/// `C:\Program Files\…`
+fn is_windows(value: &str) -> bool {
+    matches!(value.as_bytes(), [drive, b':', b'\\' | b'/', ..] if drive.is_ascii_alphabetic())
 }
 
 fn lines(paths: &[PathBuf]) -> String {

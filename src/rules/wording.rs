@@ -65,6 +65,9 @@ pub fn found_via(candidate: &Candidate) -> String {
     format!("{}: {}", candidate.via, path.display())
 }
 
+/// How that is found which programs would find when they run, and a build does not.
+pub const LIBRARY_PATH: &str = "LD_LIBRARY_PATH";
+
 /// How the name of a place ends that is there and not in use.
 pub const NOT_ACTIVE: &str = "(not active)";
 

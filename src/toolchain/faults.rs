@@ -40,7 +40,7 @@ pub fn verdict(
             None => {
                 let finding = situation.unusable(
                     unusable.variable,
-                    unusable.exists,
+                    (unusable.exists, unusable.forbidden),
                     unusable.nearby.as_deref(),
                     unusable.reason.as_ref(),
                 );

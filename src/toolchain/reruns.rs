@@ -5,7 +5,7 @@ use crate::model::env::{Kind as Meaning, Variable};
 use crate::model::platform::Os;
 use crate::rules::directive::Directive;
 use crate::rules::passing::not_to_cargo;
-use crate::rules::search::{self, EACH_TOOLKIT, NVCC_ON_PATH};
+use crate::rules::search::{self, EACH_TOOLKIT, NVCC_ON_PATH, ON_PATH};
 use std::ffi::OsStr;
 
 impl Toolchain {
@@ -43,6 +43,6 @@ impl Toolchain {
         bare || self
             .candidates
             .iter()
-            .any(|one| one.chosen && one.via == NVCC_ON_PATH)
+            .any(|one| one.chosen && [NVCC_ON_PATH, ON_PATH].contains(&&*one.via))
     }
 }

@@ -8,8 +8,8 @@
 //! <home>/.fetching-<pid>/      what is not whole yet
 //! ```
 
-use crate::cargo_config::{self, Refused};
 use crate::component::{Component, Release};
+use crate::installed::Installed;
 use crate::installer::Installer;
 use crate::terminal::show;
 use crate::wheels;
@@ -82,12 +82,6 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
             ExitCode::from(1)
         }
     }
-}
-
-/// What `fetch` put, or found, in its folder.
-pub struct Installed {
-    home: PathBuf,
-    components: Vec<Component>,
 }
 
 /// Fetches what is not there yet. Everything is looked at before anything is written: a folder that is somebody
@@ -259,82 +253,6 @@ fn remove_leftovers(home: &Path) {
     }
 }
 
-impl Installed {
-    /// The variables that a build needs.
-    pub fn variables(&self) -> Vec<(&'static str, String)> {
-        let path = |folder: &str| self.home.join(folder).display().to_string();
-        vec![
-            ("CUDNN_GUARD_HOME", self.home.display().to_string()),
-            ("CUDA_HOME", path("nvidia/cu13")),
-            ("CUDNN_PATH", path("nvidia/cudnn")),
-        ]
-    }
-
-    fn how_to_use(&self) -> String {
-        let licences: Vec<String> = self
-            .components
-            .iter()
-            .flat_map(|component| component.wheels(&self.home))
-            .flatten()
-            .flat_map(|wheel| wheel.licences())
-            .map(|path| format!("  {}\n", path.display()))
-            .collect();
-        let variables = self.variables();
-        let lib = |folder: &str| self.home.join(folder).join("lib").display().to_string();
-        format!(
-            "\nNVIDIA's licences\n{}\n\
-             To build with it, .cargo/config.toml needs (the first line is enough for cudnn-guard,\n\
-             the others are for other crates)\n\n{}\n\
-             To run: programs that cudnn-guard linked find it by their rpath; for others\n\n\
-             export LD_LIBRARY_PATH={}:{}\n",
-            licences.concat(),
-            cargo_config::table(&variables),
-            lib("nvidia/cudnn"),
-            lib("nvidia/cu13"),
-        )
-    }
-
-    /// Writes the variables into `.cargo/config.toml` of the current folder, and says so.
-    fn write_config(&self) -> Result<String, Finding> {
-        let dir = Path::new(".cargo");
-        let path = dir.join("config.toml");
-        let refused = |why: String| {
-            Finding::error("fetch-failed", why).help(format!(
-                "add the lines above to `{}` by hand",
-                path.display()
-            ))
-        };
-        if dir.join("config").exists() {
-            // Where both are, cargo reads this one and not config.toml.
-            return Err(refused(
-                "`.cargo/config` is there, in its old form".to_string(),
-            ));
-        }
-        let before = match fs::read_to_string(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
-            Err(error) => return Err(failed("read", &path, &error)),
-        };
-        let text = cargo_config::with(&before, &self.variables()).map_err(|why| {
-            refused(match why {
-                Refused::Named(name) => format!("`{}` names {name} already", path.display()),
-                Refused::Shape => format!("`{}` sets `env` in its own way", path.display()),
-            })
-        })?;
-        if text == before {
-            return Ok(format!("\n  ✓ {} says so already\n", path.display()));
-        }
-        // Through a new file, so that the old one is there until this one is whole.
-        let path = fs::canonicalize(&path).unwrap_or(path);
-        let fresh = path.with_extension("toml.new");
-        fs::create_dir_all(dir).map_err(|error| failed("create", dir, &error))?;
-        fs::write(&fresh, text)
-            .and_then(|()| fs::rename(&fresh, &path))
-            .map_err(|error| failed("write", &path, &error))?;
-        Ok(format!("\n  ✓ written into {}\n", path.display()))
-    }
-}
-
 /// Where to fetch into unless somebody says: `CUDNN_GUARD_HOME`, else the user's data folder.
 pub fn home() -> Result<PathBuf, Finding> {
     let named = |name: &str| {
@@ -406,7 +324,8 @@ fn short(release: &str) -> String {
     release.split('.').take(2).collect::<Vec<_>>().join(".")
 }
 
-fn failed(verb: &str, path: &Path, error: &io::Error) -> Finding {
+/// That something could not be done with a path.
+pub fn failed(verb: &str, path: &Path, error: &io::Error) -> Finding {
     Finding::error(
         "io-error",
         format!("cannot {verb} `{}`: {error}", path.display()),

@@ -11,6 +11,7 @@ mod doctor;
 mod explain;
 mod fetch;
 mod inspect;
+mod installed;
 mod installer;
 #[path = "../../model/invocation.rs"]
 mod invocation;

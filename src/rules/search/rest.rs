@@ -1,10 +1,10 @@
-//! Places that come after the usual ones, and copies that come along with something else.
+//! Places that come after the usual ones.
 
 use super::{At, surroundings};
 use crate::model::env::Variable;
 use crate::model::platform::Os;
-use crate::rules::layout::{self, JIT_SITE, PACKAGES, SITE, Wheels};
-use crate::rules::step::{Kind, Place, Step, Tree};
+use crate::rules::layout::{self, PACKAGES, SITE, Wheels};
+use crate::rules::step::{Kind, Place, Step};
 use std::path::{Path, PathBuf};
 
 /// As pip installs them into Debian's own Python.
@@ -14,33 +14,7 @@ const DIST: Wheels = [
     "lib/python#/dist-packages/nvidia/cudnn",
 ];
 
-/// Python packages that bring a cuDNN of their own, and where in a Python's directory it lies.
-const COPIES: [(&str, &str); 6] = [
-    ("torch", "lib/python#/site-packages/torch/lib"),
-    ("onnxruntime", "lib/python#/site-packages/onnxruntime/capi"),
-    ("ctranslate2", "lib/python#/site-packages/ctranslate2.libs"),
-    ("tensorflow", "lib/python#/site-packages/tensorflow"),
-    ("paddle", "lib/python#/site-packages/paddle/libs"),
-    ("cupy", "lib/python#/site-packages/cupy/.data/lib"),
-];
-
 impl At<'_> {
-    /// EasyBuild's modules name their directories so. Those of Spack, Lmod and Cray set CUDA_HOME and CUDNN_ROOT, or
-    /// PATH alone.
-    pub(super) fn loaded_modules(&self) -> Vec<Step> {
-        let modules = [Variable::EasyBuildCuda, Variable::EasyBuildCudnn];
-        let loaded = modules.iter().filter_map(|&variable| {
-            let dir = self.env.path(variable)?;
-            Some(self.both(
-                &format!("loaded module ({})", variable.name()),
-                false,
-                &dir,
-                "",
-            ))
-        });
-        loaded.flatten().collect()
-    }
-
     /// Where people unpack NVIDIA's archive of cuDNN.
     pub(super) fn cudnn_directories(&self) -> Vec<Step> {
         if self.platform.os != Os::Linux {
@@ -133,47 +107,40 @@ impl At<'_> {
             .collect()
     }
 
-    /// What uv, poetry and pixi make in a project, where nobody activated it. A crate of a workspace has it in a
-    /// directory above its own, one from the registry above cargo's `target`.
-    pub(super) fn beside_the_manifest(&self) -> Vec<Step> {
-        let package = match self.env.text("CARGO_MANIFEST_DIR") {
-            Some(dir) => PathBuf::from(dir),
-            None => self.env.directory().to_path_buf(),
+    /// Another system's files, in which that of the target is looked for as it would be there.
+    pub(super) fn sysroot(&self) -> Vec<Step> {
+        let Some(root) = self.env.path(Variable::PkgConfigSysroot) else {
+            return Vec::new();
         };
-        let out = self.env.text("OUT_DIR").map(Path::new);
-        let target = out.and_then(|out| out.ancestors().find(|dir| dir.ends_with("target")));
-        let mut dirs: Vec<&Path> = package.ancestors().take(4).collect();
-        dirs.extend(
-            target
-                .and_then(Path::parent)
-                .filter(|dir| !dirs.contains(dir)),
-        );
-        dirs.retain(|dir| dir.is_absolute() && dir.parent().is_some());
-        // The project of the machine that builds is no part of another system's image.
-        dirs.retain(|dir| self.root.is_none_or(|root| dir.starts_with(root)));
-        let mut steps = Vec::new();
-        if self.env.get(Variable::VirtualEnv).is_none() {
-            let via = "virtual environment beside Cargo.toml (not active)";
-            for dir in &dirs {
-                steps.extend(self.wheels(via, &dir.join(".venv"), self.site()));
-            }
-        }
-        if self.env.get(Variable::CondaPrefix).is_none() && self.platform.os == Os::Linux {
-            let via = "pixi environment beside Cargo.toml (not active)";
-            for dir in &dirs {
-                steps.extend(self.both(via, false, &dir.join(".pixi/envs/default"), ""));
-            }
-        }
-        steps
-    }
-
-    /// A wheel with the part of cuDNN that compiles graphs at run time.
-    pub(super) fn jit_wheel(&self, via: &str, dir: &Path) -> Vec<Step> {
-        if self.platform.os != Os::Linux {
+        let via = Variable::PkgConfigSysroot.name();
+        if self.platform.os != Os::Linux || root.parent().is_none() {
             return Vec::new();
         }
-        let tree = layout::cudnn(self.platform, dir, JIT_SITE);
-        surroundings(via, false, [(Kind::Cudnn, tree)])
+        let usr = root.join("usr");
+        let trees = [
+            (Kind::Toolkit, layout::system_toolkit(self.platform, &usr)),
+            (Kind::Cudnn, layout::system_cudnn(self.platform, &usr)),
+        ];
+        [
+            self.both(via, false, &usr.join("local/cuda"), ""),
+            surroundings(via, false, trees),
+        ]
+        .concat()
+    }
+
+    /// Where those without root unpack NVIDIA's archives: `runfile --toolkitpath=$HOME/cuda-12.4`.
+    pub(super) fn home(&self) -> Vec<Step> {
+        let home = self.env.path(Variable::Home);
+        let Some(home) = home.filter(|_| self.platform.os == Os::Linux) else {
+            return Vec::new();
+        };
+        let home = self.below_root(&home);
+        let via = "home directory";
+        let archive = layout::archives(self.platform, &home).take(1);
+        let archive = archive.flat_map(|tree| surroundings(via, true, [(Kind::Cudnn, tree)]));
+        let mut steps = self.both(via, true, &home, "cuda-#");
+        steps.extend(archive);
+        steps
     }
 
     /// What a distribution or a module wrote down for pkg-config, in the order in which that looks.
@@ -213,28 +180,5 @@ impl At<'_> {
             })
         });
         steps.collect()
-    }
-
-    /// What Python packages in this environment bring along: never linked, and perhaps loaded first.
-    pub(super) fn copies(&self, via: &str, dir: &Path) -> Vec<Step> {
-        if self.platform.os != Os::Linux {
-            return Vec::new();
-        }
-        let step = |(owner, pattern)| Step {
-            kind: Kind::Cudnn,
-            via: via.to_string(),
-            wish: None,
-            fixed: false,
-            place: Place::Copy(
-                owner,
-                Tree {
-                    base: dir.to_path_buf(),
-                    pattern,
-                    lib: vec![PathBuf::new()],
-                    ..Tree::default()
-                },
-            ),
-        };
-        COPIES.into_iter().map(step).collect()
     }
 }

@@ -51,8 +51,10 @@ fn a_bare_machine() {
          Cudnn NVIDIA's versioned directories: /image/usr/local/cuda-*\n\
          Toolkit system directories: /image/usr\n\
          Cudnn system directories: /image/usr\n\
-         Toolkit Arch Linux's directory: /image/opt/cuda\n\
-         Cudnn Arch Linux's directory: /image/opt/cuda\n\
+         Toolkit the distribution's /opt: /image/opt/cuda\n\
+         Cudnn the distribution's /opt: /image/opt/cuda\n\
+         Toolkit the distribution's /opt: /image/opt/cuda-*\n\
+         Cudnn the distribution's /opt: /image/opt/cuda-*\n\
          Cudnn cuDNN's own directory: /image/usr/local/cudnn\n\
          Cudnn cuDNN's own directory: /image/usr/local/cudnn-*\n\
          Cudnn cuDNN's own directory: /image/usr/local\n\
@@ -74,6 +76,9 @@ fn a_bare_machine() {
          Cudnn Python packages of all users: /image/usr/lib/python3/dist-packages/nvidia/cudnn\n\
          Toolkit pkg-config: cudart-*.pc or cuda-*.pc in 8 directories\n\
          Cudnn pkg-config: cudnn.pc in 8 directories\n\
+         Toolkit home directory: /image/home/me/cuda-*\n\
+         Cudnn home directory: /image/home/me/cuda-*\n\
+         Cudnn home directory: /image/home/me/cudnn-linux-x86_64-*\n\
          Toolkit fetched by cudnn-guard: /image/home/me/.local/share/cudnn-guard/nvidia/cu*\n\
          Toolkit fetched by cudnn-guard: /image/home/me/.local/share/cudnn-guard/nvidia\n\
          Cudnn fetched by cudnn-guard: /image/home/me/.local/share/cudnn-guard/nvidia/cudnn"
@@ -427,4 +432,59 @@ fn a_variable_for_the_target_wins() {
         ["CUDNN_PATH in build.rs: /script"]
     );
     assert!(steps(cross, &pairs, &[("CUDNN_PATH", "")]).is_empty());
+}
+
+/// CFG-03, CFG-09
+#[test]
+fn the_paths_of_the_c_compiler_are_places() {
+    let found = |pairs: &[(&str, &str)]| {
+        let text = list(pairs, &[], "x86_64-unknown-linux-gnu", None);
+        let own = |line: &&str| {
+            let via = line.split(": ").next().unwrap_or_default();
+            ["PATH", "NIX_"].iter().any(|name| via.contains(name))
+        };
+        let lines: Vec<String> = text.lines().filter(own).map(String::from).collect();
+        lines.join("\n")
+    };
+    // Each directory once, none of the system's, no stub; then what is named apart.
+    assert_eq!(
+        found(&[
+            ("CPATH", "/sw/dnn/include:/usr/include:relative"),
+            ("LIBRARY_PATH", "/sw/dnn/lib:/sw/cuda/lib64/stubs"),
+        ]),
+        "Toolkit CPATH and LIBRARY_PATH: /sw/dnn\n\
+         Cudnn CPATH and LIBRARY_PATH: /sw/dnn\n\
+         Cudnn CPATH and LIBRARY_PATH: /sw/dnn/include"
+    );
+    assert_eq!(
+        found(&[
+            (
+                "NIX_CFLAGS_COMPILE",
+                "-frandom-seed=x -isystem /a/include -I/b/include"
+            ),
+            ("NIX_LDFLAGS", "-rpath /out/lib -L/c/lib"),
+        ]),
+        "Toolkit NIX_CFLAGS_COMPILE and NIX_LDFLAGS: /a\n\
+         Cudnn NIX_CFLAGS_COMPILE and NIX_LDFLAGS: /a\n\
+         Toolkit NIX_CFLAGS_COMPILE and NIX_LDFLAGS: /b\n\
+         Cudnn NIX_CFLAGS_COMPILE and NIX_LDFLAGS: /b\n\
+         Toolkit NIX_CFLAGS_COMPILE and NIX_LDFLAGS: /c\n\
+         Cudnn NIX_CFLAGS_COMPILE and NIX_LDFLAGS: /c\n\
+         Cudnn NIX_CFLAGS_COMPILE and NIX_LDFLAGS: /a/include"
+    );
+    assert_eq!(
+        found(&[("CMAKE_PREFIX_PATH", "/usr:/spack/cudnn")]),
+        "Toolkit CMAKE_PREFIX_PATH: /spack/cudnn\nCudnn CMAKE_PREFIX_PATH: /spack/cudnn"
+    );
+    assert_eq!(
+        found(&[(
+            "PATH",
+            "/usr/bin:/opt/venv/bin:/opt/venv/bin:/sbin:/opt/tools"
+        )]),
+        "Toolkit nvcc on PATH: 5 directories of PATH\n\
+         Cudnn environment on PATH: /opt/venv\n\
+         Toolkit environment on PATH: /opt/venv/lib/python*/site-packages/nvidia/cu*\n\
+         Toolkit environment on PATH: /opt/venv/lib/python*/site-packages/nvidia\n\
+         Cudnn environment on PATH: /opt/venv/lib/python*/site-packages/nvidia/cudnn"
+    );
 }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::model::candidate::Part;
 
 fn part(name: &str, numbers: (u32, u32, u32), told_by: &str) -> Part {
     let file = match name {
