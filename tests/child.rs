@@ -11,7 +11,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
-use support::circumstances::{command, do_all, installed};
+use support::circumstances::{command, do_all, installed, library};
 use support::{fresh, scratch};
 
 fn sound(acts: &[&str]) -> Command {
@@ -174,6 +174,45 @@ fn several_threads_ask_at_once() {
     let verdicts: Vec<String> = ran.stdout.lines().map(told).collect();
     assert_eq!(verdicts, ["unknown convolution-timeout"; 4]);
     assert!(began.elapsed() < Duration::from_secs(20));
+}
+
+/// Another thread may hold a lock when the child is made, and in the child nobody gives it back.
+#[test]
+fn locks_of_other_threads_keep_nobody_waiting() {
+    let opened = scratch("child-locks").join("libopened.so");
+    let code = "#include <unistd.h>
+        int one; int *all[2000] = {[0 ... 1999] = &one};
+        __attribute__((constructor)) static void wait(void) { usleep(500); }";
+    library(code, &opened);
+    let opened = ("ODD_LIBRARY", opened.to_str().unwrap());
+    for act in ["busy-list", "busy-loader", "busy-allocator"] {
+        let began = Instant::now();
+        let ran = do_all(&[act, "forty-checks"], &[opened]).exits_with(0);
+        let verdicts: Vec<String> = ran.stdout.lines().map(told).collect();
+        assert_eq!(verdicts, ["pass "; 40], "{act}");
+        // Less than the time of one child.
+        assert!(
+            began.elapsed() < Duration::from_secs(55),
+            "{act}: {:?}",
+            began.elapsed()
+        );
+    }
+}
+
+/// Each has turns of its own.
+#[test]
+fn two_guards_keep_each_other_waiting_for_no_time() {
+    let slow = [("SIM_LOAD_MS", "5")];
+    let began = Instant::now();
+    for _ in 0..10 {
+        let ran = do_all(&["two-guards"], &slow).exits_with(0);
+        assert_eq!(ran.stdout, "true\n".repeat(8));
+    }
+    assert!(
+        began.elapsed() < Duration::from_secs(55),
+        "{:?}",
+        began.elapsed()
+    );
 }
 
 #[test]

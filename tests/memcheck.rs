@@ -24,7 +24,7 @@ fn no_error_and_no_leak_in_the_guard_or_its_child() {
     let logs = fresh("memcheck-logs");
     let libraries = [sound.join("lib64"), sound.join("driver")];
     let suppressions = repository().join(".ci/valgrind.supp");
-    // `startup()` and then `check()`: a process and two children.
+    // `startup()` and then `check()`: a process and two children, and those that were too slow to their first word.
     run(program("valgrind")
         .args([
             "--quiet",
@@ -45,6 +45,6 @@ fn no_error_and_no_leak_in_the_guard_or_its_child() {
         .unwrap()
         .map(|log| std::fs::read_to_string(log.unwrap().path()).unwrap())
         .collect();
-    assert_eq!(logs.len(), 3);
+    assert!(logs.len() >= 3, "{}", logs.len());
     assert!(logs.concat().is_empty(), "{}", logs.concat());
 }

@@ -93,7 +93,11 @@ pub fn run(task: &Task<'_>, deadline: Duration, may_be_here: bool) -> Result<Tri
         NoChild::Started
     } else {
         let child = process::in_child(deadline, &mut |tell| {
-            here::roomy(&|| work(task, tell));
+            here::roomy(&|| {
+                here::pass_locks();
+                stage(tell, "starting");
+                work(task, tell);
+            });
             tell.line(&answer::line("end", &[&token]));
         });
         match child {

@@ -2,7 +2,7 @@
 //! device and the last error of the thread that asks stay as they are.
 
 use super::ended::{End, Ended};
-use super::platform::Library;
+use super::platform::{self, Library};
 use super::tell::Tell;
 use std::ffi::c_int;
 use std::sync::Mutex;
@@ -78,4 +78,14 @@ pub fn roomy(work: &(dyn Fn() + Sync)) {
         Ok(thread) => drop(thread.join()),
         Err(_) => work(),
     }
+}
+
+/// Goes through locks that another thread may have held when this process was made by `fork`, to hang here and now if
+/// one of them is held for ever.
+pub fn pass_locks() {
+    for size in [1 << 4, 1 << 10, 1 << 16, 1 << 22] {
+        drop(std::hint::black_box(Vec::<u8>::with_capacity(size)));
+    }
+    let _ = std::env::var_os("PATH");
+    platform::pass_locks();
 }

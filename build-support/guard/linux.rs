@@ -222,6 +222,12 @@ pub fn mapped() -> Vec<PathBuf> {
     settled.collect()
 }
 
+/// Waits for the loader's two locks, of what it opens and of what it lists, and gives them back.
+pub fn pass_locks() {
+    Library::program();
+    mapped();
+}
+
 /// A file that the loader knows by this name and that is mapped at this address. A name that was relative is so to
 /// the working directory of its time, from which the program may have moved away; the kernel knows better. (So does
 /// the loader, but RTLD_DI_ORIGIN follows a wild pointer where that directory could not be told.)

@@ -1,6 +1,7 @@
 //! A child process on Linux, by `fork` alone: no second run of `main`, no interpreter, no loader in its place.
 
 use super::ended::{End, Ended};
+use super::platform;
 use super::tell::Tell;
 use std::ffi::{c_int, c_short, c_ulong, c_void};
 use std::io::Error;
@@ -16,6 +17,9 @@ const SIGKILL: c_int = 9;
 const WNOHANG: c_int = 1;
 /// Signals by which a library takes the process down: SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGSYS.
 const DEADLY: [c_int; 7] = [4, 5, 6, 7, 8, 11, 31];
+/// How many milliseconds a child may take to its first word before another one is made; the last one may take all
+/// the time that is left.
+const FIRST_WORD: [u64; 8] = [100, 200, 400, 800, 1600, 3200, 6400, 12800];
 /// What is kept of a child's answer, and of what it printed.
 const ANSWER_LIMIT: usize = 1 << 20;
 const SAID_LIMIT: usize = 4096;
@@ -76,8 +80,31 @@ extern "C" fn dying(number: c_int) {
 
 /// Does the work in a child made by `fork`, which ends with its parent and leaves no core. The error says why
 /// there is no child.
+///
+/// A thread that is within the loader or an allocator while a child is made holds a lock which nobody gives back in
+/// the child: `dl_iterate_phdr`'s (glibc resets others), or the one of an allocator that knows nothing of `fork`. So
+/// the first thing in the work is to go through such locks and to tell a word, and a child that does not come to
+/// that is no child: another one is made, at another moment.
 pub fn in_child(deadline: Duration, work: &mut dyn FnMut(&Tell<'_>)) -> Result<Ended, String> {
     let until = Instant::now() + deadline;
+    for milliseconds in FIRST_WORD {
+        let first_word = Instant::now() + Duration::from_millis(milliseconds);
+        if first_word >= until {
+            break;
+        }
+        let ended = one_child(first_word, until, work)?;
+        if !ended.answer.is_empty() {
+            return Ok(ended);
+        }
+    }
+    one_child(until, until, work)
+}
+
+fn one_child(
+    first_word: Instant,
+    until: Instant,
+    work: &mut dyn FnMut(&Tell<'_>),
+) -> Result<Ended, String> {
     let [answer, tell] = pipe()?;
     let [said, say] = match pipe() {
         Ok(ends) => ends,
@@ -88,6 +115,8 @@ pub fn in_child(deadline: Duration, work: &mut dyn FnMut(&Tell<'_>)) -> Result<E
     };
     // SAFETY: getpid has no conditions.
     let parent = unsafe { getpid() };
+    // Lets a thread come to its end that is opening a library now: the child would have half of it.
+    platform::pass_locks();
     // SAFETY: the child below returns to nothing of its parent's: it ends in _exit.
     let pid = unsafe { fork() };
     if pid == 0 {
@@ -109,11 +138,12 @@ pub fn in_child(deadline: Duration, work: &mut dyn FnMut(&Tell<'_>)) -> Result<E
         return Err(format!("fork: {}", failed));
     }
     let mut gone = None;
-    let (whole, answer_bytes, said_bytes) = drain(answer, said, until, &mut || {
+    let (whole, answer_bytes, said_bytes) = drain(answer, said, [first_word, until], &mut || {
         gone = gone.or_else(|| ended(pid));
         gone.is_some()
     });
-    if !whole {
+    gone = gone.or_else(|| ended(pid));
+    if !whole && gone.is_none() {
         // It has not ended, so the number is still its own.
         // SAFETY: kill has no conditions.
         unsafe { kill(pid, SIGKILL) };
@@ -197,19 +227,25 @@ fn write_all(fd: c_int, mut bytes: &[u8]) {
     }
 }
 
-/// Reads both pipes until the first one ends (true) or the time is over (false). Somebody else's child may hold the
-/// pipes too, so that what is `gone` counts as well, when there is nothing left to read.
+/// Reads both pipes until the first one ends (true) or the time is over (false), which is so earlier while nothing
+/// was answered. Somebody else's child may hold the pipes too, so that what is `gone` counts as well, when there is
+/// nothing left to read.
 fn drain(
     answer: c_int,
     said: c_int,
-    until: Instant,
+    [first_word, until]: [Instant; 2],
     gone: &mut dyn FnMut() -> bool,
 ) -> (bool, Vec<u8>, Vec<u8>) {
     let (mut answer_bytes, mut said_bytes) = (Vec::new(), Vec::new());
     let (mut answer_open, mut said_open) = (true, true);
     let mut buffer = vec![0_u8; 1 << 16];
     while answer_open {
-        let left = until.saturating_duration_since(Instant::now());
+        let end = if answer_bytes.is_empty() {
+            first_word
+        } else {
+            until
+        };
+        let left = end.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return (false, answer_bytes, said_bytes);
         }
@@ -232,10 +268,10 @@ fn drain(
             1.. => {}
             _ => continue,
         }
-        if fds[1].revents != 0 {
+        // The end of the answer comes last, so that what was printed before it is not lost.
+        if fds[0].revents & POLLIN == 0 && fds[1].revents != 0 {
             said_open = take(said, &mut buffer, &mut said_bytes, SAID_LIMIT);
         } else if fds[0].revents != 0 {
-            // Only when there is nothing printed left to read, so that what was printed last is not lost.
             answer_open = take(answer, &mut buffer, &mut answer_bytes, ANSWER_LIMIT);
         }
     }

@@ -283,7 +283,8 @@ fn end(report: &mut Report, tried: &Tried, unopened: Option<&Unopened>) {
         )
         .help("set CUDNN_GUARD_DEADLINE to more seconds, if this machine is only slow"),
         End::Signal(number) => {
-            let name = signal_name(number);
+            // Before it starts, nothing of cuDNN's has run.
+            let name = signal_name(number).filter(|_| stage != "starting");
             match name {
                 Some(name) if stage != "asking the driver" => {
                     let headline = format!(

@@ -1,4 +1,5 @@
-//! One thread at a time: a child that is made while another thread is within the loader may inherit its lock, and hang.
+//! One thread at a time: a child that is made while another thread is within the loader may inherit its lock, which
+//! costs another child. Two guards of one program do not know each other's turns, and get by with that.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
