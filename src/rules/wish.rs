@@ -117,6 +117,9 @@ impl Situation<'_> {
             _ if self.value(variable).starts_with('~') => {
                 format!("write the path in {name} out: only a shell puts your home in place of `~`")
             }
+            _ if self.value(variable).starts_with(['"', '\'']) => {
+                format!("set {name} without the quotation marks, which are part of its value")
+            }
             Variable::Nvcc | Variable::CudaCxx => format!("set {name} to the whole path of nvcc"),
             Variable::GuardHome => {
                 format!(

@@ -196,13 +196,24 @@ impl Tree {
     fn link(&self, name: &str, target: &str) -> Result<(), String> {
         let name = self.into.join(name);
         let _ = fs::remove_file(&name);
-        std::os::unix::fs::symlink(target, &name).map_err(|error| told("link", &name, &error))
+        symlink(target, &name).map_err(|error| told("link", &name, &error))
     }
 
     fn remove(&self, name: &str) -> Result<(), String> {
         let name = self.into.join(name);
         fs::remove_file(&name).map_err(|error| told("remove", &name, &error))
     }
+}
+
+#[cfg(unix)]
+fn symlink(target: &str, name: &Path) -> std::io::Result<()> {
+    std::os::unix::fs::symlink(target, name)
+}
+
+/// What is simulated is a cuDNN for Linux; the program that holds this file is built elsewhere too.
+#[cfg(not(unix))]
+fn symlink(_: &str, _: &Path) -> std::io::Result<()> {
+    Err(std::io::ErrorKind::Unsupported.into())
 }
 
 fn told(verb: &str, path: &Path, error: &std::io::Error) -> String {
