@@ -220,6 +220,15 @@ fn try_it(
             .help("set CUDNN_GUARD_DEVICES=0 to try it all the same"),
         );
     }
+    if built.convolution && !can && report.device_count() > 0 {
+        report.unknown(
+            Finding::warning(
+                "convolution-failed",
+                "this cuDNN only compiles graphs at run time, and is not told so, so no convolution was tried",
+            )
+            .help("set CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY, as NVIDIA asks for a cuDNN without its other parts"),
+        );
+    }
     let beyond = operator.devices.beyond(report.device_count());
     if report.device_count() > 0 && !beyond.is_empty() {
         report.unknown(Finding::warning(
