@@ -44,6 +44,8 @@ SETS = {
     # For Windows, read on any system; the newer one has no import library.
     "cudnn-win-cu13-9.28": ["nvidia-cudnn-cu13==9.28.0.42"],
     "cudnn-win-cu12-8.9.7": ["nvidia-cudnn-cu12==8.9.7.29"],
+    # Its nvcc.exe runs under Wine.
+    "cuda-win-cu13": ["nvidia-cuda-nvcc==13.0.*", "nvidia-cuda-runtime==13.0.*"],
     # What the guard's reference is held against.
     "numpy": ["numpy==2.*"],
     "cuda-cu12": ["nvidia-cuda-runtime-cu12==12.9.*", "nvidia-cuda-nvcc-cu12==12.9.*"],
@@ -55,6 +57,7 @@ PLATFORMS = {
     "cudnn-cu13-9.28-aarch64": "manylinux_2_27_aarch64",
     "cudnn-win-cu13-9.28": "win_amd64",
     "cudnn-win-cu12-8.9.7": "win_amd64",
+    "cuda-win-cu13": "win_amd64",
 }
 
 

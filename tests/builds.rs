@@ -71,6 +71,12 @@ fn variables_that_name_the_wrong_place() {
             Path::new("~/cuda"),
             "cuda=>=12",
         ),
+        (
+            "cuda-path-has-quotation-marks",
+            "CUDA_PATH",
+            Path::new("\"/opt/the cuda\""),
+            "cuda=>=12",
+        ),
         ("nvcc-is-absent", "NVCC", &absent, "cuda=>=12"),
         (
             "nvcc-is-not-on-path",

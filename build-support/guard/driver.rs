@@ -133,7 +133,9 @@ pub fn ask() -> Result<Driver, Problem> {
     let library = open()?;
     let mut driver = Driver {
         version: release(),
-        library: mapped().unwrap_or_else(|| LIBRARIES[0].to_string()),
+        library: mapped()
+            .or_else(|| Some(library.path()?.to_string_lossy().into_owned()))
+            .unwrap_or_else(|| LIBRARIES[0].to_string()),
         cuda: None,
         devices: Vec::new(),
     };

@@ -4,7 +4,11 @@ use super::finding::Finding;
 use std::path::Path;
 
 /// The library, by the name that CUDA opens.
-pub const LIBRARY: &str = "libcuda.so.1";
+pub const LIBRARY: &str = if cfg!(windows) {
+    "nvcuda.dll"
+} else {
+    "libcuda.so.1"
+};
 /// Where NixOS keeps the driver's libraries.
 const NIXOS: &str = "/run/opengl-driver/lib";
 /// The GPU as WSL shows it.
@@ -66,9 +70,13 @@ impl NoDriver {
                 ),
                 [
                     "install NVIDIA's driver, or run on a machine that has a GPU".to_string(),
-                    "start a container with NVIDIA's container toolkit (`--gpus all`), which brings the driver's \
-                     libraries in"
-                        .to_string(),
+                    if cfg!(windows) {
+                        "restart Windows, if it was installed just now"
+                    } else {
+                        "start a container with NVIDIA's container toolkit (`--gpus all`), which brings the driver's \
+                         libraries in"
+                    }
+                    .to_string(),
                 ],
             ),
         };

@@ -129,8 +129,28 @@ pub fn canonical(path: &Path, root: Option<&Path>) -> Result<PathBuf, Finding> {
         Some(root) if path.starts_with(root) => {
             inside(path, root).map_err(|error| failed("follow", path, &error))
         }
-        _ => std::fs::canonicalize(path).map_err(|error| failed("follow", path, &error)),
+        _ => std::fs::canonicalize(path)
+            .map(plain)
+            .map_err(|error| failed("follow", path, &error)),
     }
+}
+
+/// Windows answers with `\\?\C:\dir`, which linkers, nvcc and the hosts' compilers do not take; `C:\dir` is the same
+/// where it is short enough for them.
+fn plain(path: PathBuf) -> PathBuf {
+    const LONGEST: usize = 259;
+    let Some(rest) = path.to_str().and_then(|text| text.strip_prefix(r"\\?\")) else {
+        return path;
+    };
+    let plain = match rest.strip_prefix(r"UNC\") {
+        Some(share) => format!(r"\\{share}"),
+        None if rest.as_bytes().get(1) == Some(&b':') => rest.to_string(),
+        None => return path,
+    };
+    if plain.encode_utf16().count() > LONGEST {
+        return path;
+    }
+    plain.into()
 }
 
 /// Paths in their order, each once.
@@ -198,6 +218,20 @@ mod tests {
             error.to_string(),
             "cannot read `/nowhere/at all`  [io-error]\n  reason      No such file or directory (os error 2)"
         );
+    }
+
+    #[test]
+    fn a_path_of_windows_is_one_that_compilers_take() {
+        let long = format!(r"\\?\C:\{}", "d".repeat(260));
+        for (given, wanted) in [
+            (r"\\?\C:\Program Files\CUDA", r"C:\Program Files\CUDA"),
+            (r"\\?\UNC\server\share\CUDA", r"\\server\share\CUDA"),
+            (r"\\?\Volume{1-2}\CUDA", r"\\?\Volume{1-2}\CUDA"),
+            ("/usr/local/cuda", "/usr/local/cuda"),
+            (&long, &long),
+        ] {
+            assert_eq!(plain(given.into()).to_str(), Some(wanted));
+        }
     }
 
     #[test]

@@ -56,8 +56,9 @@ mod no_gpu;
     all(target_os = "linux", target_env = "gnu"),
     path = "../../build-support/guard/linux.rs"
 )]
+#[cfg_attr(windows, path = "windows.rs")]
 #[cfg_attr(
-    not(all(target_os = "linux", target_env = "gnu")),
+    not(any(windows, all(target_os = "linux", target_env = "gnu"))),
     path = "../../build-support/guard/other.rs"
 )]
 #[allow(dead_code)]

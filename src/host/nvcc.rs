@@ -1,7 +1,7 @@
 //! Asks an nvcc about itself. It is called by its absolute path: what it prints would be relative otherwise.
 
 use crate::host::answers::Answers;
-use crate::host::files::each_once;
+use crate::host::files::{self, each_once};
 use crate::host::programs::Output;
 use crate::model::arch::Target;
 use crate::model::finding::Finding;
@@ -44,9 +44,9 @@ pub fn layout(nvcc: &Path, answers: &Answers) -> Result<Layout, Finding> {
         }
         return Err(not_told("where it looks", &question, &output));
     };
-    let real = |path: PathBuf| path.canonicalize().ok();
+    let real = |path: PathBuf| files::canonical(&path, None).ok();
     Ok(Layout {
-        top: layout.top.canonicalize().unwrap_or(layout.top),
+        top: files::canonical(&layout.top, None).unwrap_or(layout.top),
         include_dirs: each_once(layout.include_dirs.into_iter().filter_map(real)),
         link_dirs: each_once(layout.link_dirs.into_iter().filter_map(real)),
     })

@@ -32,6 +32,10 @@ pub struct Output {
 /// Asks a program a question that is answered within the deadline, or not at all: then it and everything that it
 /// started is killed.
 pub fn run(invocation: &Invocation, deadline: Duration) -> Result<Output, Finding> {
+    #[cfg_attr(
+        not(unix),
+        expect(unused_mut, reason = "only Unix has groups of processes")
+    )]
     let mut command = command(invocation);
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut command, 0);

@@ -64,13 +64,14 @@ pub fn toolkit(platform: &Platform, base: &Path, pattern: &'static str) -> Tree 
 
 /// Since CUDA 13 some of its files for Windows lie in a directory of their processor.
 fn compilers(platform: &Platform) -> Vec<PathBuf> {
-    let dirs: &[&str] = match (platform.os, platform.cpu.as_str()) {
-        (Os::Windows, "aarch64") => &["bin", "bin/arm64"],
-        (Os::Windows, _) => &["bin", "bin/x64", "bin/x86_64"],
-        _ => &["bin"],
+    let cpus: &[&str] = match (platform.os, platform.cpu.as_str()) {
+        (Os::Windows, "aarch64") => &["", "arm64"],
+        (Os::Windows, _) => &["", "x64", "x86_64"],
+        _ => &[""],
     };
-    dirs.iter()
-        .map(|dir| Path::new(dir).join(platform.program("nvcc")))
+    let program = platform.program("nvcc");
+    cpus.iter()
+        .map(|cpu| Path::new("bin").join(cpu).join(&program))
         .collect()
 }
 
@@ -91,7 +92,11 @@ pub fn split_toolkit(platform: &Platform, base: &Path, pattern: &'static str) ->
         pattern,
         include: below(Path::new("include")),
         lib: below(&lib),
-        nvcc: vec![Path::new("cuda_nvcc/bin").join(platform.program("nvcc"))],
+        nvcc: vec![
+            Path::new("cuda_nvcc")
+                .join("bin")
+                .join(platform.program("nvcc")),
+        ],
     }
 }
 

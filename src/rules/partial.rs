@@ -4,6 +4,7 @@ use super::check::Situation;
 use super::wording::{also, found_via, named, root_of};
 use crate::model::candidate::{Candidate, Found, Toolkit};
 use crate::model::finding::Finding;
+use crate::model::platform::Os;
 
 impl Situation<'_> {
     /// That the chosen toolkit is not whole. It is no error here: kernels that need a compiler say so themselves, and a
@@ -44,7 +45,7 @@ impl Situation<'_> {
             let targets = self.platform.toolkit_targets().join("` or `targets/");
             format!("NVIDIA's packages for cross building, which fill `targets/{targets}`")
         } else {
-            packages(candidate, toolkit, &lacks)
+            packages(candidate, toolkit, &lacks, self.platform.os)
         };
         Some(finding.help(format!("{or}install {packages}")))
     }
@@ -55,7 +56,7 @@ fn is_whole(candidate: &Candidate) -> bool {
 }
 
 /// What to install, named as those name it who put the toolkit there.
-pub fn packages(candidate: &Candidate, toolkit: &Toolkit, lacks: &[&str]) -> String {
+pub fn packages(candidate: &Candidate, toolkit: &Toolkit, lacks: &[&str], os: Os) -> String {
     let root = &toolkit.root;
     let major = toolkit.version.map(|version| version.major);
     let wheels = root.ends_with("nvidia") || root.parent().is_some_and(|up| up.ends_with("nvidia"));
@@ -79,6 +80,14 @@ pub fn packages(candidate: &Candidate, toolkit: &Toolkit, lacks: &[&str]) -> Str
     }
     if candidate.via.contains("conda") || candidate.via.contains("pixi") {
         return named(part("cuda-nvcc", "cuda-cudart-dev")) + " from conda-forge";
+    }
+    if os == Os::Windows {
+        // As `cuda_12.9.1_windows.exe -s nvcc_12.9` has them.
+        let release = toolkit.version.map_or_else(String::new, |version| {
+            format!("_{}.{}", version.major, version.minor)
+        });
+        let parts = part(&format!("nvcc{release}"), &format!("cudart{release}"));
+        return named(parts) + " with NVIDIA's installer";
     }
     let release = toolkit.version.map_or_else(String::new, |version| {
         format!("-{}-{}", version.major, version.minor)
@@ -120,7 +129,9 @@ mod tests {
             rejected: None,
             wish: None,
         };
-        packages(&candidate, &toolkit, lacks)
+        let windows = root.contains('\\');
+        let os = if windows { Os::Windows } else { Os::Linux };
+        packages(&candidate, &toolkit, lacks, os)
     }
 
     #[test]
@@ -141,6 +152,13 @@ mod tests {
                 &["nvcc", "headers"],
                 "`cuda-nvcc-12-8` and `cuda-cudart-dev-12-8` (Debian, Ubuntu) \
                  or `cuda-nvcc-12-8` and `cuda-cudart-devel-12-8` (Fedora, RHEL)",
+            ),
+            (
+                "CUDA_PATH",
+                r"C:\CUDA\v12.8",
+                (12, 8),
+                &["nvcc", "headers"],
+                "`nvcc_12.8` and `cudart_12.8` with NVIDIA's installer",
             ),
             (
                 "active conda environment",

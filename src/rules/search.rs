@@ -200,8 +200,12 @@ impl At<'_> {
         let separator = if windows { ';' } else { ':' };
         let list = list.to_string_lossy();
         // A relative entry would mean another place in every directory that cargo is called from.
-        let dirs = list.split(separator).map(PathBuf::from);
-        dirs.filter(|dir| dir.is_absolute()).collect()
+        let dirs = list.split(separator);
+        // Windows itself looks past the quotation marks that people put round a path with spaces.
+        let dirs = dirs.map(|dir| if windows { dir.trim_matches('"') } else { dir });
+        dirs.map(PathBuf::from)
+            .filter(|dir| dir.is_absolute())
+            .collect()
     }
 
     fn is_inside(&self, dir: &Path) -> bool {

@@ -138,7 +138,8 @@ impl Tree {
         if self.pattern.is_empty() {
             self.base.clone()
         } else {
-            self.base.join(self.pattern.replace('#', "*"))
+            let parts = self.pattern.split('/').map(|part| part.replace('#', "*"));
+            self.base.join(parts.collect::<PathBuf>())
         }
     }
 }

@@ -83,11 +83,11 @@ impl Installed {
             return Ok(format!("\n  ✓ {} says so already\n", path.display()));
         }
         // Through a new file, so that the old one is there until this one is whole.
-        let path = fs::canonicalize(&path).unwrap_or(path);
-        let fresh = path.with_extension("toml.new");
+        let real = fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
+        let fresh = real.with_extension("toml.new");
         fs::create_dir_all(dir).map_err(|error| failed("create", dir, &error))?;
         fs::write(&fresh, text)
-            .and_then(|()| fs::rename(&fresh, &path))
+            .and_then(|()| fs::rename(&fresh, &real))
             .map_err(|error| failed("write", &path, &error))?;
         Ok(format!("\n  ✓ written into {}\n", path.display()))
     }

@@ -60,8 +60,18 @@ const PARTS_8: &[Part] = &[
 
 /// Compiles the C files in `sources` into an installation below `into`, which must not hold another one.
 pub fn build(sources: &Path, into: &Path, what: &Simulated) -> Result<(), String> {
+    build_with("cc", sources, into, what)
+}
+
+/// The same with another C compiler, which may be one for another processor.
+pub fn build_with(
+    compiler: &str,
+    sources: &Path,
+    into: &Path,
+    what: &Simulated,
+) -> Result<(), String> {
     let (major, minor, _) = what.cudnn;
-    let tree = Tree::new(sources, into)?;
+    let tree = Tree::new(compiler, sources, into)?;
     tree.headers(what)?;
 
     tree.library("driver/libcuda.so.1", &["driver.c"], &[])?;
@@ -114,17 +124,19 @@ pub fn build(sources: &Path, into: &Path, what: &Simulated) -> Result<(), String
 }
 
 struct Tree {
+    compiler: String,
     sources: PathBuf,
     into: PathBuf,
 }
 
 impl Tree {
-    fn new(sources: &Path, into: &Path) -> Result<Self, String> {
+    fn new(compiler: &str, sources: &Path, into: &Path) -> Result<Self, String> {
         for folder in ["include", "lib64", "driver"] {
             let folder = into.join(folder);
             fs::create_dir_all(&folder).map_err(|error| told("create", &folder, &error))?;
         }
         Ok(Self {
+            compiler: compiler.to_string(),
             sources: sources.to_path_buf(),
             into: into.to_path_buf(),
         })
@@ -160,7 +172,7 @@ impl Tree {
     fn library(&self, to: &str, sources: &[&str], flags: &[String]) -> Result<(), String> {
         let to = self.into.join(to);
         let soname = to.file_name().unwrap_or_default().to_string_lossy();
-        let mut compiler = Command::new("cc");
+        let mut compiler = Command::new(&self.compiler);
         compiler
             .args([
                 "-std=gnu99",
@@ -182,7 +194,7 @@ impl Tree {
             .args(["-ldl", "-lm"]);
         let output = compiler
             .output()
-            .map_err(|error| format!("cannot run the C compiler `cc`: {error}"))?;
+            .map_err(|error| format!("cannot run the C compiler `{}`: {error}", self.compiler))?;
         if output.status.success() {
             return Ok(());
         }
@@ -196,13 +208,24 @@ impl Tree {
     fn link(&self, name: &str, target: &str) -> Result<(), String> {
         let name = self.into.join(name);
         let _ = fs::remove_file(&name);
-        std::os::unix::fs::symlink(target, &name).map_err(|error| told("link", &name, &error))
+        symlink(target, &name).map_err(|error| told("link", &name, &error))
     }
 
     fn remove(&self, name: &str) -> Result<(), String> {
         let name = self.into.join(name);
         fs::remove_file(&name).map_err(|error| told("remove", &name, &error))
     }
+}
+
+#[cfg(unix)]
+fn symlink(target: &str, name: &Path) -> std::io::Result<()> {
+    std::os::unix::fs::symlink(target, name)
+}
+
+/// What is simulated is a cuDNN for Linux; the program that holds this file is built elsewhere too.
+#[cfg(not(unix))]
+fn symlink(_: &str, _: &Path) -> std::io::Result<()> {
+    Err(std::io::ErrorKind::Unsupported.into())
 }
 
 fn told(verb: &str, path: &Path, error: &std::io::Error) -> String {

@@ -90,7 +90,7 @@ impl Situation<'_> {
             }));
         }
         if let Some((candidate, toolkit)) = runtime {
-            let packages = packages(candidate, toolkit, &toolkit.lacks());
+            let packages = packages(candidate, toolkit, &toolkit.lacks(), self.platform.os);
             help.push(format!("install {packages}, which a build needs"));
             if image.is_none() {
                 help.push(

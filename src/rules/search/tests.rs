@@ -339,8 +339,8 @@ fn nvcc_is_looked_for_on_the_path_of_the_machine_that_builds() {
         ["/a/ccache nvcc", "/b/ccache nvcc", "/a/nvcc", "/b/nvcc"].map(PathBuf::from)
     );
     assert_eq!(
-        files(windows, windows, "/a;/b")[2..],
-        ["/a/nvcc.exe", "/b/nvcc.exe"].map(PathBuf::from)
+        files(windows, windows, "/a;\"/b c\"")[2..],
+        ["/a/nvcc.exe", "/b c/nvcc.exe"].map(PathBuf::from)
     );
 }
 

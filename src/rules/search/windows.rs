@@ -22,9 +22,9 @@ impl At<'_> {
         if let Some(files) = self.program_files() {
             let toolkits = files.join("NVIDIA GPU Computing Toolkit");
             steps.extend(self.both(versioned, true, &toolkits.join("CUDA"), "v#"));
-            let installed =
-                layout::installed_cudnn(self.platform, &files.join("NVIDIA/CUDNN"), "v#");
-            let flat = layout::cudnn(self.platform, &files.join("NVIDIA/CUDNN"), "v#");
+            let cudnn = files.join("NVIDIA").join("CUDNN");
+            let installed = layout::installed_cudnn(self.platform, &cudnn, "v#");
+            let flat = layout::cudnn(self.platform, &cudnn, "v#");
             let old = layout::cudnn(self.platform, &toolkits, "cudnn#");
             steps.extend(surroundings(
                 "NVIDIA's cuDNN installer",
