@@ -20,7 +20,7 @@ use crate::report::machine;
 use crate::rules::guarded::{self, Guarded};
 use crate::rules::outlook::{Other, Picture};
 use crate::rules::way::Ground;
-use crate::rules::{closure, judge};
+use crate::rules::{closure, judge, names};
 use std::env::consts::{ARCH, OS};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -141,20 +141,28 @@ impl Inspection {
         self.look_elsewhere(root);
     }
 
-    /// The cuDNN that is loaded with the program, else the one that it opens.
+    /// The cuDNN that is loaded with the program, else the one that it opens. What cudarc opens may be another one than
+    /// what is loaded already.
     fn shim(&self, way: &mut Way) -> Option<usize> {
+        let by = |loader| {
+            let mut guards = self.picture.guards.iter().map(|guard| &guard.built);
+            guards.find(|built| built.loader == loader && built.absent.is_none())
+        };
+        let cudarc = by(Loader::Cudarc);
         let mut objects = way.objects.iter();
-        if let Some(linked) = objects.position(|object| shim::major(&object.name).is_some()) {
-            return Some(linked);
+        if cudarc.is_none() {
+            if let Some(linked) = objects.position(|object| shim::major(&object.name).is_some()) {
+                return Some(linked);
+            }
         }
-        let opens =
-            |guard: &&Guarded| guard.built.loader == Loader::Dlopen && guard.built.absent.is_none();
-        let guard = self.picture.guards.iter().find(opens)?;
-        let names = judge::majors(&guard.built).into_iter();
-        let names: Vec<String> = names.map(|major| format!("libcudnn.so.{major}")).collect();
+        let names = names::of(cudarc.or(by(Loader::Dlopen))?);
         let found = names.iter().find_map(|name| way.open(name, 0, Need::Later));
-        if found.is_some() {
-            way.missing.retain(|missing| !names.contains(&missing.name));
+        // Of cudarc's many names one is enough.
+        let said = usize::from(cudarc.is_some() && found.is_none());
+        if found.is_some() || cudarc.is_some() {
+            let others = names.get(said..).unwrap_or_default();
+            way.missing
+                .retain(|missing| !others.contains(&missing.name));
         }
         found
     }

@@ -4,6 +4,7 @@
 pub mod answers;
 pub mod binary;
 pub mod cargo;
+pub mod cargo_lock;
 pub mod closure;
 pub mod cudnn;
 pub mod device_code;
