@@ -63,6 +63,7 @@ impl Inspection {
                 via: None,
                 found_via: String::new(),
                 others: Vec::new(),
+                unasked: None,
                 driver: None,
                 gpus: Vec::new(),
             },
@@ -143,7 +144,7 @@ impl Inspection {
 
     /// The cuDNN that is loaded with the program, else the one that it opens. What cudarc opens may be another one than
     /// what is loaded already.
-    fn shim(&self, way: &mut Way) -> Option<usize> {
+    fn shim(&mut self, way: &mut Way) -> Option<usize> {
         let by = |loader| {
             let mut guards = self.picture.guards.iter().map(|guard| &guard.built);
             guards.find(|built| built.loader == loader && built.absent.is_none())
@@ -157,6 +158,14 @@ impl Inspection {
         }
         let names = names::of(cudarc.or(by(Loader::Dlopen))?);
         let found = names.iter().find_map(|name| way.open(name, 0, Need::Later));
+        if let (Some(built), None) = (cudarc, found) {
+            let mut aside = way.clone();
+            let mut sonames = judge::majors(built).into_iter();
+            let there = sonames
+                .find_map(|major| aside.open(&format!("libcudnn.so.{major}"), 0, Need::Later));
+            let there = there.and_then(|index| aside.objects.get(index));
+            self.picture.unasked = there.map(|object| object.path.clone());
+        }
         // Of cudarc's many names one is enough.
         let said = usize::from(cudarc.is_some() && found.is_none());
         if found.is_some() || cudarc.is_some() {

@@ -6,19 +6,29 @@
     reason = "tests make files and run programs"
 )]
 
-#[path = "support/simulated.rs"]
-mod simulated;
 mod support;
 
 use serde_json::Value;
-use simulated::simulated;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
+use support::simulator::{self, Simulated};
 use support::{Ran, built, cargo, consumers, fresh, program, repository, run};
 
 fn build() {
     run(&mut cargo(consumers(), &["build", "-p", "with-cudarc"])).exits_with(0);
+}
+
+/// The libraries of a simulated installation of this release.
+fn simulated(cudnn: (u32, u32, u32)) -> PathBuf {
+    let into = fresh(&format!("cudarc-{}.{}.{}", cudnn.0, cudnn.1, cudnn.2));
+    let what = Simulated {
+        cudnn,
+        cuda: (13, 0),
+        leave_out: Vec::new(),
+    };
+    simulator::build(&repository().join("fixtures/simulator"), &into, &what).unwrap();
+    into
 }
 
 /// Links to the libraries of an installation, some by other names: `libcudnn.so.9=libcudnn.so`; no name, and it is
@@ -61,7 +71,7 @@ impl Outcome {
 
     /// Both took this file, of this release, and this is what the guard thinks of it.
     #[track_caller]
-    fn is(self, file: &Path, release: &str, ids: &[&str]) -> Self {
+    fn uses(self, file: &Path, release: &str, ids: &[&str]) -> Self {
         let text = self.ran.text();
         assert_eq!(self.ran.code, Some(0), "{text}");
         assert_eq!(
@@ -90,7 +100,7 @@ impl Outcome {
 
     /// cudarc finds none and panics; before that the guard has said so.
     #[track_caller]
-    fn is_none(self, headline: &str) {
+    fn finds_none(self, headline: &str) {
         let text = self.ran.text();
         assert_eq!(self.ran.code, Some(101), "{text}");
         assert_eq!(self.report["loaded"], Value::Null, "{text}");
@@ -126,37 +136,37 @@ fn the_guard_judges_the_file_that_cudarc_uses() {
 
     // As a -dev package has it, as a wheel has it, and as somebody may have it.
     with(&[&whole], &[])
-        .is(&whole.join("libcudnn.so"), "9.14.0", &[])
+        .uses(&whole.join("libcudnn.so"), "9.14.0", &[])
         .answers(91400);
     let wheel = farm("cudarc-wheel", &whole, &["libcudnn.so="]);
     let only = wheel.join("libcudnn.so.9");
-    with(&[&wheel], &[]).is(&only, "9.14.0", &[]);
+    with(&[&wheel], &[]).uses(&only, "9.14.0", &[]);
     let bare = farm(
         "cudarc-bare",
         &whole,
         &["libcudnn.so=", "libcudnn.so.9=libcudnn.so"],
     );
-    with(&[&bare], &[]).is(&bare.join("libcudnn.so"), "9.14.0", &[]);
+    with(&[&bare], &[]).uses(&bare.join("libcudnn.so"), "9.14.0", &[]);
 
     // `libcudnn.so` wins in whichever folder it is.
     let mismatch = ["cudnn-version-mismatch"];
-    with(&[&wheel, &old], &[]).is(&old.join("libcudnn.so"), "9.10.2", &mismatch);
-    with(&[&wheel, &eight], &[]).is(&eight.join("libcudnn.so"), "8.9.7", &mismatch);
+    with(&[&wheel, &old], &[]).uses(&old.join("libcudnn.so"), "9.10.2", &mismatch);
+    with(&[&wheel, &eight], &[]).uses(&eight.join("libcudnn.so"), "8.9.7", &mismatch);
     let eight = farm("cudarc-eight", &eight, &["libcudnn.so="]);
     with(&[&eight, &wheel], &[])
-        .is(&only, "9.14.0", &[])
+        .uses(&only, "9.14.0", &[])
         .answers(91400);
 
     // What cudarc has opened before is judged.
-    let first = with(&[&wheel], &["first"]).is(&only, "9.14.0", &[]);
+    let first = with(&[&wheel], &["first"]).uses(&only, "9.14.0", &[]);
     assert!(first.ran.stdout.starts_with("first 91400\n"));
-    with(&[&old], &["first"]).is(&old.join("libcudnn.so"), "9.10.2", &mismatch);
+    with(&[&old], &["first"]).uses(&old.join("libcudnn.so"), "9.10.2", &mismatch);
 
     // Nothing there: on a machine with a GPU that is a fault, without one it is unknown.
     let nothing = "libcudnn.so cannot be loaded, nor by any other name that cudarc 0.";
-    with(&[], &[]).is_none(nothing);
-    Outcome::of(&[], &[]).is_none(nothing);
-    with(&[&eight], &[]).is_none(" tries; there is only libcudnn.so.8  [cudnn-not-loadable]\n");
+    with(&[], &[]).finds_none(nothing);
+    Outcome::of(&[], &[]).finds_none(nothing);
+    with(&[&eight], &[]).finds_none(" tries; there is only libcudnn.so.8  [cudnn-not-loadable]\n");
     let denied = run(program(built("with-cudarc")).env("LD_LIBRARY_PATH", driver));
     let denied = denied.exits_with(78).says(nothing);
     assert_eq!(denied.stdout, "");
@@ -175,7 +185,7 @@ fn the_guard_judges_the_real_cudnn_that_cudarc_uses() {
     let none = ["driver-missing"];
     for arguments in [&[][..], &["first"]] {
         Outcome::of(&[&newest], arguments)
-            .is(&only, "9.28.0", &none)
+            .uses(&only, "9.28.0", &none)
             .answers(92800);
     }
     for (set, release) in [
@@ -190,18 +200,18 @@ fn the_guard_judges_the_real_cudnn_that_cudarc_uses() {
             _ => &["cudnn-version-mismatch"],
         };
         let file = farm.join("libcudnn.so");
-        Outcome::of(&[&newest, &farm], &[]).is(&file, release, ids);
-        Outcome::of(&[&farm], &["first"]).is(&file, release, ids);
+        Outcome::of(&[&newest, &farm], &[]).uses(&file, release, ids);
+        Outcome::of(&[&farm], &["first"]).uses(&file, release, ids);
         if release == "9.14.0" {
             // The parts come by the other name, from the other folder.
             let mixed = Outcome::of(&[&newest, &farm], &["first"]);
             mixed
-                .is(&file, "9.28.0", &["parts-mixed"])
+                .uses(&file, "9.28.0", &["parts-mixed"])
                 .ran
                 .says("first 92800\n");
         }
     }
     let eight = wheel("cudnn-cu12-8.9.7");
-    Outcome::of(&[&eight], &[]).is_none("there is only libcudnn.so.8");
-    Outcome::of(&[&eight, &newest], &[]).is(&only, "9.28.0", &none);
+    Outcome::of(&[&eight], &[]).finds_none("there is only libcudnn.so.8");
+    Outcome::of(&[&eight, &newest], &[]).uses(&only, "9.28.0", &none);
 }

@@ -37,6 +37,8 @@ pub struct Picture {
     pub found_via: String,
     /// Files elsewhere on that system, for what is missing.
     pub others: Vec<Other>,
+    /// The cuDNN that the loader would find, under a name that cudarc does not ask for.
+    pub unasked: Option<PathBuf>,
     /// The newest CUDA that the driver serves, where it could be asked.
     pub driver: Option<Version>,
     /// The GPUs that programs see, where they could be asked for.
@@ -252,15 +254,22 @@ impl Picture {
         // A requirement that is open at its end lets a major in that nobody can install yet.
         let newest = names.iter().find(|name| major(name) != "10");
         let mut wanted = major(newest.or(names.first()).unwrap_or(&""));
-        let mut finding = finding;
         if let Some(built) = self.by_cudarc() {
             let majors = judge::majors(built).into_iter().filter(|major| *major <= 9);
             wanted = majors.max().unwrap_or(9).to_string();
-            if built
-                .cudarc
-                .is_some_and(|cudarc| cudarc < CUDARC_ASKS_FOR_9)
-            {
-                finding = finding.help(format!("build the program with cudarc {CUDARC_ASKS_FOR_9} or later, which asks for libcudnn.so.9 too, or see that a libcudnn.so lies beside it"));
+            if let Some(path) = &self.unasked {
+                let dir = path.parent().unwrap_or(path).display();
+                let link = format!(
+                    "put a link `libcudnn.so` to it into `{dir}`, as the -dev packages have it"
+                );
+                let finding = finding.with("there is", path.display());
+                if skew::file_name(path).starts_with("libcudnn.so.9") {
+                    let newer = format!(
+                        "build the program with cudarc {CUDARC_ASKS_FOR_9} or later, which asks for libcudnn.so.9 too"
+                    );
+                    return finding.help(newer).help(format!("or {link}"));
+                }
+                return finding.help(link);
             }
         }
         if let Some(other) = self.others_of(names).find(same) {
