@@ -37,6 +37,9 @@ SETS = {
     "cudnn-cu12-9.1.0": ["nvidia-cudnn-cu12==9.1.0.70"],
     "cudnn-cu12-8.9.7": ["nvidia-cudnn-cu12==8.9.7.29"],
     "cudnn-cu13-9.28-aarch64": ["nvidia-cudnn-cu13==9.28.0.42"],
+    # What compiles graphs at run time, and has nothing else.
+    "cudnn-jit-cu13-9.27": ["nvidia-cudnn-jit-cu13==9.27.0.42"],
+    "cudnn-jit-cu12-9.27": ["nvidia-cudnn-jit-cu12==9.27.0.42"],
     "cudnn-cu11-8.5": ["nvidia-cudnn-cu11==8.5.0.96"],
     # For Windows, read on any system; the newer one has no import library.
     "cudnn-win-cu13-9.28": ["nvidia-cudnn-cu13==9.28.0.42"],

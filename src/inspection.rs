@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::host::dll_path::DllPath;
 use crate::host::driver::Driver;
 use crate::host::way::Way;
-use crate::host::{files, linkage, shim};
+use crate::host::{calls, files, linkage, shim};
 use crate::model::candidate::{Cudnn, Found};
 use crate::model::env::Variable;
 use crate::model::facts::Loader;
@@ -17,6 +17,7 @@ use crate::model::gpu::Gpu;
 use crate::model::linkage::{Format, Linkage, Need};
 use crate::model::platform::Platform;
 use crate::report::machine;
+use crate::rules::calls::Lacking;
 use crate::rules::guarded::{self, Guarded};
 use crate::rules::outlook::{Other, Picture};
 use crate::rules::way::Ground;
@@ -137,9 +138,32 @@ impl Inspection {
             }
             self.picture.cudnn = shim::cudnn(&mut way, shim, &self.picture.platform);
         }
+        self.calls(&mut way);
         self.picture.objects = way.objects;
         self.picture.missing = way.missing;
         self.look_elsewhere(root);
+    }
+
+    /// Functions that are called, and not there.
+    fn calls(&mut self, way: &mut Way) {
+        let is_image = self.picture.is_image;
+        let lacking = calls::lacking(way);
+        let finding = |one: &Lacking| one.finding(is_image);
+        self.findings.extend(lacking.iter().map(finding));
+        let Some((eager, library, lacks)) = calls::by_cudarc(way) else {
+            return;
+        };
+        let whose = format!("of `{}`", self.picture.program.display());
+        let library = library.display().to_string();
+        let mut finding = eager.finding(&whose, &library, &lacks);
+        // Without a guard nobody says that the program uses it, and an image gets the driver of its machine.
+        let of_cudarc = |guard: &Guarded| guard.built.loader == Loader::Cudarc;
+        if is_image || !self.picture.guards.iter().any(of_cudarc) {
+            finding
+                .iter_mut()
+                .for_each(|it| it.severity = Severity::Warning);
+        }
+        self.findings.extend(finding);
     }
 
     /// The cuDNN that is loaded with the program, else the one that it opens. What cudarc opens may be another one than

@@ -5,22 +5,28 @@
 //!   libkernels.a                 what `compile("kernels")` links
 //!   libkernels_cudart.a          the toolkit's libcudart_static.a under a name of its own
 //!   gelu.ptx                     what `ptx()` gives
+//!   gelu.fatbin                  what `fatbin()` gives
+//!   gelu.sm_90.cubin             what `cubin()` gives
 //!   cudnn-guard/
-//!     answers                    what nvcc has said of itself
-//!     kernels/gelu-<hash>.{o,d,stamp}
-//!     ptx/gelu.{d,stamp}
+//!     answers                    what nvcc and its host compiler have said of themselves
+//!     libkernels/gelu-<hash>.{o,d,stamp}
+//!     ptx/gelu.{d,stamp}         and in the same way fatbin/, cubin/
 //! ```
 
 mod fit;
 mod job;
 mod minimum;
 mod missing;
+mod product;
 mod runtime;
+mod setup;
+mod watch;
+mod written;
 
 use crate::error::Error;
 use crate::host::host_compiler::visual_studio;
-use crate::host::{cargo, driver, files, jobs};
-use crate::model::arch::{Code, ComputeCapability, Suffix, Target};
+use crate::host::{cargo, files, jobs};
+use crate::model::arch::ComputeCapability;
 use crate::model::finding::{Finding, Severity};
 use crate::model::gencode::Gencode;
 use crate::model::platform::Os;
@@ -30,7 +36,10 @@ use crate::rules::host_compiler;
 use crate::rules::passing::not_to_nvcc;
 use crate::toolchain::Toolchain;
 use job::Job;
+use setup::Setup;
 use std::path::{Path, PathBuf};
+use watch::is_own;
+pub(crate) use written::Written;
 
 /// Kernels to compile, from [`Toolchain::kernels`].
 #[derive(Clone, Debug)]
@@ -116,27 +125,6 @@ impl Kernels<'_> {
         result
     }
 
-    /// Compiles every file to `<stem>.ptx` in `OUT_DIR`, for the driver to compile when the program runs, and gives
-    /// their paths in the order of the files. It is for the lowest of the targets, so that it runs on all of them.
-    /// Of two files with the same stem each gets a number behind it.
-    pub fn ptx(self) -> Result<Vec<PathBuf>, Error> {
-        let mut lines = Vec::new();
-        if let Some(finding) = self.newer_than_driver() {
-            lines.extend(warnings(&finding.to_string()));
-        }
-        let result = self.make(Product::Ptx, "ptx", &mut lines);
-        lines.iter().for_each(cargo::tell);
-        result
-    }
-
-    /// That the driver of this machine, if the program is for it, does not take the PTX.
-    fn newer_than_driver(&self) -> Option<Finding> {
-        let cuda = self.toolchain.cuda_version()?;
-        let host = &self.toolchain.host;
-        let driver = host.is_target().then(driver::newest_cuda)??;
-        crate::rules::fit::ptx(cuda, driver, &host.platform)
-    }
-
     fn library(&self, name: &str, lines: &mut Vec<Directive>) -> Result<(), Error> {
         let sound = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
         if name.is_empty() || !name.chars().all(sound) {
@@ -194,18 +182,28 @@ impl Kernels<'_> {
             return Ok(Vec::new());
         }
         let sources = self.sources(lines)?;
-        let mut plan = self.plan(product, &sources, lines)?;
-        let host = &toolchain.host;
+        lines.extend(self.header_places());
+        let (mut plan, targets) = self.plan(product, &sources, lines)?;
         let out_dir = self.out_dir()?;
-        let jobs = Job::all(host, product, folder, sources, &out_dir)?;
-        if jobs.iter().any(|job| job.fresh(&plan, host).is_none()) {
+        let jobs = Job::all(
+            &toolchain.host,
+            product,
+            folder,
+            sources,
+            &targets,
+            &out_dir,
+        )?;
+        let mut setup = Setup::new(plan.clone(), toolchain);
+        self.note(product, folder, &jobs, &setup)?;
+        if jobs.iter().any(|job| job.fresh(&setup).is_none()) {
             let noticed = fit::host_compiler(&mut plan, toolchain, &out_dir)?;
             lines.extend(noticed.iter().flat_map(|one| warnings(&one.to_string())));
+            setup = Setup::new(plan, toolchain);
         }
         let outputs = jobs.iter().map(|job| job.output.clone()).collect();
         let foreign = self.foreign();
         let mut failed = Vec::new();
-        for made in jobs::in_parallel(jobs, |job| job.make(&plan, host)) {
+        for made in jobs::in_parallel(jobs, |job| job.make(&setup)) {
             match made {
                 Ok(made) => {
                     lines.extend(warnings(&made.said));
@@ -224,6 +222,24 @@ impl Kernels<'_> {
         } else {
             Err(Error::new(failed))
         }
+    }
+
+    /// Refuses to put something over what this build script has made.
+    fn note(
+        &self,
+        product: Product,
+        name: &str,
+        jobs: &[Job],
+        setup: &Setup,
+    ) -> Result<(), Finding> {
+        let written = &self.toolchain.written;
+        if product == Product::Object {
+            let hows: Vec<String> = jobs.iter().map(|job| job.how(setup)).collect();
+            let archive = self.out_dir()?.join(format!("lib{name}.a"));
+            return written.library(&archive, name, &hows.join("\n"));
+        }
+        jobs.iter()
+            .try_for_each(|job| written.file(&job.output, &job.source, &job.how(setup)))
     }
 
     /// The files to compile, each once, in the order in which they were added.
@@ -268,22 +284,12 @@ impl Kernels<'_> {
         Ok(sources)
     }
 
-    /// A file that is added to the folder of a pattern must be compiled too, so cargo watches that folder; not where
-    /// the output is below it, which would make every build run again.
-    fn folder_of(&self, pattern: &str) -> Option<Directive> {
-        let fixed = &pattern[..pattern.find(['*', '?', '[']).unwrap_or(pattern.len())];
-        let folder = Path::new(&fixed[..fixed.rfind(['/', '\\'])?]);
-        let real = files::canonical(folder, None).ok()?;
-        let out_dir = files::canonical(&self.out_dir().ok()?, None).ok()?;
-        (!out_dir.starts_with(real)).then(|| Directive::RerunIfChanged(folder.to_path_buf()))
-    }
-
     fn plan(
         &self,
         product: Product,
         sources: &[PathBuf],
         lines: &mut Vec<Directive>,
-    ) -> Result<Plan, Error> {
+    ) -> Result<(Plan, Vec<Gencode>), Error> {
         let toolkit = self.toolchain.need_toolkit()?;
         let Some(nvcc) = toolkit.nvcc.clone() else {
             return Err(missing::nvcc(toolkit, &self.toolchain.candidates, sources).into());
@@ -293,20 +299,13 @@ impl Kernels<'_> {
             let noticed = minimum::apply(minimum, &mut selection);
             selection.findings.extend(noticed);
         }
-        let targets = match product {
-            Product::Object => selection.list().gencodes().to_vec(),
-            Product::Ptx => ptx_for_all(&selection.targets)
-                .into_iter()
-                .map(Gencode::plain)
-                .collect(),
-        };
-        let (stop, findings): (Vec<_>, Vec<_>) = selection
-            .findings
+        let (stop, findings): (Vec<_>, Vec<_>) = std::mem::take(&mut selection.findings)
             .into_iter()
             .partition(|finding| finding.severity == Severity::Error);
         if !stop.is_empty() {
             return Err(Error::new(stop));
         }
+        let targets = product::targets(product, &selection)?;
         let warned = findings
             .iter()
             .filter(|finding| finding.severity == Severity::Warning);
@@ -331,26 +330,13 @@ impl Kernels<'_> {
         }
         let platform = &self.toolchain.host.platform;
         let choice = host_compiler::choice(&self.toolchain.host.env, &flags);
-        Ok(Plan {
+        let plan = Plan {
             ccbin: host_compiler::ccbin(&choice, platform, visual_studio(&platform.triple)),
             nvcc,
             product,
-            targets,
             flags,
-        })
-    }
-
-    /// The directories of the toolkit and of the system, whose headers cargo need not watch.
-    fn foreign(&self) -> Vec<PathBuf> {
-        let mut dirs = ["/usr/include", "/usr/lib"].map(PathBuf::from).to_vec();
-        if let Some(toolkit) = &self.toolchain.toolkit {
-            // The folder of a package may be /usr/src/app.
-            let root = Some(&toolkit.root).filter(|root| *root != Path::new("/usr"));
-            for dir in toolkit.include_dirs.iter().chain(root) {
-                dirs.extend(files::canonical(dir, None));
-            }
-        }
-        dirs
+        };
+        Ok((plan, targets))
     }
 
     fn out_dir(&self) -> Result<PathBuf, Finding> {
@@ -365,12 +351,6 @@ impl Kernels<'_> {
     }
 }
 
-fn is_own(path: &Path, foreign: &[PathBuf]) -> bool {
-    files::is_file(path)
-        && files::canonical(path, None)
-            .is_ok_and(|real| !foreign.iter().any(|dir| real.starts_with(dir)))
-}
-
 /// A text as cargo shows it.
 fn warnings(text: &str) -> Vec<Directive> {
     let said = text.lines().filter(|line| !line.trim().is_empty());
@@ -378,23 +358,11 @@ fn warnings(text: &str) -> Vec<Directive> {
         .collect()
 }
 
-/// PTX that every target can run: that of the lowest. A letter stays only if it is the only one, since it would tie
-/// the PTX to that GPU.
-fn ptx_for_all(targets: &[Target]) -> Option<Target> {
-    let lowest = targets.iter().min()?;
-    let alone = targets
-        .iter()
-        .all(|target| (target.capability, target.suffix) == (lowest.capability, lowest.suffix));
-    Some(Target {
-        suffix: if alone { lowest.suffix } else { Suffix::None },
-        code: Code::Ptx,
-        ..*lowest
-    })
-}
-
 #[cfg(all(test, unix))]
 mod package;
 #[cfg(all(test, unix))]
 mod real;
+#[cfg(all(test, unix))]
+mod stale;
 #[cfg(all(test, unix))]
 mod tests;

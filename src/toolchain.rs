@@ -3,36 +3,25 @@
 use crate::config::{Config, Link};
 use crate::error::Error;
 use crate::host::Host;
-use crate::host::closure::unmet;
-use crate::host::cudnn::unresolved;
-use crate::host::dll_path::DllPath;
 use crate::host::look::look;
-use crate::host::{cargo, device_code, files, rivals};
-use crate::link::shared_file;
+use crate::host::{cargo, device_code, files};
+use crate::kernels::Written;
 use crate::model::candidate::{Candidate, Cudnn, Found, Toolkit};
-use crate::model::env::{Kind as Meaning, Variable};
+use crate::model::env::Variable;
 use crate::model::finding::{Finding, Severity};
-use crate::model::platform::Os;
 use crate::model::version::Version;
 use crate::rules::check::Situation;
 use crate::rules::choose::{Wants, choose, kind_of};
-use crate::rules::closure;
-use crate::rules::companions;
-use crate::rules::directive::Directive;
 use crate::rules::fit;
-use crate::rules::hijack;
-use crate::rules::passing::not_to_cargo;
 use crate::rules::requirement::Requirement;
-use crate::rules::search::{self, EACH_TOOLKIT, NVCC_ON_PATH, steps};
+use crate::rules::search::steps;
 use crate::rules::select::Selection;
-use crate::rules::skew;
 use crate::rules::step::Kind;
 use crate::statics;
 pub(crate) use faults::is_allowed;
 use faults::{config_faults, too_narrow, verdict};
 use std::cell::OnceCell;
-use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 #[cfg(test)]
 mod cases;
@@ -47,6 +36,8 @@ mod real;
 mod real_device_code;
 #[cfg(all(test, unix))]
 mod real_windows;
+mod reruns;
+mod surroundings;
 
 /// The CUDA and cuDNN that were chosen, all that was passed over, and what is thought of them.
 #[derive(Debug)]
@@ -65,6 +56,8 @@ pub struct Toolchain {
     pub(crate) toolkit_fault: Option<Finding>,
     /// The GPU targets, once somebody asked for them.
     pub(crate) selection: OnceCell<Result<Selection, Error>>,
+    /// What kernels were compiled to.
+    pub(crate) written: Written,
 }
 
 impl Config {
@@ -251,29 +244,14 @@ impl Toolchain {
         // Nothing shared of it gets into the program, nor what else lies about when that runs.
         let opened = needs.cudnn && config.link != Link::Static;
         if let Some(Found::Cudnn(cudnn)) = chosen.map(|one| &one.found).filter(|_| opened) {
-            let dll_path = DllPath::of(&host);
-            let unresolved = unresolved(cudnn, host.platform.os);
-            let elsewhere = dll_path.as_ref().map(|path| path.elsewhere(cudnn));
-            let elsewhere = elsewhere.unwrap_or_default();
-            findings.extend(skew::findings(cudnn, &unresolved, &elsewhere));
             let toolkit = choice.toolkit.and_then(|index| candidates.get(index));
             let toolkit = toolkit.and_then(|one| match &one.found {
                 Found::Toolkit(toolkit) => Some(toolkit),
                 Found::Cudnn(_) => None,
             });
-            if let Some(path) = &dll_path {
-                findings.extend(on_windows(cudnn, toolkit, path));
-            }
-            let rivals = rivals::along_library_path(cudnn, &host);
-            findings.extend(hijack::library_path(cudnn, &rivals));
-            if let Some(toolkit) = toolkit.filter(|_| needs.toolkit) {
-                let first = rivals::nvrtc(toolkit, cudnn, &host);
-                findings.extend(first.and_then(|first| hijack::nvrtc(cudnn, toolkit, &first)));
-            }
-            if let (Some(dir), true) = (&cudnn.link_dir, config.links_by_rpath()) {
-                let cxx = rivals::conda_cxx(cudnn, &host);
-                findings.extend(cxx.map(|cxx| hijack::conda_rpath(dir, &cxx)));
-            }
+            let built_with = toolkit.filter(|_| needs.toolkit);
+            let met = surroundings::of(cudnn, toolkit, built_with, &config, &host);
+            findings.extend(met);
         }
         findings.extend(situation.partial().filter(|_| needs.toolkit));
         for finding in &mut findings {
@@ -310,7 +288,7 @@ impl Toolchain {
         );
         findings.extend(fit::releases(asked.0, asked.1, &host.platform));
         if let Some(toolkit) = toolkit.as_ref().filter(|_| needs.toolkit) {
-            findings.extend(unmet_needs(&config, &host, toolkit));
+            findings.extend(surroundings::unmet_needs(&config, &host, toolkit));
         }
         let archives = statics::find(&config, &host, toolkit.as_ref(), cudnn.as_ref());
         findings.extend(archives.lacking.into_iter().map(|mut finding| {
@@ -330,6 +308,7 @@ impl Toolchain {
             absent: None,
             toolkit_fault,
             selection: OnceCell::new(),
+            written: Written::default(),
             config,
             host,
         }
@@ -357,43 +336,6 @@ impl Toolchain {
         Ok(self)
     }
 
-    /// What makes cargo run the build script again. Only files that are there: cargo takes a missing one for changed,
-    /// every time.
-    fn reruns(&self) -> Vec<Directive> {
-        let mut names: Vec<String> = Vec::new();
-        for &variable in Variable::ALL {
-            let asked = matches!(variable.kind(), Meaning::Wish | Meaning::Setting);
-            let by_path = variable == Variable::Path && self.path_decided();
-            if asked || by_path || search::is_watched(variable, &self.host.env) {
-                names.extend(self.host.env.spellings(variable));
-            }
-        }
-        let each = self.host.env.numbered(EACH_TOOLKIT).into_iter();
-        if self.host.platform.os == Os::Windows {
-            names.extend(each.map(|(name, _)| name));
-        }
-        let env = names.into_iter().map(Directive::RerunIfEnvChanged);
-        let read = self.read.iter().filter(|path| not_to_cargo(path).is_none());
-        env.chain(read.cloned().map(Directive::RerunIfChanged))
-            .collect()
-    }
-
-    /// Whether the toolkit was found on PATH, be it by the bare name in `NVCC`.
-    fn path_decided(&self) -> bool {
-        let bare = [Variable::Nvcc, Variable::CudaCxx].iter().any(|variable| {
-            let value = self.host.env.get(*variable).and_then(OsStr::to_str);
-            value
-                .unwrap_or_default()
-                .split_whitespace()
-                .last()
-                .is_some_and(|name| !name.contains(['/', '\\']))
-        });
-        bare || self
-            .candidates
-            .iter()
-            .any(|one| one.chosen && one.via == NVCC_ON_PATH)
-    }
-
     /// Everything that was found, as an error: cargo hides what a successful build script says.
     fn shown(&self) -> Error {
         let report = self.report().to_string();
@@ -411,19 +353,6 @@ impl Toolchain {
     }
 }
 
-/// What Windows will make of the DLLs of this cuDNN.
-fn on_windows(cudnn: &Cudnn, toolkit: Option<&Toolkit>, path: &DllPath) -> Vec<Finding> {
-    let Some(shim) = cudnn.library.as_deref().and_then(Path::file_name) else {
-        return Vec::new();
-    };
-    let rivals = rivals::along_dll_path(cudnn, path);
-    let hijack = hijack::dll_path(cudnn, &rivals, path.system.as_deref());
-    let reached = path.has(&shim.to_string_lossy());
-    let below = hijack::below_path(cudnn, &path.dirs).filter(|_| !reached);
-    let company = companions::findings(cudnn, &path.company(cudnn, toolkit));
-    hijack.into_iter().chain(below).chain(company).collect()
-}
-
 /// A cuDNN of which there are archives alone is one all the same.
 fn to_be_taken_in(candidate: &mut Candidate) {
     if let Found::Cudnn(cudnn) = &mut candidate.found {
@@ -431,22 +360,4 @@ fn to_be_taken_in(candidate: &mut Candidate) {
             cudnn.link_dir.clone_from(&cudnn.files.archives);
         }
     }
-}
-
-/// What the libraries that are linked by name do not find in each other.
-fn unmet_needs(config: &Config, host: &Host, toolkit: &Toolkit) -> Option<Finding> {
-    if config.link != Link::Dynamic || host.platform.os != Os::Linux {
-        return None;
-    }
-    // What the system has of it may be a distribution's, and fit.
-    let system = ["/usr/lib", "/lib", "/usr/lib64", "/lib64"].map(PathBuf::from);
-    let multiarch = host.platform.multiarch();
-    let system = system
-        .iter()
-        .flat_map(|dir| [dir.join(&multiarch), dir.clone()]);
-    let dirs = files::each_once(toolkit.link_dirs.iter().cloned().chain(system));
-    let linked = config.libs.iter();
-    let mut linked = linked.filter_map(|name| shared_file(toolkit, name, &host.platform));
-    let unmet = linked.find_map(|library| unmet(&library, &dirs))?;
-    Some(closure::finding(&unmet, toolkit.version, &toolkit.root))
 }

@@ -9,6 +9,8 @@
 #[path = "guard/imp.rs"]
 mod imp;
 
+#[path = "guard/eager.rs"]
+mod eager;
 #[path = "guard/hidden.rs"]
 mod hidden;
 #[path = "guard/judged.rs"]

@@ -41,7 +41,7 @@ impl Package {
 }
 
 #[test]
-fn kernels_become_a_library_and_ptx() {
+fn kernels_become_a_library_and_device_code() {
     let package = Package::new("kernels");
     let gpu = package.probe("12.0 8.0 compute_90");
     assert_eq!(
@@ -56,6 +56,15 @@ fn kernels_become_a_library_and_ptx() {
     kernels().compile("mine").unwrap();
     assert!(package.0.join("out/libmine.a").is_file());
     assert_eq!(kernels().ptx().unwrap(), [package.0.join("out/a.ptx")]);
+    assert_eq!(
+        kernels().fatbin().unwrap(),
+        [package.0.join("out/a.fatbin")]
+    );
+    // There is none for the target that is PTX alone.
+    assert_eq!(
+        kernels().cubin().unwrap(),
+        ["out/a.sm_80.cubin", "out/a.sm_120.cubin"].map(|path| package.0.join(path))
+    );
     let calls = std::fs::read_to_string(package.0.join("cuda/calls")).unwrap();
     let calls: Vec<&str> = calls.lines().collect();
     assert!(
@@ -66,6 +75,11 @@ fn kernels_become_a_library_and_ptx() {
         calls[1].contains("-gencode=arch=compute_80,code=compute_80 "),
         "{calls:?}"
     );
+    assert!(
+        calls[2].contains(&gpu.gencode_flags().unwrap().join(" ")),
+        "{calls:?}"
+    );
+    assert_eq!(calls.len(), 5, "{calls:?}");
 }
 
 /// CMP-10: refused before nvcc is called, with the last CUDA that had it.

@@ -449,7 +449,24 @@ fn an_algorithm_that_is_not_offered_is_no_fault() {
 /// DRV-15
 #[test]
 fn a_full_gpu_is_unknown() {
-    convolve(V9_14, &[("SIM_MEMORY", "4000")]).must_be(
+    // cuDNN is not asked where there is nothing left: it would have ended the process.
+    for version in ALL {
+        let full = [
+            ("SIM_MEMORY", "2097151"),
+            ("SIM_FAULT", "abort:cudnnCreate"),
+        ];
+        convolve(version, &full).must_be(
+            "\"Simulated GPU\" unknown None
+warning: Simulated GPU has too little free memory to try a convolution: 1 MiB  [device-memory-low]
+  cuDNN       it was not asked: CUDA takes memory by pieces of 2 MiB
+  = help: free memory on the GPU: `nvidia-smi` shows who holds it
+",
+        );
+    }
+    // One that says nothing of its memory has none the less for that.
+    fault(V9_14, "status:cuMemGetInfo_v2:1").must_have("pass");
+    convolve(V9_14, &[("SIM_MEMORY", "2097152")]).must_have("pass");
+    fault(V9_14, "status:cuMemAlloc_v2:2").must_be(
         "\"Simulated GPU\" unknown None
 warning: Simulated GPU has too little free memory to try a convolution  [device-memory-low]
   driver      `cuMemAlloc` answered CUDA_ERROR_OUT_OF_MEMORY (2)

@@ -13,6 +13,7 @@ use super::parts::{self, Parts};
 use super::platform::{self, Library};
 use super::report::{Failure, Report};
 use super::route::{Route, Via};
+use super::said;
 use super::tried;
 use super::turn::Turn;
 
@@ -220,6 +221,15 @@ fn try_it(
             .help("set CUDNN_GUARD_DEVICES=0 to try it all the same"),
         );
     }
+    if built.convolution && !can && report.device_count() > 0 {
+        report.unknown(
+            Finding::warning(
+                "convolution-failed",
+                "this cuDNN only compiles graphs at run time, and is not told so, so no convolution was tried",
+            )
+            .help("set CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY, as NVIDIA asks for a cuDNN without its other parts"),
+        );
+    }
     let beyond = operator.devices.beyond(report.device_count());
     if report.device_count() > 0 && !beyond.is_empty() {
         report.unknown(Finding::warning(
@@ -260,7 +270,7 @@ fn judge_files(report: &mut Report, built: &Built, shim: &Shim, parts: Parts) {
 fn pin(report: &mut Report, built: &Built, shim: &Shim, parts: &Parts, route: &Route) {
     for part in parts.list.iter().filter(|part| part.needed) {
         if let Err(words) = Library::open_file(&part.path) {
-            tried::refused(report, &part.path, &words);
+            said::refused(report, &part.path, &words);
         }
     }
     let again = shim.parts(route, true, built.needs);

@@ -24,6 +24,10 @@ use std::time::Instant;
 /// When so many have failed, the rest would only say the same.
 const MOST_FAILED: usize = 3;
 
+/// CUDA takes a GPU's memory in pieces of 2 MiB, and every handle and kernel wants some. How much more a handle needs
+/// is nowhere promised: with more than this cuDNN itself is asked.
+const LEAST_MEMORY: usize = 2 << 20;
+
 /// Convolves on the visible GPU of this number with the cuDNN of this shim and release, and tells how each one went.
 pub fn run(
     shim: Library,
@@ -83,6 +87,11 @@ pub fn run_kinds(
         }
     };
     let context = milliseconds(clock);
+    // Asked before cuDNN is, which may end the process for lack of it.
+    if let Some(free) = current.free_memory().filter(|free| *free < LEAST_MEMORY) {
+        first.fail(&Trouble::Full { free }, version);
+        return first.tell(tell, clock);
+    }
     let cudnn = Cudnn::of(shim);
     let clock = Instant::now();
     tell(Told::Next("creating a handle".to_string()));
@@ -179,21 +188,29 @@ impl Trials<'_> {
         start: Start,
         tell: &mut dyn FnMut(Told),
     ) {
-        let usual = kinds.iter().map(|kind| (*kind, None));
-        // Asked for one by one: a GPU that has failed is not asked.
-        let offered = by_every_algorithm.iter().flat_map(|kind| {
-            let offers = self.trial.offers(kind).into_iter();
-            offers.map(move |offer| (*kind, Some(offer)))
-        });
         let (mut start, mut failed) = (Some(start), 0);
-        for (kind, offer) in usual.chain(offered) {
-            match self.one(kind, offer, start.take(), tell) {
-                Going::On => {}
-                Going::Failed => failed += 1,
-                Going::Ended => return,
+        let mut goes_on = |kind: &Kind, offer, tell: &mut dyn FnMut(Told)| match self.one(
+            *kind,
+            offer,
+            start.take(),
+            tell,
+        ) {
+            Going::On => true,
+            Going::Failed => {
+                failed += 1;
+                failed < MOST_FAILED
             }
-            if failed == MOST_FAILED {
-                return;
+            Going::Ended => false,
+        };
+        if !kinds.iter().all(|kind| goes_on(kind, None, tell)) {
+            return;
+        }
+        // Asked for one by one: a GPU that has failed is not asked.
+        for kind in by_every_algorithm {
+            for offer in self.trial.offers(kind, tell) {
+                if !goes_on(kind, Some(offer), tell) {
+                    return;
+                }
             }
         }
     }

@@ -9,6 +9,10 @@ use std::path::{Path, PathBuf};
 
 const PT_LOAD: u64 = 1;
 const PT_DYNAMIC: u64 = 2;
+/// A segment that is only read.
+const PF_R: u64 = 4;
+/// More constants than a program has that is not made of data.
+const MOST_CONSTANTS: u64 = 64 << 20;
 const DT_HASH: u64 = 4;
 const DT_STRTAB: u64 = 5;
 const DT_SYMTAB: u64 = 6;
@@ -82,6 +86,7 @@ fn machine_name(number: u64) -> String {
 
 struct Segment {
     kind: u64,
+    flags: u64,
     offset: u64,
     address: u64,
     size: u64,
@@ -177,6 +182,26 @@ impl Elf {
             )),
             _ => None,
         }
+    }
+
+    /// Whether it has this function itself.
+    pub fn defines(&mut self, symbol: &str) -> bool {
+        self.address_of(symbol).is_some()
+    }
+
+    /// What it only reads.
+    pub fn constants(&mut self) -> Option<Vec<u8>> {
+        let mut bytes = Vec::new();
+        let constant = |segment: &&Segment| segment.kind == PT_LOAD && segment.flags == PF_R;
+        for segment in self.segments.iter().filter(constant) {
+            if segment.size > MOST_CONSTANTS {
+                return None;
+            }
+            self.file.seek(SeekFrom::Start(segment.offset)).ok()?;
+            let mut part = (&mut self.file).take(segment.size);
+            part.read_to_end(&mut bytes).ok()?;
+        }
+        Some(bytes)
     }
 
     fn read_dynamic(&mut self) -> Option<Vec<(u64, u64)>> {
@@ -329,6 +354,7 @@ impl Elf {
 fn segment(bytes: &[u8]) -> Option<Segment> {
     Some(Segment {
         kind: number(bytes, 0, 4)?,
+        flags: number(bytes, 4, 4)?,
         offset: number(bytes, 8, 8)?,
         address: number(bytes, 16, 8)?,
         size: number(bytes, 32, 8)?,

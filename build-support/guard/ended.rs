@@ -21,3 +21,17 @@ pub struct Ended {
     /// The beginning of what was printed in it.
     pub said: String,
 }
+
+/// The signals by which a library takes a process down; others come from outside.
+pub fn signal_name(number: i32) -> Option<&'static str> {
+    Some(match number {
+        4 => "SIGILL",
+        5 => "SIGTRAP",
+        6 => "SIGABRT",
+        7 => "SIGBUS",
+        8 => "SIGFPE",
+        11 => "SIGSEGV",
+        31 => "SIGSYS",
+        _ => return None,
+    })
+}

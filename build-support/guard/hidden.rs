@@ -3,12 +3,17 @@
 
 use super::elf::Elf;
 use super::finding::Finding;
+use super::needs;
 use super::parts::Parts;
 use super::platform::Library;
 use super::route::Route;
 use std::path::{Path, PathBuf};
 
-/// What a part of a cuDNN for this CUDA opens, read off the strings of NVIDIA's own.
+/// The CUDA runtime, which cuDNN holds in itself and one of its parts opens all the same.
+const CUDART: &str = "libcudart.so";
+
+/// What a part of a cuDNN for this CUDA opens, read off the strings of NVIDIA's own. The part that came with 9.22 puts
+/// the name of its libcudart together, and takes the plain one for it.
 fn opened_by(part: &str, cuda: u32) -> Vec<String> {
     let nvrtc = if cuda == 11 {
         "libnvrtc.so.11.2".to_string()
@@ -19,6 +24,7 @@ fn opened_by(part: &str, cuda: u32) -> Vec<String> {
     match part {
         "graph" => vec![nvrtc],
         "engines_precompiled" => vec![blas("cublasLt")],
+        needs::TENSOR_IR => vec![format!("{}.{}", CUDART, cuda)],
         "ops_infer" => vec![blas("cublas"), blas("cublasLt"), nvrtc],
         _ => Vec::new(),
     }
@@ -28,6 +34,7 @@ fn opened_by(part: &str, cuda: u32) -> Vec<String> {
 pub fn is_one(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     [
+        CUDART,
         "libcublas.so",
         "libcublasLt.so",
         "libnvrtc.so",
@@ -45,7 +52,10 @@ pub fn suspects(parts: &Parts, cuda: u32, mapped: &[PathBuf], route: &Route) -> 
             Elf::open(&part.path).map_or_else(|_| Vec::new(), |mut elf| elf.folders(&part.path));
         let mut found: Vec<(String, PathBuf)> = Vec::new();
         for name in opened_by(&part.name, cuda) {
-            match find(&name, &own, mapped, route) {
+            let plain = Some(CUDART).filter(|plain| name.starts_with(plain));
+            let names = std::iter::once(name.as_str()).chain(plain);
+            let mut files = names.filter_map(|name| find(name, &own, mapped, route));
+            match files.next() {
                 Some(file) => found.push((name, file)),
                 None => findings.push(missing(&part.path, &name, &own, route)),
             }

@@ -31,7 +31,7 @@ pub struct Parts {
     pub list: Vec<Part>,
     /// What is wrong with them.
     pub findings: Vec<Finding>,
-    /// Whether only graphs that are compiled at run time are served: the convolution cannot be tried.
+    /// Whether only graphs that are compiled at run time are served.
     pub jit_only: bool,
 }
 
@@ -42,7 +42,8 @@ impl Parts {
     pub fn of(shim: &Path, major: u32, route: &Route, pinned: bool, asked: &[&str]) -> Self {
         let folder = shim.parent().unwrap_or(shim);
         let beside = beside(folder, major);
-        let jit_only = is_jit_only(&beside);
+        let no_others = has_jit_alone(&beside);
+        let jit_only = no_others || is_jit_asked();
         let needed = |version| match needs::of(version, jit_only) {
             Some(names) => names.iter().map(|name| name.to_string()).collect(),
             // A major that nobody knows yet: what its first library names.
@@ -87,7 +88,12 @@ impl Parts {
         for (files, by) in [(missed, "this program"), (missing, "a convolution")] {
             if !files.is_empty() {
                 let finding = missing_finding(folder, &files, by, &parts.release(), route);
-                parts.findings.insert(0, finding);
+                let help = if no_others {
+                    WHOLE.to_string()
+                } else {
+                    again(folder, &parts.release())
+                };
+                parts.findings.insert(0, finding.help(help));
             }
         }
         parts.compare(shim, teller.file(shim));
@@ -236,7 +242,6 @@ fn missing_finding(
     release: &Option<Told>,
     route: &Route,
 ) -> Finding {
-    let version = release.map_or_else(String::new, |(version, _)| format!(" {}", version));
     let all = if missing.len() == 1 { "" } else { " all" };
     let here = folder.display().to_string();
     let others = route.looked_at().into_iter().filter(|place| *place != here);
@@ -245,7 +250,7 @@ fn missing_finding(
         "parts-missing",
         format!(
             "cuDNN{} at `{}` lacks {}, which {} needs{}",
-            version,
+            spaced(release),
             folder.display(),
             missing.join(", "),
             by,
@@ -253,11 +258,21 @@ fn missing_finding(
         ),
     )
     .with("looked at", places.join("\n"))
-    .help(format!(
+}
+
+const WHOLE: &str = "install a whole cuDNN in its place: this one brings nothing but what compiles graphs at run time";
+
+fn again(folder: &Path, release: &Option<Told>) -> String {
+    format!(
         "install cuDNN{} again in `{}`, whole, since the first library opens the others from there",
-        version,
+        spaced(release),
         folder.display()
-    ))
+    )
+}
+
+/// The release behind a name.
+fn spaced(release: &Option<Told>) -> String {
+    release.map_or_else(String::new, |(version, _)| format!(" {}", version))
 }
 
 /// Whether this release asks for a part that it does not bring along: one from elsewhere is taken, if it can be
@@ -313,12 +328,12 @@ pub fn is_jit_asked() -> bool {
     std::env::var_os("CUDNN_LIB_CONFIG").is_some_and(|value| value == "GRAPH_JIT_ONLY")
 }
 
-fn is_jit_only(beside: &[String]) -> bool {
-    is_jit_asked()
-        || (beside.len() == needs::JIT.len()
-            && beside
-                .iter()
-                .all(|name| needs::JIT.contains(&name.as_str())))
+/// Whether only those lie there that do without the others.
+fn has_jit_alone(beside: &[String]) -> bool {
+    beside.len() == needs::JIT.len()
+        && beside
+            .iter()
+            .all(|name| needs::JIT.contains(&name.as_str()))
 }
 
 /// The parts that the strings of a first library name; none if it is too large to look through in passing.

@@ -46,7 +46,8 @@ pub fn refused_by_gpu(refused: device::Refused, device: &str) -> Finding {
     .help(error.help)
 }
 
-fn memory_low(device: &str, free: Option<usize>) -> Finding {
+/// There is not enough memory to try anything; so much is free, if that is known.
+pub fn memory_low(device: &str, free: Option<usize>) -> Finding {
     Finding::warning(
         "device-memory-low",
         match free {

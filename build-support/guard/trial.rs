@@ -43,10 +43,15 @@ pub struct Trial<'a> {
 
 impl Trial<'_> {
     /// What cuDNN offers for a kind beside what is tried in any case. A heuristic that refuses offers nothing.
-    pub fn offers(&self, kind: &Kind) -> Vec<(Algorithm, i32)> {
+    pub fn offers(&self, kind: &Kind, tell: &mut dyn FnMut(Told)) -> Vec<(Algorithm, i32)> {
         if self.unserved(kind).is_some() {
             return Vec::new();
         }
+        let what = format!("{} ({})", kind.words(), kind.layout.name());
+        tell(Told::Next(format!(
+            "asking for algorithms for the {}",
+            what
+        )));
         let with = self.describe(kind).ok();
         let offers = with.and_then(|with| self.cudnn.offers(&with).ok());
         let [usual, _] = Algorithm::usual(kind.operation);
@@ -105,6 +110,8 @@ impl Trial<'_> {
         tell: &mut dyn FnMut(Told),
     ) -> Result<Right, Trouble> {
         let refused = |refused| self.refused(refused, None);
+        let what = format!("{} ({})", kind.words(), kind.layout.name());
+        tell(Told::Next(format!("setting up the {}", what)));
         let with = self.describe(kind).map_err(refused)?;
         let told = self.cudnn.output(&with.x, &with.w, &with.convolution);
         let told = told.map_err(refused)?;

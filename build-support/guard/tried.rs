@@ -1,10 +1,12 @@
 //! What it means that things went in the child as they did.
 
-use super::child::{self, Tried};
+use super::child::Tried;
 use super::devices;
+use super::driver::Driver;
+use super::eager::{self, Eager};
 use super::elf::Elf;
-use super::ended::End;
-use super::facts::Built;
+use super::ended::{End, signal_name};
+use super::facts::{Built, Loader};
 use super::finding::{Finding, Severity, Verdict};
 use super::hidden;
 use super::judge;
@@ -16,6 +18,8 @@ use super::platform;
 use super::release::Teller;
 use super::report::Report;
 use super::route::{Route, Via};
+use super::said;
+use super::unopened::Unopened;
 use super::version::Version;
 use std::path::{Path, PathBuf};
 
@@ -46,7 +50,7 @@ pub fn judge(
         ));
     }
     for (path, words) in &answer.refused {
-        refused(report, path, words);
+        said::refused(report, path, words);
     }
     report.findings.extend(
         answer
@@ -57,16 +61,27 @@ pub fn judge(
         report.unknown(problem.clone());
     }
     devices(report, built, operator, answer.cuda_major);
-    end(report, &tried);
+    let driver = report
+        .driver
+        .as_ref()
+        .map(|driver| Path::new(&driver.library));
+    let unopened = Unopened::of(&tried.said, driver, answer.cuda_major, route);
+    end(report, &tried, unopened.as_ref());
     // Wrong numbers have other reasons.
     let refused = |outcome: &Outcome| {
         let finding = outcome.finding.as_ref();
         outcome.verdict == Verdict::Fail && finding.is_some_and(|it| it.id != "convolution-wrong")
     };
-    let broke = matches!(tried.end, End::Signal(_)) || report.outcomes.iter().any(refused);
+    let was_refused = report.outcomes.iter().any(refused);
+    let broke = matches!(tried.end, End::Signal(_)) || was_refused;
     if let (true, Some(cuda)) = (broke, answer.cuda_major) {
         let suspects = hidden::suspects(parts, cuda, &answer.mapped, route);
         report.findings.extend(suspects);
+    }
+    if let (true, Some(unopened)) = (was_refused, unopened) {
+        if !report.findings.iter().any(|it| unopened.is_named_in(it)) {
+            report.findings.push(unopened.finding(&tried.said));
+        }
     }
 }
 
@@ -172,6 +187,9 @@ fn devices(report: &mut Report, built: &Built, operator: &Operator, cudnn_cuda_m
             .cuda
             .and_then(|cuda| judge::driver(built, cudnn_cuda_major, cuda)),
     );
+    if built.loader == Loader::Cudarc {
+        findings.extend(looked_up_in_vain(driver));
+    }
     let loaded = report.loaded.as_ref().and_then(|loaded| loaded.version);
     let cudnn = loaded
         .zip(cudnn_cuda_major)
@@ -211,111 +229,24 @@ fn devices(report: &mut Report, built: &Built, operator: &Operator, cudnn_cuda_m
     report.findings.extend(findings);
 }
 
-/// A part that the loader refuses, in the loader's words; they begin with the file that it did not find.
-pub fn refused(report: &mut Report, path: &Path, words: &str) {
-    if child::wants_driver(words) {
-        // Without a driver nothing is wrong with this cuDNN.
-        let file = path.file_name().unwrap_or_default().to_string_lossy();
-        let line = format!("{}: it is linked to libcuda.so.1", file);
-        if !report.unchecked.contains(&line) {
-            report.unchecked.push(line);
-        }
-        return;
+/// What cudarc is going to miss in the driver.
+fn looked_up_in_vain(driver: &Driver) -> Option<Finding> {
+    // Most programs are spared the look.
+    if driver.cuda.is_none_or(|cuda| cuda >= eager::NEWEST) {
+        return None;
     }
-    report.findings.push(refusal(path, words));
+    let mut library = Elf::open(Path::new(&driver.library)).ok()?;
+    let mut program = Elf::open(Path::new("/proc/self/exe")).ok()?;
+    let found = Eager::of(&program.constants()?)?;
+    let mut lacks = found.functions.clone();
+    lacks.retain(|name| !library.defines(name));
+    // What does not even tell this function tells none.
+    let tells = library.defines("cuInit");
+    let finding = found.finding("in this program", &driver.library, &lacks);
+    finding.filter(|_| tells)
 }
 
-/// The loader's words for a part that it refuses, as a finding.
-pub fn refusal(path: &Path, words: &str) -> Finding {
-    let named = words.split(": ").next().unwrap_or(words);
-    if words.contains(", version libcudnn") || words.contains("version `libcudnn") {
-        Finding::error(
-            "parts-mixed",
-            format!(
-                "`{}` does not belong to the other parts of this cuDNN",
-                path.display()
-            ),
-        )
-        .with("loader", words)
-        .help("install one cuDNN there, whole")
-    } else if let Some((wanted, by)) = version_wanted(words) {
-        let summary = format!(
-            "`{}` needs {} of `{}`, which has no such version",
-            by, wanted, named
-        );
-        let finding = Finding::error("cudnn-not-loadable", summary).with("loader", words);
-        if wanted.starts_with("GLIBC") || wanted.starts_with("CXXABI") {
-            finding.help("run the program on a newer system or in a newer container, or install an older cuDNN")
-        } else {
-            finding.help(format!(
-                "install the release of `{}` that belongs to it",
-                named
-            ))
-        }
-    } else if let Some(library) = skewed_library(words) {
-        let summary = format!(
-            "`{}` does not fit the {} that the loader finds for it",
-            named, library
-        );
-        Finding::error("cudnn-not-loadable", summary)
-            .with("loader", words)
-            .help(format!(
-                "take directories with another {} out of LD_LIBRARY_PATH, or install both libraries of one CUDA release",
-                library
-            ))
-    } else if Path::new(named) == path || !words.contains("cannot open shared object file") {
-        Finding::error(
-            "cudnn-not-loadable",
-            format!("`{}` cannot be loaded", path.display()),
-        )
-        .with("loader", words)
-        .help("install that cuDNN again")
-    } else {
-        Finding::error(
-            "cudnn-not-loadable",
-            format!(
-                "`{}` needs {}, which the loader does not find",
-                path.display(),
-                named
-            ),
-        )
-        .with("loader", words)
-        .help(format!(
-            "install {}, or put its directory into LD_LIBRARY_PATH",
-            named
-        ))
-    }
-}
-
-/// glibc's "version `GLIBC_2.27' not found (required by FILE)": the version, and who wants it.
-fn version_wanted(words: &str) -> Option<(&str, &str)> {
-    let (_, rest) = words.split_once(": version `")?;
-    let (wanted, rest) = rest.split_once("' not found (required by ")?;
-    Some((wanted, rest.strip_suffix(')')?))
-}
-
-/// The library that lacks a function which the one that was linked to had: NVIDIA gives the functions of a library its
-/// name as their version. Up to 2.29 glibc says "symbol S version V not defined in file F with link time reference",
-/// since then "undefined symbol: S, version V".
-fn skewed_library(words: &str) -> Option<&str> {
-    if let Some((_, rest)) = words.split_once(" not defined in file ") {
-        return Some(rest.split_once(" with link time reference")?.0);
-    }
-    let (_, rest) = words.split_once(": undefined symbol: ")?;
-    let (_, version) = rest.split_once(", version ")?;
-    Some(version).filter(|version| version.contains(".so."))
-}
-
-/// glibc's last words, "PROGRAM: symbol lookup error: FILE: undefined symbol: S": what follows the program's name.
-fn missed_function<'a>(said: &'a str) -> Option<&'a str> {
-    let words = |line: &'a str| {
-        line.split_once(": symbol lookup error: ")
-            .map(|(_, words)| words)
-    };
-    said.lines().rev().find_map(words)
-}
-
-fn end(report: &mut Report, tried: &Tried) {
+fn end(report: &mut Report, tried: &Tried, unopened: Option<&Unopened>) {
     let stage = match tried.answer.stage.as_str() {
         "" => "starting",
         stage => stage,
@@ -327,14 +258,14 @@ fn end(report: &mut Report, tried: &Tried) {
     };
     let finding = match tried.end {
         End::Itself if tried.answer.whole => return,
-        End::Itself if stage != "asking the driver" && missed_function(&tried.said).is_some() => Finding::error(
+        End::Itself if stage != "asking the driver" && said::missed_function(&tried.said).is_some() => Finding::error(
             "cudnn-aborted",
             format!(
                 "the loader ended the process that tried cuDNN while {}, for lack of a function",
                 stage
             ),
         )
-        .with("loader", missed_function(&tried.said).unwrap_or_default())
+        .with("loader", said::missed_function(&tried.said).unwrap_or_default())
         .help("install cuDNN, and the CUDA libraries that it is linked to, each whole and of one release"),
         End::Itself => Finding::warning(
             "child-not-started",
@@ -354,17 +285,22 @@ fn end(report: &mut Report, tried: &Tried) {
         End::Signal(number) => {
             let name = signal_name(number);
             match name {
-                Some(name) if stage != "asking the driver" => Finding::error(
-                    "cudnn-aborted",
-                    format!(
+                Some(name) if stage != "asking the driver" => {
+                    let headline = format!(
                         "cuDNN ended the process that tried it with {} while {}",
                         name, stage
-                    ),
-                )
-                .help(match report.loaded.as_ref().map(|loaded| &loaded.via) {
-                    Some(Via::Within) => "build the program again, with the archives of another release of cuDNN",
-                    _ => "install the same release of cuDNN again, whole, or another one",
-                }),
+                    );
+                    match (unopened, report.loaded.as_ref().map(|loaded| &loaded.via)) {
+                        (Some(unopened), _) => unopened.helped(Finding::error(
+                            "cudnn-aborted",
+                            format!("{}: {}", headline, unopened.reason()),
+                        )),
+                        (None, Some(Via::Within)) => Finding::error("cudnn-aborted", headline)
+                            .help("build the program again, with the archives of another release of cuDNN"),
+                        (None, _) => Finding::error("cudnn-aborted", headline)
+                            .help("install the same release of cuDNN again, whole, or another one"),
+                    }
+                }
                 Some(name) => Finding::warning(
                     "driver-error",
                     format!(
@@ -394,20 +330,6 @@ fn end(report: &mut Report, tried: &Tried) {
     } else {
         report.unknown(finding);
     }
-}
-
-/// The signals by which a library takes a process down; others come from outside.
-fn signal_name(number: i32) -> Option<&'static str> {
-    Some(match number {
-        4 => "SIGILL",
-        5 => "SIGTRAP",
-        6 => "SIGABRT",
-        7 => "SIGBUS",
-        8 => "SIGFPE",
-        11 => "SIGSEGV",
-        31 => "SIGSYS",
-        _ => return None,
-    })
 }
 
 /// Parts that were mapped from elsewhere than from the files that were looked at. Those that tell no release are

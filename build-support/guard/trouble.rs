@@ -8,7 +8,7 @@ use super::cudnn_status;
 use super::device;
 use super::finding::{Finding, Verdict};
 use super::kind::Kind;
-use super::refusal::{Refusal, is_elsewhere, is_memory, refused_by_gpu};
+use super::refusal::{Refusal, is_elsewhere, is_memory, memory_low, refused_by_gpu};
 use super::shape::{dimensions, place};
 use super::tolerance::Comparison;
 use super::version::Version;
@@ -27,6 +27,11 @@ pub enum Trouble {
         bytes: usize,
         /// What was to run.
         algorithm: Algorithm,
+    },
+    /// The GPU's memory is taken, so cuDNN was not asked.
+    Full {
+        /// Bytes that are left.
+        free: usize,
     },
     /// CUDA refused, before cuDNN was asked to convolve.
     Gpu(device::Refused),
@@ -148,7 +153,7 @@ impl Trouble {
     pub fn ends_the_context(&self) -> bool {
         match self {
             Trouble::Cudnn { gpu, .. } => gpu.is_some(),
-            Trouble::Crashed { .. } | Trouble::Gpu(_) => true,
+            Trouble::Crashed { .. } | Trouble::Gpu(_) | Trouble::Full { .. } => true,
             _ => false,
         }
     }
@@ -185,6 +190,11 @@ impl Trouble {
                 )
                 .help("update cudnn-guard: it does not know this release"),
             ),
+            Trouble::Full { free } => {
+                let finding = memory_low(device, Some(*free));
+                let why = "it was not asked: CUDA takes memory by pieces of 2 MiB";
+                (Verdict::Unknown, finding.with("cuDNN", why))
+            }
             Trouble::Gpu(refused) => (Verdict::Unknown, refused_by_gpu(*refused, device)),
             Trouble::Cudnn {
                 call,

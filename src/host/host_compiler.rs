@@ -2,12 +2,14 @@
 
 use crate::host::Host;
 use crate::host::files;
-use crate::host::programs::run;
+use crate::host::programs::{Output, run};
 use crate::model::env::Variable;
 use crate::model::finding::Finding;
 use crate::model::invocation::Invocation;
 use crate::rules::compile::{self, Plan};
-use crate::rules::host_compiler::{HostCompiler, QUESTION, Rival, parse_answer, parse_command};
+use crate::rules::host_compiler::{
+    HostCompiler, QUESTION, Rival, headers, parse_answer, parse_command,
+};
 use crate::rules::host_limits::{Limits, Make};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -19,7 +21,7 @@ const DEADLINE: Duration = Duration::from_secs(30);
 const MOST_RIVALS: usize = 3;
 
 /// The compiler with its program. nvcc runs it, with everything that the plan tells nvcc; what it says nothing of is
-/// unknown.
+/// unknown. It is asked again when it, nvcc or a header that it read has changed.
 pub fn ask(
     plan: &Plan,
     host: &Host,
@@ -27,12 +29,20 @@ pub fn ask(
 ) -> Result<Option<(HostCompiler, PathBuf)>, Finding> {
     let source = folder.join("host-compiler.cpp");
     files::write(&source, QUESTION)?;
-    let Ok(output) = run(&compile::question(plan, &source), DEADLINE) else {
-        return Ok(None);
+    let question = compile::question(plan, &source);
+    let rests_on = |output: &Output| {
+        let (_, program) = read(output, host)?;
+        let mut headers = headers(&output.stdout);
+        headers.retain(|header| *header != source);
+        Some(headers.into_iter().chain([program]).collect())
     };
-    let Some(compiler) = parse_answer(&output.stdout).filter(|_| output.success) else {
-        return Ok(None);
-    };
+    let said = host.answers.ask(&question, DEADLINE, rests_on);
+    let said = said.ok().filter(|output| output.success);
+    Ok(said.and_then(|output| read(&output, host)))
+}
+
+fn read(output: &Output, host: &Host) -> Option<(HostCompiler, PathBuf)> {
+    let compiler = parse_answer(&output.stdout)?;
     let (program, path) = parse_command(&output.stderr).unwrap_or_else(|| match compiler.make {
         Make::Msvc => ("cl.exe".to_string(), None),
         Make::Clang => ("clang++".to_string(), None),
@@ -40,7 +50,7 @@ pub fn ask(
     });
     let path = path.or_else(|| Some(host.env.text(Variable::Path.name())?.to_string()));
     let program = on_path(&program, &path.unwrap_or_default()).unwrap_or_else(|| program.into());
-    Ok(Some((compiler, program)))
+    Some((compiler, program))
 }
 
 /// The installed compilers beside this one that the toolkit would take, the newest first, each as it says itself.
@@ -71,7 +81,7 @@ pub fn visual_studio(triple: &str) -> Option<PathBuf> {
 
 /// The program that a shell would start, if it is there. A relative entry of PATH would mean another place in every
 /// directory.
-fn on_path(name: &str, path: &str) -> Option<PathBuf> {
+pub fn on_path(name: &str, path: &str) -> Option<PathBuf> {
     if name.contains(['/', '\\']) {
         return Some(PathBuf::from(name));
     }

@@ -173,9 +173,33 @@ impl Library {
             .collect()
     }
 
+    /// The functions that others have to have for it, whatever library they are in.
+    #[cfg(feature = "cli")]
+    pub fn calls(&self) -> Vec<String> {
+        let Some(symbols) = Symbols::of(self) else {
+            return Vec::new();
+        };
+        let endian = symbols.endian;
+        let undefined = symbols
+            .symbols
+            .iter()
+            .filter(|symbol| symbol.is_undefined(endian) && !symbol.is_weak());
+        undefined
+            .filter_map(|symbol| symbol.name(endian, symbols.symbols.strings()).ok())
+            .map(|name| String::from_utf8_lossy(name).into_owned())
+            .collect()
+    }
+
+    /// Its constants, if they are no more than this.
+    #[cfg(feature = "cli")]
+    pub fn constant_bytes(&self, most: u64) -> Option<Vec<u8>> {
+        let (offset, size) = self.constants(most)?;
+        read_at(&File::open(&self.path).ok()?, offset, size)
+    }
+
     /// The CUDA major that a part was built for: it opens `libcublasLt.so.N` by that name.
     pub fn cuda_major(&self) -> Option<u32> {
-        let (offset, size) = self.constants()?;
+        let (offset, size) = self.constants(MOST_CONSTANTS)?;
         let text = read_at(&File::open(&self.path).ok()?, offset, size)?;
         let mut rest = text.as_slice();
         // `skip_until` comes compiled with optimisation; a loop over bytes in a build script does not.
@@ -211,12 +235,12 @@ impl Library {
         Some((header.endian().ok()?, header))
     }
 
-    /// Where the section of constants is in the file, and its size.
-    fn constants(&self) -> Option<(u64, u64)> {
+    /// Where the section of constants is in the file, and its size, if that is no more than this.
+    fn constants(&self, most: u64) -> Option<(u64, u64)> {
         let (endian, header) = self.header()?;
         let sections = header.sections(endian, &self.file).ok()?;
         let (_, section) = sections.section_by_name(endian, b".rodata")?;
-        if section.sh_size(endian) > MOST_CONSTANTS {
+        if section.sh_size(endian) > most {
             return None;
         }
         section.file_range(endian)

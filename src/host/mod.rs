@@ -3,6 +3,8 @@
 
 pub mod answers;
 pub mod binary;
+#[cfg(feature = "cli")]
+pub mod calls;
 pub mod cargo;
 pub mod cargo_lock;
 pub mod closure;
@@ -26,10 +28,12 @@ mod pkg_config;
 pub mod programs;
 pub mod releases;
 pub mod rivals;
+mod shadow;
 #[cfg(feature = "cli")]
 pub mod shim;
 pub mod stamp;
 pub mod toolkit;
+pub mod tools;
 #[cfg(feature = "cli")]
 pub mod way;
 

@@ -109,13 +109,19 @@ fn wait(
     let mut exited: Option<(ExitStatus, Instant)> = None;
     loop {
         if exited.is_none() {
-            exited = child.try_wait()?.map(|status| (status, Instant::now()));
+            // Nobody has to look at the clock where there is no deadline.
+            let status = match deadline {
+                Some(_) => child.try_wait()?,
+                None => Some(child.wait()?),
+            };
+            exited = status.map(|status| (status, Instant::now()));
         }
         match exited {
             Some((status, at)) if !open() || at.elapsed() >= GRACE => return Ok(Some(status)),
             None if deadline.is_some_and(|limit| begun.elapsed() >= limit) => return Ok(None),
+            Some(_) => std::thread::sleep(FIRST_LOOK),
             // A tenth of the time it took so far, so that a quick answer is not waited for.
-            _ => std::thread::sleep((begun.elapsed() / 10).clamp(FIRST_LOOK, TICK)),
+            None => std::thread::sleep((begun.elapsed() / 10).clamp(FIRST_LOOK, TICK)),
         }
     }
 }

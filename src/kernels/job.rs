@@ -1,10 +1,11 @@
 //! One file to compile, where its product goes, and whether that is still fresh.
 
+use super::setup::Setup;
 use crate::host::{Host, files, outputs, programs, stamp};
-use crate::model::env::Variable;
 use crate::model::finding::Finding;
+use crate::model::gencode::Gencode;
 use crate::model::invocation::Invocation;
-use crate::rules::compile::{Plan, Product, compile, parse_depfile};
+use crate::rules::compile::{Product, compile, parse_depfile};
 use crate::rules::complaint;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -13,8 +14,10 @@ use std::time::SystemTime;
 pub struct Job {
     /// The `.cu` file.
     pub source: PathBuf,
-    /// The object or the PTX.
+    /// The object, the PTX, the cubin or the fatbin.
     pub output: PathBuf,
+    /// What is in it.
+    targets: Vec<Gencode>,
     depfile: PathBuf,
     stamp: PathBuf,
 }
@@ -28,16 +31,17 @@ pub struct Made {
 }
 
 impl Job {
-    /// One job for every source, each with a place of its own below `out_dir`.
+    /// One job for every source, for a cubin one for each of its targets, each with a place of its own below `out_dir`.
     pub fn all(
         host: &Host,
         product: Product,
         folder: &str,
         sources: Vec<PathBuf>,
+        targets: &[Gencode],
         out_dir: &Path,
     ) -> Result<Vec<Self>, Finding> {
         let package = host.env.text("CARGO_MANIFEST_DIR");
-        // `object` and `ptx` keep a library of the name `ptx` apart.
+        // `libptx` and `ptx` keep a library of the name `ptx` apart.
         let kind = if product == Product::Object {
             "lib"
         } else {
@@ -52,63 +56,88 @@ impl Job {
                 .into_owned()
         };
         let stems: Vec<String> = sources.iter().map(|path| stem(path)).collect();
-        let jobs = sources.into_iter().zip(&stems).map(|(source, stem)| {
-            let numbered = format!("{stem}-{:016x}", hash(package, &source));
+        let each: Vec<&[Gencode]> = match product {
+            Product::Cubin => targets.chunks(1).collect(),
+            _ => vec![targets],
+        };
+        let mut jobs = Vec::new();
+        for (source, stem) in sources.into_iter().zip(&stems) {
             let unique = stems.iter().filter(|other| *other == stem).count() == 1;
-            let (name, output) = match product {
-                Product::Object => (&numbered, folder.join(format!("{numbered}.o"))),
-                Product::Ptx if unique => (stem, out_dir.join(format!("{stem}.ptx"))),
-                Product::Ptx => (&numbered, out_dir.join(format!("{numbered}.ptx"))),
-            };
-            Self {
-                depfile: folder.join(format!("{name}.d")),
-                stamp: folder.join(format!("{name}.stamp")),
-                source,
-                output,
+            let mut name = stem.clone();
+            if product == Product::Object || !unique {
+                name = format!("{stem}-{:016x}", hash(package, &source));
             }
-        });
-        Ok(jobs.collect())
+            for targets in &each {
+                let name = match (product, targets) {
+                    (Product::Cubin, [one]) => format!("{name}.{}", one.target),
+                    _ => name.clone(),
+                };
+                let place = match product {
+                    Product::Object => &folder,
+                    _ => out_dir,
+                };
+                jobs.push(Self {
+                    source: source.clone(),
+                    output: place.join(format!("{name}.{}", product.extension())),
+                    targets: targets.to_vec(),
+                    depfile: folder.join(format!("{name}.d")),
+                    stamp: folder.join(format!("{name}.stamp")),
+                });
+            }
+        }
+        Ok(jobs)
     }
 
-    fn command(&self, plan: &Plan, host: &Host) -> Invocation {
+    fn command(&self, setup: &Setup) -> Invocation {
         compile(
-            plan,
+            &setup.plan,
+            &self.targets,
             &self.source,
             &self.output,
             &self.depfile,
-            &host.platform,
-            &host.env,
+            &setup.host.platform,
+            &setup.host.env,
         )
     }
 
     /// All that decides what comes out, the files that are read apart.
-    fn how(&self, plan: &Plan, host: &Host) -> String {
-        let flags = [Variable::NvccPrependFlags, Variable::NvccAppendFlags]
-            .map(|variable| host.env.get(variable).unwrap_or_default().to_string_lossy());
-        format!(
-            "{}\n{}\n{flags:?}",
-            self.command(plan, host),
-            stamp::state(&plan.nvcc).unwrap_or_default()
-        )
+    pub fn how(&self, setup: &Setup) -> String {
+        format!("{}\n{}", self.command(setup), setup.tools)
+    }
+
+    /// In quotes, a header is looked for beside the source first.
+    fn search(&self, setup: &Setup) -> Vec<PathBuf> {
+        let own = self.source.parent().map(Path::to_path_buf);
+        own.into_iter().chain(setup.search.clone()).collect()
     }
 
     /// The files that it was made from, if it is there and none of them has changed.
-    pub fn fresh(&self, plan: &Plan, host: &Host) -> Option<Vec<PathBuf>> {
-        let files = stamp::fresh(&self.stamp, &self.how(plan, host))?;
-        files::is_file(&self.output).then_some(files)
+    pub fn fresh(&self, setup: &Setup) -> Option<Vec<PathBuf>> {
+        self.made(&self.how(setup), &self.search(setup)).fresh()
+    }
+
+    fn made<'a>(&'a self, how: &'a str, search: &'a [PathBuf]) -> stamp::Made<'a> {
+        stamp::Made {
+            output: &self.output,
+            stamp: &self.stamp,
+            how,
+            search,
+        }
     }
 
     /// Makes it, unless it is fresh.
-    pub fn make(&self, plan: &Plan, host: &Host) -> Result<Made, Finding> {
-        if let Some(files) = self.fresh(plan, host) {
+    pub fn make(&self, setup: &Setup) -> Result<Made, Finding> {
+        if let Some(files) = self.fresh(setup) {
             return Ok(Made {
                 files,
                 said: String::new(),
             });
         }
-        stamp::remove(&self.stamp);
+        let (how, search) = (self.how(setup), self.search(setup));
+        let stamp = self.made(&how, &search);
+        stamp.remove();
         let begun = SystemTime::now();
-        let command = self.command(plan, host);
+        let command = self.command(setup);
         let output = programs::run_to_end(&command)?;
         let said = output.stdout + &output.stderr;
         if !output.success || !files::is_file(&self.output) {
@@ -133,7 +162,7 @@ impl Job {
         }
         let files = parse_depfile(&files::read(&self.depfile).unwrap_or_default());
         if !files.is_empty() {
-            stamp::write(&self.stamp, &self.how(plan, host), &files, begun);
+            stamp.write(&files, begun);
         }
         Ok(Made { files, said })
     }

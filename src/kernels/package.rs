@@ -2,7 +2,7 @@
 
 #![allow(clippy::disallowed_methods)] // tests make and read a machine of their own
 
-use super::job;
+use super::{Written, job};
 use crate::config::Config;
 use crate::host::Host;
 use crate::host::answers::Answers;
@@ -19,6 +19,12 @@ use std::time::{Duration, SystemTime};
 pub struct Package {
     pub dir: PathBuf,
     pub archs: &'static str,
+    /// The directory for the output.
+    pub out: &'static str,
+    /// Variables besides.
+    pub env: Vec<(&'static str, String)>,
+    /// Arguments for nvcc besides.
+    pub flags: Vec<String>,
 }
 
 impl Package {
@@ -32,6 +38,9 @@ impl Package {
         let package = Self {
             dir: dir.canonicalize().unwrap_or(dir),
             archs: "80 90",
+            out: "out",
+            env: Vec::new(),
+            flags: Vec::new(),
         };
         for dir in ["out", "cuda/bin", "cuda/include", "cuda/lib64"] {
             std::fs::create_dir_all(package.path(dir)).unwrap();
@@ -64,12 +73,14 @@ impl Package {
     pub fn toolchain(&self) -> Toolchain {
         let cuda = self.path("cuda");
         let env = [
-            ("OUT_DIR", self.path("out")),
+            ("OUT_DIR", self.path(self.out)),
             ("CARGO_MANIFEST_DIR", self.dir.clone()),
             ("CUDNN_GUARD_ARCHS", self.archs.into()),
         ];
         let env = env.map(|(name, value)| (name.to_string(), value.into_os_string()));
-        let env = Env::new(env);
+        let besides = self.env.iter();
+        let besides = besides.map(|(name, value)| (name.to_string(), value.into()));
+        let env = Env::new(env.into_iter().chain(besides));
         Toolchain {
             config: Config::new(),
             host: Host {
@@ -92,6 +103,7 @@ impl Package {
             absent: None,
             toolkit_fault: None,
             selection: OnceCell::new(),
+            written: Written::default(),
         }
     }
 
@@ -116,6 +128,8 @@ impl Package {
             .files(self.pattern())
             .define("N", "4")
             .define("M", None);
+        let flags = self.flags.iter();
+        let kernels = flags.fold(kernels, |kernels, flag| kernels.flag(flag));
         let result = kernels.library("k", &mut lines);
         let shown = lines
             .iter()

@@ -42,6 +42,8 @@ fn a_library_of_two_files_of_the_same_name() {
             "cargo::rerun-if-changed=./src",
             "cargo::rerun-if-changed=./src/a/gelu.cu",
             "cargo::rerun-if-changed=./src/b/gelu.cu",
+            "cargo::rerun-if-env-changed=CPATH",
+            "cargo::rerun-if-env-changed=CPLUS_INCLUDE_PATH",
             "cargo::rerun-if-changed=./src/a/gelu.h",
             "cargo::warning=./src/b/gelu.cu(1): warning #177-D: variable was declared but never referenced",
             "cargo::rustc-link-search=native=./out",
@@ -175,43 +177,6 @@ fn every_file_that_fails_is_named_with_nvccs_own_words() {
 }
 
 #[test]
-fn ptx_is_for_the_lowest_target() {
-    let package = Package::new(&[("src/a.cu", ""), ("src/x/b.cu", ""), ("src/y/b.cu", "")]);
-    let toolchain = package.toolchain();
-    let paths = toolchain.kernels().files(package.pattern()).ptx().unwrap();
-    let b = |path: &str| format!("./out/b-{:016x}.ptx", package.hash(path));
-    let shown: Vec<String> = paths
-        .iter()
-        .map(|path| package.shown(path.to_str().unwrap()))
-        .collect();
-    assert_eq!(
-        shown,
-        ["./out/a.ptx".to_string(), b("src/x/b.cu"), b("src/y/b.cu")]
-    );
-    assert!(paths.iter().all(|path| path.is_file()));
-    assert_eq!(
-        package.calls()[0],
-        "-ptx ./src/a.cu -o ./out/a.ptx -MD -MF ./out/cudnn-guard/ptx/a.d \
-         -gencode=arch=compute_80,code=compute_80 -O3"
-    );
-}
-
-#[test]
-fn ptx_keeps_a_letter_only_if_it_is_the_only_one() {
-    let target = |number, suffix| Target {
-        capability: crate::model::arch::ComputeCapability::from_number(number),
-        suffix,
-        code: Code::Machine,
-    };
-    let text = |targets: &[Target]| ptx_for_all(targets).map(|target| target.to_string());
-    let (plain, letter) = (target(100, Suffix::None), target(90, Suffix::Arch));
-    assert_eq!(text(&[plain, letter]).as_deref(), Some("compute_90"));
-    assert_eq!(text(&[letter]).as_deref(), Some("compute_90a"));
-    assert_eq!(text(&[plain]).as_deref(), Some("compute_100"));
-    assert_eq!(text(&[]), None);
-}
-
-#[test]
 fn without_nvcc_the_places_looked_at_are_named() {
     let package = Package::new(&[("src/a.cu", "")]);
     let mut toolchain = package.toolchain();
@@ -322,10 +287,10 @@ fn an_absent_toolchain_compiles_nothing() {
     let mut toolchain = package.toolchain();
     toolchain.absent = Some(Finding::error("cuda-not-found", "none").into());
     assert_eq!(package.compile_with(&toolchain), (Ok(()), Vec::new()));
-    assert_eq!(
-        toolchain.kernels().files(package.pattern()).ptx().unwrap(),
-        Vec::<PathBuf>::new()
-    );
+    let kernels = || toolchain.kernels().files(package.pattern());
+    for made in [kernels().ptx(), kernels().cubin(), kernels().fatbin()] {
+        assert_eq!(made.unwrap(), Vec::<PathBuf>::new());
+    }
     assert_eq!(toolchain.targets().unwrap(), []);
 }
 

@@ -13,6 +13,22 @@ pub enum Product {
     Object,
     /// PTX, which the program gives to the driver.
     Ptx,
+    /// Machine code for one GPU, which the program gives to the driver.
+    Cubin,
+    /// Machine code and PTX for all targets in one file, of which the driver takes what fits.
+    Fatbin,
+}
+
+impl Product {
+    /// The ending of its file.
+    pub const fn extension(self) -> &'static str {
+        match self {
+            Self::Object => "o",
+            Self::Ptx => "ptx",
+            Self::Cubin => "cubin",
+            Self::Fatbin => "fatbin",
+        }
+    }
 }
 
 /// What all files of one build have in common.
@@ -22,17 +38,17 @@ pub struct Plan {
     pub nvcc: PathBuf,
     /// What is made.
     pub product: Product,
-    /// The targets; for PTX it is one.
-    pub targets: Vec<Gencode>,
     /// The compiler for host code, where nvcc is not to look for one itself.
     pub ccbin: Option<String>,
     /// What the build script adds: include directories, macros, its own flags.
     pub flags: Vec<String>,
 }
 
-/// The command that compiles one file. `profile` is the environment in which cargo says how the crate is built.
+/// The command that compiles one file, for all of these targets; nvcc takes one alone for PTX and for a cubin.
+/// `profile` is the environment in which cargo says how the crate is built.
 pub fn compile(
     plan: &Plan,
+    targets: &[Gencode],
     source: &Path,
     output: &Path,
     depfile: &Path,
@@ -42,12 +58,12 @@ pub fn compile(
     let text = |path: &Path| path.to_string_lossy().into_owned();
     let mut args = match plan.product {
         Product::Object => vec!["-c".to_string()],
-        Product::Ptx => vec!["-ptx".to_string()],
+        code => vec![format!("-{}", code.extension())],
     };
     args.extend([text(source), "-o".to_string(), text(output)]);
     // Which headers were read, those of the system too: an nvcc that is replaced brings others.
     args.extend(["-MD".to_string(), "-MF".to_string(), text(depfile)]);
-    args.extend(plan.targets.iter().map(Gencode::to_string));
+    args.extend(targets.iter().map(Gencode::to_string));
     // This is for host code. Device code is optimised unless `-G` is asked for, in debug builds too.
     let level = match profile.text("OPT_LEVEL") {
         Some(level @ ("0" | "1" | "2" | "3")) => level,
@@ -131,10 +147,6 @@ mod tests {
         Plan {
             nvcc: PathBuf::from("/cuda/bin/nvcc"),
             product,
-            targets: parse_gpu_codes("sm_80\nsm_90a")
-                .into_iter()
-                .map(Gencode::plain)
-                .collect(),
             ccbin: ccbin.map(String::from),
             flags: vec!["-Isrc".to_string(), "-DN=4".to_string()],
         }
@@ -150,8 +162,10 @@ mod tests {
             env.iter()
                 .map(|(name, value)| (name.to_string(), value.into())),
         );
+        let targets = parse_gpu_codes("sm_80\nsm_90a").into_iter();
         compile(
             &plan(product, ccbin),
+            &targets.map(Gencode::plain).collect::<Vec<_>>(),
             Path::new("src/a.cu"),
             Path::new("/out/a.o"),
             Path::new("/out/a.d"),
@@ -180,6 +194,14 @@ mod tests {
             "/cuda/bin/nvcc -ptx src/a.cu -o /out/a.o -MD -MF /out/a.d -gencode=arch=compute_80,code=sm_80 \
              -gencode=arch=compute_90a,code=sm_90a -O2 -Isrc -DN=4"
         );
+        for (product, begins) in [
+            (Product::Cubin, "/cuda/bin/nvcc -cubin src/a.cu "),
+            (Product::Fatbin, "/cuda/bin/nvcc -fatbin src/a.cu "),
+        ] {
+            let said = command(product, linux, &release, None);
+            assert!(said.starts_with(begins), "{said}");
+            assert!(!said.contains("-fPIC"), "no host code: {said}");
+        }
         let windows = "x86_64-pc-windows-msvc";
         assert!(command(Product::Object, windows, &[], None).contains(" -O3 -Xcompiler /MD "));
         let fixed = [("CARGO_CFG_TARGET_FEATURE", "sse2,crt-static")];

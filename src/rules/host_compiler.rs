@@ -90,12 +90,24 @@ pub fn parse_answer(text: &str) -> Option<HostCompiler> {
     })
 }
 
-/// The file in `# 1 "/cuda/include/crt/host_config.h" 1` or `#line 1 "C:\\CUDA\\include\\crt/host_config.h"`.
+/// The headers that were read for the answer, each once.
+pub fn headers(text: &str) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = text.lines().filter_map(header).collect();
+    found.sort();
+    found.dedup();
+    found
+}
+
 fn host_config(line: &str) -> Option<PathBuf> {
+    let path = header(line)?;
+    let text = path.to_string_lossy().replace('\\', "/");
+    text.ends_with("/crt/host_config.h").then_some(path)
+}
+
+/// The file in `# 1 "/cuda/include/crt/host_config.h" 1` or `#line 1 "C:\\CUDA\\include\\crt/host_config.h"`.
+fn header(line: &str) -> Option<PathBuf> {
     let path = line.strip_prefix('#')?.split('"').nth(1)?;
-    let path = path.replace("\\\\", "\\");
-    let own = path.replace('\\', "/").ends_with("/crt/host_config.h");
-    own.then(|| PathBuf::from(path))
+    Some(PathBuf::from(path.replace("\\\\", "\\")))
 }
 
 /// The program in the last command that `nvcc -v` shows, `#$ "/usr/bin"/g++-12 -D__CUDA_ARCH_LIST__=750 -E`, and the

@@ -2,6 +2,8 @@
 
 pub mod archives;
 pub mod build_ids;
+#[cfg(feature = "cli")]
+pub mod calls;
 pub mod check;
 pub mod choose;
 pub mod closure;
@@ -14,6 +16,10 @@ pub mod cudarc;
 pub mod device_code;
 pub mod dialect;
 pub mod directive;
+#[cfg(feature = "cli")]
+#[allow(dead_code)] // the program asks it more than the build does
+#[path = "../../build-support/guard/eager.rs"]
+pub mod eager;
 pub mod fatbin;
 pub mod fit;
 pub mod gpu_names;

@@ -36,7 +36,8 @@ impl Problem {
     }
 }
 
-/// `TEST_GPU` is a compute capability, `none` for a driver without devices, or unset for no driver.
+/// `TEST_GPU` is a compute capability, `none` for a driver without devices, or unset for no driver. `TEST_DRIVER` is its
+/// file, and `TEST_CUDA` what it serves.
 pub fn ask() -> Result<Driver, Problem> {
     let Ok(gpu) = std::env::var("TEST_GPU") else {
         return Err(Problem(None));
@@ -45,7 +46,7 @@ pub fn ask() -> Result<Driver, Problem> {
         .ok()
         .and_then(|number| number.parse().ok());
     let mut driver = Driver {
-        library: "/drv/libcuda.so.1".to_string(),
+        library: std::env::var("TEST_DRIVER").unwrap_or("/drv/libcuda.so.1".to_string()),
         version: Some("580.1".to_string()),
         cuda: Some(Version::from_cuda(cuda.unwrap_or(13_000))),
         devices: Vec::new(),

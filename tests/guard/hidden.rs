@@ -1,5 +1,7 @@
 //! What parts open by name: named only where cuDNN failed, since it may do without.
 
+use crate::imp::route::Route;
+use crate::imp::unopened::Unopened;
 use crate::program::{Ran, run};
 use crate::tree::{Folder, compile};
 
@@ -104,4 +106,151 @@ fn cublas_and_a_cublaslt_from_elsewhere_are_named() {
         ran.json["findings"][1]["evidence"]["libcublasLt"],
         other.file("libcublasLt.so.13").to_str().unwrap()
     );
+}
+
+/// LOD-30: since 9.22 a part opens libcudart, which cuDNN does not bring, and there may be that of another CUDA.
+#[test]
+fn a_libcudart_that_a_part_opens_and_does_not_find_is_named_when_cudnn_fails() {
+    let cudnn = Folder::new().with_cudnn("9.28.0");
+    for name in [
+        "libcublasLt.so.13",
+        "libnvrtc.so.13",
+        "libnvrtc-builtins.so.13.0",
+    ] {
+        with(&cudnn, name);
+    }
+    run("check", &cudnn.0, &[GPU]).must_be("pass", &[]);
+    let told = format!(
+        "`{}/libcudnn_engines_tensor_ir.so.9` opens libcudart.so.13 when it comes to use it, and the loader does not \
+         find that",
+        cudnn.text()
+    );
+    assert_eq!(
+        suspects(&run("check", &cudnn.0, &[GPU, REFUSED])),
+        [told.as_str()]
+    );
+    with(&cudnn, "libcudart.so.12");
+    assert_eq!(
+        suspects(&run("check", &cudnn.0, &[GPU, REFUSED])),
+        [told.as_str()]
+    );
+    // It takes either name.
+    for name in ["libcudart.so.13", "libcudart.so"] {
+        with(&cudnn, name);
+        assert_eq!(suspects(&run("check", &cudnn.0, &[GPU, REFUSED])), [""; 0]);
+        std::fs::remove_file(cudnn.file(name)).unwrap();
+    }
+}
+
+/// A first library that opens this by its name, says in cuDNN 8's words that it is not there, and then does the rest.
+fn that_opens(cudnn: &Folder, name: &str, then: &str) {
+    let code = format!(
+        "extern int puts(const char *); void *dlopen(const char *, int); char *dlerror(void); void abort(void);
+        int dprintf(int, const char *, ...);
+        unsigned long cudnnGetCudartVersion(void) {{ return 12020; }}
+        unsigned long cudnnGetVersion(void) {{
+            if (!dlopen(\"{name}\", 1)) {{
+                dprintf(2, \"Could not load library libcudnn_cnn_infer.so.8. Error: %s\\n\", dlerror());
+                {then};
+            }}
+            return 91400;
+        }}"
+    );
+    compile(&code, &cudnn.file("libcudnn.so.9"), &[]);
+}
+
+/// LOD-06: every driver brings libcuda.so.1, and cuDNN 8 opens libcuda.so.
+#[test]
+fn a_plain_name_of_the_driver_that_is_not_there() {
+    let cudnn = Folder::new().with_cudnn("9.14.0");
+    that_opens(&cudnn, "libcuda.so", "abort()");
+    with(&cudnn, "libcuda.so.1");
+    let path = cudnn.text();
+    let ended = "cuDNN ended the process that tried it with SIGABRT while calling cudnnGetVersion: the loader did not \
+        find libcuda.so for it  [cudnn-aborted]";
+    let printed = "it printed  Could not load library libcudnn_cnn_infer.so.8. Error: libcuda.so: cannot open shared \
+        object file: No such file or directory";
+    run("startup", &cudnn.0, &[GPU]).must_end_with(78).must_begin(&format!(
+        "{ended}
+  there is    {path}/libcuda.so.1
+  {printed}
+  = help: make a link of that name in a directory of LD_LIBRARY_PATH: `ln -s {path}/libcuda.so.1 DIRECTORY/libcuda.so`
+  = help: and do not take the toolkit's `stubs` for it, which are for linking alone
+"
+    ));
+    // It is what was missing.
+    std::os::unix::fs::symlink("libcuda.so.1", cudnn.file("libcuda.so")).unwrap();
+    run("check", &cudnn.0, &[GPU]).must_be("pass", &["cuda-flavour-mismatch"]);
+    // No driver that the loader finds.
+    for name in ["libcuda.so", "libcuda.so.1"] {
+        std::fs::remove_file(cudnn.file(name)).unwrap();
+    }
+    run("startup", &cudnn.0, &[]).must_end_with(78).must_begin(&format!(
+        "{ended}
+  {printed}
+  = help: make `libcuda.so` a link to the driver's libcuda.so.1, in a directory of LD_LIBRARY_PATH, and never to the toolkit's stub
+"
+    ));
+}
+
+/// LOD-06, LOD-30: a cuDNN that says so and goes on is believed only where it then fails.
+#[test]
+fn what_cudnn_says_it_does_not_find_is_named_when_it_fails() {
+    let cudnn = Folder::new().with_cudnn("9.14.0");
+    that_opens(&cudnn, "libcudart.so", "");
+    with(&cudnn, "libcudart.so.12");
+    let path = cudnn.text();
+    run("check", &cudnn.0, &[GPU]).must_be("pass", &["cuda-flavour-mismatch"]);
+    let ran = run("check", &cudnn.0, &[GPU, REFUSED]);
+    let finding = &ran.json["findings"].as_array().unwrap()[1..];
+    let finding = finding
+        .iter()
+        .find(|it| it["summary"].as_str().unwrap().starts_with("cuDNN opens"));
+    let finding = finding.expect(&ran.text);
+    assert_eq!(
+        finding["summary"],
+        "cuDNN opens libcudart.so, which the loader does not find"
+    );
+    assert_eq!(finding["severity"], "warning");
+    assert_eq!(
+        finding["evidence"]["there is"],
+        format!("{path}/libcudart.so.12")
+    );
+    assert_eq!(
+        finding["help"][0],
+        format!(
+            "make a link of that name in a directory of LD_LIBRARY_PATH: `ln -s {path}/libcudart.so.12 DIRECTORY/libcudart.so`"
+        )
+    );
+    // WSL has both names in a directory that the loader does not look through.
+    let wsl = Folder::new();
+    let driver = wsl.file("libcuda.so.1");
+    std::fs::write(wsl.file("libcuda.so"), "").unwrap();
+    let nothing = Route::new(&[], None, None, None);
+    let unopened = Unopened::of(
+        "libcuda.so: cannot open shared object file",
+        Some(&driver),
+        None,
+        &nothing,
+    );
+    let finding = unopened.unwrap().finding("");
+    let help = format!("put `{}` into LD_LIBRARY_PATH", wsl.text());
+    assert_eq!(finding.help, [help]);
+    let name = crate::imp::unopened::name_in;
+    for (said, wanted) in [
+        (
+            "E: libcuda.so: cannot open shared object file: No such",
+            Some("libcuda.so"),
+        ),
+        (
+            "\"libnvrtc.so.12: cannot open shared object file",
+            Some("libnvrtc.so.12"),
+        ),
+        ("/p/libcuda.so: cannot open shared object file", None),
+        ("libcudnn_ops.so.9: cannot open shared object file", None),
+        ("data.bin: cannot open shared object file", None),
+        ("libcuda.so: cannot open it", None),
+    ] {
+        assert_eq!(name(said).as_deref(), wanted);
+    }
 }

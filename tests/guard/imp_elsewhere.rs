@@ -16,6 +16,8 @@ pub mod convolution;
 pub mod devices;
 #[path = "driver.rs"]
 pub mod driver;
+#[path = "../../build-support/guard/eager.rs"]
+pub mod eager;
 #[path = "../../build-support/guard/elf.rs"]
 pub mod elf;
 #[path = "../../build-support/guard/ended.rs"]
@@ -64,6 +66,8 @@ pub mod report_json;
 pub mod report_text;
 #[path = "../../build-support/guard/route.rs"]
 pub mod route;
+#[path = "../../build-support/guard/said.rs"]
+pub mod said;
 #[path = "../../build-support/guard/served.rs"]
 pub mod served;
 #[path = "../../build-support/guard/startup.rs"]
@@ -76,6 +80,8 @@ pub mod tell;
 pub mod tried;
 #[path = "../../build-support/guard/turn.rs"]
 pub mod turn;
+#[path = "../../build-support/guard/unopened.rs"]
+pub mod unopened;
 #[path = "../../build-support/guard/version.rs"]
 pub mod version;
 #[path = "../../build-support/guard/via.rs"]

@@ -114,7 +114,7 @@ fn a_library_that_does_not_fit_a_part_is_named() {
 #[test]
 fn the_words_of_other_loaders_are_understood() {
     let told = |words: &str| {
-        let finding = crate::imp::tried::refusal(Path::new("/p/libcudnn_cnn.so.9"), words);
+        let finding = crate::imp::said::refusal(Path::new("/p/libcudnn_cnn.so.9"), words);
         format!("{}  [{}]", finding.summary, finding.id)
     };
     for (words, wanted) in [

@@ -710,6 +710,11 @@ fn only_two_parts_are_a_cudnn_that_compiles_at_run_time() {
     assert_eq!(ran.json["convolution"][0]["api"], "graph");
     // Untold, it may end the process for want of the other parts.
     run("check", &cudnn.0, &[GPU]).must_be("unknown", &["convolution-failed"]);
+    run("startup", &cudnn.0, &[GPU]).must_end_with(0).must_say(
+        "cudnn-guard: unknown: this cuDNN only compiles graphs at run time, and is not told so, \
+         so no convolution was tried  [convolution-failed]\n",
+    );
+    run("check", &cudnn.0, &[]).must_be("unknown", &["driver-missing"]);
     // Where nothing is served, nothing is known.
     let unserved = ("TEST_CONVOLUTION", "unserved");
     let ran = run("check", &cudnn.0, &[GPU, jit, unserved]);

@@ -103,7 +103,7 @@ fn a_pair_that_fits_is_no_news() {
         root.join("include"),
         Version::new(13, 5, 0),
     );
-    let mut plan = own
+    let (mut plan, _) = own
         .kernels()
         .file("a.cu")
         .plan(super::super::Product::Object, &[], &mut Vec::new())

@@ -186,21 +186,41 @@ fn who_allows_it_sees_it_and_nvcc_is_told() {
 #[test]
 fn a_compiler_that_fits_or_says_nothing_is_no_news() {
     let package = package("14.2.0 2.36");
-    let own = toolchain(&package, &[]);
-    let (result, lines) = package.compile_with(&own);
+    // It is asked once by all of a build script, so each of these is one of its own.
+    let compile = || package.compile_with(&toolchain(&package, &[]));
+    let (result, lines) = compile();
     assert_eq!((result, warned(&lines)), (Ok(()), Vec::new()));
     // While nothing is compiled, nothing is asked.
     package.write("cuda/bin/gcc.release", "99.0.0 2.36");
-    let (result, lines) = package.compile_with(&own);
+    let (result, lines) = compile();
     assert_eq!((result, warned(&lines)), (Ok(()), Vec::new()));
     package.write("src/a.cu", "other\n");
-    assert!(package.compile_with(&own).0.is_err());
+    assert!(compile().0.is_err(), "another compiler");
     for silent in ["", "fifteen"] {
         package.write("cuda/bin/gcc.release", silent);
-        let (result, lines) = package.compile_with(&own);
+        let (result, lines) = compile();
         assert_eq!((result, warned(&lines)), (Ok(()), Vec::new()));
         package.write("src/a.cu", silent);
     }
+}
+
+/// It takes as long as to compile a small kernel.
+#[test]
+fn a_compiler_that_has_not_changed_is_not_asked_again() {
+    let package = package("14.2.0 2.36");
+    let asked = || {
+        package.compile_with(&toolchain(&package, &[])).0.unwrap();
+        let asked = package.path("cuda/bin/gcc.asked");
+        let said = std::fs::read_to_string(&asked).unwrap_or_default();
+        let _ = std::fs::remove_file(&asked);
+        said.lines().count()
+    };
+    assert_eq!(asked(), 1);
+    package.write("src/a.cu", "other\n");
+    assert_eq!(asked(), 0, "another kernel");
+    package.write("src/a.cu", "third\n");
+    package.write("cuda/include/crt/host_config.h", HOST_CONFIG);
+    assert_eq!(asked(), 1, "a header that it reads");
 }
 
 #[test]
@@ -246,8 +266,8 @@ fn a_glibc_that_cuda_does_not_know_is_told_before_nvcc_fails() {
     let header = "cuda/include/crt/math_functions.h";
     let declared = "extern __DEVICE_FUNCTIONS_DECL__ __device_builtin__ double cospi(double x)";
     package.write(header, &format!("{declared};\n"));
-    let own = toolchain(&package, &[]);
-    let error = package.compile_with(&own).0.unwrap_err();
+    let compile = || package.compile_with(&toolchain(&package, &[]));
+    let error = compile().0.unwrap_err();
     let told = "the headers of glibc 2.41 and of CUDA 12.9 contradict each other, so that no kernel compiles  [host-headers-incompatible]\n  \
                 in CUDA     `cospi` without `noexcept`: ./cuda/include/crt/math_functions.h\n";
     assert!(error.starts_with(told), "{error}");
@@ -258,11 +278,11 @@ fn a_glibc_that_cuda_does_not_know_is_told_before_nvcc_fails() {
     // Both faults are told at once.
     package.write("src/a.cu", "other\n");
     package.write("cuda/bin/gcc.release", "15.1.0 2.41");
-    let error = package.compile_with(&own).0.unwrap_err();
+    let error = compile().0.unwrap_err();
     assert_eq!(error.matches("[host-").count(), 2, "{error}");
     package.write("cuda/bin/gcc.release", "14.2.0 2.41");
     package.write(header, &format!("{declared} noexcept (true);\n"));
-    package.compile_with(&own).0.unwrap();
+    compile().0.unwrap();
 }
 
 /// CMP-01: what only nvcc notices is told with what to do.

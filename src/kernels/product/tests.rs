@@ -1,0 +1,170 @@
+//! Device code in files of its own, made by an nvcc that only writes down how it is called.
+
+#![allow(clippy::disallowed_methods)] // tests read a machine of their own
+
+use super::*;
+use crate::kernels::package::Package;
+use crate::rules::nvcc::parse_gpu_codes;
+
+/// What a call makes, and how nvcc was called for it.
+fn made(
+    package: &Package,
+    make: impl Fn(Kernels) -> Result<Vec<PathBuf>, Error>,
+) -> (Vec<String>, Vec<String>) {
+    let toolchain = package.toolchain();
+    let paths = make(toolchain.kernels().files(package.pattern())).unwrap();
+    assert!(paths.iter().all(|path| path.is_file()), "{paths:?}");
+    let shown = |path: &PathBuf| package.shown(path.to_str().unwrap());
+    (paths.iter().map(shown).collect(), package.calls())
+}
+
+#[test]
+fn ptx_is_for_the_lowest_target() {
+    let package = Package::new(&[("src/a.cu", ""), ("src/x/b.cu", ""), ("src/y/b.cu", "")]);
+    let (paths, calls) = made(&package, |all| all.ptx());
+    let b = |path: &str| format!("./out/b-{:016x}.ptx", package.hash(path));
+    assert_eq!(
+        paths,
+        ["./out/a.ptx".to_string(), b("src/x/b.cu"), b("src/y/b.cu")]
+    );
+    assert_eq!(
+        calls[0],
+        "-ptx ./src/a.cu -o ./out/a.ptx -MD -MF ./out/cudnn-guard/ptx/a.d \
+         -gencode=arch=compute_80,code=compute_80 -O3"
+    );
+}
+
+#[test]
+fn a_fatbin_is_for_all_targets() {
+    let mut package = Package::new(&[("src/a.cu", ""), ("src/x/b.cu", ""), ("src/y/b.cu", "")]);
+    package.archs = "80 90a compute_90a 8.6(8.0) compute_90";
+    let (paths, calls) = made(&package, |all| all.fatbin());
+    let b = |path: &str| format!("./out/b-{:016x}.fatbin", package.hash(path));
+    assert_eq!(
+        paths,
+        [
+            "./out/a.fatbin".to_string(),
+            b("src/x/b.cu"),
+            b("src/y/b.cu")
+        ]
+    );
+    assert_eq!(
+        calls[0],
+        "-fatbin ./src/a.cu -o ./out/a.fatbin -MD -MF ./out/cudnn-guard/fatbin/a.d \
+         -gencode=arch=compute_80,code=sm_80 -gencode=arch=compute_80,code=sm_86 \
+         -gencode=arch=compute_90,code=compute_90 -gencode=arch=compute_90a,code=sm_90a \
+         -gencode=arch=compute_90a,code=compute_90a -O3"
+    );
+    assert_eq!(made(&package, |all| all.fatbin()), (paths, Vec::new()));
+}
+
+#[test]
+fn a_cubin_is_for_one_target() {
+    let mut package = Package::new(&[("src/a.cu", ""), ("src/x/b.cu", ""), ("src/y/b.cu", "")]);
+    package.archs = "90a 80 compute_90";
+    let (paths, calls) = made(&package, |all| all.cubin());
+    let b = |path: &str, target: &str| {
+        let hash = package.hash(path);
+        format!("./out/b-{hash:016x}.{target}.cubin")
+    };
+    assert_eq!(
+        paths,
+        [
+            "./out/a.sm_80.cubin".to_string(),
+            "./out/a.sm_90a.cubin".to_string(),
+            b("src/x/b.cu", "sm_80"),
+            b("src/x/b.cu", "sm_90a"),
+            b("src/y/b.cu", "sm_80"),
+            b("src/y/b.cu", "sm_90a"),
+        ]
+    );
+    assert_eq!(
+        calls[..2],
+        [
+            "-cubin ./src/a.cu -o ./out/a.sm_80.cubin -MD -MF ./out/cudnn-guard/cubin/a.sm_80.d \
+             -gencode=arch=compute_80,code=sm_80 -O3",
+            "-cubin ./src/a.cu -o ./out/a.sm_90a.cubin -MD -MF ./out/cudnn-guard/cubin/a.sm_90a.d \
+             -gencode=arch=compute_90a,code=sm_90a -O3",
+        ]
+    );
+    // A target more does not touch the others.
+    package.archs = "90a 80 86";
+    let calls = made(&package, |all| all.cubin()).1;
+    assert_eq!(calls.len(), 3, "{calls:?}");
+    assert!(calls.iter().all(|call| call.contains("code=sm_86 ")));
+}
+
+#[test]
+fn there_is_no_cubin_of_ptx() {
+    let mut package = Package::new(&[("src/a.cu", "")]);
+    package.archs = "compute_80 compute_90a";
+    let toolchain = package.toolchain();
+    let error = toolchain.kernels().files(package.pattern()).cubin();
+    assert_eq!(
+        error.unwrap_err().to_string(),
+        "a cubin holds machine code, and there is only PTX to compile for: compute_80, compute_90a  [config-invalid]\n  \
+         chosen by   CUDNN_GUARD_ARCHS\n  \
+         = help: set CUDNN_GUARD_ARCHS=80 for machine code\n  \
+         = help: or call `.ptx()` or `.fatbin()` in build.rs, which take PTX"
+    );
+    assert_eq!(package.calls(), [""; 0]);
+}
+
+#[test]
+fn a_header_makes_all_of_them_anew() {
+    let package = Package::new(&[("src/a.cu", "#include \"a.h\"\n"), ("src/a.h", "1")]);
+    let all = || {
+        let (_, ptx) = made(&package, |all| all.ptx());
+        let (_, fatbin) = made(&package, |all| all.fatbin());
+        let (_, cubin) = made(&package, |all| all.cubin());
+        (ptx.len(), fatbin.len(), cubin.len())
+    };
+    assert_eq!(all(), (1, 1, 2));
+    assert_eq!(all(), (0, 0, 0));
+    package.write("src/a.h", "22");
+    assert_eq!(all(), (1, 1, 2));
+}
+
+#[test]
+fn ptx_keeps_a_letter_only_if_it_is_the_only_one() {
+    let text = |codes: &str| {
+        let targets = parse_gpu_codes(codes);
+        ptx_for_all(&targets).map(|target| target.to_string())
+    };
+    assert_eq!(text("sm_100\nsm_90a").as_deref(), Some("compute_90"));
+    assert_eq!(text("sm_90a").as_deref(), Some("compute_90a"));
+    assert_eq!(text("sm_100").as_deref(), Some("compute_100"));
+    assert_eq!(text(""), None);
+}
+
+/// One would be lost, and the program would get the other.
+#[test]
+fn nothing_is_put_over_something_else_of_the_same_build() {
+    let package = Package::new(&[("src/a.cu", ""), ("src/x/a.cu", "")]);
+    let toolchain = package.toolchain();
+    let one = |path: &str| toolchain.kernels().file(package.path(path));
+    let said = |result: Result<(), Error>| package.shown(&result.unwrap_err().to_string());
+    let ptx = |kernels: Kernels| kernels.ptx().map(|_| ());
+    ptx(one("src/a.cu")).unwrap();
+    ptx(one("src/a.cu")).unwrap();
+    one("src/a.cu").fatbin().unwrap();
+    assert_eq!(
+        said(ptx(one("src/a.cu").define("HALF", None))),
+        "build.rs makes `a.ptx` of `./src/a.cu` twice, and not in the same way  [config-invalid]\n  \
+         = help: make a second file under another name, which defines the macros and includes this one"
+    );
+    assert_eq!(
+        said(ptx(one("src/x/a.cu"))),
+        "build.rs makes `a.ptx` of `./src/a.cu`, and then again of `./src/x/a.cu`  [config-invalid]\n  \
+         = help: name both files in one call, which keeps equal names apart"
+    );
+    let library = |path, name| one(path).library(name, &mut Vec::new());
+    library("src/a.cu", "one").unwrap();
+    library("src/x/a.cu", "other").unwrap();
+    library("src/a.cu", "one").unwrap();
+    assert_eq!(
+        said(library("src/x/a.cu", "one")),
+        "build.rs makes the library `one` twice, and not in the same way  [config-invalid]\n  \
+         = help: name all its files in one call, or give the second library another name"
+    );
+}

@@ -1,0 +1,37 @@
+//! What all files of one build are compiled with.
+
+use crate::host::{Host, tools};
+use crate::rules::compile::Plan;
+use crate::toolchain::Toolchain;
+use std::path::PathBuf;
+
+/// A plan on this machine.
+pub struct Setup<'a> {
+    /// How nvcc is asked.
+    pub plan: Plan,
+    /// The machine.
+    pub host: &'a Host,
+    /// The state of nvcc and of all that it runs.
+    pub tools: String,
+    /// Where headers are looked for, in that order.
+    pub search: Vec<PathBuf>,
+}
+
+impl<'a> Setup<'a> {
+    /// Looks at the programs that this plan will run.
+    pub fn new(plan: Plan, toolchain: &'a Toolchain) -> Self {
+        let toolkit = toolchain.toolkit.as_ref();
+        let named = plan.flags.iter().filter_map(|flag| flag.strip_prefix("-I"));
+        let own = toolkit.iter().flat_map(|toolkit| &toolkit.include_dirs);
+        Self {
+            search: named.map(PathBuf::from).chain(own.cloned()).collect(),
+            tools: tools::state(
+                &plan,
+                &toolchain.host,
+                toolkit.map(|toolkit| &*toolkit.root),
+            ),
+            host: &toolchain.host,
+            plan,
+        }
+    }
+}

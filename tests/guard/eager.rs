@@ -1,0 +1,56 @@
+//! A cudarc that looks up more than the driver has, in this test program as it stands in a real one.
+
+use crate::program::run;
+use crate::tree::{Folder, compile};
+
+// What such a cudarc leaves in a program, where the guard that is in it too looks for it.
+#[used]
+static PANIC: [u8; 26] = *b"Expected symbol in library";
+#[used]
+static NAME: [u8; 15] = *b"\0cuLogsCurrent\0";
+
+/// LOD-24: `Expected symbol in library: DlSym { desc: "libcuda.so.1: undefined symbol: cuLogsCurrent" }`
+#[test]
+fn a_cudarc_that_panics_with_this_driver_is_told_before() {
+    let cudnn = Folder::new().with_cudnn("9.14.0");
+    let machine = |name: &str, functions: &str| {
+        let path = cudnn.file(name);
+        compile(functions, &path, &[]);
+        path
+    };
+    let (init, logs) = ("int cuInit(void) { return 0; }", "int cuLogsCurrent;");
+    let older = machine("older.so", init);
+    let newer = machine("newer.so", &format!("{init} {logs}"));
+    let silent = machine("silent.so", "int other;");
+    let check = |task: &str, driver: &std::path::Path, cuda: &str, loader: &str| {
+        let driver = ("TEST_DRIVER", driver.to_str().unwrap());
+        let gpu = ("TEST_GPU", "90");
+        run(
+            task,
+            &cudnn.0,
+            &[gpu, driver, ("TEST_CUDA", cuda), (loader, "1")],
+        )
+    };
+    check("startup", &older, "13000", "TEST_CUDARC")
+        .must_end_with(78)
+        .must_begin(&format!(
+            "\
+the cudarc in this program looks up cuLogsCurrent, which NVIDIA's driver at `{}` does not have, and panics when it \
+first uses the driver  [driver-too-old]
+  made for    CUDA 12.9
+  = help: update NVIDIA's driver
+  = help: or build the program with the `cuda-` feature of cudarc that `nvidia-smi` shows for the driver
+  = help: or build it with cudarc 0.19 or later, which looks up what is called alone
+",
+            older.display()
+        ));
+    // It is there; nobody knows; the program does not use cudarc; the driver is newer than any such cudarc.
+    for (driver, cuda, loader) in [
+        (&newer, "13000", "TEST_CUDARC"),
+        (&silent, "13000", "TEST_CUDARC"),
+        (&older, "13000", "TEST_DLOPEN"),
+        (&older, "13010", "TEST_CUDARC"),
+    ] {
+        check("check", driver, cuda, loader).must_be("pass", &[]);
+    }
+}

@@ -1,0 +1,202 @@
+//! NVIDIA's wheels of a cuDNN that only compiles graphs at run time (`nvidia-cudnn-jit-cu12`, `-cu13`): what is not
+//! in them is no fault there. CUDNN_GUARD_REAL is the folder of `.ci/wheels.py`.
+#![cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tests make and break folders and run programs"
+)]
+
+#[allow(dead_code, reason = "a program uses the guard through three functions")]
+#[path = "guard/imp.rs"]
+mod imp;
+#[allow(dead_code, reason = "each test file uses some of it")]
+#[path = "guard/program.rs"]
+mod program;
+mod support;
+
+use program::Ran;
+use std::path::{Path, PathBuf};
+
+const GPU: (&str, &str) = ("TEST_GPU", "90");
+const TOLD: (&str, &str) = ("CUDNN_LIB_CONFIG", "GRAPH_JIT_ONLY");
+const SETS: [(&str, u32); 2] = [("cudnn-jit-cu13-9.27", 13), ("cudnn-jit-cu12-9.27", 12)];
+
+fn set(name: &str) -> PathBuf {
+    let root = std::env::var_os("CUDNN_GUARD_REAL")
+        .expect("CUDNN_GUARD_REAL is the folder of .ci/wheels.py");
+    PathBuf::from(root).join(name)
+}
+
+fn library(name: &str) -> PathBuf {
+    set(name).join("nvidia/cudnn_jit/lib")
+}
+
+/// Runs the guard of a program on this folder, with NVIDIA's own libcuda, to which an engine part is linked, and a
+/// GPU and a convolution of the tests.
+fn run(task: &str, folder: &Path, variables: &[(&str, &str)]) -> Ran {
+    let driver = set("debian/usr/lib/x86_64-linux-gnu/nvidia/current");
+    assert!(
+        driver.join("libcuda.so.1").is_file(),
+        "{}",
+        driver.display()
+    );
+    let both = std::env::join_paths([folder, &driver]).unwrap();
+    let own = support::fresh("real-jit-run");
+    let mut all = vec![GPU, ("LD_LIBRARY_PATH", both.to_str().unwrap())];
+    all.extend(variables);
+    program::run(task, &own, &all)
+}
+
+/// Links to the libraries of a set but this one.
+fn without(name: &str, file: &str) -> PathBuf {
+    let farm = support::fresh(&format!("{name}-farm"));
+    for entry in std::fs::read_dir(library(name)).unwrap() {
+        let path = entry.unwrap().path();
+        if path.file_name().unwrap() != file {
+            std::os::unix::fs::symlink(&path, farm.join(path.file_name().unwrap())).unwrap();
+        }
+    }
+    farm
+}
+
+/// One test, since its steps share a folder.
+#[test]
+#[ignore = "needs real NVIDIA files: CUDNN_GUARD_REAL"]
+fn the_guard_takes_it_for_what_it_is() {
+    for (name, cuda) in SETS {
+        let folder = library(name);
+        let at = folder.display();
+        // All that is there is opened and asked, and nothing is missed.
+        let sound = run("check", &folder, &[TOLD]);
+        // The tests' program is built for CUDA 13.
+        let flavour: &[&str] = if cuda == 13 {
+            &[]
+        } else {
+            &["cuda-flavour-mismatch"]
+        };
+        sound.must_be("pass", flavour);
+        let loaded = &sound.json["loaded"];
+        assert_eq!(loaded["version"], "9.27.0");
+        assert_eq!(loaded["cuda_major"], cuda);
+        assert_eq!(
+            loaded["parts"],
+            serde_json::json!([
+                {
+                    "name": "graph",
+                    "path": folder.join("libcudnn_graph.so.9"),
+                    "version": "9.27.0",
+                    "told_by": "version symbol",
+                },
+                {
+                    "name": "engines_runtime_compiled",
+                    "path": folder.join("libcudnn_engines_runtime_compiled.so.9"),
+                    "version": "9.27.0",
+                    "told_by": "the record of its wheel",
+                },
+            ])
+        );
+        assert_eq!(sound.json["convolution"][0]["api"], "graph");
+        run("startup", &folder, &[]).must_end_with(0).must_say(
+            "cudnn-guard: unknown: this cuDNN only compiles graphs at run time, and is not told so, \
+             so no convolution was tried  [convolution-failed]\n",
+        );
+        // What the program says it needs is in no such cuDNN, and to install the same again would not bring it.
+        run("startup", &folder, &[TOLD, ("TEST_NEEDS", "1")])
+            .must_end_with(78)
+            .must_begin(&format!(
+                "\
+cuDNN 9.27.0 at `{at}` lacks libcudnn_adv.so.9, which this program needs  [parts-missing]
+  loaded      {at}/libcudnn.so.9
+  found via   LD_LIBRARY_PATH, its entry `{at}`
+  looked at   {at}
+"
+            ));
+        let text = run("startup", &folder, &[TOLD, ("TEST_NEEDS", "1")]).stderr;
+        let help = "\n  = help: install a whole cuDNN in its place: this one brings nothing but what compiles graphs at run time\n";
+        assert!(text.contains(help), "{text}");
+        // One of the two is needed all the same.
+        let part = "libcudnn_engines_runtime_compiled.so.9";
+        let farm = without(name, part);
+        let at = farm.display();
+        run("startup", &farm, &[TOLD])
+            .must_end_with(78)
+            .must_begin(&format!(
+                "cuDNN 9.27.0 at `{at}` lacks {part}, which a convolution needs  [parts-missing]\n"
+            ));
+    }
+}
+
+/// What the build finds, links and writes, and what the program then says on a machine without a GPU.
+#[test]
+#[ignore = "needs real NVIDIA files: CUDNN_GUARD_REAL"]
+fn a_program_is_linked_with_it() {
+    for (name, cuda) in SETS {
+        support::run(
+            support::cargo(support::consumers(), &["build", "-p", "linked"])
+                .env("CUDA_HOME", set("cuda-cu13/nvidia/cu13"))
+                .env("CUDNN_PATH", set(name).join("nvidia/cudnn_jit"))
+                .env("CUDNN_GUARD_ALLOW", "cuda-flavour-mismatch"),
+        )
+        .exits_with(0);
+        let told = format!(
+            "{}/libcudnn.so.9: 9.27.0, for CUDA {cuda}\n",
+            library(name).display()
+        );
+        for variables in [&[][..], &[TOLD]] {
+            let mut program = support::program(support::built("linked"));
+            support::run(program.envs(variables.iter().copied()))
+                .exits_with(0)
+                .says("cudnnGetVersion() = 92700")
+                .says(&told)
+                .says("cuDNN: unknown\n")
+                .does_not_say("[parts-missing]");
+        }
+    }
+}
+
+/// The terminal program knows the package, its parts and its GPUs, and finds no fault.
+#[test]
+#[cfg(feature = "cli")]
+#[ignore = "needs real NVIDIA files: CUDNN_GUARD_REAL"]
+fn doctor_finds_no_fault_in_it() {
+    for (name, cuda) in SETS {
+        let toolkit = if cuda == 13 {
+            "cuda-cu13/nvidia/cu13"
+        } else {
+            "cuda-cu12/nvidia/cuda_runtime"
+        };
+        let ran = support::run(
+            support::program(env!("CARGO_BIN_EXE_cudnn-guard"))
+                .args(["doctor", "--json"])
+                .env("CUDA_HOME", set(toolkit))
+                .env("CUDNN_PATH", set(name).join("nvidia/cudnn_jit")),
+        );
+        let json: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+        let cudnn = &json["cudnn"];
+        assert_eq!(cudnn["version"], "9.27.0");
+        assert_eq!(cudnn["cuda_major"], cuda);
+        let parts: Vec<&str> = cudnn["parts"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|it| it["name"].as_str().unwrap())
+            .collect();
+        assert_eq!(parts, ["cudnn", "engines_runtime_compiled", "graph"]);
+        let codes = cudnn["gpu_codes"].to_string();
+        assert!(
+            codes.contains("\"sm_90a\"") && codes.contains("\"sm_120f\""),
+            "{codes}"
+        );
+        // What is said of this machine alone is not of the cuDNN's making.
+        let of_the_machine = [
+            "driver-missing",
+            "driver-error",
+            "no-gpu",
+            "partial-toolkit",
+        ];
+        let findings = json["findings"].as_array().unwrap().iter();
+        let ids: Vec<&str> = findings.map(|it| it["id"].as_str().unwrap()).collect();
+        assert!(ids.iter().all(|id| of_the_machine.contains(id)), "{ids:?}");
+        assert_ne!(json["verdict"], "fail");
+    }
+}

@@ -1,0 +1,269 @@
+//! The start of a program on another machine than it was built on: what it calls and what is not there, said by
+//! `cudnn-guard inspect` before the loader or the program ends over it. On the simulator's driver.
+#![cfg(all(feature = "cli", target_os = "linux", target_env = "gnu"))]
+#![allow(clippy::disallowed_methods)] // tests make files and run programs
+
+mod support;
+
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use support::circumstances::installed;
+use support::{Ran, fresh, program, run};
+
+/// The simulator's driver, and a newer one beside it, which is the same and has this function more.
+struct Machine(PathBuf);
+
+impl Machine {
+    fn new(name: &str) -> Self {
+        let dir = fresh(&format!("start-{name}"));
+        for folder in ["newer", "driver", "lib64"] {
+            fs::create_dir(dir.join(folder)).unwrap();
+        }
+        let driver = installed((9, 14, 0)).join("driver/libcuda.so.1");
+        fs::copy(driver, dir.join("driver/libcuda.so.1")).unwrap();
+        let machine = Self(dir);
+        machine.compile(
+            "newer/libcuda.so.1",
+            "int cuLogsCurrent(void *at, unsigned flags) { return at != 0 && flags; }",
+            &["-shared", "-fPIC", "-Wl,-soname,libcuda.so.1"],
+        );
+        machine
+    }
+
+    fn at(&self, path: &str) -> PathBuf {
+        self.0.join(path)
+    }
+
+    fn compile(&self, path: &str, code: &str, flags: &[&str]) {
+        let into = self.at(path);
+        let source = into.with_extension("c");
+        fs::write(&source, code).unwrap();
+        let mut cc = Command::new("cc");
+        cc.arg("-o").arg(&into).arg(&source).args(flags);
+        run(&mut cc).exits_with(0);
+    }
+
+    /// What the program says and does where this driver is.
+    fn started(&self, path: &str, driver: &str) -> Ran {
+        run(program(self.at(path)).env("LD_LIBRARY_PATH", self.at(driver)))
+    }
+
+    /// What is found of it there, as `inspect` tells it to programs, with this machine's folder as `$M`.
+    fn inspected(&self, path: &str, driver: &str) -> (Option<i32>, Vec<Value>) {
+        let mut command = program(env!("CARGO_BIN_EXE_cudnn-guard"));
+        command.arg("inspect").arg("--json").arg(self.at(path));
+        let ran = run(command.env("LD_LIBRARY_PATH", self.at(driver)));
+        let text = ran.stdout.replace(self.0.to_str().unwrap(), "$M");
+        let json: Value = serde_json::from_str(&text).unwrap();
+        (ran.code, json["findings"].as_array().unwrap().clone())
+    }
+}
+
+fn newer(machine: &Machine) -> String {
+    machine.at("newer/libcuda.so.1").display().to_string()
+}
+
+/// LOD-24: a function that came with a later driver, in a program that is linked with it.
+#[test]
+fn a_function_that_an_older_driver_does_not_have() {
+    let machine = Machine::new("linked");
+    let code = "int cuLogsCurrent(void *, unsigned); int cuInit(unsigned) __attribute__((weak));
+        int main(int count, char **words) { (void)words; return count > 1 ? cuLogsCurrent(0, 0) : 0; }";
+    machine.compile("app", code, &["-Wl,-z,now", &newer(&machine)]);
+    machine.compile("lazy", code, &["-Wl,-z,lazy", &newer(&machine)]);
+    machine.started("app", "newer").exits_with(0);
+    machine
+        .started("app", "driver")
+        .exits_with(127)
+        .says("undefined symbol: cuLogsCurrent");
+    // It would end later, when it comes to the call.
+    machine.started("lazy", "driver").exits_with(0);
+    for app in ["app", "lazy"] {
+        let (code, findings) = machine.inspected(app, "driver");
+        assert_eq!(code, Some(1), "{findings:?}");
+        let [finding] = &findings[..] else {
+            panic!("{findings:?}");
+        };
+        assert_eq!(finding["id"], "driver-too-old");
+        assert_eq!(finding["severity"], "error");
+        assert_eq!(
+            finding["summary"],
+            format!(
+                "`$M/{app}` calls cuLogsCurrent, which NVIDIA's driver at `$M/driver/libcuda.so.1` does not have"
+            )
+        );
+        assert_eq!(
+            finding["help"],
+            serde_json::json!([
+                "update NVIDIA's driver",
+                "or build the program with the CUDA that `nvidia-smi` shows for the driver"
+            ])
+        );
+        let (code, findings) = machine.inspected(app, "newer");
+        let ids = |id: &str| findings.iter().any(|one| one["id"] == id);
+        assert!(code == Some(0) && !ids("driver-too-old"), "{findings:?}");
+    }
+}
+
+/// LOD-24: a library of somebody else's has the function, or nobody needs it.
+#[test]
+fn no_alarm_where_a_function_is_had_elsewhere_or_can_be_done_without() {
+    let machine = Machine::new("elsewhere");
+    machine.compile(
+        "libshim.so",
+        "int cuLogsCurrent(void *at, unsigned flags) { return at != 0 && flags; }",
+        &["-shared", "-fPIC", "-Wl,-soname,libshim.so"],
+    );
+    let shim = machine.at("libshim.so").display().to_string();
+    let here = format!("-Wl,-rpath,{}", machine.0.display());
+    let call = "int main(int count, char **words) { (void)words; return count > 1 ? cuLogsCurrent(0, 0) : 0; }";
+    let strong = format!("int cuLogsCurrent(void *, unsigned); {call}");
+    let all = ["-Wl,--no-as-needed,-z,now", &newer(&machine), &shim, &here];
+    machine.compile("strong", &strong, &all);
+    let weak = format!("int cuLogsCurrent(void *, unsigned) __attribute__((weak)); {call}");
+    machine.compile("weak", &weak, &all[..2]);
+    for app in ["strong", "weak"] {
+        machine.started(app, "driver").exits_with(0);
+        let (code, findings) = machine.inspected(app, "driver");
+        assert_eq!((code, &findings[..]), (Some(0), &[][..]));
+    }
+}
+
+/// LOD-24: as cudarc from 0.15 to 0.18 does it, which is linked with no driver.
+#[test]
+fn a_cudarc_that_looks_up_what_an_older_driver_does_not_have() {
+    let machine = Machine::new("cudarc");
+    let code = |panics: &str| {
+        format!(
+            "const char *names[] = {{ \"cuInit\", \"cuLogsCurrent\", \"{panics}\" }};
+            int main(int count, char **words) {{ return names[count] == words[0]; }}"
+        )
+    };
+    machine.compile("eager", &code("Expected symbol in library"), &[]);
+    machine.compile("lazy", &code("Missing symbol"), &[]);
+    let (code, findings) = machine.inspected("eager", "driver");
+    // It may never use the driver.
+    assert_eq!(code, Some(0), "{findings:?}");
+    let [finding] = &findings[..] else {
+        panic!("{findings:?}");
+    };
+    assert_eq!(finding["id"], "driver-too-old");
+    assert_eq!(finding["severity"], "warning");
+    assert_eq!(
+        finding["summary"],
+        "the cudarc of `$M/eager` looks up cuLogsCurrent, which NVIDIA's driver at `$M/driver/libcuda.so.1` does not \
+         have, and panics when it first uses the driver"
+    );
+    assert_eq!(finding["evidence"]["made for"], "CUDA 12.9");
+    for (app, driver) in [("eager", "newer"), ("lazy", "driver")] {
+        let (_, findings) = machine.inspected(app, driver);
+        let has = findings.iter().any(|one| one["id"] == "driver-too-old");
+        assert!(!has, "{app} {driver} {findings:?}");
+    }
+}
+
+/// LOD-30: the program was linked with the libcudart of one CUDA, and there is that of another, or one that is older.
+#[test]
+fn a_libcudart_that_is_not_there_by_its_name() {
+    let machine = Machine::new("cudart");
+    let make = |major: u32, functions: &str| {
+        let name = format!("libcudart.so.{major}");
+        let own = format!("-Wl,-soname,{name}");
+        machine.compile(
+            &format!("lib64/{name}"),
+            functions,
+            &["-shared", "-fPIC", &own],
+        );
+        machine.at("lib64").join(name)
+    };
+    let old = "int cudaMalloc(void) { return 0; }";
+    let cudart = make(
+        12,
+        &format!("{old} int cudaLogsCurrent(void) {{ return 0; }}"),
+    );
+    machine.compile(
+        "app",
+        "int cudaMalloc(void); int cudaLogsCurrent(void); int main(void) { return cudaMalloc() + cudaLogsCurrent(); }",
+        &["-Wl,-z,now", cudart.to_str().unwrap()],
+    );
+    machine.started("app", "lib64").exits_with(0);
+    make(12, old);
+    machine.started("app", "lib64").exits_with(127);
+    let said = |path: &Path| {
+        let (code, mut findings) = machine.inspected("app", path.to_str().unwrap());
+        assert_eq!(code, Some(1), "{findings:?}");
+        findings.retain(|one| one["severity"] == "error");
+        assert_eq!(findings.len(), 1, "{findings:?}");
+        assert_eq!(findings[0]["id"], "library-not-found");
+        findings.remove(0)
+    };
+    let finding = said(Path::new("lib64"));
+    assert_eq!(
+        finding["summary"],
+        "`$M/app` calls cudaLogsCurrent, which `$M/lib64/libcudart.so.12` does not have"
+    );
+    assert_eq!(
+        finding["help"][0],
+        "put the directory of the libcudart that the program was linked with into LD_LIBRARY_PATH, or install that release"
+    );
+    fs::remove_file(machine.at("lib64/libcudart.so.12")).unwrap();
+    make(13, old);
+    machine
+        .started("app", "lib64")
+        .exits_with(127)
+        .says("libcudart.so.12: cannot open shared object file");
+    let finding = said(Path::new("lib64"));
+    assert_eq!(
+        finding["summary"],
+        "`$M/app` needs libcudart.so.12, which the loader does not find"
+    );
+    assert_eq!(
+        finding["help"][0],
+        "install the libraries of CUDA 12, which do not come with the driver, or put their directory into LD_LIBRARY_PATH"
+    );
+}
+
+/// A set of `.ci/wheels.py` or `.ci/debian`.
+fn real(set: &str) -> PathBuf {
+    let folder = std::env::var_os("CUDNN_GUARD_REAL")
+        .expect("CUDNN_GUARD_REAL is the folder of .ci/wheels.py");
+    PathBuf::from(folder).join(set)
+}
+
+/// LOD-24: NVIDIA's own driver for CUDA 12.2 has what came up to that, and none of what came later.
+#[test]
+#[ignore = "needs real NVIDIA files: CUDNN_GUARD_REAL"]
+fn a_real_driver_lacks_what_came_after_it() {
+    let machine = Machine::new("real");
+    let code = "const char *names[] = { \"cuGraphNodeGetEnabled\", \"cuModuleGetLoadingMode\", \"cuLaunchKernelEx\",
+        \"cuCtxGetId\", \"cuCoredumpGetAttribute\", \"cuGraphAddNode\", \"cuFuncGetName\", \"cuCtxFromGreenCtx\",
+        \"cuCtxRecordEvent\", \"cuMemcpyBatchAsync\", \"cuLogsCurrent\", \"cuGreenCtxGetId\", \"cuGraphGetId\",
+        \"Expected symbol in library\" };
+        int cudaMalloc(void **, unsigned long) __attribute__((weak));
+        int main(int count, char **words) { return names[count] == words[0] && cudaMalloc(0, 0); }";
+    machine.compile("eager", code, &["-Wl,--unresolved-symbols=ignore-all"]);
+    let driver = real("debian/usr/lib/x86_64-linux-gnu/nvidia/current");
+    let too_old = |app: &str| {
+        let (_, findings) = machine.inspected(app, driver.to_str().unwrap());
+        let of = |one: &Value| one["id"] == "driver-too-old";
+        findings.into_iter().find(of)
+    };
+    let finding = too_old("eager").unwrap();
+    let summary = finding["summary"].as_str().unwrap();
+    assert!(
+        summary.contains(" looks up cuGraphGetId, which "),
+        "{summary}"
+    );
+    assert_eq!(
+        finding["evidence"]["also"],
+        "cuGreenCtxGetId\ncuLogsCurrent\ncuMemcpyBatchAsync\ncuCtxRecordEvent\ncuCtxFromGreenCtx\ncuFuncGetName"
+    );
+    // The CUDA runtime looks the same names up, and does without them.
+    let runtime = real("cuda-cu13/nvidia/cu13/lib/libcudart_static.a");
+    let code = code.replace("__attribute__((weak))", "");
+    let all = [runtime.to_str().unwrap(), "-lpthread", "-ldl", "-lrt"];
+    machine.compile("runtime", &code, &all);
+    assert_eq!(too_old("runtime"), None);
+}
