@@ -8,11 +8,13 @@ mod within;
 
 use crate::config::{Config, Link};
 use crate::error::Error;
-use crate::host::{Host, cargo, files};
+use crate::host::{Host, cargo, cargo_lock, files};
 use crate::model::facts::{Loader, Policy};
 use crate::model::finding::{Finding, Severity};
-use crate::rules::compat;
+use crate::model::version::Version;
+use crate::rules::directive::Directive;
 use crate::rules::requirement::Requirement;
+use crate::rules::{compat, cudarc};
 use crate::toolchain::{Toolchain, is_allowed};
 use std::path::PathBuf;
 use tables::{NONE, tables};
@@ -140,6 +142,7 @@ impl Guard<'_> {
             requirement: Some(requirement),
             policy,
             loader,
+            cudarc: cudarc_release(loader, &toolchain.host),
             targets,
             convolution: self.convolution,
             require_gpu: self.require_gpu,
@@ -211,6 +214,7 @@ fn absent_facts(error: &Error, host: &Host) -> Facts<'static> {
         requirement: None,
         policy: Policy::Requirement,
         loader: Loader::Dlopen,
+        cudarc: None,
         targets: &[],
         convolution: false,
         require_gpu: false,
@@ -219,6 +223,16 @@ fn absent_facts(error: &Error, host: &Host) -> Facts<'static> {
         tables: NONE.to_string(),
         absent: Some(reasons.join("; ")),
     }
+}
+
+/// The release of cudarc in the lock by which cargo builds: not each asks for the same names.
+fn cudarc_release(loader: Loader, host: &Host) -> Option<Version> {
+    if loader != Loader::Cudarc {
+        return None;
+    }
+    let (file, lock) = cargo_lock::find(&host.env)?;
+    cargo::tell(&Directive::RerunIfChanged(file));
+    cudarc::only_in_lock(&lock)
 }
 
 /// The crate that is being built, as cargo tells build scripts: `app 0.1.0`.

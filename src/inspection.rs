@@ -21,7 +21,7 @@ use crate::rules::calls::Lacking;
 use crate::rules::guarded::{self, Guarded};
 use crate::rules::outlook::{Other, Picture};
 use crate::rules::way::Ground;
-use crate::rules::{closure, judge};
+use crate::rules::{closure, judge, names};
 use std::env::consts::{ARCH, OS};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -64,6 +64,7 @@ impl Inspection {
                 via: None,
                 found_via: String::new(),
                 others: Vec::new(),
+                unasked: None,
                 driver: None,
                 gpus: Vec::new(),
             },
@@ -165,20 +166,36 @@ impl Inspection {
         self.findings.extend(finding);
     }
 
-    /// The cuDNN that is loaded with the program, else the one that it opens.
-    fn shim(&self, way: &mut Way) -> Option<usize> {
+    /// The cuDNN that is loaded with the program, else the one that it opens. What cudarc opens may be another one than
+    /// what is loaded already.
+    fn shim(&mut self, way: &mut Way) -> Option<usize> {
+        let by = |loader| {
+            let mut guards = self.picture.guards.iter().map(|guard| &guard.built);
+            guards.find(|built| built.loader == loader && built.absent.is_none())
+        };
+        let cudarc = by(Loader::Cudarc);
         let mut objects = way.objects.iter();
-        if let Some(linked) = objects.position(|object| shim::major(&object.name).is_some()) {
-            return Some(linked);
+        if cudarc.is_none() {
+            if let Some(linked) = objects.position(|object| shim::major(&object.name).is_some()) {
+                return Some(linked);
+            }
         }
-        let opens =
-            |guard: &&Guarded| guard.built.loader == Loader::Dlopen && guard.built.absent.is_none();
-        let guard = self.picture.guards.iter().find(opens)?;
-        let names = judge::majors(&guard.built).into_iter();
-        let names: Vec<String> = names.map(|major| format!("libcudnn.so.{major}")).collect();
+        let names = names::of(cudarc.or(by(Loader::Dlopen))?);
         let found = names.iter().find_map(|name| way.open(name, 0, Need::Later));
-        if found.is_some() {
-            way.missing.retain(|missing| !names.contains(&missing.name));
+        if let (Some(built), None) = (cudarc, found) {
+            let mut aside = way.clone();
+            let mut sonames = judge::majors(built).into_iter();
+            let there = sonames
+                .find_map(|major| aside.open(&format!("libcudnn.so.{major}"), 0, Need::Later));
+            let there = there.and_then(|index| aside.objects.get(index));
+            self.picture.unasked = there.map(|object| object.path.clone());
+        }
+        // Of cudarc's many names one is enough.
+        let said = usize::from(cudarc.is_some() && found.is_none());
+        if found.is_some() || cudarc.is_some() {
+            let others = names.get(said..).unwrap_or_default();
+            way.missing
+                .retain(|missing| !others.contains(&missing.name));
         }
         found
     }

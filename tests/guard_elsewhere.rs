@@ -20,6 +20,7 @@ const BUILT: Built = Built {
     requirement: None,
     policy: Policy::Compatible,
     loader: Loader::Dlopen,
+    cudarc: None,
     targets: &[],
     convolution: true,
     require_gpu: false,

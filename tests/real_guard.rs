@@ -125,6 +125,7 @@ fn program() {
         requirement: None,
         policy: Policy::Compatible,
         loader: Loader::Dlopen,
+        cudarc: None,
         targets: &[],
         convolution: true,
         require_gpu: false,

@@ -145,6 +145,7 @@ fn program() {
         } else {
             Loader::Linked
         },
+        cudarc: None,
         targets: &[],
         convolution: true,
         require_gpu: false,

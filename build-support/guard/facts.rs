@@ -77,6 +77,8 @@ pub struct Built {
     pub policy: Policy,
     /// How the program gets at cuDNN.
     pub loader: Loader,
+    /// The release of cudarc that it is built with, where cudarc loads.
+    pub cudarc: Option<Version>,
     /// The device code compiled into the program; empty if it has none.
     pub targets: &'static [Target],
     /// Whether `check` runs a convolution.

@@ -4,6 +4,7 @@ use super::elf::{Elf, Fault};
 use super::facts::{Built, Loader};
 use super::finding::Finding;
 use super::judge;
+use super::names;
 use super::parts::{self, Parts};
 use super::platform::{self, Library};
 use super::route::{Route, Via};
@@ -108,6 +109,10 @@ impl Shim {
 pub fn find(built: &Built, route: &Route) -> Result<Shim, Finding> {
     let majors = judge::majors(built);
     let mut there = in_process();
+    if built.loader == Loader::Cudarc && platform::is_program() {
+        // What its names lead to may be another one than that which is there: no SONAME is `libcudnn.so`.
+        return open(built, &majors, route, &there);
+    }
     let fits = |shim: &(PathBuf, u32)| majors.contains(&shim.1);
     if built.loader == Loader::Linked && !there.iter().any(fits) && there.is_empty() {
         return Err(Finding::warning(
@@ -141,42 +146,7 @@ pub fn find(built: &Built, route: &Route) -> Result<Shim, Finding> {
         )
         .help("call `check()` after the first use of cuDNN: what is in the process is judged"));
     }
-    let names = if built.loader == Loader::Cudarc {
-        cudarc_names(built.cuda)
-    } else {
-        let majors = majors.iter();
-        majors
-            .map(|major| format!("libcudnn.so.{}", major))
-            .collect()
-    };
-    open(&names, &majors, route)
-}
-
-/// The names by which cudarc opens cuDNN, in its order; a test holds them against cudarc's own. Only some have the
-/// release of CUDA in them for which cudarc is compiled, which is taken to be that of the build.
-pub fn cudarc_names(cuda: Option<Version>) -> Vec<String> {
-    let mut names: Vec<String> = ["", "64"].map(|end| format!("libcudnn{}.so", end)).into();
-    let with = |names: &mut Vec<String>, end: &str| names.push(format!("libcudnn64_{}.so", end));
-    if let Some(Version { major, minor, .. }) = cuda {
-        with(&mut names, &format!("{}", major));
-        with(&mut names, &format!("{}{}", major, minor));
-        with(&mut names, &format!("{}{}_0", major, minor));
-        with(&mut names, &format!("{}0_{}", major, minor));
-    }
-    for end in ["10", "11", "12"] {
-        with(&mut names, end);
-    }
-    if let Some(Version { major, .. }) = cuda {
-        with(&mut names, &format!("{}0_0", major));
-    }
-    with(&mut names, "9");
-    if let Some(Version { major, .. }) = cuda {
-        names.push(format!("libcudnn.so.{}", major));
-    }
-    for end in [12, 11, 10, 9, 1] {
-        names.push(format!("libcudnn.so.{}", end));
-    }
-    names
+    open(built, &majors, route, &there)
 }
 
 /// The first libraries of cuDNN in this process, with their majors.
@@ -201,11 +171,22 @@ fn major_by_soname(path: &Path) -> Option<u32> {
     parts::name_of(Path::new(&name))?.1
 }
 
-fn open(names: &[String], majors: &[u32], route: &Route) -> Result<Shim, Finding> {
+fn open(
+    built: &Built,
+    majors: &[u32],
+    route: &Route,
+    there: &[(PathBuf, u32)],
+) -> Result<Shim, Finding> {
+    let names = names::of(built);
     let mut words = Vec::new();
     let mut unfit = None;
-    for name in names {
-        if let Some(path) = route.program_file(name) {
+    for name in &names {
+        // For a name that the process knows already, no file is looked for.
+        let file = match Library::loaded(name) {
+            Some(_) => None,
+            None => route.program_file(name),
+        };
+        if let Some(path) = file {
             // To open these would kill the process, or worse.
             match Elf::open(&path) {
                 Err(fault @ (Fault::CutOff(..) | Fault::Garbled)) => {
@@ -221,31 +202,60 @@ fn open(names: &[String], majors: &[u32], route: &Route) -> Result<Shim, Finding
                 let path = library.path().unwrap_or_else(|| PathBuf::from(name));
                 let by_name = || parts::name_of(Path::new(name)).and_then(|(_, major)| major);
                 let via = route.to(&path);
+                let major = major_by_soname(&path).or_else(by_name).unwrap_or(9);
+                let other = |other: &&(PathBuf, u32)| {
+                    other.1 == major && !platform::same_file(&other.0, &path)
+                };
+                let others = there.iter().filter(other);
                 return Ok(Shim {
                     library,
-                    major: major_by_soname(&path).or_else(by_name).unwrap_or(9),
+                    others: others.map(|other| other.0.clone()).collect(),
                     path,
+                    major,
                     via,
-                    others: Vec::new(),
                 });
             }
             Err(said) => words.push(said),
         }
     }
+    Err(nowhere(built, majors, route, (&names, &words), unfit))
+}
+
+/// That none can be opened by these names; what the loader said of each, and a file that it passed over.
+fn nowhere(
+    built: &Built,
+    majors: &[u32],
+    route: &Route,
+    (names, words): (&[String], &[String]),
+    unfit: Option<(PathBuf, Fault)>,
+) -> Finding {
+    let cudarc = built.loader == Loader::Cudarc;
+    let first = names.first().map_or("", String::as_str);
     // Most of cudarc's many names are those of nothing that ever was.
-    let (first, rest) = (names.first().map_or("", String::as_str), names.len());
     let said = match words.first() {
-        Some(first) if rest > 4 => format!("{}\n(and so for {} names more)", first, rest - 1),
+        Some(first) if cudarc => {
+            let more = names.len().saturating_sub(1);
+            format!("{}\n(and so for {} names more)", first, more)
+        }
         _ => words.join("\n"),
     };
+    let unasked = majors.iter().find_map(|major| {
+        let name = format!("libcudnn.so.{}", major);
+        let file = route.program_file(&name).filter(|_| !names.contains(&name));
+        Some((*major, file?))
+    });
+    let is_unasked = unasked.is_some();
     let other = match unfit {
         Some(_) => None,
-        None => other_major(majors, route),
+        None => unasked.or_else(|| other_major(majors, route)),
     };
-    let mut summary = if rest > 4 {
+    let mut summary = if cudarc {
+        let release = built
+            .cudarc
+            .map_or(String::new(), |cudarc| format!(" {}", cudarc));
         format!(
-            "{} cannot be loaded, nor by any other name that cudarc tries",
-            first
+            "{} cannot be loaded, nor by any other name that cudarc{} tries",
+            first, release
         )
     } else {
         format!("{} cannot be loaded", names.join(" or "))
@@ -261,6 +271,9 @@ fn open(names: &[String], majors: &[u32], route: &Route) -> Result<Shim, Finding
     if let Some((_, path)) = &other {
         finding = finding.with("there is", path.display());
     }
+    if let Some((major, path)) = other.as_ref().filter(|_| is_unasked) {
+        return by_another_name(finding, *major, path);
+    }
     // A requirement that is open at its end lets a major in that nobody can install yet.
     let newest = majors.iter().find(|major| **major <= 9);
     if let Some(major) = newest.or(majors.first()) {
@@ -275,7 +288,23 @@ fn open(names: &[String], majors: &[u32], route: &Route) -> Result<Shim, Finding
             major
         ));
     }
-    Err(finding)
+    finding
+}
+
+/// What to do where the right cuDNN is there, under a name that this cudarc does not ask for.
+fn by_another_name(finding: Finding, major: u32, path: &Path) -> Finding {
+    let link = format!(
+        "put a link `libcudnn.so` to it into `{}`, as the -dev packages have it",
+        path.parent().unwrap_or(path).display()
+    );
+    if major == 9 {
+        let newer = format!(
+            "build the program with cudarc {} or later, which asks for libcudnn.so.9 too",
+            names::CUDARC_ASKS_FOR_9
+        );
+        return finding.help(newer).help(format!("or {}", link));
+    }
+    finding.help(link)
 }
 
 /// A cuDNN on the way that is of a major which the program does not open, the newest first.

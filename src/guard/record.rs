@@ -49,6 +49,7 @@ fn bytes(facts: &Facts<'_>) -> Vec<u8> {
         Loader::Static => "static",
     };
     fact("loader", Some(loader.into()));
+    fact("cudarc", facts.cudarc.map(|version| version.to_string()));
     let targets: Vec<String> = facts.targets.iter().map(ToString::to_string).collect();
     fact(
         "targets",

@@ -19,6 +19,7 @@ pub struct Facts<'a> {
     pub requirement: Option<Requirement>,
     pub policy: Policy,
     pub loader: Loader,
+    pub cudarc: Option<Version>,
     pub targets: &'a [Target],
     pub convolution: bool,
     pub require_gpu: bool,
@@ -72,6 +73,7 @@ pub(super) const MODULES: &[(&str, &str)] = modules![
     "via",
     "cache",
     "route",
+    "names",
     "loaded",
     "wheel",
     "release",
@@ -247,6 +249,7 @@ fn built(facts: &Facts<'_>) -> String {
     field("requirement", option(requirement));
     field("policy", format!("Policy::{:?}", facts.policy));
     field("loader", format!("Loader::{:?}", facts.loader));
+    field("cudarc", option(facts.cudarc.map(version)));
     field("targets", list(facts.targets.iter().copied().map(target)));
     field("convolution", facts.convolution.to_string());
     field("require_gpu", facts.require_gpu.to_string());

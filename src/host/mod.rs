@@ -6,6 +6,7 @@ pub mod binary;
 #[cfg(feature = "cli")]
 pub mod calls;
 pub mod cargo;
+pub mod cargo_lock;
 pub mod closure;
 pub mod cudnn;
 pub mod device_code;

@@ -77,6 +77,7 @@ fn guard(guard: &Guarded) -> Json {
         ),
         ("policy", lower(format!("{:?}", built.policy))),
         ("loader", lower(format!("{:?}", built.loader))),
+        ("cudarc", Json::optional(built.cudarc)),
         ("targets", texts(built.targets)),
         ("convolution", Json::Bool(built.convolution)),
         ("require_gpu", Json::Bool(built.require_gpu)),

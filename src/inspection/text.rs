@@ -1,11 +1,13 @@
 //! The inspection for people, laid out as the doctor's report is.
 
 use super::Inspection;
+use crate::model::candidate::Cudnn;
 use crate::model::facts::Loader;
 use crate::model::finding::{Severity, Verdict, printable};
 use crate::model::linkage::Format;
 use crate::report::text::{INDENT, Mark, below, part, pieces, shown, wrapped};
 use crate::rules::guarded::Guarded;
+use crate::rules::outlook::within;
 use std::fmt::{self, Formatter};
 
 /// Everything.
@@ -102,6 +104,14 @@ fn built(guard: &Guarded) -> String {
 }
 
 fn cudnn(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt::Result {
+    let mut within = inspection.picture.guards.iter().filter_map(within);
+    if let Some(cudnn) = within.next() {
+        let text = format!("{}, linked into the program itself", release(&cudnn));
+        line(f, Mark::Tick, "cuDNN", &text)?;
+        if inspection.cudnn().is_none() {
+            return Ok(());
+        }
+    }
     let Some(cudnn) = inspection.cudnn() else {
         let is_wrong = inspection
             .picture
@@ -115,14 +125,7 @@ fn cudnn(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt::Result {
         };
         return line(f, mark, "cuDNN", "none that the loader comes to");
     };
-    let flavour = cudnn
-        .cuda_major
-        .map_or(String::new(), |major| format!(" for CUDA {major}"));
-    let version = cudnn
-        .library_version
-        .map_or("of unknown release".into(), |version| {
-            format!("{version}{flavour}")
-        });
+    let version = release(cudnn);
     let library = cudnn.library.as_deref().map_or(String::new(), shown);
     line(
         f,
@@ -143,6 +146,18 @@ fn cudnn(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt::Result {
         .collect();
     let text = pieces(parts.iter().map(String::as_str), INDENT);
     line(f, inspection.mark(OF_PARTS), "parts", &text)
+}
+
+/// `9.14.0 for CUDA 13`
+fn release(cudnn: &Cudnn) -> String {
+    let flavour = cudnn
+        .cuda_major
+        .map_or(String::new(), |major| format!(" for CUDA {major}"));
+    cudnn
+        .library_version
+        .map_or("of unknown release".into(), |version| {
+            format!("{version}{flavour}")
+        })
 }
 
 const OF_CUDNN: &[&str] = &["cudnn-version-mismatch", "cudnn-not-loadable"];

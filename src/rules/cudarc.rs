@@ -17,6 +17,40 @@ pub fn in_lock(lock: &str) -> Option<&str> {
     found
 }
 
+/// The release of cudarc that the programs of this `Cargo.lock` are built with; none where there are several, or where
+/// it is not the one of that number which everybody has.
+pub fn only_in_lock(lock: &str) -> Option<Version> {
+    let mut of_cudarc =
+        packages(lock).filter(|package| package.first() == Some(&"name = \"cudarc\""));
+    let package = of_cudarc.next()?;
+    let mut rest = package.iter();
+    if of_cudarc.next().is_some() || !rest.any(|line| line.starts_with("source = \"registry+")) {
+        return None;
+    }
+    let version = package.get(1)?.strip_prefix("version = \"")?;
+    let mut numbers = version.strip_suffix('"')?.split('.').map(str::parse);
+    let [Ok(major), Ok(minor), Ok(patch)] = [numbers.next()?, numbers.next()?, numbers.next()?]
+    else {
+        return None;
+    };
+    Some(Version::new(major, minor, patch))
+}
+
+/// Whether this package is among those of a `Cargo.lock`.
+pub fn holds(lock: &str, name: &str, version: &str) -> bool {
+    let own = [
+        format!("name = \"{name}\""),
+        format!("version = \"{version}\""),
+    ];
+    packages(lock).any(|package| package.get(..2).is_some_and(|lines| lines == own))
+}
+
+/// The lines of each package of a `Cargo.lock`, the name and the release first.
+fn packages(lock: &str) -> impl Iterator<Item = Vec<&str>> {
+    let packages = lock.split("[[package]]").skip(1);
+    packages.map(|package| package.trim().lines().map(str::trim).collect())
+}
+
 /// What to enable, in words: that of the toolkit, or of the driver where that is older. The program calls what the
 /// driver here does not have, otherwise.
 pub fn advice(toolkit: Option<Version>, driver: Option<Version>) -> Option<String> {
@@ -40,6 +74,30 @@ pub fn advice(toolkit: Option<Version>, driver: Option<Version>) -> Option<Strin
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const LOCK: &str = "version = 4\n\n[[package]]\nname = \"app\"\nversion = \"0.1.0\"\ndependencies = [\n \"cudarc\",\n]\n\n\
+        [[package]]\nname = \"cudarc\"\nversion = \"0.18.2\"\nsource = \"registry+https://example.org\"\n";
+
+    #[test]
+    fn the_one_cudarc_of_a_lock() {
+        let of = only_in_lock;
+        assert_eq!(of(LOCK), Some(Version::new(0, 18, 2)));
+        assert_eq!(of(&LOCK.replace('\n', "\r\n")), of(LOCK));
+        assert_eq!(of(&LOCK.replace("0.18.2", "0.19.0-rc.1")), None);
+        // A fork may ask for other names.
+        assert_eq!(of(&LOCK.replace("registry+", "git+")), None);
+        let (_, another) = LOCK.split_at(LOCK.rfind("[[package]]").unwrap());
+        let two = format!("{LOCK}\n{}", another.replace("0.18.2", "0.19.10"));
+        assert_eq!(of(&two), None);
+        assert_eq!(of(""), None);
+    }
+
+    #[test]
+    fn the_lock_of_a_package() {
+        assert!(holds(LOCK, "app", "0.1.0"));
+        assert!(!holds(LOCK, "app", "0.1.1"));
+        assert!(!holds(LOCK, "registry", "0.18.2"));
+    }
 
     /// CFG-08: 12.8 is `cuda-12080`, and never newer than the driver.
     #[test]

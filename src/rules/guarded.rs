@@ -63,6 +63,7 @@ pub fn read(text: String) -> Option<Guarded> {
             requirement,
             policy,
             loader,
+            cudarc: numbers("cudarc"),
             targets: targets(value("targets").unwrap_or_default()).leak(),
             needs: value("needs")
                 .unwrap_or_default()

@@ -36,6 +36,9 @@ pub mod image_driver;
 #[path = "../../build-support/guard/judge.rs"]
 pub mod judge;
 pub mod layout;
+#[cfg(feature = "cli")]
+#[path = "../../build-support/guard/names.rs"]
+pub mod names;
 #[allow(dead_code)] // the program asks it more than the build does
 #[path = "../../build-support/guard/needs.rs"]
 pub mod needs;

@@ -1,6 +1,7 @@
 //! Whether a program will run: what its guards say it was built with, against what the loader would give it.
 
 use super::guarded::Guarded;
+use super::names::CUDARC_ASKS_FOR_9;
 use super::{closure, compat, judge, skew};
 use crate::model::candidate::Cudnn;
 use crate::model::facts::{Built, Loader};
@@ -36,6 +37,8 @@ pub struct Picture {
     pub found_via: String,
     /// Files elsewhere on that system, for what is missing.
     pub others: Vec<Other>,
+    /// The cuDNN that the loader would find, under a name that cudarc does not ask for.
+    pub unasked: Option<PathBuf>,
     /// The newest CUDA that the driver serves, where it could be asked.
     pub driver: Option<Version>,
     /// The GPUs that programs see, where they could be asked for.
@@ -51,6 +54,17 @@ pub struct Other {
     pub path: PathBuf,
     /// Its release.
     pub version: Option<Version>,
+}
+
+/// The cuDNN whose archives are linked into the program, where the guard knows its release.
+pub fn within(guard: &Guarded) -> Option<Cudnn> {
+    let built = &guard.built;
+    let inside = built.loader == Loader::Static && built.absent.is_none();
+    Some(Cudnn {
+        library_version: Some(built.cudnn.filter(|_| inside)?),
+        cuda_major: built.cudnn_cuda_major,
+        ..Cudnn::default()
+    })
 }
 
 /// The driver's library, which every machine with a GPU has of its own.
@@ -71,18 +85,13 @@ impl Picture {
         self.too_old(&mut findings);
         if let Some(cudnn) = &self.cudnn {
             self.files(cudnn, &mut findings, &mut unknown);
-            for guard in &self.guards {
+            let guards = self.guards.iter();
+            for guard in guards.filter(|guard| within(guard).is_none()) {
                 self.release(cudnn, guard, &mut findings);
                 self.machine(cudnn, guard, &mut findings);
             }
-            let (driver, gpus) = (self.driver, self.gpus.len());
-            if let Some(version) = cudnn.library_version {
-                let gpus = driver.map(|_| gpus);
-                let needs = self.guards.iter().flat_map(|guard| guard.built.needs);
-                let needs: Vec<&str> = needs.copied().collect();
-                let bad = judge::known_bad(&compat::known_bad(), version, None, gpus, &needs);
-                findings.extend(bad.into_iter().filter(|one| one.severity != Severity::Note));
-            } else {
+            self.known_bad(cudnn, &mut findings);
+            if cudnn.library_version.is_none() {
                 unknown.push("the cuDNN does not tell its release".into());
             }
         }
@@ -99,9 +108,15 @@ impl Picture {
             return;
         }
         match guard.built.loader {
-            Loader::Static => {
-                unknown.push(format!("the cuDNN of {package} is in the program itself"));
-            }
+            Loader::Static => match within(guard) {
+                Some(cudnn) => {
+                    self.machine(&cudnn, guard, findings);
+                    self.known_bad(&cudnn, findings);
+                }
+                None => unknown.push(format!(
+                    "the release of the cuDNN in {package} is not known"
+                )),
+            },
             Loader::Linked if self.cudnn.is_none() && !self.misses_cudnn() => {
                 let summary = format!(
                     "{package} was built to be linked with cuDNN, and this program depends on none"
@@ -111,12 +126,14 @@ impl Picture {
                 findings.push(finding.help("use a function of cuDNN in the program: linkers leave out libraries that nothing is used of"));
                 unknown.push("the program depends on no cuDNN".into());
             }
-            Loader::Cudarc if self.cudnn.is_none() => {
-                unknown
-                    .push("cudarc opens cuDNN by a list of names that is not followed yet".into());
-            }
             _ => {}
         }
+    }
+
+    /// The guard whose cuDNN cudarc opens.
+    fn by_cudarc(&self) -> Option<&Built> {
+        let mut guards = self.guards.iter().map(|guard| &guard.built);
+        guards.find(|built| built.loader == Loader::Cudarc)
     }
 
     fn misses_cudnn(&self) -> bool {
@@ -132,12 +149,25 @@ impl Picture {
             .collect();
         if let Some(first) = opened.first() {
             let names: Vec<&str> = opened.iter().map(|one| one.name.as_str()).collect();
-            let which = if names.len() == 1 {
-                "which the loader does not find"
-            } else {
-                "and the loader finds none of them"
+            let summary = match self.by_cudarc() {
+                Some(built) => {
+                    let release = built.cudarc.map_or(String::new(), |one| format!(" {one}"));
+                    format!(
+                        "cudarc{release} opens {}, and the loader finds neither that nor another name that it tries",
+                        first.name
+                    )
+                }
+                None if names.len() == 1 => {
+                    format!(
+                        "this program opens {}, which the loader does not find",
+                        first.name
+                    )
+                }
+                None => format!(
+                    "this program opens {}, and the loader finds none of them",
+                    names.join(" or ")
+                ),
             };
-            let summary = format!("this program opens {}, {which}", names.join(" or "));
             // Without a GPU it may do without.
             let sure = !self.gpus.is_empty();
             findings.push(self.no_cudnn(summary, &names, first, sure));
@@ -223,7 +253,25 @@ impl Picture {
         let major = |name: &str| name.rsplit('.').next().unwrap_or_default().to_string();
         // A requirement that is open at its end lets a major in that nobody can install yet.
         let newest = names.iter().find(|name| major(name) != "10");
-        let wanted = major(newest.or(names.first()).unwrap_or(&""));
+        let mut wanted = major(newest.or(names.first()).unwrap_or(&""));
+        if let Some(built) = self.by_cudarc() {
+            let majors = judge::majors(built).into_iter().filter(|major| *major <= 9);
+            wanted = majors.max().unwrap_or(9).to_string();
+            if let Some(path) = &self.unasked {
+                let dir = path.parent().unwrap_or(path).display();
+                let link = format!(
+                    "put a link `libcudnn.so` to it into `{dir}`, as the -dev packages have it"
+                );
+                let finding = finding.with("there is", path.display());
+                if skew::file_name(path).starts_with("libcudnn.so.9") {
+                    let newer = format!(
+                        "build the program with cudarc {CUDARC_ASKS_FOR_9} or later, which asks for libcudnn.so.9 too"
+                    );
+                    return finding.help(newer).help(format!("or {link}"));
+                }
+                return finding.help(link);
+            }
+        }
         if let Some(other) = self.others_of(names).find(same) {
             let dir = other.path.parent().unwrap_or(&other.path).display();
             finding
@@ -345,6 +393,18 @@ impl Picture {
                 .insert(0, ("found via", self.found_via.clone()));
             findings.push(finding);
         }
+    }
+
+    /// What the release is known to get wrong.
+    fn known_bad(&self, cudnn: &Cudnn, findings: &mut Vec<Finding>) {
+        let Some(version) = cudnn.library_version else {
+            return;
+        };
+        let gpus = self.driver.map(|_| self.gpus.len());
+        let needs = self.guards.iter().flat_map(|guard| guard.built.needs);
+        let needs: Vec<&str> = needs.copied().collect();
+        let bad = judge::known_bad(&compat::known_bad(), version, None, gpus, &needs);
+        findings.extend(bad.into_iter().filter(|one| one.severity != Severity::Note));
     }
 
     /// Whether a guard of the program accepts the release.

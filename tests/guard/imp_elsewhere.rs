@@ -36,6 +36,8 @@ pub mod json;
 pub mod judge;
 #[path = "../../build-support/guard/loaded.rs"]
 pub mod loaded;
+#[path = "../../build-support/guard/names.rs"]
+pub mod names;
 #[path = "../../build-support/guard/needs.rs"]
 pub mod needs;
 #[path = "../../build-support/guard/no_driver.rs"]

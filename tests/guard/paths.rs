@@ -176,13 +176,90 @@ libcudnn.so cannot be loaded, nor by any other name that cudarc tries; there is 
     run("version", &old.0, &[GPU, cudarc, open]).must_be("fail", &["cudnn-version-mismatch"]);
 }
 
-#[cfg(feature = "cudarc")]
+/// What is in the process is not what cudarc gets if its first name leads elsewhere.
+#[test]
+fn what_cudarc_will_open_is_judged_in_place_of_what_is_there() {
+    let there = Folder::new().with_cudnn("9.14.0");
+    let old = Folder::new().with_cudnn("9.10.2");
+    symlink(old.file("libcudnn.so.9"), old.file("libcudnn.so")).unwrap();
+    let open = there.file("libcudnn.so.9");
+    let (cudarc, open) = (("TEST_CUDARC", "1"), ("TEST_OPEN", open.to_str().unwrap()));
+    let ran = run("version", &old.0, &[GPU, cudarc, open]);
+    ran.must_be("fail", &["cudnn-version-mismatch", "duplicate-cudnn"]);
+    assert_eq!(
+        ran.json["loaded"]["path"],
+        old.file("libcudnn.so").to_str().unwrap()
+    );
+    // One that is there under the name is what every later caller gets, whatever else lies about.
+    let bytes = std::fs::read(there.file("libcudnn.so.9")).unwrap();
+    let cut = Folder::new();
+    std::fs::write(cut.file("libcudnn.so.9"), &bytes[..5000]).unwrap();
+    let ran = run("version", &cut.0, &[GPU, cudarc, open]);
+    assert_eq!(
+        ran.json["loaded"]["path"],
+        there.file("libcudnn.so.9").to_str().unwrap()
+    );
+    assert_eq!(ran.json["findings"], serde_json::json!([]));
+}
+
+/// LOD-02: cudarc before 0.19.2 knows no `libcudnn.so.9`, and panics where there is nothing else.
+#[test]
+fn a_cudarc_of_old_does_not_ask_for_libcudnn_so_9() {
+    let cudnn = Folder::new().with_cudnn("9.14.0");
+    let path = cudnn.text();
+    let cudarc = |release| ("TEST_CUDARC", release);
+    run("startup", &cudnn.0, &[GPU, cudarc("0.19.1")])
+        .must_end_with(78)
+        .must_begin(&format!(
+            "\
+libcudnn.so cannot be loaded, nor by any other name that cudarc 0.19.1 tries; there is only libcudnn.so.9  [cudnn-not-loadable]
+  loader      libcudnn.so: cannot open shared object file: No such file or directory
+              (and so for 13 names more)
+  looked at   LD_LIBRARY_PATH, its entry `{path}`
+"
+        ));
+    let ran = run("check", &cudnn.0, &[GPU, cudarc("0.19.1")]);
+    let finding = &ran.json["findings"][0];
+    assert_eq!(
+        finding["evidence"]["there is"],
+        format!("{path}/libcudnn.so.9")
+    );
+    assert_eq!(
+        finding["help"],
+        serde_json::json!([
+            "build the program with cudarc 0.19.2 or later, which asks for libcudnn.so.9 too",
+            format!(
+                "or put a link `libcudnn.so` to it into `{path}`, as the -dev packages have it"
+            ),
+        ])
+    );
+    run("check", &cudnn.0, &[GPU, cudarc("0.19.2")]).must_be("pass", &[]);
+    // As the help has it.
+    symlink(cudnn.file("libcudnn.so.9"), cudnn.file("libcudnn.so")).unwrap();
+    run("check", &cudnn.0, &[GPU, cudarc("0.19.1")]).must_be("pass", &[]);
+}
+
+/// The names as the sources of cudarc have them, compiled for CUDA 11.4.
 #[test]
 fn cudarcs_names_are_known_in_its_order() {
-    // The CUDA of the feature by which this crate takes it.
-    let cuda = crate::imp::version::Version::new(11, 4, 0);
-    let names = crate::imp::loaded::cudarc_names(Some(cuda));
-    assert_eq!(names, cudarc::get_lib_name_candidates("cudnn"));
+    use crate::imp::version::Version;
+    let names = |cudarc| {
+        let names = crate::imp::names::of_cudarc(cudarc, Some(Version::new(11, 4, 0)));
+        // The CUDA of the feature by which this crate takes it.
+        #[cfg(feature = "cudarc")]
+        if cudarc.is_none() {
+            assert_eq!(names, cudarc::get_lib_name_candidates("cudnn"));
+        }
+        names.join(" ").replace("libcudnn", "")
+    };
+    let newest = ".so 64.so 64_11.so 64_114.so 64_114_0.so 64_110_4.so 64_10.so 64_11.so 64_12.so 64_110_0.so 64_9.so \
+        .so.11 .so.12 .so.11 .so.10 .so.9 .so.1";
+    assert_eq!(names(None), newest);
+    assert_eq!(names(Some(Version::new(0, 19, 2))), newest);
+    let before = ".so 64.so 64_11.so 64_114.so 64_114_0.so 64_110_4.so 64_10.so 64_11.so 64_110_0.so 64_9.so \
+        .so.11 .so.11 .so.10 .so.1";
+    assert_eq!(names(Some(Version::new(0, 19, 1))), before);
+    assert_eq!(names(Some(Version::new(0, 18, 2))), before);
 }
 
 /// LOD-04: never a hint to link one major under the other's name.

@@ -216,6 +216,13 @@ pub fn built() -> Built {
         } else {
             Loader::Dlopen
         },
+        cudarc: std::env::var("TEST_CUDARC").ok().and_then(|text| {
+            let numbers: Vec<u32> = text.split('.').map(|n| n.parse().unwrap()).collect();
+            let [major, minor, patch] = numbers[..] else {
+                return None;
+            };
+            Some(Version::new(major, minor, patch))
+        }),
         targets: if set("TEST_TARGETS") { &TARGETS } else { &[] },
         convolution: true,
         require_gpu: false,

@@ -1,0 +1,217 @@
+//! A real program with the real cudarc, whose own loading comes after the guard: what the guard judged is the very file
+//! that cudarc uses then.
+#![cfg(all(target_os = "linux", target_env = "gnu"))]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tests make files and run programs"
+)]
+
+mod support;
+
+use serde_json::Value;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use support::simulator::{self, Simulated};
+use support::{Ran, built, cargo, consumers, fresh, program, repository, run};
+
+fn build() {
+    run(&mut cargo(consumers(), &["build", "-p", "with-cudarc"])).exits_with(0);
+}
+
+/// The libraries of a simulated installation of this release.
+fn simulated(cudnn: (u32, u32, u32)) -> PathBuf {
+    let into = fresh(&format!("cudarc-{}.{}.{}", cudnn.0, cudnn.1, cudnn.2));
+    let what = Simulated {
+        cudnn,
+        cuda: (13, 0),
+        leave_out: Vec::new(),
+    };
+    simulator::build(&repository().join("fixtures/simulator"), &into, &what).unwrap();
+    into
+}
+
+/// Links to the libraries of an installation, some by other names: `libcudnn.so.9=libcudnn.so`; no name, and it is
+/// left out.
+fn farm(name: &str, of: &Path, renamed: &[&str]) -> PathBuf {
+    let farm = fresh(name);
+    for entry in fs::read_dir(of).unwrap() {
+        let entry = entry.unwrap();
+        let name = entry.file_name().into_string().unwrap();
+        let mut others = renamed.iter().filter_map(|pair| pair.split_once('='));
+        let other = others.find(|(from, _)| *from == name);
+        let name = other.map_or(&*name, |(_, to)| to);
+        if name.starts_with("libcudnn") {
+            symlink(entry.path(), farm.join(name)).unwrap();
+        }
+    }
+    farm
+}
+
+/// What came of a run whose guard warns and lets it go on.
+struct Outcome {
+    ran: Ran,
+    report: Value,
+}
+
+impl Outcome {
+    fn of(dirs: &[&Path], arguments: &[&str]) -> Self {
+        let report = fresh("cudarc-report").join("json");
+        let dirs = std::env::join_paths(dirs).unwrap();
+        let mut command = program(built("with-cudarc"));
+        command.args(arguments).env("LD_LIBRARY_PATH", dirs);
+        command
+            .env("CUDNN_GUARD", "warn")
+            .env("CUDNN_GUARD_REPORT", &report);
+        let ran = run(&mut command);
+        let text = fs::read_to_string(report).unwrap_or_else(|_| panic!("{}", ran.text()));
+        let report = serde_json::from_str(&text).unwrap();
+        Self { ran, report }
+    }
+
+    /// Both took this file, of this release, and this is what the guard thinks of it.
+    #[track_caller]
+    fn uses(self, file: &Path, release: &str, ids: &[&str]) -> Self {
+        let text = self.ran.text();
+        assert_eq!(self.ran.code, Some(0), "{text}");
+        assert_eq!(
+            self.report["loaded"]["path"].as_str(),
+            file.to_str(),
+            "{text}"
+        );
+        assert_eq!(self.report["loaded"]["version"], release, "{text}");
+        let said = format!(" in {}\n", file.canonicalize().unwrap().display());
+        assert!(
+            self.ran.stdout.ends_with(&said),
+            "no {said:?} at the end of\n{text}"
+        );
+        let findings = self.report["findings"].as_array().unwrap().iter();
+        let found: Vec<&str> = findings.map(|one| one["id"].as_str().unwrap()).collect();
+        assert_eq!(found, ids, "{text}");
+        self
+    }
+
+    /// And its parts are those that the guard judged: after a pass they stay.
+    #[track_caller]
+    fn answers(self, number: u32) {
+        let said = format!("cudarc {} has cuDNN {number} in ", in_lock());
+        self.ran.says(&said);
+    }
+
+    /// cudarc finds none and panics; before that the guard has said so.
+    #[track_caller]
+    fn finds_none(self, headline: &str) {
+        let text = self.ran.text();
+        assert_eq!(self.ran.code, Some(101), "{text}");
+        assert_eq!(self.report["loaded"], Value::Null, "{text}");
+        let stderr = &self.ran.stderr;
+        let said = stderr.find(headline);
+        let panicked = stderr.find("Unable to dynamically load the \"cudnn\" shared library");
+        assert!(said.is_some() && said < panicked, "{text}");
+    }
+}
+
+/// The release of cudarc in the lock of this repository, which is that of the consumers.
+fn in_lock() -> String {
+    let lock = fs::read_to_string(repository().join("Cargo.lock")).unwrap();
+    let (_, after) = lock
+        .split_once("name = \"cudarc\"\nversion = \"")
+        .expect("cudarc");
+    after.split('"').next().unwrap().to_string()
+}
+
+/// LOD-02: SONAME or not, one folder or two, another major, nothing, and a cudarc that was there first.
+#[test]
+fn the_guard_judges_the_file_that_cudarc_uses() {
+    build();
+    let (new, old, eight) = (
+        simulated((9, 14, 0)),
+        simulated((9, 10, 2)),
+        simulated((8, 9, 7)),
+    );
+    let driver = &*new.join("driver");
+    let with =
+        |dirs: &[&Path], arguments: &[&str]| Outcome::of(&[dirs, &[driver]].concat(), arguments);
+    let (whole, old, eight) = (new.join("lib64"), old.join("lib64"), eight.join("lib64"));
+
+    // As a -dev package has it, as a wheel has it, and as somebody may have it.
+    with(&[&whole], &[])
+        .uses(&whole.join("libcudnn.so"), "9.14.0", &[])
+        .answers(91400);
+    let wheel = farm("cudarc-wheel", &whole, &["libcudnn.so="]);
+    let only = wheel.join("libcudnn.so.9");
+    with(&[&wheel], &[]).uses(&only, "9.14.0", &[]);
+    let bare = farm(
+        "cudarc-bare",
+        &whole,
+        &["libcudnn.so=", "libcudnn.so.9=libcudnn.so"],
+    );
+    with(&[&bare], &[]).uses(&bare.join("libcudnn.so"), "9.14.0", &[]);
+
+    // `libcudnn.so` wins in whichever folder it is.
+    let mismatch = ["cudnn-version-mismatch"];
+    with(&[&wheel, &old], &[]).uses(&old.join("libcudnn.so"), "9.10.2", &mismatch);
+    with(&[&wheel, &eight], &[]).uses(&eight.join("libcudnn.so"), "8.9.7", &mismatch);
+    let eight = farm("cudarc-eight", &eight, &["libcudnn.so="]);
+    with(&[&eight, &wheel], &[])
+        .uses(&only, "9.14.0", &[])
+        .answers(91400);
+
+    // What cudarc has opened before is judged.
+    let first = with(&[&wheel], &["first"]).uses(&only, "9.14.0", &[]);
+    assert!(first.ran.stdout.starts_with("first 91400\n"));
+    with(&[&old], &["first"]).uses(&old.join("libcudnn.so"), "9.10.2", &mismatch);
+
+    // Nothing there: on a machine with a GPU that is a fault, without one it is unknown.
+    let nothing = "libcudnn.so cannot be loaded, nor by any other name that cudarc 0.";
+    with(&[], &[]).finds_none(nothing);
+    Outcome::of(&[], &[]).finds_none(nothing);
+    with(&[&eight], &[]).finds_none(" tries; there is only libcudnn.so.8  [cudnn-not-loadable]\n");
+    let denied = run(program(built("with-cudarc")).env("LD_LIBRARY_PATH", driver));
+    let denied = denied.exits_with(78).says(nothing);
+    assert_eq!(denied.stdout, "");
+}
+
+/// The same on NVIDIA's own files, without a GPU.
+#[test]
+#[ignore = "needs real NVIDIA files: CUDNN_GUARD_REAL"]
+fn the_guard_judges_the_real_cudnn_that_cudarc_uses() {
+    build();
+    let folder = std::env::var_os("CUDNN_GUARD_REAL")
+        .expect("CUDNN_GUARD_REAL is the folder of .ci/wheels.py");
+    let wheel = |set: &str| Path::new(&folder).join(set).join("nvidia/cudnn/lib");
+    let newest = wheel("cudnn-cu13-9.28");
+    let only = newest.join("libcudnn.so.9");
+    let none = ["driver-missing"];
+    for arguments in [&[][..], &["first"]] {
+        Outcome::of(&[&newest], arguments)
+            .uses(&only, "9.28.0", &none)
+            .answers(92800);
+    }
+    for (set, release) in [
+        ("cudnn-cu13-9.14", "9.14.0"),
+        ("cudnn-cu12-9.10", "9.10.2"),
+        ("cudnn-cu12-8.9.7", "8.9.7"),
+    ] {
+        let name = format!("libcudnn.so.{}=libcudnn.so", &release[..1]);
+        let farm = farm(&format!("cudarc-{set}"), &wheel(set), &[&name]);
+        let ids: &[&str] = match release {
+            "9.14.0" => &none,
+            _ => &["cudnn-version-mismatch"],
+        };
+        let file = farm.join("libcudnn.so");
+        Outcome::of(&[&newest, &farm], &[]).uses(&file, release, ids);
+        Outcome::of(&[&farm], &["first"]).uses(&file, release, ids);
+        if release == "9.14.0" {
+            // The parts come by the other name, from the other folder.
+            let mixed = Outcome::of(&[&newest, &farm], &["first"]);
+            mixed
+                .uses(&file, "9.28.0", &["parts-mixed"])
+                .ran
+                .says("first 92800\n");
+        }
+    }
+    let eight = wheel("cudnn-cu12-8.9.7");
+    Outcome::of(&[&eight], &[]).finds_none("there is only libcudnn.so.8");
+    Outcome::of(&[&eight, &newest], &[]).uses(&only, "9.28.0", &none);
+}
