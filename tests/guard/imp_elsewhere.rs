@@ -72,6 +72,8 @@ pub mod said;
 pub mod served;
 #[path = "../../build-support/guard/startup.rs"]
 pub mod startup;
+#[path = "../../build-support/guard/stray.rs"]
+pub mod stray;
 #[path = "../../build-support/guard/tables.rs"]
 pub mod tables;
 #[path = "../../build-support/guard/tell.rs"]
