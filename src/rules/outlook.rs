@@ -1,17 +1,19 @@
 //! Whether a program will run: what its guards say it was built with, against what the loader would give it.
 
+mod found;
+mod symbols;
+
 use super::guarded::Guarded;
 use super::{closure, compat, judge, skew};
 use crate::model::candidate::Cudnn;
-use crate::model::facts::{Built, Loader};
+use crate::model::facts::Loader;
 use crate::model::finding::{Finding, Severity};
 use crate::model::gpu::Gpu;
 use crate::model::linkage::{Missing, Need, Object};
 use crate::model::platform::Platform;
-use crate::model::tables::Tables;
 use crate::model::version::Version;
 use crate::model::via::Via;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// All that is known of the program and of where it is to run.
 #[derive(Clone, Debug)]
@@ -269,152 +271,5 @@ impl Picture {
         finding.help(format!(
             "install the package that has {name}, or put its directory into LD_LIBRARY_PATH"
         ))
-    }
-
-    /// Versions of symbols that a library of the system is too old for.
-    fn too_old(&self, findings: &mut Vec<Finding>) {
-        let mut said: Vec<&Path> = Vec::new();
-        for object in self
-            .objects
-            .iter()
-            .filter(|object| object.need != Need::Later)
-        {
-            for (from, versions) in &object.linkage.wants {
-                // Parts of cuDNN are compared by their releases.
-                let found = self.objects.iter().find(|other| {
-                    other.name == *from || other.linkage.soname.as_deref() == Some(from)
-                });
-                let Some(found) = found.filter(|_| !from.starts_with("libcudnn")) else {
-                    continue;
-                };
-                let lacks = |version: &&String| !found.linkage.has.contains(version);
-                let lacking: Vec<&str> =
-                    versions.iter().filter(lacks).map(String::as_str).collect();
-                if lacking.is_empty()
-                    || found.linkage.has.is_empty()
-                    || said.contains(&&*object.path)
-                {
-                    continue;
-                }
-                said.push(&object.path);
-                let summary = format!(
-                    "`{}` has no {}, which `{}` needs",
-                    found.path.display(),
-                    lacking.join(", "),
-                    object.path.display()
-                );
-                let finding = Finding::error("library-not-found", summary);
-                let newest = lacking.last().copied().unwrap_or_default();
-                findings.push(match newest.strip_prefix("GLIBC_") {
-                    Some(number) => finding.help(format!(
-                        "run the program on a system or in a container whose glibc is {number} or later"
-                    )),
-                    None => finding.help(format!(
-                        "put the directory of a {from} that has {newest} into LD_LIBRARY_PATH"
-                    )),
-                });
-            }
-        }
-    }
-
-    /// What shows in the files of the cuDNN.
-    fn files(&self, cudnn: &Cudnn, findings: &mut Vec<Finding>, unknown: &mut Vec<String>) {
-        let own = cudnn.flaw().map(|(_, path, flaw)| {
-            let summary = format!("`{}` {flaw}", path.display());
-            Finding::error(flaw.id(), summary)
-                .help("install that cuDNN again, and see that the disk is not full")
-        });
-        let later = self.missing.iter().find_map(|missing| {
-            missing
-                .stands_in
-                .as_ref()
-                .filter(|_| missing.name.starts_with("libcudnn_"))
-        });
-        for mut finding in own.into_iter().chain(skew::findings(cudnn, &[], &[])) {
-            if finding.id == "parts-missing" {
-                match later {
-                    None => finding.severity = Severity::Error,
-                    Some(place) => {
-                        finding = finding.with("is nothing", place.display());
-                        unknown.push("parts of the cuDNN are mounted later, if at all".into());
-                    }
-                }
-            }
-            finding
-                .evidence
-                .insert(0, ("found via", self.found_via.clone()));
-            findings.push(finding);
-        }
-    }
-
-    /// Whether a guard of the program accepts the release.
-    fn release(&self, cudnn: &Cudnn, guard: &Guarded, findings: &mut Vec<Finding>) {
-        let Some(library) = &cudnn.library else {
-            return;
-        };
-        let built = &guard.built;
-        let major = skew::file_name(library)
-            .split(['.', '_'])
-            .filter_map(|word| word.parse().ok())
-            .next();
-        let major = major.filter(|major| !judge::majors(built).contains(major));
-        let version = cudnn
-            .library_version
-            .or(major.map(|major| Version::new(major, 0, 0)));
-        let Some(version) = version.filter(|_| built.absent.is_none()) else {
-            return;
-        };
-        if let Err(mismatch) = judge::version(built, version) {
-            let mut evidence = vec![
-                ("loaded", library.display().to_string()),
-                ("found via", self.found_via.clone()),
-            ];
-            if self.guards.len() > 1 {
-                evidence.extend(guard.package.clone().map(|package| ("crate", package)));
-            }
-            let dir = library.parent().unwrap_or(library);
-            let help = match &self.via {
-                Some(via) => via.help(dir, &mismatch.wanted),
-                None => format!("install {} in `{}`", mismatch.wanted, dir.display()),
-            };
-            findings.push(mismatch.finding(evidence).help(help));
-        }
-        findings.extend(
-            cudnn
-                .cuda_major
-                .and_then(|major| judge::flavour(built, major)),
-        );
-    }
-
-    /// Whether driver and GPUs serve both.
-    fn machine(&self, cudnn: &Cudnn, guard: &Guarded, findings: &mut Vec<Finding>) {
-        let Some(driver) = self.driver else {
-            return;
-        };
-        let built = Built {
-            tables: Tables {
-                drivers: compat::drivers(&self.platform).leak(),
-                ptx: guard.built.cuda.and_then(compat::ptx_from),
-                ..Tables::NONE
-            },
-            ..guard.built
-        };
-        let mut add = |finding: Option<Finding>| {
-            findings.extend(finding.filter(|finding| !findings.contains(finding)));
-        };
-        add(judge::driver(&built, cudnn.cuda_major, driver));
-        let Some(gpu) = self.gpus.first() else {
-            return;
-        };
-        add(judge::kernels(
-            &built,
-            Some(driver),
-            &gpu.name,
-            gpu.capability,
-        ));
-        if let (Some(version), Some(cuda)) = (cudnn.library_version, cudnn.cuda_major) {
-            let rows = compat::gpus(&self.platform.cpu);
-            add(judge::Cudnn { version, cuda }.device(&rows, &gpu.name, gpu.capability));
-        }
     }
 }
