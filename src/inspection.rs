@@ -1,5 +1,6 @@
 //! What a compiled program is, and whether it will run on this machine or in an image.
 
+mod ground;
 mod json;
 mod text;
 
@@ -10,7 +11,6 @@ use crate::host::driver::Driver;
 use crate::host::way::Way;
 use crate::host::{files, linkage, shim};
 use crate::model::candidate::{Cudnn, Found};
-use crate::model::env::Variable;
 use crate::model::facts::Loader;
 use crate::model::finding::{Finding, Severity, Verdict};
 use crate::model::gpu::Gpu;
@@ -19,7 +19,6 @@ use crate::model::platform::Platform;
 use crate::report::machine;
 use crate::rules::guarded::{self, Guarded};
 use crate::rules::outlook::{Other, Picture};
-use crate::rules::way::Ground;
 use crate::rules::{closure, judge};
 use std::env::consts::{ARCH, OS};
 use std::fmt;
@@ -105,27 +104,7 @@ impl Inspection {
             self.unknown.push(reason.into());
             return;
         }
-        let host = self.config(root).host();
-        let library_path = host.env.get(Variable::LdLibraryPath).unwrap_or_default();
-        let library_path = library_path.to_string_lossy();
-        // Below a root, what the shell of this machine has in mind is not meant.
-        let meant = |dir: &&str| root.is_none_or(|root| Path::new(dir).starts_with(root));
-        let inside = |dir: &str| match root.and_then(|root| Path::new(dir).strip_prefix(root).ok())
-        {
-            Some(inside) => format!("/{}", inside.display()),
-            None => dir.to_string(),
-        };
-        let dirs: Vec<String> = library_path
-            .split([':', ';'])
-            .filter(|_| !library_path.is_empty())
-            .filter(meant)
-            .map(inside)
-            .collect();
-        let ground = Ground {
-            root: root.map(Path::to_path_buf),
-            cpu: self.linkage.cpu.clone(),
-            library_path: dirs.join(":"),
-        };
+        let ground = self.ground(root, &self.config(root).host());
         let mut way = Way::of(&self.picture.program, self.linkage.clone(), ground);
         if let Some(shim) = self.shim(&mut way) {
             let object = way.objects.get(shim);
@@ -138,18 +117,34 @@ impl Inspection {
         }
         self.picture.objects = way.objects;
         self.picture.missing = way.missing;
+        if let Some(file) = way.by_level.first() {
+            self.unknown.push(format!(
+                "`{}` is for better processors than the least, and which one it will be is not known",
+                file.display()
+            ));
+        }
         self.look_elsewhere(root);
     }
 
     /// The cuDNN that is loaded with the program, else the one that it opens.
     fn shim(&self, way: &mut Way) -> Option<usize> {
-        let mut objects = way.objects.iter();
-        if let Some(linked) = objects.position(|object| shim::major(&object.name).is_some()) {
-            return Some(linked);
+        let guards = self.picture.guards.iter();
+        let majors: Vec<u32> = guards
+            .flat_map(|guard| judge::majors(&guard.built))
+            .collect();
+        let objects = way.objects.iter().enumerate();
+        let there = objects.filter_map(|(index, object)| Some((index, shim::major_of(object)?)));
+        let there: Vec<(usize, u32)> = there.collect();
+        // As the guard does it: what is loaded and fits comes first.
+        if let Some((fits, _)) = there.iter().find(|(_, major)| majors.contains(major)) {
+            return Some(*fits);
         }
+        let loaded = there.first().map(|(index, _)| *index);
         let opens =
             |guard: &&Guarded| guard.built.loader == Loader::Dlopen && guard.built.absent.is_none();
-        let guard = self.picture.guards.iter().find(opens)?;
+        let Some(guard) = self.picture.guards.iter().find(opens) else {
+            return loaded;
+        };
         let names = judge::majors(&guard.built).into_iter();
         let names: Vec<String> = names.map(|major| format!("libcudnn.so.{major}")).collect();
         let found = names.iter().find_map(|name| way.open(name, 0, Need::Later));

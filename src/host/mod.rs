@@ -5,6 +5,8 @@ pub mod answers;
 pub mod binary;
 pub mod cargo;
 pub mod closure;
+#[cfg(feature = "cli")]
+pub mod cpu;
 pub mod cudnn;
 pub mod device_code;
 pub mod dll;

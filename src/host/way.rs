@@ -4,7 +4,9 @@ use super::eyes::Eyes;
 use super::{cache, files, linkage};
 use crate::model::linkage::{Linkage, Missing, Need, Object};
 use crate::model::via::{CACHE, Via};
-use crate::rules::way::{Ground, Place, before_cache, on, system};
+use crate::rules::closure;
+use crate::rules::loader::{self, level};
+use crate::rules::way::{self, Ground, Place, before_cache, on, system};
 use std::path::{Path, PathBuf};
 
 /// What is loaded, in the loader's order, the program first; and what it does not find.
@@ -16,6 +18,10 @@ pub struct Way {
     pub objects: Vec<Object>,
     /// What is not found.
     pub missing: Vec<Missing>,
+    /// Files that are taken or left by what the processor can do, which is not known.
+    pub by_level: Vec<PathBuf>,
+    /// Where the objects lie without links: what is the same file is loaded once.
+    real: Vec<PathBuf>,
 }
 
 impl Way {
@@ -26,11 +32,14 @@ impl Way {
             ..Self::default()
         };
         let path = way.eyes().canonical(program);
-        way.objects.push(Object {
+        way.push(Object {
             path,
             linkage,
             ..Object::default()
         });
+        for name in way.ground.preload.clone() {
+            way.preload(&name);
+        }
         way.follow(0, Need::Start);
         way
     }
@@ -40,6 +49,25 @@ impl Way {
         self.objects.iter().position(|object| {
             object.name == name || object.linkage.soname.as_deref() == Some(name)
         })
+    }
+
+    fn push(&mut self, object: Object) -> usize {
+        self.real.push(self.eyes().canonical(&object.path));
+        self.objects.push(object);
+        self.objects.len() - 1
+    }
+
+    /// What LD_PRELOAD names comes behind the program. What it names and is not there, the loader leaves out.
+    fn preload(&mut self, name: &str) {
+        if let Some(mut object) = self
+            .find(name, 0)
+            .ok()
+            .filter(|_| self.loaded(name).is_none())
+        {
+            object.via = Some(Via::Preload);
+            object.need = Need::Start;
+            self.push(object);
+        }
     }
 
     /// What the loader takes when `asking` opens a library by its name, with all that it needs. Its index.
@@ -74,9 +102,14 @@ impl Way {
         }
         match self.find(name, asking) {
             Ok(mut object) => {
+                let real = self.eyes().canonical(&object.path);
+                if let Some(index) = self.real.iter().position(|known| *known == real) {
+                    return Some(index);
+                }
                 object.need = need;
-                self.objects.push(object);
-                Some(self.objects.len() - 1)
+                let better = self.for_better(&object.path);
+                self.by_level.extend(better);
+                Some(self.push(object))
             }
             Err(mut missing) => {
                 missing.need = need;
@@ -106,29 +139,45 @@ impl Way {
         let mut try_one = |path: PathBuf| self.fitting(&path, &mut stands_in);
         let mut places = Vec::new();
         if name.contains('/') {
-            let path = on(Path::new(name), &self.ground);
-            if let Some((path, linkage)) = try_one(path) {
-                return Ok(found(Via::Elsewhere, 0, path, linkage));
+            let own = self.objects.get(asking);
+            let paths = own.map_or_else(Vec::new, |own| way::named(name, own, &self.ground));
+            for path in paths {
+                if let Some((path, linkage)) = try_one(path) {
+                    return Ok(found(Via::Elsewhere, 0, path, linkage));
+                }
             }
         } else {
             places = before_cache(&self.objects, &chain, &self.ground);
             for place in &places {
-                if let Some((path, linkage)) = try_one(place.dir.join(name)) {
+                let versions = self.versions_of(&place.dir.join(name));
+                if let Some((path, linkage)) = versions.into_iter().find_map(&mut try_one) {
                     return Ok(found(place.via.clone(), place.owner, path, linkage));
                 }
             }
+            let system = system(&self.ground);
+            let own = self.objects.get(asking);
+            let shuns = own.is_some_and(|object| object.linkage.shuns_system);
+            let shunned = |path: &Path| {
+                let mut system = system.iter();
+                shuns && system.any(|place| path.starts_with(&place.dir))
+            };
             for path in self.cached(name) {
+                if shunned(&path) {
+                    continue;
+                }
                 if let Some((path, linkage)) = try_one(path) {
                     return Ok(found(Via::Cache, 0, path, linkage));
                 }
             }
-            let system = system(&self.ground);
-            for place in &system {
-                if let Some((path, linkage)) = try_one(place.dir.join(name)) {
+            for place in system.iter().filter(|_| !shuns) {
+                let versions = self.versions_of(&place.dir.join(name));
+                if let Some((path, linkage)) = versions.into_iter().find_map(&mut try_one) {
                     return Ok(found(place.via.clone(), 0, path, linkage));
                 }
             }
-            places.extend(system);
+            if !shuns {
+                places.extend(system);
+            }
         }
         Err(Missing {
             name: name.into(),
@@ -141,6 +190,25 @@ impl Way {
             looked_at: self.looked_at(&places),
             stands_in,
         })
+    }
+
+    fn versions_of(&self, file: &Path) -> Vec<PathBuf> {
+        let known = self.ground.levels.as_deref();
+        loader::versions_of(file, known, &self.ground.cpu)
+    }
+
+    /// Of a library that is judged: the file that a better processor than the least has in its place.
+    fn for_better(&self, taken: &Path) -> Option<PathBuf> {
+        let name = taken.file_name()?.to_str()?;
+        let is_ours = name.starts_with("libcudnn") || closure::is_of_toolkit(name);
+        if self.ground.levels.is_some() || !is_ours {
+            return None;
+        }
+        if level(taken).is_some() {
+            return Some(taken.to_path_buf());
+        }
+        let mut others = self.versions_of(taken).into_iter();
+        others.find(|file| level(file).is_some() && self.eyes().file(file).is_some())
     }
 
     /// The file, if the loader does not pass it over: what is for another processor, it does.
@@ -172,12 +240,17 @@ impl Way {
         let bytes = there.and_then(|path| files::bytes(&path).ok());
         let here = |path: PathBuf| on(&path, &self.ground);
         match bytes {
-            Some(bytes) => cache::parse(&bytes, name).into_iter().map(here).collect(),
+            Some(bytes) => {
+                let known = self.ground.levels.as_deref();
+                let files = cache::parse(&bytes, name).into_iter().map(here).collect();
+                loader::preferred(files, known, &self.ground.cpu)
+            }
             None if self.ground.root.is_none() => Vec::new(),
             None => {
                 let mut dirs = Vec::new();
                 self.configured(Path::new("/etc/ld.so.conf"), 8, &mut dirs);
-                dirs.iter().map(|dir| dir.join(name)).collect()
+                let files = dirs.iter().map(|dir| dir.join(name));
+                files.flat_map(|file| self.versions_of(&file)).collect()
             }
         }
     }
@@ -188,15 +261,19 @@ impl Way {
         let text = there.and_then(|file| files::read(&file).ok());
         for line in text.unwrap_or_default().lines() {
             let line = line.split('#').next().unwrap_or_default().trim();
-            let included = line.strip_prefix("include ").map(str::trim);
+            let included = line
+                .strip_prefix("include")
+                .filter(|rest| rest.starts_with([' ', '\t']));
             match included {
-                Some(pattern) if depth > 0 => {
-                    let pattern = file.parent().unwrap_or(file).join(pattern);
-                    let inside = on(&pattern, &self.ground);
-                    for found in files::glob(&inside.to_string_lossy()).unwrap_or_default() {
-                        let root = self.ground.root.as_deref().unwrap_or(Path::new(""));
-                        let found = found.strip_prefix(root).unwrap_or(&found);
-                        self.configured(&Path::new("/").join(found), depth - 1, dirs);
+                Some(patterns) if depth > 0 => {
+                    for pattern in patterns.split_whitespace() {
+                        let pattern = file.parent().unwrap_or(file).join(pattern);
+                        let inside = on(&pattern, &self.ground);
+                        for found in files::glob(&inside.to_string_lossy()).unwrap_or_default() {
+                            let root = self.ground.root.as_deref().unwrap_or(Path::new(""));
+                            let found = found.strip_prefix(root).unwrap_or(&found);
+                            self.configured(&Path::new("/").join(found), depth - 1, dirs);
+                        }
                     }
                 }
                 None if line.starts_with('/') => dirs.push(on(Path::new(line), &self.ground)),

@@ -30,6 +30,8 @@ pub struct Linkage {
     pub rpath: Option<String>,
     /// DT_RUNPATH.
     pub runpath: Option<String>,
+    /// DF_1_NODEFLIB: what it needs is not looked for in the system's folders.
+    pub shuns_system: bool,
     /// The loader that it names.
     pub interpreter: Option<String>,
     /// The versions that it takes from other libraries, by file name.

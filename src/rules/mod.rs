@@ -30,6 +30,8 @@ pub mod image_driver;
 #[path = "../../build-support/guard/judge.rs"]
 pub mod judge;
 pub mod layout;
+#[cfg(feature = "cli")]
+pub mod loader;
 #[allow(dead_code)] // the program asks it more than the build does
 #[path = "../../build-support/guard/needs.rs"]
 pub mod needs;

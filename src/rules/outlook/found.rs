@@ -11,7 +11,12 @@ use crate::rules::{compat, judge, skew};
 
 impl Picture {
     /// What shows in the files of the cuDNN.
-    pub(super) fn files(&self, cudnn: &Cudnn, findings: &mut Vec<Finding>, unknown: &mut Vec<String>) {
+    pub(super) fn files(
+        &self,
+        cudnn: &Cudnn,
+        findings: &mut Vec<Finding>,
+        unknown: &mut Vec<String>,
+    ) {
         let own = cudnn.flaw().map(|(_, path, flaw)| {
             let summary = format!("`{}` {flaw}", path.display());
             Finding::error(flaw.id(), summary)
