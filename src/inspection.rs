@@ -11,6 +11,7 @@ use crate::host::driver::Driver;
 use crate::host::way::Way;
 use crate::host::{files, linkage, shim};
 use crate::model::candidate::{Cudnn, Found};
+use crate::model::env::Variable;
 use crate::model::facts::Loader;
 use crate::model::finding::{Finding, Severity, Verdict};
 use crate::model::gpu::Gpu;
@@ -62,6 +63,7 @@ impl Inspection {
                 via: None,
                 found_via: String::new(),
                 others: Vec::new(),
+                allow: Vec::new(),
                 driver: None,
                 gpus: Vec::new(),
             },
@@ -70,6 +72,7 @@ impl Inspection {
             findings: Vec::new(),
             unknown: Vec::new(),
         };
+        inspection.picture.allow = inspection.allowed();
         match inspection.linkage.format {
             Format::Elf => inspection.follow(root),
             Format::Pe => inspection.beside(root),
@@ -80,6 +83,7 @@ impl Inspection {
             let reason = "no driver and no GPU was asked";
             inspection.unknown.push(reason.into());
         }
+        inspection.picture.let_pass(&mut inspection.findings);
         let (findings, unknown) = inspection.picture.judge();
         // That there is no driver is said once, whoever needs it.
         let known: Vec<&str> = inspection.findings.iter().map(|one| one.id).collect();
@@ -194,6 +198,19 @@ impl Inspection {
             format!("PATH, its entry `{}`", dir.display())
         };
         self.picture.cudnn = Some(shim::dlls(&dir, major, platform));
+    }
+
+    /// What the guard would read in this environment.
+    fn allowed(&self) -> Vec<String> {
+        let host = self.config(None).host();
+        let listed = host.env.text(Variable::GuardAllow.name());
+        let words = listed
+            .unwrap_or_default()
+            .split(|c: char| c == ',' || c.is_whitespace());
+        words
+            .filter(|id| !id.is_empty())
+            .map(String::from)
+            .collect()
     }
 
     fn config(&self, root: Option<&Path>) -> Config {

@@ -1,7 +1,9 @@
 //! Follows what a program asks the loader for, from file to file, without loading any of it.
 
 use super::eyes::Eyes;
+use super::library::Library;
 use super::{cache, files, linkage};
+use crate::model::flaw::Flaw;
 use crate::model::linkage::{Linkage, Missing, Need, Object};
 use crate::model::via::{CACHE, Via};
 use crate::rules::closure;
@@ -33,6 +35,7 @@ impl Way {
         };
         let path = way.eyes().canonical(program);
         way.push(Object {
+            origin: folder(&path),
             path,
             linkage,
             ..Object::default()
@@ -126,14 +129,16 @@ impl Way {
             chain.insert(0, index);
             up = self.objects.get(index).and_then(|object| object.asked_by);
         }
-        let found = |via: Via, owner, path, linkage| Object {
+        let found = |via: Via, owner, (origin, path, read): Fitting| Object {
             name: name.into(),
             path,
+            origin,
             via: Some(via),
             owner,
             need: Need::Later,
             asked_by: Some(asking),
-            linkage,
+            flaw: read.as_ref().err().cloned(),
+            linkage: read.unwrap_or_default(),
         };
         let mut stands_in = None;
         let mut try_one = |path: PathBuf| self.fitting(&path, &mut stands_in);
@@ -142,16 +147,16 @@ impl Way {
             let own = self.objects.get(asking);
             let paths = own.map_or_else(Vec::new, |own| way::named(name, own, &self.ground));
             for path in paths {
-                if let Some((path, linkage)) = try_one(path) {
-                    return Ok(found(Via::Elsewhere, 0, path, linkage));
+                if let Some(one) = try_one(path) {
+                    return Ok(found(Via::Elsewhere, 0, one));
                 }
             }
         } else {
             places = before_cache(&self.objects, &chain, &self.ground);
             for place in &places {
                 let versions = self.versions_of(&place.dir.join(name));
-                if let Some((path, linkage)) = versions.into_iter().find_map(&mut try_one) {
-                    return Ok(found(place.via.clone(), place.owner, path, linkage));
+                if let Some(one) = versions.into_iter().find_map(&mut try_one) {
+                    return Ok(found(place.via.clone(), place.owner, one));
                 }
             }
             let system = system(&self.ground);
@@ -165,14 +170,14 @@ impl Way {
                 if shunned(&path) {
                     continue;
                 }
-                if let Some((path, linkage)) = try_one(path) {
-                    return Ok(found(Via::Cache, 0, path, linkage));
+                if let Some(one) = try_one(path) {
+                    return Ok(found(Via::Cache, 0, one));
                 }
             }
             for place in system.iter().filter(|_| !shuns) {
                 let versions = self.versions_of(&place.dir.join(name));
-                if let Some((path, linkage)) = versions.into_iter().find_map(&mut try_one) {
-                    return Ok(found(place.via.clone(), 0, path, linkage));
+                if let Some(one) = versions.into_iter().find_map(&mut try_one) {
+                    return Ok(found(place.via.clone(), 0, one));
                 }
             }
             if !shuns {
@@ -211,8 +216,8 @@ impl Way {
         others.find(|file| level(file).is_some() && self.eyes().file(file).is_some())
     }
 
-    /// The file, if the loader does not pass it over: what is for another processor, it does.
-    fn fitting(&self, path: &Path, stands_in: &mut Option<PathBuf>) -> Option<(PathBuf, Linkage)> {
+    /// The file with its origin, if the loader does not pass it over: what is for another processor, it does.
+    fn fitting(&self, path: &Path, stands_in: &mut Option<PathBuf>) -> Option<Fitting> {
         let there = self.eyes().file(path);
         let empty = match &there {
             Some(file) => files::size(file) == 0,
@@ -224,13 +229,19 @@ impl Way {
         }
         let file = there?;
         let own = &self.objects.first()?.linkage;
-        match linkage::read(&file) {
-            Ok(linkage) if linkage.cpu != own.cpu || linkage.is_usual != own.is_usual => None,
-            Ok(linkage) => Some((file, linkage)),
+        let read = match linkage::read(&file) {
+            Ok(linkage) if linkage.format == own.format => {
+                if linkage.cpu != own.cpu || linkage.is_usual != own.is_usual {
+                    return None;
+                }
+                Ok(linkage)
+            }
             // The loader stops at a damaged file, and does not look for another.
-            Err(Some(_)) => Some((file, Linkage::default())),
-            Err(None) => None,
-        }
+            Err(Some(flaw)) => Err(flaw),
+            // One that it may not read it passes over.
+            Ok(_) | Err(None) => Err(Library::open(&file)?.flaw()?),
+        };
+        Some((folder(path), file, read))
     }
 
     /// The files that the cache gives to a name. An image that `ldconfig` has not seen yet has its folders alone.
@@ -317,4 +328,11 @@ impl Way {
             root: self.ground.root.as_deref(),
         }
     }
+}
+
+/// A file that is taken: what `$ORIGIN` stands for in it, where it lies, and what it says.
+type Fitting = (PathBuf, PathBuf, Result<Linkage, Flaw>);
+
+fn folder(file: &Path) -> PathBuf {
+    file.parent().unwrap_or(file).to_path_buf()
 }

@@ -1,5 +1,6 @@
 //! What a program or library asks the loader for.
 
+use super::flaw::Flaw;
 use super::via::Via;
 use std::path::PathBuf;
 
@@ -47,6 +48,8 @@ pub struct Object {
     pub name: String,
     /// Its file.
     pub path: PathBuf,
+    /// The folder that `$ORIGIN` stands for in it: where the loader came to it, be that by a link.
+    pub origin: PathBuf,
     /// What made the loader take it.
     pub via: Option<Via>,
     /// Whose path that was, for RPATH and RUNPATH.
@@ -57,6 +60,8 @@ pub struct Object {
     pub asked_by: Option<usize>,
     /// What it says.
     pub linkage: Linkage,
+    /// Why the loader stops at it.
+    pub flaw: Option<Flaw>,
 }
 
 /// How much a library is needed.

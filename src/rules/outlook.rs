@@ -1,10 +1,10 @@
 //! Whether a program will run: what its guards say it was built with, against what the loader would give it.
 
 mod found;
-mod symbols;
+mod refused;
 
 use super::guarded::Guarded;
-use super::{closure, compat, judge, skew};
+use super::{closure, skew};
 use crate::model::candidate::Cudnn;
 use crate::model::facts::Loader;
 use crate::model::finding::{Finding, Severity};
@@ -38,6 +38,8 @@ pub struct Picture {
     pub found_via: String,
     /// Files elsewhere on that system, for what is missing.
     pub others: Vec<Other>,
+    /// What the operator lets pass.
+    pub allow: Vec<String>,
     /// The newest CUDA that the driver serves, where it could be asked.
     pub driver: Option<Version>,
     /// The GPUs that programs see, where they could be asked for.
@@ -69,26 +71,42 @@ impl Picture {
         for guard in &self.guards {
             self.guard(guard, &mut findings, &mut unknown);
         }
+        self.opened(&mut findings, &mut unknown);
+        self.let_pass(&mut findings);
+        // What the loader refuses, no variable of the guard's lets pass: the program ends before it.
         self.not_found(&mut findings, &mut unknown);
+        self.damaged(&mut findings);
         self.too_old(&mut findings);
         if let Some(cudnn) = &self.cudnn {
-            self.files(cudnn, &mut findings, &mut unknown);
-            for guard in &self.guards {
-                self.release(cudnn, guard, &mut findings);
-                self.machine(cudnn, guard, &mut findings);
+            let mut of_cudnn = Vec::new();
+            self.cudnn(cudnn, &mut of_cudnn, &mut unknown);
+            if !self.stops_at(cudnn) {
+                self.let_pass(&mut of_cudnn);
             }
-            let (driver, gpus) = (self.driver, self.gpus.len());
-            if let Some(version) = cudnn.library_version {
-                let gpus = driver.map(|_| gpus);
-                let needs = self.guards.iter().flat_map(|guard| guard.built.needs);
-                let needs: Vec<&str> = needs.copied().collect();
-                let bad = judge::known_bad(&compat::known_bad(), version, None, gpus, &needs);
-                findings.extend(bad.into_iter().filter(|one| one.severity != Severity::Note));
-            } else {
-                unknown.push("the cuDNN does not tell its release".into());
-            }
+            findings.extend(of_cudnn);
         }
         (findings, unknown)
+    }
+
+    /// Whether the loader refuses the cuDNN before the program begins.
+    fn stops_at(&self, cudnn: &Cudnn) -> bool {
+        self.objects.iter().any(|object| {
+            object.need == Need::Start
+                && object.flaw.is_some()
+                && Some(&object.path) == cudnn.library.as_ref()
+        })
+    }
+
+    /// Errors that the guard would let the program start with, since somebody asked for it.
+    pub fn let_pass(&self, findings: &mut [Finding]) {
+        let asked = |finding: &&mut Finding| self.allow.iter().any(|id| id == finding.id);
+        for finding in findings.iter_mut().filter(asked) {
+            if finding.severity == Severity::Error {
+                finding.severity = Severity::Warning;
+                let by = "by CUDNN_GUARD_ALLOW".to_string();
+                finding.evidence.push(("let pass", by));
+            }
+        }
     }
 
     /// What a guard says that does not depend on the cuDNN that is found.
@@ -126,7 +144,8 @@ impl Picture {
         missing.any(|missing| missing.name.starts_with("libcudnn.so"))
     }
 
-    fn not_found(&self, findings: &mut Vec<Finding>, unknown: &mut Vec<String>) {
+    /// The cuDNN that the program opens itself, where there is none.
+    fn opened(&self, findings: &mut Vec<Finding>, unknown: &mut Vec<String>) {
         let opened: Vec<&Missing> = self
             .missing
             .iter()
@@ -147,6 +166,9 @@ impl Picture {
                 unknown.push("no cuDNN is found, which the program may do without".into());
             }
         }
+    }
+
+    fn not_found(&self, findings: &mut Vec<Finding>, unknown: &mut Vec<String>) {
         for missing in &self.missing {
             let Missing { name, need, .. } = missing;
             let is_cudnn = name.starts_with("libcudnn");

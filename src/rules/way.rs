@@ -43,7 +43,7 @@ pub fn before_cache(objects: &[Object], chain: &[usize], ground: &Ground) -> Vec
     };
     let of = |index: usize| objects.get(index);
     let mut add = |list: Option<&String>, owner: usize, named: fn(PathBuf) -> Via| {
-        let origin = of(owner).and_then(|object| object.path.parent());
+        let origin = of(owner).map(|object| object.origin.as_path());
         let list = list.filter(|list| !list.is_empty()).into_iter();
         for entry in list.flat_map(|list| list.split(':')) {
             for (shown, dir) in folders(entry, origin, ground) {
@@ -78,7 +78,7 @@ pub fn system(ground: &Ground) -> Vec<Place> {
 
 /// The files that a name with a slash in it may stand for.
 pub fn named(name: &str, asking: &Object, ground: &Ground) -> Vec<PathBuf> {
-    let found = folders(name, asking.path.parent(), ground).into_iter();
+    let found = folders(name, Some(&asking.origin), ground).into_iter();
     found.map(|(_, path)| path).collect()
 }
 
@@ -128,6 +128,7 @@ mod tests {
     fn object(path: &str, rpath: Option<&str>, runpath: Option<&str>) -> Object {
         Object {
             path: path.into(),
+            origin: Path::new(path).parent().map(Path::to_path_buf).unwrap(),
             linkage: Linkage {
                 rpath: rpath.map(String::from).filter(|_| runpath.is_none()),
                 runpath: runpath.map(String::from),

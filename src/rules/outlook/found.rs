@@ -10,13 +10,32 @@ use crate::rules::guarded::Guarded;
 use crate::rules::{compat, judge, skew};
 
 impl Picture {
-    /// What shows in the files of the cuDNN.
-    pub(super) fn files(
+    /// All that is noticed of it.
+    pub(super) fn cudnn(
         &self,
         cudnn: &Cudnn,
         findings: &mut Vec<Finding>,
         unknown: &mut Vec<String>,
     ) {
+        self.files(cudnn, findings, unknown);
+        for guard in &self.guards {
+            self.release(cudnn, guard, findings);
+            self.machine(cudnn, guard, findings);
+        }
+        let (driver, gpus) = (self.driver, self.gpus.len());
+        if let Some(version) = cudnn.library_version {
+            let gpus = driver.map(|_| gpus);
+            let needs = self.guards.iter().flat_map(|guard| guard.built.needs);
+            let needs: Vec<&str> = needs.copied().collect();
+            let bad = judge::known_bad(&compat::known_bad(), version, None, gpus, &needs);
+            findings.extend(bad.into_iter().filter(|one| one.severity != Severity::Note));
+        } else {
+            unknown.push("the cuDNN does not tell its release".into());
+        }
+    }
+
+    /// What shows in the files of the cuDNN.
+    fn files(&self, cudnn: &Cudnn, findings: &mut Vec<Finding>, unknown: &mut Vec<String>) {
         let own = cudnn.flaw().map(|(_, path, flaw)| {
             let summary = format!("`{}` {flaw}", path.display());
             Finding::error(flaw.id(), summary)
@@ -46,7 +65,7 @@ impl Picture {
     }
 
     /// Whether a guard of the program accepts the release.
-    pub(super) fn release(&self, cudnn: &Cudnn, guard: &Guarded, findings: &mut Vec<Finding>) {
+    fn release(&self, cudnn: &Cudnn, guard: &Guarded, findings: &mut Vec<Finding>) {
         let Some(library) = &cudnn.library else {
             return;
         };
@@ -85,7 +104,7 @@ impl Picture {
     }
 
     /// Whether driver and GPUs serve both.
-    pub(super) fn machine(&self, cudnn: &Cudnn, guard: &Guarded, findings: &mut Vec<Finding>) {
+    fn machine(&self, cudnn: &Cudnn, guard: &Guarded, findings: &mut Vec<Finding>) {
         let Some(driver) = self.driver else {
             return;
         };

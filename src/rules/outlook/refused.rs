@@ -1,4 +1,4 @@
-//! Versions of symbols, which the loader compares before the program starts.
+//! Files that the loader finds and refuses: damaged ones, and libraries of the system that are too old.
 
 use super::Picture;
 use crate::model::finding::Finding;
@@ -6,6 +6,34 @@ use crate::model::linkage::Need;
 use std::path::Path;
 
 impl Picture {
+    /// Files that are cut off, or no libraries. Those of the cuDNN are judged with it.
+    pub(super) fn damaged(&self, findings: &mut Vec<Finding>) {
+        for object in &self.objects {
+            let Some(flaw) = &object.flaw else {
+                continue;
+            };
+            let mut parts = self.cudnn.iter().flat_map(|cudnn| &cudnn.parts);
+            if parts.any(|part| part.path == object.path) {
+                continue;
+            }
+            let summary = format!("`{}` {flaw}", object.path.display());
+            let finding = match object.need {
+                Need::Later => Finding::warning(flaw.id(), summary),
+                Need::Start | Need::Part => Finding::error(flaw.id(), summary),
+            };
+            let asking = object.asked_by.and_then(|index| self.objects.get(index));
+            let finding = match asking {
+                Some(asking) => finding.with("needed by", asking.path.display()),
+                None => finding,
+            };
+            findings.push(
+                finding.help(
+                    "install the package that has it again, and see that the disk is not full",
+                ),
+            );
+        }
+    }
+
     /// Versions of symbols that a library of the system is too old for.
     pub(super) fn too_old(&self, findings: &mut Vec<Finding>) {
         let mut said: Vec<&Path> = Vec::new();
