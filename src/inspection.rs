@@ -3,10 +3,10 @@
 mod ground;
 mod json;
 mod text;
+mod windows;
 
 use crate::config::Config;
 use crate::error::Error;
-use crate::host::dll_path::DllPath;
 use crate::host::driver::Driver;
 use crate::host::way::Way;
 use crate::host::{files, linkage, shim};
@@ -63,6 +63,9 @@ impl Inspection {
                 via: None,
                 found_via: String::new(),
                 others: Vec::new(),
+                elsewhere: Vec::new(),
+                company: None,
+                path_known: false,
                 allow: Vec::new(),
                 driver: None,
                 gpus: Vec::new(),
@@ -75,7 +78,7 @@ impl Inspection {
         inspection.picture.allow = inspection.allowed();
         match inspection.linkage.format {
             Format::Elf => inspection.follow(root),
-            Format::Pe => inspection.beside(root),
+            Format::Pe => inspection.follow_dlls(root),
         }
         if of_here && root.is_none() {
             inspection.ask();
@@ -156,48 +159,6 @@ impl Inspection {
             way.missing.retain(|missing| !names.contains(&missing.name));
         }
         found
-    }
-
-    /// What lies beside a program for Windows, or along the PATH that it will have.
-    fn beside(&mut self, root: Option<&Path>) {
-        let guards = self.picture.guards.iter();
-        let mut majors: Vec<u32> = guards
-            .flat_map(|guard| judge::majors(&guard.built))
-            .collect();
-        let linked = |name: &String| {
-            let name = name.to_ascii_lowercase();
-            name.strip_prefix("cudnn64_")?
-                .strip_suffix(".dll")?
-                .parse()
-                .ok()
-        };
-        let linked: Vec<u32> = self.linkage.needed.iter().filter_map(linked).collect();
-        if !linked.is_empty() {
-            majors = linked;
-        }
-        let host = self.config(root).host();
-        let own = self.picture.program.parent().map(Path::to_path_buf);
-        let path = DllPath::of(&host).map_or_else(Vec::new, |path| path.all());
-        let platform = &self.picture.platform;
-        let found = majors.iter().find_map(|major| {
-            let file = platform.cudnn_library(*major);
-            let mut dirs = own.iter().chain(&path);
-            let dir = dirs.find(|dir| files::is_file(&dir.join(&file)))?;
-            Some((dir.clone(), *major))
-        });
-        let Some((dir, major)) = found else {
-            if !majors.is_empty() {
-                let reason = "the program looks for its cuDNN along the PATH of wherever it runs";
-                self.unknown.push(reason.into());
-            }
-            return;
-        };
-        self.picture.found_via = if Some(&dir) == own.as_ref() {
-            "the program's own directory".into()
-        } else {
-            format!("PATH, its entry `{}`", dir.display())
-        };
-        self.picture.cudnn = Some(shim::dlls(&dir, major, platform));
     }
 
     /// What the guard would read in this environment.

@@ -11,6 +11,8 @@ pub mod cudnn;
 pub mod device_code;
 pub mod dll;
 pub mod dll_path;
+#[cfg(feature = "cli")]
+pub mod dll_way;
 pub mod eyes;
 pub mod files;
 pub mod gpus;

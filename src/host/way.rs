@@ -236,10 +236,9 @@ impl Way {
                 }
                 Ok(linkage)
             }
-            // The loader stops at a damaged file, and does not look for another.
-            Err(Some(flaw)) => Err(flaw),
-            // One that it may not read it passes over.
-            Ok(_) | Err(None) => Err(Library::open(&file)?.flaw()?),
+            // The loader stops at a damaged file, and does not look for another. One that it may not read it passes
+            // over.
+            Ok(_) | Err(_) => Err(Library::open(&file)?.flaw()?),
         };
         Some((folder(path), file, read))
     }

@@ -1,8 +1,10 @@
 //! Whether a program will run: what its guards say it was built with, against what the loader would give it.
 
+mod dlls;
 mod found;
 mod refused;
 
+use super::companions::Company;
 use super::guarded::Guarded;
 use super::{closure, skew};
 use crate::model::candidate::Cudnn;
@@ -10,7 +12,7 @@ use crate::model::facts::Loader;
 use crate::model::finding::{Finding, Severity};
 use crate::model::gpu::Gpu;
 use crate::model::linkage::{Missing, Need, Object};
-use crate::model::platform::Platform;
+use crate::model::platform::{Os, Platform};
 use crate::model::version::Version;
 use crate::model::via::Via;
 use std::path::PathBuf;
@@ -38,6 +40,12 @@ pub struct Picture {
     pub found_via: String,
     /// Files elsewhere on that system, for what is missing.
     pub others: Vec<Other>,
+    /// For Windows: parts of the cuDNN that lie apart from the others, where they are found all the same.
+    pub elsewhere: Vec<String>,
+    /// For Windows: what the cuDNN needs besides its own parts.
+    pub company: Option<Company>,
+    /// For Windows: whether PATH is that of the system where the program runs.
+    pub path_known: bool,
     /// What the operator lets pass.
     pub allow: Vec<String>,
     /// The newest CUDA that the driver serves, where it could be asked.
@@ -141,7 +149,9 @@ impl Picture {
 
     fn misses_cudnn(&self) -> bool {
         let mut missing = self.missing.iter();
-        missing.any(|missing| missing.name.starts_with("libcudnn.so"))
+        missing.any(|missing| {
+            missing.name.starts_with("libcudnn.so") || missing.name.starts_with("cudnn64_")
+        })
     }
 
     /// The cuDNN that the program opens itself, where there is none.
@@ -169,6 +179,9 @@ impl Picture {
     }
 
     fn not_found(&self, findings: &mut Vec<Finding>, unknown: &mut Vec<String>) {
+        if self.platform.os == Os::Windows {
+            return self.dlls_not_found(findings, unknown);
+        }
         for missing in &self.missing {
             let Missing { name, need, .. } = missing;
             let is_cudnn = name.starts_with("libcudnn");

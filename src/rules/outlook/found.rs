@@ -4,10 +4,11 @@ use super::Picture;
 use crate::model::candidate::Cudnn;
 use crate::model::facts::Built;
 use crate::model::finding::{Finding, Severity};
+use crate::model::platform::Os;
 use crate::model::tables::Tables;
 use crate::model::version::Version;
 use crate::rules::guarded::Guarded;
-use crate::rules::{compat, judge, skew};
+use crate::rules::{companions, compat, judge, skew};
 
 impl Picture {
     /// All that is noticed of it.
@@ -47,9 +48,15 @@ impl Picture {
                 .as_ref()
                 .filter(|_| missing.name.starts_with("libcudnn_"))
         });
-        for mut finding in own.into_iter().chain(skew::findings(cudnn, &[], &[])) {
+        for mut finding in own
+            .into_iter()
+            .chain(skew::findings(cudnn, &[], &self.elsewhere))
+        {
             if finding.id == "parts-missing" {
                 match later {
+                    None if self.platform.os == Os::Windows && !self.path_known => {
+                        unknown.push("parts of the cuDNN may lie along the PATH of wherever the program runs".into());
+                    }
                     None => finding.severity = Severity::Error,
                     Some(place) => {
                         finding = finding.with("is nothing", place.display());
@@ -61,6 +68,15 @@ impl Picture {
                 .evidence
                 .insert(0, ("found via", self.found_via.clone()));
             findings.push(finding);
+        }
+        if let Some(company) = &self.company {
+            findings.extend(companions::findings(cudnn, company));
+            if !company.unmet.is_empty() {
+                unknown.push(
+                    "DLLs that the cuDNN needs may lie along the PATH of wherever the program runs"
+                        .into(),
+                );
+            }
         }
     }
 

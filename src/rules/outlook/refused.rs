@@ -2,6 +2,7 @@
 
 use super::Picture;
 use crate::model::finding::Finding;
+use crate::model::flaw::Flaw;
 use crate::model::linkage::Need;
 use std::path::Path;
 
@@ -26,6 +27,11 @@ impl Picture {
                 Some(asking) => finding.with("needed by", asking.path.display()),
                 None => finding,
             };
+            if let Flaw::Cpu(_) = flaw {
+                let own = &self.platform.cpu;
+                findings.push(finding.help(format!("copy the one for {own} in its place")));
+                continue;
+            }
             findings.push(
                 finding.help(
                     "install the package that has it again, and see that the disk is not full",
