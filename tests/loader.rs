@@ -194,7 +194,7 @@ impl Layout {
             return (
                 lines
                     .map(|line| self.canonical(line))
-                    .filter(is_no_loader)
+                    .filter(|path| is_no_loader(path))
                     .collect(),
                 Vec::new(),
             );
@@ -219,7 +219,7 @@ impl Layout {
                 path => found.push(self.canonical(path.split(" (").next().unwrap())),
             }
         }
-        found.retain(is_no_loader);
+        found.retain(|path| is_no_loader(path));
         (found, missing)
     }
 
@@ -268,7 +268,7 @@ impl Layout {
     }
 }
 
-fn is_no_loader(path: &PathBuf) -> bool {
+fn is_no_loader(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     !name.starts_with("ld-linux") && !name.starts_with("linux-vdso")
 }

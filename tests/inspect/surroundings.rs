@@ -74,7 +74,7 @@ fn what_the_operator_lets_pass() {
     };
     see("no-gpu,cudnn-version-mismatch")
         .exits_with(0)
-        .says("\n  – loaded cuDNN 9.10.0 is older than the 9.14.0 that this program was built with")
+        .says("\n  – loaded cuDNN 9.10.0 is older than the 9.14.0 that this program was built")
         .says("\n      built with  9.14.0, so 9.14 or a later 9.x may be loaded\n      let pass    by CUDNN_GUARD_ALLOW\n");
     see("no-gpu").exits_with(1);
     // The loader ends the program before any guard runs.
