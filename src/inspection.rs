@@ -54,7 +54,7 @@ impl Inspection {
         let mut inspection = Self {
             picture: Picture {
                 program: program.to_path_buf(),
-                is_image: root.is_some(),
+                root: root.map(Path::to_path_buf),
                 platform,
                 guards,
                 objects: Vec::new(),

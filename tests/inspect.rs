@@ -37,6 +37,8 @@ fn a_cudnn_off_the_loaders_way_is_named() {
         ],
     );
     let ran = image.inspect(&[]).exits_with(1);
+    // A variable is set within the image, and knows nothing of where that lies.
+    let ran = ran.says("\n      = help: put `/usr/local/cuda/lib64` into LD_LIBRARY_PATH\n");
     assert_eq!(
         image.said(&ran),
         "  ✗ `/app/app` needs libcudnn.so.9, which the loader does not find  [cudnn-not-loadable]\n      \

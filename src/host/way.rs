@@ -294,17 +294,20 @@ impl Way {
 
     fn looked_at(&self, places: &[Place]) -> Vec<String> {
         let mut lines: Vec<String> = Vec::new();
-        for place in places {
-            let line = match &place.via {
-                Via::System(_) => place.dir.display().to_string(),
-                _ => self.text(&place.via, place.owner),
-            };
-            let dead = matches!(place.via, Via::System(_)) && !files::is_dir(&place.dir);
-            if !lines.contains(&line) && !dead {
+        let mut add = |line: String| {
+            if !lines.contains(&line) {
                 lines.push(line);
             }
+        };
+        let is_system = |place: &&Place| matches!(place.via, Via::System(_));
+        for place in places.iter().filter(|place| !is_system(place)) {
+            add(self.text(&place.via, place.owner));
         }
-        lines.push(on(Path::new(CACHE), &self.ground).display().to_string());
+        add(on(Path::new(CACHE), &self.ground).display().to_string());
+        let system = places.iter().filter(is_system);
+        for place in system.filter(|place| files::is_dir(&place.dir)) {
+            add(place.dir.display().to_string());
+        }
         lines
     }
 

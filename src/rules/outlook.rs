@@ -15,7 +15,7 @@ use crate::model::linkage::{Missing, Need, Object};
 use crate::model::platform::{Os, Platform};
 use crate::model::version::Version;
 use crate::model::via::Via;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// All that is known of the program and of where it is to run.
 #[derive(Clone, Debug)]
@@ -24,8 +24,8 @@ pub struct Picture {
     pub program: PathBuf,
     /// The system that it is for.
     pub platform: Platform,
-    /// Whether that is another than this one.
-    pub is_image: bool,
+    /// Where it lies, if that is another than this one.
+    pub root: Option<PathBuf>,
     /// What its guards say.
     pub guards: Vec<Guarded>,
     /// What is loaded, the program first.
@@ -205,18 +205,29 @@ impl Picture {
                     "`{asking}` needs {DRIVER}, NVIDIA's driver, which the loader does not find"
                 );
                 let finding = Finding::warning("driver-missing", summary);
-                findings.push(if self.is_image {
+                findings.push(if self.root.is_some() {
                     finding.help("start the container with `--gpus all`: the driver comes from the machine that it runs on")
                 } else {
                     finding.help("install NVIDIA's driver, if this machine has a GPU")
                 });
-                unknown.push("there is no driver here".into());
+                if self.root.is_none() {
+                    unknown.push("there is no driver here".into());
+                }
             } else if is_cudnn {
                 let summary = format!("`{asking}` needs {name}, which the loader does not find");
                 findings.push(self.no_cudnn(summary, &[name], missing, true));
             } else {
                 findings.push(self.no_library(missing));
             }
+        }
+    }
+
+    /// A folder as it is called where the program runs.
+    fn inside(&self, dir: &Path) -> String {
+        let root = self.root.as_deref();
+        match root.and_then(|root| dir.strip_prefix(root).ok()) {
+            Some(inside) => format!("/{}", inside.display()),
+            None => dir.display().to_string(),
         }
     }
 
@@ -262,7 +273,7 @@ impl Picture {
         let newest = names.iter().find(|name| major(name) != "10");
         let wanted = major(newest.or(names.first()).unwrap_or(&""));
         if let Some(other) = self.others_of(names).find(same) {
-            let dir = other.path.parent().unwrap_or(&other.path).display();
+            let dir = self.inside(other.path.parent().unwrap_or(&other.path));
             finding
                 .help(format!("put `{dir}` into LD_LIBRARY_PATH"))
                 .help("or link the program again with that directory as its rpath, which `.link()` does unless `.rpath(false)`")
@@ -293,7 +304,7 @@ impl Picture {
         let finding = self.also_found(finding, &[name]);
         let is_it = |other: &&Other| skew::file_name(&other.path) == name;
         if let Some(other) = self.others_of(&[name]).find(is_it) {
-            let dir = other.path.parent().unwrap_or(&other.path).display();
+            let dir = self.inside(other.path.parent().unwrap_or(&other.path));
             return finding.help(format!("put `{dir}` into LD_LIBRARY_PATH"));
         }
         let number = name.split(".so.").nth(1).unwrap_or_default();

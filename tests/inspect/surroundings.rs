@@ -102,3 +102,28 @@ fn a_library_of_the_toolkit_that_is_damaged() {
         .says("/opt/lib/libcudart.so.13` is not an ELF library, but a text that begins with \"INPUT(libcudart.so)\" [library-damaged] needed by /")
         .says("/app/app = help: install the package that has it again, and see that the disk is not full");
 }
+
+/// LOD-04: 8 under the name of 9 is told as such, and nobody is sent to look for parts of 9 in it.
+#[test]
+fn another_major_under_the_name_of_this_one() {
+    let image = Image::new("misnamed");
+    image.cudnn("opt/lib", 14);
+    image.program(
+        &[&linked("9.14.0")],
+        &["IMAGE/opt/lib/libcudnn.so.9", "-Wl,-rpath,/opt/lib"],
+    );
+    fs::remove_dir_all(image.at("opt/lib")).unwrap();
+    image.library("opt/lib/libcudnn.so.8", "int x;", &["-Wl,-rpath,$ORIGIN"]);
+    let told = "const unsigned char cudnn_ops_infer_version[4] = { 7, 9, 8, 0 };";
+    image.library(
+        "opt/lib/libcudnn_ops_infer.so.8",
+        told,
+        &["-Wl,--hash-style=gnu"],
+    );
+    std::os::unix::fs::symlink("libcudnn.so.8", image.at("opt/lib/libcudnn.so.9")).unwrap();
+    image
+        .flat(&[])
+        .exits_with(1)
+        .says("loaded cuDNN 8.9.7 is of another major release than the 9.14.0")
+        .does_not_say("parts-missing");
+}

@@ -9,6 +9,7 @@ use crate::model::tables::Tables;
 use crate::model::version::Version;
 use crate::rules::guarded::Guarded;
 use crate::rules::{companions, compat, judge, skew};
+use std::path::Path;
 
 impl Picture {
     /// All that is noticed of it.
@@ -53,6 +54,10 @@ impl Picture {
             .chain(skew::findings(cudnn, &[], &self.elsewhere))
         {
             if finding.id == "parts-missing" {
+                // Parts of the release that the name promises would not help it.
+                if is_misnamed(cudnn) {
+                    continue;
+                }
                 match later {
                     None if self.platform.os == Os::Windows && !self.path_known => {
                         unknown.push("parts of the cuDNN may lie along the PATH of wherever the program runs".into());
@@ -86,10 +91,7 @@ impl Picture {
             return;
         };
         let built = &guard.built;
-        let major = skew::file_name(library)
-            .split(['.', '_'])
-            .filter_map(|word| word.parse().ok())
-            .next();
+        let major = named_major(library);
         let major = major.filter(|major| !judge::majors(built).contains(major));
         let version = cudnn
             .library_version
@@ -150,4 +152,16 @@ impl Picture {
             add(judge::Cudnn { version, cuda }.device(&rows, &gpu.name, gpu.capability));
         }
     }
+}
+
+/// Whether it is of another major than its name says: 8 under the name of 9.
+fn is_misnamed(cudnn: &Cudnn) -> bool {
+    let promised = cudnn.library.as_deref().and_then(named_major);
+    let version = cudnn.library_version.map(|version| version.major);
+    promised.is_some() && version.is_some() && promised != version
+}
+
+fn named_major(library: &Path) -> Option<u32> {
+    let mut words = skew::file_name(library).split(['.', '_']);
+    words.find_map(|word| word.parse().ok())
 }
