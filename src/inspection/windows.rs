@@ -58,11 +58,11 @@ impl Inspection {
         })
     }
 
-    /// The guards of crates that open their cuDNN themselves.
+    /// The guards of crates that may open a cuDNN: a linked one too, as a DLL may be loaded when it is first called.
     fn opens(&self) -> impl Iterator<Item = &Guarded> {
         self.picture
             .guards
             .iter()
-            .filter(|guard| guard.built.loader == Loader::Dlopen && guard.built.absent.is_none())
+            .filter(|guard| guard.built.loader != Loader::Static && guard.built.absent.is_none())
     }
 }
