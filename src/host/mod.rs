@@ -8,10 +8,14 @@ pub mod calls;
 pub mod cargo;
 pub mod cargo_lock;
 pub mod closure;
+#[cfg(feature = "cli")]
+pub mod cpu;
 pub mod cudnn;
 pub mod device_code;
 pub mod dll;
 pub mod dll_path;
+#[cfg(feature = "cli")]
+pub mod dll_way;
 pub mod eyes;
 pub mod files;
 pub mod gpus;
