@@ -25,6 +25,7 @@ const DT_STRTAB: c_long = 5;
 const DT_RPATH: c_long = 15;
 const DT_RUNPATH: c_long = 29;
 const O_NONBLOCK: c_int = 0o4_000;
+const AT_SECURE: c_ulong = 23;
 const POLLERR: c_short = 8;
 const POLLNVAL: c_short = 32;
 
@@ -39,6 +40,7 @@ unsafe extern "C" {
         extra: *mut *const LinkMap,
         flags: c_int,
     ) -> c_int;
+    fn getauxval(kind: c_ulong) -> c_ulong;
     fn poll(fds: *mut PollFd, count: c_ulong, milliseconds: c_int) -> c_int;
 }
 
@@ -296,8 +298,18 @@ pub fn program_paths() -> (Option<OsString>, Option<OsString>) {
     }
 }
 
+/// Whether the program has more rights than whoever started it: setuid, or capabilities of its file. Then the loader
+/// passes over LD_LIBRARY_PATH and the like, and takes them out of the environment.
+pub fn is_privileged() -> bool {
+    // SAFETY: getauxval has no conditions.
+    unsafe { getauxval(AT_SECURE) != 0 }
+}
+
 /// A variable as it was when the loader ran; later changes do not move it.
 pub fn first_environment(name: &str) -> Option<OsString> {
+    if is_privileged() {
+        return std::env::var_os(name);
+    }
     let Ok(all) = std::fs::read("/proc/self/environ") else {
         return std::env::var_os(name);
     };

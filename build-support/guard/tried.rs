@@ -281,6 +281,11 @@ fn end(report: &mut Report, tried: &Tried, unopened: Option<&Unopened>) {
             ),
         )
         .help("set CUDNN_GUARD_DEADLINE to more seconds, if this machine is only slow"),
+        End::Signal(_) if said::no_memory(&tried.said) => {
+            let summary = format!("{} that tries cuDNN found no memory while {}", who, stage);
+            Finding::warning("child-not-started", summary)
+                .help("raise the limit on memory (`ulimit -v`), or see with `free -m` whether any is left")
+        }
         End::Signal(number) => {
             // Before it starts, nothing of cuDNN's has run.
             let name = signal_name(number).filter(|_| stage != "starting");

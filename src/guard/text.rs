@@ -86,6 +86,7 @@ pub(super) const MODULES: &[(&str, &str)] = modules![
     "hidden",
     "tell",
     "here",
+    "unmapped",
     "said",
     "unopened",
     "stray",

@@ -61,6 +61,26 @@ cuDNN ended the process that tried it with SIGABRT while running the convolution
     run("check", &cudnn.0, &[GPU, ("TEST_IGNORE_CHILDREN", "1")]).must_be("pass", &[]);
 }
 
+/// A limit on memory is no fault of cuDNN's. Without one, whatever asks for too much is to blame.
+#[test]
+fn a_child_that_finds_no_memory_proves_nothing() {
+    let cudnn = sound();
+    let cause = |convolution, limit: &[(&str, &str)]| {
+        let variables = [&[GPU, ("TEST_CONVOLUTION", convolution)], limit].concat();
+        let json = run("check", &cudnn.0, &variables).json;
+        let summary = json["findings"][0]["summary"].as_str().unwrap();
+        format!("{}: {summary}", json["verdict"].as_str().unwrap())
+    };
+    let none =
+        "unknown: the child process that tries cuDNN found no memory while running the convolution";
+    assert_eq!(cause("want-memory", &[]), none);
+    assert_eq!(cause("throw", &[("TEST_MEBIBYTES", "4000")]), none);
+    assert_eq!(
+        cause("throw", &[]),
+        "fail: cuDNN ended the process that tried it with SIGABRT while running the convolution"
+    );
+}
+
 #[test]
 fn a_cudnn_that_dies_when_asked_for_its_release_is_told_of() {
     let cudnn = sound();

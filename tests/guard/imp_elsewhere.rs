@@ -82,6 +82,8 @@ pub mod tell;
 pub mod tried;
 #[path = "../../build-support/guard/turn.rs"]
 pub mod turn;
+#[path = "../../build-support/guard/unmapped.rs"]
+pub mod unmapped;
 #[path = "../../build-support/guard/unopened.rs"]
 pub mod unopened;
 #[path = "../../build-support/guard/version.rs"]

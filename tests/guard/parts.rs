@@ -1,7 +1,9 @@
 //! Parts of cuDNN that are not there, not whole or not of one release, in whole runs.
 
+use crate::imp::unmapped;
 use crate::program::run;
 use crate::tree::{Folder, GPU, compile, sound};
+use std::path::Path;
 
 /// SUB-01, SUB-02, SUB-03, SUB-04, LOD-29
 #[test]
@@ -252,4 +254,51 @@ fn a_part_that_wants_a_newer_library_is_refused_in_the_loaders_words() {
   loader      {path}/libsystem.so.1: version `SYSTEM_2.27' not found (required by {path}/libcudnn_cnn.so.9)
   = help: "
     ));
+}
+
+/// A limit on memory is no fault of cuDNN's, and may be another one the next time.
+#[test]
+fn a_part_that_there_is_no_memory_for_ends_nothing() {
+    for name in ["libcudnn_cnn.so.9", "libcudnn.so.9"] {
+        let cudnn = sound();
+        compile("char big[1 << 30];", &cudnn.file(name), &[]);
+        let path = cudnn.text();
+        let limit = ("TEST_MEBIBYTES", "800");
+        run("startup", &cudnn.0, &[GPU, limit]).must_end_with(0).must_say(&format!(
+            "cudnn-guard: unknown: there is not enough memory to load `{path}/{name}`  [cudnn-not-loadable]\n"
+        ));
+        let ran = run("check", &cudnn.0, &[GPU, limit]);
+        ran.must_be("unknown", &["cudnn-not-loadable"]);
+        let finding = &ran.json["findings"][0];
+        let by = "800 MiB for this process, by `ulimit -v`";
+        assert_eq!(finding["evidence"]["limit"], by);
+        assert_eq!(finding["help"][0], "raise the limit: `ulimit -v unlimited`");
+    }
+}
+
+/// As proc(5) has them.
+#[test]
+fn limits_and_mounts_are_read() {
+    let limits = "Limit                     Soft Limit           Hard Limit           Units     \n\
+        Max data size             3145728              unlimited            bytes     \n\
+        Max address space         2097152              unlimited            bytes     \n";
+    assert_eq!(unmapped::limit(limits), Some((2, "ulimit -v")));
+    let (data, _) = limits.split_once("Max address").unwrap();
+    assert_eq!(unmapped::limit(data), Some((3, "ulimit -d")));
+    assert_eq!(
+        unmapped::limit(
+            &limits
+                .replace("2097152", "unlimited")
+                .replace("3145728", "unlimited")
+        ),
+        None
+    );
+    let mounts = "\
+        29 1 254:1 / / rw,relatime shared:1 - ext4 /dev/vda1 rw\n\
+        30 29 0:5 / /opt/a\\040b rw,nosuid,noexec,relatime shared:2 - tmpfs none rw,noexec\n\
+        31 30 0:6 / /opt/a\\040b/c rw - tmpfs none rw,noexec\n";
+    let on = |file: &str| unmapped::nothing_runs(mounts, Path::new(file));
+    assert_eq!(on("/opt/a b/lib/libcudnn.so.9"), Some("/opt/a b".into()));
+    assert_eq!(on("/opt/a b/c/libcudnn.so.9"), None);
+    assert_eq!(on("/opt/a/libcudnn.so.9"), None);
 }
