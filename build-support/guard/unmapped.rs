@@ -77,12 +77,12 @@ pub fn is_limited() -> bool {
 
 /// The lowest limit on this process's memory, in MiB, and what sets it.
 pub fn limit(limits: &str) -> Option<(u64, &'static str)> {
-    let set = |(name, by): (&str, &'static str)| {
-        let line = limits.lines().find_map(|line| line.strip_prefix(name))?;
+    let set = |(name, by): &(&str, &'static str)| {
+        let line = limits.lines().find_map(|line| line.strip_prefix(*name))?;
         let bytes: u64 = line.split_whitespace().next()?.parse().ok()?;
-        Some((bytes >> 20, by))
+        Some((bytes >> 20, *by))
     };
-    LIMITS.into_iter().filter_map(set).min()
+    LIMITS.iter().filter_map(set).min()
 }
 
 /// Where the file system is mounted that this file is on, if nothing may be run from it.
