@@ -21,6 +21,8 @@ mod no_driver;
 mod numbers;
 #[path = "support/simulated.rs"]
 mod simulated;
+#[path = "../src/bin/cudnn-guard/simulator.rs"]
+mod simulator;
 
 use guard::driver::{self, Driver, Problem};
 use guard::no_gpu::Around;
