@@ -229,6 +229,28 @@ fn open_when(act: &str) -> Command {
     command
 }
 
+/// The parts are in the process by their own names, and their files have others.
+fn parts_of_other_names() -> Command {
+    let folder = copy("other-names", &lib64());
+    let mut preload = Vec::new();
+    for part in [
+        "graph",
+        "ops",
+        "cnn",
+        "adv",
+        "heuristic",
+        "engines_precompiled",
+        "engines_runtime_compiled",
+    ] {
+        let other = folder.join(format!("{part}-1a2b3c4d.so"));
+        fs::rename(folder.join(format!("libcudnn_{part}.so.9")), &other).unwrap();
+        preload.push(other);
+    }
+    let mut command = with(&[folder, driver()]);
+    command.env("LD_PRELOAD", std::env::join_paths(preload).unwrap());
+    command
+}
+
 /// A release that nobody knew, made of fewer parts than the last that was known.
 fn of_other_parts() -> PathBuf {
     let folder = copy("other-parts", &installed((9, 99, 0)).join("lib64"));
@@ -465,6 +487,11 @@ fn rows() -> Vec<(&'static str, Said, Command)> {
             "a report that is larger than a file may be",
             Unknown("io-error"),
             no_large_file(),
+        ),
+        (
+            "parts that were loaded from files of other names",
+            Nothing,
+            parts_of_other_names(),
         ),
         (
             "a cuDNN that is deleted while it is in use",
