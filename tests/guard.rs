@@ -15,6 +15,8 @@ mod child;
 mod copies;
 #[path = "guard/eager.rs"]
 mod eager;
+#[path = "guard/elf.rs"]
+mod elf;
 #[path = "guard/hidden.rs"]
 mod hidden;
 #[path = "guard/judged.rs"]
@@ -31,6 +33,8 @@ mod process;
 mod program;
 #[path = "guard/reports.rs"]
 mod reports;
+#[path = "guard/route.rs"]
+mod route;
 #[path = "guard/tree.rs"]
 mod tree;
 #[path = "guard/units.rs"]

@@ -10,6 +10,8 @@ use crate::model::owner::{Installer, Owner};
 use crate::model::version::Version;
 use crate::rules::served;
 
+mod json;
+
 fn part(name: &str, version: Option<Version>) -> Part {
     Part {
         name: name.to_string(),
@@ -290,120 +292,4 @@ fn nothing_read_from_a_machine_reaches_the_terminal_unescaped() {
 fn a_part_and_its_release_are_not_torn_apart() {
     let text = whole().to_string();
     assert!(!text.lines().any(|line| line.trim() == "9.14.0"), "{text}");
-}
-
-/// The names of an object, in order.
-fn keys(json: &serde_json::Value) -> Vec<&str> {
-    let mut keys: Vec<&str> = json
-        .as_object()
-        .map(|object| object.keys().map(String::as_str).collect())
-        .unwrap_or_default();
-    keys.sort_unstable();
-    keys
-}
-
-fn sorted<'a>(names: &[&'a str]) -> Vec<&'a str> {
-    let mut names = names.to_vec();
-    names.sort_unstable();
-    names
-}
-
-#[test]
-fn the_json_has_exactly_these_keys() {
-    let mut report = whole();
-    report.findings = vec![Finding::note("no-gpu", "a note")];
-    let json: serde_json::Value = serde_json::from_str(&report.to_json()).expect("JSON");
-    for (pointer, names) in [
-        (
-            "",
-            &[
-                "schema",
-                "verdict",
-                "toolkit",
-                "cudnn",
-                "candidates",
-                "driver",
-                "gpus",
-                "targets",
-                "findings",
-            ][..],
-        ),
-        (
-            "/toolkit",
-            &[
-                "root",
-                "version",
-                "nvcc",
-                "include_dirs",
-                "link_dirs",
-                "found_via",
-                "gpu_codes",
-            ],
-        ),
-        (
-            "/cudnn",
-            &[
-                "version",
-                "header",
-                "include_dir",
-                "library",
-                "library_version",
-                "link_dir",
-                "link_name",
-                "cuda_major",
-                "found_via",
-                "gpu_codes",
-                "parts",
-                "owner",
-            ],
-        ),
-        ("/cudnn/owner", &["installer", "name", "version"]),
-        ("/cudnn/parts/0", &["name", "path", "version", "told_by"]),
-        (
-            "/candidates/1",
-            &["kind", "path", "found_via", "version", "chosen", "rejected"],
-        ),
-        ("/driver", &["library", "version", "cuda"]),
-        ("/gpus/0", &["name", "compute_capability"]),
-        (
-            "/findings/0",
-            &["id", "severity", "summary", "evidence", "help"],
-        ),
-    ] {
-        let found = json.pointer(pointer).expect(pointer);
-        assert_eq!(keys(found), sorted(names), "{pointer}");
-    }
-    for (pointer, value) in [
-        ("/schema", serde_json::json!(1)),
-        ("/verdict", serde_json::json!("pass")),
-        ("/toolkit/version", serde_json::json!("13.0")),
-        ("/toolkit/found_via", serde_json::json!("CUDA_HOME")),
-        ("/toolkit/gpu_codes", serde_json::json!(["sm_90"])),
-        ("/cudnn/version", serde_json::json!("9.14.0")),
-        ("/cudnn/link_name", serde_json::json!("libcudnn.so.9")),
-        ("/cudnn/cuda_major", serde_json::json!(13)),
-        ("/cudnn/found_via", serde_json::json!("CUDNN_PATH")),
-        ("/cudnn/gpu_codes/2", serde_json::json!("sm_90a")),
-        ("/cudnn/owner/installer", serde_json::json!("conda")),
-        ("/cudnn/owner/name", serde_json::json!("cudnn")),
-        ("/cudnn/owner/version", serde_json::json!("9.14.0.64")),
-        ("/cudnn/parts/1/version", serde_json::json!(null)),
-        ("/candidates/1/kind", serde_json::json!("toolkit")),
-        ("/candidates/1/chosen", serde_json::json!(false)),
-        ("/candidates/2/rejected", serde_json::json!(null)),
-        ("/driver/cuda", serde_json::json!("13.0")),
-        ("/gpus/0/compute_capability", serde_json::json!("9.0")),
-        ("/targets", serde_json::json!(["sm_90", "compute_90"])),
-    ] {
-        assert_eq!(json.pointer(pointer), Some(&value), "{pointer}");
-    }
-}
-
-#[test]
-fn what_is_not_there_is_null_or_empty() {
-    assert_eq!(
-        Report::default().to_json(),
-        "{\"schema\":1,\"verdict\":\"unknown\",\"toolkit\":null,\"cudnn\":null,\"candidates\":[],\
-         \"driver\":null,\"gpus\":[],\"targets\":[],\"findings\":[]}"
-    );
 }

@@ -91,7 +91,7 @@ const SHOWN_ELSEWHERE: &[(&str, &[&str])] = &[
         ],
     ),
     ("src/host", &["io-error", "program-timeout"]),
-    ("tests/terminal.rs", &["fetch-failed"]),
+    ("tests/terminal/fetch.rs", &["fetch-failed"]),
     (
         "the guard's tests",
         &[

@@ -2,18 +2,15 @@
 
 use crate::imp::answer::{Answer, finding_line, line, outcome_lines, path_field};
 use crate::imp::devices::Devices;
-use crate::imp::elf::{Elf, Fault};
 use crate::imp::facts::{Built, Policy, Requirement};
 use crate::imp::finding::{Finding, Verdict};
 use crate::imp::operator::{Mode, Operator};
 use crate::imp::outcome::{Api, Outcome, Start};
-use crate::imp::route::{Route, Via};
 use crate::imp::version::Version;
-use crate::imp::{cache, judge, parts, via};
+use crate::imp::{judge, parts};
 use crate::program;
-use crate::tree::{Folder, compile};
+use crate::tree::Folder;
 use std::ffi::OsString;
-use std::io::{Seek, Write};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -151,91 +148,6 @@ fn a_driver_serves_every_release_of_its_major() {
     );
 }
 
-#[test]
-fn a_release_is_read_off_the_file() {
-    for style in ["gnu", "sysv", "both"] {
-        let folder = Folder::new();
-        let file = folder.file("libcudnn_graph.so.9");
-        let code =
-            "const unsigned char cudnn_graph_version[4] = {3, 28, 9, 0}; int a, b, c, d, e, f, g;";
-        compile(
-            code,
-            &file,
-            &[
-                &format!("-Wl,--hash-style={style}"),
-                "-Wl,-z,noseparate-code",
-            ],
-        );
-        let mut elf = Elf::open(&file).unwrap();
-        assert_eq!(
-            elf.version("cudnn_graph_version"),
-            Some(Version::new(9, 28, 3)),
-            "{style}"
-        );
-        assert_eq!(elf.version("cudnn_ops_infer_version"), None);
-        // A symbol that is no release.
-        assert_eq!(elf.version("a"), None);
-        assert_eq!(elf.soname().as_deref(), Some("libcudnn_graph.so.9"));
-        assert_eq!(elf.rpath(), None);
-    }
-}
-
-#[test]
-fn an_imported_symbol_tells_nothing() {
-    let folder = Folder::new();
-    let file = folder.file("libcudnn_cnn.so.9");
-    let code = "extern const unsigned char cudnn_ops_infer_version[4]; const void *p = cudnn_ops_infer_version;";
-    compile(code, &file, &["-Wl,-rpath,/x", "-Wl,--disable-new-dtags"]);
-    let mut elf = Elf::open(&file).unwrap();
-    assert_eq!(elf.version("cudnn_ops_infer_version"), None);
-    assert_eq!(elf.rpath().as_deref(), Some("/x"));
-}
-
-#[test]
-fn what_is_no_library_is_told_apart() {
-    let folder = Folder::new();
-    let fault = |bytes: &[u8]| {
-        let file = folder.file("x.so");
-        std::fs::write(&file, bytes).unwrap();
-        Elf::open(&file).err().unwrap()
-    };
-    assert_eq!(fault(b""), Fault::NotElf);
-    assert_eq!(
-        fault(
-            b"/* GNU ld script */ INPUT(libcudnn.so.9)                                          "
-        ),
-        Fault::NotElf
-    );
-    assert!(matches!(
-        Elf::open(&folder.file("none")),
-        Err(Fault::Unreadable(_))
-    ));
-    let file = folder.file("libx.so.9");
-    compile("int a;", &file, &[]);
-    let whole = std::fs::read(&file).unwrap();
-    assert!(Elf::open(&file).is_ok());
-    assert!(matches!(fault(&whole[..80]), Fault::CutOff(_, 80)));
-    // Whatever stands in the tables, nothing panics and nothing is read for ever.
-    let mut state = 7_u32;
-    let mut written = std::fs::File::create(&file).unwrap();
-    for _ in 0..3000 {
-        let mut bytes = whole.clone();
-        for _ in 0..8 {
-            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            let at = (state >> 8) as usize % bytes.len().min(0x400);
-            bytes[at] = state as u8;
-        }
-        // Over what is there: some file systems put a file that was cut first on the disk at once.
-        written.rewind().unwrap();
-        written.write_all(&bytes).unwrap();
-        if let Ok(mut elf) = Elf::open(&file) {
-            elf.version("a");
-            elf.rpath();
-            elf.soname();
-        }
-    }
-}
-
 /// 9.10 is later than 9.9, which its name does not show.
 #[test]
 fn the_newest_of_full_names_is_newest_by_number() {
@@ -268,85 +180,6 @@ fn part_names_are_read() {
         "libcuda.so.1",
     ] {
         assert_eq!(name(other), None, "{other}");
-    }
-}
-
-#[test]
-fn the_way_to_a_library_is_told() {
-    let text = |list: &str| Some(OsString::from(list));
-    let all: Vec<PathBuf> = ["/r", "/l", "/both", "/u", "/both", "/lib"]
-        .iter()
-        .map(PathBuf::from)
-        .collect();
-    let via = |route: &Route, file: &str| route.to(Path::new(file));
-    let route = Route::new(&all, text("/r"), text("/l/:/both"), text("/u:/both"));
-    assert_eq!(via(&route, "/r/x.so"), Via::Rpath("/r".into()));
-    assert_eq!(via(&route, "/l/x.so"), Via::LibraryPath("/l".into()));
-    assert_eq!(via(&route, "/both/x.so"), Via::LibraryPath("/both".into()));
-    assert_eq!(via(&route, "/u/x.so"), Via::Runpath("/u".into()));
-    assert_eq!(via(&route, "/lib/x.so"), Via::System("/lib".into()));
-    assert_eq!(
-        via(&route, "/l/glibc-hwcaps/x86-64-v3/x.so"),
-        Via::LibraryPath("/l".into())
-    );
-    assert_eq!(via(&route, "/elsewhere/x.so"), Via::Elsewhere);
-    // A relative entry leads to a file also after the program has moved elsewhere; the empty one tells nothing.
-    let relative: Vec<PathBuf> = vec!["rel/lib".into(), ".".into()];
-    let route = Route::new(&relative, None, text("rel/lib:"), None);
-    assert_eq!(
-        via(&route, "/then/rel/lib/x.so"),
-        Via::LibraryPath("rel/lib".into())
-    );
-    assert_eq!(via(&route, "/then/x.so"), Via::Elsewhere);
-    // The loader fills in its tokens, and asks nobody whether a path is UTF-8.
-    let here = std::env::current_exe().unwrap();
-    let here = here.parent().unwrap();
-    let odd = OsString::from_vec(b"/caf\xe9".to_vec());
-    let folders = [here.join("../l"), "/t/lib64".into(), odd.clone().into()];
-    let mut list = OsString::from("$ORIGIN/../l:/t/${LIB};");
-    list.push(&odd);
-    let route = Route::new(&folders, None, Some(list), None);
-    for folder in folders {
-        let file = folder.join("x.so");
-        assert_eq!(route.to(&file), Via::LibraryPath(folder));
-    }
-    // Without the variable the same folders are the loader's own.
-    let route = Route::new(&all, None, None, None);
-    assert_eq!(via(&route, "/l/x.so"), Via::System("/l".into()));
-}
-
-#[test]
-fn a_library_with_a_runpath_looks_elsewhere_than_its_program() {
-    let [rpath, library_path, own] = [Folder::new(), Folder::new(), Folder::new()];
-    for folder in [&rpath, &library_path, &own] {
-        std::fs::write(folder.file("libpart-of-a-test.so"), "").unwrap();
-    }
-    let folders = [rpath.0.clone(), library_path.0.clone()];
-    let text = |folder: &Folder| Some(OsString::from(folder.text()));
-    let route = Route::new(&folders, text(&rpath), text(&library_path), None);
-    let file = |own_first| {
-        let file = route.file("libpart-of-a-test.so", Some(&own.0), own_first);
-        file.unwrap().parent().unwrap().to_path_buf()
-    };
-    assert_eq!(file(true), own.0);
-    assert_eq!(file(false), library_path.0);
-    std::fs::remove_file(own.file("libpart-of-a-test.so")).unwrap();
-    assert_eq!(file(true), rpath.0);
-    let program = route.program_file("libpart-of-a-test.so").unwrap();
-    assert_eq!(program, rpath.file("libpart-of-a-test.so"));
-}
-
-#[test]
-fn the_systems_cache_is_read() {
-    let own = cache::files("libc.so.6");
-    assert!(own.iter().any(|file| file.is_file()), "{own:?}");
-    assert_eq!(
-        cache::files("libnobody-has-this.so.1"),
-        Vec::<PathBuf>::new()
-    );
-    let bytes = std::fs::read(via::CACHE).unwrap();
-    for end in (0..bytes.len()).step_by(997) {
-        cache::parse(&bytes[..end], "libc.so.6");
     }
 }
 

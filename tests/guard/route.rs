@@ -1,0 +1,87 @@
+//! The loader's way to a library.
+
+use crate::imp::route::{Route, Via};
+use crate::imp::{cache, via};
+use crate::tree::Folder;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+
+#[test]
+fn the_way_to_a_library_is_told() {
+    let text = |list: &str| Some(OsString::from(list));
+    let all: Vec<PathBuf> = ["/r", "/l", "/both", "/u", "/both", "/lib"]
+        .iter()
+        .map(PathBuf::from)
+        .collect();
+    let via = |route: &Route, file: &str| route.to(Path::new(file));
+    let route = Route::new(&all, text("/r"), text("/l/:/both"), text("/u:/both"));
+    assert_eq!(via(&route, "/r/x.so"), Via::Rpath("/r".into()));
+    assert_eq!(via(&route, "/l/x.so"), Via::LibraryPath("/l".into()));
+    assert_eq!(via(&route, "/both/x.so"), Via::LibraryPath("/both".into()));
+    assert_eq!(via(&route, "/u/x.so"), Via::Runpath("/u".into()));
+    assert_eq!(via(&route, "/lib/x.so"), Via::System("/lib".into()));
+    assert_eq!(
+        via(&route, "/l/glibc-hwcaps/x86-64-v3/x.so"),
+        Via::LibraryPath("/l".into())
+    );
+    assert_eq!(via(&route, "/elsewhere/x.so"), Via::Elsewhere);
+    // A relative entry leads to a file also after the program has moved elsewhere; the empty one tells nothing.
+    let relative: Vec<PathBuf> = vec!["rel/lib".into(), ".".into()];
+    let route = Route::new(&relative, None, text("rel/lib:"), None);
+    assert_eq!(
+        via(&route, "/then/rel/lib/x.so"),
+        Via::LibraryPath("rel/lib".into())
+    );
+    assert_eq!(via(&route, "/then/x.so"), Via::Elsewhere);
+    // The loader fills in its tokens, and asks nobody whether a path is UTF-8.
+    let here = std::env::current_exe().unwrap();
+    let here = here.parent().unwrap();
+    let odd = OsString::from_vec(b"/caf\xe9".to_vec());
+    let folders = [here.join("../l"), "/t/lib64".into(), odd.clone().into()];
+    let mut list = OsString::from("$ORIGIN/../l:/t/${LIB};");
+    list.push(&odd);
+    let route = Route::new(&folders, None, Some(list), None);
+    for folder in folders {
+        let file = folder.join("x.so");
+        assert_eq!(route.to(&file), Via::LibraryPath(folder));
+    }
+    // Without the variable the same folders are the loader's own.
+    let route = Route::new(&all, None, None, None);
+    assert_eq!(via(&route, "/l/x.so"), Via::System("/l".into()));
+}
+
+#[test]
+fn a_library_with_a_runpath_looks_elsewhere_than_its_program() {
+    let [rpath, library_path, own] = [Folder::new(), Folder::new(), Folder::new()];
+    for folder in [&rpath, &library_path, &own] {
+        std::fs::write(folder.file("libpart-of-a-test.so"), "").unwrap();
+    }
+    let folders = [rpath.0.clone(), library_path.0.clone()];
+    let text = |folder: &Folder| Some(OsString::from(folder.text()));
+    let route = Route::new(&folders, text(&rpath), text(&library_path), None);
+    let file = |own_first| {
+        let file = route.file("libpart-of-a-test.so", Some(&own.0), own_first);
+        file.unwrap().parent().unwrap().to_path_buf()
+    };
+    assert_eq!(file(true), own.0);
+    assert_eq!(file(false), library_path.0);
+    std::fs::remove_file(own.file("libpart-of-a-test.so")).unwrap();
+    assert_eq!(file(true), rpath.0);
+    let program = route.program_file("libpart-of-a-test.so").unwrap();
+    assert_eq!(program, rpath.file("libpart-of-a-test.so"));
+}
+
+#[test]
+fn the_systems_cache_is_read() {
+    let own = cache::files("libc.so.6");
+    assert!(own.iter().any(|file| file.is_file()), "{own:?}");
+    assert_eq!(
+        cache::files("libnobody-has-this.so.1"),
+        Vec::<PathBuf>::new()
+    );
+    let bytes = std::fs::read(via::CACHE).unwrap();
+    for end in (0..bytes.len()).step_by(997) {
+        cache::parse(&bytes[..end], "libc.so.6");
+    }
+}

@@ -1,0 +1,264 @@
+//! The set-ups, each made as the program needs it.
+
+use super::support::circumstances::{circumstances, command, copy, installed, library};
+use super::support::{fresh, program};
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const RELEASE: (u32, u32, u32) = (9, 14, 0);
+
+pub fn lib64() -> PathBuf {
+    installed(RELEASE).join("lib64")
+}
+
+pub fn driver() -> PathBuf {
+    installed(RELEASE).join("driver")
+}
+
+/// The program on a sound machine, made odd by this act.
+pub fn odd(act: &str) -> Command {
+    command(&[act, "startup", "went-on"], &[lib64(), driver()])
+}
+
+/// The program on a machine with these folders in its library path.
+pub fn with(folders: &[PathBuf]) -> Command {
+    command(&["startup", "went-on"], folders)
+}
+
+pub fn sound() -> Command {
+    with(&[lib64(), driver()])
+}
+
+pub fn set(name: &str, value: &str) -> Command {
+    let mut command = sound();
+    command.env(name, value);
+    command
+}
+
+pub fn fault(words: &str) -> Command {
+    set("SIM_FAULT", words)
+}
+
+/// Through a shell, which does something first.
+pub fn shell(script: &str, command: &Command) -> Command {
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", script, "sh"]).arg(command.get_program());
+    shell.args(command.get_args()).env_clear();
+    for (name, value) in command.get_envs() {
+        if let Some(value) = value {
+            shell.env(name, value);
+        }
+    }
+    shell
+}
+
+pub fn farm() -> PathBuf {
+    let farm = fresh("quiet-farm");
+    for file in fs::read_dir(lib64()).unwrap() {
+        let file = file.unwrap().path();
+        symlink(&file, farm.join(file.file_name().unwrap())).unwrap();
+    }
+    farm
+}
+
+/// As an unpacked archive has it: full names, and links to them.
+pub fn full_names() -> PathBuf {
+    let folder = copy("full-names", &lib64());
+    for file in fs::read_dir(&folder).unwrap() {
+        let file = file.unwrap().path();
+        let name = file.file_name().unwrap().to_str().unwrap().to_string();
+        if name.starts_with("libcudnn") && name.ends_with(".so.9") {
+            let full = format!("{}.14.0", file.display());
+            fs::rename(&file, &full).unwrap();
+            symlink(format!("{name}.14.0"), &file).unwrap();
+        }
+    }
+    folder
+}
+
+pub fn without(name: &str, parts: &[&str]) -> PathBuf {
+    let folder = copy(name, &lib64());
+    for part in parts {
+        fs::remove_file(folder.join(format!("libcudnn_{part}.so.9"))).unwrap();
+    }
+    folder
+}
+
+pub fn in_folder(name: &[u8]) -> Command {
+    let above = fresh(&format!("quiet-name-of-{}", name.len()));
+    let folder = above.join(OsString::from_vec(name.to_vec()));
+    fs::create_dir_all(&folder).unwrap();
+    for file in fs::read_dir(lib64()).unwrap() {
+        let file = file.unwrap().path();
+        fs::copy(&file, folder.join(file.file_name().unwrap())).unwrap();
+    }
+    with(&[folder, driver()])
+}
+
+/// A library that hides everything below this folder.
+pub fn hidden(folder: &str) -> Command {
+    let preload = fresh("quiet-hidden").join("hide.so");
+    let code = format!(
+        r#"
+        #define _GNU_SOURCE
+        #include <dlfcn.h>
+        #include <errno.h>
+        #include <string.h>
+        #include <sys/types.h>
+        struct statx; struct stat; struct stat64;
+        static int is(const char *path) {{ return path && !strncmp(path, "{folder}", {}); }}
+        #define HIDE(result, name, parameters, arguments) \
+            result name parameters {{ \
+                if (is(path)) {{ errno = ENOENT; return -1; }} \
+                result (*next) parameters = dlsym(RTLD_NEXT, #name); \
+                return next arguments; \
+            }}
+        HIDE(int, open, (const char *path, int flags, mode_t mode), (path, flags, mode))
+        HIDE(int, open64, (const char *path, int flags, mode_t mode), (path, flags, mode))
+        HIDE(ssize_t, readlink, (const char *path, char *into, size_t size), (path, into, size))
+        HIDE(int, stat, (const char *path, struct stat *into), (path, into))
+        HIDE(int, stat64, (const char *path, struct stat64 *into), (path, into))
+        HIDE(int, statx, (int at, const char *path, int flags, unsigned mask, struct statx *into), (at, path, flags, mask, into))
+        "#,
+        folder.len()
+    );
+    library(&code, &preload);
+    let mut command = sound();
+    command.env("LD_PRELOAD", preload);
+    command
+}
+
+pub fn moved_program(name: &str) -> PathBuf {
+    let own = fresh(name).join("program");
+    fs::copy(circumstances(), &own).unwrap();
+    own
+}
+
+pub fn environment_of(from: &Command, to: &mut Command) {
+    for (name, value) in from.get_envs() {
+        match value {
+            Some(value) => to.env(name, value),
+            None => to.env_remove(name),
+        };
+    }
+}
+
+pub fn through_the_loader() -> Command {
+    let loader = if cfg!(target_arch = "aarch64") {
+        "/lib/ld-linux-aarch64.so.1"
+    } else {
+        "/lib64/ld-linux-x86-64.so.2"
+    };
+    let mut command = program(loader);
+    environment_of(&sound(), &mut command);
+    command.arg(circumstances()).args(["startup", "went-on"]);
+    command
+}
+
+pub fn deleted() -> Command {
+    let mut command = program(moved_program("quiet-deleted"));
+    environment_of(&sound(), &mut command);
+    command.args(["delete-me", "startup", "went-on"]);
+    command
+}
+
+pub fn from_a_deleted_folder() -> Command {
+    let mut command = odd("delete-here");
+    command.current_dir(fresh("quiet-here"));
+    command
+}
+
+pub fn relative() -> Command {
+    let mut command = sound();
+    command
+        .current_dir(installed(RELEASE))
+        .env("LD_LIBRARY_PATH", "lib64:driver");
+    command
+}
+
+pub fn nothing_else_set() -> Command {
+    let mut command = Command::new(circumstances());
+    let path = std::env::join_paths([lib64(), driver()]).unwrap();
+    command.env_clear().env("LD_LIBRARY_PATH", path);
+    command.args(["startup", "went-on"]);
+    command
+}
+
+pub fn stub() -> PathBuf {
+    let folder = fresh("quiet-stub");
+    library(
+        "#define STUB(name) int name(void) { return 34; }
+        STUB(cuInit) STUB(cuDriverGetVersion) STUB(cuDeviceGetCount) STUB(cuDeviceGet)
+        STUB(cuDeviceGetName) STUB(cuDeviceGetAttribute)",
+        &folder.join("libcuda.so.1"),
+    );
+    folder
+}
+
+/// The program has a cuDNN open, then something becomes of its files, and the program asks once more.
+pub fn open_when(act: &str) -> Command {
+    let own = copy(&format!("open-{act}"), &lib64());
+    let _ = fs::remove_dir_all(own.with_extension("old"));
+    let mut command = command(
+        &["startup", act, "startup", "went-on"],
+        &[own.clone(), driver()],
+    );
+    command
+        .env("ODD_FOLDER", own)
+        .env("ODD_OTHER", installed((9, 28, 0)).join("lib64"));
+    command
+}
+
+/// The parts are in the process by their own names, and their files have others.
+pub fn parts_of_other_names() -> Command {
+    let folder = copy("other-names", &lib64());
+    let mut preload = Vec::new();
+    for part in [
+        "graph",
+        "ops",
+        "cnn",
+        "adv",
+        "heuristic",
+        "engines_precompiled",
+        "engines_runtime_compiled",
+    ] {
+        let other = folder.join(format!("{part}-1a2b3c4d.so"));
+        fs::rename(folder.join(format!("libcudnn_{part}.so.9")), &other).unwrap();
+        preload.push(other);
+    }
+    let mut command = with(&[folder, driver()]);
+    command.env("LD_PRELOAD", std::env::join_paths(preload).unwrap());
+    command
+}
+
+/// A release that nobody knew, made of fewer parts than the last that was known.
+pub fn of_other_parts() -> PathBuf {
+    let folder = copy("other-parts", &installed((9, 99, 0)).join("lib64"));
+    fs::remove_file(folder.join("libcudnn_engines_tensor_ir.so.9")).unwrap();
+    folder
+}
+
+pub fn no_large_file() -> Command {
+    let command = report_into(&fresh("quiet-large").join("report.json"));
+    shell("ulimit -f 0; exec \"$@\"", &command)
+}
+
+pub fn images() -> Vec<PathBuf> {
+    let named = [
+        "/usr/local/nvidia/lib",
+        "/usr/local/nvidia/lib64",
+        "/usr/local/cuda/compat/lib",
+    ];
+    let mut folders: Vec<PathBuf> = named.iter().map(PathBuf::from).collect();
+    folders.extend([lib64(), driver()]);
+    folders
+}
+
+/// A file that is there by itself and cannot be replaced, as one that is mounted.
+pub fn report_into(path: &Path) -> Command {
+    set("CUDNN_GUARD_REPORT", path.to_str().unwrap())
+}
