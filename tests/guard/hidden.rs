@@ -3,9 +3,8 @@
 use crate::imp::route::Route;
 use crate::imp::unopened::Unopened;
 use crate::program::{Ran, run};
-use crate::tree::{Folder, compile};
+use crate::tree::{Folder, GPU, compile, sound};
 
-const GPU: (&str, &str) = ("TEST_GPU", "90");
 const REFUSED: (&str, &str) = ("TEST_CONVOLUTION", "refused");
 
 fn with(cudnn: &Folder, name: &str) {
@@ -25,7 +24,7 @@ fn suspects(ran: &Ran) -> Vec<String> {
 /// LOD-03, LOD-20, LOD-23: only the driver is here, or the libraries of another CUDA.
 #[test]
 fn what_a_part_opens_and_does_not_find_is_named_when_cudnn_fails() {
-    let cudnn = Folder::new().with_cudnn("9.14.0");
+    let cudnn = sound();
     let path = cudnn.text();
     run("check", &cudnn.0, &[GPU]).must_be("pass", &[]);
     let ids = [
@@ -69,7 +68,7 @@ fn what_a_part_opens_and_does_not_find_is_named_when_cudnn_fails() {
 /// LOD-21
 #[test]
 fn nvrtc_without_its_builtins_is_named() {
-    let cudnn = Folder::new().with_cudnn("9.14.0");
+    let cudnn = sound();
     with(&cudnn, "libcublasLt.so.13");
     with(&cudnn, "libnvrtc.so.13");
     with(&cudnn, "libnvrtc-builtins.so.12.8");
@@ -162,7 +161,7 @@ fn that_opens(cudnn: &Folder, name: &str, then: &str) {
 /// LOD-06: every driver brings libcuda.so.1, and cuDNN 8 opens libcuda.so.
 #[test]
 fn a_plain_name_of_the_driver_that_is_not_there() {
-    let cudnn = Folder::new().with_cudnn("9.14.0");
+    let cudnn = sound();
     that_opens(&cudnn, "libcuda.so", "abort()");
     with(&cudnn, "libcuda.so.1");
     let path = cudnn.text();
@@ -196,7 +195,7 @@ fn a_plain_name_of_the_driver_that_is_not_there() {
 /// LOD-06, LOD-30: a cuDNN that says so and goes on is believed only where it then fails.
 #[test]
 fn what_cudnn_says_it_does_not_find_is_named_when_it_fails() {
-    let cudnn = Folder::new().with_cudnn("9.14.0");
+    let cudnn = sound();
     that_opens(&cudnn, "libcudart.so", "");
     with(&cudnn, "libcudart.so.12");
     let path = cudnn.text();

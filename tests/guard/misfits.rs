@@ -1,14 +1,8 @@
 //! What does not fit under or beside a first library: another major, a part that came later, a library of another release.
 
 use crate::program::run;
-use crate::tree::{Folder, compile};
+use crate::tree::{Folder, GPU, compile, sound};
 use std::path::Path;
-
-const GPU: (&str, &str) = ("TEST_GPU", "90");
-
-fn sound() -> Folder {
-    Folder::new().with_cudnn("9.14.0")
-}
 
 /// LOD-01, LOD-04: another major is there, and no substitute.
 #[test]

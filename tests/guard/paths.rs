@@ -1,21 +1,19 @@
 //! Odd paths and odd processes, none of which is cuDNN's fault.
 
 use crate::program::{command, run, run_in};
-use crate::tree::Folder;
+use crate::tree::{Folder, GPU, sound};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-const GPU: (&str, &str) = ("TEST_GPU", "90");
-
 /// A cuDNN in `deep/lib` of a folder.
 fn deep() -> Folder {
     let folder = Folder::new();
     let lib = folder.file("deep/lib");
     std::fs::create_dir_all(&lib).unwrap();
-    let cudnn = Folder::new().with_cudnn("9.14.0");
+    let cudnn = sound();
     for file in std::fs::read_dir(&cudnn.0).unwrap() {
         let file = file.unwrap();
         std::fs::copy(file.path(), lib.join(file.file_name())).unwrap();
@@ -87,7 +85,7 @@ fn a_program_that_moves_away_keeps_its_cudnn() {
 
 #[test]
 fn a_path_that_is_not_utf_8_is_a_path() {
-    let cudnn = Folder::new().with_cudnn("9.14.0");
+    let cudnn = sound();
     let place = Folder::new();
     let odd = place.0.join(OsString::from_vec(b"caf\xe9 a\nb".to_vec()));
     symlink(&cudnn.0, &odd).unwrap();
@@ -109,7 +107,7 @@ fn a_path_that_is_not_utf_8_is_a_path() {
 #[test]
 fn a_first_library_without_its_parts_lacks_them() {
     // `$ORIGIN` is the folder of the link: neither the loader nor the guard follows it to the parts.
-    let cudnn = Folder::new().with_cudnn("9.14.0");
+    let cudnn = sound();
     let link = Folder::new();
     symlink(cudnn.file("libcudnn.so.9"), link.file("libcudnn.so.9")).unwrap();
     run("check", &link.0, &[GPU]).must_be("fail", &["parts-missing"]);
@@ -117,7 +115,7 @@ fn a_first_library_without_its_parts_lacks_them() {
 
 #[test]
 fn nobody_at_the_other_end_of_stderr_ends_nothing() {
-    let cudnn = Folder::new().with_cudnn("9.14.0");
+    let cudnn = sound();
     let mut command = command("startup", &cudnn.0);
     command.env("TEST_SIGPIPE", "1").env("TEST_GPU", "none");
     assert_eq!(unread(command), Some(0));
@@ -205,7 +203,7 @@ fn what_cudarc_will_open_is_judged_in_place_of_what_is_there() {
 /// LOD-02: cudarc before 0.19.2 knows no `libcudnn.so.9`, and panics where there is nothing else.
 #[test]
 fn a_cudarc_of_old_does_not_ask_for_libcudnn_so_9() {
-    let cudnn = Folder::new().with_cudnn("9.14.0");
+    let cudnn = sound();
     let path = cudnn.text();
     let cudarc = |release| ("TEST_CUDARC", release);
     run("startup", &cudnn.0, &[GPU, cudarc("0.19.1")])
@@ -282,7 +280,7 @@ fn another_major_is_named_when_the_wanted_one_is_not_there() {
 
 #[test]
 fn what_the_loader_passes_over_is_passed_over() {
-    let cudnn = Folder::new().with_cudnn("9.14.0");
+    let cudnn = sound();
     let other = if cfg!(target_arch = "x86_64") {
         183
     } else {

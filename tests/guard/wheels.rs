@@ -5,11 +5,10 @@ use crate::imp::release::Teller;
 use crate::imp::version::Version;
 use crate::imp::wheel;
 use crate::program::run;
-use crate::tree::Folder;
+use crate::tree::{Folder, GPU};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-const GPU: (&str, &str) = ("TEST_GPU", "90");
 const LIB: &str = "nvidia/cudnn/lib";
 
 /// A folder of Python packages in which this cuDNN was installed from a wheel of its name.

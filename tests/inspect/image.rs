@@ -9,7 +9,7 @@ use std::process::Command;
 /// A file system with a program in it, none of which ever runs.
 pub struct Image(pub PathBuf);
 
-const PARTS: [&str; 6] = [
+pub const PARTS: [&str; 6] = [
     "graph",
     "ops",
     "cnn",

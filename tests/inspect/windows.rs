@@ -1,6 +1,6 @@
 //! Programs for Windows: what they import, what lies beside them, and what nobody can know here.
 
-use super::image::{Image, ids, linked, record};
+use super::image::{Image, PARTS, ids, linked, record};
 use super::made::Made;
 use super::programs::wheel;
 use super::support::{program, run};
@@ -94,15 +94,6 @@ fn beside(image: &Image, facts: &str, imports: &[&str], dlls: &[(&str, &str)]) {
         fs::write(path, Made::from_lines(lines, "x86_64")).unwrap();
     }
 }
-
-const PARTS: [&str; 6] = [
-    "graph",
-    "ops",
-    "cnn",
-    "heuristic",
-    "engines_precompiled",
-    "engines_runtime_compiled",
-];
 
 /// A cuDNN in this folder of an image.
 fn cudnn(image: &Image, folder: &str, release: &str) {

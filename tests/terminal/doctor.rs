@@ -6,6 +6,8 @@ use super::{cudnn_guard, file, folder, ids, must_exit, text};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+use std::path::PathBuf;
 use std::process::Command;
 
 /// A toolkit and a cuDNN as NVIDIA's archives lie in /usr/local, with libraries that tell nothing.
@@ -121,10 +123,10 @@ fn a_text_that_is_not_for_a_terminal_has_no_colours() {
     assert!(!output.stdout.contains(&0x1b));
 }
 
+/// A simulated installation of cuDNN 9.14 with CUDA 13.0.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
-#[test]
-fn a_machine_with_everything_passes() {
-    let root = folder("simulated");
+fn simulated(name: &str) -> PathBuf {
+    let root = folder(name);
     let what = simulator::Simulated {
         cudnn: (9, 14, 0),
         cuda: (13, 0),
@@ -132,20 +134,30 @@ fn a_machine_with_everything_passes() {
     };
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/simulator");
     simulator::build(&sources, &root, &what).expect("the simulator");
-    let doctor = |arguments: &[&str]| {
-        Command::new(env!("CARGO_BIN_EXE_cudnn-guard"))
-            .arg("doctor")
-            .args(arguments)
-            .env_clear()
-            .env("CUDA_HOME", &root)
-            .env("CUDNN_PATH", &root)
-            .env("LD_LIBRARY_PATH", root.join("driver"))
-            .output()
-            .expect("cudnn-guard runs")
-    };
-    let output = doctor(&[]);
+    root
+}
+
+/// What the doctor says, without a fault, of such an installation.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+fn sound_doctor(root: &Path, arguments: &[&str]) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"))
+        .arg("doctor")
+        .args(arguments)
+        .env_clear()
+        .env("CUDA_HOME", root)
+        .env("CUDNN_PATH", root)
+        .env("LD_LIBRARY_PATH", root.join("driver"))
+        .output()
+        .expect("cudnn-guard runs");
     must_exit(&output, 0);
-    let shown = text(&output);
+    text(&output)
+}
+
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[test]
+fn a_machine_with_everything_passes() {
+    let root = simulated("simulated");
+    let shown = sound_doctor(&root, &[]);
     assert!(
         shown.contains(&format!(
             "  ✓ cuDNN     9.14.0 for CUDA 13 at {}\n",
@@ -161,7 +173,7 @@ fn a_machine_with_everything_passes() {
         shown.ends_with("\nverdict: pass (what is here fits together)\n"),
         "{shown}"
     );
-    let json: Value = serde_json::from_str(&text(&doctor(&["--json"]))).expect("JSON");
+    let json: Value = serde_json::from_str(&sound_doctor(&root, &["--json"])).expect("JSON");
     assert_eq!(json["verdict"], "pass");
     assert_eq!(json["driver"]["cuda"], "13.0");
     assert_eq!(json["gpus"][0]["name"], "Simulated GPU");
@@ -179,14 +191,7 @@ fn a_machine_with_everything_passes() {
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[test]
 fn the_doctor_reads_which_gpus_a_cudnn_serves() {
-    let root = folder("pruned");
-    let what = simulator::Simulated {
-        cudnn: (9, 14, 0),
-        cuda: (13, 0),
-        leave_out: Vec::new(),
-    };
-    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/simulator");
-    simulator::build(&sources, &root, &what).expect("the simulator");
+    let root = simulated("pruned");
     // A fatbin of NVIDIA's format: machine code for 7.5, and PTX for 8.0.
     let mut code = b"\x50\xed\x55\xba\x01\0\x10\0\xa0\0\0\0\0\0\0\0".to_vec();
     for (kind, capability) in [(2, 75), (1, 80)] {
@@ -204,20 +209,7 @@ fn the_doctor_reads_which_gpus_a_cudnn_serves() {
             .status();
         assert!(added.expect("objcopy runs").success());
     }
-    let doctor = |arguments: &[&str]| {
-        let output = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"))
-            .arg("doctor")
-            .args(arguments)
-            .env_clear()
-            .env("CUDA_HOME", &root)
-            .env("CUDNN_PATH", &root)
-            .env("LD_LIBRARY_PATH", root.join("driver"))
-            .output()
-            .expect("cudnn-guard runs");
-        must_exit(&output, 0);
-        text(&output)
-    };
-    let shown = doctor(&[]);
+    let shown = sound_doctor(&root, &[]);
     assert!(
         shown.contains("\n  ✓ GPU code  7.5, PTX 8.0, read off its parts\n"),
         "{shown}"
@@ -230,7 +222,7 @@ fn the_doctor_reads_which_gpus_a_cudnn_serves() {
         ),
         "{shown}"
     );
-    let json: Value = serde_json::from_str(&doctor(&["--json"])).expect("JSON");
+    let json: Value = serde_json::from_str(&sound_doctor(&root, &["--json"])).expect("JSON");
     assert_eq!(
         json["cudnn"]["gpu_codes"],
         serde_json::json!(["sm_75", "compute_80"])
