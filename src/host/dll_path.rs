@@ -1,5 +1,5 @@
 //! Where Windows looks for a DLL that is asked for by its name alone. What lies beside the program comes before all
-//! this, and is not known yet.
+//! this, and a build does not know where that will be.
 
 use super::dll::Dll;
 use super::eyes::Eyes;
