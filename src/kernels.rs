@@ -335,6 +335,7 @@ impl Kernels<'_> {
             nvcc,
             product,
             flags,
+            is_gcc: false,
         };
         Ok((plan, targets))
     }
@@ -358,6 +359,8 @@ fn warnings(text: &str) -> Vec<Directive> {
         .collect()
 }
 
+#[cfg(all(test, unix))]
+mod listed;
 #[cfg(all(test, unix))]
 mod package;
 #[cfg(all(test, unix))]

@@ -9,6 +9,12 @@ pub fn create_dir(path: &Path) -> Result<(), Finding> {
     std::fs::create_dir_all(path).map_err(|error| failed("create", path, &error))
 }
 
+/// Removes a file, if it is there.
+pub fn remove(path: &Path) {
+    // One that cannot be removed cannot be written anew either, and nvcc says so.
+    let _ = std::fs::remove_file(path);
+}
+
 /// Makes `name` another name of a file; where links are not to be had, a copy of it.
 pub fn alias(file: &Path, name: &Path) -> Result<(), Finding> {
     match std::fs::remove_file(name) {

@@ -1,11 +1,12 @@
 //! One file to compile, where its product goes, and whether that is still fresh.
 
 use super::setup::Setup;
-use crate::host::{Host, files, outputs, programs, stamp};
+use crate::host::programs::{self, Output};
+use crate::host::{Host, files, outputs, stamp};
 use crate::model::finding::Finding;
 use crate::model::gencode::Gencode;
 use crate::model::invocation::Invocation;
-use crate::rules::compile::{Product, compile, parse_depfile};
+use crate::rules::compile::{Lister, Product, compile, parse_depfile};
 use crate::rules::complaint;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -88,13 +89,13 @@ impl Job {
         Ok(jobs)
     }
 
-    fn command(&self, setup: &Setup) -> Invocation {
+    fn command(&self, setup: &Setup, listing: &[String]) -> Invocation {
         compile(
             &setup.plan,
             &self.targets,
             &self.source,
             &self.output,
-            &self.depfile,
+            listing,
             &setup.host.platform,
             &setup.host.env,
         )
@@ -102,7 +103,7 @@ impl Job {
 
     /// All that decides what comes out, the files that are read apart.
     pub fn how(&self, setup: &Setup) -> String {
-        format!("{}\n{}", self.command(setup), setup.tools)
+        format!("{}\n{}", self.command(setup, &[]), setup.tools)
     }
 
     /// In quotes, a header is looked for beside the source first.
@@ -137,8 +138,14 @@ impl Job {
         let stamp = self.made(&how, &search);
         stamp.remove();
         let begun = SystemTime::now();
-        let command = self.command(setup);
-        let output = programs::run_to_end(&command)?;
+        let lister = Lister::of(&setup.plan, &self.depfile, &setup.host.env);
+        let (command, mut output) = self.run(setup, lister)?;
+        let mut files = self.listed();
+        if output.success && lister == Lister::Gcc && files.first() != Some(&self.source) {
+            // An nvcc that is a cache in truth may have called no gcc.
+            output = self.run(setup, Lister::Nvcc)?.1;
+            files = self.listed();
+        }
         let said = output.stdout + &output.stderr;
         if !output.success || !files::is_file(&self.output) {
             let source = self.source.display();
@@ -160,11 +167,24 @@ impl Job {
             }
             return Err(finding);
         }
-        let files = parse_depfile(&files::read(&self.depfile).unwrap_or_default());
         if !files.is_empty() {
             stamp.write(&files, begun);
         }
         Ok(Made { files, said })
+    }
+
+    /// The command, and what it came to.
+    fn run(&self, setup: &Setup, lister: Lister) -> Result<(Invocation, Output), Finding> {
+        // A list that is not written must not be one of an earlier build.
+        outputs::remove(&self.depfile);
+        let command = self.command(setup, &lister.args(&self.depfile));
+        let output = programs::run_to_end(&command)?;
+        Ok((command, output))
+    }
+
+    /// The files that were read.
+    fn listed(&self) -> Vec<PathBuf> {
+        parse_depfile(&files::read(&self.depfile).unwrap_or_default())
     }
 }
 

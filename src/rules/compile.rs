@@ -1,9 +1,10 @@
 //! How nvcc is asked to compile.
 
-use crate::model::env::Env;
+use crate::model::env::{Env, Variable};
 use crate::model::gencode::Gencode;
 use crate::model::invocation::Invocation;
 use crate::model::platform::{Os, Platform};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// What a source is compiled to.
@@ -42,16 +43,60 @@ pub struct Plan {
     pub ccbin: Option<String>,
     /// What the build script adds: include directories, macros, its own flags.
     pub flags: Vec<String>,
+    /// Whether the compiler for host code is known to be gcc.
+    pub is_gcc: bool,
+}
+
+/// Who writes down which files were read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lister {
+    /// nvcc, which has the host code preprocessed for it, also where that is not compiled.
+    Nvcc,
+    /// gcc, each time anew that it is called: the last list is the only one.
+    Gcc,
+}
+
+impl Lister {
+    /// The one to ask. nvcc calls gcc once, and gives it what is then compiled, only where it takes one target alone;
+    /// there it would be called a second time for nvcc's list.
+    pub fn of(plan: &Plan, depfile: &Path, env: &Env) -> Self {
+        let is_alone = matches!(plan.product, Product::Ptx | Product::Cubin);
+        // nvcc hands these words to a shell, and takes them apart at commas.
+        let is_plain = |c: char| c.is_alphanumeric() || "/._-+".contains(c);
+        let is_plain = depfile
+            .to_str()
+            .is_some_and(|text| text.chars().all(is_plain));
+        // Somebody may ask for another list, or for one of another form.
+        let extra = [Variable::NvccPrependFlags, Variable::NvccAppendFlags];
+        let extra = extra.map(|name| env.get(name).unwrap_or_default().to_string_lossy());
+        let mut flags = plan.flags.iter().map(String::as_str);
+        let asked =
+            flags.any(|flag| flag.contains("-M")) || extra.iter().any(|all| all.contains("-M"));
+        if plan.is_gcc && is_alone && is_plain && !asked {
+            Self::Gcc
+        } else {
+            Self::Nvcc
+        }
+    }
+
+    /// The arguments that ask for the list. Those of the system are in it: an nvcc that is replaced brings others.
+    pub fn args(self, depfile: &Path) -> Vec<String> {
+        let depfile = depfile.to_string_lossy().into_owned();
+        match self {
+            Self::Nvcc => vec!["-MD".to_string(), "-MF".to_string(), depfile],
+            Self::Gcc => vec!["-Xcompiler".to_string(), format!("-MD,-MF,{depfile}")],
+        }
+    }
 }
 
 /// The command that compiles one file, for all of these targets; nvcc takes one alone for PTX and for a cubin.
-/// `profile` is the environment in which cargo says how the crate is built.
+/// `listing` asks for the list of files, `profile` is the environment in which cargo says how the crate is built.
 pub fn compile(
     plan: &Plan,
     targets: &[Gencode],
     source: &Path,
     output: &Path,
-    depfile: &Path,
+    listing: &[String],
     platform: &Platform,
     profile: &Env,
 ) -> Invocation {
@@ -61,8 +106,7 @@ pub fn compile(
         code => vec![format!("-{}", code.extension())],
     };
     args.extend([text(source), "-o".to_string(), text(output)]);
-    // Which headers were read, those of the system too: an nvcc that is replaced brings others.
-    args.extend(["-MD".to_string(), "-MF".to_string(), text(depfile)]);
+    args.extend_from_slice(listing);
     args.extend(targets.iter().map(Gencode::to_string));
     // This is for host code. Device code is optimised unless `-G` is asked for, in debug builds too.
     let level = match profile.text("OPT_LEVEL") {
@@ -110,7 +154,7 @@ fn static_runtime(env: &Env) -> bool {
     features.split(',').any(|feature| feature == "crt-static")
 }
 
-/// The files in a depfile, `a.o : a.cu \` with one file a line after it, the source first. `make` knows two escapes
+/// The files in a depfile, `a.o : a.cu \` with one file a line after it, the source first, each once. `make` knows two escapes
 /// that a path can need: a space after a backslash, and a doubled dollar sign.
 pub fn parse_depfile(text: &str) -> Vec<PathBuf> {
     let Some((_, files)) = text.split_once(" : ").or_else(|| text.split_once(": ")) else {
@@ -133,7 +177,9 @@ pub fn parse_depfile(text: &str) -> Vec<PathBuf> {
             .into_iter()
             .for_each(|word| word.extend(escaped));
     }
-    words.retain(|word| !word.is_empty());
+    // gcc names a header each time that it is included.
+    let mut seen = BTreeSet::new();
+    words.retain(|word| !word.is_empty() && seen.insert(word.clone()));
     words.into_iter().map(PathBuf::from).collect()
 }
 
@@ -149,6 +195,7 @@ mod tests {
             product,
             ccbin: ccbin.map(String::from),
             flags: vec!["-Isrc".to_string(), "-DN=4".to_string()],
+            is_gcc: true,
         }
     }
 
@@ -168,7 +215,7 @@ mod tests {
             &targets.map(Gencode::plain).collect::<Vec<_>>(),
             Path::new("src/a.cu"),
             Path::new("/out/a.o"),
-            Path::new("/out/a.d"),
+            &Lister::Nvcc.args(Path::new("/out/a.d")),
             &Platform::from_triple(triple),
             &env,
         )
@@ -210,6 +257,53 @@ mod tests {
     }
 
     #[test]
+    fn gcc_lists_the_files_where_it_is_called_once() {
+        use Product::{Cubin, Fatbin, Object, Ptx};
+        let lister = |product, flags: &str, depfile: &str, env: &[(&str, &str)]| {
+            let mut plan = plan(product, None);
+            plan.flags = flags.split(' ').map(String::from).collect();
+            let env = env
+                .iter()
+                .map(|(name, value)| (name.to_string(), value.into()));
+            Lister::of(&plan, Path::new(depfile), &Env::new(env))
+        };
+        let at = |depfile: &str| lister(Ptx, "-DM", depfile, &[]);
+        assert_eq!(at("/out-1/ünder_/a+b.d"), Lister::Gcc);
+        for path in [
+            "/out/a b.d",
+            "/a,b.d",
+            "/$a.d",
+            "/a#.d",
+            "/a'.d",
+            "/a\".d",
+            "/a\\b.d",
+            "/a(.d",
+        ] {
+            assert_eq!(at(path), Lister::Nvcc, "{path}");
+        }
+        for (product, wanted) in [
+            (Cubin, Lister::Gcc),
+            (Fatbin, Lister::Nvcc),
+            (Object, Lister::Nvcc),
+        ] {
+            assert_eq!(lister(product, "-DM", "/a.d", &[]), wanted);
+        }
+        assert_eq!(lister(Ptx, "-Xcompiler -MMD", "/a.d", &[]), Lister::Nvcc);
+        for name in ["NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS"] {
+            let said = lister(Ptx, "-DM", "/a.d", &[(name, "-O3 -Xcompiler=-MP")]);
+            assert_eq!(said, Lister::Nvcc);
+        }
+        let mut other = plan(Ptx, None);
+        other.is_gcc = false;
+        let env = Env::new([]);
+        assert_eq!(Lister::of(&other, Path::new("/a.d"), &env), Lister::Nvcc);
+        assert_eq!(
+            Lister::Gcc.args(Path::new("/a.d")),
+            ["-Xcompiler", "-MD,-MF,/a.d"]
+        );
+    }
+
+    #[test]
     fn the_host_compiler_is_asked_as_it_will_be_called() {
         let question = question(
             &plan(Product::Object, Some("g++-12")),
@@ -223,7 +317,7 @@ mod tests {
 
     #[test]
     fn reads_depfiles() {
-        let text = "/out/a\\ b.o : w\\ b.cu \\\n    /usr/include/x.h \\\r\n    d$$e/a\\#b.h C:\\inc\\y.h\n";
+        let text = "/out/a\\ b.o : w\\ b.cu \\\n    /usr/include/x.h w\\ b.cu \\\r\n    d$$e/a\\#b.h C:\\inc\\y.h\n";
         assert_eq!(
             parse_depfile(text),
             ["w b.cu", "/usr/include/x.h", "d$e/a#b.h", "C:\\inc\\y.h"].map(PathBuf::from)
