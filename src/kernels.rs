@@ -9,12 +9,15 @@
 //!   gelu.sm_90.cubin             what `cubin()` gives
 //!   cudnn-guard/
 //!     answers                    what nvcc and its host compiler have said of themselves
+//!     libkernels.stamp
 //!     libkernels/gelu-<hash>.{o,d,stamp}
 //!     ptx/gelu.{d,stamp}         and in the same way fatbin/, cubin/
 //! ```
 
+mod archive;
 mod fit;
 mod job;
+mod leftovers;
 mod minimum;
 mod missing;
 mod product;
@@ -121,7 +124,15 @@ impl Kernels<'_> {
     pub fn compile(self, name: &str) -> Result<(), Error> {
         let mut lines = Vec::new();
         let result = self.library(name, &mut lines);
+        self.end(&lines, result)
+    }
+
+    /// The end of a call: what cargo is to know, and whether this build script has got what it asked for.
+    fn end<T>(&self, lines: &[Directive], result: Result<T, Error>) -> Result<T, Error> {
         lines.iter().for_each(cargo::tell);
+        if let (Err(_), Ok(out_dir)) = (&result, self.out_dir()) {
+            self.toolchain.written.leftovers.fail(&out_dir);
+        }
         result
     }
 
@@ -145,23 +156,7 @@ impl Kernels<'_> {
             None => &[],
         };
         let out_dir = self.out_dir()?;
-        let triple = &host.platform.triple;
-        cc::Build::new()
-            .cargo_metadata(false)
-            .cargo_warnings(false)
-            .out_dir(&out_dir)
-            .target(triple)
-            .host(host.env.text("HOST").unwrap_or(triple))
-            .opt_level(0)
-            .debug(false)
-            .objects(&objects)
-            .try_compile(name)
-            .map_err(|error| {
-                let summary = format!("cannot put the objects of `{name}` into a library");
-                Finding::error("io-error", summary)
-                    .with("reason", error)
-                    .help("install an archiver: `ar` of binutils, or name one in the variable AR")
-            })?;
+        archive::put(name, &objects, host, &out_dir)?;
         lines.push(Directive::LinkSearch(out_dir.clone()));
         // Bundled into the rlib of a library crate, linked into a program: either way the kernels stand before the
         // CUDA runtime, which the linker needs to see after them.
@@ -233,6 +228,8 @@ impl Kernels<'_> {
         setup: &Setup,
     ) -> Result<(), Finding> {
         let written = &self.toolchain.written;
+        let outputs = jobs.iter().map(|job| job.output.clone());
+        written.leftovers.ask(&self.out_dir()?, outputs);
         if product == Product::Object {
             let hows: Vec<String> = jobs.iter().map(|job| job.how(setup)).collect();
             let archive = self.out_dir()?.join(format!("lib{name}.a"));
