@@ -84,6 +84,8 @@ fn what_is_no_longer_asked_for_is_removed() {
     build(&package, &["k", "ptx"]);
     assert_eq!(outputs(&package), ["+a.ptx"]);
     assert_eq!(package.calls(), [""; 0]);
+    let beside = std::fs::read_dir(package.path("out/cudnn-guard/fatbin")).unwrap();
+    assert_eq!(beside.count(), 0, "they are forgotten, too");
 }
 
 #[test]
