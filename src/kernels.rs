@@ -38,7 +38,7 @@ use crate::rules::directive::{Directive, Library};
 use crate::rules::host_compiler;
 use crate::rules::passing::not_to_nvcc;
 use crate::toolchain::Toolchain;
-use job::Job;
+use job::{Job, Made};
 use setup::Setup;
 use std::path::{Path, PathBuf};
 use watch::is_own;
@@ -190,15 +190,37 @@ impl Kernels<'_> {
         )?;
         let mut setup = Setup::new(plan.clone(), toolchain);
         self.note(product, folder, &jobs, &setup)?;
-        if jobs.iter().any(|job| job.fresh(&setup).is_none()) {
+        let look = |setup: &Setup| jobs.iter().map(|job| job.fresh(setup)).collect();
+        let mut fresh: Vec<Option<Vec<PathBuf>>> = look(&setup);
+        if fresh.contains(&None) {
+            let how = |setup: &Setup| jobs.first().map(|job| job.how(setup));
+            let before = how(&setup);
             let noticed = fit::host_compiler(&mut plan, toolchain, &out_dir)?;
             lines.extend(noticed.iter().flat_map(|one| warnings(&one.to_string())));
             setup = Setup::new(plan, toolchain);
+            // With another compiler others are fresh.
+            if how(&setup) != before {
+                fresh = look(&setup);
+            }
         }
         let outputs = jobs.iter().map(|job| job.output.clone()).collect();
         let foreign = self.foreign();
         let mut failed = Vec::new();
-        for made in jobs::in_parallel(jobs, |job| job.make(&setup)) {
+        let stale = jobs.iter().zip(&fresh).filter(|(_, fresh)| fresh.is_none());
+        let anew = jobs::in_parallel(
+            stale.map(|(job, _)| job).collect(),
+            |job| job.breadth(&setup),
+            |job, threads| job.make(&setup, threads),
+        );
+        let mut anew = anew.into_iter();
+        for fresh in fresh {
+            let made = match fresh {
+                Some(files) => Ok(Made::fresh(files)),
+                None => match anew.next() {
+                    Some(made) => made,
+                    None => break,
+                },
+            };
             match made {
                 Ok(made) => {
                     lines.extend(warnings(&made.said));

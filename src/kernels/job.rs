@@ -6,8 +6,9 @@ use crate::host::{Host, files, outputs, stamp};
 use crate::model::finding::Finding;
 use crate::model::gencode::Gencode;
 use crate::model::invocation::Invocation;
-use crate::rules::compile::{Lister, Product, compile, parse_depfile};
+use crate::rules::compile::{self, Product, parse_depfile};
 use crate::rules::complaint;
+use crate::rules::lister::Lister;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -29,6 +30,14 @@ pub struct Made {
     pub files: Vec<PathBuf>,
     /// Its warnings.
     pub said: String,
+}
+
+impl Made {
+    /// Something that is as it was made from these.
+    pub const fn fresh(files: Vec<PathBuf>) -> Self {
+        let said = String::new();
+        Self { files, said }
+    }
 }
 
 impl Job {
@@ -89,13 +98,13 @@ impl Job {
         Ok(jobs)
     }
 
-    fn command(&self, setup: &Setup, listing: &[String]) -> Invocation {
-        compile(
+    fn command(&self, setup: &Setup, besides: &[String]) -> Invocation {
+        compile::compile(
             &setup.plan,
             &self.targets,
             &self.source,
             &self.output,
-            listing,
+            besides,
             &setup.host.platform,
             &setup.host.env,
         )
@@ -126,24 +135,28 @@ impl Job {
         }
     }
 
-    /// Makes it, unless it is fresh.
-    pub fn make(&self, setup: &Setup) -> Result<Made, Finding> {
-        if let Some(files) = self.fresh(setup) {
-            return Ok(Made {
-                files,
-                said: String::new(),
-            });
-        }
+    /// How many threads nvcc can use for it.
+    pub fn breadth(&self, setup: &Setup) -> usize {
+        compile::breadth(
+            &setup.plan,
+            self.targets.len(),
+            setup.release,
+            &setup.host.env,
+        )
+    }
+
+    /// Makes it, with that many threads.
+    pub fn make(&self, setup: &Setup, threads: usize) -> Result<Made, Finding> {
         let (how, search) = (self.how(setup), self.search(setup));
         let stamp = self.made(&how, &search);
         stamp.remove();
         let begun = SystemTime::now();
         let lister = Lister::of(&setup.plan, &self.depfile, &setup.host.env);
-        let (command, mut output) = self.run(setup, lister)?;
+        let (command, mut output) = self.run(setup, lister, threads)?;
         let mut files = self.listed();
         if output.success && lister == Lister::Gcc && files.first() != Some(&self.source) {
             // An nvcc that is a cache in truth may have called no gcc.
-            output = self.run(setup, Lister::Nvcc)?.1;
+            output = self.run(setup, Lister::Nvcc, threads)?.1;
             files = self.listed();
         }
         let said = output.stdout + &output.stderr;
@@ -174,10 +187,19 @@ impl Job {
     }
 
     /// The command, and what it came to.
-    fn run(&self, setup: &Setup, lister: Lister) -> Result<(Invocation, Output), Finding> {
+    fn run(
+        &self,
+        setup: &Setup,
+        lister: Lister,
+        threads: usize,
+    ) -> Result<(Invocation, Output), Finding> {
         // A list that is not written must not be one of an earlier build.
         outputs::remove(&self.depfile);
-        let command = self.command(setup, &lister.args(&self.depfile));
+        let mut besides = lister.args(&self.depfile);
+        if threads > 1 {
+            besides.extend(["--threads".to_string(), threads.to_string()]);
+        }
+        let command = self.command(setup, &besides);
         let output = programs::run_to_end(&command)?;
         Ok((command, output))
     }

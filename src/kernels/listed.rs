@@ -5,6 +5,7 @@
 
 use super::package::Package;
 use super::real;
+use crate::model::version::Version;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -79,13 +80,17 @@ fn every_header_is_listed_whoever_lists_them() {
     for (out, host) in [("out", ""), ("o ut", "host.h, ")] {
         for set in ["cuda-cu13", "cuda-cu13-13.0", "debian-cuda"] {
             let package = package(out);
-            let (toolchain, include) = match set {
+            let (mut toolchain, include) = match set {
                 "debian-cuda" => real::debians(&package),
                 _ => (
                     real::of(&package, wheels.join(set).join("nvidia/cu13")),
                     package.path("src"),
                 ),
             };
+            // Known to take `--threads`.
+            if let Some(toolkit) = &mut toolchain.toolkit {
+                toolkit.version = Some(Version::new(11, 8, 0));
+            }
             let kernels = || {
                 let kernels = toolchain.kernels().files(package.pattern());
                 kernels.include(&include)

@@ -4,6 +4,7 @@ use crate::model::env::{Env, Variable};
 use crate::model::gencode::Gencode;
 use crate::model::invocation::Invocation;
 use crate::model::platform::{Os, Platform};
+use crate::model::version::Version;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -47,56 +48,14 @@ pub struct Plan {
     pub is_gcc: bool,
 }
 
-/// Who writes down which files were read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lister {
-    /// nvcc, which has the host code preprocessed for it, also where that is not compiled.
-    Nvcc,
-    /// gcc, each time anew that it is called: the last list is the only one.
-    Gcc,
-}
-
-impl Lister {
-    /// The one to ask. nvcc calls gcc once, and gives it what is then compiled, only where it takes one target alone;
-    /// there it would be called a second time for nvcc's list.
-    pub fn of(plan: &Plan, depfile: &Path, env: &Env) -> Self {
-        let is_alone = matches!(plan.product, Product::Ptx | Product::Cubin);
-        // nvcc hands these words to a shell, and takes them apart at commas.
-        let is_plain = |c: char| c.is_alphanumeric() || "/._-+".contains(c);
-        let is_plain = depfile
-            .to_str()
-            .is_some_and(|text| text.chars().all(is_plain));
-        // Somebody may ask for another list, or for one of another form.
-        let extra = [Variable::NvccPrependFlags, Variable::NvccAppendFlags];
-        let extra = extra.map(|name| env.get(name).unwrap_or_default().to_string_lossy());
-        let mut flags = plan.flags.iter().map(String::as_str);
-        let asked =
-            flags.any(|flag| flag.contains("-M")) || extra.iter().any(|all| all.contains("-M"));
-        if plan.is_gcc && is_alone && is_plain && !asked {
-            Self::Gcc
-        } else {
-            Self::Nvcc
-        }
-    }
-
-    /// The arguments that ask for the list. Those of the system are in it: an nvcc that is replaced brings others.
-    pub fn args(self, depfile: &Path) -> Vec<String> {
-        let depfile = depfile.to_string_lossy().into_owned();
-        match self {
-            Self::Nvcc => vec!["-MD".to_string(), "-MF".to_string(), depfile],
-            Self::Gcc => vec!["-Xcompiler".to_string(), format!("-MD,-MF,{depfile}")],
-        }
-    }
-}
-
 /// The command that compiles one file, for all of these targets; nvcc takes one alone for PTX and for a cubin.
-/// `listing` asks for the list of files, `profile` is the environment in which cargo says how the crate is built.
+/// `besides` is what changes nothing of what comes out: who lists the files, on how many threads. `profile` is the environment in which cargo says how the crate is built.
 pub fn compile(
     plan: &Plan,
     targets: &[Gencode],
     source: &Path,
     output: &Path,
-    listing: &[String],
+    besides: &[String],
     platform: &Platform,
     profile: &Env,
 ) -> Invocation {
@@ -106,7 +65,7 @@ pub fn compile(
         code => vec![format!("-{}", code.extension())],
     };
     args.extend([text(source), "-o".to_string(), text(output)]);
-    args.extend_from_slice(listing);
+    args.extend_from_slice(besides);
     args.extend(targets.iter().map(Gencode::to_string));
     // This is for host code. Device code is optimised unless `-G` is asked for, in debug builds too.
     let level = match profile.text("OPT_LEVEL") {
@@ -130,6 +89,24 @@ pub fn compile(
     Invocation {
         program: plan.nvcc.clone(),
         args,
+    }
+}
+
+/// How many threads nvcc can use for these targets, each of which it compiles by itself; 1 where it may not be told.
+pub fn breadth(plan: &Plan, targets: usize, release: Option<Version>, env: &Env) -> usize {
+    let knows = release.is_some_and(|release| release >= Version::new(11, 2, 0));
+    // nvcc takes the option only once.
+    let extra = [Variable::NvccPrependFlags, Variable::NvccAppendFlags];
+    let extra = extra.map(|name| env.get(name).unwrap_or_default().to_string_lossy());
+    let extra = extra.iter().flat_map(|flags| flags.split_whitespace());
+    let mut flags = plan.flags.iter().map(String::as_str).chain(extra);
+    let is_told = flags.any(|flag| {
+        let name = flag.trim_start_matches('-');
+        flag.starts_with('-') && name.starts_with('t')
+    });
+    match plan.product {
+        Product::Object | Product::Fatbin if knows && !is_told => targets,
+        _ => 1,
     }
 }
 
@@ -215,7 +192,7 @@ mod tests {
             &targets.map(Gencode::plain).collect::<Vec<_>>(),
             Path::new("src/a.cu"),
             Path::new("/out/a.o"),
-            &Lister::Nvcc.args(Path::new("/out/a.d")),
+            &["-MD", "-MF", "/out/a.d"].map(String::from),
             &Platform::from_triple(triple),
             &env,
         )
@@ -257,50 +234,32 @@ mod tests {
     }
 
     #[test]
-    fn gcc_lists_the_files_where_it_is_called_once() {
+    fn targets_are_compiled_side_by_side_where_nvcc_can() {
         use Product::{Cubin, Fatbin, Object, Ptx};
-        let lister = |product, flags: &str, depfile: &str, env: &[(&str, &str)]| {
+        let breadth = |product, flags: &str, release: Option<(u32, u32)>, env: &str| {
             let mut plan = plan(product, None);
             plan.flags = flags.split(' ').map(String::from).collect();
-            let env = env
-                .iter()
-                .map(|(name, value)| (name.to_string(), value.into()));
-            Lister::of(&plan, Path::new(depfile), &Env::new(env))
+            let release = release.map(|(major, minor)| Version::new(major, minor, 0));
+            let env = [("NVCC_APPEND_FLAGS".to_string(), env.into())];
+            super::breadth(&plan, 3, release, &Env::new(env))
         };
-        let at = |depfile: &str| lister(Ptx, "-DM", depfile, &[]);
-        assert_eq!(at("/out-1/ünder_/a+b.d"), Lister::Gcc);
-        for path in [
-            "/out/a b.d",
-            "/a,b.d",
-            "/$a.d",
-            "/a#.d",
-            "/a'.d",
-            "/a\".d",
-            "/a\\b.d",
-            "/a(.d",
+        let new = Some((11, 2));
+        for (product, wanted) in [(Object, 3), (Fatbin, 3), (Ptx, 1), (Cubin, 1)] {
+            assert_eq!(breadth(product, "-DM", new, ""), wanted);
+        }
+        assert_eq!(breadth(Object, "-DM", Some((11, 1)), ""), 1);
+        assert_eq!(breadth(Object, "-DM", None, ""), 1);
+        for flags in [
+            "-t 2",
+            "-t2",
+            "-t=2",
+            "--threads 0",
+            "--threads=2",
+            "-threads 2",
         ] {
-            assert_eq!(at(path), Lister::Nvcc, "{path}");
+            assert_eq!(breadth(Object, flags, new, ""), 1, "{flags}");
+            assert_eq!(breadth(Object, "-DM", new, flags), 1, "{flags}");
         }
-        for (product, wanted) in [
-            (Cubin, Lister::Gcc),
-            (Fatbin, Lister::Nvcc),
-            (Object, Lister::Nvcc),
-        ] {
-            assert_eq!(lister(product, "-DM", "/a.d", &[]), wanted);
-        }
-        assert_eq!(lister(Ptx, "-Xcompiler -MMD", "/a.d", &[]), Lister::Nvcc);
-        for name in ["NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS"] {
-            let said = lister(Ptx, "-DM", "/a.d", &[(name, "-O3 -Xcompiler=-MP")]);
-            assert_eq!(said, Lister::Nvcc);
-        }
-        let mut other = plan(Ptx, None);
-        other.is_gcc = false;
-        let env = Env::new([]);
-        assert_eq!(Lister::of(&other, Path::new("/a.d"), &env), Lister::Nvcc);
-        assert_eq!(
-            Lister::Gcc.args(Path::new("/a.d")),
-            ["-Xcompiler", "-MD,-MF,/a.d"]
-        );
     }
 
     #[test]
