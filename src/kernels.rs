@@ -40,6 +40,7 @@ use crate::rules::passing::not_to_nvcc;
 use crate::toolchain::Toolchain;
 use job::{Job, Made};
 use setup::Setup;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use watch::is_own;
 pub(crate) use written::Written;
@@ -213,6 +214,7 @@ impl Kernels<'_> {
             |job, threads| job.make(&setup, threads),
         );
         let mut anew = anew.into_iter();
+        let mut seen = HashSet::new();
         for fresh in fresh {
             let made = match fresh {
                 Some(files) => Ok(Made::fresh(files)),
@@ -225,6 +227,10 @@ impl Kernels<'_> {
                 Ok(made) => {
                     lines.extend(warnings(&made.said));
                     for path in made.files {
+                        // Most headers are read for every file.
+                        if !seen.insert(path.clone()) {
+                            continue;
+                        }
                         let line = Directive::RerunIfChanged(path.clone());
                         if !lines.contains(&line) && is_own(&path, &foreign) {
                             lines.push(line);
