@@ -394,16 +394,11 @@ fn rows() -> Vec<(&'static str, Said, Command)> {
             odd("ignore-children"),
         ),
         (
-            "children that the program waits for",
+            "a handler that waits for all children",
             Nothing,
-            odd("wait-for-all"),
+            odd("wait-in-handler"),
         ),
-        (
-            "orphans that the program takes",
-            Nothing,
-            odd("take-orphans"),
-        ),
-        ("no new privileges, no dumps", Nothing, odd("no-privileges")),
+        ("little memory", Nothing, odd("little-memory")),
         (
             "an allocator that ends children",
             Unknown("child-not-started"),

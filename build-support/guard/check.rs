@@ -143,7 +143,7 @@ fn not_loadable(report: &mut Report, finding: Finding, operator: &Operator, may_
         .driver
         .as_ref()
         .is_some_and(|driver| !driver.devices.is_empty());
-    if gpu {
+    if gpu && finding.severity == Severity::Error {
         report.findings.push(finding);
     } else {
         report.unknown(finding);

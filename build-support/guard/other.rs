@@ -70,6 +70,11 @@ pub fn program_paths() -> (Option<OsString>, Option<OsString>) {
     (None, None)
 }
 
+/// Not known.
+pub fn is_privileged() -> bool {
+    false
+}
+
 /// The variable as it is.
 pub fn first_environment(name: &str) -> Option<OsString> {
     std::env::var_os(name)

@@ -8,10 +8,14 @@ pub mod calls;
 pub mod cargo;
 pub mod cargo_lock;
 pub mod closure;
+#[cfg(feature = "cli")]
+pub mod cpu;
 pub mod cudnn;
 pub mod device_code;
 pub mod dll;
 pub mod dll_path;
+#[cfg(feature = "cli")]
+pub mod dll_way;
 pub mod eyes;
 pub mod files;
 pub mod gpus;
@@ -32,6 +36,7 @@ mod shadow;
 #[cfg(feature = "cli")]
 pub mod shim;
 pub mod stamp;
+mod symbols;
 pub mod toolkit;
 pub mod tools;
 pub mod unusable;
@@ -49,6 +54,9 @@ mod cache;
 #[allow(dead_code)]
 #[path = "../../build-support/guard/driver.rs"]
 pub mod driver;
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[path = "../../build-support/guard/linux_mapped.rs"]
+mod mapped;
 #[path = "../../build-support/guard/no_driver.rs"]
 mod no_driver;
 #[path = "../../build-support/guard/no_gpu.rs"]

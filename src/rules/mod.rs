@@ -38,6 +38,8 @@ pub mod judge;
 pub mod layout;
 pub mod lister;
 #[cfg(feature = "cli")]
+pub mod loader;
+#[cfg(feature = "cli")]
 #[path = "../../build-support/guard/names.rs"]
 pub mod names;
 #[allow(dead_code)] // the program asks it more than the build does
