@@ -78,7 +78,11 @@ fn every_header_is_listed_whoever_lists_them() {
     let wheels = PathBuf::from(wheels);
     // nvcc lists the headers of the host code as well, gcc those of what is compiled. A path with a space is nvcc's.
     for (out, host) in [("out", ""), ("o ut", "host.h, ")] {
-        for set in ["cuda-cu13", "cuda-cu13-13.0", "debian-cuda"] {
+        for (set, major, minor) in [
+            ("cuda-cu13", 13, 5),
+            ("cuda-cu13-13.0", 13, 0),
+            ("debian-cuda", 11, 8),
+        ] {
             let package = package(out);
             let (mut toolchain, include) = match set {
                 "debian-cuda" => real::debians(&package),
@@ -89,7 +93,7 @@ fn every_header_is_listed_whoever_lists_them() {
             };
             // Known to take `--threads`.
             if let Some(toolkit) = &mut toolchain.toolkit {
-                toolkit.version = Some(Version::new(11, 8, 0));
+                toolkit.version = Some(Version::new(major, minor, 0));
             }
             let kernels = || {
                 let kernels = toolchain.kernels().files(package.pattern());
