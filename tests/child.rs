@@ -201,6 +201,49 @@ fn locks_of_other_threads_keep_nobody_waiting() {
     }
 }
 
+/// The time in which a child has to say a word begins when it is there.
+#[test]
+fn a_program_that_takes_long_to_be_doubled_has_no_more_children_for_it() {
+    let folder = fresh("child-slow-fork");
+    let (slow, log) = (folder.join("slow.so"), folder.join("forks"));
+    let code = r#"
+        #include <fcntl.h>
+        #include <pthread.h>
+        #include <stdlib.h>
+        #include <unistd.h>
+        static void before(void) {
+            int log = open(getenv("ODD_FORKS"), O_WRONLY | O_CREAT | O_APPEND, 0600);
+            if (write(log, "x", 1) != 1) _exit(1);
+            close(log);
+            sleep(1);
+        }
+        __attribute__((constructor)) static void start(void) { pthread_atfork(before, 0, 0); }
+    "#;
+    library(code, &slow);
+    let mut program = sound(&["startup", "went-on"]);
+    program.env("LD_PRELOAD", &slow).env("ODD_FORKS", &log);
+    let ran = support::run(&mut program).exits_with(0);
+    assert_eq!(ran.text(), "went on\n");
+    // On a busy machine the first ones may be too slow all the same.
+    let forks = fs::read(log).unwrap().len();
+    assert!((1..=3).contains(&forks), "{forks}");
+}
+
+/// What is in use needs its files no more.
+#[test]
+fn a_cudnn_whose_files_are_deleted_stays_one_cudnn() {
+    let own = support::circumstances::copy("deleted", &installed((9, 14, 0)).join("lib64"));
+    let driver = installed((9, 14, 0)).join("driver");
+    let acts = ["startup", "delete-cudnn", "check", "version"];
+    let mut program = command(&acts, &[own.clone(), driver]);
+    let ran = support::run(program.env("ODD_FOLDER", &own)).exits_with(0);
+    let lines: Vec<String> = ran.stdout.lines().map(told).collect();
+    let ids: Vec<&str> = lines[0].split(' ').collect();
+    assert_eq!(ids.first(), Some(&"pass"), "{}", ran.stdout);
+    assert!(ids.iter().skip(1).all(|id| *id == "io-error"), "{ids:?}");
+    assert!(lines[1].starts_with("unknown "), "{lines:?}");
+}
+
 #[test]
 fn children_of_the_program_that_hold_the_pipes_keep_nobody_waiting() {
     let began = Instant::now();

@@ -10,7 +10,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-pub use super::mapped::mapped;
+pub use super::mapped::{mapped, replaced};
 
 /// Whether the guard knows this system.
 pub const SUPPORTED: bool = true;
@@ -26,6 +26,7 @@ const DT_RPATH: c_long = 15;
 const DT_RUNPATH: c_long = 29;
 const O_NONBLOCK: c_int = 0o4_000;
 const AT_SECURE: c_ulong = 23;
+const RLIMIT_FSIZE: c_int = 1;
 const POLLERR: c_short = 8;
 const POLLNVAL: c_short = 32;
 
@@ -41,6 +42,7 @@ unsafe extern "C" {
         flags: c_int,
     ) -> c_int;
     fn getauxval(kind: c_ulong) -> c_ulong;
+    fn getrlimit(resource: c_int, limit: *mut [u64; 2]) -> c_int;
     fn poll(fds: *mut PollFd, count: c_ulong, milliseconds: c_int) -> c_int;
 }
 
@@ -344,6 +346,14 @@ pub fn stderr_is_open() -> bool {
     // SAFETY: one valid entry.
     unsafe { poll(&mut stderr, 1, 0) };
     stderr.revents & (POLLERR | POLLNVAL) == 0
+}
+
+/// How many bytes this process may write into a file: more of them end it with SIGXFSZ.
+pub fn most_in_a_file() -> u64 {
+    let mut limit = [u64::MAX; 2];
+    // SAFETY: getrlimit writes two numbers.
+    unsafe { getrlimit(RLIMIT_FSIZE, &mut limit) };
+    limit[0]
 }
 
 /// Writes into a file, a device or a pipe as it stands, and never waits for a reader.

@@ -34,10 +34,11 @@ pub fn judge(
         let Some((name, Some(major))) = parts::name_of(path) else {
             continue;
         };
+        // What was deleted is the same as nothing but by its name.
         let looked_at = parts
             .list
             .iter()
-            .any(|part| platform::same_file(&part.path, path));
+            .any(|part| part.path == *path || platform::same_file(&part.path, path));
         if major != shim.major || name.is_empty() || looked_at {
             continue;
         }

@@ -166,7 +166,7 @@ pub fn release(report: &mut Report, built: &Built, gpus: Option<usize>) {
     let bad = judge::known_bad(tables.known_bad, version, built.cuda, gpus, built.needs);
     report.findings.extend(bad);
     if let Some(known) = tables.gpus.iter().map(|row| row.last).max() {
-        if (version.major, version.minor) > (known.major, known.minor) {
+        if judge::is_newer(tables.gpus, version) {
             let newer = judge::newer("cuDNN", &version.to_string(), &known.to_string());
             report.findings.push(newer);
         }

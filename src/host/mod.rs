@@ -70,7 +70,7 @@ mod no_gpu;
     not(any(windows, all(target_os = "linux", target_env = "gnu"))),
     path = "../../build-support/guard/other.rs"
 )]
-#[allow(dead_code)]
+#[allow(dead_code, unused_imports)]
 mod platform;
 #[allow(dead_code)]
 #[path = "../../build-support/guard/wheel.rs"]

@@ -1,5 +1,5 @@
 //! The guard's modules, side by side as they stand in a program.
-#![allow(dead_code, reason = "each test takes what it needs")]
+#![allow(dead_code, unused_imports, reason = "each test takes what it needs")]
 
 #[path = "../../build-support/guard/algorithm.rs"]
 pub mod algorithm;
