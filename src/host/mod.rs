@@ -12,6 +12,7 @@ pub mod cudnn;
 pub mod device_code;
 pub mod dll;
 pub mod dll_path;
+mod elf;
 pub mod eyes;
 pub mod files;
 pub mod gpus;
@@ -32,6 +33,7 @@ mod shadow;
 #[cfg(feature = "cli")]
 pub mod shim;
 pub mod stamp;
+mod symbols;
 pub mod toolkit;
 pub mod tools;
 pub mod unusable;
