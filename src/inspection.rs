@@ -1,11 +1,12 @@
 //! What a compiled program is, and whether it will run on this machine or in an image.
 
+mod ground;
 mod json;
 mod text;
+mod windows;
 
 use crate::config::Config;
 use crate::error::Error;
-use crate::host::dll_path::DllPath;
 use crate::host::driver::Driver;
 use crate::host::way::Way;
 use crate::host::{calls, files, linkage, shim};
@@ -20,7 +21,6 @@ use crate::report::machine;
 use crate::rules::calls::Lacking;
 use crate::rules::guarded::{self, Guarded};
 use crate::rules::outlook::{Other, Picture};
-use crate::rules::way::Ground;
 use crate::rules::{closure, judge, names};
 use std::env::consts::{ARCH, OS};
 use std::fmt;
@@ -55,7 +55,7 @@ impl Inspection {
         let mut inspection = Self {
             picture: Picture {
                 program: program.to_path_buf(),
-                is_image: root.is_some(),
+                root: root.map(Path::to_path_buf),
                 platform,
                 guards,
                 objects: Vec::new(),
@@ -65,6 +65,10 @@ impl Inspection {
                 found_via: String::new(),
                 others: Vec::new(),
                 unasked: None,
+                elsewhere: Vec::new(),
+                company: None,
+                path_known: false,
+                allow: Vec::new(),
                 driver: None,
                 gpus: Vec::new(),
             },
@@ -73,9 +77,10 @@ impl Inspection {
             findings: Vec::new(),
             unknown: Vec::new(),
         };
+        inspection.picture.allow = inspection.allowed();
         match inspection.linkage.format {
             Format::Elf => inspection.follow(root),
-            Format::Pe => inspection.beside(root),
+            Format::Pe => inspection.follow_dlls(root),
         }
         if of_here && root.is_none() {
             inspection.ask();
@@ -83,6 +88,7 @@ impl Inspection {
             let reason = "no driver and no GPU was asked";
             inspection.unknown.push(reason.into());
         }
+        inspection.picture.let_pass(&mut inspection.findings);
         let (findings, unknown) = inspection.picture.judge();
         // That there is no driver is said once, whoever needs it.
         let known: Vec<&str> = inspection.findings.iter().map(|one| one.id).collect();
@@ -107,27 +113,7 @@ impl Inspection {
             self.unknown.push(reason.into());
             return;
         }
-        let host = self.config(root).host();
-        let library_path = host.env.get(Variable::LdLibraryPath).unwrap_or_default();
-        let library_path = library_path.to_string_lossy();
-        // Below a root, what the shell of this machine has in mind is not meant.
-        let meant = |dir: &&str| root.is_none_or(|root| Path::new(dir).starts_with(root));
-        let inside = |dir: &str| match root.and_then(|root| Path::new(dir).strip_prefix(root).ok())
-        {
-            Some(inside) => format!("/{}", inside.display()),
-            None => dir.to_string(),
-        };
-        let dirs: Vec<String> = library_path
-            .split([':', ';'])
-            .filter(|_| !library_path.is_empty())
-            .filter(meant)
-            .map(inside)
-            .collect();
-        let ground = Ground {
-            root: root.map(Path::to_path_buf),
-            cpu: self.linkage.cpu.clone(),
-            library_path: dirs.join(":"),
-        };
+        let ground = self.ground(root, &self.config(root).host());
         let mut way = Way::of(&self.picture.program, self.linkage.clone(), ground);
         if let Some(shim) = self.shim(&mut way) {
             let object = way.objects.get(shim);
@@ -141,12 +127,18 @@ impl Inspection {
         self.calls(&mut way);
         self.picture.objects = way.objects;
         self.picture.missing = way.missing;
+        if let Some(file) = way.by_level.first() {
+            self.unknown.push(format!(
+                "`{}` is for better processors than the least, and which one it will be is not known",
+                file.display()
+            ));
+        }
         self.look_elsewhere(root);
     }
 
     /// Functions that are called, and not there.
     fn calls(&mut self, way: &mut Way) {
-        let is_image = self.picture.is_image;
+        let is_image = self.picture.root.is_some();
         let lacking = calls::lacking(way);
         let finding = |one: &Lacking| one.finding(is_image);
         self.findings.extend(lacking.iter().map(finding));
@@ -174,10 +166,20 @@ impl Inspection {
             guards.find(|built| built.loader == loader && built.absent.is_none())
         };
         let cudarc = by(Loader::Cudarc);
-        let mut objects = way.objects.iter();
         if cudarc.is_none() {
-            if let Some(linked) = objects.position(|object| shim::major(&object.name).is_some()) {
-                return Some(linked);
+            let guards = self.picture.guards.iter();
+            let majors: Vec<u32> = guards
+                .flat_map(|guard| judge::majors(&guard.built))
+                .collect();
+            let objects = way.objects.iter().enumerate();
+            let there: Vec<(usize, u32)> = objects
+                .filter_map(|(index, object)| Some((index, shim::major_of(object)?)))
+                .collect();
+            // As the guard does it: what is loaded and fits comes first.
+            let fits = there.iter().find(|(_, major)| majors.contains(major));
+            let loaded = fits.or(there.first()).map(|(index, _)| *index);
+            if fits.is_some() || by(Loader::Dlopen).is_none() {
+                return loaded;
             }
         }
         let names = names::of(cudarc.or(by(Loader::Dlopen))?);
@@ -200,46 +202,17 @@ impl Inspection {
         found
     }
 
-    /// What lies beside a program for Windows, or along the PATH that it will have.
-    fn beside(&mut self, root: Option<&Path>) {
-        let guards = self.picture.guards.iter();
-        let mut majors: Vec<u32> = guards
-            .flat_map(|guard| judge::majors(&guard.built))
-            .collect();
-        let linked = |name: &String| {
-            let name = name.to_ascii_lowercase();
-            name.strip_prefix("cudnn64_")?
-                .strip_suffix(".dll")?
-                .parse()
-                .ok()
-        };
-        let linked: Vec<u32> = self.linkage.needed.iter().filter_map(linked).collect();
-        if !linked.is_empty() {
-            majors = linked;
-        }
-        let host = self.config(root).host();
-        let own = self.picture.program.parent().map(Path::to_path_buf);
-        let path = DllPath::of(&host).map_or_else(Vec::new, |path| path.all());
-        let platform = &self.picture.platform;
-        let found = majors.iter().find_map(|major| {
-            let file = platform.cudnn_library(*major);
-            let mut dirs = own.iter().chain(&path);
-            let dir = dirs.find(|dir| files::is_file(&dir.join(&file)))?;
-            Some((dir.clone(), *major))
-        });
-        let Some((dir, major)) = found else {
-            if !majors.is_empty() {
-                let reason = "the program looks for its cuDNN along the PATH of wherever it runs";
-                self.unknown.push(reason.into());
-            }
-            return;
-        };
-        self.picture.found_via = if Some(&dir) == own.as_ref() {
-            "the program's own directory".into()
-        } else {
-            format!("PATH, its entry `{}`", dir.display())
-        };
-        self.picture.cudnn = Some(shim::dlls(&dir, major, platform));
+    /// What the guard would read in this environment.
+    fn allowed(&self) -> Vec<String> {
+        let host = self.config(None).host();
+        let listed = host.env.text(Variable::GuardAllow.name());
+        let words = listed
+            .unwrap_or_default()
+            .split(|c: char| c == ',' || c.is_whitespace());
+        words
+            .filter(|id| !id.is_empty())
+            .map(String::from)
+            .collect()
     }
 
     fn config(&self, root: Option<&Path>) -> Config {

@@ -84,16 +84,15 @@ impl Via {
     }
 }
 
-/// With `$TOKEN` and `${TOKEN}` replaced.
+/// With `$TOKEN` and `${TOKEN}` replaced, as the loader does it: `$TOKENS` is another word.
 pub fn filled(entry: &[u8], token: &str, by: &[u8]) -> Vec<u8> {
-    let forms = [format!("${}", token), format!("${{{}}}", token)];
+    let (plain, braced) = (format!("${}", token), format!("${{{}}}", token));
+    let ends = |tail: &&[u8]| !matches!(tail.first(), Some(next) if next.is_ascii_alphanumeric() || *next == b'_');
     let mut out = Vec::new();
     let mut rest = entry;
     while let Some((first, others)) = rest.split_first() {
-        if let Some(tail) = forms
-            .iter()
-            .find_map(|form| rest.strip_prefix(form.as_bytes()))
-        {
+        let bare = rest.strip_prefix(plain.as_bytes()).filter(ends);
+        if let Some(tail) = bare.or_else(|| rest.strip_prefix(braced.as_bytes())) {
             out.extend_from_slice(by);
             rest = tail;
         } else {

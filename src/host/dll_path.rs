@@ -19,8 +19,10 @@ pub struct DllPath<'a> {
     pub system: Option<PathBuf>,
     /// Those of PATH.
     pub dirs: Vec<PathBuf>,
+    /// The program's, which comes before them all, where it is known.
+    pub own: Option<PathBuf>,
     /// Whether PATH says where the program will look.
-    known: bool,
+    pub known: bool,
 }
 
 impl<'a> DllPath<'a> {
@@ -54,6 +56,7 @@ impl<'a> DllPath<'a> {
         Some(Self {
             eyes: Eyes { root },
             known: root.is_none() || !dirs.is_empty(),
+            own: None,
             system,
             dirs,
         })
@@ -61,7 +64,8 @@ impl<'a> DllPath<'a> {
 
     /// All of them, each once.
     pub fn all(&self) -> Vec<PathBuf> {
-        files::each_once(self.system.iter().chain(&self.dirs).cloned())
+        let own = self.own.iter().chain(&self.system);
+        files::each_once(own.chain(&self.dirs).cloned())
     }
 
     /// Whether Windows finds this file.
@@ -80,7 +84,9 @@ impl<'a> DllPath<'a> {
     pub fn company(&self, cudnn: &Cudnn, toolkit: Option<&Toolkit>) -> Company {
         let own = cudnn.library.as_deref().and_then(Path::parent);
         let mut places: Vec<PathBuf> = own.into_iter().map(Path::to_path_buf).collect();
+        places.extend(self.own.clone());
         places.extend(self.system.clone());
+        let mut places = files::each_once(places.into_iter());
         let shown = places.clone();
         let bins = bins(cudnn, toolkit);
         places.extend(self.dirs.iter().chain(&bins).cloned());

@@ -128,6 +128,8 @@ impl<'a, H: FileHeader<Endian = Endianness>> Elf<'a, H> {
             let entry = entries.find(|entry| entry.d_tag(endian).into() == u64::from(tag))?;
             Some(entry.d_val(endian).into())
         };
+        linkage.shuns_system =
+            value(elf::DT_FLAGS_1).is_some_and(|flags| flags & u64::from(elf::DF_1_NODEFLIB) != 0);
         let (address, size) = (value(elf::DT_STRTAB)?, value(elf::DT_STRSZ)?);
         let place = segments.iter().find_map(|segment| {
             let inside = address.checked_sub(segment.p_vaddr(endian).into())?;

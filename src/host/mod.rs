@@ -8,10 +8,14 @@ pub mod calls;
 pub mod cargo;
 pub mod cargo_lock;
 pub mod closure;
+#[cfg(feature = "cli")]
+pub mod cpu;
 pub mod cudnn;
 pub mod device_code;
 pub mod dll;
 pub mod dll_path;
+#[cfg(feature = "cli")]
+pub mod dll_way;
 mod elf;
 pub mod eyes;
 pub mod files;
@@ -51,6 +55,9 @@ mod cache;
 #[allow(dead_code)]
 #[path = "../../build-support/guard/driver.rs"]
 pub mod driver;
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[path = "../../build-support/guard/linux_mapped.rs"]
+mod mapped;
 #[path = "../../build-support/guard/no_driver.rs"]
 mod no_driver;
 #[path = "../../build-support/guard/no_gpu.rs"]
@@ -64,7 +71,7 @@ mod no_gpu;
     not(any(windows, all(target_os = "linux", target_env = "gnu"))),
     path = "../../build-support/guard/other.rs"
 )]
-#[allow(dead_code)]
+#[allow(dead_code, unused_imports)]
 mod platform;
 #[allow(dead_code)]
 #[path = "../../build-support/guard/wheel.rs"]

@@ -6,7 +6,7 @@ use super::files;
 use super::releases::Teller;
 use super::way::Way;
 use crate::model::candidate::{Cudnn, Part};
-use crate::model::linkage::Need;
+use crate::model::linkage::{Need, Object};
 use crate::model::platform::Platform;
 use crate::model::version::Version;
 use crate::rules::needs;
@@ -21,11 +21,16 @@ pub fn major(name: &str) -> Option<u32> {
         .ok()
 }
 
+/// The same of an object, whichever name it was asked for by.
+pub fn major_of(object: &Object) -> Option<u32> {
+    let own = object.linkage.soname.as_deref();
+    own.and_then(major).or_else(|| major(&object.name))
+}
+
 /// Opens what a convolution opens, and reads the releases.
 pub fn cudnn(way: &mut Way, shim: usize, platform: &Platform) -> Option<Cudnn> {
     let object = way.objects.get(shim)?;
-    let own = object.linkage.soname.as_deref();
-    let major = own.and_then(major).or_else(|| major(&object.name))?;
+    let major = major_of(object)?;
     let library = object.path.clone();
     let dir = library.parent().unwrap_or(&library).to_path_buf();
     let beside = beside(&dir, major, platform);

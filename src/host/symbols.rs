@@ -127,7 +127,7 @@ impl<'a> Symbols<'a> {
 
     /// The functions that others have to have for it.
     #[cfg(feature = "cli")]
-    pub fn undefined(&self) -> Vec<String> {
+    pub fn called(&self) -> Vec<String> {
         let symbols = (0..u32::MAX).map_while(|index| self.symbol(index));
         symbols
             .filter(|symbol| symbol.section == 0 && !symbol.is_weak)

@@ -1,10 +1,14 @@
 //! Follows what a program asks the loader for, from file to file, without loading any of it.
 
 use super::eyes::Eyes;
+use super::library::Library;
 use super::{cache, files, linkage};
+use crate::model::flaw::Flaw;
 use crate::model::linkage::{Linkage, Missing, Need, Object};
 use crate::model::via::{CACHE, Via};
-use crate::rules::way::{Ground, Place, before_cache, on, system};
+use crate::rules::closure;
+use crate::rules::loader::{self, level};
+use crate::rules::way::{self, Ground, Place, before_cache, on, system};
 use std::path::{Path, PathBuf};
 
 /// What is loaded, in the loader's order, the program first; and what it does not find.
@@ -16,6 +20,10 @@ pub struct Way {
     pub objects: Vec<Object>,
     /// What is not found.
     pub missing: Vec<Missing>,
+    /// Files that are taken or left by what the processor can do, which is not known.
+    pub by_level: Vec<PathBuf>,
+    /// Where the objects lie without links: what is the same file is loaded once.
+    real: Vec<PathBuf>,
 }
 
 impl Way {
@@ -26,11 +34,15 @@ impl Way {
             ..Self::default()
         };
         let path = way.eyes().canonical(program);
-        way.objects.push(Object {
+        way.push(Object {
+            origin: folder(&path),
             path,
             linkage,
             ..Object::default()
         });
+        for name in way.ground.preload.clone() {
+            way.preload(&name);
+        }
         way.follow(0, Need::Start);
         way
     }
@@ -40,6 +52,25 @@ impl Way {
         self.objects.iter().position(|object| {
             object.name == name || object.linkage.soname.as_deref() == Some(name)
         })
+    }
+
+    fn push(&mut self, object: Object) -> usize {
+        self.real.push(self.eyes().canonical(&object.path));
+        self.objects.push(object);
+        self.objects.len() - 1
+    }
+
+    /// What LD_PRELOAD names comes behind the program. What it names and is not there, the loader leaves out.
+    fn preload(&mut self, name: &str) {
+        if let Some(mut object) = self
+            .find(name, 0)
+            .ok()
+            .filter(|_| self.loaded(name).is_none())
+        {
+            object.via = Some(Via::Preload);
+            object.need = Need::Start;
+            self.push(object);
+        }
     }
 
     /// What the loader takes when `asking` opens a library by its name, with all that it needs. Its index.
@@ -74,9 +105,14 @@ impl Way {
         }
         match self.find(name, asking) {
             Ok(mut object) => {
+                let real = self.eyes().canonical(&object.path);
+                if let Some(index) = self.real.iter().position(|known| *known == real) {
+                    return Some(index);
+                }
                 object.need = need;
-                self.objects.push(object);
-                Some(self.objects.len() - 1)
+                let better = self.for_better(&object.path);
+                self.by_level.extend(better);
+                Some(self.push(object))
             }
             Err(mut missing) => {
                 missing.need = need;
@@ -93,42 +129,60 @@ impl Way {
             chain.insert(0, index);
             up = self.objects.get(index).and_then(|object| object.asked_by);
         }
-        let found = |via: Via, owner, path, linkage| Object {
+        let found = |via: Via, owner, (origin, path, read): Fitting| Object {
             name: name.into(),
             path,
+            origin,
             via: Some(via),
             owner,
             need: Need::Later,
             asked_by: Some(asking),
-            linkage,
+            flaw: read.as_ref().err().cloned(),
+            linkage: read.unwrap_or_default(),
         };
         let mut stands_in = None;
         let mut try_one = |path: PathBuf| self.fitting(&path, &mut stands_in);
         let mut places = Vec::new();
         if name.contains('/') {
-            let path = on(Path::new(name), &self.ground);
-            if let Some((path, linkage)) = try_one(path) {
-                return Ok(found(Via::Elsewhere, 0, path, linkage));
+            let own = self.objects.get(asking);
+            let paths = own.map_or_else(Vec::new, |own| way::named(name, own, &self.ground));
+            for path in paths {
+                if let Some(one) = try_one(path) {
+                    return Ok(found(Via::Elsewhere, 0, one));
+                }
             }
         } else {
             places = before_cache(&self.objects, &chain, &self.ground);
             for place in &places {
-                if let Some((path, linkage)) = try_one(place.dir.join(name)) {
-                    return Ok(found(place.via.clone(), place.owner, path, linkage));
-                }
-            }
-            for path in self.cached(name) {
-                if let Some((path, linkage)) = try_one(path) {
-                    return Ok(found(Via::Cache, 0, path, linkage));
+                let versions = self.versions_of(&place.dir.join(name));
+                if let Some(one) = versions.into_iter().find_map(&mut try_one) {
+                    return Ok(found(place.via.clone(), place.owner, one));
                 }
             }
             let system = system(&self.ground);
-            for place in &system {
-                if let Some((path, linkage)) = try_one(place.dir.join(name)) {
-                    return Ok(found(place.via.clone(), 0, path, linkage));
+            let own = self.objects.get(asking);
+            let shuns = own.is_some_and(|object| object.linkage.shuns_system);
+            let shunned = |path: &Path| {
+                let mut system = system.iter();
+                shuns && system.any(|place| path.starts_with(&place.dir))
+            };
+            for path in self.cached(name) {
+                if shunned(&path) {
+                    continue;
+                }
+                if let Some(one) = try_one(path) {
+                    return Ok(found(Via::Cache, 0, one));
                 }
             }
-            places.extend(system);
+            for place in system.iter().filter(|_| !shuns) {
+                let versions = self.versions_of(&place.dir.join(name));
+                if let Some(one) = versions.into_iter().find_map(&mut try_one) {
+                    return Ok(found(place.via.clone(), 0, one));
+                }
+            }
+            if !shuns {
+                places.extend(system);
+            }
         }
         Err(Missing {
             name: name.into(),
@@ -143,8 +197,27 @@ impl Way {
         })
     }
 
-    /// The file, if the loader does not pass it over: what is for another processor, it does.
-    fn fitting(&self, path: &Path, stands_in: &mut Option<PathBuf>) -> Option<(PathBuf, Linkage)> {
+    fn versions_of(&self, file: &Path) -> Vec<PathBuf> {
+        let known = self.ground.levels.as_deref();
+        loader::versions_of(file, known, &self.ground.cpu)
+    }
+
+    /// Of a library that is judged: the file that a better processor than the least has in its place.
+    fn for_better(&self, taken: &Path) -> Option<PathBuf> {
+        let name = taken.file_name()?.to_str()?;
+        let is_ours = name.starts_with("libcudnn") || closure::is_of_toolkit(name);
+        if self.ground.levels.is_some() || !is_ours {
+            return None;
+        }
+        if level(taken).is_some() {
+            return Some(taken.to_path_buf());
+        }
+        let mut others = self.versions_of(taken).into_iter();
+        others.find(|file| level(file).is_some() && self.eyes().file(file).is_some())
+    }
+
+    /// The file with its origin, if the loader does not pass it over: what is for another processor, it does.
+    fn fitting(&self, path: &Path, stands_in: &mut Option<PathBuf>) -> Option<Fitting> {
         let there = self.eyes().file(path);
         let empty = match &there {
             Some(file) => files::size(file) == 0,
@@ -156,13 +229,18 @@ impl Way {
         }
         let file = there?;
         let own = &self.objects.first()?.linkage;
-        match linkage::read(&file) {
-            Ok(linkage) if linkage.cpu != own.cpu || linkage.is_usual != own.is_usual => None,
-            Ok(linkage) => Some((file, linkage)),
-            // The loader stops at a damaged file, and does not look for another.
-            Err(Some(_)) => Some((file, Linkage::default())),
-            Err(None) => None,
-        }
+        let read = match linkage::read(&file) {
+            Ok(linkage) if linkage.format == own.format => {
+                if linkage.cpu != own.cpu || linkage.is_usual != own.is_usual {
+                    return None;
+                }
+                Ok(linkage)
+            }
+            // The loader stops at a damaged file, and does not look for another. One that it may not read it passes
+            // over.
+            Ok(_) | Err(_) => Err(Library::open(&file)?.flaw()?),
+        };
+        Some((folder(path), file, read))
     }
 
     /// The files that the cache gives to a name. An image that `ldconfig` has not seen yet has its folders alone.
@@ -172,12 +250,17 @@ impl Way {
         let bytes = there.and_then(|path| files::bytes(&path).ok());
         let here = |path: PathBuf| on(&path, &self.ground);
         match bytes {
-            Some(bytes) => cache::parse(&bytes, name).into_iter().map(here).collect(),
+            Some(bytes) => {
+                let known = self.ground.levels.as_deref();
+                let files = cache::parse(&bytes, name).into_iter().map(here).collect();
+                loader::preferred(files, known, &self.ground.cpu)
+            }
             None if self.ground.root.is_none() => Vec::new(),
             None => {
                 let mut dirs = Vec::new();
                 self.configured(Path::new("/etc/ld.so.conf"), 8, &mut dirs);
-                dirs.iter().map(|dir| dir.join(name)).collect()
+                let files = dirs.iter().map(|dir| dir.join(name));
+                files.flat_map(|file| self.versions_of(&file)).collect()
             }
         }
     }
@@ -188,15 +271,19 @@ impl Way {
         let text = there.and_then(|file| files::read(&file).ok());
         for line in text.unwrap_or_default().lines() {
             let line = line.split('#').next().unwrap_or_default().trim();
-            let included = line.strip_prefix("include ").map(str::trim);
+            let included = line
+                .strip_prefix("include")
+                .filter(|rest| rest.starts_with([' ', '\t']));
             match included {
-                Some(pattern) if depth > 0 => {
-                    let pattern = file.parent().unwrap_or(file).join(pattern);
-                    let inside = on(&pattern, &self.ground);
-                    for found in files::glob(&inside.to_string_lossy()).unwrap_or_default() {
-                        let root = self.ground.root.as_deref().unwrap_or(Path::new(""));
-                        let found = found.strip_prefix(root).unwrap_or(&found);
-                        self.configured(&Path::new("/").join(found), depth - 1, dirs);
+                Some(patterns) if depth > 0 => {
+                    for pattern in patterns.split_whitespace() {
+                        let pattern = file.parent().unwrap_or(file).join(pattern);
+                        let inside = on(&pattern, &self.ground);
+                        for found in files::glob(&inside.to_string_lossy()).unwrap_or_default() {
+                            let root = self.ground.root.as_deref().unwrap_or(Path::new(""));
+                            let found = found.strip_prefix(root).unwrap_or(&found);
+                            self.configured(&Path::new("/").join(found), depth - 1, dirs);
+                        }
                     }
                 }
                 None if line.starts_with('/') => dirs.push(on(Path::new(line), &self.ground)),
@@ -207,17 +294,20 @@ impl Way {
 
     fn looked_at(&self, places: &[Place]) -> Vec<String> {
         let mut lines: Vec<String> = Vec::new();
-        for place in places {
-            let line = match &place.via {
-                Via::System(_) => place.dir.display().to_string(),
-                _ => self.text(&place.via, place.owner),
-            };
-            let dead = matches!(place.via, Via::System(_)) && !files::is_dir(&place.dir);
-            if !lines.contains(&line) && !dead {
+        let mut add = |line: String| {
+            if !lines.contains(&line) {
                 lines.push(line);
             }
+        };
+        let is_system = |place: &&Place| matches!(place.via, Via::System(_));
+        for place in places.iter().filter(|place| !is_system(place)) {
+            add(self.text(&place.via, place.owner));
         }
-        lines.push(on(Path::new(CACHE), &self.ground).display().to_string());
+        add(on(Path::new(CACHE), &self.ground).display().to_string());
+        let system = places.iter().filter(is_system);
+        for place in system.filter(|place| files::is_dir(&place.dir)) {
+            add(place.dir.display().to_string());
+        }
         lines
     }
 
@@ -240,4 +330,11 @@ impl Way {
             root: self.ground.root.as_deref(),
         }
     }
+}
+
+/// A file that is taken: what `$ORIGIN` stands for in it, where it lies, and what it says.
+type Fitting = (PathBuf, PathBuf, Result<Linkage, Flaw>);
+
+fn folder(file: &Path) -> PathBuf {
+    file.parent().unwrap_or(file).to_path_buf()
 }

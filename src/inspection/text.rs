@@ -208,7 +208,7 @@ fn driver(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt::Result {
             .findings
             .iter()
             .any(|one| one.id == "driver-missing");
-        let text = if asked && !inspection.picture.is_image {
+        let text = if asked && inspection.picture.root.is_none() {
             "none here"
         } else {
             "not asked"

@@ -1,5 +1,6 @@
 //! What a program or library asks the loader for.
 
+use super::flaw::Flaw;
 use super::via::Via;
 use std::path::PathBuf;
 
@@ -30,6 +31,8 @@ pub struct Linkage {
     pub rpath: Option<String>,
     /// DT_RUNPATH.
     pub runpath: Option<String>,
+    /// DF_1_NODEFLIB: what it needs is not looked for in the system's folders.
+    pub shuns_system: bool,
     /// The loader that it names.
     pub interpreter: Option<String>,
     /// The versions that it takes from other libraries, by file name.
@@ -45,6 +48,8 @@ pub struct Object {
     pub name: String,
     /// Its file.
     pub path: PathBuf,
+    /// The folder that `$ORIGIN` stands for in it: where the loader came to it, be that by a link.
+    pub origin: PathBuf,
     /// What made the loader take it.
     pub via: Option<Via>,
     /// Whose path that was, for RPATH and RUNPATH.
@@ -55,6 +60,8 @@ pub struct Object {
     pub asked_by: Option<usize>,
     /// What it says.
     pub linkage: Linkage,
+    /// Why the loader stops at it.
+    pub flaw: Option<Flaw>,
 }
 
 /// How much a library is needed.

@@ -37,6 +37,8 @@ pub mod image_driver;
 pub mod judge;
 pub mod layout;
 #[cfg(feature = "cli")]
+pub mod loader;
+#[cfg(feature = "cli")]
 #[path = "../../build-support/guard/names.rs"]
 pub mod names;
 #[allow(dead_code)] // the program asks it more than the build does

@@ -1,15 +1,19 @@
 //! Whether a program will run: what its guards say it was built with, against what the loader would give it.
 
+mod dlls;
+mod found;
+mod refused;
+
+use super::companions::Company;
 use super::guarded::Guarded;
 use super::names::CUDARC_ASKS_FOR_9;
-use super::{closure, compat, judge, skew};
+use super::{closure, judge, skew};
 use crate::model::candidate::Cudnn;
 use crate::model::facts::{Built, Loader};
 use crate::model::finding::{Finding, Severity};
 use crate::model::gpu::Gpu;
 use crate::model::linkage::{Missing, Need, Object};
-use crate::model::platform::Platform;
-use crate::model::tables::Tables;
+use crate::model::platform::{Os, Platform};
 use crate::model::version::Version;
 use crate::model::via::Via;
 use std::path::{Path, PathBuf};
@@ -21,8 +25,8 @@ pub struct Picture {
     pub program: PathBuf,
     /// The system that it is for.
     pub platform: Platform,
-    /// Whether that is another than this one.
-    pub is_image: bool,
+    /// Where it lies, if that is another than this one.
+    pub root: Option<PathBuf>,
     /// What its guards say.
     pub guards: Vec<Guarded>,
     /// What is loaded, the program first.
@@ -39,6 +43,14 @@ pub struct Picture {
     pub others: Vec<Other>,
     /// The cuDNN that the loader would find, under a name that cudarc does not ask for.
     pub unasked: Option<PathBuf>,
+    /// For Windows: parts of the cuDNN that lie apart from the others, where they are found all the same.
+    pub elsewhere: Vec<String>,
+    /// For Windows: what the cuDNN needs besides its own parts.
+    pub company: Option<Company>,
+    /// For Windows: whether PATH is that of the system where the program runs.
+    pub path_known: bool,
+    /// What the operator lets pass.
+    pub allow: Vec<String>,
     /// The newest CUDA that the driver serves, where it could be asked.
     pub driver: Option<Version>,
     /// The GPUs that programs see, where they could be asked for.
@@ -81,21 +93,42 @@ impl Picture {
         for guard in &self.guards {
             self.guard(guard, &mut findings, &mut unknown);
         }
+        self.opened(&mut findings, &mut unknown);
+        self.let_pass(&mut findings);
+        // What the loader refuses, no variable of the guard's lets pass: the program ends before it.
         self.not_found(&mut findings, &mut unknown);
+        self.damaged(&mut findings);
         self.too_old(&mut findings);
         if let Some(cudnn) = &self.cudnn {
-            self.files(cudnn, &mut findings, &mut unknown);
-            let guards = self.guards.iter();
-            for guard in guards.filter(|guard| within(guard).is_none()) {
-                self.release(cudnn, guard, &mut findings);
-                self.machine(cudnn, guard, &mut findings);
+            let mut of_cudnn = Vec::new();
+            self.cudnn(cudnn, &mut of_cudnn, &mut unknown);
+            if !self.stops_at(cudnn) {
+                self.let_pass(&mut of_cudnn);
             }
-            self.known_bad(cudnn, &mut findings);
-            if cudnn.library_version.is_none() {
-                unknown.push("the cuDNN does not tell its release".into());
-            }
+            findings.extend(of_cudnn);
         }
         (findings, unknown)
+    }
+
+    /// Whether the loader refuses the cuDNN before the program begins.
+    fn stops_at(&self, cudnn: &Cudnn) -> bool {
+        self.objects.iter().any(|object| {
+            object.need == Need::Start
+                && object.flaw.is_some()
+                && Some(&object.path) == cudnn.library.as_ref()
+        })
+    }
+
+    /// Errors that the guard would let the program start with, since somebody asked for it.
+    pub fn let_pass(&self, findings: &mut [Finding]) {
+        let asked = |finding: &&mut Finding| self.allow.iter().any(|id| id == finding.id);
+        for finding in findings.iter_mut().filter(asked) {
+            if finding.severity == Severity::Error {
+                finding.severity = Severity::Warning;
+                let by = "by CUDNN_GUARD_ALLOW".to_string();
+                finding.evidence.push(("let pass", by));
+            }
+        }
     }
 
     /// What a guard says that does not depend on the cuDNN that is found.
@@ -138,10 +171,13 @@ impl Picture {
 
     fn misses_cudnn(&self) -> bool {
         let mut missing = self.missing.iter();
-        missing.any(|missing| missing.name.starts_with("libcudnn.so"))
+        missing.any(|missing| {
+            missing.name.starts_with("libcudnn.so") || missing.name.starts_with("cudnn64_")
+        })
     }
 
-    fn not_found(&self, findings: &mut Vec<Finding>, unknown: &mut Vec<String>) {
+    /// The cuDNN that the program opens itself, where there is none.
+    fn opened(&self, findings: &mut Vec<Finding>, unknown: &mut Vec<String>) {
         let opened: Vec<&Missing> = self
             .missing
             .iter()
@@ -175,6 +211,12 @@ impl Picture {
                 unknown.push("no cuDNN is found, which the program may do without".into());
             }
         }
+    }
+
+    fn not_found(&self, findings: &mut Vec<Finding>, unknown: &mut Vec<String>) {
+        if self.platform.os == Os::Windows {
+            return self.dlls_not_found(findings, unknown);
+        }
         for missing in &self.missing {
             let Missing { name, need, .. } = missing;
             let is_cudnn = name.starts_with("libcudnn");
@@ -198,18 +240,29 @@ impl Picture {
                     "`{asking}` needs {DRIVER}, NVIDIA's driver, which the loader does not find"
                 );
                 let finding = Finding::warning("driver-missing", summary);
-                findings.push(if self.is_image {
+                findings.push(if self.root.is_some() {
                     finding.help("start the container with `--gpus all`: the driver comes from the machine that it runs on")
                 } else {
                     finding.help("install NVIDIA's driver, if this machine has a GPU")
                 });
-                unknown.push("there is no driver here".into());
+                if self.root.is_none() {
+                    unknown.push("there is no driver here".into());
+                }
             } else if is_cudnn {
                 let summary = format!("`{asking}` needs {name}, which the loader does not find");
                 findings.push(self.no_cudnn(summary, &[name], missing, true));
             } else {
                 findings.push(self.no_library(missing));
             }
+        }
+    }
+
+    /// A folder as it is called where the program runs.
+    fn inside(&self, dir: &Path) -> String {
+        let root = self.root.as_deref();
+        match root.and_then(|root| dir.strip_prefix(root).ok()) {
+            Some(inside) => format!("/{}", inside.display()),
+            None => dir.display().to_string(),
         }
     }
 
@@ -258,7 +311,7 @@ impl Picture {
             let majors = judge::majors(built).into_iter().filter(|major| *major <= 9);
             wanted = majors.max().unwrap_or(9).to_string();
             if let Some(path) = &self.unasked {
-                let dir = path.parent().unwrap_or(path).display();
+                let dir = self.inside(path.parent().unwrap_or(path));
                 let link = format!(
                     "put a link `libcudnn.so` to it into `{dir}`, as the -dev packages have it"
                 );
@@ -273,7 +326,7 @@ impl Picture {
             }
         }
         if let Some(other) = self.others_of(names).find(same) {
-            let dir = other.path.parent().unwrap_or(&other.path).display();
+            let dir = self.inside(other.path.parent().unwrap_or(&other.path));
             finding
                 .help(format!("put `{dir}` into LD_LIBRARY_PATH"))
                 .help("or link the program again with that directory as its rpath, which `.link()` does unless `.rpath(false)`")
@@ -304,7 +357,7 @@ impl Picture {
         let finding = self.also_found(finding, &[name]);
         let is_it = |other: &&Other| skew::file_name(&other.path) == name;
         if let Some(other) = self.others_of(&[name]).find(is_it) {
-            let dir = other.path.parent().unwrap_or(&other.path).display();
+            let dir = self.inside(other.path.parent().unwrap_or(&other.path));
             return finding.help(format!("put `{dir}` into LD_LIBRARY_PATH"));
         }
         let number = name.split(".so.").nth(1).unwrap_or_default();
@@ -317,164 +370,5 @@ impl Picture {
         finding.help(format!(
             "install the package that has {name}, or put its directory into LD_LIBRARY_PATH"
         ))
-    }
-
-    /// Versions of symbols that a library of the system is too old for.
-    fn too_old(&self, findings: &mut Vec<Finding>) {
-        let mut said: Vec<&Path> = Vec::new();
-        for object in self
-            .objects
-            .iter()
-            .filter(|object| object.need != Need::Later)
-        {
-            for (from, versions) in &object.linkage.wants {
-                // Parts of cuDNN are compared by their releases.
-                let found = self.objects.iter().find(|other| {
-                    other.name == *from || other.linkage.soname.as_deref() == Some(from)
-                });
-                let Some(found) = found.filter(|_| !from.starts_with("libcudnn")) else {
-                    continue;
-                };
-                let lacks = |version: &&String| !found.linkage.has.contains(version);
-                let lacking: Vec<&str> =
-                    versions.iter().filter(lacks).map(String::as_str).collect();
-                if lacking.is_empty()
-                    || found.linkage.has.is_empty()
-                    || said.contains(&&*object.path)
-                {
-                    continue;
-                }
-                said.push(&object.path);
-                let summary = format!(
-                    "`{}` has no {}, which `{}` needs",
-                    found.path.display(),
-                    lacking.join(", "),
-                    object.path.display()
-                );
-                let finding = Finding::error("library-not-found", summary);
-                let newest = lacking.last().copied().unwrap_or_default();
-                findings.push(match newest.strip_prefix("GLIBC_") {
-                    Some(number) => finding.help(format!(
-                        "run the program on a system or in a container whose glibc is {number} or later"
-                    )),
-                    None => finding.help(format!(
-                        "put the directory of a {from} that has {newest} into LD_LIBRARY_PATH"
-                    )),
-                });
-            }
-        }
-    }
-
-    /// What shows in the files of the cuDNN.
-    fn files(&self, cudnn: &Cudnn, findings: &mut Vec<Finding>, unknown: &mut Vec<String>) {
-        let own = cudnn.flaw().map(|(_, path, flaw)| {
-            let summary = format!("`{}` {flaw}", path.display());
-            Finding::error(flaw.id(), summary)
-                .help("install that cuDNN again, and see that the disk is not full")
-        });
-        let later = self.missing.iter().find_map(|missing| {
-            missing
-                .stands_in
-                .as_ref()
-                .filter(|_| missing.name.starts_with("libcudnn_"))
-        });
-        for mut finding in own.into_iter().chain(skew::findings(cudnn, &[], &[])) {
-            if finding.id == "parts-missing" {
-                match later {
-                    None => finding.severity = Severity::Error,
-                    Some(place) => {
-                        finding = finding.with("is nothing", place.display());
-                        unknown.push("parts of the cuDNN are mounted later, if at all".into());
-                    }
-                }
-            }
-            finding
-                .evidence
-                .insert(0, ("found via", self.found_via.clone()));
-            findings.push(finding);
-        }
-    }
-
-    /// What the release is known to get wrong.
-    fn known_bad(&self, cudnn: &Cudnn, findings: &mut Vec<Finding>) {
-        let Some(version) = cudnn.library_version else {
-            return;
-        };
-        let gpus = self.driver.map(|_| self.gpus.len());
-        let needs = self.guards.iter().flat_map(|guard| guard.built.needs);
-        let needs: Vec<&str> = needs.copied().collect();
-        let bad = judge::known_bad(&compat::known_bad(), version, None, gpus, &needs);
-        findings.extend(bad.into_iter().filter(|one| one.severity != Severity::Note));
-    }
-
-    /// Whether a guard of the program accepts the release.
-    fn release(&self, cudnn: &Cudnn, guard: &Guarded, findings: &mut Vec<Finding>) {
-        let Some(library) = &cudnn.library else {
-            return;
-        };
-        let built = &guard.built;
-        let major = skew::file_name(library)
-            .split(['.', '_'])
-            .filter_map(|word| word.parse().ok())
-            .next();
-        let major = major.filter(|major| !judge::majors(built).contains(major));
-        let version = cudnn
-            .library_version
-            .or(major.map(|major| Version::new(major, 0, 0)));
-        let Some(version) = version.filter(|_| built.absent.is_none()) else {
-            return;
-        };
-        if let Err(mismatch) = judge::version(built, version) {
-            let mut evidence = vec![
-                ("loaded", library.display().to_string()),
-                ("found via", self.found_via.clone()),
-            ];
-            if self.guards.len() > 1 {
-                evidence.extend(guard.package.clone().map(|package| ("crate", package)));
-            }
-            let dir = library.parent().unwrap_or(library);
-            let help = match &self.via {
-                Some(via) => via.help(dir, &mismatch.wanted),
-                None => format!("install {} in `{}`", mismatch.wanted, dir.display()),
-            };
-            findings.push(mismatch.finding(evidence).help(help));
-        }
-        findings.extend(
-            cudnn
-                .cuda_major
-                .and_then(|major| judge::flavour(built, major)),
-        );
-    }
-
-    /// Whether driver and GPUs serve both.
-    fn machine(&self, cudnn: &Cudnn, guard: &Guarded, findings: &mut Vec<Finding>) {
-        let Some(driver) = self.driver else {
-            return;
-        };
-        let built = Built {
-            tables: Tables {
-                drivers: compat::drivers(&self.platform).leak(),
-                ptx: guard.built.cuda.and_then(compat::ptx_from),
-                ..Tables::NONE
-            },
-            ..guard.built
-        };
-        let mut add = |finding: Option<Finding>| {
-            findings.extend(finding.filter(|finding| !findings.contains(finding)));
-        };
-        add(judge::driver(&built, cudnn.cuda_major, driver));
-        let Some(gpu) = self.gpus.first() else {
-            return;
-        };
-        add(judge::kernels(
-            &built,
-            Some(driver),
-            &gpu.name,
-            gpu.capability,
-        ));
-        if let (Some(version), Some(cuda)) = (cudnn.library_version, cudnn.cuda_major) {
-            let rows = compat::gpus(&self.platform.cpu);
-            add(judge::Cudnn { version, cuda }.device(&rows, &gpu.name, gpu.capability));
-        }
     }
 }

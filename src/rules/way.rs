@@ -1,6 +1,7 @@
 //! Where the loader looks for a library, in its order (ld.so(8)): RPATH of whoever asks and of those who asked for it,
 //! LD_LIBRARY_PATH, RUNPATH of whoever asks; then the cache, then the system's folders.
 
+use super::loader::Loader;
 use crate::model::linkage::Object;
 use crate::model::via::{Via, filled};
 use std::path::{Path, PathBuf};
@@ -14,6 +15,12 @@ pub struct Ground {
     pub cpu: String,
     /// LD_LIBRARY_PATH, as far as it is known there.
     pub library_path: String,
+    /// What LD_PRELOAD names, as far as it is known there.
+    pub preload: Vec<String>,
+    /// What is compiled into its loader.
+    pub loader: Loader,
+    /// The levels of `glibc-hwcaps` that its processor serves, the best first, if it is known.
+    pub levels: Option<Vec<&'static str>>,
 }
 
 /// A folder to look in: what made the loader do so, and the object whose path names it.
@@ -36,8 +43,9 @@ pub fn before_cache(objects: &[Object], chain: &[usize], ground: &Ground) -> Vec
     };
     let of = |index: usize| objects.get(index);
     let mut add = |list: Option<&String>, owner: usize, named: fn(PathBuf) -> Via| {
-        let origin = of(owner).and_then(|object| object.path.parent());
-        for entry in list.into_iter().flat_map(|list| list.split(':')) {
+        let origin = of(owner).map(|object| object.origin.as_path());
+        let list = list.filter(|list| !list.is_empty()).into_iter();
+        for entry in list.flat_map(|list| list.split(':')) {
             for (shown, dir) in folders(entry, origin, ground) {
                 let via = named(shown);
                 places.push(Place { via, owner, dir });
@@ -52,31 +60,26 @@ pub fn before_cache(objects: &[Object], chain: &[usize], ground: &Ground) -> Vec
         }
     }
     let library_path = ground.library_path.replace(';', ":");
-    let library_path = Some(library_path).filter(|path| !path.is_empty());
-    add(library_path.as_ref(), 0, Via::LibraryPath);
+    add(Some(&library_path), 0, Via::LibraryPath);
     let runpath = of(asking).and_then(|object| object.linkage.runpath.as_ref());
     add(runpath, asking, Via::Runpath);
     places
 }
 
-/// The folders that are built into the loader. Which of them is, differs by distribution; a file for another processor
-/// or word size is passed over anyway.
+/// The folders that are built into the loader.
 pub fn system(ground: &Ground) -> Vec<Place> {
-    let multiarch = multiarch(&ground.cpu);
-    let names = [
-        format!("/lib/{multiarch}"),
-        format!("/usr/lib/{multiarch}"),
-        "/lib64".into(),
-        "/usr/lib64".into(),
-        "/lib".into(),
-        "/usr/lib".into(),
-    ];
-    let place = |name: String| Place {
-        dir: on(Path::new(&name), ground),
+    let place = |name: &String| Place {
+        dir: on(Path::new(name), ground),
         via: Via::System(name.into()),
         owner: 0,
     };
-    names.into_iter().map(place).collect()
+    ground.loader.dirs.iter().map(place).collect()
+}
+
+/// The files that a name with a slash in it may stand for.
+pub fn named(name: &str, asking: &Object, ground: &Ground) -> Vec<PathBuf> {
+    let found = folders(name, Some(&asking.origin), ground).into_iter();
+    found.map(|(_, path)| path).collect()
 }
 
 /// A path of that system, on this machine.
@@ -87,19 +90,13 @@ pub fn on(path: &Path, ground: &Ground) -> PathBuf {
     }
 }
 
-/// The folders of an entry, with the tokens filled in: as messages name it, and where it lies. `$LIB` is compiled into
-/// the loader; whatever it may be is looked at.
+/// The folders of an entry, with the tokens filled in: as messages name it, and where it lies. What is relative starts
+/// from where the program is started, which nobody knows of another system.
 fn folders(entry: &str, origin: Option<&Path>, ground: &Ground) -> Vec<(PathBuf, PathBuf)> {
     let entry = if entry.is_empty() { "." } else { entry };
-    let multiarch = format!("lib/{}", multiarch(&ground.cpu));
-    let libs: &[&str] = if entry.contains("$LIB") || entry.contains("${LIB}") {
-        &["lib64", &multiarch, "lib"]
-    } else {
-        &[""]
-    };
     let here = origin.unwrap_or(Path::new("")).to_string_lossy();
     let starts_here = entry.starts_with("$ORIGIN") || entry.starts_with("${ORIGIN}");
-    let folder = |lib: &&str| {
+    let folder = |lib: &str| {
         let entry = filled(entry.as_bytes(), "ORIGIN", here.as_bytes());
         let entry = filled(&entry, "PLATFORM", ground.cpu.as_bytes());
         let entry = filled(&entry, "LIB", lib.as_bytes());
@@ -112,12 +109,15 @@ fn folders(entry: &str, origin: Option<&Path>, ground: &Ground) -> Vec<(PathBuf,
         };
         (path, dir)
     };
-    libs.iter().map(folder).collect()
-}
-
-fn multiarch(cpu: &str) -> String {
-    let cpu = if cpu == "i686" { "i386" } else { cpu };
-    format!("{cpu}-linux-gnu")
+    let mut found: Vec<(PathBuf, PathBuf)> = Vec::new();
+    for lib in &ground.loader.lib {
+        let one = folder(lib);
+        let is_known = ground.root.is_none() || one.0.is_absolute();
+        if is_known && !found.contains(&one) {
+            found.push(one);
+        }
+    }
+    found
 }
 
 #[cfg(test)]
@@ -128,6 +128,7 @@ mod tests {
     fn object(path: &str, rpath: Option<&str>, runpath: Option<&str>) -> Object {
         Object {
             path: path.into(),
+            origin: Path::new(path).parent().map(Path::to_path_buf).unwrap(),
             linkage: Linkage {
                 rpath: rpath.map(String::from).filter(|_| runpath.is_none()),
                 runpath: runpath.map(String::from),
@@ -148,6 +149,7 @@ mod tests {
         let ground = Ground {
             cpu: "x86_64".into(),
             library_path: "/l:".into(),
+            loader: Loader::of(b"/usr/lib64/\0", "x86_64"),
             ..Ground::default()
         };
         let program = object("/app/bin/app", Some("$ORIGIN/../lib:/r"), None);
@@ -176,9 +178,14 @@ mod tests {
         let ground = Ground {
             root: Some("/image".into()),
             cpu: "aarch64".into(),
-            library_path: String::new(),
+            loader: Loader::of(b"", "aarch64"),
+            ..Ground::default()
         };
-        let inside = object("/image/app/app", None, Some("$ORIGIN/lib:/opt/$LIB"));
+        let inside = object(
+            "/image/app/app",
+            None,
+            Some("$ORIGIN/lib:relative::/opt/$LIB"),
+        );
         let places = before_cache(&[inside], &[0], &ground);
         let shown: Vec<String> = places.iter().map(|place| place.via.to_string()).collect();
         let dirs: Vec<&Path> = places.iter().map(|place| &*place.dir).collect();
@@ -186,12 +193,15 @@ mod tests {
             dirs,
             [
                 Path::new("/image/app/lib"),
-                Path::new("/image/opt/lib64"),
                 Path::new("/image/opt/lib/aarch64-linux-gnu"),
+                Path::new("/image/opt/lib64"),
                 Path::new("/image/opt/lib"),
             ]
         );
-        assert_eq!(shown[1], "the program's RUNPATH, its entry `/opt/lib64`");
+        assert_eq!(
+            shown[1],
+            "the program's RUNPATH, its entry `/opt/lib/aarch64-linux-gnu`"
+        );
         assert!(
             system(&ground)
                 .iter()

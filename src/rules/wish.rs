@@ -240,7 +240,7 @@ fn misspelt(value: &str, name: &str, os: Os) -> Option<String> {
     } else if value.contains('$') {
         format!("write the path in {name} out: only a shell puts a variable's value in its place")
     } else if quoted('"') || quoted('\'') {
-        format!("take the quotes out of {name}: no shell has taken them away")
+        format!("set {name} without the quotation marks, which are part of its value")
     } else if value.trim() != value {
         format!("take the blank at the end out of {name}")
     } else if os != Os::Windows && is_windows(value) {

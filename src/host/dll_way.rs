@@ -1,0 +1,101 @@
+//! Follows the DLLs that a program for Windows imports, from file to file, without loading any of them.
+
+use super::dll::Dll;
+use super::dll_path::DllPath;
+use super::eyes::Eyes;
+use super::{Host, files, linkage};
+use crate::model::flaw::Flaw;
+use crate::model::linkage::{Linkage, Missing, Need, Object};
+use crate::rules::companions::is_judged;
+use std::path::{Path, PathBuf};
+
+/// What is loaded with the program, the program first; and what is nowhere, of those that somebody has to bring along.
+pub fn follow(program: &Path, linkage: Linkage, path: &DllPath<'_>) -> (Vec<Object>, Vec<Missing>) {
+    let mut objects = vec![Object {
+        path: program.to_path_buf(),
+        linkage,
+        ..Object::default()
+    }];
+    let mut missing: Vec<Missing> = Vec::new();
+    let mut next = 0;
+    while let Some(asking) = objects.get(next) {
+        let needed_by = asking.path.clone();
+        for name in asking.linkage.needed.clone() {
+            let same = |known: &str| known.eq_ignore_ascii_case(&name);
+            if objects.iter().any(|known| same(&known.name))
+                || missing.iter().any(|known| same(&known.name))
+            {
+                continue;
+            }
+            match path.file(&name) {
+                Some(file) => objects.push(object(name, file, next, &objects)),
+                // Windows' own are nobody's to judge.
+                None if is_judged(&name) || same("nvcuda.dll") => missing.push(Missing {
+                    name,
+                    needed_by: needed_by.clone(),
+                    need: Need::Start,
+                    looked_at: path.looked_in(),
+                    stands_in: None,
+                }),
+                None => {}
+            }
+        }
+        next += 1;
+    }
+    (objects, missing)
+}
+
+/// The first file of that name is taken, or nothing is.
+fn object(name: String, path: PathBuf, asked_by: usize, objects: &[Object]) -> Object {
+    let read = linkage::read(&path);
+    let own = objects.first().map(|program| program.linkage.cpu.as_str());
+    let cpu = Dll::open(&path).and_then(|dll| dll.cpu());
+    let foreign = cpu.filter(|cpu| Some(*cpu) != own).map(Flaw::Cpu);
+    let flaw = match &read {
+        Err(flaw) => flaw.clone().or_else(|| Dll::open(&path)?.flaw()),
+        Ok(_) => foreign,
+    };
+    Object {
+        name,
+        path,
+        asked_by: Some(asked_by),
+        linkage: read.unwrap_or_default(),
+        flaw,
+        ..Object::default()
+    }
+}
+
+impl<'a> DllPath<'a> {
+    /// Of a program in this folder, which Windows looks at first.
+    pub fn of_program(host: &'a Host, own: PathBuf) -> Self {
+        let path = Self::of(host).unwrap_or(Self {
+            eyes: Eyes {
+                root: host.root.as_deref(),
+            },
+            system: None,
+            dirs: Vec::new(),
+            own: None,
+            known: false,
+        });
+        Self {
+            own: Some(own),
+            ..path
+        }
+    }
+
+    /// Where was looked, for messages.
+    pub fn looked_in(&self) -> Vec<String> {
+        let dirs = self.all();
+        dirs.iter().map(|dir| dir.display().to_string()).collect()
+    }
+
+    /// The file that Windows takes for a name.
+    pub fn file(&self, name: &str) -> Option<PathBuf> {
+        let same = |other: &str| other.eq_ignore_ascii_case(name);
+        self.all().into_iter().find_map(|dir| {
+            // Windows takes any spelling, be its files on a system that does not.
+            let found = self.eyes.file(&dir.join(name));
+            found.or_else(|| files::list_named(&dir, &same).ok()?.into_iter().next())
+        })
+    }
+}

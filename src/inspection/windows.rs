@@ -1,0 +1,68 @@
+//! A program for Windows: the DLLs that it imports, and the cuDNN among them or the one that it opens.
+
+use super::Inspection;
+use crate::host::dll_path::DllPath;
+use crate::host::{dll_way, shim};
+use crate::model::facts::Loader;
+use crate::rules::guarded::Guarded;
+use crate::rules::judge;
+use std::path::{Path, PathBuf};
+
+impl Inspection {
+    /// Its own folder comes first, then Windows' own, then PATH, which is known on Windows alone.
+    pub(super) fn follow_dlls(&mut self, root: Option<&Path>) {
+        let host = self.config(root).host();
+        let program = self.picture.program.clone();
+        let own = program.parent().unwrap_or(&program).to_path_buf();
+        let path = DllPath::of_program(&host, own.clone());
+        let (objects, missing) = dll_way::follow(&program, self.linkage.clone(), &path);
+        self.picture.objects = objects;
+        self.picture.missing = missing;
+        self.picture.path_known = path.known;
+        let Some((library, major)) = self.dll(&path) else {
+            if self.opens().next().is_some() && !path.known {
+                let reason = "the program looks for its cuDNN along the PATH of wherever it runs";
+                self.unknown.push(reason.into());
+            }
+            return;
+        };
+        let dir = library.parent().unwrap_or(&library);
+        self.picture.found_via = if dir == own {
+            "the program's own directory".into()
+        } else if path.system.as_deref() == Some(dir) {
+            format!("Windows' own directory, `{}`", dir.display())
+        } else {
+            format!("PATH, its entry `{}`", dir.display())
+        };
+        let cudnn = shim::dlls(dir, major, &self.picture.platform);
+        self.picture.elsewhere = path.elsewhere(&cudnn);
+        self.picture.company = Some(path.company(&cudnn, None));
+        self.picture.cudnn = Some(cudnn);
+    }
+
+    /// The first library of the cuDNN that is loaded with the program, else of the one that it opens.
+    fn dll(&self, path: &DllPath<'_>) -> Option<(PathBuf, u32)> {
+        let major = |name: &str| {
+            let name = name.to_ascii_lowercase();
+            let number = name.strip_prefix("cudnn64_")?.strip_suffix(".dll")?;
+            number.parse().ok()
+        };
+        let mut objects = self.picture.objects.iter();
+        let imported = objects.find_map(|object| Some((object.path.clone(), major(&object.name)?)));
+        imported.or_else(|| {
+            let mut majors = self.opens().flat_map(|guard| judge::majors(&guard.built));
+            majors.find_map(|major| {
+                let name = self.picture.platform.cudnn_library(major);
+                Some((path.file(&name)?, major))
+            })
+        })
+    }
+
+    /// The guards of crates that may open a cuDNN: a linked one too, as a DLL may be loaded when it is first called.
+    fn opens(&self) -> impl Iterator<Item = &Guarded> {
+        self.picture
+            .guards
+            .iter()
+            .filter(|guard| guard.built.loader != Loader::Static && guard.built.absent.is_none())
+    }
+}

@@ -1,0 +1,150 @@
+//! A file system of our own with a program in it, and what `cudnn-guard inspect` says of that.
+
+use super::support::{Ran, fresh, run};
+use serde_json::Value;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// A file system with a program in it, none of which ever runs.
+pub struct Image(pub PathBuf);
+
+const PARTS: [&str; 6] = [
+    "graph",
+    "ops",
+    "cnn",
+    "heuristic",
+    "engines_precompiled",
+    "engines_runtime_compiled",
+];
+
+impl Image {
+    pub fn new(name: &str) -> Self {
+        Self(fresh(&format!("inspect-{name}")))
+    }
+
+    pub fn at(&self, path: &str) -> PathBuf {
+        self.0.join(path)
+    }
+
+    /// Compiles C code into a file of the image.
+    pub fn compile(&self, path: &str, code: &str, flags: &[&str]) {
+        let into = self.at(path);
+        fs::create_dir_all(into.parent().unwrap()).unwrap();
+        let source = into.with_extension("c");
+        fs::write(&source, code).unwrap();
+        let mut cc = Command::new("cc");
+        cc.args(["-nostdlib", "-nostartfiles", "-fPIC", "-O1", "-o"]);
+        cc.arg(&into).arg(&source);
+        cc.args(
+            flags
+                .iter()
+                .map(|flag| flag.replace("IMAGE", self.0.to_str().unwrap())),
+        );
+        assert!(cc.status().unwrap().success(), "{cc:?}");
+        fs::remove_file(source).unwrap();
+    }
+
+    pub fn library(&self, path: &str, code: &str, flags: &[&str]) {
+        let name = path.rsplit('/').next().unwrap();
+        let soname = format!("-Wl,-soname,{name}");
+        let own = ["-shared", &soname];
+        self.compile(path, code, &[&own[..], flags].concat());
+    }
+
+    /// A cuDNN 9 for CUDA 13 in this folder, of files that tell their release and do nothing.
+    pub fn cudnn(&self, folder: &str, minor: u32) {
+        self.library(
+            &format!("{folder}/libcudnn.so.9"),
+            "int cudnnGetVersion(void) { return 0; }",
+            &["-Wl,--enable-new-dtags,-rpath,$ORIGIN"],
+        );
+        for part in PARTS {
+            let code = match part {
+                "graph" => format!(
+                    "const unsigned char cudnn_graph_version[4] = {{ 0, {minor}, 9, 0 }};\n\
+                     const char *cublas(void) {{ return \"libcublasLt.so.13\"; }}"
+                ),
+                _ => "int nothing;".into(),
+            };
+            let gnu = "-Wl,--hash-style=gnu";
+            self.library(&format!("{folder}/libcudnn_{part}.so.9"), &code, &[gnu]);
+        }
+    }
+
+    /// The program `/app/app`, with these records, linked with these libraries.
+    pub fn program(&self, records: &[&str], flags: &[&str]) {
+        let mut code = String::from("void _start(void) {}\n");
+        for (index, text) in records.iter().enumerate() {
+            let bytes: Vec<String> = record(text).iter().map(ToString::to_string).collect();
+            code += &format!(
+                "__attribute__((section(\".cdnngrd\"), used)) static const unsigned char record{index}[] = {{ {} }};\n",
+                bytes.join(", ")
+            );
+        }
+        let own = ["-Wl,--no-as-needed", "-Wl,--allow-shlib-undefined"];
+        self.compile("app/app", &code, &[&own[..], flags].concat());
+    }
+
+    pub fn inspect(&self, arguments: &[&str]) -> Ran {
+        self.inspect_with(arguments, "")
+    }
+
+    pub fn inspect_with(&self, arguments: &[&str], library_path: &str) -> Ran {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
+        command.arg("inspect").arg(self.at("app/app"));
+        command.arg("--root").arg(&self.0).args(arguments);
+        command.env_clear().env("LD_LIBRARY_PATH", library_path);
+        run(&mut command)
+    }
+
+    /// The same in one line, since headlines are broken between words.
+    pub fn flat(&self, arguments: &[&str]) -> Ran {
+        let mut ran = self.inspect(arguments);
+        let words: Vec<&str> = ran.stdout.split_whitespace().collect();
+        ran.stdout = words.join(" ");
+        ran
+    }
+
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.inspect(&["--json"]).stdout).unwrap()
+    }
+
+    /// What is printed of the findings and the verdict, with the image as `/` and headlines in one line.
+    pub fn said(&self, ran: &Ran) -> String {
+        let from = ran.stdout.find("\n\n").unwrap();
+        let mut text = String::new();
+        for line in ran.stdout[from + 2..].lines() {
+            let broken = line
+                .strip_prefix("    ")
+                .filter(|rest| !rest.starts_with(' '));
+            match broken {
+                Some(rest) => {
+                    text.pop();
+                    text += &format!(" {rest}\n");
+                }
+                None => text += &format!("{line}\n"),
+            }
+        }
+        text.replace(self.0.to_str().unwrap(), "")
+    }
+}
+
+/// As a guard writes it.
+pub fn record(text: &str) -> Vec<u8> {
+    let length = u32::try_from(text.len()).unwrap().to_le_bytes();
+    [b"cdnngrd\x01", &length[..], text.as_bytes()].concat()
+}
+
+pub fn linked(cudnn: &str) -> String {
+    format!(
+        "guard 0.1.0\ncrate app 0.1.0\ncudnn {cudnn}\ncudnn-cuda 13\ncuda 13.0\npolicy compatible\nloader linked\n"
+    )
+}
+
+pub fn ids(json: &Value) -> Vec<&str> {
+    let findings = json["findings"].as_array().unwrap().iter();
+    findings
+        .map(|finding| finding["id"].as_str().unwrap())
+        .collect()
+}

@@ -1,0 +1,92 @@
+//! Programs that do not link cuDNN as others do: cudarc opens it for them, or they hold it in themselves.
+
+use super::image::{Image, ids, linked};
+use serde_json::Value;
+use std::fs;
+
+/// LOD-02: cudarc asks for `libcudnn.so` first, in all folders, and those before 0.19.2 never for `libcudnn.so.9`.
+#[test]
+fn a_program_whose_cudnn_cudarc_opens() {
+    let image = Image::new("cudarc");
+    let program = |cudarc: &str| {
+        let text = format!(
+            "guard 0.1.0\nrequirement >=9.11\nfrom 9.11.0\npolicy requirement\nloader cudarc\n{cudarc}"
+        );
+        image.program(&[&text], &["-Wl,-rpath,/opt/lib:/opt/first"]);
+    };
+    let missing = || {
+        let json = image.json();
+        let missing = json["missing"].as_array().unwrap().iter();
+        let names = missing.map(|one| one["name"].as_str().unwrap().to_string());
+        names
+            .filter(|name| name.starts_with("libcudnn"))
+            .collect::<Vec<_>>()
+    };
+    program("");
+    image
+        .flat(&[])
+        .exits_with(0)
+        .says("\u{2013} cudarc opens libcudnn.so, and the loader finds neither that nor another name that it tries [cudnn-not-loadable] looked at the program's RUNPATH, its entry `/opt/lib` the program's RUNPATH, its entry `/opt/first`")
+        .says("= help: install cuDNN 9, or put its directory into LD_LIBRARY_PATH verdict: unknown (");
+    assert_eq!(missing(), ["libcudnn.so"]);
+
+    image.cudnn("opt/lib", 14);
+    let json = image.json();
+    let library = |json: &Value| json["cudnn"]["library"].as_str().unwrap().to_string();
+    assert!(library(&json).ends_with("/opt/lib/libcudnn.so.9"), "{json}");
+    assert_eq!(missing(), [""; 0]);
+    program("cudarc 0.19.1\n");
+    image
+        .flat(&[])
+        .exits_with(0)
+        .says("cudarc 0.19.1 opens libcudnn.so, and the loader finds neither that nor another name that it tries")
+        .says("/opt/lib/libcudnn.so.9 = help: build the program with cudarc 0.19.2 or later, which asks for libcudnn.so.9 too = help: or put a link `libcudnn.so` to it into `/opt/lib`, as the -dev packages have it verdict: unknown (")
+        .says("there is ");
+    assert_eq!(image.json()["program"]["guards"][0]["cudarc"], "0.19.1");
+
+    image.cudnn("opt/first", 10);
+    let link = image.at("opt/first/libcudnn.so");
+    fs::rename(image.at("opt/first/libcudnn.so.9"), link).unwrap();
+    for cudarc in ["", "cudarc 0.19.1\n"] {
+        program(cudarc);
+        let json = image.json();
+        assert!(library(&json).ends_with("/opt/first/libcudnn.so"), "{json}");
+        assert_eq!(json["cudnn"]["version"], "9.10.0");
+        assert_eq!(ids(&json)[0], "cudnn-version-mismatch");
+        assert_eq!(missing(), [""; 0]);
+    }
+}
+
+/// There is nothing to find of a cuDNN that is part of the program: the guard knows what it is.
+#[test]
+fn a_program_that_holds_its_cudnn() {
+    let image = Image::new("holds");
+    let text = linked("9.10.2").replace("loader linked", "loader static");
+    let line = "cuDNN 9.10.2 for CUDA 13, linked into the program itself";
+    image.program(&[&text], &[]);
+    let ran = image.flat(&[]).exits_with(0).says(line);
+    let verdict = "verdict: unknown (no driver and no GPU was asked)";
+    ran.says(verdict);
+    // What is known to be bad at it stays so.
+    image.program(&[&format!("{text}needs conv3d-bf16\n")], &[]);
+    image
+        .flat(&[])
+        .exits_with(1)
+        .says(line)
+        .says("[known-bad-release]");
+    // Another cuDNN that is loaded with the program is not the one that it calls.
+    image.cudnn("opt/lib", 1);
+    let flags = ["IMAGE/opt/lib/libcudnn.so.9", "-Wl,-rpath,/opt/lib"];
+    image.program(&[&text], &flags);
+    image
+        .flat(&[])
+        .exits_with(0)
+        .says(line)
+        .says("9.1.0 for CUDA 13 at");
+    let unknown = text.replace("cudnn 9.10.2\n", "");
+    image.program(&[&unknown], &[]);
+    image
+        .flat(&[])
+        .exits_with(0)
+        .says("the release of the cuDNN in app 0.1.0 is not known");
+}

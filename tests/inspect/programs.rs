@@ -1,0 +1,202 @@
+//! Programs of this machine, and such as cargo builds.
+
+use super::image::{Image, ids, linked};
+use super::support::simulator::{self, Simulated};
+use super::support::{built, cargo, fresh, program, project, repository, run};
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// What runs here, runs here.
+#[test]
+fn no_alarm_for_programs_of_this_machine() {
+    let own = std::env::current_exe().unwrap();
+    let cc = run(Command::new("cc").arg("-print-prog-name=cc1")).stdout;
+    for path in [
+        own,
+        "/bin/sh".into(),
+        cc.trim().into(),
+        env!("CARGO_BIN_EXE_cudnn-guard").into(),
+    ] {
+        let inspect = |path: &Path| {
+            run(program(env!("CARGO_BIN_EXE_cudnn-guard"))
+                .arg("inspect")
+                .arg(path))
+            .exits_with(0)
+        };
+        inspect(&path).says("all found");
+    }
+}
+
+/// A set of `.ci/wheels.py`.
+pub fn wheel(set: &str) -> PathBuf {
+    let folder = std::env::var_os("CUDNN_GUARD_REAL")
+        .expect("CUDNN_GUARD_REAL is the folder of .ci/wheels.py");
+    PathBuf::from(folder).join(set).join("nvidia/cudnn")
+}
+
+/// LOD-13, VER-01: NVIDIA's own files.
+#[test]
+#[ignore = "needs real NVIDIA files: CUDNN_GUARD_REAL"]
+fn real_libraries_beside_a_program() {
+    let image = Image::new("real");
+    let (newer, older) = (
+        wheel("cudnn-cu13-9.28").join("lib"),
+        wheel("cudnn-cu13-9.14").join("lib"),
+    );
+    let rpath = format!("-Wl,--enable-new-dtags,-rpath,{}", newer.display());
+    image.program(
+        &[&linked("9.28.0")],
+        &[newer.join("libcudnn.so.9").to_str().unwrap(), &rpath],
+    );
+    let see = |library_path: &Path| {
+        let mut command = program(env!("CARGO_BIN_EXE_cudnn-guard"));
+        command
+            .arg("inspect")
+            .arg("--json")
+            .arg(image.at("app/app"));
+        let ran = run(command.env("LD_LIBRARY_PATH", library_path));
+        let json: Value = serde_json::from_str(&ran.stdout).unwrap();
+        (ran.code, json)
+    };
+    let (code, json) = see(Path::new(""));
+    assert_eq!(code, Some(0), "{json}");
+    let parts = json["cudnn"]["parts"].as_array().unwrap();
+    assert!(
+        parts.len() > 8 && parts.iter().all(|part| part["version"] == "9.28.0"),
+        "{json}"
+    );
+    assert_eq!(json["cudnn"]["cuda_major"], 13);
+    let (code, json) = see(&older);
+    assert_eq!(code, Some(1), "{json}");
+    assert!(ids(&json).contains(&"cudnn-version-mismatch"), "{json}");
+    assert_eq!(json["cudnn"]["version"], "9.14.0");
+    assert_eq!(
+        json["cudnn"]["found_via"],
+        format!("LD_LIBRARY_PATH, its entry `{}`", older.display())
+    );
+}
+
+/// What is optimised, linked as one piece by either linker and stripped still holds its facts.
+#[test]
+fn facts_survive_the_linker() {
+    let sound = fresh("inspect-simulated");
+    let what = Simulated {
+        cudnn: (9, 14, 0),
+        cuda: (13, 0),
+        leave_out: Vec::new(),
+    };
+    simulator::build(&repository().join("fixtures/simulator"), &sound, &what).unwrap();
+    let dir = project(
+        "inspected",
+        "fn main() { cudnn_guard::build(|| {\n    \
+         let gpu = cudnn_guard::Config::new().cudnn(\">=9.1\").probe()?;\n    \
+         gpu.link();\n    gpu.guard().write()\n}); }\n",
+        "mod cudnn_guard { include!(concat!(env!(\"OUT_DIR\"), \"/cudnn_guard.rs\")); }\n\
+         fn main() { cudnn_guard::startup(); }\n",
+    );
+    for (lto, flags) in [
+        ("fat", ""),
+        ("thin", "-Clink-arg=-fuse-ld=bfd"),
+        ("off", "-Clink-arg=-fuse-ld=bfd"),
+    ] {
+        run(cargo(&dir, &["build"])
+            .env("CUDA_HOME", &sound)
+            .env("CUDNN_PATH", &sound)
+            .env("CARGO_PROFILE_DEV_OPT_LEVEL", "3")
+            .env("CARGO_PROFILE_DEV_LTO", lto)
+            .env("CARGO_PROFILE_DEV_STRIP", "true")
+            .env("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUSTFLAGS", flags))
+        .exits_with(0);
+        let ran = run(program(env!("CARGO_BIN_EXE_cudnn-guard"))
+            .arg("inspect")
+            .arg("--json")
+            .arg(built("inspected")));
+        let json: Value = serde_json::from_str(&ran.stdout).unwrap();
+        let guards = &json["program"]["guards"];
+        assert_eq!(
+            guards.as_array().map(Vec::len),
+            Some(1),
+            "{lto} {flags} {json}"
+        );
+        assert_eq!(guards[0]["crate"], "inspected 0.1.0");
+        assert_eq!(guards[0]["requirement"], ">=9.1");
+        assert_eq!(
+            json["cudnn"]["library"],
+            Path::new(&sound)
+                .join("lib64/libcudnn.so.9")
+                .to_str()
+                .unwrap()
+        );
+    }
+}
+
+/// Each crate of a program may have a guard of its own, which any thread may ask, several at once.
+#[test]
+fn two_guards_of_one_program_answer_from_every_thread() {
+    let sound = fresh("inspect-two-guards");
+    let what = Simulated {
+        cudnn: (9, 14, 0),
+        cuda: (13, 0),
+        leave_out: Vec::new(),
+    };
+    simulator::build(&repository().join("fixtures/simulator"), &sound, &what).unwrap();
+    let script = |asked: &str| {
+        format!(
+            "fn main() {{ cudnn_guard::build(|| {{\n    \
+             let gpu = cudnn_guard::Config::new().cudnn({asked:?}).probe()?;\n    \
+             gpu.link();\n    gpu.guard().write()\n}}); }}\n"
+        )
+    };
+    let guard = "pub mod guard { include!(concat!(env!(\"OUT_DIR\"), \"/cudnn_guard.rs\")); }\n";
+    let below = project("guard-below", &script(">=9.1"), "fn main() {}\n");
+    fs::write(below.join("src/lib.rs"), guard).unwrap();
+    let main = format!(
+        "{guard}fn main() {{
+    let own = || guard::check().is_ok() && guard::check_version().is_ok();
+    let below = || guard_below::guard::check().is_ok() && guard_below::guard::check_version().is_ok();
+    let mut passed = 0;
+    for ask in [own as fn() -> bool, below] {{
+        let threads: Vec<_> = (0..4).map(|_| std::thread::spawn(ask)).collect();
+        passed += threads.into_iter().filter_map(|thread| thread.join().ok()).filter(|ok| *ok).count();
+    }}
+    println!(\"{{passed}} passed\");
+}}\n"
+    );
+    let dir = project("guard-above", &script(">=9"), &main);
+    let manifest = dir.join("Cargo.toml");
+    let text = fs::read_to_string(&manifest).unwrap();
+    let depends = format!("[dependencies]\nguard-below = {{ path = {below:?} }}\n\n[workspace]");
+    fs::write(&manifest, text.replace("[workspace]", &depends)).unwrap();
+    run(cargo(&dir, &["build"])
+        .env("CUDA_HOME", &sound)
+        .env("CUDNN_PATH", &sound))
+    .exits_with(0);
+    let ran = |fault: &str| {
+        let mut program = Command::new(built("guard-above"));
+        let folders = [sound.join("lib64"), sound.join("driver")];
+        let folders = std::env::join_paths(folders).unwrap();
+        run(program
+            .env("LD_LIBRARY_PATH", folders)
+            .env("SIM_FAULT", fault))
+    };
+    ran("").exits_with(0).says("8 passed\n");
+    ran("abort:cudnnCreate").exits_with(0).says("0 passed\n");
+    let ran = run(program(env!("CARGO_BIN_EXE_cudnn-guard"))
+        .arg("inspect")
+        .arg("--json")
+        .arg(built("guard-above")));
+    let json: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let guards = json["program"]["guards"].as_array().unwrap();
+    let mut of: Vec<String> = guards
+        .iter()
+        .map(|guard| format!("{} {}", guard["crate"], guard["requirement"]))
+        .collect();
+    of.sort();
+    let wanted = [
+        "\"guard-above 0.1.0\" \">=9\"",
+        "\"guard-below 0.1.0\" \">=9.1\"",
+    ];
+    assert_eq!(of, wanted);
+}

@@ -1,0 +1,129 @@
+//! What stands around a program: LD_PRELOAD, its processor, what its operator lets pass, files that are damaged.
+
+use super::image::{Image, linked};
+use super::support::run;
+use serde_json::Value;
+use std::fs;
+use std::process::Command;
+
+/// LOD-13: LD_PRELOAD wins over everything, and what the shell has in mind of this machine is not meant.
+#[test]
+fn a_cudnn_that_is_preloaded() {
+    let image = Image::new("preloaded");
+    image.cudnn("opt/lib", 14);
+    image.cudnn("opt/old", 10);
+    image.program(
+        &[&linked("9.14.0")],
+        &["IMAGE/opt/lib/libcudnn.so.9", "-Wl,-rpath,/opt/lib"],
+    );
+    let see = |preload: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
+        command.arg("inspect").arg(image.at("app/app"));
+        command
+            .arg("--root")
+            .arg(&image.0)
+            .arg("--json")
+            .env_clear();
+        let ran = run(command.env("LD_PRELOAD", preload));
+        serde_json::from_str::<Value>(&ran.stdout).unwrap()
+    };
+    let json = see("/opt/old/libcudnn.so.9");
+    assert_eq!(json["cudnn"]["version"], "9.14.0", "{json}");
+    let inside = image.at("opt/old/libcudnn.so.9");
+    let json = see(inside.to_str().unwrap());
+    assert_eq!(json["verdict"], "fail", "{json}");
+    assert_eq!(json["cudnn"]["found_via"], "LD_PRELOAD");
+    let help = json["findings"][0]["help"][0].as_str().unwrap();
+    assert_eq!(
+        help,
+        "take it out of LD_PRELOAD, or put cuDNN 9.14 or a later 9.x there"
+    );
+}
+
+/// Which subfolder of `glibc-hwcaps` is taken depends on a processor that nobody knows of an image.
+#[test]
+fn a_cudnn_for_better_processors_in_an_image() {
+    let image = Image::new("levels");
+    image.cudnn("opt/lib", 14);
+    image.cudnn("opt/lib/glibc-hwcaps/x86-64-v3", 20);
+    image.program(
+        &[&linked("9.14.0")],
+        &["IMAGE/opt/lib/libcudnn.so.9", "-Wl,-rpath,/opt/lib"],
+    );
+    image
+        .flat(&[])
+        .exits_with(0)
+        .says("9.14.0 for CUDA 13 at")
+        .says("/opt/lib/glibc-hwcaps/x86-64-v3/libcudnn.so.9` is for better processors than the least, and which one it will be is not known");
+}
+
+/// What the operator lets pass is said, and no error; what the loader refuses, nobody lets pass.
+#[test]
+fn what_the_operator_lets_pass() {
+    let image = Image::new("allowed");
+    image.cudnn("opt/lib", 10);
+    image.program(
+        &[&linked("9.14.0")],
+        &["IMAGE/opt/lib/libcudnn.so.9", "-Wl,-rpath,/opt/lib"],
+    );
+    let see = |allow: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
+        command.arg("inspect").arg(image.at("app/app"));
+        command.arg("--root").arg(&image.0).env_clear();
+        run(command.env("CUDNN_GUARD_ALLOW", allow))
+    };
+    see("no-gpu,cudnn-version-mismatch")
+        .exits_with(0)
+        .says("\n  – loaded cuDNN 9.10.0 is older than the 9.14.0 that this program was built")
+        .says("\n      built with  9.14.0, so 9.14 or a later 9.x may be loaded\n      let pass    by CUDNN_GUARD_ALLOW\n");
+    see("no-gpu").exits_with(1);
+    // The loader ends the program before any guard runs.
+    let bytes = fs::read(image.at("opt/lib/libcudnn.so.9")).unwrap();
+    fs::write(image.at("opt/lib/libcudnn.so.9"), &bytes[..bytes.len() / 2]).unwrap();
+    see("library-damaged,cudnn-version-mismatch").exits_with(1);
+    fs::remove_file(image.at("opt/lib/libcudnn.so.9")).unwrap();
+    see("cudnn-not-loadable,library-not-found").exits_with(1);
+}
+
+/// The loader stops at what is no library, and does not look for another.
+#[test]
+fn a_library_of_the_toolkit_that_is_damaged() {
+    let image = Image::new("damaged");
+    image.library("usr/lib/libcudart.so.13", "int x;", &[]);
+    image.program(
+        &[],
+        &["IMAGE/usr/lib/libcudart.so.13", "-Wl,-rpath,/opt/lib"],
+    );
+    fs::create_dir_all(image.at("opt/lib")).unwrap();
+    fs::write(image.at("opt/lib/libcudart.so.13"), "INPUT(libcudart.so)").unwrap();
+    image
+        .flat(&[])
+        .exits_with(1)
+        .says("/opt/lib/libcudart.so.13` is not an ELF library, but a text that begins with \"INPUT(libcudart.so)\" [library-damaged] needed by /")
+        .says("/app/app = help: install the package that has it again, and see that the disk is not full");
+}
+
+/// LOD-04: 8 under the name of 9 is told as such, and nobody is sent to look for parts of 9 in it.
+#[test]
+fn another_major_under_the_name_of_this_one() {
+    let image = Image::new("misnamed");
+    image.cudnn("opt/lib", 14);
+    image.program(
+        &[&linked("9.14.0")],
+        &["IMAGE/opt/lib/libcudnn.so.9", "-Wl,-rpath,/opt/lib"],
+    );
+    fs::remove_dir_all(image.at("opt/lib")).unwrap();
+    image.library("opt/lib/libcudnn.so.8", "int x;", &["-Wl,-rpath,$ORIGIN"]);
+    let told = "const unsigned char cudnn_ops_infer_version[4] = { 7, 9, 8, 0 };";
+    image.library(
+        "opt/lib/libcudnn_ops_infer.so.8",
+        told,
+        &["-Wl,--hash-style=gnu"],
+    );
+    std::os::unix::fs::symlink("libcudnn.so.8", image.at("opt/lib/libcudnn.so.9")).unwrap();
+    image
+        .flat(&[])
+        .exits_with(1)
+        .says("loaded cuDNN 8.9.7 is of another major release than the 9.14.0")
+        .does_not_say("parts-missing");
+}

@@ -1,0 +1,263 @@
+//! The layouts: what each is, and its text as `Layout` reads it.
+
+/// Folders on this machine.
+pub const LAYOUTS: &[(&str, &str)] = &[
+    ("runpath", "a/libx.so.1; app -> a/libx.so.1 runpath=@/a"),
+    ("rpath", "a/libx.so.1; app -> a/libx.so.1 rpath=@/a"),
+    (
+        "rpath before variable",
+        "a/libx.so.1; b/libx.so.1; app -> a/libx.so.1 rpath=@/a; env LD_LIBRARY_PATH=@/b",
+    ),
+    (
+        "variable before runpath",
+        "a/libx.so.1; b/libx.so.1; app -> a/libx.so.1 runpath=@/a; env LD_LIBRARY_PATH=@/b",
+    ),
+    (
+        "variable with semicolon",
+        "a/libx.so.1; b/libx.so.1; app -> a/libx.so.1; env LD_LIBRARY_PATH=/nowhere:@/b:@/a",
+    ),
+    ("nothing leads there", "a/libx.so.1; app -> a/libx.so.1"),
+    (
+        "rpath is inherited",
+        "a/liby.so.1; b/liby.so.1; a/libx.so.1 -> a/liby.so.1; app -> a/libx.so.1 rpath=@/a",
+    ),
+    (
+        "runpath is not inherited",
+        "b/liby.so.1; a/libx.so.1 -> b/liby.so.1; app -> a/libx.so.1 runpath=@/a:@/b",
+    ),
+    (
+        "own rpath first",
+        "a/liby.so.1; b/liby.so.1; a/libx.so.1 -> b/liby.so.1 rpath=@/b; app -> a/libx.so.1 rpath=@/a",
+    ),
+    (
+        "own runpath alone",
+        "a/liby.so.1; b/liby.so.1; a/libx.so.1 -> b/liby.so.1 runpath=@/b; app -> a/libx.so.1 rpath=@/a",
+    ),
+    (
+        "own runpath without it",
+        "a/liby.so.1; a/libx.so.1 -> a/liby.so.1 runpath=@/b; app -> a/libx.so.1 rpath=@/a",
+    ),
+    (
+        "rpath through three",
+        "a/libz.so.1; b/libz.so.1; m/liby.so.1 -> a/libz.so.1; a/libx.so.1 -> m/liby.so.1 rpath=@/m:@/b; app -> a/libx.so.1 rpath=@/a",
+    ),
+    (
+        "rpath past a runpath",
+        "a/libz.so.1; m/liby.so.1 -> a/libz.so.1; a/libx.so.1 -> m/liby.so.1 runpath=@/m; app -> a/libx.so.1 rpath=@/a",
+    ),
+    (
+        "runpath of the middle is nobody's",
+        "m/libz.so.1; m/liby.so.1 -> m/libz.so.1; a/libx.so.1 -> m/liby.so.1 runpath=@/m; app -> a/libx.so.1 runpath=@/a",
+    ),
+    (
+        "origin",
+        "bin/../a/libx.so.1; app -> a/libx.so.1 runpath=$ORIGIN/a",
+    ),
+    (
+        "origin in braces",
+        "a/libx.so.1; app -> a/libx.so.1 rpath=${ORIGIN}/a",
+    ),
+    (
+        "origin of a library",
+        "a/liby.so.1; a/libx.so.1 -> a/liby.so.1 runpath=$ORIGIN; app -> a/libx.so.1 runpath=@/a",
+    ),
+    (
+        "origin through a link",
+        "a/liby.so.1; a/libx.so.1 -> a/liby.so.1 runpath=$ORIGIN; link ../a/libx.so.1 b/libx.so.1; b/liby.so.1; app -> a/libx.so.1 runpath=@/b",
+    ),
+    (
+        "origin in the variable",
+        "a/libx.so.1; app -> a/libx.so.1; env LD_LIBRARY_PATH=$ORIGIN/a",
+    ),
+    (
+        "origin and more letters",
+        "a/libx.so.1; app -> a/libx.so.1 runpath=$ORIGINAL/a:$ORIGIN_/a:@/a",
+    ),
+    (
+        "lib",
+        "a/lib64/libx.so.1; a/lib/x86_64-linux-gnu/libx.so.1; a/lib/libx.so.1; app -> a/lib/libx.so.1 runpath=@/a/$LIB",
+    ),
+    (
+        "lib in braces",
+        "a/lib64/libx.so.1; a/lib/x86_64-linux-gnu/libx.so.1; a/lib/libx.so.1; app -> a/lib/libx.so.1 rpath=@/a/${LIB}",
+    ),
+    (
+        "lib and more letters",
+        "a/$LIBRARY/libx.so.1; app -> a/$LIBRARY/libx.so.1 runpath=@/a/$LIBRARY",
+    ),
+    (
+        "lib in the variable",
+        "a/lib64/libx.so.1; a/lib/x86_64-linux-gnu/libx.so.1; app -> a/lib64/libx.so.1; env LD_LIBRARY_PATH=@/a/$LIB",
+    ),
+    (
+        "platform",
+        "a/x86_64/libx.so.1; app -> a/x86_64/libx.so.1 runpath=@/a/$PLATFORM",
+    ),
+    (
+        "empty entry",
+        "libx.so.1; app -> libx.so.1 runpath=/nowhere::/nowhere",
+    ),
+    (
+        "empty entry of the variable",
+        "libx.so.1; app -> libx.so.1; env LD_LIBRARY_PATH=/nowhere:",
+    ),
+    (
+        "relative entry",
+        "a/libx.so.1; app -> a/libx.so.1 runpath=a",
+    ),
+    ("no soname", "a/libx.so soname=none; app -> a/libx.so"),
+    (
+        "no soname, from the root",
+        "a/libx.so soname=none; app -> @/a/libx.so",
+    ),
+    (
+        "origin in a needed name",
+        "a/libx.so.1 soname=$ORIGIN/a/libx.so.1; app -> a/libx.so.1",
+    ),
+    (
+        "one file under two names",
+        "a/libx.so.1 soname=none; link libx.so.1 a/libx.so; b/libu.so.1; b/libv.so.1; app -> a/libx.so.1 a/libx.so b/libu.so.1 runpath=@/a:@/b",
+    ),
+    (
+        "soname serves",
+        "a/libx.so.1.2 soname=libx.so.1; link libx.so.1.2 a/libx.so.1; a/liby.so.1 -> a/libx.so.1; app -> a/liby.so.1 a/libx.so.1 runpath=@/a; env LD_LIBRARY_PATH=@/a",
+    ),
+    (
+        "foreign is passed over",
+        "a/libx.so.1; b/libx.so.1; app -> b/libx.so.1 runpath=@/a:@/b; foreign a/libx.so.1",
+    ),
+    (
+        "subfolder for better processors",
+        "a/libx.so.1; a/glibc-hwcaps/x86-64-v2/libx.so.1; app -> a/libx.so.1 runpath=@/a",
+    ),
+    (
+        "the best of them",
+        "a/libx.so.1; a/glibc-hwcaps/x86-64-v2/libx.so.1; a/glibc-hwcaps/x86-64-v3/libx.so.1; a/glibc-hwcaps/x86-64-v4/libx.so.1; app -> a/libx.so.1 runpath=@/a",
+    ),
+    (
+        "better in the variable",
+        "a/libx.so.1; b/libx.so.1; b/glibc-hwcaps/x86-64-v3/libx.so.1; app -> a/libx.so.1 runpath=@/a; env LD_LIBRARY_PATH=@/b",
+    ),
+    (
+        "better only",
+        "a/glibc-hwcaps/x86-64-v2/libx.so.1; b/libx.so.1; app -> b/libx.so.1 runpath=@/a:@/b",
+    ),
+    (
+        "an unknown level",
+        "a/libx.so.1; a/glibc-hwcaps/x86-64-v9/libx.so.1; app -> a/libx.so.1 runpath=@/a",
+    ),
+    (
+        "preloaded by path",
+        "a/libx.so.1; b/libx.so.1; app -> a/libx.so.1 runpath=@/a; env LD_PRELOAD=@/b/libx.so.1",
+    ),
+    (
+        "preloaded by name",
+        "a/libx.so.1; b/libp.so.1; app -> a/libx.so.1 runpath=@/a; env LD_PRELOAD=libp.so.1; env LD_LIBRARY_PATH=@/b",
+    ),
+    (
+        "preloaded by the program's runpath",
+        "a/libx.so.1; a/libp.so.1; app -> a/libx.so.1 runpath=@/a; env LD_PRELOAD=libp.so.1",
+    ),
+    (
+        "two preloaded",
+        "a/libx.so.1; b/libp.so.1; b/libq.so.1 -> a/libx.so.1 runpath=@/a; app -> a/libx.so.1 runpath=@/a; env LD_PRELOAD=@/b/libp.so.1:@/b/libq.so.1 /nowhere/libr.so",
+    ),
+    (
+        "preloaded with what it needs",
+        "a/libx.so.1; b/libq.so.1; b/libp.so.1 -> b/libq.so.1 runpath=@/b; app -> a/libx.so.1 runpath=@/a; env LD_PRELOAD=@/b/libp.so.1",
+    ),
+    (
+        "breadth first",
+        "a/libw.so.1; a/libz.so.1; a/liby.so.1 -> a/libw.so.1; a/libx.so.1 -> a/libz.so.1 a/libw.so.1; app -> a/libx.so.1 a/liby.so.1 rpath=@/a",
+    ),
+    (
+        "nothing from the system",
+        "a/libx.so.1; app -> a/libx.so.1 runpath=@/a -Wl,-z,nodefaultlib",
+    ),
+    (
+        "a library from nothing of the system",
+        "a/libx.so.1 -> -lm -Wl,-z,nodefaultlib; app -> a/libx.so.1 runpath=@/a",
+    ),
+    ("opened", "a/libcudnn.so.9; app! -> runpath=@/a"),
+    (
+        "opened, with parts by the first's runpath",
+        "a/libcudnn_graph.so.9; b/libcudnn_graph.so.9; a/libcudnn.so.9 -> runpath=$ORIGIN; app! -> runpath=@/b:@/a",
+    ),
+    (
+        "opened, with parts by the variable",
+        "a/libcudnn_graph.so.9; b/libcudnn_graph.so.9; a/libcudnn.so.9 -> runpath=$ORIGIN; app! -> runpath=@/a; env LD_LIBRARY_PATH=@/b",
+    ),
+    (
+        "opened, with parts by the program's rpath",
+        "a/libcudnn_graph.so.9; b/libcudnn_ops.so.9; a/libcudnn.so.9; app! -> rpath=@/a:@/b",
+    ),
+    (
+        "opened, a part with needs of its own",
+        "c/libcublasLt.so.13; a/libcudnn_graph.so.9 -> c/libcublasLt.so.13 runpath=$ORIGIN/../c; a/libcudnn.so.9 -> runpath=$ORIGIN; app! -> runpath=@/a",
+    ),
+    (
+        "opened, and preloaded already",
+        "a/libcudnn.so.9; b/libcudnn.so.9; app! -> runpath=@/a; env LD_PRELOAD=@/b/libcudnn.so.9",
+    ),
+];
+
+/// Systems of their own, with a cache, a configuration and links that lead to places of theirs.
+pub const SYSTEMS: &[(&str, &str)] = &[
+    ("cached", "a/libx.so.1; app -> a/libx.so.1; conf /a; cached"),
+    (
+        "first folder of two",
+        "a/libx.so.1; b/libx.so.1; app -> a/libx.so.1; conf /b; conf /a; cached",
+    ),
+    (
+        "included",
+        "a/libx.so.1; etc/x.d/libz.so.1; app -> a/libx.so.1; conf include x.d/*.conf; conf # /b; file etc/x.d/one.conf /a; cached",
+    ),
+    (
+        "not cached",
+        "a/libx.so.1; usr/lib/libx.so.1; app -> a/libx.so.1; cached; conf /a",
+    ),
+    (
+        "cached and gone",
+        "a/libx.so.1; usr/lib/libx.so.1; app -> a/libx.so.1; conf /a; cached; gone a/libx.so.1",
+    ),
+    (
+        "runpath before the cache",
+        "a/libx.so.1; b/libx.so.1; app -> a/libx.so.1 runpath=/b; conf /a; cached",
+    ),
+    (
+        "the cache before the system",
+        "a/libx.so.1; usr/lib/libx.so.1; app -> a/libx.so.1; conf /a; cached",
+    ),
+    (
+        "the system's folders",
+        "lib/libx.so.1; usr/lib/libx.so.1; app -> lib/libx.so.1; cached; gone etc/ld.so.cache",
+    ),
+    (
+        "Debian's own folder",
+        "usr/lib/x86_64-linux-gnu/libx.so.1; usr/lib/libx.so.1; app -> usr/lib/libx.so.1; cached; gone etc/ld.so.cache",
+    ),
+    (
+        "another system's folder",
+        "usr/lib64/libx.so.1; app -> usr/lib64/libx.so.1; cached; gone etc/ld.so.cache",
+    ),
+    (
+        "links lead inside",
+        "opt/x/libx.so.1; link /opt/x a; app -> opt/x/libx.so.1 runpath=/a",
+    ),
+    (
+        "linked file",
+        "opt/x/libw.so.1; opt/x/libx.so.1 -> opt/x/libw.so.1 runpath=$ORIGIN; a/libw.so.1; link /opt/x/libx.so.1 a/libx.so.1; app -> opt/x/libx.so.1 runpath=/a",
+    ),
+    (
+        "cached, nothing of the system",
+        "a/libx.so.1; usr/lib/liby.so.1; app -> a/libx.so.1 usr/lib/liby.so.1 -Wl,-z,nodefaultlib runpath=/lib/x86_64-linux-gnu; conf /a; cached",
+    ),
+    (
+        "lib of the loader",
+        "a/lib64/libx.so.1; a/lib/x86_64-linux-gnu/libx.so.1; app -> a/lib64/libx.so.1 runpath=/a/$LIB",
+    ),
+    (
+        "opened from the cache",
+        "a/libcudnn_graph.so.9; b/libcudnn_graph.so.9; a/libcudnn.so.9 -> runpath=$ORIGIN; app!; conf /b; conf /a; cached",
+    ),
+];
