@@ -82,7 +82,7 @@ pub struct Segment {
 
 /// One row of the table by which linkers see the file.
 pub struct Section {
-    name: u32,
+    pub name: u32,
     pub kind: u32,
     pub address: u64,
     offset: u64,
@@ -192,11 +192,16 @@ impl Elf {
     /// The section of this name.
     pub fn named(&self, name: &str) -> Option<Section> {
         let sections = self.sections()?;
-        let names = sections.get(usize::from(self.head()?.half(62)?))?;
-        let names = self.data(names)?;
+        let names = self.names(&sections)?;
         sections
             .into_iter()
             .find(|section| names.string(section.name) == Some(name.as_bytes()))
+    }
+
+    /// The strings that name the sections.
+    pub fn names(&self, sections: &[Section]) -> Option<Bytes> {
+        let index = self.head()?.half(62)?;
+        self.data(sections.get(usize::from(index))?)
     }
 
     /// What is in a section.

@@ -185,11 +185,15 @@ impl Library {
 
     /// Where its device code is in the file, and the size of that: 0 if it has none.
     pub fn device_code(&self) -> Option<(u64, u64)> {
-        self.file.sections()?;
-        match self.file.named(".nv_fatbin") {
-            Some(section) => section.range(),
-            None => Some((0, 0)),
+        let sections = self.file.sections()?;
+        let names = self.file.names(&sections);
+        for section in &sections {
+            // One whose name is not to be read may be it.
+            if names.as_ref()?.string(section.name)? == b".nv_fatbin" {
+                return section.range();
+            }
         }
+        Some((0, 0))
     }
 
     /// Where the section of constants is in the file, and its size, if that is no more than this.
