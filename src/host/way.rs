@@ -60,13 +60,17 @@ impl Way {
         self.objects.len() - 1
     }
 
-    /// What LD_PRELOAD names comes behind the program. What it names and is not there, the loader leaves out.
+    /// What LD_PRELOAD names comes behind the program. What it names and is not there, or is no library, the loader
+    /// leaves out, and a file under a second name.
     fn preload(&mut self, name: &str) {
-        if let Some(mut object) = self
-            .find(name, 0)
-            .ok()
-            .filter(|_| self.loaded(name).is_none())
-        {
+        if self.loaded(name).is_some() {
+            return;
+        }
+        let found = self.find(name, 0).ok().filter(|one| one.flaw.is_none());
+        let Some(mut object) = found else {
+            return;
+        };
+        if !self.real.contains(&self.eyes().canonical(&object.path)) {
             object.via = Some(Via::Preload);
             object.need = Need::Start;
             self.push(object);
