@@ -38,10 +38,8 @@ pub fn in_tree(
         cudnn.header = Some(header);
     }
     if cudnn.header.is_none() {
-        // What `sudo cp` leaves under a strict umask.
         let dirs = tree.include.iter().map(|dir| top.join(dir));
-        let mut headers = dirs.flat_map(|dir| HEADERS.map(|name| dir.join(name)));
-        cudnn.files.unreadable = headers.find(|header| files::is_forbidden(header));
+        (cudnn.files.unreadable, cudnn.files.mute) = silent(dirs, eyes);
     }
     let major = cudnn.header_version.map(|version| version.major);
     if platform.os == Os::Windows {
@@ -393,7 +391,7 @@ fn first_number(tail: &str) -> Option<u32> {
 }
 
 mod headers;
-use headers::{HEADERS, header_in};
+use headers::{header_in, silent};
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests;
