@@ -73,6 +73,7 @@ pub fn in_tree(
     }
     cudnn.owner = owner::of(&cudnn, eyes).map(Box::new);
     read_libraries(&mut cudnn, eyes, platform);
+    cudnn.files.header_owner = owner::of_headers(&cudnn, eyes);
     read.extend(cudnn.parts.iter().map(|part| part.path.clone()));
     Some((cudnn, read))
 }
