@@ -30,9 +30,9 @@ mod faults;
 mod listing;
 #[cfg(test)]
 mod orders;
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod real;
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod real_device_code;
 #[cfg(all(test, unix))]
 mod real_windows;
