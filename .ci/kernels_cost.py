@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """What it takes to compile real kernels, beside the other crates that compile them, in one run.
 
-    CUDNN_GUARD_REAL=<folder> python3 .ci/kernels_cost.py [--rounds N] [--all]
+    CUDNN_GUARD_REAL=<folder> python3 .ci/kernels_cost.py [--rounds N] [--all | --few] [--step NAME]...
 
-The kernels are those of the published crate candle-kernels: ten files to PTX and four (with `--all` fifteen) to a
-static library. Each crate builds its own copy of them, with the same nvcc, flags and one target, through cargo:
+The kernels are those of the published crate candle-kernels: ten files to PTX and four (with `--all` fifteen, with
+`--few` one) to a static library. Each crate builds its own copy of them, with the same nvcc, flags and one target,
+through cargo:
 
     cold            nothing is there but the compiled build script
     nothing         a second build
@@ -12,17 +13,18 @@ static library. Each crate builds its own copy of them, with the same nvcc, flag
     one header      a header was changed that most files include
     target          sm_90 in place of sm_80
 
-Prints wall seconds, the medians of N rounds; behind a time `stale` says that what the change asks for is not in what
-came out. Fails if cudnn-guard is stale anywhere, or takes over 1.1 of the time of the fastest peer that is not: nearly
-all of it is nvcc's own, the same for everybody, and these machines are noisy.
+Prints wall and CPU seconds, the least of N rounds each: what else a machine does only adds to them, to the first far
+more than to the second. Behind a time `stale` says that what the change asks for is not in what came out. Fails if
+cudnn-guard is stale anywhere, or takes over 1.1 of the time of the fastest peer that is not, in both: nearly all of it
+is nvcc's own, the same for everybody.
 """
 
 import argparse
 import json
 import os
 import pathlib
+import resource
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -30,7 +32,10 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent.parent
 LIBRARY = ["moe/moe_gguf.cu", "moe/moe_wmma.cu", "moe/moe_wmma_gguf.cu", "mmvq_gguf.cu"]
+FEW = ["moe/moe_wmma.cu"]
 FLAGS = ["--expt-relaxed-constexpr", "-std=c++17", "-O3"]
+# Lets a build compile its build script and nothing else: that is measured elsewhere.
+NOTHING = '    if std::env::var_os("KERNELS_COST_NOTHING").is_some() { return; }\n'
 STEPS = ["cold", "nothing", "one file", "one header", "target"]
 
 def ours(ptx: list[str], library: list[str]) -> str:
@@ -38,7 +43,7 @@ def ours(ptx: list[str], library: list[str]) -> str:
     def kernels(files):
         return "gpu.kernels()" + "".join(f'.file("src/{name}")' for name in files) + flags
     return (
-        "fn main() {\n    cudnn_guard::build(|| {\n"
+        "fn main() {\n" + NOTHING + "    cudnn_guard::build(|| {\n"
         '        let gpu = cudnn_guard::Config::new().cuda(">=11").probe()?;\n'
         f"        {kernels(ptx)}.ptx()?;\n"
         f'        {kernels(library)}.compile("moe")\n'
@@ -53,7 +58,7 @@ def listed(names: list[str]) -> str:
 def cudaforge(ptx: list[str], library: list[str]) -> str:
     flags = "".join(f'.arg("{flag}")' for flag in FLAGS)
     return (
-        "fn main() {\n"
+        "fn main() {\n" + NOTHING +
         '    println!("cargo::rerun-if-changed=src");\n'
         '    let out = std::path::PathBuf::from(std::env::var("OUT_DIR").unwrap());\n'
         f"    cudaforge::KernelBuilder::new().source_files(vec![{listed(ptx)}]){flags}"
@@ -68,7 +73,7 @@ def bindgen_cuda(ptx: list[str], library: list[str]) -> str:
     flags = "".join(f'.arg("{flag}")' for flag in FLAGS)
     builder = "let mut builder = bindgen_cuda::Builder::default(); builder.cuda_root(&cuda);"
     return (
-        "fn main() {\n"
+        "fn main() {\n" + NOTHING +
         '    println!("cargo::rerun-if-changed=src");\n'
         '    let out = std::path::PathBuf::from(std::env::var("OUT_DIR").unwrap());\n'
         '    let cuda = std::env::var("CUDA_HOME").unwrap();\n'
@@ -113,10 +118,15 @@ def sources(scratch: pathlib.Path) -> pathlib.Path:
     return pathlib.Path(manifest).parent / "src"
 
 
+def children() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 class Project:
     """A crate that compiles the kernels in one of the ways."""
 
-    def __init__(self, scratch: pathlib.Path, name: str, kernels: pathlib.Path, every: bool, cuda: pathlib.Path):
+    def __init__(self, scratch: pathlib.Path, name: str, kernels: pathlib.Path, library: list[str], cuda: pathlib.Path):
         dependency, script = BUILDERS[name]
         self.name = name
         self.folder = scratch / name
@@ -124,9 +134,7 @@ class Project:
         self.ptx = sorted(
             path.name for path in kernels.glob("*.cu") if path.name not in ("mmvq_gguf.cu", "quantized.cu")
         )
-        self.library = LIBRARY + (
-            sorted(str(path.relative_to(kernels)) for path in kernels.glob("mmq_gguf/*.cu")) if every else []
-        )
+        self.library = library
         (self.folder / "src/lib.rs").write_text("")
         (self.folder / "build.rs").write_text(script(self.ptx, self.library))
         (self.folder / "Cargo.toml").write_text(
@@ -142,10 +150,12 @@ class Project:
         }
         run(["cargo", "fetch", "--quiet"], self.folder, self.environment)
 
-    def build(self) -> float:
-        begun = time.monotonic()
-        run(["cargo", "build", "--quiet", "--offline"], self.folder, self.environment)
-        return time.monotonic() - begun
+    def build(self, only_script: bool = False) -> tuple[float, float]:
+        """Wall and CPU seconds, of everything that cargo starts."""
+        begun, spent = time.monotonic(), children()
+        environment = self.environment | ({"KERNELS_COST_NOTHING": "1"} if only_script else {})
+        run(["cargo", "build", "--quiet", "--offline"], self.folder, environment)
+        return time.monotonic() - begun, children() - spent
 
     def outputs(self) -> list[pathlib.Path]:
         out = [path for path in self.folder.glob("target/debug/build/kernels-cost-*/out/**/*") if path.is_file()]
@@ -166,55 +176,73 @@ class Project:
         ptx = [path for path in self.outputs() if path.suffix == ".ptx"]
         return sum(text.encode() in path.read_bytes() for path in ptx) >= files
 
-    def round(self, number: int) -> dict[str, tuple[float, bool]]:
-        """Each step's seconds and whether what came out is what the step asks for."""
+    def round(self, number: int, wanted: list[str]) -> dict[str, tuple[tuple[float, float], bool]]:
+        """Each step's seconds and whether what came out is what the step asks for. All begin with `cold`."""
         self.environment["CUDA_COMPUTE_CAP"] = "80"
         self.forget()
         steps = {"cold": (self.build(), self.holds(".target sm_80", len(self.ptx)))}
-        steps["nothing"] = (self.build(), True)
-        kernel = f"in_a_file_{number}"
-        self.append("affine.cu", f'\nextern "C" __global__ void {kernel}(int *x) {{ *x = {number}; }}\n')
-        steps["one file"] = (self.build(), self.holds(kernel, 1))
-        kernel = f"in_a_header_{number}"
-        self.append("compatibility.cuh", f'\nextern "C" __global__ void {kernel}(int *x) {{ *x = {number}; }}\n')
-        # Every file for PTX includes it, through cuda_utils.cuh or binary_op_macros.cuh.
-        steps["one header"] = (self.build(), self.holds(kernel, len(self.ptx)))
-        self.environment["CUDA_COMPUTE_CAP"] = "90"
-        steps["target"] = (self.build(), self.holds(".target sm_90", len(self.ptx)))
+        if "nothing" in wanted:
+            steps["nothing"] = (self.build(), True)
+        if "one file" in wanted:
+            kernel = f"in_a_file_{number}"
+            self.append("affine.cu", f'\nextern "C" __global__ void {kernel}(int *x) {{ *x = {number}; }}\n')
+            steps["one file"] = (self.build(), self.holds(kernel, 1))
+        if "one header" in wanted:
+            kernel = f"in_a_header_{number}"
+            self.append("compatibility.cuh", f'\nextern "C" __global__ void {kernel}(int *x) {{ *x = {number}; }}\n')
+            # Every file for PTX includes it, through cuda_utils.cuh or binary_op_macros.cuh.
+            steps["one header"] = (self.build(), self.holds(kernel, len(self.ptx)))
+        if "target" in wanted:
+            self.environment["CUDA_COMPUTE_CAP"] = "90"
+            steps["target"] = (self.build(), self.holds(".target sm_90", len(self.ptx)))
         return steps
 
 
 def main() -> None:
     options = argparse.ArgumentParser()
     options.add_argument("--rounds", type=int, default=1)
-    options.add_argument("--all", action="store_true")
+    which = options.add_mutually_exclusive_group()
+    which.add_argument("--all", action="store_true")
+    which.add_argument("--few", action="store_true")
+    options.add_argument("--step", action="append", choices=STEPS, help="this one, after `cold`; all unless given")
     options = options.parse_args()
+    wanted = [step for step in STEPS if step == "cold" or step in (options.step or STEPS)]
     cuda = pathlib.Path(os.environ["CUDNN_GUARD_REAL"]).expanduser() / "cuda-cu13/nvidia/cu13"
     with tempfile.TemporaryDirectory() as scratch:
         scratch = pathlib.Path(scratch)
         kernels = sources(scratch)
-        projects = [Project(scratch, name, kernels, options.all, cuda) for name in BUILDERS]
+        library = FEW if options.few else LIBRARY
+        if options.all:
+            library = library + sorted(str(path.relative_to(kernels)) for path in kernels.glob("mmq_gguf/*.cu"))
+        projects = [Project(scratch, name, kernels, library, cuda) for name in BUILDERS]
         for project in projects:
-            project.build()
-        rounds = [{project.name: project.round(number) for project in projects} for number in range(options.rounds)]
-    medians, right = {}, {}
-    for name in BUILDERS:
-        for step in STEPS:
-            medians[name, step] = statistics.median(one[name][step][0] for one in rounds)
-            right[name, step] = all(one[name][step][1] for one in rounds)
-    print(f"{'':14}" + "".join(f"{step:>18}" for step in STEPS))
-    for name in BUILDERS:
-        cells = (f"{medians[name, step]:.2f} s{'' if right[name, step] else ' stale':<6}" for step in STEPS)
-        print(f"{name:14}" + "".join(f"{cell:>18}" for cell in cells))
+            project.build(only_script=True)
+        rounds = []
+        for number in range(options.rounds):
+            rounds.append({project.name: project.round(number, wanted) for project in projects})
+            print(f"round {number + 1} of {options.rounds} is done", file=sys.stderr)
     faults = []
-    for step in STEPS:
-        if not right["cudnn-guard", step]:
-            faults.append(f"{step}: what came out is stale")
-        peers = [medians[name, step] for name in BUILDERS if name != "cudnn-guard" and right[name, step]]
-        if peers:
-            ratio = medians["cudnn-guard", step] / min(peers)
-            print(f"{step:12} {ratio:.2f} of the fastest peer that is right")
-            if ratio > 1.1:
+    ratios = {step: [] for step in wanted}
+    for place, unit in enumerate(["wall", "CPU"]):
+        least, right = {}, {}
+        for name in BUILDERS:
+            for step in wanted:
+                least[name, step] = min(one[name][step][0][place] for one in rounds)
+                right[name, step] = all(one[name][step][1] for one in rounds)
+        print(f"{unit + ' seconds':14}" + "".join(f"{step:>18}" for step in wanted))
+        for name in BUILDERS:
+            cells = (f"{least[name, step]:.2f}{'' if right[name, step] else ' stale':<6}" for step in wanted)
+            print(f"{name:14}" + "".join(f"{cell:>18}" for cell in cells))
+        for step in wanted:
+            if not right["cudnn-guard", step] and not place:
+                faults.append(f"{step}: what came out is stale")
+            peers = [least[name, step] for name in BUILDERS if name != "cudnn-guard" and right[name, step]]
+            if peers:
+                ratios[step].append(least["cudnn-guard", step] / min(peers))
+    for step, ratio in ratios.items():
+        if ratio:
+            print(f"{step:12} {ratio[0]:.2f} wall, {ratio[1]:.2f} CPU of the fastest peer that is right")
+            if min(ratio) > 1.1:
                 faults.append(f"{step}: slower than the fastest peer")
         else:
             print(f"{step:12} no peer is right")

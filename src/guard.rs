@@ -13,6 +13,7 @@ use crate::model::facts::{Loader, Policy};
 use crate::model::finding::{Finding, Severity};
 use crate::model::version::Version;
 use crate::rules::directive::Directive;
+use crate::rules::passing::not_to_cargo;
 use crate::rules::requirement::Requirement;
 use crate::rules::{compat, cudarc};
 use crate::toolchain::{Toolchain, is_allowed};
@@ -231,7 +232,9 @@ fn cudarc_release(loader: Loader, host: &Host) -> Option<Version> {
         return None;
     }
     let (file, lock) = cargo_lock::find(&host.env)?;
-    cargo::tell(&Directive::RerunIfChanged(file));
+    if not_to_cargo(&file).is_none() {
+        cargo::tell(&Directive::RerunIfChanged(file));
+    }
     cudarc::only_in_lock(&lock)
 }
 

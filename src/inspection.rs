@@ -82,10 +82,13 @@ impl Inspection {
         };
         inspection.lenient = inspection.lenient();
         inspection.picture.allow = inspection.allowed();
-        match inspection.linkage.format {
+        let refused = match inspection.linkage.format {
             Format::Elf => inspection.follow(root),
-            Format::Pe => inspection.follow_dlls(root),
-        }
+            Format::Pe => {
+                inspection.follow_dlls(root);
+                Vec::new()
+            }
+        };
         if of_here && root.is_none() {
             inspection.ask();
         } else {
@@ -93,6 +96,8 @@ impl Inspection {
             inspection.unknown.push(reason.into());
         }
         inspection.picture.let_pass(&mut inspection.findings);
+        // The loader does not ask whom the guard would let pass.
+        inspection.findings.extend(refused);
         let (findings, unknown) = inspection.picture.judge();
         // That there is no driver is said once, whoever needs it.
         let known: Vec<&str> = inspection.findings.iter().map(|one| one.id).collect();
@@ -109,13 +114,13 @@ impl Inspection {
         Ok(inspection)
     }
 
-    /// The loader's way through the files.
-    fn follow(&mut self, root: Option<&Path>) {
+    /// The loader's way through the files, and what it refuses there.
+    fn follow(&mut self, root: Option<&Path>) -> Vec<Finding> {
         let loader = self.linkage.interpreter.as_deref().unwrap_or_default();
         if loader.contains("ld-musl") {
             let reason = "the program is loaded by musl, with which no cuDNN works";
             self.unknown.push(reason.into());
-            return;
+            return Vec::new();
         }
         let ground = self.ground(root, &self.config(root).host());
         let mut way = Way::of(&self.picture.program, self.linkage.clone(), ground);
@@ -128,7 +133,7 @@ impl Inspection {
             }
             self.picture.cudnn = shim::cudnn(&mut way, shim, &self.picture.platform);
         }
-        self.calls(&mut way);
+        let refused = self.calls(&mut way);
         self.picture.objects = way.objects;
         self.picture.missing = way.missing;
         if let Some(file) = way.by_level.first() {
@@ -138,16 +143,17 @@ impl Inspection {
             ));
         }
         self.look_elsewhere(root);
+        refused
     }
 
-    /// Functions that are called, and not there.
-    fn calls(&mut self, way: &mut Way) {
+    /// Functions that are called, and not there: those over which the loader ends the program.
+    fn calls(&mut self, way: &mut Way) -> Vec<Finding> {
         let is_image = self.picture.root.is_some();
         let lacking = calls::lacking(way);
         let finding = |one: &Lacking| one.finding(is_image);
-        self.findings.extend(lacking.iter().map(finding));
+        let refused = lacking.iter().map(finding).collect();
         let Some((eager, library, lacks)) = calls::by_cudarc(way) else {
-            return;
+            return refused;
         };
         let whose = format!("of `{}`", self.picture.program.display());
         let library = library.display().to_string();
@@ -160,6 +166,7 @@ impl Inspection {
                 .for_each(|it| it.severity = Severity::Warning);
         }
         self.findings.extend(finding);
+        refused
     }
 
     /// The cuDNN that is loaded with the program, else the one that it opens. What cudarc opens may be another one than

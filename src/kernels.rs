@@ -9,12 +9,15 @@
 //!   gelu.sm_90.cubin             what `cubin()` gives
 //!   cudnn-guard/
 //!     answers                    what nvcc and its host compiler have said of themselves
+//!     libkernels.stamp
 //!     libkernels/gelu-<hash>.{o,d,stamp}
 //!     ptx/gelu.{d,stamp}         and in the same way fatbin/, cubin/
 //! ```
 
+mod archive;
 mod fit;
 mod job;
+mod leftovers;
 mod minimum;
 mod missing;
 mod product;
@@ -35,8 +38,9 @@ use crate::rules::directive::{Directive, Library};
 use crate::rules::host_compiler;
 use crate::rules::passing::not_to_nvcc;
 use crate::toolchain::Toolchain;
-use job::Job;
+use job::{Job, Made};
 use setup::Setup;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use watch::is_own;
 pub(crate) use written::Written;
@@ -121,7 +125,15 @@ impl Kernels<'_> {
     pub fn compile(self, name: &str) -> Result<(), Error> {
         let mut lines = Vec::new();
         let result = self.library(name, &mut lines);
+        self.end(&lines, result)
+    }
+
+    /// The end of a call: what cargo is to know, and whether this build script has got what it asked for.
+    fn end<T>(&self, lines: &[Directive], result: Result<T, Error>) -> Result<T, Error> {
         lines.iter().for_each(cargo::tell);
+        if let (Err(_), Ok(out_dir)) = (&result, self.out_dir()) {
+            self.toolchain.written.leftovers.fail(&out_dir);
+        }
         result
     }
 
@@ -145,23 +157,7 @@ impl Kernels<'_> {
             None => &[],
         };
         let out_dir = self.out_dir()?;
-        let triple = &host.platform.triple;
-        cc::Build::new()
-            .cargo_metadata(false)
-            .cargo_warnings(false)
-            .out_dir(&out_dir)
-            .target(triple)
-            .host(host.env.text("HOST").unwrap_or(triple))
-            .opt_level(0)
-            .debug(false)
-            .objects(&objects)
-            .try_compile(name)
-            .map_err(|error| {
-                let summary = format!("cannot put the objects of `{name}` into a library");
-                Finding::error("io-error", summary)
-                    .with("reason", error)
-                    .help("install an archiver: `ar` of binutils, or name one in the variable AR")
-            })?;
+        archive::put(name, &objects, host, &out_dir)?;
         lines.push(Directive::LinkSearch(out_dir.clone()));
         // Bundled into the rlib of a library crate, linked into a program: either way the kernels stand before the
         // CUDA runtime, which the linker needs to see after them.
@@ -195,19 +191,46 @@ impl Kernels<'_> {
         )?;
         let mut setup = Setup::new(plan.clone(), toolchain);
         self.note(product, folder, &jobs, &setup)?;
-        if jobs.iter().any(|job| job.fresh(&setup).is_none()) {
+        let look = |setup: &Setup| jobs.iter().map(|job| job.fresh(setup)).collect();
+        let mut fresh: Vec<Option<Vec<PathBuf>>> = look(&setup);
+        if fresh.contains(&None) {
+            let how = |setup: &Setup| jobs.first().map(|job| job.how(setup));
+            let before = how(&setup);
             let noticed = fit::host_compiler(&mut plan, toolchain, &out_dir)?;
             lines.extend(noticed.iter().flat_map(|one| warnings(&one.to_string())));
             setup = Setup::new(plan, toolchain);
+            // With another compiler others are fresh.
+            if how(&setup) != before {
+                fresh = look(&setup);
+            }
         }
         let outputs = jobs.iter().map(|job| job.output.clone()).collect();
         let foreign = self.foreign();
         let mut failed = Vec::new();
-        for made in jobs::in_parallel(jobs, |job| job.make(&setup)) {
+        let stale = jobs.iter().zip(&fresh).filter(|(_, fresh)| fresh.is_none());
+        let anew = jobs::in_parallel(
+            stale.map(|(job, _)| job).collect(),
+            |job| job.breadth(&setup),
+            |job, threads| job.make(&setup, threads),
+        );
+        let mut anew = anew.into_iter();
+        let mut seen = HashSet::new();
+        for fresh in fresh {
+            let made = match fresh {
+                Some(files) => Ok(Made::fresh(files)),
+                None => match anew.next() {
+                    Some(made) => made,
+                    None => break,
+                },
+            };
             match made {
                 Ok(made) => {
                     lines.extend(warnings(&made.said));
                     for path in made.files {
+                        // Most headers are read for every file.
+                        if !seen.insert(path.clone()) {
+                            continue;
+                        }
                         let line = Directive::RerunIfChanged(path.clone());
                         if !lines.contains(&line) && is_own(&path, &foreign) {
                             lines.push(line);
@@ -233,6 +256,8 @@ impl Kernels<'_> {
         setup: &Setup,
     ) -> Result<(), Finding> {
         let written = &self.toolchain.written;
+        let outputs = jobs.iter().map(|job| job.output.clone());
+        written.leftovers.ask(&self.out_dir()?, outputs);
         if product == Product::Object {
             let hows: Vec<String> = jobs.iter().map(|job| job.how(setup)).collect();
             let archive = self.out_dir()?.join(format!("lib{name}.a"));
@@ -335,6 +360,7 @@ impl Kernels<'_> {
             nvcc,
             product,
             flags,
+            is_gcc: false,
         };
         Ok((plan, targets))
     }
@@ -358,6 +384,8 @@ fn warnings(text: &str) -> Vec<Directive> {
         .collect()
 }
 
+#[cfg(all(test, unix))]
+mod listed;
 #[cfg(all(test, unix))]
 mod package;
 #[cfg(all(test, unix))]

@@ -34,6 +34,8 @@ mod orders;
 mod real;
 #[cfg(all(test, unix))]
 mod real_device_code;
+#[cfg(test)]
+mod real_mixed;
 #[cfg(all(test, unix))]
 mod real_windows;
 mod reruns;

@@ -340,13 +340,8 @@ fn several_gpus_of_different_capability_are_all_compiled_for() {
     let test = fresh("builds-gpus");
     let cuda = test.join("cuda");
     toolkit(&cuda, 13000, true);
-    let what = support::simulator::Simulated {
-        cudnn: (9, 14, 0),
-        cuda: (13, 0),
-        leave_out: Vec::new(),
-    };
     let simulated = test.join("simulated");
-    support::simulator::build(&repository().join("fixtures/simulator"), &simulated, &what).unwrap();
+    support::simulated::install((9, 14, 0), &[], &simulated);
     let driver = simulated.join("driver");
     let gpus: [(&str, &Path); 3] = [
         ("LD_LIBRARY_PATH", &driver),

@@ -5,23 +5,19 @@
     reason = "tests make files and run programs"
 )]
 
+#[path = "consumers/build.rs"]
+mod build;
 mod support;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use support::simulator::{self, Simulated};
-use support::{Ran, built, cargo, consumers, fresh, program, project, repository, run};
+use support::{Ran, built, cargo, consumers, fresh, program, project, run, simulated};
 
-/// A simulated installation of this cuDNN with CUDA 13.0, made once per test.
+/// A simulated installation of this cuDNN with CUDA 13.0, of this test alone.
 fn installed(name: &str, cudnn: (u32, u32, u32), without: &[&str]) -> PathBuf {
     let into = fresh(name);
-    let what = Simulated {
-        cudnn,
-        cuda: (13, 0),
-        leave_out: without.iter().map(ToString::to_string).collect(),
-    };
-    simulator::build(&repository().join("fixtures/simulator"), &into, &what).unwrap();
+    simulated::install(cudnn, without, &into);
     into
 }
 
@@ -41,13 +37,20 @@ fn start(name: &str, dirs: &[PathBuf]) -> Ran {
     run(program(built(name)).env("LD_LIBRARY_PATH", libraries(dirs)))
 }
 
-fn build(name: &str, installation: &Path) {
+fn make(name: &str, installation: &Path) {
     on(
         &mut cargo(consumers(), &["build", "-p", name]),
         installation,
     )
     .exits_with(0);
 }
+
+const NEEDS_BOTH: &str = "fn main() { cudnn_guard::build(|| {\n    \
+    let gpu = cudnn_guard::Config::new().cuda(\">=11\").cudnn(\">=9.1\").probe()?;\n    \
+    gpu.link();\n    gpu.guard().write()\n}); }\n";
+
+const GUARDED: &str = "mod cudnn_guard { include!(concat!(env!(\"OUT_DIR\"), \"/cudnn_guard.rs\")); }\n\
+    fn main() { cudnn_guard::startup(); }\n";
 
 #[test]
 fn a_program_that_opens_cudnn_itself_builds_without_any_and_passes_on_a_sound_one() {
@@ -72,7 +75,7 @@ fn without_a_driver_the_same_program_goes_on_and_says_what_is_unknown() {
 #[test]
 fn an_older_cudnn_first_in_the_path_ends_the_program_and_is_named() {
     let newer = installed("linked-9.14", (9, 14, 0), &[]);
-    build("linked", &newer);
+    make("linked", &newer);
     start("linked", &[newer.join("driver")])
         .exits_with(0)
         .says("cudnnGetVersion() = 91400");
@@ -136,7 +139,7 @@ fn a_linked_program_without_its_library_or_a_function_ends_before_main() {
 #[test]
 fn a_missing_part_ends_the_program_before_cudnn_can_abort() {
     let whole = installed("parts-whole", (9, 14, 0), &[]);
-    build("linked", &whole);
+    make("linked", &whole);
     for part in ["graph", "cnn"] {
         let broken = installed(&format!("parts-no-{part}"), (9, 14, 0), &[part]);
         start("linked", &[broken.join("lib64"), whole.join("driver")])
@@ -255,7 +258,7 @@ fn a_cudnn_that_only_compiles_graphs_is_tried_through_them() {
 #[test]
 fn a_program_above_a_sys_crate_gets_the_rpath_that_cargo_does_not_pass_on() {
     let sound = installed("above-9.14", (9, 14, 0), &[]);
-    build("above", &sound);
+    make("above", &sound);
     start("above", &[sound.join("driver")])
         .exits_with(0)
         .says("cudnnGetVersion() = 91400");
@@ -275,209 +278,4 @@ fn a_program_with_a_cpu_path_builds_and_runs_on_a_machine_without_cuda() {
         .exits_with(0)
         .says("on the CPU: unknown")
         .says("[built-without-cuda]");
-}
-
-#[test]
-fn a_variable_that_names_a_folder_with_nothing_in_it_fails_the_build_by_name() {
-    let empty = fresh("empty-folder");
-    let sound = installed("variable-9.14", (9, 14, 0), &[]);
-    let dir = project("unusable", NEEDS_BOTH, "fn main() {}\n");
-    run(cargo(&dir, &["build"])
-        .env("CUDA_HOME", &empty)
-        .env("CUDNN_PATH", &sound))
-    .exits_with(101)
-    .says("[variable-unusable]")
-    .says("CUDA_HOME")
-    .says(&empty.display().to_string())
-    .says("cuda.h");
-    run(cargo(&dir, &["build"])
-        .env("CUDA_HOME", &sound)
-        .env("CUDNN_PATH", &empty))
-    .exits_with(101)
-    .says("[variable-unusable]")
-    .says("CUDNN_PATH")
-    .says(&empty.display().to_string())
-    .says("cudnn");
-}
-
-const NEEDS_BOTH: &str = "fn main() { cudnn_guard::build(|| {\n    \
-    let gpu = cudnn_guard::Config::new().cuda(\">=11\").cudnn(\">=9.1\").probe()?;\n    \
-    gpu.link();\n    gpu.guard().write()\n}); }\n";
-
-const GUARDED: &str = "mod cudnn_guard { include!(concat!(env!(\"OUT_DIR\"), \"/cudnn_guard.rs\")); }\n\
-    fn main() { cudnn_guard::startup(); }\n";
-
-#[test]
-fn cargo_shows_the_text_and_nothing_around_it() {
-    let old = installed("unmet-8.9.7", (8, 9, 7), &[]);
-    let dir = project("unmet", NEEDS_BOTH, GUARDED);
-    let said = on(&mut cargo(&dir, &["build", "--quiet"]), &old).exits_with(101);
-    let at = old.display();
-    assert_eq!(
-        said.text(),
-        format!(
-            "error: unmet@0.1.0: cuDNN 8.9.7 at `{at}` is older than the 9.1 this crate asks for  [cudnn-requirement-unmet]\n\
-             error: unmet@0.1.0:   found via   CUDNN_PATH: {at}/include/cudnn_version.h\n\
-             error: unmet@0.1.0:   = help: let CUDNN_PATH name a directory with a cuDNN that meets `>=9.1`\n\
-             error: unmet@0.1.0:   = help: or lower `.cudnn(\">=9.1\")` in build.rs\n\
-             error: build script logged errors\n"
-        )
-    );
-}
-
-#[test]
-fn a_second_build_runs_nothing_and_a_change_runs_the_build_script() {
-    let first = installed("rerun-9.14", (9, 14, 0), &[]);
-    let second = installed("rerun-9.10", (9, 10, 2), &[]);
-    let dir = project("rerun", NEEDS_BOTH, GUARDED);
-    let build = |installation: &Path| {
-        on(&mut cargo(&dir, &["build", "--verbose"]), installation).exits_with(0)
-    };
-    build(&first);
-    build(&first).does_not_say("build-script-build`");
-    build(&second).says("build-script-build`");
-    build(&second).does_not_say("build-script-build`");
-}
-
-#[test]
-fn two_folders_give_the_same_guard_and_a_program_without_their_paths() {
-    let sound = installed("folders-9.14", (9, 14, 0), &[]);
-    let dir = project("folders", NEEDS_BOTH, GUARDED);
-    let guard = |args: &[&str]| {
-        // As a release build has it, beside the libraries of the other tests, which are compiled already.
-        let mut build = cargo(&dir, args);
-        for (name, value) in [
-            ("OPT_LEVEL", "3"),
-            ("DEBUG", "false"),
-            ("DEBUG_ASSERTIONS", "false"),
-            ("OVERFLOW_CHECKS", "false"),
-            ("INCREMENTAL", "false"),
-            ("CODEGEN_UNITS", "16"),
-        ] {
-            build.env(format!("CARGO_PROFILE_DEV_{name}"), value);
-        }
-        let said = on(build.arg("--message-format=json"), &sound)
-            .exits_with(0)
-            .stdout;
-        let mut messages = said
-            .lines()
-            .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
-        let message = messages.find(|message| {
-            let of_script = message["reason"] == "build-script-executed";
-            of_script && message["package_id"].as_str().unwrap().contains("folders")
-        });
-        let out = message.unwrap()["out_dir"].as_str().unwrap().to_string();
-        (
-            fs::read(Path::new(&out).join("cudnn_guard.rs")).unwrap(),
-            out,
-        )
-    };
-    let (first, here) = guard(&["build"]);
-    let program = fs::read(built("folders")).unwrap();
-    let mut held = program.windows(here.len());
-    assert!(
-        !held.any(|bytes| bytes == here.as_bytes()),
-        "the program holds {here}"
-    );
-    // A named target has folders of its own.
-    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-    let said = run(Command::new(rustc).arg("-vV")).exits_with(0).stdout;
-    let host = said.lines().find_map(|line| line.strip_prefix("host: "));
-    let (second, there) = guard(&["check", "--target", host.unwrap()]);
-    assert_ne!(here, there);
-    assert!(first == second, "the generated files differ");
-}
-
-/// LNK-09: the linker leaves out a library of which no function is called, and the guard would then judge nothing.
-#[test]
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
-fn a_program_that_calls_no_cudnn_itself_stays_linked_to_it() {
-    let sound = installed("kept-9.14", (9, 14, 0), &[]);
-    let needed = |name: &str, main: &str| {
-        let dir = project(name, NEEDS_BOTH, main);
-        on(
-            cargo(&dir, &["build"]).env("RUSTFLAGS", "-Clink-arg=-Wl,--as-needed"),
-            &sound,
-        )
-        .exits_with(0);
-        run(Command::new("readelf").arg("-d").arg(built(name))).exits_with(0)
-    };
-    needed("kept", GUARDED).says("(NEEDED)             Shared library: [libcudnn.so.9]");
-    needed("left-out", "fn main() {}\n").does_not_say("libcudnn.so.9");
-}
-
-/// NUM-02: what a release gets wrong stops the build of a program that says it uses that.
-#[test]
-fn a_program_that_needs_what_a_release_gets_wrong_is_not_built_with_it() {
-    let bad = installed("needs-9.10", (9, 10, 2), &[]);
-    let build_script = NEEDS_BOTH.replace(".write()", ".needs([\"adv\", \"conv3d-bf16\"]).write()");
-    let dir = project("needs", &build_script, GUARDED);
-    on(&mut cargo(&dir, &["build"]), &bad)
-        .exits_with(101)
-        .says("error: needs@0.1.0: cuDNN 9.10.2 is known to compute wrong numbers in three-dimensional bf16 convolutions, which this program uses  [known-bad-release]")
-        .says("error: needs@0.1.0:   = help: install cuDNN 9.13.0 or a later one");
-    let target = fresh("needs-target");
-    on(
-        cargo(&dir, &["build"])
-            .env("CUDNN_GUARD_ALLOW", "known-bad-release")
-            .env("CARGO_TARGET_DIR", &target),
-        &bad,
-    )
-    .exits_with(0)
-    .says("warning: needs@0.1.0: cuDNN 9.10.2 is known to compute wrong numbers in three-dimensional bf16 convolutions, which this program uses  [known-bad-release]");
-    let guard = fs::read_to_string(generated_in(&target.join("debug/build"))).unwrap();
-    assert!(guard.contains("    needs: &[\"adv\", \"conv3d-bf16\"],\n"));
-    let unknown = NEEDS_BOTH.replace(".write()", ".needs([\"convolution\"]).write()");
-    let dir = project("needs-unknown", &unknown, GUARDED);
-    on(&mut cargo(&dir, &["build"]), &bad)
-        .exits_with(101)
-        .says("`.needs(..)` names `convolution`, which is neither a part of cuDNN nor an operation  [config-invalid]");
-}
-
-/// The one `cudnn_guard.rs` below a folder.
-fn generated_in(dir: &Path) -> PathBuf {
-    fs::read_dir(dir)
-        .unwrap()
-        .map(|entry| entry.unwrap().path().join("out/cudnn_guard.rs"))
-        .find(|path| path.is_file())
-        .expect("a generated guard")
-}
-
-#[test]
-fn generated_file_is_free_of_warnings_in_every_edition() {
-    let sound = installed("editions-9.14", (9, 14, 0), &[]);
-    let dir = project("editions", NEEDS_BOTH, GUARDED);
-    let target = fresh("editions-target");
-    on(
-        cargo(&dir, &["check"]).env("CARGO_TARGET_DIR", &target),
-        &sound,
-    )
-    .exits_with(0);
-    let out = generated_in(&target.join("debug/build"));
-    let main = target.join("lib.rs");
-    fs::write(
-        &main,
-        "//! Denies what a consumer may deny.\n\
-         #![deny(warnings, unused, missing_docs, unreachable_pub, unsafe_op_in_unsafe_fn)]\n\
-         #![deny(clippy::all, clippy::pedantic)]\n\
-         mod cudnn_guard { include!(concat!(env!(\"OUT_DIR\"), \"/cudnn_guard.rs\")); }\n\
-         /// Uses it.\npub fn f() { cudnn_guard::startup(); }\n\
-         /// And again, public.\npub mod guard { include!(concat!(env!(\"OUT_DIR\"), \"/cudnn_guard.rs\")); }\n",
-    )
-    .unwrap();
-    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-    for edition in ["2018", "2021", "2024"] {
-        let compiler = |path: &std::ffi::OsStr| {
-            run(program(path)
-                .args(["--crate-type=lib", "--emit=metadata", "--edition", edition])
-                .arg("--out-dir")
-                .arg(&target)
-                .arg(&main)
-                .env("OUT_DIR", out.parent().unwrap()))
-        };
-        compiler(&rustc).exits_with(0);
-        if std::env::var_os("RUSTC").is_none() {
-            compiler("clippy-driver".as_ref()).exits_with(0);
-        }
-    }
 }

@@ -9,6 +9,10 @@
 #[path = "guard/imp.rs"]
 mod imp;
 
+#[path = "guard/child.rs"]
+mod child;
+#[path = "guard/copies.rs"]
+mod copies;
 #[path = "guard/eager.rs"]
 mod eager;
 #[path = "guard/hidden.rs"]
@@ -17,12 +21,16 @@ mod hidden;
 mod judged;
 #[path = "guard/misfits.rs"]
 mod misfits;
+#[path = "guard/parts.rs"]
+mod parts;
 #[path = "guard/paths.rs"]
 mod paths;
 #[path = "guard/process.rs"]
 mod process;
 #[path = "guard/program.rs"]
 mod program;
+#[path = "guard/reports.rs"]
+mod reports;
 #[path = "guard/tree.rs"]
 mod tree;
 #[path = "guard/units.rs"]

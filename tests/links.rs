@@ -8,8 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use support::builds::{SCRIPT, toolkit, write};
-use support::simulator::{self, Simulated};
-use support::{Ran, built, cargo, fresh, project, repository, run, scratch};
+use support::{Ran, built, cargo, fresh, project, repository, run, scratch, simulated};
 
 /// Compiles C into an archive.
 fn archive(dir: &Path, name: &str, source: &str) -> PathBuf {
@@ -102,14 +101,14 @@ fn static_installation(test: &Path) -> (PathBuf, PathBuf) {
 }
 
 fn build(dir: &Path, ask: &str, cuda: &Path, cudnn: &Path) -> Ran {
-    let mut command = cargo(dir, &["build"]);
+    let mut command = cargo(dir, &["rustc"]);
+    // The one that reads archives once, in their order.
     command
+        .args(["--", "-Clink-arg=-fuse-ld=bfd"])
         .env("ASK", ask)
         .env("IMAGE", scratch("builds-empty-image"))
         .env("CUDA_HOME", cuda)
-        .env("CUDNN_PATH", cudnn)
-        // The one that reads archives once, in their order.
-        .env("RUSTFLAGS", "-Clink-arg=-fuse-ld=bfd");
+        .env("CUDNN_PATH", cudnn);
     run(&mut command)
 }
 
@@ -159,12 +158,7 @@ fn static_simulator(test: &Path) -> (PathBuf, PathBuf, PathBuf) {
         fresh("links-simulator"),
         repository().join("fixtures/simulator"),
     );
-    let what = Simulated {
-        cudnn: (9, 14, 0),
-        cuda: (13, 0),
-        leave_out: Vec::new(),
-    };
-    simulator::build(&sources, &simulator, &what).unwrap();
+    simulated::install((9, 14, 0), &[], &simulator);
     for name in ["cudnn.h", "cudnn_version.h"] {
         let text = fs::read_to_string(simulator.join("include").join(name)).unwrap();
         write(&cudnn.join("include").join(name), &text);

@@ -65,8 +65,9 @@ impl Objects {
 /// A folder with a program in it, as its text says it, a line for each file:
 ///
 /// `libs/libx.so.1 -> libs/liby.so.1 runpath=@/libs` is a library and what it needs, `app` the program (`app!` one that
-/// opens cuDNN itself), `link A B` makes B lead to A, `gone A` takes a file away again, `file A TEXT` writes one, `env NAME=VALUE` is for the program, `conf TEXT` a line of ld.so.conf. `@` stands for the folder, or for
-/// nothing where it is a system of its own.
+/// opens cuDNN itself), `link A B` makes B lead to A, `gone A` takes a file away again, `file A TEXT` writes one,
+/// `foreign A` makes it one for another processor, `env NAME=VALUE` is for the program, `conf TEXT` a line of
+/// ld.so.conf, `cached` runs ldconfig. `@` stands for the folder, or for nothing where it is a system of its own.
 struct Layout {
     dir: PathBuf,
     /// What `@` stands for.
@@ -151,9 +152,6 @@ impl Layout {
                         .arg(format!("-Wl,-rpath,{list}"));
                 }
                 Some(("soname", own)) => soname = Some(own).filter(|own| *own != "none"),
-                None if word.starts_with('-') => {
-                    cc.arg(word);
-                }
                 // Without a SONAME, the path itself is what is needed.
                 _ => {
                     cc.arg(word);
@@ -176,9 +174,11 @@ impl Layout {
     /// A command within the folder, or within the system that it is.
     fn within(&self, program: &str) -> Command {
         if self.at.is_empty() {
-            let mut command = Command::new("unshare");
-            command.args(["-r", "/usr/sbin/chroot"]).arg(&self.dir);
-            command.arg(program);
+            // Who is not root may be it in a namespace.
+            let script = r#"[ "$(id -u)" = 0 ] || set -- unshare -r "$@"; exec "$@""#;
+            let mut command = Command::new("sh");
+            command.args(["-c", script, "sh", "/usr/sbin/chroot"]);
+            command.arg(&self.dir).arg(program);
             command
         } else {
             Command::new(self.dir.join(program.trim_start_matches('/')))
@@ -203,7 +203,7 @@ impl Layout {
             );
         }
         if self.at.is_empty() {
-            // The variable would be one for `unshare`. What is missing first stops the program.
+            // The variable would be one for `chroot`. What is missing first stops the program.
             let said = "error while loading shared libraries: ";
             let missing = ran.stderr.split_once(said).unwrap().1;
             let missing = missing.split(':').next().unwrap();
@@ -310,7 +310,7 @@ fn the_same_files_as_the_loader() {
 
 /// LOD-13: the same below a root, with what stands in its own cache.
 #[test]
-#[ignore = "needs unshare(1), ldconfig and a kernel that lets a user have namespaces"]
+#[ignore = "needs ldconfig, and root or a kernel that lets a user be root in a namespace"]
 fn the_same_files_as_the_loader_of_an_image() {
     let objects = Objects::compile("loader-image-objects");
     let base = fresh("loader-images");

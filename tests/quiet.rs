@@ -215,6 +215,54 @@ fn stub() -> PathBuf {
     folder
 }
 
+/// The program has a cuDNN open, then something becomes of its files, and the program asks once more.
+fn open_when(act: &str) -> Command {
+    let own = copy(&format!("open-{act}"), &lib64());
+    let _ = fs::remove_dir_all(own.with_extension("old"));
+    let mut command = command(
+        &["startup", act, "startup", "went-on"],
+        &[own.clone(), driver()],
+    );
+    command
+        .env("ODD_FOLDER", own)
+        .env("ODD_OTHER", installed((9, 28, 0)).join("lib64"));
+    command
+}
+
+/// The parts are in the process by their own names, and their files have others.
+fn parts_of_other_names() -> Command {
+    let folder = copy("other-names", &lib64());
+    let mut preload = Vec::new();
+    for part in [
+        "graph",
+        "ops",
+        "cnn",
+        "adv",
+        "heuristic",
+        "engines_precompiled",
+        "engines_runtime_compiled",
+    ] {
+        let other = folder.join(format!("{part}-1a2b3c4d.so"));
+        fs::rename(folder.join(format!("libcudnn_{part}.so.9")), &other).unwrap();
+        preload.push(other);
+    }
+    let mut command = with(&[folder, driver()]);
+    command.env("LD_PRELOAD", std::env::join_paths(preload).unwrap());
+    command
+}
+
+/// A release that nobody knew, made of fewer parts than the last that was known.
+fn of_other_parts() -> PathBuf {
+    let folder = copy("other-parts", &installed((9, 99, 0)).join("lib64"));
+    fs::remove_file(folder.join("libcudnn_engines_tensor_ir.so.9")).unwrap();
+    folder
+}
+
+fn no_large_file() -> Command {
+    let command = report_into(&fresh("quiet-large").join("report.json"));
+    shell("ulimit -f 0; exec \"$@\"", &command)
+}
+
 fn images() -> Vec<PathBuf> {
     let named = [
         "/usr/local/nvidia/lib",
@@ -394,16 +442,11 @@ fn rows() -> Vec<(&'static str, Said, Command)> {
             odd("ignore-children"),
         ),
         (
-            "children that the program waits for",
+            "a handler that waits for all children",
             Nothing,
-            odd("wait-for-all"),
+            odd("wait-in-handler"),
         ),
-        (
-            "orphans that the program takes",
-            Nothing,
-            odd("take-orphans"),
-        ),
-        ("no new privileges, no dumps", Nothing, odd("no-privileges")),
+        ("little memory", Nothing, odd("little-memory")),
         (
             "an allocator that ends children",
             Unknown("child-not-started"),
@@ -434,6 +477,36 @@ fn rows() -> Vec<(&'static str, Said, Command)> {
             "a report that nobody can write",
             Unknown("io-error"),
             report_into(Path::new("/nowhere/at/all")),
+        ),
+        (
+            "a report that is larger than a file may be",
+            Unknown("io-error"),
+            no_large_file(),
+        ),
+        (
+            "parts that were loaded from files of other names",
+            Nothing,
+            parts_of_other_names(),
+        ),
+        (
+            "a cuDNN that is deleted while it is in use",
+            Nothing,
+            open_when("delete-cudnn"),
+        ),
+        (
+            "a cuDNN that is upgraded while it is in use",
+            Nothing,
+            open_when("upgrade-cudnn"),
+        ),
+        (
+            "a cuDNN whose folder is another one while it is in use",
+            Nothing,
+            open_when("swap-cudnn"),
+        ),
+        (
+            "a newer release than all that are known, of other parts",
+            Nothing,
+            with(&[of_other_parts(), driver()]),
         ),
         (
             "a report into a device",

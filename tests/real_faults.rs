@@ -1,6 +1,11 @@
 //! NVIDIA's own files, put together wrongly: CUDNN_GUARD_REAL is the folder of `.ci/wheels.py`. The driver and the
 //! convolution are those of the tests, so that a machine without a GPU shows what one with a GPU would.
-#![cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
+#![cfg(all(
+    feature = "cli",
+    target_os = "linux",
+    target_env = "gnu",
+    target_arch = "x86_64"
+))]
 #![allow(
     clippy::disallowed_methods,
     reason = "tests make and break folders and run programs"

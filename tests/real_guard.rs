@@ -1,6 +1,6 @@
 //! The guard on NVIDIA's own files: CUDNN_GUARD_REAL names a folder with one folder per wheel
 //! (`pip install --target <folder>/cudnn-<flavour>-<release> nvidia-cudnn-<flavour>==<release>`).
-#![cfg(all(target_os = "linux", target_env = "gnu"))]
+#![cfg(all(feature = "cli", target_os = "linux", target_env = "gnu"))]
 #![allow(
     clippy::disallowed_methods,
     reason = "tests make and break folders and run programs"

@@ -1,6 +1,11 @@
 //! NVIDIA's wheels of a cuDNN that only compiles graphs at run time (`nvidia-cudnn-jit-cu12`, `-cu13`): what is not
 //! in them is no fault there. CUDNN_GUARD_REAL is the folder of `.ci/wheels.py`.
-#![cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
+#![cfg(all(
+    feature = "cli",
+    target_os = "linux",
+    target_env = "gnu",
+    target_arch = "x86_64"
+))]
 #![allow(
     clippy::disallowed_methods,
     reason = "tests make and break folders and run programs"

@@ -1,6 +1,6 @@
 //! Every real release built against, every real release loaded, every policy: CUDNN_GUARD_REAL is the folder of
 //! `.ci/wheels.py`. Each cell is a process of its own, and its verdict stands here by hand.
-#![cfg(all(target_os = "linux", target_env = "gnu"))]
+#![cfg(all(feature = "cli", target_os = "linux", target_env = "gnu"))]
 #![allow(
     clippy::disallowed_methods,
     reason = "tests run programs on real files"

@@ -1,7 +1,7 @@
 //! The guard's reference and its halves, held against numpy.
 //!
 //! `CUDNN_GUARD_REAL` names the directory that `.ci/wheels.py` filled; its folder `numpy` is what is asked.
-#![cfg(all(target_os = "linux", target_env = "gnu"))]
+#![cfg(all(feature = "cli", target_os = "linux", target_env = "gnu"))]
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_macros,

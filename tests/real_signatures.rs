@@ -2,7 +2,7 @@
 //!
 //! `CUDNN_GUARD_REAL` names a directory of folders that `pip install --target` made: `cudnn-*` with a cuDNN each,
 //! and `cuda-*` with the headers of CUDA.
-#![cfg(all(target_os = "linux", target_env = "gnu"))]
+#![cfg(all(feature = "cli", target_os = "linux", target_env = "gnu"))]
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_macros,

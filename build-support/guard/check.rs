@@ -5,6 +5,7 @@ use super::devices::{self, Devices};
 use super::facts::{Built, Loader};
 use super::finding::{Finding, Severity, Verdict};
 use super::here;
+use super::judge;
 use super::loaded::{self, Shim};
 use super::operator::Operator;
 use super::outcome::{Extent, Scope};
@@ -16,6 +17,7 @@ use super::route::{Route, Via};
 use super::said;
 use super::tried;
 use super::turn::Turn;
+use std::path::Path;
 
 /// Whether the release that is loaded fits: files and version symbols alone. It calls nothing in cuDNN and never
 /// starts CUDA. What is linked into the program has no files, and is asked for its release.
@@ -143,7 +145,7 @@ fn not_loadable(report: &mut Report, finding: Finding, operator: &Operator, may_
         .driver
         .as_ref()
         .is_some_and(|driver| !driver.devices.is_empty());
-    if gpu {
+    if gpu && finding.severity == Severity::Error {
         report.findings.push(finding);
     } else {
         report.unknown(finding);
@@ -260,7 +262,12 @@ fn judge_files(report: &mut Report, built: &Built, shim: &Shim, parts: Parts) {
     let release = report.loaded.as_ref().and_then(|loaded| loaded.version);
     let release = release.map(|told| told.0);
     report.findings.extend(shim.mismatch(built, release));
+    let newer = release.is_some_and(|release| judge::is_newer(built.tables.gpus, release));
     for mut finding in parts.findings {
+        // A release that nobody knew may be made of other parts; what cannot do without is seen when it convolves.
+        if newer && finding.id == "parts-missing" {
+            finding.severity = Severity::Warning;
+        }
         finding.evidence.splice(0..0, shim.evidence());
         report.findings.push(finding);
     }
@@ -283,8 +290,10 @@ fn pin(report: &mut Report, built: &Built, shim: &Shim, parts: &Parts, route: &R
             .collect()
     };
     let (before, after) = (needed(parts), needed(&again));
+    // What is mapped may have been deleted since, and does its work all the same.
+    let is_other = |one: &Path, other: &Path| one != other && !platform::same_file(one, other);
     let changed = before.iter().zip(&after).find(|(before, after)| {
-        before.version != after.version || !platform::same_file(&before.path, &after.path)
+        before.version != after.version || is_other(&before.path, &after.path)
     });
     if let Some((before, after)) = changed {
         report.findings.push(

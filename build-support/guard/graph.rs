@@ -3,7 +3,8 @@
 //! A broken cuDNN ends the process in any of these: they are called in the child.
 
 use super::algorithm::Algorithm;
-use super::cudnn::{CROSS_CORRELATION, Data, FLOAT, Owned, Refused, number};
+use super::cudnn::{Data, Refused};
+use super::descriptor::{CROSS_CORRELATION, FLOAT, Owned, number};
 use super::graph_calls::{self as is, Calls, Node};
 use super::kind::{Kind, Operation};
 use super::platform::Library;

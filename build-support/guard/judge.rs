@@ -365,6 +365,14 @@ pub fn known_bad(
     .collect()
 }
 
+/// Whether a release is newer than all that these rows know.
+pub fn is_newer(rows: &[Gpus<'_>], cudnn: Version) -> bool {
+    let known = rows.iter().map(|row| (row.last.major, row.last.minor));
+    known
+        .max()
+        .is_some_and(|known| (cudnn.major, cudnn.minor) > known)
+}
+
 /// A release newer than all that the tables know, which is judged by the newest of them.
 pub fn newer(product: &str, found: &str, known: &str) -> Finding {
     Finding::note(

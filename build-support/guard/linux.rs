@@ -1,6 +1,7 @@
-//! What Linux with glibc does in its own way: opening libraries, seeing what is mapped and where the loader
-//! looks. Nothing above this file and `linux_process.rs` knows which system it is on.
+//! What Linux with glibc does in its own way: opening libraries, and where the loader looks for them. Nothing above
+//! this file, `linux_mapped.rs` and `linux_process.rs` knows which system it is on.
 
+use super::mapped::{path, settled};
 use std::ffi::{
     CStr, CString, OsStr, OsString, c_char, c_int, c_long, c_short, c_uint, c_ulong, c_void,
 };
@@ -8,6 +9,8 @@ use std::io::Write;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+
+pub use super::mapped::{mapped, replaced};
 
 /// Whether the guard knows this system.
 pub const SUPPORTED: bool = true;
@@ -22,6 +25,8 @@ const DT_STRTAB: c_long = 5;
 const DT_RPATH: c_long = 15;
 const DT_RUNPATH: c_long = 29;
 const O_NONBLOCK: c_int = 0o4_000;
+const AT_SECURE: c_ulong = 23;
+const RLIMIT_FSIZE: c_int = 1;
 const POLLERR: c_short = 8;
 const POLLNVAL: c_short = 32;
 
@@ -36,10 +41,8 @@ unsafe extern "C" {
         extra: *mut *const LinkMap,
         flags: c_int,
     ) -> c_int;
-    fn dl_iterate_phdr(
-        each: extern "C" fn(*const Mapped, usize, *mut c_void) -> c_int,
-        data: *mut c_void,
-    ) -> c_int;
+    fn getauxval(kind: c_ulong) -> c_ulong;
+    fn getrlimit(resource: c_int, limit: *mut [u64; 2]) -> c_int;
     fn poll(fds: *mut PollFd, count: c_ulong, milliseconds: c_int) -> c_int;
 }
 
@@ -48,14 +51,6 @@ struct PollFd {
     fd: c_int,
     events: c_short,
     revents: c_short,
-}
-
-/// The beginning of `struct dl_phdr_info`.
-#[repr(C)]
-struct Mapped {
-    address: usize,
-    name: *const c_char,
-    headers: *const c_void,
 }
 
 /// The beginning of `struct link_map`.
@@ -198,70 +193,10 @@ impl Library {
     }
 }
 
-/// The files of this process's libraries, in the order in which they were loaded, by the names under which they
-/// were found. It asks the loader, so it needs no /proc.
-pub fn mapped() -> Vec<PathBuf> {
-    extern "C" fn each(mapped: *const Mapped, _size: usize, data: *mut c_void) -> c_int {
-        // SAFETY: the loader hands over a valid entry, and `data` is the list that `mapped` below lends.
-        unsafe {
-            let name = (*mapped).name;
-            if !name.is_null() && *name != 0 {
-                let inside = (*mapped).headers as usize;
-                (*data.cast::<Vec<(PathBuf, usize)>>()).push((path(CStr::from_ptr(name)), inside));
-            }
-        }
-        0
-    }
-    let mut names: Vec<(PathBuf, usize)> = Vec::new();
-    let data: *mut Vec<(PathBuf, usize)> = &mut names;
-    // SAFETY: the callback is called during this call only.
-    unsafe { dl_iterate_phdr(each, data.cast()) };
-    let settled = names
-        .into_iter()
-        .map(|(name, inside)| settled(name, inside));
-    settled.collect()
-}
-
 /// Waits for the loader's two locks, of what it opens and of what it lists, and gives them back.
 pub fn pass_locks() {
     Library::program();
     mapped();
-}
-
-/// A file that the loader knows by this name and that is mapped at this address. A name that was relative is so to
-/// the working directory of its time, from which the program may have moved away; the kernel knows better. (So does
-/// the loader, but RTLD_DI_ORIGIN follows a wild pointer where that directory could not be told.)
-fn settled(name: PathBuf, inside: usize) -> PathBuf {
-    let bytes = name.as_os_str().as_bytes();
-    // The kernel's own, `linux-vdso.so.1`, lies nowhere.
-    if name.is_absolute() || (bytes.starts_with(b"linux-") && !bytes.contains(&b'/')) {
-        return name;
-    }
-    let here = std::env::current_dir().map(|here| here.join(&name));
-    match (here, file_at(inside)) {
-        (Ok(here), None) => here,
-        (Ok(here), Some(file)) if same_file(&here, &file) => here,
-        (_, Some(file)) => file,
-        (Err(_), None) => name,
-    }
-}
-
-/// The file that is mapped at an address; none without /proc, or if it is no longer there.
-fn file_at(address: usize) -> Option<PathBuf> {
-    let maps = std::fs::read("/proc/self/maps").ok()?;
-    let holds = |line: &[u8]| -> Option<PathBuf> {
-        let start = line.iter().position(|byte| *byte == b'/')?;
-        let (range, file) = (
-            std::str::from_utf8(line.get(..start)?).ok()?,
-            line.get(start..)?,
-        );
-        let (first, end) = range.split(' ').next()?.split_once('-')?;
-        let first = usize::from_str_radix(first, 16).ok()?;
-        let end = usize::from_str_radix(end, 16).ok()?;
-        let inside = (first..end).contains(&address);
-        Some(PathBuf::from(OsStr::from_bytes(file))).filter(|file| inside && file.is_file())
-    };
-    maps.split(|byte| *byte == b'\n').find_map(holds)
 }
 
 /// The folders in which the loader looks for a library that the program opens by name, in its order.
@@ -365,8 +300,18 @@ pub fn program_paths() -> (Option<OsString>, Option<OsString>) {
     }
 }
 
+/// Whether the program has more rights than whoever started it: setuid, or capabilities of its file. Then the loader
+/// passes over LD_LIBRARY_PATH and the like, and takes them out of the environment.
+pub fn is_privileged() -> bool {
+    // SAFETY: getauxval has no conditions.
+    unsafe { getauxval(AT_SECURE) != 0 }
+}
+
 /// A variable as it was when the loader ran; later changes do not move it.
 pub fn first_environment(name: &str) -> Option<OsString> {
+    if is_privileged() {
+        return std::env::var_os(name);
+    }
     let Ok(all) = std::fs::read("/proc/self/environ") else {
         return std::env::var_os(name);
     };
@@ -403,15 +348,19 @@ pub fn stderr_is_open() -> bool {
     stderr.revents & (POLLERR | POLLNVAL) == 0
 }
 
+/// How many bytes this process may write into a file: more of them end it with SIGXFSZ.
+pub fn most_in_a_file() -> u64 {
+    let mut limit = [u64::MAX; 2];
+    // SAFETY: getrlimit writes two numbers.
+    unsafe { getrlimit(RLIMIT_FSIZE, &mut limit) };
+    limit[0]
+}
+
 /// Writes into a file, a device or a pipe as it stands, and never waits for a reader.
 pub fn write_in_place(path: &Path, text: &str) -> std::io::Result<()> {
     let mut options = std::fs::OpenOptions::new();
     options.write(true).truncate(true).custom_flags(O_NONBLOCK);
     options.open(path)?.write_all(text.as_bytes())
-}
-
-fn path(name: &CStr) -> PathBuf {
-    PathBuf::from(OsStr::from_bytes(name.to_bytes()))
 }
 
 /// A path from bytes that `OsStr::as_encoded_bytes` gave.

@@ -88,20 +88,20 @@ extern "C" fn dying(number: c_int) {
 pub fn in_child(deadline: Duration, work: &mut dyn FnMut(&Tell<'_>)) -> Result<Ended, String> {
     let until = Instant::now() + deadline;
     for milliseconds in FIRST_WORD {
-        let first_word = Instant::now() + Duration::from_millis(milliseconds);
-        if first_word >= until {
+        let patience = Duration::from_millis(milliseconds);
+        if Instant::now() + patience >= until {
             break;
         }
-        let ended = one_child(first_word, until, work)?;
+        let ended = one_child(Some(patience), until, work)?;
         if !ended.answer.is_empty() {
             return Ok(ended);
         }
     }
-    one_child(until, until, work)
+    one_child(None, until, work)
 }
 
 fn one_child(
-    first_word: Instant,
+    patience: Option<Duration>,
     until: Instant,
     work: &mut dyn FnMut(&Tell<'_>),
 ) -> Result<Ended, String> {
@@ -132,6 +132,8 @@ fn one_child(
         unsafe { _exit(0) };
     }
     let failed = Error::last_os_error();
+    // A large program takes its time to be doubled, which is not the child's.
+    let first_word = patience.map_or(until, |patience| Instant::now() + patience);
     close_all(&[tell, say]);
     if pid < 0 {
         close_all(&[answer, said]);

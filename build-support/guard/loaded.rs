@@ -8,6 +8,7 @@ use super::names;
 use super::parts::{self, Parts};
 use super::platform::{self, Library};
 use super::route::{Route, Via};
+use super::unmapped;
 use super::version::Version;
 use super::within;
 use std::path::{Path, PathBuf};
@@ -217,6 +218,11 @@ fn open(
             }
             Err(said) => words.push(said),
         }
+    }
+    let way = |name: &str| route.program_file(name);
+    let mut unmapped = words.iter();
+    if let Some(finding) = unmapped.find_map(|words| unmapped::finding(words, &way)) {
+        return Err(finding);
     }
     Err(nowhere(built, majors, route, (&names, &words), unfit))
 }

@@ -19,9 +19,10 @@ pub fn of(built: &Built) -> Vec<String> {
 /// names are of no cuDNN that ever was.
 pub const CUDARC_ASKS_FOR_9: Version = Version::new(0, 19, 2);
 
-/// Those of the crate cudarc, in its order; a test holds them against its own. An unknown release has those of the newest. Some
-/// have the release of CUDA in them for which cudarc is compiled, which is taken to be that of the build. (Two names
-/// of no cuDNN are later than others: cudarc 0.13 is the first with `libcudnn.so.1`, 0.18.2 with `libcudnn64_11.so`.)
+/// Those of the crate cudarc, in its order; a test holds them against its own. An unknown release has those of the
+/// newest. Some have the release of CUDA in them for which cudarc is compiled, which is taken to be that of the build.
+/// (Two names of no cuDNN are later than others: cudarc 0.13 is the first with `libcudnn.so.1`, 0.18.2 with
+/// `libcudnn64_11.so`.)
 pub fn of_cudarc(cudarc: Option<Version>, cuda: Option<Version>) -> Vec<String> {
     let newer = cudarc.is_none_or(|cudarc| cudarc >= CUDARC_ASKS_FOR_9);
     let mut names: Vec<String> = ["", "64"].map(|end| format!("libcudnn{}.so", end)).into();

@@ -52,6 +52,11 @@ pub fn mapped() -> Vec<PathBuf> {
     Vec::new()
 }
 
+/// Always empty.
+pub fn replaced(_asked: &dyn Fn(&Path) -> bool) -> Vec<PathBuf> {
+    Vec::new()
+}
+
 /// There are none.
 pub fn pass_locks() {}
 
@@ -68,6 +73,11 @@ pub fn search_path() -> Vec<PathBuf> {
 /// Always none.
 pub fn program_paths() -> (Option<OsString>, Option<OsString>) {
     (None, None)
+}
+
+/// Not known.
+pub fn is_privileged() -> bool {
+    false
 }
 
 /// The variable as it is.
@@ -88,6 +98,11 @@ pub fn stderr_is_open() -> bool {
 /// What can be read of the bytes.
 pub fn path_of(bytes: Vec<u8>) -> PathBuf {
     PathBuf::from(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// As many as there are.
+pub fn most_in_a_file() -> u64 {
+    u64::MAX
 }
 
 /// Writes into a file as it stands.

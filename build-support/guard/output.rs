@@ -59,6 +59,10 @@ fn write_file(path: &Path, text: &str) -> std::io::Result<()> {
     if special {
         return platform::write_in_place(&path, text);
     }
+    if text.len() as u64 > platform::most_in_a_file() {
+        let reason = "`ulimit -f` does not let a file be so large";
+        return Err(std::io::Error::other(reason));
+    }
     let mut name = path.file_name().unwrap_or_default().to_os_string();
     name.push(format!(".{}.part", std::process::id()));
     let part = path.with_file_name(name);

@@ -3,7 +3,7 @@
 use super::elf::{Elf, Fault};
 use super::finding::Finding;
 use super::needs;
-use super::platform;
+use super::platform::{self, Library};
 use super::release::{SYMBOL, Teller, Told, with_article};
 use super::route::Route;
 use super::version::Version;
@@ -365,7 +365,7 @@ fn in_process(mapped: &[PathBuf], name: &str, major: u32) -> Option<PathBuf> {
     mapped.iter().find(|path| name_of(path) == of).cloned()
 }
 
-/// The file of a part: beside the first library, or wherever the loader finds it by its names.
+/// The file of a part: beside the first library, wherever the loader finds it, or in the process by another file name.
 fn locate(
     folder: &Path,
     name: &str,
@@ -375,16 +375,15 @@ fn locate(
 ) -> Option<PathBuf> {
     let plain = file_name(name, major);
     if own_first {
-        let here = folder.join(&plain);
-        if here.is_file() {
-            return Some(here);
-        }
+        let here = Some(folder.join(&plain)).filter(|here| here.is_file());
         // Debian and conda also ship the plain name; an unpacked archive may have the full one alone.
-        if let Some(full) = full_name(folder, &plain) {
-            return Some(full);
+        let here = here.or_else(|| full_name(folder, &plain));
+        if here.is_some() {
+            return here;
         }
     }
-    route.file(&plain, Some(folder), own_first)
+    let found = route.file(&plain, Some(folder), own_first);
+    found.or_else(|| Library::loaded(&plain)?.path())
 }
 
 /// The file with the highest numbers behind the plain name: 9.14.0 before 9.9.0.

@@ -87,8 +87,11 @@ pub struct Expected {
 /// Convolves in double precision; the result is in NCHW order. Every product of a convolution belongs to one number
 /// of `x`, one of `w` and one of `y`: the operations differ only in which of the three is asked for.
 pub fn convolve(kind: &Kind, operands: &Operands) -> Vec<Expected> {
-    let at =
-        |values: &[f32], index: usize| values.get(index).map_or(0.0, |value| f64::from(*value));
+    // In few calls: a program that is not optimized does this too, before its own first line.
+    let at = |values: &[f32], index: usize| match values.get(index) {
+        Some(value) => f64::from(*value),
+        None => 0.0,
+    };
     let shape = kind.shape;
     let ([pad_h, pad_w], [step_h, step_w]) = (shape.pad, shape.stride);
     let [wide_h, wide_w] = shape.dilation;
@@ -101,19 +104,21 @@ pub fn convolve(kind: &Kind, operands: &Operands) -> Vec<Expected> {
             let first_channel = quotient(k, filters_of_group) * channels;
             for (row, column) in pairs(out_h, out_w) {
                 let y = ((n * filters + k) * out_h + row) * out_w + column;
-                for c in 0..channels {
-                    for (r, s) in pairs(shape.r, shape.s) {
-                        // Counted from the padding's edge, so that no number is negative.
-                        let (down, right) =
-                            (row * step_h + r * wide_h, column * step_w + s * wide_w);
-                        let inside = (pad_h..pad_h + shape.h).contains(&down)
-                            && (pad_w..pad_w + shape.w).contains(&right);
-                        if !inside {
+                for (c, r) in pairs(channels, shape.r) {
+                    // Counted from the padding's edge, so that no number is negative.
+                    let down = row * step_h + r * wide_h;
+                    if down < pad_h || down >= pad_h + shape.h {
+                        continue;
+                    }
+                    let image = n * shape.c + first_channel + c;
+                    let x_row = (image * shape.h + down - pad_h) * shape.w;
+                    let w_row = ((k * channels + c) * shape.r + r) * shape.s;
+                    for s in 0..shape.s {
+                        let right = column * step_w + s * wide_w;
+                        if right < pad_w || right >= pad_w + shape.w {
                             continue;
                         }
-                        let image = n * shape.c + first_channel + c;
-                        let x = (image * shape.h + down - pad_h) * shape.w + right - pad_w;
-                        let w = ((k * channels + c) * shape.r + r) * shape.s + s;
+                        let (x, w) = (x_row + right - pad_w, w_row + s);
                         let (to, one, other) = match kind.operation {
                             Operation::Forward | Operation::Fused => {
                                 (y, at(&operands.x, x), at(&operands.w, w))
@@ -124,8 +129,9 @@ pub fn convolve(kind: &Kind, operands: &Operands) -> Vec<Expected> {
                             }
                         };
                         if let Some(sum) = sums.get_mut(to) {
-                            sum.value += one * other;
-                            sum.magnitude += (one * other).abs();
+                            let product = one * other;
+                            sum.value += product;
+                            sum.magnitude += product.abs();
                         }
                     }
                 }

@@ -3,6 +3,7 @@
 
 use super::elf::Elf;
 use super::parts;
+use super::platform;
 use super::version::Version;
 use super::wheel::Wheels;
 use std::path::{Path, PathBuf};
@@ -26,15 +27,26 @@ pub fn with_article(told_by: &str) -> String {
 }
 
 /// Tells releases, and remembers the records of each folder that it came by.
-#[derive(Default)]
 pub struct Teller {
     folders: Vec<(PathBuf, Wheels)>,
+    /// Other files than those that are mapped lie there now, and tell another release.
+    replaced: Vec<PathBuf>,
+}
+
+impl Default for Teller {
+    fn default() -> Self {
+        Self {
+            folders: Vec::new(),
+            replaced: platform::replaced(&|path| parts::name_of(path).is_some()),
+        }
+    }
 }
 
 impl Teller {
     /// The release of a part.
     pub fn part(&mut self, elf: &mut Elf, name: &str, path: &Path) -> Option<Told> {
         match by_symbol(elf, name) {
+            _ if self.is_replaced(path) => None,
             Some(version) => Some((version, SYMBOL)),
             None => self.file(path),
         }
@@ -42,6 +54,9 @@ impl Teller {
 
     /// The same from what surrounds a file.
     pub fn file(&mut self, path: &Path) -> Option<Told> {
+        if self.is_replaced(path) {
+            return None;
+        }
         // Links are followed: the name and the record are those of the file that is mapped in the end.
         let path = std::fs::canonicalize(path).ok()?;
         let name = path.file_name()?.to_str()?;
@@ -51,6 +66,10 @@ impl Teller {
         let size = std::fs::metadata(&path).ok()?.len();
         let version = self.record(path.parent()?, name, size)?;
         Some((version, "the record of its wheel"))
+    }
+
+    fn is_replaced(&self, path: &Path) -> bool {
+        self.replaced.iter().any(|one| one == path)
     }
 
     fn record(&mut self, folder: &Path, name: &str, size: u64) -> Option<Version> {

@@ -9,6 +9,7 @@ use super::loaded::Shim;
 use super::operator::Operator;
 use super::outcome::Outcome;
 use super::parts::{Part, Parts};
+use super::platform;
 use super::report_json;
 use super::report_text;
 use super::route::Via;
@@ -162,6 +163,9 @@ impl Report {
             None
         };
         for finding in &mut self.findings {
+            if platform::is_privileged() {
+                without_library_path(finding);
+            }
             let allowed = operator.allow.iter().any(|id| id == finding.id);
             if allowed && finding.severity == Severity::Error {
                 finding.severity = Severity::Warning;
@@ -202,6 +206,21 @@ impl Report {
             .iter()
             .find(|finding| finding.severity == Severity::Error)
             .or(unknown)
+    }
+}
+
+/// For a program that the loader reads no LD_LIBRARY_PATH for: what else does what that would do.
+fn without_library_path(finding: &mut Finding) {
+    if finding
+        .help
+        .iter()
+        .any(|help| help.contains("LD_LIBRARY_PATH"))
+    {
+        finding.help.push(
+            "name the directory in /etc/ld.so.conf and run `ldconfig`, where that says LD_LIBRARY_PATH: the loader \
+             ignores it for a program with more rights than its user (setuid, capabilities)"
+                .to_string(),
+        );
     }
 }
 

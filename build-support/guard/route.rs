@@ -37,8 +37,10 @@ impl Route {
         let mut with = Vec::new();
         for folder in folders {
             let plain = normal(folder);
+            // As text: there may be thousands, and to compare paths takes them apart.
+            let is = |one: &PathBuf| one.as_os_str() == plain.as_os_str();
             let from = (stage..named.len())
-                .find(|stage| named.get(*stage).is_some_and(|list| list.contains(&plain)));
+                .find(|stage| named.get(*stage).is_some_and(|list| list.iter().any(is)));
             stage = from.unwrap_or(stage);
             with.push(match from {
                 Some(0) => Via::Rpath(folder.clone()),
@@ -218,7 +220,10 @@ fn entries(list: Option<OsString>) -> Vec<PathBuf> {
         let entry = filled(&entry, "PLATFORM", std::env::consts::ARCH.as_bytes());
         for lib in LIB {
             let folder = platform::path_of(filled(&entry, "LIB", lib.as_bytes()));
-            folders.push(normal(&folder));
+            let folder = normal(&folder);
+            if folders.last() != Some(&folder) {
+                folders.push(folder);
+            }
         }
     }
     folders

@@ -1,8 +1,9 @@
 //! What the loader says when it refuses, understood: it begins with the file that it did not find.
 
 use super::child;
-use super::finding::Finding;
+use super::finding::{Finding, Severity};
 use super::report::Report;
+use super::unmapped;
 use std::path::Path;
 
 /// A part that the loader refuses, in the loader's words; they begin with the file that it did not find.
@@ -16,12 +17,19 @@ pub fn refused(report: &mut Report, path: &Path, words: &str) {
         }
         return;
     }
-    report.findings.push(refusal(path, words));
+    let finding = refusal(path, words);
+    match finding.severity {
+        Severity::Error => report.findings.push(finding),
+        _ => report.unknown(finding),
+    }
 }
 
 /// The loader's words for a part that it refuses, as a finding.
 pub fn refusal(path: &Path, words: &str) -> Finding {
     let named = words.split(": ").next().unwrap_or(words);
+    if let Some(finding) = unmapped::finding(words, &|_| None) {
+        return finding;
+    }
     if words.contains(", version libcudnn") || words.contains("version `libcudnn") {
         Finding::error(
             "parts-mixed",
@@ -107,4 +115,11 @@ pub fn missed_function<'a>(said: &'a str) -> Option<&'a str> {
             .map(|(_, words)| words)
     };
     said.lines().rev().find_map(words)
+}
+
+/// Whether Rust's allocator found no memory, or C++'s where memory is limited, and ended the process for that.
+pub fn no_memory(said: &str) -> bool {
+    let begins = |line: &str| line.starts_with("memory allocation of ");
+    let limited = || said.contains("std::bad_alloc") && unmapped::is_limited();
+    said.lines().any(begins) || limited()
 }

@@ -2,7 +2,8 @@
 
 use super::algorithm::Algorithm;
 use super::arch::ComputeCapability;
-use super::cudnn::{Cudnn, Data, Descriptors, Owned, Refused};
+use super::cudnn::{Cudnn, Data, Refused};
+use super::descriptor::{Descriptors, Owned};
 use super::device::{self, Current, POISON};
 use super::kind::{Kind, Operation};
 use super::outcome::Told;

@@ -13,15 +13,14 @@ use super::judge;
 use super::loaded::Shim;
 use super::operator::Operator;
 use super::outcome::Outcome;
-use super::parts::{self, Parts};
-use super::platform;
-use super::release::Teller;
+use super::parts::Parts;
 use super::report::Report;
 use super::route::{Route, Via};
 use super::said;
+use super::stray;
 use super::unopened::Unopened;
 use super::version::Version;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// What the child told and left behind.
 pub fn judge(
@@ -41,7 +40,7 @@ pub fn judge(
     if let (None, Some(called)) = (by_files, answer.version) {
         report.findings.extend(shim.mismatch(built, Some(called)));
     }
-    if !map(report, shim, parts, &answer.mapped, disagree) && disagree {
+    if !stray::judge(report, shim, parts, &answer.mapped, disagree) && disagree {
         report.findings.push(disagreement(
             shim,
             by_files,
@@ -167,7 +166,7 @@ pub fn release(report: &mut Report, built: &Built, gpus: Option<usize>) {
     let bad = judge::known_bad(tables.known_bad, version, built.cuda, gpus, built.needs);
     report.findings.extend(bad);
     if let Some(known) = tables.gpus.iter().map(|row| row.last).max() {
-        if (version.major, version.minor) > (known.major, known.minor) {
+        if judge::is_newer(tables.gpus, version) {
             let newer = judge::newer("cuDNN", &version.to_string(), &known.to_string());
             report.findings.push(newer);
         }
@@ -282,6 +281,11 @@ fn end(report: &mut Report, tried: &Tried, unopened: Option<&Unopened>) {
             ),
         )
         .help("set CUDNN_GUARD_DEADLINE to more seconds, if this machine is only slow"),
+        End::Signal(_) if said::no_memory(&tried.said) => {
+            let summary = format!("{} that tries cuDNN found no memory while {}", who, stage);
+            Finding::warning("child-not-started", summary)
+                .help("raise the limit on memory (`ulimit -v`), or see with `free -m` whether any is left")
+        }
         End::Signal(number) => {
             // Before it starts, nothing of cuDNN's has run.
             let name = signal_name(number).filter(|_| stage != "starting");
@@ -331,71 +335,4 @@ fn end(report: &mut Report, tried: &Tried, unopened: Option<&Unopened>) {
     } else {
         report.unknown(finding);
     }
-}
-
-/// Parts that were mapped from elsewhere than from the files that were looked at. Those that tell no release are
-/// foreign too when cuDNN says that something does not fit. True if there are such.
-fn map(
-    report: &mut Report,
-    shim: &Shim,
-    parts: &Parts,
-    mapped: &[PathBuf],
-    disagree: bool,
-) -> bool {
-    if shim.via == Via::Within {
-        // Parts of another cuDNN are its own; that it is there is said already.
-        return false;
-    }
-    let release = report
-        .loaded
-        .as_ref()
-        .and_then(|loaded| loaded.version)
-        .map(|(version, _)| version);
-    let mut teller = Teller::default();
-    let (mut foreign, mut copies) = (Vec::new(), Vec::new());
-    for path in mapped {
-        let Some((name, Some(major))) = parts::name_of(path) else {
-            continue;
-        };
-        let looked_at = parts
-            .list
-            .iter()
-            .any(|part| platform::same_file(&part.path, path));
-        if major != shim.major || name.is_empty() || looked_at {
-            continue;
-        }
-        let version = Elf::open(path)
-            .ok()
-            .and_then(|mut elf| teller.part(&mut elf, &name, path))
-            .map(|told| told.0);
-        let own_shim = mapped.iter().any(|other| {
-            other.parent() == path.parent()
-                && *other != shim.path
-                && parts::name_of(other) == Some((String::new(), Some(major)))
-        });
-        let fits = !disagree && (version.is_none() || version == release);
-        if own_shim || fits {
-            copies.push(path.clone());
-        } else {
-            foreign.push(path.display().to_string());
-        }
-    }
-    if !copies.is_empty() {
-        report.findings.push(shim.among(&copies));
-    }
-    if foreign.is_empty() {
-        return false;
-    }
-    let summary = format!(
-        "cuDNN at `{}` loads parts of another release from elsewhere",
-        shim.folder().display()
-    );
-    let mut finding = Finding::error("parts-mixed", summary);
-    finding.evidence = shim.evidence();
-    report.findings.push(
-        finding
-            .with("and also", foreign.join("\n"))
-            .help("take the directory of these files out of LD_LIBRARY_PATH, or remove them"),
-    );
-    true
 }

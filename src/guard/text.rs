@@ -59,6 +59,7 @@ pub(super) const MODULES: &[(&str, &str)] = modules![
     "algorithm",
     "cudnn_calls",
     "cudnn",
+    "descriptor",
     "graph_calls",
     "graph",
     "device",
@@ -85,8 +86,10 @@ pub(super) const MODULES: &[(&str, &str)] = modules![
     "hidden",
     "tell",
     "here",
+    "unmapped",
     "said",
     "unopened",
+    "stray",
     "tried",
     "turn",
     "child",
@@ -98,11 +101,15 @@ pub(super) const MODULES: &[(&str, &str)] = modules![
     "check",
     "startup"
 ];
-/// What differs by system: the modules `platform` and `process`.
+/// What differs by system: the modules `platform` and `process`, and what they take.
 const LINUX: &[(&str, &str)] = &[
     (
         "platform",
         include_str!("../../build-support/guard/linux.rs"),
+    ),
+    (
+        "mapped",
+        include_str!("../../build-support/guard/linux_mapped.rs"),
     ),
     (
         "process",
@@ -120,7 +127,7 @@ const OTHER: &[(&str, &str)] = &[
     ),
 ];
 
-/// Where the first two are taken, whose structures and signal numbers are those of these processors.
+/// Where the first are taken, whose structures and signal numbers are those of these processors.
 pub(super) const KNOWN: &str = "all(target_os = \"linux\", target_env = \"gnu\", any(target_arch = \"x86_64\", target_arch = \"aarch64\"))";
 
 /// Lints that a consumer may deny and that say nothing about a file it did not write.

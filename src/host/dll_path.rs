@@ -1,5 +1,5 @@
 //! Where Windows looks for a DLL that is asked for by its name alone. What lies beside the program comes before all
-//! this, and is not known yet.
+//! this, and a build does not know where that will be.
 
 use super::dll::Dll;
 use super::eyes::Eyes;
@@ -70,7 +70,7 @@ impl<'a> DllPath<'a> {
 
     /// Whether Windows finds this file.
     pub fn has(&self, file: &str) -> bool {
-        self.is_in(&self.all(), file)
+        self.first_in(&self.all(), file).is_some()
     }
 
     /// The parts that are needed and lie apart from the others, where Windows finds them all the same.
@@ -90,7 +90,7 @@ impl<'a> DllPath<'a> {
         let shown = places.clone();
         let bins = bins(cudnn, toolkit);
         places.extend(self.dirs.iter().chain(&bins).cloned());
-        let has = |file: &str| self.is_in(&places, file);
+        let has = |file: &str| self.first_in(&places, file).is_some();
         let mut unmet: Vec<Unmet> = Vec::new();
         // The first that is named is one that every program has to do with.
         let mut parts: Vec<&Part> = cudnn.parts.iter().collect();
@@ -112,12 +112,12 @@ impl<'a> DllPath<'a> {
         }
     }
 
-    fn is_in(&self, dirs: &[PathBuf], file: &str) -> bool {
+    /// The first of that name. Windows takes any spelling, be its files on a system that does not.
+    pub fn first_in(&self, dirs: &[PathBuf], file: &str) -> Option<PathBuf> {
         let same = |name: &str| name.eq_ignore_ascii_case(file);
-        dirs.iter().any(|dir| {
-            // Windows takes any spelling, be its files on a system that does not.
-            self.eyes.file(&dir.join(file)).is_some()
-                || files::list_named(dir, &same).is_ok_and(|found| !found.is_empty())
+        dirs.iter().find_map(|dir| {
+            let found = self.eyes.file(&dir.join(file));
+            found.or_else(|| files::list_named(dir, &same).ok()?.into_iter().next())
         })
     }
 }

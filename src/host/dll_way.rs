@@ -3,7 +3,7 @@
 use super::dll::Dll;
 use super::dll_path::DllPath;
 use super::eyes::Eyes;
-use super::{Host, files, linkage};
+use super::{Host, linkage};
 use crate::model::flaw::Flaw;
 use crate::model::linkage::{Linkage, Missing, Need, Object};
 use crate::rules::companions::is_judged;
@@ -97,11 +97,6 @@ impl<'a> DllPath<'a> {
 
     /// The file that Windows takes for a name.
     pub fn file(&self, name: &str) -> Option<PathBuf> {
-        let same = |other: &str| other.eq_ignore_ascii_case(name);
-        self.all().into_iter().find_map(|dir| {
-            // Windows takes any spelling, be its files on a system that does not.
-            let found = self.eyes.file(&dir.join(name));
-            found.or_else(|| files::list_named(&dir, &same).ok()?.into_iter().next())
-        })
+        self.first_in(&self.all(), name)
     }
 }

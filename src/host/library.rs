@@ -1,20 +1,17 @@
 //! What a library file says of itself, without running it and without reading all of its 500 megabytes.
 
 use super::files::read_at;
+use super::symbols::Symbols;
 use crate::model::flaw::Flaw;
 use crate::model::version::Version;
-use object::elf::{self, FileHeader64, SHT_DYNSYM, SHT_GNU_HASH};
-use object::read::elf::{
-    Dyn, FileHeader, GnuHashTable, ProgramHeader, SectionHeader, SectionTable, Sym, SymbolTable,
-    VersionTable,
-};
-use object::{Endianness, ReadCache, ReadRef, SymbolIndex};
+use object::elf::{self, FileHeader64};
+use object::read::elf::{Dyn, FileHeader, ProgramHeader, SectionHeader};
+use object::{Endianness, ReadCache, ReadRef};
 use std::fs::File;
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
 
-type Header = FileHeader64<Endianness>;
-type Bytes<'a> = &'a ReadCache<File>;
+pub(super) type Header = FileHeader64<Endianness>;
 
 /// More than any part has whose strings name cublasLt; `libcudnn_graph` has 24 MB of device code among its constants.
 const MOST_CONSTANTS: u64 = 8 << 20;
@@ -22,7 +19,7 @@ const MOST_CONSTANTS: u64 = 8 << 20;
 /// A library file, open for reading. Of what it is not or does not hold, it tells nothing.
 pub struct Library {
     path: PathBuf,
-    file: ReadCache<File>,
+    pub(super) file: ReadCache<File>,
     length: u64,
 }
 
@@ -176,18 +173,7 @@ impl Library {
     /// The functions that others have to have for it, whatever library they are in.
     #[cfg(feature = "cli")]
     pub fn calls(&self) -> Vec<String> {
-        let Some(symbols) = Symbols::of(self) else {
-            return Vec::new();
-        };
-        let endian = symbols.endian;
-        let undefined = symbols
-            .symbols
-            .iter()
-            .filter(|symbol| symbol.is_undefined(endian) && !symbol.is_weak());
-        undefined
-            .filter_map(|symbol| symbol.name(endian, symbols.symbols.strings()).ok())
-            .map(|name| String::from_utf8_lossy(name).into_owned())
-            .collect()
+        Symbols::of(self).map_or_else(Vec::new, |symbols| symbols.called())
     }
 
     /// Its constants, if they are no more than this.
@@ -230,7 +216,7 @@ impl Library {
         Some((0, 0))
     }
 
-    fn header(&self) -> Option<(Endianness, &Header)> {
+    pub(super) fn header(&self) -> Option<(Endianness, &Header)> {
         let header = Header::parse(&self.file).ok()?;
         Some((header.endian().ok()?, header))
     }
@@ -244,84 +230,6 @@ impl Library {
             return None;
         }
         section.file_range(endian)
-    }
-}
-
-/// The dynamic symbols of a library, with the table by which they are found.
-struct Symbols<'a> {
-    file: Bytes<'a>,
-    endian: Endianness,
-    sections: SectionTable<'a, Header, Bytes<'a>>,
-    symbols: SymbolTable<'a, Header, Bytes<'a>>,
-    table: GnuHashTable<'a, Header>,
-}
-
-impl<'a> Symbols<'a> {
-    fn of(library: &'a Library) -> Option<Self> {
-        let file = &library.file;
-        let (endian, header) = library.header()?;
-        let sections = header.sections(endian, file).ok()?;
-        let symbols = sections.symbols(endian, file, SHT_DYNSYM).ok()?;
-        let hashes = sections
-            .iter()
-            .find(|section| section.sh_type(endian) == SHT_GNU_HASH)?;
-        let bytes = hashes.data(endian, file).ok()?;
-        let head = hashes.gnu_hash_header(endian, file).ok()??;
-        // With these numbers the look-up would divide by nothing or shift too far: a damaged file.
-        let shift = head.bloom_shift.get(endian);
-        if head.bucket_count.get(endian) == 0 || head.bloom_count.get(endian) == 0 || shift > 31 {
-            return None;
-        }
-        let table = GnuHashTable::parse(endian, bytes).ok()?;
-        Some(Self {
-            file,
-            endian,
-            sections,
-            symbols,
-            table,
-        })
-    }
-
-    fn find(&self, name: &[u8]) -> Option<&'a elf::Sym64<Endianness>> {
-        let (hash, versions) = (elf::gnu_hash(name), VersionTable::default());
-        let table = &self.table;
-        let found = table.find(self.endian, name, hash, None, &self.symbols, &versions)?;
-        Some(found.1)
-    }
-
-    /// The bytes that a data symbol stands for, if this library defines it.
-    fn data(&self, name: &str, size: u64) -> Option<&'a [u8]> {
-        let endian = self.endian;
-        let symbol = self.find(name.as_bytes())?;
-        let index = usize::from(symbol.st_shndx(endian));
-        let section = self.sections.iter().nth(index).filter(|_| index != 0)?;
-        let inside = symbol
-            .st_value(endian)
-            .checked_sub(section.sh_addr(endian))?;
-        if inside.checked_add(size)? > section.sh_size(endian) {
-            return None;
-        }
-        let offset = section.sh_offset(endian).checked_add(inside)?;
-        self.file.read_bytes_at(offset, size).ok()
-    }
-
-    fn wanted(&self) -> Option<Vec<(String, Vec<u8>)>> {
-        let endian = self.endian;
-        let versions = self.sections.versions(endian, self.file).ok()??;
-        let mut wanted = Vec::new();
-        // The table begins where the library's own symbols do.
-        for index in 1..self.table.symbol_base() as usize {
-            let index = SymbolIndex(index);
-            let symbol = self.symbols.symbol(index).ok()?;
-            let version = versions.version(versions.version_index(endian, index));
-            let file = version.ok().flatten().and_then(|version| version.file());
-            if let (true, false, Some(file)) = (symbol.is_undefined(endian), symbol.is_weak(), file)
-            {
-                let name = symbol.name(endian, self.symbols.strings()).ok()?;
-                wanted.push((String::from_utf8_lossy(file).into_owned(), name.to_vec()));
-            }
-        }
-        Some(wanted)
     }
 }
 

@@ -36,6 +36,7 @@ mod shadow;
 #[cfg(feature = "cli")]
 pub mod shim;
 pub mod stamp;
+mod symbols;
 pub mod toolkit;
 pub mod tools;
 pub mod unusable;
@@ -53,6 +54,9 @@ mod cache;
 #[allow(dead_code)]
 #[path = "../../build-support/guard/driver.rs"]
 pub mod driver;
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[path = "../../build-support/guard/linux_mapped.rs"]
+mod mapped;
 #[path = "../../build-support/guard/no_driver.rs"]
 mod no_driver;
 #[path = "../../build-support/guard/no_gpu.rs"]
@@ -66,7 +70,7 @@ mod no_gpu;
     not(any(windows, all(target_os = "linux", target_env = "gnu"))),
     path = "../../build-support/guard/other.rs"
 )]
-#[allow(dead_code)]
+#[allow(dead_code, unused_imports)]
 mod platform;
 #[allow(dead_code)]
 #[path = "../../build-support/guard/wheel.rs"]

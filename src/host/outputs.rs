@@ -9,6 +9,18 @@ pub fn create_dir(path: &Path) -> Result<(), Finding> {
     std::fs::create_dir_all(path).map_err(|error| failed("create", path, &error))
 }
 
+/// Removes a file, if it is there.
+pub fn remove(path: &Path) {
+    // One that cannot be removed cannot be written anew either, which whoever writes it says.
+    let _ = std::fs::remove_file(path);
+}
+
+/// Whether the first was written after the second.
+pub fn is_newer(one: &Path, two: &Path) -> bool {
+    let written = |path: &Path| std::fs::metadata(path).and_then(|data| data.modified());
+    matches!((written(one), written(two)), (Ok(one), Ok(two)) if one > two)
+}
+
 /// Makes `name` another name of a file; where links are not to be had, a copy of it.
 pub fn alias(file: &Path, name: &Path) -> Result<(), Finding> {
     match std::fs::remove_file(name) {

@@ -64,13 +64,16 @@ impl Way {
     }
 
     /// What LD_PRELOAD names comes behind the program, then what the system puts into every program. What they name and
-    /// is not there, the loader leaves out.
+    /// is not there, or is no library, the loader leaves out, and a file under a second name.
     fn preload(&mut self, name: &str, via: Via) {
-        if let Some(mut object) = self
-            .find(name, 0)
-            .ok()
-            .filter(|_| self.loaded(name).is_none())
-        {
+        if self.loaded(name).is_some() {
+            return;
+        }
+        let found = self.find(name, 0).ok().filter(|one| one.flaw.is_none());
+        let Some(mut object) = found else {
+            return;
+        };
+        if !self.real.contains(&self.eyes().canonical(&object.path)) {
             object.via = Some(via);
             object.need = Need::Start;
             self.push(object);

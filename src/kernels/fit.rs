@@ -24,6 +24,8 @@ pub fn host_compiler(
     let Some((compiler, program)) = host::ask(plan, machine, &out_dir.join("cudnn-guard"))? else {
         return Ok(Vec::new());
     };
+    // One that is put in its place is a gcc as well.
+    plan.is_gcc = compiler.make == Make::Gcc;
     let toolkit = toolchain.toolkit.as_ref();
     let release = toolkit.and_then(|toolkit| toolkit.version);
     let header = compiler.host_config.as_deref();

@@ -1,12 +1,14 @@
 //! One file to compile, where its product goes, and whether that is still fresh.
 
 use super::setup::Setup;
-use crate::host::{Host, files, outputs, programs, stamp};
+use crate::host::programs::{self, Output};
+use crate::host::{Host, files, outputs, stamp};
 use crate::model::finding::Finding;
 use crate::model::gencode::Gencode;
 use crate::model::invocation::Invocation;
-use crate::rules::compile::{Product, compile, parse_depfile};
+use crate::rules::compile::{self, Product, parse_depfile};
 use crate::rules::complaint;
+use crate::rules::lister::Lister;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -28,6 +30,14 @@ pub struct Made {
     pub files: Vec<PathBuf>,
     /// Its warnings.
     pub said: String,
+}
+
+impl Made {
+    /// Something that is as it was made from these.
+    pub const fn fresh(files: Vec<PathBuf>) -> Self {
+        let said = String::new();
+        Self { files, said }
+    }
 }
 
 impl Job {
@@ -88,13 +98,13 @@ impl Job {
         Ok(jobs)
     }
 
-    fn command(&self, setup: &Setup) -> Invocation {
-        compile(
+    fn command(&self, setup: &Setup, besides: &[String]) -> Invocation {
+        compile::compile(
             &setup.plan,
             &self.targets,
             &self.source,
             &self.output,
-            &self.depfile,
+            besides,
             &setup.host.platform,
             &setup.host.env,
         )
@@ -102,7 +112,7 @@ impl Job {
 
     /// All that decides what comes out, the files that are read apart.
     pub fn how(&self, setup: &Setup) -> String {
-        format!("{}\n{}", self.command(setup), setup.tools)
+        format!("{}\n{}", self.command(setup, &[]), setup.tools)
     }
 
     /// In quotes, a header is looked for beside the source first.
@@ -125,20 +135,30 @@ impl Job {
         }
     }
 
-    /// Makes it, unless it is fresh.
-    pub fn make(&self, setup: &Setup) -> Result<Made, Finding> {
-        if let Some(files) = self.fresh(setup) {
-            return Ok(Made {
-                files,
-                said: String::new(),
-            });
-        }
+    /// How many threads nvcc can use for it.
+    pub fn breadth(&self, setup: &Setup) -> usize {
+        compile::breadth(
+            &setup.plan,
+            self.targets.len(),
+            setup.release,
+            &setup.host.env,
+        )
+    }
+
+    /// Makes it, with that many threads.
+    pub fn make(&self, setup: &Setup, threads: usize) -> Result<Made, Finding> {
         let (how, search) = (self.how(setup), self.search(setup));
         let stamp = self.made(&how, &search);
         stamp.remove();
         let begun = SystemTime::now();
-        let command = self.command(setup);
-        let output = programs::run_to_end(&command)?;
+        let lister = Lister::of(&setup.plan, &self.depfile, &setup.host.env);
+        let (command, mut output) = self.run(setup, lister, threads)?;
+        let mut files = self.listed();
+        if output.success && lister == Lister::Gcc && files.first() != Some(&self.source) {
+            // An nvcc that is a cache in truth may have called no gcc.
+            output = self.run(setup, Lister::Nvcc, threads)?.1;
+            files = self.listed();
+        }
         let said = output.stdout + &output.stderr;
         if !output.success || !files::is_file(&self.output) {
             let source = self.source.display();
@@ -160,11 +180,33 @@ impl Job {
             }
             return Err(finding);
         }
-        let files = parse_depfile(&files::read(&self.depfile).unwrap_or_default());
         if !files.is_empty() {
             stamp.write(&files, begun);
         }
         Ok(Made { files, said })
+    }
+
+    /// The command, and what it came to.
+    fn run(
+        &self,
+        setup: &Setup,
+        lister: Lister,
+        threads: usize,
+    ) -> Result<(Invocation, Output), Finding> {
+        // A list that is not written must not be one of an earlier build.
+        outputs::remove(&self.depfile);
+        let mut besides = lister.args(&self.depfile);
+        if threads > 1 {
+            besides.extend(["--threads".to_string(), threads.to_string()]);
+        }
+        let command = self.command(setup, &besides);
+        let output = programs::run_to_end(&command)?;
+        Ok((command, output))
+    }
+
+    /// The files that were read.
+    fn listed(&self) -> Vec<PathBuf> {
+        parse_depfile(&files::read(&self.depfile).unwrap_or_default())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Kernels, warnings};
 use crate::error::Error;
-use crate::host::{cargo, driver};
+use crate::host::driver;
 use crate::model::arch::{Code, Suffix, Target};
 use crate::model::finding::Finding;
 use crate::model::gencode::Gencode;
@@ -40,8 +40,7 @@ impl Kernels<'_> {
     fn files_of(&self, product: Product, noticed: &str) -> Result<Vec<PathBuf>, Error> {
         let mut lines = warnings(noticed);
         let result = self.make(product, product.extension(), &mut lines);
-        lines.iter().for_each(cargo::tell);
-        result
+        self.end(&lines, result)
     }
 
     /// That the driver of this machine, if the program is for it, does not take the PTX.

@@ -35,7 +35,11 @@ fn real() -> PathBuf {
 }
 
 fn toolchain(package: &Package) -> Toolchain {
-    let root = real();
+    of(package, real())
+}
+
+/// One of NVIDIA's wheels.
+pub fn of(package: &Package, root: PathBuf) -> Toolchain {
     Toolchain {
         toolkit: Some(Toolkit {
             nvcc: Some(root.join("bin/nvcc")),
@@ -221,12 +225,9 @@ fn a_fatbin_holds_all_targets_and_a_cubin_one() {
     assert!(first.iter().zip(&second).all(|(one, two)| one != two));
 }
 
-/// Debian's, which is of CUDA 11.8. It looks for the programs that it runs where the package would have put them.
-#[test]
-#[ignore = "needs CUDNN_GUARD_REAL"]
-fn an_older_nvcc_makes_them_too() {
-    let mut package = Package::new(&[("src/k.cu", "__global__ void k() {}\n")]);
-    package.archs = "80 90 compute_80";
+/// Debian's, which is of CUDA 11.8, with where its headers are. It looks for the programs that it runs where the package
+/// would have put them.
+pub fn debians(package: &Package) -> (Toolchain, PathBuf) {
     let wheels = std::env::var_os("CUDNN_GUARD_REAL").expect("it names the wheels");
     let usr = Path::new(&wheels).join("debian-cuda/usr");
     let nvcc = package.path("cuda/bin/debian");
@@ -241,7 +242,7 @@ fn an_older_nvcc_makes_them_too() {
     );
     let script = format!("cd '{}' && {script}", package.dir.display());
     succeeds(&run("/bin/sh", vec!["-c".to_string(), script]));
-    let mut own = toolchain(&package);
+    let mut own = toolchain(package);
     own.toolkit = Some(Toolkit {
         nvcc: Some(nvcc),
         root: usr.clone(),
@@ -251,10 +252,16 @@ fn an_older_nvcc_makes_them_too() {
     let allow = "host-compiler-unsupported".to_string();
     let allow = ("CUDNN_GUARD_ALLOW".to_string(), allow);
     own.host.env = own.host.env.overlaid(&[allow]);
-    let kernels = || {
-        let kernels = own.kernels().files(package.pattern());
-        kernels.include(usr.join("include"))
-    };
+    (own, usr.join("include"))
+}
+
+#[test]
+#[ignore = "needs CUDNN_GUARD_REAL"]
+fn an_older_nvcc_makes_them_too() {
+    let mut package = Package::new(&[("src/k.cu", "__global__ void k() {}\n")]);
+    package.archs = "80 90 compute_80";
+    let (own, include) = debians(&package);
+    let kernels = || own.kernels().files(package.pattern()).include(&include);
     let fatbin = kernels().fatbin().unwrap();
     assert_eq!(held(&fatbin[0]), ["sm_80", "compute_80", "sm_90"]);
     let cubins = kernels().cubin().unwrap();

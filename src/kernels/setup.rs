@@ -1,6 +1,7 @@
 //! What all files of one build are compiled with.
 
 use crate::host::{Host, tools};
+use crate::model::version::Version;
 use crate::rules::compile::Plan;
 use crate::toolchain::Toolchain;
 use std::path::PathBuf;
@@ -13,6 +14,8 @@ pub struct Setup<'a> {
     pub host: &'a Host,
     /// The state of nvcc and of all that it runs.
     pub tools: String,
+    /// The release of the toolkit, where it is known.
+    pub release: Option<Version>,
     /// Where headers are looked for, in that order.
     pub search: Vec<PathBuf>,
 }
@@ -30,6 +33,7 @@ impl<'a> Setup<'a> {
                 &toolchain.host,
                 toolkit.map(|toolkit| &*toolkit.root),
             ),
+            release: toolkit.and_then(|toolkit| toolkit.version),
             host: &toolchain.host,
             plan,
         }

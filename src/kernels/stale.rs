@@ -196,6 +196,34 @@ fn an_output_that_is_gone_or_cut_short() {
 }
 
 #[test]
+fn a_library_is_put_together_when_an_object_has_changed() {
+    let package = fresh(&[("src/a.cu", "")], &[]);
+    let archive = package.path("out/libk.a");
+    // Whether it was, in this build.
+    let put = || {
+        dated_as(&archive, &package.path("src/a.cu"));
+        let dated = || std::fs::metadata(&archive).unwrap().modified().unwrap();
+        let first = dated();
+        package.compile().0.unwrap();
+        dated() != first
+    };
+    assert!(!put());
+    package.write("src/a.cu", "careless");
+    assert!(put());
+    assert!(!put());
+    package.write("src/b.cu", "");
+    assert!(put());
+    assert!(!put());
+    std::fs::remove_file(package.path("src/b.cu")).unwrap();
+    assert!(put());
+    assert!(!put());
+    let file = std::fs::File::options().write(true).open(&archive).unwrap();
+    file.set_len(9).unwrap();
+    assert!(put());
+    assert!(!put());
+}
+
+#[test]
 fn an_output_directory_that_was_moved() {
     let mut package = fresh(&[("src/a.cu", "")], &[]);
     std::fs::rename(package.path("out"), package.path("moved")).unwrap();

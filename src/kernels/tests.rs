@@ -121,6 +121,33 @@ fn only_what_changed_is_compiled_again() {
 }
 
 #[test]
+fn the_number_of_threads_is_no_reason_to_compile_again() {
+    let package = Package::new(&[("src/a.cu", "")]);
+    let mut toolchain = package.toolchain();
+    if let Some(toolkit) = &mut toolchain.toolkit {
+        toolkit.version = Some(Version::new(13, 0, 0));
+    }
+    let kernels = toolchain.kernels();
+    let sources = vec![package.path("src/a.cu")];
+    let of = |product: Product| {
+        let (plan, targets) = kernels.plan(product, &sources, &mut Vec::new()).unwrap();
+        let (host, out) = (&toolchain.host, package.path("out"));
+        let jobs = Job::all(host, product, "x", sources.clone(), &targets, &out).unwrap();
+        (jobs, Setup::new(plan, &toolchain))
+    };
+    let (jobs, setup) = of(Product::Fatbin);
+    assert_eq!(jobs[0].breadth(&setup), 2);
+    for threads in [1, 3] {
+        jobs[0].make(&setup, threads).unwrap();
+        let said = package.calls()[0].contains(" --threads 3 ");
+        assert_eq!(said, threads == 3);
+        assert!(jobs[0].fresh(&setup).is_some());
+    }
+    let (jobs, setup) = of(Product::Cubin);
+    assert!(jobs.iter().all(|job| job.breadth(&setup) == 1));
+}
+
+#[test]
 fn a_file_that_may_have_changed_while_it_was_compiled_is_compiled_again() {
     let package = Package::new(&[("src/a.cu", "")]);
     let file = std::fs::File::options()

@@ -1,5 +1,6 @@
 //! What one build script has made so far: nothing may be put over something else of it.
 
+use super::leftovers::Leftovers;
 use crate::model::finding::Finding;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -7,7 +8,11 @@ use std::path::{Path, PathBuf};
 
 /// Each file with what it was made of, and how.
 #[derive(Debug, Default)]
-pub struct Written(RefCell<BTreeMap<PathBuf, (PathBuf, String)>>);
+pub struct Written {
+    made: RefCell<BTreeMap<PathBuf, (PathBuf, String)>>,
+    /// What is there besides.
+    pub leftovers: Leftovers,
+}
 
 impl Written {
     /// Notes a file that is made of this one. It is an error if it was made before, of another one or in another way.
@@ -45,7 +50,7 @@ impl Written {
     /// What it was made of before. The same once more does no harm.
     fn noted(&self, output: &Path, source: &Path, how: &str) -> Option<PathBuf> {
         let made = (source.to_path_buf(), how.to_string());
-        let mut written = self.0.borrow_mut();
+        let mut written = self.made.borrow_mut();
         let first = written
             .entry(output.to_path_buf())
             .or_insert_with(|| made.clone());

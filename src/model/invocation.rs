@@ -21,7 +21,8 @@ impl fmt::Display for Invocation {
     }
 }
 
-fn quoted(word: &str) -> String {
+/// A word as a shell takes it whole.
+pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:+@%".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         word.to_string()

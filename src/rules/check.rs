@@ -9,6 +9,7 @@ use super::wording::{NOT_ACTIVE, also, brief, found_via, is_gone, named, root_of
 use crate::model::candidate::{Candidate, Cudnn, Found};
 use crate::model::env::{Env, Variable};
 use crate::model::finding::Finding;
+use crate::model::invocation::quoted;
 use crate::model::owner::Owner;
 use crate::model::platform::{Os, Platform};
 use std::path::Path;
@@ -228,7 +229,7 @@ fn headers_missing(cudnn: &Cudnn, via: &str, env: &Env) -> Finding {
         .or(cudnn.link_dir.as_deref())
         .unwrap_or(&cudnn.root);
     if let Some(header) = &cudnn.files.unreadable {
-        let dir = header.parent().unwrap_or(header).display();
+        let dir = quoted(&header.parent().unwrap_or(header).to_string_lossy());
         let headline = format!(
             "the headers of the cuDNN{release} at `{}` may not be read by this user",
             cudnn.root.display()

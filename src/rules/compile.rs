@@ -1,9 +1,11 @@
 //! How nvcc is asked to compile.
 
-use crate::model::env::Env;
+use crate::model::env::{Env, Variable};
 use crate::model::gencode::Gencode;
 use crate::model::invocation::Invocation;
 use crate::model::platform::{Os, Platform};
+use crate::model::version::Version;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// What a source is compiled to.
@@ -42,16 +44,18 @@ pub struct Plan {
     pub ccbin: Option<String>,
     /// What the build script adds: include directories, macros, its own flags.
     pub flags: Vec<String>,
+    /// Whether the compiler for host code is known to be gcc.
+    pub is_gcc: bool,
 }
 
 /// The command that compiles one file, for all of these targets; nvcc takes one alone for PTX and for a cubin.
-/// `profile` is the environment in which cargo says how the crate is built.
+/// `besides` is what changes nothing of what comes out: who lists the files, on how many threads. `profile` is the environment in which cargo says how the crate is built.
 pub fn compile(
     plan: &Plan,
     targets: &[Gencode],
     source: &Path,
     output: &Path,
-    depfile: &Path,
+    besides: &[String],
     platform: &Platform,
     profile: &Env,
 ) -> Invocation {
@@ -61,8 +65,7 @@ pub fn compile(
         code => vec![format!("-{}", code.extension())],
     };
     args.extend([text(source), "-o".to_string(), text(output)]);
-    // Which headers were read, those of the system too: an nvcc that is replaced brings others.
-    args.extend(["-MD".to_string(), "-MF".to_string(), text(depfile)]);
+    args.extend_from_slice(besides);
     args.extend(targets.iter().map(Gencode::to_string));
     // This is for host code. Device code is optimised unless `-G` is asked for, in debug builds too.
     let level = match profile.text("OPT_LEVEL") {
@@ -89,6 +92,24 @@ pub fn compile(
     }
 }
 
+/// How many threads nvcc can use for these targets, each of which it compiles by itself; 1 where it may not be told.
+pub fn breadth(plan: &Plan, targets: usize, release: Option<Version>, env: &Env) -> usize {
+    let knows = release.is_some_and(|release| release >= Version::new(11, 2, 0));
+    // nvcc takes the option only once.
+    let extra = [Variable::NvccPrependFlags, Variable::NvccAppendFlags];
+    let extra = extra.map(|name| env.get(name).unwrap_or_default().to_string_lossy());
+    let extra = extra.iter().flat_map(|flags| flags.split_whitespace());
+    let mut flags = plan.flags.iter().map(String::as_str).chain(extra);
+    let is_told = flags.any(|flag| {
+        let name = flag.trim_start_matches('-');
+        flag.starts_with('-') && name.starts_with('t')
+    });
+    match plan.product {
+        Product::Object | Product::Fatbin if knows && !is_told => targets,
+        _ => 1,
+    }
+}
+
 /// The command that asks the host compiler of a plan what it is. With `-v`, nvcc shows what it runs.
 pub fn question(plan: &Plan, source: &Path) -> Invocation {
     let source = source.to_string_lossy().into_owned();
@@ -110,7 +131,7 @@ fn static_runtime(env: &Env) -> bool {
     features.split(',').any(|feature| feature == "crt-static")
 }
 
-/// The files in a depfile, `a.o : a.cu \` with one file a line after it, the source first. `make` knows two escapes
+/// The files in a depfile, `a.o : a.cu \` with one file a line after it, the source first, each once. `make` knows two escapes
 /// that a path can need: a space after a backslash, and a doubled dollar sign.
 pub fn parse_depfile(text: &str) -> Vec<PathBuf> {
     let Some((_, files)) = text.split_once(" : ").or_else(|| text.split_once(": ")) else {
@@ -133,7 +154,9 @@ pub fn parse_depfile(text: &str) -> Vec<PathBuf> {
             .into_iter()
             .for_each(|word| word.extend(escaped));
     }
-    words.retain(|word| !word.is_empty());
+    // gcc names a header each time that it is included.
+    let mut seen = BTreeSet::new();
+    words.retain(|word| !word.is_empty() && seen.insert(word.clone()));
     words.into_iter().map(PathBuf::from).collect()
 }
 
@@ -149,6 +172,7 @@ mod tests {
             product,
             ccbin: ccbin.map(String::from),
             flags: vec!["-Isrc".to_string(), "-DN=4".to_string()],
+            is_gcc: true,
         }
     }
 
@@ -168,7 +192,7 @@ mod tests {
             &targets.map(Gencode::plain).collect::<Vec<_>>(),
             Path::new("src/a.cu"),
             Path::new("/out/a.o"),
-            Path::new("/out/a.d"),
+            &["-MD", "-MF", "/out/a.d"].map(String::from),
             &Platform::from_triple(triple),
             &env,
         )
@@ -210,6 +234,35 @@ mod tests {
     }
 
     #[test]
+    fn targets_are_compiled_side_by_side_where_nvcc_can() {
+        use Product::{Cubin, Fatbin, Object, Ptx};
+        let breadth = |product, flags: &str, release: Option<(u32, u32)>, env: &str| {
+            let mut plan = plan(product, None);
+            plan.flags = flags.split(' ').map(String::from).collect();
+            let release = release.map(|(major, minor)| Version::new(major, minor, 0));
+            let env = [("NVCC_APPEND_FLAGS".to_string(), env.into())];
+            super::breadth(&plan, 3, release, &Env::new(env))
+        };
+        let new = Some((11, 2));
+        for (product, wanted) in [(Object, 3), (Fatbin, 3), (Ptx, 1), (Cubin, 1)] {
+            assert_eq!(breadth(product, "-DM", new, ""), wanted);
+        }
+        assert_eq!(breadth(Object, "-DM", Some((11, 1)), ""), 1);
+        assert_eq!(breadth(Object, "-DM", None, ""), 1);
+        for flags in [
+            "-t 2",
+            "-t2",
+            "-t=2",
+            "--threads 0",
+            "--threads=2",
+            "-threads 2",
+        ] {
+            assert_eq!(breadth(Object, flags, new, ""), 1, "{flags}");
+            assert_eq!(breadth(Object, "-DM", new, flags), 1, "{flags}");
+        }
+    }
+
+    #[test]
     fn the_host_compiler_is_asked_as_it_will_be_called() {
         let question = question(
             &plan(Product::Object, Some("g++-12")),
@@ -223,7 +276,7 @@ mod tests {
 
     #[test]
     fn reads_depfiles() {
-        let text = "/out/a\\ b.o : w\\ b.cu \\\n    /usr/include/x.h \\\r\n    d$$e/a\\#b.h C:\\inc\\y.h\n";
+        let text = "/out/a\\ b.o : w\\ b.cu \\\n    /usr/include/x.h w\\ b.cu \\\r\n    d$$e/a\\#b.h C:\\inc\\y.h\n";
         assert_eq!(
             parse_depfile(text),
             ["w b.cu", "/usr/include/x.h", "d$e/a#b.h", "C:\\inc\\y.h"].map(PathBuf::from)

@@ -36,6 +36,7 @@ pub mod image_driver;
 #[path = "../../build-support/guard/judge.rs"]
 pub mod judge;
 pub mod layout;
+pub mod lister;
 #[cfg(feature = "cli")]
 pub mod loader;
 #[cfg(feature = "cli")]

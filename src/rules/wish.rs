@@ -242,10 +242,10 @@ fn misspelt(value: &str, name: &str, os: Os) -> Option<String> {
     } else if quoted('"') || quoted('\'') {
         format!("set {name} without the quotation marks, which are part of its value")
     } else if value.trim() != value {
-        format!("take the blank at the end out of {name}")
+        format!("take the blanks around the path out of {name}")
     } else if os != Os::Windows && is_windows(value) {
         format!("set {name} to a directory of this system: that is one of Windows")
-    } else if value.contains(list) && !is_windows(value) {
+    } else if value.contains(list) {
         format!("set {name} to one directory: it is no list")
     } else {
         return None;
@@ -263,4 +263,41 @@ fn lines(paths: &[PathBuf]) -> String {
         .map(|path| path.to_string_lossy().into_owned())
         .collect();
     lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// CFG-03: what a shell would have taken away stands in `.env` files, in cargo's `[env]` and in what `set` makes.
+    #[test]
+    fn what_is_wrong_with_a_path_that_is_not_there() {
+        let unquoted = "set CUDA_HOME without the quotation marks, which are part of its value";
+        let one = "set CUDA_HOME to one directory: it is no list";
+        let own = "set CUDA_HOME to a directory of this system: that is one of Windows";
+        for (value, on_linux, on_windows) in [
+            ("\"/cuda\"", Some(unquoted), Some(unquoted)),
+            ("'/cuda'", Some(unquoted), Some(unquoted)),
+            ("/a:/b", Some(one), None),
+            ("/a;/b", Some(one), Some(one)),
+            (r"C:\CUDA", Some(own), None),
+            (r"C:\a;D:\b", Some(own), Some(one)),
+            ("D:/CUDA", Some(own), None),
+            ("/cuda", None, None),
+            ("/the cuda", None, None),
+        ] {
+            let told = |os| misspelt(value, "CUDA_HOME", os);
+            assert_eq!(told(Os::Linux).as_deref(), on_linux, "{value}");
+            assert_eq!(told(Os::Windows).as_deref(), on_windows, "{value}");
+        }
+        for (value, begins) in [
+            (" /cuda", "take the blanks around the path out of CUDA_HOME"),
+            ("/cuda ", "take the blanks around the path out of CUDA_HOME"),
+            ("~/cuda", "write the path in CUDA_HOME out: "),
+            ("${HOME}/cuda", "write the path in CUDA_HOME out: "),
+        ] {
+            let told = misspelt(value, "CUDA_HOME", Os::Linux).unwrap();
+            assert!(told.starts_with(begins), "{value}: {told}");
+        }
+    }
 }

@@ -67,6 +67,15 @@ pub fn run(
             eprintln!("cuDNN says: \u{1b}[2Jno");
             std::process::abort()
         }
+        "want-memory" => {
+            // As Rust's allocator says it.
+            let bytes = std::alloc::Layout::array::<u8>(1 << 30).unwrap();
+            std::alloc::handle_alloc_error(bytes)
+        }
+        "throw" => {
+            eprintln!("terminate called after throwing an instance of 'std::bad_alloc'");
+            std::process::abort()
+        }
         "flood" => {
             for _ in 0..200_000 {
                 eprintln!("a line of a library that prints a great deal");

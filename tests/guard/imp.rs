@@ -34,6 +34,8 @@ pub mod json;
 pub mod judge;
 #[path = "../../build-support/guard/loaded.rs"]
 pub mod loaded;
+#[path = "../../build-support/guard/linux_mapped.rs"]
+pub mod mapped;
 #[path = "../../build-support/guard/names.rs"]
 pub mod names;
 #[path = "../../build-support/guard/needs.rs"]
@@ -66,6 +68,8 @@ pub mod said;
 pub mod served;
 #[path = "../../build-support/guard/startup.rs"]
 pub mod startup;
+#[path = "../../build-support/guard/stray.rs"]
+pub mod stray;
 #[path = "../../build-support/guard/tables.rs"]
 pub mod tables;
 #[path = "../../build-support/guard/tell.rs"]
@@ -74,6 +78,8 @@ pub mod tell;
 pub mod tried;
 #[path = "../../build-support/guard/turn.rs"]
 pub mod turn;
+#[path = "../../build-support/guard/unmapped.rs"]
+pub mod unmapped;
 #[path = "../../build-support/guard/unopened.rs"]
 pub mod unopened;
 #[path = "../../build-support/guard/version.rs"]

@@ -72,6 +72,8 @@ pub mod said;
 pub mod served;
 #[path = "../../build-support/guard/startup.rs"]
 pub mod startup;
+#[path = "../../build-support/guard/stray.rs"]
+pub mod stray;
 #[path = "../../build-support/guard/tables.rs"]
 pub mod tables;
 #[path = "../../build-support/guard/tell.rs"]
@@ -80,6 +82,8 @@ pub mod tell;
 pub mod tried;
 #[path = "../../build-support/guard/turn.rs"]
 pub mod turn;
+#[path = "../../build-support/guard/unmapped.rs"]
+pub mod unmapped;
 #[path = "../../build-support/guard/unopened.rs"]
 pub mod unopened;
 #[path = "../../build-support/guard/version.rs"]

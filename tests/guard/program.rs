@@ -124,6 +124,14 @@ fn is_run() {
         // SAFETY: RLIMIT_NOFILE takes two numbers.
         unsafe { setrlimit(7, &[most, most]) };
     }
+    if let Ok(most) = std::env::var("TEST_MEBIBYTES") {
+        unsafe extern "C" {
+            fn setrlimit(resource: i32, limit: *const [u64; 2]) -> i32;
+        }
+        let most = most.parse::<u64>().unwrap() << 20;
+        // SAFETY: RLIMIT_AS takes two numbers.
+        unsafe { setrlimit(9, &[most, most]) };
+    }
     let open = std::env::var("TEST_OPEN").unwrap_or_default();
     for path in open.split(':').filter(|path| !path.is_empty()) {
         Library::open(path).unwrap();

@@ -18,6 +18,14 @@ pub const PARTS_9: [&str; 8] = [
 ];
 pub const PARTS_8: [&str; 3] = ["ops_infer", "cnn_infer", "adv_infer"];
 
+/// A machine with one GPU, of this compute capability.
+pub const GPU: (&str, &str) = ("TEST_GPU", "90");
+
+/// A cuDNN without a fault.
+pub fn sound() -> Folder {
+    Folder::new().with_cudnn("9.14.0")
+}
+
 /// A folder of this test alone, which goes when the test ends.
 pub struct Folder(pub PathBuf);
 

@@ -167,6 +167,22 @@ pub const LAYOUTS: &[(&str, &str)] = &[
         "a/libx.so.1; b/libq.so.1; b/libp.so.1 -> b/libq.so.1 runpath=@/b; app -> a/libx.so.1 runpath=@/a; env LD_PRELOAD=@/b/libp.so.1",
     ),
     (
+        "preloaded and no library",
+        "a/libx.so.1; b/libq.so.1; file b/libp.so.1 INPUT(libq.so.1); app -> a/libx.so.1 runpath=@/a; env LD_PRELOAD=@/b/libp.so.1:@/b/libq.so.1",
+    ),
+    (
+        "preloaded for another processor",
+        "a/libx.so.1; b/libp.so.1; app -> a/libx.so.1 runpath=@/a; foreign b/libp.so.1; env LD_PRELOAD=@/b/libp.so.1",
+    ),
+    (
+        "preloaded under two names",
+        "a/libx.so.1; b/libp.so.1 soname=none; link libp.so.1 b/libq.so.1; app -> a/libx.so.1 runpath=@/a; env LD_PRELOAD=@/b/libp.so.1:@/b/libq.so.1",
+    ),
+    (
+        "preloaded and needed",
+        "a/libx.so.1; a/liby.so.1 -> a/libx.so.1; app -> a/liby.so.1 a/libx.so.1 runpath=@/a; env LD_PRELOAD=libx.so.1; env LD_LIBRARY_PATH=@/a",
+    ),
+    (
         "breadth first",
         "a/libw.so.1; a/libz.so.1; a/liby.so.1 -> a/libw.so.1; a/libx.so.1 -> a/libz.so.1 a/libw.so.1; app -> a/libx.so.1 a/liby.so.1 rpath=@/a",
     ),

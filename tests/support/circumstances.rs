@@ -1,7 +1,6 @@
 //! The consumer `circumstances`, which does what its arguments say, and simulated cuDNNs for it.
 
-use super::simulator::{self, Simulated};
-use super::{Ran, built, cargo, consumers, fresh, program, repository, run, scratch};
+use super::{Ran, built, cargo, consumers, fresh, program, run, scratch, simulated};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, Once, PoisonError};
@@ -22,13 +21,7 @@ pub fn installed((major, minor, patch): (u32, u32, u32)) -> PathBuf {
     let name = format!("{}-{major}.{minor}.{patch}", env!("CARGO_CRATE_NAME"));
     let into = scratch(&name);
     if !made.contains(&into) {
-        let what = Simulated {
-            cudnn: (major, minor, patch),
-            cuda: (13, 0),
-            leave_out: Vec::new(),
-        };
-        fresh(&name);
-        simulator::build(&repository().join("fixtures/simulator"), &into, &what).unwrap();
+        simulated::install((major, minor, patch), &[], &fresh(&name));
         made.push(into.clone());
     }
     into
@@ -37,7 +30,7 @@ pub fn installed((major, minor, patch): (u32, u32, u32)) -> PathBuf {
 /// A folder with a copy of these files, links as links.
 pub fn copy(name: &str, from: &Path) -> PathBuf {
     let into = fresh(&format!("{}-{name}", env!("CARGO_CRATE_NAME")));
-    run(Command::new("cp").arg("-a").arg(from.join(".")).arg(&into)).exits_with(0);
+    simulated::copy(from, &into);
     into
 }
 

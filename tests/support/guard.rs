@@ -1,5 +1,5 @@
 //! The guard's modules, side by side as they stand in a program.
-#![allow(dead_code, reason = "each test takes what it needs")]
+#![allow(dead_code, unused_imports, reason = "each test takes what it needs")]
 
 #[path = "../../build-support/guard/algorithm.rs"]
 pub mod algorithm;
@@ -17,6 +17,8 @@ pub mod cudnn_calls;
 pub mod cudnn_status;
 #[path = "../../build-support/guard/data_type.rs"]
 pub mod data_type;
+#[path = "../../build-support/guard/descriptor.rs"]
+pub mod descriptor;
 #[path = "../../build-support/guard/device.rs"]
 pub mod device;
 #[path = "../../build-support/guard/devices.rs"]
@@ -35,6 +37,8 @@ pub mod graph_calls;
 pub mod json;
 #[path = "../../build-support/guard/kind.rs"]
 pub mod kind;
+#[path = "../../build-support/guard/linux_mapped.rs"]
+pub mod mapped;
 #[path = "../../build-support/guard/no_driver.rs"]
 pub mod no_driver;
 #[path = "../../build-support/guard/no_gpu.rs"]

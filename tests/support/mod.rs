@@ -7,6 +7,8 @@ pub mod builds;
 pub mod circumstances;
 #[path = "../../src/bin/cudnn-guard/consumer.rs"]
 pub mod consumer;
+#[cfg(unix)]
+pub mod simulated;
 #[path = "../../src/bin/cudnn-guard/simulator.rs"]
 pub mod simulator;
 
@@ -145,7 +147,8 @@ pub fn project(name: &str, build_rs: &str, main_rs: &str) -> PathBuf {
     fs::create_dir_all(dir.join("src")).unwrap();
     let manifest = format!(
         "[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n\
-         [build-dependencies]\ncudnn-guard = {{ path = {:?} }}\n\n[workspace]\n",
+         [build-dependencies]\ncudnn-guard = {{ path = {:?} }}\n\n[workspace]\n\n\
+         [profile.dev.build-override]\ndebug = false\n",
         repository()
     );
     write_if_new(&dir.join("Cargo.toml"), &manifest);

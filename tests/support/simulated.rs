@@ -1,68 +1,115 @@
-//! Simulators for tests, each built once per test binary.
+//! Simulated installations for tests: each release is compiled once for all test programs, and each test has a copy.
 #![allow(dead_code, reason = "each test takes what it needs")]
 
-#[path = "../../src/bin/cudnn-guard/simulator.rs"]
-mod simulator;
-
+use super::simulator;
 use std::collections::HashMap;
 use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::{Mutex, PoisonError};
+
+type Release = (u32, u32, u32);
 
 /// The simulated installation of this release, all parts there.
 #[track_caller]
-pub fn simulated(cudnn: (u32, u32, u32)) -> PathBuf {
-    tree(cudnn, "whole", |into| build(cudnn, &[], into))
+pub fn simulated(cudnn: Release) -> PathBuf {
+    without(cudnn, &[])
 }
 
 /// The same with parts missing.
 #[track_caller]
-pub fn without(cudnn: (u32, u32, u32), parts: &[&str]) -> PathBuf {
-    let whole = simulated(cudnn);
-    tree(cudnn, &format!("without-{}", parts.join("-")), |into| {
-        for folder in ["include", "lib64", "driver"] {
-            fs::create_dir_all(into.join(folder)).unwrap();
-            for entry in fs::read_dir(whole.join(folder)).unwrap() {
-                let from = entry.unwrap().path();
-                let name = from.file_name().unwrap();
-                let stem = name.to_str().unwrap().split('.').next().unwrap();
-                let part = stem.strip_prefix("libcudnn_").unwrap_or_default();
-                if !parts.contains(&part) {
-                    fs::copy(&from, into.join(folder).join(name)).unwrap();
-                }
-            }
-        }
-    })
+pub fn without(cudnn: Release, parts: &[&str]) -> PathBuf {
+    static MADE: Mutex<Option<HashMap<String, PathBuf>>> = Mutex::new(None);
+    let (major, minor, patch) = cudnn;
+    let name = format!("{major}.{minor}.{patch}-without-{}", parts.join("-"));
+    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+    made.get_or_insert_default()
+        .entry(name)
+        .or_insert_with_key(|name| {
+            let into = below(concat!(env!("CARGO_CRATE_NAME"), "-trees")).join(name);
+            let _ = fs::remove_dir_all(&into);
+            install(cudnn, parts, &into);
+            into
+        })
+        .clone()
 }
 
-/// Builds a simulator; what the C compiler says fails the test.
+/// A copy of this release in a folder of the test's own, without these parts.
 #[track_caller]
-pub fn build(cudnn: (u32, u32, u32), leave_out: &[&str], into: &Path) {
+pub fn install(cudnn: Release, leave_out: &[&str], into: &Path) {
+    copy(&compiled(cudnn), into);
+    let lib64 = into.join("lib64");
+    for part in leave_out {
+        fs::remove_file(lib64.join(format!("libcudnn_{part}.so.{}", cudnn.0))).unwrap();
+        fs::remove_file(lib64.join(format!("libcudnn_{part}.so"))).unwrap();
+    }
+}
+
+/// Links as links.
+#[track_caller]
+pub fn copy(from: &Path, into: &Path) {
+    fs::create_dir_all(into).unwrap();
+    let mut cp = Command::new("cp");
+    let done = cp.arg("-a").arg(from.join(".")).arg(into).status();
+    assert!(done.unwrap().success(), "{}", from.display());
+}
+
+/// Compiles a simulator; what the C compiler says fails the test.
+#[track_caller]
+pub fn build(cudnn: Release, leave_out: &[&str], into: &Path) {
     let what = simulator::Simulated {
         cudnn,
         cuda: (13, 0),
         leave_out: leave_out.iter().map(|part| (*part).to_string()).collect(),
     };
-    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/simulator");
-    if let Err(words) = simulator::build(&sources, into, &what) {
+    if let Err(words) = simulator::build(&sources(), into, &what) {
         panic!("{words}");
     }
 }
 
-/// The folder of this name; what makes it runs once, while other tests wait.
-fn tree((major, minor, patch): (u32, u32, u32), name: &str, make: impl FnOnce(&Path)) -> PathBuf {
-    static MADE: Mutex<Option<HashMap<String, PathBuf>>> = Mutex::new(None);
-    let name = format!("{major}.{minor}.{patch}-{name}");
-    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
-    made.get_or_insert_default()
-        .entry(name)
-        .or_insert_with_key(|name| {
-            let into = Path::new(env!("CARGO_TARGET_TMPDIR"))
-                .join(concat!(env!("CARGO_CRATE_NAME"), "-trees"))
-                .join(name);
-            let _ = fs::remove_dir_all(&into);
-            make(&into);
-            into
-        })
-        .clone()
+/// The one that all copies are made of. Its name holds what it was made from, so that another state of the sources has
+/// another; it comes there whole, since two test programs may run at a time.
+#[track_caller]
+fn compiled(cudnn: Release) -> PathBuf {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut hasher = DefaultHasher::new();
+    include_str!("../../src/bin/cudnn-guard/simulator.rs").hash(&mut hasher);
+    hash_all(&sources(), &mut hasher);
+    let (major, minor, patch) = cudnn;
+    let name = format!("{major}.{minor}.{patch}-{:016x}", hasher.finish());
+    let into = below("simulated").join(&name);
+    if !into.is_dir() {
+        let making = below("simulated").join(format!("{name}.{}", std::process::id()));
+        let _ = fs::remove_dir_all(&making);
+        build(cudnn, &[], &making);
+        if let Err(error) = fs::rename(&making, &into) {
+            assert!(into.is_dir(), "{}: {error}", into.display());
+            fs::remove_dir_all(&making).unwrap();
+        }
+    }
+    into
+}
+
+fn hash_all(folder: &Path, hasher: &mut DefaultHasher) {
+    let entries = fs::read_dir(folder).unwrap();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    for path in paths {
+        if path.is_dir() {
+            hash_all(&path, hasher);
+        } else {
+            path.file_name().hash(hasher);
+            fs::read(&path).unwrap().hash(hasher);
+        }
+    }
+}
+
+fn sources() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/simulator")
+}
+
+fn below(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
 }

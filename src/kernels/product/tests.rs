@@ -29,7 +29,7 @@ fn ptx_is_for_the_lowest_target() {
     );
     assert_eq!(
         calls[0],
-        "-ptx ./src/a.cu -o ./out/a.ptx -MD -MF ./out/cudnn-guard/ptx/a.d \
+        "-ptx ./src/a.cu -o ./out/a.ptx -Xcompiler -MD,-MF,./out/cudnn-guard/ptx/a.d \
          -gencode=arch=compute_80,code=compute_80 -O3"
     );
 }
@@ -81,9 +81,9 @@ fn a_cubin_is_for_one_target() {
     assert_eq!(
         calls[..2],
         [
-            "-cubin ./src/a.cu -o ./out/a.sm_80.cubin -MD -MF ./out/cudnn-guard/cubin/a.sm_80.d \
+            "-cubin ./src/a.cu -o ./out/a.sm_80.cubin -Xcompiler -MD,-MF,./out/cudnn-guard/cubin/a.sm_80.d \
              -gencode=arch=compute_80,code=sm_80 -O3",
-            "-cubin ./src/a.cu -o ./out/a.sm_90a.cubin -MD -MF ./out/cudnn-guard/cubin/a.sm_90a.d \
+            "-cubin ./src/a.cu -o ./out/a.sm_90a.cubin -Xcompiler -MD,-MF,./out/cudnn-guard/cubin/a.sm_90a.d \
              -gencode=arch=compute_90a,code=sm_90a -O3",
         ]
     );
@@ -108,6 +108,30 @@ fn there_is_no_cubin_of_ptx() {
          = help: or call `.ptx()` or `.fatbin()` in build.rs, which take PTX"
     );
     assert_eq!(package.calls(), [""; 0]);
+}
+
+#[test]
+fn what_gcc_did_not_list_nvcc_lists() {
+    let package = Package::new(&[("src/a.cu", "#include \"a.h\"\n"), ("src/a.h", "1")]);
+    let listed_by = |package: &Package| {
+        let calls = made(package, |all| all.ptx()).1;
+        let by = |call: &String| {
+            if call.contains(" -Xcompiler -MD,") {
+                "gcc"
+            } else {
+                "nvcc"
+            }
+        };
+        calls.iter().map(by).collect::<Vec<_>>()
+    };
+    assert_eq!(listed_by(&package), ["gcc"]);
+    package.write("cuda/deaf", "");
+    // The list of the last time is still there.
+    package.write("src/a.h", "22");
+    assert_eq!(listed_by(&package), ["nvcc", "gcc"]);
+    assert_eq!(listed_by(&package), [""; 0]);
+    package.write("src/a.h", "333");
+    assert_eq!(listed_by(&package), ["nvcc", "gcc"]);
 }
 
 #[test]

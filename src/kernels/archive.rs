@@ -1,0 +1,43 @@
+//! The static library that the objects are put into.
+
+use crate::host::{Host, stamp};
+use crate::model::finding::Finding;
+use crate::model::platform::Os;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+/// Puts the objects into `lib<name>.a` in `out_dir`, unless these very objects are in it.
+pub fn put(name: &str, objects: &[PathBuf], host: &Host, out_dir: &Path) -> Result<(), Finding> {
+    let archiver = ["AR", "ARFLAGS"].map(|name| host.env.named(name).unwrap_or_default());
+    let stamp = stamp::Made {
+        output: &out_dir.join(format!("lib{name}.a")),
+        stamp: &out_dir.join("cudnn-guard").join(format!("lib{name}.stamp")),
+        how: &format!("{archiver:?}"),
+        search: &[],
+    };
+    // On Windows it has a second name, of which the stamp knows nothing.
+    if host.platform.os != Os::Windows && stamp.fresh().as_deref() == Some(objects) {
+        return Ok(());
+    }
+    stamp.remove();
+    let triple = &host.platform.triple;
+    cc::Build::new()
+        .cargo_metadata(false)
+        .cargo_warnings(false)
+        .out_dir(out_dir)
+        .target(triple)
+        .host(host.env.text("HOST").unwrap_or(triple))
+        .opt_level(0)
+        .debug(false)
+        .objects(objects)
+        .try_compile(name)
+        .map_err(|error| {
+            let summary = format!("cannot put the objects of `{name}` into a library");
+            Finding::error("io-error", summary)
+                .with("reason", error)
+                .help("install an archiver: `ar` of binutils, or name one in the variable AR")
+        })?;
+    // Nobody but this build script writes the objects, and it is done: they are settled however new they are.
+    stamp.write(objects, SystemTime::now() + Duration::from_secs(1));
+    Ok(())
+}

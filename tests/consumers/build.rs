@@ -1,0 +1,197 @@
+//! What building such a crate says and writes.
+
+use super::{GUARDED, NEEDS_BOTH, installed, on};
+use crate::support::{Ran, built, cargo, fresh, program, project, run};
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The OUT_DIR of this package, as cargo tells it with `--message-format=json`.
+fn out_dir(said: &Ran, package: &str) -> PathBuf {
+    let messages = said
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap());
+    let of_package = |message: &serde_json::Value| {
+        let id = message["package_id"].as_str().unwrap_or_default();
+        message["reason"] == "build-script-executed" && id.contains(&format!("/{package}#"))
+    };
+    let message = messages
+        .into_iter()
+        .find(of_package)
+        .expect("its build script was run");
+    message["out_dir"].as_str().unwrap().into()
+}
+
+#[test]
+fn a_variable_that_names_a_folder_with_nothing_in_it_fails_the_build_by_name() {
+    let empty = fresh("empty-folder");
+    let sound = installed("variable-9.14", (9, 14, 0), &[]);
+    let dir = project("unusable", NEEDS_BOTH, "fn main() {}\n");
+    run(cargo(&dir, &["build"])
+        .env("CUDA_HOME", &empty)
+        .env("CUDNN_PATH", &sound))
+    .exits_with(101)
+    .says("[variable-unusable]")
+    .says("CUDA_HOME")
+    .says(&empty.display().to_string())
+    .says("cuda.h");
+    run(cargo(&dir, &["build"])
+        .env("CUDA_HOME", &sound)
+        .env("CUDNN_PATH", &empty))
+    .exits_with(101)
+    .says("[variable-unusable]")
+    .says("CUDNN_PATH")
+    .says(&empty.display().to_string())
+    .says("cudnn");
+}
+
+#[test]
+fn cargo_shows_the_text_and_nothing_around_it() {
+    let old = installed("unmet-8.9.7", (8, 9, 7), &[]);
+    let dir = project("unmet", NEEDS_BOTH, GUARDED);
+    let said = on(&mut cargo(&dir, &["build", "--quiet"]), &old).exits_with(101);
+    let at = old.display();
+    assert_eq!(
+        said.text(),
+        format!(
+            "error: unmet@0.1.0: cuDNN 8.9.7 at `{at}` is older than the 9.1 this crate asks for  [cudnn-requirement-unmet]\n\
+             error: unmet@0.1.0:   found via   CUDNN_PATH: {at}/include/cudnn_version.h\n\
+             error: unmet@0.1.0:   = help: let CUDNN_PATH name a directory with a cuDNN that meets `>=9.1`\n\
+             error: unmet@0.1.0:   = help: or lower `.cudnn(\">=9.1\")` in build.rs\n\
+             error: build script logged errors\n"
+        )
+    );
+}
+
+#[test]
+fn a_second_build_runs_nothing_and_a_change_runs_the_build_script() {
+    let first = installed("rerun-9.14", (9, 14, 0), &[]);
+    let second = installed("rerun-9.10", (9, 10, 2), &[]);
+    let dir = project("rerun", NEEDS_BOTH, GUARDED);
+    let build = |installation: &Path| {
+        on(&mut cargo(&dir, &["check", "--verbose"]), installation).exits_with(0)
+    };
+    build(&first);
+    build(&first).does_not_say("build-script-build`");
+    build(&second).says("build-script-build`");
+    build(&second).does_not_say("build-script-build`");
+}
+
+#[test]
+fn two_folders_give_the_same_guard_and_a_program_without_their_paths() {
+    let sound = installed("folders-9.14", (9, 14, 0), &[]);
+    let dir = project("folders", NEEDS_BOTH, GUARDED);
+    let guard = |args: &[&str]| {
+        let mut build = cargo(&dir, args);
+        build.arg("--message-format=json");
+        // As a release build has it, with the least of its optimizations, beside libraries that are compiled already.
+        if args[0] == "rustc" {
+            build.args([
+                "--",
+                "-Cdebuginfo=0",
+                "-Cdebug-assertions=no",
+                "-Coverflow-checks=no",
+                "-Copt-level=1",
+            ]);
+        }
+        let said = on(&mut build, &sound).exits_with(0);
+        let out = out_dir(&said, "folders");
+        (fs::read(out.join("cudnn_guard.rs")).unwrap(), out)
+    };
+    let (first, here) = guard(&["rustc"]);
+    let program = fs::read(built("folders")).unwrap();
+    let path = here.as_os_str().as_bytes();
+    assert!(
+        !program.windows(path.len()).any(|bytes| bytes == path),
+        "the program holds {here:?}"
+    );
+    // A named target has folders of its own.
+    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let said = run(Command::new(rustc).arg("-vV")).exits_with(0).stdout;
+    let host = said.lines().find_map(|line| line.strip_prefix("host: "));
+    let (second, there) = guard(&["check", "--target", host.unwrap()]);
+    assert_ne!(here, there);
+    assert!(first == second, "the generated files differ");
+}
+
+/// LNK-09: the linker leaves out a library of which no function is called, and the guard would then judge nothing.
+#[test]
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+fn a_program_that_calls_no_cudnn_itself_stays_linked_to_it() {
+    let sound = installed("kept-9.14", (9, 14, 0), &[]);
+    let needed = |name: &str, main: &str| {
+        let dir = project(name, NEEDS_BOTH, main);
+        on(
+            cargo(&dir, &["rustc"]).args(["--", "-Clink-arg=-Wl,--as-needed"]),
+            &sound,
+        )
+        .exits_with(0);
+        run(Command::new("readelf").arg("-d").arg(built(name))).exits_with(0)
+    };
+    needed("kept", GUARDED).says("(NEEDED)             Shared library: [libcudnn.so.9]");
+    needed("left-out", "fn main() {}\n").does_not_say("libcudnn.so.9");
+}
+
+/// NUM-02: what a release gets wrong stops the build of a program that says it uses that.
+#[test]
+fn a_program_that_needs_what_a_release_gets_wrong_is_not_built_with_it() {
+    let bad = installed("needs-9.10", (9, 10, 2), &[]);
+    let build_script = NEEDS_BOTH.replace(".write()", ".needs([\"adv\", \"conv3d-bf16\"]).write()");
+    let dir = project("needs", &build_script, GUARDED);
+    on(&mut cargo(&dir, &["build"]), &bad)
+        .exits_with(101)
+        .says("error: needs@0.1.0: cuDNN 9.10.2 is known to compute wrong numbers in three-dimensional bf16 convolutions, which this program uses  [known-bad-release]")
+        .says("error: needs@0.1.0:   = help: install cuDNN 9.13.0 or a later one");
+    let allowed = on(
+        cargo(&dir, &["check", "--message-format=json"])
+            .env("CUDNN_GUARD_ALLOW", "known-bad-release"),
+        &bad,
+    )
+    .exits_with(0)
+    .says("warning: needs@0.1.0: cuDNN 9.10.2 is known to compute wrong numbers in three-dimensional bf16 convolutions, which this program uses  [known-bad-release]");
+    let guard = out_dir(&allowed, "needs").join("cudnn_guard.rs");
+    let guard = fs::read_to_string(guard).unwrap();
+    assert!(guard.contains("    needs: &[\"adv\", \"conv3d-bf16\"],\n"));
+    let unknown = NEEDS_BOTH.replace(".write()", ".needs([\"convolution\"]).write()");
+    let dir = project("needs-unknown", &unknown, GUARDED);
+    on(&mut cargo(&dir, &["build"]), &bad)
+        .exits_with(101)
+        .says("`.needs(..)` names `convolution`, which is neither a part of cuDNN nor an operation  [config-invalid]");
+}
+
+#[test]
+fn generated_file_is_free_of_warnings_in_every_edition() {
+    let sound = installed("editions-9.14", (9, 14, 0), &[]);
+    let dir = project("editions", NEEDS_BOTH, GUARDED);
+    let mut check = cargo(&dir, &["check", "--message-format=json"]);
+    let out = out_dir(&on(&mut check, &sound).exits_with(0), "editions");
+    let compiled = fresh("editions-compiled");
+    let main = compiled.join("lib.rs");
+    fs::write(
+        &main,
+        "//! Denies what a consumer may deny.\n\
+         #![deny(warnings, unused, missing_docs, unreachable_pub, unsafe_op_in_unsafe_fn)]\n\
+         #![deny(clippy::all, clippy::pedantic)]\n\
+         mod cudnn_guard { include!(concat!(env!(\"OUT_DIR\"), \"/cudnn_guard.rs\")); }\n\
+         /// Uses it.\npub fn f() { cudnn_guard::startup(); }\n\
+         /// And again, public.\npub mod guard { include!(concat!(env!(\"OUT_DIR\"), \"/cudnn_guard.rs\")); }\n",
+    )
+    .unwrap();
+    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    for edition in ["2018", "2021", "2024"] {
+        let compiler = |path: &std::ffi::OsStr| {
+            run(program(path)
+                .args(["--crate-type=lib", "--emit=metadata", "--edition", edition])
+                .arg("--out-dir")
+                .arg(&compiled)
+                .arg(&main)
+                .env("OUT_DIR", &out))
+        };
+        compiler(&rustc).exits_with(0);
+        if std::env::var_os("RUSTC").is_none() {
+            compiler("clippy-driver".as_ref()).exits_with(0);
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! What becomes of the child that tries cuDNN, in whole runs.
+
+use crate::program::{command, run};
+use crate::tree::{GPU, compile, sound};
+use std::process::Stdio;
+
+#[test]
+fn where_no_child_can_be_made_startup_calls_nothing_and_check_says_so() {
+    let cudnn = sound();
+    let few = ("TEST_FILES", "6");
+    run("startup", &cudnn.0, &[GPU, ("TEST_CONVOLUTION", "abort"), few])
+        .must_end_with(0)
+        .must_say(
+            "cudnn-guard: unknown: no child process can be made, in which cuDNN could be tried without risk  \
+             [child-not-started]\n",
+        );
+    let ran = run("check", &cudnn.0, &[GPU, few]);
+    ran.must_be("pass", &["child-not-started"]);
+    assert_eq!(
+        ran.json["findings"][0].to_string(),
+        "{\"evidence\":{\"reason\":\"pipe: Too many open files (os error 24)\"},\
+         \"help\":[\"raise the limit on processes (`ulimit -u`), or allow `fork`\"],\
+         \"id\":\"child-not-started\",\"severity\":\"warning\",\
+         \"summary\":\"cuDNN was tried in this process itself, unprotected, for want of a child\"}"
+    );
+    // What hangs here cannot be ended, and is left behind.
+    let slow = [
+        GPU,
+        few,
+        ("TEST_CONVOLUTION", "hang"),
+        ("CUDNN_GUARD_DEADLINE", "0.4"),
+    ];
+    let ran = run("check", &cudnn.0, &slow);
+    ran.must_be("unknown", &["child-not-started", "convolution-timeout"]);
+    assert_eq!(
+        ran.json["findings"][1]["summary"],
+        "the thread that tries cuDNN was still running the convolution when its time was over"
+    );
+}
+
+#[test]
+fn what_dies_in_the_child_does_not_take_the_program_along() {
+    let cudnn = sound();
+    let abort = ("TEST_CONVOLUTION", "abort");
+    let text = "\
+cuDNN ended the process that tried it with SIGABRT while running the convolution  [cudnn-aborted]
+  it printed  cuDNN says: \\u{1b}[2Jno
+  = help: install the same release of cuDNN again, whole, or another one
+";
+    run("startup", &cudnn.0, &[GPU, abort])
+        .must_end_with(78)
+        .must_begin(text);
+    // With SIGCHLD ignored nobody can ask how the child ended.
+    run(
+        "startup",
+        &cudnn.0,
+        &[GPU, abort, ("TEST_IGNORE_CHILDREN", "1")],
+    )
+    .must_end_with(78)
+    .must_begin(text);
+    run("check", &cudnn.0, &[GPU, ("TEST_IGNORE_CHILDREN", "1")]).must_be("pass", &[]);
+}
+
+/// A limit on memory is no fault of cuDNN's. Without one, whatever asks for too much is to blame.
+#[test]
+fn a_child_that_finds_no_memory_proves_nothing() {
+    let cudnn = sound();
+    let cause = |convolution, limit: &[(&str, &str)]| {
+        let variables = [&[GPU, ("TEST_CONVOLUTION", convolution)], limit].concat();
+        let json = run("check", &cudnn.0, &variables).json;
+        let summary = json["findings"][0]["summary"].as_str().unwrap();
+        format!("{}: {summary}", json["verdict"].as_str().unwrap())
+    };
+    let none =
+        "unknown: the child process that tries cuDNN found no memory while running the convolution";
+    assert_eq!(cause("want-memory", &[]), none);
+    assert_eq!(cause("throw", &[("TEST_MEBIBYTES", "4000")]), none);
+    assert_eq!(
+        cause("throw", &[]),
+        "fail: cuDNN ended the process that tried it with SIGABRT while running the convolution"
+    );
+}
+
+#[test]
+fn a_cudnn_that_dies_when_asked_for_its_release_is_told_of() {
+    let cudnn = sound();
+    compile(
+        "void abort(void); unsigned long cudnnGetVersion(void) { abort(); }",
+        &cudnn.file("libcudnn.so.9"),
+        &[],
+    );
+    run("startup", &cudnn.0, &[]).must_end_with(78).must_begin(
+        "cuDNN ended the process that tried it with SIGABRT while calling cudnnGetVersion  [cudnn-aborted]\n",
+    );
+    // Nothing of cuDNN's is called for its release alone.
+    run("version", &cudnn.0, &[]).must_be("pass", &[]);
+}
+
+#[test]
+fn a_child_that_hangs_is_left_behind() {
+    let cudnn = sound();
+    let began = std::time::Instant::now();
+    run("startup", &cudnn.0, &[GPU, ("TEST_CONVOLUTION", "hang"), ("CUDNN_GUARD_DEADLINE", "0.4")])
+        .must_end_with(0)
+        .must_say(
+            "cudnn-guard: unknown: the child process that tries cuDNN was still running the convolution when \
+             its time was over  [convolution-timeout]\n",
+        );
+    assert!(began.elapsed().as_secs() < 20);
+}
+
+#[test]
+fn a_child_that_says_nothing_proves_nothing() {
+    let cudnn = sound();
+    run("check", &cudnn.0, &[GPU, ("TEST_CONVOLUTION", "leave")])
+        .must_be("unknown", &["child-not-started"]);
+    run("check", &cudnn.0, &[GPU, ("TEST_CONVOLUTION", "flood")]).must_be("pass", &[]);
+}
+
+#[test]
+fn closed_streams_are_no_hindrance() {
+    let cudnn = sound();
+    let mut command = command("check", &cudnn.0);
+    let shell = format!(
+        "exec '{}' program::is_run --exact --ignored --nocapture --quiet <&- >&- 2>&-",
+        command.get_program().to_str().unwrap()
+    );
+    let text = cudnn.file("text");
+    let json = cudnn.file("json");
+    let variables: Vec<_> = command
+        .get_envs()
+        .map(|(name, value)| (name.to_owned(), value.map(ToOwned::to_owned)))
+        .collect();
+    command = std::process::Command::new("/bin/sh");
+    command
+        .arg("-c")
+        .arg(shell)
+        .env_clear()
+        .stdout(Stdio::null());
+    for (name, value) in variables {
+        command.env(name, value.unwrap());
+    }
+    command
+        .env("TEST_TEXT", &text)
+        .env("TEST_JSON", &json)
+        .env("TEST_GPU", "90");
+    command.env("TEST_CONVOLUTION", "flood");
+    command.status().unwrap();
+    let json: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(json).unwrap()).unwrap();
+    assert_eq!(json["verdict"], "pass");
+}

@@ -1,0 +1,94 @@
+//! More than one cuDNN within reach, in whole runs.
+
+use crate::program::run;
+use crate::tree::{Folder, GPU, compile, sound};
+
+/// LOD-11
+#[test]
+fn the_one_in_the_process_is_judged() {
+    let old = Folder::new().with_cudnn("9.10.2");
+    let new = sound();
+    let open = old.file("libcudnn.so.9");
+    let ran = run(
+        "check",
+        &new.0,
+        &[GPU, ("TEST_OPEN", open.to_str().unwrap())],
+    );
+    assert_eq!(ran.json["loaded"]["path"], open.to_str().unwrap());
+    let via = "another library of this process, which opened it by its own path";
+    assert_eq!(ran.json["loaded"]["found_via"], via);
+    ran.must_be("fail", &["cudnn-version-mismatch"]);
+    // Eight and nine side by side are sound.
+    let eight = Folder::new().with_cudnn("8.9.7");
+    let open = eight.file("libcudnn.so.8");
+    run(
+        "check",
+        &new.0,
+        &[GPU, ("TEST_OPEN", open.to_str().unwrap())],
+    )
+    .must_be("pass", &[]);
+}
+
+/// LOD-11
+#[test]
+fn a_second_copy_is_a_warning() {
+    let (one, two) = (sound(), sound());
+    let both = [one.file("libcudnn.so.9"), two.file("libcudnn.so.9")]
+        .map(|file| file.to_str().unwrap().to_string());
+    let ran = run("check", &one.0, &[GPU, ("TEST_OPEN", &both.join(":"))]);
+    ran.must_be("pass", &["duplicate-cudnn"]);
+    assert_eq!(ran.json["findings"][0]["evidence"]["also"], both[1]);
+    assert_eq!(
+        ran.json["findings"][0]["summary"],
+        format!(
+            "more than one cuDNN is in this process; `{}` is judged",
+            both[0]
+        )
+    );
+}
+
+/// LOD-13
+#[test]
+fn pinning_keeps_the_library_path_from_swapping_parts() {
+    // The first library has a RUNPATH, over which LD_LIBRARY_PATH wins for everything it opens.
+    let own = sound();
+    let open = own.file("libcudnn.so.9");
+    let foreign = Folder::new().with_cudnn("9.10.2");
+    let open = ("TEST_OPEN", open.to_str().unwrap());
+    let ran = run("check", &foreign.0, &[GPU, open]);
+    ran.must_be("pass", &[]);
+    assert_eq!(
+        ran.json["loaded"]["parts"][0]["path"],
+        own.file("libcudnn_graph.so.9").to_str().unwrap()
+    );
+    // Where nothing is pinned, those are judged that would be loaded.
+    let ran = run("version", &foreign.0, &[GPU, open]);
+    ran.must_be("fail", &["cudnn-version-mismatch"]);
+}
+
+/// VER-10
+#[test]
+fn a_part_that_slips_in_by_its_full_name_is_found() {
+    // The first library asks for full names first, which no pinned file answers to.
+    let cudnn = sound();
+    let code = "void *dlopen(const char *, int);
+        unsigned long cudnnGetVersion(void) { dlopen(\"libcudnn_graph.so.9.14.0\", 1); return 91002; }";
+    compile(code, &cudnn.file("libcudnn.so.9"), &[]);
+    let other = Folder::new().with_cudnn("9.10.2");
+    let foreign = Folder::new();
+    let slipped = foreign.file("libcudnn_graph.so.9.14.0");
+    std::fs::copy(other.file("libcudnn_graph.so.9"), &slipped).unwrap();
+    let (path, both) = (cudnn.text(), format!("{}:{}", cudnn.text(), foreign.text()));
+    run("startup", &cudnn.0, &[GPU, ("LD_LIBRARY_PATH", &both)])
+        .must_end_with(78)
+        .must_begin(&format!(
+            "\
+cuDNN at `{path}` loads parts of another release from elsewhere  [parts-mixed]
+  loaded      {path}/libcudnn.so.9
+  found via   LD_LIBRARY_PATH, its entry `{path}`
+  and also    {}
+  = help: take the directory of these files out of LD_LIBRARY_PATH, or remove them
+",
+            slipped.display()
+        ));
+}

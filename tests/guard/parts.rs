@@ -1,0 +1,304 @@
+//! Parts of cuDNN that are not there, not whole or not of one release, in whole runs.
+
+use crate::imp::unmapped;
+use crate::program::run;
+use crate::tree::{Folder, GPU, compile, sound};
+use std::path::Path;
+
+/// SUB-01, SUB-02, SUB-03, SUB-04, LOD-29
+#[test]
+fn a_missing_part_ends_the_program() {
+    for part in ["graph", "cnn", "engines_precompiled"] {
+        let cudnn = sound().without(&format!("libcudnn_{part}.so.9"));
+        let path = cudnn.text();
+        run("startup", &cudnn.0, &[GPU])
+            .must_end_with(78)
+            .must_begin(&format!(
+                "\
+cuDNN 9.14.0 at `{path}` lacks libcudnn_{part}.so.9, which a convolution needs  [parts-missing]
+  loaded      {path}/libcudnn.so.9
+  found via   LD_LIBRARY_PATH, its entry `{path}`
+  looked at   {path}
+"
+            ));
+    }
+    let old = Folder::new().with_cudnn("8.9.7");
+    run("check", &old.0, &[GPU, ("TEST_BUILT", "8.9.7")]).must_be("pass", &[]);
+    let old = old.without("libcudnn_cnn_infer.so.8");
+    run("check", &old.0, &[GPU, ("TEST_BUILT", "8.9.7")]).must_be("fail", &["parts-missing"]);
+}
+
+#[test]
+fn a_part_that_no_convolution_needs_stops_nothing() {
+    let cudnn = sound().without("libcudnn_adv.so.9");
+    run("startup", &cudnn.0, &[GPU])
+        .must_end_with(0)
+        .must_say("");
+    let cudnn = sound().with_file_of("9.10.2", "libcudnn_adv.so.9");
+    run("check", &cudnn.0, &[GPU]).must_be("pass", &["parts-mixed"]);
+    let cudnn = sound().cut("libcudnn_adv.so.9", 100);
+    run("check", &cudnn.0, &[GPU]).must_be("pass", &["library-damaged"]);
+}
+
+/// LOD-29: where a framework would go over to the CPU without a word.
+#[test]
+fn a_part_that_the_program_says_it_needs_ends_it() {
+    let needs = ("TEST_NEEDS", "1");
+    run("check", &sound().0, &[GPU, needs]).must_be("pass", &[]);
+    let cudnn = sound().without("libcudnn_adv.so.9");
+    let path = cudnn.text();
+    run("startup", &cudnn.0, &[GPU, needs])
+        .must_end_with(78)
+        .must_begin(&format!(
+            "\
+cuDNN 9.14.0 at `{path}` lacks libcudnn_adv.so.9, which this program needs  [parts-missing]
+  loaded      {path}/libcudnn.so.9
+  found via   LD_LIBRARY_PATH, its entry `{path}`
+  looked at   {path}
+"
+        ));
+    run("version", &cudnn.0, &[needs]).must_be("fail", &["parts-missing"]);
+    let both = cudnn.without("libcudnn_cnn.so.9");
+    let ran = run("check", &both.0, &[GPU, needs]);
+    ran.must_be("fail", &["parts-missing", "parts-missing"]);
+    let cudnn = sound().cut("libcudnn_adv.so.9", 100);
+    run("check", &cudnn.0, &[GPU, needs]).must_be("fail", &["library-damaged"]);
+    let old = ("TEST_BUILT", "8.9.7");
+    let cudnn = Folder::new().with_cudnn("8.9.7");
+    run("check", &cudnn.0, &[GPU, old, needs]).must_be("pass", &[]);
+    let cudnn = cudnn.without("libcudnn_adv_infer.so.8");
+    run("check", &cudnn.0, &[GPU, old, needs]).must_be("fail", &["parts-missing"]);
+}
+
+#[test]
+fn a_part_elsewhere_on_the_loaders_way_is_used() {
+    let cudnn = sound().without("libcudnn_cnn.so.9");
+    let other = Folder::new().with_cudnn("9.14.0").without("libcudnn.so.9");
+    let both = format!("{}:{}", cudnn.text(), other.text());
+    let ran = run("check", &cudnn.0, &[GPU, ("LD_LIBRARY_PATH", &both)]);
+    ran.must_be("pass", &[]);
+    assert_eq!(
+        ran.json["loaded"]["parts"][2]["path"],
+        other.file("libcudnn_cnn.so.9").to_str().unwrap()
+    );
+}
+
+#[test]
+fn a_damaged_part_is_seen_before_it_is_opened() {
+    let cudnn = sound().cut("libcudnn_ops.so.9", 5000);
+    run("startup", &cudnn.0, &[GPU])
+        .must_end_with(78)
+        .must_begin(&format!(
+            "`{}/libcudnn_ops.so.9` is cut off: it ends at byte 5000, and its segments reach to ",
+            cudnn.text()
+        ));
+    // Without the guard's look at the file, this one would die in dlopen with SIGBUS.
+    let cudnn = sound().cut("libcudnn.so.9", 5000);
+    run("check", &cudnn.0, &[GPU]).must_be("fail", &["library-damaged"]);
+    let cudnn = sound().cut("libcudnn_cnn.so.9", 0);
+    run("check", &cudnn.0, &[GPU]).must_be("fail", &["library-damaged"]);
+}
+
+#[test]
+fn a_part_for_another_machine_is_named_so() {
+    // Byte 18 is the low byte of the machine: 183 is aarch64, 62 is x86_64.
+    let other = if cfg!(target_arch = "x86_64") {
+        183
+    } else {
+        62
+    };
+    let cudnn = sound().with_byte("libcudnn_cnn.so.9", 18, other);
+    let ran = run("check", &cudnn.0, &[GPU]);
+    ran.must_be("fail", &["wrong-architecture"]);
+    let cudnn = sound().with_byte("libcudnn_cnn.so.9", 4, 1);
+    run("check", &cudnn.0, &[GPU]).must_be("fail", &["wrong-architecture"]);
+}
+
+/// VER-03, VER-10
+#[test]
+fn parts_of_two_releases_end_the_program() {
+    let cudnn = sound().with_file_of("9.10.2", "libcudnn_ops.so.9");
+    let path = cudnn.text();
+    run("startup", &cudnn.0, &[])
+        .must_end_with(78)
+        .must_begin(&format!(
+            "\
+cuDNN at `{path}` is put together from parts of different releases  [parts-mixed]
+  loaded      {path}/libcudnn.so.9
+  found via   LD_LIBRARY_PATH, its entry `{path}`
+  parts       9.14.0  {path}/libcudnn_graph.so.9
+              9.10.2  {path}/libcudnn_ops.so.9
+              9.14.0  {path}/libcudnn_adv.so.9
+  = help: remove all `libcudnn*` files from `{path}` and install one cuDNN there, whole
+"
+        ));
+    // A first library that answers otherwise than its parts.
+    let cudnn = sound().with_file_of("9.28.0", "libcudnn.so.9");
+    run("check", &cudnn.0, &[GPU]).must_be("fail", &["parts-mixed"]);
+    // File names tell a release too.
+    let cudnn = sound();
+    std::fs::rename(
+        cudnn.file("libcudnn_cnn.so.9"),
+        cudnn.file("libcudnn_cnn.so.9.10.2"),
+    )
+    .unwrap();
+    std::os::unix::fs::symlink("libcudnn_cnn.so.9.10.2", cudnn.file("libcudnn_cnn.so.9")).unwrap();
+    run("check", &cudnn.0, &[GPU]).must_be("fail", &["parts-mixed"]);
+}
+
+/// LOD-17, SUB-06
+#[test]
+fn a_library_that_a_part_needs_is_named() {
+    let cudnn = sound();
+    let gone = cudnn.file("libgone.so.1");
+    compile("int gone;", &gone, &[]);
+    compile(
+        "int here;",
+        &cudnn.file("libcudnn_heuristic.so.9"),
+        &["-Wl,--no-as-needed", gone.to_str().unwrap()],
+    );
+    std::fs::remove_file(gone).unwrap();
+    let path = cudnn.text();
+    run("startup", &cudnn.0, &[]).must_end_with(78).must_begin(&format!(
+        "\
+`{path}/libcudnn_heuristic.so.9` needs libgone.so.1, which the loader does not find  [cudnn-not-loadable]
+  loader      libgone.so.1: cannot open shared object file: No such file or directory
+  = help: install libgone.so.1, or put its directory into LD_LIBRARY_PATH
+"
+    ));
+}
+
+/// LOD-27, SUB-06
+#[test]
+fn the_driver_missing_for_a_part_is_no_fault_of_cudnn() {
+    let cudnn = sound();
+    let driver = cudnn.file("libcuda.so.1");
+    compile("int driver;", &driver, &[]);
+    let part = cudnn.file("libcudnn_engines_runtime_compiled.so.9");
+    compile(
+        "int here;",
+        &part,
+        &["-Wl,--no-as-needed", driver.to_str().unwrap()],
+    );
+    std::fs::remove_file(driver).unwrap();
+    let ran = run("check", &cudnn.0, &[]);
+    ran.must_be("unknown", &["driver-missing"]);
+    assert_eq!(ran.json["loaded"]["cuda_major"], 13);
+    // With a GPU there is still no pass: no convolution ran.
+    run("check", &cudnn.0, &[GPU]).must_be("unknown", &["convolution-failed"]);
+}
+
+/// SUB-11: parts that have no search path of their own, in a folder where nobody looks.
+#[test]
+fn parts_of_eight_that_do_not_find_each_other_are_opened_in_their_order() {
+    let eight = Folder::new().with_cudnn("8.9.7");
+    let ops = eight.file("libcudnn_ops_infer.so.8");
+    compile(
+        "const unsigned char cudnn_cnn_infer_version[4] = { 7, 9, 8, 0 };",
+        &eight.file("libcudnn_cnn_infer.so.8"),
+        &["-Wl,--no-as-needed", ops.to_str().unwrap()],
+    );
+    let open = eight.file("libcudnn.so.8");
+    let open = ("TEST_OPEN", open.to_str().unwrap());
+    let nowhere = ("LD_LIBRARY_PATH", "/nowhere");
+    let old = ("TEST_BUILT", "8.9.7");
+    run("check", &eight.0, &[GPU, open, nowhere, old]).must_be("pass", &[]);
+}
+
+/// SUB-10
+#[test]
+fn parts_of_two_releases_of_eight_end_the_program() {
+    let eight = Folder::new().with_cudnn("8.9.7");
+    let eight = eight.with_file_of("8.9.2", "libcudnn_cnn_infer.so.8");
+    run("check", &eight.0, &[GPU, ("TEST_BUILT", "8.9.7")]).must_be("fail", &["parts-mixed"]);
+}
+
+/// SUB-14: cuDNN 8 itself says that its parts differ, with status 14, where no file tells.
+#[test]
+fn a_version_check_of_eight_that_fails_is_named() {
+    let eight = Folder::new().with_cudnn("8.9.7");
+    compile(
+        "unsigned long cudnnGetVersion(void) { return 8907; }
+         int cudnnOpsInferVersionCheck(void) { return 0; }
+         int cudnnCnnInferVersionCheck(void) { return 14; }",
+        &eight.file("libcudnn.so.8"),
+        &[],
+    );
+    let ran = run("check", &eight.0, &[GPU, ("TEST_BUILT", "8.9.7")]);
+    ran.must_be("fail", &["parts-mixed"]);
+    let evidence = &ran.json["findings"][0]["evidence"];
+    assert_eq!(evidence["refused by"], "cudnnCnnInferVersionCheck");
+}
+
+/// LOD-19: as with a cuDNN that is newer than the system's C library.
+#[test]
+fn a_part_that_wants_a_newer_library_is_refused_in_the_loaders_words() {
+    let cudnn = sound();
+    let (system, script) = (cudnn.file("libsystem.so.1"), cudnn.file("script"));
+    let library = |version: &str| {
+        std::fs::write(&script, format!("{version} {{ global: *; }};")).unwrap();
+        let flag = format!("-Wl,--version-script={}", script.display());
+        compile("int f(void) { return 1; }", &system, &[&flag]);
+    };
+    library("SYSTEM_2.27");
+    compile(
+        "int f(void); int g(void) { return f(); }",
+        &cudnn.file("libcudnn_cnn.so.9"),
+        &["-Wl,--no-as-needed", system.to_str().unwrap()],
+    );
+    library("SYSTEM_2.17");
+    let path = cudnn.text();
+    run("startup", &cudnn.0, &[GPU]).must_end_with(78).must_begin(&format!(
+        "\
+`{path}/libcudnn_cnn.so.9` needs SYSTEM_2.27 of `{path}/libsystem.so.1`, which has no such version  [cudnn-not-loadable]
+  loader      {path}/libsystem.so.1: version `SYSTEM_2.27' not found (required by {path}/libcudnn_cnn.so.9)
+  = help: "
+    ));
+}
+
+/// A limit on memory is no fault of cuDNN's, and may be another one the next time.
+#[test]
+fn a_part_that_there_is_no_memory_for_ends_nothing() {
+    for name in ["libcudnn_cnn.so.9", "libcudnn.so.9"] {
+        let cudnn = sound();
+        compile("char big[1 << 30];", &cudnn.file(name), &[]);
+        let path = cudnn.text();
+        let limit = ("TEST_MEBIBYTES", "800");
+        run("startup", &cudnn.0, &[GPU, limit]).must_end_with(0).must_say(&format!(
+            "cudnn-guard: unknown: there is not enough memory to load `{path}/{name}`  [cudnn-not-loadable]\n"
+        ));
+        let ran = run("check", &cudnn.0, &[GPU, limit]);
+        ran.must_be("unknown", &["cudnn-not-loadable"]);
+        let finding = &ran.json["findings"][0];
+        let by = "800 MiB for this process, by `ulimit -v`";
+        assert_eq!(finding["evidence"]["limit"], by);
+        assert_eq!(finding["help"][0], "raise the limit: `ulimit -v unlimited`");
+    }
+}
+
+/// As proc(5) has them.
+#[test]
+fn limits_and_mounts_are_read() {
+    let limits = "Limit                     Soft Limit           Hard Limit           Units     \n\
+        Max data size             3145728              unlimited            bytes     \n\
+        Max address space         2097152              unlimited            bytes     \n";
+    assert_eq!(unmapped::limit(limits), Some((2, "ulimit -v")));
+    let (data, _) = limits.split_once("Max address").unwrap();
+    assert_eq!(unmapped::limit(data), Some((3, "ulimit -d")));
+    assert_eq!(
+        unmapped::limit(
+            &limits
+                .replace("2097152", "unlimited")
+                .replace("3145728", "unlimited")
+        ),
+        None
+    );
+    let mounts = "\
+        29 1 254:1 / / rw,relatime shared:1 - ext4 /dev/vda1 rw\n\
+        30 29 0:5 / /opt/a\\040b rw,nosuid,noexec,relatime shared:2 - tmpfs none rw,noexec\n\
+        31 30 0:6 / /opt/a\\040b/c rw - tmpfs none rw,noexec\n";
+    let on = |file: &str| unmapped::nothing_runs(mounts, Path::new(file));
+    assert_eq!(on("/opt/a b/lib/libcudnn.so.9"), Some("/opt/a b".into()));
+    assert_eq!(on("/opt/a b/c/libcudnn.so.9"), None);
+    assert_eq!(on("/opt/a/libcudnn.so.9"), None);
+}

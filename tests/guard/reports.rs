@@ -1,0 +1,103 @@
+//! Where the report goes, in whole runs.
+
+use crate::program::run;
+use crate::tree::{Folder, GPU, sound};
+
+#[test]
+fn the_report_is_written_where_it_is_asked_for() {
+    let cudnn = sound();
+    let named = cudnn.file("r-%p.json");
+    run(
+        "startup",
+        &cudnn.0,
+        &[GPU, ("CUDNN_GUARD_REPORT", named.to_str().unwrap())],
+    )
+    .must_end_with(0);
+    let files: Vec<String> = std::fs::read_dir(&cudnn.0)
+        .unwrap()
+        .map(|file| file.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name.starts_with("r-"))
+        .collect();
+    let number: u32 = files[0]
+        .strip_prefix("r-")
+        .unwrap()
+        .strip_suffix(".json")
+        .unwrap()
+        .parse()
+        .unwrap();
+    assert!(number > 0 && files.len() == 1, "{files:?}");
+    let text = std::fs::read_to_string(cudnn.file(&files[0])).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(json["verdict"], "pass");
+
+    let ran = run(
+        "startup",
+        &cudnn.0,
+        &[GPU, ("CUDNN_GUARD_REPORT", "/dev/stderr")],
+    );
+    ran.must_end_with(0).must_say(&text);
+
+    // A link stays a link.
+    let link = cudnn.file("link.json");
+    std::os::unix::fs::symlink(cudnn.file(&files[0]), &link).unwrap();
+    run(
+        "startup",
+        &cudnn.0,
+        &[("CUDNN_GUARD_REPORT", link.to_str().unwrap())],
+    )
+    .must_end_with(0);
+    assert!(link.is_symlink());
+    let json: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(link).unwrap()).unwrap();
+    assert_eq!(json["verdict"], "unknown");
+
+    run("startup", &cudnn.0, &[GPU, ("CUDNN_GUARD_REPORT", "/nowhere/at/all")])
+        .must_end_with(0)
+        .must_say("cudnn-guard: cannot write the report `/nowhere/at/all`: No such file or directory (os error 2)  [io-error]\n");
+}
+
+#[test]
+fn a_termination_message_is_one_short_line() {
+    let cudnn = Folder::new().with_cudnn("9.10.2");
+    let log = cudnn.file("termination-log");
+    // As Kubernetes makes it: there already.
+    std::fs::write(&log, "").unwrap();
+    let report = ("CUDNN_GUARD_REPORT", log.to_str().unwrap());
+    run("startup", &cudnn.0, &[GPU, report]).must_end_with(78);
+    let path = cudnn.text();
+    assert_eq!(
+        std::fs::read_to_string(&log).unwrap(),
+        format!(
+            "cudnn-guard: fail: loaded cuDNN 9.10.2 is older than the 9.14.0 that this program was built with  \
+             [cudnn-version-mismatch]; help: take `{path}` out of LD_LIBRARY_PATH, or put the directory of cuDNN \
+             9.14 or a later 9.x before it\n"
+        )
+    );
+    // However long the names are.
+    let mut deep = cudnn.0.clone();
+    for _ in 0..12 {
+        deep.push("a".repeat(250));
+    }
+    std::fs::create_dir_all(&deep).unwrap();
+    for file in std::fs::read_dir(&cudnn.0).unwrap() {
+        let file = file.unwrap().path();
+        if file.is_file() {
+            std::fs::copy(&file, deep.join(file.file_name().unwrap())).unwrap();
+        }
+    }
+    run(
+        "startup",
+        &cudnn.0,
+        &[GPU, report, ("LD_LIBRARY_PATH", deep.to_str().unwrap())],
+    )
+    .must_end_with(78);
+    let line = std::fs::read_to_string(&log).unwrap();
+    assert!(line.len() < 4096 && line.lines().count() == 1, "{line}");
+    assert!(line.starts_with("cudnn-guard: fail: "), "{line}");
+    let sound = sound();
+    run("startup", &sound.0, &[GPU, report]).must_end_with(0);
+    assert_eq!(
+        std::fs::read_to_string(&log).unwrap(),
+        "cudnn-guard: pass\n"
+    );
+}

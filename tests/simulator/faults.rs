@@ -1,0 +1,291 @@
+//! Faults of a cuDNN, each found by the first convolution, or by what comes before it.
+
+use super::{
+    ALL, V8_9, V9_14, V9_28, child, child_within, convolve, convolve_in, fault, libraries,
+};
+use crate::guard::cudnn_status;
+use crate::simulated::{self, simulated, without};
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::time::Duration;
+
+#[test]
+fn parts_are_left_out_when_asked() {
+    let tree = Path::new(env!("CARGO_TARGET_TMPDIR")).join("simulator-without-ops");
+    let _ = std::fs::remove_dir_all(&tree);
+    simulated::build(V9_14, &["ops"], &tree);
+    assert!(tree.join("lib64/libcudnn_cnn.so.9").is_file());
+    assert!(!tree.join("lib64/libcudnn_ops.so.9").exists());
+    assert!(
+        tree.join("lib64/libcudnn_ops.so")
+            .symlink_metadata()
+            .is_err()
+    );
+}
+
+#[test]
+fn a_sound_cudnn_passes() {
+    for version in ALL {
+        let ended = convolve(version, &[]);
+        ended.must_have("\"Simulated GPU\" pass Some(");
+        let error = ended.report.split(['(', ')']).nth(1).unwrap();
+        let error: f64 = error.parse().unwrap();
+        assert!(error > 0.0 && error < 1e-4, "{version:?}: {error}");
+        assert_eq!(ended.report.lines().count(), 1, "{}", ended.report);
+    }
+}
+
+#[test]
+fn one_wrong_number_is_found() {
+    fault(V9_14, "wrong").must_be(
+        "\"Simulated GPU\" fail Some(0.25000001220845935)
+error: cuDNN 9.14.0 computed a wrong forward convolution in f32 on Simulated GPU: off by 2.5e-1, where 1.2e-4 is allowed  [convolution-wrong]
+  operation   convolution forward, f32, NCHW, IMPLICIT_PRECOMP_GEMM
+  shape       x 2x8x14x14, w 8x8x3x3, padding 1, stride 1
+  where       y[1][0][0][0] is 0.43657643, and 0.1865764 is right
+  wrong       1 of 3136 numbers
+  = help: install cuDNN, CUDA and driver releases that belong together: `cudnn-guard doctor` shows what is here
+  = help: run the same on another GPU, if all of that fits: `nvidia-smi -q -d ECC` shows errors of this one's memory
+",
+    );
+    fault(V8_9, "wrong").must_have("cuDNN 8.9.7 computed a wrong forward convolution in f32");
+}
+
+#[test]
+fn a_result_that_is_no_number_is_found() {
+    for version in ALL {
+        fault(version, "nan")
+            .must_have("fail Some(inf)")
+            .must_have("on Simulated GPU: a result is not a number  [convolution-wrong]")
+            .must_have("where       y[1][0][0][0] is NaN")
+            .must_have("wrong       1 of 3136 numbers");
+    }
+}
+
+#[test]
+fn a_result_that_was_never_written_is_found() {
+    for version in ALL {
+        fault(version, "unwritten")
+            .must_have(": nothing was written  [convolution-wrong]")
+            .must_have("wrong       3136 of 3136 numbers");
+    }
+}
+
+/// NUM-04
+#[test]
+fn zeros_are_found() {
+    fault(V9_14, "zero").must_have(": every number is 0  [convolution-wrong]");
+}
+
+#[test]
+fn writing_past_the_end_is_found_though_the_numbers_are_right() {
+    for version in ALL {
+        fault(version, "overrun").must_have("wrote past the end of its output buffer");
+    }
+    fault(V9_14, "overrun").must_be(
+        "\"Simulated GPU\" fail None
+error: cuDNN 9.14.0 wrote past the end of its output buffer in a forward convolution in f32 on Simulated GPU  [convolution-wrong]
+  operation   convolution forward, f32, NCHW, IMPLICIT_PRECOMP_GEMM
+  shape       x 2x8x14x14, w 8x8x3x3, padding 1, stride 1
+  = help: install cuDNN, CUDA and driver releases that belong together: `cudnn-guard doctor` shows what is here
+",
+    );
+}
+
+#[test]
+fn a_refusal_is_named_as_its_release_names_it() {
+    fault(V9_14, "status:cudnnConvolutionForward:3007").must_be(
+        "\"Simulated GPU\" fail None
+error: `cudnnConvolutionForward` of cuDNN 9.14.0 answered CUDNN_STATUS_NOT_SUPPORTED_ARCH_MISMATCH (3007) on Simulated GPU  [convolution-failed]
+  operation   convolution forward, f32, NCHW, IMPLICIT_PRECOMP_GEMM
+  shape       x 2x8x14x14, w 8x8x3x3, padding 1, stride 1
+  last error  simulated: the convolution was told to fail
+  = help: install a cuDNN release that serves this GPU
+",
+    );
+    fault(V8_9, "status:cudnnConvolutionForward:8").must_have(
+        "answered CUDNN_STATUS_EXECUTION_FAILED (8) on Simulated GPU  [convolution-failed]",
+    );
+    fault(V9_28, "status:cudnnConvolutionForward:5000")
+        .must_have("answered CUDNN_STATUS_EXECUTION_FAILED (5000)");
+    fault(V9_28, "status:cudnnConvolutionForward:7777").must_have("answered status 7777");
+    fault(V9_28, "status:cudnnSetTensor4dDescriptor:2000")
+        .must_have("CUDNN_STATUS_BAD_PARAM (2000)");
+}
+
+#[test]
+fn a_handle_that_is_refused_is_told_from_a_convolution() {
+    fault(V9_14, "status:cudnnCreate:1001").must_be(
+        "\"Simulated GPU\" fail None
+error: `cudnnCreate` of cuDNN 9.14.0 answered CUDNN_STATUS_NOT_INITIALIZED (1001) on Simulated GPU  [cudnn-create-failed]
+  = help: set CUDNN_LOGLEVEL_DBG=3 and CUDNN_LOGDEST_DBG=stderr to see what cuDNN itself has to say
+",
+    );
+    fault(V8_9, "status:cudnnCreate:1").must_have("CUDNN_STATUS_NOT_INITIALIZED (1)");
+}
+
+#[test]
+fn an_algorithm_that_is_not_offered_is_no_fault() {
+    // Both algorithms ask for it; the simulator refuses both, so the second one's refusal is told.
+    fault(V9_14, "status:cudnnGetConvolutionForwardWorkspaceSize:3000")
+        .must_have("CUDNN_STATUS_NOT_SUPPORTED (3000)")
+        .must_have("NCHW, IMPLICIT_GEMM");
+    fault(V9_14, "status:cudnnGetConvolutionForwardWorkspaceSize:2000")
+        .must_have("NCHW, IMPLICIT_PRECOMP_GEMM");
+}
+
+/// DRV-15
+#[test]
+fn a_full_gpu_is_unknown() {
+    // cuDNN is not asked where there is nothing left: it would have ended the process.
+    for version in ALL {
+        let full = [
+            ("SIM_MEMORY", "2097151"),
+            ("SIM_FAULT", "abort:cudnnCreate"),
+        ];
+        convolve(version, &full).must_be(
+            "\"Simulated GPU\" unknown None
+warning: Simulated GPU has too little free memory to try a convolution: 1 MiB  [device-memory-low]
+  cuDNN       it was not asked: CUDA takes memory by pieces of 2 MiB
+  = help: free memory on the GPU: `nvidia-smi` shows who holds it
+",
+        );
+    }
+    // One that says nothing of its memory has none the less for that.
+    fault(V9_14, "status:cuMemGetInfo_v2:1").must_have("pass");
+    convolve(V9_14, &[("SIM_MEMORY", "2097152")]).must_have("pass");
+    fault(V9_14, "status:cuMemAlloc_v2:2").must_be(
+        "\"Simulated GPU\" unknown None
+warning: Simulated GPU has too little free memory to try a convolution  [device-memory-low]
+  driver      `cuMemAlloc` answered CUDA_ERROR_OUT_OF_MEMORY (2)
+  = help: free memory on the GPU: `nvidia-smi` shows who holds it
+",
+    );
+    // cuDNN's refusal does not say that it is for lack of memory.
+    let low = [
+        ("SIM_MEMORY", "104857600"),
+        ("SIM_FAULT", "status:cudnnCreate:4000"),
+    ];
+    convolve(V9_14, &low).must_be(
+        "\"Simulated GPU\" unknown None
+warning: Simulated GPU has too little free memory to try a convolution: 100 MiB  [device-memory-low]
+  cuDNN       `cudnnCreate` answered CUDNN_STATUS_INTERNAL_ERROR (4000)
+  = help: free memory on the GPU: `nvidia-smi` shows who holds it
+",
+    );
+    fault(V9_14, "status:cudnnConvolutionForward:4004").must_have("unknown None");
+    fault(V8_9, "status:cudnnCreate:2").must_have("[device-memory-low]");
+    // And little memory alone is no obstacle.
+    convolve(V9_14, &[("SIM_MEMORY", "104857600")]).must_have("pass");
+}
+
+#[test]
+fn a_busy_gpu_is_unknown() {
+    fault(V9_14, "status:cuDevicePrimaryCtxRetain:46").must_be(
+        "\"Simulated GPU\" unknown None
+warning: Simulated GPU could not be used for a convolution: the GPU is in exclusive use or unavailable  [device-busy]
+  driver      `cuDevicePrimaryCtxRetain` answered CUDA_ERROR_DEVICE_UNAVAILABLE (46)
+  = help: wait for the other program, or see `nvidia-smi -q -d COMPUTE` for the compute mode
+",
+    );
+    fault(V9_14, "status:cuCtxSynchronize:999").must_have("[device-busy]");
+}
+
+#[test]
+fn a_crash_on_the_gpu_is_cudnns() {
+    fault(V9_14, "status:cuCtxSynchronize:700")
+        .must_have("error: a forward convolution in f32 of cuDNN 9.14.0 on Simulated GPU ended with CUDA_ERROR_ILLEGAL_ADDRESS (700)  [convolution-failed]")
+        .must_have("meaning     code on the GPU touched memory that it may not touch");
+}
+
+#[test]
+fn crashes_and_hangs_end_the_child_alone() {
+    for version in ALL {
+        let ended = fault(version, "abort:cudnnConvolutionForward");
+        assert_eq!(ended.status.signal(), Some(6), "{}", ended.printed);
+        assert!(
+            ended
+                .printed
+                .contains("giving up in cudnnConvolutionForward")
+        );
+        assert_eq!(ended.report, "");
+    }
+    for call in ["cudnnGetVersion", "cudnnGetCudartVersion"] {
+        let tree = libraries(&simulated(V9_14));
+        let abort = format!("abort:{call}");
+        let ended = child(&format!("release {call}"), &tree, &[("SIM_FAULT", &abort)]);
+        assert_eq!(ended.status.signal(), Some(6), "{}", ended.report);
+    }
+    let ended = fault(V9_14, "segv:cudnnCreate");
+    assert_eq!(ended.status.signal(), Some(11));
+    let tree = libraries(&simulated(V9_14));
+    let hang = [("SIM_FAULT", "hang:cuInit")];
+    let ended = child_within(Duration::from_millis(500), "driver", &tree, &hang);
+    assert_eq!(ended.status.signal(), Some(9), "{}", ended.report);
+}
+
+#[test]
+fn a_flood_is_as_loud_as_it_says() {
+    let ended = fault(V9_14, "flood");
+    ended.must_have("pass");
+    assert!(ended.printed.len() >= 16 << 20);
+}
+
+/// SUB-05
+#[test]
+fn a_missing_part_ends_the_process_or_is_refused() {
+    for part in ["graph", "ops", "cnn", "heuristic", "engines_precompiled"] {
+        let ended = convolve_in(&without(V9_14, &[part]), V9_14, &[]);
+        assert_eq!(ended.status.signal(), Some(6), "{part}: {}", ended.report);
+        assert!(
+            ended.printed.contains(&format!("libcudnn_{part}")),
+            "{}",
+            ended.printed
+        );
+    }
+    for part in ["cnn", "heuristic", "engines_precompiled"] {
+        convolve_in(&without(V9_28, &[part]), V9_28, &[])
+            .must_have("CUDNN_STATUS_NOT_SUPPORTED_SUBLIBRARY_UNAVAILABLE (3009)")
+            .must_have("= help: put every part of that cuDNN release beside its `libcudnn.so`");
+    }
+    let ended = convolve_in(&without(V8_9, &["cnn_infer"]), V8_9, &[]);
+    assert_eq!(ended.status.signal(), Some(6), "{}", ended.report);
+    // A part that no convolution needs.
+    convolve_in(&without(V9_14, &["adv"]), V9_14, &[]).must_have("pass");
+}
+
+/// SUB-06, VER-10
+#[test]
+fn a_foreign_engine_shows_in_the_convolution_alone() {
+    let tree = without(V9_14, &["heuristic", "adv"]);
+    let other = simulated((9, 10, 2)).join("lib64/libcudnn_heuristic.so.9");
+    std::fs::copy(other, tree.join("lib64/libcudnn_heuristic.so.9")).unwrap();
+    let ended = convolve_in(&tree, V9_14, &[]);
+    ended
+        .must_have("CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH (1002)")
+        .must_have("last error  simulated: an engine part is of another release");
+}
+
+#[test]
+fn the_programs_own_context_is_current_again() {
+    let tree = libraries(&simulated(V9_14));
+    child("context 9 14 0", &tree, &[])
+        .must_have("pass")
+        .must_have("same context: true");
+    let wrong = [("SIM_FAULT", "status:cudnnConvolutionForward:4000")];
+    child("context 9 14 0", &tree, &wrong)
+        .must_have("fail")
+        .must_have("same context: true");
+}
+
+/// VER-05
+#[test]
+fn statuses_have_the_names_of_their_release() {
+    assert_eq!(cudnn_status::named(6, 8), "CUDNN_STATUS_ARCH_MISMATCH (6)");
+    assert_eq!(cudnn_status::named(6, 9), "status 6");
+    assert_eq!(
+        cudnn_status::named(4000, 9),
+        "CUDNN_STATUS_INTERNAL_ERROR (4000)"
+    );
+    assert_eq!(cudnn_status::named(4000, 8), "status 4000");
+}
