@@ -34,7 +34,7 @@ mod orders;
 mod real;
 #[cfg(all(test, unix))]
 mod real_device_code;
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod real_mixed;
 #[cfg(all(test, unix))]
 mod real_windows;

@@ -201,6 +201,7 @@ impl Dll {
 
     /// The DLLs that are loaded when something of them is first called. Linkers before Visual C++ 7 wrote addresses that
     /// hold for 32 bits alone.
+    #[cfg_attr(not(feature = "cli"), allow(dead_code))] // a build asks for what is loaded at once
     pub fn delays(&self) -> Vec<String> {
         let entry = |index: u32| {
             let entry = self.read(self.delayed.checked_add(index * 32)?, 32)?;
