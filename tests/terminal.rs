@@ -7,6 +7,7 @@
 mod doctor;
 #[path = "terminal/fetch.rs"]
 mod fetch;
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[path = "../src/bin/cudnn-guard/simulator.rs"]
 mod simulator;
 #[path = "terminal/targets.rs"]
