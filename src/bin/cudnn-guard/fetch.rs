@@ -12,7 +12,7 @@
 
 use crate::component::{Component, Release};
 use crate::driver_stub;
-use crate::installed::Installed;
+use crate::installed::{Installed, failed};
 use crate::installer::Installer;
 use crate::terminal::show;
 use crate::wheels;
@@ -312,14 +312,6 @@ fn foreign(folder: &Path, why: Option<String>) -> Finding {
         None => finding,
     };
     finding.help("fetch into another folder with `--to DIR`")
-}
-
-/// That something could not be done with a path.
-pub fn failed(verb: &str, path: &Path, error: &io::Error) -> Finding {
-    Finding::error(
-        "io-error",
-        format!("cannot {verb} `{}`: {error}", path.display()),
-    )
 }
 
 #[cfg(test)]

@@ -2,7 +2,6 @@
 
 use crate::cargo_config::{self, Refused};
 use crate::component::Component;
-use crate::fetch::failed;
 use cudnn_guard::Finding;
 use std::fs;
 use std::io;
@@ -91,4 +90,12 @@ impl Installed {
             .map_err(|error| failed("write", &path, &error))?;
         Ok(format!("\n  ✓ written into {}\n", path.display()))
     }
+}
+
+/// That something could not be done with a path.
+pub fn failed(verb: &str, path: &Path, error: &io::Error) -> Finding {
+    Finding::error(
+        "io-error",
+        format!("cannot {verb} `{}`: {error}", path.display()),
+    )
 }
