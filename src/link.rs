@@ -2,17 +2,15 @@
 
 use crate::config::Link;
 use crate::error::Error;
-use crate::host::{Host, cargo, files};
-use crate::model::candidate::{LinkName, Toolkit};
+use crate::host::{Host, cargo, files, linked};
+use crate::model::candidate::LinkName;
 use crate::model::finding::Finding;
 use crate::model::platform::{Os, Platform};
-use crate::model::version::Version;
 use crate::rules::directive::{Directive, Library, Values};
 use crate::rules::passing::not_to_loader;
 use crate::rules::requirement::Requirement;
 use crate::statics;
 use crate::toolchain::Toolchain;
-use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
 
 impl Toolchain {
@@ -113,7 +111,9 @@ impl Toolchain {
     fn plan_library(&self, plan: &mut Plan, name: &str) {
         let Some(toolkit) = &self.toolkit else { return };
         for dir in &toolkit.link_dirs {
-            if let Some(library) = library_in(dir, name, &self.host.platform, toolkit.version) {
+            if let Some(library) =
+                linked::library_in(dir, name, &self.host.platform, toolkit.version)
+            {
                 plan.search(dir);
                 plan.runs_from(&dir.join(name));
                 plan.library(library);
@@ -121,7 +121,7 @@ impl Toolchain {
             }
         }
         for dir in &toolkit.stub_dirs {
-            if library_in(dir, name, &self.host.platform, toolkit.version).is_some() {
+            if linked::library_in(dir, name, &self.host.platform, toolkit.version).is_some() {
                 plan.search(dir);
                 plan.library(Library::Dynamic(name.to_string()));
                 return;
@@ -158,53 +158,6 @@ impl Toolchain {
             }
         }
     }
-}
-
-/// The file of a shared library of the toolkit that is linked under this name.
-pub(crate) fn shared_file(toolkit: &Toolkit, name: &str, platform: &Platform) -> Option<PathBuf> {
-    toolkit.link_dirs.iter().find_map(|dir| {
-        Some(match library_in(dir, name, platform, toolkit.version)? {
-            Library::Verbatim(file) => dir.join(file),
-            _ => dir.join(format!("lib{name}.so")),
-        })
-    })
-}
-
-/// The form in which a directory holds a shared library, if it does. Without the link for the linker it is the one of
-/// the toolkit's own major, else the newest: distributions have several in one directory.
-fn library_in(
-    dir: &Path,
-    name: &str,
-    platform: &Platform,
-    cuda: Option<Version>,
-) -> Option<Library> {
-    if platform.os == Os::Windows {
-        return files::is_file(&dir.join(format!("{name}.lib")))
-            .then(|| Library::Dynamic(name.to_string()));
-    }
-    if files::is_file(&dir.join(format!("lib{name}.so"))) {
-        return Some(Library::Dynamic(name.to_string()));
-    }
-    let prefix = format!("lib{name}.so.");
-    files::list(dir)
-        .unwrap_or_default()
-        .into_iter()
-        .filter_map(|path| path.file_name()?.to_str().map(str::to_string))
-        .filter(|file| file.starts_with(&prefix))
-        .filter_map(|file| {
-            let major: u32 = file
-                .strip_prefix(&prefix)?
-                .split('.')
-                .next()?
-                .parse()
-                .ok()?;
-            let own = cuda.is_some_and(|cuda| cuda.major == major);
-            // The SONAME is the shortest of `libx.so.13` and `libx.so.13.0.48`.
-            Some((!own, Reverse(major), file.len(), file))
-        })
-        .min()
-        .map(|(.., file)| file)
-        .map(Library::Verbatim)
 }
 
 #[derive(Default)]

@@ -25,6 +25,7 @@ pub mod jobs;
 pub mod library;
 #[cfg(feature = "cli")]
 pub mod linkage;
+pub mod linked;
 pub mod look;
 pub mod nvcc;
 pub mod outputs;

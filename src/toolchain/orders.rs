@@ -5,7 +5,7 @@ use super::Toolchain;
 use crate::config::Config;
 use crate::host::Host;
 use crate::host::answers::Answers;
-use crate::link::shared_file;
+use crate::host::linked::shared_file;
 use crate::model::arch::ComputeCapability;
 use crate::model::candidate::{Found, Toolkit};
 use crate::model::env::Env;
