@@ -103,3 +103,25 @@ impl Seen {
         listed
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::disallowed_methods)] // tests make and read a machine of their own
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_asked_for_once() {
+        let dir = std::env::temp_dir().join(format!("cudnn-guard-seen-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).unwrap();
+        let path = dir.join("a.h");
+        let line = |seen: &Seen| seen.file(&path).and_then(|file| file.line.clone());
+        let before = Seen::default();
+        assert_eq!(line(&before), None);
+        std::fs::write(&path, "a").unwrap();
+        assert_eq!(line(&before), None, "it was not there");
+        let after = Seen::default();
+        assert_eq!(line(&after), stamp::state(&path));
+        std::fs::remove_dir_all(&dir).unwrap();
+        assert!(line(&after).is_some(), "it was there");
+    }
+}
