@@ -5,6 +5,7 @@
 
 Builds an empty program with the one, then with the other as its only build-dependency, N times in turn, each from
 nothing, downloads aside. Prints CPU seconds (user and system, all processes) and the median ratio; fails above RATIO.
+Both without incremental compilation, as cargo compiles what comes from a registry: this one comes from a folder here.
 """
 
 import argparse
@@ -39,6 +40,7 @@ def cpu_seconds(folder: pathlib.Path) -> float:
     shutil.rmtree(folder / "target", ignore_errors=True)
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     environment = {name: value for name, value in os.environ.items() if name != "CARGO_TARGET_DIR"}
+    environment["CARGO_INCREMENTAL"] = "0"
     subprocess.run(["cargo", "build", "--quiet", "--offline"], cwd=folder, env=environment, check=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime

@@ -35,6 +35,8 @@ pub struct Inspection {
     driver: Option<Driver>,
     findings: Vec<Finding>,
     unknown: Vec<String>,
+    /// `warn` or `off`, where the guard of the program would end it for nothing.
+    lenient: Option<&'static str>,
 }
 
 impl Inspection {
@@ -76,7 +78,9 @@ impl Inspection {
             driver: None,
             findings: Vec::new(),
             unknown: Vec::new(),
+            lenient: None,
         };
+        inspection.lenient = inspection.lenient();
         inspection.picture.allow = inspection.allowed();
         let refused = match inspection.linkage.format {
             Format::Elf => inspection.follow(root),
@@ -220,6 +224,16 @@ impl Inspection {
             .filter(|id| !id.is_empty())
             .map(String::from)
             .collect()
+    }
+
+    /// What CUDNN_GUARD says to the guard: nothing, where it ends the program or there is none.
+    fn lenient(&self) -> Option<&'static str> {
+        let host = self.config(None).host();
+        let said = host.env.text("CUDNN_GUARD").unwrap_or_default();
+        let known = ["warn", "off"]
+            .into_iter()
+            .find(|mode| said.trim() == *mode);
+        known.filter(|_| !self.picture.guards.is_empty())
     }
 
     fn config(&self, root: Option<&Path>) -> Config {

@@ -87,7 +87,9 @@ impl Toolchain {
         }
     }
 
-    /// The static runtime where there is one: a program that carries its own cudart cannot meet a wrong one.
+    /// The static runtime where there is one: a program that carries its own cudart cannot meet a wrong one. On Windows
+    /// the DLL: every object of `cudart_static.lib` asks for the static C runtime (`/DEFAULTLIB:LIBCMT`), and a program of
+    /// Rust has the other one unless it is built with `crt-static`.
     fn plan_cudart(&self, plan: &mut Plan) {
         let Some(toolkit) = &self.toolkit else { return };
         let archive = toolkit

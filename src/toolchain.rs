@@ -19,7 +19,7 @@ use crate::rules::select::Selection;
 use crate::rules::step::Kind;
 use crate::statics;
 pub(crate) use faults::is_allowed;
-use faults::{config_faults, too_narrow, verdict};
+use faults::{config_faults, join, too_narrow, verdict};
 use std::cell::OnceCell;
 use std::path::PathBuf;
 
@@ -30,11 +30,11 @@ mod faults;
 mod listing;
 #[cfg(test)]
 mod orders;
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod real;
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod real_device_code;
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod real_mixed;
 #[cfg(all(test, unix))]
 mod real_windows;
@@ -227,6 +227,10 @@ impl Toolchain {
         let allowed = |id: &str| is_allowed(&config, &host, id);
         let (toolkit_wishes, toolkit_fault) = verdict(&situation, &sight, Kind::Toolkit, &allowed);
         let (cudnn_wishes, cudnn_fault) = verdict(&situation, &sight, Kind::Cudnn, &allowed);
+        let (toolkit_fault, cudnn_fault) = match needs.toolkit && needs.cudnn {
+            true => join(toolkit_fault, cudnn_fault, &allowed),
+            false => (toolkit_fault, cudnn_fault),
+        };
         // Below a root that is not there nothing can be found, which is no news.
         let rooted = host.root.as_deref().is_none_or(files::is_dir) && too_narrow.is_none();
         let toolkit_fault = too_narrow.clone().or(toolkit_fault);

@@ -1,5 +1,5 @@
 //! Real little crates, built by cargo as their users build them, on the simulator: no CUDA, GPU or network.
-
+#![cfg(unix)]
 #![allow(
     clippy::disallowed_methods,
     reason = "tests make files and run programs"

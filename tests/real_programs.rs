@@ -1,6 +1,5 @@
 //! The consumers on NVIDIA's own files, which `.ci/wheels.py` fetches. No GPU is needed: what needs one is unknown.
-
-#![cfg(feature = "cli")]
+#![cfg(all(feature = "cli", unix))]
 #![allow(
     clippy::disallowed_methods,
     reason = "tests make files and run programs"

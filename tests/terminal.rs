@@ -3,6 +3,7 @@
 // A test looks at files and starts programs as a person does.
 #![allow(clippy::disallowed_methods)]
 
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[path = "../src/bin/cudnn-guard/simulator.rs"]
 mod simulator;
 

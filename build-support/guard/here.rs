@@ -5,12 +5,13 @@ use super::ended::{End, Ended};
 use super::platform::{self, Library};
 use super::tell::Tell;
 use std::ffi::c_int;
-use std::sync::Mutex;
-use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// As a main thread has it: cuDNN and the driver take what they are used to.
 const STACK: usize = 8 << 20;
+/// How often whether the thread has ended is looked at.
+const TICK: Duration = Duration::from_millis(1);
 
 /// Whether CUDA is started in this process, which a child made by `fork` could no longer use it in. Starts nothing.
 pub fn cuda_is_started() -> bool {
@@ -33,38 +34,39 @@ pub fn in_thread(
     work: impl FnOnce(&Tell<'_>) + Clone + Send + 'static,
 ) -> Ended {
     let until = Instant::now() + deadline;
-    let (sender, receiver) = mpsc::channel::<String>();
-    let again = work.clone();
+    let told = Arc::new(Mutex::new(String::new()));
+    let (again, to) = (work.clone(), Arc::clone(&told));
     let thread = std::thread::Builder::new().stack_size(STACK);
-    let thread = thread.spawn(move || {
-        work(&Tell::to(&|text| {
-            let _ = sender.send(format!("{}\n", text));
-        }));
-    });
-    let mut answer = String::new();
-    if thread.is_err() {
+    let thread = thread.spawn(move || work(&Tell::to(&|text| put(&to, text))));
+    let end = match thread {
         // Whatever forbids children may forbid threads.
-        let lines = Mutex::new(String::new());
-        again(&Tell::to(&|text| {
-            if let Ok(mut lines) = lines.lock() {
-                lines.push_str(text);
-                lines.push('\n');
-            }
-        }));
-        answer = lines.into_inner().unwrap_or_default();
-    }
-    let end = loop {
-        let left = until.saturating_duration_since(Instant::now());
-        match receiver.recv_timeout(left) {
-            Ok(line) => answer.push_str(&line),
-            Err(RecvTimeoutError::Disconnected) => break End::Itself,
-            Err(RecvTimeoutError::Timeout) => break End::Late,
+        Err(_) => {
+            again(&Tell::to(&|text| put(&told, text)));
+            End::Itself
         }
+        // A channel would wake this one at once, and take as long to compile as a twentieth of all this.
+        Ok(thread) => loop {
+            if thread.is_finished() {
+                break End::Itself;
+            }
+            if Instant::now() >= until {
+                break End::Late;
+            }
+            std::thread::sleep(TICK);
+        },
     };
+    let answer = told.lock().map(|lines| lines.clone());
     Ended {
         end,
-        answer,
+        answer: answer.unwrap_or_default(),
         said: String::new(),
+    }
+}
+
+fn put(lines: &Mutex<String>, text: &str) {
+    if let Ok(mut lines) = lines.lock() {
+        lines.push_str(text);
+        lines.push('\n');
     }
 }
 

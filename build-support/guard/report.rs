@@ -181,8 +181,14 @@ impl Report {
                     .push(("required", format!("{} asks for a GPU that works", by)));
             }
         }
-        // What stops the program comes first.
-        self.findings.sort_by_key(|finding| finding.severity as u8);
+        // What stops the program comes first. To sort would be much code to compile for so few.
+        let mut findings: Vec<Finding> = Vec::new();
+        for finding in std::mem::take(&mut self.findings) {
+            let rank = finding.severity as u8;
+            let before = findings.iter().filter(|f| f.severity as u8 <= rank).count();
+            findings.insert(before, finding);
+        }
+        self.findings = findings;
         match self.verdict() {
             Verdict::Pass => Ok(self),
             _ => Err(Failure {

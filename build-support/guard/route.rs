@@ -4,7 +4,7 @@ use super::cache;
 use super::elf::{Elf, Fault};
 use super::platform;
 pub use super::via::Via;
-use super::via::{CACHE, filled};
+use super::via::{CACHE, PRELOADS, filled, preloads};
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
@@ -66,6 +66,10 @@ impl Route {
             .any(|one| !one.is_empty() && Path::new(one) == file)
         {
             return Via::Preload;
+        }
+        let everywhere = std::fs::read_to_string(PRELOADS).unwrap_or_default();
+        if preloads(&everywhere).any(|one| Path::new(one) == file) {
+            return Via::Preloads;
         }
         let cached = || {
             name.to_str()
@@ -166,7 +170,7 @@ fn via_folder(via: &Via) -> &Path {
         | Via::LibraryPath(folder)
         | Via::Runpath(folder)
         | Via::System(folder) => folder,
-        Via::Preload | Via::Cache | Via::Elsewhere | Via::Within => Path::new(""),
+        Via::Preload | Via::Preloads | Via::Cache | Via::Elsewhere | Via::Within => Path::new(""),
     }
 }
 

@@ -6,6 +6,9 @@ use std::path::{Path, PathBuf};
 /// Which file the system's configuration gives to a library name.
 pub const CACHE: &str = "/etc/ld.so.cache";
 
+/// Libraries that the loader puts into every program, as ld.so(8) has it.
+pub const PRELOADS: &str = "/etc/ld.so.preload";
+
 /// What made the loader look there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Via {
@@ -17,6 +20,8 @@ pub enum Via {
     Runpath(PathBuf),
     /// LD_PRELOAD.
     Preload,
+    /// `/etc/ld.so.preload`.
+    Preloads,
     /// `/etc/ld.so.cache`.
     Cache,
     /// The folders that are built into the loader.
@@ -38,6 +43,7 @@ impl fmt::Display for Via {
                 write!(f, "the program's RUNPATH, its entry `{}`", entry.display())
             }
             Via::Preload => f.write_str("LD_PRELOAD"),
+            Via::Preloads => f.write_str(PRELOADS),
             Via::Cache => f.write_str(CACHE),
             Via::System(folder) => write!(
                 f,
@@ -68,6 +74,7 @@ impl Via {
                 entry.display()
             ),
             Via::Preload => format!("take it out of LD_PRELOAD, or put {} there", wanted),
+            Via::Preloads => format!("take it out of {}, or put {} there", PRELOADS, wanted),
             Via::Cache | Via::System(_) => {
                 format!(
                     "install {}, or put its directory into LD_LIBRARY_PATH",
@@ -82,6 +89,14 @@ impl Via {
             Via::Within => format!("build the program again, with the archives of {}", wanted),
         }
     }
+}
+
+/// The names in the text of `/etc/ld.so.preload`.
+pub fn preloads(text: &str) -> impl Iterator<Item = &str> {
+    let lines = text.lines();
+    let lines = lines.map(|line| line.split('#').next().unwrap_or_default());
+    let names = lines.flat_map(|line| line.split(|c: char| c == ':' || c.is_whitespace()));
+    names.filter(|name| !name.is_empty())
 }
 
 /// With `$TOKEN` and `${TOKEN}` replaced, as the loader does it: `$TOKENS` is another word.

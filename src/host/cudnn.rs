@@ -38,10 +38,8 @@ pub fn in_tree(
         cudnn.header = Some(header);
     }
     if cudnn.header.is_none() {
-        // What `sudo cp` leaves under a strict umask.
         let dirs = tree.include.iter().map(|dir| top.join(dir));
-        let mut headers = dirs.flat_map(|dir| HEADERS.map(|name| dir.join(name)));
-        cudnn.files.unreadable = headers.find(|header| files::is_forbidden(header));
+        (cudnn.files.unreadable, cudnn.files.mute) = silent(dirs, eyes);
     }
     let major = cudnn.header_version.map(|version| version.major);
     if platform.os == Os::Windows {
@@ -75,6 +73,7 @@ pub fn in_tree(
     }
     cudnn.owner = owner::of(&cudnn, eyes).map(Box::new);
     read_libraries(&mut cudnn, eyes, platform);
+    cudnn.files.header_owner = owner::of_headers(&cudnn, eyes);
     read.extend(cudnn.parts.iter().map(|part| part.path.clone()));
     Some((cudnn, read))
 }
@@ -393,7 +392,7 @@ fn first_number(tail: &str) -> Option<u32> {
 }
 
 mod headers;
-use headers::{HEADERS, header_in};
+use headers::{header_in, silent};
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests;

@@ -29,6 +29,7 @@ pub struct Dll {
     sections: Vec<Section>,
     exports: u32,
     imports: u32,
+    delayed: u32,
     resources: u32,
 }
 
@@ -52,6 +53,7 @@ impl Dll {
             sections: Vec::new(),
             exports: 0,
             imports: 0,
+            delayed: 0,
             resources: 0,
         };
         dll.flaw = dll.parse().err();
@@ -102,6 +104,8 @@ impl Dll {
         }
         let table = |at| number(&rest, at, 4).unwrap_or_default();
         (self.exports, self.imports, self.resources) = (table(112), table(120), table(128));
+        // What is behind the end of the header is no table.
+        self.delayed = if size < 224 { 0 } else { table(216) };
         Ok(())
     }
 
@@ -193,6 +197,20 @@ impl Dll {
     pub fn needs(&self) -> Vec<String> {
         let tables = self.imported().into_iter();
         tables.map(|(name, _)| name).collect()
+    }
+
+    /// The DLLs that are loaded when something of them is first called. Linkers before Visual C++ 7 wrote addresses that
+    /// hold for 32 bits alone.
+    #[cfg_attr(not(feature = "cli"), allow(dead_code))] // a build asks for what is loaded at once
+    pub fn delays(&self) -> Vec<String> {
+        let entry = |index: u32| {
+            let entry = self.read(self.delayed.checked_add(index * 32)?, 32)?;
+            let name = number(&entry, 4, 4).filter(|name| *name != 0)?;
+            let by_place = number(&entry, 0, 4)? & 1 == 1;
+            String::from_utf8(self.text(name).filter(|_| by_place)?).ok()
+        };
+        let names = (0..MOST_IMPORTS).map_while(entry);
+        names.filter(|_| self.delayed != 0).collect()
     }
 
     /// What it takes from other DLLs by name: the DLL's file name and the function.

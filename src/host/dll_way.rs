@@ -9,7 +9,7 @@ use crate::model::linkage::{Linkage, Missing, Need, Object};
 use crate::rules::companions::is_judged;
 use std::path::{Path, PathBuf};
 
-/// What is loaded with the program, the program first; and what is nowhere, of those that somebody has to bring along.
+/// What is loaded with the program or when it first calls something of it, the program first; and what is nowhere, of those that somebody has to bring along.
 pub fn follow(program: &Path, linkage: Linkage, path: &DllPath<'_>) -> (Vec<Object>, Vec<Missing>) {
     let mut objects = vec![Object {
         path: program.to_path_buf(),
@@ -20,7 +20,10 @@ pub fn follow(program: &Path, linkage: Linkage, path: &DllPath<'_>) -> (Vec<Obje
     let mut next = 0;
     while let Some(asking) = objects.get(next) {
         let needed_by = asking.path.clone();
-        for name in asking.linkage.needed.clone() {
+        let (linkage, own) = (asking.linkage.clone(), asking.need);
+        let needed = linkage.needed.into_iter().map(|name| (name, own));
+        let delayed = linkage.delayed.into_iter().map(|name| (name, Need::Later));
+        for (name, need) in needed.chain(delayed) {
             let same = |known: &str| known.eq_ignore_ascii_case(&name);
             if objects.iter().any(|known| same(&known.name))
                 || missing.iter().any(|known| same(&known.name))
@@ -28,12 +31,15 @@ pub fn follow(program: &Path, linkage: Linkage, path: &DllPath<'_>) -> (Vec<Obje
                 continue;
             }
             match path.file(&name) {
-                Some(file) => objects.push(object(name, file, next, &objects)),
+                Some(file) => objects.push(Object {
+                    need,
+                    ..object(name, file, next, &objects)
+                }),
                 // Windows' own are nobody's to judge.
                 None if is_judged(&name) || same("nvcuda.dll") => missing.push(Missing {
                     name,
                     needed_by: needed_by.clone(),
-                    need: Need::Start,
+                    need,
                     looked_at: path.looked_in(),
                     stands_in: None,
                 }),

@@ -1,17 +1,13 @@
 //! What a library file says of itself, without running it and without reading all of its 500 megabytes.
 
+use super::elf::{self, Elf};
 use super::files::read_at;
 use super::symbols::Symbols;
 use crate::model::flaw::Flaw;
 use crate::model::version::Version;
-use object::elf::{self, FileHeader64};
-use object::read::elf::{Dyn, FileHeader, ProgramHeader, SectionHeader};
-use object::{Endianness, ReadCache, ReadRef};
 use std::fs::File;
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
-
-pub(super) type Header = FileHeader64<Endianness>;
 
 /// More than any part has whose strings name cublasLt; `libcudnn_graph` has 24 MB of device code among its constants.
 const MOST_CONSTANTS: u64 = 8 << 20;
@@ -19,34 +15,26 @@ const MOST_CONSTANTS: u64 = 8 << 20;
 /// A library file, open for reading. Of what it is not or does not hold, it tells nothing.
 pub struct Library {
     path: PathBuf,
-    pub(super) file: ReadCache<File>,
-    length: u64,
+    file: Elf,
 }
 
 impl Library {
     /// Opens a file; none where that is not possible.
     pub fn open(path: &Path) -> Option<Self> {
-        let file = File::open(path).ok()?;
-        let length = file.metadata().ok()?.len();
         Some(Self {
             path: path.to_path_buf(),
-            file: ReadCache::new(file),
-            length,
+            file: Elf::open(path)?,
         })
     }
 
     /// Its size.
     pub fn length(&self) -> u64 {
-        self.length
+        self.file.length()
     }
 
     /// The processor that it is for, as target triples call it.
     pub fn cpu(&self) -> Option<&'static str> {
-        let start = (&self.file).read_bytes_at(0, 20).ok()?;
-        if !start.starts_with(&elf::ELFMAG) {
-            return None;
-        }
-        match u16::from_le_bytes([*start.get(18)?, *start.get(19)?]) {
+        match self.file.machine()? {
             elf::EM_X86_64 => Some("x86_64"),
             elf::EM_AARCH64 => Some("aarch64"),
             elf::EM_386 => Some("i686"),
@@ -59,41 +47,34 @@ impl Library {
     /// Why no linker and no loader can take it, processors aside. An unversioned `libcudnn.so` may be a script for
     /// the linker, which this is not asked about.
     pub fn flaw(&self) -> Option<Flaw> {
-        if self.length == 0 {
+        let length = self.length();
+        if length == 0 {
             return Some(Flaw::Empty);
         }
-        let start = (&self.file).read_bytes_at(0, self.length.min(64)).ok()?;
-        if !start.starts_with(&elf::ELFMAG) {
-            return Some(Flaw::foreign("an ELF library", start));
+        if !self.file.is_elf() {
+            return Some(Flaw::foreign("an ELF library", &self.file.start.bytes));
         }
-        if self.length < 64 {
-            return Some(Flaw::CutOff("segments", 64, self.length));
+        if length < 64 {
+            return Some(Flaw::CutOff("segments", 64, length));
         }
-        let (endian, header) = self.header()?;
-        let table = header.e_phoff(endian).saturating_add(
-            u64::from(header.e_phentsize(endian)) * u64::from(header.e_phnum(endian)),
-        );
-        let segments = header.program_headers(endian, &self.file);
-        let ends = segments.unwrap_or_default().iter().map(|segment| {
-            let (offset, size) = segment.file_range(endian);
-            match segment.p_type(endian) {
-                elf::PT_LOAD | elf::PT_DYNAMIC => offset.saturating_add(size),
-                _ => 0,
+        let mut reach = self.file.segments_end()?;
+        for segment in self.file.segments().unwrap_or_default() {
+            if matches!(segment.kind, elf::PT_LOAD | elf::PT_DYNAMIC) {
+                reach = reach.max(segment.offset.saturating_add(segment.size));
             }
-        });
-        let reach = ends.chain([table]).max()?;
-        (reach > self.length).then_some(Flaw::CutOff("segments", reach, self.length))
+        }
+        (reach > length).then_some(Flaw::CutOff("segments", reach, length))
     }
 
     /// The release of a part and the symbol that told it: four bytes, patch, minor, major and 0, under a name such as
     /// `cudnn_graph_version`. Not every part has one.
     pub fn release(&self, part: &str) -> Option<(Version, String)> {
-        let symbols = Symbols::of(self)?;
+        let symbols = Symbols::of(&self.file)?;
         for symbol in [
             format!("cudnn_{part}_version"),
             format!("cudnn_{part}_infer_version"),
         ] {
-            if let Some(&[patch, minor, major, 0]) = symbols.data(&symbol, 4) {
+            if let Some([patch, minor, major, 0]) = symbols.data(&symbol) {
                 let version = Version::new(major.into(), minor.into(), patch.into());
                 return Some((version, symbol));
             }
@@ -103,14 +84,12 @@ impl Library {
 
     /// The linker's number for this very build, in hexadecimal.
     pub fn build_id(&self) -> Option<String> {
-        let (endian, header) = self.header()?;
-        let sections = header.sections(endian, &self.file).ok()?;
         // Not by the segment: in parts of 8.x that one leads astray.
-        let (_, section) = sections.section_by_name(endian, b".note.gnu.build-id")?;
-        if section.sh_size(endian) > 256 {
+        let section = self.file.named(".note.gnu.build-id")?;
+        if section.size > 256 {
             return None;
         }
-        let note = section.data(endian, &self.file).ok()?;
+        let note = self.file.data(&section)?.bytes;
         let id = note
             .get(16..)
             .filter(|_| note.get(12..16) == Some(b"GNU\0"));
@@ -120,17 +99,13 @@ impl Library {
     /// Whether the directories that it names itself are looked at before those of LD_LIBRARY_PATH: that is what
     /// DT_RPATH does, unless there is a DT_RUNPATH.
     pub fn own_first(&self) -> Option<bool> {
-        let (endian, header) = self.header()?;
-        let segments = header.program_headers(endian, &self.file).ok()?;
-        let mut dynamic = segments.iter().filter_map(|segment| {
-            let entries = segment.dynamic(endian, &self.file).ok()??;
-            let has = |tag: u32| {
-                let mut entries = entries.iter();
-                entries.any(|entry| entry.d_tag(endian) == u64::from(tag))
-            };
-            Some(has(elf::DT_RPATH) && !has(elf::DT_RUNPATH))
-        });
-        dynamic.next()
+        let segments = self.file.segments()?;
+        let dynamic = segments
+            .iter()
+            .find(|segment| segment.kind == elf::PT_DYNAMIC)?;
+        let entries = self.file.dynamic(dynamic.offset, dynamic.size)?;
+        let has = |wanted: u64| entries.iter().any(|(tag, _)| *tag == wanted);
+        Some(has(elf::DT_RPATH) && !has(elf::DT_RUNPATH))
     }
 
     /// The file names of the libraries that it is linked with.
@@ -139,33 +114,37 @@ impl Library {
     }
 
     fn linked_with(&self) -> Option<Vec<String>> {
-        let (endian, header) = self.header()?;
-        let sections = header.sections(endian, &self.file).ok()?;
-        let (entries, strings) = sections.dynamic(endian, &self.file).ok()??;
-        let strings = sections.strings(endian, &self.file, strings).ok()?;
-        let names = entries
+        let sections = self.file.sections()?;
+        let dynamic = sections
             .iter()
-            .filter(|entry| entry.d_tag(endian) == u64::from(elf::DT_NEEDED))
-            .filter_map(|entry| strings.get(entry.d_val(endian).try_into().ok()?).ok());
-        Some(
-            names
-                .map(|name| String::from_utf8_lossy(name).into_owned())
-                .collect(),
-        )
+            .find(|section| section.kind == elf::SHT_DYNAMIC)?;
+        let strings = self.file.data(sections.get(dynamic.link as usize)?)?;
+        let (offset, size) = dynamic.range()?;
+        let mut names = Vec::new();
+        for (tag, value) in self.file.dynamic(offset, size)? {
+            let name = u32::try_from(value).ok().and_then(|at| strings.string(at));
+            if let (elf::DT_NEEDED, Some(name)) = (tag, name) {
+                names.push(String::from_utf8_lossy(name).into_owned());
+            }
+        }
+        Some(names)
     }
 
     /// What it takes from other libraries under the name of a version: the library's file name and the symbol.
     pub fn wants(&self) -> Vec<(String, Vec<u8>)> {
-        Symbols::of(self).map_or_else(Vec::new, |symbols| symbols.wanted().unwrap_or_default())
+        let symbols = Symbols::of(&self.file);
+        symbols
+            .and_then(|symbols| symbols.wanted())
+            .unwrap_or_default()
     }
 
     /// Those of the symbols that it does not define. None are lacking from a library that does not tell.
     pub fn lacks<'s>(&self, wanted: impl Iterator<Item = &'s [u8]>) -> Vec<String> {
-        let Some(symbols) = Symbols::of(self) else {
+        let Some(symbols) = Symbols::of(&self.file) else {
             return Vec::new();
         };
         wanted
-            .filter(|name| symbols.find(name).is_none())
+            .filter(|name| !symbols.has(name))
             .map(|name| String::from_utf8_lossy(name).into_owned())
             .collect()
     }
@@ -173,7 +152,7 @@ impl Library {
     /// The functions that others have to have for it, whatever library they are in.
     #[cfg(feature = "cli")]
     pub fn calls(&self) -> Vec<String> {
-        Symbols::of(self).map_or_else(Vec::new, |symbols| symbols.called())
+        Symbols::of(&self.file).map_or_else(Vec::new, |symbols| symbols.called())
     }
 
     /// Its constants, if they are no more than this.
@@ -206,34 +185,25 @@ impl Library {
 
     /// Where its device code is in the file, and the size of that: 0 if it has none.
     pub fn device_code(&self) -> Option<(u64, u64)> {
-        let (endian, header) = self.header()?;
-        let sections = header.sections(endian, &self.file).ok()?;
-        for section in sections.iter() {
-            if sections.section_name(endian, section).ok()? == b".nv_fatbin" {
-                return section.file_range(endian);
+        let sections = self.file.sections()?;
+        let names = self.file.names(&sections);
+        for section in &sections {
+            // One whose name is not to be read may be it.
+            if names.as_ref()?.string(section.name)? == b".nv_fatbin" {
+                return section.range();
             }
         }
         Some((0, 0))
     }
 
-    pub(super) fn header(&self) -> Option<(Endianness, &Header)> {
-        let header = Header::parse(&self.file).ok()?;
-        Some((header.endian().ok()?, header))
-    }
-
     /// Where the section of constants is in the file, and its size, if that is no more than this.
     fn constants(&self, most: u64) -> Option<(u64, u64)> {
-        let (endian, header) = self.header()?;
-        let sections = header.sections(endian, &self.file).ok()?;
-        let (_, section) = sections.section_by_name(endian, b".rodata")?;
-        if section.sh_size(endian) > most {
-            return None;
-        }
-        section.file_range(endian)
+        let section = self.file.named(".rodata")?;
+        section.range().filter(|(_, size)| *size <= most)
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
     use super::*;
     use std::path::PathBuf;
@@ -245,7 +215,8 @@ mod tests {
         let (source_file, library) = (dir.join(format!("{name}.c")), dir.join(name));
         std::fs::write(&source_file, source).unwrap();
         let mut cc = Command::new("cc");
-        cc.args(["-shared", "-fPIC", "-Wl,--hash-style=gnu", "-o"])
+        cc.args(["-shared", "-fPIC", "-Wl,--build-id"]);
+        cc.args(["-Wl,--hash-style=gnu", "-o"])
             .arg(&library)
             .arg(&source_file);
         assert!(cc.status().unwrap().success());
@@ -278,6 +249,61 @@ mod tests {
         let library = Library::open(&path).unwrap();
         assert_eq!(library.cuda_major(), None);
         assert_eq!(library.release("adv"), None);
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_library_tells_what_it_takes_and_what_it_has() {
+        let path = compiled(
+            "libcudnn_cnn.so.9",
+            "char *getenv(const char *); void elsewhere(void); __attribute__((weak)) void perhaps(void);\n\
+             char *first(void) { if (perhaps) elsewhere(); return getenv(\"A\"); }\n",
+        );
+        let library = Library::open(&path).unwrap();
+        assert_eq!(library.needed(), ["libc.so.6"]);
+        // What has no version may be in any library.
+        let wants = library.wants();
+        let getenv = ("libc.so.6".to_string(), b"getenv".to_vec());
+        assert!(wants.contains(&getenv), "{wants:?}");
+        assert!(!wants.iter().any(|(_, name)| name == b"elsewhere"));
+        let asked = [&b"first"[..], b"getenv", b"", b"second"];
+        assert_eq!(library.lacks(asked.into_iter()), ["getenv", "", "second"]);
+        #[cfg(feature = "cli")]
+        assert!(library.calls().contains(&"elsewhere".to_string()));
+        #[cfg(feature = "cli")]
+        assert!(!library.calls().contains(&"perhaps".to_string()));
+        assert_eq!(library.device_code(), Some((0, 0)));
+        assert_eq!(library.own_first(), Some(false));
+        let id = library.build_id().unwrap();
+        assert!(id.len() == 40 && id.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        let mut whole = std::fs::read(&path).unwrap();
+        // The other byte order: no processor that CUDA has; what is read off it is nonsense and does no harm.
+        whole[5] = 2;
+        std::fs::write(&path, &whole).unwrap();
+        let library = Library::open(&path).unwrap();
+        assert_eq!((library.cpu(), library.needed()), (None, Vec::new()));
+    }
+
+    /// Numbers in either byte order, and none beyond the end.
+    #[test]
+    fn a_table_is_read_in_its_own_byte_order() {
+        let dir = std::env::temp_dir().join(format!("cudnn-guard-order-{}", std::process::id()));
+        let mut bytes = vec![0; 64 + 56];
+        bytes[..7].copy_from_slice(b"\x7fELF\x02\x02\x01");
+        for (at, value) in [(39, 64), (55, 56), (57, 1), (67, 1), (64 + 39, 200)] {
+            bytes[at] = value;
+        }
+        std::fs::write(&dir, &bytes).unwrap();
+        let library = Library::open(&dir).unwrap();
+        assert_eq!(library.flaw(), Some(Flaw::CutOff("segments", 200, 120)));
+        bytes[5] = 1;
+        std::fs::write(&dir, &bytes).unwrap();
+        let reach = match Library::open(&dir).unwrap().flaw() {
+            Some(Flaw::CutOff(_, reach, 120)) => reach,
+            _ => 0,
+        };
+        assert_eq!(reach, (64 << 56) + (56 << 8) * (1 << 8));
+        std::fs::remove_file(&dir).unwrap();
     }
 
     #[test]

@@ -24,6 +24,7 @@ pub fn read(path: &Path) -> Result<Linkage, Option<Flaw>> {
             cpu: dll.cpu().unwrap_or("an unknown processor").into(),
             is_usual: true,
             needed: dll.needs(),
+            delayed: dll.delays(),
             ..Linkage::default()
         },
     )

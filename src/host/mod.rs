@@ -16,6 +16,7 @@ pub mod dll;
 pub mod dll_path;
 #[cfg(feature = "cli")]
 pub mod dll_way;
+mod elf;
 pub mod eyes;
 pub mod files;
 pub mod gpus;

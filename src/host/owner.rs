@@ -37,6 +37,12 @@ pub fn of(cudnn: &Cudnn, eyes: Eyes) -> Option<Owner> {
         .or_else(|| debian(cudnn.library.as_deref()?, eyes))
 }
 
+/// The Debian package of headers that are not of the library's release: the two come apart, and can be upgraded so.
+pub fn of_headers(cudnn: &Cudnn, eyes: Eyes) -> Option<Owner> {
+    let differ = cudnn.header_version != cudnn.library_version;
+    debian(cudnn.header.as_deref().filter(|_| differ)?, eyes)
+}
+
 fn wheel(root: &Path) -> Option<Owner> {
     let [wheel] = wheels(root).try_into().ok()?;
     let (name, version) = stem(&wheel)?.split_once('-')?;
@@ -66,10 +72,10 @@ fn conda(root: &Path) -> Option<Owner> {
     named("cudnn").or_else(|| named("libcudnn"))
 }
 
-/// The package whose list of files names the library, with the version that dpkg has of it.
-fn debian(library: &Path, eyes: Eyes) -> Option<Owner> {
+/// The package whose list of files names this one, with the version that dpkg has of it.
+fn debian(file: &Path, eyes: Eyes) -> Option<Owner> {
     let root = eyes.root.unwrap_or(Path::new("/"));
-    let file = eyes.canonical(library);
+    let file = eyes.canonical(file);
     let line = format!("/{}", file.strip_prefix(root).ok()?.to_str()?);
     let dpkg = root.join("var/lib/dpkg");
     let mut lists = matching(&dpkg.join("info"), "libcudnn", "", ".list").into_iter();

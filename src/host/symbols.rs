@@ -1,106 +1,175 @@
-//! What a library defines and wants, by name.
+//! The dynamic symbols of a library, with the table by which they are found.
 
-use super::library::{Header, Library};
-use object::elf::{self, SHT_DYNSYM, SHT_GNU_HASH};
-use object::read::elf::{
-    FileHeader, GnuHashTable, SectionHeader, SectionTable, Sym, SymbolTable, VersionTable,
-};
-use object::{Endianness, ReadCache, ReadRef, SymbolIndex};
-use std::fs::File;
+use super::elf::{self, Bytes, Elf, Section};
 
-type Bytes<'a> = &'a ReadCache<File>;
+/// A symbol takes up so many bytes.
+const ROW: u64 = 24;
+/// Longer ones are not made by any linker.
+const LONGEST_CHAIN: u32 = 4096;
+/// The part of a version's number that is the number.
+const NUMBER: u16 = 0x7fff;
 
-/// The dynamic symbols of a library, with the table by which they are found.
 pub struct Symbols<'a> {
-    file: Bytes<'a>,
-    endian: Endianness,
-    sections: SectionTable<'a, Header, Bytes<'a>>,
-    symbols: SymbolTable<'a, Header, Bytes<'a>>,
-    table: GnuHashTable<'a, Header>,
+    file: &'a Elf,
+    sections: Vec<Section>,
+    symbols: Bytes,
+    strings: Bytes,
+    /// <https://sourceware.org/legacy-ml/binutils/2006-10/msg00377.html>
+    table: Bytes,
+    buckets: u32,
+    /// The first symbol that is in the table: those before it are other libraries'.
+    base: u32,
+    /// Where in the table the buckets begin, and where the chains.
+    buckets_at: u64,
+    chains_at: u64,
+}
+
+struct Symbol {
+    name: u32,
+    is_weak: bool,
+    section: u16,
+    address: u64,
 }
 
 impl<'a> Symbols<'a> {
-    /// Those of a library; none of one that does not tell.
-    pub fn of(library: &'a Library) -> Option<Self> {
-        let file = &library.file;
-        let (endian, header) = library.header()?;
-        let sections = header.sections(endian, file).ok()?;
-        let symbols = sections.symbols(endian, file, SHT_DYNSYM).ok()?;
-        let hashes = sections
-            .iter()
-            .find(|section| section.sh_type(endian) == SHT_GNU_HASH)?;
-        let bytes = hashes.data(endian, file).ok()?;
-        let head = hashes.gnu_hash_header(endian, file).ok()??;
-        // With these numbers the look-up would divide by nothing or shift too far: a damaged file.
-        let shift = head.bloom_shift.get(endian);
-        if head.bucket_count.get(endian) == 0 || head.bloom_count.get(endian) == 0 || shift > 31 {
-            return None;
-        }
-        let table = GnuHashTable::parse(endian, bytes).ok()?;
+    pub fn of(file: &'a Elf) -> Option<Self> {
+        let sections = file.sections()?;
+        let first = |kind: u32| sections.iter().find(|section| section.kind == kind);
+        let symbols = first(elf::SHT_DYNSYM)?;
+        let strings = sections.get(symbols.link as usize)?;
+        let table = file.data(first(elf::SHT_GNU_HASH)?)?;
+        let (buckets, base, filter) = (table.word(0)?, table.word(4)?, table.word(8)?);
+        let buckets_at = 16 + 8 * u64::from(filter);
+        let chains_at = buckets_at + 4 * u64::from(buckets);
+        // A library that only leads to others defines nothing, and what they have does not lack in it.
+        table.word(chains_at)?;
         Some(Self {
+            symbols: file.data(symbols)?,
+            strings: file.data(strings)?,
             file,
-            endian,
             sections,
-            symbols,
             table,
+            buckets,
+            base,
+            buckets_at,
+            chains_at,
         })
     }
 
-    /// The symbol of this name, if it is defined here.
-    pub fn find(&self, name: &[u8]) -> Option<&'a elf::Sym64<Endianness>> {
-        let (hash, versions) = (elf::gnu_hash(name), VersionTable::default());
-        let table = &self.table;
-        let found = table.find(self.endian, name, hash, None, &self.symbols, &versions)?;
-        Some(found.1)
+    /// Whether the library defines it.
+    pub fn has(&self, name: &[u8]) -> bool {
+        self.find(name).is_some()
     }
 
-    /// The bytes that a data symbol stands for, if this library defines it.
-    pub fn data(&self, name: &str, size: u64) -> Option<&'a [u8]> {
-        let endian = self.endian;
-        let symbol = self.find(name.as_bytes())?;
-        let index = usize::from(symbol.st_shndx(endian));
-        let section = self.sections.iter().nth(index).filter(|_| index != 0)?;
-        let inside = symbol
-            .st_value(endian)
-            .checked_sub(section.sh_addr(endian))?;
-        if inside.checked_add(size)? > section.sh_size(endian) {
+    fn find(&self, name: &[u8]) -> Option<Symbol> {
+        let mut hash = 5381_u32;
+        for byte in name {
+            hash = hash.wrapping_mul(33).wrapping_add(u32::from(*byte));
+        }
+        let bucket = u64::from(hash.checked_rem(self.buckets)?);
+        let mut index = self.table.word(self.buckets_at + 4 * bucket)?;
+        if index == 0 {
             return None;
         }
-        let offset = section.sh_offset(endian).checked_add(inside)?;
-        self.file.read_bytes_at(offset, size).ok()
+        for _ in 0..LONGEST_CHAIN {
+            let link = u64::from(index.checked_sub(self.base)?);
+            let value = self.table.word(self.chains_at + 4 * link)?;
+            if value | 1 == hash | 1 {
+                let symbol = self.symbol(index)?;
+                if self.strings.string(symbol.name) == Some(name) {
+                    return Some(symbol);
+                }
+            }
+            if value & 1 == 1 {
+                return None;
+            }
+            index = index.checked_add(1)?;
+        }
+        None
+    }
+
+    /// The four bytes that a data symbol stands for, if this library defines it.
+    pub fn data(&self, name: &str) -> Option<[u8; 4]> {
+        let symbol = self.find(name.as_bytes())?;
+        let section = self.sections.get(usize::from(symbol.section));
+        let section = section.filter(|_| symbol.section != 0)?;
+        let inside = symbol.address.checked_sub(section.address)?;
+        if inside.checked_add(4)? > section.size {
+            return None;
+        }
+        let (offset, _) = section.range()?;
+        let read = self.file.read(offset.checked_add(inside)?, 4)?;
+        read.bytes.first_chunk().copied()
     }
 
     /// What it takes from other libraries under the name of a version: the library's file name and the symbol.
     pub fn wanted(&self) -> Option<Vec<(String, Vec<u8>)>> {
-        let endian = self.endian;
-        let versions = self.sections.versions(endian, self.file).ok()??;
+        let first = |kind: u32| self.sections.iter().find(|section| section.kind == kind);
+        let versions = self.file.data(first(elf::SHT_GNU_VERSYM)?)?;
+        let files = match first(elf::SHT_GNU_VERNEED) {
+            Some(section) => self.files(section)?,
+            None => Vec::new(),
+        };
         let mut wanted = Vec::new();
-        // The table begins where the library's own symbols do.
-        for index in 1..self.table.symbol_base() as usize {
-            let index = SymbolIndex(index);
-            let symbol = self.symbols.symbol(index).ok()?;
-            let version = versions.version(versions.version_index(endian, index));
-            let file = version.ok().flatten().and_then(|version| version.file());
-            if let (true, false, Some(file)) = (symbol.is_undefined(endian), symbol.is_weak(), file)
-            {
-                let name = symbol.name(endian, self.symbols.strings()).ok()?;
-                wanted.push((String::from_utf8_lossy(file).into_owned(), name.to_vec()));
+        for index in 1..self.base {
+            let symbol = self.symbol(index)?;
+            if symbol.section != 0 || symbol.is_weak {
+                continue;
+            }
+            let number = versions.half(u64::from(index) * 2).unwrap_or_default() & NUMBER;
+            if let Some((_, file)) = files.iter().find(|(known, _)| *known == number) {
+                let name = self.strings.string(symbol.name)?;
+                wanted.push((file.clone(), name.to_vec()));
             }
         }
         Some(wanted)
     }
 
-    /// What others have to have for it.
+    /// The functions that others have to have for it.
     #[cfg(feature = "cli")]
     pub fn called(&self) -> Vec<String> {
-        let endian = self.endian;
-        let undefined = self
-            .symbols
-            .iter()
-            .filter(|symbol| symbol.is_undefined(endian) && !symbol.is_weak());
-        undefined
-            .filter_map(|symbol| symbol.name(endian, self.symbols.strings()).ok())
+        let symbols = (0..u32::MAX).map_while(|index| self.symbol(index));
+        symbols
+            .filter(|symbol| symbol.section == 0 && !symbol.is_weak)
+            .filter_map(|symbol| self.strings.string(symbol.name))
             .map(|name| String::from_utf8_lossy(name).into_owned())
             .collect()
+    }
+
+    /// The numbers of versions, each with the file name of the library that it is of.
+    fn files(&self, section: &Section) -> Option<Vec<(u16, String)>> {
+        let strings = self.file.data(self.sections.get(section.link as usize)?)?;
+        let needs = self.file.data(section)?;
+        let mut files = Vec::new();
+        let mut at = 0;
+        // Damaged tables end too.
+        for _ in 0..NUMBER {
+            let name = String::from_utf8_lossy(strings.string(needs.word(at + 4)?)?).into_owned();
+            let mut version = at + u64::from(needs.word(at + 8)?);
+            for _ in 0..needs.half(at + 2)? {
+                files.push((needs.half(version + 6)? & NUMBER, name.clone()));
+                match needs.word(version + 12)? {
+                    0 => break,
+                    next => version += u64::from(next),
+                }
+            }
+            match needs.word(at + 12)? {
+                0 => return Some(files),
+                next if files.len() < usize::from(NUMBER) => at += u64::from(next),
+                _ => return None,
+            }
+        }
+        None
+    }
+
+    fn symbol(&self, index: u32) -> Option<Symbol> {
+        let at = u64::from(index) * ROW;
+        let row = &self.symbols;
+        Some(Symbol {
+            name: row.word(at)?,
+            is_weak: row.bytes.get(usize::try_from(at + 4).ok()?)? >> 4 == 2,
+            section: row.half(at + 6)?,
+            address: row.wide(at + 8)?,
+        })
     }
 }

@@ -41,7 +41,10 @@ impl Way {
             ..Object::default()
         });
         for name in way.ground.preload.clone() {
-            way.preload(&name);
+            way.preload(&name, Via::Preload);
+        }
+        for name in way.ground.preloads.clone() {
+            way.preload(&name, Via::Preloads);
         }
         way.follow(0, Need::Start);
         way
@@ -60,9 +63,9 @@ impl Way {
         self.objects.len() - 1
     }
 
-    /// What LD_PRELOAD names comes behind the program. What it names and is not there, or is no library, the loader
-    /// leaves out, and a file under a second name.
-    fn preload(&mut self, name: &str) {
+    /// What LD_PRELOAD names comes behind the program, then what the system puts into every program. What they name and
+    /// is not there, or is no library, the loader leaves out, and a file under a second name.
+    fn preload(&mut self, name: &str, via: Via) {
         if self.loaded(name).is_some() {
             return;
         }
@@ -71,7 +74,7 @@ impl Way {
             return;
         };
         if !self.real.contains(&self.eyes().canonical(&object.path)) {
-            object.via = Some(Via::Preload);
+            object.via = Some(via);
             object.need = Need::Start;
             self.push(object);
         }

@@ -4,6 +4,7 @@ use super::Inspection;
 use crate::host::eyes::Eyes;
 use crate::host::{Host, cpu, files};
 use crate::model::env::Variable;
+use crate::model::via::{PRELOADS, preloads};
 use crate::rules::loader::{Loader, levels};
 use crate::rules::way::{Ground, on};
 use std::env::consts::ARCH;
@@ -32,6 +33,7 @@ impl Inspection {
             root: root.map(Path::to_path_buf),
             library_path: library_path.join(":"),
             preload: preload.filter_map(inside).collect(),
+            preloads: Vec::new(),
             loader: Loader::default(),
             levels: match levels(&cpu) {
                 [] => Some(Vec::new()),
@@ -39,6 +41,11 @@ impl Inspection {
             },
             cpu,
         };
+        let everywhere = Eyes { root }.file(&on(Path::new(PRELOADS), &ground));
+        let everywhere = everywhere.and_then(|file| files::read(&file).ok());
+        ground.preloads = preloads(&everywhere.unwrap_or_default())
+            .map(String::from)
+            .collect();
         let loader = self.linkage.interpreter.as_deref().unwrap_or_default();
         let loader = Eyes { root }.file(&on(Path::new(loader), &ground));
         let loader = loader.and_then(|file| files::bytes(&file).ok());

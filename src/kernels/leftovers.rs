@@ -44,10 +44,8 @@ impl Drop for Leftovers {
             return;
         };
         let asked = asked();
-        if let Some(asked) = asked.get(&out_dir)
-            && !asked.failed
-            && !std::thread::panicking()
-        {
+        let whole = asked.get(&out_dir).filter(|asked| !asked.failed);
+        if let (Some(asked), false) = (whole, std::thread::panicking()) {
             remove(&out_dir, &asked.files);
         }
     }

@@ -110,6 +110,10 @@ pub struct Files {
     pub archives: Option<PathBuf>,
     /// A header that this user may not read, if none tells the release.
     pub unreadable: Option<PathBuf>,
+    /// A header that tells no release.
+    pub mute: Option<PathBuf>,
+    /// The Debian package of its headers, where they are not of the library's release.
+    pub header_owner: Option<Owner>,
     /// A link in the place of its library that leads nowhere.
     pub dangling: Option<PathBuf>,
     /// Whether the shim looks for its parts beside itself before it looks in LD_LIBRARY_PATH: a DT_RPATH, from 9.22.

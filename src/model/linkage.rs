@@ -27,6 +27,8 @@ pub struct Linkage {
     pub soname: Option<String>,
     /// The libraries that are loaded with it.
     pub needed: Vec<String>,
+    /// Those that Windows loads when something of them is first called (`/DELAYLOAD`).
+    pub delayed: Vec<String>,
     /// DT_RPATH, where no DT_RUNPATH switches it off.
     pub rpath: Option<String>,
     /// DT_RUNPATH.

@@ -241,14 +241,15 @@ fn headers_missing(cudnn: &Cudnn, via: &str, env: &Env) -> Finding {
             ))
             .help("or set CUDNN_INCLUDE_DIR to a directory that holds cudnn.h and may be read");
     }
-    let mut finding = Finding::error(
-        "cudnn-headers-missing",
-        format!(
+    let headline = match &cudnn.files.mute {
+        Some(header) => mute(header, &release),
+        None => format!(
             "cuDNN{release} at `{}` has libraries and no headers",
             cudnn.root.display()
         ),
-    )
-    .with("found via", format!("{via}: {}", library.display()));
+    };
+    let mut finding = Finding::error("cudnn-headers-missing", headline)
+        .with("found via", format!("{via}: {}", library.display()));
     if image::is_without_cudnn_headers(env) {
         finding = finding.help(image::build_in("cudnn-devel"));
     }
@@ -278,9 +279,25 @@ fn headers_missing(cudnn: &Cudnn, via: &str, env: &Env) -> Finding {
             cudnn.root.join("include").display()
         )
     };
-    finding
-        .help(install)
-        .help("or set CUDNN_INCLUDE_DIR to the directory that holds cudnn.h")
+    let told_by = match cudnn.files.mute {
+        Some(_) => "cudnn_version.h",
+        None => "cudnn.h",
+    };
+    finding.help(install).help(format!(
+        "or set CUDNN_INCLUDE_DIR to the directory that holds {told_by}"
+    ))
+}
+
+/// From cuDNN 8 on `cudnn.h` includes the header that tells the release.
+fn mute(header: &Path, release: &str) -> String {
+    let beside = match header.ends_with("cudnn.h") {
+        true => ", nor is `cudnn_version.h` beside it",
+        false => "",
+    };
+    format!(
+        "the headers of cuDNN{release} are not whole: no CUDNN_MAJOR is in `{}`{beside}",
+        header.display()
+    )
 }
 
 /// 9 of `…/libcudnn.so.9`.

@@ -3,6 +3,7 @@
 use crate::model::candidate::{Cudnn, Unresolved};
 use crate::model::finding::Finding;
 use crate::model::flaw::Flaw;
+use crate::model::owner::{Installer, Owner};
 use crate::model::version::Version;
 use crate::rules::needs;
 use std::path::{Path, PathBuf};
@@ -71,7 +72,7 @@ fn header_library(cudnn: &Cudnn) -> Option<Finding> {
     } else {
         Finding::error("header-library-skew", summary)
     };
-    let (header, path) = (cudnn.header.as_ref()?, cudnn.library.as_ref()?);
+    let (file, path) = (cudnn.header.as_ref()?, cudnn.library.as_ref()?);
     let of_release = cudnn
         .parts
         .iter()
@@ -85,10 +86,28 @@ fn header_library(cudnn: &Cudnn) -> Option<Finding> {
             with_article(by)
         )
     });
+    let of_headers = cudnn.files.header_owner.as_ref();
+    let of_library = cudnn.owner.as_deref();
+    let from = |owner: Option<&Owner>| owner.map_or_else(String::new, |owner| format!("\n{owner}"));
     let finding = finding
-        .with("header", header.display())
-        .with("library", format!("{}{told}", path.display()));
-    let stale = if beside(header, path) {
+        .with("header", format!("{}{}", file.display(), from(of_headers)))
+        .with(
+            "library",
+            format!("{}{told}{}", path.display(), from(of_library)),
+        );
+    let packages = of_headers.zip(of_library);
+    let packages = packages.filter(|(of_headers, of_library)| {
+        of_library.installer == Installer::Apt
+            && of_headers.version != of_library.version
+            && is_apts(of_headers)
+            && is_apts(of_library)
+    });
+    let stale = if let Some((of_headers, of_library)) = packages {
+        format!(
+            "run `{}`",
+            of_one_release(of_headers, of_library, header > library)
+        )
+    } else if beside(file, path) {
         format!(
             "install one release of cuDNN in `{}`, headers and libraries",
             cudnn.root.display()
@@ -101,6 +120,33 @@ fn header_library(cudnn: &Cudnn) -> Option<Finding> {
             .help(stale)
             .help("or set CUDNN_PATH to a directory that holds both, of one release"),
     )
+}
+
+/// What brings both packages of Debian to one release: the newer one, which apt had last. Headers of another CUDA's
+/// package are given up for those of the library's.
+fn of_one_release(of_headers: &Owner, of_library: &Owner, headers_newer: bool) -> String {
+    let (headers, library) = (&of_headers.name, &of_library.name);
+    let cuda = |name: &str| name.split_once("-cuda-").map(|(_, cuda)| cuda.to_string());
+    if cuda(headers) != cuda(library) {
+        let kind = headers
+            .split_once("-cuda-")
+            .map_or(&headers[..], |(kind, _)| kind);
+        let flavour = cuda(library).map_or_else(String::new, |cuda| format!("-cuda-{cuda}"));
+        return format!("sudo apt install {kind}{flavour}={}", of_library.version);
+    }
+    let newer = if headers_newer {
+        of_headers
+    } else {
+        of_library
+    };
+    let version = &newer.version;
+    format!("sudo apt install {library}={version} {headers}={version}")
+}
+
+/// Whether name and version are such as apt has them: they go into a command.
+fn is_apts(owner: &Owner) -> bool {
+    let known = |c: char| c.is_ascii_alphanumeric() || "+-.:~".contains(c);
+    owner.name.chars().chain(owner.version.chars()).all(known)
 }
 
 /// Whether both lie in the same installation: `include/` and `lib/` of one directory.

@@ -17,6 +17,8 @@ pub struct Ground {
     pub library_path: String,
     /// What LD_PRELOAD names, as far as it is known there.
     pub preload: Vec<String>,
+    /// What its `/etc/ld.so.preload` names.
+    pub preloads: Vec<String>,
     /// What is compiled into its loader.
     pub loader: Loader,
     /// The levels of `glibc-hwcaps` that its processor serves, the best first, if it is known.

@@ -58,6 +58,26 @@ pub fn verdict(
     }
 }
 
+/// cuDNN is looked for in the toolkit too. While the variable that names the toolkit leads nowhere, that no cuDNN was
+/// found may be of the same cause, and all the places where it was looked for would only hide that.
+pub fn join(
+    toolkit: Option<Finding>,
+    cudnn: Option<Finding>,
+    allowed: &dyn Fn(&str) -> bool,
+) -> (Option<Finding>, Option<Finding>) {
+    match (toolkit, cudnn) {
+        (Some(cause), Some(other))
+            if cause.id == "variable-unusable"
+                && other.id == "cudnn-not-found"
+                && !allowed(cause.id) =>
+        {
+            let cause = cause.with("cuDNN", "was looked for there too, and found nowhere else");
+            (Some(cause), None)
+        }
+        apart => apart,
+    }
+}
+
 /// What the build script says that cannot be.
 pub fn config_faults(config: &Config, host: &Host) -> Vec<Finding> {
     let mut findings = Vec::new();

@@ -40,6 +40,29 @@ fn a_cudnn_that_is_preloaded() {
     );
 }
 
+/// LOD-13: what the system puts into every program wins as LD_PRELOAD does.
+#[test]
+fn a_cudnn_that_the_system_preloads() {
+    let image = Image::new("preloaded-everywhere");
+    image.cudnn("opt/lib", 14);
+    image.cudnn("opt/old", 10);
+    image.program(
+        &[&linked("9.14.0")],
+        &["IMAGE/opt/lib/libcudnn.so.9", "-Wl,-rpath,/opt/lib"],
+    );
+    fs::create_dir_all(image.at("etc")).unwrap();
+    let list = "# /opt/lib/libcudnn.so.9\n/opt/gone.so:/opt/old/libcudnn.so.9 # the old one\n";
+    fs::write(image.at("etc/ld.so.preload"), list).unwrap();
+    let json = image.json();
+    assert_eq!(json["verdict"], "fail", "{json}");
+    assert_eq!(json["cudnn"]["found_via"], "/etc/ld.so.preload");
+    let help = json["findings"][0]["help"][0].as_str().unwrap();
+    assert_eq!(
+        help,
+        "take it out of /etc/ld.so.preload, or put cuDNN 9.14 or a later 9.x there"
+    );
+}
+
 /// Which subfolder of `glibc-hwcaps` is taken depends on a processor that nobody knows of an image.
 #[test]
 fn a_cudnn_for_better_processors_in_an_image() {
@@ -55,6 +78,33 @@ fn a_cudnn_for_better_processors_in_an_image() {
         .exits_with(0)
         .says("9.14.0 for CUDA 13 at")
         .says("/opt/lib/glibc-hwcaps/x86-64-v3/libcudnn.so.9` is for better processors than the least, and which one it will be is not known");
+}
+
+/// The verdict stays, and what the program would do all the same is said with it.
+#[test]
+fn a_guard_that_ends_nothing() {
+    let image = Image::new("lenient");
+    image.cudnn("opt/lib", 10);
+    let ends = |mode: &str, wanted: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
+        command.arg("inspect").arg(image.at("app/app"));
+        command.arg("--root").arg(&image.0).env_clear();
+        let ran = run(command.env("CUDNN_GUARD", mode)).exits_with(1);
+        assert!(ran.stdout.contains(wanted), "{}", ran.stdout);
+    };
+    let linked_with = ["IMAGE/opt/lib/libcudnn.so.9", "-Wl,-rpath,/opt/lib"];
+    image.program(&[&linked("9.14.0")], &linked_with);
+    for mode in ["deny", "", "other"] {
+        ends(mode, "\nverdict: fail (1 error)\n");
+    }
+    ends(
+        " warn ",
+        "\nverdict: fail (1 error; under CUDNN_GUARD=warn the guard ends no program)\n",
+    );
+    ends(
+        "off",
+        "\nverdict: fail (1 error; under CUDNN_GUARD=off the guard does not look)\n",
+    );
 }
 
 /// What the operator lets pass is said, and no error; what the loader refuses, nobody lets pass.

@@ -199,3 +199,22 @@ fn what_the_parts_import_may_lie_on_path() {
     beside(&image, text, &[], &[]);
     assert_eq!(image.json()["cudnn"]["version"], "9.14.0");
 }
+
+/// LOD-17: what MSVC's `/DELAYLOAD` puts off until it is first called.
+#[test]
+fn a_dll_that_is_loaded_when_it_is_first_called() {
+    let image = Image::new("windows-delayed");
+    let dlls = [(
+        "app/own.dll",
+        "delays cudnn64_9.dll cudart64_13.dll user32.dll",
+    )];
+    beside(&image, &linked("9.14.0"), &["own.dll"], &dlls);
+    cudnn(&image, "app", "9.10.0");
+    image
+        .flat(&[])
+        .exits_with(1)
+        .says("– `own.dll` loads `cudart64_13.dll` when it first calls it, which does not lie beside the program [library-not-found] looked in /")
+        .says("loaded cuDNN 9.10.0 is older than the 9.14.0 that this program was built with");
+    let json = image.json();
+    assert_eq!(json["cudnn"]["found_via"], "the program's own directory");
+}

@@ -219,6 +219,10 @@ pub const LAYOUTS: &[(&str, &str)] = &[
 
 /// Systems of their own, with a cache, a configuration and links that lead to places of theirs.
 pub const SYSTEMS: &[(&str, &str)] = &[
+    (
+        "put into every program",
+        "a/libx.so.1; b/libx.so.1; etc/libp.so.1; app -> a/libx.so.1 runpath=/a; file etc/ld.so.preload /gone.so:/b/libx.so.1 # /a/libx.so.1",
+    ),
     ("cached", "a/libx.so.1; app -> a/libx.so.1; conf /a; cached"),
     (
         "first folder of two",

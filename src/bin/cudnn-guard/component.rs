@@ -45,49 +45,61 @@ pub struct Component {
     pub title: &'static str,
     /// Its folder below the home, as its wheels have it.
     pub folder: &'static str,
-    /// Its wheels with the release that pip is asked for. The first one's release is the component's.
-    pub packages: Vec<(&'static str, String)>,
+    /// Its wheels. The first one's release is the component's.
+    pub packages: &'static [&'static str],
+    /// What the installer is asked for.
+    pub asked: String,
+    /// Whether that one names the others and their releases.
+    pub dependencies: bool,
     wanted: Option<Release>,
 }
 
 impl Component {
-    /// nvcc and what it needs to compile, link and run a kernel.
+    /// nvcc, what it needs to compile, link and run a kernel, and what cuDNN opens when it computes: cuBLAS, NVRTC.
+    /// cuDNN names a libnvJitLink too, under a name that no wheel has, and does without.
+    ///
+    /// CCCL and cuBLAS count their own releases: 13.3.5.0.6 and 13.10.0.20 came with CUDA 13.5. This wheel of NVIDIA's
+    /// tells what belongs together: <https://pypi.org/project/cuda-toolkit/>
     pub fn toolkit(wanted: Option<&Release>) -> Self {
-        let release = match wanted {
-            Some(release) => format!("=={release}.*"),
-            None => ">=13,<14".to_string(),
-        };
-        // From CUDA 13.3 on, CCCL counts its own releases: 13.3.5.0.6 came with CUDA 13.5.
-        // https://pypi.org/project/nvidia-cuda-cccl/#history
-        let cccl = match wanted {
-            Some(Release(numbers)) if numbers.get(1).is_some_and(|minor| *minor >= 3) => {
-                ">=13.3,<14".to_string()
-            }
-            _ => release.clone(),
-        };
         Self {
             title: "CUDA toolkit",
             folder: "nvidia/cu13",
-            packages: vec![
-                ("nvidia-cuda-nvcc", release.clone()),
-                ("nvidia-cuda-runtime", release.clone()),
-                ("nvidia-cuda-crt", release.clone()),
-                ("nvidia-nvvm", release),
-                ("nvidia-cuda-cccl", cccl),
+            packages: &[
+                "nvidia-cuda-nvcc",
+                "nvidia-cuda-runtime",
+                "nvidia-cuda-crt",
+                "nvidia-nvvm",
+                "nvidia-cuda-cccl",
+                "nvidia-cublas",
+                "nvidia-cuda-nvrtc",
             ],
+            asked: match wanted {
+                Some(release) => format!("cuda-toolkit[cccl,cublas,nvcc]=={release}.*"),
+                None => "cuda-toolkit[cccl,cublas,nvcc]>=13,<14".to_string(),
+            },
+            dependencies: true,
             wanted: wanted.cloned(),
         }
     }
 
-    /// cuDNN for CUDA 13.
+    /// cuDNN for CUDA 13. What it depends on comes with the toolkit.
     pub fn cudnn(wanted: Option<&Release>) -> Self {
         let release = wanted.map_or(String::new(), |release| format!("=={release}.*"));
         Self {
             title: "cuDNN",
             folder: "nvidia/cudnn",
-            packages: vec![("nvidia-cudnn-cu13", release)],
+            packages: &["nvidia-cudnn-cu13"],
+            asked: format!("nvidia-cudnn-cu13{release}"),
+            dependencies: false,
             wanted: wanted.cloned(),
         }
+    }
+
+    /// Whose releases are asked for.
+    pub fn project(&self) -> &str {
+        let end = self.asked.find(['[', '=', '>']);
+        end.and_then(|end| self.asked.get(..end))
+            .unwrap_or(&self.asked)
     }
 
     /// Its wheels among those of a folder, in the order of `packages`; none for one that is not there.
@@ -95,7 +107,7 @@ impl Component {
         let mut installed = wheels::installed(dir);
         self.packages
             .iter()
-            .map(|(name, _)| {
+            .map(|name| {
                 let name = name.replace('-', "_");
                 let index = installed.iter().position(|wheel| wheel.name == name)?;
                 Some(installed.swap_remove(index))
@@ -111,7 +123,7 @@ impl Component {
             return Err(None);
         }
         let mut release = None;
-        for (wheel, (name, _)) in wheels.iter().zip(&self.packages) {
+        for (wheel, name) in wheels.iter().zip(self.packages) {
             let Some(wheel) = wheel else {
                 return Err(Some(format!("{name} is missing")));
             };
@@ -127,26 +139,6 @@ impl Component {
             }
             _ => Ok(release),
         }
-    }
-
-    /// Whether all its wheels but CCCL, which counts for itself, are of one X.Y: they were looked up one by one.
-    pub fn is_of_one_release(&self, dir: &Path) -> bool {
-        let mut short: Vec<String> = self
-            .wheels(dir)
-            .into_iter()
-            .flatten()
-            .filter(|wheel| wheel.name != "nvidia_cuda_cccl")
-            .map(|wheel| {
-                wheel
-                    .version
-                    .split('.')
-                    .take(2)
-                    .collect::<Vec<_>>()
-                    .join(".")
-            })
-            .collect();
-        short.dedup();
-        short.len() <= 1
     }
 }
 
@@ -172,16 +164,13 @@ mod tests {
     }
 
     #[test]
-    fn cccl_counts_its_own_releases_from_13_3_on() {
-        let asked = |text| {
-            let release = Release::parse(text, 2).expect("a release");
-            let component = Component::toolkit(Some(&release));
-            component
-                .packages
-                .last()
-                .map(|(_, release)| release.clone())
-        };
-        assert_eq!(asked("13.2").as_deref(), Some("==13.2.*"));
-        assert_eq!(asked("13.5").as_deref(), Some(">=13.3,<14"));
+    fn the_toolkit_is_asked_for_as_one_and_brings_what_cudnn_opens() {
+        let release = Release::parse("13.0", 2).expect("a release");
+        let toolkit = Component::toolkit(Some(&release));
+        assert_eq!(toolkit.asked, "cuda-toolkit[cccl,cublas,nvcc]==13.0.*");
+        assert!(toolkit.dependencies);
+        for package in ["nvidia-cublas", "nvidia-cuda-nvrtc"] {
+            assert!(toolkit.packages.contains(&package), "{package}");
+        }
     }
 }

@@ -105,7 +105,7 @@ fn demo(real: bool) -> Result<(Verdict, &'static str), String> {
 /// NVIDIA's files, fetched if they are not there yet.
 fn fetched() -> Result<Stack, String> {
     show(
-        "This fetches NVIDIA's CUDA and cuDNN, about 1 GB unless they are there, and runs on them.\n\n",
+        "This fetches NVIDIA's CUDA and cuDNN, about 1.5 GB unless they are there, and runs on them.\n\n",
     );
     let installed = fetch::home()
         .and_then(|home| fetch::fetch(&home, None, None))

@@ -2,13 +2,16 @@
 //!
 //! ```text
 //! <home>/nvidia/cu13/          the toolkit: bin/nvcc, include, lib, nvvm
+//! <home>/nvidia/cu13/lib/stubs a libcuda.so to link with, made here
 //! <home>/nvidia/cudnn/         cuDNN: include, lib
+//! <home>/nvidia/cublas/lib     a link to the toolkit's, where some releases of cuDNN look
 //! <home>/<wheel>.dist-info/    what belongs to which wheel, and NVIDIA's licence
 //! <home>/.cudnn-guard          the folders above that this program put there, and so may replace
 //! <home>/.fetching-<pid>/      what is not whole yet
 //! ```
 
 use crate::component::{Component, Release};
+use crate::driver_stub;
 use crate::installed::Installed;
 use crate::installer::Installer;
 use crate::terminal::show;
@@ -135,7 +138,13 @@ pub fn fetch(
         if is_ours(home, component.folder) {
             wheels::add_developer_view(&folder)
                 .map_err(|error| failed("add links to", &folder, &error))?;
+            if let Some(line) = driver_stub::add(&folder) {
+                show(line);
+            }
         }
+    }
+    if is_ours(home, Component::toolkit(None).folder) {
+        wheels::add_neighbours(home).map_err(|error| failed("add links to", home, &error))?;
     }
     Ok(Installed {
         home: home.to_path_buf(),
@@ -160,18 +169,13 @@ fn fetch_one(installer: &Installer, home: &Path, component: &Component) -> Resul
     let result = fs::create_dir_all(&fresh)
         .map_err(|error| failed("create", &fresh, &error))
         .and_then(|()| {
-            let packages: Vec<String> = component
-                .packages
-                .iter()
-                .map(|(name, release)| format!("{name}{release}"))
-                .collect();
-            let count = packages.len();
+            let count = component.packages.len();
             let wheels = if count == 1 { "wheel" } else { "wheels" };
             show(format!(
                 "  fetching {} ({count} {wheels})\n",
                 component.title
             ));
-            installer.install(&packages, &fresh)?;
+            installer.install(component, &fresh)?;
             let release = component.check(&fresh).map_err(|why| {
                 let why = why.unwrap_or_else(|| "nothing was installed".to_string());
                 Finding::error(
@@ -180,16 +184,6 @@ fn fetch_one(installer: &Installer, home: &Path, component: &Component) -> Resul
                 )
                 .help("run the same command again")
             })?;
-            if !component.is_of_one_release(&fresh) {
-                return Err(Finding::error(
-                    "fetch-failed",
-                    "the newest wheels are of different releases of CUDA",
-                )
-                .help(format!(
-                    "ask for one release, such as `--cuda {}`",
-                    short(&release)
-                )));
-            }
             move_in(home, component, &temporary).map_err(|error| failed("change", home, &error))?;
             Ok(release)
         });
@@ -318,10 +312,6 @@ fn foreign(folder: &Path, why: Option<String>) -> Finding {
         None => finding,
     };
     finding.help("fetch into another folder with `--to DIR`")
-}
-
-fn short(release: &str) -> String {
-    release.split('.').take(2).collect::<Vec<_>>().join(".")
 }
 
 /// That something could not be done with a path.

@@ -1,5 +1,6 @@
 //! `uv` or `pip`, whichever is here.
 
+use crate::component::Component;
 use crate::invocation::Invocation;
 use crate::terminal::{harmless, show};
 use cudnn_guard::Finding;
@@ -19,7 +20,7 @@ pub struct Installer {
     arguments: &'static [&'static str],
 }
 
-const UV: &[&str] = &["pip", "install", "--no-deps", "--only-binary", ":all:"];
+const UV: &[&str] = &["pip", "install", "--only-binary", ":all:"];
 const PIP: &[&str] = &[
     "-m",
     "pip",
@@ -27,7 +28,6 @@ const PIP: &[&str] = &[
     "--disable-pip-version-check",
     "--no-input",
     "--no-compile",
-    "--no-deps",
     "--only-binary",
     ":all:",
 ];
@@ -73,12 +73,15 @@ impl Installer {
             .help("or install Python 3 with pip: `apt install python3-pip`, `dnf install python3-pip`"))
     }
 
-    /// Installs these packages into a folder, showing what is downloaded.
-    pub fn install(&self, packages: &[String], target: &Path) -> Result<(), Finding> {
+    /// Installs a component into a folder, showing what is downloaded.
+    pub fn install(&self, component: &Component, target: &Path) -> Result<(), Finding> {
         let mut args: Vec<String> = self.arguments.iter().map(ToString::to_string).collect();
+        if !component.dependencies {
+            args.push("--no-deps".to_string());
+        }
         args.push("--target".to_string());
         args.push(target.display().to_string());
-        args.extend(packages.iter().cloned());
+        args.push(component.asked.clone());
         let invocation = Invocation {
             program: self.program.clone(),
             args,
@@ -88,7 +91,10 @@ impl Installer {
                 .with("command", &invocation)
                 .with("it said", words)
                 .help("run that command to see all it says")
-                .help("look up which releases there are at https://pypi.org/project/nvidia-cudnn-cu13/#history")
+                .help(format!(
+                    "look up which releases there are at https://pypi.org/project/{}/#history",
+                    component.project()
+                ))
         };
         let mut child = Command::new(&invocation.program)
             .args(&invocation.args)

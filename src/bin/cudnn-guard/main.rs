@@ -8,6 +8,7 @@ mod component;
 mod consumer;
 mod demo;
 mod doctor;
+mod driver_stub;
 mod explain;
 mod fetch;
 mod inspect;

@@ -114,6 +114,16 @@ pub fn add_developer_view(folder: &Path) -> io::Result<()> {
     link(Path::new("lib"), &folder.join("lib64"))
 }
 
+/// cuDNN up to 9.14 looks for cuBLAS and NVRTC in folders that their wheels no longer have.
+pub fn add_neighbours(home: &Path) -> io::Result<()> {
+    for name in ["cublas", "cuda_nvrtc"] {
+        let folder = home.join("nvidia").join(name);
+        fs::create_dir_all(&folder)?;
+        link(Path::new("../cu13/lib"), &folder.join("lib"))?;
+    }
+    Ok(())
+}
+
 #[cfg(unix)]
 fn link(to: &Path, at: &Path) -> io::Result<()> {
     if at.symlink_metadata().is_ok() {
@@ -144,5 +154,25 @@ mod tests {
                 ("a-1.dist-info/RECORD".to_string(), None),
             ]
         );
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_cudnn_opens_is_found_where_older_releases_look() {
+        let name = format!("cudnn-guard-neighbours-{}", std::process::id());
+        let home = std::env::temp_dir().join(name);
+        fs::create_dir_all(home.join("nvidia/cu13/lib")).expect("a folder");
+        for file in ["libcublasLt.so.13", "libnvrtc.so.13"] {
+            fs::write(home.join("nvidia/cu13/lib").join(file), "").expect("a file");
+        }
+        add_neighbours(&home).expect("links");
+        add_neighbours(&home).expect("links that are there");
+        for file in [
+            "cublas/lib/libcublasLt.so.13",
+            "cuda_nvrtc/lib/libnvrtc.so.13",
+        ] {
+            assert!(home.join("nvidia").join(file).is_file(), "{file}");
+        }
+        fs::remove_dir_all(&home).expect("room again");
     }
 }

@@ -7,7 +7,7 @@ use crate::rules::header;
 use std::path::{Path, PathBuf};
 
 /// What may tell the release, what does so today first.
-pub(super) const HEADERS: [&str; 4] = [
+const HEADERS: [&str; 4] = [
     "cudnn_version.h",
     "cudnn_version_v9.h",
     "cudnn_version_v8.h",
@@ -30,4 +30,17 @@ fn telling_header(dir: &Path, eyes: Eyes) -> Option<(Version, PathBuf)> {
         let version = header::cudnn(&files::read(&header).ok()?)?;
         Some((version, header))
     })
+}
+
+/// Where none tells the release: one that may not be read, as `sudo cp` leaves it under a strict umask, and one that is
+/// there, as when `cudnn.h` alone was copied, which was right up to cuDNN 7.
+pub(super) fn silent(
+    dirs: impl Iterator<Item = PathBuf>,
+    eyes: Eyes,
+) -> (Option<PathBuf>, Option<PathBuf>) {
+    let headers = dirs.flat_map(|dir| HEADERS.map(|name| dir.join(name)));
+    let headers: Vec<PathBuf> = headers.collect();
+    let forbidden = headers.iter().find(|header| files::is_forbidden(header));
+    let there = headers.iter().find_map(|header| eyes.file(header));
+    (forbidden.cloned(), there)
 }

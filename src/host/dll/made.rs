@@ -11,6 +11,8 @@ pub struct Made {
     pub exports: Vec<(String, [u8; 3])>,
     /// What it takes from others.
     pub imports: Vec<(String, Vec<String>)>,
+    /// What it takes from others once it is called.
+    pub delayed: Vec<String>,
     /// A text among its constants.
     pub text: String,
     /// Its fatbins.
@@ -20,10 +22,12 @@ pub struct Made {
 /// Where the section is, in memory and in the file.
 const ADDRESS: u32 = 0x1000;
 const OFFSET: usize = 0x200;
+/// The size of the part of the header that holds where the tables are.
+const HEADER: u8 = 240;
 
 impl Made {
     /// From lines such as `version 9.1.0`, `exports cudnn_graph_version`, `imports cublas64_11.dll one two`,
-    /// `cpu aarch64`, `text cublasLt64_12.dll`, `cut`.
+    /// `delays cudart64_13.dll`, `cpu aarch64`, `text cublasLt64_12.dll`, `cut`.
     pub fn from_lines(text: &str, cpu: &str) -> Vec<u8> {
         let mut made = Self::default();
         let (mut cpu, mut cut) = (cpu.to_string(), false);
@@ -40,6 +44,7 @@ impl Made {
                     let from = words.next().unwrap();
                     made.imports.push((from, words.collect()));
                 }
+                Some("delays") => made.delayed.extend(words),
                 Some("text") => made.text.extend(words.map(|word| word + "\0")),
                 Some("cpu") => cpu = words.next().unwrap(),
                 Some("cut") => cut = true,
@@ -61,6 +66,7 @@ impl Made {
         let mut data = Data(Vec::new());
         let exports = data.exports(&self.exports);
         let imports = data.imports(&self.imports);
+        let delayed = data.delayed(&self.delayed);
         let resources = self.version.map_or(0, |version| data.version(version));
         data.put(self.text.as_bytes());
         data.put(&[0; 8]);
@@ -72,12 +78,18 @@ impl Made {
         set(0x40, b"PE\0\0");
         set(0x44, &self.machine.to_le_bytes());
         set(0x46, &[1]);
-        set(0x54, &[144]);
+        set(0x54, &[HEADER]);
         set(0x58, &[0x0b, 0x02]);
-        for (at, table) in [(112, exports), (120, imports), (128, resources)] {
+        let tables = [
+            (112, exports),
+            (120, imports),
+            (128, resources),
+            (216, delayed),
+        ];
+        for (at, table) in tables {
             set(0x58 + at, &table.to_le_bytes());
         }
-        let header = 0x58 + 144;
+        let header = 0x58 + usize::from(HEADER);
         set(header, b".rdata");
         for (at, value) in [(12, ADDRESS), (16, size), (20, OFFSET as u32)] {
             set(header + at, &value.to_le_bytes());
@@ -151,6 +163,18 @@ impl Data {
             table.extend([list, 0, 0, self.text(from), list]);
         }
         table.extend([0; 5]);
+        self.words(&table)
+    }
+
+    fn delayed(&mut self, delayed: &[String]) -> u32 {
+        if delayed.is_empty() {
+            return 0;
+        }
+        let mut table = Vec::new();
+        for name in delayed {
+            table.extend([1, self.text(name), 0, 0, 0, 0, 0, 0]);
+        }
+        table.extend([0; 8]);
         self.words(&table)
     }
 

@@ -22,6 +22,7 @@ fn dll(machine: u16) -> Vec<u8> {
                 vec!["?one@cudnn@@YAXXZ".into(), "two".into()],
             ),
         ],
+        delayed: vec!["cudart64_13.dll".into(), "nvcuda.dll".into()],
         text: "cublasLt.dll\0cublasLt64_13.dll\0".into(),
         code: Vec::new(),
     }
@@ -149,4 +150,13 @@ fn what_is_no_dll_says_what_it_is() {
             whole.len()
         )
     );
+}
+
+#[test]
+fn what_is_loaded_later_is_told_apart() {
+    let later = |bytes: &[u8]| open(bytes, |dll| dll.delays());
+    let bytes = dll(0x8664);
+    assert_eq!(later(&bytes), ["cudart64_13.dll", "nvcuda.dll"]);
+    let needs = open(&bytes, |dll| dll.needs());
+    assert_eq!(needs, ["KERNEL32.dll", "cudnn_graph64_9.dll"]);
 }

@@ -2,6 +2,7 @@
 
 use super::Picture;
 use crate::model::finding::Finding;
+use crate::model::linkage::Need;
 use crate::rules::skew;
 
 impl Picture {
@@ -17,12 +18,17 @@ impl Picture {
             } else {
                 "library-not-found"
             };
-            let summary = if self.path_known {
-                format!("`{asking}` needs `{name}`, which is not where Windows looks for it")
-            } else {
-                format!("`{asking}` needs `{name}`, which does not lie beside the program")
+            let later = missing.need == Need::Later;
+            let verb = if later { "loads" } else { "needs" };
+            let when = if later { " when it first calls it" } else { "" };
+            let lack = match self.path_known {
+                true => "is not where Windows looks for it",
+                false => "does not lie beside the program",
             };
-            let finding = if self.path_known {
+            let summary = format!("`{asking}` {verb} `{name}`{when}, which {lack}");
+            let finding = if self.path_known && later {
+                Finding::warning(id, summary)
+            } else if self.path_known {
                 Finding::error(id, summary)
             } else {
                 unknown.push(format!(

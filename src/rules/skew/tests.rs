@@ -161,3 +161,57 @@ fn the_part_that_came_later_is_missed_where_it_belongs() {
     assert_eq!(without((9, 20, 0)), [""; 0]);
     assert_eq!(without((9, 14, 0)), [""; 0]);
 }
+
+/// VER-08
+#[test]
+fn packages_of_two_releases_are_brought_to_one() {
+    let apt = |name: &str, version: &str| Owner {
+        installer: Installer::Apt,
+        name: name.into(),
+        version: version.into(),
+    };
+    let command =
+        |headers: Owner, library: Owner, of_headers: (u32, u32), of_library: (u32, u32)| {
+            let mut cudnn = Cudnn {
+                header: Some("/usr/include/cudnn_version.h".into()),
+                library: Some("/usr/lib/x86_64-linux-gnu/libcudnn.so.9".into()),
+                header_version: Some(Version::new(of_headers.0, of_headers.1, 0)),
+                library_version: Some(Version::new(of_library.0, of_library.1, 0)),
+                owner: Some(Box::new(library)),
+                ..Cudnn::default()
+            };
+            cudnn.files.header_owner = Some(headers);
+            header_library(&cudnn).unwrap().help[0].clone()
+        };
+    assert_eq!(
+        command(
+            apt("libcudnn9-dev-cuda-12", "9.14.0.64-1"),
+            apt("libcudnn9-cuda-12", "9.10.2.21-1"),
+            (9, 14),
+            (9, 10),
+        ),
+        "run `sudo apt install libcudnn9-cuda-12=9.14.0.64-1 libcudnn9-dev-cuda-12=9.14.0.64-1`"
+    );
+    assert_eq!(
+        command(
+            apt("libcudnn9-dev-cuda-13", "9.14.0.64-1"),
+            apt("libcudnn9-cuda-12", "9.10.2.21-1"),
+            (9, 14),
+            (9, 10),
+        ),
+        "run `sudo apt install libcudnn9-dev-cuda-12=9.10.2.21-1`"
+    );
+    // Files that were overwritten by hand, and a version that is none: apt cannot mend the one, and the other is no
+    // part of a command.
+    for version in ["9.10.2.21-1", "9.14; reboot"] {
+        assert_eq!(
+            command(
+                apt("libcudnn9-dev-cuda-12", version),
+                apt("libcudnn9-cuda-12", "9.10.2.21-1"),
+                (9, 14),
+                (9, 10),
+            ),
+            "remove the one that is out of date"
+        );
+    }
+}

@@ -1,0 +1,162 @@
+//! A `libcuda.so` to link with where there is no driver, as NVIDIA's installers have one and its wheels do not.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// What each function of NVIDIA's own stub answers: `CUDA_ERROR_STUB_LIBRARY`.
+const ANSWER: u32 = 34;
+/// Where the driver's functions are declared, as far as the toolkit's wheels bring it.
+const HEADERS: [&str; 4] = ["cuda.h", "cudaEGL.h", "cudaGL.h", "cudaVDPAU.h"];
+/// Declared in a header of a wheel that is not fetched.
+const PROFILER: [&str; 3] = ["cuProfilerInitialize", "cuProfilerStart", "cuProfilerStop"];
+
+/// Makes `lib/stubs/libcuda.so` from the functions that the folder's headers declare, with the C compiler that Rust
+/// links with; a folder without its headers or with a stub is left alone. The answer is what to say about it.
+pub fn add(folder: &Path) -> Option<String> {
+    let stub = folder.join("lib/stubs/libcuda.so");
+    if !cfg!(unix) || stub.exists() {
+        return None;
+    }
+    let read = |name: &&str| fs::read_to_string(folder.join("include").join(name)).ok();
+    let headers: Vec<String> = HEADERS.iter().filter_map(read).collect();
+    if headers.is_empty() {
+        return None;
+    }
+    let source: String = functions(&headers.concat())
+        .iter()
+        .map(|name| format!("int {name}(void) {{ return {ANSWER}; }}\n"))
+        .collect();
+    Some(match compile(&source, &stub) {
+        Ok(()) => format!(
+            "  ✓ {:<12} to link with: {}\n",
+            "libcuda.so",
+            stub.display()
+        ),
+        Err(why) => format!("  – {:<12} no stub to link with: {why}\n", "libcuda.so"),
+    })
+}
+
+/// The functions of the driver: those that are declared, and those that stand behind them by `#define`.
+fn functions(header: &str) -> BTreeSet<&str> {
+    let declared = header.split("CUDAAPI").skip(1);
+    let declared = declared.map(|rest| word(rest.trim_start()));
+    let behind = header
+        .lines()
+        .filter_map(|line| line.strip_prefix("#define cu")?.split_once(' '))
+        .map(|(_, behind)| {
+            let behind = behind.trim_start();
+            word(behind.split_once("(cu").map_or(behind, |(macro_name, _)| {
+                behind.get(macro_name.len() + 1..).unwrap_or_default()
+            }))
+        });
+    declared
+        .chain(behind)
+        .filter(|name| {
+            name.strip_prefix("cu")
+                .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_uppercase()))
+        })
+        .chain(PROFILER)
+        .collect()
+}
+
+/// The identifier that a text begins with.
+fn word(text: &str) -> &str {
+    let end = text.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    end.and_then(|end| text.get(..end)).unwrap_or(text)
+}
+
+/// The program that is linked with it asks for the driver's own `libcuda.so.1` when it runs.
+fn compile(source: &str, stub: &Path) -> Result<(), String> {
+    let fresh = stub.with_extension("so.new");
+    if let Some(dir) = stub.parent() {
+        fs::create_dir_all(dir).map_err(|error| error.to_string())?;
+    }
+    let mut child = Command::new("cc")
+        .args(["-shared", "-fPIC", "-nostdlib", "-Wl,-soname,libcuda.so.1"])
+        .args(["-w", "-x", "c", "-", "-o"])
+        .arg(&fresh)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(|error| format!("cannot run `cc`: {error}"))?;
+    let written = child
+        .stdin
+        .take()
+        .map(|mut pipe| pipe.write_all(source.as_bytes()));
+    let status = child.wait().map_err(|error| error.to_string())?;
+    match written {
+        Some(Ok(())) if status.success() => {
+            fs::rename(&fresh, stub).map_err(|error| error.to_string())
+        }
+        _ => Err(format!("`cc` gave up, {status}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_are_read_with_those_behind_them() {
+        let header = "#define cuMemAlloc                 cuMemAlloc_v2\n\
+             #define cuMemcpyHtoD      __CUDA_API_PTDS(cuMemcpyHtoD_v2)\n\
+             #define cudaThing 1\n#define CUDAAPI __stdcall\n\
+             typedef void (CUDA_CB *CUhostFn)(void *userData);\n\
+             CUresult CUDAAPI cuInit(unsigned int Flags);\n\
+             CUresult CUDAAPI\ncuLinkDestroy(CUlinkState state);\n\
+             __CUDA_DEPRECATED CUresult CUDAAPI cuLaunch(CUfunction f);\n\
+             CUresult CUDAAPI cuMemAlloc(CUdeviceptr *dptr, size_t bytesize);\n";
+        assert_eq!(
+            functions(header).into_iter().collect::<Vec<_>>(),
+            [
+                "cuInit",
+                "cuLaunch",
+                "cuLinkDestroy",
+                "cuMemAlloc",
+                "cuMemAlloc_v2",
+                "cuMemcpyHtoD_v2",
+                "cuProfilerInitialize",
+                "cuProfilerStart",
+                "cuProfilerStop",
+            ]
+        );
+    }
+
+    /// A program is linked with the stub, and asks for the driver's own library.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_program_is_linked_with_it() {
+        let dir = std::env::temp_dir().join(format!("cudnn-guard-stub-{}", std::process::id()));
+        fs::create_dir_all(dir.join("include")).expect("a folder");
+        let header = "CUresult CUDAAPI cuInit(unsigned int Flags);\n";
+        fs::write(dir.join("include/cuda.h"), header).expect("a header");
+        fs::write(
+            dir.join("main.c"),
+            "int cuInit(unsigned); int main(void) { return cuInit(0); }\n",
+        )
+        .expect("a program");
+        let said = add(&dir).expect("a stub");
+        assert!(
+            said.starts_with("  ✓ libcuda.so   to link with: "),
+            "{said}"
+        );
+        assert_eq!(add(&dir), None);
+        let status = Command::new("cc")
+            .arg(dir.join("main.c"))
+            .arg("-L")
+            .arg(dir.join("lib/stubs"))
+            .args(["-lcuda", "-o"])
+            .arg(dir.join("main"))
+            .status()
+            .expect("cc runs");
+        assert!(status.success());
+        let program = fs::read(dir.join("main")).expect("the program");
+        let asks = |name: &[u8]| program.windows(name.len()).any(|window| window == name);
+        assert!(asks(b"\0libcuda.so.1\0"));
+        fs::remove_dir_all(&dir).expect("room again");
+    }
+}
