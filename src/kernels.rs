@@ -28,6 +28,7 @@ mod written;
 
 use crate::error::Error;
 use crate::host::host_compiler::visual_studio;
+use crate::host::seen::Seen;
 use crate::host::{cargo, files, jobs};
 use crate::model::arch::ComputeCapability;
 use crate::model::finding::{Finding, Severity};
@@ -40,7 +41,7 @@ use crate::rules::passing::not_to_nvcc;
 use crate::toolchain::Toolchain;
 use job::{Job, Made};
 use setup::Setup;
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use watch::is_own;
 pub(crate) use written::Written;
@@ -191,8 +192,12 @@ impl Kernels<'_> {
         )?;
         let mut setup = Setup::new(plan.clone(), toolchain);
         self.note(product, folder, &jobs, &setup)?;
-        let look = |setup: &Setup| jobs.iter().map(|job| job.fresh(setup)).collect();
-        let mut fresh: Vec<Option<Vec<PathBuf>>> = look(&setup);
+        let look = |setup: &Setup, seen: &Seen| {
+            let each = jobs.iter().map(|job| job.fresh(setup, seen));
+            each.collect::<Vec<_>>()
+        };
+        let mut seen = Seen::default();
+        let mut fresh = look(&setup, &seen);
         if fresh.contains(&None) {
             let how = |setup: &Setup| jobs.first().map(|job| job.how(setup));
             let before = how(&setup);
@@ -201,8 +206,10 @@ impl Kernels<'_> {
             setup = Setup::new(plan, toolchain);
             // With another compiler others are fresh.
             if how(&setup) != before {
-                fresh = look(&setup);
+                fresh = look(&setup, &Seen::default());
             }
+            // nvcc runs now.
+            seen = Seen::default();
         }
         let outputs = jobs.iter().map(|job| job.output.clone()).collect();
         let foreign = self.foreign();
@@ -214,7 +221,7 @@ impl Kernels<'_> {
             |job, threads| job.make(&setup, threads),
         );
         let mut anew = anew.into_iter();
-        let mut seen = HashSet::new();
+        let mut told = BTreeSet::new();
         for fresh in fresh {
             let made = match fresh {
                 Some(files) => Ok(Made::fresh(files)),
@@ -228,11 +235,13 @@ impl Kernels<'_> {
                     lines.extend(warnings(&made.said));
                     for path in made.files {
                         // Most headers are read for every file.
-                        if !seen.insert(path.clone()) {
+                        if !told.insert(path.as_os_str().to_os_string())
+                            || !is_own(&path, &foreign, &seen)
+                        {
                             continue;
                         }
-                        let line = Directive::RerunIfChanged(path.clone());
-                        if !lines.contains(&line) && is_own(&path, &foreign) {
+                        let line = Directive::RerunIfChanged(path);
+                        if !lines.contains(&line) {
                             lines.push(line);
                         }
                     }

@@ -34,6 +34,7 @@ mod pkg_config;
 pub mod programs;
 pub mod releases;
 pub mod rivals;
+pub mod seen;
 mod shadow;
 #[cfg(feature = "cli")]
 pub mod shim;

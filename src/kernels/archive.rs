@@ -1,5 +1,6 @@
 //! The static library that the objects are put into.
 
+use crate::host::seen::Seen;
 use crate::host::{Host, stamp};
 use crate::model::finding::Finding;
 use crate::model::platform::Os;
@@ -16,7 +17,8 @@ pub fn put(name: &str, objects: &[PathBuf], host: &Host, out_dir: &Path) -> Resu
         search: &[],
     };
     // On Windows it has a second name, of which the stamp knows nothing.
-    if host.platform.os != Os::Windows && stamp.fresh().as_deref() == Some(objects) {
+    let fresh = || stamp.fresh(&Seen::default());
+    if host.platform.os != Os::Windows && fresh().as_deref() == Some(objects) {
         return Ok(());
     }
     stamp.remove();

@@ -2,6 +2,7 @@
 
 use super::setup::Setup;
 use crate::host::programs::{self, Output};
+use crate::host::seen::Seen;
 use crate::host::{Host, files, outputs, stamp};
 use crate::model::finding::Finding;
 use crate::model::gencode::Gencode;
@@ -122,8 +123,8 @@ impl Job {
     }
 
     /// The files that it was made from, if it is there and none of them has changed.
-    pub fn fresh(&self, setup: &Setup) -> Option<Vec<PathBuf>> {
-        self.made(&self.how(setup), &self.search(setup)).fresh()
+    pub fn fresh(&self, setup: &Setup, seen: &Seen) -> Option<Vec<PathBuf>> {
+        self.made(&self.how(setup), &self.search(setup)).fresh(seen)
     }
 
     fn made<'a>(&'a self, how: &'a str, search: &'a [PathBuf]) -> stamp::Made<'a> {

@@ -59,6 +59,45 @@ fn a_header_that_hides_the_one_that_was_read() {
 }
 
 #[test]
+fn a_header_of_two_kernels() {
+    let mut package = Package::new(&[
+        ("src/a.cu", "#include \"common.h\"\n"),
+        ("src/b/b.cu", "#include \"common.h\"\n"),
+        ("src/c/c.cu", ""),
+        ("first/common.h", ""),
+    ]);
+    package.flags = vec![format!("-I{}", package.path("first").display())];
+    package.compiles(&["./src/a.cu", "./src/b/b.cu", "./src/c/c.cu"]);
+    package.compiles(&[]);
+    package.write("first/common.h", "changed");
+    package.compiles(&["./src/a.cu", "./src/b/b.cu"]);
+    package.compiles(&[]);
+    // Each has a way of its own.
+    package.write("src/b/common.h", "");
+    package.compiles(&["./src/b/b.cu"]);
+    package.compiles(&[]);
+    std::fs::remove_file(package.path("first/common.h")).unwrap();
+    package.write("src/common.h", "");
+    package.compiles(&A);
+    package.compiles(&[]);
+}
+
+#[test]
+fn a_header_that_comes_while_nvcc_runs() {
+    let package = Package::new(&[("src/late.h", "")]);
+    let late = package.path("src/late.h");
+    let kernel = format!("#include \"late.h\"\n// nvcc brings {}\n", late.display());
+    package.write("src/a.cu", &kernel);
+    package.compiles(&A);
+    package.compiles(&[]);
+    std::fs::remove_file(late).unwrap();
+    let lines = package.compile().1;
+    let line = "cargo::rerun-if-changed=./src/late.h".to_string();
+    assert!(lines.contains(&line), "{lines:?}");
+    assert_eq!(package.calls().len(), 1);
+}
+
+#[test]
 fn cargo_watches_the_packages_own_directories_of_headers() {
     let mut package = fresh(
         &[("src/a.cu", ""), ("inc/a.h", "")],

@@ -1,6 +1,7 @@
 //! What cargo is told to watch.
 
 use super::Kernels;
+use crate::host::seen::Seen;
 use crate::host::{files, tools};
 use crate::rules::directive::Directive;
 use std::path::{Path, PathBuf};
@@ -50,8 +51,8 @@ impl Kernels<'_> {
 }
 
 /// Whether it is the package's, and not of one of these directories.
-pub fn is_own(path: &Path, foreign: &[PathBuf]) -> bool {
-    files::is_file(path)
-        && files::canonical(path, None)
-            .is_ok_and(|real| !foreign.iter().any(|dir| real.starts_with(dir)))
+pub fn is_own(path: &Path, foreign: &[PathBuf], seen: &Seen) -> bool {
+    seen.file(path).is_some_and(|file| {
+        file.is_regular && !foreign.iter().any(|dir| file.real.starts_with(dir))
+    })
 }
