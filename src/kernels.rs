@@ -17,14 +17,12 @@
 mod archive;
 mod fit;
 mod job;
-mod leftovers;
 mod minimum;
 mod missing;
 mod product;
 mod runtime;
 mod setup;
 mod watch;
-mod written;
 
 use crate::error::Error;
 use crate::host::host_compiler::visual_studio;
@@ -44,7 +42,6 @@ use setup::Setup;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use watch::is_own;
-pub(crate) use written::Written;
 
 /// Kernels to compile, from [`Toolchain::kernels`].
 #[derive(Clone, Debug)]
@@ -396,7 +393,7 @@ fn warnings(text: &str) -> Vec<Directive> {
 #[cfg(all(test, unix))]
 mod listed;
 #[cfg(all(test, unix))]
-mod package;
+pub(crate) mod package;
 #[cfg(all(test, unix))]
 mod real;
 #[cfg(all(test, unix))]

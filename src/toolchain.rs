@@ -5,7 +5,6 @@ use crate::error::Error;
 use crate::host::Host;
 use crate::host::look::look;
 use crate::host::{cargo, device_code, files};
-use crate::kernels::Written;
 use crate::model::candidate::{Candidate, Cudnn, Found, Toolkit};
 use crate::model::env::Variable;
 use crate::model::finding::{Finding, Severity};
@@ -22,10 +21,12 @@ pub(crate) use faults::is_allowed;
 use faults::{config_faults, join, too_narrow, verdict};
 use std::cell::OnceCell;
 use std::path::PathBuf;
+pub(crate) use written::Written;
 
 #[cfg(test)]
 mod cases;
 mod faults;
+mod leftovers;
 #[cfg(test)]
 mod listing;
 #[cfg(test)]
@@ -40,6 +41,7 @@ mod real_mixed;
 mod real_windows;
 mod reruns;
 mod surroundings;
+mod written;
 
 /// The CUDA and cuDNN that were chosen, all that was passed over, and what is thought of them.
 #[derive(Debug)]

@@ -12,7 +12,7 @@
 //! A file that is not just so is as none. What a compiler could not answer is asked again by the next build.
 
 use super::programs::{Output, run};
-use super::{files, outputs, stamp};
+use super::{files, outputs, state};
 use crate::model::env::{Env, Variable};
 use crate::model::finding::Finding;
 use crate::model::invocation::Invocation;
@@ -82,7 +82,7 @@ impl Answers {
             let mut files = rests_on(output).filter(|_| output.success)?;
             files.retain(|file| files::is_file(file));
             files.insert(0, question.program.clone());
-            let lines = files.iter().map(|file| stamp::settled(file, begun));
+            let lines = files.iter().map(|file| state::settled(file, begun));
             lines.collect::<Option<Vec<_>>>()
         });
         let is_kept = files.is_some();
@@ -144,7 +144,7 @@ impl Answer {
     fn holds(&self) -> bool {
         let path = |line: &str| line.splitn(3, ' ').nth(2).map(PathBuf::from);
         let same =
-            |line: &String| path(line).and_then(|path| stamp::state(&path)).as_ref() == Some(line);
+            |line: &String| path(line).and_then(|path| state::of(&path)).as_ref() == Some(line);
         self.files.iter().flatten().all(same)
     }
 

@@ -39,6 +39,7 @@ mod shadow;
 #[cfg(feature = "cli")]
 pub mod shim;
 pub mod stamp;
+mod state;
 mod symbols;
 pub mod toolkit;
 pub mod tools;

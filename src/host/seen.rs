@@ -3,7 +3,7 @@
 //! It holds until something may have changed them; then there is a new one. Paths are compared as they are written:
 //! their parts, and hashes of them, are slow in a build script, which nobody optimizes.
 
-use super::{files, stamp};
+use super::{files, state};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -61,7 +61,7 @@ impl Seen {
             },
             _ => files::canonical(path, None).ok()?,
         };
-        let line = stamp::line(&data, path);
+        let line = state::line(&data, path);
         let mut hasher = DefaultHasher::new();
         line.hash(&mut hasher);
         // Most are where they are said to be, which the line tells.
@@ -120,7 +120,7 @@ mod tests {
         std::fs::write(&path, "a").unwrap();
         assert_eq!(line(&before), None, "it was not there");
         let after = Seen::default();
-        assert_eq!(line(&after), stamp::state(&path));
+        assert_eq!(line(&after), state::of(&path));
         std::fs::remove_dir_all(&dir).unwrap();
         assert!(line(&after).is_some(), "it was there");
     }

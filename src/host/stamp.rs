@@ -13,15 +13,11 @@
 //! It holds while all of that is the same; a file with an older date than before counts as changed.
 
 use super::seen::{File, Seen};
-use super::shadow;
-use std::fs::Metadata;
+use super::{shadow, state};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
-
-/// A file that changed so shortly before it was read may have changed while it was: file systems keep time in steps.
-const DOUBT: Duration = Duration::from_millis(50);
+use std::time::SystemTime;
 
 /// Something that is made of files.
 pub struct Made<'a> {
@@ -62,7 +58,7 @@ impl Made<'_> {
         let seen = Seen::default();
         let settled = |path: &PathBuf| {
             let file = seen.file(path)?;
-            (is_settled(file.changed, file.line.as_ref()?, begun)).then_some(file)
+            (state::is_settled(file.changed, file.line.as_ref()?, begun)).then_some(file)
         };
         let files: Option<Vec<Rc<File>>> = read.iter().map(settled).collect();
         let hash = files.as_ref().and_then(|files| self.hash(files, &seen));
@@ -92,30 +88,4 @@ impl Made<'_> {
         shadow::before(self.search, files, seen).hash(&mut hasher);
         Some(format!("{:016x}", hasher.finish()))
     }
-}
-
-/// The state of a file that has not changed since then, and that can be written down.
-pub fn settled(path: &Path, begun: SystemTime) -> Option<String> {
-    let changed = std::fs::metadata(path).ok()?.modified().ok()?;
-    state(path).filter(|line| is_settled(changed, line, begun))
-}
-
-fn is_settled(changed: SystemTime, line: &str, begun: SystemTime) -> bool {
-    changed + DOUBT < begun && !line.contains(['\n', '\r'])
-}
-
-/// Size, date and path of a file.
-pub fn state(path: &Path) -> Option<String> {
-    line(&std::fs::metadata(path).ok()?, path)
-}
-
-/// The same of one that was looked at.
-pub fn line(data: &Metadata, path: &Path) -> Option<String> {
-    let date = data.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
-    Some(format!(
-        "{} {} {}",
-        data.len(),
-        date.as_nanos(),
-        path.to_str()?
-    ))
 }

@@ -1,7 +1,7 @@
 //! What compiles: nvcc, the programs that it runs, and what steers them.
 
 use super::host_compiler::on_path;
-use super::{Host, files, stamp};
+use super::{Host, files, state};
 use crate::model::env::Variable;
 use crate::rules::compile::Plan;
 use std::path::{Path, PathBuf};
@@ -36,7 +36,7 @@ pub fn state(plan: &Plan, host: &Host, root: Option<&Path>) -> String {
     let path = host.env.text(Variable::Path.name()).unwrap_or_default();
     let compiler = on_path(compiler, path);
     programs.extend(compiler.and_then(|compiler| files::canonical(&compiler, None).ok()));
-    let programs = programs.iter().filter_map(|program| stamp::state(program));
+    let programs = programs.iter().filter_map(|program| state::of(program));
     let programs: Vec<String> = programs.collect();
     let flags = [Variable::NvccPrependFlags, Variable::NvccAppendFlags]
         .map(|variable| host.env.get(variable).unwrap_or_default());

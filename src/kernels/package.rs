@@ -2,7 +2,7 @@
 
 #![allow(clippy::disallowed_methods)] // tests make and read a machine of their own
 
-use super::{Written, job};
+use super::job;
 use crate::config::Config;
 use crate::host::Host;
 use crate::host::answers::Answers;
@@ -10,6 +10,7 @@ use crate::model::candidate::Toolkit;
 use crate::model::env::Env;
 use crate::model::platform::Platform;
 use crate::toolchain::Toolchain;
+use crate::toolchain::Written;
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
