@@ -1,5 +1,6 @@
 //! The runtime guard that a build writes for its program.
 
+mod facts;
 mod needs;
 mod record;
 mod tables;
@@ -17,9 +18,10 @@ use crate::rules::passing::not_to_cargo;
 use crate::rules::requirement::Requirement;
 use crate::rules::{compat, cudarc};
 use crate::toolchain::{Toolchain, is_allowed};
+use facts::{Facts, without_folders};
 use std::path::PathBuf;
 use tables::{NONE, tables};
-use text::{Facts, text, without_folders};
+use text::text;
 
 /// The runtime guard of a program.
 #[derive(Debug)]

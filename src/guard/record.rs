@@ -1,6 +1,6 @@
 //! What the build knew, once more, in a section of the program that `cudnn-guard inspect` reads.
 
-use super::text::{Facts, without_folders};
+use super::facts::{Facts, without_folders};
 use crate::model::facts::{Loader, Policy};
 use crate::model::finding::Severity;
 use crate::rules::record::{MACH_SECTION, SECTION, framed};

@@ -3,7 +3,7 @@
 //! No loader finds them by name. The table stands in assembly: a second declaration of a function that the program's
 //! own bindings declare with other types would be warned of there, in code that its author did not write.
 
-use super::text::{Facts, KNOWN};
+use super::facts::{Facts, KNOWN};
 use crate::model::facts::Loader;
 use std::fmt::Write;
 
