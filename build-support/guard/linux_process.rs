@@ -19,7 +19,9 @@ const WNOHANG: c_int = 1;
 const DEADLY: [c_int; 7] = [4, 5, 6, 7, 8, 11, 31];
 /// How many milliseconds a child may take to its first word before another one is made; the last one may take all
 /// the time that is left.
-const FIRST_WORD: [u64; 8] = [100, 200, 400, 800, 1600, 3200, 6400, 12800];
+const FIRST_WORD: [u64; 15] = [
+    100, 100, 100, 100, 100, 100, 100, 100, 200, 400, 800, 1600, 3200, 6400, 12800,
+];
 /// What is kept of a child's answer, and of what it printed.
 const ANSWER_LIMIT: usize = 1 << 20;
 const SAID_LIMIT: usize = 4096;
