@@ -8,7 +8,6 @@
 mod support;
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -345,8 +344,13 @@ fn a_child_dies_with_its_parent() {
 fn a_setuid_program_is_not_sent_to_ld_library_path() {
     // Where another user may read.
     let own = std::env::temp_dir().join(format!("cudnn-guard-setuid-{}", std::process::id()));
-    fs::copy(circumstances(), &own).unwrap();
-    fs::set_permissions(&own, fs::Permissions::from_mode(0o4755)).unwrap();
+    // By another process: what this one has open for writing, a child that another test makes just then has too.
+    let mut copy = Command::new("install");
+    support::run(
+        copy.args(["-m", "4755"])
+            .args([circumstances(), own.clone()]),
+    )
+    .exits_with(0);
     let mut program = Command::new(&own);
     program
         .arg("check")
