@@ -82,7 +82,20 @@ fn a_function_that_an_older_driver_does_not_have() {
         .says("undefined symbol: cuLogsCurrent");
     // It would end later, when it comes to the call.
     machine.started("lazy", "driver").exits_with(0);
-    for app in ["app", "lazy"] {
+    // A program of Rust's has nothing for others, and says so with an empty table.
+    let rust = "unsafe extern \"C\" { fn cuLogsCurrent(a: *mut u8, b: u32) -> i32; }
+        fn main() { if std::env::args().count() > 1 { unsafe { cuLogsCurrent(std::ptr::null_mut(), 0) }; } }";
+    fs::write(machine.at("rust.rs"), rust).unwrap();
+    run(Command::new("rustc")
+        .args(["--edition", "2024", "-o"])
+        .args([machine.at("rust"), machine.at("rust.rs")])
+        .arg(format!(
+            "-Clink-args=-Wl,--no-as-needed {}",
+            newer(&machine)
+        )))
+    .exits_with(0);
+    machine.started("rust", "newer").exits_with(0);
+    for app in ["app", "lazy", "rust"] {
         let (code, findings) = machine.inspected(app, "driver");
         assert_eq!(code, Some(1), "{findings:?}");
         let [finding] = &findings[..] else {

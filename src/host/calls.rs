@@ -41,7 +41,8 @@ pub fn lacking(way: &Way) -> Vec<Lacking> {
             let Some(library) = loaded().find(|object| is_it(&object.name)) else {
                 continue;
             };
-            for object in loaded() {
+            // The caller itself has none of them, and an empty table if it has nothing for others.
+            for object in loaded().filter(|object| object.path != caller.path) {
                 let Some(file) = Library::open(&object.path) else {
                     // What cannot be read may have them all.
                     functions.clear();

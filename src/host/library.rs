@@ -152,7 +152,7 @@ impl Library {
     /// The functions that others have to have for it, whatever library they are in.
     #[cfg(feature = "cli")]
     pub fn calls(&self) -> Vec<String> {
-        Symbols::of(&self.file).map_or_else(Vec::new, |symbols| symbols.called())
+        super::symbols::called(&self.file).unwrap_or_default()
     }
 
     /// Its constants, if they are no more than this.

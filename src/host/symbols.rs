@@ -125,17 +125,6 @@ impl<'a> Symbols<'a> {
         Some(wanted)
     }
 
-    /// The functions that others have to have for it.
-    #[cfg(feature = "cli")]
-    pub fn called(&self) -> Vec<String> {
-        let symbols = (0..u32::MAX).map_while(|index| self.symbol(index));
-        symbols
-            .filter(|symbol| symbol.section == 0 && !symbol.is_weak)
-            .filter_map(|symbol| self.strings.string(symbol.name))
-            .map(|name| String::from_utf8_lossy(name).into_owned())
-            .collect()
-    }
-
     /// The numbers of versions, each with the file name of the library that it is of.
     fn files(&self, section: &Section) -> Option<Vec<(u16, String)>> {
         let strings = self.file.data(self.sections.get(section.link as usize)?)?;
@@ -163,13 +152,33 @@ impl<'a> Symbols<'a> {
     }
 
     fn symbol(&self, index: u32) -> Option<Symbol> {
+        Symbol::of(&self.symbols, index)
+    }
+}
+
+impl Symbol {
+    fn of(rows: &Bytes, index: u32) -> Option<Self> {
         let at = u64::from(index) * ROW;
-        let row = &self.symbols;
-        Some(Symbol {
-            name: row.word(at)?,
-            is_weak: row.bytes.get(usize::try_from(at + 4).ok()?)? >> 4 == 2,
-            section: row.half(at + 6)?,
-            address: row.wide(at + 8)?,
+        Some(Self {
+            name: rows.word(at)?,
+            is_weak: rows.bytes.get(usize::try_from(at + 4).ok()?)? >> 4 == 2,
+            section: rows.half(at + 6)?,
+            address: rows.wide(at + 8)?,
         })
     }
+}
+
+/// The functions that others have to have for it. A program that has nothing for others has an empty hash table.
+#[cfg(feature = "cli")]
+pub fn called(file: &Elf) -> Option<Vec<String>> {
+    let sections = file.sections()?;
+    let table = sections.iter().find(|one| one.kind == elf::SHT_DYNSYM)?;
+    let strings = file.data(sections.get(table.link as usize)?)?;
+    let rows = file.data(table)?;
+    let symbols = (0..u32::MAX).map_while(|index| Symbol::of(&rows, index));
+    let called = symbols
+        .filter(|symbol| symbol.section == 0 && !symbol.is_weak)
+        .filter_map(|symbol| strings.string(symbol.name))
+        .map(|name| String::from_utf8_lossy(name).into_owned());
+    Some(called.collect())
 }
