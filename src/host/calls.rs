@@ -5,10 +5,9 @@ use super::way::Way;
 use crate::model::linkage::Need;
 use crate::rules::calls::{Lacking, owner};
 use crate::rules::eager::Eager;
+use crate::rules::outlook::DRIVER;
 use std::path::PathBuf;
 
-/// What CUDA opens.
-const DRIVER: &str = "libcuda.so.1";
 /// More constants than a program has that is not made of data.
 const MOST_CONSTANTS: u64 = 128 << 20;
 

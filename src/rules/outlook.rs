@@ -80,7 +80,7 @@ pub fn within(guard: &Guarded) -> Option<Cudnn> {
 }
 
 /// The driver's library, which every machine with a GPU has of its own.
-const DRIVER: &str = "libcuda.so.1";
+pub const DRIVER: &str = "libcuda.so.1";
 
 impl Picture {
     /// What is noticed, and what nobody could look at.
