@@ -1,23 +1,10 @@
 //! Plain data: what is asked, what is found, what is thought of it. Nothing here touches the machine.
 
-#[path = "../../build-support/guard/arch.rs"]
-pub mod arch;
-#[allow(dead_code)] // its constants are written, not made here
-#[path = "../../build-support/guard/facts.rs"]
-pub mod facts;
-#[path = "../../build-support/guard/finding.rs"]
-pub mod finding;
-#[path = "../../build-support/guard/json.rs"]
-pub mod json;
-#[allow(dead_code)] // its constants are written, not made here
-#[path = "../../build-support/guard/tables.rs"]
-pub mod tables;
-#[path = "../../build-support/guard/version.rs"]
-pub mod version;
+pub use crate::runtime::facts::{
+    built as facts, compute_capability as arch, finding, json, tables, version,
+};
 #[cfg(feature = "cli")]
-#[allow(dead_code)] // the program names more of them
-#[path = "../../build-support/guard/via.rs"]
-pub mod via;
+pub use crate::runtime::loader::load_origin as via;
 
 pub mod candidate;
 pub mod env;

@@ -75,6 +75,7 @@ pub fn read(text: String) -> Option<Guarded> {
             findings: &[],
             tables: Tables::NONE,
             absent: value("absent"),
+            linked_in: None,
         },
         noticed: values("finding").map(String::from).collect(),
     })

@@ -16,10 +16,6 @@ pub mod cudarc;
 pub mod device_code;
 pub mod dialect;
 pub mod directive;
-#[cfg(feature = "cli")]
-#[allow(dead_code)] // the program asks it more than the build does
-#[path = "../../build-support/guard/eager.rs"]
-pub mod eager;
 pub mod fatbin;
 pub mod fit;
 pub mod gpu_names;
@@ -32,19 +28,10 @@ pub mod host_headers;
 pub mod host_limits;
 pub mod image;
 pub mod image_driver;
-#[allow(dead_code)] // the program asks it more than the build does
-#[path = "../../build-support/guard/judge.rs"]
-pub mod judge;
 pub mod layout;
 pub mod lister;
 #[cfg(feature = "cli")]
 pub mod loader;
-#[cfg(feature = "cli")]
-#[path = "../../build-support/guard/names.rs"]
-pub mod names;
-#[allow(dead_code)] // the program asks it more than the build does
-#[path = "../../build-support/guard/needs.rs"]
-pub mod needs;
 pub mod nvcc;
 pub mod nvcc_table;
 #[cfg(feature = "cli")]
@@ -56,8 +43,6 @@ pub mod record;
 pub mod requirement;
 pub mod search;
 pub mod select;
-#[path = "../../build-support/guard/served.rs"]
-pub mod served;
 pub mod skew;
 pub mod smi;
 pub mod step;
@@ -67,5 +52,7 @@ pub mod way;
 pub mod wish;
 pub mod wording;
 
-// What the shared files know as their neighbours.
-use crate::model::{arch, facts, finding, tables, version};
+pub use crate::runtime::judge::{gpu_support as served, rules as judge};
+#[cfg(feature = "cli")]
+pub use crate::runtime::loader::{cudarc_eager as eager, library_names as names};
+pub use crate::runtime::parts::required_parts as needs;
