@@ -30,6 +30,8 @@
 //! Every finding has an id, which stands in brackets behind its headline; [`findings`] says what each means.
 //! Verdicts have three values. What does not fit is *fail*; what was not checked is *unknown*, and unknown goes on.
 
+#![cfg_attr(test, allow(clippy::disallowed_methods))] // tests make and read machines of their own
+
 #[path = "../build-support/guard/mod.rs"]
 #[allow(
     clippy::disallowed_methods,
@@ -38,7 +40,13 @@
 pub mod runtime;
 
 #[cfg(feature = "build")]
+mod choice;
+#[cfg(feature = "build")]
+mod compat;
+#[cfg(feature = "build")]
 mod config;
+#[cfg(feature = "build")]
+mod cudnn;
 #[cfg(feature = "build")]
 mod error;
 // The texts are long, and a build script has no use for them.
@@ -47,7 +55,7 @@ pub mod findings;
 #[cfg(feature = "build")]
 mod guard;
 #[cfg(feature = "build")]
-mod host;
+mod host_compiler;
 #[cfg(feature = "cli")]
 mod inspection;
 #[cfg(feature = "build")]
@@ -55,19 +63,21 @@ mod kernels;
 #[cfg(feature = "build")]
 mod link;
 #[cfg(feature = "build")]
+mod loader;
+#[cfg(feature = "build")]
 mod model;
 #[cfg(feature = "build")]
 mod report;
 #[cfg(feature = "build")]
-mod rules;
+mod search;
 #[cfg(feature = "build")]
-mod statics;
-#[cfg(feature = "build")]
-mod target_report;
+mod system;
 #[cfg(feature = "build")]
 mod targets;
 #[cfg(feature = "build")]
 mod toolchain;
+#[cfg(feature = "build")]
+mod toolkit;
 
 #[cfg(feature = "build")]
 pub use config::{Config, Link};
@@ -96,12 +106,12 @@ pub use model::version::Version;
 #[cfg(feature = "build")]
 pub use report::Report;
 #[cfg(feature = "build")]
-pub use target_report::TargetReport;
+pub use report::target_report::TargetReport;
 #[cfg(feature = "build")]
 pub use toolchain::Toolchain;
 
 #[cfg(feature = "build")]
-use rules::directive::Directive;
+use system::directive::Directive;
 
 // What the terminal program and the tests take from here.
 #[cfg(feature = "cli")]
@@ -113,7 +123,7 @@ use rules::directive::Directive;
 pub mod demo;
 #[cfg(feature = "cli")]
 #[doc(hidden)]
-pub use model::{env as variables, id, invocation};
+pub use model::{environment as variables, finding_id as id, invocation};
 
 /// Runs a build script. An error becomes `cargo::error` lines, so that cargo shows its text and nothing of this
 /// program around it, and fails the build.
@@ -121,7 +131,7 @@ pub use model::{env as variables, id, invocation};
 pub fn build(script: impl FnOnce() -> Result<(), Error>) {
     if let Err(error) = script() {
         for line in error.to_string().lines() {
-            host::cargo::tell(&Directive::Error(line.to_string()));
+            system::cargo::tell(&Directive::Error(line.to_string()));
         }
     }
 }

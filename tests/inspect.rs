@@ -3,7 +3,7 @@
 #![allow(clippy::disallowed_methods)] // tests make files and run programs
 
 #[allow(dead_code)]
-#[path = "../src/host/dll/made.rs"]
+#[path = "../src/system/library_file/pe/made.rs"]
 mod made;
 mod inspect {
     pub mod image;

@@ -1,7 +1,7 @@
 //! The text of the guard: the files of build-support/guard, each in a module of its own, and what the build knew.
 
-use super::facts::{Facts, KNOWN, without_folders};
-use super::{record, within};
+use crate::guard::facts::{Facts, KNOWN, without_folders};
+use crate::guard::{record, within};
 use crate::model::arch::{Code, Suffix, Target};
 use crate::model::facts::Loader;
 use crate::model::finding::{Finding, Severity};

@@ -3,7 +3,7 @@
 //! No loader finds them by name. The table stands in assembly: a second declaration of a function that the program's
 //! own bindings declare with other types would be warned of there, in code that its author did not write.
 
-use super::facts::Facts;
+use crate::guard::facts::Facts;
 use std::fmt::Write;
 
 /// What every release since 8 has and the guard calls without a GPU.
@@ -82,8 +82,8 @@ pub fn module(facts: &Facts<'_>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::text::SOURCES;
     use super::*;
+    use crate::guard::text::SOURCES;
 
     /// The parts' own checks are made where there are parts.
     #[test]

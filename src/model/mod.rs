@@ -7,14 +7,22 @@ pub use crate::runtime::facts::{
 pub use crate::runtime::loader::load_origin as via;
 
 pub mod candidate;
-pub mod env;
-pub mod flaw;
+pub mod environment;
+pub mod file_defect;
+pub mod finding_id;
 pub mod gencode;
 pub mod gpu;
-pub mod id;
 pub mod invocation;
 #[cfg(feature = "cli")]
 pub mod linkage;
 pub mod owner;
 pub mod platform;
+pub mod record;
 pub mod target_list;
+pub mod version_header;
+
+// Rules that the build and the running program share.
+pub use crate::runtime::judge::{gpu_support as served, rules as judge};
+#[cfg(feature = "cli")]
+pub use crate::runtime::loader::{cudarc_eager as eager, library_names as names};
+pub use crate::runtime::parts::required_parts as needs;
