@@ -131,7 +131,7 @@ pub use model::{environment as variables, finding_id as id, invocation};
 pub fn build(script: impl FnOnce() -> Result<(), Error>) {
     if let Err(error) = script() {
         for line in error.to_string().lines() {
-            system::cargo::tell(&Directive::Error(line.to_string()));
+            system::cargo::emit(&Directive::Error(line.to_string()));
         }
     }
 }
