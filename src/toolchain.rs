@@ -30,6 +30,7 @@ use crate::compat::rules;
 use crate::config::{Config, Link};
 use crate::cudnn::device_code;
 use crate::error::Error;
+use crate::guard::guard_file::Progress;
 use crate::model::candidate::{Candidate, Cudnn, Found, Toolkit};
 use crate::model::environment::Variable;
 use crate::model::finding::{Finding, Severity};
@@ -41,7 +42,7 @@ use crate::targets::select::Selection;
 pub(crate) use crate::toolchain::findings::is_allowed;
 use crate::toolchain::findings::{config_faults, join, too_narrow, verdict};
 pub(crate) use crate::toolchain::output_registry::Written;
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::path::PathBuf;
 
 /// The CUDA and cuDNN that were chosen, all that was passed over, and what is thought of them.
@@ -63,6 +64,8 @@ pub struct Toolchain {
     pub(crate) selection: OnceCell<Result<Selection, Error>>,
     /// What kernels were compiled to.
     pub(crate) written: Written,
+    /// What its guard is about.
+    pub(crate) guard: RefCell<Progress>,
 }
 
 impl Config {
@@ -322,6 +325,7 @@ impl Toolchain {
             toolkit_fault,
             selection: OnceCell::new(),
             written: Written::default(),
+            guard: RefCell::default(),
             config,
             host,
         }

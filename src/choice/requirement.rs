@@ -4,16 +4,7 @@ use crate::model::finding::Finding;
 use crate::model::version::Version;
 use semver::{Comparator, Op, VersionReq};
 
-/// A requirement such as `>=9.1, <10`, read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Requirement {
-    /// As the build script wrote it.
-    pub text: String,
-    /// The first release that meets it.
-    pub from: Version,
-    /// The first release that no longer does.
-    pub below: Option<Version>,
-}
+pub use crate::model::facts::Requirement;
 
 impl Requirement {
     /// Reads what was given to `method`, which is `cuda` or `cudnn`.

@@ -94,13 +94,13 @@ pub fn targets(
     let (Some(version), Some(cuda)) = (cudnn.version(), cudnn.cuda_major) else {
         return Vec::new();
     };
-    let code = gpu_code::format_targets(&cudnn.gpu_codes);
-    let rows = rows(&code, version, cuda, platform);
+    let rows = rows(cudnn, version, cuda, platform);
     judge::Cudnn { version, cuda }.targets(&rows, targets, chosen_by)
 }
 
 /// The table, with a row for what was read off this very cuDNN: it goes before the row of its release.
-fn rows<'a>(code: &'a str, version: Version, cuda: u32, platform: &Platform) -> Vec<Gpus<'a>> {
+fn rows(cudnn: &Cudnn, version: Version, cuda: u32, platform: &Platform) -> Vec<Gpus> {
+    let code = Target::parse_all(&gpu_code::format_targets(&cudnn.gpu_codes));
     let read = Gpus {
         first: version,
         last: version,
@@ -108,7 +108,9 @@ fn rows<'a>(code: &'a str, version: Version, cuda: u32, platform: &Platform) -> 
         code,
     };
     let known = compat::gpus(&platform.cpu).into_iter();
-    known.chain((!code.is_empty()).then_some(read)).collect()
+    known
+        .chain((!read.code.is_empty()).then_some(read))
+        .collect()
 }
 
 /// Whether the cuDNN may have something for the GPU: all but a plain no, and a Jetson's, of which the tables know
@@ -126,8 +128,7 @@ pub fn gpus(cudnn: &Cudnn, gpus: &[Gpu], platform: &Platform) -> Vec<Finding> {
     let (Some(version), Some(cuda)) = (cudnn.version(), cudnn.cuda_major) else {
         return Vec::new();
     };
-    let code = gpu_code::format_targets(&cudnn.gpu_codes);
-    let rows = rows(&code, version, cuda, platform);
+    let rows = rows(cudnn, version, cuda, platform);
     let cudnn = judge::Cudnn { version, cuda };
     let mut seen = Vec::new();
     let mut findings = Vec::new();

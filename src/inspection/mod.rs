@@ -1,8 +1,6 @@
 //! What a compiled program is, and whether it will run on this machine or in an image.
 
 #[cfg(feature = "cli")]
-pub mod guard_record;
-#[cfg(feature = "cli")]
 pub mod preflight;
 #[cfg(feature = "cli")]
 pub mod symbol_lookup;
@@ -16,13 +14,13 @@ pub mod windows;
 
 use crate::config::Config;
 use crate::error::Error;
-use crate::inspection::guard_record::GuardRecord;
 use crate::inspection::preflight::{Other, PreflightInput};
 use crate::inspection::undefined_symbols::Lacking;
 use crate::loader::ldso::LoadGraph;
 use crate::loader::{linkage, main_library};
 use crate::model::candidate::{Cudnn, Found};
 use crate::model::environment::Variable;
+use crate::model::facts::Built;
 use crate::model::facts::Loader;
 use crate::model::finding::{Finding, Severity, Verdict};
 use crate::model::gpu::Gpu;
@@ -55,10 +53,9 @@ impl Inspection {
     /// no program.
     pub fn read(program: &Path, root: Option<&Path>) -> Result<Self, Error> {
         let read = linkage::read(program).map_err(|flaw| no_program(program, flaw))?;
-        let guards: Vec<GuardRecord> = linkage::records(program)
+        let (guards, others): (Vec<Built>, Vec<Built>) = linkage::records(program)
             .into_iter()
-            .filter_map(guard_record::read)
-            .collect();
+            .partition(|built| built.not_understood.is_none());
         let system = match read.format {
             Format::Elf => "unknown-linux-gnu",
             Format::Pe => "pc-windows-msvc",
@@ -88,7 +85,7 @@ impl Inspection {
             linkage: read,
             driver: None,
             findings: Vec::new(),
-            unknown: Vec::new(),
+            unknown: others.iter().map(not_understood).collect(),
             lenient: None,
         };
         inspection.lenient = inspection.lenient();
@@ -170,7 +167,7 @@ impl Inspection {
         let library = library.display().to_string();
         let mut finding = eager.finding(&whose, &library, &lacks);
         // Without a guard nobody says that the program uses it, and an image gets the driver of its machine.
-        let of_cudarc = |guard: &GuardRecord| guard.built.loader == Loader::Cudarc;
+        let of_cudarc = |guard: &Built| guard.loader == Loader::Cudarc;
         if is_image || !self.picture.guards.iter().any(of_cudarc) {
             finding
                 .iter_mut()
@@ -184,15 +181,13 @@ impl Inspection {
     /// what is loaded already.
     fn shim(&mut self, way: &mut LoadGraph) -> Option<usize> {
         let by = |loader| {
-            let mut guards = self.picture.guards.iter().map(|guard| &guard.built);
+            let mut guards = self.picture.guards.iter();
             guards.find(|built| built.loader == loader && built.absent.is_none())
         };
         let cudarc = by(Loader::Cudarc);
         if cudarc.is_none() {
             let guards = self.picture.guards.iter();
-            let majors: Vec<u32> = guards
-                .flat_map(|guard| judge::majors(&guard.built))
-                .collect();
+            let majors: Vec<u32> = guards.flat_map(judge::majors).collect();
             let objects = way.objects.iter().enumerate();
             let there: Vec<(usize, u32)> = objects
                 .filter_map(|(index, object)| Some((index, main_library::loaded_major(object)?)))
@@ -344,6 +339,16 @@ impl fmt::Display for Inspection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         text::inspection(self, f)
     }
+}
+
+/// A record with a rule of a later release, by which nothing can be judged here.
+fn not_understood(built: &Built) -> String {
+    format!(
+        "{} was built with cudnn-guard {}, which says in a newer way what may be loaded (`{}`)",
+        built.package.as_deref().unwrap_or("a crate"),
+        built.written_by,
+        built.not_understood.as_deref().unwrap_or_default()
+    )
 }
 
 fn no_program(path: &Path, flaw: Option<crate::model::file_defect::Flaw>) -> Finding {

@@ -101,6 +101,7 @@ impl Package {
             absent: None,
             toolkit_fault: None,
             selection: OnceCell::new(),
+            guard: std::cell::RefCell::default(),
             written: Written::default(),
         }
     }

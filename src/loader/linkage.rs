@@ -1,13 +1,14 @@
 //! Reads what a program or library asks the loader for, and what a guard left in it.
 
+use crate::model::facts::Built;
 use crate::model::file_defect::Flaw;
 use crate::model::linkage::{Format, Linkage};
-use crate::model::record::{SECTION, texts};
+use crate::runtime::facts::record;
 use crate::system::library_file::elf_library::Library;
 use crate::system::library_file::pe::Dll;
 use object::elf::{self, FileHeader32, FileHeader64};
 use object::read::StringTable;
-use object::read::elf::{Dyn, FileHeader, ProgramHeader, SectionHeader};
+use object::read::elf::{Dyn, FileHeader, ProgramHeader};
 use object::{Endianness, ReadCache, ReadRef};
 use std::fs::File;
 use std::path::Path;
@@ -30,10 +31,20 @@ pub fn read(path: &Path) -> Result<Linkage, Option<Flaw>> {
     )
 }
 
-/// The facts that guards left in a program.
-pub fn records(path: &Path) -> Vec<String> {
-    let found = with_file(path, |kind| kind.section(), |dll| dll.section(SECTION));
-    texts(&found.ok().flatten().unwrap_or_default())
+/// What the builds of the crates in a program knew, each once.
+pub fn records(path: &Path) -> Vec<Built> {
+    let parts = with_file(path, |kind| kind.read_only(), |dll| dll.read_only());
+    let mut records = Vec::new();
+    for built in parts
+        .unwrap_or_default()
+        .iter()
+        .flat_map(|part| record::find(part))
+    {
+        if !records.contains(&built) {
+            records.push(built);
+        }
+    }
+    records
 }
 
 /// An ELF file of either word size.
@@ -92,10 +103,10 @@ impl Kind<'_> {
         }
     }
 
-    fn section(self) -> Option<Vec<u8>> {
+    fn read_only(self) -> Vec<Vec<u8>> {
         match self {
-            Kind::Wide(elf) => elf.section(),
-            Kind::Narrow(elf) => elf.section(),
+            Kind::Wide(elf) => elf.read_only(),
+            Kind::Narrow(elf) => elf.read_only(),
         }
     }
 }
@@ -184,12 +195,20 @@ impl<'a, H: FileHeader<Endian = Endianness>> Elf<'a, H> {
         Some(())
     }
 
-    fn section(&self) -> Option<Vec<u8>> {
-        let sections = self.header.sections(self.endian, self.file).ok()?;
-        let (_, section) = sections.section_by_name(self.endian, SECTION.as_bytes())?;
-        let (offset, size) = section.file_range(self.endian)?;
-        let bytes = self.file.read_bytes_at(offset, size.min(1 << 20));
-        bytes.ok().map(<[u8]>::to_vec)
+    /// What is mapped and never written to. Sections may be gone.
+    fn read_only(&self) -> Vec<Vec<u8>> {
+        let segments = self.header.program_headers(self.endian, self.file);
+        let is_read_only = |one: &&H::ProgramHeader| {
+            let writable = one.p_flags(self.endian) & elf::PF_W != 0;
+            one.p_type(self.endian) == elf::PT_LOAD && !writable
+        };
+        let bytes = |one: &H::ProgramHeader| {
+            let (offset, size) = one.file_range(self.endian);
+            let bytes = self.file.read_bytes_at(offset, size);
+            bytes.ok().map(<[u8]>::to_vec)
+        };
+        let segments = segments.unwrap_or_default().iter();
+        segments.filter(is_read_only).filter_map(bytes).collect()
     }
 }
 

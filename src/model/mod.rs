@@ -17,7 +17,6 @@ pub mod invocation;
 pub mod linkage;
 pub mod owner;
 pub mod platform;
-pub mod record;
 pub mod target_list;
 pub mod version_header;
 

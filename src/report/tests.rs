@@ -7,7 +7,6 @@ use crate::model::candidate::{Candidate, Cudnn, Found, LinkName, Part, Toolkit};
 use crate::model::finding::{Finding, Verdict};
 use crate::model::gpu::Gpu;
 use crate::model::owner::{Installer, Owner};
-use crate::model::served;
 use crate::model::version::Version;
 use crate::report::{Machine, Report};
 use crate::system::driver::Driver;
@@ -53,7 +52,7 @@ fn cudnn() -> Cudnn {
             part("heuristic", None),
             part("ops", release),
         ],
-        gpu_codes: served::targets("sm_75 sm_80 sm_90a sm_120f sm_121 compute_121").collect(),
+        gpu_codes: Target::parse_all("sm_75 sm_80 sm_90a sm_120f sm_121 compute_121"),
         owner: Some(Box::new(Owner {
             installer: Installer::Conda,
             name: "cudnn".to_string(),

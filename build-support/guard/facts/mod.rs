@@ -5,5 +5,6 @@ pub mod compute_capability;
 pub mod finding;
 pub mod json;
 pub mod linked_in;
+pub mod record;
 pub mod tables;
 pub mod version;

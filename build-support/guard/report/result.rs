@@ -52,7 +52,7 @@ pub struct Failure {
 impl Report {
     pub(crate) fn new(built: &Built) -> Self {
         Self {
-            built: *built,
+            built: built.clone(),
             loaded: None,
             driver: None,
             outcomes: Vec::new(),
@@ -289,7 +289,7 @@ impl fmt::Display for Failure {
         if let Some(cause) = cause {
             write!(f, "{}", cause)?;
         }
-        for finding in report.built.findings {
+        for finding in &report.built.findings {
             text::row(
                 f,
                 "at build",

@@ -44,6 +44,7 @@ struct Section {
     offset: u32,
     /// Of what the file holds of it.
     size: u32,
+    flags: u32,
 }
 
 impl Dll {
@@ -98,6 +99,7 @@ impl Dll {
                 address: number(entry, 12, 4)?,
                 size: number(entry, 16, 4)?,
                 offset: number(entry, 20, 4)?,
+                flags: number(entry, 36, 4)?,
             })
         };
         self.sections = (0..count).filter_map(section).collect();
@@ -177,17 +179,14 @@ impl Dll {
         None
     }
 
-    /// What the file holds of the section of this name.
-    #[cfg(feature = "cli")]
-    pub fn section(&self, name: &str) -> Option<Vec<u8>> {
-        let is_it =
-            |one: &&Section| one.name.split(|byte| *byte == 0).next() == Some(name.as_bytes());
-        let section = self.sections.iter().find(is_it)?;
-        read_at(
-            &self.file,
-            section.offset.into(),
-            section.size.min(1 << 20).into(),
-        )
+    /// What is never written to.
+    pub fn read_only(&self) -> Vec<Vec<u8>> {
+        const WRITABLE: u32 = 1 << 31;
+        let sections = self.sections.iter();
+        let sections = sections.filter(|one| one.flags & WRITABLE == 0);
+        sections
+            .filter_map(|one| read_at(&self.file, one.offset.into(), one.size.into()))
+            .collect()
     }
 
     /// Where its device code is in the file, and the size of that: 0 if it has none. Names of sections are cut short.
