@@ -44,6 +44,7 @@ struct Section {
     offset: u32,
     /// Of what the file holds of it.
     size: u32,
+    #[cfg(feature = "cli")]
     flags: u32,
 }
 
@@ -99,6 +100,7 @@ impl Dll {
                 address: number(entry, 12, 4)?,
                 size: number(entry, 16, 4)?,
                 offset: number(entry, 20, 4)?,
+                #[cfg(feature = "cli")]
                 flags: number(entry, 36, 4)?,
             })
         };
@@ -180,6 +182,7 @@ impl Dll {
     }
 
     /// What is never written to.
+    #[cfg(feature = "cli")]
     pub fn read_only(&self) -> Vec<Vec<u8>> {
         const WRITABLE: u32 = 1 << 31;
         let sections = self.sections.iter();
