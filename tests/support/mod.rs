@@ -125,8 +125,20 @@ pub fn form() -> &'static str {
 fn in_form(build_rs: &str) -> String {
     match form() {
         "" => build_rs.to_string(),
-        _ => build_rs.replace(".guard()", ".guard().standalone()"),
+        _ => {
+            let short = build_rs.replace(".standalone()", "");
+            short.replace(".guard()", ".guard().standalone()")
+        }
     }
+}
+
+/// A crate's name and build script for the short form, and for the one that stands alone.
+pub fn both_forms(name: &str, build_rs: &str) -> [(String, String); 2] {
+    let alone = build_rs.replace(".guard()", ".guard().standalone()");
+    [
+        (name.into(), build_rs.into()),
+        (format!("{name}-alone"), alone),
+    ]
 }
 
 /// `cargo …` in this folder, offline, with one target folder for all consumers.
