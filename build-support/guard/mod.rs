@@ -88,7 +88,7 @@ pub mod startup;
 
 #[cfg(feature = "runtime")]
 pub use self::check::{check, check_thoroughly, check_version};
-pub use self::facts::built::{Built, BuiltFinding, Loader, Policy, Requirement};
+pub use self::facts::built::{Built, BuiltFinding, BuiltRecord, Loader, Policy, Requirement};
 pub use self::facts::finding::{Finding, Severity, Verdict};
 pub use self::facts::linked_in::LinkedIn;
 #[cfg(feature = "runtime")]

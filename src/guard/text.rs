@@ -57,13 +57,24 @@ pub fn text(built: &Built, standalone: bool) -> String {
         Loader::Static => out.push_str(&linked_in(built)),
         Loader::Dlopen | Loader::Cudarc => {}
     }
-    let functions = match built.loader {
-        Loader::Static => format!(
-            "    #[cfg({KNOWN})]\n    let built = built.with_functions(linked_in::LINKED_IN);\n"
-        ),
-        _ => String::new(),
-    };
-    out.push_str(&FACE.replace("    FUNCTIONS\n", &functions));
+    let new = "BuiltRecord::new(&RECORD)";
+    if built.loader == Loader::Static {
+        let with = "BuiltRecord::with_functions(&RECORD, &linked_in::LINKED_IN)";
+        let _ = writeln!(
+            out,
+            "/// What the build knew.\n#[cfg({KNOWN})]\npub static BUILT: runtime::BuiltRecord = runtime::{with};"
+        );
+        let _ = writeln!(
+            out,
+            "/// What the build knew.\n#[cfg(not({KNOWN}))]\npub static BUILT: runtime::BuiltRecord = runtime::{new};"
+        );
+    } else {
+        let _ = writeln!(
+            out,
+            "/// What the build knew.\npub static BUILT: runtime::BuiltRecord = runtime::{new};"
+        );
+    }
+    out.push_str(FACE);
     out
 }
 
@@ -100,13 +111,6 @@ static KEEP: unsafe extern \"C\" fn() -> usize = cudnnGetVersion;
 
 /// What the program sees.
 const FACE: &str = r"
-/// What the build knew.
-pub static BUILT: std::sync::LazyLock<Built> = std::sync::LazyLock::new(|| {
-    let built = Built::read(&RECORD);
-    FUNCTIONS
-    built
-});
-
 pub use runtime::{Built, Failure, Finding, Report, Severity, Verdict};
 
 /// Verifies everything and ends the program, with exit code 78, if something does not fit. What is unknown is said in

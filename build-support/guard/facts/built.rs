@@ -5,6 +5,9 @@ use crate::runtime::facts::finding::Severity;
 use crate::runtime::facts::linked_in::LinkedIn;
 use crate::runtime::facts::tables::Tables;
 use crate::runtime::facts::version::Version;
+use std::fmt;
+use std::ops::Deref;
+use std::sync::OnceLock;
 
 /// Which releases may be loaded, seen from the one that was built with.
 ///
@@ -129,10 +132,48 @@ impl Default for Built {
     }
 }
 
-impl Built {
+/// [`Built`] as a program has it: its record, read when somebody first asks. It is no `LazyLock`, which every program
+/// would compile for itself.
+pub struct BuiltRecord {
+    record: &'static [u8],
+    functions: Option<&'static LinkedIn>,
+    built: OnceLock<Built>,
+}
+
+impl BuiltRecord {
+    /// What stands in this record.
+    pub const fn new(record: &'static [u8]) -> Self {
+        Self {
+            record,
+            functions: None,
+            built: OnceLock::new(),
+        }
+    }
+
     /// The same for a program with these functions of cuDNN in itself.
-    pub fn with_functions(mut self, functions: LinkedIn) -> Self {
-        self.linked_in = Some(functions);
-        self
+    pub const fn with_functions(record: &'static [u8], functions: &'static LinkedIn) -> Self {
+        Self {
+            record,
+            functions: Some(functions),
+            built: OnceLock::new(),
+        }
+    }
+}
+
+impl Deref for BuiltRecord {
+    type Target = Built;
+
+    #[inline(never)]
+    fn deref(&self) -> &Built {
+        self.built.get_or_init(|| Built {
+            linked_in: self.functions.copied(),
+            ..Built::read(self.record)
+        })
+    }
+}
+
+impl fmt::Debug for BuiltRecord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&**self, f)
     }
 }
