@@ -17,10 +17,10 @@ use crate::cudnn::part_version::Teller;
 use crate::model::candidate::{Cudnn, LinkName, Part, Unresolved};
 use crate::model::platform::{Os, Platform};
 use crate::model::version::Version;
+use crate::runtime::binary::elf::Elf;
 use crate::search::search_step::Tree;
 use crate::system::files;
 use crate::system::library_file::Binary;
-use crate::system::library_file::elf_library::Library;
 use crate::system::sysroot::Sysroot;
 use std::path::{Path, PathBuf};
 
@@ -120,7 +120,7 @@ fn renamed_in(dir: &Path) -> Option<Cudnn> {
     };
     Some(Cudnn {
         root: dir.to_path_buf(),
-        cpu: Library::open(&library).and_then(|library| library.cpu()),
+        cpu: Elf::read(&library).ok().and_then(|library| library.cpu()),
         library: Some(library),
         library_version,
         ..Cudnn::default()
@@ -293,7 +293,7 @@ fn read_libraries(cudnn: &mut Cudnn, eyes: Sysroot, platform: &Platform) {
         teller.look(name, &real, library.as_ref());
         let flaw = library
             .as_ref()
-            .and_then(|library| library.flaw(path, platform));
+            .and_then(|library| library.defect(path, platform));
         if name == "cudnn" {
             cudnn.cpu = library.as_ref().and_then(Binary::cpu);
             let own_first = library.as_ref().and_then(Binary::own_first);

@@ -115,7 +115,7 @@ fn read(
         teller.look(name, &eyes.canonical(path), binary.as_ref());
         let flaw = binary
             .as_ref()
-            .and_then(|binary| binary.flaw(path, platform));
+            .and_then(|binary| binary.defect(path, platform));
         cudnn
             .files
             .flaws

@@ -8,7 +8,6 @@ pub use crate::runtime::loader::load_origin as via;
 
 pub mod candidate;
 pub mod environment;
-pub mod file_defect;
 pub mod finding_id;
 pub mod gencode;
 pub mod gpu;

@@ -20,7 +20,7 @@ use crate::model::finding_id;
 use crate::model::platform::Platform;
 use crate::system::Host;
 use crate::system::directive::Directive;
-use crate::system::library_file::pe::made::Made;
+use crate::system::library_file::made_dll::Made;
 use crate::system::probe_cache::ProbeCache;
 use crate::toolchain::Toolchain;
 use std::fs;
