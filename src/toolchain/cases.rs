@@ -374,12 +374,15 @@ fn is_program(_: &Path) -> bool {
     false
 }
 
-/// The shortest file that is a library, with nothing in it.
+/// The shortest file that is a library: a header that counts nothing.
 fn bare_elf(platform: &Platform) -> [u8; 64] {
     let mut bytes = [0; 64];
     bytes[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
-    bytes[16] = 3;
+    bytes[16] = 3; // a shared library
     bytes[18] = if platform.cpu == "aarch64" { 183 } else { 62 };
+    bytes[20] = 1; // the version of the format
+    bytes[52] = 64; // the size of this header
+    bytes[58] = 64; // the size of a section's header
     bytes
 }
 
