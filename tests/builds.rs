@@ -7,10 +7,10 @@ mod support;
 use std::fs;
 use std::path::Path;
 use support::builds::{check, crate_of, cudnn, toolkit, wheel, write};
-use support::{fresh, repository, run, write_if_new};
+use support::{fresh, run, texts, write_if_new};
 
-/// Builds, which must fail, and holds what cargo shows against `fixtures/texts/<name>.txt`; BLESS=1 writes it anew.
-/// There `$T` stands for the folder of the test, `$S` for that of all tests.
+/// Builds, which must fail, and holds what cargo shows against the text of that name in `fixtures/texts.txt`. There
+/// `$T` stands for the folder of the test, `$S` for that of all tests.
 #[track_caller]
 fn fails(test: &Path, name: &str, ask: &str, env: &[(&str, &Path)]) {
     let said = run(check(&crate_of("ask"), ask, env).arg("--quiet")).exits_with(101);
@@ -28,14 +28,7 @@ fn fails(test: &Path, name: &str, ask: &str, env: &[(&str, &Path)]) {
         let end = at + shown[at..].find("/out/").unwrap();
         shown.replace_range(at..end, "/build/..");
     }
-    let file = repository()
-        .join("fixtures/texts")
-        .join(format!("{name}.txt"));
-    if std::env::var_os("BLESS").is_some() {
-        fs::write(&file, &shown).unwrap();
-    }
-    let wanted = fs::read_to_string(&file).unwrap_or_default();
-    assert_eq!(shown, wanted, "{name}: BLESS=1 writes what is said now");
+    texts::must_be(name, &shown);
 }
 
 #[test]
