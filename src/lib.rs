@@ -32,9 +32,13 @@
 
 mod config;
 mod error;
-// The texts are long, and a build script has no use for them.
-#[cfg(doc)]
-pub mod findings;
+/// What each finding means, how to see it by hand, and how to mend it. `cudnn-guard explain ID` prints the same texts.
+///
+/// The id stands in brackets behind a headline, in JSON under `id`, and is what [`Config::allow`] and
+/// `CUDNN_GUARD_ALLOW` take.
+#[cfg(doc)] // the texts are long, and a build script has no use for them
+#[doc = include_str!("../docs/findings.md")]
+pub mod findings {}
 mod guard;
 mod host;
 #[cfg(feature = "cli")]
