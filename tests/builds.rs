@@ -6,8 +6,8 @@ mod support;
 
 use std::fs;
 use std::path::Path;
-use support::builds::{check, crate_of, cudnn, toolkit, wheel, write};
-use support::{fresh, run, texts, write_if_new};
+use support::builds::{check, crate_of, cudnn, says, toolkit, wheel, write};
+use support::{fresh, run, write_if_new};
 
 /// Builds, which must fail, and holds what cargo shows against the text of that name in `fixtures/texts.txt`. There
 /// `$T` stands for the folder of the test, `$S` for that of all tests.
@@ -28,7 +28,7 @@ fn fails(test: &Path, name: &str, ask: &str, env: &[(&str, &Path)]) {
         let end = at + shown[at..].find("/out/").unwrap();
         shown.replace_range(at..end, "/build/..");
     }
-    texts::must_be(name, &shown);
+    says(name, &shown);
 }
 
 #[test]

@@ -1,19 +1,17 @@
 //! The cases of `fixtures/cases`, whose form `cases/case.rs` describes: what the search finds in a small file system,
 //! chooses and says, to the byte.
-#![allow(clippy::disallowed_methods)]
 
 mod case;
-mod tree;
 
-use super::Toolchain;
 use crate::config::{Config, Link};
-use crate::host::Host;
-use crate::host::answers::Answers;
-use crate::model::env::Env;
+use crate::model::environment::Environment;
 use crate::model::finding::Severity;
-use crate::model::id;
+use crate::model::finding_id;
 use crate::model::platform::Platform;
-use crate::rules::directive::Directive;
+use crate::system::Host;
+use crate::system::directive::Directive;
+use crate::system::probe_cache::ProbeCache;
+use crate::toolchain::Toolchain;
 use case::Case;
 use std::fs;
 use std::path::Path;
@@ -62,7 +60,7 @@ fn what_a_case_stands_for_is_named_rightly() {
 const SHOWN_ELSEWHERE: &[(&str, &[&str])] = &[
     ("src/kernels", &["nvcc-not-found", "nvcc-failed"]),
     (
-        "src/rules/select/tests.rs",
+        "src/targets/select/tests.rs",
         &[
             "arch-unknown",
             "arch-unsupported-by-nvcc",
@@ -70,7 +68,7 @@ const SHOWN_ELSEWHERE: &[(&str, &[&str])] = &[
             "no-gpu",
         ],
     ),
-    ("src/host", &["io-error", "program-timeout"]),
+    ("src/system", &["io-error", "program-timeout"]),
     ("tests/terminal/fetch.rs", &["fetch-failed"]),
     (
         "the guard's tests",
@@ -113,9 +111,12 @@ fn every_finding_of_the_search_has_a_case() {
         .flat_map(|(_, ids)| ids.iter().copied())
         .collect();
     for known in &elsewhere {
-        assert!(id::ALL.contains(known), "{known} is no finding");
+        assert!(finding_id::ALL.contains(known), "{known} is no finding");
     }
-    for id in id::ALL.iter().filter(|known| !elsewhere.contains(known)) {
+    for id in finding_id::ALL
+        .iter()
+        .filter(|known| !elsewhere.contains(known))
+    {
         let shown = format!("[{id}]");
         assert!(
             cases.iter().any(|case| case.expected.contains(&shown)),
@@ -132,10 +133,10 @@ fn cargo_watches_what_was_asked_and_nothing_that_changes_by_itself() {
             .map(|(name, value)| (name.to_string(), value.into()));
         let platform = Platform::from_triple("x86_64-unknown-linux-gnu");
         let host = Host {
-            env: Env::new(pairs),
+            env: Environment::new(pairs),
             platform,
             root: Some("/var/empty".into()),
-            answers: Answers::default(),
+            answers: ProbeCache::default(),
         };
         let config = Config::new().cuda(">=1").cudnn(">=1");
         let needs = config.needs();
@@ -189,10 +190,10 @@ fn cargo_watches_the_file_that_led_to_a_package() {
     let platform = Platform::from_triple("x86_64-unknown-linux-gnu");
     Case::named("pkg-config").unpack(&root, &platform.cpu);
     let host = Host {
-        env: Env::default(),
+        env: Environment::default(),
         platform,
         root: Some(root.clone()),
-        answers: Answers::default(),
+        answers: ProbeCache::default(),
     };
     let config = Config::new().cuda(">=12").cudnn(">=9");
     let needs = config.needs();
@@ -224,10 +225,12 @@ fn told(case: &Case, root: &Path) -> String {
         (name.to_string(), value.into())
     });
     let host = Host {
-        env: Env::new(pairs).overlaid(&config.env).for_target(&triple),
+        env: Environment::new(pairs)
+            .with_pairs(&config.env)
+            .for_target(&triple),
         platform,
         root: config.root.clone(),
-        answers: Answers::default(),
+        answers: ProbeCache::default(),
     };
     let needs = config.needs();
     let toolchain = Toolchain::find(config, host, needs);

@@ -11,8 +11,6 @@ pub mod consumer;
 pub mod simulated;
 #[path = "../../src/bin/cudnn-guard/simulator.rs"]
 pub mod simulator;
-#[cfg(unix)]
-pub mod texts;
 
 use std::fs;
 use std::path::{Path, PathBuf};
