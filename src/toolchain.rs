@@ -4,7 +4,7 @@ use crate::config::{Config, Link};
 use crate::error::Error;
 use crate::host::Host;
 use crate::host::look::look;
-use crate::host::{cargo, device_code, files};
+use crate::host::{cargo, device_code, files, pkg_config};
 use crate::model::candidate::{Candidate, Cudnn, Found, Toolkit};
 use crate::model::env::Variable;
 use crate::model::finding::{Finding, Severity};
@@ -15,7 +15,7 @@ use crate::rules::fit;
 use crate::rules::requirement::Requirement;
 use crate::rules::search::steps;
 use crate::rules::select::Selection;
-use crate::rules::step::Kind;
+use crate::rules::step::{Kind, Place};
 use crate::statics;
 pub(crate) use faults::is_allowed;
 use faults::{config_faults, join, too_narrow, verdict};
@@ -200,14 +200,12 @@ impl Toolchain {
         if too_narrow.is_some() {
             steps.clear();
         }
+        if !pkg_config::serves(&host) {
+            steps.retain(|step| !matches!(step.place, Place::PkgConfig(_)));
+        }
         if !needs.cudnn {
             // A crate that only compiles kernels is not asked about cuDNN.
             steps.retain(|step| step.kind != Kind::Cudnn);
-        }
-        let sight = look(&steps, &host);
-        let mut candidates = sight.candidates.clone();
-        if config.link == Link::Static {
-            candidates.iter_mut().for_each(to_be_taken_in);
         }
         let wants = Wants {
             cuda: cuda.as_ref(),
@@ -215,13 +213,18 @@ impl Toolchain {
             platform: Some(&host.platform),
             toolkit_needed: needs.toolkit,
         };
+        let sight = look(&steps, &host, &wants);
+        let mut candidates = sight.candidates.clone();
+        if config.link == Link::Static {
+            candidates.iter_mut().for_each(to_be_taken_in);
+        }
         let choice = choose(&mut candidates, &wants);
         let situation = Situation {
             env: &host.env,
             platform: &host.platform,
             steps: &steps,
             candidates: &candidates,
-            silent: &sight.silent,
+            left_out: &sight.left_out,
             choice,
             cuda: cuda.as_ref(),
             cudnn: cudnn.as_ref(),

@@ -7,6 +7,8 @@
 mod doctor;
 #[path = "terminal/fetch.rs"]
 mod fetch;
+#[path = "terminal/pkg_config.rs"]
+mod pkg_config;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[path = "../src/bin/cudnn-guard/simulator.rs"]
 mod simulator;

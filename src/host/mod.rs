@@ -30,7 +30,7 @@ pub mod look;
 pub mod nvcc;
 pub mod outputs;
 pub mod owner;
-mod pkg_config;
+pub mod pkg_config;
 pub mod programs;
 pub mod releases;
 pub mod rivals;
@@ -103,7 +103,7 @@ pub struct Host {
 }
 
 impl Host {
-    /// Reads the environment, once. Nothing else reads it. What the build script says wins: the target triple, the
+    /// Reads the environment, once. Nothing else reads it, but for the crate that asks pkg-config. What the build script says wins: the target triple, the
     /// root and variables.
     pub fn capture(
         target: Option<&str>,

@@ -51,7 +51,6 @@ pub mod nvcc_table;
 pub mod outlook;
 pub mod partial;
 pub mod passing;
-pub mod pkg_config;
 pub mod record;
 pub mod requirement;
 pub mod search;

@@ -8,7 +8,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 /// What leads to a place without being a wish for it, and seldom changes: cargo is told to watch it.
-const SURROUNDINGS: [Variable; 19] = [
+const SURROUNDINGS: [Variable; 21] = [
     Variable::VirtualEnv,
     Variable::CondaPrefix,
     Variable::EasyBuildCuda,
@@ -24,6 +24,8 @@ const SURROUNDINGS: [Variable; 19] = [
     Variable::NixCFlags,
     Variable::NixLdFlags,
     Variable::CmakePrefixPath,
+    Variable::PkgConfig,
+    Variable::PkgConfigAllowCross,
     Variable::PkgConfigPath,
     Variable::PkgConfigLibDir,
     Variable::PkgConfigSysroot,

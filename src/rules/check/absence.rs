@@ -4,7 +4,7 @@ use super::Situation;
 use crate::model::candidate::{Candidate, Found};
 use crate::model::finding::Finding;
 use crate::model::platform::Os;
-use crate::rules::choose::kind_of;
+use crate::rules::choose::{is_whole, kind_of};
 use crate::rules::image;
 use crate::rules::partial::packages;
 use crate::rules::search::ON_PATH;
@@ -14,13 +14,6 @@ use std::path::Path;
 
 /// More directories than this on one ground are counted, not listed.
 const MANY: usize = 4;
-
-fn is_whole(candidate: &Candidate) -> bool {
-    match &candidate.found {
-        Found::Toolkit(toolkit) => toolkit.lacks().is_empty(),
-        Found::Cudnn(cudnn) => cudnn.header.is_some() && cudnn.link_dir.is_some(),
-    }
-}
 
 impl Situation<'_> {
     pub(super) fn not_found(&self, kind: Kind, found: &[&Candidate]) -> Finding {
@@ -61,8 +54,8 @@ impl Situation<'_> {
             let root = root_of(one).display();
             format!("{} leads to `{root}`, which is not there", one.via)
         });
-        let silent = self.silent.iter().filter(|_| kind == Kind::Toolkit);
-        let silent = silent.map(|one| one.summary.clone());
+        let silent = self.left_out.iter().filter(|(of, _)| *of == kind);
+        let silent = silent.map(|(_, told)| told.clone());
         let left_out: Vec<String> = silent.chain(gone).collect();
         if !left_out.is_empty() {
             finding = finding.with("left out", left_out.join("\n"));
