@@ -1,8 +1,8 @@
 //! What `.pc` files lead to. No machine has the releases that are asked for here, so that nothing else is taken.
 #![cfg(unix)]
 
-use super::doctor::library;
-use super::{file, folder, text};
+use crate::terminal::doctor::library;
+use crate::{file, folder, text};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
