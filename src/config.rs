@@ -125,7 +125,7 @@ impl Config {
         self
     }
 
-    /// Variables that win over the process's environment.
+    /// Variables that win over the process's environment. pkg-config sees none of them.
     pub fn env<K: Into<String>, V: Into<String>>(
         mut self,
         pairs: impl IntoIterator<Item = (K, V)>,

@@ -42,8 +42,8 @@ pub struct Host {
 }
 
 impl Host {
-    /// Reads the environment, once. Nothing else reads it. What the build script says wins: the target triple, the
-    /// root and variables.
+    /// Reads the environment, once. Nothing else reads it, but for the crate that asks pkg-config. What the build script
+    /// says wins: the target triple, the root and variables.
     pub fn capture(
         target: Option<&str>,
         root: Option<PathBuf>,

@@ -73,10 +73,6 @@ impl Case {
         files.into_iter().map(Self::read).collect()
     }
 
-    pub fn named(name: &str) -> Self {
-        Self::read(folder().join(format!("{name}.txt")))
-    }
-
     fn read(file: PathBuf) -> Self {
         let text = fs::read_to_string(&file).unwrap();
         let (given, expected) = parted(&text);
