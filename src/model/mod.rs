@@ -26,8 +26,11 @@ pub mod gencode;
 pub mod gpu;
 pub mod id;
 pub mod invocation;
+pub mod library_file;
 #[cfg(feature = "cli")]
 pub mod linkage;
 pub mod owner;
+pub mod pattern;
 pub mod platform;
 pub mod target_list;
+pub mod target_name;

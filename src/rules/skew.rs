@@ -3,6 +3,7 @@
 use crate::model::candidate::{Cudnn, Unresolved};
 use crate::model::finding::Finding;
 use crate::model::flaw::Flaw;
+use crate::model::library_file::LibraryFile;
 use crate::model::owner::{Installer, Owner};
 use crate::model::version::Version;
 use crate::rules::needs;
@@ -224,12 +225,7 @@ pub fn nvcc_header(
 }
 
 fn major(cudnn: &Cudnn) -> Option<u32> {
-    let named = |path: &Path| {
-        let name = file_name(path);
-        let number = name.strip_prefix("libcudnn.so.");
-        let number = number.or_else(|| name.strip_prefix("cudnn64_"));
-        number?.split('.').next()?.parse().ok()
-    };
+    let named = |path| LibraryFile::of(path)?.major();
     let told = cudnn.library.as_deref().and_then(named);
     told.or_else(|| Some(cudnn.version()?.major))
 }

@@ -4,6 +4,7 @@ use super::{Picture, within};
 use crate::model::candidate::Cudnn;
 use crate::model::facts::Built;
 use crate::model::finding::{Finding, Severity};
+use crate::model::library_file::LibraryFile;
 use crate::model::platform::Os;
 use crate::model::tables::Tables;
 use crate::model::version::Version;
@@ -169,6 +170,5 @@ fn is_misnamed(cudnn: &Cudnn) -> bool {
 }
 
 fn named_major(library: &Path) -> Option<u32> {
-    let mut words = skew::file_name(library).split(['.', '_']);
-    words.find_map(|word| word.parse().ok())
+    LibraryFile::of(library)?.major()
 }
