@@ -30,24 +30,30 @@
 //! Every finding has an id, which stands in brackets behind its headline; [`findings`] says what each means.
 //! Verdicts have three values. What does not fit is *fail*; what was not checked is *unknown*, and unknown goes on.
 
+#![cfg_attr(test, allow(clippy::disallowed_methods))] // tests make and read machines of their own
+
+mod choice;
+mod compat;
 mod config;
+mod cudnn;
 mod error;
 // The texts are long, and a build script has no use for them.
 #[cfg(doc)]
 pub mod findings;
 mod guard;
-mod host;
+mod host_compiler;
 #[cfg(feature = "cli")]
 mod inspection;
 mod kernels;
 mod link;
+mod loader;
 mod model;
 mod report;
-mod rules;
-mod statics;
-mod target_report;
+mod search;
+mod system;
 mod targets;
 mod toolchain;
+mod toolkit;
 
 pub use config::{Config, Link};
 pub use error::Error;
@@ -63,17 +69,17 @@ pub use model::json::Json;
 pub use model::target_list::TargetList;
 pub use model::version::Version;
 pub use report::Report;
-pub use target_report::TargetReport;
+pub use report::target_report::TargetReport;
 pub use toolchain::Toolchain;
 
-use rules::directive::Directive;
+use system::directive::Directive;
 
 /// Runs a build script. An error becomes `cargo::error` lines, so that cargo shows its text and nothing of this
 /// program around it, and fails the build.
 pub fn build(script: impl FnOnce() -> Result<(), Error>) {
     if let Err(error) = script() {
         for line in error.to_string().lines() {
-            host::cargo::tell(&Directive::Error(line.to_string()));
+            system::cargo::emit(&Directive::Error(line.to_string()));
         }
     }
 }

@@ -1,16 +1,16 @@
 //! What the linker is told, for a crate that uses CUDA and for a program above such a crate.
 
+use crate::choice::requirement::Requirement;
 use crate::config::Link;
 use crate::error::Error;
-use crate::host::{Host, cargo, files, linked};
+use crate::loader::find_library;
 use crate::model::candidate::LinkName;
 use crate::model::finding::Finding;
 use crate::model::platform::{Os, Platform};
-use crate::rules::directive::{Directive, Library, Values};
-use crate::rules::passing::not_to_loader;
-use crate::rules::requirement::Requirement;
-use crate::statics;
-use crate::toolchain::Toolchain;
+use crate::system::directive::{Directive, Library, Values};
+use crate::system::path_encoding::loader_cannot_take;
+use crate::system::{Host, cargo, files};
+use crate::toolchain::{Toolchain, static_link};
 use std::path::{Path, PathBuf};
 
 impl Toolchain {
@@ -22,7 +22,7 @@ impl Toolchain {
     /// comes later.
     pub fn link(&self) {
         for directive in self.plan() {
-            cargo::tell(&directive);
+            cargo::emit(&directive);
         }
     }
 
@@ -58,7 +58,7 @@ impl Toolchain {
         }
         if self.config.link == Link::Static {
             let (toolkit, cudnn) = (self.toolkit.as_ref(), self.cudnn.as_ref());
-            let archives = statics::find(&self.config, &self.host, toolkit, cudnn);
+            let archives = static_link::find(&self.config, &self.host, toolkit, cudnn);
             for directive in archives.directives {
                 plan.add(directive);
             }
@@ -112,7 +112,7 @@ impl Toolchain {
         let Some(toolkit) = &self.toolkit else { return };
         for dir in &toolkit.link_dirs {
             if let Some(library) =
-                linked::library_in(dir, name, &self.host.platform, toolkit.version)
+                find_library::library_in(dir, name, &self.host.platform, toolkit.version)
             {
                 plan.search(dir);
                 plan.runs_from(&dir.join(name));
@@ -121,7 +121,7 @@ impl Toolchain {
             }
         }
         for dir in &toolkit.stub_dirs {
-            if linked::library_in(dir, name, &self.host.platform, toolkit.version).is_some() {
+            if find_library::library_in(dir, name, &self.host.platform, toolkit.version).is_some() {
                 plan.search(dir);
                 plan.library(Library::Dynamic(name.to_string()));
                 return;
@@ -217,9 +217,9 @@ impl Plan {
             .collect();
         let (refused, dirs): (Vec<_>, Vec<_>) = dirs
             .into_iter()
-            .partition(|dir| not_to_loader(dir).is_some());
+            .partition(|dir| loader_cannot_take(dir).is_some());
         for dir in refused {
-            let why = not_to_loader(&dir).unwrap_or_default();
+            let why = loader_cannot_take(&dir).unwrap_or_default();
             self.add(Directive::Warning(format!(
                 "`{}` is not written into the program: {why}; give that directory another name",
                 dir.display()
@@ -272,7 +272,7 @@ impl Linked {
     fn read(host: &Host, links: &str) -> Result<Self, Error> {
         let prefix = format!("DEP_{}_", links.to_uppercase().replace('-', "_"));
         let variable = format!("{prefix}RPATH");
-        let known = |key: &str| host.env.named(&format!("{prefix}{key}")).is_some();
+        let known = |key: &str| host.env.os_var(&format!("{prefix}{key}")).is_some();
         if !known("RPATH") && !known("VERSION") && !known("CUDA_VERSION") {
             let headline = format!(
                 "no dependency with `links = \"{links}\"` told this build script what it links"
@@ -287,7 +287,7 @@ impl Linked {
         }
         let rpath = host
             .env
-            .text(&variable)
+            .var(&variable)
             .map(|text| text.split(':').map(PathBuf::from).collect())
             .unwrap_or_default();
         Ok(Self { variable, rpath })
@@ -295,9 +295,9 @@ impl Linked {
 
     /// Tells cargo the rpath.
     pub fn link(&self) {
-        cargo::tell(&Directive::RerunIfEnvChanged(self.variable.clone()));
+        cargo::emit(&Directive::RerunIfEnvChanged(self.variable.clone()));
         for dir in &self.rpath {
-            cargo::tell(&Directive::Rpath(dir.clone()));
+            cargo::emit(&Directive::Rpath(dir.clone()));
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The system that is built for. It is an argument everywhere, so that Windows is tested on Linux.
 
-use super::library_file::LibraryFile;
+use super::library_name::LibraryName;
 use std::path::Path;
 
 /// An operating system, as far as CUDA cares.
@@ -82,8 +82,8 @@ impl Platform {
     }
 
     /// The part of cuDNN that a file is by its name: `graph` of `libcudnn_graph.so.9`, `cudnn` of `libcudnn.so.9`.
-    pub fn cudnn_part<'a>(&self, path: &'a Path) -> Option<(&'a str, LibraryFile<'a>)> {
-        let file = LibraryFile::of(path)?;
+    pub fn cudnn_part<'a>(&self, path: &'a Path) -> Option<(&'a str, LibraryName<'a>)> {
+        let file = LibraryName::of(path)?;
         let name = match file.name {
             _ if file.is_dll != (self.os == Os::Windows) => return None,
             "cudnn" => "cudnn",

@@ -12,18 +12,17 @@
 //! ```
 //!
 //! `$ROOT` stands for the file system, in all of them.
-#![allow(clippy::disallowed_methods)]
 
-use super::Toolchain;
 use crate::config::{Config, Link};
-use crate::host::Host;
-use crate::host::answers::Answers;
-use crate::host::dll::made::Made;
-use crate::model::env::Env;
+use crate::model::environment::Environment;
 use crate::model::finding::Severity;
-use crate::model::id;
+use crate::model::finding_id;
 use crate::model::platform::Platform;
-use crate::rules::directive::Directive;
+use crate::system::Host;
+use crate::system::directive::Directive;
+use crate::system::library_file::pe::made::Made;
+use crate::system::probe_cache::ProbeCache;
+use crate::toolchain::Toolchain;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -82,7 +81,7 @@ fn what_a_case_stands_for_is_named_rightly() {
 const SHOWN_ELSEWHERE: &[(&str, &[&str])] = &[
     ("src/kernels", &["nvcc-not-found", "nvcc-failed"]),
     (
-        "src/rules/select/tests.rs",
+        "src/targets/select/tests.rs",
         &[
             "arch-unknown",
             "arch-unsupported-by-nvcc",
@@ -90,7 +89,7 @@ const SHOWN_ELSEWHERE: &[(&str, &[&str])] = &[
             "no-gpu",
         ],
     ),
-    ("src/host", &["io-error", "program-timeout"]),
+    ("src/system", &["io-error", "program-timeout"]),
     ("tests/terminal/fetch.rs", &["fetch-failed"]),
     (
         "the guard's tests",
@@ -137,9 +136,12 @@ fn every_finding_of_the_search_has_a_case() {
         .flat_map(|(_, ids)| ids.iter().copied())
         .collect();
     for known in &elsewhere {
-        assert!(id::ALL.contains(known), "{known} is no finding");
+        assert!(finding_id::ALL.contains(known), "{known} is no finding");
     }
-    for id in id::ALL.iter().filter(|known| !elsewhere.contains(known)) {
+    for id in finding_id::ALL
+        .iter()
+        .filter(|known| !elsewhere.contains(known))
+    {
         let shown = format!("[{id}]");
         assert!(texts.iter().any(|text| text.contains(&shown)), "{id}");
     }
@@ -153,10 +155,10 @@ fn cargo_watches_what_was_asked_and_nothing_that_changes_by_itself() {
             .map(|(name, value)| (name.to_string(), value.into()));
         let platform = Platform::from_triple("x86_64-unknown-linux-gnu");
         let host = Host {
-            env: Env::new(pairs),
+            env: Environment::new(pairs),
             platform,
             root: Some("/var/empty".into()),
-            answers: Answers::default(),
+            answers: ProbeCache::default(),
         };
         let config = Config::new().cuda(">=1").cudnn(">=1");
         let needs = config.needs();
@@ -211,10 +213,10 @@ fn cargo_watches_the_file_that_led_to_a_package() {
     let platform = Platform::from_triple("x86_64-unknown-linux-gnu");
     copy(&case.join("root"), &root, &platform);
     let host = Host {
-        env: Env::default(),
+        env: Environment::default(),
         platform,
         root: Some(root.clone()),
-        answers: Answers::default(),
+        answers: ProbeCache::default(),
     };
     let config = Config::new().cuda(">=12").cudnn(">=9");
     let needs = config.needs();
@@ -262,12 +264,12 @@ fn told(case: &Path, root: &Path) -> String {
         .target
         .clone()
         .unwrap_or_else(|| "x86_64-unknown-linux-gnu".into());
-    let env = Env::new(pairs.into_iter().map(|(name, value)| (name, value.into())));
+    let env = Environment::new(pairs.into_iter().map(|(name, value)| (name, value.into())));
     let host = Host {
-        env: env.overlaid(&config.env).for_target(&triple),
+        env: env.with_pairs(&config.env).for_target(&triple),
         platform: Platform::from_triple(&triple),
         root: config.root.clone(),
-        answers: Answers::default(),
+        answers: ProbeCache::default(),
     };
     let needs = config.needs();
     let toolchain = Toolchain::find(config, host, needs);

@@ -1,16 +1,15 @@
 //! Releases are numbers wherever there is an order among them: 12.10 comes before 12.1, and 10.0 before 9.0.
-#![allow(clippy::disallowed_methods)] // it makes the files to be found
 
-use super::Toolchain;
 use crate::config::Config;
-use crate::host::Host;
-use crate::host::answers::Answers;
-use crate::host::linked::shared_file;
+use crate::loader::find_library::shared_file;
 use crate::model::arch::ComputeCapability;
 use crate::model::candidate::{Found, Toolkit};
-use crate::model::env::Env;
+use crate::model::environment::Environment;
 use crate::model::platform::Platform;
 use crate::model::version::Version;
+use crate::system::Host;
+use crate::system::probe_cache::ProbeCache;
+use crate::toolchain::Toolchain;
 use std::fs;
 use std::path::PathBuf;
 
@@ -46,10 +45,10 @@ fn found(triple: &str, file: &str, env: &[(&str, &str)]) -> Vec<String> {
         .iter()
         .map(|(name, value)| (name.to_string(), at_root(value).into()));
     let host = Host {
-        env: Env::new(pairs),
+        env: Environment::new(pairs),
         platform: Platform::from_triple(triple),
         root: Some(root.clone()),
-        answers: Answers::default(),
+        answers: ProbeCache::default(),
     };
     let config = Config::new().cuda(">=1").cudnn(">=1");
     let needs = config.needs();

@@ -1,0 +1,182 @@
+//! Which host compilers a CUDA takes.
+
+use crate::model::version::Version;
+
+const TABLE: &str = include_str!("../../build-support/compat/host-compilers.txt");
+
+/// Whose compiler it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Make {
+    /// GNU's; its number is the major release.
+    Gcc,
+    /// LLVM's; its number is the major release.
+    Clang,
+    /// Microsoft's; its number is `_MSC_VER`.
+    Msvc,
+}
+
+/// On which side of the limits a compiler is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Misfit {
+    /// It is too new.
+    Newer,
+    /// It is too old.
+    Older,
+}
+
+/// The limits of one CUDA; what is not known does not limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// The last major of gcc that it takes.
+    pub gcc: Option<u32>,
+    /// The first major of clang that is too new.
+    pub clang: Option<u32>,
+    /// The first `_MSC_VER` that it takes, and the first that is too new.
+    pub msvc: Option<(u32, u32)>,
+}
+
+impl Limits {
+    /// Why a compiler is not taken, if that is known.
+    pub fn misfit(&self, make: Make, number: u32) -> Option<Misfit> {
+        let newer = match make {
+            Make::Gcc => self.gcc.is_some_and(|last| number > last),
+            Make::Clang => self.clang.is_some_and(|above| number >= above),
+            Make::Msvc => self.msvc.is_some_and(|(_, above)| number >= above),
+        };
+        let older = make == Make::Msvc && self.msvc.is_some_and(|(first, _)| number < first);
+        match (newer, older) {
+            (true, _) => Some(Misfit::Newer),
+            (_, true) => Some(Misfit::Older),
+            _ => None,
+        }
+    }
+}
+
+/// What `crt/host_config.h` of the toolkit itself checks, which stops the compilation.
+pub fn parse_host_config(text: &str) -> Limits {
+    let mut limits = Limits::default();
+    let mut clang = false;
+    for line in text.lines() {
+        let line = line.trim_start();
+        if !line.starts_with("#if") && !line.starts_with("#elif") {
+            continue;
+        }
+        // The clangs of other makers stand before it, with limits of their own.
+        clang |= line.starts_with("#if defined(__clang__)");
+        limits.gcc = limits.gcc.or_else(|| number_after(line, "__GNUC__ > "));
+        if clang {
+            let first = || number_after(line, "__clang_major__ >= ");
+            limits.clang = limits.clang.or_else(first);
+        }
+        let both = || {
+            let first = number_after(line, "_MSC_VER < ")?;
+            Some((first, number_after(line, "|| _MSC_VER >= ")?))
+        };
+        limits.msvc = limits.msvc.or_else(both);
+    }
+    limits
+}
+
+/// 11 of `#if __GNUC__ > 11`.
+fn number_after(line: &str, words: &str) -> Option<u32> {
+    let (_, rest) = line.split_once(words)?;
+    let digits = rest.split(|c: char| !c.is_ascii_digit()).next();
+    digits?.parse().ok()
+}
+
+/// What is known of a release, for a toolkit whose header cannot be read.
+pub fn for_cuda(release: Version) -> Option<Limits> {
+    rows()
+        .find(|(cuda, _)| (cuda.major, cuda.minor) == (release.major, release.minor))
+        .map(|(_, limits)| limits)
+}
+
+/// The first CUDA that takes this compiler, as far as is known.
+pub fn first_with(make: Make, number: u32) -> Option<Version> {
+    rows()
+        .find(|(_, limits)| limits.misfit(make, number).is_none())
+        .map(|(cuda, _)| cuda)
+}
+
+/// The table, the oldest CUDA first.
+fn rows() -> impl Iterator<Item = (Version, Limits)> {
+    let lines = TABLE.lines().filter(|line| !line.starts_with('#'));
+    lines.filter_map(|line| {
+        let mut words = line.split(' ');
+        let (major, minor) = words.next()?.split_once('.')?;
+        let mut number = || words.next()?.parse().ok();
+        let limits = Limits {
+            gcc: Some(number()?),
+            clang: Some(number()?),
+            msvc: Some((number()?, number()?)),
+        };
+        Some((
+            Version::new(major.parse().ok()?, minor.parse().ok()?, 0),
+            limits,
+        ))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_what_the_header_checks() {
+        let text = "\
+#if defined(__GNUC__)
+
+#if __GNUC__ > 16
+
+#error -- unsupported GNU version! gcc versions later than 16 are not supported!
+
+#endif /* __GNUC__ > 16 */
+
+#if defined(__HORIZON__)
+#if (__clang_major__ >= 22) || (__clang_major__ < 3)
+#error -- unsupported HOS clang version!
+#endif
+#endif
+
+#if defined(__clang__) && !defined(__ibmxl_vrm__) && !defined(__HORIZON__)
+#if (__clang_major__ >= 23) || (__clang_major__ < 3) || ((__clang_major__ == 3) &&  (__clang_minor__ < 3))
+#error -- unsupported clang version!
+#endif
+#endif
+
+#if _MSC_VER < 1920 || _MSC_VER >= 1960
+#error -- unsupported Microsoft Visual Studio version!
+#elif _MSC_VER >= 1910 && _MSC_VER < 1910
+#endif
+";
+        assert_eq!(
+            parse_host_config(text),
+            Limits {
+                gcc: Some(16),
+                clang: Some(23),
+                msvc: Some((1920, 1960))
+            }
+        );
+        assert_eq!(
+            parse_host_config("#if __GNUC__ > x\n/* __GNUC__ > 3 */"),
+            Limits::default()
+        );
+    }
+
+    #[test]
+    fn knows_the_releases_by_number() {
+        let limits = for_cuda(Version::new(12, 6, 0)).unwrap();
+        assert_eq!((limits.gcc, limits.clang), (Some(13), Some(19)));
+        assert_eq!(limits.msvc, Some((1910, 1950)));
+        assert_eq!(for_cuda(Version::new(99, 0, 0)), None);
+        let first = |make, number| first_with(make, number).map(Version::short);
+        assert_eq!(first(Make::Gcc, 15).as_deref(), Some("13.0"));
+        assert_eq!(first(Make::Gcc, 99), None);
+        assert_eq!(first(Make::Clang, 16).as_deref(), Some("12.2"));
+        assert_eq!(first(Make::Msvc, 1944).as_deref(), Some("12.4"));
+        let releases: Vec<Version> = rows().map(|(cuda, _)| cuda).collect();
+        assert!(releases.is_sorted() && releases.len() > 15, "{releases:?}");
+        let lines = TABLE.lines().filter(|line| !line.starts_with('#'));
+        assert_eq!(lines.count(), releases.len(), "every row is read");
+    }
+}

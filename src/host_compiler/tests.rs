@@ -1,0 +1,217 @@
+use super::*;
+
+/// As nvcc 13.5 has gcc 12 answer on Debian 12: what comes of a macro of a system header is in a line of its own.
+const ANSWER: &str = "\
+# 1 \"q.cpp\"
+# 1 \"/cuda/bin/../include/crt/host_config.h\" 1
+# 5 \"q.cpp\" 2
+# 1 \"/usr/include/features.h\" 1 3 4
+cudnn_guard_gcc 12 2 0
+cudnn_guard_clang __clang_major__ __clang_minor__ __clang_patchlevel__
+cudnn_guard_msvc _MSC_VER
+cudnn_guard_glibc 
+# 13 \"q.cpp\" 3 4
+                 2 36
+
+# 14 \"q.cpp\"
+cudnn_guard_end
+";
+
+#[test]
+fn reads_what_compilers_answer() {
+    let gcc = parse_answer(ANSWER).unwrap();
+    assert_eq!(
+        gcc,
+        HostCompiler {
+            make: Make::Gcc,
+            release: Version::new(12, 2, 0),
+            glibc: Some(Version::new(2, 36, 0)),
+            host_config: Some(PathBuf::from("/cuda/bin/../include/crt/host_config.h")),
+        }
+    );
+    let clang = "cudnn_guard_gcc 4 2 1\ncudnn_guard_clang 14 0 6\ncudnn_guard_msvc _MSC_VER\n\
+                 cudnn_guard_glibc __GLIBC__ __GLIBC_MINOR__\ncudnn_guard_end\n";
+    let clang = parse_answer(clang).unwrap();
+    assert_eq!(
+        (clang.named().as_str(), clang.number()),
+        ("clang 14.0.6", 14)
+    );
+    assert_eq!((clang.glibc, clang.host_config), (None, None));
+    // One that is of another maker leaves the numbers out.
+    for nothing in [
+        "",
+        "cudnn_guard_glibc 2 36\ncudnn_guard_end\n",
+        "cudnn_guard_gcc 12 x",
+    ] {
+        assert_eq!(parse_answer(nothing), None, "{nothing:?}");
+    }
+}
+
+#[test]
+fn reads_which_program_nvcc_runs() {
+    let shown = "#$ _SPACE_= \n#$ PATH=/cuda/nvvm/bin:/usr/bin\n#$ INCLUDES=\"-I/cuda/include\"  \n\
+                 #$ \"/opt/my gcc/bin\"/g++-12 -D__CUDA_ARCH_LIST__=750 -E -x c++ \"q.cpp\" \n";
+    assert_eq!(
+        parse_command(shown),
+        Some((
+            "/opt/my gcc/bin/g++-12".to_string(),
+            Some("/cuda/nvvm/bin:/usr/bin".to_string())
+        ))
+    );
+    assert_eq!(
+        parse_command("#$ _HERE_=/usr/bin\n#$ gcc -E q=1\n"),
+        Some(("gcc".to_string(), None))
+    );
+    assert_eq!(parse_command("nvcc fatal   : no\n#$ PATH=/bin\n"), None);
+}
+
+fn msvc(number: u32) -> HostCompiler {
+    let text = format!(
+        "#line 1 \"C:\\\\CUDA\\\\v11.8\\\\include\\\\crt/host_config.h\"\ncudnn_guard_gcc __GNUC__\n\
+         cudnn_guard_clang __clang_major__\ncudnn_guard_msvc {number}\ncudnn_guard_glibc __GLIBC__\ncudnn_guard_end"
+    );
+    parse_answer(&text).unwrap()
+}
+
+fn told(compiler: &HostCompiler, limits: &Limits, cuda: &str) -> Option<String> {
+    let situation = HostCompilerCheck {
+        compiler,
+        program: Path::new("C:\\VC\\cl.exe"),
+        choice: &Choice::Nobody,
+        cuda,
+        limits,
+        rivals: &[],
+    };
+    let misfit = limits.misfit(compiler.make, compiler.number())?;
+    Some(situation.unsupported(misfit).to_string())
+}
+
+/// CMP-07: nvcc says "unsupported Microsoft Visual Studio version!"
+#[test]
+fn a_visual_studio_on_either_side_of_the_limits() {
+    let limits = Limits {
+        msvc: Some((1910, 1940)),
+        ..Limits::default()
+    };
+    assert_eq!(
+        told(&msvc(1944), &limits, "CUDA 11.8").unwrap(),
+        "cl 19.44 at `C:\\VC\\cl.exe` is newer than CUDA 11.8 takes, which is cl 19.10 to 19.39  [host-compiler-unsupported]\n  \
+         named by    nobody: the first that nvcc finds on PATH\n  \
+         limit in    C:\\CUDA\\v11.8\\include\\crt/host_config.h\n  \
+         = help: add an MSVC toolset older than 14.40 with the Visual Studio Installer, and build in a prompt that \
+         `vcvarsall.bat x64 -vcvars_ver=14.x` opens with it\n  \
+         = help: or take CUDA 12.4, the first that takes this compiler\n  \
+         = help: or set CUDNN_GUARD_ALLOW=host-compiler-unsupported to try it all the same"
+    );
+    assert_eq!(told(&msvc(1939), &limits, "CUDA 11.8"), None);
+    let limits = Limits {
+        msvc: Some((1920, 1960)),
+        ..Limits::default()
+    };
+    let old = told(&msvc(1916), &limits, "CUDA 13.5").unwrap();
+    assert!(
+        old.contains("is older than CUDA 13.5 takes, which is cl 19.20 to 19.59")
+            && old.contains("an MSVC toolset not older than 14.20")
+            && !old.contains("or take CUDA"),
+        "{old}"
+    );
+}
+
+/// CMP-04
+#[test]
+fn a_clang_that_is_too_new() {
+    let clang = HostCompiler {
+        make: Make::Clang,
+        release: Version::new(15, 0, 6),
+        glibc: None,
+        host_config: None,
+    };
+    let limits = Limits {
+        gcc: Some(11),
+        clang: Some(15),
+        msvc: None,
+    };
+    let text = told(&clang, &limits, "CUDA 11.8").unwrap();
+    assert!(
+        text.starts_with(
+            "clang 15.0.6 at `C:\\VC\\cl.exe` is newer than CUDA 11.8 takes, which is clang 14 or older  [host"
+        ) && text.contains("= help: install `clang-14` or a g++ that CUDA 11.8 takes, and set NVCC_CCBIN")
+            && text.contains("= help: or take CUDA 12.1, the first"),
+        "{text}"
+    );
+    let fits = HostCompiler {
+        release: Version::new(14, 0, 6),
+        ..clang
+    };
+    assert_eq!(told(&fits, &limits, "CUDA 11.8"), None);
+}
+
+fn chosen(env: &[(&str, &str)], flags: &[&str]) -> Choice {
+    let env = env
+        .iter()
+        .map(|(name, value)| (name.to_string(), value.into()));
+    let flags: Vec<String> = flags.iter().map(ToString::to_string).collect();
+    choice(&Environment::new(env), &flags)
+}
+
+#[test]
+fn who_names_the_compiler() {
+    let all = [("NVCC_CCBIN", "a"), ("CUDAHOSTCXX", "b"), ("CXX", "c")];
+    let named = |variable, name: &str| Choice::Variable(variable, name.to_string());
+    assert_eq!(chosen(&all, &[]), named(Variable::NvccCcbin, "a"));
+    assert_eq!(chosen(&all[1..], &[]), named(Variable::CudaHostCxx, "b"));
+    assert_eq!(chosen(&all[2..], &[]), named(Variable::Cxx, "c"));
+    assert_eq!(chosen(&[("CXX", "ccache g++")], &[]), Choice::Nobody);
+    for flags in [
+        &["-ccbin", "g++-12"][..],
+        &["-O3", "--compiler-bindir=/usr/bin"],
+        &["-ccbin=g++"],
+    ] {
+        assert_eq!(chosen(&all, flags), Choice::Flag, "{flags:?}");
+    }
+    let appended = [
+        ("NVCC_APPEND_FLAGS", "-lineinfo -ccbin g++-12"),
+        ("CXX", "c"),
+    ];
+    assert_eq!(chosen(&appended, &[]), Choice::Flag);
+    assert_eq!(chosen(&[], &["-Iccbin", "-DX=ccbin"]), Choice::Nobody);
+}
+
+/// CMP-08: nvcc says "Cannot find compiler 'cl.exe' in PATH" outside a developer prompt.
+#[test]
+fn nvcc_is_told_where_visual_studio_is() {
+    let windows = Platform::from_triple("x86_64-pc-windows-msvc");
+    let linux = Platform::from_triple("x86_64-unknown-linux-gnu");
+    let found = || Some(PathBuf::from("C:\\VC\\cl.exe"));
+    let told = |choice, platform| ccbin(&choice, platform, found());
+    assert_eq!(
+        told(Choice::Nobody, &windows).as_deref(),
+        Some("C:\\VC\\cl.exe")
+    );
+    assert_eq!(told(Choice::Nobody, &linux), None);
+    let named = Choice::Variable(Variable::NvccCcbin, "D:\\cl.exe".into());
+    assert_eq!(told(named, &windows).as_deref(), Some("D:\\cl.exe"));
+    assert_eq!(told(Choice::Flag, &windows), None);
+    assert_eq!(ccbin(&Choice::Nobody, &windows, None), None);
+}
+
+#[test]
+fn other_compilers_have_the_name_of_this_one_with_a_number() {
+    let limits = Limits {
+        gcc: Some(7),
+        ..Limits::default()
+    };
+    let names = |program: &str| alternative_names(Path::new(program), &limits).join(" ");
+    for (program, expected) in [
+        ("/usr/bin/gcc", "g++-7 g++-6 g++-5"),
+        ("/usr/bin/g++-15", "g++-7 g++-6 g++-5"),
+        ("clang++", "g++-7 g++-6 g++-5"),
+        (
+            "/usr/bin/aarch64-linux-gnu-g++",
+            "aarch64-linux-gnu-g++-7 aarch64-linux-gnu-g++-6 aarch64-linux-gnu-g++-5",
+        ),
+    ] {
+        assert_eq!(names(program), expected, "{program}");
+    }
+    assert!(alternative_names(Path::new("gcc"), &Limits::default()).is_empty());
+}

@@ -1,0 +1,302 @@
+//! Whether the program will meet another cuDNN than the one that it is linked to. The environment of the build is
+//! evidence of that of the program, no more.
+
+use crate::model::candidate::{Cudnn, Part, Toolkit};
+use crate::model::finding::Finding;
+use crate::model::version::Version;
+use std::path::{Path, PathBuf};
+
+/// A directory of LD_LIBRARY_PATH that holds libraries of cuDNN.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShadowingLibrary {
+    /// The directory.
+    pub dir: PathBuf,
+    /// Whether its libraries are the chosen ones.
+    pub own: bool,
+    /// Whether the library that programs open is there.
+    pub shim: bool,
+    /// The files of parts that are there.
+    pub parts: Vec<String>,
+    /// Their release.
+    pub version: Option<Version>,
+}
+
+/// Says which cuDNN will be loaded in place of the chosen one, or which parts in place of its own.
+pub fn library_path(cudnn: &Cudnn, rivals: &[ShadowingLibrary]) -> Option<Finding> {
+    let library = cudnn.library.as_deref()?;
+    let file = library.file_name()?.to_str()?;
+    // What comes behind the chosen directory in LD_LIBRARY_PATH, or in the system, is not reached.
+    let before = || rivals.iter().take_while(|rival| !rival.own);
+    let whole = before().find(|rival| rival.shim);
+    let parts = before().find(|rival| !rival.parts.is_empty() && !cudnn.files.own_first);
+    let rival = whole.or(parts)?;
+    if rival.version.is_some() && rival.version == cudnn.library_version {
+        return None;
+    }
+    let (dir, linked) = (rival.dir.display(), folder(library));
+    let theirs = release(rival.version);
+    let ours = release(cudnn.library_version);
+    let finding = if whole.is_some() {
+        let summary = format!(
+            "LD_LIBRARY_PATH leads the program to the cuDNN {theirs} in `{dir}`, and it is linked to {ours}"
+        );
+        Finding::warning("library-path-hijack", summary)
+            .with("linked", library.display())
+            .with("first", rival.dir.join(file).display())
+            .with(
+                "reason",
+                "LD_LIBRARY_PATH counts before the rpath that a linker writes today, and before the system's directories",
+            )
+    } else {
+        let summary = format!(
+            "LD_LIBRARY_PATH gives `{file}` the parts {theirs} in `{dir}`, and it is {ours} itself"
+        );
+        Finding::warning("library-path-hijack", summary)
+            .with("linked", library.display())
+            .with("first", rival.parts.join("\n"))
+            .with(
+                "reason",
+                "up to cuDNN 9.20 the first library looks for the others in LD_LIBRARY_PATH before it looks beside itself",
+            )
+    };
+    Some(finding.help(format!(
+        "take `{dir}` out of LD_LIBRARY_PATH where the program runs, or put `{linked}` before it"
+    )))
+}
+
+/// The libnvrtc that stands first in LD_LIBRARY_PATH.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Nvrtc {
+    /// Its file, by the name that cuDNN opens.
+    pub file: PathBuf,
+    /// Its release.
+    pub release: Version,
+}
+
+/// Says that cuDNN will compile with a libnvrtc that is older than the toolkit. A newer one compiles all that an older
+/// one does.
+pub fn nvrtc(cudnn: &Cudnn, toolkit: &Toolkit, first: &Nvrtc) -> Option<Finding> {
+    let cuda = toolkit.version?;
+    let compiles = |part: &Part| part.name == "engines_runtime_compiled";
+    // From cuDNN 9 on a part of its own compiles, and may have been left out.
+    let left_out = cudnn.version()?.major >= 9 && !cudnn.parts.iter().any(compiles);
+    if left_out || first.release.major != cuda.major || first.release.minor >= cuda.minor {
+        return None;
+    }
+    let dir = folder(&first.file);
+    let summary = format!(
+        "LD_LIBRARY_PATH leads cuDNN to the libnvrtc {} in `{dir}`, and the toolkit is CUDA {}",
+        first.release.short(),
+        cuda.short()
+    );
+    let finding = Finding::warning("library-path-hijack", summary)
+        .with("first", first.file.display())
+        .with(
+            "reason",
+            "cuDNN compiles a part of its code when the program runs, and an older libnvrtc knows no GPU that came after it",
+        );
+    let before = toolkit.link_dirs.first();
+    let before = before.map(|own| format!(", or put `{}` before it", own.display()));
+    Some(finding.help(format!(
+        "take `{dir}` out of LD_LIBRARY_PATH where the program runs{}",
+        before.unwrap_or_default()
+    )))
+}
+
+/// The same for Windows, which looks in its own directory, `system`, and then along PATH.
+pub fn dll_path(
+    cudnn: &Cudnn,
+    rivals: &[ShadowingLibrary],
+    system: Option<&Path>,
+) -> Option<Finding> {
+    let library = cudnn.library.as_deref()?;
+    let file = library.file_name()?.to_str()?;
+    let before = || rivals.iter().take_while(|rival| !rival.own);
+    let whole = before().find(|rival| rival.shim);
+    let rival = whole.or(before().find(|rival| !rival.parts.is_empty()))?;
+    if rival.version.is_some() && rival.version == cudnn.library_version {
+        return None;
+    }
+    let (dir, linked) = (rival.dir.display(), folder(library));
+    let (theirs, ours) = (release(rival.version), release(cudnn.library_version));
+    let by_system = system == Some(&*rival.dir);
+    let who = if by_system { "Windows" } else { "PATH" };
+    let finding = if whole.is_some() {
+        let summary = format!(
+            "{who} leads the program to the cuDNN {theirs} in `{dir}`, and it is linked to {ours}"
+        );
+        Finding::warning("library-path-hijack", summary)
+            .with("linked", library.display())
+            .with("first", rival.dir.join(file).display())
+    } else {
+        let summary =
+            format!("{who} gives `{file}` the parts {theirs} in `{dir}`, and it is {ours} itself");
+        Finding::warning("library-path-hijack", summary)
+            .with("linked", library.display())
+            .with("first", rival.parts.join("\n"))
+    };
+    let finding = finding.with(
+        "reason",
+        "Windows looks for each DLL beside the program, then in its system directory, then along PATH",
+    );
+    let remedy = if by_system {
+        format!("delete the files `cudnn*.dll` from `{dir}`")
+    } else {
+        format!("put `{linked}` before `{dir}` in PATH where the program runs")
+    };
+    let beside = format!("or copy all DLLs of `{linked}` beside the program");
+    Some(finding.help(remedy).help(beside))
+}
+
+/// NVIDIA's installer puts `bin` on PATH, and the DLLs lie in a directory of their CUDA below it. `dirs` are those of
+/// PATH, in none of which the library is found.
+pub fn below_path(cudnn: &Cudnn, dirs: &[PathBuf]) -> Option<Finding> {
+    let library = cudnn.library.as_deref()?;
+    let (file, own) = (library.file_name()?.to_str()?, library.parent()?);
+    let above = |dir: &&PathBuf| own.starts_with(dir) && dir.starts_with(&cudnn.root);
+    let dir = dirs.iter().find(above)?.display();
+    let own = own.display();
+    let summary = format!(
+        "PATH has `{dir}`, and `{file}` lies below it in `{own}`, where Windows does not look"
+    );
+    Some(
+        Finding::warning("cudnn-not-loadable", summary)
+            .with("library", library.display())
+            .help(format!("add `{own}` to PATH where the program runs"))
+            .help("or copy all DLLs from there beside the program"),
+    )
+}
+
+/// An rpath serves all libraries of a directory: in a conda environment also the C++ library, for the whole program.
+pub fn conda_rpath(link_dir: &Path, cxx: &Path) -> Finding {
+    let summary = format!(
+        "the rpath to `{}` also gives the program the C++ library of that conda environment",
+        link_dir.display()
+    );
+    Finding::warning("library-path-hijack", summary)
+        .with("beside", cxx.display())
+        .help("build with the environment's own compilers: `conda install cxx-compiler`")
+        .help("or call `.rpath(false)` in build.rs, and set LD_LIBRARY_PATH where the program runs")
+}
+
+fn release(version: Option<Version>) -> String {
+    version.map_or_else(
+        || "of unknown release".into(),
+        |version| version.to_string(),
+    )
+}
+
+fn folder(library: &Path) -> String {
+    library.parent().unwrap_or(library).display().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::candidate::Files;
+
+    fn cudnn(minor: u32, own_first: bool) -> Cudnn {
+        Cudnn {
+            library: Some("/opt/nv/lib/libcudnn.so.9".into()),
+            library_version: Some(Version::new(9, minor, 0)),
+            files: Box::new(Files {
+                own_first,
+                ..Files::default()
+            }),
+            ..Cudnn::default()
+        }
+    }
+
+    fn rival(dir: &str, shim: bool, version: Option<Version>) -> ShadowingLibrary {
+        ShadowingLibrary {
+            dir: dir.into(),
+            own: false,
+            shim,
+            parts: vec!["libcudnn_graph.so.9".into()],
+            version,
+        }
+    }
+
+    fn own() -> ShadowingLibrary {
+        ShadowingLibrary {
+            own: true,
+            ..rival("/opt/nv/lib", true, Some(Version::new(9, 14, 0)))
+        }
+    }
+
+    const OLD: Option<Version> = Some(Version::new(9, 1, 0));
+
+    #[test]
+    fn another_cudnn_on_the_way_is_named() {
+        let said = library_path(&cudnn(14, false), &[rival("/opt/old", true, OLD)]).unwrap();
+        assert_eq!(
+            said.to_string(),
+            "LD_LIBRARY_PATH leads the program to the cuDNN 9.1.0 in `/opt/old`, and it is linked to 9.14.0  [library-path-hijack]\n  \
+             linked      /opt/nv/lib/libcudnn.so.9\n  \
+             first       /opt/old/libcudnn.so.9\n  \
+             reason      LD_LIBRARY_PATH counts before the rpath that a linker writes today, and before the system's directories\n  \
+             = help: take `/opt/old` out of LD_LIBRARY_PATH where the program runs, or put `/opt/nv/lib` before it"
+        );
+        let unknown = library_path(&cudnn(14, false), &[rival("/opt/old", true, None)]).unwrap();
+        assert!(unknown.summary.contains("cuDNN of unknown release in"));
+        // The first library is found as it should be; from 9.22 its parts are as well.
+        assert!(library_path(&cudnn(28, true), &[rival("/opt/old", true, OLD)]).is_some());
+    }
+
+    #[test]
+    fn up_to_9_20_the_parts_alone_may_come_from_elsewhere() {
+        let parts = rival("/opt/parts", false, OLD);
+        let said = library_path(&cudnn(14, false), std::slice::from_ref(&parts)).unwrap();
+        assert_eq!(
+            said.to_string(),
+            "LD_LIBRARY_PATH gives `libcudnn.so.9` the parts 9.1.0 in `/opt/parts`, and it is 9.14.0 itself  [library-path-hijack]\n  \
+             linked      /opt/nv/lib/libcudnn.so.9\n  \
+             first       libcudnn_graph.so.9\n  \
+             reason      up to cuDNN 9.20 the first library looks for the others in LD_LIBRARY_PATH before it looks beside itself\n  \
+             = help: take `/opt/parts` out of LD_LIBRARY_PATH where the program runs, or put `/opt/nv/lib` before it"
+        );
+        assert_eq!(library_path(&cudnn(28, true), &[parts]), None);
+    }
+
+    #[test]
+    fn what_is_not_reached_or_is_the_same_does_not_matter() {
+        let (mine, other) = (own(), rival("/opt/old", true, OLD));
+        assert_eq!(library_path(&cudnn(14, false), &[mine, other]), None);
+        let same = rival("/opt/copy", true, Some(Version::new(9, 14, 0)));
+        assert_eq!(library_path(&cudnn(14, false), &[same]), None);
+        assert_eq!(library_path(&cudnn(14, false), &[]), None);
+    }
+
+    fn dlls() -> Cudnn {
+        Cudnn {
+            root: "/nv/v9.7".into(),
+            library: Some("/nv/v9.7/bin/12.8/cudnn64_9.dll".into()),
+            ..cudnn(14, false)
+        }
+    }
+
+    /// LOD-14
+    #[test]
+    fn on_windows_the_same_release_does_not_matter_and_an_unknown_one_does() {
+        let same = rival("/copy", true, Some(Version::new(9, 14, 0)));
+        let old = rival("/old", true, OLD);
+        assert_eq!(dll_path(&dlls(), &[same, old.clone()], None), None);
+        assert_eq!(dll_path(&dlls(), &[], None), None);
+        let summary = |rival| {
+            let rivals = [rival];
+            dll_path(&dlls(), &rivals, Some(Path::new("/s")))
+                .unwrap()
+                .summary
+        };
+        assert!(summary(old).starts_with("PATH leads the program to the cuDNN 9.1.0 in `/old`"));
+        assert!(summary(rival("/s", true, None)).starts_with("Windows leads the program"));
+    }
+
+    /// LOD-15
+    #[test]
+    fn a_directory_of_path_is_too_high_only_within_the_same_cudnn() {
+        let below = |dir: &str| below_path(&dlls(), &[dir.into()]).is_some();
+        assert!(below("/nv/v9.7/bin") && below("/nv/v9.7"));
+        assert!(!below("/nv") && !below("/nv/v9.6/bin") && !below("/nv/v9.7/lib"));
+    }
+}

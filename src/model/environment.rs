@@ -1,0 +1,272 @@
+//! The environment, read once, and every variable that means something here.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+/// What a variable's value is to us.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Somebody asked for this place: unusable is an error, never a fall-through.
+    Wish,
+    /// A place to look at, or evidence; never an error.
+    Surrounding,
+    /// A choice of ours or of the build tools.
+    Setting,
+}
+
+macro_rules! variables {
+    ($($variant:ident = $name:literal, $kind:ident;)*) => {
+        /// A variable that is read at build time. Rerun lines, documentation and messages come from here.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Variable { $(#[doc = concat!("`", $name, "`")] $variant),* }
+
+        impl Variable {
+            /// All of them, in the order in which they are looked at.
+            pub const ALL: &'static [Variable] = &[$(Variable::$variant),*];
+
+            /// Its name.
+            pub const fn name(self) -> &'static str {
+                match self { $(Variable::$variant => $name),* }
+            }
+
+            /// What its value is to us.
+            pub const fn kind(self) -> Kind {
+                match self { $(Variable::$variant => Kind::$kind),* }
+            }
+        }
+    };
+}
+
+variables! {
+    CudaHome = "CUDA_HOME", Wish;
+    CudaPath = "CUDA_PATH", Wish;
+    CudaRoot = "CUDA_ROOT", Wish;
+    CudaToolkitRoot = "CUDAToolkit_ROOT", Wish;
+    CudaToolkitRootDir = "CUDA_TOOLKIT_ROOT_DIR", Wish;
+    CudaToolkitPath = "CUDA_TOOLKIT_PATH", Wish;
+    CudaCxx = "CUDACXX", Wish;
+    Nvcc = "NVCC", Wish;
+    CudnnPath = "CUDNN_PATH", Wish;
+    CudnnHome = "CUDNN_HOME", Wish;
+    CudnnRoot = "CUDNN_ROOT", Wish;
+    CudnnRootDir = "CUDNN_ROOT_DIR", Wish;
+    CudnnInstallPath = "CUDNN_INSTALL_PATH", Wish;
+    CudnnIncludeDir = "CUDNN_INCLUDE_DIR", Wish;
+    CudnnIncludePath = "CUDNN_INCLUDE_PATH", Wish;
+    CudnnLibrary = "CUDNN_LIBRARY", Wish;
+    CudnnLibraryPath = "CUDNN_LIBRARY_PATH", Wish;
+    CudnnLibDir = "CUDNN_LIB_DIR", Wish;
+    CudnnLib = "CUDNN_LIB", Wish;
+    GuardHome = "CUDNN_GUARD_HOME", Wish;
+    VirtualEnv = "VIRTUAL_ENV", Surrounding;
+    CondaPrefix = "CONDA_PREFIX", Surrounding;
+    EasyBuildCuda = "EBROOTCUDA", Surrounding;
+    EasyBuildCudnn = "EBROOTCUDNN", Surrounding;
+    NvhpcCudaHome = "NVHPC_CUDA_HOME", Surrounding;
+    NvhpcRoot = "NVHPC_ROOT", Surrounding;
+    TfCudaPaths = "TF_CUDA_PATHS", Surrounding;
+    UvProjectEnvironment = "UV_PROJECT_ENVIRONMENT", Surrounding;
+    CPath = "CPATH", Surrounding;
+    CIncludePath = "C_INCLUDE_PATH", Surrounding;
+    CplusIncludePath = "CPLUS_INCLUDE_PATH", Surrounding;
+    LibraryPath = "LIBRARY_PATH", Surrounding;
+    NixCFlags = "NIX_CFLAGS_COMPILE", Surrounding;
+    NixLdFlags = "NIX_LDFLAGS", Surrounding;
+    CmakePrefixPath = "CMAKE_PREFIX_PATH", Surrounding;
+    PkgConfigPath = "PKG_CONFIG_PATH", Surrounding;
+    PkgConfigLibDir = "PKG_CONFIG_LIBDIR", Surrounding;
+    PkgConfigSysroot = "PKG_CONFIG_SYSROOT_DIR", Surrounding;
+    CondaBuild = "CONDA_BUILD", Surrounding;
+    CondaHostPrefix = "PREFIX", Surrounding;
+    CondaBuildPrefix = "BUILD_PREFIX", Surrounding;
+    Path = "PATH", Surrounding;
+    LdLibraryPath = "LD_LIBRARY_PATH", Surrounding;
+    Home = "HOME", Surrounding;
+    XdgDataHome = "XDG_DATA_HOME", Surrounding;
+    LocalAppData = "LOCALAPPDATA", Surrounding;
+    ProgramW6432 = "ProgramW6432", Surrounding;
+    ProgramFiles = "ProgramFiles", Surrounding;
+    SystemDrive = "SystemDrive", Surrounding;
+    SystemRoot = "SystemRoot", Surrounding;
+    GuardArchs = "CUDNN_GUARD_ARCHS", Setting;
+    CudaArchs = "CUDAARCHS", Setting;
+    TorchCudaArchList = "TORCH_CUDA_ARCH_LIST", Setting;
+    CudaComputeCap = "CUDA_COMPUTE_CAP", Setting;
+    NvccCcbin = "NVCC_CCBIN", Setting;
+    CudaHostCxx = "CUDAHOSTCXX", Setting;
+    NvccPrependFlags = "NVCC_PREPEND_FLAGS", Setting;
+    NvccAppendFlags = "NVCC_APPEND_FLAGS", Setting;
+    Cxx = "CXX", Setting;
+    GuardAllow = "CUDNN_GUARD_ALLOW", Setting;
+    GuardPrint = "CUDNN_GUARD_PRINT", Setting;
+    DocsRs = "DOCS_RS", Setting;
+}
+
+/// What says where .pc files are. The crate of that name spells them for one target as the cc crate does.
+const PKG_CONFIG: [Variable; 3] = [
+    Variable::PkgConfigPath,
+    Variable::PkgConfigLibDir,
+    Variable::PkgConfigSysroot,
+];
+
+/// Where a value came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// `Config::env` in the build script.
+    BuildScript,
+    /// The process's environment.
+    Process,
+}
+
+/// A snapshot of the environment. An empty value counts as unset.
+#[derive(Clone, Debug, Default)]
+pub struct Environment {
+    process: BTreeMap<String, OsString>,
+    build_script: BTreeMap<String, OsString>,
+    directory: PathBuf,
+    target: Option<Target>,
+}
+
+/// The target that is built for, as variables for it alone are spelt.
+#[derive(Clone, Debug)]
+struct Target {
+    triple: String,
+    native: bool,
+}
+
+impl Environment {
+    /// From pairs of name and value, as a process has them.
+    pub fn new(pairs: impl IntoIterator<Item = (String, OsString)>) -> Self {
+        Self {
+            process: pairs.into_iter().collect(),
+            build_script: BTreeMap::new(),
+            directory: PathBuf::new(),
+            target: None,
+        }
+    }
+
+    /// With the target that is built for: places may be asked for it alone.
+    pub fn for_target(mut self, triple: &str) -> Self {
+        let native = self.var("HOST").is_none_or(|host| host == triple);
+        self.target = Some(Target {
+            triple: triple.to_string(),
+            native,
+        });
+        self
+    }
+
+    /// The names under which a place may be asked for, the one that counts most first, as the cc crate has them:
+    /// `CUDNN_PATH_aarch64-unknown-linux-gnu`, `CUDNN_PATH_aarch64_unknown_linux_gnu`, `TARGET_CUDNN_PATH` or, where
+    /// the target is this machine, `HOST_CUDNN_PATH`, `CUDNN_PATH`.
+    pub fn spellings(&self, variable: Variable) -> Vec<String> {
+        let name = variable.name();
+        let mut all = Vec::new();
+        let alone = variable.kind() == Kind::Wish || PKG_CONFIG.contains(&variable);
+        if let Some(target) = self.target.as_ref().filter(|_| alone) {
+            let side = if target.native { "HOST" } else { "TARGET" };
+            all.extend([
+                format!("{name}_{}", target.triple),
+                format!("{name}_{}", target.triple.replace('-', "_")),
+                format!("{side}_{name}"),
+            ]);
+        }
+        all.push(name.to_string());
+        all
+    }
+
+    /// The name under which it is set.
+    pub fn spelling(&self, variable: Variable) -> String {
+        self.found(variable)
+            .map_or_else(|| variable.name().to_string(), |(name, _, _)| name)
+    }
+
+    /// What the build script says comes first, however it spells it; an empty value of its own hides the rest.
+    fn found(&self, variable: Variable) -> Option<(String, &OsStr, Origin)> {
+        let spellings = self.spellings(variable);
+        for name in &spellings {
+            if let Some(value) = self.build_script.get(name) {
+                let found = (name.clone(), value.as_os_str(), Origin::BuildScript);
+                return Some(found).filter(|_| !value.is_empty());
+            }
+        }
+        spellings.into_iter().find_map(|name| {
+            let value = self.process.get(&name).filter(|value| !value.is_empty())?;
+            Some((name, value.as_os_str(), Origin::Process))
+        })
+    }
+
+    /// The places in variables that have a release behind this prefix, the newest first: `CUDA_PATH_V13_0`.
+    pub fn numbered(&self, prefix: &str) -> Vec<(String, PathBuf)> {
+        let mut all: Vec<(Vec<u32>, String)> = Vec::new();
+        for name in self.process.keys().chain(self.build_script.keys()) {
+            let numbers = name.strip_prefix(prefix).map(|tail| {
+                let numbers = tail.split('_').map(|number| number.parse().ok());
+                numbers.collect::<Option<Vec<u32>>>()
+            });
+            if let Some(Some(numbers)) = numbers {
+                all.push((numbers, name.clone()));
+            }
+        }
+        all.sort_by(|one, other| other.cmp(one));
+        all.dedup();
+        all.into_iter()
+            .filter_map(|(_, name)| {
+                let dir = self.directory.join(self.os_var(&name)?);
+                Some((name, dir))
+            })
+            .collect()
+    }
+
+    /// With the directory that relative paths start from. cargo runs a build script in its package's folder and the
+    /// linker in another, so no path may stay relative.
+    pub fn with_current_dir(mut self, directory: PathBuf) -> Self {
+        self.directory = directory;
+        self
+    }
+
+    /// With the build script's own pairs on top.
+    pub fn with_pairs(mut self, pairs: &[(String, String)]) -> Self {
+        self.build_script.extend(
+            pairs
+                .iter()
+                .map(|(name, value)| (name.clone(), value.into())),
+        );
+        self
+    }
+
+    /// The value of a variable that is declared above.
+    pub fn get(&self, variable: Variable) -> Option<&OsStr> {
+        Some(self.found(variable)?.1)
+    }
+
+    /// The place that a variable names.
+    pub fn path(&self, variable: Variable) -> Option<PathBuf> {
+        Some(self.directory.join(self.get(variable)?))
+    }
+
+    /// The directory that relative paths start from.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// The value of any variable, for names that are only known at run time (`DEP_*`, what cargo sets).
+    pub fn os_var(&self, name: &str) -> Option<&OsStr> {
+        self.build_script
+            .get(name)
+            .or_else(|| self.process.get(name))
+            .map(OsString::as_os_str)
+            .filter(|value| !value.is_empty())
+    }
+
+    /// The same as text, if it is Unicode.
+    pub fn var(&self, name: &str) -> Option<&str> {
+        self.os_var(name).and_then(OsStr::to_str)
+    }
+
+    /// Who set it.
+    pub fn origin(&self, variable: Variable) -> Origin {
+        self.found(variable)
+            .map_or(Origin::Process, |(_, _, origin)| origin)
+    }
+}

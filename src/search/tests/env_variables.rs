@@ -1,0 +1,117 @@
+//! Places that somebody names.
+
+use super::*;
+
+fn trees(pairs: &[(&str, &str)]) -> Vec<Tree> {
+    let env = env(pairs).with_current_dir("/package".into());
+    let platform = Platform::from_triple("x86_64-unknown-linux-gnu");
+    let wished = steps(&env, &platform, None)
+        .into_iter()
+        .filter(|step| step.wish.is_some());
+    let trees = wished.filter_map(|step| match step.place {
+        Place::Tree(tree) => Some(tree),
+        Place::Nvcc(_) | Place::Copy(..) | Place::PkgConfig(..) => None,
+    });
+    trees.collect()
+}
+
+#[test]
+fn a_relative_place_starts_from_the_package() {
+    let trees = trees(&[("CUDA_HOME", "vendor/cuda"), ("CUDNN_PATH", "/opt/dnn/")]);
+    assert_eq!(trees[0].base, Path::new("/package/vendor/cuda"));
+    assert_eq!(trees[1].base, Path::new("/opt/dnn"));
+}
+
+#[test]
+fn a_folder_of_libraries_or_headers_leads_to_the_other() {
+    for (named, header, library) in [
+        ("/opt/dnn/lib64", "/opt/dnn/include", ""),
+        ("/opt/dnn/include/", "", "/opt/dnn/lib"),
+        ("/usr/lib/x86_64-linux-gnu", "/usr/include", ""),
+        (
+            "/usr/lib/x86_64-linux-gnu",
+            "/usr/include/x86_64-linux-gnu",
+            "",
+        ),
+    ] {
+        let tree = &trees(&[("CUDNN_PATH", named)])[0];
+        assert!(tree.include.iter().any(|dir| dir == Path::new(header)));
+        assert!(tree.lib.iter().any(|dir| dir == Path::new(library)));
+    }
+    let tree = &trees(&[("CUDNN_PATH", "/opt/dnn")])[0];
+    assert!(tree.include.iter().all(|dir| dir.is_relative()), "{tree:?}");
+}
+
+#[test]
+fn nvcc_is_looked_for_on_the_path_of_the_machine_that_builds() {
+    let files = |host: &str, target: &str, path: &str| {
+        let env = env(&[("HOST", host), ("PATH", path), ("NVCC", "ccache nvcc")]);
+        let steps = steps(&env, &Platform::from_triple(target), None);
+        match &steps[0].place {
+            Place::Nvcc(files) => files.clone(),
+            Place::Tree(_) | Place::Copy(..) | Place::PkgConfig(..) => panic!("{steps:?}"),
+        }
+    };
+    let linux = "x86_64-unknown-linux-gnu";
+    let windows = "x86_64-pc-windows-msvc";
+    assert_eq!(
+        files(linux, windows, "/a:/b"),
+        ["/a/ccache nvcc", "/b/ccache nvcc", "/a/nvcc", "/b/nvcc"].map(PathBuf::from)
+    );
+    assert_eq!(
+        files(windows, windows, "/a;\"/b c\"")[2..],
+        ["/a/nvcc.exe", "/b c/nvcc.exe"].map(PathBuf::from)
+    );
+}
+
+/// CFG-04
+#[test]
+fn a_variable_for_the_target_wins() {
+    let steps = |host: &str, pairs: &[(&str, &str)], script: &[(&str, &str)]| -> Vec<String> {
+        let own = |pairs: &[(&str, &str)]| -> Vec<(String, String)> {
+            pairs
+                .iter()
+                .map(|(name, value)| (name.to_string(), value.to_string()))
+                .collect()
+        };
+        let mut all = own(pairs);
+        all.push(("HOST".into(), host.into()));
+        let all = all.into_iter().map(|(name, value)| (name, value.into()));
+        let target = "aarch64-unknown-linux-gnu";
+        let env = Environment::new(all)
+            .with_pairs(&own(script))
+            .for_target(target);
+        let steps = steps(&env, &Platform::from_triple(target), None).into_iter();
+        let itself = |place: &Place| matches!(place, Place::Tree(tree) if tree.pattern.is_empty());
+        let wished = steps.filter(|step| step.wish.is_some() && itself(&step.place));
+        wished
+            .map(|step| format!("{}: {}", step.via, step.whereabouts()))
+            .collect()
+    };
+    let pairs = [
+        ("CUDNN_PATH_aarch64-unknown-linux-gnu", "/hyphens"),
+        ("CUDNN_PATH_aarch64_unknown_linux_gnu", "/underscores"),
+        ("CUDNN_PATH_x86_64_unknown_linux_gnu", "/another"),
+        ("TARGET_CUDNN_PATH", "/target"),
+        ("HOST_CUDNN_PATH", "/host"),
+        ("CUDNN_PATH", "/plain"),
+    ];
+    let (cross, native) = ("x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu");
+    let hyphens = "CUDNN_PATH_aarch64-unknown-linux-gnu: /hyphens";
+    let underscores = "CUDNN_PATH_aarch64_unknown_linux_gnu: /underscores";
+    assert_eq!(steps(cross, &pairs, &[]), [hyphens]);
+    assert_eq!(steps(cross, &pairs[1..], &[]), [underscores]);
+    assert_eq!(
+        steps(cross, &pairs[2..], &[]),
+        ["TARGET_CUDNN_PATH: /target"]
+    );
+    assert_eq!(steps(native, &pairs[2..], &[]), ["HOST_CUDNN_PATH: /host"]);
+    assert_eq!(steps(cross, &pairs[4..], &[]), ["CUDNN_PATH: /plain"]);
+    // The build script's own word counts most, and with an empty one it hides the user's.
+    let script = [("CUDNN_PATH", "/script")];
+    assert_eq!(
+        steps(cross, &pairs, &script),
+        ["CUDNN_PATH in build.rs: /script"]
+    );
+    assert!(steps(cross, &pairs, &[("CUDNN_PATH", "")]).is_empty());
+}

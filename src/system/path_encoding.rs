@@ -1,0 +1,93 @@
+//! Which paths can be handed on: to cargo, to the loader, to nvcc. What cannot be is refused, never bent.
+
+use crate::model::finding::printable;
+use std::path::Path;
+
+/// Why no line for cargo can hold this path. cargo reads UTF-8, line by line, without the white space at their ends.
+pub fn cargo_cannot_take(path: &Path) -> Option<&'static str> {
+    match path.to_str() {
+        None => Some("a path that is not UTF-8"),
+        Some(text) if printable(text) != text => Some("a path with a control character"),
+        Some(text) if text.trim_end() != text => Some("a path that ends with white space"),
+        Some(_) => None,
+    }
+}
+
+/// Why the loader would not take this directory from an rpath. It reads a list with colons between, and puts something
+/// else in place of `$ORIGIN`, `$LIB` and `$PLATFORM`: see ld.so(8).
+pub fn loader_cannot_take(dir: &Path) -> Option<&'static str> {
+    let text = dir.to_string_lossy();
+    let replaced = ["ORIGIN", "LIB", "PLATFORM"]
+        .iter()
+        .any(|name| text.contains(&format!("${name}")) || text.contains(&format!("${{{name}}}")));
+    match () {
+        () if text.contains(':') => Some("the loader takes `:` for the end of a directory"),
+        () if replaced => Some("the loader puts something else in place of its `$` word"),
+        () => None,
+    }
+}
+
+/// The character of this path that nvcc does not pass on as it is: it calls its own programs through a shell, and
+/// splits some of its options at commas. A space it can take.
+pub fn nvcc_cannot_take(path: &Path) -> Option<char> {
+    let text = path.to_string_lossy();
+    text.chars()
+        .find(|character| ['$', '`', '"', '\'', '\\', ','].contains(character))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_that_a_line_cannot_hold() {
+        for good in [
+            "/a b", "/ü", "/a$HOME", "/a\"b'c", "/a\\b", "/a,b=c", "/a:b", "/ a",
+        ] {
+            assert_eq!(cargo_cannot_take(Path::new(good)), None, "{good:?}");
+        }
+        for bad in [
+            "/a\nb",
+            "/a\rcargo::error=x",
+            "/a\tb",
+            "/a ",
+            "/a\u{1b}[2J",
+            "/a\u{a0}",
+        ] {
+            assert!(cargo_cannot_take(Path::new(bad)).is_some(), "{bad:?}");
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_path_of_other_bytes() {
+        use std::os::unix::ffi::OsStrExt;
+        let path = Path::new(std::ffi::OsStr::from_bytes(b"/a\xff"));
+        assert_eq!(cargo_cannot_take(path), Some("a path that is not UTF-8"));
+    }
+
+    #[test]
+    fn a_directory_that_an_rpath_cannot_hold() {
+        for good in ["/a b", "/a$HOME", "/a,b", "/LIB"] {
+            assert_eq!(loader_cannot_take(Path::new(good)), None, "{good:?}");
+        }
+        for bad in ["/a:b", "/$ORIGIN/lib", "/${LIB}/x", "/$PLATFORM"] {
+            assert!(loader_cannot_take(Path::new(bad)).is_some(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_path_that_a_shell_would_change() {
+        for good in ["/a b", "/ü", "/a=b", "/a;b&c(d)", "/a:b"] {
+            assert_eq!(nvcc_cannot_take(Path::new(good)), None, "{good:?}");
+        }
+        for (bad, why) in [
+            ("/a$HOME", '$'),
+            ("/a`b`", '`'),
+            ("/a,b", ','),
+            ("/a'b", '\''),
+        ] {
+            assert_eq!(nvcc_cannot_take(Path::new(bad)), Some(why), "{bad:?}");
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! With a compiler that writes down how often it is asked.
+
+use super::*;
+use std::fs;
+use std::os::unix::fs::symlink;
+
+/// A folder with compilers in it that have been there for years.
+struct Machine(PathBuf);
+
+impl Machine {
+    fn new(name: &str) -> Self {
+        let dir = std::env::temp_dir().join(format!("cudnn-guard-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&dir);
+        for below in ["bin", "out"] {
+            fs::create_dir_all(dir.join(below)).unwrap();
+        }
+        Self(dir)
+    }
+
+    /// One that says so, after a line in `asked`.
+    fn program(&self, name: &str, says: &str) -> PathBuf {
+        let path = self.0.join(name);
+        let asked = self.0.join("asked");
+        let text = format!("#!/bin/sh\necho \"$*\" >>'{}'\n{says}\n", asked.display());
+        // Written by another process: while this one has a file open, a program that another test starts has it too,
+        // and then it cannot be run.
+        shell(
+            "printf %s \"$2\" >\"$1\" && chmod 755 \"$1\" && touch -d 2020-01-01T00:00:00 \"$1\"",
+            &path,
+            &text,
+        );
+        path
+    }
+
+    /// What the next build knows.
+    fn next(&self) -> ProbeCache {
+        self.next_with(&[])
+    }
+
+    fn next_with(&self, more: &[(&str, &str)]) -> ProbeCache {
+        let out = [("OUT_DIR", self.0.join("out").to_str().unwrap().to_string())];
+        let more = more.iter().map(|(name, value)| (*name, value.to_string()));
+        let all = out.into_iter().chain(more);
+        ProbeCache::open(&Environment::new(
+            all.map(|(name, value)| (name.to_string(), value.into())),
+        ))
+    }
+
+    /// How often a program was asked since the last time this was called.
+    fn times(&self) -> usize {
+        let asked = self.0.join("asked");
+        let text = fs::read_to_string(&asked).unwrap_or_default();
+        let _ = fs::remove_file(asked);
+        text.lines().count()
+    }
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[track_caller]
+fn shell(script: &str, path: &Path, text: &str) {
+    let mut shell = std::process::Command::new("/bin/sh");
+    let shell = shell.args(["-c", script, "sh"]).arg(path).arg(text);
+    assert!(shell.status().unwrap().success(), "{script}");
+}
+
+fn ask(answers: &ProbeCache, program: &Path, arg: &str) -> Result<String, String> {
+    ask_resting_on(answers, program, arg, &[])
+}
+
+/// A word with a number in it is an answer.
+fn ask_resting_on(
+    answers: &ProbeCache,
+    program: &Path,
+    arg: &str,
+    files: &[PathBuf],
+) -> Result<String, String> {
+    let question = Invocation {
+        program: program.into(),
+        args: vec![arg.into()],
+    };
+    let said = answers.ask(&question, Duration::from_secs(20), |output| {
+        output
+            .stdout
+            .contains(char::is_numeric)
+            .then(|| files.to_vec())
+    });
+    said.map(|output| output.stdout + &output.stderr)
+        .map_err(|finding| finding.to_string())
+}
+
+#[test]
+fn a_question_is_asked_once_by_all_builds() {
+    let machine = Machine::new("answers-once");
+    let nvcc = machine.program("bin/nvcc", "echo \"$1 13\"; echo; echo '> é' >&2");
+    let answers = machine.next();
+    let said = Ok("a 13\n\n> é\n".to_string());
+    assert_eq!(ask(&answers, &nvcc, "a"), said);
+    assert_eq!(ask(&answers.clone(), &nvcc, "a"), said);
+    assert_eq!(machine.times(), 1);
+    assert!(ask(&answers, &nvcc, "b").is_ok_and(|said| said.starts_with("b 13")));
+    assert_eq!(machine.times(), 1);
+    let next = machine.next();
+    assert_eq!(ask(&next, &nvcc, "a"), said);
+    assert!(ask(&next, &nvcc, "b").is_ok_and(|said| said.starts_with("b 13")));
+    assert_eq!(machine.times(), 0);
+    // Outside a build script, nothing is kept.
+    let elsewhere = || ProbeCache::open(&Environment::default());
+    assert_eq!(ask(&elsewhere(), &nvcc, "a"), said);
+    assert_eq!(ask(&elsewhere(), &nvcc, "a"), said);
+    assert_eq!(machine.times(), 2);
+}
+
+#[test]
+fn another_compiler_is_asked_anew() {
+    let machine = Machine::new("answers-changed");
+    let nvcc = machine.program("bin/nvcc", "echo 12");
+    let asked = |says: &str| {
+        assert_eq!(ask(&machine.next(), &nvcc, "a"), Ok(format!("{says}\n")));
+        machine.times()
+    };
+    assert_eq!([asked("12"), asked("12")], [1, 0]);
+    machine.program("bin/nvcc", "echo 1300");
+    assert_eq!([asked("1300"), asked("1300")], [1, 0], "another size");
+    machine.program("bin/nvcc", "echo 1400");
+    shell("touch -d 2019-01-01T00:00:00 \"$1\"", &nvcc, "");
+    assert_eq!(
+        [asked("1400"), asked("1400")],
+        [1, 0],
+        "another date, an older one"
+    );
+    fs::rename(&nvcc, machine.0.join("bin/nvcc-14")).unwrap();
+    symlink("nvcc-14", &nvcc).unwrap();
+    assert_eq!([asked("1400"), asked("1400")], [1, 0], "a link");
+    // As in Nix, where all dates are the same.
+    let other = machine.program("bin/nvcc-15", "echo 1500");
+    let old = machine.0.join("bin/nvcc-14");
+    shell("touch -r \"$2\" \"$1\"", &other, old.to_str().unwrap());
+    fs::remove_file(&nvcc).unwrap();
+    symlink("nvcc-15", &nvcc).unwrap();
+    assert_eq!(
+        [asked("1500"), asked("1500")],
+        [1, 0],
+        "a link that leads elsewhere"
+    );
+    shell("touch \"$1\"", &nvcc, "");
+    assert_eq!(
+        [asked("1500"), asked("1500")],
+        [1, 1],
+        "it may be changing right now"
+    );
+}
+
+#[test]
+fn what_steers_a_compiler_is_part_of_the_question() {
+    let machine = Machine::new("answers-steered");
+    let nvcc = machine.program("bin/nvcc", "echo 12");
+    for (name, times) in [
+        ("PATH", 1),
+        ("NVCC_APPEND_FLAGS", 1),
+        ("CUDNN_GUARD_ARCHS", 0),
+    ] {
+        ask(&machine.next(), &nvcc, "a").unwrap();
+        machine.times();
+        ask(&machine.next_with(&[(name, "/x")]), &nvcc, "a").unwrap();
+        assert_eq!(machine.times(), times, "{name}");
+    }
+}
+
+#[test]
+fn a_wrapper_is_asked_anew_when_what_it_starts_has_changed() {
+    let machine = Machine::new("answers-wrapper");
+    let wrapper = machine.program("bin/wrapper", "exec \"${0%/*}/nvcc\"");
+    let real = machine.program("bin/nvcc", "echo 12");
+    let both = |answers: &ProbeCache| {
+        let layout = ask_resting_on(answers, &wrapper, "layout", &[real.clone(), "/none".into()]);
+        let version = ask(answers, &wrapper, "version");
+        assert_eq!(layout, version);
+        (layout.unwrap(), machine.times())
+    };
+    assert_eq!(both(&machine.next()), ("12\n".into(), 4));
+    assert_eq!(both(&machine.next()), ("12\n".into(), 0));
+    machine.program("bin/nvcc", "echo 1300");
+    assert_eq!(both(&machine.next()), ("1300\n".into(), 4));
+}
+
+#[test]
+fn a_broken_file_is_as_none() {
+    let machine = Machine::new("answers-broken");
+    let nvcc = machine.program("bin/nvcc", "echo 12");
+    let file = machine.0.join("out/cudnn-guard/answers");
+    let asked = || {
+        assert_eq!(ask(&machine.next(), &nvcc, "a"), Ok("12\n".into()));
+        machine.times()
+    };
+    assert_eq!([asked(), asked()], [1, 0]);
+    let whole = fs::read(&file).unwrap();
+    for end in 0..whole.len() {
+        fs::write(&file, &whole[..end]).unwrap();
+        assert!(machine.next().read().is_empty(), "cut at {end}");
+        let mut other = whole.clone();
+        other[end] ^= 1;
+        fs::write(&file, other).unwrap();
+        assert!(machine.next().read().is_empty(), "changed at {end}");
+    }
+    // With a right sum, too, nothing in it is taken for granted.
+    for body in [
+        "\n",
+        "?",
+        "= 1 2 /x\n",
+        "? z\n",
+        "? 0\n§ x\n",
+        "? 0\n> 12\n",
+    ] {
+        fs::write(&file, format!("{:016x}\n{body}", hash(body))).unwrap();
+        assert!(machine.next().read().is_empty(), "{body:?}");
+    }
+    assert_eq!([asked(), asked()], [1, 0]);
+    fs::remove_dir_all(machine.0.join("out")).unwrap();
+    fs::write(machine.0.join("out"), "no directory").unwrap();
+    assert_eq!([asked(), asked()], [1, 1]);
+}
+
+#[test]
+fn what_is_no_answer_is_asked_again_by_the_next_build() {
+    let machine = Machine::new("answers-none");
+    for says in ["echo nothing", "echo 12; exit 1"] {
+        let nvcc = machine.program("bin/nvcc", says);
+        for _ in 0..2 {
+            let answers = machine.next();
+            let said = ask(&answers, &nvcc, "a");
+            assert_eq!(said, ask(&answers, &nvcc, "a"));
+            assert_eq!(machine.times(), 1, "{says}");
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! The flags in which nvcc is told its targets.
+
+use crate::model::arch::Code;
+use crate::model::gencode::Gencode;
+use crate::model::pattern::{Pattern, pattern};
+use crate::model::target_name::read as target;
+use crate::targets::dialect::{BOTH, Word, targets};
+
+/// How much of a text that begins with a flag belongs to it: its value may follow after a space, and has commas.
+pub fn length(text: &str) -> usize {
+    static FLAG: Pattern = Pattern::new(|| {
+        let name = "(?:(?:-gencode|--generate-code|-arch|--gpu-architecture)[ \t\r\n])?";
+        let value = r#"(?:[^,;\["' \t\r\n]|,code=|,arch=|\[[^\]]*\]?|"[^"]*"?|'[^']*'?)*"#;
+        pattern(&format!("^{name}{value}"))
+    });
+    FLAG.find(text).map_or(text.len(), |found| found.end())
+}
+
+/// `-gencode=arch=compute_80,code=[sm_80,compute_80]`, `-arch=sm_80`, which is both.
+pub fn read(flag: &str) -> Option<Word> {
+    static VALUE: Pattern = Pattern::new(|| {
+        pattern("^(?:(-gencode|--generate-code)|-arch|--gpu-architecture)[= \t\r\n](.*)$")
+    });
+    let plain = flag.to_ascii_lowercase().replace(['"', '\'', '\\'], "");
+    let found = VALUE.captures(&plain)?;
+    let value = found.get(2)?.as_str().trim();
+    if found.get(1).is_some() {
+        return gencode(value).map(Word::Targets);
+    }
+    match value {
+        "native" => Some(Word::Native),
+        "all" => Some(Word::All),
+        "all-major" => Some(Word::AllMajor),
+        _ => {
+            let target = target(value)?;
+            let codes: &[Code] = match target.code {
+                Code::Machine => BOTH,
+                Code::Ptx => &[Code::Ptx],
+            };
+            Some(Word::Targets(targets(
+                target.capability,
+                target.suffix,
+                codes,
+            )))
+        }
+    }
+}
+
+fn gencode(value: &str) -> Option<Vec<Gencode>> {
+    if value.matches('[').count() != value.matches(']').count() {
+        return None;
+    }
+    let (mut via, mut made, mut key) = (None, Vec::new(), "");
+    for part in value.split(',') {
+        let value = match part.split_once('=') {
+            Some((name, value)) => {
+                key = name.trim();
+                value
+            }
+            None => part,
+        };
+        let target = target(value.trim().trim_matches(['[', ']']).trim())?;
+        match key {
+            "arch" if via.is_none() && target.code == Code::Ptx => via = Some(target),
+            "code" => made.push(target),
+            _ => return None,
+        }
+    }
+    let via = via?;
+    let made: Vec<Gencode> = made
+        .into_iter()
+        .map(|target| Gencode { target, via })
+        .collect();
+    (!made.is_empty()).then_some(made)
+}

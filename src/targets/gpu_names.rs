@@ -1,0 +1,169 @@
+//! GPUs by their names: `Ampere`, `H100`, `RTX 4090`.
+
+use crate::model::arch::ComputeCapability;
+use crate::model::pattern::{Pattern, pattern};
+
+const TABLE: &str = include_str!("../../build-support/compat/gpus.txt");
+
+/// What a name stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Named {
+    /// All GPUs of a generation.
+    Generation(Vec<ComputeCapability>),
+    /// One product.
+    Product(ComputeCapability),
+}
+
+struct Row {
+    capability: ComputeCapability,
+    generation: &'static str,
+    products: &'static str,
+}
+
+/// The GPUs of this name, however it is spaced and capitalised.
+pub fn lookup(name: &str) -> Option<Named> {
+    let name = plain(name);
+    let family = match name.as_str() {
+        "kepler+tesla" => return Some(Named::Product(ComputeCapability::new(3, 7))),
+        "lovelace" | "adalovelace" => "ada",
+        "blackwellultra" => return Some(Named::Product(ComputeCapability::new(10, 3))),
+        name => name,
+    };
+    let members: Vec<ComputeCapability> = rows()
+        .filter(|row| plain(row.generation) == family)
+        .map(|row| row.capability)
+        .collect();
+    if !members.is_empty() {
+        return Some(Named::Generation(members));
+    }
+    product(&name).map(Named::Product)
+}
+
+/// The generations and the compute capabilities in each, the oldest first. GPUs of Jetson stand for themselves.
+pub fn generations() -> Vec<(&'static str, Vec<ComputeCapability>)> {
+    let mut all: Vec<(&str, Vec<ComputeCapability>)> = Vec::new();
+    for row in rows().filter(|row| !row.generation.contains('+')) {
+        match all.iter_mut().find(|(name, _)| *name == row.generation) {
+            Some((_, members)) => members.push(row.capability),
+            None => all.push((row.generation, vec![row.capability])),
+        }
+    }
+    all
+}
+
+fn product(name: &str) -> Option<ComputeCapability> {
+    let known = |name: &str| {
+        rows()
+            .find(|row| {
+                row.products
+                    .split(',')
+                    .any(|product| plain(product) == name)
+            })
+            .map(|row| row.capability)
+    };
+    static SHORT: Pattern = Pattern::new(|| {
+        let makers = "nvidia|geforce|quadro|tesla|jetson";
+        pattern(&format!(
+            "^(?:{makers})*(.+?)(?:ti)?(?:super)?(?:laptop)?(?:gpu)?$"
+        ))
+    });
+    let short = SHORT.captures(name)?.get(1)?.as_str();
+    known(name).or_else(|| known(short))
+}
+
+/// `RTX 4090`, `rtx-4090` and `RTX4090` are one.
+fn plain(name: &str) -> String {
+    name.chars()
+        .filter(|c| !c.is_whitespace() && *c != '-' && *c != '_')
+        .map(|c| c.to_ascii_lowercase())
+        .collect()
+}
+
+fn rows() -> impl Iterator<Item = Row> {
+    TABLE.lines().filter_map(|line| {
+        let mut columns = line.split('|').map(str::trim);
+        let (major, minor) = columns.next()?.split_once('.')?;
+        Some(Row {
+            capability: ComputeCapability::new(major.parse().ok()?, minor.parse().ok()?),
+            generation: columns.next()?,
+            products: columns.next()?,
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn is(name: &str, wanted: &str) {
+        let text = match lookup(name) {
+            Some(Named::Product(capability)) => capability.to_string(),
+            Some(Named::Generation(all)) => {
+                let all: Vec<String> = all.iter().map(ToString::to_string).collect();
+                all.join(" ")
+            }
+            None => "unknown".to_string(),
+        };
+        assert_eq!(text, wanted, "{name}");
+    }
+
+    #[test]
+    fn products_however_they_are_written() {
+        for name in [
+            "RTX 4090",
+            "rtx4090",
+            "RTX-4090",
+            "NVIDIA GeForce RTX 4090 Laptop GPU",
+            "rtx_4070_ti_super",
+        ] {
+            is(name, "8.9");
+        }
+        for (name, wanted) in [
+            ("H100", "9.0"),
+            ("Orin", "8.7"),
+            ("Jetson AGX Orin", "8.7"),
+            ("Jetson Nano", "5.3"),
+            ("Tesla T4", "7.5"),
+            ("TITAN RTX", "7.5"),
+            ("TITAN", "3.5"),
+            ("Thor", "11.0"),
+            ("B300", "10.3"),
+            ("Blackwell Ultra", "10.3"),
+            ("DGX Spark", "12.1"),
+            // Two cards of this name: no guess.
+            ("RTX 4000", "unknown"),
+            ("Nano", "unknown"),
+            ("NVIDIA", "unknown"),
+            ("", "unknown"),
+            ("GPU", "unknown"),
+            ("Ti", "unknown"),
+            ("90", "unknown"),
+        ] {
+            is(name, wanted);
+        }
+    }
+
+    #[test]
+    fn a_generation_is_all_of_it() {
+        is("ampere", "8.0 8.6");
+        is("Ada", "8.9");
+        is("Lovelace", "8.9");
+        is("Hopper", "9.0");
+        is("Blackwell", "10.0 10.3 12.0 12.1");
+        is("Ampere+Tegra", "8.7 8.8");
+        is("Kepler+Tesla", "3.7");
+        is("Fermi", "unknown");
+    }
+
+    #[test]
+    fn every_row_is_read() {
+        let lines = TABLE.lines().filter(|line| !line.starts_with('#')).count();
+        assert_eq!(rows().count(), lines);
+        for row in rows() {
+            for name in row.products.split(',').filter(|name| !name.is_empty()) {
+                is(name, &row.capability.to_string());
+            }
+        }
+    }
+}

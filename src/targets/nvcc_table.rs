@@ -1,0 +1,160 @@
+//! Which targets each release of nvcc has, for where no nvcc can be asked.
+
+use crate::model::arch::{Code, ComputeCapability, Suffix, Target};
+use crate::model::version::Version;
+
+const TABLE: &str = include_str!("../../build-support/compat/nvcc-targets.txt");
+
+/// What the nvcc of one release makes machine code for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// The first release with these targets.
+    pub cuda: Version,
+    /// Machine code, letters included, in numeric order.
+    pub codes: Vec<Target>,
+}
+
+/// All releases that are known, the oldest first.
+pub fn rows() -> Vec<Row> {
+    TABLE.lines().filter_map(row).collect()
+}
+
+fn row(line: &str) -> Option<Row> {
+    let mut words = line.split(' ');
+    let (major, minor) = words.next()?.split_once('.')?;
+    let cuda = Version::new(major.parse().ok()?, minor.parse().ok()?, 0);
+    let mut codes: Vec<Target> = words.filter_map(code).collect();
+    codes.sort();
+    Some(Row { cuda, codes })
+}
+
+/// `90a` as machine code.
+fn code(text: &str) -> Option<Target> {
+    let number = text.trim_end_matches(['a', 'f']);
+    let suffix = match text.get(number.len()..) {
+        Some("a") => Suffix::Arch,
+        Some("f") => Suffix::Family,
+        _ => Suffix::None,
+    };
+    Some(Target {
+        capability: ComputeCapability::from_number(number.parse().ok()?),
+        suffix,
+        code: Code::Machine,
+    })
+}
+
+/// What the nvcc of this release has; of one older than the table nothing is known.
+pub fn row_for(cuda: Version) -> Option<Row> {
+    rows().into_iter().rev().find(|row| row.cuda <= cuda)
+}
+
+/// The newest release that is known.
+pub fn newest() -> Version {
+    rows()
+        .last()
+        .map_or(Version::new(0, 0, 0), |newest| newest.cuda)
+}
+
+/// The first release that has this target.
+pub fn first_with(target: Target) -> Option<Version> {
+    rows()
+        .iter()
+        .find(|row| has(row, target))
+        .map(|row| row.cuda)
+}
+
+/// Which releases have this target, in words: `CUDA 11.8 and newer`, `CUDA 8.0 to 11.8`, `no CUDA up to 13.5`.
+pub fn served_by(target: Target) -> String {
+    let rows = rows();
+    let Some(first) = rows.iter().position(|row| has(row, target)) else {
+        return format!("no CUDA up to {}", newest().short());
+    };
+    let gone = rows
+        .iter()
+        .skip(first)
+        .find(|row| !has(row, target))
+        .map(|row| row.cuda);
+    let since = rows
+        .get(first)
+        .filter(|_| first > 0)
+        .map(|row| row.cuda.short());
+    match (since, gone.map(before)) {
+        (Some(since), Some(last)) => format!("CUDA {since} to {last}"),
+        (Some(since), None) => format!("CUDA {since} and newer"),
+        (None, Some(last)) => format!("CUDA up to {last}"),
+        (None, None) => "every CUDA".to_string(),
+    }
+}
+
+fn has(row: &Row, target: Target) -> bool {
+    row.codes.contains(&Target {
+        code: Code::Machine,
+        ..target
+    })
+}
+
+/// The last release before one that dropped something; only first releases of a major did.
+fn before(cuda: Version) -> &'static str {
+    match cuda.major {
+        9 => "8.0",
+        10 => "9.2",
+        11 => "10.2",
+        12 => "11.8",
+        13 => "12.9",
+        _ => "the one before",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_is_read_whole_and_in_order() {
+        let lines = TABLE.lines().filter(|line| !line.starts_with('#'));
+        for (line, row) in lines.zip(rows()) {
+            let targets: Vec<String> = row.codes.iter().map(Target::to_string).collect();
+            let words: Vec<String> = targets
+                .iter()
+                .map(|target| target.replace("sm_", ""))
+                .collect();
+            let mut written: Vec<&str> = line.split(' ').skip(1).collect();
+            let mut read: Vec<&str> = words.iter().map(String::as_str).collect();
+            written.sort_unstable();
+            read.sort_unstable();
+            assert_eq!(read, written, "{line}");
+        }
+        let releases: Vec<Version> = rows().iter().map(|row| row.cuda).collect();
+        assert!(releases.is_sorted() && releases.len() == 13, "{releases:?}");
+    }
+
+    #[test]
+    fn a_release_between_two_has_what_the_older_one_had() {
+        let of = |major, minor| row_for(Version::new(major, minor, 0)).map(|row| row.cuda);
+        assert_eq!(of(12, 6), Some(Version::new(12, 0, 0)));
+        assert_eq!(of(12, 8), Some(Version::new(12, 8, 0)));
+        assert_eq!(of(14, 2), Some(Version::new(13, 5, 0)));
+        assert_eq!(of(7, 5), None);
+    }
+
+    /// CMP-10: the first and the last CUDA with a target.
+    #[test]
+    fn the_history_of_a_target() {
+        for (target, wanted) in [
+            ("20", "CUDA up to 8.0"),
+            ("30", "CUDA up to 10.2"),
+            ("37", "CUDA up to 11.8"),
+            ("70", "CUDA 9.0 to 12.9"),
+            ("75", "CUDA 10.0 and newer"),
+            ("89", "CUDA 11.8 and newer"),
+            ("90a", "CUDA 12.0 and newer"),
+            ("101a", "CUDA 12.8 to 12.9"),
+            ("120f", "CUDA 12.9 and newer"),
+            ("107", "CUDA 13.4 and newer"),
+            ("200", "no CUDA up to 13.5"),
+            ("90f", "no CUDA up to 13.5"),
+        ] {
+            assert_eq!(served_by(code(target).unwrap()), wanted, "{target}");
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! Where nvcc was not asked and its release tells.
+
+use super::*;
+
+/// The nvcc of a release, which nobody can ask.
+#[track_caller]
+fn of_release(cuda: &str, wish: &str, gpus: &[u32], wanted: &str) -> Selection {
+    let (major, minor) = cuda.split_once('.').unwrap();
+    let cuda = Version::new(major.parse().unwrap(), minor.parse().unwrap(), 0);
+    let gpus: Vec<Gpu> = gpus.iter().copied().map(gpu).collect();
+    let compiler = Compiler::from_table(None, cuda).unwrap();
+    let wish = (!wish.is_empty()).then(|| ours(wish));
+    let selection = select(wish.as_ref(), Some(&compiler), &gpus).unwrap();
+    assert_eq!(selection.list().to_string(), wanted);
+    selection
+}
+
+/// CMP-12: where nvcc cannot list its targets its release tells, and a newer one than all that are known may do more.
+#[test]
+fn the_table_is_open_at_the_top() {
+    of_release("14.0", "80 150a sm_140", &[], "sm_80 sm_140 sm_150a");
+    of_release("14.0", "", &[150], "sm_150 compute_150");
+    let wish = ours("70");
+    let newer = Compiler::from_table(None, Version::new(14, 0, 0));
+    let findings = select(Some(&wish), newer.as_ref(), &[]).unwrap_err();
+    assert_eq!(
+        findings[0].summary,
+        "CUDA 14.0 cannot compile for sm_70, which CUDNN_GUARD_ARCHS asks for"
+    );
+}
+
+/// ARC-01: Thor has two numbers, and each nvcc knows one of them.
+#[test]
+fn a_renamed_gpu_is_one() {
+    let note = of_release("13.0", "101a", &[], "sm_110a");
+    assert_eq!(
+        note.findings[0].to_string(),
+        "sm_101a is compiled as sm_110a: CUDA 13.0 has that number for the same GPU  [arch-unsupported-by-nvcc]"
+    );
+    of_release("12.9", "Thor", &[], "sm_101");
+    of_release("12.9", "", &[110], "sm_101 compute_101");
+    of_release("13.5", "native", &[101], "sm_110");
+}
+
+#[test]
+fn a_newer_gpu_is_served_by_what_runs_there() {
+    let selection = of_release("12.8", "native", &[121], "sm_120 compute_120");
+    let text = selection.findings[0].to_string();
+    assert!(
+        text.contains("\n  compiled    sm_120 compute_120, which run on that GPU\n"),
+        "{text}"
+    );
+    assert!(
+        text.ends_with("= help: install CUDA 12.9 or newer to get machine code for that GPU"),
+        "{text}"
+    );
+}
+
+#[test]
+fn nvcc_makes_only_one_of_a_family_and_its_first() {
+    let selection = of_release("12.9", "120 120f 120a", &[], "sm_120f sm_120a");
+    assert_eq!(
+        selection.findings[0].summary,
+        "sm_120 is left out: nvcc makes only one of it and sm_120f, which runs on the same GPUs"
+    );
+    of_release("12.9", "sm_103 103(100f)", &[], "sm_103(100f)");
+    of_release("12.9", "86(80) 86", &[], "sm_86");
+    of_release("12.9", "compute_120 120f", &[], "compute_120 sm_120f");
+}
+
+#[test]
+fn what_cannot_be_made_of_that_ptx_is_said() {
+    for (list, wanted) in [
+        (
+            "80(90)",
+            "sm_80 cannot be made through compute_90, as CUDNN_GUARD_ARCHS asks",
+        ),
+        (
+            "90(90a)",
+            "sm_90 cannot be made through compute_90a, as CUDNN_GUARD_ARCHS asks",
+        ),
+        (
+            "110(100f)",
+            "sm_110 cannot be made through compute_100f, as CUDNN_GUARD_ARCHS asks",
+        ),
+        (
+            "-gencode=arch=compute_80,code=compute_86",
+            "compute_86 cannot be made through compute_80, as CUDNN_GUARD_ARCHS asks",
+        ),
+    ] {
+        let findings = select(Some(&ours(list)), None, &[]).unwrap_err();
+        assert_eq!(findings[0].summary, wanted);
+        assert_eq!(findings[0].id, "arch-unsupported-by-nvcc");
+    }
+}
+
+#[test]
+fn a_generation_is_what_nvcc_knows_of_it() {
+    of_release("12.8", "Blackwell+PTX", &[], "sm_100 sm_120 compute_120");
+    of_release("12.4", "auto 61", &[90], "sm_61 sm_90 compute_90");
+    of_release(
+        "11.8",
+        "auto",
+        &[],
+        "sm_35 sm_50 sm_60 sm_70 sm_80 sm_90 compute_90",
+    );
+}
+
+/// ARC-05: a release build for the GPUs of one machine says whom it leaves out.
+#[test]
+fn a_release_build_says_whom_it_leaves_out() {
+    let machine = [code(86), ptx(ComputeCapability::new(8, 6))];
+    assert_eq!(
+        left_out(&machine, Some(&nvcc())).unwrap().to_string(),
+        "this release build compiles kernels for the GPUs of this machine, and not for all others  \
+         [kernels-not-covering-gpu]\n  \
+         compiled    sm_86 compute_86\n  \
+         left out    Turing: 7.5\n              Ampere: 8.0\n  \
+         = help: set CUDNN_GUARD_ARCHS=all-major, or list the GPUs that the program will meet"
+    );
+    assert_eq!(
+        left_out(&[ptx(ComputeCapability::new(7, 5))], Some(&nvcc())),
+        None
+    );
+}
+
+#[test]
+fn letters_are_asked_for_only_where_they_are_written() {
+    for (list, wanted) in [
+        ("80 9.0+PTX all", false),
+        ("90a", true),
+        ("103(100f)", true),
+        ("80x", false),
+    ] {
+        assert_eq!(needs_letters(Some(&ours(list))), wanted, "{list}");
+    }
+    assert!(!needs_letters(None));
+    // Nobody knows: nvcc will say so itself.
+    let silent = Compiler::from_answer("/nvcc", vec![code(90)], None);
+    assert!(select(Some(&ours("90a")), Some(&silent), &[]).is_ok());
+    assert!(select(Some(&ours("100a")), Some(&silent), &[]).is_err());
+}

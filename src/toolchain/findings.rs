@@ -1,0 +1,133 @@
+//! What is wrong: with what the build script says, and with what its machine has.
+
+use crate::choice::findings::Situation;
+use crate::choice::scan::Sight;
+use crate::choice::select_pair::kind_of;
+use crate::config::Config;
+use crate::model::candidate::Candidate;
+use crate::model::environment::Variable;
+use crate::model::finding::Finding;
+use crate::model::finding_id;
+use crate::search::search_step::{Kind, Step};
+use crate::system::{Host, files};
+
+/// What is wrong with one kind: unusable variables that another wish makes harmless are warnings; else the first of
+/// them is the fault, and what the search says after it counts no more.
+pub fn verdict(
+    situation: &Situation,
+    sight: &Sight,
+    kind: Kind,
+    allowed: &dyn Fn(&str) -> bool,
+) -> (Vec<Finding>, Option<Finding>) {
+    let mut noticed = situation.disagreements(kind);
+    let place = |variable| {
+        situation
+            .steps
+            .iter()
+            .position(|step| step.wish == Some(variable))
+    };
+    let wished = |candidate: &&Candidate| kind_of(candidate) == kind && candidate.wish.is_some();
+    let first = situation.candidates.iter().find(wished);
+    let mut fault = None;
+    for unusable in &sight.unusable {
+        let asks = |step: &&Step| step.wish == Some(unusable.variable) && step.kind == kind;
+        if !situation.steps.iter().any(|step| asks(&step)) {
+            continue;
+        }
+        let before = first.filter(|first| first.wish.and_then(place) < place(unusable.variable));
+        match before {
+            Some(first) => noticed.push(situation.idle(unusable.variable, first)),
+            None => {
+                let finding = situation.unusable(
+                    unusable.variable,
+                    (unusable.exists, unusable.forbidden),
+                    unusable.nearby.as_deref(),
+                    unusable.reason.as_ref(),
+                );
+                noticed.extend(fault.replace(finding));
+            }
+        }
+    }
+    match fault {
+        Some(finding) if allowed(finding.id) => {
+            noticed.push(finding);
+            (noticed, situation.fault(kind))
+        }
+        Some(finding) => (noticed, Some(finding)),
+        None => (noticed, situation.fault(kind)),
+    }
+}
+
+/// cuDNN is looked for in the toolkit too. While the variable that names the toolkit leads nowhere, that no cuDNN was
+/// found may be of the same cause, and all the places where it was looked for would only hide that.
+pub fn join(
+    toolkit: Option<Finding>,
+    cudnn: Option<Finding>,
+    allowed: &dyn Fn(&str) -> bool,
+) -> (Option<Finding>, Option<Finding>) {
+    match (toolkit, cudnn) {
+        (Some(cause), Some(other))
+            if cause.id == "variable-unusable"
+                && other.id == "cudnn-not-found"
+                && !allowed(cause.id) =>
+        {
+            let cause = cause.with("cuDNN", "was looked for there too, and found nowhere else");
+            (Some(cause), None)
+        }
+        apart => apart,
+    }
+}
+
+/// What the build script says that cannot be.
+pub fn config_faults(config: &Config, host: &Host) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for id in config
+        .allow
+        .iter()
+        .filter(|id| !finding_id::ALL.contains(&id.as_str()))
+    {
+        findings.push(
+            Finding::error(
+                "config-invalid",
+                format!("`.allow({id:?})` names no finding"),
+            )
+            .help("copy the id from the brackets behind the headline that is to pass"),
+        );
+    }
+    if let Some(root) = host.root.as_deref().filter(|root| !files::is_dir(root)) {
+        findings.push(
+            Finding::error(
+                "config-invalid",
+                format!("the root `{}` is not a directory", root.display()),
+            )
+            .help("name a directory that holds usr/ of the system to look at"),
+        );
+    }
+    findings
+}
+
+/// Whether a finding may pass, by the build script or by the user.
+pub fn is_allowed(config: &Config, host: &Host, id: &str) -> bool {
+    let listed = host
+        .env
+        .var(Variable::GuardAllow.name())
+        .unwrap_or_default();
+    let mut named = listed
+        .split([',', ' '])
+        .chain(config.allow.iter().map(String::as_str));
+    id != "config-invalid" && named.any(|name| name == id)
+}
+
+/// That there is nothing to look for: the target is a 32-bit one.
+pub fn too_narrow(host: &Host) -> Option<Finding> {
+    let instead = host.platform.instead_of_32_bit()?;
+    let headline = format!(
+        "this build is for {}, a 32-bit system, and CUDA and cuDNN exist for 64-bit ones only",
+        host.platform.triple
+    );
+    Some(
+        Finding::error("platform-unsupported", headline)
+            .help(format!("build for {instead}"))
+            .help("or call `.optional()` in build.rs, to build without"),
+    )
+}
