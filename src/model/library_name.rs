@@ -16,11 +16,11 @@ pub struct LibraryName<'a> {
 }
 
 impl<'a> LibraryName<'a> {
-    /// Reads a file name. The loader asks for no other forms.
+    /// Reads a file name, on Windows that of one of NVIDIA's. The loader asks for no other forms.
     pub fn read(file: &'a str) -> Option<Self> {
         static FORM: Pattern = Pattern::new(|| {
             pattern(
-                r"^(?:lib([0-9A-Za-z_-]+)\.so(?:\.([0-9.]+))?|([0-9A-Za-z_-]+)64_([0-9]+)\.dll)$",
+                r"^(?:lib([0-9A-Za-z_-]+)\.so(?:\.([0-9.]+))?|(cu[0-9A-Za-z_]+)64_([0-9]+)\.dll)$",
             )
         });
         let found = FORM.captures(file)?;
