@@ -12,6 +12,7 @@ use crate::model::facts::{Built, Loader};
 use crate::model::finding::{Finding, Severity};
 use crate::model::gpu::Gpu;
 use crate::model::judge;
+use crate::model::library_name::LibraryName;
 use crate::model::linkage::{Missing, Need, Object};
 use crate::model::names::CUDARC_ASKS_FOR_9;
 use crate::model::platform::{Os, Platform};
@@ -362,9 +363,8 @@ impl PreflightInput {
             let dir = self.inside(other.path.parent().unwrap_or(&other.path));
             return finding.help(format!("put `{dir}` into LD_LIBRARY_PATH"));
         }
-        let number = name.split(".so.").nth(1).unwrap_or_default();
-        if dependencies::is_of_toolkit(name) && !number.is_empty() {
-            let number = number.split('.').next().unwrap_or_default();
+        let cuda = LibraryName::read(name).and_then(|file| file.major());
+        if let (true, Some(number)) = (dependencies::is_of_toolkit(name), cuda) {
             return finding.help(format!(
                 "install the libraries of CUDA {number}, which do not come with the driver, or put their directory into LD_LIBRARY_PATH"
             ));

@@ -42,11 +42,7 @@ impl Inspection {
 
     /// The first library of the cuDNN that is loaded with the program, else of the one that it opens.
     fn dll(&self, path: &DllSearchPath<'_>) -> Option<(PathBuf, u32)> {
-        let major = |name: &str| {
-            let name = name.to_ascii_lowercase();
-            let number = name.strip_prefix("cudnn64_")?.strip_suffix(".dll")?;
-            number.parse().ok()
-        };
+        let major = |name: &str| main_library::cudnn_major(&name.to_ascii_lowercase());
         let mut objects = self.picture.objects.iter();
         let imported = objects.find_map(|object| Some((object.path.clone(), major(&object.name)?)));
         imported.or_else(|| {

@@ -13,12 +13,15 @@ pub mod finding_id;
 pub mod gencode;
 pub mod gpu;
 pub mod invocation;
+pub mod library_name;
 #[cfg(feature = "cli")]
 pub mod linkage;
 pub mod owner;
+pub mod pattern;
 pub mod platform;
 pub mod record;
 pub mod target_list;
+pub mod target_name;
 pub mod version_header;
 
 // Rules that the build and the running program share.
