@@ -1,5 +1,6 @@
 //! What the build script wants.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// How the program gets at cuDNN.
@@ -39,7 +40,7 @@ pub struct Config {
     pub(crate) optional: bool,
     pub(crate) root: Option<PathBuf>,
     pub(crate) target: Option<String>,
-    pub(crate) env: Vec<(String, String)>,
+    pub(crate) env: Vec<(String, OsString)>,
     pub(crate) allow: Vec<String>,
 }
 
@@ -125,8 +126,9 @@ impl Config {
         self
     }
 
-    /// Variables that win over the process's environment.
-    pub fn env<K: Into<String>, V: Into<String>>(
+    /// Variables that win over the process's environment, in all that is searched and read here. The programs that are
+    /// started (nvcc, `nvidia-smi`) and NVIDIA's driver read the process's own.
+    pub fn env<K: Into<String>, V: Into<OsString>>(
         mut self,
         pairs: impl IntoIterator<Item = (K, V)>,
     ) -> Self {

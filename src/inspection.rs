@@ -9,7 +9,7 @@ use crate::config::Config;
 use crate::error::Error;
 use crate::host::driver::Driver;
 use crate::host::way::Way;
-use crate::host::{calls, files, linkage, shim};
+use crate::host::{Host, calls, files, linkage, shim};
 use crate::model::candidate::{Cudnn, Found};
 use crate::model::env::Variable;
 use crate::model::facts::Loader;
@@ -80,12 +80,13 @@ impl Inspection {
             unknown: Vec::new(),
             lenient: None,
         };
-        inspection.lenient = inspection.lenient();
-        inspection.picture.allow = inspection.allowed();
+        let host = inspection.config(root).host();
+        inspection.lenient = inspection.lenient(&host);
+        inspection.picture.allow = inspection.allowed(&host);
         let refused = match inspection.linkage.format {
-            Format::Elf => inspection.follow(root),
+            Format::Elf => inspection.follow(root, &host),
             Format::Pe => {
-                inspection.follow_dlls(root);
+                inspection.follow_dlls(&host);
                 Vec::new()
             }
         };
@@ -115,14 +116,14 @@ impl Inspection {
     }
 
     /// The loader's way through the files, and what it refuses there.
-    fn follow(&mut self, root: Option<&Path>) -> Vec<Finding> {
+    fn follow(&mut self, root: Option<&Path>, host: &Host) -> Vec<Finding> {
         let loader = self.linkage.interpreter.as_deref().unwrap_or_default();
         if loader.contains("ld-musl") {
             let reason = "the program is loaded by musl, with which no cuDNN works";
             self.unknown.push(reason.into());
             return Vec::new();
         }
-        let ground = self.ground(root, &self.config(root).host());
+        let ground = self.ground(root, host);
         let mut way = Way::of(&self.picture.program, self.linkage.clone(), ground);
         if let Some(shim) = self.shim(&mut way) {
             let object = way.objects.get(shim);
@@ -142,7 +143,7 @@ impl Inspection {
                 file.display()
             ));
         }
-        self.look_elsewhere(root);
+        self.look_elsewhere(root, host);
         refused
     }
 
@@ -214,8 +215,7 @@ impl Inspection {
     }
 
     /// What the guard would read in this environment.
-    fn allowed(&self) -> Vec<String> {
-        let host = self.config(None).host();
+    fn allowed(&self, host: &Host) -> Vec<String> {
         let listed = host.env.text(Variable::GuardAllow.name());
         let words = listed
             .unwrap_or_default()
@@ -227,8 +227,7 @@ impl Inspection {
     }
 
     /// What CUDNN_GUARD says to the guard: nothing, where it ends the program or there is none.
-    fn lenient(&self) -> Option<&'static str> {
-        let host = self.config(None).host();
+    fn lenient(&self, host: &Host) -> Option<&'static str> {
         let said = host.env.text("CUDNN_GUARD").unwrap_or_default();
         let known = ["warn", "off"]
             .into_iter()
@@ -245,12 +244,13 @@ impl Inspection {
     }
 
     /// Where a library lies that is missing: a search as for a build, which is done only then.
-    fn look_elsewhere(&mut self, root: Option<&Path>) {
+    fn look_elsewhere(&mut self, root: Option<&Path>, host: &Host) {
         let missing = &self.picture.missing;
         if missing.is_empty() {
             return;
         }
-        let candidates = self.config(root).survey().report().candidates;
+        let survey = self.config(root).survey_on(host.clone());
+        let candidates = survey.report().candidates;
         for missing in missing.iter().filter(|one| one.stands_in.is_none()) {
             let mut add = |path: &Path, version| {
                 self.picture.others.push(Other {

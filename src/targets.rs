@@ -143,7 +143,7 @@ pub(crate) fn choose(
 ) -> Result<Selection, Vec<Finding>> {
     let mut gpus = Vec::new();
     if select::needs_gpus(wish) {
-        match gpus::gpus() {
+        match gpus::gpus(&host.env) {
             Ok(found) => gpus = found,
             Err(finding) => noticed.push(finding),
         }

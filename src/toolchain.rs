@@ -89,14 +89,16 @@ impl Config {
     /// Looks at the machine as `probe` does, for CUDA and cuDNN both; prints nothing and never fails. What is wrong
     /// is among the findings.
     pub fn survey(&self) -> Toolchain {
-        let mut toolchain = Toolchain::find(
-            self.clone(),
-            self.host(),
-            Needs {
-                toolkit: true,
-                cudnn: true,
-            },
-        );
+        self.survey_on(self.host())
+    }
+
+    /// The same of a machine whose environment has been read.
+    pub(crate) fn survey_on(&self, host: Host) -> Toolchain {
+        let needs = Needs {
+            toolkit: true,
+            cudnn: true,
+        };
+        let mut toolchain = Toolchain::find(self.clone(), host, needs);
         // A build has the tables: on a disk that has to turn, so many headers take seconds.
         let os = toolchain.host.platform.os;
         if let Some(cudnn) = &mut toolchain.cudnn {

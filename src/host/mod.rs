@@ -87,6 +87,7 @@ use crate::model::{arch, finding, version};
 use crate::model::env::{Env, Variable};
 use crate::model::platform::Platform;
 use answers::Answers;
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// The machine, as it was when the build began.
@@ -103,12 +104,13 @@ pub struct Host {
 }
 
 impl Host {
-    /// Reads the environment, once. Nothing else reads it. What the build script says wins: the target triple, the
+    /// Reads the environment. Nothing else reads it: whoever looks at the machine calls this once, and hands on what
+    /// it gives. What the build script says wins: the target triple, the
     /// root and variables.
     pub fn capture(
         target: Option<&str>,
         root: Option<PathBuf>,
-        pairs: &[(String, String)],
+        pairs: &[(String, OsString)],
     ) -> Self {
         let process = std::env::vars_os().filter_map(|(name, value)| {
             let name = name.into_string().ok()?;

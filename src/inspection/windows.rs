@@ -2,19 +2,18 @@
 
 use super::Inspection;
 use crate::host::dll_path::DllPath;
-use crate::host::{dll_way, shim};
+use crate::host::{Host, dll_way, shim};
 use crate::model::facts::Loader;
 use crate::rules::guarded::Guarded;
 use crate::rules::judge;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 impl Inspection {
     /// Its own folder comes first, then Windows' own, then PATH, which is known on Windows alone.
-    pub(super) fn follow_dlls(&mut self, root: Option<&Path>) {
-        let host = self.config(root).host();
+    pub(super) fn follow_dlls(&mut self, host: &Host) {
         let program = self.picture.program.clone();
         let own = program.parent().unwrap_or(&program).to_path_buf();
-        let path = DllPath::of_program(&host, own.clone());
+        let path = DllPath::of_program(host, own.clone());
         let (objects, missing) = dll_way::follow(&program, self.linkage.clone(), &path);
         self.picture.objects = objects;
         self.picture.missing = missing;

@@ -226,12 +226,10 @@ impl Env {
     }
 
     /// With the build script's own pairs on top.
-    pub fn overlaid(mut self, pairs: &[(String, String)]) -> Self {
-        self.build_script.extend(
-            pairs
-                .iter()
-                .map(|(name, value)| (name.clone(), value.into())),
-        );
+    pub fn overlaid<V: AsRef<OsStr>>(mut self, pairs: &[(String, V)]) -> Self {
+        let pairs = pairs.iter();
+        self.build_script
+            .extend(pairs.map(|(name, value)| (name.clone(), value.as_ref().into())));
         self
     }
 
@@ -252,11 +250,15 @@ impl Env {
 
     /// The value of any variable, for names that are only known at run time (`DEP_*`, what cargo sets).
     pub fn named(&self, name: &str) -> Option<&OsStr> {
-        self.build_script
-            .get(name)
+        self.as_set(name).filter(|value| !value.is_empty())
+    }
+
+    /// The same where an empty value has a meaning of its own: an empty `CUDA_VISIBLE_DEVICES` hides every GPU.
+    pub fn as_set(&self, name: &str) -> Option<&OsStr> {
+        let value = self.build_script.get(name);
+        value
             .or_else(|| self.process.get(name))
             .map(OsString::as_os_str)
-            .filter(|value| !value.is_empty())
     }
 
     /// The same as text, if it is Unicode.
