@@ -10,8 +10,8 @@ use crate::error::Error;
 use crate::host::driver::Driver;
 use crate::host::way::Way;
 use crate::host::{Host, calls, files, linkage, shim};
+use crate::model::allowed::Allowed;
 use crate::model::candidate::{Cudnn, Found};
-use crate::model::env::Variable;
 use crate::model::facts::Loader;
 use crate::model::finding::{Finding, Severity, Verdict};
 use crate::model::gpu::Gpu;
@@ -40,8 +40,10 @@ pub struct Inspection {
 }
 
 impl Inspection {
-    /// Looks at a program, on this machine or as it would run on the system below `root`. An error where the file is
-    /// no program.
+    /// Looks at a program, on this machine or as it would run on the system below `root`.
+    ///
+    /// # Errors
+    /// `io-error` where the file is no program, `library-damaged` where it is not whole.
     pub fn of(program: &Path, root: Option<&Path>) -> Result<Self, Error> {
         let read = linkage::read(program).map_err(|flaw| no_program(program, flaw))?;
         let guards: Vec<Guarded> = linkage::records(program)
@@ -70,7 +72,7 @@ impl Inspection {
                 elsewhere: Vec::new(),
                 company: None,
                 path_known: false,
-                allow: Vec::new(),
+                allow: Allowed::default(),
                 driver: None,
                 gpus: Vec::new(),
             },
@@ -82,7 +84,7 @@ impl Inspection {
         };
         let host = inspection.config(root).host();
         inspection.lenient = inspection.lenient(&host);
-        inspection.picture.allow = inspection.allowed(&host);
+        inspection.picture.allow = Config::new().allowed(&host.env);
         let refused = match inspection.linkage.format {
             Format::Elf => inspection.follow(root, &host),
             Format::Pe => {
@@ -96,7 +98,7 @@ impl Inspection {
             let reason = "no driver and no GPU was asked";
             inspection.unknown.push(reason.into());
         }
-        inspection.picture.let_pass(&mut inspection.findings);
+        inspection.picture.allow.apply(&mut inspection.findings);
         // The loader does not ask whom the guard would let pass.
         inspection.findings.extend(refused);
         let (findings, unknown) = inspection.picture.judge();
@@ -212,18 +214,6 @@ impl Inspection {
                 .retain(|missing| !others.contains(&missing.name));
         }
         found
-    }
-
-    /// What the guard would read in this environment.
-    fn allowed(&self, host: &Host) -> Vec<String> {
-        let listed = host.env.text(Variable::GuardAllow.name());
-        let words = listed
-            .unwrap_or_default()
-            .split(|c: char| c == ',' || c.is_whitespace());
-        words
-            .filter(|id| !id.is_empty())
-            .map(String::from)
-            .collect()
     }
 
     /// What CUDNN_GUARD says to the guard: nothing, where it ends the program or there is none.

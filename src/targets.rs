@@ -10,12 +10,15 @@ use crate::model::target_list::TargetList;
 use crate::rules::fit;
 use crate::rules::select::{self, Compiler, Selection, Wish};
 use crate::rules::skew;
-use crate::toolchain::{Toolchain, is_allowed};
+use crate::toolchain::Toolchain;
 
 impl Toolchain {
     /// What kernels are compiled for, in numeric order: the list in `CUDNN_GUARD_ARCHS`, else [`Config::archs`], else
     /// `CUDAARCHS`, `TORCH_CUDA_ARCH_LIST` or `CUDA_COMPUTE_CAP`, each in its own dialect; else the GPUs of this
     /// machine; else the first of each major that nvcc knows. Without CUDA it is empty.
+    ///
+    /// # Errors
+    /// Where the list names no target (`arch-unknown`), or one that nvcc does not know (`arch-unsupported-by-nvcc`).
     ///
     /// [`Config::archs`]: crate::Config::archs
     pub fn targets(&self) -> Result<Vec<Target>, Error> {
@@ -23,11 +26,17 @@ impl Toolchain {
     }
 
     /// The same in the words of nvcc, CMake and PyTorch, for kernels that another build system compiles.
+    ///
+    /// # Errors
+    /// Those of [`targets`](Self::targets).
     pub fn target_list(&self) -> Result<TargetList, Error> {
         Ok(self.selection()?.list())
     }
 
     /// The same as flags for nvcc: `-gencode=arch=compute_80,code=sm_80`, one for each target.
+    ///
+    /// # Errors
+    /// Those of [`targets`](Self::targets).
     pub fn gencode_flags(&self) -> Result<Vec<String>, Error> {
         Ok(self.target_list()?.nvcc())
     }
@@ -125,11 +134,10 @@ impl Toolchain {
         );
         let mut others = files::each_once(others);
         others.retain(|other| other != compiler);
-        let mut finding = skew::nvcc_header(compiler, said, &header, toolkit.version?, &others);
-        if is_allowed(&self.config, &self.host, finding.id) {
-            finding.severity = Severity::Warning;
-        }
-        Some(finding)
+        let finding = skew::nvcc_header(compiler, said, &header, toolkit.version?, &others);
+        let mut findings = [finding];
+        self.config.allowed(&self.host.env).apply(&mut findings);
+        findings.into_iter().next()
     }
 }
 

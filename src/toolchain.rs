@@ -17,10 +17,9 @@ use crate::rules::search::steps;
 use crate::rules::select::Selection;
 use crate::rules::step::Kind;
 use crate::statics;
-pub(crate) use faults::is_allowed;
 use faults::{config_faults, join, too_narrow, verdict};
 use std::cell::OnceCell;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 pub(crate) use written::Written;
 
 #[cfg(test)]
@@ -45,6 +44,7 @@ mod written;
 
 /// The CUDA and cuDNN that were chosen, all that was passed over, and what is thought of them.
 #[derive(Debug)]
+#[must_use = "nothing is linked, compiled or written unless it is asked to"]
 pub struct Toolchain {
     pub(crate) config: Config,
     pub(crate) host: Host,
@@ -66,7 +66,11 @@ pub struct Toolchain {
 
 impl Config {
     /// Finds CUDA and cuDNN, reads what they are and checks them. Tells cargo what the answer rests on, even if the
-    /// answer is an error; everything that stops the build is in that one error.
+    /// answer is an error.
+    ///
+    /// # Errors
+    /// Everything that stops the build, all in one: what is not there, what does not fit, and what this build script
+    /// or a variable says wrongly.
     pub fn probe(&self) -> Result<Toolchain, Error> {
         let host = self.host();
         let toolchain = Toolchain::find(self.clone(), host, self.needs());
@@ -138,6 +142,16 @@ impl Toolchain {
     /// The toolkit's release.
     pub fn cuda_version(&self) -> Option<Version> {
         self.toolkit.as_ref()?.version
+    }
+
+    /// The toolkit's directory, which others call `CUDA_HOME`.
+    pub fn cuda_root(&self) -> Option<&Path> {
+        Some(&self.toolkit.as_ref()?.root)
+    }
+
+    /// The toolkit's compiler.
+    pub fn nvcc(&self) -> Option<&Path> {
+        self.toolkit.as_ref()?.nvcc.as_deref()
     }
 
     /// cuDNN's release: what its headers say, else what its libraries say.
@@ -228,7 +242,7 @@ impl Toolchain {
             cuda: cuda.as_ref(),
             cudnn: cudnn.as_ref(),
         };
-        let allowed = |id: &str| is_allowed(&config, &host, id);
+        let allowed = config.allowed(&host.env);
         let (toolkit_wishes, toolkit_fault) = verdict(&situation, &sight, Kind::Toolkit, &allowed);
         let (cudnn_wishes, cudnn_fault) = verdict(&situation, &sight, Kind::Cudnn, &allowed);
         let (toolkit_fault, cudnn_fault) = match needs.toolkit && needs.cudnn {
@@ -264,15 +278,10 @@ impl Toolchain {
             findings.extend(met);
         }
         findings.extend(situation.partial().filter(|_| needs.toolkit));
-        for finding in &mut findings {
-            if finding.severity == Severity::Error && allowed(finding.id) {
-                finding.severity = Severity::Warning;
-            }
-        }
         let blocked = |fault: &Option<Finding>| {
             fault
                 .as_ref()
-                .is_some_and(|fault| fault.id == "variable-unusable" && !allowed(fault.id))
+                .is_some_and(|fault| fault.id == "variable-unusable" && !allowed.contains(fault.id))
         };
         // What was asked for and is not there: to take something else instead would be the fall-through.
         for candidate in candidates.iter_mut().filter(|candidate| candidate.chosen) {
@@ -301,12 +310,8 @@ impl Toolchain {
             findings.extend(surroundings::unmet_needs(&config, &host, toolkit));
         }
         let archives = statics::find(&config, &host, toolkit.as_ref(), cudnn.as_ref());
-        findings.extend(archives.lacking.into_iter().map(|mut finding| {
-            if allowed(finding.id) {
-                finding.severity = Severity::Warning;
-            }
-            finding
-        }));
+        findings.extend(archives.lacking);
+        allowed.apply(&mut findings);
         let mut read = sight.read;
         read.extend(archives.files);
         Self {

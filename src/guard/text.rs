@@ -20,6 +20,7 @@ pub(super) const MODULES: &[(&str, &str)] = modules![
     "arch",
     "json",
     "finding",
+    "allowed",
     "tables",
     "facts",
     "served",

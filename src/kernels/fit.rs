@@ -8,7 +8,7 @@ use crate::rules::compile::Plan;
 use crate::rules::host_compiler::{Choice, Situation, choice};
 use crate::rules::host_headers;
 use crate::rules::host_limits::{self, Make};
-use crate::toolchain::{Toolchain, is_allowed};
+use crate::toolchain::Toolchain;
 use std::path::Path;
 
 const UNCHECKED: &str = "allow-unsupported-compiler";
@@ -50,18 +50,15 @@ pub fn host_compiler(
         limits: &limits,
         rivals: &rivals,
     };
-    let allowed = |id| is_allowed(&toolchain.config, machine, id);
+    let allowed = toolchain.config.allowed(&machine.env);
     let mut findings = Vec::new();
     if let Some(misfit) = misfit {
         let unchecked = is_unchecked(plan, toolchain);
         let mut finding = situation.unsupported(misfit);
         match rivals.first() {
             _ if unchecked => finding.severity = Severity::Warning,
-            _ if allowed(finding.id) => {
-                // nvcc has to be told as well.
-                plan.flags.push(format!("-{UNCHECKED}"));
-                finding.severity = Severity::Warning;
-            }
+            // nvcc has to be told as well.
+            _ if allowed.contains(finding.id) => plan.flags.push(format!("-{UNCHECKED}")),
             Some(rival)
                 if choice == Choice::Nobody
                     && compiler.make == Make::Gcc
@@ -80,13 +77,10 @@ pub fn host_compiler(
         let text = files::read(&math).unwrap_or_default();
         let names = host_headers::contradictions(&text, glibc);
         if !names.is_empty() {
-            let mut finding = host_headers::finding(&math, &names, glibc, &cuda);
-            if allowed(finding.id) {
-                finding.severity = Severity::Warning;
-            }
-            findings.push(finding);
+            findings.push(host_headers::finding(&math, &names, glibc, &cuda));
         }
     }
+    allowed.apply(&mut findings);
     let stops = |finding: &Finding| finding.severity == Severity::Error;
     if findings.iter().any(stops) {
         return Err(Error::new(findings.into_iter().filter(stops).collect()));

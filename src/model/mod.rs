@@ -1,5 +1,7 @@
 //! Plain data: what is asked, what is found, what is thought of it. Nothing here touches the machine.
 
+#[path = "../../build-support/guard/allowed.rs"]
+pub mod allowed;
 #[path = "../../build-support/guard/arch.rs"]
 pub mod arch;
 #[allow(dead_code)] // its constants are written, not made here

@@ -1,5 +1,7 @@
 //! The guard as it stands in a program, with a driver and a convolution that answer what a test wants.
 
+#[path = "../../build-support/guard/allowed.rs"]
+pub mod allowed;
 #[path = "../../build-support/guard/answer.rs"]
 pub mod answer;
 #[path = "../../build-support/guard/arch.rs"]
