@@ -105,7 +105,7 @@ def device_code(library: BinaryIO) -> set[str]:
 
 
 def common(parts: list[set[str]]) -> set[str]:
-    """What serves a GPU in every part, as src/rules/device_code.rs has it for the doctor."""
+    """What serves a GPU in every part, as src/cudnn/gpu_code.rs has it for the doctor."""
     parts = [part for part in parts if part]
     held = set.intersection(*parts)
     covered = lambda target, part: any(covers(one, target) for one in part)

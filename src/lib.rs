@@ -31,25 +31,30 @@
 //! Verdicts have three values. What does not fit is *fail*; what was not checked is *unknown*, and unknown goes on.
 
 #![warn(clippy::missing_errors_doc)]
+#![cfg_attr(test, allow(clippy::disallowed_methods))] // tests make and read machines of their own
 
+mod choice;
+mod compat;
 mod config;
+mod cudnn;
 mod error;
 // The texts are long, and a build script has no use for them.
 #[cfg(doc)]
 pub mod findings;
 mod guard;
-mod host;
+mod host_compiler;
 #[cfg(feature = "cli")]
 mod inspection;
 mod kernels;
 mod link;
+mod loader;
 mod model;
 mod report;
-mod rules;
-mod statics;
-mod target_report;
+mod search;
+mod system;
 mod targets;
 mod toolchain;
+mod toolkit;
 
 pub use config::{Config, Link};
 pub use error::Error;
@@ -65,10 +70,10 @@ pub use model::json::Json;
 pub use model::target_list::TargetList;
 pub use model::version::Version;
 pub use report::Report;
-pub use target_report::TargetReport;
+pub use report::target_report::TargetReport;
 pub use toolchain::Toolchain;
 
-use rules::directive::Directive;
+use system::directive::Directive;
 
 /// Runs a build script. An error becomes `cargo::error` lines, with the errors under it
 /// ([`source`](std::error::Error::source)), so that cargo shows its text and nothing of this program around it, and
@@ -103,7 +108,7 @@ use rules::directive::Directive;
 pub fn build(script: impl FnOnce() -> Result<(), Error>) {
     if let Err(error) = script() {
         for line in error.to_string().lines() {
-            host::cargo::tell(&Directive::Error(line.to_string()));
+            system::cargo::tell(&Directive::Error(line.to_string()));
         }
     }
 }

@@ -1,16 +1,16 @@
 //! What the linker is told, for a crate that uses CUDA and for a program above such a crate.
 
+use crate::choice::requirement::Requirement;
 use crate::config::Link;
 use crate::error::Error;
-use crate::host::{Host, cargo, files, linked};
+use crate::loader::find_library;
 use crate::model::candidate::LinkName;
 use crate::model::finding::Finding;
 use crate::model::platform::{Os, Platform};
-use crate::rules::directive::{Directive, Library, Values};
-use crate::rules::passing::not_to_loader;
-use crate::rules::requirement::Requirement;
-use crate::statics;
-use crate::toolchain::Toolchain;
+use crate::system::directive::{Directive, Library, Values};
+use crate::system::path_encoding::not_to_loader;
+use crate::system::{Host, cargo, files};
+use crate::toolchain::{Toolchain, static_link};
 use std::path::{Path, PathBuf};
 
 impl Toolchain {
@@ -58,7 +58,7 @@ impl Toolchain {
         }
         if self.config.link == Link::Static {
             let (toolkit, cudnn) = (self.toolkit.as_ref(), self.cudnn.as_ref());
-            let archives = statics::find(&self.config, &self.host, toolkit, cudnn);
+            let archives = static_link::find(&self.config, &self.host, toolkit, cudnn);
             for directive in archives.directives {
                 plan.add(directive);
             }
@@ -112,7 +112,7 @@ impl Toolchain {
         let Some(toolkit) = &self.toolkit else { return };
         for dir in &toolkit.link_dirs {
             if let Some(library) =
-                linked::library_in(dir, name, &self.host.platform, toolkit.version)
+                find_library::library_in(dir, name, &self.host.platform, toolkit.version)
             {
                 plan.search(dir);
                 plan.runs_from(&dir.join(name));
@@ -121,7 +121,7 @@ impl Toolchain {
             }
         }
         for dir in &toolkit.stub_dirs {
-            if linked::library_in(dir, name, &self.host.platform, toolkit.version).is_some() {
+            if find_library::library_in(dir, name, &self.host.platform, toolkit.version).is_some() {
                 plan.search(dir);
                 plan.library(Library::Dynamic(name.to_string()));
                 return;
@@ -312,7 +312,6 @@ impl Linked {
 }
 
 #[cfg(test)]
-#[allow(clippy::disallowed_methods)] // it makes the files to be found
 mod tests {
     use super::*;
     use crate::config::Config;

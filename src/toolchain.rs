@@ -1,46 +1,47 @@
 //! What this machine has, checked.
 
-use crate::config::{Config, Link};
-use crate::error::Error;
-use crate::host::Host;
-use crate::host::look::look;
-use crate::host::{cargo, device_code, files};
-use crate::model::candidate::{Candidate, Cudnn, Found, Toolkit};
-use crate::model::env::Variable;
-use crate::model::finding::{Finding, Severity};
-use crate::model::version::Version;
-use crate::rules::check::Situation;
-use crate::rules::choose::{Wants, choose, kind_of};
-use crate::rules::fit;
-use crate::rules::requirement::Requirement;
-use crate::rules::search::steps;
-use crate::rules::select::Selection;
-use crate::rules::step::Kind;
-use crate::statics;
-use faults::{config_faults, join, too_narrow, verdict};
-use std::cell::OnceCell;
-use std::path::{Path, PathBuf};
-pub(crate) use written::Written;
-
 #[cfg(test)]
 mod cases;
-mod faults;
-mod leftovers;
+pub mod environment_checks;
+pub mod findings;
 #[cfg(test)]
 mod listing;
 #[cfg(test)]
 mod orders;
+pub mod output_registry;
 #[cfg(all(test, unix))]
-mod real;
+pub mod real;
 #[cfg(all(test, unix))]
-mod real_device_code;
+pub mod real_device_code;
 #[cfg(all(test, unix))]
-mod real_mixed;
+pub mod real_mixed;
 #[cfg(all(test, unix))]
-mod real_windows;
-mod reruns;
-mod surroundings;
-mod written;
+pub mod real_windows;
+pub mod rerun;
+pub mod stale_outputs;
+pub mod static_link;
+pub mod targets;
+
+use crate::choice::findings::Situation;
+use crate::choice::requirement::Requirement;
+use crate::choice::scan::look;
+use crate::choice::select_pair::{Wants, choose, kind_of};
+use crate::compat::rules;
+use crate::config::{Config, Link};
+use crate::cudnn::device_code;
+use crate::error::Error;
+use crate::model::candidate::{Candidate, Cudnn, Found, Toolkit};
+use crate::model::environment::Variable;
+use crate::model::finding::{Finding, Severity};
+use crate::model::version::Version;
+use crate::search::search_step::Kind;
+use crate::search::steps;
+use crate::system::{Host, cargo, files};
+use crate::targets::select::Selection;
+use crate::toolchain::findings::{config_faults, join, too_narrow, verdict};
+pub(crate) use crate::toolchain::output_registry::Written;
+use std::cell::OnceCell;
+use std::path::{Path, PathBuf};
 
 /// The CUDA and cuDNN that were chosen, all that was passed over, and what is thought of them.
 #[derive(Debug)]
@@ -274,7 +275,9 @@ impl Toolchain {
                 Found::Cudnn(_) => None,
             });
             let built_with = toolkit.filter(|_| needs.toolkit);
-            let met = surroundings::of(cudnn, toolkit, built_with, &config, &host);
+            let met = crate::toolchain::environment_checks::of(
+                cudnn, toolkit, built_with, &config, &host,
+            );
             findings.extend(met);
         }
         findings.extend(situation.partial().filter(|_| needs.toolkit));
@@ -305,11 +308,13 @@ impl Toolchain {
             toolkit.as_ref().filter(|_| needs.toolkit),
             cudnn.as_ref().filter(|_| needs.cudnn),
         );
-        findings.extend(fit::releases(asked.0, asked.1, &host.platform));
+        findings.extend(rules::releases(asked.0, asked.1, &host.platform));
         if let Some(toolkit) = toolkit.as_ref().filter(|_| needs.toolkit) {
-            findings.extend(surroundings::unmet_needs(&config, &host, toolkit));
+            findings.extend(crate::toolchain::environment_checks::unmet_needs(
+                &config, &host, toolkit,
+            ));
         }
-        let archives = statics::find(&config, &host, toolkit.as_ref(), cudnn.as_ref());
+        let archives = static_link::find(&config, &host, toolkit.as_ref(), cudnn.as_ref());
         findings.extend(archives.lacking);
         allowed.apply(&mut findings);
         let mut read = sight.read;

@@ -3,7 +3,7 @@
 // A test looks at files and starts programs as a person does.
 #![allow(clippy::disallowed_methods)]
 
-#[path = "../src/model/id.rs"]
+#[path = "../src/model/finding_id.rs"]
 mod id;
 
 use std::collections::BTreeSet;

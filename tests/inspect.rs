@@ -5,7 +5,7 @@
 #[path = "inspect/image.rs"]
 mod image;
 #[allow(dead_code)]
-#[path = "../src/host/dll/made.rs"]
+#[path = "../src/system/library_file/pe/made.rs"]
 mod made;
 #[path = "inspect/openers.rs"]
 mod openers;

@@ -10,13 +10,12 @@
 #[path = "guard/imp.rs"]
 mod imp;
 
-use imp::check;
 use imp::elf::Elf;
 use imp::facts::{Built, Loader, Policy};
-use imp::parts;
 use imp::release::Teller;
 use imp::tables::Tables;
 use imp::version::Version;
+use imp::{check, parts};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;

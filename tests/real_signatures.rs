@@ -15,10 +15,9 @@ mod guard;
 use guard::cudnn::Cudnn;
 use guard::data_type::DataType;
 use guard::graph::{self, Graph};
-use guard::graph_calls as calls;
-use guard::kind;
 use guard::platform::Library;
 use guard::shape::Layout;
+use guard::{graph_calls as calls, kind};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 

@@ -4,19 +4,15 @@ use super::child::{self, Task};
 use super::devices::{self, Devices};
 use super::facts::{Built, Loader};
 use super::finding::{Finding, Severity, Verdict};
-use super::here;
-use super::judge;
 use super::loaded::{self, Shim};
 use super::operator::Operator;
 use super::outcome::{Extent, Scope};
-use super::output;
 use super::parts::{self, Parts};
 use super::platform::{self, Library};
 use super::report::{Failure, Report};
 use super::route::{Route, Via};
-use super::said;
-use super::tried;
 use super::turn::Turn;
+use super::{here, judge, output, said, tried};
 use std::path::Path;
 
 /// Whether the release that is loaded fits: files and version symbols alone. It calls nothing in cuDNN and never

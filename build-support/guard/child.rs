@@ -1,19 +1,15 @@
 //! What happens in the child: everything that could take the process down, and everything that starts CUDA.
 
 use super::answer::{self, Answer};
-use super::convolution;
 use super::devices::Devices;
-use super::driver;
 use super::ended::{End, Ended};
 use super::finding::Finding;
-use super::here;
-use super::hidden;
 use super::outcome::{Extent, Scope, Told};
 use super::parts::{self, Part};
 use super::platform::{self, Library};
-use super::process;
 use super::tell::Tell;
 use super::version::Version;
+use super::{convolution, driver, here, hidden, process};
 use std::collections::hash_map::RandomState;
 use std::ffi::c_int;
 use std::hash::{BuildHasher, Hasher};

@@ -9,8 +9,6 @@
 use super::algorithm::Algorithm;
 use super::cudnn::Cudnn;
 use super::device::Current;
-use super::devices;
-use super::driver;
 use super::finding::Verdict;
 use super::kind::{self, Kind};
 use super::outcome::{Api, Extent, Outcome, Scope, Start, Told};
@@ -19,6 +17,7 @@ use super::reference::{self, Operands};
 use super::trial::{self, Trial};
 use super::trouble::Trouble;
 use super::version::Version;
+use super::{devices, driver};
 use std::time::Instant;
 
 /// When so many have failed, the rest would only say the same.

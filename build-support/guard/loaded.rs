@@ -3,14 +3,11 @@
 use super::elf::{Elf, Fault};
 use super::facts::{Built, Loader};
 use super::finding::Finding;
-use super::judge;
-use super::names;
 use super::parts::{self, Parts};
 use super::platform::{self, Library};
 use super::route::{Route, Via};
-use super::unmapped;
 use super::version::Version;
-use super::within;
+use super::{judge, names, unmapped, within};
 use std::path::{Path, PathBuf};
 
 /// The first library of a cuDNN, through which everything else is called.

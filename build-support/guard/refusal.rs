@@ -1,13 +1,11 @@
 //! What it means that cuDNN or the GPU refused.
 
 use super::algorithm::Algorithm;
-use super::cuda_status;
-use super::cudnn_status;
-use super::device;
 use super::finding::{Finding, Severity, Verdict};
 use super::kind::Kind;
 use super::outcome::Api;
 use super::version::Version;
+use super::{cuda_status, cudnn_status, device};
 
 const MIB: usize = 1 << 20;
 /// With less than this free, cuDNN's own code and workspaces may not fit, and its refusal says nothing about it.

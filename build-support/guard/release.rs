@@ -2,10 +2,9 @@
 //! the wheel that brought it.
 
 use super::elf::Elf;
-use super::parts;
-use super::platform;
 use super::version::Version;
 use super::wheel::Wheels;
+use super::{parts, platform};
 use std::path::{Path, PathBuf};
 
 /// The parts that carry a version symbol.

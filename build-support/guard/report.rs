@@ -9,11 +9,9 @@ use super::loaded::Shim;
 use super::operator::Operator;
 use super::outcome::Outcome;
 use super::parts::{Part, Parts};
-use super::platform;
-use super::report_json;
-use super::report_text;
 use super::route::Via;
 use super::version::Version;
+use super::{platform, report_json, report_text};
 use std::fmt;
 use std::path::{Path, PathBuf};
 

@@ -1,10 +1,9 @@
 //! The way on which the loader comes to a library: the folders it looks through, and who named each of them.
 
-use super::cache;
 use super::elf::{Elf, Fault};
-use super::platform;
 pub use super::via::Via;
 use super::via::{CACHE, PRELOADS, filled, preloads};
+use super::{cache, platform};
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 

@@ -1,9 +1,8 @@
 //! What the loader says when it refuses, understood: it begins with the file that it did not find.
 
-use super::child;
 use super::finding::{Finding, Severity};
 use super::report::Report;
-use super::unmapped;
+use super::{child, unmapped};
 use std::path::Path;
 
 /// A part that the loader refuses, in the loader's words; they begin with the file that it did not find.

@@ -1,25 +1,21 @@
 //! What it means that things went in the child as they did.
 
 use super::child::Tried;
-use super::devices;
 use super::driver::Driver;
 use super::eager::{self, Eager};
 use super::elf::Elf;
 use super::ended::{End, signal_name};
 use super::facts::{Built, Loader};
 use super::finding::{Finding, Severity, Verdict};
-use super::hidden;
-use super::judge;
 use super::loaded::Shim;
 use super::operator::Operator;
 use super::outcome::Outcome;
 use super::parts::Parts;
 use super::report::Report;
 use super::route::{Route, Via};
-use super::said;
-use super::stray;
 use super::unopened::Unopened;
 use super::version::Version;
+use super::{devices, hidden, judge, said, stray};
 use std::path::Path;
 
 /// What the child told and left behind.

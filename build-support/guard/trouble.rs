@@ -3,15 +3,13 @@
 //! Only what cuDNN itself does wrong or refuses fails; what CUDA refuses, or a lack of memory, leaves it unknown.
 
 use super::algorithm::Algorithm;
-use super::cuda_status;
-use super::cudnn_status;
-use super::device;
 use super::finding::{Finding, Verdict};
 use super::kind::Kind;
 use super::refusal::{Refusal, is_elsewhere, is_memory, memory_low, refused_by_gpu};
 use super::shape::{dimensions, place};
 use super::tolerance::Comparison;
 use super::version::Version;
+use super::{cuda_status, cudnn_status, device};
 
 const MIB: usize = 1 << 20;
 

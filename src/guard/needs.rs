@@ -3,7 +3,7 @@
 use crate::model::finding::{Finding, Severity};
 use crate::model::tables::KnownBad;
 use crate::model::version::Version;
-use crate::rules::{judge, needs};
+use crate::model::{judge, needs};
 
 /// A word that is neither a part nor an operation of the tables.
 pub fn unknown(words: &[String], rows: &[KnownBad]) -> Option<Finding> {
@@ -34,7 +34,7 @@ pub fn known_bad(words: &[String], rows: &[KnownBad], cudnn: Version) -> Vec<Fin
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::compat;
+    use crate::compat;
 
     fn words(words: &[&str]) -> Vec<String> {
         words.iter().map(|word| word.to_string()).collect()

@@ -1,9 +1,9 @@
 //! What the build knew, once more, in a section of the program that `cudnn-guard inspect` reads.
 
-use super::facts::{Facts, without_folders};
+use crate::guard::facts::{Facts, without_folders};
 use crate::model::facts::{Loader, Policy};
 use crate::model::finding::Severity;
-use crate::rules::record::{MACH_SECTION, SECTION, framed};
+use crate::model::record::{MACH_SECTION, SECTION, framed};
 
 /// The module of the generated file. Whoever uses a function of the guard keeps the record: `#[used]` holds the
 /// compiler, and only a use holds linkers that leave out what nothing is used of.

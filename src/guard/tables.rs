@@ -1,9 +1,9 @@
 //! The rows of the version tables that a program may need, as constants.
 
-use super::text::{list, option, version};
+use crate::compat;
+use crate::guard::text::{list, option, version};
 use crate::model::platform::Platform;
 use crate::model::version::Version;
-use crate::rules::compat;
 
 /// The value of `tables::Tables` for a program that may load cuDNN from this release on. Releases of a major before
 /// that are not its own: it refuses them.

@@ -1,7 +1,7 @@
 //! The text of the guard: the files of build-support/guard as they are, and one constant with what the build knew.
 
-use super::facts::{Facts, KNOWN, without_folders};
-use super::{record, within};
+use crate::guard::facts::{Facts, KNOWN, without_folders};
+use crate::guard::{record, within};
 use crate::model::arch::{Code, Suffix, Target};
 use crate::model::facts::Loader;
 use crate::model::finding::{Finding, Severity};
@@ -14,7 +14,7 @@ macro_rules! modules {
     };
 }
 
-/// The guard's modules; they know each other as `super::name`.
+/// The guard's modules; they know each other as `crate::guard::name`.
 pub(super) const MODULES: &[(&str, &str)] = modules![
     "version",
     "arch",
@@ -205,10 +205,14 @@ fn module(out: &mut String, attributes: &str, name: &str, source: &str) {
 
 fn built(facts: &Facts<'_>) -> String {
     let mut out = String::from(
-        "use super::arch::{Code, ComputeCapability, Suffix, Target};\n\
-         use super::facts::{Built, BuiltFinding, Loader, Policy, Requirement};\n\
-         use super::finding::Severity;\nuse super::tables::{Gpus, KnownBad, Tables};\n\
-         use super::version::Version;\n\
+        "use crate::guard::arch::{Code, ComputeCapability, Suffix, Target};\n\
+         use crate::guard::facts::Built;
+         use crate::guard::facts::BuiltFinding;
+         use crate::guard::facts::Loader;
+         use crate::guard::facts::Policy;
+         use crate::guard::facts::Requirement;\n\
+         use crate::guard::finding::Severity;\nuse super::tables::{Gpus, KnownBad, Tables};\n\
+         use crate::guard::version::Version;\n\
          /// What the build knew.\npub const BUILT: Built = Built {\n",
     );
     let mut field = |name: &str, value: String| {

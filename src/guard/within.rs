@@ -3,7 +3,7 @@
 //! No loader finds them by name. The table stands in assembly: a second declaration of a function that the program's
 //! own bindings declare with other types would be warned of there, in code that its author did not write.
 
-use super::facts::{Facts, KNOWN};
+use crate::guard::facts::{Facts, KNOWN};
 use crate::model::facts::Loader;
 use std::fmt::Write;
 
@@ -90,8 +90,8 @@ pub fn module(facts: &Facts<'_>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::text::MODULES;
     use super::*;
+    use crate::guard::text::MODULES;
 
     /// The parts' own checks are made where there are parts.
     #[test]

@@ -1,11 +1,11 @@
 //! The inspection as JSON. What `cudnn-guard doctor` prints too has the same keys here.
 
-use super::Inspection;
+use crate::inspection::Inspection;
+use crate::inspection::guard_record::Guarded;
 use crate::model::finding::Finding;
 use crate::model::json::Json;
 use crate::model::linkage::{Format, Missing, Object};
 use crate::report::json::{SCHEMA, cudnn, driver, gpu, path, texts};
-use crate::rules::guarded::Guarded;
 
 /// The whole inspection.
 pub(super) fn inspection(inspection: &Inspection) -> Json {

@@ -1,13 +1,13 @@
 //! The inspection for people, laid out as the doctor's report is.
 
-use super::Inspection;
+use crate::inspection::Inspection;
+use crate::inspection::guard_record::Guarded;
+use crate::inspection::preflight::within;
 use crate::model::candidate::Cudnn;
 use crate::model::facts::Loader;
 use crate::model::finding::{Severity, Verdict, printable};
 use crate::model::linkage::Format;
 use crate::report::text::{INDENT, Mark, below, part, pieces, shown, wrapped};
-use crate::rules::guarded::Guarded;
-use crate::rules::outlook::within;
 use std::fmt::{self, Formatter};
 
 /// Everything.

@@ -1,11 +1,12 @@
 //! A program for Windows: the DLLs that it imports, and the cuDNN among them or the one that it opens.
 
-use super::Inspection;
-use crate::host::dll_path::DllPath;
-use crate::host::{Host, dll_way, shim};
+use crate::inspection::Inspection;
+use crate::inspection::guard_record::Guarded;
+use crate::loader::dll_search::DllPath;
+use crate::loader::{dll_graph, main_library};
 use crate::model::facts::Loader;
-use crate::rules::guarded::Guarded;
-use crate::rules::judge;
+use crate::model::judge;
+use crate::system::Host;
 use std::path::PathBuf;
 
 impl Inspection {
@@ -14,7 +15,7 @@ impl Inspection {
         let program = self.picture.program.clone();
         let own = program.parent().unwrap_or(&program).to_path_buf();
         let path = DllPath::of_program(host, own.clone());
-        let (objects, missing) = dll_way::follow(&program, self.linkage.clone(), &path);
+        let (objects, missing) = dll_graph::follow(&program, self.linkage.clone(), &path);
         self.picture.objects = objects;
         self.picture.missing = missing;
         self.picture.path_known = path.known;
@@ -33,7 +34,7 @@ impl Inspection {
         } else {
             format!("PATH, its entry `{}`", dir.display())
         };
-        let cudnn = shim::dlls(dir, major, &self.picture.platform);
+        let cudnn = main_library::dlls(dir, major, &self.picture.platform);
         self.picture.elsewhere = path.elsewhere(&cudnn);
         self.picture.company = Some(path.company(&cudnn, None));
         self.picture.cudnn = Some(cudnn);

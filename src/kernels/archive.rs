@@ -1,16 +1,16 @@
 //! The static library that the objects are put into.
 
-use crate::host::seen::Seen;
-use crate::host::{Host, stamp};
 use crate::model::finding::Finding;
 use crate::model::platform::Os;
+use crate::system::stat_cache::Seen;
+use crate::system::{Host, build_stamp};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 /// Puts the objects into `lib<name>.a` in `out_dir`, unless these very objects are in it.
 pub fn put(name: &str, objects: &[PathBuf], host: &Host, out_dir: &Path) -> Result<(), Finding> {
     let archiver = ["AR", "ARFLAGS"].map(|name| host.env.named(name).unwrap_or_default());
-    let stamp = stamp::Made {
+    let stamp = build_stamp::Made {
         output: &out_dir.join(format!("lib{name}.a")),
         stamp: &out_dir.join("cudnn-guard").join(format!("lib{name}.stamp")),
         how: &format!("{archiver:?}"),

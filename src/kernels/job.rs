@@ -1,15 +1,16 @@
 //! One file to compile, where its product goes, and whether that is still fresh.
 
-use super::setup::Setup;
-use crate::host::programs::{self, Output};
-use crate::host::seen::Seen;
-use crate::host::{Host, files, outputs, stamp};
+use crate::kernels::depfile_source::Lister;
+use crate::kernels::nvcc_diagnostics;
+use crate::kernels::setup::Setup;
 use crate::model::finding::Finding;
 use crate::model::gencode::Gencode;
 use crate::model::invocation::Invocation;
-use crate::rules::compile::{self, Product, parse_depfile};
-use crate::rules::complaint;
-use crate::rules::lister::Lister;
+use crate::system::programs::Output;
+use crate::system::stat_cache::Seen;
+use crate::system::{Host, build_stamp, files, out_dir, programs};
+use crate::toolkit::nvcc_command;
+use crate::toolkit::nvcc_command::{Product, parse_depfile};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -59,7 +60,7 @@ impl Job {
             ""
         };
         let folder = out_dir.join("cudnn-guard").join(format!("{kind}{folder}"));
-        outputs::create_dir(&folder)?;
+        out_dir::create_dir(&folder)?;
         let stem = |path: &Path| {
             path.file_stem()
                 .unwrap_or_default()
@@ -100,7 +101,7 @@ impl Job {
     }
 
     fn command(&self, setup: &Setup, besides: &[String]) -> Invocation {
-        compile::compile(
+        nvcc_command::compile(
             &setup.plan,
             &self.targets,
             &self.source,
@@ -127,8 +128,8 @@ impl Job {
         self.made(&self.how(setup), &self.search(setup)).fresh(seen)
     }
 
-    fn made<'a>(&'a self, how: &'a str, search: &'a [PathBuf]) -> stamp::Made<'a> {
-        stamp::Made {
+    fn made<'a>(&'a self, how: &'a str, search: &'a [PathBuf]) -> build_stamp::Made<'a> {
+        build_stamp::Made {
             output: &self.output,
             stamp: &self.stamp,
             how,
@@ -138,7 +139,7 @@ impl Job {
 
     /// How many threads nvcc can use for it.
     pub fn breadth(&self, setup: &Setup) -> usize {
-        compile::breadth(
+        nvcc_command::breadth(
             &setup.plan,
             self.targets.len(),
             setup.release,
@@ -176,7 +177,7 @@ impl Job {
                 Finding::error("nvcc-failed", format!("nvcc could not compile `{source}`"))
                     .with("command", &command)
                     .with("nvcc says", words);
-            if let Some(help) = complaint::help(&said) {
+            if let Some(help) = nvcc_diagnostics::help(&said) {
                 finding = finding.help(help);
             }
             return Err(finding);
@@ -195,7 +196,7 @@ impl Job {
         threads: usize,
     ) -> Result<(Invocation, Output), Finding> {
         // A list that is not written must not be one of an earlier build.
-        outputs::remove(&self.depfile);
+        out_dir::remove(&self.depfile);
         let mut besides = lister.args(&self.depfile);
         if threads > 1 {
             besides.extend(["--threads".to_string(), threads.to_string()]);

@@ -1,16 +1,13 @@
 //! A package with kernels and a toolkit, for tests.
 
-#![allow(clippy::disallowed_methods)] // tests make and read a machine of their own
-
-use super::job;
 use crate::config::Config;
-use crate::host::Host;
-use crate::host::answers::Answers;
+use crate::kernels::job;
 use crate::model::candidate::Toolkit;
-use crate::model::env::Env;
+use crate::model::environment::Env;
 use crate::model::platform::Platform;
-use crate::toolchain::Toolchain;
-use crate::toolchain::Written;
+use crate::system::Host;
+use crate::system::probe_cache::Answers;
+use crate::toolchain::{Toolchain, Written};
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,13 +1,16 @@
 //! Device code in files of its own, which a program gives to the driver.
 
-use super::{Kernels, warnings};
+#[cfg(all(test, unix))]
+pub mod tests;
+
 use crate::error::Error;
-use crate::host::driver;
+use crate::kernels::{Kernels, warnings};
 use crate::model::arch::{Code, Suffix, Target};
 use crate::model::finding::Finding;
 use crate::model::gencode::Gencode;
-use crate::rules::compile::Product;
-use crate::rules::select::Selection;
+use crate::system::driver;
+use crate::targets::select::Selection;
+use crate::toolkit::nvcc_command::Product;
 use std::path::PathBuf;
 
 impl Kernels<'_> {
@@ -57,7 +60,7 @@ impl Kernels<'_> {
         let cuda = self.toolchain.cuda_version()?;
         let host = &self.toolchain.host;
         let driver = host.is_target().then(driver::newest_cuda)??;
-        crate::rules::fit::ptx(cuda, driver, &host.platform)
+        crate::compat::rules::ptx(cuda, driver, &host.platform)
     }
 }
 
@@ -112,6 +115,3 @@ pub fn ptx_for_all(targets: &[Target]) -> Option<Target> {
         ..*lowest
     })
 }
-
-#[cfg(all(test, unix))]
-mod tests;

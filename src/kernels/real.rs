@@ -1,15 +1,14 @@
 //! Kernels, compiled by NVIDIA's nvcc: `CUDNN_GUARD_REAL` names a directory that holds the wheels of CUDA 13 in
 //! `cuda-cu13`.
 
-#![allow(clippy::disallowed_methods)] // tests make and read a machine of their own
-
-use super::package::Package;
 use super::*;
-use crate::host::programs::{Output, run_to_end};
+use crate::kernels::package::Package;
 use crate::model::candidate::Toolkit;
 use crate::model::invocation::Invocation;
-use crate::rules::directive::{Directive, Library};
-use crate::rules::select::{self, Compiler, Wish};
+use crate::system::directive::{Directive, Library};
+use crate::system::programs::{Output, run_to_end};
+use crate::targets::select;
+use crate::targets::select::{Compiler, Wish};
 use std::cell::OnceCell;
 
 const KERNEL: &str = "\
@@ -164,7 +163,7 @@ fn held(path: &Path) -> Vec<String> {
             .get(at..at + usize::try_from(size).ok()?)
             .map(<[u8]>::to_vec)
     };
-    let targets = crate::rules::fatbin::targets(bytes.len() as u64, &mut read).unwrap();
+    let targets = crate::cudnn::fatbin::targets(bytes.len() as u64, &mut read).unwrap();
     targets.iter().map(ToString::to_string).collect()
 }
 
@@ -301,15 +300,15 @@ fn every_list_of_flags_is_one_that_nvcc_takes() {
     let nvcc = real().join("bin/nvcc");
     let compiler = Compiler::asked(
         &nvcc.display().to_string(),
-        crate::host::nvcc::gpu_codes(&nvcc, &Default::default()).unwrap(),
-        crate::host::nvcc::lettered_codes(&nvcc, &Default::default()),
+        crate::toolkit::nvcc::gpu_codes(&nvcc, &Default::default()).unwrap(),
+        crate::toolkit::nvcc::lettered_codes(&nvcc, &Default::default()),
     );
     let wish = |dialect, text: &str| Wish {
         from: "a test",
         dialect,
         text: text.to_string(),
     };
-    use crate::rules::dialect::Dialect::{CMake, ComputeCap, Ours, Torch};
+    use crate::targets::dialect::Dialect::{CMake, ComputeCap, Ours, Torch};
     let wishes = [
         None,
         Some(wish(Ours, "all")),

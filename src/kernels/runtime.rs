@@ -1,9 +1,9 @@
 //! CUDA's runtime, which the host code that nvcc makes calls.
 
-use crate::host::{files, outputs};
 use crate::model::finding::Finding;
 use crate::model::platform::Os;
-use crate::rules::directive::{Directive, Library};
+use crate::system::directive::{Directive, Library};
+use crate::system::{files, out_dir};
 use std::path::{Path, PathBuf};
 
 /// The lines that link it behind the library `name`: the static one where there is one, as nvcc itself does.
@@ -31,7 +31,7 @@ pub fn link(
             // Under a name of its own: a linker reads archives in order, so the one that `link()` asked for, before
             // the kernels, does not serve them, and rustc takes a name with modifiers only once.
             let alias = format!("{name}_cudart");
-            outputs::alias(&archive, &out_dir.join(format!("lib{alias}.a")))?;
+            out_dir::alias(&archive, &out_dir.join(format!("lib{alias}.a")))?;
             vec![Directive::LinkLib(Library::Static(alias))]
         }
         None => {

@@ -1,9 +1,10 @@
 //! What all files of one build are compiled with.
 
-use crate::host::{Host, tools};
+use crate::kernels::toolchain_fingerprint;
 use crate::model::version::Version;
-use crate::rules::compile::Plan;
+use crate::system::Host;
 use crate::toolchain::Toolchain;
+use crate::toolkit::nvcc_command::Plan;
 use std::path::PathBuf;
 
 /// A plan on this machine.
@@ -28,7 +29,7 @@ impl<'a> Setup<'a> {
         let own = toolkit.iter().flat_map(|toolkit| &toolkit.include_dirs);
         Self {
             search: named.map(PathBuf::from).chain(own.cloned()).collect(),
-            tools: tools::state(
+            tools: toolchain_fingerprint::state(
                 &plan,
                 &toolchain.host,
                 toolkit.map(|toolkit| &*toolkit.root),

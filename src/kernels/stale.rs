@@ -1,8 +1,6 @@
 //! What has changed since the last build, and is seen.
 
-#![allow(clippy::disallowed_methods)] // tests make and read a machine of their own
-
-use super::package::Package;
+use crate::kernels::package::Package;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 

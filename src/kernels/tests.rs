@@ -1,12 +1,10 @@
 //! Kernels, compiled by an nvcc that writes down how it is called.
 
-#![allow(clippy::disallowed_methods)] // tests make and read a machine of their own
-
-use super::package::Package;
 use super::*;
+use crate::kernels::package::Package;
 use crate::model::candidate::{Candidate, Cudnn, Found, Toolkit};
 use crate::model::version::Version;
-use crate::rules::select::Selection;
+use crate::targets::select::Selection;
 use std::cell::OnceCell;
 use std::time::{Duration, SystemTime};
 

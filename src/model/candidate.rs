@@ -1,8 +1,8 @@
 //! What a search can find: toolkits and cuDNNs, each with how it was found and why it was not chosen.
 
 use crate::model::arch::Target;
-use crate::model::env::Variable;
-use crate::model::flaw::Flaw;
+use crate::model::environment::Variable;
+use crate::model::file_defect::Flaw;
 use crate::model::owner::Owner;
 use crate::model::version::Version;
 use std::path::PathBuf;

@@ -1,7 +1,7 @@
 //! What a program or library asks the loader for.
 
-use super::flaw::Flaw;
-use super::via::Via;
+use crate::model::file_defect::Flaw;
+use crate::model::via::Via;
 use std::path::PathBuf;
 
 /// The file formats of programs.

@@ -22,14 +22,33 @@ pub mod version;
 pub mod via;
 
 pub mod candidate;
-pub mod env;
-pub mod flaw;
+pub mod environment;
+pub mod file_defect;
+pub mod finding_id;
 pub mod gencode;
 pub mod gpu;
-pub mod id;
 pub mod invocation;
 #[cfg(feature = "cli")]
 pub mod linkage;
 pub mod owner;
 pub mod platform;
+pub mod record;
 pub mod target_list;
+pub mod version_header;
+
+// Rules that the build and the running program share.
+#[cfg(feature = "cli")]
+#[allow(dead_code)] // the program asks it more than the build does
+#[path = "../../build-support/guard/eager.rs"]
+pub mod eager;
+#[allow(dead_code)] // the program asks it more than the build does
+#[path = "../../build-support/guard/judge.rs"]
+pub mod judge;
+#[cfg(feature = "cli")]
+#[path = "../../build-support/guard/names.rs"]
+pub mod names;
+#[allow(dead_code)] // the program asks it more than the build does
+#[path = "../../build-support/guard/needs.rs"]
+pub mod needs;
+#[path = "../../build-support/guard/served.rs"]
+pub mod served;

@@ -1,13 +1,13 @@
 //! The report as JSON. Keys are never renamed, and all of them are always there: what is not known is `null` or
 //! an empty list.
 
-use super::Report;
-use crate::host::driver::Driver;
 use crate::model::candidate::{Candidate, Cudnn, Found, LinkName, Part, Toolkit};
 use crate::model::finding::Finding;
 use crate::model::gpu::Gpu;
 use crate::model::json::Json;
 use crate::model::owner::{Installer, Owner};
+use crate::report::Report;
+use crate::system::driver::Driver;
 use std::path::{Path, PathBuf};
 
 /// The shape that programs may rely on: `schema` changes when a key changes its meaning.

@@ -1,12 +1,14 @@
 //! What only the running machine can tell: its driver, its GPUs, and what kernels would be compiled for here.
 
-use crate::host::driver::{self, Problem};
-use crate::host::{gpus, nvcc};
+use crate::compat::{image_driver, rules};
 use crate::model::arch::Target;
 use crate::model::finding::Finding;
 use crate::model::gpu::Gpu;
-use crate::rules::{fit, image_driver};
+use crate::system::driver;
+use crate::system::driver::Problem;
+use crate::targets::gpus;
 use crate::toolchain::Toolchain;
+use crate::toolkit::nvcc;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
@@ -58,7 +60,7 @@ pub(super) fn ask(toolchain: &Toolchain, findings: &mut Vec<Finding>) -> Machine
     if let Some(cuda) = machine.driver.as_ref().and_then(|driver| driver.cuda) {
         let (targets, gpus) = (&machine.targets, &machine.gpus);
         let platform = &toolchain.host.platform;
-        let noticed = fit::driver(cuda, toolkit, cudnn, targets, gpus, platform);
+        let noticed = rules::driver(cuda, toolkit, cudnn, targets, gpus, platform);
         let release = machine
             .driver
             .as_ref()
@@ -69,7 +71,7 @@ pub(super) fn ask(toolchain: &Toolchain, findings: &mut Vec<Finding>) -> Machine
         findings.extend(noticed);
     }
     if let Some(cudnn) = cudnn {
-        let unserved = fit::gpus(cudnn, &machine.gpus, &toolchain.host.platform);
+        let unserved = rules::gpus(cudnn, &machine.gpus, &toolchain.host.platform);
         // It is better said of a GPU than of the target that was chosen for it.
         findings.retain(|said| !unserved.iter().any(|finding| finding.id == said.id));
         findings.extend(unserved);

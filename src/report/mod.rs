@@ -1,16 +1,17 @@
 //! What was found, as text and as JSON.
 
-pub(crate) mod json;
-pub(crate) mod machine;
+pub mod json;
+pub mod machine;
+pub mod target_report;
 #[cfg(test)]
 mod tests;
-pub(crate) mod text;
+pub mod text;
 
-use crate::host::files;
+use crate::compat::cudarc;
 use crate::model::candidate::{Candidate, Cudnn, Found, Toolkit};
 use crate::model::finding::{Finding, Severity, Verdict};
 use crate::model::platform::Os;
-use crate::rules::cudarc;
+use crate::system::files;
 use crate::toolchain::Toolchain;
 use machine::Machine;
 use std::env::consts::{ARCH, OS};

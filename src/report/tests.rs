@@ -1,16 +1,16 @@
 //! Reports from literals, to the byte.
 
-use super::{Machine, Report};
-use crate::host::driver::Driver;
+pub mod json;
+
 use crate::model::arch::{Code, ComputeCapability, Suffix, Target};
 use crate::model::candidate::{Candidate, Cudnn, Found, LinkName, Part, Toolkit};
 use crate::model::finding::{Finding, Verdict};
 use crate::model::gpu::Gpu;
 use crate::model::owner::{Installer, Owner};
+use crate::model::served;
 use crate::model::version::Version;
-use crate::rules::served;
-
-mod json;
+use crate::report::{Machine, Report};
+use crate::system::driver::Driver;
 
 fn part(name: &str, version: Option<Version>) -> Part {
     Part {

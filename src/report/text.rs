@@ -3,11 +3,11 @@
 //! A mark stands only ever in the third column of a line, behind two spaces: that is how the terminal program
 //! knows what to colour.
 
-use super::Report;
+use crate::compat::cudarc;
+use crate::cudnn::gpu_code;
 use crate::model::candidate::{Candidate, Cudnn, Found, Part};
 use crate::model::finding::{Finding, Severity, Verdict, printable};
-use crate::rules::cudarc;
-use crate::rules::device_code;
+use crate::report::Report;
 use std::fmt::{self, Formatter};
 use std::path::Path;
 
@@ -178,7 +178,7 @@ fn chosen_cudnn(report: &Report, cudnn: &Cudnn, f: &mut Formatter<'_>) -> fmt::R
     if f.alternate() || cudnn.gpu_codes.is_empty() {
         return Ok(());
     }
-    let text = wrapped(&device_code::told(&cudnn.gpu_codes), INDENT);
+    let text = wrapped(&gpu_code::told(&cudnn.gpu_codes), INDENT);
     line(f, report, Thing::Itself, Mark::Tick, "GPU code", &text)
 }
 

@@ -1,15 +1,15 @@
 //! fixtures/targets/lists.txt: what each list comes to with each CUDA.
-#![allow(clippy::disallowed_methods)] // tests read and write a file of their own
 
-use crate::host::nvcc;
-use crate::host::programs::run_to_end;
 use crate::model::arch::ComputeCapability;
 use crate::model::gencode::Gencode;
 use crate::model::gpu::Gpu;
 use crate::model::invocation::Invocation;
 use crate::model::version::Version;
-use crate::rules::dialect::{self, Dialect, Word};
-use crate::rules::select::{Compiler, Wish, needs_letters, select};
+use crate::system::programs::run_to_end;
+use crate::targets::dialect;
+use crate::targets::dialect::{Dialect, Word};
+use crate::targets::select::{Compiler, Wish, needs_letters, select};
+use crate::toolkit::nvcc;
 use std::path::{Path, PathBuf};
 
 const RELEASES: [&str; 6] = ["11.8", "12.4", "12.8", "12.9", "13.0", "13.5"];

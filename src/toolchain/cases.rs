@@ -12,18 +12,17 @@
 //! ```
 //!
 //! `$ROOT` stands for the file system, in all of them.
-#![allow(clippy::disallowed_methods)]
 
-use super::Toolchain;
 use crate::config::{Config, Link};
-use crate::host::Host;
-use crate::host::answers::Answers;
-use crate::host::dll::made::Made;
-use crate::model::env::Env;
+use crate::model::environment::Env;
 use crate::model::finding::Severity;
-use crate::model::id;
+use crate::model::finding_id;
 use crate::model::platform::Platform;
-use crate::rules::directive::Directive;
+use crate::system::Host;
+use crate::system::directive::Directive;
+use crate::system::library_file::pe::made::Made;
+use crate::system::probe_cache::Answers;
+use crate::toolchain::Toolchain;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -82,7 +81,7 @@ fn what_a_case_stands_for_is_named_rightly() {
 const SHOWN_ELSEWHERE: &[(&str, &[&str])] = &[
     ("src/kernels", &["nvcc-not-found", "nvcc-failed"]),
     (
-        "src/rules/select/tests.rs",
+        "src/targets/select/tests.rs",
         &[
             "arch-unknown",
             "arch-unsupported-by-nvcc",
@@ -90,7 +89,7 @@ const SHOWN_ELSEWHERE: &[(&str, &[&str])] = &[
             "no-gpu",
         ],
     ),
-    ("src/host", &["io-error", "program-timeout"]),
+    ("src/system", &["io-error", "program-timeout"]),
     ("tests/terminal/fetch.rs", &["fetch-failed"]),
     (
         "the guard's tests",
@@ -137,9 +136,12 @@ fn every_finding_of_the_search_has_a_case() {
         .flat_map(|(_, ids)| ids.iter().copied())
         .collect();
     for known in &elsewhere {
-        assert!(id::ALL.contains(known), "{known} is no finding");
+        assert!(finding_id::ALL.contains(known), "{known} is no finding");
     }
-    for id in id::ALL.iter().filter(|known| !elsewhere.contains(known)) {
+    for id in finding_id::ALL
+        .iter()
+        .filter(|known| !elsewhere.contains(known))
+    {
         let shown = format!("[{id}]");
         assert!(texts.iter().any(|text| text.contains(&shown)), "{id}");
     }

@@ -1,9 +1,9 @@
 //! Everything that was found, in plain lines.
 
-use super::Toolchain;
 use crate::error::Error;
 use crate::model::candidate::{Cudnn, Found, LinkName, Toolkit};
 use crate::model::version::Version;
+use crate::toolchain::Toolchain;
 use std::path::PathBuf;
 
 impl Toolchain {

@@ -1,16 +1,15 @@
 //! Releases are numbers wherever there is an order among them: 12.10 comes before 12.1, and 10.0 before 9.0.
-#![allow(clippy::disallowed_methods)] // it makes the files to be found
 
-use super::Toolchain;
 use crate::config::Config;
-use crate::host::Host;
-use crate::host::answers::Answers;
-use crate::host::linked::shared_file;
+use crate::loader::find_library::shared_file;
 use crate::model::arch::ComputeCapability;
 use crate::model::candidate::{Found, Toolkit};
-use crate::model::env::Env;
+use crate::model::environment::Env;
 use crate::model::platform::Platform;
 use crate::model::version::Version;
+use crate::system::Host;
+use crate::system::probe_cache::Answers;
+use crate::toolchain::Toolchain;
 use std::fs;
 use std::path::PathBuf;
 

@@ -1,16 +1,15 @@
 //! NVIDIA's own wheels, where there are some: `CUDNN_GUARD_REAL` names a directory with one `pip install --target`
 //! directory in it for each.
-#![allow(clippy::disallowed_methods)]
 
-use super::{Needs, Toolchain};
 use crate::config::Config;
-use crate::host::Host;
-use crate::host::answers::Answers;
+use crate::cudnn::consistency;
 use crate::model::candidate::{Candidate, Cudnn, Found, LinkName, Part};
-use crate::model::env::Env;
+use crate::model::environment::Env;
 use crate::model::platform::Platform;
 use crate::model::version::Version;
-use crate::rules::skew;
+use crate::system::Host;
+use crate::system::probe_cache::Answers;
+use crate::toolchain::{Needs, Toolchain};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -120,7 +119,7 @@ fn each_cudnn_is_read_rightly() {
         for part in &cudnn.parts {
             assert_eq!(part.version, Some(version), "{wheel}: {part:?}");
         }
-        assert_eq!(skew::findings(&cudnn, &[], &[]), [], "{wheel}");
+        assert_eq!(consistency::findings(&cudnn, &[], &[]), [], "{wheel}");
         // From 9.22 the first library looks for the others beside itself before all else.
         let own_first = version > Version::new(9, 22, 0);
         assert_eq!(cudnn.files.own_first, own_first, "{wheel}");
@@ -130,7 +129,7 @@ fn each_cudnn_is_read_rightly() {
 #[test]
 #[ignore = "needs CUDNN_GUARD_REAL"]
 fn the_libraries_themselves_tell_their_cuda() {
-    use crate::host::library::Library;
+    use crate::system::library_file::elf_library::Library;
     for (file, wanted) in [
         (
             "cudnn-cu12-8.9.7/nvidia/cudnn/lib/libcudnn_ops_infer.so.8",

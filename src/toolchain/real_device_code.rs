@@ -1,13 +1,12 @@
 //! The device code in NVIDIA's own wheels: what each part holds by itself, and what all of them serve.
-#![allow(clippy::disallowed_methods)]
 
-use super::real::{found_for, wheels};
-use crate::host::device_code;
+use crate::compat;
+use crate::cudnn::device_code;
+use crate::cudnn::gpu_code::{is_core, words};
 use crate::model::arch::Target;
 use crate::model::candidate::{Found, Part};
 use crate::model::platform::Platform;
-use crate::rules::compat;
-use crate::rules::device_code::{is_core, words};
+use crate::toolchain::real::{found_for, wheels};
 
 const LINUX: &str = "x86_64-unknown-linux-gnu";
 const ARM: &str = "aarch64-unknown-linux-gnu";

@@ -1,7 +1,6 @@
 //! NVIDIA's own wheels, mixed, cut and changed.
-#![allow(clippy::disallowed_methods)]
 
-use super::real::{found, wheels};
+use crate::toolchain::real::{found, wheels};
 use std::path::{Path, PathBuf};
 
 /// A directory of links to the files of one wheel, some of them to another's.
@@ -113,7 +112,7 @@ fn a_part_that_is_cut_off_or_missing_is_named() {
 #[test]
 #[ignore = "needs CUDNN_GUARD_REAL"]
 fn parts_of_far_releases_lack_what_they_need_of_each_other() {
-    use crate::host::library::Library;
+    use crate::system::library_file::elf_library::Library;
     let open = |wheel: &str, part: &str| {
         let file = format!("nvidia/cudnn/lib/libcudnn_{part}.so.9");
         Library::open(&wheels().join(wheel).join(file)).unwrap()

@@ -1,10 +1,9 @@
 //! NVIDIA's own wheels for Windows, read on another system.
-#![allow(clippy::disallowed_methods)]
 
-use super::Toolchain;
-use super::real::{found_for, wheels};
 use crate::model::candidate::{Found, LinkName};
 use crate::model::version::Version;
+use crate::toolchain::Toolchain;
+use crate::toolchain::real::{found_for, wheels};
 use std::path::{Path, PathBuf};
 
 const WINDOWS: &str = "x86_64-pc-windows-msvc";

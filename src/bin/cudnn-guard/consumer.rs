@@ -1,8 +1,7 @@
 //! The small crates in fixtures/consumers, made ready to be built.
 
-use std::fs;
-use std::io;
 use std::path::Path;
+use std::{fs, io};
 
 /// Copies the consumers from `fixtures/consumers` of `repository` to `into`, with their manifests' `.in` taken off and
 /// the path of cudnn-guard filled in. Files that are the same already are left alone, so that cargo sees no change.

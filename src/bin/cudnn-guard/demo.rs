@@ -8,19 +8,17 @@
 //!   report.json          what the guard wrote
 //! ```
 
-use crate::consumer;
-use crate::fetch;
 use crate::simulator::{self, Simulated};
 use crate::terminal::show;
 use crate::variables::{Kind, Variable};
+use crate::{consumer, fetch};
 use clap::{Arg, ArgAction, ArgMatches, Command as Cli};
 use cudnn_guard::{Config, Finding, Report, Verdict};
-use std::env;
 use std::ffi::OsString;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Instant;
+use std::{env, fs};
 
 /// The consumer that opens cuDNN while it runs: it needs neither headers nor nvcc.
 const APPLICATION: &str = "application";

@@ -11,18 +11,15 @@
 //! ```
 
 use crate::component::{Component, Release};
-use crate::driver_stub;
 use crate::installed::{Installed, failed};
 use crate::installer::Installer;
 use crate::terminal::show;
-use crate::wheels;
+use crate::{driver_stub, wheels};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use cudnn_guard::Finding;
-use std::env;
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::{env, fs, io};
 
 const MARKER: &str = ".cudnn-guard";
 const TEMPORARY: &str = ".fetching-";

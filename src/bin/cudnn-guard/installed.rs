@@ -3,9 +3,8 @@
 use crate::cargo_config::{self, Refused};
 use crate::component::Component;
 use cudnn_guard::Finding;
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 /// What `fetch` put, or found, in its folder.
 pub struct Installed {

@@ -22,7 +22,7 @@ mod targets;
 mod terminal;
 // Declared once, for the library and for this program, which needs the names alone.
 #[allow(dead_code)]
-#[path = "../../model/env.rs"]
+#[path = "../../model/environment.rs"]
 mod variables;
 mod wheels;
 

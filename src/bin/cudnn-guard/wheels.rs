@@ -1,8 +1,7 @@
 //! Python wheels, as `pip install --target` leaves them in a folder.
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 /// An installed wheel.
 #[derive(Debug)]

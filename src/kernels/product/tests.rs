@@ -1,10 +1,8 @@
 //! Device code in files of its own, made by an nvcc that only writes down how it is called.
 
-#![allow(clippy::disallowed_methods)] // tests read a machine of their own
-
 use super::*;
 use crate::kernels::package::Package;
-use crate::rules::nvcc::parse_gpu_codes;
+use crate::toolkit::nvcc_output::parse_gpu_codes;
 
 /// What a call makes, and how nvcc was called for it.
 fn made(

@@ -1,0 +1,323 @@
+//! What is thought of the choice.
+
+use crate::choice::message_format::{NOT_ACTIVE, also, brief, found_via, is_gone, named, root_of};
+use crate::choice::requirement::Requirement;
+use crate::choice::select_pair::{
+    Choice, has_library, is_usable, kind_of, other_cpu, unfit_path, version_of,
+};
+use crate::cudnn::{consistency, nvidia_image};
+use crate::model::candidate::{Candidate, Cudnn, Found};
+use crate::model::environment::{Env, Variable};
+use crate::model::finding::Finding;
+use crate::model::invocation::quoted;
+use crate::model::owner::Owner;
+use crate::model::platform::{Os, Platform};
+use crate::search::search_step::{Kind, Step};
+use std::path::Path;
+
+/// All that is known when the choice is made.
+#[derive(Clone, Copy, Debug)]
+pub struct Situation<'a> {
+    /// The environment.
+    pub env: &'a Env,
+    /// The system that is built for.
+    pub platform: &'a Platform,
+    /// Where was looked.
+    pub steps: &'a [Step],
+    /// What was found, with what became of it.
+    pub candidates: &'a [Candidate],
+    /// Why a compiler on PATH could not be asked about its toolkit.
+    pub silent: &'a [Finding],
+    /// What was chosen.
+    pub choice: Choice,
+    /// What is asked of the toolkit.
+    pub cuda: Option<&'a Requirement>,
+    /// What is asked of cuDNN.
+    pub cudnn: Option<&'a Requirement>,
+}
+
+impl Situation<'_> {
+    /// Why there is nothing of this kind to use, or what is missing in what there is. None if all is well.
+    pub fn fault(&self, kind: Kind) -> Option<Finding> {
+        let chosen = match kind {
+            Kind::Toolkit => self.choice.toolkit,
+            Kind::Cudnn => self.choice.cudnn,
+        };
+        if let Some(candidate) = chosen.and_then(|index| self.candidates.get(index)) {
+            return match &candidate.found {
+                Found::Cudnn(cudnn) if cudnn.header.is_none() => {
+                    Some(headers_missing(cudnn, &candidate.via, self.env))
+                }
+                _ => None,
+            };
+        }
+        if let (Kind::Toolkit, Some(_)) = (kind, self.choice.misfit) {
+            return self.misfit();
+        }
+        let of_kind = |candidate: &&Candidate| kind_of(candidate) == kind && !is_gone(candidate);
+        let mut found: Vec<&Candidate> = self.candidates.iter().filter(of_kind).collect();
+        // What was asked for by name speaks first, then the order of the search.
+        found.sort_by_key(|candidate| candidate.wish.is_none());
+        let requirement = match kind {
+            Kind::Toolkit => self.cuda,
+            Kind::Cudnn => self.cudnn,
+        };
+        // Of what nobody asked for, that of another processor is as good as none.
+        if let Some((first, cpu)) = found
+            .first()
+            .filter(|first| first.wish.is_some())
+            .and_then(|first| Some((first, other_cpu(first, self.platform)?)))
+        {
+            return Some(self.other_processor(first, cpu));
+        }
+        if let Some((variable, what)) = found
+            .first()
+            .and_then(|first| Some((first.wish?, unfit_path(first)?)))
+        {
+            return Some(self.unfit(variable, what));
+        }
+        let wished = found.first().filter(|first| first.wish.is_some());
+        if let Some((first, Found::Cudnn(cudnn))) = wished.map(|first| (first, &first.found)) {
+            if cudnn.flaw().is_some() {
+                return consistency::unusable(cudnn, found_via(first), &first.via);
+            }
+        }
+        let unmet = |candidate: &&&Candidate| {
+            version_of(candidate)
+                .zip(requirement)
+                .is_some_and(|(version, asked)| !asked.admits(version))
+        };
+        let bare = |candidate: &&&Candidate| {
+            self.platform.os == Os::Windows && !linkable(candidate) && has_library(candidate)
+        };
+        if let Some(first) = found
+            .first()
+            .filter(|first| !linkable(first) && first.wish.is_some())
+        {
+            return match first.wish {
+                Some(variable) if !has_library(first) => Some(self.no_library(variable)),
+                _ => Some(no_import_library(first)),
+            };
+        }
+        let mut usable = found.iter().filter(|candidate| is_usable(candidate));
+        match (usable.find(unmet), found.iter().find(bare), requirement) {
+            (Some(first), _, Some(asked)) => Some(self.unmet(kind, first, &found, asked)),
+            (_, Some(first), _) => Some(no_import_library(first)),
+            _ => Some(self.not_found(kind, &found)),
+        }
+    }
+
+    fn other_processor(&self, candidate: &Candidate, cpu: &str) -> Finding {
+        let wanted = &self.platform.cpu;
+        let headline = format!(
+            "{} is for {cpu}, and this build is for {wanted}",
+            named(candidate)
+        );
+        Finding::error("wrong-architecture", headline)
+            .with("found via", found_via(candidate))
+            .help(format!(
+                "let {} name a directory with a cuDNN for {wanted}",
+                candidate.via
+            ))
+    }
+
+    fn unmet(
+        &self,
+        kind: Kind,
+        first: &Candidate,
+        found: &[&Candidate],
+        asked: &Requirement,
+    ) -> Finding {
+        let (product, method, variable, id) = match kind {
+            Kind::Toolkit => (
+                "CUDA toolkit",
+                "cuda",
+                "CUDA_HOME",
+                "cuda-requirement-unmet",
+            ),
+            Kind::Cudnn => ("cuDNN", "cudnn", "CUDNN_PATH", "cudnn-requirement-unmet"),
+        };
+        let version = version_of(first).unwrap_or(asked.from);
+        let older = version < asked.from;
+        let wanted = if older {
+            format!("older than the {}", brief(asked.from))
+        } else {
+            format!("newer than the `{}`", asked.text)
+        };
+        let headline = format!("{} is {wanted} this crate asks for", named(first));
+        let mut finding = Finding::error(id, headline).with("found via", found_via(first));
+        let owner = owner(first);
+        if let Some(owner) = owner {
+            finding = finding.with("owner", owner);
+        }
+        let others: Vec<String> = found
+            .iter()
+            .filter(|other| !std::ptr::eq(**other, first))
+            .map(|other| also(other))
+            .collect();
+        if !others.is_empty() {
+            finding = finding.with("also found", others.join("\n"));
+        }
+        let better = found
+            .iter()
+            .find(|other| version_of(other).is_some_and(|version| asked.admits(version)));
+        let install = owner.and_then(|owner| owner.install(asked.from, asked.below));
+        let finding = match install.filter(|_| better.is_none()) {
+            Some(command) => finding.help(format!("run `{command}`")),
+            None => finding,
+        };
+        let finding = match (better, first.wish) {
+            (Some(better), _) => {
+                let activate = if better.via.ends_with(NOT_ACTIVE) {
+                    "activate that environment, or "
+                } else {
+                    ""
+                };
+                let root = root_of(better).display();
+                finding.help(format!("{activate}set {variable} to `{root}`"))
+            }
+            (None, Some(_)) => finding.help(format!(
+                "let {} name a directory with a {product} that meets `{}`",
+                first.via, asked.text
+            )),
+            (None, None) => finding.help(format!(
+                "install a {product} that meets `{}`, or set {variable} to the directory of one",
+                asked.text
+            )),
+        };
+        let verb = if older { "lower" } else { "raise" };
+        finding.help(format!(
+            "or {verb} `.{method}({:?})` in build.rs",
+            asked.text
+        ))
+    }
+}
+
+/// The wheels for Windows have none from cuDNN 9 on.
+fn no_import_library(candidate: &Candidate) -> Finding {
+    let headline = format!(
+        "{} has no import library `cudnn.lib`, without which nothing can be linked to it",
+        named(candidate)
+    );
+    let library = match &candidate.found {
+        Found::Cudnn(cudnn) => cudnn.library.as_deref(),
+        Found::Toolkit(_) => None,
+    };
+    let library = library.unwrap_or(root_of(candidate)).display();
+    Finding::error("cudnn-not-found", headline)
+        .with("found via", format!("{}: {library}", candidate.via))
+        .help("write `.link(Link::Runtime)` in build.rs, and open cuDNN in the program")
+        .help("or set CUDNN_PATH to a cuDNN of NVIDIA's installer or archive, which has one")
+}
+
+fn headers_missing(cudnn: &Cudnn, via: &str, env: &Env) -> Finding {
+    let is_conda = env.path(Variable::CondaPrefix).is_some_and(|prefix| {
+        let dir = cudnn.link_dir.as_deref().unwrap_or(&cudnn.root);
+        dir.starts_with(prefix)
+    });
+    let version = cudnn.library_version;
+    let major = version.map_or_else(
+        || major_of(cudnn.library.as_deref()),
+        |version| version.major,
+    );
+    let flavour = cudnn
+        .cuda_major
+        .map_or_else(|| "12".to_string(), |major| major.to_string());
+    let release = version.map_or_else(String::new, |version| format!(" {version}"));
+    let library = cudnn
+        .library
+        .as_deref()
+        .or(cudnn.link_dir.as_deref())
+        .unwrap_or(&cudnn.root);
+    if let Some(header) = &cudnn.files.unreadable {
+        let dir = quoted(&header.parent().unwrap_or(header).to_string_lossy());
+        let headline = format!(
+            "the headers of the cuDNN{release} at `{}` may not be read by this user",
+            cudnn.root.display()
+        );
+        return Finding::error("cudnn-headers-missing", headline)
+            .with("found via", format!("{via}: {}", header.display()))
+            .help(format!(
+                "let everybody read them: `sudo chmod -R a+rX {dir}`"
+            ))
+            .help("or set CUDNN_INCLUDE_DIR to a directory that holds cudnn.h and may be read");
+    }
+    let headline = match &cudnn.files.mute {
+        Some(header) => mute(header, &release),
+        None => format!(
+            "cuDNN{release} at `{}` has libraries and no headers",
+            cudnn.root.display()
+        ),
+    };
+    let mut finding = Finding::error("cudnn-headers-missing", headline)
+        .with("found via", format!("{via}: {}", library.display()));
+    if nvidia_image::is_without_cudnn_headers(env) {
+        finding = finding.help(nvidia_image::build_in("cudnn-devel"));
+    }
+    // Debian 8.x packages are for one CUDA each, without its number in the name.
+    let dev = |kind: &str| match major {
+        9.. => format!("libcudnn{major}-{kind}-cuda-{flavour}"),
+        _ => format!("libcudnn{major}-{kind}"),
+    };
+    let path = library.to_string_lossy();
+    let at = |part: &str| path.contains(part);
+    let wheels = [
+        ("nvidia/cudnn", "nvidia-cudnn"),
+        ("nvidia/cudnn_jit", "nvidia-cudnn-jit"),
+    ];
+    let wheel = wheels.iter().find(|(dir, _)| cudnn.root.ends_with(dir));
+    let install = if let Some((_, wheel)) = wheel {
+        format!("install the wheel again: `pip install --force-reinstall {wheel}-cu{flavour}`")
+    } else if is_conda {
+        format!("install them: `conda install -c conda-forge cudnn cuda-version={flavour}`")
+    } else if at("/usr/lib/") && at("-linux-gnu") {
+        format!("install `{}`", dev("dev"))
+    } else if at("/usr/lib64") {
+        format!("install `{}`", dev("devel"))
+    } else {
+        format!(
+            "copy `include/cudnn*.h` from the archive of that release into `{}`",
+            cudnn.root.join("include").display()
+        )
+    };
+    let told_by = match cudnn.files.mute {
+        Some(_) => "cudnn_version.h",
+        None => "cudnn.h",
+    };
+    finding.help(install).help(format!(
+        "or set CUDNN_INCLUDE_DIR to the directory that holds {told_by}"
+    ))
+}
+
+/// From cuDNN 8 on `cudnn.h` includes the header that tells the release.
+fn mute(header: &Path, release: &str) -> String {
+    let beside = match header.ends_with("cudnn.h") {
+        true => ", nor is `cudnn_version.h` beside it",
+        false => "",
+    };
+    format!(
+        "the headers of cuDNN{release} are not whole: no CUDNN_MAJOR is in `{}`{beside}",
+        header.display()
+    )
+}
+
+/// 9 of `…/libcudnn.so.9`.
+fn major_of(library: Option<&Path>) -> u32 {
+    let name = library
+        .and_then(Path::file_name)
+        .map(|name| name.to_string_lossy().into_owned());
+    let major = name.and_then(|name| name.split(".so.").nth(1)?.split('.').next()?.parse().ok());
+    major.unwrap_or(9)
+}
+
+pub fn linkable(candidate: &Candidate) -> bool {
+    !matches!(&candidate.found, Found::Cudnn(cudnn) if cudnn.link_dir.is_none())
+}
+
+/// The package of a cuDNN.
+pub fn owner(candidate: &Candidate) -> Option<&Owner> {
+    match &candidate.found {
+        Found::Cudnn(cudnn) => cudnn.owner.as_deref(),
+        Found::Toolkit(_) => None,
+    }
+}

@@ -1,0 +1,117 @@
+//! How candidates are named in messages.
+
+use crate::choice::select_pair::version_of;
+use crate::model::candidate::{Candidate, Found};
+use crate::model::platform::Os;
+use crate::model::version::Version;
+use crate::search::search_step::Kind;
+use std::path::Path;
+
+/// The variable that names such a directory, and what has to be in it.
+pub fn landmark(kind: Kind, os: Os) -> (&'static str, &'static str) {
+    match (kind, os) {
+        (Kind::Toolkit, Os::Windows) => ("CUDA_HOME", "include/cuda.h and bin/nvcc.exe"),
+        (Kind::Toolkit, _) => ("CUDA_HOME", "include/cuda.h and bin/nvcc"),
+        (Kind::Cudnn, Os::Windows) => ("CUDNN_PATH", "include/cudnn.h and lib/x64/cudnn.lib"),
+        (Kind::Cudnn, _) => ("CUDNN_PATH", "include/cudnn.h and lib/libcudnn.so.9"),
+    }
+}
+
+/// The file to link against, for messages.
+pub fn link_file(os: Os) -> &'static str {
+    match os {
+        Os::Windows => "cudnn.lib",
+        _ => "libcudnn.so or libcudnn.so.9",
+    }
+}
+
+/// The product's name.
+pub fn product(candidate: &Candidate) -> &'static str {
+    match candidate.found {
+        Found::Toolkit(_) => "CUDA",
+        Found::Cudnn(_) => "cuDNN",
+    }
+}
+
+/// ``cuDNN 8.9.7 at `/usr` ``
+pub fn named(candidate: &Candidate) -> String {
+    format!(
+        "{} {} at `{}`",
+        product(candidate),
+        release(candidate),
+        root_of(candidate).display()
+    )
+}
+
+/// Its release, as its maker writes it.
+pub fn release(candidate: &Candidate) -> String {
+    match (&candidate.found, version_of(candidate)) {
+        (_, None) => "of unknown release".into(),
+        (Found::Toolkit(_), Some(version)) => version.short(),
+        (Found::Cudnn(_), Some(version)) => version.to_string(),
+    }
+}
+
+/// `system directories: /usr/include/cudnn_version.h`
+pub fn found_via(candidate: &Candidate) -> String {
+    let path = match &candidate.found {
+        Found::Toolkit(toolkit) => &toolkit.root,
+        Found::Cudnn(cudnn) => cudnn
+            .header
+            .as_ref()
+            .or(cudnn.library.as_ref())
+            .unwrap_or(&cudnn.root),
+    };
+    format!("{}: {}", candidate.via, path.display())
+}
+
+/// How that is found which programs would find when they run, and a build does not.
+pub const LIBRARY_PATH: &str = "LD_LIBRARY_PATH";
+
+/// How the name of a place ends that is there and not in use.
+pub const NOT_ACTIVE: &str = "(not active)";
+
+/// `9.14.0 in /opt/venv/…/nvidia/cudnn (outranked by CUDNN_PATH)`
+pub fn also(candidate: &Candidate) -> String {
+    if candidate.via.ends_with(NOT_ACTIVE) {
+        let root = root_of(candidate).display();
+        return format!("{} in {root} {NOT_ACTIVE}", release(candidate));
+    }
+    let reason = candidate
+        .rejected
+        .as_deref()
+        .map_or_else(String::new, |reason| format!(" ({reason})"));
+    format!(
+        "{} in {}{reason}",
+        release(candidate),
+        root_of(candidate).display()
+    )
+}
+
+/// Whether nothing of it is left but the record that led to it.
+pub fn is_gone(candidate: &Candidate) -> bool {
+    match &candidate.found {
+        Found::Toolkit(toolkit) => toolkit.lacks().len() == 3,
+        Found::Cudnn(cudnn) => {
+            let parts = [&cudnn.header, &cudnn.library, &cudnn.link_dir];
+            parts.iter().all(|part| part.is_none())
+        }
+    }
+}
+
+/// Its directory.
+pub fn root_of(candidate: &Candidate) -> &Path {
+    match &candidate.found {
+        Found::Toolkit(toolkit) => &toolkit.root,
+        Found::Cudnn(cudnn) => &cudnn.root,
+    }
+}
+
+/// As people write a release: 9.1, and 9.10.2 where the third number matters.
+pub fn brief(version: Version) -> String {
+    if version.patch == 0 {
+        version.short()
+    } else {
+        version.to_string()
+    }
+}

@@ -1,0 +1,249 @@
+//! What is chosen and why the rest is not, by example.
+
+use super::*;
+use crate::model::environment::Variable;
+
+fn toolkit(via: &str, version: (u32, u32), nvcc: bool) -> Candidate {
+    let found = Found::Toolkit(Toolkit {
+        version: Some(Version::new(version.0, version.1, 0)),
+        nvcc: nvcc.then(|| "nvcc".into()),
+        include_dirs: vec!["include".into()],
+        link_dirs: vec!["lib64".into()],
+        ..Toolkit::default()
+    });
+    Candidate {
+        found,
+        via: via.into(),
+        chosen: false,
+        rejected: None,
+        wish: None,
+    }
+}
+
+fn cudnn(via: &str, version: (u32, u32, u32), cuda_major: u32) -> Candidate {
+    let found = Found::Cudnn(Cudnn {
+        header: Some("cudnn_version.h".into()),
+        header_version: Some(Version::new(version.0, version.1, version.2)),
+        link_dir: Some("lib".into()),
+        cuda_major: Some(cuda_major),
+        ..Cudnn::default()
+    });
+    Candidate {
+        found,
+        via: via.into(),
+        chosen: false,
+        rejected: None,
+        wish: None,
+    }
+}
+
+fn told(candidates: &mut [Candidate], wants: &Wants) -> Vec<String> {
+    choose(candidates, wants);
+    let told = candidates.iter().map(|candidate| {
+        format!(
+            "{}: {}",
+            candidate.via,
+            candidate.rejected.as_deref().unwrap_or("chosen")
+        )
+    });
+    told.collect()
+}
+
+fn asking(requirement: &Requirement) -> Wants<'_> {
+    Wants {
+        cudnn: Some(requirement),
+        ..Wants::default()
+    }
+}
+
+#[test]
+fn the_first_pair_that_fits() {
+    let mut all = [
+        toolkit("a", (13, 0), true),
+        cudnn("b", (9, 10, 2), 12),
+        toolkit("c", (12, 8), true),
+        cudnn("d", (9, 14, 0), 13),
+    ];
+    assert_eq!(
+        told(&mut all, &Wants::default()),
+        [
+            "a: chosen",
+            "b: built for CUDA 12",
+            "c: the cuDNN was built for CUDA 13",
+            "d: chosen"
+        ]
+    );
+    // The cuDNN of an active environment, before any toolkit, takes the toolkit that fits it.
+    let mut all = [
+        cudnn("b", (9, 10, 2), 12),
+        toolkit("a", (13, 0), true),
+        toolkit("c", (12, 8), true),
+    ];
+    assert_eq!(
+        told(&mut all, &Wants::default()),
+        [
+            "b: chosen",
+            "a: the cuDNN was built for CUDA 12",
+            "c: chosen"
+        ]
+    );
+}
+
+#[test]
+fn releases_are_compared_as_numbers() {
+    let requirement = Requirement::parse(">=9.10", "cudnn").unwrap();
+    let mut all = [
+        cudnn("a", (9, 9, 0), 12),
+        cudnn("b", (9, 10, 0), 12),
+        cudnn("c", (10, 0, 0), 12),
+    ];
+    let wants = asking(&requirement);
+    assert_eq!(
+        told(&mut all, &wants),
+        [
+            "a: older than `>=9.10` asks for",
+            "b: chosen",
+            "c: outranked by b"
+        ]
+    );
+}
+
+#[test]
+fn what_was_asked_for_by_name_is_never_passed_over() {
+    let requirement = Requirement::parse(">=9.1", "cudnn").unwrap();
+    let mut all = [
+        cudnn("CUDNN_PATH", (8, 9, 7), 12),
+        cudnn("b", (9, 10, 0), 12),
+    ];
+    all[0].wish = Some(Variable::CudnnPath);
+    let wants = asking(&requirement);
+    assert_eq!(
+        told(&mut all, &wants),
+        [
+            "CUDNN_PATH: older than `>=9.1` asks for",
+            "b: outranked by CUDNN_PATH"
+        ]
+    );
+}
+
+/// VER-06, VER-08
+#[test]
+fn no_pair_fits() {
+    let mut all = [toolkit("a", (13, 0), true), cudnn("b", (9, 10, 2), 12)];
+    let choice = choose(
+        &mut all,
+        &Wants {
+            toolkit_needed: true,
+            ..Wants::default()
+        },
+    );
+    assert_eq!(
+        choice,
+        Choice {
+            toolkit: Some(0),
+            cudnn: Some(1),
+            misfit: Some((0, 1))
+        }
+    );
+    // Nobody asked for the toolkit: the cuDNN is enough.
+    let mut all = [toolkit("a", (13, 0), true), cudnn("b", (9, 10, 2), 12)];
+    assert_eq!(
+        told(&mut all, &Wants::default()),
+        ["a: the cuDNN was built for CUDA 12", "b: chosen"]
+    );
+}
+
+#[test]
+fn a_toolkit_without_compiler_does_not_hide_a_whole_one() {
+    let mut all = [
+        toolkit("a", (12, 4), false),
+        toolkit("b", (13, 0), true),
+        toolkit("c", (12, 8), true),
+    ];
+    assert_eq!(
+        told(&mut all, &Wants::default()),
+        ["a: it has no nvcc", "b: outranked by c", "c: chosen"]
+    );
+    let mut all = [toolkit("a", (12, 4), false), toolkit("b", (13, 0), true)];
+    assert_eq!(
+        told(&mut all, &Wants::default()),
+        ["a: chosen", "b: outranked by a"]
+    );
+}
+
+#[test]
+fn headers_alone_are_not_linked_and_libraries_alone_come_last() {
+    let mut all = [
+        cudnn("a", (9, 1, 0), 12),
+        cudnn("b", (9, 1, 0), 12),
+        cudnn("c", (9, 1, 0), 12),
+    ];
+    if let Found::Cudnn(cudnn) = &mut all[0].found {
+        cudnn.link_dir = None;
+    }
+    if let Found::Cudnn(cudnn) = &mut all[1].found {
+        cudnn.library_version = cudnn.header_version.take();
+        cudnn.header = None;
+    }
+    assert_eq!(
+        told(&mut all, &Wants::default()),
+        [
+            "a: there is no library beside the headers",
+            "b: it has no headers",
+            "c: chosen"
+        ]
+    );
+}
+
+fn without(mut candidate: Candidate, nvcc: bool, headers: bool, libraries: bool) -> Candidate {
+    if let Found::Toolkit(toolkit) = &mut candidate.found {
+        toolkit.nvcc = toolkit.nvcc.take().filter(|_| !nvcc);
+        if headers {
+            toolkit.include_dirs.clear();
+        }
+        if libraries {
+            toolkit.link_dirs.clear();
+        }
+    }
+    candidate
+}
+
+#[test]
+fn what_is_not_whole_goes_last_and_a_runtime_alone_is_none() {
+    let wants = Wants::default();
+    let mut all = [
+        without(toolkit("a", (13, 0), true), true, true, false),
+        without(toolkit("b", (13, 0), true), false, true, false),
+        without(toolkit("c", (13, 0), true), false, false, true),
+        toolkit("d", (12, 0), true),
+    ];
+    assert_eq!(
+        told(&mut all, &wants),
+        [
+            "a: it has libraries alone: enough to run, not to build",
+            "b: it has no headers",
+            "c: it has no libraries",
+            "d: chosen"
+        ]
+    );
+    let mut asked = [
+        without(toolkit("CUDA_HOME", (13, 0), true), false, false, true),
+        toolkit("b", (12, 0), true),
+    ];
+    asked[0].wish = Some(Variable::CudaHome);
+    assert_eq!(
+        told(&mut asked, &wants),
+        ["CUDA_HOME: chosen", "b: outranked by CUDA_HOME"]
+    );
+}
+
+#[test]
+fn a_copy_that_a_package_brought_along_is_left_alone() {
+    let mut copy = cudnn("torch", (9, 14, 0), 12);
+    copy.rejected = Some("torch's own copy".into());
+    let mut all = [copy, cudnn("system", (9, 1, 0), 12)];
+    assert_eq!(
+        told(&mut all, &Wants::default()),
+        ["torch: torch's own copy", "system: chosen"]
+    );
+}

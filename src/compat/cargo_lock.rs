@@ -1,0 +1,73 @@
+//! The `Cargo.lock` by which cargo builds.
+
+use crate::compat::cudarc;
+use crate::model::environment::Env;
+use crate::system::files;
+use std::path::{Path, PathBuf};
+
+/// What cargo leaves beside the manifest of a package that it unpacked: the lock there is that of its author.
+const UNPACKED: [&str; 2] = [".cargo-ok", ".cargo-checksum.json"];
+
+/// Its file and its text. Cargo does not tell where it is: it is looked for above the output directory, which lies
+/// beside it unless somebody moved it, then above the manifest. One without the package that is being built is another.
+pub fn find(env: &Env) -> Option<(PathBuf, String)> {
+    let (name, version) = (env.text("CARGO_PKG_NAME")?, env.text("CARGO_PKG_VERSION")?);
+    let out_dir = env.named("OUT_DIR").map(Path::new);
+    let manifest = env.named("CARGO_MANIFEST_DIR").map(Path::new);
+    let own = manifest.filter(|dir| !UNPACKED.iter().any(|mark| files::is_there(&dir.join(mark))));
+    let above = [out_dir, own].into_iter().flatten();
+    let files = above.flat_map(|dir| dir.ancestors().map(|dir| dir.join("Cargo.lock")));
+    files.filter(|file| files::is_file(file)).find_map(|file| {
+        let text = files::read(&file).ok()?;
+        cudarc::holds(&text, name, version).then_some((file, text))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ffi::OsString;
+    use std::fs;
+
+    /// A lock with this package and no other.
+    fn lock(at: &Path, package: &str) {
+        fs::create_dir_all(at.parent().unwrap()).unwrap();
+        let text =
+            format!("version = 4\n\n[[package]]\nname = \"{package}\"\nversion = \"0.1.0\"\n");
+        fs::write(at, text).unwrap();
+    }
+
+    #[test]
+    fn the_lock_of_the_package_that_is_built() {
+        let top = std::env::temp_dir().join(format!("cudnn-guard-lock-{}", std::process::id()));
+        let found = |out_dir: &str, manifest: &str| {
+            let text = |value: &str| OsString::from(value);
+            let env = Env::new([
+                ("CARGO_PKG_NAME".to_string(), text("app")),
+                ("CARGO_PKG_VERSION".to_string(), text("0.1.0")),
+                ("OUT_DIR".to_string(), top.join(out_dir).into()),
+                ("CARGO_MANIFEST_DIR".to_string(), top.join(manifest).into()),
+            ]);
+            let file = find(&env)?.0;
+            Some(file.strip_prefix(&top).unwrap().display().to_string())
+        };
+        lock(&top.join("work/Cargo.lock"), "app");
+        let inside = "work/target/debug/build/app-1/out";
+        let of_work = Some("work/Cargo.lock".to_string());
+        assert_eq!(found(inside, "work/crates/app"), of_work);
+        // A target directory elsewhere, even in another workspace.
+        lock(&top.join("other/Cargo.lock"), "other");
+        let outside = "other/target/debug/build/app-1/out";
+        assert_eq!(found(outside, "work/crates/app"), of_work);
+        // A crate that has a lock of its own, which cargo does not ask.
+        lock(&top.join("work/crates/app/Cargo.lock"), "app");
+        assert_eq!(found(inside, "work/crates/app"), of_work);
+        lock(&top.join("registry/app-0.1.0/Cargo.lock"), "app");
+        let own = Some("registry/app-0.1.0/Cargo.lock".to_string());
+        assert_eq!(found(outside, "registry/app-0.1.0"), own);
+        fs::write(top.join("registry/app-0.1.0/.cargo-ok"), "").unwrap();
+        assert_eq!(found(outside, "registry/app-0.1.0"), None);
+        assert_eq!(found(inside, "registry/app-0.1.0"), of_work);
+        fs::remove_dir_all(top).unwrap();
+    }
+}

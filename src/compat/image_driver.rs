@@ -1,0 +1,128 @@
+//! Which driver an image asks for: NVIDIA's container toolkit reads NVIDIA_REQUIRE_CUDA when it starts a container with
+//! a GPU, and refuses where no alternative is met.
+//! <https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html>
+
+use crate::compat;
+use crate::model::environment::Env;
+use crate::model::finding::Finding;
+use crate::model::platform::Platform;
+use crate::model::version::Version;
+
+const REQUIRE: &str = "NVIDIA_REQUIRE_CUDA";
+const DISABLE: &str = "NVIDIA_DISABLE_REQUIRE";
+
+/// Says that this driver meets none of the alternatives, which stand between spaces: `cuda>=12.8
+/// brand=tesla,driver>=535,driver<536`. What is not understood in one may be met.
+pub fn unmet(
+    env: &Env,
+    cuda: Version,
+    release: Option<&str>,
+    platform: &Platform,
+) -> Option<Finding> {
+    let asked = env.text(REQUIRE)?;
+    if env.text(DISABLE).is_some() {
+        return None;
+    }
+    let release = release.and_then(numbers);
+    let fails = |condition: &str| {
+        let of = |name: &str, here: &[u32]| {
+            let condition = condition.strip_prefix(name)?;
+            match condition.strip_prefix(">=") {
+                Some(wanted) => Some(here < numbers(wanted)?.as_slice()),
+                None => Some(here >= numbers(condition.strip_prefix('<')?)?.as_slice()),
+            }
+        };
+        let by_cuda = of("cuda", &[cuda.major, cuda.minor]);
+        let by_driver = release.as_deref().and_then(|release| of("driver", release));
+        by_cuda.or(by_driver).unwrap_or(false)
+    };
+    let refused = |alternative: &str| alternative.split(',').any(fails);
+    if !asked.split_whitespace().all(refused) {
+        return None;
+    }
+    let levels = asked.split([' ', ',']).filter_map(|condition| {
+        let wanted = numbers(condition.strip_prefix("cuda>=")?)?;
+        Some(Version::new(
+            *wanted.first()?,
+            wanted.get(1).copied().unwrap_or(0),
+            0,
+        ))
+    });
+    let wanted = levels.filter(|wanted| *wanted > cuda).min()?;
+    let headline = format!(
+        "the NVIDIA driver serves CUDA {}, and this image asks for a driver that serves CUDA {}",
+        cuda.short(),
+        wanted.short()
+    );
+    let first = compat::driver_for(wanted, platform);
+    let finding = Finding::warning("driver-too-old", headline)
+        .with("asked by", format!("{REQUIRE}={asked}"))
+        .help(match first {
+            Some(first) => format!("install NVIDIA's driver {first} or a later one on the host"),
+            None => "update the NVIDIA driver of the host".to_string(),
+        })
+        .help(format!(
+            "or take an image of CUDA {} or an older one",
+            cuda.short()
+        ));
+    // Within a major, all but PTX runs.
+    Some(if wanted.major == cuda.major {
+        finding.help(format!(
+            "or start the container with {DISABLE}=1, if the program holds machine code for its GPU"
+        ))
+    } else {
+        finding
+    })
+}
+
+/// `535.183.01`, or as much of it as stands there.
+fn numbers(text: &str) -> Option<Vec<u32>> {
+    text.split('.').map(|number| number.parse().ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(asked: &str, cuda: (u32, u32), release: Option<&str>) -> Option<Finding> {
+        let env = Env::new([(REQUIRE.to_string(), asked.into())]);
+        let platform = Platform::from_triple("x86_64-unknown-linux-gnu");
+        unmet(&env, Version::new(cuda.0, cuda.1, 0), release, &platform)
+    }
+
+    /// DRV-02
+    #[test]
+    fn what_an_image_asks_of_the_driver_is_held_against_it() {
+        let asked =
+            "cuda>=12.8 brand=unknown,driver>=535,driver<536 brand=tesla,driver>=550,driver<551";
+        assert_eq!(
+            told(asked, (12, 7), Some("565.57.01")).unwrap().to_string(),
+            "the NVIDIA driver serves CUDA 12.7, and this image asks for a driver that serves CUDA 12.8  [driver-too-old]\n  \
+             asked by    NVIDIA_REQUIRE_CUDA=cuda>=12.8 brand=unknown,driver>=535,driver<536 brand=tesla,driver>=550,driver<551\n  \
+             = help: install NVIDIA's driver 570.26 or a later one on the host\n  \
+             = help: or take an image of CUDA 12.7 or an older one\n  \
+             = help: or start the container with NVIDIA_DISABLE_REQUIRE=1, if the program holds machine code for its GPU"
+        );
+        // What one brand may run on, and what the driver does not tell.
+        assert_eq!(told(asked, (12, 2), Some("535.183.01")), None);
+        assert_eq!(told(asked, (12, 7), None), None);
+        assert_eq!(told(asked, (12, 10), Some("575.1")), None);
+        assert_eq!(told(asked, (13, 0), Some("580.65.06")), None);
+        assert!(told("cuda>=12.10", (12, 9), None).is_some());
+        assert!(told("cuda>=13", (12, 9), None).is_some());
+        assert_eq!(told("cuda>=12.9", (12, 10), None), None);
+        let major = told("cuda>=13.0", (12, 9), None).unwrap();
+        assert_eq!(major.help.len(), 2, "no way around another major");
+        for odd in ["", "cuda>=", "cuda>=twelve", "cuda=99.0", "arch>=99"] {
+            assert_eq!(told(odd, (12, 2), Some("535.1")), None, "{odd}");
+        }
+    }
+
+    #[test]
+    fn who_told_the_toolkit_not_to_ask_is_not_told() {
+        let pairs = [(REQUIRE, "cuda>=12.8"), (DISABLE, "1")];
+        let env = Env::new(pairs.map(|(name, value)| (name.to_string(), value.into())));
+        let platform = Platform::from_triple("x86_64-unknown-linux-gnu");
+        assert_eq!(unmet(&env, Version::new(12, 7, 0), None, &platform), None);
+    }
+}

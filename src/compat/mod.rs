@@ -1,0 +1,144 @@
+//! The version tables of build-support/compat, read: one row a line, its columns between spaces.
+
+pub mod cargo_lock;
+pub mod cudarc;
+pub mod image_driver;
+pub mod rules;
+
+#[cfg(test)]
+mod tests;
+
+use crate::model::platform::{Os, Platform};
+use crate::model::tables::{Gpus, KnownBad};
+use crate::model::version::Version;
+
+const GPUS: &str = include_str!("../../build-support/compat/cudnn-gpus.txt");
+const TOOLKITS: &str = include_str!("../../build-support/compat/toolkits.txt");
+const DRIVERS: &str = include_str!("../../build-support/compat/drivers.txt");
+const KNOWN_BAD: &str = include_str!("../../build-support/compat/known-bad.txt");
+
+/// Which GPUs the builds of cuDNN for this processor serve.
+pub fn gpus(cpu: &str) -> Vec<Gpus<'static>> {
+    let row = |line: &'static str| {
+        let [first, last, cuda, of, code] = columns(line)?;
+        let row = Gpus {
+            first: version(first)?,
+            last: version(last)?,
+            cuda: cuda.parse().ok()?,
+            code,
+        };
+        (of == cpu).then_some(row)
+    };
+    rows(GPUS).filter_map(row).collect()
+}
+
+/// The releases of cuDNN that are known to be bad.
+pub fn known_bad() -> Vec<KnownBad> {
+    let row = |line: &'static str| {
+        let [from, below, good, when, rest] = columns(line)?;
+        let (operation, what) = rest.split_once(' ')?;
+        Some(KnownBad {
+            from: version(from)?,
+            below: version(below)?,
+            good: version(good)?,
+            cublas: when.strip_prefix("cublas-").and_then(version),
+            operation: (operation != "any").then_some(operation),
+            what,
+        })
+    };
+    rows(KNOWN_BAD).filter_map(row).collect()
+}
+
+/// The newest toolkit that this cuDNN is documented for. Of a release that the documents leave out, the next one's
+/// counts.
+pub fn newest_toolkit(cudnn: Version, cuda_major: u32) -> Option<Version> {
+    let row = |line: &'static str| {
+        let [release, cuda, _, last] = columns(line)?;
+        let of_major = cuda.parse() == Ok(cuda_major);
+        Some((version(release)?, version(last)?))
+            .filter(|(release, _)| of_major && *release >= cudnn)
+    };
+    let next = rows(TOOLKITS).filter_map(row).min();
+    Some(next?.1)
+}
+
+/// The newest release of cuDNN that the tables know.
+pub fn newest_cudnn(cpu: &str) -> Option<Version> {
+    gpus(cpu).into_iter().map(|row| row.last).max()
+}
+
+/// The newest CUDA that the tables know.
+pub fn newest_cuda() -> Option<Version> {
+    releases().map(|(cuda, ..)| cuda).max()
+}
+
+/// The first driver that serves programs of a CUDA major at all: minor-version compatibility.
+pub fn drivers(platform: &Platform) -> Vec<(u32, &'static str)> {
+    let (_, majors) = DRIVERS.split_once("\nmajor\n").unwrap_or_default();
+    let row = |line: &'static str| {
+        let [major, _, linux, windows] = columns(line)?;
+        let first = of_system(platform, linux, windows)?;
+        Some((major.parse().ok()?, first))
+    };
+    rows(majors).filter_map(row).collect()
+}
+
+/// The first driver that serves all of this CUDA.
+pub fn driver_for(cuda: Version, platform: &Platform) -> Option<&'static str> {
+    let row =
+        releases().find(|(known, ..)| (known.major, known.minor) == (cuda.major, cuda.minor))?;
+    of_system(platform, row.2, row.3)
+}
+
+/// The first CUDA whose driver takes the PTX that this CUDA's nvcc writes. Of one that is newer than the table it is
+/// known that it writes no older PTX than the newest of the table.
+pub fn ptx_from(cuda: Version) -> Option<Version> {
+    let writes = releases()
+        .filter(|(known, ..)| *known <= cuda)
+        .max_by_key(|(known, ..)| *known)?
+        .1;
+    let takes = |(known, ptx, ..): Release| (ptx >= writes).then_some(known);
+    releases().filter_map(takes).min()
+}
+
+type Release = (Version, Version, &'static str, &'static str);
+
+/// CUDA, PTX, driver for Linux, driver for Windows.
+fn releases() -> impl Iterator<Item = Release> {
+    let (minors, _) = DRIVERS.split_once("\nmajor\n").unwrap_or((DRIVERS, ""));
+    rows(minors).filter_map(|line| {
+        let [cuda, ptx, linux, windows] = columns(line)?;
+        Some((version(cuda)?, version(ptx)?, linux, windows))
+    })
+}
+
+fn of_system<'a>(platform: &Platform, linux: &'a str, windows: &'a str) -> Option<&'a str> {
+    let driver = match platform.os {
+        Os::Windows => windows,
+        _ => linux,
+    };
+    (driver != "-").then_some(driver)
+}
+
+fn rows(table: &'static str) -> impl Iterator<Item = &'static str> {
+    table
+        .lines()
+        .filter(|line| !line.starts_with('#') && !line.is_empty())
+}
+
+/// The last column takes the rest of the line.
+fn columns<const N: usize>(line: &str) -> Option<[&str; N]> {
+    let columns: Vec<&str> = line.splitn(N, ' ').collect();
+    columns.try_into().ok()
+}
+
+/// 9.14.0 of `9.14.0`, 13.5.0 of `13.5`.
+fn version(text: &str) -> Option<Version> {
+    let mut numbers = text.split('.').map(|number| number.parse().ok());
+    let (major, minor) = (numbers.next()??, numbers.next()??);
+    let patch = match numbers.next() {
+        Some(patch) => patch?,
+        None => 0,
+    };
+    Some(Version::new(major, minor, patch))
+}

@@ -1,0 +1,201 @@
+//! What the version tables say of what was chosen: of each by itself, of both together, and with a driver.
+
+#[cfg(test)]
+mod tests;
+
+use crate::compat;
+use crate::cudnn::gpu_code;
+use crate::model::arch::{Code, ComputeCapability, Target};
+use crate::model::candidate::{Cudnn, Toolkit};
+use crate::model::finding::{Finding, Severity};
+use crate::model::gpu::Gpu;
+use crate::model::platform::Platform;
+use crate::model::served::Served;
+use crate::model::tables::Gpus;
+use crate::model::version::Version;
+use crate::model::{judge, served};
+
+/// Releases that the tables do not know, or know nothing good of. None of it stops a build.
+pub fn releases(
+    toolkit: Option<&Toolkit>,
+    cudnn: Option<&Cudnn>,
+    platform: &Platform,
+) -> Vec<Finding> {
+    let cuda = toolkit.and_then(|toolkit| toolkit.version);
+    let version = cudnn.and_then(Cudnn::version);
+    let mut findings = Vec::new();
+    if let Some(version) = version {
+        findings.extend(judge::known_bad(
+            &compat::known_bad(),
+            version,
+            cuda,
+            None,
+            &[],
+        ));
+    }
+    findings.extend(newer(
+        "cuDNN",
+        version,
+        compat::newest_cudnn(&platform.cpu),
+        Version::to_string,
+    ));
+    findings.extend(newer("CUDA", cuda, compat::newest_cuda(), |cuda| {
+        cuda.short()
+    }));
+    let flavour = cudnn.and_then(|cudnn| cudnn.cuda_major);
+    if let (Some(version), Some(cuda), Some(flavour)) = (version, cuda, flavour) {
+        findings.extend(undocumented(version, cuda, flavour));
+    }
+    findings
+}
+
+fn newer(
+    product: &str,
+    found: Option<Version>,
+    known: Option<Version>,
+    text: impl Fn(&Version) -> String,
+) -> Option<Finding> {
+    let (found, known) = (found?, known?);
+    let is_newer = (found.major, found.minor) > (known.major, known.minor);
+    is_newer.then(|| judge::newer(product, &text(&found), &text(&known)))
+}
+
+/// A toolkit that came out after the cuDNN: minor-version compatibility makes them fit all the same.
+fn undocumented(cudnn: Version, cuda: Version, flavour: u32) -> Option<Finding> {
+    let newest = compat::newest_toolkit(cudnn, flavour)?;
+    if cuda.major != flavour || cuda.minor <= newest.minor {
+        return None;
+    }
+    Some(
+        Finding::note(
+            "unknown-newer-version",
+            format!(
+                "the toolkit is CUDA {}, and cuDNN {cudnn} is documented for CUDA {} at most",
+                cuda.short(),
+                newest.short()
+            ),
+        )
+        .with(
+            "but",
+            "within one CUDA major every toolkit serves every cuDNN",
+        )
+        .help("install a newer cuDNN, if something does not work that should"),
+    )
+}
+
+/// GPUs that kernels are compiled for and that the cuDNN does not serve. What is compiled for them may run without
+/// cuDNN, or with another: a warning.
+pub fn targets(
+    cudnn: &Cudnn,
+    targets: &[Target],
+    chosen_by: &str,
+    platform: &Platform,
+) -> Vec<Finding> {
+    let (Some(version), Some(cuda)) = (cudnn.version(), cudnn.cuda_major) else {
+        return Vec::new();
+    };
+    let code = gpu_code::words(&cudnn.gpu_codes);
+    let rows = rows(&code, version, cuda, platform);
+    judge::Cudnn { version, cuda }.targets(&rows, targets, chosen_by)
+}
+
+/// The table, with a row for what was read off this very cuDNN: it goes before the row of its release.
+fn rows<'a>(code: &'a str, version: Version, cuda: u32, platform: &Platform) -> Vec<Gpus<'a>> {
+    let read = Gpus {
+        first: version,
+        last: version,
+        cuda,
+        code,
+    };
+    let known = compat::gpus(&platform.cpu).into_iter();
+    known.chain((!code.is_empty()).then_some(read)).collect()
+}
+
+/// Whether the cuDNN may have something for the GPU: all but a plain no, and a Jetson's, of which the tables know
+/// nothing. They alone are asked, as in a build, whatever was read besides.
+pub fn may_serve(cudnn: &Cudnn, gpu: ComputeCapability, platform: &Platform) -> bool {
+    let (Some(version), Some(cuda)) = (cudnn.version(), cudnn.cuda_major) else {
+        return true;
+    };
+    let rows = compat::gpus(&platform.cpu);
+    !served::is_jetson(gpu) && served::serves(&rows, version, cuda, gpu) != Served::No
+}
+
+/// GPUs of this machine that the cuDNN does not serve.
+pub fn gpus(cudnn: &Cudnn, gpus: &[Gpu], platform: &Platform) -> Vec<Finding> {
+    let (Some(version), Some(cuda)) = (cudnn.version(), cudnn.cuda_major) else {
+        return Vec::new();
+    };
+    let code = gpu_code::words(&cudnn.gpu_codes);
+    let rows = rows(&code, version, cuda, platform);
+    let cudnn = judge::Cudnn { version, cuda };
+    let mut seen = Vec::new();
+    let mut findings = Vec::new();
+    for gpu in gpus {
+        if !seen.contains(&gpu.capability) {
+            seen.push(gpu.capability);
+            findings.extend(cudnn.device(&rows, &gpu.name, gpu.capability));
+        }
+    }
+    findings.into_iter().map(warned).collect()
+}
+
+/// Another cuDNN may be there when the program runs.
+fn warned(mut finding: Finding) -> Finding {
+    if finding.severity == Severity::Error {
+        finding.severity = Severity::Warning;
+    }
+    finding
+}
+
+/// What the driver of this machine cannot do for what is built here. The program may run elsewhere, so that it is a
+/// warning at most.
+pub fn driver(
+    driver: Version,
+    toolkit: Option<&Toolkit>,
+    cudnn: Option<&Cudnn>,
+    targets: &[Target],
+    gpus: &[Gpu],
+    platform: &Platform,
+) -> Vec<Finding> {
+    let floors = compat::drivers(platform);
+    let cuda = toolkit.and_then(|toolkit| toolkit.version);
+    let flavour = cudnn.and_then(|cudnn| cudnn.cuda_major);
+    let mut findings = Vec::new();
+    if let Some(needed) = flavour.filter(|needed| *needed > driver.major) {
+        findings.push(judge::too_old(driver, needed, "the cuDNN is", &floors));
+    } else if let Some(cuda) = cuda.filter(|cuda| cuda.major > driver.major) {
+        findings.push(judge::too_old(
+            driver,
+            cuda.major,
+            "the toolkit is",
+            &floors,
+        ));
+    } else if let Some(cuda) = cuda {
+        let by_ptx = |gpu: &Gpu| {
+            let mut able = targets
+                .iter()
+                .filter(|target| target.runs_on(gpu.capability));
+            !able.any(|target| target.code == Code::Machine)
+        };
+        let mut finding = ptx(cuda, driver, platform);
+        if let (Some(finding), false) = (&mut finding, gpus.iter().any(by_ptx)) {
+            finding.severity = Severity::Note;
+        }
+        findings.extend(finding);
+    }
+    findings.into_iter().map(warned).collect()
+}
+
+/// PTX that the driver of this machine does not take.
+pub fn ptx(cuda: Version, driver: Version, platform: &Platform) -> Option<Finding> {
+    let first = compat::ptx_from(cuda)?;
+    if cuda.major > driver.major || driver >= first {
+        return None;
+    }
+    let finding = warned(judge::ptx(cuda, driver, "the toolkit writes"));
+    Some(match compat::driver_for(first, platform) {
+        Some(release) => finding.with("taken by", format!("driver {release} and later ones")),
+        None => finding,
+    })
+}

@@ -1,0 +1,218 @@
+use super::*;
+use crate::model::arch::{Code, ComputeCapability};
+use crate::model::served::{Served, serves};
+use crate::model::{needs, served};
+
+const BUILDS: &str = include_str!("../../fixtures/cudnn-builds.txt");
+
+fn cc(text: &str) -> ComputeCapability {
+    let (major, minor) = text.split_once('.').unwrap();
+    ComputeCapability::new(major.parse().unwrap(), minor.parse().unwrap())
+}
+
+fn release(text: &str) -> Version {
+    version(text).unwrap()
+}
+
+/// ARC-02, ARC-03, ARC-04, VER-06: 27 builds, each with what was read off its files.
+#[test]
+fn every_build_that_was_read_comes_out_of_the_rules() {
+    let mut compared = 0;
+    for line in rows(BUILDS) {
+        let [text, number, cuda, cpu, parts, yes, ptx, no] = columns(line).unwrap();
+        let told = Version::from_cudnn(number.parse().unwrap());
+        assert_eq!(told, release(text), "{line}");
+        assert_eq!(told.to_string(), text);
+        let parts: Vec<&str> = parts.split(',').collect();
+        for needed in needs::of(told, false).unwrap() {
+            assert!(parts.contains(needed), "{needed}: {line}");
+        }
+        let (table, cuda) = (gpus(cpu), cuda.parse().unwrap());
+        for (list, wanted) in [(yes, Served::Yes), (ptx, Served::ByPtx), (no, Served::No)] {
+            for gpu in list.split(',').filter(|gpu| *gpu != "-") {
+                assert_eq!(serves(&table, told, cuda, cc(gpu)), wanted, "{gpu}: {line}");
+                compared += 1;
+            }
+        }
+    }
+    assert_eq!(compared, 27 * 18);
+}
+
+/// ARC-02: between two builds that were read, and above all of them.
+#[test]
+fn what_lies_between_builds_is_known_as_far_as_both_agree() {
+    let table = gpus("x86_64");
+    for (cudnn, cuda, gpu, wanted) in [
+        // 9.5.1 has only PTX for Blackwell, 9.7.0 has machine code.
+        ("9.6.0", 12, "9.0", Served::Yes),
+        ("9.6.0", 12, "12.0", Served::Unknown),
+        ("9.6.0", 12, "3.5", Served::No),
+        ("9.10.1", 12, "6.1", Served::Yes),
+        ("9.12.0", 12, "6.1", Served::No),
+        ("9.12.0", 12, "12.1", Served::Yes),
+        // A build for CUDA 11 lost its PTX somewhere on the way.
+        ("9.5.1", 11, "12.0", Served::Unknown),
+        // Newer than all: what is served stays so, what was left behind stays behind, what is to come may have come.
+        ("9.99.0", 13, "9.0", Served::Yes),
+        ("9.99.0", 13, "7.0", Served::No),
+        ("9.99.0", 13, "13.0", Served::Unknown),
+        ("10.0.0", 13, "11.0", Served::Unknown),
+        ("9.14.0", 12, "2.1", Served::No),
+        // Older than all, or of a flavour that nobody knows.
+        ("7.6.5", 11, "2.1", Served::Unknown),
+        ("9.28.0", 14, "9.0", Served::Unknown),
+        // Machine code for cards is not promised to a Jetson.
+        ("9.28.0", 13, "8.7", Served::Unknown),
+    ] {
+        let told = serves(&table, release(cudnn), cuda, cc(gpu));
+        assert_eq!(told, wanted, "{cudnn} for CUDA {cuda} on {gpu}");
+    }
+    // Thor is served by builds for its own processor alone.
+    let thor = cc("11.0");
+    assert_eq!(serves(&table, release("9.28.0"), 13, thor), Served::No);
+    let table = gpus("aarch64");
+    assert_eq!(serves(&table, release("9.28.0"), 13, thor), Served::Yes);
+    assert_eq!(serves(&table, release("9.14.0"), 13, thor), Served::Unknown);
+    assert!(gpus("riscv64").is_empty());
+}
+
+#[test]
+fn the_nearest_release_that_serves_is_known() {
+    let table = gpus("x86_64");
+    let (pascal, blackwell) = (cc("6.1"), cc("12.0"));
+    let last = |cudnn| served::last_with(&table, release(cudnn), 12, pascal);
+    assert_eq!(last("9.14.0"), Some(release("9.10.2")));
+    assert_eq!(last("9.11.0"), Some(release("9.10.2")));
+    assert_eq!(last("8.9.7"), None);
+    let first = |cudnn, cuda| served::first_with(&table, release(cudnn), cuda, blackwell);
+    assert_eq!(first("9.1.0", 12), Some((release("9.7.0"), 12)));
+    assert_eq!(first("9.10.2", 11), Some((release("9.7.0"), 12)));
+    assert_eq!(first("9.28.0", 13), None);
+    let newest = |cudnn, cuda| served::newest(&table, release(cudnn), cuda);
+    assert_eq!(newest("9.10.2", 11), Some(cc("9.0")));
+    assert_eq!(newest("9.14.0", 12), Some(cc("12.1")));
+}
+
+#[test]
+fn every_row_of_every_table_is_whole() {
+    let cpus = ["x86_64", "aarch64"];
+    let all: Vec<Gpus> = cpus.into_iter().flat_map(gpus).collect();
+    assert_eq!(all.len(), rows(GPUS).count());
+    for row in &all {
+        assert!(row.first <= row.last, "{row:?}");
+        let targets: Vec<String> = served::targets(row.code)
+            .map(|target| target.to_string())
+            .collect();
+        assert_eq!(targets.join(" "), row.code);
+        let machine = served::targets(row.code).filter(|target| target.code == Code::Machine);
+        assert!(
+            machine.map(|target| target.capability).is_sorted(),
+            "{row:?}"
+        );
+    }
+    for cpu in cpus {
+        let mut table = gpus(cpu);
+        table.sort_by_key(|row| (row.cuda, row.first));
+        for pair in table.windows(2).filter(|pair| pair[0].cuda == pair[1].cuda) {
+            assert!(pair[0].last < pair[1].first, "{pair:?}");
+        }
+    }
+    assert_eq!(known_bad().len(), rows(KNOWN_BAD).count());
+    for row in known_bad() {
+        assert!(row.from < row.below && row.below <= row.good, "{row:?}");
+    }
+    let (minors, majors) = DRIVERS.split_once("\nmajor\n").unwrap();
+    assert_eq!(releases().count(), rows(minors).count());
+    let cudas: Vec<Version> = releases().map(|(cuda, ..)| cuda).collect();
+    assert!(cudas.is_sorted());
+    let ptx: Vec<Version> = releases().map(|(_, ptx, ..)| ptx).collect();
+    assert!(ptx.is_sorted());
+    assert_eq!(
+        drivers(&Platform::from_triple("x86_64-unknown-linux-gnu")).len(),
+        rows(majors).count()
+    );
+    for line in rows(TOOLKITS) {
+        let [release, cuda, first, last] = columns(line).unwrap();
+        let (first, last) = (version(first).unwrap(), version(last).unwrap());
+        assert!(version(release).is_some() && first <= last, "{line}");
+        assert_eq!(
+            (first.major, last.major),
+            (last.major, cuda.parse().unwrap())
+        );
+    }
+}
+
+/// DRV-03: the PTX version counts, not the release: 12.6 writes that of 12.5.
+#[test]
+fn ptx_is_taken_from_a_driver_of_its_version_on() {
+    let from = |cuda| ptx_from(release(cuda)).map(Version::short);
+    assert_eq!(from("12.5").as_deref(), Some("12.5"));
+    assert_eq!(from("12.6").as_deref(), Some("12.5"));
+    assert_eq!(from("12.8.1").as_deref(), Some("12.8"));
+    assert_eq!(from("13.5").as_deref(), Some("13.5"));
+    // Newer than the table: not older than its newest.
+    assert_eq!(from("14.2").as_deref(), Some("13.5"));
+    assert_eq!(from("11.2"), None);
+}
+
+/// DRV-01, VER-06: Linux and Windows.
+#[test]
+fn a_driver_is_named_for_its_system() {
+    let linux = Platform::from_triple("x86_64-unknown-linux-gnu");
+    let windows = Platform::from_triple("x86_64-pc-windows-msvc");
+    assert_eq!(
+        drivers(&linux),
+        [(11, "450.80.02"), (12, "525.60.13"), (13, "580.65.06")]
+    );
+    assert_eq!(
+        drivers(&windows),
+        [(11, "452.39"), (12, "527.41"), (13, "580.88")]
+    );
+    assert_eq!(driver_for(release("12.4"), &linux), Some("550.54.14"));
+    assert_eq!(driver_for(release("12.4.1"), &windows), Some("551.61"));
+    assert_eq!(driver_for(release("13.2"), &windows), None);
+    assert_eq!(driver_for(release("13.9"), &linux), None);
+}
+
+#[test]
+fn the_toolkits_of_the_next_release_are_those_of_one_that_the_documents_leave_out() {
+    let newest = |cudnn, cuda| newest_toolkit(release(cudnn), cuda).map(Version::short);
+    assert_eq!(newest("9.0.0", 12).as_deref(), Some("12.3"));
+    assert_eq!(newest("9.1.0", 12).as_deref(), Some("12.6"));
+    assert_eq!(newest("9.10.1", 12).as_deref(), Some("12.9"));
+    assert_eq!(newest("9.12.0", 13).as_deref(), Some("13.1"));
+    assert_eq!(newest("9.18.0", 13), None);
+    assert_eq!(newest_cudnn("x86_64"), Some(release("9.28.0")));
+    assert_eq!(newest_cuda(), Some(release("13.5")));
+}
+
+/// 91400 is 9.14.0, 8907 is 8.9.7, and 9.10 is later than 9.9, whichever order the numbers come in.
+#[test]
+fn releases_and_capabilities_are_numbers() {
+    for (number, text) in [
+        (8907, "8.9.7"),
+        (8500, "8.5.0"),
+        (90000, "9.0.0"),
+        (90101, "9.1.1"),
+        (91002, "9.10.2"),
+        (91400, "9.14.0"),
+        (100_000, "10.0.0"),
+    ] {
+        assert_eq!(Version::from_cudnn(number).to_string(), text);
+    }
+    let mut texts = ["9.10", "12.1", "9.9", "12.0", "8.0", "10.0", "9.0"].map(release);
+    texts.sort();
+    assert_eq!(
+        texts.map(Version::short),
+        ["8.0", "9.0", "9.9", "9.10", "10.0", "12.0", "12.1"]
+    );
+    let mut gpus = ["12.1", "9.0", "10.0", "8.0", "12.0", "8.9"].map(cc);
+    gpus.sort();
+    assert_eq!(
+        gpus.map(|gpu| gpu.to_string()),
+        ["8.0", "8.9", "9.0", "10.0", "12.0", "12.1"]
+    );
+    for number in [80, 90, 100, 120, 121] {
+        assert_eq!(ComputeCapability::from_number(number).number(), number);
+    }
+}

@@ -1,0 +1,172 @@
+//! Parts of one cuDNN: missing, of different releases, in different directories, copied in place of linked.
+
+use crate::cudnn::consistency::{
+    all_files, file_name, folder, is_dll, is_needed, major, needed, with_article,
+};
+use crate::model::candidate::{Cudnn, Part, Unresolved};
+use crate::model::finding::Finding;
+
+/// That hurts only where the program runs, which may be elsewhere: a warning.
+pub(super) fn missing(cudnn: &Cudnn, elsewhere: &[String]) -> Option<Finding> {
+    let library = cudnn.library.as_ref()?;
+    let mut lacking = lacking_parts(cudnn);
+    lacking.retain(|file| !elsewhere.contains(file));
+    if lacking.is_empty() {
+        return None;
+    }
+    let version = cudnn
+        .version()
+        .map_or_else(String::new, |version| format!(" {version}"));
+    let dir = folder(cudnn);
+    let what = match &lacking[..] {
+        [one] => one.clone(),
+        more => format!("{} parts", more.len()),
+    };
+    let summary = format!("cuDNN{version} in `{dir}` lacks {what}, which a convolution needs");
+    let mut finding = Finding::warning("parts-missing", summary);
+    if lacking.len() > 1 {
+        finding = finding.with("lacking", lacking.join("\n"));
+    }
+    Some(finding.help(format!(
+        "copy every `{}` file of that release there, since `{}` opens the others",
+        all_files(cudnn),
+        file_name(library)
+    )))
+}
+
+/// The files of the parts that a convolution needs and that do not lie beside the library that opens them.
+pub fn lacking_parts(cudnn: &Cudnn) -> Vec<String> {
+    let (Some(library), Some(major)) = (&cudnn.library, major(cudnn)) else {
+        return Vec::new();
+    };
+    // A `libcudnn.so` alone may lead anywhere.
+    if library.ends_with("libcudnn.so") {
+        return Vec::new();
+    }
+    let lacking = needed(cudnn)
+        .iter()
+        .filter(|name| !cudnn.parts.iter().any(|part| part.name == **name));
+    let file = |name: &&str| match is_dll(library) {
+        true => format!("cudnn_{name}64_{major}.dll"),
+        false => format!("libcudnn_{name}.so.{major}"),
+    };
+    lacking.map(file).collect()
+}
+
+/// Parts of different releases do not work together, even where cuDNN itself does not notice.
+pub(super) fn mixed(cudnn: &Cudnn) -> Option<Finding> {
+    let release = cudnn.library_version?;
+    let other = |part: &&Part| part.version.is_some_and(|version| version != release);
+    cudnn.parts.iter().find(other)?;
+    let lines = cudnn.parts.iter().filter_map(|part| {
+        let by = part
+            .told_by
+            .as_deref()
+            .filter(|by| !by.starts_with("symbol"));
+        let by = by.map_or_else(String::new, |by| format!(", by {}", with_article(by)));
+        Some(format!("{}  {}{by}", part.version?, part.path.display()))
+    });
+    let lines = lines.collect::<Vec<_>>().join("\n");
+    let dir = folder(cudnn);
+    let finding = if needs_another(cudnn) {
+        let summary = format!("cuDNN at `{dir}` is put together from parts of different releases");
+        Finding::error("parts-mixed", summary)
+    } else {
+        let summary = format!(
+            "a part of the cuDNN at `{dir}` that no convolution uses is of another release"
+        );
+        Finding::warning("parts-mixed", summary)
+    };
+    Some(finding.with("parts", lines).help(format!(
+        "remove all `{}` files from `{dir}` and install one cuDNN there, whole",
+        all_files(cudnn)
+    )))
+}
+
+pub(super) fn needs_another(cudnn: &Cudnn) -> bool {
+    let other = |version| version != cudnn.library_version;
+    let mut parts = cudnn.parts.iter();
+    cudnn.library_version.is_some()
+        && parts.any(|part| {
+            let counts = part.name == "cudnn" || is_needed(cudnn, &part.name);
+            counts && part.version.is_some() && other(part.version)
+        })
+}
+
+/// Links into several directories are as good as one, if all parts are known to be of one release.
+pub(super) fn folders(cudnn: &Cudnn) -> Option<Finding> {
+    let folders = &cudnn.files.folders;
+    if folders.is_empty() || cudnn.parts.iter().all(|part| part.version.is_some()) {
+        return None;
+    }
+    let folders: Vec<String> = folders
+        .iter()
+        .map(|dir| dir.display().to_string())
+        .collect();
+    Some(
+        Finding::warning(
+            "parts-mixed",
+            format!(
+                "the parts of the cuDNN at `{}` lie in different directories, and not all tell their release",
+                folder(cudnn)
+            ),
+        )
+        .with("parts in", folders.join("\n"))
+        .help("let all of its links lead into the directory of one cuDNN"),
+    )
+}
+
+pub(super) fn lacking(cudnn: &Cudnn, unresolved: &[Unresolved]) -> Option<Finding> {
+    let first = unresolved.first()?;
+    let lines: Vec<String> = unresolved
+        .iter()
+        .map(|one| {
+            let symbol = one.symbols.first().map(String::as_str).unwrap_or_default();
+            let more = one.symbols.len().saturating_sub(1);
+            let more = if more == 0 {
+                String::new()
+            } else {
+                format!(" and {more} more")
+            };
+            let (part, sibling) = (file_name(&one.part), file_name(&one.sibling));
+            format!("{part} needs {symbol}{more} of {sibling}")
+        })
+        .collect();
+    let dir = folder(cudnn);
+    let summary = format!(
+        "`{}` in `{dir}` needs what `{}` beside it does not have: they are of different releases",
+        file_name(&first.part),
+        file_name(&first.sibling)
+    );
+    Some(
+        Finding::error("parts-mixed", summary)
+            .with("lacking", lines.join("\n"))
+            .help(format!(
+                "remove all `{}` files from `{dir}` and install one cuDNN there, whole",
+                all_files(cudnn)
+            )),
+    )
+}
+
+/// What becomes of links when a directory is copied by something that follows them.
+pub(super) fn copies(cudnn: &Cudnn) -> Option<Finding> {
+    let first = cudnn.files.copies.first()?;
+    let names: Vec<&str> = first.iter().map(|path| file_name(path)).collect();
+    let count = cudnn.files.copies.len();
+    let others = match count - 1 {
+        0 => String::new(),
+        1 => "; so is one other library".into(),
+        others => format!("; so are {others} other libraries"),
+    };
+    Some(
+        Finding::note(
+            "duplicate-cudnn",
+            format!(
+                "{} in `{}` are whole files, where there should be one and links to it{others}",
+                names.join(", "),
+                folder(cudnn)
+            ),
+        )
+        .help("copy with `cp -a`, which keeps links: one of several copies is easily left behind"),
+    )
+}

@@ -1,0 +1,110 @@
+use super::*;
+use crate::cudnn::fatbin::made::fatbin;
+use crate::model::candidate::Part;
+use crate::system::library_file::pe::made::Made;
+use std::path::PathBuf;
+
+/// A library for Linux with this for its device code.
+fn elf(code: &[u8]) -> Vec<u8> {
+    let names = b"\0.nv_fatbin\0.shstrtab\0";
+    let names_at = 64 + 3 * 64;
+    let code_at = names_at + names.len();
+    let mut file = vec![0; names_at];
+    let mut set = |at: usize, value: &[u8]| file[at..at + value.len()].copy_from_slice(value);
+    set(0, b"\x7fELF\x02\x01\x01");
+    set(16, &[3, 0, 62, 0, 1]);
+    set(40, &[64]); // the sections
+    set(58, &[64, 0, 3, 0, 2]);
+    let mut section = |index: usize, name: u8, kind: u8, at: usize, size: usize| {
+        set(64 + index * 64, &[name, 0, 0, 0, kind]);
+        set(64 + index * 64 + 24, &at.to_le_bytes());
+        set(64 + index * 64 + 32, &size.to_le_bytes());
+    };
+    section(1, 1, 1, code_at, code.len());
+    section(2, 12, 3, names_at, names.len());
+    [&file, &names[..], code].concat()
+}
+
+fn dll(code: Vec<u8>) -> Vec<u8> {
+    let machine = 0x8664;
+    let made = Made {
+        machine,
+        code,
+        ..Made::default()
+    };
+    made.bytes()
+}
+
+fn folder(name: &str) -> PathBuf {
+    let dir = std::env::temp_dir().join(format!(
+        "cudnn-guard-device-code-{name}-{}",
+        std::process::id()
+    ));
+    std::fs::create_dir_all(&dir).unwrap();
+    dir
+}
+
+/// What is told of a cuDNN with these parts.
+fn told(name: &str, os: Os, parts: &[(&str, Vec<u8>)]) -> String {
+    let dir = folder(name);
+    let part = |(name, bytes): &(&str, Vec<u8>)| {
+        let path = dir.join(name);
+        std::fs::write(&path, bytes).unwrap();
+        let name = name.to_string();
+        Part {
+            name,
+            path,
+            version: None,
+            told_by: None,
+        }
+    };
+    let cudnn = Cudnn {
+        parts: parts.iter().map(part).collect(),
+        ..Cudnn::default()
+    };
+    let told = gpu_code::words(&of(&cudnn, os));
+    std::fs::remove_dir_all(dir).unwrap();
+    told
+}
+
+/// ARC-02, ARC-04: what a cuDNN serves is read off the parts that every GPU needs.
+#[test]
+fn the_core_parts_tell_what_is_served() {
+    let old = fatbin("sm_50 sm_75");
+    let (ops, cnn) = (
+        fatbin("sm_75 sm_90a compute_90"),
+        fatbin("sm_75 sm_90 compute_90"),
+    );
+    let linux = [
+        ("cudnn", elf(&[])),
+        ("engines_precompiled", elf(&old)),
+        ("ops", elf(&ops)),
+        ("cnn", elf(&cnn)),
+    ];
+    let wanted = "sm_75 sm_90a compute_90";
+    assert_eq!(told("linux", Os::Linux, &linux), wanted);
+    let windows = [("ops", dll(ops)), ("cnn", dll(cnn)), ("adv", dll(vec![]))];
+    assert_eq!(told("windows", Os::Windows, &windows), wanted);
+}
+
+#[test]
+fn a_core_part_that_does_not_tell_leaves_all_unknown() {
+    let code = fatbin("sm_75 sm_80");
+    let whole = elf(&code);
+    let code_cut = whole[..whole.len() - 10].to_vec();
+    let names_cut = whole[..64 + 3 * 64 + 5].to_vec();
+    let bent = elf(&code[..code.len() - 1]);
+    for (name, part) in [
+        ("code", code_cut),
+        ("names", names_cut),
+        ("bent", bent),
+        ("words", b"words".to_vec()),
+    ] {
+        let parts = [("ops", whole.clone()), ("cnn", part)];
+        assert_eq!(told(name, Os::Linux, &parts), "", "{name}");
+    }
+    let mut cut = dll(code.clone());
+    cut.truncate(cut.len() - 1);
+    let parts = [("ops", dll(code)), ("cnn", cut)];
+    assert_eq!(told("dll", Os::Windows, &parts), "");
+}

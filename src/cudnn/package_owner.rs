@@ -1,0 +1,181 @@
+//! Who put a cuDNN there: the record that changes when another release takes its place, be its files dated older.
+
+use crate::model::candidate::Cudnn;
+use crate::model::owner::{Installer, Owner};
+use crate::system::files;
+use crate::system::sysroot::Eyes;
+use std::path::{Path, PathBuf};
+
+/// The records of the packages that own a cuDNN below this directory.
+pub fn records(root: &Path, library: Option<&Path>) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = wheels(root)
+        .into_iter()
+        .map(|wheel| wheel.join("RECORD"))
+        .collect();
+    found.extend(matching(
+        &environment(root).join("conda-meta"),
+        "",
+        "cudnn",
+        ".json",
+    ));
+    if library.is_some_and(|library| library.starts_with("/usr/lib")) {
+        found.extend(matching(
+            Path::new("/var/lib/dpkg/info"),
+            "libcudnn",
+            "",
+            ".list",
+        ));
+    }
+    found.retain(|path| files::is_file(path));
+    found
+}
+
+/// The package that a cuDNN came in. Two of one kind in one place have overwritten each other: then neither is it.
+pub fn of(cudnn: &Cudnn, eyes: Eyes) -> Option<Owner> {
+    wheel(&cudnn.root)
+        .or_else(|| conda(&cudnn.root))
+        .or_else(|| debian(cudnn.library.as_deref()?, eyes))
+}
+
+/// The Debian package of headers that are not of the library's release: the two come apart, and can be upgraded so.
+pub fn of_headers(cudnn: &Cudnn, eyes: Eyes) -> Option<Owner> {
+    let differ = cudnn.header_version != cudnn.library_version;
+    debian(cudnn.header.as_deref().filter(|_| differ)?, eyes)
+}
+
+fn wheel(root: &Path) -> Option<Owner> {
+    let [wheel] = wheels(root).try_into().ok()?;
+    let (name, version) = stem(&wheel)?.split_once('-')?;
+    Some(Owner {
+        installer: Installer::Pip,
+        name: name.replace('_', "-"),
+        version: version.to_string(),
+    })
+}
+
+/// `cudnn-9.3.0.75-h1.json`, which people ask for, or `libcudnn`, which has the libraries.
+fn conda(root: &Path) -> Option<Owner> {
+    let records = matching(&environment(root).join("conda-meta"), "", "cudnn", ".json");
+    let named = |wanted: &str| {
+        let told = records.iter().filter_map(|record| {
+            let mut fields = stem(record)?.rsplitn(3, '-').skip(1);
+            let version = fields.next()?;
+            (fields.next()? == wanted).then(|| version.to_string())
+        });
+        let [version] = told.collect::<Vec<_>>().try_into().ok()?;
+        Some(Owner {
+            installer: Installer::Conda,
+            name: wanted.to_string(),
+            version,
+        })
+    };
+    named("cudnn").or_else(|| named("libcudnn"))
+}
+
+/// The package whose list of files names this one, with the version that dpkg has of it.
+fn debian(file: &Path, eyes: Eyes) -> Option<Owner> {
+    let root = eyes.root.unwrap_or(Path::new("/"));
+    let file = eyes.canonical(file);
+    let line = format!("/{}", file.strip_prefix(root).ok()?.to_str()?);
+    let dpkg = root.join("var/lib/dpkg");
+    let mut lists = matching(&dpkg.join("info"), "libcudnn", "", ".list").into_iter();
+    let list = lists.find(|list| {
+        let text = files::read(list).unwrap_or_default();
+        text.lines().any(|file| file == line)
+    })?;
+    let name = stem(&list)?.split(':').next()?;
+    let status = files::read(&dpkg.join("status")).ok()?;
+    let is_it = |paragraph: &&str| {
+        let mut lines = paragraph.lines();
+        lines.any(|line| line.strip_prefix("Package: ") == Some(name))
+    };
+    let mut lines = status.split("\n\n").find(is_it)?.lines();
+    let version = lines.find_map(|line| line.strip_prefix("Version: "))?;
+    Some(Owner {
+        installer: Installer::Apt,
+        name: name.to_string(),
+        version: version.to_string(),
+    })
+}
+
+fn stem(path: &Path) -> Option<&str> {
+    path.file_stem()?.to_str()
+}
+
+/// The records of the packages that own a toolkit in this directory.
+pub fn toolkit_records(root: &Path) -> Vec<PathBuf> {
+    // `nvidia/cu13` of one wheel or more, or `nvidia` of one folder each.
+    let site = if root.ends_with("nvidia") {
+        root.parent()
+    } else {
+        let parent = root.parent().filter(|parent| parent.ends_with("nvidia"));
+        parent.and_then(Path::parent)
+    };
+    let wheels = site.map(|site| matching(site, "nvidia_cuda_", "", ".dist-info"));
+    let mut found: Vec<PathBuf> = wheels
+        .unwrap_or_default()
+        .into_iter()
+        .map(|wheel| wheel.join("RECORD"))
+        .collect();
+    found.extend(matching(
+        &environment(root).join("conda-meta"),
+        "cuda-",
+        "",
+        ".json",
+    ));
+    found.retain(|path| files::is_file(path));
+    found
+}
+
+/// What says where the links in `/etc/alternatives` lead. A link that is turned to another release keeps its own name,
+/// and both its targets stay as they are.
+pub fn alternatives() -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for dir in ["/var/lib/dpkg/alternatives", "/var/lib/alternatives"].map(Path::new) {
+        for name in ["cuda", "nvidia-cuda", "libcudnn"] {
+            found.extend(matching(dir, name, "", ""));
+        }
+    }
+    found.retain(|path| files::is_file(path));
+    found
+}
+
+/// The CUDA major in the name of the wheel that owns `…/nvidia/cudnn` or `…/nvidia/cudnn_jit`:
+/// `nvidia_cudnn_cu13-9.14.0.64.dist-info`. Two wheels in one place have overwritten each other: then their names tell
+/// nothing.
+pub fn wheel_cuda_major(root: &Path) -> Option<u32> {
+    let [wheel] = wheels(root).try_into().ok()?;
+    let (_, tail) = wheel.file_name()?.to_str()?.rsplit_once("_cu")?;
+    tail.split('-').next()?.parse().ok()
+}
+
+/// On Windows a conda environment has its libraries one directory further down.
+fn environment(root: &Path) -> &Path {
+    let above = root.parent().filter(|_| root.ends_with("Library"));
+    above.unwrap_or(root)
+}
+
+/// The CUDA major in the name of NVIDIA's archive: `cudnn-linux-x86_64-9.14.0.64_cuda13-archive`.
+pub fn archive_cuda_major(root: &Path) -> Option<u32> {
+    let name = root.file_name()?.to_str()?.strip_suffix("-archive")?;
+    let (_, major) = name.rsplit_once("_cuda")?;
+    major.parse().ok()
+}
+
+fn wheels(root: &Path) -> Vec<PathBuf> {
+    let start = if root.ends_with("nvidia/cudnn") {
+        "nvidia_cudnn_cu"
+    } else if root.ends_with("nvidia/cudnn_jit") {
+        "nvidia_cudnn_jit_cu"
+    } else {
+        return Vec::new();
+    };
+    let site = root.parent().and_then(Path::parent);
+    site.map_or_else(Vec::new, |site| matching(site, start, "", ".dist-info"))
+}
+
+fn matching(dir: &Path, start: &str, inside: &str, end: &str) -> Vec<PathBuf> {
+    let wanted =
+        |name: &str| name.starts_with(start) && name.contains(inside) && name.ends_with(end);
+    files::list_named(dir, &wanted).unwrap_or_default()
+}

@@ -1,0 +1,113 @@
+//! What tells the release of a part, in the order in which it is trusted: its version symbol, on Windows the version in its
+//! resources, its build-id, the name of its file, the record of the
+//! wheel that brought it.
+
+use crate::cudnn::build_ids;
+use crate::model::version::Version;
+use crate::system::library_file::Binary;
+use crate::system::wheel::Wheels;
+use std::path::{Path, PathBuf};
+
+/// A release, and what told it.
+pub type Told = (Version, String);
+
+/// Looks at all parts before it tells: what one of them says for certain decides what is believed of another.
+pub struct Teller {
+    parts: Vec<Seen>,
+}
+
+struct Seen {
+    path: PathBuf,
+    length: u64,
+    told: Option<Told>,
+    /// One build may have been shipped in several releases.
+    among: Vec<Version>,
+}
+
+impl Teller {
+    /// For so many parts.
+    pub fn new(count: usize) -> Self {
+        Self {
+            parts: Vec::with_capacity(count),
+        }
+    }
+
+    /// Looks at a part, its file without links.
+    pub fn look(&mut self, name: &str, path: &Path, library: Option<&Binary>) {
+        let mut seen = Seen {
+            path: path.to_path_buf(),
+            length: library.map_or(0, Binary::length),
+            told: None,
+            among: Vec::new(),
+        };
+        if let Some(library) = library {
+            seen.told = library.release(name);
+            if seen.told.is_none() {
+                let id = library.build_id().unwrap_or_default();
+                seen.among = build_ids::releases(&id);
+            }
+        }
+        self.parts.push(seen);
+    }
+
+    /// The releases of the parts, in the order in which they were looked at.
+    pub fn tell(self) -> Vec<Option<Told>> {
+        let certain = |path: &Path| -> Vec<Version> {
+            let beside = self
+                .parts
+                .iter()
+                .filter(|other| other.path.parent() == path.parent());
+            beside
+                .filter_map(|other| Some(other.told.as_ref()?.0))
+                .collect()
+        };
+        let mut folders: Vec<(PathBuf, Wheels)> = Vec::new();
+        let mut all = Vec::new();
+        for part in &self.parts {
+            let told = part.told.clone().or_else(|| {
+                let beside = certain(&part.path);
+                let fitting = part.among.iter().find(|one| beside.contains(one));
+                // Of several releases that are all others, any shows that this part is foreign.
+                let sure = !beside.is_empty() || part.among.len() == 1;
+                let version = fitting.or(part.among.first().filter(|_| sure))?;
+                Some((*version, "build-id".to_string()))
+            });
+            let told = told.or_else(|| Some((by_name(&part.path)?, "file name".to_string())));
+            all.push(told.or_else(|| {
+                let folder = part.path.parent()?;
+                if !folders.iter().any(|(known, _)| known == folder) {
+                    let mut wheels = Wheels::of(folder);
+                    // Another release was unpacked over that wheel: what still has the right size has it by chance.
+                    // Wheels of 8 and 9 share the folder in peace.
+                    let beside = certain(&part.path);
+                    wheels.without(|gone| {
+                        let contradicts = |one: &Version| one.major == gone.major && *one != gone;
+                        beside.iter().any(contradicts)
+                    });
+                    folders.push((folder.to_path_buf(), wheels));
+                }
+                let (_, wheels) = folders.iter().find(|(known, _)| known == folder)?;
+                let version = wheels.release(part.path.file_name()?.to_str()?, part.length)?;
+                Some((version, "the record of its wheel".to_string()))
+            }));
+        }
+        all
+    }
+}
+
+/// `libcudnn_cnn.so.9` is a link to `libcudnn_cnn.so.9.14.0` wherever there are links.
+fn by_name(path: &Path) -> Option<Version> {
+    let (_, numbers) = path.file_name()?.to_str()?.split_once(".so.")?;
+    let mut numbers = numbers.split('.').map(|number| number.parse().ok());
+    match (
+        numbers.next(),
+        numbers.next(),
+        numbers.next(),
+        numbers.next(),
+    ) {
+        (Some(Some(major)), Some(Some(minor)), Some(Some(patch)), None) => {
+            Some(Version::new(major, minor, patch))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,129 @@
+//! What is read of a cuDNN, on libraries that the C compiler makes.
+
+use super::*;
+use crate::search::install_layout;
+use std::process::Command;
+
+/// Two parts, one of which takes functions from the other under the name of a version, as NVIDIA's do.
+fn pair(dir: &Path, graph: &str) -> (Cudnn, Vec<Unresolved>) {
+    let lib = dir.join("lib");
+    std::fs::create_dir_all(&lib).unwrap();
+    let cc = |part: &str, source: &str, more: &[&str]| {
+        let file = |end: &str| lib.join(format!("libcudnn{part}.{end}"));
+        std::fs::write(file("c"), source).unwrap();
+        std::fs::write(
+            file("map"),
+            format!("libcudnn{part}.so.9 {{ global: *; }};\n"),
+        )
+        .unwrap();
+        let mut cc = Command::new("cc");
+        cc.args(["-shared", "-fPIC", "-Wl,--hash-style=gnu", "-o"])
+            .args([file("so.9"), file("c")])
+            .arg(format!("-Wl,-soname,libcudnn{part}.so.9"))
+            .arg(format!("-Wl,--version-script={}", file("map").display()))
+            .arg("-L")
+            .arg(&lib)
+            .args(more);
+        assert!(cc.status().unwrap().success());
+    };
+    let whole = "void one(void) {} void two(void) {} void may(void) {}";
+    cc("_graph", whole, &[]);
+    // A weak one may be lacking.
+    let needs = "void one(void); void two(void); void may(void) __attribute__((weak)); \
+        void f(void) { one(); two(); if (may) may(); }";
+    cc("_cnn", needs, &["-l:libcudnn_graph.so.9"]);
+    cc("_graph", graph, &[]);
+    cc(
+        "",
+        "void shim(void) {}",
+        &["-Wl,-rpath,$ORIGIN", "-Wl,--disable-new-dtags"],
+    );
+    let platform = Platform::from_triple(&format!("{}-unknown-linux-gnu", std::env::consts::ARCH));
+    let tree = install_layout::cudnn(&platform, dir, "");
+    let (cudnn, _) = in_tree(dir, &tree, Eyes { root: None }, &platform).unwrap();
+    let unresolved = unresolved(&cudnn, platform.os);
+    std::fs::remove_dir_all(dir).unwrap();
+    (cudnn, unresolved)
+}
+
+#[test]
+fn functions_that_a_part_lacks_are_found() {
+    let dir = std::env::temp_dir().join(format!("cudnn-guard-closure-{}", std::process::id()));
+    let (whole, lacking) = pair(
+        &dir,
+        "void one(void) {} void two(void) {} void more(void) {}",
+    );
+    assert_eq!(lacking, []);
+    assert_eq!(whole.files.flaws, []);
+    assert!(whole.files.own_first, "a DT_RPATH");
+    let (_, lacking) = pair(&dir, "void one(void) {}");
+    assert_eq!(
+        lacking,
+        [Unresolved {
+            part: dir.join("lib/libcudnn_cnn.so.9"),
+            sibling: dir.join("lib/libcudnn_graph.so.9"),
+            symbols: vec!["two".to_string()],
+        }]
+    );
+}
+
+#[test]
+fn a_record_that_the_parts_contradict_is_not_believed() {
+    let site = std::env::temp_dir().join(format!("cudnn-guard-record-{}", std::process::id()));
+    let told = |release: &str| {
+        let dir = site.join("nvidia/cudnn");
+        let wheel = site.join(format!("nvidia_cudnn_cu12-{release}.7.dist-info"));
+        std::fs::create_dir_all(&wheel).unwrap();
+        let lines = ["", "_cnn", "_graph"].map(|part| {
+            let size = 64 + part.len();
+            format!("nvidia/cudnn/lib/libcudnn{part}.so.9,sha256=x,{size}\n")
+        });
+        std::fs::write(wheel.join("RECORD"), lines.concat()).unwrap();
+        let mut teller = Teller::new(2);
+        let lib = dir.join("lib");
+        std::fs::create_dir_all(&lib).unwrap();
+        let source = site.join("graph.c");
+        let symbol = "const unsigned char cudnn_graph_version[4] = {0, 1, 9, 0};";
+        std::fs::write(&source, symbol).unwrap();
+        let graph = lib.join("libcudnn_graph.so.9");
+        let mut cc = Command::new("cc");
+        cc.args(["-shared", "-Wl,--hash-style=gnu", "-o"]);
+        assert!(cc.args([&graph, &source]).status().unwrap().success());
+        let cnn = lib.join("libcudnn_cnn.so.9");
+        std::fs::write(&cnn, [0; 68]).unwrap();
+        for (name, path) in [("graph", &graph), ("cnn", &cnn)] {
+            let real = path.canonicalize().unwrap();
+            teller.look(name, &real, Binary::open(path, Os::Linux).as_ref());
+        }
+        let told = teller
+            .tell()
+            .into_iter()
+            .map(|told| Some(told?.0.to_string()));
+        let told: Vec<Option<String>> = told.collect();
+        std::fs::remove_dir_all(&site).unwrap();
+        told
+    };
+    assert_eq!(told("9.1.0"), [Some("9.1.0".into()), Some("9.1.0".into())]);
+    assert_eq!(told("9.2.0"), [Some("9.1.0".into()), None]);
+}
+
+/// CFG-11: NVIDIA's packages on Debian keep `cudnn_version_v9.h` in one directory and `cudnn.h` in another.
+#[test]
+fn the_directory_of_headers_is_the_one_that_a_program_can_include_from() {
+    let usr = std::env::temp_dir().join(format!("cudnn-guard-headers-{}", std::process::id()));
+    let macros = "#define CUDNN_MAJOR 9\n#define CUDNN_MINOR 6\n#define CUDNN_PATCHLEVEL 0\n";
+    for (file, text) in [
+        ("include/cudnn.h", ""),
+        ("include/cudnn_version.h", macros),
+        ("include/x86_64-linux-gnu/cudnn_v9.h", ""),
+        ("include/x86_64-linux-gnu/cudnn_version_v9.h", macros),
+    ] {
+        std::fs::create_dir_all(usr.join(file).parent().unwrap()).unwrap();
+        std::fs::write(usr.join(file), text).unwrap();
+    }
+    let platform = Platform::from_triple("x86_64-unknown-linux-gnu");
+    let tree = install_layout::system_cudnn(&platform, &usr);
+    let (cudnn, _) = in_tree(&usr, &tree, Eyes { root: None }, &platform).unwrap();
+    assert_eq!(cudnn.include_dir, Some(usr.join("include")));
+    std::fs::remove_dir_all(&usr).unwrap();
+}

@@ -1,0 +1,284 @@
+//! The runtime guard that a build writes for its program.
+
+pub mod facts;
+pub mod needs;
+pub mod record;
+pub mod tables;
+pub mod text;
+pub mod within;
+
+use crate::choice::requirement::Requirement;
+use crate::compat;
+use crate::compat::{cargo_lock, cudarc};
+use crate::config::Link;
+use crate::error::Error;
+use crate::model::allowed::Allowed;
+use crate::model::facts::{Loader, Policy};
+use crate::model::finding::{Finding, Severity};
+use crate::model::version::Version;
+use crate::system::directive::Directive;
+use crate::system::path_encoding::not_to_cargo;
+use crate::system::{Host, cargo, files};
+use crate::toolchain::Toolchain;
+use facts::{Facts, without_folders};
+use std::path::PathBuf;
+use tables::{NONE, tables};
+use text::text;
+
+/// The runtime guard of a program.
+#[derive(Debug)]
+#[must_use = "nothing is written before `write`"]
+pub struct Guard<'a> {
+    toolchain: &'a Toolchain,
+    policy: Option<Policy>,
+    loader: Option<Loader>,
+    convolution: bool,
+    require_gpu: bool,
+    needs: Vec<String>,
+}
+
+impl Toolchain {
+    /// The runtime guard of the program that is being built.
+    pub fn guard(&self) -> Guard<'_> {
+        Guard {
+            toolchain: self,
+            policy: None,
+            loader: None,
+            convolution: true,
+            require_gpu: false,
+            needs: Vec::new(),
+        }
+    }
+}
+
+impl Guard<'_> {
+    /// Which releases of cuDNN may be loaded: [`Policy::Compatible`] unless set, and [`Policy::Requirement`] under
+    /// [`Link::Runtime`], where no release was built with.
+    pub fn policy(mut self, policy: Policy) -> Self {
+        self.policy = Some(policy);
+        self
+    }
+
+    /// How the running program gets at its cuDNN; it follows from [`Config::link`](crate::Config::link) unless set.
+    pub fn loader(mut self, loader: Loader) -> Self {
+        self.loader = Some(loader);
+        self
+    }
+
+    /// Whether small convolutions are computed and compared; on unless set.
+    pub fn convolution(mut self, on: bool) -> Self {
+        self.convolution = on;
+        self
+    }
+
+    /// A machine without a usable GPU is then a failure, not unknown.
+    pub fn require_gpu(mut self) -> Self {
+        self.require_gpu = true;
+        self
+    }
+
+    /// What the program uses besides a convolution: parts of cuDNN (`adv`, without which a program that wants it may
+    /// go over to the CPU in silence), and operations that some releases get wrong (`conv3d-bf16`). A part that is then
+    /// missing stops the program; a release that is known to be bad at the operation stops the build and the program.
+    pub fn needs<S: Into<String>>(mut self, words: impl IntoIterator<Item = S>) -> Self {
+        self.needs.extend(words.into_iter().map(Into::into));
+        self
+    }
+
+    /// Writes `$OUT_DIR/cudnn_guard.rs`.
+    ///
+    /// # Errors
+    /// `config-invalid` where the build script asked for no cuDNN, where policy, loader and link contradict each other,
+    /// and where `needs` names what there is not; `known-bad-release` where the cuDNN is known to be bad at what the
+    /// program needs; `io-error` where the file cannot be written.
+    pub fn write(self) -> Result<(), Error> {
+        let toolchain = self.toolchain;
+        if let Some(finding) = needs::unknown(&self.needs, &compat::known_bad()) {
+            return Err(finding.into());
+        }
+        if let Some(error) = &toolchain.absent {
+            return write_text(
+                &toolchain.host,
+                &text(&absent_facts(error, &toolchain.host)),
+            );
+        }
+        let config = &toolchain.config;
+        let Some(asked) = &config.cudnn else {
+            return Err(Finding::error(
+                "config-invalid",
+                "`guard()` was called, but the build script never asked for a cuDNN",
+            )
+            .help("call `.cudnn(\">=9\")` on `Config` in build.rs, with the releases your program works with")
+            .into());
+        };
+        let runtime = config.link == Link::Runtime;
+        let loader = self.loader.unwrap_or(match config.link {
+            Link::Dynamic => Loader::Linked,
+            Link::Static => Loader::Static,
+            Link::Runtime => Loader::Dlopen,
+        });
+        let policy = self.policy.unwrap_or(if runtime {
+            Policy::Requirement
+        } else {
+            Policy::Compatible
+        });
+        contradiction(config.link, loader, policy)?;
+        let requirement = Requirement::parse(asked, "cudnn")?;
+        let cudnn = toolchain.cudnn.as_ref().filter(|_| !runtime);
+        let targets = match toolchain.selection.get() {
+            Some(Ok(selection)) => selection.targets.as_slice(),
+            _ => &[],
+        };
+        let with = cudnn.and_then(|cudnn| cudnn.version());
+        let from = with.filter(|_| policy != Policy::Requirement);
+        let cuda = toolchain.cuda_version().filter(|_| !runtime);
+        let mut findings = toolchain.findings().to_vec();
+        if let Some(version) = with {
+            let bad = needs::known_bad(&self.needs, &compat::known_bad(), version);
+            findings.extend(let_pass(bad, &config.allowed(&toolchain.host.env))?);
+        }
+        let facts = Facts {
+            package: package(&toolchain.host),
+            cudnn: with,
+            cudnn_cuda_major: cudnn.and_then(|cudnn| cudnn.cuda_major),
+            tables: tables(
+                &toolchain.host.platform,
+                from.unwrap_or(requirement.from),
+                cuda,
+            ),
+            cuda,
+            requirement: Some(requirement),
+            policy,
+            loader,
+            cudarc: cudarc_release(loader, &toolchain.host),
+            targets,
+            convolution: self.convolution,
+            require_gpu: self.require_gpu,
+            needs: &self.needs,
+            findings: &findings,
+            absent: None,
+        };
+        write_text(&toolchain.host, &text(&facts))
+    }
+}
+
+impl Guard<'static> {
+    /// Writes a guard for a program that is built without CUDA: it answers `built-without-cuda`, unknown, with the
+    /// reason. For build scripts that look at the error of `probe` themselves; `optional()` does the same unasked.
+    ///
+    /// # Errors
+    /// `config-invalid` outside a build script, `io-error` where the file cannot be written.
+    pub fn write_absent(error: &Error) -> Result<(), Error> {
+        let host = crate::Config::new().host();
+        write_text(&host, &text(&absent_facts(error, &host)))
+    }
+}
+
+/// The findings as warnings, if the operator lets them all pass.
+fn let_pass(mut findings: Vec<Finding>, allowed: &Allowed) -> Result<Vec<Finding>, Error> {
+    allowed.apply(&mut findings);
+    let stops = |finding: &Finding| finding.severity == Severity::Error;
+    if findings.iter().any(stops) {
+        return Err(Error::new(findings));
+    }
+    findings.iter().for_each(cargo::warn);
+    Ok(findings)
+}
+
+fn contradiction(link: Link, loader: Loader, policy: Policy) -> Result<(), Error> {
+    let fits = match link {
+        Link::Dynamic => loader != Loader::Static,
+        Link::Static => loader == Loader::Static,
+        Link::Runtime => matches!(loader, Loader::Dlopen | Loader::Cudarc),
+    };
+    if !fits {
+        let headline = format!("`Loader::{loader:?}` contradicts `Link::{link:?}`");
+        return Err(Finding::error("config-invalid", headline)
+            .help("leave `.loader(..)` out: it follows from `.link(..)`")
+            .into());
+    }
+    if link == Link::Runtime && policy != Policy::Requirement {
+        let headline = format!(
+            "`Policy::{policy:?}` needs the cuDNN that was built with, and `Link::Runtime` builds with none"
+        );
+        return Err(Finding::error("config-invalid", headline)
+            .help("leave `.policy(..)` out, and say in `.cudnn(..)` which releases may be loaded")
+            .into());
+    }
+    Ok(())
+}
+
+fn absent_facts(error: &Error, host: &Host) -> Facts<'static> {
+    let reasons: Vec<String> = error
+        .findings()
+        .iter()
+        .map(|finding| without_folders(&finding.summary))
+        .collect();
+    Facts {
+        package: package(host),
+        cudnn: None,
+        cudnn_cuda_major: None,
+        cuda: None,
+        requirement: None,
+        policy: Policy::Requirement,
+        loader: Loader::Dlopen,
+        cudarc: None,
+        targets: &[],
+        convolution: false,
+        require_gpu: false,
+        needs: &[],
+        findings: &[],
+        tables: NONE.to_string(),
+        absent: Some(reasons.join("; ")),
+    }
+}
+
+/// The release of cudarc in the lock by which cargo builds: not each asks for the same names.
+fn cudarc_release(loader: Loader, host: &Host) -> Option<Version> {
+    if loader != Loader::Cudarc {
+        return None;
+    }
+    let (file, lock) = cargo_lock::find(&host.env)?;
+    if not_to_cargo(&file).is_none() {
+        cargo::tell(&Directive::RerunIfChanged(file));
+    }
+    cudarc::only_in_lock(&lock)
+}
+
+/// The crate that is being built, as cargo tells build scripts: `app 0.1.0`.
+fn package(host: &Host) -> Option<String> {
+    let name = host.env.text("CARGO_PKG_NAME")?;
+    let version = host.env.text("CARGO_PKG_VERSION")?;
+    Some(format!("{name} {version}"))
+}
+
+fn write_text(host: &Host, text: &str) -> Result<(), Error> {
+    let Some(out_dir) = host.env.named("OUT_DIR") else {
+        return Err(Finding::error(
+            "config-invalid",
+            "the guard can only be written from a build script: `OUT_DIR` is not set",
+        )
+        .help("call this from build.rs")
+        .into());
+    };
+    let path = PathBuf::from(out_dir).join("cudnn_guard.rs");
+    files::write(&path, text).map_err(Error::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_contradicts_is_said_before_anything_is_written() {
+        let text =
+            |link, loader, policy| contradiction(link, loader, policy).unwrap_err().to_string();
+        assert_eq!(
+            text(Link::Dynamic, Loader::Static, Policy::Compatible),
+            "`Loader::Static` contradicts `Link::Dynamic`  [config-invalid]\n  \
+             = help: leave `.loader(..)` out: it follows from `.link(..)`"
+        );
+        assert!(contradiction(Link::Runtime, Loader::Cudarc, Policy::Requirement).is_ok());
+        assert!(contradiction(Link::Runtime, Loader::Dlopen, Policy::Exact).is_err());
+    }
+}

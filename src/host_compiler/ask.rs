@@ -1,0 +1,90 @@
+//! Asks nvcc's host compiler what it is, and looks for others.
+
+use crate::host_compiler::limits::{Limits, Make};
+use crate::host_compiler::{HostCompiler, QUESTION, Rival, headers, parse_answer, parse_command};
+use crate::model::environment::Variable;
+use crate::model::finding::Finding;
+use crate::model::invocation::Invocation;
+use crate::system::programs::{Output, run};
+use crate::system::{Host, files};
+use crate::toolkit::nvcc_command;
+use crate::toolkit::nvcc_command::Plan;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// A wrapper may have to wake a slow disk; more than this is a hang.
+const DEADLINE: Duration = Duration::from_secs(30);
+
+/// More than these are not of interest, and each has to be asked.
+const MOST_RIVALS: usize = 3;
+
+/// The compiler with its program. nvcc runs it, with everything that the plan tells nvcc; what it says nothing of is
+/// unknown. It is asked again when it, nvcc or a header that it read has changed.
+pub fn ask(
+    plan: &Plan,
+    host: &Host,
+    folder: &Path,
+) -> Result<Option<(HostCompiler, PathBuf)>, Finding> {
+    let source = folder.join("host-compiler.cpp");
+    files::write(&source, QUESTION)?;
+    let question = nvcc_command::question(plan, &source);
+    let rests_on = |output: &Output| {
+        let (_, program) = read(output, host)?;
+        let mut headers = headers(&output.stdout);
+        headers.retain(|header| *header != source);
+        Some(headers.into_iter().chain([program]).collect())
+    };
+    let said = host.answers.ask(&question, DEADLINE, rests_on);
+    let said = said.ok().filter(|output| output.success);
+    Ok(said.and_then(|output| read(&output, host)))
+}
+
+fn read(output: &Output, host: &Host) -> Option<(HostCompiler, PathBuf)> {
+    let compiler = parse_answer(&output.stdout)?;
+    let (program, path) = parse_command(&output.stderr).unwrap_or_else(|| match compiler.make {
+        Make::Msvc => ("cl.exe".to_string(), None),
+        Make::Clang => ("clang++".to_string(), None),
+        Make::Gcc => ("gcc".to_string(), None),
+    });
+    let path = path.or_else(|| Some(host.env.text(Variable::Path.name())?.to_string()));
+    let program = on_path(&program, &path.unwrap_or_default()).unwrap_or_else(|| program.into());
+    Some((compiler, program))
+}
+
+/// The installed compilers beside this one that the toolkit would take, the newest first, each as it says itself.
+pub fn rivals(program: &Path, limits: &Limits, host: &Host) -> Vec<Rival> {
+    let path = host.env.text(Variable::Path.name()).unwrap_or_default();
+    let names = crate::host_compiler::rivals(program, limits).into_iter();
+    let found = names.filter_map(|name| {
+        let program = on_path(&name, path)?;
+        let args = ["-dumpfullversion", "-dumpversion"].map(String::from);
+        let question = Invocation {
+            program: program.clone(),
+            args: args.to_vec(),
+        };
+        let output = run(&question, DEADLINE).ok()?;
+        let release = output.stdout.trim().to_string();
+        let major: u32 = release.split('.').next()?.parse().ok()?;
+        let fits = output.success && limits.misfit(Make::Gcc, major).is_none();
+        fits.then_some(Rival { program, release })
+    });
+    found.take(MOST_RIVALS).collect()
+}
+
+/// The `cl.exe` of the newest Visual Studio, on Windows: nvcc sees it only from its developer prompt.
+pub fn visual_studio(triple: &str) -> Option<PathBuf> {
+    let tool = cc::windows_registry::find_tool(triple, "cl.exe")?;
+    Some(tool.path().to_path_buf())
+}
+
+/// The program that a shell would start, if it is there. A relative entry of PATH would mean another place in every
+/// directory.
+pub fn on_path(name: &str, path: &str) -> Option<PathBuf> {
+    if name.contains(['/', '\\']) {
+        return Some(PathBuf::from(name));
+    }
+    std::env::split_paths(path)
+        .filter(|dir| dir.is_absolute())
+        .map(|dir| dir.join(name))
+        .find(|program| files::is_file(program))
+}

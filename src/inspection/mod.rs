@@ -1,0 +1,353 @@
+//! What a compiled program is, and whether it will run on this machine or in an image.
+
+#[cfg(feature = "cli")]
+pub mod guard_record;
+#[cfg(feature = "cli")]
+pub mod preflight;
+#[cfg(feature = "cli")]
+pub mod symbol_lookup;
+#[cfg(feature = "cli")]
+pub mod undefined_symbols;
+
+pub mod json;
+pub mod loader_env;
+pub mod text;
+pub mod windows;
+
+use crate::config::Config;
+use crate::error::Error;
+use crate::inspection::guard_record::Guarded;
+use crate::inspection::preflight::{Other, Picture};
+use crate::inspection::undefined_symbols::Lacking;
+use crate::loader::ldso::Way;
+use crate::loader::{linkage, main_library};
+use crate::model::allowed::Allowed;
+use crate::model::candidate::{Cudnn, Found};
+use crate::model::facts::Loader;
+use crate::model::finding::{Finding, Severity, Verdict};
+use crate::model::gpu::Gpu;
+use crate::model::linkage::{Format, Linkage, Need};
+use crate::model::platform::Platform;
+use crate::model::{judge, names};
+use crate::report::machine;
+use crate::system::driver::Driver;
+use crate::system::{Host, files};
+use crate::toolkit::dependencies;
+use std::env::consts::{ARCH, OS};
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// A compiled program, looked at without being run: what its guards say it was built with, what the loader would give
+/// it, and whether that fits. `cudnn-guard inspect` prints it.
+#[derive(Clone, Debug)]
+pub struct Inspection {
+    picture: Picture,
+    linkage: Linkage,
+    driver: Option<Driver>,
+    findings: Vec<Finding>,
+    unknown: Vec<String>,
+    /// `warn` or `off`, where the guard of the program would end it for nothing.
+    lenient: Option<&'static str>,
+}
+
+impl Inspection {
+    /// Looks at a program, on this machine or as it would run on the system below `root`.
+    ///
+    /// # Errors
+    /// `io-error` where the file is no program, `library-damaged` where it is not whole.
+    pub fn of(program: &Path, root: Option<&Path>) -> Result<Self, Error> {
+        let read = linkage::read(program).map_err(|flaw| no_program(program, flaw))?;
+        let guards: Vec<Guarded> = linkage::records(program)
+            .into_iter()
+            .filter_map(guard_record::read)
+            .collect();
+        let system = match read.format {
+            Format::Elf => "unknown-linux-gnu",
+            Format::Pe => "pc-windows-msvc",
+        };
+        let platform = Platform::from_triple(&format!("{}-{system}", read.cpu));
+        let of_here = read.cpu == ARCH && (read.format == Format::Elf) == (OS == "linux");
+        let mut inspection = Self {
+            picture: Picture {
+                program: program.to_path_buf(),
+                root: root.map(Path::to_path_buf),
+                platform,
+                guards,
+                objects: Vec::new(),
+                missing: Vec::new(),
+                cudnn: None,
+                via: None,
+                found_via: String::new(),
+                others: Vec::new(),
+                unasked: None,
+                elsewhere: Vec::new(),
+                company: None,
+                path_known: false,
+                allow: Allowed::default(),
+                driver: None,
+                gpus: Vec::new(),
+            },
+            linkage: read,
+            driver: None,
+            findings: Vec::new(),
+            unknown: Vec::new(),
+            lenient: None,
+        };
+        let host = inspection.config(root).host();
+        inspection.lenient = inspection.lenient(&host);
+        inspection.picture.allow = Config::new().allowed(&host.env);
+        let refused = match inspection.linkage.format {
+            Format::Elf => inspection.follow(root, &host),
+            Format::Pe => {
+                inspection.follow_dlls(&host);
+                Vec::new()
+            }
+        };
+        if of_here && root.is_none() {
+            inspection.ask();
+        } else {
+            let reason = "no driver and no GPU was asked";
+            inspection.unknown.push(reason.into());
+        }
+        inspection.picture.allow.apply(&mut inspection.findings);
+        // The loader does not ask whom the guard would let pass.
+        inspection.findings.extend(refused);
+        let (findings, unknown) = inspection.picture.judge();
+        // That there is no driver is said once, whoever needs it.
+        let known: Vec<&str> = inspection.findings.iter().map(|one| one.id).collect();
+        let mut findings = findings;
+        findings.retain(|one| one.id != "driver-missing" || !known.contains(&one.id));
+        inspection.findings.extend(findings);
+        let later = |finding: &Finding| finding.severity != Severity::Error;
+        inspection.findings.sort_by_key(later);
+        for reason in unknown {
+            if !inspection.unknown.contains(&reason) {
+                inspection.unknown.push(reason);
+            }
+        }
+        Ok(inspection)
+    }
+
+    /// The loader's way through the files, and what it refuses there.
+    fn follow(&mut self, root: Option<&Path>, host: &Host) -> Vec<Finding> {
+        let loader = self.linkage.interpreter.as_deref().unwrap_or_default();
+        if loader.contains("ld-musl") {
+            let reason = "the program is loaded by musl, with which no cuDNN works";
+            self.unknown.push(reason.into());
+            return Vec::new();
+        }
+        let ground = self.ground(root, host);
+        let mut way = Way::of(&self.picture.program, self.linkage.clone(), ground);
+        if let Some(shim) = self.shim(&mut way) {
+            let object = way.objects.get(shim);
+            let via = object.and_then(|object| Some((object.via.clone()?, object.owner)));
+            if let Some((via, owner)) = via {
+                self.picture.found_via = way.text(&via, owner);
+                self.picture.via = Some(via);
+            }
+            self.picture.cudnn = main_library::cudnn(&mut way, shim, &self.picture.platform);
+        }
+        let refused = self.calls(&mut way);
+        self.picture.objects = way.objects;
+        self.picture.missing = way.missing;
+        if let Some(file) = way.by_level.first() {
+            self.unknown.push(format!(
+                "`{}` is for better processors than the least, and which one it will be is not known",
+                file.display()
+            ));
+        }
+        self.look_elsewhere(root, host);
+        refused
+    }
+
+    /// Functions that are called, and not there: those over which the loader ends the program.
+    fn calls(&mut self, way: &mut Way) -> Vec<Finding> {
+        let is_image = self.picture.root.is_some();
+        let lacking = symbol_lookup::lacking(way);
+        let finding = |one: &Lacking| one.finding(is_image);
+        let refused = lacking.iter().map(finding).collect();
+        let Some((eager, library, lacks)) = symbol_lookup::by_cudarc(way) else {
+            return refused;
+        };
+        let whose = format!("of `{}`", self.picture.program.display());
+        let library = library.display().to_string();
+        let mut finding = eager.finding(&whose, &library, &lacks);
+        // Without a guard nobody says that the program uses it, and an image gets the driver of its machine.
+        let of_cudarc = |guard: &Guarded| guard.built.loader == Loader::Cudarc;
+        if is_image || !self.picture.guards.iter().any(of_cudarc) {
+            finding
+                .iter_mut()
+                .for_each(|it| it.severity = Severity::Warning);
+        }
+        self.findings.extend(finding);
+        refused
+    }
+
+    /// The cuDNN that is loaded with the program, else the one that it opens. What cudarc opens may be another one than
+    /// what is loaded already.
+    fn shim(&mut self, way: &mut Way) -> Option<usize> {
+        let by = |loader| {
+            let mut guards = self.picture.guards.iter().map(|guard| &guard.built);
+            guards.find(|built| built.loader == loader && built.absent.is_none())
+        };
+        let cudarc = by(Loader::Cudarc);
+        if cudarc.is_none() {
+            let guards = self.picture.guards.iter();
+            let majors: Vec<u32> = guards
+                .flat_map(|guard| judge::majors(&guard.built))
+                .collect();
+            let objects = way.objects.iter().enumerate();
+            let there: Vec<(usize, u32)> = objects
+                .filter_map(|(index, object)| Some((index, main_library::major_of(object)?)))
+                .collect();
+            // As the guard does it: what is loaded and fits comes first.
+            let fits = there.iter().find(|(_, major)| majors.contains(major));
+            let loaded = fits.or(there.first()).map(|(index, _)| *index);
+            if fits.is_some() || by(Loader::Dlopen).is_none() {
+                return loaded;
+            }
+        }
+        let names = names::of(cudarc.or(by(Loader::Dlopen))?);
+        let found = names.iter().find_map(|name| way.open(name, 0, Need::Later));
+        if let (Some(built), None) = (cudarc, found) {
+            let mut aside = way.clone();
+            let mut sonames = judge::majors(built).into_iter();
+            let there = sonames
+                .find_map(|major| aside.open(&format!("libcudnn.so.{major}"), 0, Need::Later));
+            let there = there.and_then(|index| aside.objects.get(index));
+            self.picture.unasked = there.map(|object| object.path.clone());
+        }
+        // Of cudarc's many names one is enough.
+        let said = usize::from(cudarc.is_some() && found.is_none());
+        if found.is_some() || cudarc.is_some() {
+            let others = names.get(said..).unwrap_or_default();
+            way.missing
+                .retain(|missing| !others.contains(&missing.name));
+        }
+        found
+    }
+
+    /// What CUDNN_GUARD says to the guard: nothing, where it ends the program or there is none.
+    fn lenient(&self, host: &Host) -> Option<&'static str> {
+        let said = host.env.text("CUDNN_GUARD").unwrap_or_default();
+        let known = ["warn", "off"]
+            .into_iter()
+            .find(|mode| said.trim() == *mode);
+        known.filter(|_| !self.picture.guards.is_empty())
+    }
+
+    fn config(&self, root: Option<&Path>) -> Config {
+        let config = Config::new().target(&self.picture.platform.triple);
+        match root {
+            Some(root) => config.root(root),
+            None => config,
+        }
+    }
+
+    /// Where a library lies that is missing: a search as for a build, which is done only then.
+    fn look_elsewhere(&mut self, root: Option<&Path>, host: &Host) {
+        let missing = &self.picture.missing;
+        if missing.is_empty() {
+            return;
+        }
+        let survey = self.config(root).survey_on(host.clone());
+        let candidates = survey.report().candidates;
+        for missing in missing.iter().filter(|one| one.stands_in.is_none()) {
+            let mut add = |path: &Path, version| {
+                self.picture.others.push(Other {
+                    instead_of: missing.name.clone(),
+                    path: path.to_path_buf(),
+                    version,
+                });
+            };
+            let inside = |path: &Path| root.is_none_or(|root| path.starts_with(root));
+            for candidate in &candidates {
+                match &candidate.found {
+                    Found::Cudnn(cudnn) if missing.name.starts_with("libcudnn.so") => {
+                        if let Some(library) = cudnn.library.as_deref().filter(|path| inside(path))
+                        {
+                            add(library, cudnn.library_version.or(cudnn.version()));
+                        }
+                    }
+                    Found::Toolkit(toolkit) if dependencies::is_of_toolkit(&missing.name) => {
+                        let dirs = toolkit.link_dirs.iter().map(|dir| dir.join(&missing.name));
+                        for path in dirs.filter(|path| inside(path) && files::is_file(path)) {
+                            add(&path, None);
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    /// The driver and the GPUs of this machine.
+    fn ask(&mut self) {
+        match machine::answer() {
+            Some(Ok(driver)) => self.driver = Some(driver),
+            Some(Err(problem)) => {
+                self.findings.push(problem.finding());
+                self.driver = problem.driver().cloned();
+            }
+            None => self.unknown.push("the driver does not answer".into()),
+        }
+        let Some(driver) = &self.driver else {
+            self.unknown.push("there is no driver here".into());
+            return;
+        };
+        self.picture.driver = driver.cuda;
+        let gpus: Vec<Gpu> = driver.devices.iter().map(machine::gpu).collect();
+        if gpus.is_empty() {
+            self.unknown.push("there is no GPU here".into());
+        }
+        self.picture.gpus = gpus;
+    }
+
+    /// Fail if the program cannot run so; unknown if something could not be looked at; else pass.
+    pub fn verdict(&self) -> Verdict {
+        let is_error = |finding: &Finding| finding.severity == Severity::Error;
+        if self.findings.iter().any(is_error) {
+            Verdict::Fail
+        } else if self.unknown.is_empty() {
+            Verdict::Pass
+        } else {
+            Verdict::Unknown
+        }
+    }
+
+    /// What was noticed.
+    pub fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    /// The same for programs, as `cudnn-guard inspect --json` prints it.
+    pub fn to_json(&self) -> String {
+        json::inspection(self).to_string()
+    }
+
+    fn cudnn(&self) -> Option<&Cudnn> {
+        self.picture.cudnn.as_ref()
+    }
+}
+
+impl fmt::Display for Inspection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        text::inspection(self, f)
+    }
+}
+
+fn no_program(path: &Path, flaw: Option<crate::model::file_defect::Flaw>) -> Finding {
+    let path: PathBuf = path.to_path_buf();
+    match flaw {
+        Some(crate::model::file_defect::Flaw::Foreign(..)) | None => Finding::error(
+            "io-error",
+            format!(
+                "`{}` is no program that can be read: neither ELF nor PE",
+                path.display()
+            ),
+        )
+        .help("name the compiled program itself, not a script that starts it"),
+        Some(flaw) => Finding::error("library-damaged", format!("`{}` {flaw}", path.display()))
+            .help("build or copy the program again"),
+    }
+}

@@ -1,0 +1,365 @@
+//! Whether a program will run: what its guards say it was built with, against what the loader would give it.
+
+pub mod dlls;
+pub mod found;
+pub mod refused;
+
+use crate::cudnn::consistency;
+use crate::inspection::guard_record::Guarded;
+use crate::loader::dll_dependencies::Company;
+use crate::model::allowed::Allowed;
+use crate::model::candidate::Cudnn;
+use crate::model::facts::{Built, Loader};
+use crate::model::finding::Finding;
+use crate::model::gpu::Gpu;
+use crate::model::judge;
+use crate::model::linkage::{Missing, Need, Object};
+use crate::model::names::CUDARC_ASKS_FOR_9;
+use crate::model::platform::{Os, Platform};
+use crate::model::version::Version;
+use crate::model::via::Via;
+use crate::toolkit::dependencies;
+use std::path::{Path, PathBuf};
+
+/// All that is known of the program and of where it is to run.
+#[derive(Clone, Debug)]
+pub struct Picture {
+    /// The program's file.
+    pub program: PathBuf,
+    /// The system that it is for.
+    pub platform: Platform,
+    /// Where it lies, if that is another than this one.
+    pub root: Option<PathBuf>,
+    /// What its guards say.
+    pub guards: Vec<Guarded>,
+    /// What is loaded, the program first.
+    pub objects: Vec<Object>,
+    /// What the loader does not find.
+    pub missing: Vec<Missing>,
+    /// The cuDNN that it comes to.
+    pub cudnn: Option<Cudnn>,
+    /// What made the loader take that cuDNN.
+    pub via: Option<Via>,
+    /// The same in words.
+    pub found_via: String,
+    /// Files elsewhere on that system, for what is missing.
+    pub others: Vec<Other>,
+    /// The cuDNN that the loader would find, under a name that cudarc does not ask for.
+    pub unasked: Option<PathBuf>,
+    /// For Windows: parts of the cuDNN that lie apart from the others, where they are found all the same.
+    pub elsewhere: Vec<String>,
+    /// For Windows: what the cuDNN needs besides its own parts.
+    pub company: Option<Company>,
+    /// For Windows: whether PATH is that of the system where the program runs.
+    pub path_known: bool,
+    /// What the operator lets pass.
+    pub allow: Allowed,
+    /// The newest CUDA that the driver serves, where it could be asked.
+    pub driver: Option<Version>,
+    /// The GPUs that programs see, where they could be asked for.
+    pub gpus: Vec<Gpu>,
+}
+
+/// A library that lies somewhere and that the loader does not come to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Other {
+    /// The name that is missing.
+    pub instead_of: String,
+    /// The file.
+    pub path: PathBuf,
+    /// Its release.
+    pub version: Option<Version>,
+}
+
+/// The cuDNN whose archives are linked into the program, where the guard knows its release.
+pub fn within(guard: &Guarded) -> Option<Cudnn> {
+    let built = &guard.built;
+    let inside = built.loader == Loader::Static && built.absent.is_none();
+    Some(Cudnn {
+        library_version: Some(built.cudnn.filter(|_| inside)?),
+        cuda_major: built.cudnn_cuda_major,
+        ..Cudnn::default()
+    })
+}
+
+/// The driver's library, which every machine with a GPU has of its own.
+pub const DRIVER: &str = "libcuda.so.1";
+
+impl Picture {
+    /// What is noticed, and what nobody could look at.
+    pub fn judge(&self) -> (Vec<Finding>, Vec<String>) {
+        let mut findings = Vec::new();
+        let mut unknown = Vec::new();
+        if self.guards.is_empty() {
+            unknown.push("the program holds no facts of a guard".into());
+        }
+        for guard in &self.guards {
+            self.guard(guard, &mut findings, &mut unknown);
+        }
+        self.opened(&mut findings, &mut unknown);
+        self.allow.apply(&mut findings);
+        // What the loader refuses, no variable of the guard's lets pass: the program ends before it.
+        self.not_found(&mut findings, &mut unknown);
+        self.damaged(&mut findings);
+        self.too_old(&mut findings);
+        if let Some(cudnn) = &self.cudnn {
+            let mut of_cudnn = Vec::new();
+            self.cudnn(cudnn, &mut of_cudnn, &mut unknown);
+            if !self.stops_at(cudnn) {
+                self.allow.apply(&mut of_cudnn);
+            }
+            findings.extend(of_cudnn);
+        }
+        (findings, unknown)
+    }
+
+    /// Whether the loader refuses the cuDNN before the program begins.
+    fn stops_at(&self, cudnn: &Cudnn) -> bool {
+        self.objects.iter().any(|object| {
+            object.need == Need::Start
+                && object.flaw.is_some()
+                && Some(&object.path) == cudnn.library.as_ref()
+        })
+    }
+
+    /// What a guard says that does not depend on the cuDNN that is found.
+    fn guard(&self, guard: &Guarded, findings: &mut Vec<Finding>, unknown: &mut Vec<String>) {
+        let package = guard.package.as_deref().unwrap_or("this program");
+        if let Some(reason) = guard.built.absent {
+            let summary = format!("{package} was built without CUDA");
+            findings.push(Finding::warning("built-without-cuda", summary).with("reason", reason));
+            unknown.push(format!("{package} was built without CUDA"));
+            return;
+        }
+        match guard.built.loader {
+            Loader::Static => match within(guard) {
+                Some(cudnn) => {
+                    self.machine(&cudnn, guard, findings);
+                    self.known_bad(&cudnn, findings);
+                }
+                None => unknown.push(format!(
+                    "the release of the cuDNN in {package} is not known"
+                )),
+            },
+            Loader::Linked if self.cudnn.is_none() && !self.misses_cudnn() => {
+                let summary = format!(
+                    "{package} was built to be linked with cuDNN, and this program depends on none"
+                );
+                let finding = Finding::warning("not-loaded-yet", summary)
+                    .with("program", self.program.display());
+                findings.push(finding.help("use a function of cuDNN in the program: linkers leave out libraries that nothing is used of"));
+                unknown.push("the program depends on no cuDNN".into());
+            }
+            _ => {}
+        }
+    }
+
+    /// The guard whose cuDNN cudarc opens.
+    fn by_cudarc(&self) -> Option<&Built> {
+        let mut guards = self.guards.iter().map(|guard| &guard.built);
+        guards.find(|built| built.loader == Loader::Cudarc)
+    }
+
+    fn misses_cudnn(&self) -> bool {
+        let mut missing = self.missing.iter();
+        missing.any(|missing| {
+            missing.name.starts_with("libcudnn.so") || missing.name.starts_with("cudnn64_")
+        })
+    }
+
+    /// The cuDNN that the program opens itself, where there is none.
+    fn opened(&self, findings: &mut Vec<Finding>, unknown: &mut Vec<String>) {
+        let opened: Vec<&Missing> = self
+            .missing
+            .iter()
+            .filter(|one| one.need == Need::Later && one.name.starts_with("libcudnn.so"))
+            .collect();
+        if let Some(first) = opened.first() {
+            let names: Vec<&str> = opened.iter().map(|one| one.name.as_str()).collect();
+            let summary = match self.by_cudarc() {
+                Some(built) => {
+                    let release = built.cudarc.map_or(String::new(), |one| format!(" {one}"));
+                    format!(
+                        "cudarc{release} opens {}, and the loader finds neither that nor another name that it tries",
+                        first.name
+                    )
+                }
+                None if names.len() == 1 => {
+                    format!(
+                        "this program opens {}, which the loader does not find",
+                        first.name
+                    )
+                }
+                None => format!(
+                    "this program opens {}, and the loader finds none of them",
+                    names.join(" or ")
+                ),
+            };
+            // Without a GPU it may do without.
+            let sure = !self.gpus.is_empty();
+            findings.push(self.no_cudnn(summary, &names, first, sure));
+            if !sure {
+                unknown.push("no cuDNN is found, which the program may do without".into());
+            }
+        }
+    }
+
+    fn not_found(&self, findings: &mut Vec<Finding>, unknown: &mut Vec<String>) {
+        if self.platform.os == Os::Windows {
+            return self.dlls_not_found(findings, unknown);
+        }
+        for missing in &self.missing {
+            let Missing { name, need, .. } = missing;
+            let is_cudnn = name.starts_with("libcudnn");
+            if is_cudnn && *need != Need::Start {
+                // Its first library is said already; of the parts that lack, all are said at once.
+                continue;
+            }
+            let asking = missing.needed_by.display();
+            if let Some(place) = &missing.stands_in {
+                let summary = format!(
+                    "`{}` is nothing yet, and `{asking}` needs it",
+                    place.display()
+                );
+                findings.push(
+                    Finding::warning("library-not-found", summary)
+                        .help("look again in a container that runs: some systems mount their own libraries over such files"),
+                );
+                unknown.push(format!("{name} is mounted later, if at all"));
+            } else if name == DRIVER {
+                let summary = format!(
+                    "`{asking}` needs {DRIVER}, NVIDIA's driver, which the loader does not find"
+                );
+                let finding = Finding::warning("driver-missing", summary);
+                findings.push(if self.root.is_some() {
+                    finding.help("start the container with `--gpus all`: the driver comes from the machine that it runs on")
+                } else {
+                    finding.help("install NVIDIA's driver, if this machine has a GPU")
+                });
+                if self.root.is_none() {
+                    unknown.push("there is no driver here".into());
+                }
+            } else if is_cudnn {
+                let summary = format!("`{asking}` needs {name}, which the loader does not find");
+                findings.push(self.no_cudnn(summary, &[name], missing, true));
+            } else {
+                findings.push(self.no_library(missing));
+            }
+        }
+    }
+
+    /// A folder as it is called where the program runs.
+    fn inside(&self, dir: &Path) -> String {
+        let root = self.root.as_deref();
+        match root.and_then(|root| dir.strip_prefix(root).ok()) {
+            Some(inside) => format!("/{}", inside.display()),
+            None => dir.display().to_string(),
+        }
+    }
+
+    fn others_of<'a>(&'a self, names: &'a [&str]) -> impl Iterator<Item = &'a Other> {
+        let is_one = |other: &&Other| names.contains(&other.instead_of.as_str());
+        self.others.iter().filter(is_one)
+    }
+
+    /// Where files lie that the loader does not come to, for evidence.
+    fn also_found(&self, finding: Finding, names: &[&str]) -> Finding {
+        let line = |other: &Other| match other.version {
+            Some(version) => format!("{version}  {}", other.path.display()),
+            None => other.path.display().to_string(),
+        };
+        let mut lines: Vec<String> = Vec::new();
+        for line in self.others_of(names).map(line) {
+            if !lines.contains(&line) {
+                lines.push(line);
+            }
+        }
+        if lines.is_empty() {
+            return finding;
+        }
+        finding.with("also found", lines.join("\n"))
+    }
+
+    fn no_cudnn(&self, summary: String, names: &[&str], missing: &Missing, sure: bool) -> Finding {
+        let finding = if sure {
+            Finding::error("cudnn-not-loadable", summary)
+        } else {
+            Finding::warning("cudnn-not-loadable", summary)
+        };
+        let finding = finding.with("looked at", missing.looked_at.join("\n"));
+        let finding = self.also_found(finding, names);
+        let same = |other: &&Other| {
+            let file = consistency::file_name(&other.path);
+            names
+                .iter()
+                .any(|name| file == *name || file.starts_with(&format!("{name}.")))
+        };
+        let major = |name: &str| name.rsplit('.').next().unwrap_or_default().to_string();
+        // A requirement that is open at its end lets a major in that nobody can install yet.
+        let newest = names.iter().find(|name| major(name) != "10");
+        let mut wanted = major(newest.or(names.first()).unwrap_or(&""));
+        if let Some(built) = self.by_cudarc() {
+            let majors = judge::majors(built).into_iter().filter(|major| *major <= 9);
+            wanted = majors.max().unwrap_or(9).to_string();
+            if let Some(path) = &self.unasked {
+                let dir = self.inside(path.parent().unwrap_or(path));
+                let link = format!(
+                    "put a link `libcudnn.so` to it into `{dir}`, as the -dev packages have it"
+                );
+                let finding = finding.with("there is", path.display());
+                if consistency::file_name(path).starts_with("libcudnn.so.9") {
+                    let newer = format!(
+                        "build the program with cudarc {CUDARC_ASKS_FOR_9} or later, which asks for libcudnn.so.9 too"
+                    );
+                    return finding.help(newer).help(format!("or {link}"));
+                }
+                return finding.help(link);
+            }
+        }
+        if let Some(other) = self.others_of(names).find(same) {
+            let dir = self.inside(other.path.parent().unwrap_or(&other.path));
+            finding
+                .help(format!("put `{dir}` into LD_LIBRARY_PATH"))
+                .help("or link the program again with that directory as its rpath, which `.link()` does unless `.rpath(false)`")
+        } else if self.others_of(names).next().is_some() {
+            finding.help(format!(
+                "install cuDNN {wanted} beside it: one major does not stand in for another, not even under its name"
+            ))
+        } else {
+            finding.help(format!(
+                "install cuDNN {wanted}, or put its directory into LD_LIBRARY_PATH"
+            ))
+        }
+    }
+
+    fn no_library(&self, missing: &Missing) -> Finding {
+        let (name, asking) = (&missing.name, missing.needed_by.display());
+        let verb = if missing.need == Need::Later {
+            "opens"
+        } else {
+            "needs"
+        };
+        let summary = format!("`{asking}` {verb} {name}, which the loader does not find");
+        let finding = match missing.need {
+            Need::Later => Finding::warning("library-not-found", summary),
+            Need::Start | Need::Part => Finding::error("library-not-found", summary),
+        };
+        let finding = finding.with("looked at", missing.looked_at.join("\n"));
+        let finding = self.also_found(finding, &[name]);
+        let is_it = |other: &&Other| consistency::file_name(&other.path) == name;
+        if let Some(other) = self.others_of(&[name]).find(is_it) {
+            let dir = self.inside(other.path.parent().unwrap_or(&other.path));
+            return finding.help(format!("put `{dir}` into LD_LIBRARY_PATH"));
+        }
+        let number = name.split(".so.").nth(1).unwrap_or_default();
+        if dependencies::is_of_toolkit(name) && !number.is_empty() {
+            let number = number.split('.').next().unwrap_or_default();
+            return finding.help(format!(
+                "install the libraries of CUDA {number}, which do not come with the driver, or put their directory into LD_LIBRARY_PATH"
+            ));
+        }
+        finding.help(format!(
+            "install the package that has {name}, or put its directory into LD_LIBRARY_PATH"
+        ))
+    }
+}

@@ -1,0 +1,46 @@
+//! DLLs that a program for Windows imports and that are nowhere.
+
+use crate::cudnn::consistency;
+use crate::inspection::preflight::Picture;
+use crate::model::finding::Finding;
+use crate::model::linkage::Need;
+
+impl Picture {
+    pub(super) fn dlls_not_found(&self, findings: &mut Vec<Finding>, unknown: &mut Vec<String>) {
+        for missing in &self.missing {
+            let (name, asking) = (&missing.name, consistency::file_name(&missing.needed_by));
+            if name.eq_ignore_ascii_case("nvcuda.dll") {
+                unknown.push("there is no driver here".into());
+                continue;
+            }
+            let id = if name.to_ascii_lowercase().starts_with("cudnn") {
+                "cudnn-not-loadable"
+            } else {
+                "library-not-found"
+            };
+            let later = missing.need == Need::Later;
+            let verb = if later { "loads" } else { "needs" };
+            let when = if later { " when it first calls it" } else { "" };
+            let lack = match self.path_known {
+                true => "is not where Windows looks for it",
+                false => "does not lie beside the program",
+            };
+            let summary = format!("`{asking}` {verb} `{name}`{when}, which {lack}");
+            let finding = if self.path_known && later {
+                Finding::warning(id, summary)
+            } else if self.path_known {
+                Finding::error(id, summary)
+            } else {
+                unknown.push(format!(
+                    "{name} is looked for along the PATH of wherever the program runs"
+                ));
+                Finding::warning(id, summary)
+            };
+            findings.push(
+                finding
+                    .with("looked in", missing.looked_at.join("\n"))
+                    .help("copy it beside the program, or put the directory that holds it on PATH where the program runs"),
+            );
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! The cuDNN that the program comes to: its files, its release, and what driver and GPUs serve.
+
+use crate::compat;
+use crate::cudnn::consistency;
+use crate::inspection::guard_record::Guarded;
+use crate::inspection::preflight::{Picture, within};
+use crate::loader::dll_dependencies;
+use crate::model::candidate::Cudnn;
+use crate::model::facts::Built;
+use crate::model::finding::{Finding, Severity};
+use crate::model::judge;
+use crate::model::platform::Os;
+use crate::model::tables::Tables;
+use crate::model::version::Version;
+use std::path::Path;
+
+impl Picture {
+    /// All that is noticed of it.
+    pub(super) fn cudnn(
+        &self,
+        cudnn: &Cudnn,
+        findings: &mut Vec<Finding>,
+        unknown: &mut Vec<String>,
+    ) {
+        self.files(cudnn, findings, unknown);
+        let guards = self.guards.iter();
+        for guard in guards.filter(|guard| within(guard).is_none()) {
+            self.release(cudnn, guard, findings);
+            self.machine(cudnn, guard, findings);
+        }
+        self.known_bad(cudnn, findings);
+        if cudnn.library_version.is_none() {
+            unknown.push("the cuDNN does not tell its release".into());
+        }
+    }
+
+    /// What the release is known to get wrong.
+    pub(super) fn known_bad(&self, cudnn: &Cudnn, findings: &mut Vec<Finding>) {
+        let Some(version) = cudnn.library_version else {
+            return;
+        };
+        let gpus = self.driver.map(|_| self.gpus.len());
+        let needs = self.guards.iter().flat_map(|guard| guard.built.needs);
+        let needs: Vec<&str> = needs.copied().collect();
+        let bad = judge::known_bad(&compat::known_bad(), version, None, gpus, &needs);
+        findings.extend(bad.into_iter().filter(|one| one.severity != Severity::Note));
+    }
+
+    /// What shows in the files of the cuDNN.
+    fn files(&self, cudnn: &Cudnn, findings: &mut Vec<Finding>, unknown: &mut Vec<String>) {
+        let own = cudnn.flaw().map(|(_, path, flaw)| {
+            let summary = format!("`{}` {flaw}", path.display());
+            Finding::error(flaw.id(), summary)
+                .help("install that cuDNN again, and see that the disk is not full")
+        });
+        let later = self.missing.iter().find_map(|missing| {
+            missing
+                .stands_in
+                .as_ref()
+                .filter(|_| missing.name.starts_with("libcudnn_"))
+        });
+        for mut finding in own
+            .into_iter()
+            .chain(consistency::findings(cudnn, &[], &self.elsewhere))
+        {
+            if finding.id == "parts-missing" {
+                // Parts of the release that the name promises would not help it.
+                if is_misnamed(cudnn) {
+                    continue;
+                }
+                match later {
+                    None if self.platform.os == Os::Windows && !self.path_known => {
+                        unknown.push("parts of the cuDNN may lie along the PATH of wherever the program runs".into());
+                    }
+                    None => finding.severity = Severity::Error,
+                    Some(place) => {
+                        finding = finding.with("is nothing", place.display());
+                        unknown.push("parts of the cuDNN are mounted later, if at all".into());
+                    }
+                }
+            }
+            finding
+                .evidence
+                .insert(0, ("found via", self.found_via.clone()));
+            findings.push(finding);
+        }
+        if let Some(company) = &self.company {
+            findings.extend(dll_dependencies::findings(cudnn, company));
+            if !company.unmet.is_empty() {
+                unknown.push(
+                    "DLLs that the cuDNN needs may lie along the PATH of wherever the program runs"
+                        .into(),
+                );
+            }
+        }
+    }
+
+    /// Whether a guard of the program accepts the release.
+    fn release(&self, cudnn: &Cudnn, guard: &Guarded, findings: &mut Vec<Finding>) {
+        let Some(library) = &cudnn.library else {
+            return;
+        };
+        let built = &guard.built;
+        let major = named_major(library);
+        let major = major.filter(|major| !judge::majors(built).contains(major));
+        let version = cudnn
+            .library_version
+            .or(major.map(|major| Version::new(major, 0, 0)));
+        let Some(version) = version.filter(|_| built.absent.is_none()) else {
+            return;
+        };
+        if let Err(mismatch) = judge::version(built, version) {
+            let mut evidence = vec![
+                ("loaded", library.display().to_string()),
+                ("found via", self.found_via.clone()),
+            ];
+            if self.guards.len() > 1 {
+                evidence.extend(guard.package.clone().map(|package| ("crate", package)));
+            }
+            let dir = library.parent().unwrap_or(library);
+            let help = match &self.via {
+                Some(via) => via.help(dir, &mismatch.wanted),
+                None => format!("install {} in `{}`", mismatch.wanted, dir.display()),
+            };
+            findings.push(mismatch.finding(evidence).help(help));
+        }
+        findings.extend(
+            cudnn
+                .cuda_major
+                .and_then(|major| judge::flavour(built, major)),
+        );
+    }
+
+    /// Whether driver and GPUs serve both.
+    pub(super) fn machine(&self, cudnn: &Cudnn, guard: &Guarded, findings: &mut Vec<Finding>) {
+        let Some(driver) = self.driver else {
+            return;
+        };
+        let built = Built {
+            tables: Tables {
+                drivers: compat::drivers(&self.platform).leak(),
+                ptx: guard.built.cuda.and_then(compat::ptx_from),
+                ..Tables::NONE
+            },
+            ..guard.built
+        };
+        let mut add = |finding: Option<Finding>| {
+            findings.extend(finding.filter(|finding| !findings.contains(finding)));
+        };
+        add(judge::driver(&built, cudnn.cuda_major, driver));
+        let Some(gpu) = self.gpus.first() else {
+            return;
+        };
+        add(judge::kernels(
+            &built,
+            Some(driver),
+            &gpu.name,
+            gpu.capability,
+        ));
+        if let (Some(version), Some(cuda)) = (cudnn.library_version, cudnn.cuda_major) {
+            let rows = compat::gpus(&self.platform.cpu);
+            add(judge::Cudnn { version, cuda }.device(&rows, &gpu.name, gpu.capability));
+        }
+    }
+}
+
+/// Whether it is of another major than its name says: 8 under the name of 9.
+fn is_misnamed(cudnn: &Cudnn) -> bool {
+    let promised = cudnn.library.as_deref().and_then(named_major);
+    let version = cudnn.library_version.map(|version| version.major);
+    promised.is_some() && version.is_some() && promised != version
+}
+
+fn named_major(library: &Path) -> Option<u32> {
+    let mut words = consistency::file_name(library).split(['.', '_']);
+    words.find_map(|word| word.parse().ok())
+}

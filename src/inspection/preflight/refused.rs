@@ -1,0 +1,88 @@
+//! Files that the loader finds and refuses: damaged ones, and libraries of the system that are too old.
+
+use crate::inspection::preflight::Picture;
+use crate::model::file_defect::Flaw;
+use crate::model::finding::Finding;
+use crate::model::linkage::Need;
+use std::path::Path;
+
+impl Picture {
+    /// Files that are cut off, or no libraries. Those of the cuDNN are judged with it.
+    pub(super) fn damaged(&self, findings: &mut Vec<Finding>) {
+        for object in &self.objects {
+            let Some(flaw) = &object.flaw else {
+                continue;
+            };
+            let mut parts = self.cudnn.iter().flat_map(|cudnn| &cudnn.parts);
+            if parts.any(|part| part.path == object.path) {
+                continue;
+            }
+            let summary = format!("`{}` {flaw}", object.path.display());
+            let finding = match object.need {
+                Need::Later => Finding::warning(flaw.id(), summary),
+                Need::Start | Need::Part => Finding::error(flaw.id(), summary),
+            };
+            let asking = object.asked_by.and_then(|index| self.objects.get(index));
+            let finding = match asking {
+                Some(asking) => finding.with("needed by", asking.path.display()),
+                None => finding,
+            };
+            if let Flaw::Cpu(_) = flaw {
+                let own = &self.platform.cpu;
+                findings.push(finding.help(format!("copy the one for {own} in its place")));
+                continue;
+            }
+            findings.push(
+                finding.help(
+                    "install the package that has it again, and see that the disk is not full",
+                ),
+            );
+        }
+    }
+
+    /// Versions of symbols that a library of the system is too old for.
+    pub(super) fn too_old(&self, findings: &mut Vec<Finding>) {
+        let mut said: Vec<&Path> = Vec::new();
+        for object in self
+            .objects
+            .iter()
+            .filter(|object| object.need != Need::Later)
+        {
+            for (from, versions) in &object.linkage.wants {
+                // Parts of cuDNN are compared by their releases.
+                let found = self.objects.iter().find(|other| {
+                    other.name == *from || other.linkage.soname.as_deref() == Some(from)
+                });
+                let Some(found) = found.filter(|_| !from.starts_with("libcudnn")) else {
+                    continue;
+                };
+                let lacks = |version: &&String| !found.linkage.has.contains(version);
+                let lacking: Vec<&str> =
+                    versions.iter().filter(lacks).map(String::as_str).collect();
+                if lacking.is_empty()
+                    || found.linkage.has.is_empty()
+                    || said.contains(&&*object.path)
+                {
+                    continue;
+                }
+                said.push(&object.path);
+                let summary = format!(
+                    "`{}` has no {}, which `{}` needs",
+                    found.path.display(),
+                    lacking.join(", "),
+                    object.path.display()
+                );
+                let finding = Finding::error("library-not-found", summary);
+                let newest = lacking.last().copied().unwrap_or_default();
+                findings.push(match newest.strip_prefix("GLIBC_") {
+                    Some(number) => finding.help(format!(
+                        "run the program on a system or in a container whose glibc is {number} or later"
+                    )),
+                    None => finding.help(format!(
+                        "put the directory of a {from} that has {newest} into LD_LIBRARY_PATH"
+                    )),
+                });
+            }
+        }
+    }
+}

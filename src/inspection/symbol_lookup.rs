@@ -1,0 +1,82 @@
+//! Looks whether the libraries that a program comes to have the functions that it calls.
+
+use crate::inspection::preflight::DRIVER;
+use crate::inspection::undefined_symbols::{Lacking, owner};
+use crate::loader::ldso::Way;
+use crate::model::eager::Eager;
+use crate::model::linkage::Need;
+use crate::system::library_file::elf_library::Library;
+use std::path::PathBuf;
+
+/// More constants than a program has that is not made of data.
+const MOST_CONSTANTS: u64 = 128 << 20;
+
+/// The functions of NVIDIA's libraries that the program, or a library that is loaded with it, calls in vain.
+pub fn lacking(way: &Way) -> Vec<Lacking> {
+    let mut found = Vec::new();
+    let is_nvidias = |name: &str| {
+        let stem = name.split(".so").next().unwrap_or_default();
+        stem.starts_with("libcu") || stem.starts_with("libnv")
+    };
+    let at_start = |need| need == Need::Start;
+    let loaded = || way.objects.iter().filter(|object| at_start(object.need));
+    // NVIDIA's own libraries are held against each other by their versions.
+    for caller in loaded().filter(|object| !is_nvidias(&object.name)) {
+        let needs_any = caller.linkage.needed.iter().any(|name| is_nvidias(name));
+        let file = Library::open(&caller.path).filter(|_| needs_any);
+        let calls = file.map_or_else(Vec::new, |file| file.calls());
+        let mut by_owner: Vec<(&'static str, Vec<String>)> = Vec::new();
+        for function in calls {
+            let Some(stem) = owner(&function) else {
+                continue;
+            };
+            match by_owner.iter_mut().find(|(known, _)| *known == stem) {
+                Some((_, functions)) => functions.push(function),
+                None => by_owner.push((stem, vec![function])),
+            }
+        }
+        for (stem, mut functions) in by_owner {
+            let is_it = |name: &str| name.split(".so").next() == Some(stem);
+            let Some(library) = loaded().find(|object| is_it(&object.name)) else {
+                continue;
+            };
+            // The caller itself has none of them, and an empty table if it has nothing for others.
+            for object in loaded().filter(|object| object.path != caller.path) {
+                let Some(file) = Library::open(&object.path) else {
+                    // What cannot be read may have them all.
+                    functions.clear();
+                    break;
+                };
+                if functions.is_empty() {
+                    break;
+                }
+                functions = file.lacks(functions.iter().map(|name| name.as_bytes()));
+            }
+            if !functions.is_empty() {
+                functions.sort();
+                found.push(Lacking {
+                    caller: caller.path.clone(),
+                    library: library.path.clone(),
+                    stem,
+                    functions,
+                });
+            }
+        }
+    }
+    found
+}
+
+/// The cudarc that looks up what the driver does not have, the driver, and what that is.
+pub fn by_cudarc(way: &mut Way) -> Option<(Eager, PathBuf, Vec<String>)> {
+    let program = way.objects.first()?.path.clone();
+    let constants = Library::open(&program)?.constant_bytes(MOST_CONSTANTS)?;
+    let eager = Eager::of(&constants)?;
+    let index = way.open(DRIVER, 0, Need::Later);
+    // That there is no driver is said by whoever asks it.
+    way.missing
+        .retain(|missing| missing.name != DRIVER || missing.need != Need::Later);
+    let library = way.objects.get(index?)?.path.clone();
+    let names = eager.functions.iter().map(String::as_bytes);
+    let lacks = Library::open(&library)?.lacks(names);
+    Some((eager, library, lacks))
+}

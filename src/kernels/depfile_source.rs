@@ -1,0 +1,110 @@
+//! Who is asked which files a compilation read.
+
+use crate::model::environment::{Env, Variable};
+use crate::toolkit::nvcc_command::{Plan, Product};
+use std::path::Path;
+
+/// Who writes down which files were read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lister {
+    /// nvcc, which has the host code preprocessed for it, also where that is not compiled.
+    Nvcc,
+    /// gcc, each time anew that it is called: the last list is the only one.
+    Gcc,
+}
+
+impl Lister {
+    /// The one to ask. nvcc calls gcc once, and gives it what is then compiled, only where it takes one target alone;
+    /// there it would be called a second time for nvcc's list.
+    pub fn of(plan: &Plan, depfile: &Path, env: &Env) -> Self {
+        let is_alone = matches!(plan.product, Product::Ptx | Product::Cubin);
+        // nvcc hands these words to a shell, and takes them apart at commas.
+        let is_plain = |c: char| c.is_alphanumeric() || "/._-+".contains(c);
+        let is_plain = depfile
+            .to_str()
+            .is_some_and(|text| text.chars().all(is_plain));
+        // Somebody may ask for another list, or for one of another form.
+        let extra = [Variable::NvccPrependFlags, Variable::NvccAppendFlags];
+        let extra = extra.map(|name| env.get(name).unwrap_or_default().to_string_lossy());
+        let mut flags = plan.flags.iter().map(String::as_str);
+        let asked =
+            flags.any(|flag| flag.contains("-M")) || extra.iter().any(|all| all.contains("-M"));
+        if plan.is_gcc && is_alone && is_plain && !asked {
+            Self::Gcc
+        } else {
+            Self::Nvcc
+        }
+    }
+
+    /// The arguments that ask for the list. Those of the system are in it: an nvcc that is replaced brings others.
+    pub fn args(self, depfile: &Path) -> Vec<String> {
+        let depfile = depfile.to_string_lossy().into_owned();
+        match self {
+            Self::Nvcc => vec!["-MD".to_string(), "-MF".to_string(), depfile],
+            Self::Gcc => vec!["-Xcompiler".to_string(), format!("-MD,-MF,{depfile}")],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::PathBuf;
+
+    fn plan(product: Product) -> Plan {
+        Plan {
+            nvcc: PathBuf::from("/cuda/bin/nvcc"),
+            product,
+            ccbin: None,
+            flags: Vec::new(),
+            is_gcc: true,
+        }
+    }
+
+    #[test]
+    fn gcc_lists_the_files_where_it_is_called_once() {
+        use Product::{Cubin, Fatbin, Object, Ptx};
+        let lister = |product, flags: &str, depfile: &str, env: &[(&str, &str)]| {
+            let mut plan = plan(product);
+            plan.flags = flags.split(' ').map(String::from).collect();
+            let env = env
+                .iter()
+                .map(|(name, value)| (name.to_string(), value.into()));
+            Lister::of(&plan, Path::new(depfile), &Env::new(env))
+        };
+        let at = |depfile: &str| lister(Ptx, "-DM", depfile, &[]);
+        assert_eq!(at("/out-1/ünder_/a+b.d"), Lister::Gcc);
+        for path in [
+            "/out/a b.d",
+            "/a,b.d",
+            "/$a.d",
+            "/a#.d",
+            "/a'.d",
+            "/a\".d",
+            "/a\\b.d",
+            "/a(.d",
+        ] {
+            assert_eq!(at(path), Lister::Nvcc, "{path}");
+        }
+        for (product, wanted) in [
+            (Cubin, Lister::Gcc),
+            (Fatbin, Lister::Nvcc),
+            (Object, Lister::Nvcc),
+        ] {
+            assert_eq!(lister(product, "-DM", "/a.d", &[]), wanted);
+        }
+        assert_eq!(lister(Ptx, "-Xcompiler -MMD", "/a.d", &[]), Lister::Nvcc);
+        for name in ["NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS"] {
+            let said = lister(Ptx, "-DM", "/a.d", &[(name, "-O3 -Xcompiler=-MP")]);
+            assert_eq!(said, Lister::Nvcc);
+        }
+        let mut other = plan(Ptx);
+        other.is_gcc = false;
+        let env = Env::new([]);
+        assert_eq!(Lister::of(&other, Path::new("/a.d"), &env), Lister::Nvcc);
+        assert_eq!(
+            Lister::Gcc.args(Path::new("/a.d")),
+            ["-Xcompiler", "-MD,-MF,/a.d"]
+        );
+    }
+}

@@ -1,0 +1,154 @@
+//! NVIDIA's nvcc with the gcc of this machine.
+
+use crate::host_compiler::{headers, limits};
+use crate::kernels::package::Package;
+use crate::model::candidate::Toolkit;
+use crate::model::invocation::Invocation;
+use crate::model::version::Version;
+use crate::system::programs::run_to_end;
+use crate::toolchain::Toolchain;
+use std::cell::OnceCell;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+fn wheels() -> PathBuf {
+    std::env::var_os("CUDNN_GUARD_REAL")
+        .expect("CUDNN_GUARD_REAL names the wheels")
+        .into()
+}
+
+fn toolchain(package: &Package, nvcc: PathBuf, include: PathBuf, version: Version) -> Toolchain {
+    Toolchain {
+        toolkit: Some(Toolkit {
+            nvcc: Some(nvcc),
+            root: include.clone(),
+            include_dirs: vec![include],
+            version: Some(version),
+            ..Toolkit::default()
+        }),
+        selection: OnceCell::new(),
+        ..package.toolchain()
+    }
+}
+
+/// CMP-04: CUDA 11.8 takes gcc 11, and this machine has a newer one.
+#[test]
+#[ignore = "needs CUDNN_GUARD_REAL and a gcc newer than 11"]
+fn debians_cuda_and_a_newer_gcc() {
+    let package = Package::new(&[("src/a.cu", "__global__ void k() {}\n")]);
+    let usr = wheels().join("debian-cuda/usr");
+    let (nvcc, include) = (
+        usr.join("lib/nvidia-cuda-toolkit/bin/nvcc"),
+        usr.join("include"),
+    );
+    let mut own = toolchain(
+        &package,
+        nvcc.clone(),
+        include.clone(),
+        Version::new(11, 8, 0),
+    );
+    // Where nobody looks for another compiler: the one that nvcc takes is found there.
+    let path = std::env::var("PATH").expect("PATH is set");
+    own.host.env = own.host.env.overlaid(&[
+        ("PATH".to_string(), path),
+        ("HOST".to_string(), "aarch64-unknown-linux-gnu".to_string()),
+    ]);
+    let kernels = || {
+        let kernels = own.kernels().files(package.pattern());
+        kernels.include(&include)
+    };
+    let error = kernels().library("k", &mut Vec::new()).unwrap_err();
+    let error = error.to_string();
+    let header = include.join("crt/host_config.h");
+    for told in [
+        " is newer than CUDA 11.8 takes, which is gcc 11 or older  [host-compiler-unsupported]\n",
+        "  named by    nobody: the first that nvcc finds on PATH\n",
+        &format!("  limit in    {}\n", header.display()),
+    ] {
+        assert!(error.contains(told), "{error}");
+    }
+    assert!(
+        error.starts_with("gcc ") && error.contains("/gcc` is newer"),
+        "{error}"
+    );
+    // What nvcc itself says.
+    let args = ["-c", "src/a.cu", "-o", "out/a.o"].map(|arg| match arg.contains('/') {
+        true => package.path(arg).to_string_lossy().into_owned(),
+        false => arg.to_string(),
+    });
+    let mut args = args.to_vec();
+    args.push(format!("-I{}", include.display()));
+    let said = run_to_end(&Invocation {
+        program: nvcc,
+        args,
+    });
+    let said = said.unwrap().stderr;
+    assert!(
+        said.contains("unsupported GNU version! gcc versions later than 11"),
+        "{said}"
+    );
+}
+
+/// The nvcc of today takes the gcc of this machine, and is asked in a moment.
+#[test]
+#[ignore = "needs CUDNN_GUARD_REAL"]
+fn a_pair_that_fits_is_no_news() {
+    let package = Package::new(&[]);
+    let root = wheels().join("cuda-cu13/nvidia/cu13");
+    let own = toolchain(
+        &package,
+        root.join("bin/nvcc"),
+        root.join("include"),
+        Version::new(13, 5, 0),
+    );
+    let (mut plan, _) = own
+        .kernels()
+        .file("a.cu")
+        .plan(crate::kernels::Product::Object, &[], &mut Vec::new())
+        .unwrap();
+    let begun = Instant::now();
+    std::fs::create_dir_all(package.path("out/cudnn-guard")).unwrap();
+    let noticed =
+        crate::kernels::host_compiler_check::host_compiler(&mut plan, &own, &package.path("out"))
+            .unwrap();
+    assert!(begun.elapsed() < Duration::from_secs(3), "a moment");
+    assert_eq!(noticed, []);
+    let folder = package.path("out/cudnn-guard");
+    let (compiler, program) =
+        crate::kernels::host_compiler_check::host::ask(&plan, &own.host, &folder)
+            .unwrap()
+            .unwrap();
+    assert!(
+        program.is_absolute() && program.ends_with("gcc"),
+        "{program:?}"
+    );
+    let header = compiler.host_config.unwrap();
+    assert!(
+        header.ends_with(Path::new("crt/host_config.h")),
+        "{header:?}"
+    );
+    assert!(compiler.glibc.is_some());
+}
+
+#[test]
+#[ignore = "needs CUDNN_GUARD_REAL"]
+fn the_headers_say_what_the_table_says() {
+    for (header, release) in [
+        ("debian-cuda/usr/include", Version::new(11, 8, 0)),
+        ("cuda-cu11/nvidia/cuda_nvcc/include", Version::new(11, 8, 0)),
+        ("cuda-cu12/nvidia/cuda_nvcc/include", Version::new(12, 9, 0)),
+        ("cuda-cu13/nvidia/cu13/include", Version::new(13, 5, 0)),
+    ] {
+        let path = wheels().join(header).join("crt/host_config.h");
+        let text = std::fs::read_to_string(&path).unwrap();
+        let limits = limits::parse_host_config(&text);
+        assert_eq!(limits::of_release(release), Some(limits), "{header}");
+        let text = std::fs::read_to_string(path.with_file_name("math_functions.h")).unwrap();
+        let names = headers::contradictions(&text, Version::new(2, 42, 0));
+        let known: &[&str] = match release.major {
+            13 => &[],
+            _ => &["cospi", "sinpi", "rsqrt"],
+        };
+        assert_eq!(names, known, "{header}");
+    }
+}

@@ -1,0 +1,301 @@
+//! Kernels, with a host compiler that says of itself what a test wants.
+
+use crate::kernels::package::Package;
+use crate::model::version::Version;
+use crate::toolchain::Toolchain;
+use std::cell::OnceCell;
+use std::path::Path;
+
+const HOST_CONFIG: &str = "#if __GNUC__ > 14\n#error -- unsupported GNU version!\n#endif\n";
+
+/// A package whose CUDA takes gcc 14, and where nvcc finds a gcc of this release, with this glibc.
+fn package(release: &str) -> Package {
+    let package = Package::new(&[("src/a.cu", "")]);
+    package.write("cuda/include/crt/host_config.h", HOST_CONFIG);
+    install(&package, "cuda/bin/gcc", release);
+    package
+}
+
+fn install(package: &Package, program: &str, release: &str) {
+    let gcc = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/nvcc/gcc");
+    package.write(&format!("{program}.release"), release);
+    std::os::unix::fs::symlink(gcc, package.path(program)).unwrap();
+}
+
+/// CUDA 12.9, and these variables; PATH is the package's own.
+fn toolchain(package: &Package, env: &[(&str, &str)]) -> Toolchain {
+    let mut toolchain = package.toolchain();
+    let path = package.path("path").to_string_lossy().into_owned();
+    let mut pairs = vec![
+        ("PATH".to_string(), path),
+        ("HOST".to_string(), "x86_64-unknown-linux-gnu".to_string()),
+        ("TARGET".to_string(), "x86_64-unknown-linux-gnu".to_string()),
+    ];
+    let own = env.iter();
+    pairs.extend(own.map(|(name, value)| (name.to_string(), value.to_string())));
+    toolchain.host.env = toolchain.host.env.overlaid(&pairs);
+    // The nvcc of these tests is of another release, which is noticed where targets are chosen.
+    toolchain.selection = OnceCell::from(package.toolchain().selection());
+    of_release(&mut toolchain, 12, 9);
+    toolchain
+}
+
+fn of_release(toolchain: &mut Toolchain, major: u32, minor: u32) {
+    if let Some(toolkit) = &mut toolchain.toolkit {
+        toolkit.version = Some(Version::new(major, minor, 0));
+    }
+}
+
+/// What cargo is told of it.
+fn warned(lines: &[String]) -> Vec<&str> {
+    let lines = lines.iter();
+    lines
+        .filter_map(|line| line.strip_prefix("cargo::warning="))
+        .collect()
+}
+
+/// CMP-04: nvcc says of it "unsupported GNU version! gcc versions later than 14 are not supported!"
+#[test]
+fn a_gcc_that_is_too_new_is_told_before_nvcc_fails() {
+    let package = package("15.1.0 2.36");
+    let (result, _) = package.compile_with(&toolchain(&package, &[]));
+    assert_eq!(
+        result.unwrap_err(),
+        "gcc 15.1.0 at `./cuda/bin/gcc` is newer than CUDA 12.9 takes, which is gcc 14 or older  [host-compiler-unsupported]\n  \
+         named by    nobody: the first that nvcc finds on PATH\n  \
+         limit in    ./cuda/include/crt/host_config.h\n  \
+         = help: install `g++-14` (Debian, Ubuntu), `gcc14` (Arch) or `gcc14-c++` (Fedora, openSUSE), and set NVCC_CCBIN to its path\n  \
+         = help: or take CUDA 13.0, the first that takes this compiler\n  \
+         = help: or set CUDNN_GUARD_ALLOW=host-compiler-unsupported to try it all the same"
+    );
+    assert_eq!(package.calls(), [""; 0]);
+}
+
+/// CMP-04: one that fits compiles, visibly, where nobody chose another.
+#[test]
+fn a_gcc_that_fits_is_taken_if_nobody_named_one() {
+    let package = package("15.1.0 2.36");
+    for (program, release) in [
+        ("path/g++-13", "13.2.0"),
+        ("path/g++-9", "9.4.0"),
+        ("path/g++-15", "15.1.0"),
+        // It is another one than its name says.
+        ("path/g++-14", "16.0.0"),
+    ] {
+        install(&package, program, release);
+    }
+    let own = toolchain(&package, &[]);
+    let (result, lines) = package.compile_with(&own);
+    result.unwrap();
+    assert_eq!(
+        warned(&lines),
+        [
+            "gcc 15.1.0 at `./cuda/bin/gcc` is newer than CUDA 12.9 takes, so `./path/g++-13` compiles the kernels  [host-compiler-unsupported]",
+            "  named by    nobody: the first that nvcc finds on PATH",
+            "  limit in    ./cuda/include/crt/host_config.h",
+            "  also found  13.2.0 in ./path/g++-13",
+            "              9.4.0 in ./path/g++-9",
+            "  = help: set NVCC_CCBIN=./path/g++-13 to make that your own choice",
+        ]
+    );
+    let calls = package.calls();
+    assert!(calls[0].contains(" -ccbin ./path/g++-13 "), "{calls:?}");
+    assert_eq!(package.compile_with(&own).0, Ok(()));
+    assert_eq!(package.calls(), [""; 0], "it is fresh");
+
+    // With a build for another machine that compiler has nothing to do.
+    let cross = toolchain(&package, &[("HOST", "aarch64-unknown-linux-gnu")]);
+    package.write("src/a.cu", "other\n");
+    let (result, _) = package.compile_with(&cross);
+    assert!(
+        result.unwrap_err().contains("set NVCC_CCBIN=./path/g++-13"),
+        "it is offered"
+    );
+}
+
+/// CMP-04: what somebody named is never replaced.
+#[test]
+fn a_compiler_that_somebody_named_is_kept() {
+    let package = package("14.2.0 2.36");
+    install(&package, "path/g++-13", "13.2.0");
+    install(&package, "other/g++", "15.1.0 2.36");
+    let named = package.path("other/g++").to_string_lossy().into_owned();
+    for name in ["NVCC_CCBIN", "CUDAHOSTCXX", "CXX"] {
+        let own = toolchain(&package, &[(name, &named)]);
+        let error = package.compile_with(&own).0.unwrap_err();
+        assert_eq!(
+            error,
+            format!(
+                "gcc 15.1.0 at `./other/g++` is newer than CUDA 12.9 takes, which is gcc 14 or older  [host-compiler-unsupported]\n  \
+                 named by    {name}=./other/g++\n  \
+                 limit in    ./cuda/include/crt/host_config.h\n  \
+                 also found  13.2.0 in ./path/g++-13\n  \
+                 = help: set NVCC_CCBIN=./path/g++-13\n  \
+                 = help: or take CUDA 13.0, the first that takes this compiler\n  \
+                 = help: or set CUDNN_GUARD_ALLOW=host-compiler-unsupported to try it all the same"
+            )
+        );
+    }
+    let flags = ["-ccbin".to_string(), named];
+    let own = toolchain(&package, &[]);
+    let mut kernels = own.kernels().files(package.pattern());
+    for flag in flags {
+        kernels = kernels.flag(flag);
+    }
+    let error = kernels.library("k", &mut Vec::new()).unwrap_err();
+    let error = package.shown(&error.to_string());
+    assert!(
+        error.contains("  named by    an argument of nvcc, `-ccbin`\n")
+            && error.contains("  = help: name it instead: `-ccbin=./path/g++-13`\n"),
+        "{error}"
+    );
+    assert_eq!(package.calls(), [""; 0]);
+}
+
+#[test]
+fn who_allows_it_sees_it_and_nvcc_is_told() {
+    let package = package("15.1.0 2.36");
+    install(&package, "path/g++-13", "13.2.0");
+    let allow = ("CUDNN_GUARD_ALLOW", "host-compiler-unsupported");
+    let (result, lines) = package.compile_with(&toolchain(&package, &[allow]));
+    result.unwrap();
+    let headline = "gcc 15.1.0 at `./cuda/bin/gcc` is newer than CUDA 12.9 takes, which is gcc 14 or older  [host-compiler-unsupported]";
+    assert_eq!(warned(&lines)[0], headline);
+    let calls = package.calls();
+    assert!(
+        calls[0].ends_with(" -DN=4 -DM -allow-unsupported-compiler"),
+        "{calls:?}"
+    );
+    // The same by nvcc's own flag.
+    package.write("src/a.cu", "other\n");
+    let own = toolchain(&package, &[]);
+    let kernels = own.kernels().files(package.pattern());
+    let mut lines = Vec::new();
+    let kernels = kernels.flag("--allow-unsupported-compiler");
+    kernels.library("k", &mut lines).unwrap();
+    let lines: Vec<String> = lines
+        .iter()
+        .map(|line| package.shown(&line.to_string()))
+        .collect();
+    assert_eq!(warned(&lines)[0], headline);
+    assert!(!package.calls()[0].contains("-ccbin"));
+}
+
+#[test]
+fn a_compiler_that_fits_or_says_nothing_is_no_news() {
+    let package = package("14.2.0 2.36");
+    // It is asked once by all of a build script, so each of these is one of its own.
+    let compile = || package.compile_with(&toolchain(&package, &[]));
+    let (result, lines) = compile();
+    assert_eq!((result, warned(&lines)), (Ok(()), Vec::new()));
+    // While nothing is compiled, nothing is asked.
+    package.write("cuda/bin/gcc.release", "99.0.0 2.36");
+    let (result, lines) = compile();
+    assert_eq!((result, warned(&lines)), (Ok(()), Vec::new()));
+    package.write("src/a.cu", "other\n");
+    assert!(compile().0.is_err(), "another compiler");
+    for silent in ["", "fifteen"] {
+        package.write("cuda/bin/gcc.release", silent);
+        let (result, lines) = compile();
+        assert_eq!((result, warned(&lines)), (Ok(()), Vec::new()));
+        package.write("src/a.cu", silent);
+    }
+}
+
+/// It takes as long as to compile a small kernel.
+#[test]
+fn a_compiler_that_has_not_changed_is_not_asked_again() {
+    let package = package("14.2.0 2.36");
+    let asked = || {
+        package.compile_with(&toolchain(&package, &[])).0.unwrap();
+        let asked = package.path("cuda/bin/gcc.asked");
+        let said = std::fs::read_to_string(&asked).unwrap_or_default();
+        let _ = std::fs::remove_file(&asked);
+        said.lines().count()
+    };
+    assert_eq!(asked(), 1);
+    package.write("src/a.cu", "other\n");
+    assert_eq!(asked(), 0, "another kernel");
+    package.write("src/a.cu", "third\n");
+    package.write("cuda/include/crt/host_config.h", HOST_CONFIG);
+    assert_eq!(asked(), 1, "a header that it reads");
+}
+
+#[test]
+fn a_toolkit_whose_header_is_not_read_is_known_by_its_release() {
+    let package = package("15.1.0 2.36");
+    std::fs::remove_file(package.path("cuda/include/crt/host_config.h")).unwrap();
+    let mut own = toolchain(&package, &[]);
+    let error = package.compile_with(&own).0.unwrap_err();
+    assert!(
+        error.contains("\n  limit in    NVIDIA's own header of CUDA 12.9\n"),
+        "{error}"
+    );
+    of_release(&mut own, 99, 0);
+    package.compile_with(&own).0.unwrap();
+}
+
+/// CMP-05: Ubuntu 22.04 packages CUDA 11.5, and its g++ is of 11.
+#[test]
+fn a_pair_that_cuda_lets_pass_and_that_fails_is_a_warning() {
+    let package = package("11.4.0 2.35");
+    let mut own = toolchain(&package, &[]);
+    of_release(&mut own, 11, 5);
+    let (result, lines) = package.compile_with(&own);
+    result.unwrap();
+    assert_eq!(
+        warned(&lines),
+        [
+            "gcc 11.4.0 at `./cuda/bin/gcc` brings a C++ library that CUDA 11.5 cannot compile wholly  [host-compiler-unsupported]",
+            "  seen as     std_function.h:435:145: error: parameter packs not expanded with '...'",
+            "  = help: install `g++-10`, and set NVCC_CCBIN=/usr/bin/g++-10",
+            "  = help: or take CUDA 11.6 or newer",
+        ]
+    );
+    package.write("src/a.cu", "other\n");
+    of_release(&mut own, 11, 6);
+    assert_eq!(warned(&package.compile_with(&own).1), [""; 0]);
+}
+
+/// CMP-06: nvcc says "exception specification is incompatible with that of previous function "cospi"".
+#[test]
+fn a_glibc_that_cuda_does_not_know_is_told_before_nvcc_fails() {
+    let package = package("14.2.0 2.41");
+    let header = "cuda/include/crt/math_functions.h";
+    let declared = "extern __DEVICE_FUNCTIONS_DECL__ __device_builtin__ double cospi(double x)";
+    package.write(header, &format!("{declared};\n"));
+    let compile = || package.compile_with(&toolchain(&package, &[]));
+    let error = compile().0.unwrap_err();
+    let told = "the headers of glibc 2.41 and of CUDA 12.9 contradict each other, so that no kernel compiles  [host-headers-incompatible]\n  \
+                in CUDA     `cospi` without `noexcept`: ./cuda/include/crt/math_functions.h\n";
+    assert!(error.starts_with(told), "{error}");
+    let allow = ("CUDNN_GUARD_ALLOW", "host-headers-incompatible");
+    let (result, lines) = package.compile_with(&toolchain(&package, &[allow]));
+    result.unwrap();
+    assert!(warned(&lines)[0].ends_with("[host-headers-incompatible]"));
+    // Both faults are told at once.
+    package.write("src/a.cu", "other\n");
+    package.write("cuda/bin/gcc.release", "15.1.0 2.41");
+    let error = compile().0.unwrap_err();
+    assert_eq!(error.matches("[host-").count(), 2, "{error}");
+    package.write("cuda/bin/gcc.release", "14.2.0 2.41");
+    package.write(header, &format!("{declared} noexcept (true);\n"));
+    compile().0.unwrap();
+}
+
+/// CMP-01: what only nvcc notices is told with what to do.
+#[test]
+fn what_nvcc_says_is_explained() {
+    let package = package("14.2.0 2.36");
+    let said = "a.cu:1:10: fatal error: cudnn.h: No such file or directory";
+    package.write("src/a.cu", &format!("mistake\n// nvcc says {said}\n"));
+    let (result, _) = package.compile_with(&toolchain(&package, &[]));
+    let error = result.unwrap_err();
+    assert!(
+        error.contains(&format!("\n  nvcc says   {said}\n"))
+            && error.ends_with(
+                "\n  = help: ask for cuDNN in build.rs, so that its headers are found: `.cudnn(\">=9\")`"
+            ),
+        "{error}"
+    );
+}

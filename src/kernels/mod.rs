@@ -1,0 +1,416 @@
+//! Compiles `.cu` files.
+//!
+//! ```text
+//! $OUT_DIR/
+//!   libkernels.a                 what `compile("kernels")` links
+//!   libkernels_cudart.a          the toolkit's libcudart_static.a under a name of its own
+//!   gelu.ptx                     what `ptx()` gives
+//!   gelu.fatbin                  what `fatbin()` gives
+//!   gelu.sm_90.cubin             what `cubin()` gives
+//!   cudnn-guard/
+//!     answers                    what nvcc and its host compiler have said of themselves
+//!     libkernels.stamp
+//!     libkernels/gelu-<hash>.{o,d,stamp}
+//!     ptx/gelu.{d,stamp}         and in the same way fatbin/, cubin/
+//! ```
+
+pub mod depfile_source;
+pub mod nvcc_diagnostics;
+pub mod toolchain_fingerprint;
+
+pub mod archive;
+#[cfg(all(test, unix))]
+pub mod depfile_tests;
+pub mod host_compiler_check;
+pub mod job;
+pub mod min_capability;
+pub mod nvcc_missing;
+#[cfg(all(test, unix))]
+pub mod package;
+pub mod product;
+#[cfg(all(test, unix))]
+pub mod real;
+pub mod rerun;
+pub mod runtime;
+pub mod setup;
+#[cfg(all(test, unix))]
+pub mod stale;
+#[cfg(all(test, unix))]
+pub mod tests;
+
+use crate::error::Error;
+use crate::host_compiler;
+use crate::host_compiler::ask::visual_studio;
+use crate::kernels::rerun::is_own;
+use crate::model::arch::ComputeCapability;
+use crate::model::finding::{Finding, Severity};
+use crate::model::gencode::Gencode;
+use crate::model::platform::Os;
+use crate::system::directive::{Directive, Library};
+use crate::system::path_encoding::not_to_nvcc;
+use crate::system::stat_cache::Seen;
+use crate::system::{cargo, files, job_pool};
+use crate::toolchain::Toolchain;
+use crate::toolkit::nvcc_command::{Plan, Product};
+use job::{Job, Made};
+use setup::Setup;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// Kernels to compile, from [`Toolchain::kernels`].
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Kernels<'a> {
+    toolchain: &'a Toolchain,
+    sources: Vec<Source>,
+    flags: Vec<String>,
+    minimum: Option<ComputeCapability>,
+}
+
+#[derive(Clone, Debug)]
+enum Source {
+    File(PathBuf),
+    Pattern(String),
+}
+
+impl Toolchain {
+    /// Compiles `.cu` files with the chosen nvcc for the chosen [`targets`](Self::targets):
+    ///
+    /// ```no_run
+    /// # fn build(gpu: &cudnn_guard::Toolchain) -> Result<(), cudnn_guard::Error> {
+    /// gpu.kernels().files("src/kernels/*.cu").include("src/kernels").compile("kernels")
+    /// # }
+    /// ```
+    pub fn kernels(&self) -> Kernels<'_> {
+        Kernels {
+            toolchain: self,
+            sources: Vec::new(),
+            flags: Vec::new(),
+            minimum: None,
+        }
+    }
+}
+
+impl Kernels<'_> {
+    /// Adds a file. Relative paths are relative to the package, as everywhere in a build script.
+    pub fn file(mut self, path: impl Into<PathBuf>) -> Self {
+        self.sources.push(Source::File(path.into()));
+        self
+    }
+
+    /// Adds the files that match a pattern: `src/kernels/*.cu`. One that matches nothing is an error.
+    pub fn files(mut self, pattern: impl Into<String>) -> Self {
+        self.sources.push(Source::Pattern(pattern.into()));
+        self
+    }
+
+    /// Adds a directory in which to look for headers.
+    pub fn include(mut self, dir: impl AsRef<Path>) -> Self {
+        self.flags.push(format!("-I{}", dir.as_ref().display()));
+        self
+    }
+
+    /// Defines a macro, with a value or with `None`.
+    pub fn define<'v>(mut self, name: &str, value: impl Into<Option<&'v str>>) -> Self {
+        self.flags.push(match value.into() {
+            Some(value) => format!("-D{name}={value}"),
+            None => format!("-D{name}"),
+        });
+        self
+    }
+
+    /// Adds one argument for nvcc: `--use_fast_math`.
+    pub fn flag(mut self, text: impl Into<String>) -> Self {
+        self.flags.push(text.into());
+        self
+    }
+
+    /// The lowest compute capability that these kernels are written for. Targets below it are left out, with a
+    /// warning; it is an error if none is left.
+    pub fn at_least(mut self, minimum: ComputeCapability) -> Self {
+        self.minimum = Some(minimum);
+        self
+    }
+
+    /// Compiles to the static library `lib<name>.a`, with machine code and PTX for all targets, and links it and
+    /// CUDA's runtime to this crate. A toolchain that is optional and absent compiles and links nothing.
+    ///
+    /// # Errors
+    /// What stops the compilation, all of it at once: `nvcc-not-found` and `cuda-not-found`, targets that cannot be
+    /// (see [`Toolchain::targets`]), a host compiler that does not fit (`host-compiler-unsupported`), what nvcc says
+    /// (`nvcc-failed`), and `config-invalid` where the script names no file or the same library twice.
+    pub fn compile(self, name: &str) -> Result<(), Error> {
+        let mut lines = Vec::new();
+        let result = self.library(name, &mut lines);
+        self.end(&lines, result)
+    }
+
+    /// The end of a call: what cargo is to know, and whether this build script has got what it asked for.
+    fn end<T>(&self, lines: &[Directive], result: Result<T, Error>) -> Result<T, Error> {
+        lines.iter().for_each(cargo::tell);
+        if let (Err(_), Ok(out_dir)) = (&result, self.out_dir()) {
+            self.toolchain.written.leftovers.fail(&out_dir);
+        }
+        result
+    }
+
+    fn library(&self, name: &str, lines: &mut Vec<Directive>) -> Result<(), Error> {
+        let sound = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
+        if name.is_empty() || !name.chars().all(sound) {
+            return Err(Finding::error(
+                "config-invalid",
+                format!("{name:?} cannot be the name of a library"),
+            )
+            .help("name it with letters, digits and `_`, as in `.compile(\"kernels\")`")
+            .into());
+        }
+        let objects = self.make(Product::Object, name, lines)?;
+        if objects.is_empty() {
+            return Ok(());
+        }
+        let host = &self.toolchain.host;
+        let link_dirs = match &self.toolchain.toolkit {
+            Some(toolkit) => &toolkit.link_dirs[..],
+            None => &[],
+        };
+        let out_dir = self.out_dir()?;
+        archive::put(name, &objects, host, &out_dir)?;
+        lines.push(Directive::LinkSearch(out_dir.clone()));
+        // Bundled into the rlib of a library crate, linked into a program: either way the kernels stand before the
+        // CUDA runtime, which the linker needs to see after them.
+        lines.push(Directive::LinkLib(Library::Bundled(name.to_string())));
+        lines.extend(runtime::link(link_dirs, host.platform.os, name, &out_dir)?);
+        Ok(())
+    }
+
+    /// Compiles every source; the lines for cargo are complete also when this fails, since a build script may go on.
+    fn make(
+        &self,
+        product: Product,
+        folder: &str,
+        lines: &mut Vec<Directive>,
+    ) -> Result<Vec<PathBuf>, Error> {
+        let toolchain = self.toolchain;
+        if toolchain.absent.is_some() {
+            return Ok(Vec::new());
+        }
+        let sources = self.sources(lines)?;
+        lines.extend(self.header_places());
+        let (mut plan, targets) = self.plan(product, &sources, lines)?;
+        let out_dir = self.out_dir()?;
+        let jobs = Job::all(
+            &toolchain.host,
+            product,
+            folder,
+            sources,
+            &targets,
+            &out_dir,
+        )?;
+        let mut setup = Setup::new(plan.clone(), toolchain);
+        self.note(product, folder, &jobs, &setup)?;
+        let look = |setup: &Setup, seen: &Seen| {
+            let each = jobs.iter().map(|job| job.fresh(setup, seen));
+            each.collect::<Vec<_>>()
+        };
+        let mut seen = Seen::default();
+        let mut fresh = look(&setup, &seen);
+        if fresh.contains(&None) {
+            let how = |setup: &Setup| jobs.first().map(|job| job.how(setup));
+            let before = how(&setup);
+            let noticed =
+                crate::kernels::host_compiler_check::host_compiler(&mut plan, toolchain, &out_dir)?;
+            lines.extend(noticed.iter().flat_map(|one| warnings(&one.to_string())));
+            setup = Setup::new(plan, toolchain);
+            // With another compiler others are fresh.
+            if how(&setup) != before {
+                fresh = look(&setup, &Seen::default());
+            }
+            // nvcc runs now.
+            seen = Seen::default();
+        }
+        let outputs = jobs.iter().map(|job| job.output.clone()).collect();
+        let foreign = self.foreign();
+        let mut failed = Vec::new();
+        let stale = jobs.iter().zip(&fresh).filter(|(_, fresh)| fresh.is_none());
+        let anew = job_pool::in_parallel(
+            stale.map(|(job, _)| job).collect(),
+            |job| job.breadth(&setup),
+            |job, threads| job.make(&setup, threads),
+        );
+        let mut anew = anew.into_iter();
+        let mut told = BTreeSet::new();
+        for fresh in fresh {
+            let made = match fresh {
+                Some(files) => Ok(Made::fresh(files)),
+                None => match anew.next() {
+                    Some(made) => made,
+                    None => break,
+                },
+            };
+            match made {
+                Ok(made) => {
+                    lines.extend(warnings(&made.said));
+                    for path in made.files {
+                        // Most headers are read for every file.
+                        if !told.insert(path.as_os_str().to_os_string())
+                            || !is_own(&path, &foreign, &seen)
+                        {
+                            continue;
+                        }
+                        let line = Directive::RerunIfChanged(path);
+                        if !lines.contains(&line) {
+                            lines.push(line);
+                        }
+                    }
+                }
+                Err(finding) => failed.push(finding),
+            }
+        }
+        if failed.is_empty() {
+            Ok(outputs)
+        } else {
+            Err(Error::new(failed))
+        }
+    }
+
+    /// Refuses to put something over what this build script has made.
+    fn note(
+        &self,
+        product: Product,
+        name: &str,
+        jobs: &[Job],
+        setup: &Setup,
+    ) -> Result<(), Finding> {
+        let written = &self.toolchain.written;
+        let outputs = jobs.iter().map(|job| job.output.clone());
+        written.leftovers.ask(&self.out_dir()?, outputs);
+        if product == Product::Object {
+            let hows: Vec<String> = jobs.iter().map(|job| job.how(setup)).collect();
+            let archive = self.out_dir()?.join(format!("lib{name}.a"));
+            return written.library(&archive, name, &hows.join("\n"));
+        }
+        jobs.iter()
+            .try_for_each(|job| written.file(&job.output, &job.source, &job.how(setup)))
+    }
+
+    /// The files to compile, each once, in the order in which they were added.
+    fn sources(&self, lines: &mut Vec<Directive>) -> Result<Vec<PathBuf>, Finding> {
+        let mut sources: Vec<PathBuf> = Vec::new();
+        for source in &self.sources {
+            let found = match source {
+                Source::File(path) => vec![path.clone()],
+                Source::Pattern(pattern) => {
+                    lines.extend(self.folder_of(pattern));
+                    files::glob(pattern)?
+                }
+            };
+            if let (Source::Pattern(pattern), []) = (source, &found[..]) {
+                return Err(Finding::error(
+                    "config-invalid",
+                    format!("`{pattern}` matches no file"),
+                )
+                .help("correct the pattern in build.rs: it is relative to the package"));
+            }
+            for path in found {
+                if !sources.contains(&path) {
+                    sources.push(path);
+                }
+            }
+        }
+        for path in &sources {
+            if !files::is_file(path) {
+                let summary = format!("`{}` is not there, which build.rs compiles", path.display());
+                return Err(Finding::error("config-invalid", summary)
+                    .help("correct the path in build.rs: it is relative to the package"));
+            }
+            lines.push(Directive::RerunIfChanged(path.clone()));
+        }
+        if sources.is_empty() {
+            return Err(Finding::error(
+                "config-invalid",
+                "no kernel is named, and build.rs compiles kernels",
+            )
+            .help("name them: `.kernels().files(\"src/kernels/*.cu\")`"));
+        }
+        Ok(sources)
+    }
+
+    fn plan(
+        &self,
+        product: Product,
+        sources: &[PathBuf],
+        lines: &mut Vec<Directive>,
+    ) -> Result<(Plan, Vec<Gencode>), Error> {
+        let toolkit = self.toolchain.need_toolkit()?;
+        let Some(nvcc) = toolkit.nvcc.clone() else {
+            return Err(crate::kernels::nvcc_missing::nvcc(
+                toolkit,
+                &self.toolchain.candidates,
+                sources,
+            )
+            .into());
+        };
+        let mut selection = self.toolchain.selection()?;
+        if let Some(minimum) = self.minimum {
+            let noticed = crate::kernels::min_capability::apply(minimum, &mut selection);
+            selection.findings.extend(noticed);
+        }
+        let (stop, findings): (Vec<_>, Vec<_>) = std::mem::take(&mut selection.findings)
+            .into_iter()
+            .partition(|finding| finding.severity == Severity::Error);
+        if !stop.is_empty() {
+            return Err(Error::new(stop));
+        }
+        let targets = product::targets(product, &selection)?;
+        let warned = findings
+            .iter()
+            .filter(|finding| finding.severity == Severity::Warning);
+        lines.extend(warned.flat_map(|finding| warnings(&finding.to_string())));
+        let cudnn = self
+            .toolchain
+            .cudnn
+            .iter()
+            .filter_map(|cudnn| cudnn.include_dir.as_ref());
+        let mut flags = self.flags.clone();
+        flags.extend(cudnn.map(|dir| format!("-I{}", dir.display())));
+        let mut paths = vec![nvcc.clone(), self.out_dir()?];
+        paths.extend(sources.iter().cloned());
+        let included = flags.iter().filter_map(|flag| flag.strip_prefix("-I"));
+        paths.extend(included.map(PathBuf::from));
+        paths.retain(|_| self.toolchain.host.platform.os != Os::Windows);
+        if let Some((path, sign)) = paths
+            .iter()
+            .find_map(|path| Some((path, not_to_nvcc(path)?)))
+        {
+            return Err(crate::kernels::nvcc_missing::untaken(path, sign).into());
+        }
+        let platform = &self.toolchain.host.platform;
+        let choice = host_compiler::choice(&self.toolchain.host.env, &flags);
+        let plan = Plan {
+            ccbin: host_compiler::ccbin(&choice, platform, visual_studio(&platform.triple)),
+            nvcc,
+            product,
+            flags,
+            is_gcc: false,
+        };
+        Ok((plan, targets))
+    }
+
+    fn out_dir(&self) -> Result<PathBuf, Finding> {
+        let named = self.toolchain.host.env.named("OUT_DIR");
+        named.map(PathBuf::from).ok_or_else(|| {
+            Finding::error(
+                "config-invalid",
+                "OUT_DIR is not set, and kernels are written there",
+            )
+            .help("call this from a build script")
+        })
+    }
+}
+
+/// A text as cargo shows it.
+fn warnings(text: &str) -> Vec<Directive> {
+    let said = text.lines().filter(|line| !line.trim().is_empty());
+    said.map(|line| Directive::Warning(line.to_string()))
+        .collect()
+}

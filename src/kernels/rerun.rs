@@ -1,0 +1,59 @@
+//! What cargo is told to watch.
+
+use crate::kernels::{Kernels, toolchain_fingerprint};
+use crate::system::directive::Directive;
+use crate::system::files;
+use crate::system::stat_cache::Seen;
+use std::path::{Path, PathBuf};
+
+impl Kernels<'_> {
+    /// A file that is added to the folder of a pattern must be compiled too, so cargo watches that folder; not where
+    /// the output is below it, which would make every build run again.
+    pub(super) fn folder_of(&self, pattern: &str) -> Option<Directive> {
+        let fixed = &pattern[..pattern.find(['*', '?', '[']).unwrap_or(pattern.len())];
+        let folder = Path::new(&fixed[..fixed.rfind(['/', '\\'])?]);
+        let real = files::canonical(folder, None).ok()?;
+        let out_dir = files::canonical(&self.out_dir().ok()?, None).ok()?;
+        (!out_dir.starts_with(real)).then(|| Directive::RerunIfChanged(folder.to_path_buf()))
+    }
+
+    /// A header that is added to a directory may hide one of a later directory, so cargo watches those of the package
+    /// as well; and the variables that name further ones.
+    pub(super) fn header_places(&self) -> Vec<Directive> {
+        let env = toolchain_fingerprint::HEADER_PATHS
+            .map(|name| Directive::RerunIfEnvChanged(name.to_string()));
+        let mut lines = env.to_vec();
+        let env = &self.toolchain.host.env;
+        let package = env.named("CARGO_MANIFEST_DIR").map(PathBuf::from);
+        let Some(package) = package.and_then(|dir| files::canonical(&dir, None).ok()) else {
+            return lines;
+        };
+        let dirs = self.flags.iter().filter_map(|flag| flag.strip_prefix("-I"));
+        let dirs = dirs.filter(|dir| {
+            let real = files::canonical(Path::new(dir), None);
+            real.is_ok_and(|real| real != package && real.starts_with(&package))
+        });
+        lines.extend(dirs.filter_map(|dir| self.folder_of(&format!("{dir}/"))));
+        lines
+    }
+
+    /// The directories of the toolkit and of the system, whose headers cargo need not watch.
+    pub(super) fn foreign(&self) -> Vec<PathBuf> {
+        let mut dirs = ["/usr/include", "/usr/lib"].map(PathBuf::from).to_vec();
+        if let Some(toolkit) = &self.toolchain.toolkit {
+            // The folder of a package may be /usr/src/app.
+            let root = Some(&toolkit.root).filter(|root| *root != Path::new("/usr"));
+            for dir in toolkit.include_dirs.iter().chain(root) {
+                dirs.extend(files::canonical(dir, None));
+            }
+        }
+        dirs
+    }
+}
+
+/// Whether it is the package's, and not of one of these directories.
+pub fn is_own(path: &Path, foreign: &[PathBuf], seen: &Seen) -> bool {
+    seen.file(path).is_some_and(|file| {
+        file.is_regular && !foreign.iter().any(|dir| file.real.starts_with(dir))
+    })
+}

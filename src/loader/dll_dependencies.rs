@@ -1,0 +1,137 @@
+//! What the DLLs of cuDNN need besides each other: error 126 on Windows names the one that needs, never the one that
+//! is not there.
+
+use crate::cudnn::consistency::{file_name, lacking_parts};
+use crate::model::candidate::Cudnn;
+use crate::model::finding::Finding;
+use crate::model::version::Version;
+use std::path::PathBuf;
+
+/// What was looked for beside a cuDNN.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Company {
+    /// Where was looked, apart from PATH and the toolkit.
+    pub places: Vec<PathBuf>,
+    /// Whether the compression library that cuDNN 8 opens is nowhere.
+    pub lacks_zlib: bool,
+    /// What import tables name and is nowhere.
+    pub unmet: Vec<Unmet>,
+    /// Whether PATH is that of the system where the program runs.
+    pub path_known: bool,
+}
+
+/// A DLL that is nowhere, and the part that needs it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unmet {
+    /// The part.
+    pub part: PathBuf,
+    /// The DLL's file name.
+    pub dll: String,
+}
+
+/// Whether a DLL is one that CUDA, cuDNN or their user has to bring. Windows' own are nobody's to judge.
+pub fn is_judged(dll: &str) -> bool {
+    let name = dll.to_ascii_lowercase();
+    let brought = [
+        "cublas",
+        "cudart",
+        "cudnn",
+        "nvjitlink",
+        "nvrtc",
+        "zlibwapi",
+    ];
+    brought.iter().any(|start| name.starts_with(start))
+}
+
+/// Whether it opens `zlibwapi.dll`: from 8.3 on. cuDNN 9 still has the name in it, and brings the functions along.
+pub fn opens_zlib(cudnn: &Cudnn) -> bool {
+    let version = cudnn.library_version.or(cudnn.header_version);
+    version.is_some_and(|one| one >= Version::new(8, 3, 0) && one.major == 8)
+}
+
+/// Says what is nowhere. The program may bring it along itself: warnings, and notes where PATH is not known.
+pub fn findings(cudnn: &Cudnn, company: &Company) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    findings.extend(zlib(cudnn, company));
+    let needed = lacking_parts(cudnn);
+    // That a part is lacking which a convolution needs is said already.
+    let new = company
+        .unmet
+        .iter()
+        .filter(|one| !needed.contains(&one.dll));
+    let (own, others): (Vec<_>, Vec<_>) = new.partition(|one| one.dll.starts_with("cudnn"));
+    findings.extend(own_parts(cudnn, &own, company));
+    findings.extend(of_cuda(cudnn, &others, company));
+    findings
+}
+
+fn zlib(cudnn: &Cudnn, company: &Company) -> Option<Finding> {
+    let version = cudnn.version().filter(|_| company.lacks_zlib)?;
+    let summary = format!(
+        "cuDNN {version} for Windows opens `zlibwapi.dll`, which does not come with it, and none was found"
+    );
+    let dir = company.places.first()?.display();
+    let finding = company.finding("cudnn-not-loadable", summary);
+    Some(
+        finding
+            .help(format!(
+                "put the `zlibwapi.dll` that NVIDIA's installation guide for cuDNN 8 leads to into `{dir}`"
+            ))
+            .help("or move to cuDNN 9, which does without"),
+    )
+}
+
+fn own_parts(cudnn: &Cudnn, unmet: &[&Unmet], company: &Company) -> Option<Finding> {
+    let shim = file_name(cudnn.library.as_deref()?);
+    let finding = company.needs("parts-missing", unmet)?;
+    let dir = company.places.first()?.display();
+    Some(finding.help(format!(
+        "copy every `cudnn*.dll` file of the release of `{shim}` to `{dir}`"
+    )))
+}
+
+fn of_cuda(cudnn: &Cudnn, unmet: &[&Unmet], company: &Company) -> Option<Finding> {
+    let finding = company.needs("cudnn-not-loadable", unmet)?;
+    let major = cudnn.cuda_major;
+    let toolkit = major.map_or_else(|| "the CUDA".into(), |major| format!("the CUDA {major}"));
+    Some(
+        finding
+            .help("put the directory that holds it on PATH where the program runs")
+            .help(format!(
+                "or install {toolkit} that this cuDNN was built for, or copy the file beside the program"
+            )),
+    )
+}
+
+impl Company {
+    fn needs(&self, id: &'static str, unmet: &[&Unmet]) -> Option<Finding> {
+        let first = unmet.first()?;
+        let needs = |one: &Unmet| format!("{} needs {}", file_name(&one.part), one.dll);
+        let summary = format!(
+            "`{}` needs `{}`, which is not where Windows looks for it",
+            file_name(&first.part),
+            first.dll
+        );
+        let mut finding = self.finding(id, summary);
+        if unmet.len() > 1 {
+            let lines: Vec<String> = unmet.iter().map(|one| needs(one)).collect();
+            finding = finding.with("lacking", lines.join("\n"));
+        }
+        Some(finding)
+    }
+
+    fn finding(&self, id: &'static str, summary: String) -> Finding {
+        let mut places: Vec<String> = self
+            .places
+            .iter()
+            .map(|dir| dir.display().to_string())
+            .collect();
+        let finding = if self.path_known {
+            places.push("PATH".into());
+            Finding::warning(id, summary)
+        } else {
+            Finding::note(id, summary)
+        };
+        finding.with("looked in", places.join("\n"))
+    }
+}

@@ -1,0 +1,103 @@
+//! Follows the DLLs that a program for Windows imports, from file to file, without loading any of them.
+
+use crate::loader::dll_dependencies::is_judged;
+use crate::loader::dll_search::DllPath;
+use crate::loader::linkage;
+use crate::model::file_defect::Flaw;
+use crate::model::linkage::{Linkage, Missing, Need, Object};
+use crate::system::Host;
+use crate::system::library_file::pe::Dll;
+use crate::system::sysroot::Eyes;
+use std::path::{Path, PathBuf};
+
+/// What is loaded with the program or when it first calls something of it, the program first; and what is nowhere, of those that somebody has to bring along.
+pub fn follow(program: &Path, linkage: Linkage, path: &DllPath<'_>) -> (Vec<Object>, Vec<Missing>) {
+    let mut objects = vec![Object {
+        path: program.to_path_buf(),
+        linkage,
+        ..Object::default()
+    }];
+    let mut missing: Vec<Missing> = Vec::new();
+    let mut next = 0;
+    while let Some(asking) = objects.get(next) {
+        let needed_by = asking.path.clone();
+        let (linkage, own) = (asking.linkage.clone(), asking.need);
+        let needed = linkage.needed.into_iter().map(|name| (name, own));
+        let delayed = linkage.delayed.into_iter().map(|name| (name, Need::Later));
+        for (name, need) in needed.chain(delayed) {
+            let same = |known: &str| known.eq_ignore_ascii_case(&name);
+            if objects.iter().any(|known| same(&known.name))
+                || missing.iter().any(|known| same(&known.name))
+            {
+                continue;
+            }
+            match path.file(&name) {
+                Some(file) => objects.push(Object {
+                    need,
+                    ..object(name, file, next, &objects)
+                }),
+                // Windows' own are nobody's to judge.
+                None if is_judged(&name) || same("nvcuda.dll") => missing.push(Missing {
+                    name,
+                    needed_by: needed_by.clone(),
+                    need,
+                    looked_at: path.looked_in(),
+                    stands_in: None,
+                }),
+                None => {}
+            }
+        }
+        next += 1;
+    }
+    (objects, missing)
+}
+
+/// The first file of that name is taken, or nothing is.
+fn object(name: String, path: PathBuf, asked_by: usize, objects: &[Object]) -> Object {
+    let read = linkage::read(&path);
+    let own = objects.first().map(|program| program.linkage.cpu.as_str());
+    let cpu = Dll::open(&path).and_then(|dll| dll.cpu());
+    let foreign = cpu.filter(|cpu| Some(*cpu) != own).map(Flaw::Cpu);
+    let flaw = match &read {
+        Err(flaw) => flaw.clone().or_else(|| Dll::open(&path)?.flaw()),
+        Ok(_) => foreign,
+    };
+    Object {
+        name,
+        path,
+        asked_by: Some(asked_by),
+        linkage: read.unwrap_or_default(),
+        flaw,
+        ..Object::default()
+    }
+}
+
+impl<'a> DllPath<'a> {
+    /// Of a program in this folder, which Windows looks at first.
+    pub fn of_program(host: &'a Host, own: PathBuf) -> Self {
+        let path = Self::of(host).unwrap_or(Self {
+            eyes: Eyes {
+                root: host.root.as_deref(),
+            },
+            system: None,
+            dirs: Vec::new(),
+            own: None,
+            known: false,
+        });
+        Self {
+            own: Some(own),
+            ..path
+        }
+    }
+
+    /// Where was looked, for messages.
+    pub fn looked_in(&self) -> Vec<String> {
+        let dirs = self.all();
+        dirs.iter().map(|dir| dir.display().to_string()).collect()
+    }
+
+    /// The file that Windows takes for a name.
+    pub fn file(&self, name: &str) -> Option<PathBuf> {
+        self.first_in(&self.all(), name)
+    }
+}

@@ -1,0 +1,141 @@
+//! Where Windows looks for a DLL that is asked for by its name alone. What lies beside the program comes before all
+//! this, and a build does not know where that will be.
+
+use crate::cudnn::consistency;
+use crate::loader::dll_dependencies::{Company, Unmet, is_judged, opens_zlib};
+use crate::model::candidate::{Cudnn, Part, Toolkit};
+use crate::model::environment::Variable;
+use crate::model::platform::Os;
+use crate::system::library_file::pe::Dll;
+use crate::system::sysroot::Eyes;
+use crate::system::{Host, files};
+use std::path::{Path, PathBuf};
+
+/// The directories, in their order.
+pub struct DllPath<'a> {
+    /// How they are looked at.
+    pub eyes: Eyes<'a>,
+    /// Windows' own.
+    pub system: Option<PathBuf>,
+    /// Those of PATH.
+    pub dirs: Vec<PathBuf>,
+    /// The program's, which comes before them all, where it is known.
+    pub own: Option<PathBuf>,
+    /// Whether PATH says where the program will look.
+    pub known: bool,
+}
+
+impl<'a> DllPath<'a> {
+    /// Of the system that is built for; none where the program runs elsewhere.
+    pub fn of(host: &'a Host) -> Option<Self> {
+        let root = host.root.as_deref();
+        if host.platform.os != Os::Windows || !(root.is_some() || host.is_target()) {
+            return None;
+        }
+        let system = match root {
+            Some(root) => {
+                // Wine, and images that passed through other systems.
+                let names = ["Windows/System32", "Windows/system32", "windows/system32"];
+                let mut dirs = names.map(|name| root.join(name)).into_iter();
+                dirs.find(|dir| files::is_dir(dir))
+            }
+            None => {
+                let windows = host.env.path(Variable::SystemRoot);
+                windows.map(|dir| dir.join("System32"))
+            }
+        };
+        let path = host.env.get(Variable::Path).unwrap_or_default();
+        let path = path.to_string_lossy();
+        let dirs = path.split(';').map(|dir| dir.trim_matches('"'));
+        // Below a root, what the shell of this machine has in mind is not meant.
+        let inside = |dir: &PathBuf| root.is_none_or(|root| dir.starts_with(root));
+        let dirs = dirs
+            .map(PathBuf::from)
+            .filter(|dir| dir.is_absolute() && inside(dir));
+        let dirs: Vec<PathBuf> = dirs.collect();
+        Some(Self {
+            eyes: Eyes { root },
+            known: root.is_none() || !dirs.is_empty(),
+            own: None,
+            system,
+            dirs,
+        })
+    }
+
+    /// All of them, each once.
+    pub fn all(&self) -> Vec<PathBuf> {
+        let own = self.own.iter().chain(&self.system);
+        files::each_once(own.chain(&self.dirs).cloned())
+    }
+
+    /// Whether Windows finds this file.
+    pub fn has(&self, file: &str) -> bool {
+        self.first_in(&self.all(), file).is_some()
+    }
+
+    /// The parts that are needed and lie apart from the others, where Windows finds them all the same.
+    pub fn elsewhere(&self, cudnn: &Cudnn) -> Vec<String> {
+        let mut files = consistency::lacking_parts(cudnn);
+        files.retain(|file| self.has(file));
+        files
+    }
+
+    /// What the DLLs of this cuDNN need besides each other, and is nowhere.
+    pub fn company(&self, cudnn: &Cudnn, toolkit: Option<&Toolkit>) -> Company {
+        let own = cudnn.library.as_deref().and_then(Path::parent);
+        let mut places: Vec<PathBuf> = own.into_iter().map(Path::to_path_buf).collect();
+        places.extend(self.own.clone());
+        places.extend(self.system.clone());
+        let mut places = files::each_once(places.into_iter());
+        let shown = places.clone();
+        let bins = bins(cudnn, toolkit);
+        places.extend(self.dirs.iter().chain(&bins).cloned());
+        let has = |file: &str| self.first_in(&places, file).is_some();
+        let mut unmet: Vec<Unmet> = Vec::new();
+        // The first that is named is one that every program has to do with.
+        let mut parts: Vec<&Part> = cudnn.parts.iter().collect();
+        parts.sort_by_key(|part| !consistency::is_needed(cudnn, &part.name));
+        for part in parts {
+            let needs = Dll::open(&part.path).map_or_else(Vec::new, |dll| dll.needs());
+            for dll in needs.into_iter().filter(|dll| is_judged(dll)) {
+                if !unmet.iter().any(|known| known.dll == dll) && !has(&dll) {
+                    let part = part.path.clone();
+                    unmet.push(Unmet { part, dll });
+                }
+            }
+        }
+        Company {
+            places: shown,
+            lacks_zlib: opens_zlib(cudnn) && !has("zlibwapi.dll"),
+            unmet,
+            path_known: self.known,
+        }
+    }
+
+    /// The first of that name. Windows takes any spelling, be its files on a system that does not.
+    pub fn first_in(&self, dirs: &[PathBuf], file: &str) -> Option<PathBuf> {
+        let same = |name: &str| name.eq_ignore_ascii_case(file);
+        dirs.iter().find_map(|dir| {
+            let found = self.eyes.file(&dir.join(file));
+            found.or_else(|| files::list_named(dir, &same).ok()?.into_iter().next())
+        })
+    }
+}
+
+/// Where CUDA's own DLLs lie: not looked at by Windows, but known to whoever sets up the program.
+fn bins(cudnn: &Cudnn, toolkit: Option<&Toolkit>) -> Vec<PathBuf> {
+    let wheels = cudnn.root.parent().filter(|dir| dir.ends_with("nvidia"));
+    let roots = toolkit.map(|toolkit| toolkit.root.as_path());
+    let mut found = Vec::new();
+    for root in roots.into_iter().chain(wheels) {
+        let parts = files::list(root).unwrap_or_default();
+        let bins = parts.iter().map(|part| part.join("bin"));
+        for bin in bins.chain([root.join("bin")]) {
+            let by_cpu = ["x64", "x86_64", "arm64"].map(|cpu| bin.join(cpu));
+            found.push(bin);
+            found.extend(by_cpu);
+        }
+    }
+    found.retain(|dir| files::is_dir(dir));
+    found
+}

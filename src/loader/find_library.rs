@@ -1,0 +1,56 @@
+//! Shared libraries as a linker finds them by name.
+
+use crate::model::candidate::Toolkit;
+use crate::model::platform::{Os, Platform};
+use crate::model::version::Version;
+use crate::system::directive::Library;
+use crate::system::files;
+use std::cmp::Reverse;
+use std::path::{Path, PathBuf};
+
+/// The file of a shared library of the toolkit that is linked under this name.
+pub fn shared_file(toolkit: &Toolkit, name: &str, platform: &Platform) -> Option<PathBuf> {
+    toolkit.link_dirs.iter().find_map(|dir| {
+        Some(match library_in(dir, name, platform, toolkit.version)? {
+            Library::Verbatim(file) => dir.join(file),
+            _ => dir.join(format!("lib{name}.so")),
+        })
+    })
+}
+
+/// The form in which a directory holds a shared library, if it does. Without the link for the linker it is the one of
+/// the toolkit's own major, else the newest: distributions have several in one directory.
+pub fn library_in(
+    dir: &Path,
+    name: &str,
+    platform: &Platform,
+    cuda: Option<Version>,
+) -> Option<Library> {
+    if platform.os == Os::Windows {
+        return files::is_file(&dir.join(format!("{name}.lib")))
+            .then(|| Library::Dynamic(name.to_string()));
+    }
+    if files::is_file(&dir.join(format!("lib{name}.so"))) {
+        return Some(Library::Dynamic(name.to_string()));
+    }
+    let prefix = format!("lib{name}.so.");
+    files::list(dir)
+        .unwrap_or_default()
+        .into_iter()
+        .filter_map(|path| path.file_name()?.to_str().map(str::to_string))
+        .filter(|file| file.starts_with(&prefix))
+        .filter_map(|file| {
+            let major: u32 = file
+                .strip_prefix(&prefix)?
+                .split('.')
+                .next()?
+                .parse()
+                .ok()?;
+            let own = cuda.is_some_and(|cuda| cuda.major == major);
+            // The SONAME is the shortest of `libx.so.13` and `libx.so.13.0.48`.
+            Some((!own, Reverse(major), file.len(), file))
+        })
+        .min()
+        .map(|(.., file)| file)
+        .map(Library::Verbatim)
+}

@@ -1,0 +1,349 @@
+//! Follows what a program asks the loader for, from file to file, without loading any of it.
+
+use crate::loader::config::level;
+use crate::loader::search_order::{Ground, Place, before_cache, on, system};
+use crate::loader::{config, linkage, search_order};
+use crate::model::file_defect::Flaw;
+use crate::model::linkage::{Linkage, Missing, Need, Object};
+use crate::model::via::{CACHE, Via};
+use crate::system::library_file::elf_library::Library;
+use crate::system::sysroot::Eyes;
+use crate::system::{cache, files};
+use crate::toolkit::dependencies;
+use std::path::{Path, PathBuf};
+
+/// What is loaded, in the loader's order, the program first; and what it does not find.
+#[derive(Clone, Debug, Default)]
+pub struct Way {
+    /// The system it is.
+    pub ground: Ground,
+    /// What is loaded.
+    pub objects: Vec<Object>,
+    /// What is not found.
+    pub missing: Vec<Missing>,
+    /// Files that are taken or left by what the processor can do, which is not known.
+    pub by_level: Vec<PathBuf>,
+    /// Where the objects lie without links: what is the same file is loaded once.
+    real: Vec<PathBuf>,
+}
+
+impl Way {
+    /// Follows what is loaded with the program.
+    pub fn of(program: &Path, linkage: Linkage, ground: Ground) -> Self {
+        let mut way = Self {
+            ground,
+            ..Self::default()
+        };
+        let path = way.eyes().canonical(program);
+        way.push(Object {
+            origin: folder(&path),
+            path,
+            linkage,
+            ..Object::default()
+        });
+        for name in way.ground.preload.clone() {
+            way.preload(&name, Via::Preload);
+        }
+        for name in way.ground.preloads.clone() {
+            way.preload(&name, Via::Preloads);
+        }
+        way.follow(0, Need::Start);
+        way
+    }
+
+    /// The object that serves this name, if it is loaded already.
+    pub fn loaded(&self, name: &str) -> Option<usize> {
+        self.objects.iter().position(|object| {
+            object.name == name || object.linkage.soname.as_deref() == Some(name)
+        })
+    }
+
+    fn push(&mut self, object: Object) -> usize {
+        self.real.push(self.eyes().canonical(&object.path));
+        self.objects.push(object);
+        self.objects.len() - 1
+    }
+
+    /// What LD_PRELOAD names comes behind the program, then what the system puts into every program. What they name and
+    /// is not there, or is no library, the loader leaves out, and a file under a second name.
+    fn preload(&mut self, name: &str, via: Via) {
+        if self.loaded(name).is_some() {
+            return;
+        }
+        let found = self.find(name, 0).ok().filter(|one| one.flaw.is_none());
+        let Some(mut object) = found else {
+            return;
+        };
+        if !self.real.contains(&self.eyes().canonical(&object.path)) {
+            object.via = Some(via);
+            object.need = Need::Start;
+            self.push(object);
+        }
+    }
+
+    /// What the loader takes when `asking` opens a library by its name, with all that it needs. Its index.
+    pub fn open(&mut self, name: &str, asking: usize, need: Need) -> Option<usize> {
+        let before = self.objects.len();
+        let index = self.take(name, asking, need)?;
+        if index >= before {
+            self.follow(index, need);
+        }
+        Some(index)
+    }
+
+    fn follow(&mut self, from: usize, need: Need) {
+        let mut next = from;
+        while let Some(object) = self.objects.get(next) {
+            for name in object.linkage.needed.clone() {
+                // The loader itself is there, or nothing is.
+                if !name.starts_with("ld-linux") && !name.starts_with("ld64.so") {
+                    self.take(&name, next, need);
+                }
+            }
+            next += 1;
+        }
+    }
+
+    fn take(&mut self, name: &str, asking: usize, need: Need) -> Option<usize> {
+        if let Some(index) = self.loaded(name) {
+            return Some(index);
+        }
+        if self.missing.iter().any(|missing| missing.name == name) {
+            return None;
+        }
+        match self.find(name, asking) {
+            Ok(mut object) => {
+                let real = self.eyes().canonical(&object.path);
+                if let Some(index) = self.real.iter().position(|known| *known == real) {
+                    return Some(index);
+                }
+                object.need = need;
+                let better = self.for_better(&object.path);
+                self.by_level.extend(better);
+                Some(self.push(object))
+            }
+            Err(mut missing) => {
+                missing.need = need;
+                self.missing.push(missing);
+                None
+            }
+        }
+    }
+
+    fn find(&self, name: &str, asking: usize) -> Result<Object, Missing> {
+        let mut chain = vec![asking];
+        let mut up = self.objects.get(asking).and_then(|object| object.asked_by);
+        while let Some(index) = up {
+            chain.insert(0, index);
+            up = self.objects.get(index).and_then(|object| object.asked_by);
+        }
+        let found = |via: Via, owner, (origin, path, read): Fitting| Object {
+            name: name.into(),
+            path,
+            origin,
+            via: Some(via),
+            owner,
+            need: Need::Later,
+            asked_by: Some(asking),
+            flaw: read.as_ref().err().cloned(),
+            linkage: read.unwrap_or_default(),
+        };
+        let mut stands_in = None;
+        let mut try_one = |path: PathBuf| self.fitting(&path, &mut stands_in);
+        let mut places = Vec::new();
+        if name.contains('/') {
+            let own = self.objects.get(asking);
+            let paths =
+                own.map_or_else(Vec::new, |own| search_order::named(name, own, &self.ground));
+            for path in paths {
+                if let Some(one) = try_one(path) {
+                    return Ok(found(Via::Elsewhere, 0, one));
+                }
+            }
+        } else {
+            places = before_cache(&self.objects, &chain, &self.ground);
+            for place in &places {
+                let versions = self.versions_of(&place.dir.join(name));
+                if let Some(one) = versions.into_iter().find_map(&mut try_one) {
+                    return Ok(found(place.via.clone(), place.owner, one));
+                }
+            }
+            let system = system(&self.ground);
+            let own = self.objects.get(asking);
+            let shuns = own.is_some_and(|object| object.linkage.shuns_system);
+            let shunned = |path: &Path| {
+                let mut system = system.iter();
+                shuns && system.any(|place| path.starts_with(&place.dir))
+            };
+            for path in self.cached(name) {
+                if shunned(&path) {
+                    continue;
+                }
+                if let Some(one) = try_one(path) {
+                    return Ok(found(Via::Cache, 0, one));
+                }
+            }
+            for place in system.iter().filter(|_| !shuns) {
+                let versions = self.versions_of(&place.dir.join(name));
+                if let Some(one) = versions.into_iter().find_map(&mut try_one) {
+                    return Ok(found(place.via.clone(), 0, one));
+                }
+            }
+            if !shuns {
+                places.extend(system);
+            }
+        }
+        Err(Missing {
+            name: name.into(),
+            needed_by: self
+                .objects
+                .get(asking)
+                .map(|object| object.path.clone())
+                .unwrap_or_default(),
+            need: Need::Later,
+            looked_at: self.looked_at(&places),
+            stands_in,
+        })
+    }
+
+    fn versions_of(&self, file: &Path) -> Vec<PathBuf> {
+        let known = self.ground.levels.as_deref();
+        config::versions_of(file, known, &self.ground.cpu)
+    }
+
+    /// Of a library that is judged: the file that a better processor than the least has in its place.
+    fn for_better(&self, taken: &Path) -> Option<PathBuf> {
+        let name = taken.file_name()?.to_str()?;
+        let is_ours = name.starts_with("libcudnn") || dependencies::is_of_toolkit(name);
+        if self.ground.levels.is_some() || !is_ours {
+            return None;
+        }
+        if level(taken).is_some() {
+            return Some(taken.to_path_buf());
+        }
+        let mut others = self.versions_of(taken).into_iter();
+        others.find(|file| level(file).is_some() && self.eyes().file(file).is_some())
+    }
+
+    /// The file with its origin, if the loader does not pass it over: what is for another processor, it does.
+    fn fitting(&self, path: &Path, stands_in: &mut Option<PathBuf>) -> Option<Fitting> {
+        let there = self.eyes().file(path);
+        let empty = match &there {
+            Some(file) => files::size(file) == 0,
+            None => files::is_link(path),
+        };
+        if empty {
+            stands_in.get_or_insert_with(|| path.to_path_buf());
+            return None;
+        }
+        let file = there?;
+        let own = &self.objects.first()?.linkage;
+        let read = match linkage::read(&file) {
+            Ok(linkage) if linkage.format == own.format => {
+                if linkage.cpu != own.cpu || linkage.is_usual != own.is_usual {
+                    return None;
+                }
+                Ok(linkage)
+            }
+            // The loader stops at a damaged file, and does not look for another. One that it may not read it passes
+            // over.
+            Ok(_) | Err(_) => Err(Library::open(&file)?.flaw()?),
+        };
+        Some((folder(path), file, read))
+    }
+
+    /// The files that the cache gives to a name. An image that `ldconfig` has not seen yet has its folders alone.
+    fn cached(&self, name: &str) -> Vec<PathBuf> {
+        let path = on(Path::new(CACHE), &self.ground);
+        let there = self.eyes().file(&path);
+        let bytes = there.and_then(|path| files::bytes(&path).ok());
+        let here = |path: PathBuf| on(&path, &self.ground);
+        match bytes {
+            Some(bytes) => {
+                let known = self.ground.levels.as_deref();
+                let files = cache::parse(&bytes, name).into_iter().map(here).collect();
+                config::preferred(files, known, &self.ground.cpu)
+            }
+            None if self.ground.root.is_none() => Vec::new(),
+            None => {
+                let mut dirs = Vec::new();
+                self.configured(Path::new("/etc/ld.so.conf"), 8, &mut dirs);
+                let files = dirs.iter().map(|dir| dir.join(name));
+                files.flat_map(|file| self.versions_of(&file)).collect()
+            }
+        }
+    }
+
+    /// The folders of a configuration file, and of those that it includes.
+    fn configured(&self, file: &Path, depth: u32, dirs: &mut Vec<PathBuf>) {
+        let there = self.eyes().file(&on(file, &self.ground));
+        let text = there.and_then(|file| files::read(&file).ok());
+        for line in text.unwrap_or_default().lines() {
+            let line = line.split('#').next().unwrap_or_default().trim();
+            let included = line
+                .strip_prefix("include")
+                .filter(|rest| rest.starts_with([' ', '\t']));
+            match included {
+                Some(patterns) if depth > 0 => {
+                    for pattern in patterns.split_whitespace() {
+                        let pattern = file.parent().unwrap_or(file).join(pattern);
+                        let inside = on(&pattern, &self.ground);
+                        for found in files::glob(&inside.to_string_lossy()).unwrap_or_default() {
+                            let root = self.ground.root.as_deref().unwrap_or(Path::new(""));
+                            let found = found.strip_prefix(root).unwrap_or(&found);
+                            self.configured(&Path::new("/").join(found), depth - 1, dirs);
+                        }
+                    }
+                }
+                None if line.starts_with('/') => dirs.push(on(Path::new(line), &self.ground)),
+                _ => {}
+            }
+        }
+    }
+
+    fn looked_at(&self, places: &[Place]) -> Vec<String> {
+        let mut lines: Vec<String> = Vec::new();
+        let mut add = |line: String| {
+            if !lines.contains(&line) {
+                lines.push(line);
+            }
+        };
+        let is_system = |place: &&Place| matches!(place.via, Via::System(_));
+        for place in places.iter().filter(|place| !is_system(place)) {
+            add(self.text(&place.via, place.owner));
+        }
+        add(on(Path::new(CACHE), &self.ground).display().to_string());
+        let system = places.iter().filter(is_system);
+        for place in system.filter(|place| files::is_dir(&place.dir)) {
+            add(place.dir.display().to_string());
+        }
+        lines
+    }
+
+    /// What made the loader look somewhere, in words.
+    pub fn text(&self, via: &Via, owner: usize) -> String {
+        let name = self.objects.get(owner).map(|object| object.name.as_str());
+        match (via, name.filter(|name| !name.is_empty())) {
+            (Via::Rpath(entry), Some(name)) => {
+                format!("the RPATH of {name}, its entry `{}`", entry.display())
+            }
+            (Via::Runpath(entry), Some(name)) => {
+                format!("the RUNPATH of {name}, its entry `{}`", entry.display())
+            }
+            _ => via.to_string(),
+        }
+    }
+
+    fn eyes(&self) -> Eyes<'_> {
+        Eyes {
+            root: self.ground.root.as_deref(),
+        }
+    }
+}
+
+/// A file that is taken: what `$ORIGIN` stands for in it, where it lies, and what it says.
+type Fitting = (PathBuf, PathBuf, Result<Linkage, Flaw>);
+
+fn folder(file: &Path) -> PathBuf {
+    file.parent().unwrap_or(file).to_path_buf()
+}

@@ -1,0 +1,20 @@
+//! Which library the loader of a system would take, and what makes it so: ld.so on Linux, the search order of DLLs on
+//! Windows.
+
+#[cfg(feature = "cli")]
+pub mod config;
+pub mod dll_dependencies;
+#[cfg(feature = "cli")]
+pub mod dll_graph;
+pub mod dll_search;
+pub mod find_library;
+#[cfg(feature = "cli")]
+pub mod ldso;
+#[cfg(feature = "cli")]
+pub mod linkage;
+#[cfg(feature = "cli")]
+pub mod main_library;
+pub mod path_shadowing;
+#[cfg(feature = "cli")]
+pub mod search_order;
+pub mod shadowing;

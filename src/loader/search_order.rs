@@ -1,0 +1,213 @@
+//! Where the loader looks for a library, in its order (ld.so(8)): RPATH of whoever asks and of those who asked for it,
+//! LD_LIBRARY_PATH, RUNPATH of whoever asks; then the cache, then the system's folders.
+
+use crate::loader::config::Loader;
+use crate::model::linkage::Object;
+use crate::model::via::{Via, filled};
+use std::path::{Path, PathBuf};
+
+/// The system that the program runs on.
+#[derive(Clone, Debug, Default)]
+pub struct Ground {
+    /// Where it lies, if it is another than this one.
+    pub root: Option<PathBuf>,
+    /// The program's processor.
+    pub cpu: String,
+    /// LD_LIBRARY_PATH, as far as it is known there.
+    pub library_path: String,
+    /// What LD_PRELOAD names, as far as it is known there.
+    pub preload: Vec<String>,
+    /// What its `/etc/ld.so.preload` names.
+    pub preloads: Vec<String>,
+    /// What is compiled into its loader.
+    pub loader: Loader,
+    /// The levels of `glibc-hwcaps` that its processor serves, the best first, if it is known.
+    pub levels: Option<Vec<&'static str>>,
+}
+
+/// A folder to look in: what made the loader do so, and the object whose path names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// What named it.
+    pub via: Via,
+    /// Whose path it is, for RPATH and RUNPATH.
+    pub owner: usize,
+    /// The folder on this machine.
+    pub dir: PathBuf,
+}
+
+/// The folders that are looked at before the cache, when the last of `chain` asks for a library. Before it in `chain`
+/// is whoever asked for it, and so on to the program, which comes first.
+pub fn before_cache(objects: &[Object], chain: &[usize], ground: &Ground) -> Vec<Place> {
+    let mut places = Vec::new();
+    let Some((&asking, _)) = chain.split_last() else {
+        return places;
+    };
+    let of = |index: usize| objects.get(index);
+    let mut add = |list: Option<&String>, owner: usize, named: fn(PathBuf) -> Via| {
+        let origin = of(owner).map(|object| object.origin.as_path());
+        let list = list.filter(|list| !list.is_empty()).into_iter();
+        for entry in list.flat_map(|list| list.split(':')) {
+            for (shown, dir) in folders(entry, origin, ground) {
+                let via = named(shown);
+                places.push(Place { via, owner, dir });
+            }
+        }
+    };
+    // Whoever has a RUNPATH has no use for the RPATHs of others.
+    if of(asking).is_some_and(|object| object.linkage.runpath.is_none()) {
+        for &owner in chain.iter().rev() {
+            let rpath = of(owner).and_then(|object| object.linkage.rpath.as_ref());
+            add(rpath, owner, Via::Rpath);
+        }
+    }
+    let library_path = ground.library_path.replace(';', ":");
+    add(Some(&library_path), 0, Via::LibraryPath);
+    let runpath = of(asking).and_then(|object| object.linkage.runpath.as_ref());
+    add(runpath, asking, Via::Runpath);
+    places
+}
+
+/// The folders that are built into the loader.
+pub fn system(ground: &Ground) -> Vec<Place> {
+    let place = |name: &String| Place {
+        dir: on(Path::new(name), ground),
+        via: Via::System(name.into()),
+        owner: 0,
+    };
+    ground.loader.dirs.iter().map(place).collect()
+}
+
+/// The files that a name with a slash in it may stand for.
+pub fn named(name: &str, asking: &Object, ground: &Ground) -> Vec<PathBuf> {
+    let found = folders(name, Some(&asking.origin), ground).into_iter();
+    found.map(|(_, path)| path).collect()
+}
+
+/// A path of that system, on this machine.
+pub fn on(path: &Path, ground: &Ground) -> PathBuf {
+    match (&ground.root, path.strip_prefix("/")) {
+        (Some(root), Ok(inside)) => root.join(inside),
+        _ => path.to_path_buf(),
+    }
+}
+
+/// The folders of an entry, with the tokens filled in: as messages name it, and where it lies. What is relative starts
+/// from where the program is started, which nobody knows of another system.
+fn folders(entry: &str, origin: Option<&Path>, ground: &Ground) -> Vec<(PathBuf, PathBuf)> {
+    let entry = if entry.is_empty() { "." } else { entry };
+    let here = origin.unwrap_or(Path::new("")).to_string_lossy();
+    let starts_here = entry.starts_with("$ORIGIN") || entry.starts_with("${ORIGIN}");
+    let folder = |lib: &str| {
+        let entry = filled(entry.as_bytes(), "ORIGIN", here.as_bytes());
+        let entry = filled(&entry, "PLATFORM", ground.cpu.as_bytes());
+        let entry = filled(&entry, "LIB", lib.as_bytes());
+        let path = PathBuf::from(String::from_utf8_lossy(&entry).into_owned());
+        // The folder of a file is known by where it lies on this machine already.
+        let dir = if starts_here {
+            path.clone()
+        } else {
+            on(&path, ground)
+        };
+        (path, dir)
+    };
+    let mut found: Vec<(PathBuf, PathBuf)> = Vec::new();
+    for lib in &ground.loader.lib {
+        let one = folder(lib);
+        let is_known = ground.root.is_none() || one.0.is_absolute();
+        if is_known && !found.contains(&one) {
+            found.push(one);
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::linkage::Linkage;
+
+    fn object(path: &str, rpath: Option<&str>, runpath: Option<&str>) -> Object {
+        Object {
+            path: path.into(),
+            origin: Path::new(path).parent().map(Path::to_path_buf).unwrap(),
+            linkage: Linkage {
+                rpath: rpath.map(String::from).filter(|_| runpath.is_none()),
+                runpath: runpath.map(String::from),
+                ..Linkage::default()
+            },
+            ..Object::default()
+        }
+    }
+
+    fn dirs(objects: &[Object], chain: &[usize], ground: &Ground) -> Vec<String> {
+        let places = before_cache(objects, chain, ground);
+        let text = |place: Place| format!("{} {}", place.owner, place.dir.display());
+        places.into_iter().map(text).collect()
+    }
+
+    #[test]
+    fn rpath_comes_first_and_runpath_last() {
+        let ground = Ground {
+            cpu: "x86_64".into(),
+            library_path: "/l:".into(),
+            loader: Loader::of(b"/usr/lib64/\0", "x86_64"),
+            ..Ground::default()
+        };
+        let program = object("/app/bin/app", Some("$ORIGIN/../lib:/r"), None);
+        let library = object("/opt/libx.so", Some("${ORIGIN}"), None);
+        let other = object("/opt/liby.so", Some("/never"), Some("/$PLATFORM"));
+        let all = [program, library, other];
+        assert_eq!(
+            dirs(&all, &[0], &ground),
+            ["0 /app/bin/../lib", "0 /r", "0 /l", "0 ."]
+        );
+        assert_eq!(
+            dirs(&all, &[0, 1], &ground),
+            ["1 /opt", "0 /app/bin/../lib", "0 /r", "0 /l", "0 ."]
+        );
+        // A RUNPATH of its own switches everybody's RPATH off.
+        assert_eq!(dirs(&all, &[0, 2], &ground), ["0 /l", "0 .", "2 /x86_64"]);
+        // One above it does not pass its RUNPATH on.
+        assert_eq!(
+            dirs(&all, &[0, 2, 1], &ground),
+            ["1 /opt", "0 /app/bin/../lib", "0 /r", "0 /l", "0 ."]
+        );
+    }
+
+    #[test]
+    fn below_a_root_what_is_absolute_lies_there() {
+        let ground = Ground {
+            root: Some("/image".into()),
+            cpu: "aarch64".into(),
+            loader: Loader::of(b"", "aarch64"),
+            ..Ground::default()
+        };
+        let inside = object(
+            "/image/app/app",
+            None,
+            Some("$ORIGIN/lib:relative::/opt/$LIB"),
+        );
+        let places = before_cache(&[inside], &[0], &ground);
+        let shown: Vec<String> = places.iter().map(|place| place.via.to_string()).collect();
+        let dirs: Vec<&Path> = places.iter().map(|place| &*place.dir).collect();
+        assert_eq!(
+            dirs,
+            [
+                Path::new("/image/app/lib"),
+                Path::new("/image/opt/lib/aarch64-linux-gnu"),
+                Path::new("/image/opt/lib64"),
+                Path::new("/image/opt/lib"),
+            ]
+        );
+        assert_eq!(
+            shown[1],
+            "the program's RUNPATH, its entry `/opt/lib/aarch64-linux-gnu`"
+        );
+        assert!(
+            system(&ground)
+                .iter()
+                .any(|place| place.dir == Path::new("/image/usr/lib/aarch64-linux-gnu"))
+        );
+    }
+}

@@ -1,0 +1,138 @@
+//! What a list of GPU targets comes to, for people and for other programs.
+
+use crate::config::Config;
+use crate::model::finding::{Finding, Severity, Verdict};
+use crate::model::json::Json;
+use crate::model::target_list::TargetList;
+use crate::model::version::Version;
+use crate::targets::dialect::Dialect;
+use crate::targets::select;
+use crate::targets::select::{Compiler, Wish};
+use crate::toolchain::targets::choose;
+use std::fmt;
+
+/// What a list comes to: the targets, their flags for nvcc, and what was noticed.
+#[derive(Clone, Debug)]
+pub struct TargetReport {
+    list: TargetList,
+    chosen_by: String,
+    told_by: String,
+    findings: Vec<Finding>,
+}
+
+impl Config {
+    /// What this list of targets comes to, or without one what a build would compile for here. `cuda` takes what the
+    /// nvcc of that release is known to do; else this machine's nvcc is asked.
+    pub fn examine_targets(&self, list: Option<&str>, cuda: Option<Version>) -> TargetReport {
+        let host = self.host();
+        let wish = match list {
+            Some(text) => Some(Wish {
+                from: "the command line",
+                dialect: Dialect::Ours,
+                text: text.to_string(),
+            }),
+            None => select::wish(&host.env, &self.archs),
+        };
+        let mut findings = Vec::new();
+        let (compiler, told_by) = match cuda {
+            Some(cuda) => (
+                Compiler::of_release(None, cuda),
+                format!("what CUDA {} is known to do", cuda.short()),
+            ),
+            None => {
+                let letters = select::needs_letters(wish.as_ref());
+                let toolchain = self.survey_on(host.clone());
+                let compiler = toolchain.compiler(letters, &mut findings);
+                let told_by = match &compiler {
+                    Some(compiler) if compiler.was_asked() => format!("{}, asked", compiler.name()),
+                    Some(compiler) => format!("what {} is known to do", compiler.name()),
+                    None => "the list alone: there is no CUDA here".to_string(),
+                };
+                (compiler, told_by)
+            }
+        };
+        let (list, chosen_by) = match choose(
+            wish.as_ref(),
+            compiler.as_ref(),
+            &|_| true,
+            &host,
+            &mut findings,
+        ) {
+            Ok(selection) => {
+                let list = selection.list();
+                findings.extend(selection.findings);
+                (list, selection.chosen_by)
+            }
+            Err(errors) => {
+                findings.extend(errors);
+                let from = wish.map_or("the default", |wish| wish.from);
+                (TargetList::default(), from.to_string())
+            }
+        };
+        TargetReport {
+            list,
+            chosen_by,
+            told_by,
+            findings,
+        }
+    }
+}
+
+impl TargetReport {
+    /// The targets; none where there is an error.
+    pub fn list(&self) -> &TargetList {
+        &self.list
+    }
+
+    /// What was noticed.
+    pub fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    /// Fail if a finding is an error, else pass.
+    pub fn verdict(&self) -> Verdict {
+        let wrong = |finding: &Finding| finding.severity == Severity::Error;
+        if self.findings.iter().any(wrong) {
+            Verdict::Fail
+        } else {
+            Verdict::Pass
+        }
+    }
+
+    /// The report for programs: `{"targets": [..], "flags": [..], "findings": [..]}`.
+    pub fn to_json(&self) -> String {
+        let targets = self.list.targets();
+        Json::object([
+            ("targets", Json::list(targets.iter().map(Json::text))),
+            ("flags", Json::list(self.list.nvcc().iter().map(Json::text))),
+            (
+                "findings",
+                Json::list(self.findings.iter().map(Finding::to_json)),
+            ),
+        ])
+        .to_string()
+    }
+}
+
+impl fmt::Display for TargetReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.verdict() == Verdict::Pass {
+            writeln!(f, "targets    {}", self.list)?;
+            writeln!(f, "chosen by  {}", self.chosen_by)?;
+            writeln!(f, "nvcc       {}", self.told_by)?;
+            writeln!(f, "flags      {}", self.list.nvcc().join("\n           "))?;
+            let none = || "cannot say it".to_string();
+            writeln!(f, "CMake      {}", self.list.cmake().unwrap_or_else(none))?;
+            writeln!(f, "PyTorch    {}", self.list.torch().unwrap_or_else(none))?;
+        }
+        for (index, finding) in self.findings.iter().enumerate() {
+            let gap = if index > 0 || self.verdict() == Verdict::Pass {
+                "\n"
+            } else {
+                ""
+            };
+            writeln!(f, "{gap}{}: {finding}", finding.severity)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,196 @@
+//! Places that somebody asked for by name.
+
+use crate::model::environment::{Origin, Variable};
+use crate::model::platform::Os;
+use crate::search::install_layout::PACKAGES;
+use crate::search::search_step::{Kind, Place, Step, Tree};
+use crate::search::{At, install_layout, windows};
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+const TOOLKIT_WISHES: [Variable; 6] = [
+    Variable::CudaHome,
+    Variable::CudaPath,
+    Variable::CudaRoot,
+    Variable::CudaToolkitRoot,
+    Variable::CudaToolkitRootDir,
+    Variable::CudaToolkitPath,
+];
+const NVCC_WISHES: [Variable; 2] = [Variable::CudaCxx, Variable::Nvcc];
+const CUDNN_WISHES: [Variable; 5] = [
+    Variable::CudnnPath,
+    Variable::CudnnHome,
+    Variable::CudnnRoot,
+    Variable::CudnnRootDir,
+    Variable::CudnnInstallPath,
+];
+const CUDNN_INCLUDE_WISHES: [Variable; 2] = [Variable::CudnnIncludeDir, Variable::CudnnIncludePath];
+const CUDNN_LIBRARY_WISHES: [Variable; 4] = [
+    Variable::CudnnLibrary,
+    Variable::CudnnLibraryPath,
+    Variable::CudnnLibDir,
+    Variable::CudnnLib,
+];
+
+impl At<'_> {
+    pub(super) fn toolkit_wishes(&self, origin: Origin) -> Vec<Step> {
+        let roots = TOOLKIT_WISHES.iter().filter_map(|&variable| {
+            let tree = install_layout::toolkit(self.platform, &self.wish(variable, origin)?, "");
+            Some(self.step(Kind::Toolkit, variable, Place::Tree(tree)))
+        });
+        let compilers = NVCC_WISHES.iter().filter_map(|&variable| {
+            let files = self.named_program(variable, self.wish(variable, origin)?);
+            Some(self.step(Kind::Toolkit, variable, Place::Nvcc(files)))
+        });
+        roots.chain(compilers).collect()
+    }
+
+    pub(super) fn cudnn_wishes(&self, origin: Origin) -> Vec<Step> {
+        let roots = CUDNN_WISHES.iter().filter_map(|&variable| {
+            let dir = self.wish(variable, origin)?;
+            let named = [install_layout::named_cudnn(self.platform, &dir)].into_iter();
+            let trees = named.chain(install_layout::archives(self.platform, &dir));
+            let step = |tree| self.step(Kind::Cudnn, variable, Place::Tree(tree));
+            let installed = self.installed_below(variable, origin);
+            Some(trees.map(step).chain(installed).collect::<Vec<_>>())
+        });
+        roots
+            .flatten()
+            .chain(self.cudnn_in_pieces(origin))
+            .collect()
+    }
+
+    /// Headers and libraries that are named one by one go together; what is not named is looked for beside the other.
+    pub(super) fn cudnn_in_pieces(&self, origin: Origin) -> Option<Step> {
+        let named = |wishes: &[Variable]| -> Vec<(Variable, PathBuf)> {
+            let set = wishes
+                .iter()
+                .filter_map(|&variable| Some((variable, self.wish(variable, origin)?)));
+            set.collect()
+        };
+        let include = named(&CUDNN_INCLUDE_WISHES);
+        let lib = named(&CUDNN_LIBRARY_WISHES);
+        let (_, base) = include.first().or(lib.first())?.clone();
+        // A missing library is the worse fault: without headers there is still something to name.
+        let variable = lib.first().or(include.first())?.0;
+        let multiarch = self.platform.multiarch();
+        let mut tree = Tree {
+            base,
+            ..Tree::default()
+        };
+        for (_, dir) in &include {
+            tree.include.push(dir.clone());
+        }
+        for (_, path) in &lib {
+            // `CUDNN_LIBRARY` names a file; people set the others to one as well.
+            tree.lib.push(path.clone());
+            if let Some(parent) = path.parent().filter(|_| names_a_library(path)) {
+                tree.lib.push(parent.to_path_buf());
+            }
+        }
+        if let Some((_, dir)) = include.first().filter(|_| lib.is_empty()) {
+            let up = dir.parent().unwrap_or(dir);
+            tree.lib.extend([
+                up.join("lib64"),
+                up.join("lib"),
+                up.join("lib").join(multiarch),
+            ]);
+        } else if include.is_empty() {
+            for dir in tree.lib.clone() {
+                let up = dir.parent().unwrap_or(&dir).to_path_buf();
+                tree.include
+                    .extend([up.join("include"), up.join("include").join(&multiarch)]);
+            }
+        }
+        if self.platform.os == Os::Windows {
+            windows::complete(&mut tree, self.platform);
+        }
+        let mut step = self.step(Kind::Cudnn, variable, Place::Tree(tree));
+        let names: Vec<String> = include
+            .iter()
+            .chain(&lib)
+            .map(|(variable, _)| self.via(*variable))
+            .collect();
+        step.via = names.join(" and ");
+        Some(step)
+    }
+
+    pub(super) fn guard_home(&self, origin: Origin) -> Vec<Step> {
+        let Some(dir) = self.wish(Variable::GuardHome, origin) else {
+            return Vec::new();
+        };
+        let mut steps = self.wheels(&self.via(Variable::GuardHome), &dir, PACKAGES);
+        for step in &mut steps {
+            step.wish = Some(Variable::GuardHome);
+        }
+        steps
+    }
+
+    /// A toolkit into which cuDNN was copied. Nobody asked for that cuDNN by name, so it comes after those.
+    pub(super) fn cudnn_in_wished_toolkits(&self) -> Vec<Step> {
+        let inside = TOOLKIT_WISHES.iter().filter_map(|&variable| {
+            let dir = self.env.path(variable)?;
+            Some(Step {
+                wish: None,
+                ..self.step(
+                    Kind::Cudnn,
+                    variable,
+                    Place::Tree(install_layout::cudnn(self.platform, &dir, "")),
+                )
+            })
+        });
+        inside.collect()
+    }
+
+    pub(super) fn wish(&self, variable: Variable, origin: Origin) -> Option<PathBuf> {
+        let path = self.env.path(variable)?;
+        (self.env.origin(variable) == origin).then_some(path)
+    }
+
+    pub(super) fn via(&self, variable: Variable) -> String {
+        match self.env.origin(variable) {
+            Origin::BuildScript => format!("{} in build.rs", self.env.spelt(variable)),
+            Origin::Process => self.env.spelt(variable),
+        }
+    }
+
+    pub(super) fn step(&self, kind: Kind, variable: Variable, place: Place) -> Step {
+        Step {
+            kind,
+            via: self.via(variable),
+            wish: Some(variable),
+            fixed: false,
+            place,
+        }
+    }
+
+    /// `NVCC` and `CUDACXX` hold a path, a bare name, or a launcher before either.
+    pub(super) fn named_program(&self, variable: Variable, whole: PathBuf) -> Vec<PathBuf> {
+        let value = self.env.get(variable).and_then(OsStr::to_str);
+        let value = value.unwrap_or_default();
+        let last = value.split_whitespace().last().unwrap_or_default();
+        let mut files = Vec::new();
+        for name in [value, last] {
+            if !name.contains(['/', '\\']) {
+                files.extend(self.on_path(name));
+            } else if name == value {
+                files.push(whole.clone());
+            } else {
+                files.push(PathBuf::from(name));
+            }
+            if value == last {
+                break;
+            }
+        }
+        files.retain(|file| file.is_absolute());
+        files
+    }
+}
+
+fn names_a_library(path: &Path) -> bool {
+    let name = path
+        .file_name()
+        .map(OsStr::to_string_lossy)
+        .unwrap_or_default();
+    name.contains(".so") || name.ends_with(".lib") || name.ends_with(".dll") || name.ends_with(".a")
+}

@@ -1,0 +1,259 @@
+//! Where in a directory headers, libraries and the compiler are.
+
+use crate::model::platform::{Os, Platform};
+use crate::search::search_step;
+use crate::search::search_step::Tree;
+use std::path::{Path, PathBuf};
+
+/// NVIDIA's wheels up to CUDA 12, one directory each. cuDNN's is looked at on its own.
+const COMPONENTS: [&str; 12] = [
+    "cuda_runtime",
+    "cuda_nvcc",
+    "cuda_nvrtc",
+    "cuda_cccl",
+    "cuda_cupti",
+    "cublas",
+    "cufft",
+    "curand",
+    "cusolver",
+    "cusparse",
+    "nvjitlink",
+    "nvtx",
+];
+
+/// Below a Python's directory, NVIDIA's wheels: the toolkit from CUDA 13, the components before, cuDNN.
+pub type Wheels = [&'static str; 3];
+/// As pip installs them.
+pub const SITE: Wheels = [
+    "lib/python#/site-packages/nvidia/cu#",
+    "lib/python#/site-packages/nvidia",
+    "lib/python#/site-packages/nvidia/cudnn",
+];
+/// As pip installs them on Windows.
+pub const WINDOWS_SITE: Wheels = [
+    "Lib/site-packages/nvidia/cu#",
+    "Lib/site-packages/nvidia",
+    "Lib/site-packages/nvidia/cudnn",
+];
+/// The wheel of no more than what compiles graphs at run time. There is none for Windows.
+pub const JIT_SITE: &str = "lib/python#/site-packages/nvidia/cudnn_jit";
+/// Wheels where the directory holds the packages themselves.
+pub const PACKAGES: Wheels = ["nvidia/cu#", "nvidia", "nvidia/cudnn"];
+
+/// Where RPM Fusion keeps `cuda.h`. Elsewhere libcu++ has a directory of this name, whose `atomic` is not the
+/// standard one's: it is no directory of headers unless `cuda.h` lies there.
+pub const SHARED_INCLUDE: &str = "include/cuda";
+
+/// Where the headers of one CUDA are in what NVIDIA's cuDNN installer lays out.
+const HEADERS: &str = "include/#";
+
+/// A toolkit as NVIDIA's installer lays it out, and conda, and the wheels from CUDA 13.
+pub fn toolkit(platform: &Platform, base: &Path, pattern: &'static str) -> Tree {
+    let mut lib = dirs(platform, "lib", &["lib64", "lib"]);
+    if platform.os == Os::Linux {
+        // Some name `/usr` for the toolkit that Debian spread over it.
+        lib.push(Path::new("lib").join(platform.multiarch()));
+    }
+    Tree {
+        base: base.to_path_buf(),
+        pattern,
+        include: dirs(platform, "include", &["include"]),
+        lib,
+        nvcc: compilers(platform),
+    }
+}
+
+/// Since CUDA 13 some of its files for Windows lie in a directory of their processor.
+fn compilers(platform: &Platform) -> Vec<PathBuf> {
+    let cpus: &[&str] = match (platform.os, platform.cpu.as_str()) {
+        (Os::Windows, "aarch64") => &["", "arm64"],
+        (Os::Windows, _) => &["", "x64", "x86_64"],
+        _ => &[""],
+    };
+    let program = platform.program("nvcc");
+    cpus.iter()
+        .map(|cpu| Path::new("bin").join(cpu).join(&program))
+        .collect()
+}
+
+/// A toolkit of wheels up to CUDA 12.
+pub fn split_toolkit(platform: &Platform, base: &Path, pattern: &'static str) -> Tree {
+    let lib = match platform.os {
+        Os::Windows => Path::new("lib").join(platform.windows_cpu()),
+        _ => "lib".into(),
+    };
+    let below = |leaf: &Path| {
+        COMPONENTS
+            .iter()
+            .map(|name| Path::new(name).join(leaf))
+            .collect()
+    };
+    Tree {
+        base: base.to_path_buf(),
+        pattern,
+        include: below(Path::new("include")),
+        lib: below(&lib),
+        nvcc: vec![
+            Path::new("cuda_nvcc")
+                .join("bin")
+                .join(platform.program("nvcc")),
+        ],
+    }
+}
+
+/// A cuDNN as NVIDIA's archive lays it out, its wheel, or what somebody copied by hand.
+pub fn cudnn(platform: &Platform, base: &Path, pattern: &'static str) -> Tree {
+    let mut tree = Tree {
+        base: base.to_path_buf(),
+        pattern,
+        include: dirs(platform, "include", &["include"]),
+        lib: dirs(platform, "lib", &["lib64", "lib"]),
+        nvcc: Vec::new(),
+    };
+    if platform.os == Os::Linux {
+        let multiarch = platform.multiarch();
+        tree.include.push(Path::new("include").join(&multiarch));
+        tree.lib.push(Path::new("lib").join(&multiarch));
+    }
+    if platform.os == Os::Windows {
+        // Import libraries and DLLs lie apart.
+        tree.lib
+            .extend([Path::new("bin").join(platform.windows_cpu()), "bin".into()]);
+    }
+    // CUDNN_INSTALL_PATH and CUDNN_LIB may be the very directory of the libraries.
+    tree.include.push(PathBuf::new());
+    tree.lib.push(PathBuf::new());
+    tree
+}
+
+/// The cuDNN of NVIDIA's installer for Windows: below `include`, `lib` and `bin` a directory for each CUDA that it was
+/// built for, in which there may be one for the processor.
+pub fn installed_cudnn(platform: &Platform, base: &Path, pattern: &'static str) -> Tree {
+    let cpu = platform.windows_cpu();
+    Tree {
+        base: base.to_path_buf(),
+        pattern,
+        include: vec![HEADERS.into()],
+        lib: vec![
+            Path::new("lib/#").join(cpu),
+            "lib/#".into(),
+            Path::new("bin/#").join(cpu),
+            "bin/#".into(),
+        ],
+        nvcc: Vec::new(),
+    }
+}
+
+/// Whether the directories stand for several, one for each CUDA.
+pub fn has_flavours(tree: &Tree) -> bool {
+    tree.include.iter().any(|dir| dir == Path::new(HEADERS))
+}
+
+/// The tree of one CUDA: `12.5`.
+pub fn of_flavour(tree: &Tree, cuda: &str) -> Tree {
+    let named = |dirs: &[PathBuf]| {
+        dirs.iter()
+            .filter_map(|dir| search_step::of_flavour(dir, cuda))
+            .collect()
+    };
+    Tree {
+        include: named(&tree.include),
+        lib: named(&tree.lib),
+        ..tree.clone()
+    }
+}
+
+/// A cuDNN that somebody asked for by name. Some name the directory of its libraries, as TensorFlow wants it, or of
+/// its headers: then the other is beside it.
+pub fn named_cudnn(platform: &Platform, dir: &Path) -> Tree {
+    let mut tree = cudnn(platform, dir, "");
+    let multiarch = platform.multiarch();
+    let own = if dir.ends_with(&multiarch) {
+        dir.parent().unwrap_or(dir)
+    } else {
+        dir
+    };
+    let leaves = ["lib", "lib64", "include"];
+    if let Some(up) = own
+        .parent()
+        .filter(|_| leaves.iter().any(|leaf| own.ends_with(leaf)))
+    {
+        let beside = |leaf| [up.join(leaf), up.join(leaf).join(&multiarch)];
+        tree.include.extend(beside("include"));
+        tree.lib.extend(beside("lib64"));
+        tree.lib.extend(beside("lib"));
+    }
+    tree
+}
+
+/// What unpacking NVIDIA's archive leaves in a directory, and what its archives before 8.5 left.
+pub fn archives(platform: &Platform, dir: &Path) -> impl Iterator<Item = Tree> + use<> {
+    let pattern = match platform.cpu.as_str() {
+        "aarch64" => "cudnn-linux-sbsa-#",
+        _ => "cudnn-linux-x86_64-#",
+    };
+    let linux = platform.os == Os::Linux;
+    let kinds = [(pattern, "lib"), ("cuda", "lib64")];
+    let base = dir.to_path_buf();
+    let trees = kinds.into_iter().filter(move |_| linux);
+    trees.map(move |(pattern, lib)| Tree {
+        base: base.clone(),
+        pattern,
+        include: vec!["include".into()],
+        lib: vec![lib.into()],
+        nvcc: Vec::new(),
+    })
+}
+
+/// A toolkit of the HPC SDK: cuBLAS and its like are in `math_libs`, under the same release.
+pub fn hpc_toolkit(platform: &Platform, base: &Path, pattern: &'static str) -> Tree {
+    let mut tree = toolkit(platform, base, pattern);
+    tree.include.push("../../math_libs/#/include".into());
+    tree.lib.push("../../math_libs/#/lib64".into());
+    tree
+}
+
+/// A toolkit that Debian spread over `/usr`, or RPM Fusion.
+pub fn system_toolkit(platform: &Platform, usr: &Path) -> Tree {
+    Tree {
+        base: usr.to_path_buf(),
+        pattern: "",
+        include: vec!["include".into(), SHARED_INCLUDE.into()],
+        lib: system_lib(platform),
+        nvcc: vec!["bin/nvcc".into(), "lib/nvidia-cuda-toolkit/bin/nvcc".into()],
+    }
+}
+
+/// A cuDNN of a distribution's package.
+pub fn system_cudnn(platform: &Platform, usr: &Path) -> Tree {
+    Tree {
+        base: usr.to_path_buf(),
+        pattern: "",
+        include: vec![
+            Path::new("include").join(platform.multiarch()),
+            "include".into(),
+            SHARED_INCLUDE.into(),
+        ],
+        lib: [system_lib(platform), vec!["lib".into()]].concat(),
+        nvcc: Vec::new(),
+    }
+}
+
+fn system_lib(platform: &Platform) -> Vec<PathBuf> {
+    vec![Path::new("lib").join(platform.multiarch()), "lib64".into()]
+}
+
+/// The usual directories, then what the toolkit keeps for this platform below `targets/`.
+fn dirs(platform: &Platform, leaf: &str, usual: &[&str]) -> Vec<PathBuf> {
+    let own = platform.toolkit_targets().iter();
+    let own = own.map(|target| Path::new("targets").join(target).join(leaf));
+    let windows = platform.os == Os::Windows;
+    let by_cpu = windows && leaf == "lib";
+    let by_cpu = by_cpu.then(|| Path::new(leaf).join(platform.windows_cpu()));
+    let usual = usual.iter().filter(|dir| !windows || **dir != "lib64");
+    by_cpu
+        .into_iter()
+        .chain(usual.map(PathBuf::from))
+        .chain(own)
+        .collect()
+}

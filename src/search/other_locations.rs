@@ -1,0 +1,190 @@
+//! Places that come after the usual ones.
+
+use crate::model::environment::Variable;
+use crate::model::platform::Os;
+use crate::search::install_layout::{PACKAGES, SITE, Wheels};
+use crate::search::search_step::{Kind, Place, Step};
+use crate::search::{At, install_layout, surroundings};
+use std::path::{Path, PathBuf};
+
+/// As pip installs them into Debian's own Python.
+const DIST: Wheels = [
+    "lib/python#/dist-packages/nvidia/cu#",
+    "lib/python#/dist-packages/nvidia",
+    "lib/python#/dist-packages/nvidia/cudnn",
+];
+
+impl At<'_> {
+    /// Where people unpack NVIDIA's archive of cuDNN.
+    pub(super) fn cudnn_directories(&self) -> Vec<Step> {
+        if self.platform.os != Os::Linux {
+            return Vec::new();
+        }
+        let [local, opt] = ["/usr/local", "/opt"].map(|dir| self.below_root(Path::new(dir)));
+        let below = |dir: &Path, pattern| install_layout::cudnn(self.platform, dir, pattern);
+        let mut trees = vec![
+            below(&local.join("cudnn"), ""),
+            below(&local, "cudnn-#"),
+            install_layout::system_cudnn(self.platform, &local),
+            below(&opt.join("cudnn"), ""),
+        ];
+        for dir in [&local, &opt] {
+            trees.extend(install_layout::archives(self.platform, dir).take(1));
+        }
+        let step = |tree| Step {
+            kind: Kind::Cudnn,
+            via: "cuDNN's own directory".into(),
+            wish: None,
+            fixed: true,
+            place: Place::Tree(tree),
+        };
+        trees.into_iter().map(step).collect()
+    }
+
+    /// NVIDIA's HPC SDK holds a toolkit for each of several releases, and the mathematical libraries beside them.
+    pub(super) fn hpc_sdk(&self) -> Vec<Step> {
+        if self.platform.os != Os::Linux {
+            return Vec::new();
+        }
+        let system = format!("Linux_{}", self.platform.cpu);
+        let usual = self.below_root(&Path::new("/opt/nvidia/hpc_sdk").join(system));
+        let mut steps = Vec::new();
+        if let Some(dir) = self.env.path(Variable::NvhpcCudaHome) {
+            let tree = install_layout::hpc_toolkit(self.platform, &dir, "");
+            steps.extend(surroundings(
+                "NVHPC_CUDA_HOME",
+                false,
+                [(Kind::Toolkit, tree)],
+            ));
+        }
+        if let Some(dir) = self.env.path(Variable::NvhpcRoot) {
+            let tree = install_layout::hpc_toolkit(self.platform, &dir, "cuda/#");
+            steps.extend(surroundings("NVHPC_ROOT", false, [(Kind::Toolkit, tree)]));
+        }
+        let tree = install_layout::hpc_toolkit(self.platform, &usual, "#/cuda/#");
+        steps.extend(surroundings("HPC SDK", true, [(Kind::Toolkit, tree)]));
+        steps
+    }
+
+    /// TensorFlow's list of directories, with commas between them.
+    pub(super) fn tensorflow_paths(&self) -> Vec<Step> {
+        let list = self.env.text(Variable::TfCudaPaths.name());
+        let dirs = list.unwrap_or_default().split(',').map(str::trim);
+        let dirs = dirs.filter(|dir| !dir.is_empty());
+        dirs.flat_map(|dir| {
+            let dir = self.env.directory().join(dir);
+            self.both("TF_CUDA_PATHS", false, &dir, "")
+        })
+        .collect()
+    }
+
+    /// What pip put there for one user, or as root for all.
+    pub(super) fn python_packages(&self) -> Vec<Step> {
+        if self.platform.os != Os::Linux {
+            return Vec::new();
+        }
+        let own = self
+            .env
+            .path(Variable::Home)
+            .map(|home| home.join(".local"));
+        let own = own.map(|dir| ("Python packages of this user", dir, SITE));
+        let all = "Python packages of all users";
+        let places = [
+            own,
+            Some((all, "/usr/local".into(), SITE)),
+            Some((all, "/usr/local".into(), DIST)),
+            Some((all, "/usr/lib/python3/dist-packages".into(), PACKAGES)),
+        ];
+        let steps = places
+            .into_iter()
+            .flatten()
+            .flat_map(|(via, dir, below)| self.wheels(via, &self.below_root(&dir), below));
+        steps
+            .map(|step| Step {
+                fixed: true,
+                ..step
+            })
+            .collect()
+    }
+
+    /// Another system's files, in which that of the target is looked for as it would be there.
+    pub(super) fn sysroot(&self) -> Vec<Step> {
+        let Some(root) = self.env.path(Variable::PkgConfigSysroot) else {
+            return Vec::new();
+        };
+        let via = Variable::PkgConfigSysroot.name();
+        if self.platform.os != Os::Linux || root.parent().is_none() {
+            return Vec::new();
+        }
+        let usr = root.join("usr");
+        let trees = [
+            (
+                Kind::Toolkit,
+                install_layout::system_toolkit(self.platform, &usr),
+            ),
+            (
+                Kind::Cudnn,
+                install_layout::system_cudnn(self.platform, &usr),
+            ),
+        ];
+        [
+            self.both(via, false, &usr.join("local/cuda"), ""),
+            surroundings(via, false, trees),
+        ]
+        .concat()
+    }
+
+    /// Where those without root unpack NVIDIA's archives: `runfile --toolkitpath=$HOME/cuda-12.4`.
+    pub(super) fn home(&self) -> Vec<Step> {
+        let home = self.env.path(Variable::Home);
+        let Some(home) = home.filter(|_| self.platform.os == Os::Linux) else {
+            return Vec::new();
+        };
+        let home = self.below_root(&home);
+        let via = "home directory";
+        let archive = install_layout::archives(self.platform, &home).take(1);
+        let archive = archive.flat_map(|tree| surroundings(via, true, [(Kind::Cudnn, tree)]));
+        let mut steps = self.both(via, true, &home, "cuda-#");
+        steps.extend(archive);
+        steps
+    }
+
+    /// What a distribution or a module wrote down for pkg-config, in the order in which that looks.
+    pub(super) fn pkg_config(&self) -> Vec<Step> {
+        let listed = |variable| self.env.get(variable).map(|list| self.listed(list));
+        let sysroot = self.env.path(Variable::PkgConfigSysroot);
+        let mut places = Vec::new();
+        let mut named = listed(Variable::PkgConfigPath).unwrap_or_default();
+        let instead = listed(Variable::PkgConfigLibDir);
+        let usual = instead.is_none() && self.platform.os == Os::Linux;
+        named.extend(instead.into_iter().flatten());
+        if !named.is_empty() {
+            places.push((false, named, sysroot.clone()));
+        }
+        if usual {
+            let multiarch = self.platform.multiarch();
+            let usual = [
+                format!("/usr/local/lib/{multiarch}/pkgconfig"),
+                "/usr/local/lib64/pkgconfig".into(),
+                "/usr/local/lib/pkgconfig".into(),
+                "/usr/local/share/pkgconfig".into(),
+                format!("/usr/lib/{multiarch}/pkgconfig"),
+                "/usr/lib64/pkgconfig".into(),
+                "/usr/lib/pkgconfig".into(),
+                "/usr/share/pkgconfig".into(),
+            ];
+            let dirs = usual.map(|dir| self.below_root(Path::new(&dir))).to_vec();
+            places.push((true, dirs, self.root.map(PathBuf::from).or(sysroot)));
+        }
+        let steps = places.into_iter().flat_map(|(fixed, dirs, sysroot)| {
+            [Kind::Toolkit, Kind::Cudnn].map(|kind| Step {
+                kind,
+                via: "pkg-config".into(),
+                wish: None,
+                fixed,
+                place: Place::PkgConfig(dirs.clone(), sysroot.clone()),
+            })
+        });
+        steps.collect()
+    }
+}

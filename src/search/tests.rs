@@ -1,0 +1,380 @@
+//! The order of the places, by example.
+
+pub mod env_variables;
+
+use super::*;
+
+fn list(
+    pairs: &[(&str, &str)],
+    script: &[(&str, &str)],
+    triple: &str,
+    root: Option<&str>,
+) -> String {
+    let own = |pairs: &[(&str, &str)]| -> Vec<(String, String)> {
+        pairs
+            .iter()
+            .map(|(name, value)| (name.to_string(), value.to_string()))
+            .collect()
+    };
+    let env = Env::new(
+        own(pairs)
+            .into_iter()
+            .map(|(name, value)| (name, value.into())),
+    )
+    .overlaid(&own(script));
+    let lines = steps(&env, &Platform::from_triple(triple), root.map(Path::new))
+        .into_iter()
+        .map(|step| {
+            let strict = if step.wish.is_some() { "!" } else { "" };
+            format!(
+                "{:?}{strict} {}: {}",
+                step.kind,
+                step.via,
+                step.whereabouts()
+            )
+        });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// CFG-03, CFG-09
+#[test]
+fn a_bare_machine() {
+    assert_eq!(
+        list(
+            &[("HOME", "/home/me"), ("PATH", "/bin:relative")],
+            &[],
+            "x86_64-unknown-linux-gnu",
+            Some("/image")
+        ),
+        "Toolkit nvcc on PATH: 1 directory of PATH\n\
+         Toolkit NVIDIA's usual directory: /image/usr/local/cuda\n\
+         Cudnn NVIDIA's usual directory: /image/usr/local/cuda\n\
+         Toolkit NVIDIA's versioned directories: /image/usr/local/cuda-*\n\
+         Cudnn NVIDIA's versioned directories: /image/usr/local/cuda-*\n\
+         Toolkit system directories: /image/usr\n\
+         Cudnn system directories: /image/usr\n\
+         Toolkit the distribution's /opt: /image/opt/cuda\n\
+         Cudnn the distribution's /opt: /image/opt/cuda\n\
+         Toolkit the distribution's /opt: /image/opt/cuda-*\n\
+         Cudnn the distribution's /opt: /image/opt/cuda-*\n\
+         Cudnn cuDNN's own directory: /image/usr/local/cudnn\n\
+         Cudnn cuDNN's own directory: /image/usr/local/cudnn-*\n\
+         Cudnn cuDNN's own directory: /image/usr/local\n\
+         Cudnn cuDNN's own directory: /image/opt/cudnn\n\
+         Cudnn cuDNN's own directory: /image/usr/local/cudnn-linux-x86_64-*\n\
+         Cudnn cuDNN's own directory: /image/opt/cudnn-linux-x86_64-*\n\
+         Toolkit HPC SDK: /image/opt/nvidia/hpc_sdk/Linux_x86_64/*/cuda/*\n\
+         Toolkit Python packages of this user: /image/home/me/.local/lib/python*/site-packages/nvidia/cu*\n\
+         Toolkit Python packages of this user: /image/home/me/.local/lib/python*/site-packages/nvidia\n\
+         Cudnn Python packages of this user: /image/home/me/.local/lib/python*/site-packages/nvidia/cudnn\n\
+         Toolkit Python packages of all users: /image/usr/local/lib/python*/site-packages/nvidia/cu*\n\
+         Toolkit Python packages of all users: /image/usr/local/lib/python*/site-packages/nvidia\n\
+         Cudnn Python packages of all users: /image/usr/local/lib/python*/site-packages/nvidia/cudnn\n\
+         Toolkit Python packages of all users: /image/usr/local/lib/python*/dist-packages/nvidia/cu*\n\
+         Toolkit Python packages of all users: /image/usr/local/lib/python*/dist-packages/nvidia\n\
+         Cudnn Python packages of all users: /image/usr/local/lib/python*/dist-packages/nvidia/cudnn\n\
+         Toolkit Python packages of all users: /image/usr/lib/python3/dist-packages/nvidia/cu*\n\
+         Toolkit Python packages of all users: /image/usr/lib/python3/dist-packages/nvidia\n\
+         Cudnn Python packages of all users: /image/usr/lib/python3/dist-packages/nvidia/cudnn\n\
+         Toolkit pkg-config: cudart-*.pc or cuda-*.pc in 8 directories\n\
+         Cudnn pkg-config: cudnn.pc in 8 directories\n\
+         Toolkit home directory: /image/home/me/cuda-*\n\
+         Cudnn home directory: /image/home/me/cuda-*\n\
+         Cudnn home directory: /image/home/me/cudnn-linux-x86_64-*\n\
+         Toolkit fetched by cudnn-guard: /image/home/me/.local/share/cudnn-guard/nvidia/cu*\n\
+         Toolkit fetched by cudnn-guard: /image/home/me/.local/share/cudnn-guard/nvidia\n\
+         Cudnn fetched by cudnn-guard: /image/home/me/.local/share/cudnn-guard/nvidia/cudnn"
+    );
+}
+
+#[test]
+fn build_script_then_wishes_then_surroundings() {
+    let text = list(
+        &[
+            ("CUDNN_LIB_DIR", "/l"),
+            ("CUDNN_INCLUDE_DIR", "/i"),
+            ("CUDNN_PATH", "/dnn"),
+            ("CUDA_PATH", "/cuda"),
+            ("NVCC", "ccache /opt/bin/nvcc"),
+            ("CUDNN_GUARD_HOME", "/guard"),
+            ("VIRTUAL_ENV", "/venv"),
+            ("CONDA_PREFIX", "/conda"),
+            ("CUDA_HOME", ""),
+        ],
+        &[("CUDA_ROOT", "/script")],
+        "aarch64-apple-darwin",
+        None,
+    );
+    assert_eq!(
+        text,
+        "Toolkit! CUDA_ROOT in build.rs: /script\n\
+         Toolkit! CUDA_PATH: /cuda\n\
+         Toolkit! NVCC: 1 directory of PATH\n\
+         Cudnn! CUDNN_PATH: /dnn\n\
+         Cudnn! CUDNN_INCLUDE_DIR and CUDNN_LIB_DIR: /i\n\
+         Toolkit! CUDNN_GUARD_HOME: /guard/nvidia/cu*\n\
+         Toolkit! CUDNN_GUARD_HOME: /guard/nvidia\n\
+         Cudnn! CUDNN_GUARD_HOME: /guard/nvidia/cudnn\n\
+         Cudnn CUDA_PATH: /cuda\n\
+         Cudnn CUDA_ROOT in build.rs: /script\n\
+         Toolkit active virtual environment: /venv/lib/python*/site-packages/nvidia/cu*\n\
+         Toolkit active virtual environment: /venv/lib/python*/site-packages/nvidia\n\
+         Cudnn active virtual environment: /venv/lib/python*/site-packages/nvidia/cudnn\n\
+         Toolkit active conda environment: /conda\n\
+         Cudnn active conda environment: /conda\n\
+         Toolkit active conda environment: /conda/lib/python*/site-packages/nvidia/cu*\n\
+         Toolkit active conda environment: /conda/lib/python*/site-packages/nvidia\n\
+         Cudnn active conda environment: /conda/lib/python*/site-packages/nvidia/cudnn"
+    );
+}
+
+#[test]
+fn what_others_leave_in_the_environment_comes_after_the_usual_places() {
+    let text = list(
+        &[
+            ("EBROOTCUDNN", "/modules/cuDNN"),
+            ("NVHPC_CUDA_HOME", "/hpc/cuda"),
+            ("NVHPC_ROOT", "/hpc/24.7"),
+            ("TF_CUDA_PATHS", "/tf, /usr,"),
+        ],
+        &[],
+        "x86_64-unknown-linux-gnu",
+        None,
+    );
+    let lines: Vec<&str> = text.lines().collect();
+    let place = |line: &str| {
+        let found = lines.iter().position(|other| *other == line);
+        found.unwrap_or_else(|| panic!("{line} is not in\n{text}"))
+    };
+    let order = [
+        "Cudnn loaded module (EBROOTCUDNN): /modules/cuDNN",
+        "Toolkit NVIDIA's usual directory: /usr/local/cuda",
+        "Toolkit system directories: /usr",
+        "Toolkit NVHPC_CUDA_HOME: /hpc/cuda",
+        "Toolkit NVHPC_ROOT: /hpc/24.7/cuda/*",
+        "Toolkit HPC SDK: /opt/nvidia/hpc_sdk/Linux_x86_64/*/cuda/*",
+        "Toolkit TF_CUDA_PATHS: /tf",
+        "Cudnn TF_CUDA_PATHS: /usr",
+    ]
+    .map(place);
+    assert!(order.is_sorted(), "{order:?} in\n{text}");
+    assert!(!text.contains('!'), "none of them is a wish: {text}");
+}
+
+#[test]
+fn an_environment_of_the_project_counts_while_no_other_is_active() {
+    let project = |pairs: &[(&str, &str)]| -> Vec<String> {
+        let text = list(pairs, &[], "x86_64-unknown-linux-gnu", None);
+        let lines = text.lines().filter(|line| line.contains("(not active)"));
+        lines
+            .filter(|line| line.starts_with("Cudnn"))
+            .filter_map(|line| Some(line.split_once(": ")?.1.to_string()))
+            .collect()
+    };
+    let member = [("CARGO_MANIFEST_DIR", "/src/app/crates/core")];
+    assert_eq!(
+        project(&member)[..3],
+        [
+            "/src/app/crates/core/.venv/lib/python*/site-packages/nvidia/cudnn",
+            "/src/app/crates/.venv/lib/python*/site-packages/nvidia/cudnn",
+            "/src/app/.venv/lib/python*/site-packages/nvidia/cudnn",
+        ]
+    );
+    let active = [member[0], ("VIRTUAL_ENV", "/venv"), ("CONDA_PREFIX", "/c")];
+    assert_eq!(project(&active), [""; 0]);
+    // A crate from the registry stands nowhere near the project, but is built in its `target`.
+    let registry = [
+        (
+            "CARGO_MANIFEST_DIR",
+            "/home/me/.cargo/registry/src/index/sys-1.0.0",
+        ),
+        ("OUT_DIR", "/src/app/target/debug/build/sys-1/out"),
+    ];
+    let found = project(&registry);
+    assert!(
+        found.contains(&"/src/app/.pixi/envs/default".to_string()),
+        "{found:?}"
+    );
+    assert!(
+        !found.iter().any(|dir| dir.starts_with("/home/me/.venv")),
+        "{found:?}"
+    );
+}
+
+/// CFG-03
+#[test]
+fn pkg_config_is_looked_for_where_it_looks_itself() {
+    let places = |pairs: &[(&str, &str)], target: &str, root: Option<&str>| -> Vec<String> {
+        let env = env(pairs).for_target(target);
+        let steps = steps(&env, &Platform::from_triple(target), root.map(Path::new));
+        let steps = steps.into_iter().filter(|step| step.kind == Kind::Cudnn);
+        let places = steps.filter_map(|step| match step.place {
+            Place::PkgConfig(dirs, sysroot) => {
+                let shown = |dir: PathBuf| dir.display().to_string();
+                let dirs: Vec<String> = dirs.into_iter().map(shown).collect();
+                let sysroot =
+                    sysroot.map_or_else(String::new, |sysroot| format!(" in {}", shown(sysroot)));
+                Some(format!("{}{sysroot}", dirs.join(" ")))
+            }
+            _ => None,
+        });
+        places.collect()
+    };
+    let linux = "x86_64-unknown-linux-gnu";
+    let usual = "/usr/local/lib/x86_64-linux-gnu/pkgconfig /usr/local/lib64/pkgconfig /usr/local/lib/pkgconfig \
+        /usr/local/share/pkgconfig /usr/lib/x86_64-linux-gnu/pkgconfig /usr/lib64/pkgconfig /usr/lib/pkgconfig \
+        /usr/share/pkgconfig";
+    let path = ("PKG_CONFIG_PATH", "/a:relative:/b");
+    let instead = ("PKG_CONFIG_LIBDIR", "/c");
+    let sysroot = ("PKG_CONFIG_SYSROOT_DIR", "/sys");
+    assert_eq!(places(&[path], linux, None), ["/a /b", usual]);
+    assert_eq!(
+        places(&[path, instead, sysroot], linux, None),
+        ["/a /b /c in /sys"]
+    );
+    assert_eq!(
+        places(&[sysroot], linux, Some("/image")),
+        [format!("{} in /image", usual.replace("/usr", "/image/usr"))]
+    );
+    let arm = "aarch64-unknown-linux-gnu";
+    let its_own = [
+        ("HOST", linux),
+        instead,
+        ("PKG_CONFIG_LIBDIR_aarch64_unknown_linux_gnu", "/arm"),
+    ];
+    assert_eq!(places(&its_own, arm, None), ["/arm"]);
+    assert_eq!(places(&[], "x86_64-pc-windows-msvc", None), [""; 0]);
+}
+
+/// CFG-03
+#[test]
+fn conda_build_says_that_it_is() {
+    let toolkits = |pairs: &[(&str, &str)]| -> String {
+        let text = list(pairs, &[], "x86_64-unknown-linux-gnu", None);
+        let lines = text.lines().filter(|line| line.contains("conda"));
+        lines.take(2).collect::<Vec<_>>().join("\n")
+    };
+    let prefixes = [
+        ("PREFIX", "/host"),
+        ("BUILD_PREFIX", "/tools"),
+        ("CONDA_PREFIX", "/tools"),
+    ];
+    let said = [("CONDA_BUILD", "1"), prefixes[0], prefixes[1], prefixes[2]];
+    assert_eq!(
+        toolkits(&said),
+        "Toolkit conda-build's PREFIX: /host\nCudnn conda-build's PREFIX: /host"
+    );
+    let usual = "Toolkit active conda environment: /tools\nCudnn active conda environment: /tools";
+    assert_eq!(toolkits(&prefixes), usual);
+    assert_eq!(
+        toolkits(&[("CONDA_BUILD", "0"), prefixes[0], prefixes[2]]),
+        usual
+    );
+    for (pairs, watched) in [(&said[..], true), (&prefixes[..], false)] {
+        assert_eq!(is_watched(Variable::CondaHostPrefix, &env(pairs)), watched);
+        assert!(is_watched(Variable::CondaBuild, &env(pairs)));
+    }
+}
+
+fn env(pairs: &[(&str, &str)]) -> Env {
+    Env::new(
+        pairs
+            .iter()
+            .map(|(name, value)| (name.to_string(), value.into())),
+    )
+}
+
+/// CFG-03, CFG-10
+#[test]
+fn windows_with_a_root_and_with_its_own_variables() {
+    let windows = "x86_64-pc-windows-msvc";
+    let places = |base: &str, drive: &str| {
+        format!(
+            "Toolkit NVIDIA's versioned directories: {base}/NVIDIA GPU Computing Toolkit/CUDA/v*\n\
+             Cudnn NVIDIA's versioned directories: {base}/NVIDIA GPU Computing Toolkit/CUDA/v*\n\
+             Cudnn NVIDIA's cuDNN installer: {base}/NVIDIA/CUDNN/v*\n\
+             Cudnn NVIDIA's cuDNN installer: {base}/NVIDIA/CUDNN/v*\n\
+             Cudnn NVIDIA's versioned directories: {base}/NVIDIA GPU Computing Toolkit/cudnn*\n\
+             Toolkit an old usual directory: {drive}/CUDA\n\
+             Cudnn an old usual directory: {drive}/CUDA"
+        )
+    };
+    let variables = [
+        ("ProgramW6432", "/C/Files"),
+        ("ProgramFiles", "/C/Files (x86)"),
+        ("SystemDrive", "/C"),
+        ("CUDA_PATH_V9_0", "/nine"),
+        ("CUDA_PATH_V10_1", "/ten"),
+        ("CUDA_PATH_VERSION", "/no release"),
+    ];
+    let named = "Toolkit CUDA_PATH_V10_1: /ten\n\
+                 Cudnn CUDA_PATH_V10_1: /ten\n\
+                 Toolkit CUDA_PATH_V9_0: /nine\n\
+                 Cudnn CUDA_PATH_V9_0: /nine";
+    // An image has its own; what variables name is taken as it stands.
+    assert_eq!(
+        list(&variables, &[], windows, Some("/image")),
+        format!("{named}\n{}", places("/image/Program Files", "/image"))
+    );
+    assert_eq!(
+        list(&variables, &[], windows, None).replace("/C\\/", "/C/"),
+        format!("{named}\n{}", places("/C/Files", "/C"))
+    );
+    // Built for Windows from elsewhere, there is no such drive to look at.
+    assert_eq!(list(&[], &[], windows, None), "");
+}
+
+/// CFG-03, CFG-09
+#[test]
+fn the_paths_of_the_c_compiler_are_places() {
+    let found = |pairs: &[(&str, &str)]| {
+        let text = list(pairs, &[], "x86_64-unknown-linux-gnu", None);
+        let own = |line: &&str| {
+            let via = line.split(": ").next().unwrap_or_default();
+            ["PATH", "NIX_"].iter().any(|name| via.contains(name))
+        };
+        let lines: Vec<String> = text.lines().filter(own).map(String::from).collect();
+        lines.join("\n")
+    };
+    // Each directory once, none of the system's, no stub; then what is named apart.
+    assert_eq!(
+        found(&[
+            ("CPATH", "/sw/dnn/include:/usr/include:relative"),
+            ("LIBRARY_PATH", "/sw/dnn/lib:/sw/cuda/lib64/stubs"),
+        ]),
+        "Toolkit CPATH and LIBRARY_PATH: /sw/dnn\n\
+         Cudnn CPATH and LIBRARY_PATH: /sw/dnn\n\
+         Cudnn CPATH and LIBRARY_PATH: /sw/dnn/include"
+    );
+    assert_eq!(
+        found(&[
+            (
+                "NIX_CFLAGS_COMPILE",
+                "-frandom-seed=x -isystem /a/include -I/b/include"
+            ),
+            ("NIX_LDFLAGS", "-rpath /out/lib -L/c/lib"),
+        ]),
+        "Toolkit NIX_CFLAGS_COMPILE and NIX_LDFLAGS: /a\n\
+         Cudnn NIX_CFLAGS_COMPILE and NIX_LDFLAGS: /a\n\
+         Toolkit NIX_CFLAGS_COMPILE and NIX_LDFLAGS: /b\n\
+         Cudnn NIX_CFLAGS_COMPILE and NIX_LDFLAGS: /b\n\
+         Toolkit NIX_CFLAGS_COMPILE and NIX_LDFLAGS: /c\n\
+         Cudnn NIX_CFLAGS_COMPILE and NIX_LDFLAGS: /c\n\
+         Cudnn NIX_CFLAGS_COMPILE and NIX_LDFLAGS: /a/include"
+    );
+    assert_eq!(
+        found(&[("CMAKE_PREFIX_PATH", "/usr:/spack/cudnn")]),
+        "Toolkit CMAKE_PREFIX_PATH: /spack/cudnn\nCudnn CMAKE_PREFIX_PATH: /spack/cudnn"
+    );
+    assert_eq!(
+        found(&[(
+            "PATH",
+            "/usr/bin:/opt/venv/bin:/opt/venv/bin:/sbin:/opt/tools"
+        )]),
+        "Toolkit nvcc on PATH: 5 directories of PATH\n\
+         Cudnn environment on PATH: /opt/venv\n\
+         Toolkit environment on PATH: /opt/venv/lib/python*/site-packages/nvidia/cu*\n\
+         Toolkit environment on PATH: /opt/venv/lib/python*/site-packages/nvidia\n\
+         Cudnn environment on PATH: /opt/venv/lib/python*/site-packages/nvidia/cudnn"
+    );
+}

@@ -1,0 +1,162 @@
+use super::*;
+use crate::system::library_file::pe::made::Made;
+
+/// Four exports, of which the search for a name has to go both ways.
+fn dll(machine: u16) -> Vec<u8> {
+    let exports = [
+        ("another", 0),
+        ("cudnn_adv_infer_version", 27),
+        ("cudnn_cnn_version", 26),
+        ("cudnn_graph_version", 28),
+    ];
+    Made {
+        machine,
+        version: Some([9, 28, 3]),
+        exports: exports
+            .map(|(name, minor)| (name.into(), [9, minor, 0]))
+            .into(),
+        imports: vec![
+            ("KERNEL32.dll".into(), vec!["LoadLibraryExA".into()]),
+            (
+                "cudnn_graph64_9.dll".into(),
+                vec!["?one@cudnn@@YAXXZ".into(), "two".into()],
+            ),
+        ],
+        delayed: vec!["cudart64_13.dll".into(), "nvcuda.dll".into()],
+        text: "cublasLt.dll\0cublasLt64_13.dll\0".into(),
+        code: Vec::new(),
+    }
+    .bytes()
+}
+
+fn open<T>(bytes: &[u8], ask: impl FnOnce(Dll) -> T) -> T {
+    let thread = format!("{:?}", std::thread::current().id());
+    let name = format!("cudnn-guard-dll-{}-{thread}", std::process::id());
+    let path = std::env::temp_dir().join(name);
+    std::fs::write(&path, bytes).unwrap();
+    let told = ask(Dll::open(&path).unwrap());
+    std::fs::remove_file(&path).unwrap();
+    told
+}
+
+fn told(bytes: &[u8], part: &str) -> (Option<String>, Option<&'static str>, Option<u32>) {
+    open(bytes, |dll| {
+        let release = dll.release(part);
+        let release = release.map(|(version, by)| format!("{version} by {by}"));
+        (release, dll.cpu(), dll.cuda_major())
+    })
+}
+
+#[test]
+fn a_release_is_told_by_symbol_else_by_resource() {
+    for (machine, part, release, cpu) in [
+        (
+            0x8664,
+            "graph",
+            "9.28.0 by symbol cudnn_graph_version",
+            Some("x86_64"),
+        ),
+        (
+            0xaa64,
+            "cudnn",
+            "9.28.3 by version resource",
+            Some("aarch64"),
+        ),
+        (
+            0x14c,
+            "adv",
+            "9.27.0 by symbol cudnn_adv_infer_version",
+            Some("i686"),
+        ),
+        (0x1c4, "ops", "9.28.3 by version resource", None),
+    ] {
+        let wanted = (Some(release.to_string()), cpu, Some(13));
+        assert_eq!(told(&dll(machine), part), wanted);
+    }
+}
+
+#[test]
+fn what_it_takes_from_others_and_what_it_has_not() {
+    open(&dll(0x8664), |dll| {
+        assert_eq!(dll.needs(), ["KERNEL32.dll", "cudnn_graph64_9.dll"]);
+        let graph = "cudnn_graph64_9.dll".to_string();
+        assert_eq!(
+            dll.wants(),
+            [
+                ("KERNEL32.dll".to_string(), b"LoadLibraryExA".to_vec()),
+                (graph.clone(), b"?one@cudnn@@YAXXZ".to_vec()),
+                (graph, b"two".to_vec()),
+            ]
+        );
+        let asked: [&[u8]; 4] = [b"another", b"cudnn_cnn_versions", b"cudnn_cnn_version", b""];
+        assert_eq!(
+            dll.lacks(asked.into_iter()),
+            ["cudnn_cnn_versions".to_string(), String::new()]
+        );
+    });
+    // One that exports nothing tells nothing.
+    let silent = Made::from_lines("", "x86_64");
+    let asked: [&[u8]; 1] = [b"one"];
+    assert!(open(&silent, |dll| dll.lacks(asked.into_iter()).is_empty()));
+}
+
+#[test]
+fn damage_ends_in_an_answer() {
+    let whole = dll(0x8664);
+    assert_eq!(open(&whole, |dll| dll.flaw()), None);
+    for length in 0..whole.len() {
+        let cut = &whole[..length];
+        let (release, _, cuda_major) = told(cut, "graph");
+        assert_eq!((release, cuda_major), (None, None), "{length}");
+        let flaw = open(cut, |dll| {
+            assert!(dll.needs().is_empty() && dll.wants().is_empty());
+            dll.flaw()
+        });
+        let end = length as u64;
+        match flaw {
+            Some(Flaw::CutOff("sections", reach, at)) => assert!(at == end && reach > end),
+            Some(Flaw::Empty) => assert_eq!(length, 0),
+            Some(Flaw::Foreign("a DLL", _)) => assert_eq!(length, 1),
+            other => panic!("{length}: {other:?}"),
+        }
+    }
+    for place in 0..whole.len() {
+        let mut bent = whole.clone();
+        bent[place] = !bent[place];
+        told(&bent, "graph");
+        open(&bent, |dll| {
+            dll.needs();
+            let wants = dll.wants();
+            dll.lacks(wants.iter().map(|(_, name)| &name[..]));
+        });
+    }
+}
+
+#[test]
+fn what_is_no_dll_says_what_it_is() {
+    let flaw = |bytes: &[u8]| open(bytes, |dll| dll.flaw().unwrap().to_string());
+    assert_eq!(
+        flaw(b"version https://git-lfs.github.com/spec/v1\noid sha256:1\n"),
+        "is not a DLL, but a text that begins with \"version https://git-lfs.github.com/spec/\""
+    );
+    let mut old = vec![0; 256];
+    old[..2].copy_from_slice(b"MZ");
+    assert_eq!(flaw(&old), "is not a DLL");
+    let whole = dll(0x8664);
+    assert_eq!(
+        flaw(&whole[..600]),
+        format!(
+            "is cut off: it ends at byte 600, and its sections reach to {}",
+            whole.len()
+        )
+    );
+}
+
+#[test]
+fn what_is_loaded_later_is_told_apart() {
+    let later = |bytes: &[u8]| open(bytes, |dll| dll.delays());
+    let bytes = dll(0x8664);
+    assert_eq!(later(&bytes), ["cudart64_13.dll", "nvcuda.dll"]);
+    let needs = open(&bytes, |dll| dll.needs());
+    assert_eq!(needs, ["KERNEL32.dll", "cudnn_graph64_9.dll"]);
+}

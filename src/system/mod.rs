@@ -1,0 +1,128 @@
+//! The only place that touches the machine.
+#![allow(clippy::disallowed_methods)] // the bans of clippy.toml are for everybody else
+
+pub mod build_stamp;
+pub mod cargo;
+#[cfg(feature = "cli")]
+pub mod cpu;
+pub mod directive;
+pub mod files;
+pub mod fingerprint;
+pub mod header_shadowing;
+pub mod job_pool;
+pub mod library_file;
+pub mod out_dir;
+pub mod path_encoding;
+pub mod probe_cache;
+pub mod programs;
+pub mod stat_cache;
+pub mod sysroot;
+
+#[allow(dead_code)]
+#[path = "../../build-support/guard/cuda_status.rs"]
+mod cuda_status;
+// Shared with the guard, which uses more of them.
+#[cfg(feature = "cli")]
+#[allow(dead_code)]
+#[path = "../../build-support/guard/cache.rs"]
+pub mod cache;
+#[allow(dead_code)]
+#[path = "../../build-support/guard/driver.rs"]
+pub mod driver;
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[path = "../../build-support/guard/linux_mapped.rs"]
+mod mapped;
+#[path = "../../build-support/guard/no_driver.rs"]
+mod no_driver;
+#[path = "../../build-support/guard/no_gpu.rs"]
+mod no_gpu;
+#[cfg_attr(
+    all(target_os = "linux", target_env = "gnu"),
+    path = "../../build-support/guard/linux.rs"
+)]
+#[cfg_attr(windows, path = "windows.rs")]
+#[cfg_attr(
+    not(any(windows, all(target_os = "linux", target_env = "gnu"))),
+    path = "../../build-support/guard/other.rs"
+)]
+#[allow(dead_code, unused_imports)]
+mod platform;
+#[allow(dead_code)]
+#[path = "../../build-support/guard/wheel.rs"]
+pub mod wheel;
+// What these files know as their neighbours.
+#[cfg(feature = "cli")]
+use crate::model::via;
+use crate::model::{arch, finding, version};
+
+use crate::model::environment::{Env, Variable};
+use crate::model::platform::Platform;
+use crate::system::probe_cache::Answers;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// The machine, as it was when the build began.
+#[derive(Clone, Debug)]
+pub struct Host {
+    /// The environment.
+    pub env: Env,
+    /// The system that is built for.
+    pub platform: Platform,
+    /// The directory below which everything with a fixed place is looked for.
+    pub root: Option<PathBuf>,
+    /// What compilers have said.
+    pub answers: Answers,
+}
+
+impl Host {
+    /// Reads the environment. Nothing else reads it: whoever looks at the machine calls this once, and hands on what
+    /// it gives. What the build script says wins: the target triple, the
+    /// root and variables.
+    pub fn capture(
+        target: Option<&str>,
+        root: Option<PathBuf>,
+        pairs: &[(String, OsString)],
+    ) -> Self {
+        let process = std::env::vars_os().filter_map(|(name, value)| {
+            let name = name.into_string().ok()?;
+            // Windows calls it `Path`, and takes any spelling for the same.
+            let same = |known: &&Variable| known.name().eq_ignore_ascii_case(&name);
+            let known = Variable::ALL
+                .iter()
+                .find(|known| cfg!(windows) && same(known));
+            let usual = known.map(|known| known.name().to_string());
+            Some((usual.unwrap_or(name), value))
+        });
+        let env = Env::new(process)
+            .overlaid(pairs)
+            .standing_in(std::env::current_dir().unwrap_or_default());
+        // Outside a build script cargo's TARGET is not set: then it is this machine that is asked about.
+        let triple = target
+            .or_else(|| env.text("TARGET"))
+            .map_or_else(this_machine, String::from);
+        Self {
+            platform: Platform::from_triple(&triple),
+            root,
+            answers: Answers::of(&env),
+            env: env.for_target(&triple),
+        }
+    }
+
+    /// Whether what is built runs on this very system.
+    pub fn is_target(&self) -> bool {
+        match self.env.text("HOST") {
+            Some(host) => host == self.platform.triple,
+            None => self.platform.triple == this_machine(),
+        }
+    }
+}
+
+fn this_machine() -> String {
+    let system = match std::env::consts::OS {
+        "linux" => "unknown-linux-gnu",
+        "windows" => "pc-windows-msvc",
+        "macos" => "apple-darwin",
+        other => other,
+    };
+    format!("{}-{system}", std::env::consts::ARCH)
+}

@@ -1,0 +1,84 @@
+//! Looking at paths, below a root where there is one.
+
+use crate::system::files;
+use std::path::{Path, PathBuf};
+
+/// Sees files and directories. With a root, the links of an image lead to places of that image.
+#[derive(Clone, Copy, Debug)]
+pub struct Eyes<'a> {
+    /// The image's root, for a fixed place.
+    pub root: Option<&'a Path>,
+}
+
+impl Eyes<'_> {
+    /// The path to read, if this is a regular file.
+    pub fn file(self, path: &Path) -> Option<PathBuf> {
+        self.reach(path).filter(|path| files::is_file(path))
+    }
+
+    /// The path to use, if this is a directory.
+    pub fn dir(self, path: &Path) -> Option<PathBuf> {
+        self.reach(path).filter(|path| files::is_dir(path))
+    }
+
+    /// The path without links.
+    pub fn canonical(self, path: &Path) -> PathBuf {
+        files::canonical(path, self.root).unwrap_or_else(|_| path.to_path_buf())
+    }
+
+    /// The directories that a pattern stands for: of each `#`, a release number, the highest first.
+    pub fn expand(self, base: &Path, pattern: &str) -> Vec<PathBuf> {
+        let mut found = vec![base.to_path_buf()];
+        for part in pattern.split('/').filter(|part| !part.is_empty()) {
+            found = match part.strip_suffix('#') {
+                None => found.into_iter().map(|dir| dir.join(part)).collect(),
+                Some(prefix) => found
+                    .iter()
+                    .flat_map(|dir| self.numbered(dir, prefix))
+                    .collect(),
+            };
+        }
+        found
+    }
+
+    fn numbered(self, dir: &Path, prefix: &str) -> Vec<PathBuf> {
+        let Some(dir) = self.reach(dir) else {
+            return Vec::new();
+        };
+        let entries = files::list(&dir).unwrap_or_default();
+        let mut found: Vec<(Vec<u32>, PathBuf)> = entries
+            .into_iter()
+            .filter_map(|path| {
+                Some((
+                    numbers(path.file_name()?.to_str()?.strip_prefix(prefix)?)?,
+                    path,
+                ))
+            })
+            .collect();
+        found.sort_by(|one, other| other.cmp(one));
+        found.into_iter().map(|(_, path)| path).collect()
+    }
+
+    /// The path as it stands, or where its links lead inside the root if the system would follow them out of it.
+    fn reach(self, path: &Path) -> Option<PathBuf> {
+        if self.root.is_none() {
+            return Some(path.to_path_buf());
+        }
+        let inside = files::canonical(path, self.root).ok()?;
+        match std::fs::canonicalize(path) {
+            Ok(real) if std::fs::canonicalize(&inside).is_ok_and(|inside| inside == real) => {
+                Some(path.to_path_buf())
+            }
+            _ => Some(inside),
+        }
+    }
+}
+
+/// The numbers of `12.10`; `3.13t` counts as 3.13. None if it does not begin with one.
+fn numbers(text: &str) -> Option<Vec<u32>> {
+    text.starts_with(|first: char| first.is_ascii_digit())
+        .then(|| {
+            let parts = text.split(|letter: char| !letter.is_ascii_digit());
+            parts.filter_map(|part| part.parse().ok()).collect()
+        })
+}

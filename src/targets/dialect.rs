@@ -1,0 +1,360 @@
+//! The ways in which people write lists of GPU targets. Most words mean the same everywhere; a bare number does not.
+
+pub mod flag;
+#[cfg(test)]
+mod properties;
+
+use crate::model::arch::{Code, ComputeCapability, Suffix, Target};
+use crate::model::gencode::Gencode;
+use crate::targets::gpu_names;
+use crate::targets::gpu_names::Named;
+
+/// Whose words they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dialect {
+    /// The build script's and `CUDNN_GUARD_ARCHS`: `86` is machine code; PTX is made where it is written.
+    Ours,
+    /// `CUDAARCHS`: `86` is machine code and PTX (<https://cmake.org/cmake/help/latest/prop_tgt/CUDA_ARCHITECTURES.html>).
+    CMake,
+    /// `TORCH_CUDA_ARCH_LIST`: `8.6` is machine code, `8.6+PTX` is both.
+    Torch,
+    /// `CUDA_COMPUTE_CAP` of candle and its kin: `86` is machine code.
+    ComputeCap,
+}
+
+/// One word of a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Word {
+    /// One compute capability.
+    Targets(Vec<Gencode>),
+    /// A generation by its name: machine code for as much of it as nvcc knows, and PTX of the last if so written.
+    Generation {
+        /// Its GPUs, in numeric order.
+        capabilities: Vec<ComputeCapability>,
+        /// Whether PTX is made, too.
+        ptx: bool,
+    },
+    /// Machine code for the GPUs of this machine.
+    Native,
+    /// What is taken where nobody wrote a list.
+    Auto,
+    /// Machine code for all that nvcc can do, and PTX for what comes after.
+    All,
+    /// The same for the first of each major.
+    AllMajor,
+}
+
+/// Reads a list with spaces, commas or semicolons between its words; the error is the word that cannot be read.
+pub fn read(dialect: Dialect, text: &str) -> Result<Vec<Word>, &str> {
+    let mut words = Vec::new();
+    let mut rest = skip(text);
+    while !rest.is_empty() {
+        let (word, length) = next(dialect, rest)?;
+        words.push(word);
+        rest = skip(rest.get(length..).unwrap_or_default());
+    }
+    Ok(words)
+}
+
+fn is_gap(c: char) -> bool {
+    c.is_whitespace() || c == ',' || c == ';'
+}
+
+fn skip(text: &str) -> &str {
+    text.trim_start_matches(is_gap)
+}
+
+/// The first word, and how much of the text it takes.
+fn next(dialect: Dialect, text: &str) -> Result<(Word, usize), &str> {
+    if text.starts_with('-') {
+        let length = flag::length(text);
+        let whole = text.get(..length).unwrap_or(text);
+        let word = flag::read(whole).ok_or_else(|| whole.trim_end())?;
+        return Ok((word, length));
+    }
+    let length = text.find(is_gap).unwrap_or(text.len());
+    let word = text.get(..length).unwrap_or(text);
+    if let Some(read) = read_word(dialect, &word.to_ascii_lowercase()) {
+        return Ok((read, length));
+    }
+    // `RTX 4090` is one name of two words.
+    let line = text.find([',', ';']).unwrap_or(text.len());
+    let line = text.get(..line).unwrap_or(text);
+    let ends = line.char_indices().filter(|(_, c)| c.is_whitespace());
+    let ends = ends.map(|(at, _)| at).chain([line.len()]).take(8);
+    let longest = ends
+        .filter_map(|end| Some((read_name(dialect, line.get(..end)?)?, end)))
+        .last();
+    longest.ok_or(word)
+}
+
+fn read_name(dialect: Dialect, name: &str) -> Option<Word> {
+    let name = name.to_ascii_lowercase();
+    let (name, ptx) = match name.strip_suffix("+ptx") {
+        Some(name) => (name, true),
+        // PyTorch's own list of names has PTX of the last of each.
+        None => (name.as_str(), dialect == Dialect::Torch),
+    };
+    Some(match gpu_names::named(name)? {
+        Named::Generation(capabilities) => Word::Generation { capabilities, ptx },
+        Named::Product(capability) => {
+            let codes: &[Code] = if ptx { BOTH } else { &[Code::Machine] };
+            Word::Targets(targets(capability, Suffix::None, codes))
+        }
+    })
+}
+
+const BOTH: &[Code] = &[Code::Machine, Code::Ptx];
+
+fn targets(capability: ComputeCapability, suffix: Suffix, codes: &[Code]) -> Vec<Gencode> {
+    let target = |code: &Code| {
+        Gencode::plain(Target {
+            capability,
+            suffix,
+            code: *code,
+        })
+    };
+    codes.iter().map(target).collect()
+}
+
+fn read_word(dialect: Dialect, word: &str) -> Option<Word> {
+    match word {
+        "native" => return Some(Word::Native),
+        "auto" => return Some(Word::Auto),
+        "all" => return Some(Word::All),
+        "all-major" | "common" => return Some(Word::AllMajor),
+        _ => {}
+    }
+    let bare: &[Code] = match dialect {
+        Dialect::CMake => BOTH,
+        Dialect::Ours | Dialect::Torch | Dialect::ComputeCap => &[Code::Machine],
+    };
+    let (rest, codes): (&str, &[Code]) = if let Some(rest) = word.strip_prefix("compute_") {
+        (rest, &[Code::Ptx])
+    } else if let Some(rest) = word.strip_suffix("-virtual") {
+        (rest, &[Code::Ptx])
+    } else if let Some(rest) = word.strip_suffix("-real") {
+        (rest, &[Code::Machine])
+    } else if let Some(rest) = word.strip_suffix("+ptx") {
+        (rest.strip_prefix("sm_").unwrap_or(rest), BOTH)
+    } else if let Some(rest) = word.strip_prefix("sm_") {
+        (rest, &[Code::Machine])
+    } else {
+        (word, bare)
+    };
+    let (own, via) = match rest.strip_suffix(')') {
+        // PTX stays what it is: there is nothing to make it through.
+        Some(rest) if codes == [Code::Machine] => {
+            let (own, via) = rest.split_once('(')?;
+            (own, Some(read_number(via)?))
+        }
+        Some(_) => return None,
+        None => (rest, None),
+    };
+    let (capability, suffix) = read_number(own)?;
+    let mut read = targets(capability, suffix, codes);
+    if let (Some((capability, suffix)), Some(gencode)) = (via, read.first_mut()) {
+        gencode.via.capability = capability;
+        gencode.via.suffix = suffix;
+    }
+    Some(Word::Targets(read))
+}
+
+/// `86`, `8.6`, `120`, `12.0`, with its letter.
+fn read_number(text: &str) -> Option<(ComputeCapability, Suffix)> {
+    let (number, suffix) = if let Some(number) = text.strip_suffix('a') {
+        (number, Suffix::Arch)
+    } else if let Some(number) = text.strip_suffix('f') {
+        (number, Suffix::Family)
+    } else {
+        (text, Suffix::None)
+    };
+    let digits: String = match number.split_once('.') {
+        Some((major, minor)) if minor.len() == 1 => format!("{major}{minor}"),
+        Some(_) => return None,
+        None => number.to_string(),
+    };
+    let sound = (2..=3).contains(&digits.len())
+        && digits.bytes().all(|byte| byte.is_ascii_digit())
+        && !digits.starts_with('0');
+    let number = sound.then(|| digits.parse().ok()).flatten()?;
+    Some((ComputeCapability::from_number(number), suffix))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::target_list::TargetList;
+
+    #[track_caller]
+    fn reads(dialect: Dialect, text: &str, wanted: &str) {
+        let words = read(dialect, text).unwrap_or_else(|word| panic!("{word:?} of {text:?}"));
+        let texts: Vec<String> = words
+            .iter()
+            .flat_map(|word| match word {
+                Word::Targets(targets) => targets
+                    .iter()
+                    .map(|gencode| TargetList::new(vec![*gencode]).to_string())
+                    .collect(),
+                Word::Generation { capabilities, ptx } => capabilities
+                    .iter()
+                    .map(|capability| format!("{capability}{}", if *ptx { "?" } else { "" }))
+                    .collect(),
+                other => vec![format!("{other:?}")],
+            })
+            .collect();
+        assert_eq!(texts.join(" "), wanted, "{dialect:?} {text:?}");
+    }
+
+    #[test]
+    fn every_spelling_of_a_target() {
+        for (text, wanted) in [
+            ("86", "sm_86"),
+            ("8.6", "sm_86"),
+            ("120", "sm_120"),
+            ("12.0", "sm_120"),
+            ("90a", "sm_90a"),
+            ("9.0a", "sm_90a"),
+            ("100f", "sm_100f"),
+            ("sm_86", "sm_86"),
+            ("SM_90A", "sm_90a"),
+            ("compute_86", "compute_86"),
+            ("compute_90a", "compute_90a"),
+            ("86-real", "sm_86"),
+            ("86-virtual", "compute_86"),
+            ("8.6+PTX", "sm_86 compute_86"),
+            ("sm_86+ptx", "sm_86 compute_86"),
+            ("native", "Native"),
+            ("all", "All"),
+            ("All-Major", "AllMajor"),
+            ("Common", "AllMajor"),
+            ("Auto", "Auto"),
+            ("8.6(8.0)", "sm_86(80)"),
+            ("sm_86(80)", "sm_86(80)"),
+            ("103(100f)", "sm_103(100f)"),
+        ] {
+            reads(Dialect::Ours, text, wanted);
+        }
+    }
+
+    #[test]
+    fn every_separator() {
+        reads(
+            Dialect::Ours,
+            " 80;8.6,, 90\t100\n",
+            "sm_80 sm_86 sm_90 sm_100",
+        );
+        reads(Dialect::Ours, " ;, ", "");
+    }
+
+    #[test]
+    fn a_bare_number_is_what_the_dialect_makes_of_it() {
+        reads(Dialect::Ours, "86", "sm_86");
+        reads(
+            Dialect::CMake,
+            "86;90a",
+            "sm_86 compute_86 sm_90a compute_90a",
+        );
+        reads(Dialect::CMake, "86-real;90-virtual", "sm_86 compute_90");
+        reads(Dialect::Torch, "8.6;9.0+PTX", "sm_86 sm_90 compute_90");
+        reads(Dialect::ComputeCap, "86", "sm_86");
+        reads(Dialect::ComputeCap, "8.6", "sm_86");
+    }
+
+    #[test]
+    fn names_the_word_that_is_no_target() {
+        for word in [
+            "8",
+            "8.60",
+            "8.",
+            ".6",
+            "08",
+            "0",
+            "1000",
+            "8.6x",
+            "86b",
+            "sm_",
+            "sm86",
+            "compute_",
+            "-real",
+            "+PTX",
+            "sm_86-virtual",
+            "compute_86-real",
+            "compute_86+PTX",
+            "a",
+            "f",
+            "٨٦",
+            "8.6.1",
+            "-86",
+            "+86",
+            "native+PTX",
+            "8.6(8.0)+PTX",
+            "compute_86(80)",
+            "8.6(8.0",
+            "8.6()",
+            "lto_80",
+            "-code=sm_80",
+            "Voodoo",
+            "90aa",
+            "sm_sm_86",
+        ] {
+            let text = format!("80 {word} 90");
+            assert_eq!(read(Dialect::Ours, &text), Err(word));
+        }
+    }
+
+    /// CFG-15: names of generations and of products.
+    #[test]
+    fn names_are_targets() {
+        reads(
+            Dialect::Ours,
+            "H100, RTX 4090;Jetson AGX Orin 80",
+            "sm_90 sm_89 sm_87 sm_80",
+        );
+        assert_eq!(read(Dialect::Ours, "TITAN RTX 4090"), Err("4090"));
+        reads(Dialect::Ours, "T4+PTX", "sm_75 compute_75");
+        reads(Dialect::Ours, "Ampere Hopper+PTX", "8.0 8.6 9.0?");
+        reads(Dialect::Torch, "Ampere", "8.0? 8.6?");
+        reads(Dialect::Torch, "Kepler+Tesla", "sm_37 compute_37");
+    }
+
+    #[test]
+    fn flags_of_nvcc_are_targets() {
+        for text in [
+            "-gencode=arch=compute_80,code=sm_80 -gencode=arch=compute_80,code=compute_80",
+            "-gencode arch=compute_80,code=[sm_80,compute_80]",
+            "--generate-code=arch=compute_80,code=\\\"sm_80,compute_80\\\"",
+            "--generate-code 'arch=compute_80,code=[sm_80, compute_80]'",
+            "-gencode=code=[sm_80,compute_80],arch=compute_80",
+            "-arch=sm_80",
+            "--gpu-architecture sm_80",
+        ] {
+            reads(Dialect::CMake, text, "sm_80 compute_80");
+        }
+        reads(
+            Dialect::Ours,
+            "-arch=compute_80;-arch=all-major,90",
+            "compute_80 AllMajor sm_90",
+        );
+        reads(
+            Dialect::Ours,
+            "-gencode=arch=compute_80,code=sm_86",
+            "sm_86(80)",
+        );
+        for text in [
+            "-arch",
+            "-gencode",
+            "-gencode=arch=compute_80",
+            "-gencode=code=sm_80",
+            "-gencode=arch=sm_80,code=sm_80",
+            "-gencode=arch=compute_80,code=lto_80",
+            "-gencode=arch=compute_80,code=[sm_80",
+            "-gencode=arch=compute_80,code=",
+            "-gencode=arch=compute_80,arch=compute_90,code=sm_90",
+            "-arch=80",
+            "-O3",
+        ] {
+            assert_eq!(read(Dialect::Ours, text), Err(text));
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! What holds of all lists.
+
+use super::*;
+use crate::model::target_list::TargetList;
+use crate::model::version::Version;
+use crate::targets::select::{Compiler, Wish, select};
+
+/// Numbers without a pattern, the same in every run.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: usize) -> usize {
+        // xorshift64*: https://www.jstatsoft.org/article/view/v008i14
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        let number = self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33;
+        usize::try_from(number).unwrap() % end
+    }
+
+    fn one_of<T: Copy>(&mut self, all: &[T]) -> T {
+        all[self.below(all.len())]
+    }
+
+    fn target(&mut self) -> Target {
+        let numbers = [35, 53, 75, 80, 86, 90, 100, 101, 103, 110, 120, 121, 200];
+        Target {
+            capability: ComputeCapability::from_number(self.one_of(&numbers)),
+            suffix: self.one_of(&[Suffix::None, Suffix::None, Suffix::Family, Suffix::Arch]),
+            code: self.one_of(BOTH),
+        }
+    }
+
+    fn list(&mut self) -> TargetList {
+        let count = 1 + self.below(6);
+        let gencodes = (0..count).map(|_| {
+            let target = self.target();
+            let via = Gencode {
+                target,
+                via: Target {
+                    code: Code::Ptx,
+                    ..self.target()
+                },
+            };
+            if self.below(4) == 0 && target.code == Code::Machine && via.is_sound() {
+                via
+            } else {
+                Gencode::plain(target)
+            }
+        });
+        TargetList::new(gencodes.collect())
+    }
+}
+
+#[track_caller]
+fn back(dialect: Dialect, text: &str) -> TargetList {
+    let words = read(dialect, text).unwrap_or_else(|word| panic!("{word:?} of {text:?}"));
+    let gencodes = words.into_iter().flat_map(|word| match word {
+        Word::Targets(gencodes) => gencodes,
+        other => panic!("{other:?} in {text:?}"),
+    });
+    TargetList::new(gencodes.collect())
+}
+
+/// CFG-15: what is written in a dialect is read back as it was.
+#[test]
+fn every_dialect_says_what_it_can_say() {
+    let mut random = Random(0x5eed);
+    let mut said = [0; 2];
+    for _ in 0..3000 {
+        let list = random.list();
+        assert_eq!(back(Dialect::Ours, &list.to_string()), list, "{list}");
+        // nvcc's own flags mean the same to everybody.
+        for dialect in [
+            Dialect::Ours,
+            Dialect::CMake,
+            Dialect::Torch,
+            Dialect::ComputeCap,
+        ] {
+            let gap = random.one_of(&[" ", ";", ", "]);
+            assert_eq!(back(dialect, &list.nvcc().join(gap)), list, "{list}");
+        }
+        if let Some(text) = list.cmake() {
+            assert_eq!(back(Dialect::CMake, &text), list, "{text}");
+            said[0] += 1;
+        }
+        if let Some(text) = list.torch() {
+            assert_eq!(back(Dialect::Torch, &text), list, "{text}");
+            said[1] += 1;
+        }
+    }
+    assert!(said.iter().all(|count| *count > 200), "{said:?}");
+}
+
+#[test]
+fn the_order_of_a_list_changes_nothing() {
+    let mut random = Random(0x0bad);
+    let compiler = Compiler::of_release(None, Version::new(13, 5, 0));
+    let words = [
+        "80",
+        "90a",
+        "100f",
+        "100",
+        "120",
+        "120f",
+        "8.6(8.0)",
+        "86",
+        "compute_86",
+        "Hopper",
+        "103(100f)",
+        "103",
+        "T4",
+        "all-major",
+        "101",
+        "110",
+        "9.0+PTX",
+        "-arch=sm_89",
+        "RTX 4090",
+    ];
+    let mut chosen = 0;
+    for _ in 0..1000 {
+        let mut list: Vec<&str> = (0..1 + random.below(5))
+            .map(|_| random.one_of(&words))
+            .collect();
+        let mut choose = |list: &[&str]| {
+            let wish = Wish {
+                from: "a test",
+                dialect: dialect_of(list.len()),
+                text: list.join(", "),
+            };
+            select(Some(&wish), compiler.as_ref(), &[]).map(|selection| {
+                chosen += 1;
+                assert!(selection.targets.is_sorted(), "{list:?}");
+                (selection.targets, selection.through)
+            })
+        };
+        let before = choose(&list).ok();
+        list.reverse();
+        assert_eq!(choose(&list).ok(), before, "{list:?}");
+        let middle = random.below(list.len());
+        list.rotate_left(middle);
+        assert_eq!(choose(&list).ok(), before, "{list:?}");
+    }
+    assert!(chosen > 1500, "{chosen}");
+}
+
+fn dialect_of(number: usize) -> Dialect {
+    if number % 2 == 0 {
+        Dialect::Ours
+    } else {
+        Dialect::CMake
+    }
+}
+
+/// Whatever is written, it is read or refused, and what is refused is a part of it.
+#[test]
+fn no_text_is_too_odd() {
+    let mut random = Random(0xdead);
+    let pieces = [
+        "-gencode",
+        "=",
+        "arch=",
+        "compute_",
+        "sm_",
+        "80",
+        "9.0",
+        "a",
+        "f",
+        "(",
+        ")",
+        "[",
+        "]",
+        ",",
+        ";",
+        " ",
+        "\t",
+        "code=",
+        "\"",
+        "'",
+        "\\",
+        "+PTX",
+        "-real",
+        "-virtual",
+        "RTX",
+        "4090",
+        "native",
+        "é",
+        "٨",
+        "\u{0}",
+        "🦀",
+        "-",
+        ".",
+        "1",
+        "99999999999",
+        "-arch",
+        "Ampere",
+        "NVIDIA",
+        "ti",
+    ];
+    let compiler = Compiler::of_release(None, Version::new(12, 9, 0));
+    for _ in 0..5000 {
+        let text: String = (0..random.below(9))
+            .map(|_| random.one_of(&pieces))
+            .collect();
+        for dialect in [
+            Dialect::Ours,
+            Dialect::CMake,
+            Dialect::Torch,
+            Dialect::ComputeCap,
+        ] {
+            match read(dialect, &text) {
+                Err(word) => assert!(
+                    !word.is_empty() && text.contains(word),
+                    "{text:?}: {word:?}"
+                ),
+                Ok(_) => {
+                    let wish = Wish {
+                        from: "a test",
+                        dialect,
+                        text: text.clone(),
+                    };
+                    for compiler in [None, compiler.as_ref()] {
+                        // Never an empty list in silence.
+                        match select(Some(&wish), compiler, &[]) {
+                            Ok(chosen) => assert!(!chosen.list().nvcc().is_empty(), "{text:?}"),
+                            Err(findings) => assert!(!findings.is_empty(), "{text:?}"),
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

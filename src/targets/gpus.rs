@@ -1,0 +1,285 @@
+//! The GPUs of this machine, with a limit to how long they may keep a build waiting.
+
+use crate::model::environment::{Env, Variable};
+use crate::model::finding::{Finding, Severity};
+use crate::model::invocation::Invocation;
+use crate::system::files;
+use crate::system::programs::run;
+use crate::targets::nvidia_smi;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+pub use crate::model::gpu::Gpu;
+
+/// A driver that has to wake its GPUs needs two or three seconds; a sick one never answers.
+const DEADLINE: Duration = Duration::from_secs(5);
+
+/// What the driver answered.
+enum Answer {
+    Gpus(Vec<Gpu>),
+    /// It has no library here that can be opened; `nvidia-smi` may know more.
+    NoLibrary,
+    Failed(Finding),
+}
+
+/// The GPUs that programs see here, in CUDA's order. None is no fault; a driver that fails is a note.
+pub fn gpus(env: &Env) -> Result<Vec<Gpu>, Finding> {
+    let found = match within(DEADLINE, ask) {
+        Answer::Gpus(gpus) => Ok(gpus),
+        Answer::Failed(finding) => Err(finding),
+        Answer::NoLibrary => without_library(env, DEADLINE),
+    };
+    found.map_err(|mut finding| {
+        // A build needs no GPU.
+        finding.severity = Severity::Note;
+        finding
+    })
+}
+
+/// Starting CUDA can hang for ever inside the driver. The thread that hangs is left behind.
+fn within(deadline: Duration, ask: fn() -> Answer) -> Answer {
+    let begun = Instant::now();
+    let asking = std::thread::spawn(ask);
+    while !asking.is_finished() && begun.elapsed() < deadline {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let words = if asking.is_finished() {
+        match asking.join() {
+            Ok(answer) => return answer,
+            Err(_) => "cannot be asked".to_string(),
+        }
+    } else {
+        format!("did not answer within {} s", deadline.as_secs_f64())
+    };
+    Answer::Failed(
+        Finding::note("driver-error", format!("NVIDIA's driver {words}"))
+            .help("run `nvidia-smi`: if it hangs too, restart the machine or its driver")
+            .help("set CUDNN_GUARD_ARCHS, and the driver is not asked"),
+    )
+}
+
+#[cfg(not(feature = "cudarc"))]
+fn ask() -> Answer {
+    use crate::system::driver;
+    use crate::system::driver::Problem;
+    match driver::ask() {
+        Ok(driver) => {
+            let gpus = driver.devices.into_iter().map(|device| Gpu {
+                name: device.name,
+                capability: device.capability,
+            });
+            Answer::Gpus(gpus.collect())
+        }
+        Err(Problem::NoDevice { .. }) => Answer::Gpus(Vec::new()),
+        Err(Problem::Missing(_) | Problem::Stub(_) | Problem::NotADriver { .. }) => {
+            Answer::NoLibrary
+        }
+        Err(problem @ Problem::Failed { .. }) => Answer::Failed(problem.finding()),
+    }
+}
+
+#[cfg(feature = "cudarc")]
+fn ask() -> Answer {
+    use crate::model::arch::ComputeCapability;
+    use cudarc::driver::sys::{CUdevice_attribute as Attribute, CUresult, is_culib_present};
+    use cudarc::driver::{DriverError, result};
+
+    fn devices() -> Result<Vec<Gpu>, DriverError> {
+        result::init()?;
+        let describe = |ordinal| {
+            let device = result::device::get(ordinal)?;
+            let number = |attribute| {
+                // SAFETY: the device is one that the driver just gave.
+                let value = unsafe { result::device::get_attribute(device, attribute) };
+                value.map(i32::unsigned_abs)
+            };
+            Ok(Gpu {
+                name: result::device::get_name(device)?,
+                capability: ComputeCapability::new(
+                    number(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
+                    number(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
+                ),
+            })
+        };
+        (0..result::device::get_count()?).map(describe).collect()
+    }
+
+    // SAFETY: this opens the driver's library by its usual names, as CUDA itself does. Without it every other call
+    // of cudarc panics.
+    if !unsafe { is_culib_present() } {
+        return Answer::NoLibrary;
+    }
+    match devices() {
+        Ok(gpus) => Answer::Gpus(gpus),
+        Err(DriverError(CUresult::CUDA_ERROR_NO_DEVICE)) => Answer::Gpus(Vec::new()),
+        Err(DriverError(CUresult::CUDA_ERROR_STUB_LIBRARY)) => Answer::NoLibrary,
+        Err(error) => Answer::Failed(
+            Finding::note("driver-error", "NVIDIA's driver cannot start CUDA")
+                .with("cudarc", format!("{error:?}"))
+                .help("run `nvidia-smi` to see what it says"),
+        ),
+    }
+}
+
+/// What `nvidia-smi` says, where there is one. Without it there is no GPU here, as in a container.
+fn without_library(env: &Env, deadline: Duration) -> Result<Vec<Gpu>, Finding> {
+    match on_path("nvidia-smi", env) {
+        Some(program) => smi(program, env, deadline),
+        None => Ok(Vec::new()),
+    }
+}
+
+/// An `nvidia-smi` that knows nothing of compute capabilities, or says that something is wrong, is no answer.
+fn smi(program: PathBuf, env: &Env, deadline: Duration) -> Result<Vec<Gpu>, Finding> {
+    let question = Invocation {
+        program,
+        args: [nvidia_smi::QUESTION, "--format=csv,noheader"]
+            .map(String::from)
+            .to_vec(),
+    };
+    let output = run(&question, deadline).map_err(|finding| {
+        let wedged = finding.id == "program-timeout";
+        let dmesg = "or look for `NVRM` and `Xid` in what `dmesg` prints: a driver that hangs needs a restart";
+        let finding = if wedged { finding.help(dmesg) } else { finding };
+        finding.help("or set CUDNN_GUARD_ARCHS, and the driver is not asked")
+    })?;
+    Ok(if output.success {
+        let visible = env.as_set("CUDA_VISIBLE_DEVICES");
+        let visible = visible.map(|value| value.to_string_lossy());
+        let by_bus = env.text("CUDA_DEVICE_ORDER") == Some("PCI_BUS_ID");
+        nvidia_smi::visible(
+            nvidia_smi::parse(&output.stdout),
+            visible.as_deref(),
+            by_bus,
+        )
+    } else {
+        Vec::new()
+    })
+}
+
+fn on_path(name: &str, env: &Env) -> Option<PathBuf> {
+    let name = format!("{name}{}", std::env::consts::EXE_SUFFIX);
+    std::env::split_paths(env.get(Variable::Path)?)
+        .filter(|dir| dir.is_absolute())
+        .map(|dir| dir.join(&name))
+        .find(|program| files::is_file(program))
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+    use std::path::Path;
+
+    /// CFG-17: so does the driver's own library.
+    #[test]
+    fn a_driver_that_hangs_or_dies_is_a_note() {
+        let hangs = || loop {
+            std::thread::sleep(Duration::from_secs(1));
+        };
+        let Answer::Failed(finding) = within(Duration::from_millis(50), hangs) else {
+            panic!("it answered");
+        };
+        assert_eq!(
+            finding.summary,
+            "NVIDIA's driver did not answer within 0.05 s"
+        );
+        let Answer::Failed(finding) = within(DEADLINE, || std::panic::resume_unwind(Box::new(())))
+        else {
+            panic!("it answered");
+        };
+        assert_eq!(finding.summary, "NVIDIA's driver cannot be asked");
+    }
+
+    /// An `nvidia-smi` that does this. Copied by another program: were it written here, a test that starts a program
+    /// at the same time could hold it open, and a file that is open for writing cannot be started.
+    fn fake(name: &str, script: &str) -> PathBuf {
+        let dir = std::env::temp_dir().join(format!("cudnn-guard-smi-{}", std::process::id()));
+        let dir = dir.join(name);
+        std::fs::create_dir_all(&dir).unwrap();
+        let (text, program) = (dir.join("text"), dir.join("nvidia-smi"));
+        std::fs::write(&text, format!("#!/bin/sh\n{script}\n")).unwrap();
+        std::fs::set_permissions(&text, PermissionsExt::from_mode(0o755)).unwrap();
+        let copied = std::process::Command::new("cp")
+            .arg(&text)
+            .arg(&program)
+            .status();
+        assert!(copied.unwrap().success());
+        program
+    }
+
+    /// An environment with the folder of this program alone on PATH.
+    fn finds(program: &Path) -> Env {
+        Env::new([("PATH".to_string(), program.parent().unwrap().into())])
+    }
+
+    /// CFG-01, CFG-14: every row that is an answer counts; no program, no row and a failure are no GPU, and no fault.
+    #[test]
+    fn what_nvidia_smi_says_is_taken_only_if_it_is_an_answer() {
+        assert_eq!(without_library(&Env::default(), DEADLINE), Ok(Vec::new()));
+        let question = "[ $1 = --query-gpu=index,uuid,name,compute_cap ] && printf '0, GPU-1, NVIDIA P40, %s\\n'";
+        for (index, (script, wanted)) in [
+            (format!("{question} 8.0"), &[80][..]),
+            (format!("{question} 6.1 6.1 6.1 8.6"), &[61, 61, 61, 86]),
+            ("echo '0, GPU-1, NVIDIA A100, 8.0'; exit 9".into(), &[]),
+            (
+                "echo 'Field \"compute_cap\" is not a valid field to query.'".into(),
+                &[],
+            ),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let program = fake(&format!("answers-{index}"), &script);
+            let gpus = without_library(&finds(&program), DEADLINE).unwrap();
+            let numbers: Vec<u32> = gpus.iter().map(|gpu| gpu.capability.number()).collect();
+            assert_eq!(numbers, wanted, "{script}");
+        }
+    }
+
+    /// CFG-14: what the build script sets counts here too, and an empty list of GPUs is a list.
+    #[test]
+    fn the_variables_of_the_build_script_decide_which_gpus_are_seen() {
+        let program = fake(
+            "variables",
+            "printf '0, GPU-1, NVIDIA A100, 8.0\\n1, GPU-2, NVIDIA H100, 9.0\\n'",
+        );
+        for (visible, wanted) in [("1", &[90][..]), ("0", &[80]), ("", &[])] {
+            let env = finds(&program).overlaid(&[
+                ("CUDA_DEVICE_ORDER".to_string(), "PCI_BUS_ID"),
+                ("CUDA_VISIBLE_DEVICES".to_string(), visible),
+            ]);
+            let gpus = without_library(&env, DEADLINE).unwrap();
+            let numbers: Vec<u32> = gpus.iter().map(|gpu| gpu.capability.number()).collect();
+            assert_eq!(numbers, wanted, "{visible:?}");
+        }
+    }
+
+    /// CFG-17: it hangs when the driver does, and the build does not.
+    #[test]
+    fn an_nvidia_smi_that_hangs_is_stopped() {
+        let program = fake("hangs", "sleep 1000");
+        let shown = program.display().to_string();
+        let begun = Instant::now();
+        let finding = without_library(&finds(&program), Duration::from_millis(300)).unwrap_err();
+        assert!(begun.elapsed() < Duration::from_secs(5));
+        assert_eq!(
+            finding.to_string(),
+            format!(
+                "`{shown}` did not end within 0.3 s and was stopped  [program-timeout]\n  \
+                 command     {shown} --query-gpu=index,uuid,name,compute_cap --format=csv,noheader\n  \
+                 = help: run the command by hand to see where it hangs\n  \
+                 = help: or look for `NVRM` and `Xid` in what `dmesg` prints: a driver that hangs needs a restart\n  \
+                 = help: or set CUDNN_GUARD_ARCHS, and the driver is not asked"
+            )
+        );
+    }
+
+    #[test]
+    fn this_machine_is_asked_without_harm() {
+        // With a GPU or without: an answer, or a note.
+        if let Err(finding) = gpus(&Env::default()) {
+            assert_eq!(finding.severity, Severity::Note);
+        }
+    }
+}

@@ -1,0 +1,384 @@
+//! Which GPUs to compile for: what somebody asked for, else what is in this machine, else what most machines have.
+
+pub mod messages;
+#[cfg(test)]
+mod tests;
+
+use crate::model::arch::{Code, ComputeCapability, Suffix, Target};
+use crate::model::environment::{Env, Variable};
+use crate::model::finding::Finding;
+use crate::model::gencode::Gencode;
+use crate::model::gpu::Gpu;
+use crate::model::target_list::TargetList;
+use crate::targets::dialect::{Dialect, Word};
+pub use crate::targets::nvcc_support::Compiler;
+use crate::targets::{dialect, gpu_names, nvcc_table};
+use crate::toolkit::nvcc_output::add;
+
+/// The targets of a build, in numeric order, and who chose them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Selection {
+    /// Machine code and PTX to compile.
+    pub targets: Vec<Target>,
+    /// Those of them that are made through other PTX than their own.
+    pub through: Vec<Gencode>,
+    /// `CUDNN_GUARD_ARCHS`, `the build script`, `the GPUs of this machine`, `the default`.
+    pub chosen_by: String,
+    /// What was noticed while choosing.
+    pub findings: Vec<Finding>,
+}
+
+impl Selection {
+    /// The targets with the PTX that each is made through.
+    pub fn list(&self) -> TargetList {
+        let gencode = |target: &Target| {
+            let through = self.through.iter().find(|one| one.target == *target);
+            through.copied().unwrap_or(Gencode::plain(*target))
+        };
+        TargetList::new(self.targets.iter().map(gencode).collect())
+    }
+}
+
+/// A list of targets that somebody wrote.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wish {
+    /// Who: the variable's name, or `the build script`.
+    pub from: &'static str,
+    /// How to read it.
+    pub dialect: Dialect,
+    /// As written.
+    pub text: String,
+}
+
+impl Wish {
+    fn words(&self) -> Result<Vec<Word>, &str> {
+        dialect::read(self.dialect, &self.text)
+    }
+}
+
+/// The first of: `CUDNN_GUARD_ARCHS`, the build script, `CUDAARCHS`, `TORCH_CUDA_ARCH_LIST`, `CUDA_COMPUTE_CAP`.
+pub fn wish(env: &Env, archs: &[String]) -> Option<Wish> {
+    let variable = |variable: Variable, dialect| {
+        env.get(variable).map(|value| Wish {
+            from: variable.name(),
+            dialect,
+            text: value.to_string_lossy().into_owned(),
+        })
+    };
+    let script = || {
+        (!archs.is_empty()).then(|| Wish {
+            from: "the build script",
+            dialect: Dialect::Ours,
+            text: archs.join(", "),
+        })
+    };
+    variable(Variable::GuardArchs, Dialect::Ours)
+        .or_else(script)
+        .or_else(|| variable(Variable::CudaArchs, Dialect::CMake))
+        .or_else(|| variable(Variable::TorchCudaArchList, Dialect::Torch))
+        .or_else(|| variable(Variable::CudaComputeCap, Dialect::ComputeCap))
+}
+
+/// Whether the GPUs of this machine matter: only then is the driver asked.
+pub fn needs_gpus(wish: Option<&Wish>) -> bool {
+    let here = |word: &Word| matches!(word, Word::Native | Word::Auto);
+    wish.is_none_or(|wish| wish.words().is_ok_and(|words| words.iter().any(here)))
+}
+
+/// Whether targets with a letter are asked for: only then is nvcc asked for these, too.
+pub fn needs_letters(wish: Option<&Wish>) -> bool {
+    let words = wish.map(Wish::words);
+    let lettered = |word: &Word| match word {
+        Word::Targets(gencodes) => gencodes.iter().any(|gencode| {
+            gencode.target.suffix != Suffix::None || gencode.via.suffix != Suffix::None
+        }),
+        _ => false,
+    };
+    words.is_some_and(|words| words.is_ok_and(|words| words.iter().any(lettered)))
+}
+
+/// The targets to compile for, never none. Without a compiler to ask they stand as they are written.
+pub fn select(
+    wish: Option<&Wish>,
+    compiler: Option<&Compiler>,
+    gpus: &[Gpu],
+) -> Result<Selection, Vec<Finding>> {
+    match wish {
+        Some(wish) => wished(wish, compiler, gpus),
+        None => Ok(unasked(compiler, gpus, &|_| true)),
+    }
+}
+
+fn wished(
+    wish: &Wish,
+    compiler: Option<&Compiler>,
+    gpus: &[Gpu],
+) -> Result<Selection, Vec<Finding>> {
+    let words = wish.words().map_err(|word| {
+        let summary = format!("`{word}` in {} is not a GPU target", wish.from);
+        vec![unreadable(wish, summary)]
+    })?;
+    let mut asked: Vec<Gencode> = Vec::new();
+    let mut ask = |targets: &[Target]| asked.extend(targets.iter().copied().map(Gencode::plain));
+    let mut written: Vec<Gencode> = Vec::new();
+    let mut findings = Vec::new();
+    for word in words {
+        match word {
+            Word::Targets(targets) => written.extend(targets),
+            Word::Generation { capabilities, ptx } => {
+                ask(&generation(&capabilities, ptx, compiler));
+            }
+            Word::All => ask(&with_ptx(known(compiler))),
+            Word::AllMajor => ask(&with_ptx(majors(&known(compiler)))),
+            Word::Auto => {
+                let auto = unasked(compiler, gpus, &|_| true);
+                ask(&auto.targets);
+                findings.extend(auto.findings);
+            }
+            Word::Native if gpus.is_empty() => {
+                return Err(vec![native_without_gpu(wish, compiler)]);
+            }
+            Word::Native => {
+                for gpu in gpus {
+                    let (targets, finding) = for_gpu(gpu, compiler);
+                    if targets.is_empty() {
+                        // Too old is said below, with all else that nvcc cannot do.
+                        ask(&[machine(gpu.capability)]);
+                    } else {
+                        ask(&targets);
+                        findings.extend(finding);
+                    }
+                }
+            }
+        }
+    }
+    asked.extend(written);
+    if let Some(wrong) = asked.iter().find(|gencode| !gencode.is_sound()) {
+        return Err(vec![unsound(wish, *wrong)]);
+    }
+    if let Some(compiler) = compiler {
+        findings.extend(rename(&mut asked, compiler));
+    }
+    asked.sort();
+    asked.dedup();
+    findings.extend(settle(&mut asked));
+    if asked.is_empty() {
+        let summary = format!("{} names no GPU target: its list is empty", wish.from);
+        return Err(vec![unreadable(wish, summary)]);
+    }
+    if let Some(compiler) = compiler {
+        let lacks = |target: &Target| compiler.makes(*target) == Some(false);
+        let mut lacking: Vec<Target> = Vec::new();
+        for gencode in &asked {
+            let first = [gencode.target, gencode.via].into_iter().find(lacks);
+            lacking.extend(first.filter(|target| !lacking.contains(target)));
+        }
+        if !lacking.is_empty() {
+            return Err(vec![unsupported(compiler, &lacking, wish)]);
+        }
+    }
+    findings.dedup();
+    Ok(Selection {
+        targets: asked.iter().map(|gencode| gencode.target).collect(),
+        through: asked
+            .into_iter()
+            .filter(|gencode| !gencode.is_plain())
+            .collect(),
+        chosen_by: wish.from.to_string(),
+        findings,
+    })
+}
+
+/// Machine code for every distinct GPU of this machine and PTX of the lowest and the highest; without a GPU the
+/// first of each major that the cuDNN serves too, and PTX of the highest.
+pub fn unasked(
+    compiler: Option<&Compiler>,
+    gpus: &[Gpu],
+    is_served: &dyn Fn(ComputeCapability) -> bool,
+) -> Selection {
+    let mut targets = Vec::new();
+    let mut findings = Vec::new();
+    for gpu in gpus {
+        let (found, finding) = for_gpu(gpu, compiler);
+        add_all(&mut targets, &found);
+        findings.extend(finding.filter(|finding| !findings.contains(finding)));
+    }
+    let chosen_by = if targets.is_empty() {
+        let mut codes = known(compiler);
+        // A cuDNN that shares nothing with nvcc does not leave the list empty: kernels run without it.
+        if codes.iter().any(|code| is_served(code.capability)) {
+            codes.retain(|code| is_served(code.capability));
+        }
+        add_all(&mut targets, &with_ptx(majors(&codes)));
+        if gpus.is_empty() {
+            findings.push(no_gpu(&targets));
+        }
+        "the default"
+    } else {
+        if let [lowest, .., highest] | [lowest @ highest] = targets[..] {
+            add(&mut targets, ptx(lowest.capability));
+            add(&mut targets, ptx(highest.capability));
+        }
+        "the GPUs of this machine"
+    };
+    Selection {
+        targets,
+        through: Vec::new(),
+        chosen_by: chosen_by.to_string(),
+        findings,
+    }
+}
+
+/// Machine code for a GPU. Where nvcc does not know it: PTX of the newest below it, which the driver compiles, and
+/// the machine code of that one if it is of the same major, which runs there as it is.
+fn for_gpu(gpu: &Gpu, compiler: Option<&Compiler>) -> (Vec<Target>, Option<Finding>) {
+    let Some(compiler) = compiler else {
+        return (vec![machine(gpu.capability)], None);
+    };
+    let capability = compiler.renamed(gpu.capability);
+    if compiler.makes(machine(capability)) != Some(false) {
+        return (vec![machine(capability)], None);
+    }
+    let Some(below) = compiler.below(capability) else {
+        return (Vec::new(), Some(gpu_too_old(gpu, compiler)));
+    };
+    let both = [machine(below), ptx(below)];
+    let targets: Vec<Target> = both
+        .into_iter()
+        .filter(|target| target.runs_on(capability))
+        .collect();
+    let finding = gpu_too_new(gpu, &targets, compiler);
+    (targets, Some(finding))
+}
+
+/// What nvcc knows of a generation; all of it where that is nothing, so that it is said.
+fn generation(
+    capabilities: &[ComputeCapability],
+    with_ptx: bool,
+    compiler: Option<&Compiler>,
+) -> Vec<Target> {
+    let known = |capability: &&ComputeCapability| {
+        compiler.is_none_or(|compiler| compiler.makes(machine(**capability)) != Some(false))
+    };
+    let mut taken: Vec<ComputeCapability> = capabilities.iter().filter(known).copied().collect();
+    if taken.is_empty() {
+        taken = capabilities.to_vec();
+    }
+    let last = taken.last().copied().filter(|_| with_ptx).map(ptx);
+    taken.into_iter().map(machine).chain(last).collect()
+}
+
+/// Puts the numbers in place that this nvcc has for the same GPUs.
+fn rename(asked: &mut [Gencode], compiler: &Compiler) -> Option<Finding> {
+    let mut note = None;
+    for gencode in asked {
+        let before = gencode.target;
+        let mut after = *gencode;
+        after.target.capability = compiler.renamed(before.capability);
+        after.via.capability = compiler.renamed(gencode.via.capability);
+        if after != *gencode && compiler.makes(after.target) != Some(false) {
+            *gencode = after;
+            let summary = format!(
+                "{before} is compiled as {}: {} has that number for the same GPU",
+                gencode.target,
+                compiler.name()
+            );
+            note = note.or(Some(Finding::note("arch-unsupported-by-nvcc", summary)));
+        }
+    }
+    note
+}
+
+/// Leaves one of what nvcc makes only once: the family's machine code runs wherever the one without a letter does.
+/// `asked` is in order.
+fn settle(asked: &mut Vec<Gencode>) -> Option<Finding> {
+    let mut note = None;
+    let mut kept: Vec<Gencode> = Vec::new();
+    for gencode in asked.drain(..) {
+        let Some(rival) = kept.iter_mut().find(|kept| kept.excludes(gencode)) else {
+            kept.push(gencode);
+            continue;
+        };
+        let rank = |one: Gencode| (one.via.suffix, one.target.suffix, one.via.capability);
+        let (stays, goes) = if rank(gencode) >= rank(*rival) {
+            (gencode, *rival)
+        } else {
+            (*rival, gencode)
+        };
+        *rival = stays;
+        let words = |one: Gencode| {
+            if one.is_plain() {
+                one.target.to_string()
+            } else {
+                format!("{} through {}", one.target, one.via)
+            }
+        };
+        let summary = format!(
+            "{} is left out: nvcc makes only one of it and {}, which runs on the same GPUs",
+            words(goes),
+            words(stays)
+        );
+        note = note.or(Some(Finding::note("arch-unsupported-by-nvcc", summary)));
+    }
+    kept.sort();
+    *asked = kept;
+    note
+}
+
+fn known(compiler: Option<&Compiler>) -> Vec<Target> {
+    let newest = || Compiler::of_release(None, nvcc_table::newest());
+    match compiler {
+        Some(compiler) => compiler.codes.clone(),
+        None => newest().map(|compiler| compiler.codes).unwrap_or_default(),
+    }
+}
+
+fn add_all(targets: &mut Vec<Target>, more: &[Target]) {
+    for target in more {
+        add(targets, *target);
+    }
+}
+
+/// The first of each major, from codes in numeric order.
+fn majors(codes: &[Target]) -> Vec<Target> {
+    let mut firsts: Vec<Target> = Vec::new();
+    for code in codes {
+        let seen = firsts.last().map(|first| first.capability.major);
+        if code.suffix == Suffix::None && seen != Some(code.capability.major) {
+            firsts.push(*code);
+        }
+    }
+    firsts
+}
+
+/// With PTX for GPUs to come: that of the first of the highest major, as nvcc's own `-arch=all` does it.
+fn with_ptx(codes: Vec<Target>) -> Vec<Target> {
+    let first = majors(&codes).last().map(|first| ptx(first.capability));
+    codes.into_iter().chain(first).collect()
+}
+
+const fn machine(capability: ComputeCapability) -> Target {
+    Target {
+        capability,
+        suffix: Suffix::None,
+        code: Code::Machine,
+    }
+}
+
+const fn ptx(capability: ComputeCapability) -> Target {
+    Target {
+        capability,
+        suffix: Suffix::None,
+        code: Code::Ptx,
+    }
+}
+
+fn listed(targets: &[Target]) -> String {
+    let words: Vec<String> = targets.iter().map(Target::to_string).collect();
+    words.join(" ")
+}
+
+use crate::targets::select::messages::{
+    gpu_too_new, gpu_too_old, native_without_gpu, no_gpu, unreadable, unsound, unsupported,
+};
+pub use crate::targets::select::messages::{left_out, unlisted};

@@ -1,0 +1,290 @@
+//! Which GPUs to compile for, by example.
+
+pub mod released;
+
+use super::*;
+use crate::compat::rules;
+use crate::model::candidate::Cudnn;
+use crate::model::finding::Severity;
+use crate::model::platform::Platform;
+use crate::model::version::Version;
+use crate::toolkit::nvcc_output::parse_help;
+
+fn code(number: u32) -> Target {
+    machine(ComputeCapability::from_number(number))
+}
+
+/// CUDA 13.5, as far as it matters.
+fn nvcc() -> Compiler {
+    let codes = [75, 80, 86, 87, 89, 90, 100, 103, 110, 120, 121];
+    let letters = parse_help("'sm_75','sm_90a','sm_100f','sm_120a','sm_120f'");
+    Compiler::asked("/cuda/bin/nvcc", codes.map(code).to_vec(), letters)
+}
+
+fn gpu(number: u32) -> Gpu {
+    Gpu {
+        name: format!("GPU {number}"),
+        capability: ComputeCapability::from_number(number),
+    }
+}
+
+fn ours(text: &str) -> Wish {
+    Wish {
+        from: "CUDNN_GUARD_ARCHS",
+        dialect: Dialect::Ours,
+        text: text.to_string(),
+    }
+}
+
+#[track_caller]
+fn gives(wish: Option<&str>, gpus: &[u32], wanted: &str) -> Selection {
+    let gpus: Vec<Gpu> = gpus.iter().copied().map(gpu).collect();
+    let selection = select(wish.map(ours).as_ref(), Some(&nvcc()), &gpus).unwrap();
+    assert_eq!(listed(&selection.targets), wanted);
+    selection
+}
+
+#[track_caller]
+fn refuses(wish: &Wish, gpus: &[Gpu], wanted: &str) {
+    let findings = select(Some(wish), Some(&nvcc()), gpus).unwrap_err();
+    let texts: Vec<String> = findings.iter().map(Finding::to_string).collect();
+    assert_eq!(texts.join("\n\n"), wanted);
+}
+
+#[test]
+fn a_list_is_put_in_numeric_order_once() {
+    gives(
+        Some("12.0 9.0 10.0 8.0 sm_90 compute_120"),
+        &[],
+        "sm_80 sm_90 sm_100 sm_120 compute_120",
+    );
+    gives(Some("90a 90"), &[], "sm_90 sm_90a");
+}
+
+#[test]
+fn all_is_what_this_nvcc_can_do() {
+    gives(
+        Some("all"),
+        &[],
+        "sm_75 sm_80 sm_86 sm_87 sm_89 sm_90 sm_100 sm_103 sm_110 sm_120 compute_120 sm_121",
+    );
+    gives(
+        Some("all-major"),
+        &[],
+        "sm_75 sm_80 sm_90 sm_100 sm_110 sm_120 compute_120",
+    );
+}
+
+/// CFG-14: all of them, not the first.
+#[test]
+fn without_a_wish_the_gpus_of_this_machine_decide() {
+    let selection = gives(
+        None,
+        &[120, 86, 86, 90],
+        "sm_86 compute_86 sm_90 sm_120 compute_120",
+    );
+    assert_eq!(selection.chosen_by, "the GPUs of this machine");
+    gives(None, &[90], "sm_90 compute_90");
+}
+
+/// CFG-01: no GPU is no fault.
+#[test]
+fn without_wish_and_gpu_all_majors_are_compiled() {
+    let selection = gives(
+        None,
+        &[],
+        "sm_75 sm_80 sm_90 sm_100 sm_110 sm_120 compute_120",
+    );
+    assert_eq!(selection.chosen_by, "the default");
+    assert_eq!(
+        selection.findings[0].to_string(),
+        "this machine shows no GPU, so kernels are compiled for the first GPU of each major  [no-gpu]\n  \
+         compiled    sm_75 sm_80 sm_90 sm_100 sm_110 sm_120 compute_120\n  \
+         = help: set CUDNN_GUARD_ARCHS to the GPUs that the program will meet, to compile less"
+    );
+    assert_eq!(selection.findings[0].severity, Severity::Note);
+    let tableless = select(None, None, &[]).unwrap();
+    assert_eq!(tableless.targets, selection.targets);
+}
+
+/// What the cuDNN does not serve is not compiled for without being asked: Volta, to which 9.11 and later have nothing
+/// to say, and a Jetson's GPU in a cuDNN for cards.
+#[test]
+fn the_default_is_what_nvcc_and_the_cudnn_both_serve() {
+    let cuda = Compiler::of_release(None, Version::new(12, 9, 0));
+    let default = |is_served: &dyn Fn(ComputeCapability) -> bool| {
+        listed(&unasked(cuda.as_ref(), &[], is_served).targets)
+    };
+    assert_eq!(
+        default(&|_| true),
+        "sm_50 sm_60 sm_70 sm_80 sm_90 sm_100 sm_120 compute_120"
+    );
+    let platform = Platform::from_triple("x86_64-unknown-linux-gnu");
+    let by = |version, cuda_major| {
+        let cudnn = Cudnn {
+            library_version: Some(version),
+            cuda_major: Some(cuda_major),
+            ..Cudnn::default()
+        };
+        let platform = &platform;
+        move |gpu| rules::may_serve(&cudnn, gpu, platform)
+    };
+    assert_eq!(
+        default(&by(Version::new(9, 14, 0), 12)),
+        "sm_75 sm_80 sm_90 sm_100 sm_120 compute_120"
+    );
+    assert_eq!(
+        default(&by(Version::new(9, 1, 0), 12)),
+        "sm_50 sm_60 sm_70 sm_80 sm_90 sm_100 sm_120 compute_120"
+    );
+    assert_eq!(
+        default(&|_| false),
+        default(&|_| true),
+        "kernels run without cuDNN too"
+    );
+}
+
+#[test]
+fn without_nvcc_a_list_stands_as_it_is_written() {
+    let selection = select(Some(&ours("37 200")), None, &[]).unwrap();
+    assert_eq!(listed(&selection.targets), "sm_37 sm_200");
+}
+
+/// CMP-13: `native` becomes targets and never reaches nvcc.
+#[test]
+fn native_is_the_machine_code_of_this_machine() {
+    gives(Some("native"), &[90, 86, 90], "sm_86 sm_90");
+    gives(Some("native compute_75"), &[90], "compute_75 sm_90");
+}
+
+/// CMP-09: a GPU newer than nvcc.
+#[test]
+fn a_gpu_that_nvcc_does_not_know_yet_gets_the_newest_ptx() {
+    for wish in [None, Some("native")] {
+        let selection = gives(wish, &[130, 130], "compute_121");
+        assert_eq!(
+            selection.findings[0].to_string(),
+            "`GPU 130`, compute capability 13.0, is newer than what `/cuda/bin/nvcc` can compile for  \
+             [gpu-newer-than-nvcc]\n  \
+             nvcc knows  sm_75 sm_80 sm_86 sm_87 sm_89 sm_90 sm_90a sm_100 sm_100f sm_103 sm_110 sm_120 sm_120f \
+             sm_120a sm_121\n  \
+             compiled    compute_121, which the driver compiles for that GPU\n  \
+             = help: install a newer CUDA toolkit to get machine code for that GPU"
+        );
+        assert_eq!(selection.findings.len(), 1);
+    }
+    // Of the same major: machine code runs there as it is.
+    gives(None, &[108, 86], "sm_86 compute_86 sm_103 compute_103");
+    // Between two that it knows: PTX of the one below, since that of a newer one would not run.
+    gives(None, &[95, 86], "sm_86 compute_86 sm_90 compute_90");
+}
+
+#[test]
+fn a_gpu_that_nvcc_dropped_stops_only_who_asked_for_it() {
+    let selection = gives(None, &[61, 90], "sm_90 compute_90");
+    assert_eq!(selection.findings[0].id, "arch-unsupported-by-nvcc");
+    assert_eq!(
+        gives(
+            None,
+            &[61],
+            "sm_75 sm_80 sm_90 sm_100 sm_110 sm_120 compute_120"
+        )
+        .findings
+        .len(),
+        1
+    );
+    let findings = select(Some(&ours("native")), Some(&nvcc()), &[gpu(61)]).unwrap_err();
+    assert_eq!(
+        findings[0].summary,
+        "`/cuda/bin/nvcc` cannot compile for sm_61, which CUDNN_GUARD_ARCHS asks for"
+    );
+}
+
+/// CFG-15: the word that is no target, and how targets are written.
+#[test]
+fn says_what_cannot_be_read() {
+    refuses(
+        &ours("80 8x"),
+        &[],
+        "`8x` in CUDNN_GUARD_ARCHS is not a GPU target  [arch-unknown]\n  \
+         found       CUDNN_GUARD_ARCHS: \"80 8x\"\n  \
+         = help: write targets as `80`, `8.6`, `90a`, `sm_86`, `compute_90`, `86-real`, `8.6+PTX`, `native`, \
+         `all` or `all-major`, with spaces, commas or semicolons between them\n  \
+         = help: or name GPUs: `Ampere`, `H100`, `RTX 4090`",
+    );
+    let findings = select(Some(&ours(" ; ")), None, &[]).unwrap_err();
+    assert_eq!(
+        findings[0].summary,
+        "CUDNN_GUARD_ARCHS names no GPU target: its list is empty"
+    );
+}
+
+/// CMP-10: what this nvcc dropped, and which CUDA had it.
+#[test]
+fn says_what_nvcc_cannot_do() {
+    refuses(
+        &ours("37 80 compute_200"),
+        &[],
+        "`/cuda/bin/nvcc` cannot compile for sm_37, compute_200, which CUDNN_GUARD_ARCHS asks for  \
+         [arch-unsupported-by-nvcc]\n  \
+         found       CUDNN_GUARD_ARCHS: \"37 80 compute_200\"\n  \
+         nvcc knows  sm_75 sm_80 sm_86 sm_87 sm_89 sm_90 sm_90a sm_100 sm_100f sm_103 sm_110 sm_120 sm_120f \
+             sm_120a sm_121\n  \
+         served by   sm_37: CUDA up to 11.8\n              compute_200: no CUDA up to 13.5\n  \
+         = help: write targets that this nvcc knows, or choose another CUDA toolkit with CUDA_HOME",
+    );
+}
+
+#[test]
+fn native_without_a_gpu_is_answered_with_the_list_to_write() {
+    refuses(
+        &ours("native"),
+        &[],
+        "this machine shows no GPU, and CUDNN_GUARD_ARCHS asks for `native`  [no-gpu]\n  \
+         found       CUDNN_GUARD_ARCHS: \"native\"\n  \
+         = help: set CUDNN_GUARD_ARCHS=\"sm_75 sm_80 sm_90 sm_100 sm_110 sm_120 compute_120\", or fewer of these",
+    );
+}
+
+#[test]
+fn variables_and_build_script_in_their_order() {
+    let pair = |name: &str, value: &str| (name.to_string(), value.into());
+    let mut pairs = vec![
+        pair("CUDNN_GUARD_ARCHS", "75"),
+        pair("CUDAARCHS", "80"),
+        pair("TORCH_CUDA_ARCH_LIST", "8.6"),
+        pair("CUDA_COMPUTE_CAP", "90"),
+    ];
+    let script = ["89".to_string()];
+    let mut order = Vec::new();
+    for archs in [&script[..], &script[..], &[], &[], &[], &[]] {
+        let found = wish(&Env::new(pairs.clone()), archs);
+        order.push(found.map(|wish| (wish.from, wish.text)));
+        if order.len() != 2 {
+            pairs = pairs.split_off(1.min(pairs.len()));
+        }
+    }
+    let order: Vec<_> = order
+        .iter()
+        .map(|found| found.as_ref().map(|(from, text)| (*from, text.as_str())))
+        .collect();
+    assert_eq!(
+        order,
+        [
+            Some(("CUDNN_GUARD_ARCHS", "75")),
+            Some(("the build script", "89")),
+            Some(("CUDAARCHS", "80")),
+            Some(("TORCH_CUDA_ARCH_LIST", "8.6")),
+            Some(("CUDA_COMPUTE_CAP", "90")),
+            None
+        ]
+    );
+}
+
+#[test]
+fn the_driver_is_asked_only_where_it_matters() {
+    assert!(needs_gpus(None));
+    assert!(needs_gpus(Some(&ours("80 native"))));
+    assert!(!needs_gpus(Some(&ours("80"))));
+    assert!(!needs_gpus(Some(&ours("80 native what"))));
+}

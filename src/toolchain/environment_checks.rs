@@ -1,0 +1,80 @@
+//! What the chosen libraries meet on this machine: each other, and what a loader finds before them.
+
+use crate::config::{Config, Link};
+use crate::cudnn::{consistency, unresolved};
+use crate::loader::dll_search::DllPath;
+use crate::loader::find_library::shared_file;
+use crate::loader::{dll_dependencies, path_shadowing, shadowing};
+use crate::model::candidate::{Cudnn, Toolkit};
+use crate::model::finding::Finding;
+use crate::model::platform::Os;
+use crate::system::{Host, files};
+use crate::toolkit::closure::unmet;
+use crate::toolkit::dependencies;
+use std::path::{Path, PathBuf};
+
+/// What a cuDNN meets that is opened when the program runs. `toolkit` is the one beside it, `built_with` the same if
+/// the program needs one.
+pub fn of(
+    cudnn: &Cudnn,
+    toolkit: Option<&Toolkit>,
+    built_with: Option<&Toolkit>,
+    config: &Config,
+    host: &Host,
+) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let dll_path = DllPath::of(host);
+    let unresolved = unresolved(cudnn, host.platform.os);
+    let elsewhere = dll_path.as_ref().map(|path| path.elsewhere(cudnn));
+    let elsewhere = elsewhere.unwrap_or_default();
+    findings.extend(consistency::findings(cudnn, &unresolved, &elsewhere));
+    if let Some(path) = &dll_path {
+        findings.extend(on_windows(cudnn, toolkit, path));
+    }
+    let rivals = shadowing::along_library_path(cudnn, host);
+    findings.extend(path_shadowing::library_path(cudnn, &rivals));
+    if let Some(toolkit) = built_with {
+        let first = shadowing::nvrtc(toolkit, cudnn, host);
+        findings.extend(first.and_then(|first| path_shadowing::nvrtc(cudnn, toolkit, &first)));
+    }
+    if let (Some(dir), true) = (&cudnn.link_dir, config.links_by_rpath()) {
+        let cxx = shadowing::conda_cxx(cudnn, host);
+        findings.extend(cxx.map(|cxx| path_shadowing::conda_rpath(dir, &cxx)));
+    }
+    findings
+}
+
+/// What Windows will make of the DLLs of this cuDNN.
+fn on_windows(cudnn: &Cudnn, toolkit: Option<&Toolkit>, path: &DllPath) -> Vec<Finding> {
+    let Some(shim) = cudnn.library.as_deref().and_then(Path::file_name) else {
+        return Vec::new();
+    };
+    let rivals = shadowing::along_dll_path(cudnn, path);
+    let hijack = path_shadowing::dll_path(cudnn, &rivals, path.system.as_deref());
+    let reached = path.has(&shim.to_string_lossy());
+    let below = path_shadowing::below_path(cudnn, &path.dirs).filter(|_| !reached);
+    let company = dll_dependencies::findings(cudnn, &path.company(cudnn, toolkit));
+    hijack.into_iter().chain(below).chain(company).collect()
+}
+
+/// What the libraries that are linked by name do not find in each other.
+pub fn unmet_needs(config: &Config, host: &Host, toolkit: &Toolkit) -> Option<Finding> {
+    if config.link != Link::Dynamic || host.platform.os != Os::Linux {
+        return None;
+    }
+    // What the system has of it may be a distribution's, and fit.
+    let system = ["/usr/lib", "/lib", "/usr/lib64", "/lib64"].map(PathBuf::from);
+    let multiarch = host.platform.multiarch();
+    let system = system
+        .iter()
+        .flat_map(|dir| [dir.join(&multiarch), dir.clone()]);
+    let dirs = files::each_once(toolkit.link_dirs.iter().cloned().chain(system));
+    let linked = config.libs.iter();
+    let mut linked = linked.filter_map(|name| shared_file(toolkit, name, &host.platform));
+    let unmet = linked.find_map(|library| unmet(&library, &dirs))?;
+    Some(dependencies::finding(
+        &unmet,
+        toolkit.version,
+        &toolkit.root,
+    ))
+}

@@ -1,0 +1,59 @@
+//! What one build script has made so far: nothing may be put over something else of it.
+
+use crate::model::finding::Finding;
+use crate::toolchain::stale_outputs::Leftovers;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Each file with what it was made of, and how.
+#[derive(Debug, Default)]
+pub struct Written {
+    made: RefCell<BTreeMap<PathBuf, (PathBuf, String)>>,
+    /// What is there besides.
+    pub leftovers: Leftovers,
+}
+
+impl Written {
+    /// Notes a file that is made of this one. It is an error if it was made before, of another one or in another way.
+    pub fn file(&self, output: &Path, source: &Path, how: &str) -> Result<(), Finding> {
+        let Some(first) = self.noted(output, source, how) else {
+            return Ok(());
+        };
+        let name = output.file_name().unwrap_or_default().to_string_lossy();
+        let (source, same) = (source.display(), *source == first);
+        let summary = match same {
+            true => format!("build.rs makes `{name}` of `{source}` twice, and not in the same way"),
+            false => format!(
+                "build.rs makes `{name}` of `{}`, and then again of `{source}`",
+                first.display()
+            ),
+        };
+        Err(Finding::error("config-invalid", summary).help(match same {
+            true => "make a second file under another name, which defines the macros and includes this one",
+            false => "name both files in one call, which keeps equal names apart",
+        }))
+    }
+
+    /// Notes a library, in the same way.
+    pub fn library(&self, output: &Path, name: &str, how: &str) -> Result<(), Finding> {
+        match self.noted(output, Path::new(name), how) {
+            None => Ok(()),
+            Some(_) => Err(Finding::error(
+                "config-invalid",
+                format!("build.rs makes the library `{name}` twice, and not in the same way"),
+            )
+            .help("name all its files in one call, or give the second library another name")),
+        }
+    }
+
+    /// What it was made of before. The same once more does no harm.
+    fn noted(&self, output: &Path, source: &Path, how: &str) -> Option<PathBuf> {
+        let made = (source.to_path_buf(), how.to_string());
+        let mut written = self.made.borrow_mut();
+        let first = written
+            .entry(output.to_path_buf())
+            .or_insert_with(|| made.clone());
+        (*first != made).then(|| first.0.clone())
+    }
+}

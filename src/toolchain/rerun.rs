@@ -1,0 +1,76 @@
+//! What makes cargo run the build script again.
+
+use crate::model::environment::{Kind as Meaning, Variable};
+use crate::model::platform::Os;
+use crate::search;
+use crate::search::{EACH_TOOLKIT, NVCC_ON_PATH, ON_PATH};
+use crate::system::directive::Directive;
+use crate::system::path_encoding::not_to_cargo;
+use crate::toolchain::Toolchain;
+use std::ffi::OsStr;
+
+impl Toolchain {
+    /// The variables and the files that the answer rests on. Only files that are there: cargo takes a missing one for
+    /// changed, every time.
+    pub(super) fn reruns(&self) -> Vec<Directive> {
+        let mut names: Vec<String> = Vec::new();
+        for &variable in Variable::ALL {
+            let asked = matches!(variable.kind(), Meaning::Wish | Meaning::Setting);
+            let by_path = variable == Variable::Path && self.path_decided();
+            if asked || by_path || search::is_watched(variable, &self.host.env) {
+                names.extend(self.host.env.spellings(variable));
+            }
+        }
+        let each = self.host.env.numbered(EACH_TOOLKIT).into_iter();
+        if self.host.platform.os == Os::Windows {
+            names.extend(each.map(|(name, _)| name));
+        }
+        let env = names.into_iter().map(Directive::RerunIfEnvChanged);
+        let read = self.read.iter().filter(|path| not_to_cargo(path).is_none());
+        env.chain(read.cloned().map(Directive::RerunIfChanged))
+            .collect()
+    }
+
+    /// Whether the toolkit was found on PATH, be it by the bare name in `NVCC`.
+    fn path_decided(&self) -> bool {
+        let bare = [Variable::Nvcc, Variable::CudaCxx].iter().any(|variable| {
+            let value = self.host.env.get(*variable).and_then(OsStr::to_str);
+            value
+                .unwrap_or_default()
+                .split_whitespace()
+                .last()
+                .is_some_and(|name| !name.contains(['/', '\\']))
+        });
+        bare || self
+            .candidates
+            .iter()
+            .any(|one| one.chosen && [NVCC_ON_PATH, ON_PATH].contains(&&*one.via))
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use crate::config::Config;
+    use crate::system::directive::Directive;
+    use std::fs;
+
+    /// `/usr/local/cuda` may lead elsewhere tomorrow, and the release that it led to be gone: then both lines tell.
+    #[test]
+    fn a_file_is_watched_under_the_name_that_was_looked_at_and_under_its_own() {
+        let dir = std::env::temp_dir().join(format!("cudnn-guard-reruns-{}", std::process::id()));
+        fs::create_dir_all(dir.join("cuda-13.0/include")).unwrap();
+        let dir = fs::canonicalize(dir).unwrap();
+        fs::create_dir_all(dir.join("image")).unwrap();
+        let (link, real) = (dir.join("cuda"), dir.join("cuda-13.0"));
+        fs::write(real.join("include/cuda.h"), "#define CUDA_VERSION 13000\n").unwrap();
+        std::os::unix::fs::symlink("cuda-13.0", &link).unwrap();
+        let config = Config::new().cuda(">=13").root(dir.join("image"));
+        let toolchain = config.env([("CUDA_HOME", &link)]).survey();
+        let lines = toolchain.reruns();
+        fs::remove_dir_all(&dir).unwrap();
+        for header in [link.join("include/cuda.h"), real.join("include/cuda.h")] {
+            let line = Directive::RerunIfChanged(header);
+            assert!(lines.contains(&line), "{line} is not in {lines:?}");
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! A program that carries CUDA and cuDNN in itself: the archives that it takes in, and which of them are not here.
+
+use crate::config::{Config, Link};
+use crate::model::candidate::{Cudnn, Toolkit};
+use crate::model::finding::Finding;
+use crate::model::platform::Os;
+use crate::system::directive::{Directive, Library};
+use crate::system::{Host, files};
+use crate::toolkit::archives;
+use crate::toolkit::archives::Archive;
+use std::path::{Path, PathBuf};
+
+const DYNAMIC: &str = "or leave `.link(Link::Static)` out of build.rs, and link dynamically";
+
+/// What is linked, in its order, and what lacks.
+#[derive(Debug, Default)]
+pub struct Archives {
+    /// Lines for cargo.
+    pub directives: Vec<Directive>,
+    /// The files.
+    pub files: Vec<PathBuf>,
+    /// What was asked for and is not here.
+    pub lacking: Vec<Finding>,
+    /// What exists as a shared library only: the driver.
+    pub shared: Vec<String>,
+}
+
+/// Looks for them.
+pub fn find(
+    config: &Config,
+    host: &Host,
+    toolkit: Option<&Toolkit>,
+    cudnn: Option<&Cudnn>,
+) -> Archives {
+    let mut all = Archives::default();
+    if config.link != Link::Static {
+        return all;
+    }
+    let os = host.platform.os;
+    if config.cudnn.is_some() && os == Os::Windows {
+        let none = Finding::error("config-invalid", "NVIDIA ships no static cuDNN for Windows");
+        all.lacking.push(
+            none.help("leave `.link(Link::Static)` out of build.rs, and link dynamically")
+                .help("or write `.link(Link::Runtime)`, and open cuDNN in the program"),
+        );
+        return all;
+    }
+    let major = cudnn.and_then(|cudnn| Some(cudnn.version()?.major));
+    if let Some((cudnn, major)) = cudnn.zip(major) {
+        let cuda = toolkit.and_then(|toolkit| Some(toolkit.version?.major));
+        all.take_cudnn(cudnn, major, cuda);
+    }
+    let Some(toolkit) = toolkit else {
+        return all;
+    };
+    let (wanted, shared) = archives::cuda(&config.libs, major, os);
+    all.shared = shared;
+    let mut lacking = Vec::new();
+    for archive in wanted {
+        match in_dirs(&toolkit.link_dirs, &archive, os) {
+            Some((path, name)) => all.take(path, Library::Static(name)),
+            None if archive.needed => lacking.push(archive),
+            None => {}
+        }
+    }
+    all.lacking.extend(absent(toolkit, &lacking, os));
+    if os == Os::Linux {
+        // What NVIDIA's archives need of the system itself; zlib is cuDNN's.
+        let zlib = major.is_some().then_some("z");
+        for system in zlib.into_iter().chain(["stdc++", "rt", "dl", "pthread"]) {
+            let library = Library::Dynamic(system.into());
+            all.directives.push(Directive::LinkLib(library));
+        }
+    }
+    all
+}
+
+impl Archives {
+    fn take(&mut self, path: PathBuf, library: Library) {
+        if let Some(dir) = path.parent() {
+            let search = Directive::LinkSearch(dir.to_path_buf());
+            if !self.directives.contains(&search) {
+                self.directives.push(search);
+            }
+        }
+        self.directives.push(Directive::LinkLib(library));
+        self.files.push(path);
+    }
+
+    fn take_cudnn(&mut self, cudnn: &Cudnn, major: u32, cuda: Option<u32>) {
+        let Some(dir) = cudnn.files.archives.as_ref().or(cudnn.link_dir.as_ref()) else {
+            return;
+        };
+        let dirs = std::slice::from_ref(dir);
+        let in_one = Archive {
+            names: archives::cudnn_in_one(major),
+            needed: false,
+            by: String::new(),
+        };
+        if let Some((path, name)) = in_dirs(dirs, &in_one, Os::Linux) {
+            return self.take(path, Library::Whole(name));
+        }
+        let mut lacking = Vec::new();
+        for archive in archives::cudnn(major) {
+            match in_dirs(dirs, &archive, Os::Linux) {
+                Some((path, name)) => self.take(path, Library::Whole(name)),
+                None if archive.needed => lacking.push(archive),
+                None => {}
+            }
+        }
+        let Some(finding) = lacking_parts(cudnn, dir, &lacking, (major, cuda)) else {
+            return;
+        };
+        self.lacking.push(finding);
+    }
+}
+
+fn file_name(name: &str, os: Os) -> String {
+    match os {
+        Os::Windows => format!("{name}.lib"),
+        _ => format!("lib{name}.a"),
+    }
+}
+
+/// The archive's file, and the name under which it is there.
+fn in_dirs(dirs: &[PathBuf], archive: &Archive, os: Os) -> Option<(PathBuf, String)> {
+    archive.names.iter().find_map(|name| {
+        // For Windows `cublas.lib` is the way to a DLL.
+        if os == Os::Windows && !name.ends_with("_static") {
+            return None;
+        }
+        let file = file_name(name, os);
+        let mut paths = dirs.iter().map(|dir| dir.join(&file));
+        Some((paths.find(|path| files::is_file(path))?, name.clone()))
+    })
+}
+
+fn lacking_parts(
+    cudnn: &Cudnn,
+    dir: &Path,
+    lacking: &[Archive],
+    (major, cuda): (u32, Option<u32>),
+) -> Option<Finding> {
+    let names: Vec<String> = named(lacking, Os::Linux);
+    let what = match &names[..] {
+        [] => return None,
+        [one] => format!("`{one}`"),
+        more => format!("{} static parts", more.len()),
+    };
+    let version = cudnn
+        .version()
+        .map_or(String::new(), |one| format!(" {one}"));
+    let headline = format!(
+        "the cuDNN{version} at `{}` lacks {what}, which `.link(Link::Static)` takes in",
+        cudnn.root.display()
+    );
+    let path = dir.to_string_lossy();
+    let flavour = cudnn.cuda_major.or(cuda).unwrap_or(12);
+    let install = if path.contains("-linux-gnu") || path.starts_with("/usr/lib64") {
+        match major {
+            9.. => format!("install `libcudnn{major}-static-cuda-{flavour}`"),
+            _ => format!("install `libcudnn{major}-dev`"),
+        }
+    } else if cudnn.root.ends_with("nvidia/cudnn") {
+        "set CUDNN_PATH to an unpacked archive of NVIDIA's: its wheels hold no static cuDNN".into()
+    } else {
+        "set CUDNN_PATH to an unpacked archive of NVIDIA's, which has the static parts in `lib`"
+            .into()
+    };
+    Some(
+        Finding::error("parts-missing", headline)
+            .with("lacking", names.join("\n"))
+            .with("looked at", dir.display())
+            .help(install)
+            .help(DYNAMIC),
+    )
+}
+
+fn absent(toolkit: &Toolkit, lacking: &[Archive], os: Os) -> Option<Finding> {
+    let first = lacking.first()?;
+    let names = named(lacking, os);
+    let others = match names.len() - 1 {
+        0 => String::new(),
+        1 => " and one more archive".into(),
+        others => format!(" and {others} more archives"),
+    };
+    let version = toolkit
+        .version
+        .map_or_else(|| "the CUDA".into(), |one| format!("CUDA {}", one.short()));
+    let headline = format!(
+        "{version} at `{}` has no `{}`{others}, which {} needs to be linked statically",
+        toolkit.root.display(),
+        names.first()?,
+        first.by
+    );
+    let looked: Vec<String> = toolkit
+        .link_dirs
+        .iter()
+        .map(|dir| dir.display().to_string())
+        .collect();
+    let looked = match looked.len() {
+        0 => "no directory of libraries".to_string(),
+        _ => looked.join("\n"),
+    };
+    let mut finding = Finding::error("partial-toolkit", headline);
+    if names.len() > 1 {
+        finding = finding.with("lacking", names.join("\n"));
+    }
+    let finding = finding.with("looked at", looked);
+    match install(toolkit, lacking, os) {
+        Some(install) => Some(finding.help(install).help(DYNAMIC)),
+        None => Some(finding.help(DYNAMIC.trim_start_matches("or "))),
+    }
+}
+
+fn named(archives: &[Archive], os: Os) -> Vec<String> {
+    let names = archives.iter().filter_map(|one| one.names.first());
+    names.map(|name| file_name(name, os)).collect()
+}
+
+/// What to install; none where NVIDIA has no package, as for most on Windows.
+fn install(toolkit: &Toolkit, lacking: &[Archive], os: Os) -> Option<String> {
+    let root = &toolkit.root;
+    if os == Os::Windows {
+        return None;
+    }
+    if root.ends_with("nvidia") || root.parent().is_some_and(|up| up.ends_with("nvidia")) {
+        return Some(
+            "set CUDA_HOME to a toolkit of NVIDIA's installer or packages: its wheels hold no archive but cudart's"
+                .into(),
+        );
+    }
+    let major = toolkit.version.map(|version| version.major);
+    let packages: Vec<(&str, &str)> = lacking
+        .iter()
+        .filter_map(|one| archives::package(one.names.first()?, major))
+        .collect();
+    let is_conda = files::is_dir(&root.join("conda-meta"));
+    let release = toolkit.version.map_or_else(String::new, |version| {
+        format!("-{}-{}", version.major, version.minor)
+    });
+    let mut names: Vec<String> = Vec::new();
+    for (package, conda) in packages {
+        let name = if is_conda {
+            format!("`{conda}`")
+        } else {
+            format!("`{package}{release}`")
+        };
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let debian = names.join(" and ");
+    let fedora = debian.replace("-dev-", "-devel-");
+    if names.is_empty() {
+        None
+    } else if is_conda {
+        Some(format!("install {debian} from conda-forge"))
+    } else if debian == fedora {
+        Some(format!("install {debian}"))
+    } else {
+        Some(format!(
+            "install {debian} (Debian, Ubuntu) or {fedora} (Fedora, RHEL)"
+        ))
+    }
+}

@@ -1,0 +1,170 @@
+//! The GPUs that kernels are compiled for.
+
+use crate::compat::rules;
+use crate::cudnn::consistency;
+use crate::error::Error;
+use crate::model::arch::{ComputeCapability, Target};
+use crate::model::candidate::Found;
+use crate::model::environment::Variable;
+use crate::model::finding::{Finding, Severity};
+use crate::model::target_list::TargetList;
+use crate::system::{Host, files};
+use crate::targets::gpus;
+use crate::targets::select::{self, Compiler, Selection, Wish};
+use crate::toolchain::Toolchain;
+use crate::toolkit::nvcc;
+
+impl Toolchain {
+    /// What kernels are compiled for, in numeric order: the list in `CUDNN_GUARD_ARCHS`, else [`Config::archs`], else
+    /// `CUDAARCHS`, `TORCH_CUDA_ARCH_LIST` or `CUDA_COMPUTE_CAP`, each in its own dialect; else the GPUs of this
+    /// machine; else the first of each major that nvcc knows. Without CUDA it is empty.
+    ///
+    /// # Errors
+    /// Where the list names no target (`arch-unknown`), or one that nvcc does not know (`arch-unsupported-by-nvcc`).
+    ///
+    /// [`Config::archs`]: crate::Config::archs
+    pub fn targets(&self) -> Result<Vec<Target>, Error> {
+        Ok(self.selection()?.targets)
+    }
+
+    /// The same in the words of nvcc, CMake and PyTorch, for kernels that another build system compiles.
+    ///
+    /// # Errors
+    /// Those of [`targets`](Self::targets).
+    pub fn target_list(&self) -> Result<TargetList, Error> {
+        Ok(self.selection()?.list())
+    }
+
+    /// The same as flags for nvcc: `-gencode=arch=compute_80,code=sm_80`, one for each target.
+    ///
+    /// # Errors
+    /// Those of [`targets`](Self::targets).
+    pub fn gencode_flags(&self) -> Result<Vec<String>, Error> {
+        Ok(self.target_list()?.nvcc())
+    }
+
+    /// Sets a C or C++ compilation up for the chosen CUDA and cuDNN: their headers. A build with `cuda(true)` also
+    /// needs the flags of [`gencode_flags`](Self::gencode_flags), and takes its nvcc from the variable `NVCC`.
+    pub fn apply_to(&self, build: &mut cc::Build) {
+        let toolkit = self
+            .toolkit
+            .iter()
+            .flat_map(|toolkit| &toolkit.include_dirs);
+        let cudnn = self
+            .cudnn
+            .iter()
+            .filter_map(|cudnn| cudnn.include_dir.as_ref());
+        build.includes(cudnn.chain(toolkit));
+    }
+
+    /// The targets and who chose them. nvcc and the driver are asked once.
+    pub(crate) fn selection(&self) -> Result<Selection, Error> {
+        self.selection.get_or_init(|| self.select()).clone()
+    }
+
+    fn select(&self) -> Result<Selection, Error> {
+        if self.absent.is_some() {
+            return Ok(Selection::default());
+        }
+        let wish = select::wish(&self.host.env, &self.config.archs);
+        let mut noticed: Vec<Finding> = self.compiler_skew().into_iter().collect();
+        let letters = select::needs_letters(wish.as_ref());
+        let compiler = self.compiler(letters, &mut noticed);
+        let served = |gpu| match &self.cudnn {
+            Some(cudnn) => rules::may_serve(cudnn, gpu, &self.host.platform),
+            None => true,
+        };
+        let wish = wish.as_ref();
+        let chosen = choose(wish, compiler.as_ref(), &served, &self.host, &mut noticed);
+        let mut selection = chosen.map_err(Error::new)?;
+        selection.findings.splice(0..0, noticed);
+        if let Some(cudnn) = &self.cudnn {
+            let (targets, by) = (&selection.targets, &selection.chosen_by);
+            let unserved = rules::targets(cudnn, targets, by, &self.host.platform);
+            selection.findings.extend(unserved);
+        }
+        Ok(selection)
+    }
+
+    /// What the chosen nvcc can do: it is asked, and where it does not say, its release tells.
+    pub(crate) fn compiler(&self, letters: bool, noticed: &mut Vec<Finding>) -> Option<Compiler> {
+        let toolkit = self.toolkit.as_ref()?;
+        let Some(path) = &toolkit.nvcc else {
+            return Compiler::of_release(None, toolkit.version?);
+        };
+        let name = path.display().to_string();
+        match nvcc::gpu_codes(path, &self.host.answers) {
+            Ok(codes) => {
+                let letters = letters
+                    .then(|| nvcc::lettered_codes(path, &self.host.answers))
+                    .flatten();
+                Some(Compiler::asked(&name, codes, letters))
+            }
+            Err(mut finding) => {
+                let release = nvcc::version(path, &self.host.answers).ok();
+                let known =
+                    release.and_then(|cuda| Some((cuda, Compiler::of_release(Some(&name), cuda)?)));
+                finding.severity = Severity::Warning;
+                noticed.push(match &known {
+                    Some((cuda, known)) => select::unlisted(finding, *cuda, known),
+                    None => finding,
+                });
+                Some(known?.1)
+            }
+        }
+    }
+
+    /// That nvcc is of another release than the headers that it will read. It is asked where it is needed anyway.
+    fn compiler_skew(&self) -> Option<Finding> {
+        let toolkit = self.toolkit.as_ref()?;
+        let compiler = toolkit.nvcc.as_deref()?;
+        let header = toolkit.include_dirs.iter().map(|dir| dir.join("cuda.h"));
+        let header = header.into_iter().find(|header| files::is_file(header))?;
+        let said = nvcc::version(compiler, &self.host.answers).ok()?;
+        if toolkit.version?.short() == said.short() {
+            return None;
+        }
+        let path = self.host.env.get(Variable::Path).unwrap_or_default();
+        let others = self.candidates.iter().filter_map(|one| match &one.found {
+            Found::Toolkit(other) => other.nvcc.clone(),
+            Found::Cudnn(_) => None,
+        });
+        let others = others.chain(
+            std::env::split_paths(path)
+                .map(|dir| dir.join(self.host.platform.program("nvcc")))
+                .filter(|nvcc| nvcc.is_absolute() && files::is_file(nvcc)),
+        );
+        let mut others = files::each_once(others);
+        others.retain(|other| other != compiler);
+        let finding = consistency::nvcc_header(compiler, said, &header, toolkit.version?, &others);
+        let mut findings = [finding];
+        self.config.allowed(&self.host.env).apply(&mut findings);
+        findings.into_iter().next()
+    }
+}
+
+/// Chooses, with the GPUs of this machine where they matter.
+pub(crate) fn choose(
+    wish: Option<&Wish>,
+    compiler: Option<&Compiler>,
+    is_served: &dyn Fn(ComputeCapability) -> bool,
+    host: &Host,
+    noticed: &mut Vec<Finding>,
+) -> Result<Selection, Vec<Finding>> {
+    let mut gpus = Vec::new();
+    if select::needs_gpus(wish) {
+        match gpus::gpus(&host.env) {
+            Ok(found) => gpus = found,
+            Err(finding) => noticed.push(finding),
+        }
+    }
+    let mut selection = match wish {
+        Some(_) => select::select(wish, compiler, &gpus)?,
+        None => select::unasked(compiler, &gpus, is_served),
+    };
+    if !gpus.is_empty() && host.env.text("PROFILE") == Some("release") {
+        let left_out = select::left_out(&selection.targets, compiler);
+        selection.findings.extend(left_out);
+    }
+    Ok(selection)
+}

@@ -1,0 +1,172 @@
+//! Follows what the libraries of a toolkit need of each other.
+
+use crate::system::files;
+use crate::system::library_file::elf_library::Library;
+use crate::toolkit::dependencies::{Unmet, is_of_toolkit};
+use std::path::{Path, PathBuf};
+
+/// The first need that is not met, from this library on: looked for beside it, then in `dirs`.
+pub fn unmet(library: &Path, dirs: &[PathBuf]) -> Option<Unmet> {
+    let mut left = vec![library.to_path_buf()];
+    let mut seen: Vec<PathBuf> = Vec::new();
+    while let Some(path) = left.pop() {
+        if seen.contains(&path) {
+            continue;
+        }
+        seen.push(path.clone());
+        // A script for the linker, or what cannot be read, needs nothing that is known here.
+        let Some(opened) = Library::open(&path) else {
+            continue;
+        };
+        let wants = opened.wants();
+        let own = path.parent().map(Path::to_path_buf);
+        let places: Vec<&PathBuf> = own.iter().chain(dirs).collect();
+        for needs in opened
+            .needed()
+            .into_iter()
+            .filter(|file| is_of_toolkit(file))
+        {
+            let mut paths = places.iter().map(|dir| dir.join(&needs));
+            let unmet = |beside, symbols, others| Unmet {
+                library: path.clone(),
+                needs: needs.clone(),
+                beside,
+                symbols,
+                others,
+            };
+            let Some(there) = paths.find(|path| files::is_file(path)) else {
+                return Some(unmet(None, Vec::new(), others(&needs, &places)));
+            };
+            let called = wants.iter().filter(|(file, _)| *file == needs);
+            let called = called.map(|(_, symbol)| &symbol[..]);
+            let lacks =
+                Library::open(&there).map_or_else(Vec::new, |library| library.lacks(called));
+            if !lacks.is_empty() {
+                return Some(unmet(Some(there), lacks, Vec::new()));
+            }
+            left.push(there);
+        }
+    }
+    None
+}
+
+/// `libcublasLt.so.11` where `libcublasLt.so.12` is needed.
+fn others(needs: &str, places: &[&PathBuf]) -> Vec<PathBuf> {
+    let stem = needs.split(".so").next().unwrap_or_default();
+    let prefix = format!("{stem}.so");
+    let of_name = |name: &str| name.starts_with(&prefix);
+    let listed = places
+        .iter()
+        .flat_map(|dir| files::list_named(dir, &of_name).unwrap_or_default());
+    let all = files::each_once(listed);
+    all.into_iter()
+        .filter(|path| files::is_file(path))
+        .collect()
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use crate::model::version::Version;
+    use crate::toolkit::dependencies::finding;
+    use std::process::Command;
+
+    struct Made(PathBuf);
+
+    impl Made {
+        fn new(name: &str) -> Self {
+            let name = format!("cudnn-guard-closure-{name}-{}", std::process::id());
+            let dir = std::env::temp_dir().join(name);
+            let _ = std::fs::remove_dir_all(&dir);
+            std::fs::create_dir_all(&dir).unwrap();
+            Self(dir)
+        }
+
+        /// A library whose functions carry its own name as their version, as NVIDIA's do.
+        fn library(&self, file: &str, source: &str, with: &[&str]) -> PathBuf {
+            let (dir, path) = (&self.0, self.0.join(file));
+            let (code, map) = (dir.join("source.c"), dir.join("source.map"));
+            std::fs::write(&code, source).unwrap();
+            std::fs::write(&map, format!("{file} {{ global: *; }};\n")).unwrap();
+            let mut cc = Command::new("cc");
+            cc.current_dir(dir)
+                .args([
+                    "-shared",
+                    "-fPIC",
+                    "-Wl,--hash-style=gnu",
+                    "-Wl,--no-as-needed",
+                ])
+                .arg(format!("-Wl,-soname,{file}"))
+                .arg(format!("-Wl,--version-script={}", map.display()))
+                .args(["-o", file])
+                .arg(&code)
+                .args(with);
+            assert!(cc.status().unwrap().success());
+            path
+        }
+
+        fn text(&self, unmet: Option<Unmet>) -> String {
+            let finding = unmet.map(|one| finding(&one, Some(Version::new(12, 9, 0)), &self.0));
+            let text = finding.map_or_else(String::new, |finding| finding.to_string());
+            text.replace(self.0.to_str().unwrap(), "$D")
+        }
+    }
+
+    impl Drop for Made {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+
+    const LT: &str = "int cublasLtCreate(void) { return 0; }\n";
+    const LT_NEW: &str =
+        "int cublasLtCreate(void) { return 0; }\nint cublasLtGetStatusString(void) { return 0; }\n";
+    const BLAS: &str = "int cublasLtCreate(void);\nint cublasLtGetStatusString(void);\n\
+        int cublasCreate(void) { return cublasLtCreate() + cublasLtGetStatusString(); }\n";
+
+    /// LNK-11: cuBLAS is there and its cublasLt is not, or is that of another major.
+    #[test]
+    fn a_neighbour_that_is_not_there_is_named() {
+        let made = Made::new("absent");
+        let lt = made.library("libcublasLt.so.12", LT_NEW, &[]);
+        let blas = made.library("libcublas.so.12", BLAS, &["libcublasLt.so.12"]);
+        assert_eq!(unmet(&blas, &[]), None);
+        std::fs::rename(&lt, made.0.join("libcublasLt.so.11")).unwrap();
+        assert_eq!(
+            made.text(unmet(&blas, &[])),
+            "`libcublas.so.12` of CUDA 12.9 needs `libcublasLt.so.12`, which is not in `$D`  [partial-toolkit]\n  \
+             library     $D/libcublas.so.12\n  \
+             also found  $D/libcublasLt.so.11\n  \
+             = help: install `libcublas.so.12` and `libcublasLt` of one release in `$D`\n  \
+             = help: or set CUDA_HOME to a toolkit that is whole"
+        );
+        // Wheels keep it in another directory, which is one of the toolkit's.
+        let other = made.0.join("other");
+        std::fs::create_dir_all(&other).unwrap();
+        std::fs::rename(
+            made.0.join("libcublasLt.so.11"),
+            other.join("libcublasLt.so.12"),
+        )
+        .unwrap();
+        assert_eq!(unmet(&blas, &[other]), None);
+    }
+
+    /// LNK-11: the reported one, `undefined reference to cublasLtGetStatusString@libcublasLt.so.11`.
+    #[test]
+    fn a_neighbour_of_an_older_release_is_named() {
+        let made = Made::new("older");
+        made.library("libcublasLt.so.11", LT_NEW, &[]);
+        let blas = made.library("libcublas.so.11", BLAS, &["libcublasLt.so.11"]);
+        assert_eq!(unmet(&blas, &[]), None);
+        made.library("libcublasLt.so.11", LT, &[]);
+        assert_eq!(
+            made.text(unmet(&blas, &[])),
+            "`libcublas.so.11` of CUDA 12.9 calls `cublasLtGetStatusString`, which the `libcublasLt.so.11` beside it \
+             does not have: they are of different releases  [partial-toolkit]\n  \
+             library     $D/libcublas.so.11\n  \
+             needs       $D/libcublasLt.so.11\n  \
+             = help: install `libcublas.so.11` and `libcublasLt` of one release in `$D`\n  \
+             = help: or set CUDA_HOME to a toolkit that is whole"
+        );
+    }
+}

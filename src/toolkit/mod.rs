@@ -1,0 +1,258 @@
+//! Reads what a toolkit's directory says of it.
+
+pub mod archives;
+pub mod closure;
+pub mod dependencies;
+pub mod nvcc;
+pub mod nvcc_command;
+pub mod nvcc_output;
+pub mod version_file;
+
+use crate::model::candidate::Toolkit;
+use crate::model::finding::Finding;
+use crate::model::platform::{Os, Platform};
+use crate::model::version::Version;
+use crate::model::version_header;
+use crate::search::install_layout;
+use crate::search::search_step::Tree;
+use crate::system::library_file::elf_library::Library;
+use crate::system::sysroot::Eyes;
+use crate::system::{Host, files};
+use std::path::{Path, PathBuf};
+
+/// A toolkit, and the files that were read to know it.
+pub type Read = (Toolkit, Vec<PathBuf>);
+
+/// The toolkit in this directory: there is one if `cuda.h`, the compiler or the runtime library lies there. Of what is
+/// not there, it has no directories: `include` without `cuda.h` is none.
+pub fn in_tree(top: &Path, tree: &Tree, eyes: Eyes, host: &Host) -> Option<Read> {
+    let platform = &host.platform;
+    let mut include_dirs = existing(top, &tree.include, eyes, platform);
+    include_dirs.retain(|dir| {
+        !dir.ends_with(install_layout::SHARED_INCLUDE) || eyes.file(&dir.join("cuda.h")).is_some()
+    });
+    let nvcc = tree.nvcc.iter().find_map(|nvcc| eyes.file(&top.join(nvcc)));
+    let (mut version, mut told_by) = header_version(&include_dirs, eyes);
+    if told_by.is_none() {
+        include_dirs.clear();
+    }
+    let mut link_dirs = existing(top, &tree.lib, eyes, platform);
+    // Where a runtime lies beside the rest, it tells what processor the directory is for.
+    link_dirs.retain(|dir| {
+        let cpu = runtime_in(dir, eyes).and_then(|file| Library::open(&file)?.cpu());
+        cpu.is_none_or(|cpu| cpu == platform.cpu)
+    });
+    let runtime = link_dirs.iter().find_map(|dir| runtime_in(dir, eyes));
+    if runtime.is_none() && platform.os == Os::Linux {
+        link_dirs.clear();
+    }
+    if told_by.is_none() && nvcc.is_none() && runtime.is_none() {
+        return None;
+    }
+    if version.is_none() {
+        (version, told_by) = own_version(top, eyes).map_or((None, told_by), |(version, file)| {
+            (Some(version), Some(file))
+        });
+    }
+    let named = || {
+        runtime
+            .as_deref()
+            .and_then(|file| release_in_name(&eyes.canonical(file)))
+    };
+    let toolkit = Toolkit {
+        root: top.to_path_buf(),
+        version: version
+            .or_else(|| compiler_version(nvcc.as_deref(), eyes, host))
+            .or_else(named),
+        stub_dirs: stubs(&link_dirs),
+        include_dirs,
+        link_dirs,
+        nvcc,
+    };
+    let read = all_read(told_by, &toolkit);
+    Some((toolkit, read))
+}
+
+/// The toolkit that a compiler stands in, where that shows without running it: `bin/nvcc` with `include/cuda.h` beside.
+/// Nix, Spack and their like gather links to several packages in one directory: there it is beside the link.
+pub fn around(compiler: &Path, host: &Host) -> Option<Read> {
+    let real = Eyes { root: None }.canonical(compiler);
+    let gathered = || {
+        let top = compiler.parent()?.parent()?;
+        (top != Path::new("/usr")).then(|| beside(compiler, top, host))?
+    };
+    beside(&real, real.parent()?.parent()?, host).or_else(gathered)
+}
+
+fn beside(compiler: &Path, top: &Path, host: &Host) -> Option<Read> {
+    let platform = &host.platform;
+    let eyes = Eyes { root: None };
+    let tree = if top == Path::new("/usr") {
+        install_layout::system_toolkit(platform, top)
+    } else {
+        install_layout::toolkit(platform, top, "")
+    };
+    let has_header = |dir| files::is_file(&top.join(dir).join("cuda.h"));
+    let stands = tree.nvcc.iter().any(|nvcc| top.join(nvcc) == compiler);
+    if !stands || !tree.include.iter().any(has_header) {
+        return None;
+    }
+    in_tree(top, &tree, eyes, host).filter(|(toolkit, _)| !toolkit.link_dirs.is_empty())
+}
+
+/// The toolkit that a compiler says is its own.
+pub fn of_compiler(compiler: &Path, host: &Host) -> Result<Read, Finding> {
+    let eyes = Eyes { root: None };
+    let real = eyes.canonical(compiler);
+    let (compiler, mut layout) = match nvcc::layout(compiler, &host.answers) {
+        Ok(layout) => (compiler, layout),
+        // Called by a link from elsewhere, nvcc does not find the profile beside it, and could compile nothing. A link
+        // to another program, as ccache has them, leads to no nvcc.
+        Err(finding) if real.file_name() != compiler.file_name() || real == compiler => {
+            return Err(finding);
+        }
+        Err(finding) => {
+            let layout = nvcc::layout(&real, &host.answers);
+            (&*real, layout.map_err(|_| finding)?)
+        }
+    };
+    // Debian's compiler takes the headers from the system without naming their directory.
+    let mut include_dirs = layout.include_dirs;
+    include_dirs.retain(|dir| files::is_dir(dir));
+    let (mut version, mut told_by) = header_version(&include_dirs, eyes);
+    if told_by.is_none() && include_dirs.is_empty() {
+        (version, told_by) = header_version(&["/usr/include".into()], eyes);
+        if told_by.is_some() {
+            layout.top = "/usr".into();
+            include_dirs.push("/usr/include".into());
+        }
+    }
+    let mut link_dirs = layout.link_dirs;
+    link_dirs.retain(|dir| files::is_dir(dir) && !dir.ends_with("stubs"));
+    let toolkit = Toolkit {
+        root: layout.top,
+        version: version.or_else(|| compiler_version(Some(compiler), eyes, host)),
+        nvcc: Some(compiler.to_path_buf()),
+        include_dirs,
+        stub_dirs: stubs(&link_dirs),
+        link_dirs,
+    };
+    let read = all_read(told_by, &toolkit);
+    Ok((toolkit, read))
+}
+
+fn header_version(dirs: &[PathBuf], eyes: Eyes) -> (Option<Version>, Option<PathBuf>) {
+    let Some(header) = dirs.iter().find_map(|dir| eyes.file(&dir.join("cuda.h"))) else {
+        return (None, None);
+    };
+    // `cuda.h` has a megabyte, and says its release in the first twenty thousand bytes.
+    let start = files::read_start(&header, 1 << 16).ok();
+    let version = start
+        .and_then(|text| version_header::cuda(&text))
+        .or_else(|| {
+            let whole = files::read(&header).ok()?;
+            version_header::cuda(&whole)
+        });
+    (version, Some(header))
+}
+
+/// What the toolkit's own file says of its release: where no header does, as in what is for another processor alone.
+fn own_version(top: &Path, eyes: Eyes) -> Option<(Version, PathBuf)> {
+    let told = |name, parse: fn(&str) -> Option<Version>| {
+        let file = eyes.file(&top.join(name))?;
+        let start = files::read(&file).ok()?;
+        Some((parse(&start)?, file))
+    };
+    told("version.json", version_file::json).or_else(|| told("version.txt", version_file::text))
+}
+
+/// The file that told the release: the header, else that of the toolkit itself, else the compiler. With it the runtime, whose file is named after its
+/// release.
+fn all_read(told_by: Option<PathBuf>, toolkit: &Toolkit) -> Vec<PathBuf> {
+    let runtimes = toolkit.link_dirs.iter().map(|dir| dir.join("libcudart.so"));
+    told_by
+        .or_else(|| toolkit.nvcc.clone())
+        .into_iter()
+        .chain(runtimes.filter(|path| files::is_file(path)))
+        .collect()
+}
+
+/// Nothing of an image is run: it may be for another processor.
+fn compiler_version(nvcc: Option<&Path>, eyes: Eyes, host: &Host) -> Option<Version> {
+    nvcc.filter(|_| eyes.root.is_none())
+        .and_then(|nvcc| nvcc::version(nvcc, &host.answers).ok())
+}
+
+fn stubs(link_dirs: &[PathBuf]) -> Vec<PathBuf> {
+    link_dirs
+        .iter()
+        .map(|dir| dir.join("stubs"))
+        .filter(|dir| files::is_dir(dir))
+        .collect()
+}
+
+/// A runtime library in this directory, in whatever form. Asked for by name, since `/usr/lib64` is long.
+fn runtime_in(dir: &Path, eyes: Eyes) -> Option<PathBuf> {
+    let names = [
+        "libcudart.so",
+        "libcudart.so.13",
+        "libcudart.so.12",
+        "libcudart.so.11.0",
+        "libcudart_static.a",
+    ];
+    names.iter().find_map(|name| eyes.file(&dir.join(name)))
+}
+
+/// 12.4.127 of `libcudart.so.12.4.127`. The SONAME alone tells no release: `libcudart.so.12`.
+fn release_in_name(file: &Path) -> Option<Version> {
+    let (_, numbers) = file.file_name()?.to_str()?.split_once(".so.")?;
+    let mut numbers = numbers.split('.').map(|number| number.parse().ok());
+    match (numbers.next()?, numbers.next()?, numbers.next()?) {
+        (Some(major), Some(minor), Some(_)) => Some(Version::new(major, minor, 0)),
+        _ => None,
+    }
+}
+
+/// A directory below the top, or beside what it is a link to: `#` is the top's own name.
+fn joined(top: &Path, dir: &Path, eyes: Eyes) -> PathBuf {
+    let mut path = if dir.starts_with("..") {
+        eyes.canonical(top)
+    } else {
+        top.to_path_buf()
+    };
+    for part in dir {
+        if part == ".." {
+            path.pop();
+        } else if part == "#" {
+            path.extend(top.file_name());
+        } else {
+            path.push(part);
+        }
+    }
+    path
+}
+
+/// Whether a toolkit keeps this directory for another processor: `targets/sbsa-linux/lib`.
+fn is_foreign(real: &Path, platform: &Platform) -> bool {
+    let mut parts = real.iter().rev().skip(1);
+    let target = parts.next().and_then(|name| name.to_str());
+    parts.next().is_some_and(|parent| parent == "targets")
+        && target.is_some_and(|target| !platform.toolkit_targets().contains(&target))
+}
+
+/// Those of the directories that are there, each once: `include` is often a link to `targets/…/include`.
+fn existing(top: &Path, dirs: &[PathBuf], eyes: Eyes, platform: &Platform) -> Vec<PathBuf> {
+    let mut seen = Vec::new();
+    let mut found = Vec::new();
+    for dir in dirs
+        .iter()
+        .filter_map(|dir| eyes.dir(&joined(top, dir, eyes)))
+    {
+        let real = eyes.canonical(&dir);
+        if !seen.contains(&real) && !is_foreign(&real, platform) {
+            seen.push(real);
+            found.push(dir);
+        }
+    }
+    found
+}

@@ -1,0 +1,166 @@
+//! Asks an nvcc about itself. It is called by its absolute path: what it prints would be relative otherwise.
+
+use crate::model::arch::Target;
+use crate::model::finding::Finding;
+use crate::model::invocation::Invocation;
+use crate::model::version::Version;
+use crate::system::files;
+use crate::system::files::each_once;
+use crate::system::probe_cache::Answers;
+use crate::system::programs::Output;
+use crate::toolkit::nvcc_output::{parse_gpu_codes, parse_help, parse_layout, parse_version};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+pub use crate::toolkit::nvcc_output::Layout;
+
+/// A wrapper may have to wake a slow disk; more than this is a hang.
+const DEADLINE: Duration = Duration::from_secs(30);
+
+/// An empty source that is always there; nvcc wants one even if it is not going to read it.
+const NOTHING: &str = if cfg!(windows) { "NUL" } else { "/dev/null" };
+
+/// Where this nvcc looks for headers and libraries, with links and `..` resolved; directories that are not there
+/// are left out. nvcc looks for its host compiler first: without one it says nothing of this.
+pub fn layout(nvcc: &Path, answers: &Answers) -> Result<Layout, Finding> {
+    let question = ask(nvcc, &["-v", "--dryrun", "-x", "cu", NOTHING]);
+    // nvcc writes this to its error stream; some wrappers join the two.
+    let told =
+        |output: &Output| parse_layout(&output.stderr).or_else(|| parse_layout(&output.stdout));
+    // The compiler that a wrapper calls, and the file that tells it what it says here.
+    let rests_on = |output: &Output| {
+        let bin = told(output)?.top.join("bin");
+        Some(
+            ["nvcc", "nvcc.exe", "nvcc.profile"]
+                .map(|name| bin.join(name))
+                .to_vec(),
+        )
+    };
+    let mut output = answers.ask(&question, DEADLINE, rests_on)?;
+    let Some(layout) = told(&output) else {
+        // The commands that it would run are long and say nothing of it.
+        for said in [&mut output.stdout, &mut output.stderr] {
+            let lines = said.lines().filter(|line| !line.starts_with("#$"));
+            *said = lines.map(|line| format!("{line}\n")).collect();
+        }
+        return Err(not_told("where it looks", &question, &output));
+    };
+    let real = |path: PathBuf| files::canonical(&path, None).ok();
+    Ok(Layout {
+        top: files::canonical(&layout.top, None).unwrap_or(layout.top),
+        include_dirs: each_once(layout.include_dirs.into_iter().filter_map(real)),
+        link_dirs: each_once(layout.link_dirs.into_iter().filter_map(real)),
+    })
+}
+
+/// The release of this nvcc.
+pub fn version(nvcc: &Path, answers: &Answers) -> Result<Version, Finding> {
+    let question = ask(nvcc, &["--version"]);
+    let output = answers.ask(&question, DEADLINE, |output| {
+        parse_version(&output.stdout).map(|_| Vec::new())
+    })?;
+    parse_version(&output.stdout).ok_or_else(|| not_told("its release", &question, &output))
+}
+
+/// The machine code that this nvcc can make, in numeric order; it names no targets with a letter here.
+pub fn gpu_codes(nvcc: &Path, answers: &Answers) -> Result<Vec<Target>, Finding> {
+    let question = ask(nvcc, &["--list-gpu-code"]);
+    let output = answers.ask(&question, DEADLINE, |output| {
+        let told = !parse_gpu_codes(&output.stdout).is_empty();
+        told.then(Vec::new)
+    })?;
+    let codes = parse_gpu_codes(&output.stdout);
+    if codes.is_empty() {
+        return Err(not_told("which GPUs it knows", &question, &output));
+    }
+    Ok(codes)
+}
+
+/// The machine code with a letter that this nvcc can make, which only its help names; none where that names nothing.
+pub fn lettered_codes(nvcc: &Path, answers: &Answers) -> Option<Vec<Target>> {
+    let question = ask(nvcc, &["--help"]);
+    let output = answers.ask(&question, DEADLINE, |output| {
+        parse_help(&output.stdout).map(|_| Vec::new())
+    });
+    let output = output.ok()?;
+    parse_help(&output.stdout)
+}
+
+fn ask(nvcc: &Path, args: &[&str]) -> Invocation {
+    Invocation {
+        program: nvcc.to_path_buf(),
+        args: args.iter().map(ToString::to_string).collect(),
+    }
+}
+
+fn not_told(what: &str, question: &Invocation, output: &Output) -> Finding {
+    let name = question.program.display();
+    let said = format!("{}{}", output.stdout, output.stderr);
+    let said = match said.trim_end() {
+        "" => "nothing",
+        words => words,
+    };
+    Finding::error("nvcc-failed", format!("`{name}` does not tell {what}"))
+        .with("command", question)
+        .with("nvcc says", said)
+        .help("run the command by hand: an nvcc that works answers it")
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use crate::model::environment::Env;
+
+    #[test]
+    fn quotes_a_program_that_is_no_nvcc() {
+        assert_eq!(
+            gpu_codes(Path::new("/bin/echo"), &Answers::default())
+                .unwrap_err()
+                .to_string(),
+            "`/bin/echo` does not tell which GPUs it knows  [nvcc-failed]\n  \
+             command     /bin/echo --list-gpu-code\n  \
+             nvcc says   --list-gpu-code\n  \
+             = help: run the command by hand: an nvcc that works answers it"
+        );
+        let silent = layout(Path::new("/bin/true"), &Answers::default()).unwrap_err();
+        assert_eq!(silent.evidence[1], ("nvcc says", "nothing".to_string()));
+        assert_eq!(
+            version(Path::new("/bin/false"), &Answers::default())
+                .unwrap_err()
+                .id,
+            "nvcc-failed"
+        );
+    }
+
+    #[test]
+    #[ignore = "needs CUDNN_GUARD_REAL"]
+    fn asks_the_real_one() {
+        let wheels = std::env::var_os("CUDNN_GUARD_REAL").expect("it names the wheels");
+        let top = Path::new(&wheels).join("cuda-cu13/nvidia/cu13");
+        let top = top.canonicalize().unwrap();
+        let nvcc = top.join("bin/nvcc");
+        let out = std::env::temp_dir().join(format!("cudnn-guard-nvcc-{}", std::process::id()));
+        let env = [("OUT_DIR".to_string(), out.clone().into_os_string())];
+        let answers = Answers::of(&Env::new(env.clone()));
+        let found = layout(&nvcc, &answers).unwrap();
+        assert_eq!(found.top, top);
+        assert!(found.include_dirs[0].join("cuda.h").is_file(), "{found:?}");
+        assert!(
+            found.link_dirs[0].join("libcudart_static.a").is_file(),
+            "{found:?}"
+        );
+        assert!(version(&nvcc, &answers).unwrap() >= Version::new(11, 0, 0));
+        let codes = gpu_codes(&nvcc, &answers).unwrap();
+        assert!(codes.is_sorted() && codes.len() > 5, "{codes:?}");
+        let letters = lettered_codes(&nvcc, &answers).unwrap();
+        let sm_90a = crate::toolkit::nvcc_output::parse_gpu_codes("sm_90a");
+        assert!(letters.starts_with(&sm_90a), "{letters:?}");
+        // The next build reads it all from one file.
+        let next = Answers::of(&Env::new(env));
+        let written = std::fs::read_to_string(out.join("cudnn-guard/answers")).unwrap();
+        assert_eq!(written.matches("\n? ").count(), 4, "{written}");
+        assert_eq!(layout(&nvcc, &next).unwrap(), found);
+        assert_eq!(gpu_codes(&nvcc, &next).unwrap(), codes);
+        std::fs::remove_dir_all(out).unwrap();
+    }
+}
