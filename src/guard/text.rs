@@ -14,7 +14,7 @@ macro_rules! modules {
     };
 }
 
-/// The guard's modules; they know each other as `crate::guard::name`.
+/// The guard's modules; they know each other as `super::name`.
 pub(super) const MODULES: &[(&str, &str)] = modules![
     "version",
     "arch",
@@ -205,14 +205,10 @@ fn module(out: &mut String, attributes: &str, name: &str, source: &str) {
 
 fn built(facts: &Facts<'_>) -> String {
     let mut out = String::from(
-        "use crate::guard::arch::{Code, ComputeCapability, Suffix, Target};\n\
-         use crate::guard::facts::Built;
-         use crate::guard::facts::BuiltFinding;
-         use crate::guard::facts::Loader;
-         use crate::guard::facts::Policy;
-         use crate::guard::facts::Requirement;\n\
-         use crate::guard::finding::Severity;\nuse super::tables::{Gpus, KnownBad, Tables};\n\
-         use crate::guard::version::Version;\n\
+        "use super::arch::{Code, ComputeCapability, Suffix, Target};\n\
+         use super::facts::{Built, BuiltFinding, Loader, Policy, Requirement};\n\
+         use super::finding::Severity;\nuse super::tables::{Gpus, KnownBad, Tables};\n\
+         use super::version::Version;\n\
          /// What the build knew.\npub const BUILT: Built = Built {\n",
     );
     let mut field = |name: &str, value: String| {
