@@ -76,7 +76,7 @@ impl Config {
         let host = self.host();
         let toolchain = Toolchain::find(self.clone(), host, self.needs());
         for directive in toolchain.reruns() {
-            cargo::tell(&directive);
+            cargo::emit(&directive);
         }
         if toolchain.host.env.get(Variable::GuardPrint).is_some() {
             return Err(toolchain.shown());
@@ -107,7 +107,7 @@ impl Config {
         // A build has the tables: on a disk that has to turn, so many headers take seconds.
         let os = toolchain.host.platform.os;
         if let Some(cudnn) = &mut toolchain.cudnn {
-            cudnn.gpu_codes = device_code::of(cudnn, os);
+            cudnn.gpu_codes = device_code::read(cudnn, os);
         }
         toolchain
     }
@@ -170,7 +170,7 @@ impl Toolchain {
             .toolkit
             .iter()
             .flat_map(|toolkit| toolkit.include_dirs.clone());
-        files::each_once(cudnn.chain(cuda))
+        files::dedup(cudnn.chain(cuda))
     }
 
     /// Directories with the libraries of cuDNN and CUDA, without stubs.
@@ -180,7 +180,7 @@ impl Toolchain {
             .toolkit
             .iter()
             .flat_map(|toolkit| toolkit.link_dirs.clone());
-        files::each_once(cudnn.chain(cuda))
+        files::dedup(cudnn.chain(cuda))
     }
 
     /// What was noticed.

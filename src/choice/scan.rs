@@ -10,7 +10,7 @@ use crate::model::environment::Variable;
 use crate::model::finding::Finding;
 use crate::search::search_step::{Kind, Place, Step, Tree};
 use crate::search::{install_layout, pkg_config};
-use crate::system::sysroot::Eyes;
+use crate::system::sysroot::Sysroot;
 use crate::system::{Host, files};
 use crate::{cudnn, toolkit};
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ pub fn look(steps: &[Step], host: &Host) -> Sight {
     let mut keys: Vec<Vec<PathBuf>> = Vec::new();
     let mut failures: Vec<(Variable, Finding)> = Vec::new();
     for step in steps {
-        let eyes = Eyes {
+        let eyes = Sysroot {
             root: host.root.as_deref().filter(|_| step.fixed),
         };
         match &step.place {
@@ -52,15 +52,15 @@ pub fn look(steps: &[Step], host: &Host) -> Sight {
                     continue;
                 }
                 // Nor one whose toolkit is there to be read.
-                let around = toolkit::around(&compiler, host);
-                match around.map_or_else(|| toolkit::of_compiler(&compiler, host), Ok) {
+                let around = toolkit::containing(&compiler, host);
+                match around.map_or_else(|| toolkit::from_nvcc(&compiler, host), Ok) {
                     Ok((toolkit, read)) => {
                         let root = toolkit.root.clone();
                         sight.add(&mut keys, step, eyes, Found::Toolkit(toolkit), read);
                         // A cuDNN that was copied into it, as Nix and Spack do.
                         let tree = install_layout::cudnn(&host.platform, &root, "");
                         let asked = steps.iter().any(|step| step.kind == Kind::Cudnn);
-                        let found = cudnn::in_tree(&root, &tree, eyes, &host.platform)
+                        let found = cudnn::read_install(&root, &tree, eyes, &host.platform)
                             .filter(|_| asked && root != Path::new("/usr"));
                         if let Some((cudnn, read)) = found {
                             let step = Step {
@@ -78,7 +78,7 @@ pub fn look(steps: &[Step], host: &Host) -> Sight {
             }
             Place::Copy(owner, tree) => {
                 for top in eyes.expand(&tree.base, tree.pattern) {
-                    if let Some(cudnn) = cudnn::brought_along(&top, tree, &host.platform) {
+                    if let Some(cudnn) = cudnn::bundled_copy(&top, tree, &host.platform) {
                         sight.add_copy(step, owner, cudnn);
                     }
                 }
@@ -150,7 +150,7 @@ impl Sight {
         &mut self,
         keys: &mut Vec<Vec<PathBuf>>,
         step: &Step,
-        eyes: Eyes,
+        eyes: Sysroot,
         found: Found,
         read: Vec<PathBuf>,
     ) {
@@ -196,7 +196,7 @@ impl Sight {
 
     /// Where LD_LIBRARY_PATH leads: it is for programs that run, and most who set it meant the build too.
     fn add_where_programs_run(&mut self, lacking: &[Kind], host: &Host) {
-        let eyes = Eyes { root: None };
+        let eyes = Sysroot { root: None };
         let platform = &host.platform;
         for dir in shadowing::library_path(host) {
             let top = match dir.parent() {
@@ -207,12 +207,12 @@ impl Sight {
                 let found = match kind {
                     Kind::Toolkit => {
                         let tree = install_layout::toolkit(platform, top, "");
-                        toolkit::in_tree(top, &tree, eyes, host)
+                        toolkit::read_install(top, &tree, eyes, host)
                             .map(|(toolkit, _)| Found::Toolkit(toolkit))
                     }
                     Kind::Cudnn => {
                         let tree = install_layout::cudnn(platform, top, "");
-                        cudnn::in_tree(top, &tree, eyes, platform)
+                        cudnn::read_install(top, &tree, eyes, platform)
                             .map(|(cudnn, _)| Found::Cudnn(cudnn))
                     }
                 };
@@ -283,25 +283,25 @@ fn in_tree(
     top: &Path,
     tree: &Tree,
     step: &Step,
-    eyes: Eyes,
+    eyes: Sysroot,
     host: &Host,
 ) -> Option<(Found, Vec<PathBuf>)> {
     match step.kind {
         Kind::Toolkit => {
-            let (toolkit, read) = toolkit::in_tree(top, tree, eyes, host)?;
+            let (toolkit, read) = toolkit::read_install(top, tree, eyes, host)?;
             // A runtime alone is no answer to somebody who asked for a toolkit.
             let answers = step.wish.is_none() || !toolkit.is_runtime();
             answers.then_some((Found::Toolkit(toolkit), read))
         }
         Kind::Cudnn => {
-            let (cudnn, read) = cudnn::in_tree(top, tree, eyes, &host.platform)?;
+            let (cudnn, read) = cudnn::read_install(top, tree, eyes, &host.platform)?;
             Some((Found::Cudnn(cudnn), read))
         }
     }
 }
 
 /// The tree of a directory, or where that holds a cuDNN for more than one CUDA, one for each, the newest first.
-fn flavours(top: &Path, tree: &Tree, eyes: Eyes) -> Vec<Tree> {
+fn flavours(top: &Path, tree: &Tree, eyes: Sysroot) -> Vec<Tree> {
     if !install_layout::has_flavours(tree) {
         return vec![tree.clone()];
     }
@@ -325,7 +325,7 @@ fn flavours(top: &Path, tree: &Tree, eyes: Eyes) -> Vec<Tree> {
 }
 
 /// What makes two finds the same: not the names by which one came to them.
-fn key(found: &Found, eyes: Eyes) -> Vec<PathBuf> {
+fn key(found: &Found, eyes: Sysroot) -> Vec<PathBuf> {
     match found {
         Found::Toolkit(toolkit) => vec![eyes.canonical(&toolkit.root)],
         Found::Cudnn(cudnn) => {

@@ -9,7 +9,7 @@ use crate::model::candidate::{Candidate, Cudnn, Found, Toolkit};
 use crate::model::platform::Platform;
 use crate::model::version::Version;
 use crate::search::search_step::Kind;
-use crate::system::path_encoding::not_to_cargo;
+use crate::system::path_encoding::cargo_cannot_take;
 
 /// What the choice has to meet.
 #[derive(Clone, Copy, Debug, Default)]
@@ -137,7 +137,7 @@ pub fn unfit_path(candidate: &Candidate) -> Option<&'static str> {
     };
     std::iter::once(root)
         .chain(dirs)
-        .find_map(|path| not_to_cargo(path))
+        .find_map(|path| cargo_cannot_take(path))
 }
 
 /// Why its library can be neither linked nor opened.

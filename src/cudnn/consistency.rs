@@ -294,5 +294,5 @@ fn with_article(told_by: &str) -> String {
     }
 }
 
-pub use parts::lacking_parts;
+pub use parts::missing_parts;
 use parts::{copies, folders, lacking, missing, mixed, needs_another};

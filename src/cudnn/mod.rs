@@ -21,15 +21,15 @@ use crate::search::search_step::Tree;
 use crate::system::files;
 use crate::system::library_file::Binary;
 use crate::system::library_file::elf_library::Library;
-use crate::system::sysroot::Eyes;
+use crate::system::sysroot::Sysroot;
 use std::path::{Path, PathBuf};
 
 /// The cuDNN in this directory: there is one if a header tells a release or a library lies there. With it, the files
 /// that were read.
-pub fn in_tree(
+pub fn read_install(
     top: &Path,
     tree: &Tree,
-    eyes: Eyes,
+    eyes: Sysroot,
     platform: &Platform,
 ) -> Option<(Cudnn, Vec<PathBuf>)> {
     let mut cudnn = Cudnn {
@@ -84,18 +84,18 @@ pub fn in_tree(
     if cudnn.header.is_none() && cudnn.link_dir.is_none() && cudnn.library.is_none() {
         return None;
     }
-    cudnn.owner = package_owner::of(&cudnn, eyes).map(Box::new);
+    cudnn.owner = package_owner::find(&cudnn, eyes).map(Box::new);
     read_libraries(&mut cudnn, eyes, platform);
-    cudnn.files.header_owner = package_owner::of_headers(&cudnn, eyes);
+    cudnn.files.header_owner = package_owner::find_by_headers(&cudnn, eyes);
     read.extend(cudnn.parts.iter().map(|part| part.path.clone()));
     Some((cudnn, read))
 }
 
 /// The libraries of cuDNN that a Python package brought along in this directory. They have its headers nowhere, and
 /// nothing is linked against them.
-pub fn brought_along(dir: &Path, tree: &Tree, platform: &Platform) -> Option<Cudnn> {
-    let eyes = Eyes { root: None };
-    let whole = in_tree(dir, tree, eyes, platform).map(|(cudnn, _)| cudnn);
+pub fn bundled_copy(dir: &Path, tree: &Tree, platform: &Platform) -> Option<Cudnn> {
+    let eyes = Sysroot { root: None };
+    let whole = read_install(dir, tree, eyes, platform).map(|(cudnn, _)| cudnn);
     let mut cudnn = whole.or_else(|| renamed_in(dir))?;
     cudnn.link_dir = None;
     cudnn.link_name = None;
@@ -137,7 +137,7 @@ struct Shim {
 fn shim_in(
     place: &Path,
     header_major: Option<u32>,
-    eyes: Eyes,
+    eyes: Sysroot,
     platform: &Platform,
 ) -> Option<Shim> {
     let (dir, named_major) = match eyes.file(place) {
@@ -160,7 +160,7 @@ fn shim_in(
         .map(|major| platform.cudnn_library(major))
         .find_map(|name| {
             let path = dir.join(&name);
-            let file = files::is_there(&path).then(|| eyes.file(&path))?;
+            let file = files::exists(&path).then(|| eyes.file(&path))?;
             Some((file?, name))
         });
     let short = eyes.file(&dir.join("libcudnn.so"));
@@ -198,7 +198,7 @@ fn holds_archives(dir: &Path, major: u32) -> bool {
 }
 
 /// What is linked against and what is opened lie apart, and there may be either without the other.
-fn import_and_dll(cudnn: &mut Cudnn, top: &Path, tree: &Tree, eyes: Eyes, platform: &Platform) {
+fn import_and_dll(cudnn: &mut Cudnn, top: &Path, tree: &Tree, eyes: Sysroot, platform: &Platform) {
     let header_major = cudnn.header_version.map(|version| version.major);
     let places = || tree.lib.iter().map(|place| top.join(place));
     let named = places().find_map(|place| eyes.file(&place).filter(|file| has_end(file, "lib")));
@@ -234,7 +234,7 @@ fn folder_cuda_major(cudnn: &Cudnn, platform: &Platform) -> Option<u32> {
 }
 
 /// The shim and every part beside it, each with the release that it tells.
-fn read_libraries(cudnn: &mut Cudnn, eyes: Eyes, platform: &Platform) {
+fn read_libraries(cudnn: &mut Cudnn, eyes: Sysroot, platform: &Platform) {
     let Some((library, dir)) = cudnn
         .library
         .as_ref()
@@ -312,7 +312,7 @@ fn read_libraries(cudnn: &mut Cudnn, eyes: Eyes, platform: &Platform) {
             told_by,
         });
     }
-    let folders = files::each_once(folders.into_iter());
+    let folders = files::dedup(folders.into_iter());
     if folders.len() > 1 {
         cudnn.files.folders = folders;
     }
@@ -361,7 +361,7 @@ fn copies(whole: Vec<(String, PathBuf)>) -> Vec<Vec<PathBuf>> {
 
 /// What parts take from each other and do not find there. That takes long, and is asked only where a part does not
 /// tell its release. One that does not tell its symbols lacks none.
-pub fn unresolved(cudnn: &Cudnn, os: Os) -> Vec<Unresolved> {
+pub fn unresolved_symbols(cudnn: &Cudnn, os: Os) -> Vec<Unresolved> {
     let mut found = Vec::new();
     if cudnn.parts.iter().all(|part| part.version.is_some()) {
         return found;
@@ -394,7 +394,7 @@ pub fn unresolved(cudnn: &Cudnn, os: Os) -> Vec<Unresolved> {
 }
 
 /// 9 of `libcudnn_ops.so`, if that is a link to `libcudnn_ops.so.9.14.0`.
-fn real_major(path: &Path, eyes: Eyes) -> Option<u32> {
+fn real_major(path: &Path, eyes: Sysroot) -> Option<u32> {
     let real = eyes.canonical(path);
     first_number(real.file_name()?.to_str()?.split_once(".so.")?.1)
 }

@@ -47,8 +47,8 @@ use crate::model::finding::{Finding, Severity};
 use crate::model::gencode::Gencode;
 use crate::model::platform::Os;
 use crate::system::directive::{Directive, Library};
-use crate::system::path_encoding::not_to_nvcc;
-use crate::system::stat_cache::Seen;
+use crate::system::path_encoding::nvcc_cannot_take;
+use crate::system::stat_cache::StatCache;
 use crate::system::{cargo, files, job_pool};
 use crate::toolchain::Toolchain;
 use crate::toolkit::nvcc_command::{Plan, Product};
@@ -147,7 +147,7 @@ impl Kernels<'_> {
 
     /// The end of a call: what cargo is to know, and whether this build script has got what it asked for.
     fn end<T>(&self, lines: &[Directive], result: Result<T, Error>) -> Result<T, Error> {
-        lines.iter().for_each(cargo::tell);
+        lines.iter().for_each(cargo::emit);
         if let (Err(_), Ok(out_dir)) = (&result, self.out_dir()) {
             self.toolchain.written.leftovers.fail(&out_dir);
         }
@@ -174,7 +174,7 @@ impl Kernels<'_> {
             None => &[],
         };
         let out_dir = self.out_dir()?;
-        archive::put(name, &objects, host, &out_dir)?;
+        archive::create(name, &objects, host, &out_dir)?;
         lines.push(Directive::LinkSearch(out_dir.clone()));
         // Bundled into the rlib of a library crate, linked into a program: either way the kernels stand before the
         // CUDA runtime, which the linker needs to see after them.
@@ -208,11 +208,11 @@ impl Kernels<'_> {
         )?;
         let mut setup = Setup::new(plan.clone(), toolchain);
         self.note(product, folder, &jobs, &setup)?;
-        let look = |setup: &Setup, seen: &Seen| {
+        let look = |setup: &Setup, seen: &StatCache| {
             let each = jobs.iter().map(|job| job.fresh(setup, seen));
             each.collect::<Vec<_>>()
         };
-        let mut seen = Seen::default();
+        let mut seen = StatCache::default();
         let mut fresh = look(&setup, &seen);
         if fresh.contains(&None) {
             let how = |setup: &Setup| jobs.first().map(|job| job.how(setup));
@@ -223,10 +223,10 @@ impl Kernels<'_> {
             setup = Setup::new(plan, toolchain);
             // With another compiler others are fresh.
             if how(&setup) != before {
-                fresh = look(&setup, &Seen::default());
+                fresh = look(&setup, &StatCache::default());
             }
             // nvcc runs now.
-            seen = Seen::default();
+            seen = StatCache::default();
         }
         let outputs = jobs.iter().map(|job| job.output.clone()).collect();
         let foreign = self.foreign();
@@ -380,7 +380,7 @@ impl Kernels<'_> {
         paths.retain(|_| self.toolchain.host.platform.os != Os::Windows);
         if let Some((path, sign)) = paths
             .iter()
-            .find_map(|path| Some((path, not_to_nvcc(path)?)))
+            .find_map(|path| Some((path, nvcc_cannot_take(path)?)))
         {
             return Err(crate::kernels::nvcc_missing::untaken(path, sign).into());
         }
@@ -397,7 +397,7 @@ impl Kernels<'_> {
     }
 
     fn out_dir(&self) -> Result<PathBuf, Finding> {
-        let named = self.toolchain.host.env.named("OUT_DIR");
+        let named = self.toolchain.host.env.os_var("OUT_DIR");
         named.map(PathBuf::from).ok_or_else(|| {
             Finding::error(
                 "config-invalid",

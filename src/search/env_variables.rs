@@ -149,8 +149,8 @@ impl At<'_> {
 
     pub(super) fn via(&self, variable: Variable) -> String {
         match self.env.origin(variable) {
-            Origin::BuildScript => format!("{} in build.rs", self.env.spelt(variable)),
-            Origin::Process => self.env.spelt(variable),
+            Origin::BuildScript => format!("{} in build.rs", self.env.spelling(variable)),
+            Origin::Process => self.env.spelling(variable),
         }
     }
 

@@ -1,6 +1,6 @@
 //! The GPUs of this machine, with a limit to how long they may keep a build waiting.
 
-use crate::model::environment::{Env, Variable};
+use crate::model::environment::{Environment, Variable};
 use crate::model::finding::{Finding, Severity};
 use crate::model::invocation::Invocation;
 use crate::system::files;
@@ -23,7 +23,7 @@ enum Answer {
 }
 
 /// The GPUs that programs see here, in CUDA's order. None is no fault; a driver that fails is a note.
-pub fn gpus(env: &Env) -> Result<Vec<Gpu>, Finding> {
+pub fn gpus(env: &Environment) -> Result<Vec<Gpu>, Finding> {
     let found = match within(DEADLINE, ask) {
         Answer::Gpus(gpus) => Ok(gpus),
         Answer::Failed(finding) => Err(finding),
@@ -122,7 +122,7 @@ fn ask() -> Answer {
 }
 
 /// What `nvidia-smi` says, where there is one. Without it there is no GPU here, as in a container.
-fn without_library(env: &Env, deadline: Duration) -> Result<Vec<Gpu>, Finding> {
+fn without_library(env: &Environment, deadline: Duration) -> Result<Vec<Gpu>, Finding> {
     match on_path("nvidia-smi", env) {
         Some(program) => smi(program, env, deadline),
         None => Ok(Vec::new()),
@@ -130,7 +130,7 @@ fn without_library(env: &Env, deadline: Duration) -> Result<Vec<Gpu>, Finding> {
 }
 
 /// An `nvidia-smi` that knows nothing of compute capabilities, or says that something is wrong, is no answer.
-fn smi(program: PathBuf, env: &Env, deadline: Duration) -> Result<Vec<Gpu>, Finding> {
+fn smi(program: PathBuf, env: &Environment, deadline: Duration) -> Result<Vec<Gpu>, Finding> {
     let question = Invocation {
         program,
         args: [nvidia_smi::QUESTION, "--format=csv,noheader"]
@@ -146,7 +146,7 @@ fn smi(program: PathBuf, env: &Env, deadline: Duration) -> Result<Vec<Gpu>, Find
     Ok(if output.success {
         let visible = env.as_set("CUDA_VISIBLE_DEVICES");
         let visible = visible.map(|value| value.to_string_lossy());
-        let by_bus = env.text("CUDA_DEVICE_ORDER") == Some("PCI_BUS_ID");
+        let by_bus = env.var("CUDA_DEVICE_ORDER") == Some("PCI_BUS_ID");
         nvidia_smi::visible(
             nvidia_smi::parse(&output.stdout),
             visible.as_deref(),
@@ -157,7 +157,7 @@ fn smi(program: PathBuf, env: &Env, deadline: Duration) -> Result<Vec<Gpu>, Find
     })
 }
 
-fn on_path(name: &str, env: &Env) -> Option<PathBuf> {
+fn on_path(name: &str, env: &Environment) -> Option<PathBuf> {
     let name = format!("{name}{}", std::env::consts::EXE_SUFFIX);
     std::env::split_paths(env.get(Variable::Path)?)
         .filter(|dir| dir.is_absolute())
@@ -209,14 +209,17 @@ mod tests {
     }
 
     /// An environment with the folder of this program alone on PATH.
-    fn finds(program: &Path) -> Env {
-        Env::new([("PATH".to_string(), program.parent().unwrap().into())])
+    fn finds(program: &Path) -> Environment {
+        Environment::new([("PATH".to_string(), program.parent().unwrap().into())])
     }
 
     /// CFG-01, CFG-14: every row that is an answer counts; no program, no row and a failure are no GPU, and no fault.
     #[test]
     fn what_nvidia_smi_says_is_taken_only_if_it_is_an_answer() {
-        assert_eq!(without_library(&Env::default(), DEADLINE), Ok(Vec::new()));
+        assert_eq!(
+            without_library(&Environment::default(), DEADLINE),
+            Ok(Vec::new())
+        );
         let question = "[ $1 = --query-gpu=index,uuid,name,compute_cap ] && printf '0, GPU-1, NVIDIA P40, %s\\n'";
         for (index, (script, wanted)) in [
             (format!("{question} 8.0"), &[80][..]),
@@ -245,7 +248,7 @@ mod tests {
             "printf '0, GPU-1, NVIDIA A100, 8.0\\n1, GPU-2, NVIDIA H100, 9.0\\n'",
         );
         for (visible, wanted) in [("1", &[90][..]), ("0", &[80]), ("", &[])] {
-            let env = finds(&program).overlaid(&[
+            let env = finds(&program).with_pairs(&[
                 ("CUDA_DEVICE_ORDER".to_string(), "PCI_BUS_ID"),
                 ("CUDA_VISIBLE_DEVICES".to_string(), visible),
             ]);
@@ -278,7 +281,7 @@ mod tests {
     #[test]
     fn this_machine_is_asked_without_harm() {
         // With a GPU or without: an answer, or a note.
-        if let Err(finding) = gpus(&Env::default()) {
+        if let Err(finding) = gpus(&Environment::default()) {
             assert_eq!(finding.severity, Severity::Note);
         }
     }

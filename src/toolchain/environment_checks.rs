@@ -1,15 +1,15 @@
 //! What the chosen libraries meet on this machine: each other, and what a loader finds before them.
 
 use crate::config::{Config, Link};
-use crate::cudnn::{consistency, unresolved};
-use crate::loader::dll_search::DllPath;
+use crate::cudnn::{consistency, unresolved_symbols};
+use crate::loader::dll_search::DllSearchPath;
 use crate::loader::find_library::shared_file;
 use crate::loader::{dll_dependencies, path_shadowing, shadowing};
 use crate::model::candidate::{Cudnn, Toolkit};
 use crate::model::finding::Finding;
 use crate::model::platform::Os;
 use crate::system::{Host, files};
-use crate::toolkit::closure::unmet;
+use crate::toolkit::closure::unmet_dependency;
 use crate::toolkit::dependencies;
 use std::path::{Path, PathBuf};
 
@@ -23,8 +23,8 @@ pub fn of(
     host: &Host,
 ) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let dll_path = DllPath::of(host);
-    let unresolved = unresolved(cudnn, host.platform.os);
+    let dll_path = DllSearchPath::from_host(host);
+    let unresolved = unresolved_symbols(cudnn, host.platform.os);
     let elsewhere = dll_path.as_ref().map(|path| path.elsewhere(cudnn));
     let elsewhere = elsewhere.unwrap_or_default();
     findings.extend(consistency::findings(cudnn, &unresolved, &elsewhere));
@@ -45,7 +45,7 @@ pub fn of(
 }
 
 /// What Windows will make of the DLLs of this cuDNN.
-fn on_windows(cudnn: &Cudnn, toolkit: Option<&Toolkit>, path: &DllPath) -> Vec<Finding> {
+fn on_windows(cudnn: &Cudnn, toolkit: Option<&Toolkit>, path: &DllSearchPath) -> Vec<Finding> {
     let Some(shim) = cudnn.library.as_deref().and_then(Path::file_name) else {
         return Vec::new();
     };
@@ -53,7 +53,7 @@ fn on_windows(cudnn: &Cudnn, toolkit: Option<&Toolkit>, path: &DllPath) -> Vec<F
     let hijack = path_shadowing::dll_path(cudnn, &rivals, path.system.as_deref());
     let reached = path.has(&shim.to_string_lossy());
     let below = path_shadowing::below_path(cudnn, &path.dirs).filter(|_| !reached);
-    let company = dll_dependencies::findings(cudnn, &path.company(cudnn, toolkit));
+    let company = dll_dependencies::findings(cudnn, &path.dependencies(cudnn, toolkit));
     hijack.into_iter().chain(below).chain(company).collect()
 }
 
@@ -68,10 +68,10 @@ pub fn unmet_needs(config: &Config, host: &Host, toolkit: &Toolkit) -> Option<Fi
     let system = system
         .iter()
         .flat_map(|dir| [dir.join(&multiarch), dir.clone()]);
-    let dirs = files::each_once(toolkit.link_dirs.iter().cloned().chain(system));
+    let dirs = files::dedup(toolkit.link_dirs.iter().cloned().chain(system));
     let linked = config.libs.iter();
     let mut linked = linked.filter_map(|name| shared_file(toolkit, name, &host.platform));
-    let unmet = linked.find_map(|library| unmet(&library, &dirs))?;
+    let unmet = linked.find_map(|library| unmet_dependency(&library, &dirs))?;
     Some(dependencies::finding(
         &unmet,
         toolkit.version,

@@ -6,7 +6,7 @@ use crate::choice::select_pair::kind_of;
 use crate::config::Config;
 use crate::model::allowed::Allowed;
 use crate::model::candidate::Candidate;
-use crate::model::environment::{Env, Variable};
+use crate::model::environment::{Environment, Variable};
 use crate::model::finding::Finding;
 use crate::model::finding_id;
 use crate::search::search_step::{Kind, Step};
@@ -109,7 +109,7 @@ pub fn config_faults(config: &Config, host: &Host) -> Vec<Finding> {
 
 impl Config {
     /// What may pass, by the user or by the build script.
-    pub(crate) fn allowed(&self, env: &Env) -> Allowed {
+    pub(crate) fn allowed(&self, env: &Environment) -> Allowed {
         let listed = env.get(Variable::GuardAllow).unwrap_or_default();
         let by_user = Allowed::parse(&listed.to_string_lossy());
         let ids = self.allow.iter();
@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn the_list_of_what_may_pass_has_commas_or_any_white_space() {
         let listed = "parts-mixed,parts-missing\tcuda-not-found\n nvcc-failed,";
-        let env = Env::new([("CUDNN_GUARD_ALLOW".to_string(), listed.into())]);
+        let env = Environment::new([("CUDNN_GUARD_ALLOW".to_string(), listed.into())]);
         let allowed = Config::new().allow("io-error").allowed(&env);
         for id in [
             "parts-mixed",
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn a_warning_that_was_an_error_names_who_let_it_pass() {
-        let env = Env::new([("CUDNN_GUARD_ALLOW".to_string(), "parts-mixed".into())]);
+        let env = Environment::new([("CUDNN_GUARD_ALLOW".to_string(), "parts-mixed".into())]);
         let allowed = Config::new().allow("parts-missing").allowed(&env);
         let mut findings =
             ["parts-mixed", "parts-missing", "no-gpu"].map(|id| Finding::error(id, "x"));
