@@ -3,9 +3,7 @@
 // A test looks at files and starts programs as a person does.
 #![allow(clippy::disallowed_methods)]
 
-#[path = "../src/model/finding_id.rs"]
-mod id;
-
+use cudnn_guard::id;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -76,6 +76,7 @@ pub fn read(text: String) -> Option<GuardRecord> {
             findings: &[],
             tables: Tables::NONE,
             absent: value("absent"),
+            linked_in: None,
         },
         noticed: values("finding").map(String::from).collect(),
     })

@@ -1,8 +1,8 @@
 //! What `cudnn-guard doctor` says of a machine.
 
+use crate::{cudnn_guard, file, folder, ids, must_exit, text};
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
-use super::simulator;
-use super::{cudnn_guard, file, folder, ids, must_exit, text};
+use cudnn_guard::demo::simulator;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
