@@ -130,7 +130,7 @@ impl Config {
     }
 
     /// Variables that win over the process's environment, in all that is searched and read here. The programs that are
-    /// started (nvcc, `nvidia-smi`) and NVIDIA's driver read the process's own.
+    /// started (pkg-config, nvcc, `nvidia-smi`) and NVIDIA's driver read the process's own.
     pub fn env<K: Into<String>, V: Into<OsString>>(
         mut self,
         pairs: impl IntoIterator<Item = (K, V)>,

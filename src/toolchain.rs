@@ -34,7 +34,8 @@ use crate::model::candidate::{Candidate, Cudnn, Found, Toolkit};
 use crate::model::environment::Variable;
 use crate::model::finding::{Finding, Severity};
 use crate::model::version::Version;
-use crate::search::search_step::Kind;
+use crate::search::pkg_config;
+use crate::search::search_step::{Kind, Place};
 use crate::search::steps;
 use crate::system::{Host, cargo, files};
 use crate::targets::select::Selection;
@@ -217,14 +218,12 @@ impl Toolchain {
         if too_narrow.is_some() {
             steps.clear();
         }
+        if !pkg_config::serves(&host) {
+            steps.retain(|step| !matches!(step.place, Place::PkgConfig(_)));
+        }
         if !needs.cudnn {
             // A crate that only compiles kernels is not asked about cuDNN.
             steps.retain(|step| step.kind != Kind::Cudnn);
-        }
-        let sight = look(&steps, &host);
-        let mut candidates = sight.candidates.clone();
-        if config.link == Link::Static {
-            candidates.iter_mut().for_each(to_be_taken_in);
         }
         let wants = Wants {
             cuda: cuda.as_ref(),
@@ -232,13 +231,18 @@ impl Toolchain {
             platform: Some(&host.platform),
             toolkit_needed: needs.toolkit,
         };
+        let sight = look(&steps, &host, &wants);
+        let mut candidates = sight.candidates.clone();
+        if config.link == Link::Static {
+            candidates.iter_mut().for_each(to_be_taken_in);
+        }
         let choice = choose(&mut candidates, &wants);
         let situation = Situation {
             env: &host.env,
             platform: &host.platform,
             steps: &steps,
             candidates: &candidates,
-            silent: &sight.silent,
+            left_out: &sight.left_out,
             choice,
             cuda: cuda.as_ref(),
             cudnn: cudnn.as_ref(),

@@ -26,8 +26,8 @@ pub struct Situation<'a> {
     pub steps: &'a [Step],
     /// What was found, with what became of it.
     pub candidates: &'a [Candidate],
-    /// Why a compiler on PATH could not be asked about its toolkit.
-    pub silent: &'a [Finding],
+    /// What could not be asked, in words.
+    pub left_out: &'a [(Kind, String)],
     /// What was chosen.
     pub choice: Choice,
     /// What is asked of the toolkit.

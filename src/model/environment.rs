@@ -74,6 +74,8 @@ variables! {
     NixCFlags = "NIX_CFLAGS_COMPILE", Surrounding;
     NixLdFlags = "NIX_LDFLAGS", Surrounding;
     CmakePrefixPath = "CMAKE_PREFIX_PATH", Surrounding;
+    PkgConfig = "PKG_CONFIG", Surrounding;
+    PkgConfigAllowCross = "PKG_CONFIG_ALLOW_CROSS", Surrounding;
     PkgConfigPath = "PKG_CONFIG_PATH", Surrounding;
     PkgConfigLibDir = "PKG_CONFIG_LIBDIR", Surrounding;
     PkgConfigSysroot = "PKG_CONFIG_SYSROOT_DIR", Surrounding;
@@ -103,8 +105,10 @@ variables! {
     DocsRs = "DOCS_RS", Setting;
 }
 
-/// What says where .pc files are. The crate of that name spells them for one target as the cc crate does.
-const PKG_CONFIG: [Variable; 3] = [
+/// What pkg-config goes by. The crate of that name spells them for one target as the cc crate does.
+const PKG_CONFIG: [Variable; 5] = [
+    Variable::PkgConfig,
+    Variable::PkgConfigAllowCross,
     Variable::PkgConfigPath,
     Variable::PkgConfigLibDir,
     Variable::PkgConfigSysroot,

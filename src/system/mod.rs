@@ -43,8 +43,8 @@ pub struct Host {
 }
 
 impl Host {
-    /// Reads the environment. Nothing else reads it: whoever looks at the machine calls this once, and hands on what
-    /// it gives. What the build script says wins: the target triple, the
+    /// Reads the environment. Nothing else reads it, but for the crate that asks pkg-config: whoever looks at the
+    /// machine calls this once, and hands on what it gives. What the build script says wins: the target triple, the
     /// root and variables.
     pub fn capture(
         target: Option<&str>,

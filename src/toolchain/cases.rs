@@ -205,33 +205,6 @@ fn cargo_watches_what_was_asked_and_nothing_that_changes_by_itself() {
     }
 }
 
-/// CFG-18: nothing else tells that another package has taken its place.
-#[test]
-fn cargo_watches_the_file_that_led_to_a_package() {
-    let case = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/cases/pkg-config");
-    let root = std::env::temp_dir().join(format!("cudnn-guard-led-{}", std::process::id()));
-    let platform = Platform::from_triple("x86_64-unknown-linux-gnu");
-    copy(&case.join("root"), &root, &platform);
-    let host = Host {
-        env: Environment::default(),
-        platform,
-        root: Some(root.clone()),
-        answers: ProbeCache::default(),
-    };
-    let config = Config::new().cuda(">=12").cudnn(">=9");
-    let needs = config.needs();
-    let directives = Toolchain::find(config, host, needs).reruns();
-    fs::remove_dir_all(&root).unwrap();
-    for (name, led) in [
-        ("usr/lib/x86_64-linux-gnu/pkgconfig/cudnn.pc", true),
-        ("usr/share/pkgconfig/cudart-12.10.pc", true),
-        ("usr/share/pkgconfig/cublas-12.10.pc", false),
-    ] {
-        let watched = directives.contains(&Directive::RerunIfChanged(root.join(name)));
-        assert_eq!(watched, led, "{name}");
-    }
-}
-
 fn told(case: &Path, root: &Path) -> String {
     let config = case.join("config");
     let config = fs::read_to_string(config).unwrap_or_default();
