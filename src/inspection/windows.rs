@@ -6,15 +6,15 @@ use crate::loader::dll_search::DllSearchPath;
 use crate::loader::{dll_graph, main_library};
 use crate::model::facts::Loader;
 use crate::model::judge;
-use std::path::{Path, PathBuf};
+use crate::system::Host;
+use std::path::PathBuf;
 
 impl Inspection {
     /// Its own folder comes first, then Windows' own, then PATH, which is known on Windows alone.
-    pub(super) fn follow_dlls(&mut self, root: Option<&Path>) {
-        let host = self.config(root).host();
+    pub(super) fn follow_dlls(&mut self, host: &Host) {
         let program = self.picture.program.clone();
         let own = program.parent().unwrap_or(&program).to_path_buf();
-        let path = DllSearchPath::of_program(&host, own.clone());
+        let path = DllSearchPath::of_program(host, own.clone());
         let (objects, missing) = dll_graph::resolve(&program, self.linkage.clone(), &path);
         self.picture.objects = objects;
         self.picture.missing = missing;

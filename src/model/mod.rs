@@ -1,7 +1,7 @@
 //! Plain data: what is asked, what is found, what is thought of it. Nothing here touches the machine.
 
 pub use crate::runtime::facts::{
-    built as facts, compute_capability as arch, finding, json, tables, version,
+    allowed, built as facts, compute_capability as arch, finding, json, tables, version,
 };
 #[cfg(feature = "cli")]
 pub use crate::runtime::loader::load_origin as via;
