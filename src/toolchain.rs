@@ -34,18 +34,19 @@ use crate::model::candidate::{Candidate, Cudnn, Found, Toolkit};
 use crate::model::environment::Variable;
 use crate::model::finding::{Finding, Severity};
 use crate::model::version::Version;
-use crate::search::search_step::Kind;
+use crate::search::pkg_config;
+use crate::search::search_step::{Kind, Place};
 use crate::search::steps;
 use crate::system::{Host, cargo, files};
 use crate::targets::select::Selection;
-pub(crate) use crate::toolchain::findings::is_allowed;
 use crate::toolchain::findings::{config_faults, join, too_narrow, verdict};
 pub(crate) use crate::toolchain::output_registry::Written;
 use std::cell::OnceCell;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The CUDA and cuDNN that were chosen, all that was passed over, and what is thought of them.
 #[derive(Debug)]
+#[must_use = "nothing is linked, compiled or written unless it is asked to"]
 pub struct Toolchain {
     pub(crate) config: Config,
     pub(crate) host: Host,
@@ -67,7 +68,11 @@ pub struct Toolchain {
 
 impl Config {
     /// Finds CUDA and cuDNN, reads what they are and checks them. Tells cargo what the answer rests on, even if the
-    /// answer is an error; everything that stops the build is in that one error.
+    /// answer is an error.
+    ///
+    /// # Errors
+    /// Everything that stops the build, all in one: what is not there, what does not fit, and what this build script
+    /// or a variable says wrongly.
     pub fn probe(&self) -> Result<Toolchain, Error> {
         let host = self.host();
         let toolchain = Toolchain::find(self.clone(), host, self.needs());
@@ -90,14 +95,16 @@ impl Config {
     /// Looks at the machine as `probe` does, for CUDA and cuDNN both; prints nothing and never fails. What is wrong
     /// is among the findings.
     pub fn survey(&self) -> Toolchain {
-        let mut toolchain = Toolchain::find(
-            self.clone(),
-            self.host(),
-            Needs {
-                toolkit: true,
-                cudnn: true,
-            },
-        );
+        self.survey_on(self.host())
+    }
+
+    /// The same of a machine whose environment has been read.
+    pub(crate) fn survey_on(&self, host: Host) -> Toolchain {
+        let needs = Needs {
+            toolkit: true,
+            cudnn: true,
+        };
+        let mut toolchain = Toolchain::find(self.clone(), host, needs);
         // A build has the tables: on a disk that has to turn, so many headers take seconds.
         let os = toolchain.host.platform.os;
         if let Some(cudnn) = &mut toolchain.cudnn {
@@ -137,6 +144,16 @@ impl Toolchain {
     /// The toolkit's release.
     pub fn cuda_version(&self) -> Option<Version> {
         self.toolkit.as_ref()?.version
+    }
+
+    /// The toolkit's directory, which others call `CUDA_HOME`.
+    pub fn cuda_root(&self) -> Option<&Path> {
+        Some(&self.toolkit.as_ref()?.root)
+    }
+
+    /// The toolkit's compiler.
+    pub fn nvcc(&self) -> Option<&Path> {
+        self.toolkit.as_ref()?.nvcc.as_deref()
     }
 
     /// cuDNN's release: what its headers say, else what its libraries say.
@@ -201,14 +218,12 @@ impl Toolchain {
         if too_narrow.is_some() {
             steps.clear();
         }
+        if !pkg_config::serves(&host) {
+            steps.retain(|step| !matches!(step.place, Place::PkgConfig(_)));
+        }
         if !needs.cudnn {
             // A crate that only compiles kernels is not asked about cuDNN.
             steps.retain(|step| step.kind != Kind::Cudnn);
-        }
-        let sight = look(&steps, &host);
-        let mut candidates = sight.candidates.clone();
-        if config.link == Link::Static {
-            candidates.iter_mut().for_each(to_be_taken_in);
         }
         let wants = Wants {
             cuda: cuda.as_ref(),
@@ -216,18 +231,23 @@ impl Toolchain {
             platform: Some(&host.platform),
             toolkit_needed: needs.toolkit,
         };
+        let sight = look(&steps, &host, &wants);
+        let mut candidates = sight.candidates.clone();
+        if config.link == Link::Static {
+            candidates.iter_mut().for_each(to_be_taken_in);
+        }
         let choice = choose(&mut candidates, &wants);
         let situation = Situation {
             env: &host.env,
             platform: &host.platform,
             steps: &steps,
             candidates: &candidates,
-            silent: &sight.silent,
+            left_out: &sight.left_out,
             choice,
             cuda: cuda.as_ref(),
             cudnn: cudnn.as_ref(),
         };
-        let allowed = |id: &str| is_allowed(&config, &host, id);
+        let allowed = config.allowed(&host.env);
         let (toolkit_wishes, toolkit_fault) = verdict(&situation, &sight, Kind::Toolkit, &allowed);
         let (cudnn_wishes, cudnn_fault) = verdict(&situation, &sight, Kind::Cudnn, &allowed);
         let (toolkit_fault, cudnn_fault) = match needs.toolkit && needs.cudnn {
@@ -265,15 +285,10 @@ impl Toolchain {
             findings.extend(met);
         }
         findings.extend(situation.partial().filter(|_| needs.toolkit));
-        for finding in &mut findings {
-            if finding.severity == Severity::Error && allowed(finding.id) {
-                finding.severity = Severity::Warning;
-            }
-        }
         let blocked = |fault: &Option<Finding>| {
             fault
                 .as_ref()
-                .is_some_and(|fault| fault.id == "variable-unusable" && !allowed(fault.id))
+                .is_some_and(|fault| fault.id == "variable-unusable" && !allowed.contains(fault.id))
         };
         // What was asked for and is not there: to take something else instead would be the fall-through.
         for candidate in candidates.iter_mut().filter(|candidate| candidate.chosen) {
@@ -304,12 +319,8 @@ impl Toolchain {
             ));
         }
         let archives = static_link::find(&config, &host, toolkit.as_ref(), cudnn.as_ref());
-        findings.extend(archives.lacking.into_iter().map(|mut finding| {
-            if allowed(finding.id) {
-                finding.severity = Severity::Warning;
-            }
-            finding
-        }));
+        findings.extend(archives.lacking);
+        allowed.apply(&mut findings);
         let mut read = sight.read;
         read.extend(archives.files);
         Self {

@@ -3,7 +3,7 @@
 use crate::choice::findings::Situation;
 use crate::choice::incomplete_toolkit::packages;
 use crate::choice::message_format::{LIBRARY_PATH, NOT_ACTIVE, also, is_gone, landmark, root_of};
-use crate::choice::select_pair::kind_of;
+use crate::choice::select_pair::{is_whole, kind_of};
 use crate::cudnn::nvidia_image;
 use crate::model::candidate::{Candidate, Found};
 use crate::model::finding::Finding;
@@ -14,13 +14,6 @@ use std::path::Path;
 
 /// More directories than this on one ground are counted, not listed.
 const MANY: usize = 4;
-
-fn is_whole(candidate: &Candidate) -> bool {
-    match &candidate.found {
-        Found::Toolkit(toolkit) => toolkit.lacks().is_empty(),
-        Found::Cudnn(cudnn) => cudnn.header.is_some() && cudnn.link_dir.is_some(),
-    }
-}
 
 impl Situation<'_> {
     pub(super) fn not_found(&self, kind: Kind, found: &[&Candidate]) -> Finding {
@@ -61,8 +54,8 @@ impl Situation<'_> {
             let root = root_of(one).display();
             format!("{} leads to `{root}`, which is not there", one.via)
         });
-        let silent = self.silent.iter().filter(|_| kind == Kind::Toolkit);
-        let silent = silent.map(|one| one.summary.clone());
+        let silent = self.left_out.iter().filter(|(of, _)| *of == kind);
+        let silent = silent.map(|(_, told)| told.clone());
         let left_out: Vec<String> = silent.chain(gone).collect();
         if !left_out.is_empty() {
             finding = finding.with("left out", left_out.join("\n"));

@@ -1,7 +1,7 @@
 //! Looks at the places of the search, one after the other.
 
 use crate::choice::message_format::LIBRARY_PATH;
-use crate::choice::select_pair::{is_usable, kind_of};
+use crate::choice::select_pair::{Wants, is_met, is_usable, kind_of};
 use crate::choice::unusable_variables::{Unusable, unusable};
 use crate::cudnn::package_owner;
 use crate::loader::shadowing;
@@ -22,14 +22,14 @@ pub struct Sight {
     pub candidates: Vec<Candidate>,
     /// Variables that name a place where nothing is.
     pub unusable: Vec<Unusable>,
-    /// Why a compiler that nobody asked for by name could not be asked about its toolkit.
-    pub silent: Vec<Finding>,
+    /// What nobody asked for by name and tells nothing: a compiler, a .pc file. With the reason.
+    pub left_out: Vec<(Kind, String)>,
     /// The files that were read, and the records of those who put them there.
     pub read: Vec<PathBuf>,
 }
 
-/// Looks at all steps.
-pub fn look(steps: &[Step], host: &Host) -> Sight {
+/// Looks at all steps. pkg-config is run only while nothing found before meets what is wanted.
+pub fn look(steps: &[Step], host: &Host, wants: &Wants) -> Sight {
     let mut sight = Sight::default();
     let mut keys: Vec<Vec<PathBuf>> = Vec::new();
     let mut failures: Vec<(Variable, Finding)> = Vec::new();
@@ -72,7 +72,7 @@ pub fn look(steps: &[Step], host: &Host) -> Sight {
                     }
                     Err(finding) => match step.wish {
                         Some(variable) => failures.push((variable, finding)),
-                        None => sight.silent.push(finding),
+                        None => sight.left_out.push((step.kind, finding.summary)),
                     },
                 }
             }
@@ -83,23 +83,12 @@ pub fn look(steps: &[Step], host: &Host) -> Sight {
                     }
                 }
             }
-            Place::PkgConfig(dirs, sysroot) => {
-                let sysroot = sysroot.as_deref();
-                for (file, tree) in
-                    pkg_config::trees(dirs, sysroot, step.kind, eyes, &host.platform)
-                {
-                    let step = Step {
-                        via: format!("{} ({})", step.via, file.display()),
-                        ..step.clone()
-                    };
-                    match in_tree(&tree.base, &tree, &step, eyes, host) {
-                        Some((found, mut read)) => {
-                            read.push(file);
-                            sight.add(&mut keys, &step, eyes, found, read);
-                        }
-                        None if eyes.dir(&tree.base).is_none() => sight.add_gone(&step, tree.base),
-                        None => {}
+            Place::PkgConfig(dirs) => {
+                for file in pkg_config::files(dirs, step.kind) {
+                    if is_met(step.kind, &sight.candidates, wants) {
+                        break;
                     }
+                    sight.add_package(&mut keys, step, file, host);
                 }
             }
             Place::Tree(tree) => {
@@ -144,6 +133,34 @@ impl Sight {
                 Found::Toolkit(toolkit) => toolkit.nvcc.clone(),
                 Found::Cudnn(_) => None,
             })
+    }
+
+    /// What a .pc file leads to.
+    fn add_package(
+        &mut self,
+        keys: &mut Vec<Vec<PathBuf>>,
+        step: &Step,
+        file: PathBuf,
+        host: &Host,
+    ) {
+        let eyes = Sysroot { root: None };
+        let tree = match pkg_config::tree(&file, step.kind, host) {
+            Ok(Some(tree)) => tree,
+            Ok(None) => return,
+            Err(why) => return self.left_out.push((step.kind, why)),
+        };
+        let step = Step {
+            via: format!("{} ({})", step.via, file.display()),
+            ..step.clone()
+        };
+        match in_tree(&tree.base, &tree, &step, eyes, host) {
+            Some((found, mut read)) => {
+                read.push(file);
+                self.add(keys, &step, eyes, found, read);
+            }
+            None if eyes.dir(&tree.base).is_none() => self.add_gone(&step, tree.base),
+            None => {}
+        }
     }
 
     fn add(

@@ -3,6 +3,7 @@
 //! wheel that brought it.
 
 use crate::cudnn::build_ids;
+use crate::model::library_name::LibraryName;
 use crate::model::version::Version;
 use crate::system::library_file::Binary;
 use crate::system::wheel::Wheels;
@@ -72,7 +73,9 @@ impl Teller {
                 let version = fitting.or(part.among.first().filter(|_| sure))?;
                 Some((*version, "build-id".to_string()))
             });
-            let told = told.or_else(|| Some((by_name(&part.path)?, "file name".to_string())));
+            // `libcudnn_cnn.so.9` is a link to `libcudnn_cnn.so.9.14.0` wherever there are links.
+            let by_name = || LibraryName::of(&part.path)?.release();
+            let told = told.or_else(|| Some((by_name()?, "file name".to_string())));
             all.push(told.or_else(|| {
                 let folder = part.path.parent()?;
                 if !folders.iter().any(|(known, _)| known == folder) {
@@ -92,22 +95,5 @@ impl Teller {
             }));
         }
         all
-    }
-}
-
-/// `libcudnn_cnn.so.9` is a link to `libcudnn_cnn.so.9.14.0` wherever there are links.
-fn by_name(path: &Path) -> Option<Version> {
-    let (_, numbers) = path.file_name()?.to_str()?.split_once(".so.")?;
-    let mut numbers = numbers.split('.').map(|number| number.parse().ok());
-    match (
-        numbers.next(),
-        numbers.next(),
-        numbers.next(),
-        numbers.next(),
-    ) {
-        (Some(Some(major)), Some(Some(minor)), Some(Some(patch)), None) => {
-            Some(Version::new(major, minor, patch))
-        }
-        _ => None,
     }
 }

@@ -61,6 +61,7 @@ pub(super) const SOURCES: &[(&str, &str)] = sources![
     "driver/mod",
     "driver/no_gpu",
     "driver/query",
+    "facts/allowed",
     "facts/built",
     "facts/compute_capability",
     "facts/finding",

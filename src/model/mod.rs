@@ -1,7 +1,7 @@
 //! Plain data: what is asked, what is found, what is thought of it. Nothing here touches the machine.
 
 pub use crate::runtime::facts::{
-    built as facts, compute_capability as arch, finding, json, tables, version,
+    allowed, built as facts, compute_capability as arch, finding, json, tables, version,
 };
 #[cfg(feature = "cli")]
 pub use crate::runtime::loader::load_origin as via;
@@ -12,12 +12,15 @@ pub mod finding_id;
 pub mod gencode;
 pub mod gpu;
 pub mod invocation;
+pub mod library_name;
 #[cfg(feature = "cli")]
 pub mod linkage;
 pub mod owner;
+pub mod pattern;
 pub mod platform;
 pub mod record;
 pub mod target_list;
+pub mod target_name;
 pub mod version_header;
 
 // Rules that the build and the running program share.
