@@ -375,5 +375,7 @@ mod tests {
             assert!(text.contains(first), "{name}");
         }
         assert!(!text.contains("crate::runtime"), "a path is left");
+        // What the build alone reads is not in it, nor is a feature of this crate.
+        assert!(!text.contains("mod pe ") && !text.contains("feature ="));
     }
 }

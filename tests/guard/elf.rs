@@ -6,6 +6,7 @@ use cudnn_guard::runtime::binary::elf::Elf;
 use cudnn_guard::runtime::facts::version::Version;
 use std::io::{Seek, Write};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// The linker's flag for a library that takes something from C's.
 const LIBC: &str = "-Wl,--no-as-needed,-lc";
@@ -233,6 +234,25 @@ fn a_library_that_only_leads_to_others_lacks_nothing() {
         let asked = [&b"cudnnCreate"[..]];
         assert!(library.lacks(asked.into_iter()).is_empty(), "{style}");
     }
+}
+
+/// A program that compares the address of a function has an entry for it in the table of what others may look up.
+#[test]
+fn what_a_program_imports_is_not_its_own() {
+    let folder = Folder::new();
+    let library = compiled(&folder, "int elsewhere(void) { return 1; }", &[]);
+    let (code, program) = (folder.file("main.c"), folder.file("program"));
+    let text =
+        "int elsewhere(void); int main(int count) { return elsewhere == (void *)(long)count; }";
+    std::fs::write(&code, text).unwrap();
+    let mut cc = Command::new("cc");
+    cc.args(["-w", "-O1", "-fno-pic", "-no-pie", "-o"]);
+    let made = cc.args([&program, &code, &library]).status();
+    assert!(made.unwrap().success());
+    let program = Elf::open(&program).unwrap();
+    let asked = [&b"elsewhere"[..]];
+    assert_eq!(program.lacks(asked.into_iter()), ["elsewhere"]);
+    assert!(!program.defines("elsewhere"));
 }
 
 #[test]
