@@ -18,7 +18,6 @@ pub mod real_mixed;
 #[cfg(all(test, unix))]
 pub mod real_windows;
 pub mod rerun;
-pub mod stale_outputs;
 pub mod static_link;
 pub mod targets;
 

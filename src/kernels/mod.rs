@@ -137,15 +137,7 @@ impl Kernels<'_> {
     pub fn compile(self, name: &str) -> Result<(), Error> {
         let mut lines = Vec::new();
         let result = self.library(name, &mut lines);
-        self.end(&lines, result)
-    }
-
-    /// The end of a call: what cargo is to know, and whether this build script has got what it asked for.
-    fn end<T>(&self, lines: &[Directive], result: Result<T, Error>) -> Result<T, Error> {
         lines.iter().for_each(cargo::tell);
-        if let (Err(_), Ok(out_dir)) = (&result, self.out_dir()) {
-            self.toolchain.written.leftovers.fail(&out_dir);
-        }
         result
     }
 
@@ -277,8 +269,6 @@ impl Kernels<'_> {
         setup: &Setup,
     ) -> Result<(), Finding> {
         let written = &self.toolchain.written;
-        let outputs = jobs.iter().map(|job| job.output.clone());
-        written.leftovers.ask(&self.out_dir()?, outputs);
         if product == Product::Object {
             let hows: Vec<String> = jobs.iter().map(|job| job.how(setup)).collect();
             let archive = self.out_dir()?.join(format!("lib{name}.a"));

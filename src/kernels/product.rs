@@ -8,7 +8,7 @@ use crate::kernels::{Kernels, warnings};
 use crate::model::arch::{Code, Suffix, Target};
 use crate::model::finding::Finding;
 use crate::model::gencode::Gencode;
-use crate::system::driver;
+use crate::system::{cargo, driver};
 use crate::targets::select::Selection;
 use crate::toolkit::nvcc_command::Product;
 use std::path::PathBuf;
@@ -43,7 +43,8 @@ impl Kernels<'_> {
     fn files_of(&self, product: Product, noticed: &str) -> Result<Vec<PathBuf>, Error> {
         let mut lines = warnings(noticed);
         let result = self.make(product, product.extension(), &mut lines);
-        self.end(&lines, result)
+        lines.iter().for_each(cargo::tell);
+        result
     }
 
     /// That the driver of this machine, if the program is for it, does not take the PTX.
