@@ -63,11 +63,11 @@ impl Situation<'_> {
             None => format!("the directory of {what}"),
         };
         let cudnn = place(
-            fitting(Kind::Cudnn, self.cudnn),
+            fitting(Kind::Cudnn, self.requirements.cudnn.as_ref()),
             format!("a cuDNN that was built for CUDA {theirs}"),
         );
         let toolkit = place(
-            fitting(Kind::Toolkit, self.cuda),
+            fitting(Kind::Toolkit, self.requirements.cuda.as_ref()),
             format!("a toolkit of CUDA {major}"),
         );
         Some(
@@ -79,9 +79,7 @@ impl Situation<'_> {
 
     /// That toolkit and cuDNN, both asked for, are for different CUDAs.
     pub fn flavour(&self) -> Option<Finding> {
-        self.choice
-            .misfit
-            .filter(|_| self.choice.toolkit.is_some())?;
+        self.choice.toolkit?;
         self.misfit()
     }
 }

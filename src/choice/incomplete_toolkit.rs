@@ -78,7 +78,7 @@ pub fn packages(candidate: &Candidate, toolkit: &Toolkit, lacks: &[&str], os: Os
     if wheels {
         return named(part("nvidia-cuda-nvcc", "nvidia-cuda-runtime")) + " with pip";
     }
-    if candidate.via.contains("conda") || candidate.via.contains("pixi") {
+    if candidate.via.is_conda() {
         return named(part("cuda-nvcc", "cuda-cudart-dev")) + " from conda-forge";
     }
     if os == Os::Windows {
@@ -114,9 +114,10 @@ pub fn packages(candidate: &Candidate, toolkit: &Toolkit, lacks: &[&str], os: Os
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::found_via::FoundVia;
     use crate::model::version::Version;
 
-    fn advice(via: &str, root: &str, version: (u32, u32), lacks: &[&str]) -> String {
+    fn advice(via: FoundVia, root: &str, version: (u32, u32), lacks: &[&str]) -> String {
         let toolkit = Toolkit {
             root: root.into(),
             version: Some(Version::new(version.0, version.1, 0)),
@@ -124,7 +125,7 @@ mod tests {
         };
         let candidate = Candidate {
             found: Found::Toolkit(toolkit.clone()),
-            via: via.into(),
+            via,
             chosen: true,
             rejected: None,
             wish: None,
@@ -139,14 +140,14 @@ mod tests {
         let wheels = "/venv/lib/python3.12/site-packages/nvidia";
         for (via, root, version, lacks, wanted) in [
             (
-                "system directories",
+                FoundVia::Directory("system directories"),
                 "/usr",
                 (12, 8),
                 &["nvcc"][..],
                 "`cuda-nvcc-12-8`",
             ),
             (
-                "system directories",
+                FoundVia::Directory("system directories"),
                 "/usr",
                 (12, 8),
                 &["nvcc", "headers"],
@@ -154,28 +155,28 @@ mod tests {
                  or `cuda-nvcc-12-8` and `cuda-cudart-devel-12-8` (Fedora, RHEL)",
             ),
             (
-                "CUDA_PATH",
+                FoundVia::variable("CUDA_PATH"),
                 r"C:\CUDA\v12.8",
                 (12, 8),
                 &["nvcc", "headers"],
                 "`nvcc_12.8` and `cudart_12.8` with NVIDIA's installer",
             ),
             (
-                "active conda environment",
+                FoundVia::Conda,
                 "/conda",
                 (12, 8),
                 &["headers", "libraries"],
                 "`cuda-cudart-dev` from conda-forge",
             ),
             (
-                "active virtual environment",
+                FoundVia::VirtualEnvironment,
                 wheels,
                 (12, 8),
                 &["libraries"],
                 "the wheel `nvidia-cuda-runtime-cu12`",
             ),
             (
-                "active virtual environment",
+                FoundVia::VirtualEnvironment,
                 &format!("{wheels}/cu13"),
                 (13, 0),
                 &["nvcc", "libraries"],

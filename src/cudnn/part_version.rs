@@ -4,12 +4,13 @@
 
 use crate::cudnn::build_ids;
 use crate::model::version::Version;
+use crate::model::version_source::VersionSource;
 use crate::system::library_file::Binary;
 use crate::system::wheel::Wheels;
 use std::path::{Path, PathBuf};
 
 /// A release, and what told it.
-pub type Told = (Version, String);
+pub type Told = (Version, VersionSource);
 
 /// Looks at all parts before it tells: what one of them says for certain decides what is believed of another.
 pub struct Teller {
@@ -70,9 +71,9 @@ impl Teller {
                 // Of several releases that are all others, any shows that this part is foreign.
                 let sure = !beside.is_empty() || part.among.len() == 1;
                 let version = fitting.or(part.among.first().filter(|_| sure))?;
-                Some((*version, "build-id".to_string()))
+                Some((*version, VersionSource::BuildId))
             });
-            let told = told.or_else(|| Some((by_name(&part.path)?, "file name".to_string())));
+            let told = told.or_else(|| Some((by_name(&part.path)?, VersionSource::FileName)));
             all.push(told.or_else(|| {
                 let folder = part.path.parent()?;
                 if !folders.iter().any(|(known, _)| known == folder) {
@@ -88,7 +89,7 @@ impl Teller {
                 }
                 let (_, wheels) = folders.iter().find(|(known, _)| known == folder)?;
                 let version = wheels.release(part.path.file_name()?.to_str()?, part.length)?;
-                Some((version, "the record of its wheel".to_string()))
+                Some((version, VersionSource::PackageRecord))
             }));
         }
         all

@@ -6,6 +6,7 @@ pub mod tests;
 use crate::error::Error;
 use crate::kernels::{Kernels, warnings};
 use crate::model::arch::{Code, Suffix, Target};
+use crate::model::chosen_by::ChosenBy;
 use crate::model::finding::Finding;
 use crate::model::gencode::Gencode;
 use crate::system::{cargo, driver};
@@ -69,7 +70,7 @@ pub fn targets(product: Product, selection: &Selection) -> Result<Vec<Gencode>, 
             let mut machine = all.clone();
             machine.retain(|one| one.target.code == Code::Machine);
             if machine.is_empty() {
-                return Err(only_ptx(&all, &selection.chosen_by));
+                return Err(only_ptx(&all, selection.chosen_by));
             }
             Ok(machine)
         }
@@ -77,7 +78,7 @@ pub fn targets(product: Product, selection: &Selection) -> Result<Vec<Gencode>, 
 }
 
 /// There is nothing to make a cubin of.
-fn only_ptx(targets: &[Gencode], chosen_by: &str) -> Finding {
+fn only_ptx(targets: &[Gencode], chosen_by: ChosenBy) -> Finding {
     let words = targets.iter().map(|one| one.target.to_string());
     let words: Vec<String> = words.collect();
     let summary = format!(

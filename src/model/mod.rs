@@ -20,9 +20,11 @@ pub mod version;
 pub mod via;
 
 pub mod candidate;
+pub mod chosen_by;
 pub mod environment;
 pub mod file_defect;
 pub mod finding_id;
+pub mod found_via;
 pub mod gencode;
 pub mod gpu;
 pub mod invocation;
@@ -31,8 +33,10 @@ pub mod linkage;
 pub mod owner;
 pub mod platform;
 pub mod record;
+pub mod rejection;
 pub mod target_list;
 pub mod version_header;
+pub mod version_source;
 
 // Rules that the build and the running program share.
 #[cfg(feature = "cli")]

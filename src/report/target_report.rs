@@ -1,6 +1,7 @@
 //! What a list of GPU targets comes to, for people and for other programs.
 
 use crate::config::Config;
+use crate::model::chosen_by::ChosenBy;
 use crate::model::finding::{Finding, Severity, Verdict};
 use crate::model::json::Json;
 use crate::model::target_list::TargetList;
@@ -15,7 +16,7 @@ use std::fmt;
 #[derive(Clone, Debug)]
 pub struct TargetReport {
     list: TargetList,
-    chosen_by: String,
+    chosen_by: ChosenBy,
     told_by: String,
     findings: Vec<Finding>,
 }
@@ -27,7 +28,7 @@ impl Config {
         let host = self.host();
         let wish = match list {
             Some(text) => Some(Wish {
-                from: "the command line",
+                from: ChosenBy::CommandLine,
                 dialect: Dialect::Ours,
                 text: text.to_string(),
             }),
@@ -65,8 +66,8 @@ impl Config {
             }
             Err(errors) => {
                 findings.extend(errors);
-                let from = wish.map_or("the default", |wish| wish.from);
-                (TargetList::default(), from.to_string())
+                let from = wish.map_or(ChosenBy::Default, |wish| wish.from);
+                (TargetList::default(), from)
             }
         };
         TargetReport {

@@ -1,6 +1,7 @@
 //! Places that somebody asked for by name.
 
 use crate::model::environment::{Origin, Variable};
+use crate::model::found_via::{FoundVia, Named};
 use crate::model::platform::Os;
 use crate::search::install_layout::PACKAGES;
 use crate::search::search_step::{Kind, Place, Step, Tree};
@@ -106,12 +107,8 @@ impl At<'_> {
             windows::complete(&mut tree, self.platform);
         }
         let mut step = self.step(Kind::Cudnn, variable, Place::Tree(tree));
-        let names: Vec<String> = include
-            .iter()
-            .chain(&lib)
-            .map(|(variable, _)| self.via(*variable))
-            .collect();
-        step.via = names.join(" and ");
+        let named = include.iter().chain(&lib);
+        step.via = FoundVia::Variables(named.map(|(variable, _)| self.named(*variable)).collect());
         Some(step)
     }
 
@@ -147,11 +144,15 @@ impl At<'_> {
         (self.env.origin(variable) == origin).then_some(path)
     }
 
-    pub(super) fn via(&self, variable: Variable) -> String {
-        match self.env.origin(variable) {
-            Origin::BuildScript => format!("{} in build.rs", self.env.spelt(variable)),
-            Origin::Process => self.env.spelt(variable),
+    fn named(&self, variable: Variable) -> Named {
+        Named {
+            name: self.env.spelt(variable),
+            origin: self.env.origin(variable),
         }
+    }
+
+    fn via(&self, variable: Variable) -> FoundVia {
+        FoundVia::Variables(vec![self.named(variable)])
     }
 
     pub(super) fn step(&self, kind: Kind, variable: Variable, place: Place) -> Step {

@@ -8,6 +8,7 @@ pub mod symbols;
 use crate::model::file_defect::Flaw;
 use crate::model::platform::{Os, Platform};
 use crate::model::version::Version;
+use crate::model::version_source::VersionSource;
 use crate::system::library_file::elf_library::Library;
 use crate::system::library_file::pe::Dll;
 use std::path::Path;
@@ -60,11 +61,11 @@ impl Binary {
     }
 
     /// The release of a part, and what in the file told it.
-    pub fn release(&self, part: &str) -> Option<(Version, String)> {
+    pub fn release(&self, part: &str) -> Option<(Version, VersionSource)> {
         match self {
             Binary::Elf(library) => {
                 let (version, symbol) = library.release(part)?;
-                Some((version, format!("symbol {symbol}")))
+                Some((version, VersionSource::Symbol(symbol)))
             }
             Binary::Dll(dll) => dll.release(part),
         }

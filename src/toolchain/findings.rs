@@ -3,6 +3,7 @@
 use crate::choice::findings::Situation;
 use crate::choice::scan::Sight;
 use crate::choice::select_pair::kind_of;
+use crate::choice::unusable_variables::Unusable;
 use crate::config::Config;
 use crate::model::candidate::Candidate;
 use crate::model::environment::Variable;
@@ -20,21 +21,8 @@ pub fn verdict(
     allowed: &dyn Fn(&str) -> bool,
 ) -> (Vec<Finding>, Option<Finding>) {
     let mut noticed = situation.disagreements(kind);
-    let place = |variable| {
-        situation
-            .steps
-            .iter()
-            .position(|step| step.wish == Some(variable))
-    };
-    let wished = |candidate: &&Candidate| kind_of(candidate) == kind && candidate.wish.is_some();
-    let first = situation.candidates.iter().find(wished);
     let mut fault = None;
-    for unusable in &sight.unusable {
-        let asks = |step: &&Step| step.wish == Some(unusable.variable) && step.kind == kind;
-        if !situation.steps.iter().any(|step| asks(&step)) {
-            continue;
-        }
-        let before = first.filter(|first| first.wish.and_then(place) < place(unusable.variable));
+    for (unusable, before) in unusable_variables(situation.steps, sight, kind) {
         match before {
             Some(first) => noticed.push(situation.idle(unusable.variable, first)),
             None => {
@@ -56,6 +44,32 @@ pub fn verdict(
         Some(finding) => (noticed, Some(finding)),
         None => (noticed, situation.fault(kind)),
     }
+}
+
+/// Whether a variable asks for something of this kind in a place where nothing is, and none before it asks for a place
+/// where there is something.
+pub fn is_blocked(steps: &[Step], sight: &Sight, kind: Kind) -> bool {
+    unusable_variables(steps, sight, kind).any(|(_, before)| before.is_none())
+}
+
+/// The variables that ask for something of this kind in a place where nothing is, each with what a variable before it
+/// asks for and has found.
+fn unusable_variables<'a>(
+    steps: &'a [Step],
+    sight: &'a Sight,
+    kind: Kind,
+) -> impl Iterator<Item = (&'a Unusable, Option<&'a Candidate>)> {
+    let place = |variable| steps.iter().position(|step| step.wish == Some(variable));
+    let wished = |candidate: &&Candidate| kind_of(candidate) == kind && candidate.wish.is_some();
+    let first = sight.candidates.iter().find(wished);
+    let asks = move |unusable: &&Unusable| {
+        let mut steps = steps.iter();
+        steps.any(|step| step.wish == Some(unusable.variable) && step.kind == kind)
+    };
+    sight.unusable.iter().filter(asks).map(move |unusable| {
+        let before = first.filter(|first| first.wish.and_then(place) < place(unusable.variable));
+        (unusable, before)
+    })
 }
 
 /// cuDNN is looked for in the toolkit too. While the variable that names the toolkit leads nowhere, that no cuDNN was

@@ -3,7 +3,7 @@
 use crate::model::environment::{Kind as Meaning, Variable};
 use crate::model::platform::Os;
 use crate::search;
-use crate::search::{EACH_TOOLKIT, NVCC_ON_PATH, ON_PATH};
+use crate::search::EACH_TOOLKIT;
 use crate::system::directive::Directive;
 use crate::system::path_encoding::not_to_cargo;
 use crate::toolchain::Toolchain;
@@ -31,7 +31,7 @@ impl Toolchain {
             .collect()
     }
 
-    /// Whether the toolkit was found on PATH, be it by the bare name in `NVCC`.
+    /// Whether PATH decided what was chosen. A bare name in `NVCC` is looked up there, too.
     fn path_decided(&self) -> bool {
         let bare = [Variable::Nvcc, Variable::CudaCxx].iter().any(|variable| {
             let value = self.host.env.get(*variable).and_then(OsStr::to_str);
@@ -44,6 +44,6 @@ impl Toolchain {
         bare || self
             .candidates
             .iter()
-            .any(|one| one.chosen && [NVCC_ON_PATH, ON_PATH].contains(&&*one.via))
+            .any(|one| one.chosen && one.via.is_path())
     }
 }

@@ -8,6 +8,7 @@ mod tests;
 
 use crate::model::file_defect::Flaw;
 use crate::model::version::Version;
+use crate::model::version_source::VersionSource;
 use crate::system::files::read_at;
 use std::fs::File;
 use std::io::BufRead;
@@ -144,7 +145,7 @@ impl Dll {
 
     /// The release of a part and what told it: its version symbol, as in the libraries for Linux, else the version
     /// that its resources give. Not every part has one.
-    pub fn release(&self, part: &str) -> Option<(Version, String)> {
+    pub fn release(&self, part: &str) -> Option<(Version, VersionSource)> {
         for symbol in [
             format!("cudnn_{part}_version"),
             format!("cudnn_{part}_infer_version"),
@@ -153,10 +154,10 @@ impl Dll {
             let bytes = place.and_then(|place| self.read(place, 4));
             if let Some(&[patch, minor, major, 0]) = bytes.as_deref() {
                 let version = Version::new(major.into(), minor.into(), patch.into());
-                return Some((version, format!("symbol {symbol}")));
+                return Some((version, VersionSource::Symbol(symbol)));
             }
         }
-        Some((self.file_version()?, "version resource".into()))
+        Some((self.file_version()?, VersionSource::VersionResource))
     }
 
     /// The CUDA major that a part was built for: it opens `cublasLt64_N.dll` by that name.
