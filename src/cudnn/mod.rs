@@ -222,9 +222,11 @@ fn has_end(file: &Path, end: &str) -> bool {
 
 /// 12 of `bin/12.5/x64/cudnn64_9.dll`: NVIDIA's installer for Windows names a directory after the CUDA.
 fn folder_cuda_major(cudnn: &Cudnn, platform: &Platform) -> Option<u32> {
+    if platform.os != Os::Windows {
+        return None;
+    }
     let dir = cudnn.library.as_deref().or(cudnn.link_dir.as_deref())?;
-    let mut above = dir.ancestors().filter(|_| platform.os == Os::Windows);
-    above.find_map(|dir| {
+    dir.ancestors().find_map(|dir| {
         let up = dir.parent()?;
         let (major, minor) = dir.file_name()?.to_str()?.split_once('.')?;
         minor.parse::<u32>().ok()?;

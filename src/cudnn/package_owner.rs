@@ -39,8 +39,10 @@ pub fn of(cudnn: &Cudnn, eyes: Eyes) -> Option<Owner> {
 
 /// The Debian package of headers that are not of the library's release: the two come apart, and can be upgraded so.
 pub fn of_headers(cudnn: &Cudnn, eyes: Eyes) -> Option<Owner> {
-    let differ = cudnn.header_version != cudnn.library_version;
-    debian(cudnn.header.as_deref().filter(|_| differ)?, eyes)
+    if cudnn.header_version == cudnn.library_version {
+        return None;
+    }
+    debian(cudnn.header.as_deref()?, eyes)
 }
 
 fn wheel(root: &Path) -> Option<Owner> {
@@ -151,8 +153,10 @@ pub fn wheel_cuda_major(root: &Path) -> Option<u32> {
 
 /// On Windows a conda environment has its libraries one directory further down.
 fn environment(root: &Path) -> &Path {
-    let above = root.parent().filter(|_| root.ends_with("Library"));
-    above.unwrap_or(root)
+    match root.parent() {
+        Some(above) if root.ends_with("Library") => above,
+        _ => root,
+    }
 }
 
 /// The CUDA major in the name of NVIDIA's archive: `cudnn-linux-x86_64-9.14.0.64_cuda13-archive`.

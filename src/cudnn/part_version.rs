@@ -68,10 +68,13 @@ impl Teller {
             let told = part.told.clone().or_else(|| {
                 let beside = certain(&part.path);
                 let fitting = part.among.iter().find(|one| beside.contains(one));
-                // Of several releases that are all others, any shows that this part is foreign.
+                // Any of several releases shows that this part is foreign, if none is that of the others.
                 let sure = !beside.is_empty() || part.among.len() == 1;
-                let version = fitting.or(part.among.first().filter(|_| sure))?;
-                Some((*version, VersionSource::BuildId))
+                let version = match fitting {
+                    None if sure => part.among.first(),
+                    fitting => fitting,
+                };
+                Some((*version?, VersionSource::BuildId))
             });
             let told = told.or_else(|| Some((by_name(&part.path)?, VersionSource::FileName)));
             all.push(told.or_else(|| {

@@ -241,10 +241,11 @@ impl Inspection {
     fn lenient(&self) -> Option<&'static str> {
         let host = self.config(None).host();
         let said = host.env.text("CUDNN_GUARD").unwrap_or_default();
-        let known = ["warn", "off"]
-            .into_iter()
-            .find(|mode| said.trim() == *mode);
-        known.filter(|_| !self.picture.guards.is_empty())
+        if self.picture.guards.is_empty() {
+            return None;
+        }
+        let mut modes = ["warn", "off"].into_iter();
+        modes.find(|mode| said.trim() == *mode)
     }
 
     fn config(&self, root: Option<&Path>) -> Config {

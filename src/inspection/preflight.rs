@@ -73,9 +73,11 @@ pub struct Other {
 /// The cuDNN whose archives are linked into the program, where the guard knows its release.
 pub fn within(guard: &Guarded) -> Option<Cudnn> {
     let built = &guard.built;
-    let inside = built.loader == Loader::Static && built.absent.is_none();
+    if built.loader != Loader::Static || built.absent.is_some() {
+        return None;
+    }
     Some(Cudnn {
-        library_version: Some(built.cudnn.filter(|_| inside)?),
+        library_version: Some(built.cudnn?),
         cuda_major: built.cudnn_cuda_major,
         ..Cudnn::default()
     })

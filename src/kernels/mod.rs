@@ -362,11 +362,12 @@ impl Kernels<'_> {
         paths.extend(sources.iter().cloned());
         let included = flags.iter().filter_map(|flag| flag.strip_prefix("-I"));
         paths.extend(included.map(PathBuf::from));
-        paths.retain(|_| self.toolchain.host.platform.os != Os::Windows);
-        if let Some((path, sign)) = paths
-            .iter()
-            .find_map(|path| Some((path, not_to_nvcc(path)?)))
-        {
+        // The signs are those of a Unix shell.
+        if self.toolchain.host.platform.os == Os::Windows {
+            paths.clear();
+        }
+        let mut paths = paths.iter();
+        if let Some((path, sign)) = paths.find_map(|path| Some((path, not_to_nvcc(path)?))) {
             return Err(crate::kernels::nvcc_missing::untaken(path, sign).into());
         }
         let platform = &self.toolchain.host.platform;

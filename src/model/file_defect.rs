@@ -20,9 +20,11 @@ impl Flaw {
     pub fn foreign(kind: &'static str, start: &[u8]) -> Self {
         let line = start.split(|&byte| byte == b'\n').next();
         let words = std::str::from_utf8(line.unwrap_or_default()).unwrap_or_default();
-        let words = words.trim_end();
-        let told = !words.contains(char::is_control);
-        Flaw::Foreign(kind, words.chars().filter(|_| told).take(40).collect())
+        let words = match words.trim_end() {
+            words if words.contains(char::is_control) => "",
+            words => words,
+        };
+        Flaw::Foreign(kind, words.chars().take(40).collect())
     }
 
     /// The finding for it.

@@ -61,10 +61,12 @@ impl At<'_> {
         lib.retain(|dir| self.is_inside(dir));
         let mut prefixes: Vec<&Path> = Vec::new();
         let leaves = ["include", "lib", "lib64"];
-        for dir in include.iter().chain(&lib) {
-            let up = dir.parent().filter(|up| !is_system(up));
-            let up = up.filter(|up| !prefixes.contains(up));
-            prefixes.extend(up.filter(|_| leaves.iter().any(|leaf| dir.ends_with(leaf))));
+        let mut named = include.iter().chain(&lib).collect::<Vec<_>>();
+        named.retain(|dir| leaves.iter().any(|leaf| dir.ends_with(leaf)));
+        for prefix in named.into_iter().filter_map(|dir| dir.parent()) {
+            if !is_system(prefix) && !prefixes.contains(&prefix) {
+                prefixes.push(prefix);
+            }
         }
         let prefixes = prefixes.into_iter();
         let mut steps: Vec<Step> = prefixes

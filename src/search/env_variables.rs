@@ -85,11 +85,11 @@ impl At<'_> {
         for (_, path) in &lib {
             // `CUDNN_LIBRARY` names a file; people set the others to one as well.
             tree.lib.push(path.clone());
-            if let Some(parent) = path.parent().filter(|_| names_a_library(path)) {
-                tree.lib.push(parent.to_path_buf());
+            if names_a_library(path) {
+                tree.lib.extend(path.parent().map(Path::to_path_buf));
             }
         }
-        if let Some((_, dir)) = include.first().filter(|_| lib.is_empty()) {
+        if let (Some((_, dir)), true) = (include.first(), lib.is_empty()) {
             let up = dir.parent().unwrap_or(dir);
             tree.lib.extend([
                 up.join("lib64"),

@@ -62,11 +62,8 @@ impl At<'_> {
     /// conda-build keeps what the package is built with in two environments: headers and libraries in one, the compiler
     /// in the other.
     pub(super) fn conda_build(&self) -> Vec<Step> {
-        let Some(prefix) = self
-            .env
-            .path(Variable::CondaHostPrefix)
-            .filter(|_| is_conda_build(self.env))
-        else {
+        let prefix = self.env.path(Variable::CondaHostPrefix);
+        let (Some(prefix), true) = (prefix, is_conda_build(self.env)) else {
             return Vec::new();
         };
         let below = |prefix: &Path| match self.platform.os {
@@ -118,10 +115,10 @@ impl At<'_> {
         dirs.retain(|dir| self.is_inside(dir));
         let mut steps = Vec::new();
         if let Some(name) = self.env.text(Variable::UvProjectEnvironment.name()) {
-            let named = Path::new(name);
-            let relative = dirs.iter().filter(|_| named.is_relative());
-            let mut places: Vec<PathBuf> = relative.map(|dir| dir.join(name)).collect();
-            places.extend(named.is_absolute().then(|| named.to_path_buf()));
+            let places: Vec<PathBuf> = match Path::new(name) {
+                named if named.is_absolute() => vec![named.to_path_buf()],
+                named => dirs.iter().map(|dir| dir.join(named)).collect(),
+            };
             let via = FoundVia::variable(Variable::UvProjectEnvironment.name());
             for dir in &places {
                 steps.extend(self.wheels(&via, dir, self.site()));

@@ -143,8 +143,7 @@ impl At<'_> {
 
     /// Where those without root unpack NVIDIA's archives: `runfile --toolkitpath=$HOME/cuda-12.4`.
     pub(super) fn home(&self) -> Vec<Step> {
-        let home = self.env.path(Variable::Home);
-        let Some(home) = home.filter(|_| self.platform.os == Os::Linux) else {
+        let (Some(home), Os::Linux) = (self.env.path(Variable::Home), self.platform.os) else {
             return Vec::new();
         };
         let home = self.below_root(&home);

@@ -265,8 +265,11 @@ fn generation(
     if taken.is_empty() {
         taken = capabilities.to_vec();
     }
-    let last = taken.last().copied().filter(|_| with_ptx).map(ptx);
-    taken.into_iter().map(machine).chain(last).collect()
+    let mut targets: Vec<Target> = taken.iter().copied().map(machine).collect();
+    if with_ptx {
+        targets.extend(taken.last().copied().map(ptx));
+    }
+    targets
 }
 
 /// Puts the numbers in place that this nvcc has for the same GPUs.

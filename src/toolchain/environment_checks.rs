@@ -51,10 +51,13 @@ fn on_windows(cudnn: &Cudnn, toolkit: Option<&Toolkit>, path: &DllPath) -> Vec<F
     };
     let rivals = shadowing::along_dll_path(cudnn, path);
     let hijack = path_shadowing::dll_path(cudnn, &rivals, path.system.as_deref());
-    let reached = path.has(&shim.to_string_lossy());
-    let below = path_shadowing::below_path(cudnn, &path.dirs).filter(|_| !reached);
-    let company = dll_dependencies::findings(cudnn, &path.company(cudnn, toolkit));
-    hijack.into_iter().chain(below).chain(company).collect()
+    let mut findings: Vec<Finding> = hijack.into_iter().collect();
+    if !path.has(&shim.to_string_lossy()) {
+        findings.extend(path_shadowing::below_path(cudnn, &path.dirs));
+    }
+    let company = path.company(cudnn, toolkit);
+    findings.extend(dll_dependencies::findings(cudnn, &company));
+    findings
 }
 
 /// What the libraries that are linked by name do not find in each other.

@@ -197,7 +197,9 @@ fn headers_alone_are_not_linked_and_libraries_alone_come_last() {
 
 fn without(mut candidate: Candidate, nvcc: bool, headers: bool, libraries: bool) -> Candidate {
     if let Found::Toolkit(toolkit) = &mut candidate.found {
-        toolkit.nvcc = toolkit.nvcc.take().filter(|_| !nvcc);
+        if nvcc {
+            toolkit.nvcc = None;
+        }
         if headers {
             toolkit.include_dirs.clear();
         }
