@@ -1,4 +1,4 @@
-//! What this machine has, checked.
+//! The CUDA and cuDNN of this machine, checked: what `Config::probe` gives.
 
 #[cfg(test)]
 mod cases;
@@ -39,7 +39,7 @@ use crate::toolchain::static_link::Archives;
 use std::cell::OnceCell;
 use std::path::PathBuf;
 
-/// The CUDA and cuDNN that were chosen, all that was passed over, and what is thought of them.
+/// The CUDA and cuDNN that were chosen, all that was passed over, and the findings about them.
 #[derive(Debug)]
 #[must_use]
 pub struct Toolchain {
@@ -61,7 +61,7 @@ pub struct Toolchain {
     pub(crate) selection: OnceCell<Result<Selection, Error>>,
     /// The archives that a statically linked program takes in.
     pub(crate) archives: Archives,
-    /// What kernels were compiled to.
+    /// The files that kernels were compiled to.
     pub(crate) written: Written,
 }
 
@@ -93,7 +93,7 @@ impl Config {
                 cudnn: true,
             },
         );
-        // A build has the tables: on a disk that has to turn, so many headers take seconds.
+        // A build goes by the tables instead: on a hard disk, reading so many headers takes seconds.
         let os = toolchain.host.platform.os;
         if let Some(cudnn) = &mut toolchain.cudnn {
             cudnn.gpu_codes = device_code::of(cudnn, os);
@@ -115,7 +115,7 @@ impl Config {
     fn needs(&self) -> Needs {
         let builds_with = self.link != Link::Runtime;
         Needs {
-            // What a program carries in itself comes out of a toolkit.
+            // The archives of a static program come out of a toolkit.
             toolkit: self.cuda.is_some() && builds_with || self.link == Link::Static,
             cudnn: self.cudnn.is_some() && builds_with,
         }

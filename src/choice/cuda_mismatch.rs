@@ -1,4 +1,4 @@
-//! A toolkit and a cuDNN that are for different CUDAs.
+//! The finding for a toolkit and a cuDNN that are for different CUDA majors.
 
 use crate::choice::findings::{Situation, linkable, owner};
 use crate::choice::message_format::{also, found_via, is_gone, named, product, root_of};
@@ -45,7 +45,7 @@ impl Situation<'_> {
         if !others.is_empty() {
             finding = finding.with("also found", others.join("\n"));
         }
-        // One that is here already is named.
+        // If one that fits was found, the help names it.
         let fitting = |kind, asked: Option<&Requirement>| {
             self.candidates.iter().find(|other| {
                 let met = |version| asked.is_none_or(|asked| asked.admits(version));
@@ -77,7 +77,7 @@ impl Situation<'_> {
         )
     }
 
-    /// That toolkit and cuDNN, both asked for, are for different CUDAs.
+    /// The finding if toolkit and cuDNN are for different CUDA majors, where the build needs both.
     pub fn flavour(&self) -> Option<Finding> {
         self.choice.toolkit?;
         self.misfit()

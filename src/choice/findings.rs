@@ -1,4 +1,4 @@
-//! What is thought of the choice.
+//! What is wrong with the choice: why a kind is missing, or what the chosen one lacks.
 
 use crate::choice::message_format::{also, brief, found_via, is_gone, named, root_of};
 use crate::choice::requirement::{Requirement, Requirements};
@@ -23,7 +23,7 @@ pub struct Situation<'a> {
     pub env: &'a Env,
     /// The system that is built for.
     pub platform: &'a Platform,
-    /// Where was looked.
+    /// The places that were looked at.
     pub steps: &'a [Step],
     /// What was found, with what became of it.
     pub candidates: &'a [Candidate],

@@ -76,7 +76,7 @@ pub fn also(candidate: &Candidate) -> String {
     format!("{} in {root}{reason}", release(candidate))
 }
 
-/// Whether nothing of it is left but the record that led to it.
+/// Whether only the record that led to it is left.
 pub fn is_gone(candidate: &Candidate) -> bool {
     match &candidate.found {
         Found::Toolkit(toolkit) => toolkit.lacks().len() == 3,

@@ -1,4 +1,4 @@
-//! That there is nothing to use.
+//! The finding for a kind of which nothing can be used.
 
 use crate::choice::findings::Situation;
 use crate::choice::incomplete_toolkit::packages;
@@ -180,7 +180,7 @@ impl Situation<'_> {
         dirs.len()
     }
 
-    /// Modules and Spack keep their packages where only they know: loading one sets the variables.
+    /// The command for modules or Spack. They alone know where their packages are: loading one sets the variables.
     fn modules(&self, kind: Kind) -> Option<String> {
         let name = match kind {
             Kind::Toolkit => "cuda",

@@ -1,4 +1,4 @@
-//! What is thought of the variables in which somebody asked for a place.
+//! What is wrong with the variables that ask for a place.
 
 use crate::choice::findings::Situation;
 use crate::choice::message_format::{found_via, landmark, link_file};

@@ -31,7 +31,7 @@ pub fn findings(cudnn: &Cudnn, unresolved: &[Unresolved], elsewhere: &[String]) 
     findings
 }
 
-/// Why a cuDNN that is whole goes before this one, in a few words.
+/// Why a cuDNN without faults goes before this one.
 pub fn doubtful(cudnn: &Cudnn) -> Option<Rejection> {
     if let Some((header, library)) = differing(cudnn).filter(|(one, other)| !same(*one, *other)) {
         return Some(Rejection::HeaderSkew(header, library));
@@ -45,7 +45,7 @@ pub fn doubtful(cudnn: &Cudnn) -> Option<Rejection> {
     is_jit_only(cudnn).then_some(Rejection::JitOnly)
 }
 
-/// Its library cannot be linked or opened at all: what to tell whoever asked for it by name.
+/// The finding if its library can be neither linked nor opened, for a cuDNN that a variable asked for.
 pub fn unusable(cudnn: &Cudnn, found_via: String, via: &FoundVia) -> Option<Finding> {
     let (_, path, flaw) = cudnn.flaw()?;
     let finding = Finding::error(flaw.id(), format!("`{}` {flaw}", path.display()));

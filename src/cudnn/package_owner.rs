@@ -30,14 +30,14 @@ pub fn records(root: &Path, library: Option<&Path>) -> Vec<PathBuf> {
     found
 }
 
-/// The package that a cuDNN came in. Two of one kind in one place have overwritten each other: then neither is it.
+/// The package that a cuDNN came in. Two of one kind in one place have overwritten each other, so neither is named.
 pub fn of(cudnn: &Cudnn, eyes: Eyes) -> Option<Owner> {
     wheel(&cudnn.root)
         .or_else(|| conda(&cudnn.root))
         .or_else(|| debian(cudnn.library.as_deref()?, eyes))
 }
 
-/// The Debian package of headers that are not of the library's release: the two come apart, and can be upgraded so.
+/// The Debian package of headers that are not of the library's release. They are two packages, and apt may upgrade one.
 pub fn of_headers(cudnn: &Cudnn, eyes: Eyes) -> Option<Owner> {
     if cudnn.header_version == cudnn.library_version {
         return None;

@@ -1,6 +1,5 @@
-//! What tells the release of a part, in the order in which it is trusted: its version symbol, on Windows the version in its
-//! resources, its build-id, the name of its file, the record of the
-//! wheel that brought it.
+//! What tells the release of a part, the most trusted first: its version symbol, on Windows its version resource, its
+//! build-id, the name of its file, the record of the wheel that brought it.
 
 use crate::cudnn::build_ids;
 use crate::model::version::Version;

@@ -99,7 +99,7 @@ impl Picture {
         }
         self.opened(&mut findings, &mut unknown);
         self.let_pass(&mut findings);
-        // What the loader refuses, no variable of the guard's lets pass: the program ends before it.
+        // CUDNN_GUARD_ALLOW cannot permit what the loader refuses: the program ends before the guard starts.
         self.not_found(&mut findings, &mut unknown);
         self.damaged(&mut findings);
         self.too_old(&mut findings);

@@ -1,4 +1,4 @@
-//! What the chosen libraries meet on this machine: each other, and what a loader finds before them.
+//! Checks the chosen libraries against each other, and against what a loader would find before them.
 
 use crate::config::{Config, Link};
 use crate::cudnn::{consistency, unresolved};
@@ -13,8 +13,8 @@ use crate::toolkit::closure::unmet;
 use crate::toolkit::dependencies;
 use std::path::{Path, PathBuf};
 
-/// What a cuDNN meets that is opened when the program runs. `toolkit` is the one beside it, `built_with` the same if
-/// the program needs one.
+/// What is wrong with a cuDNN that the program opens when it runs. `toolkit` is the one beside it, `built_with` the same
+/// if the program needs one.
 pub fn of(
     cudnn: &Cudnn,
     toolkit: Option<&Toolkit>,
@@ -44,7 +44,7 @@ pub fn of(
     findings
 }
 
-/// What Windows will make of the DLLs of this cuDNN.
+/// What Windows would load in place of, or beside, the DLLs of this cuDNN.
 fn on_windows(cudnn: &Cudnn, toolkit: Option<&Toolkit>, path: &DllPath) -> Vec<Finding> {
     let Some(shim) = cudnn.library.as_deref().and_then(Path::file_name) else {
         return Vec::new();
@@ -60,12 +60,12 @@ fn on_windows(cudnn: &Cudnn, toolkit: Option<&Toolkit>, path: &DllPath) -> Vec<F
     findings
 }
 
-/// What the libraries that are linked by name do not find in each other.
+/// What a library that is linked by name needs and does not find in the others.
 pub fn unmet_needs(config: &Config, host: &Host, toolkit: &Toolkit) -> Option<Finding> {
     if config.link != Link::Dynamic || host.platform.os != Os::Linux {
         return None;
     }
-    // What the system has of it may be a distribution's, and fit.
+    // A distribution may have put what they need into the system's directories.
     let system = ["/usr/lib", "/lib", "/usr/lib64", "/lib64"].map(PathBuf::from);
     let multiarch = host.platform.multiarch();
     let system = system

@@ -1,4 +1,4 @@
-//! What is wrong: with what the build script says, and with what its machine has.
+//! What is wrong with the configuration, and with the variables that ask for a place.
 
 use crate::choice::findings::Situation;
 use crate::choice::scan::Sight;
@@ -12,8 +12,8 @@ use crate::model::finding_id;
 use crate::search::search_step::{Kind, Step};
 use crate::system::{Host, files};
 
-/// What is wrong with one kind: unusable variables that another wish makes harmless are warnings; else the first of
-/// them is the fault, and what the search says after it counts no more.
+/// What is wrong with one kind: what was noticed, and the fault that leaves the build without it. A variable that leads
+/// nowhere is a warning if one before it leads to something. Otherwise it is the fault, and the search adds none.
 pub fn verdict(
     situation: &Situation,
     sight: &Sight,
@@ -72,8 +72,8 @@ fn unusable_variables<'a>(
     })
 }
 
-/// cuDNN is looked for in the toolkit too. While the variable that names the toolkit leads nowhere, that no cuDNN was
-/// found may be of the same cause, and all the places where it was looked for would only hide that.
+/// Makes one fault of two with the same cause. cuDNN is looked for in the toolkit, too: if the variable that names the
+/// toolkit leads nowhere, that may be why no cuDNN was found, and a list of all other places would hide it.
 pub fn join(
     toolkit: Option<Finding>,
     cudnn: Option<Finding>,
@@ -92,7 +92,7 @@ pub fn join(
     }
 }
 
-/// What the build script says that cannot be.
+/// What is wrong with the build script's configuration.
 pub fn config_faults(config: &Config, host: &Host) -> Vec<Finding> {
     let mut findings = Vec::new();
     for id in config
@@ -132,7 +132,7 @@ pub fn is_allowed(config: &Config, host: &Host, id: &str) -> bool {
     id != "config-invalid" && named.any(|name| name == id)
 }
 
-/// That there is nothing to look for: the target is a 32-bit one.
+/// CUDA and cuDNN do not exist for a 32-bit target.
 pub fn too_narrow(host: &Host) -> Option<Finding> {
     let instead = host.platform.instead_of_32_bit()?;
     let headline = format!(

@@ -1,4 +1,4 @@
-//! What one build script has made so far: nothing may be put over something else of it.
+//! The files that one build script has made so far, so that no call overwrites what another one made.
 
 use crate::model::finding::Finding;
 use std::cell::RefCell;

@@ -10,8 +10,8 @@ use crate::toolchain::Toolchain;
 use std::ffi::OsStr;
 
 impl Toolchain {
-    /// The variables and the files that the answer rests on. Only files that are there: cargo takes a missing one for
-    /// changed, every time.
+    /// The variables and the files that the answer rests on. Files that do not exist are left out: cargo takes them for
+    /// changed every time.
     pub(super) fn reruns(&self) -> Vec<Directive> {
         let mut names: Vec<String> = Vec::new();
         for &variable in Variable::ALL {

@@ -124,7 +124,7 @@ fn targets_that_the_cudnn_does_not_serve_are_warnings() {
           = help: or leave 10.0 out of the targets, if no program with cuDNN is to run there"
         ]
     );
-    // Of what nobody knows nothing is said.
+    // Nothing is said about a release that is not known.
     let mut unknown = cudnn(9, 14, 0, 12);
     unknown.cuda_major = None;
     assert!(targets(&unknown, &list, by, &linux()).is_empty());
