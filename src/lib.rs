@@ -79,7 +79,7 @@ use system::directive::Directive;
 pub fn build(script: impl FnOnce() -> Result<(), Error>) {
     if let Err(error) = script() {
         for line in error.to_string().lines() {
-            system::cargo::tell(&Directive::Error(line.to_string()));
+            system::cargo::emit(&Directive::Error(line.to_string()));
         }
     }
 }

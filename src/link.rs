@@ -7,7 +7,7 @@ use crate::model::candidate::LinkName;
 use crate::model::finding::Finding;
 use crate::model::platform::{Os, Platform};
 use crate::system::directive::{Directive, Library, Values};
-use crate::system::path_encoding::not_to_loader;
+use crate::system::path_encoding::loader_cannot_take;
 use crate::system::{Host, cargo, files};
 use crate::toolchain::Toolchain;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ impl Toolchain {
     /// comes later.
     pub fn link(&self) {
         for directive in self.plan() {
-            cargo::tell(&directive);
+            cargo::emit(&directive);
         }
     }
 
@@ -214,9 +214,9 @@ impl Plan {
             .collect();
         let (refused, dirs): (Vec<_>, Vec<_>) = dirs
             .into_iter()
-            .partition(|dir| not_to_loader(dir).is_some());
+            .partition(|dir| loader_cannot_take(dir).is_some());
         for dir in refused {
-            let why = not_to_loader(&dir).unwrap_or_default();
+            let why = loader_cannot_take(&dir).unwrap_or_default();
             self.add(Directive::Warning(format!(
                 "`{}` is not written into the program: {why}; give that directory another name",
                 dir.display()
@@ -269,7 +269,7 @@ impl Linked {
     fn read(host: &Host, links: &str) -> Result<Self, Error> {
         let prefix = format!("DEP_{}_", links.to_uppercase().replace('-', "_"));
         let variable = format!("{prefix}RPATH");
-        let known = |key: &str| host.env.named(&format!("{prefix}{key}")).is_some();
+        let known = |key: &str| host.env.os_var(&format!("{prefix}{key}")).is_some();
         if !known("RPATH") && !known("VERSION") && !known("CUDA_VERSION") {
             let headline = format!(
                 "no dependency with `links = \"{links}\"` told this build script what it links"
@@ -284,7 +284,7 @@ impl Linked {
         }
         let rpath = host
             .env
-            .text(&variable)
+            .var(&variable)
             .map(|text| text.split(':').map(PathBuf::from).collect())
             .unwrap_or_default();
         Ok(Self { variable, rpath })
@@ -292,9 +292,9 @@ impl Linked {
 
     /// Tells cargo the rpath.
     pub fn link(&self) {
-        cargo::tell(&Directive::RerunIfEnvChanged(self.variable.clone()));
+        cargo::emit(&Directive::RerunIfEnvChanged(self.variable.clone()));
         for dir in &self.rpath {
-            cargo::tell(&Directive::Rpath(dir.clone()));
+            cargo::emit(&Directive::Rpath(dir.clone()));
         }
     }
 }

@@ -71,7 +71,7 @@ impl Config {
     pub fn probe(&self) -> Result<Toolchain, Error> {
         let toolchain = Toolchain::find(self.clone(), self.host(), self.needs());
         for directive in toolchain.reruns() {
-            cargo::tell(&directive);
+            cargo::emit(&directive);
         }
         if toolchain.host.env.get(Variable::GuardPrint).is_some() {
             return Err(toolchain.shown());
@@ -96,7 +96,7 @@ impl Config {
         // A build goes by the tables instead: on a hard disk, reading so many headers takes seconds.
         let os = toolchain.host.platform.os;
         if let Some(cudnn) = &mut toolchain.cudnn {
-            cudnn.gpu_codes = device_code::of(cudnn, os);
+            cudnn.gpu_codes = device_code::read(cudnn, os);
         }
         toolchain
     }
@@ -143,7 +143,7 @@ impl Toolchain {
             .toolkit
             .iter()
             .flat_map(|toolkit| toolkit.include_dirs.clone());
-        files::each_once(cudnn.chain(cuda))
+        files::dedup(cudnn.chain(cuda))
     }
 
     /// Directories with the libraries of cuDNN and CUDA, without stubs.
@@ -153,7 +153,7 @@ impl Toolchain {
             .toolkit
             .iter()
             .flat_map(|toolkit| toolkit.link_dirs.clone());
-        files::each_once(cudnn.chain(cuda))
+        files::dedup(cudnn.chain(cuda))
     }
 
     /// What was noticed.

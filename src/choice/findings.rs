@@ -7,7 +7,7 @@ use crate::choice::select_pair::{
 };
 use crate::cudnn::{consistency, nvidia_image};
 use crate::model::candidate::{Candidate, Cudnn, Found};
-use crate::model::environment::{Env, Variable};
+use crate::model::environment::{Environment, Variable};
 use crate::model::finding::Finding;
 use crate::model::found_via::FoundVia;
 use crate::model::invocation::quoted;
@@ -20,7 +20,7 @@ use std::path::Path;
 #[derive(Clone, Copy, Debug)]
 pub struct Situation<'a> {
     /// The environment.
-    pub env: &'a Env,
+    pub env: &'a Environment,
     /// The system that is built for.
     pub platform: &'a Platform,
     /// The places that were looked at.
@@ -216,7 +216,7 @@ fn no_import_library(candidate: &Candidate) -> Finding {
         .help("or set CUDNN_PATH to a cuDNN of NVIDIA's installer or archive, which has one")
 }
 
-fn headers_missing(cudnn: &Cudnn, via: &FoundVia, env: &Env) -> Finding {
+fn headers_missing(cudnn: &Cudnn, via: &FoundVia, env: &Environment) -> Finding {
     let is_conda = env.path(Variable::CondaPrefix).is_some_and(|prefix| {
         let dir = cudnn.link_dir.as_deref().unwrap_or(&cudnn.root);
         dir.starts_with(prefix)

@@ -15,7 +15,7 @@ impl Situation<'_> {
             return None;
         };
         let lacks = toolkit.lacks();
-        let host = self.env.text("HOST").unwrap_or(&self.platform.triple);
+        let host = self.env.var("HOST").unwrap_or(&self.platform.triple);
         let cpu = &self.platform.cpu;
         let cross = !host.starts_with(cpu.as_str());
         let target = if cross {

@@ -186,7 +186,7 @@ impl Situation<'_> {
             Kind::Toolkit => "cuda",
             Kind::Cudnn => "cudnn",
         };
-        let is_set = |variable| self.env.named(variable).is_some();
+        let is_set = |variable| self.env.os_var(variable).is_some();
         if is_set("MODULESHOME") || is_set("LMOD_CMD") {
             Some(format!(
                 "load its module first: `module avail {name}` lists them"

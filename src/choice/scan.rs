@@ -11,7 +11,7 @@ use crate::model::found_via::FoundVia;
 use crate::model::rejection::Rejection;
 use crate::search::search_step::{Kind, Place, Step, Tree};
 use crate::search::{install_layout, pkg_config};
-use crate::system::sysroot::Eyes;
+use crate::system::sysroot::Sysroot;
 use crate::system::{Host, files};
 use crate::{cudnn, toolkit};
 use std::path::{Path, PathBuf};
@@ -57,7 +57,7 @@ struct Scan<'a> {
 
 impl Scan<'_> {
     fn step(&mut self, step: &Step) {
-        let eyes = Eyes {
+        let eyes = Sysroot {
             root: match step.fixed {
                 true => self.host.root.as_deref(),
                 false => None,
@@ -74,7 +74,7 @@ impl Scan<'_> {
     }
 
     /// The toolkit of the first of these compilers that there is.
-    fn compiler(&mut self, step: &Step, compilers: &[PathBuf], eyes: Eyes) {
+    fn compiler(&mut self, step: &Step, compilers: &[PathBuf], eyes: Sysroot) {
         let Some(compiler) = compilers.iter().find_map(|file| eyes.file(file)) else {
             return;
         };
@@ -82,9 +82,9 @@ impl Scan<'_> {
             return;
         }
         // nvcc is run only where its toolkit cannot be read off the directories around it.
-        let found = match toolkit::around(&compiler, self.host) {
+        let found = match toolkit::containing(&compiler, self.host) {
             Some(found) => Ok(found),
-            None => toolkit::of_compiler(&compiler, self.host),
+            None => toolkit::from_nvcc(&compiler, self.host),
         };
         match (found, step.wish) {
             (Ok((toolkit, read)), _) => {
@@ -98,7 +98,7 @@ impl Scan<'_> {
     }
 
     /// Whether this compiler belongs to a toolkit that was found before: it would say the same again.
-    fn is_known(&self, compiler: &Path, eyes: Eyes) -> bool {
+    fn is_known(&self, compiler: &Path, eyes: Sysroot) -> bool {
         let real = eyes.canonical(compiler);
         let mut known = self.sight.candidates.iter();
         known.any(|candidate| match &candidate.found {
@@ -110,13 +110,13 @@ impl Scan<'_> {
     }
 
     /// A cuDNN that was copied into a toolkit, as Nix and Spack do.
-    fn cudnn_in_toolkit(&mut self, step: &Step, root: &Path, eyes: Eyes) {
+    fn cudnn_in_toolkit(&mut self, step: &Step, root: &Path, eyes: Sysroot) {
         if root == Path::new("/usr") || !self.looks_for(Kind::Cudnn) {
             return;
         }
         let platform = &self.host.platform;
         let tree = install_layout::cudnn(platform, root, "");
-        if let Some((cudnn, read)) = cudnn::in_tree(root, &tree, eyes, platform) {
+        if let Some((cudnn, read)) = cudnn::read_install(root, &tree, eyes, platform) {
             let step = Step {
                 wish: None,
                 ..step.clone()
@@ -125,15 +125,15 @@ impl Scan<'_> {
         }
     }
 
-    fn copies(&mut self, step: &Step, owner: &'static str, tree: &Tree, eyes: Eyes) {
+    fn copies(&mut self, step: &Step, owner: &'static str, tree: &Tree, eyes: Sysroot) {
         for top in eyes.expand(&tree.base, tree.pattern) {
-            if let Some(cudnn) = cudnn::brought_along(&top, tree, &self.host.platform) {
+            if let Some(cudnn) = cudnn::bundled_copy(&top, tree, &self.host.platform) {
                 self.sight.add_copy(step, owner, cudnn);
             }
         }
     }
 
-    fn pkg_config(&mut self, step: &Step, dirs: &[PathBuf], sysroot: Option<&Path>, eyes: Eyes) {
+    fn pkg_config(&mut self, step: &Step, dirs: &[PathBuf], sysroot: Option<&Path>, eyes: Sysroot) {
         let trees = pkg_config::trees(dirs, sysroot, step.kind, eyes, &self.host.platform);
         for (file, tree) in trees {
             let step = Step {
@@ -151,7 +151,7 @@ impl Scan<'_> {
         }
     }
 
-    fn tree(&mut self, step: &Step, tree: &Tree, eyes: Eyes) {
+    fn tree(&mut self, step: &Step, tree: &Tree, eyes: Sysroot) {
         for top in eyes.expand(&tree.base, tree.pattern) {
             // Most of the places that nobody asked for do not exist.
             if step.wish.is_none() && eyes.dir(&top).is_none() {
@@ -169,7 +169,7 @@ impl Scan<'_> {
         self.steps.iter().any(|step| step.kind == kind)
     }
 
-    fn add(&mut self, step: &Step, eyes: Eyes, found: Found, read: Vec<PathBuf>) {
+    fn add(&mut self, step: &Step, eyes: Sysroot, found: Found, read: Vec<PathBuf>) {
         let key = key(&found, eyes);
         let first = self.keys.iter().find(|(known, _)| *known == key);
         let rejected = first.map(|(_, via)| Rejection::SameAs(via.clone()));
@@ -219,7 +219,7 @@ impl Scan<'_> {
 
 impl Sight {
     /// Notes files, with the names under which a later build would miss them.
-    fn note_all(&mut self, read: Vec<PathBuf>, eyes: Eyes) {
+    fn note_all(&mut self, read: Vec<PathBuf>, eyes: Sysroot) {
         for path in read {
             let real = eyes.canonical(&path);
             // `/opt/cudnn/lib/libcudnn.so.9.14.0`: no longer there once `/opt/cudnn` leads to another release.
@@ -234,7 +234,7 @@ impl Sight {
 
     /// Adds what LD_LIBRARY_PATH leads to. It is for programs that run, and most who set it meant the build too.
     fn add_where_programs_run(&mut self, lacking: &[Kind], host: &Host) {
-        let eyes = Eyes { root: None };
+        let eyes = Sysroot { root: None };
         let platform = &host.platform;
         for dir in shadowing::library_path(host) {
             let top = match dir.parent() {
@@ -245,12 +245,12 @@ impl Sight {
                 let found = match kind {
                     Kind::Toolkit => {
                         let tree = install_layout::toolkit(platform, top, "");
-                        toolkit::in_tree(top, &tree, eyes, host)
+                        toolkit::read_install(top, &tree, eyes, host)
                             .map(|(toolkit, _)| Found::Toolkit(toolkit))
                     }
                     Kind::Cudnn => {
                         let tree = install_layout::cudnn(platform, top, "");
-                        cudnn::in_tree(top, &tree, eyes, platform)
+                        cudnn::read_install(top, &tree, eyes, platform)
                             .map(|(cudnn, _)| Found::Cudnn(cudnn))
                     }
                 };
@@ -317,25 +317,25 @@ fn in_tree(
     top: &Path,
     tree: &Tree,
     step: &Step,
-    eyes: Eyes,
+    eyes: Sysroot,
     host: &Host,
 ) -> Option<(Found, Vec<PathBuf>)> {
     match step.kind {
         Kind::Toolkit => {
-            let (toolkit, read) = toolkit::in_tree(top, tree, eyes, host)?;
+            let (toolkit, read) = toolkit::read_install(top, tree, eyes, host)?;
             // A runtime alone is no answer to somebody who asked for a toolkit.
             let answers = step.wish.is_none() || !toolkit.is_runtime();
             answers.then_some((Found::Toolkit(toolkit), read))
         }
         Kind::Cudnn => {
-            let (cudnn, read) = cudnn::in_tree(top, tree, eyes, &host.platform)?;
+            let (cudnn, read) = cudnn::read_install(top, tree, eyes, &host.platform)?;
             Some((Found::Cudnn(cudnn), read))
         }
     }
 }
 
 /// The tree of a directory, or where that holds a cuDNN for more than one CUDA, one for each, the newest first.
-fn flavours(top: &Path, tree: &Tree, eyes: Eyes) -> Vec<Tree> {
+fn flavours(top: &Path, tree: &Tree, eyes: Sysroot) -> Vec<Tree> {
     if !install_layout::has_flavours(tree) {
         return vec![tree.clone()];
     }
@@ -359,7 +359,7 @@ fn flavours(top: &Path, tree: &Tree, eyes: Eyes) -> Vec<Tree> {
 }
 
 /// What makes two finds the same: not the names by which one came to them.
-fn key(found: &Found, eyes: Eyes) -> Vec<PathBuf> {
+fn key(found: &Found, eyes: Sysroot) -> Vec<PathBuf> {
     match found {
         Found::Toolkit(toolkit) => vec![eyes.canonical(&toolkit.root)],
         Found::Cudnn(cudnn) => {

@@ -10,7 +10,7 @@ use crate::model::platform::Platform;
 use crate::model::rejection::Rejection;
 use crate::model::version::Version;
 use crate::search::search_step::Kind;
-use crate::system::path_encoding::not_to_cargo;
+use crate::system::path_encoding::cargo_cannot_take;
 
 /// What the choice has to meet.
 #[derive(Clone, Copy, Debug, Default)]
@@ -140,7 +140,7 @@ pub fn unfit_path(candidate: &Candidate) -> Option<&'static str> {
     };
     std::iter::once(root)
         .chain(dirs)
-        .find_map(|path| not_to_cargo(path))
+        .find_map(|path| cargo_cannot_take(path))
 }
 
 /// Why its library can be neither linked nor opened.

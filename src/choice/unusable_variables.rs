@@ -5,7 +5,7 @@ use crate::model::environment::Variable;
 use crate::model::finding::Finding;
 use crate::search::install_layout;
 use crate::search::search_step::{Kind, Place, Step};
-use crate::system::sysroot::Eyes;
+use crate::system::sysroot::Sysroot;
 use crate::system::{Host, files};
 use crate::{cudnn, toolkit};
 use std::path::{Path, PathBuf};
@@ -55,7 +55,7 @@ pub fn unusable(
 
 /// People name `bin` or the compiler for the toolkit, or the folder of all wheels for one of them.
 fn nearby(steps: &[Step], variable: Variable, value: &Path, host: &Host) -> Option<PathBuf> {
-    let eyes = Eyes { root: None };
+    let eyes = Sysroot { root: None };
     let asked = |kind| {
         let mut steps = steps.iter();
         steps.any(|step| {
@@ -79,7 +79,7 @@ fn nearby(steps: &[Step], variable: Variable, value: &Path, host: &Host) -> Opti
             .find(|dir| {
                 let tree = install_layout::toolkit(&host.platform, dir, "");
                 tree.nvcc.iter().any(|nvcc| files::is_file(&dir.join(nvcc)))
-                    && toolkit::in_tree(dir, &tree, eyes, host).is_some()
+                    && toolkit::read_install(dir, &tree, eyes, host).is_some()
             })
             .map(Path::to_path_buf),
         (false, true) => {
@@ -87,7 +87,7 @@ fn nearby(steps: &[Step], variable: Variable, value: &Path, host: &Host) -> Opti
             let mut all = above.map(Path::to_path_buf).chain(below);
             all.find(|dir| {
                 let tree = install_layout::cudnn(&host.platform, dir, "");
-                cudnn::in_tree(dir, &tree, eyes, &host.platform)
+                cudnn::read_install(dir, &tree, eyes, &host.platform)
                     .is_some_and(|(cudnn, _)| cudnn.header.is_some() && cudnn.link_dir.is_some())
             })
         }

@@ -52,7 +52,7 @@ impl Situation<'_> {
             "variable-unusable",
             format!(
                 "`{}` is set to `{}`, {lack}",
-                self.env.spelt(variable),
+                self.env.spelling(variable),
                 self.value(variable)
             ),
         );
@@ -69,7 +69,7 @@ impl Situation<'_> {
             None => finding = finding.with("missed", lines(&missed)),
         }
         if forbidden {
-            let name = self.env.spelt(variable);
+            let name = self.env.spelling(variable);
             return finding
                 .help("let this user look there: `ls -ld` of each directory above shows who may")
                 .help(format!(
@@ -91,7 +91,7 @@ impl Situation<'_> {
 
     /// A variable that names a path which cannot be passed on.
     pub fn unfit(&self, variable: Variable, what: &str) -> Finding {
-        let name = self.env.spelt(variable);
+        let name = self.env.spelling(variable);
         let headline = format!(
             "`{name}` is set to `{}`, {what}, which cargo cannot be told",
             self.value(variable)
@@ -111,7 +111,7 @@ impl Situation<'_> {
         missed.retain(|path| !path.ends_with("cudnn.h"));
         let headline = format!(
             "`{}` is set to `{}`, which holds no cuDNN library",
-            self.env.spelt(variable),
+            self.env.spelling(variable),
             self.value(variable)
         );
         let finding = Finding::error("variable-unusable", headline).with("missed", lines(&missed));
@@ -126,7 +126,7 @@ impl Situation<'_> {
         exists: bool,
         nearby: Option<&Path>,
     ) -> Finding {
-        let name = self.env.spelt(variable);
+        let name = self.env.spelling(variable);
         let misspelt = misspelt(&self.value(variable), &name, self.platform.os);
         let help = match variable {
             _ if !exists && misspelt.is_some() => misspelt.unwrap_or_default(),
@@ -204,7 +204,7 @@ impl Situation<'_> {
     pub fn idle(&self, variable: Variable, first: &Candidate) -> Finding {
         let headline = format!(
             "`{}` is set to `{}`, where nothing is; that of {} is taken",
-            self.env.spelt(variable),
+            self.env.spelling(variable),
             self.value(variable),
             first.via
         );
@@ -212,7 +212,7 @@ impl Situation<'_> {
             .with("taken", found_via(first))
             .help(format!(
                 "unset {}, or let both name the same directory",
-                self.env.spelt(variable)
+                self.env.spelling(variable)
             ))
     }
 

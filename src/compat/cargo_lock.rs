@@ -1,7 +1,7 @@
 //! The `Cargo.lock` by which cargo builds.
 
 use crate::compat::cudarc;
-use crate::model::environment::Env;
+use crate::model::environment::Environment;
 use crate::system::files;
 use std::path::{Path, PathBuf};
 
@@ -10,11 +10,11 @@ const UNPACKED: [&str; 2] = [".cargo-ok", ".cargo-checksum.json"];
 
 /// Its file and its text. Cargo does not tell where it is: it is looked for above the output directory, which lies
 /// beside it unless somebody moved it, then above the manifest. One without the package that is being built is another.
-pub fn find(env: &Env) -> Option<(PathBuf, String)> {
-    let (name, version) = (env.text("CARGO_PKG_NAME")?, env.text("CARGO_PKG_VERSION")?);
-    let out_dir = env.named("OUT_DIR").map(Path::new);
-    let manifest = env.named("CARGO_MANIFEST_DIR").map(Path::new);
-    let own = manifest.filter(|dir| !UNPACKED.iter().any(|mark| files::is_there(&dir.join(mark))));
+pub fn find(env: &Environment) -> Option<(PathBuf, String)> {
+    let (name, version) = (env.var("CARGO_PKG_NAME")?, env.var("CARGO_PKG_VERSION")?);
+    let out_dir = env.os_var("OUT_DIR").map(Path::new);
+    let manifest = env.os_var("CARGO_MANIFEST_DIR").map(Path::new);
+    let own = manifest.filter(|dir| !UNPACKED.iter().any(|mark| files::exists(&dir.join(mark))));
     let above = [out_dir, own].into_iter().flatten();
     let files = above.flat_map(|dir| dir.ancestors().map(|dir| dir.join("Cargo.lock")));
     files.filter(|file| files::is_file(file)).find_map(|file| {
@@ -42,7 +42,7 @@ mod tests {
         let top = std::env::temp_dir().join(format!("cudnn-guard-lock-{}", std::process::id()));
         let found = |out_dir: &str, manifest: &str| {
             let text = |value: &str| OsString::from(value);
-            let env = Env::new([
+            let env = Environment::new([
                 ("CARGO_PKG_NAME".to_string(), text("app")),
                 ("CARGO_PKG_VERSION".to_string(), text("0.1.0")),
                 ("OUT_DIR".to_string(), top.join(out_dir).into()),

@@ -3,7 +3,7 @@
 //! <https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html>
 
 use crate::compat;
-use crate::model::environment::Env;
+use crate::model::environment::Environment;
 use crate::model::finding::Finding;
 use crate::model::platform::Platform;
 use crate::model::version::Version;
@@ -14,13 +14,13 @@ const DISABLE: &str = "NVIDIA_DISABLE_REQUIRE";
 /// Says that this driver meets none of the alternatives, which stand between spaces: `cuda>=12.8
 /// brand=tesla,driver>=535,driver<536`. What is not understood in one may be met.
 pub fn unmet(
-    env: &Env,
+    env: &Environment,
     cuda: Version,
     release: Option<&str>,
     platform: &Platform,
 ) -> Option<Finding> {
-    let asked = env.text(REQUIRE)?;
-    if env.text(DISABLE).is_some() {
+    let asked = env.var(REQUIRE)?;
+    if env.var(DISABLE).is_some() {
         return None;
     }
     let release = release.and_then(numbers);
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     fn told(asked: &str, cuda: (u32, u32), release: Option<&str>) -> Option<Finding> {
-        let env = Env::new([(REQUIRE.to_string(), asked.into())]);
+        let env = Environment::new([(REQUIRE.to_string(), asked.into())]);
         let platform = Platform::from_triple("x86_64-unknown-linux-gnu");
         unmet(&env, Version::new(cuda.0, cuda.1, 0), release, &platform)
     }
@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn who_told_the_toolkit_not_to_ask_is_not_told() {
         let pairs = [(REQUIRE, "cuda>=12.8"), (DISABLE, "1")];
-        let env = Env::new(pairs.map(|(name, value)| (name.to_string(), value.into())));
+        let env = Environment::new(pairs.map(|(name, value)| (name.to_string(), value.into())));
         let platform = Platform::from_triple("x86_64-unknown-linux-gnu");
         assert_eq!(unmet(&env, Version::new(12, 7, 0), None, &platform), None);
     }

@@ -95,7 +95,7 @@ pub fn targets(
     let (Some(version), Some(cuda)) = (cudnn.version(), cudnn.cuda_major) else {
         return Vec::new();
     };
-    let code = gpu_code::words(&cudnn.gpu_codes);
+    let code = gpu_code::format_targets(&cudnn.gpu_codes);
     let rows = rows(&code, version, cuda, platform);
     judge::Cudnn { version, cuda }.targets(&rows, targets, &chosen_by.to_string())
 }
@@ -127,7 +127,7 @@ pub fn gpus(cudnn: &Cudnn, gpus: &[Gpu], platform: &Platform) -> Vec<Finding> {
     let (Some(version), Some(cuda)) = (cudnn.version(), cudnn.cuda_major) else {
         return Vec::new();
     };
-    let code = gpu_code::words(&cudnn.gpu_codes);
+    let code = gpu_code::format_targets(&cudnn.gpu_codes);
     let rows = rows(&code, version, cuda, platform);
     let cudnn = judge::Cudnn { version, cuda };
     let mut seen = Vec::new();

@@ -282,5 +282,5 @@ pub fn file_name(path: &Path) -> &str {
         .unwrap_or_default()
 }
 
-pub use parts::lacking_parts;
+pub use parts::missing_parts;
 use parts::{copies, folders, lacking, missing, mixed, needs_another};

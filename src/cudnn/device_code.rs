@@ -14,18 +14,18 @@ use std::fs::File;
 use std::path::Path;
 
 /// The device code that serves a GPU in all core parts; none where one of them does not tell.
-pub fn of(cudnn: &Cudnn, os: Os) -> Vec<Target> {
+pub fn read(cudnn: &Cudnn, os: Os) -> Vec<Target> {
     let core = cudnn
         .parts
         .iter()
         .filter(|part| gpu_code::is_core(&part.name));
     let parts: Option<Vec<BTreeSet<Target>>> =
-        core.map(|part| of_library(&part.path, os)).collect();
+        core.map(|part| read_library(&part.path, os)).collect();
     gpu_code::common(&parts.unwrap_or_default())
 }
 
 /// The device code in a library; none where it does not tell.
-pub fn of_library(path: &Path, os: Os) -> Option<BTreeSet<Target>> {
+pub fn read_library(path: &Path, os: Os) -> Option<BTreeSet<Target>> {
     let library = Binary::open(path, os)?;
     let (start, size) = library.device_code()?;
     if start.checked_add(size)? > library.length() {

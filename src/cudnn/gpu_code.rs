@@ -36,13 +36,13 @@ fn is_covered(target: Target, by: &BTreeSet<Target>) -> bool {
 }
 
 /// As in the tables: `sm_80 sm_90a compute_120`.
-pub fn words(targets: &[Target]) -> String {
+pub fn format_targets(targets: &[Target]) -> String {
     let (ptx, machine) = by_code(targets, Target::to_string);
     [machine, ptx].concat().join(" ")
 }
 
 /// For people: `8.0 9.0a, PTX 12.0, read off its parts`.
-pub fn told(targets: &[Target]) -> String {
+pub fn describe(targets: &[Target]) -> String {
     let (ptx, machine) = by_code(targets, |target| {
         let letter = match target.suffix {
             Suffix::None => "",
@@ -74,7 +74,7 @@ mod tests {
             .iter()
             .map(|part| served::targets(part).collect())
             .collect();
-        words(&common(&parts))
+        format_targets(&common(&parts))
     }
 
     #[test]
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn people_read_compute_capabilities() {
-        let told = |words: &str| told(&served::targets(words).collect::<Vec<_>>());
+        let told = |words: &str| describe(&served::targets(words).collect::<Vec<_>>());
         assert_eq!(
             told("sm_75 sm_90a sm_100f compute_90 compute_120f"),
             "7.5 9.0a 10.0f, PTX 9.0, PTX 12.0f, read off its parts"

@@ -3,7 +3,7 @@
 use crate::model::version::Version;
 use crate::model::version_header;
 use crate::system::files;
-use crate::system::sysroot::Eyes;
+use crate::system::sysroot::Sysroot;
 use std::path::{Path, PathBuf};
 
 /// What may tell the release, what does so today first.
@@ -15,7 +15,7 @@ const HEADERS: [&str; 4] = [
 ];
 
 /// The header that tells the release, in this directory or in the one that its `cudnn.h` leads to.
-pub(super) fn header_in(dir: &Path, eyes: Eyes) -> Option<(Version, PathBuf)> {
+pub(super) fn header_in(dir: &Path, eyes: Sysroot) -> Option<(Version, PathBuf)> {
     telling_header(dir, eyes).or_else(|| {
         let text = files::read(&eyes.file(&dir.join("cudnn.h"))?).ok()?;
         let mut named = version_header::included_by_path(&text).into_iter();
@@ -24,7 +24,7 @@ pub(super) fn header_in(dir: &Path, eyes: Eyes) -> Option<(Version, PathBuf)> {
 }
 
 /// `cudnn.h` itself tells the release up to cuDNN 7.
-fn telling_header(dir: &Path, eyes: Eyes) -> Option<(Version, PathBuf)> {
+fn telling_header(dir: &Path, eyes: Sysroot) -> Option<(Version, PathBuf)> {
     HEADERS.iter().find_map(|name| {
         let header = eyes.file(&dir.join(name))?;
         let version = version_header::cudnn(&files::read(&header).ok()?)?;
@@ -36,7 +36,7 @@ fn telling_header(dir: &Path, eyes: Eyes) -> Option<(Version, PathBuf)> {
 /// there, as when `cudnn.h` alone was copied, which was right up to cuDNN 7.
 pub(super) fn silent(
     dirs: impl Iterator<Item = PathBuf>,
-    eyes: Eyes,
+    eyes: Sysroot,
 ) -> (Option<PathBuf>, Option<PathBuf>) {
     let headers = dirs.flat_map(|dir| HEADERS.map(|name| dir.join(name)));
     let headers: Vec<PathBuf> = headers.collect();

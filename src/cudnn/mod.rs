@@ -22,15 +22,15 @@ use crate::search::search_step::Tree;
 use crate::system::files;
 use crate::system::library_file::Binary;
 use crate::system::library_file::elf_library::Library;
-use crate::system::sysroot::Eyes;
+use crate::system::sysroot::Sysroot;
 use std::path::{Path, PathBuf};
 
 /// The cuDNN in this directory: there is one if a header tells a release or a library lies there. With it, the files
 /// that were read.
-pub fn in_tree(
+pub fn read_install(
     top: &Path,
     tree: &Tree,
-    eyes: Eyes,
+    eyes: Sysroot,
     platform: &Platform,
 ) -> Option<(Cudnn, Vec<PathBuf>)> {
     let header = header(top, tree, eyes);
@@ -78,7 +78,7 @@ struct Header {
     version: Version,
 }
 
-fn header(top: &Path, tree: &Tree, eyes: Eyes) -> Option<Header> {
+fn header(top: &Path, tree: &Tree, eyes: Sysroot) -> Option<Header> {
     // NVIDIA's Debian packages keep `cudnn_version_v9.h` where no `cudnn.h` is.
     let whole = |dir: &&PathBuf| eyes.file(&top.join(dir).join("cudnn.h")).is_some();
     let (whole, rest): (Vec<_>, Vec<_>) = tree.include.iter().partition(whole);
@@ -104,7 +104,7 @@ fn dangling(top: &Path, tree: &Tree, major: Option<u32>, platform: &Platform) ->
 }
 
 /// The directory with the archives, for a cuDNN without a library. Where there is one, they are beside it.
-fn archives(top: &Path, tree: &Tree, major: Option<u32>, eyes: Eyes) -> Option<PathBuf> {
+fn archives(top: &Path, tree: &Tree, major: Option<u32>, eyes: Sysroot) -> Option<PathBuf> {
     let major = major?;
     let places = tree.lib.iter().map(|place| top.join(place));
     let mut dirs = places.filter_map(|place| eyes.dir(&place));
@@ -112,8 +112,8 @@ fn archives(top: &Path, tree: &Tree, major: Option<u32>, eyes: Eyes) -> Option<P
 }
 
 /// What the libraries tell, and the packages that brought them.
-fn with_parts(cudnn: Cudnn, eyes: Eyes, platform: &Platform) -> Cudnn {
-    let owner = package_owner::of(&cudnn, eyes);
+fn with_parts(cudnn: Cudnn, eyes: Sysroot, platform: &Platform) -> Cudnn {
+    let owner = package_owner::find(&cudnn, eyes);
     let named = package_owner::wheel_cuda_major(&cudnn.root)
         .or_else(|| folder_cuda_major(&cudnn, platform));
     let Some(library) = &cudnn.library else {
@@ -154,16 +154,16 @@ fn with_parts(cudnn: Cudnn, eyes: Eyes, platform: &Platform) -> Cudnn {
 }
 
 /// With the package of the headers, where they are not of the library's release.
-fn with_header_owner(mut cudnn: Cudnn, eyes: Eyes) -> Cudnn {
-    cudnn.files.header_owner = package_owner::of_headers(&cudnn, eyes);
+fn with_header_owner(mut cudnn: Cudnn, eyes: Sysroot) -> Cudnn {
+    cudnn.files.header_owner = package_owner::find_by_headers(&cudnn, eyes);
     cudnn
 }
 
 /// The libraries of cuDNN that a Python package brought along in this directory. They have its headers nowhere, and
 /// nothing is linked against them.
-pub fn brought_along(dir: &Path, tree: &Tree, platform: &Platform) -> Option<Cudnn> {
-    let eyes = Eyes { root: None };
-    let whole = in_tree(dir, tree, eyes, platform).map(|(cudnn, _)| cudnn);
+pub fn bundled_copy(dir: &Path, tree: &Tree, platform: &Platform) -> Option<Cudnn> {
+    let eyes = Sysroot { root: None };
+    let whole = read_install(dir, tree, eyes, platform).map(|(cudnn, _)| cudnn);
     let mut cudnn = whole.or_else(|| renamed_in(dir))?;
     cudnn.link_dir = None;
     cudnn.link_name = None;
@@ -208,7 +208,7 @@ fn shim(
     top: &Path,
     tree: &Tree,
     major: Option<u32>,
-    eyes: Eyes,
+    eyes: Sysroot,
     platform: &Platform,
 ) -> Option<Link> {
     let mut places = tree.lib.iter().map(|place| top.join(place));
@@ -219,7 +219,7 @@ fn shim(
 fn shim_in(
     place: &Path,
     header_major: Option<u32>,
-    eyes: Eyes,
+    eyes: Sysroot,
     platform: &Platform,
 ) -> Option<Link> {
     let (dir, named_major) = match eyes.file(place) {
@@ -242,7 +242,7 @@ fn shim_in(
         .map(|major| platform.cudnn_library(major))
         .find_map(|name| {
             let path = dir.join(&name);
-            let file = files::is_there(&path).then(|| eyes.file(&path))?;
+            let file = files::exists(&path).then(|| eyes.file(&path))?;
             Some((file?, name))
         });
     let short = eyes.file(&dir.join("libcudnn.so"));
@@ -284,7 +284,7 @@ fn import_and_dll(
     top: &Path,
     tree: &Tree,
     major: Option<u32>,
-    eyes: Eyes,
+    eyes: Sysroot,
     platform: &Platform,
 ) -> Option<Link> {
     let places = || tree.lib.iter().map(|place| top.join(place));
@@ -331,7 +331,7 @@ fn folder_cuda_major(cudnn: &Cudnn, platform: &Platform) -> Option<u32> {
 
 /// What parts take from each other and do not find there. That takes long, and is asked only where a part does not
 /// tell its release. One that does not tell its symbols lacks none.
-pub fn unresolved(cudnn: &Cudnn, os: Os) -> Vec<Unresolved> {
+pub fn unresolved_symbols(cudnn: &Cudnn, os: Os) -> Vec<Unresolved> {
     let mut found = Vec::new();
     if cudnn.parts.iter().all(|part| part.version.is_some()) {
         return found;
@@ -364,7 +364,7 @@ pub fn unresolved(cudnn: &Cudnn, os: Os) -> Vec<Unresolved> {
 }
 
 /// 9 of `libcudnn_ops.so`, if that is a link to `libcudnn_ops.so.9.14.0`.
-fn real_major(path: &Path, eyes: Eyes) -> Option<u32> {
+fn real_major(path: &Path, eyes: Sysroot) -> Option<u32> {
     let real = eyes.canonical(path);
     first_number(real.file_name()?.to_str()?.split_once(".so.")?.1)
 }

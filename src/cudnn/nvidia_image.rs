@@ -1,7 +1,7 @@
 //! NVIDIA's container images, which say in their environment what is installed in them:
 //! <https://gitlab.com/nvidia/container-images/cuda>
 
-use crate::model::environment::Env;
+use crate::model::environment::Environment;
 
 /// An image of nvidia/cuda in which nothing can be built.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,17 +13,17 @@ pub struct Image {
 }
 
 /// The image that this is, unless it is the `-devel` one, or none of them.
-pub fn without_headers(env: &Env) -> Option<Image> {
-    let value = |name: &'static str| Some((name, env.text(name)?));
+pub fn without_headers(env: &Environment) -> Option<Image> {
+    let value = |name: &'static str| Some((name, env.var(name)?));
     // The devel image is made from the runtime one, and that from the base.
-    if env.text("NV_CUDA_CUDART_DEV_VERSION").is_some() {
+    if env.var("NV_CUDA_CUDART_DEV_VERSION").is_some() {
         return None;
     }
     let runtime = value("NV_CUDA_LIB_VERSION");
     let (name, told) = runtime.or_else(|| value("NV_CUDA_CUDART_VERSION"))?;
     let flavour = if runtime.is_some() { "runtime" } else { "base" };
     let release = env
-        .text("CUDA_VERSION")
+        .var("CUDA_VERSION")
         .map_or_else(String::new, |release| format!("{release}-"));
     Some(Image {
         name: format!("nvidia/cuda:{release}{flavour}"),
@@ -32,8 +32,8 @@ pub fn without_headers(env: &Env) -> Option<Image> {
 }
 
 /// Whether it has cuDNN's libraries alone.
-pub fn is_without_cudnn_headers(env: &Env) -> bool {
-    let has = |name| env.text(name).is_some();
+pub fn is_without_cudnn_headers(env: &Environment) -> bool {
+    let has = |name| env.var(name).is_some();
     let cudnn = has("NV_CUDNN_VERSION") || has("NV_CUDNN_PACKAGE");
     cudnn && !has("NV_CUDNN_PACKAGE_DEV")
 }
@@ -54,7 +54,7 @@ mod tests {
     fn an_image_is_known_by_what_it_says() {
         let image = |pairs: &[(&str, &str)]| {
             let pairs = pairs.iter();
-            let env = Env::new(pairs.map(|(name, value)| (name.to_string(), value.into())));
+            let env = Environment::new(pairs.map(|(name, value)| (name.to_string(), value.into())));
             without_headers(&env).map(|image| format!("{} ({})", image.name, image.told_by))
         };
         let base = ("NV_CUDA_CUDART_VERSION", "12.4.127-1");

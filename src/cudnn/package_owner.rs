@@ -3,7 +3,7 @@
 use crate::model::candidate::Cudnn;
 use crate::model::owner::{Installer, Owner};
 use crate::system::files;
-use crate::system::sysroot::Eyes;
+use crate::system::sysroot::Sysroot;
 use std::path::{Path, PathBuf};
 
 /// The records of the packages that own a cuDNN below this directory.
@@ -31,14 +31,14 @@ pub fn records(root: &Path, library: Option<&Path>) -> Vec<PathBuf> {
 }
 
 /// The package that a cuDNN came in. Two of one kind in one place have overwritten each other, so neither is named.
-pub fn of(cudnn: &Cudnn, eyes: Eyes) -> Option<Owner> {
+pub fn find(cudnn: &Cudnn, eyes: Sysroot) -> Option<Owner> {
     wheel(&cudnn.root)
         .or_else(|| conda(&cudnn.root))
         .or_else(|| debian(cudnn.library.as_deref()?, eyes))
 }
 
 /// The Debian package of headers that are not of the library's release. They are two packages, and apt may upgrade one.
-pub fn of_headers(cudnn: &Cudnn, eyes: Eyes) -> Option<Owner> {
+pub fn find_by_headers(cudnn: &Cudnn, eyes: Sysroot) -> Option<Owner> {
     if cudnn.header_version == cudnn.library_version {
         return None;
     }
@@ -75,7 +75,7 @@ fn conda(root: &Path) -> Option<Owner> {
 }
 
 /// The package whose list of files names this one, with the version that dpkg has of it.
-fn debian(file: &Path, eyes: Eyes) -> Option<Owner> {
+fn debian(file: &Path, eyes: Sysroot) -> Option<Owner> {
     let root = eyes.root.unwrap_or(Path::new("/"));
     let file = eyes.canonical(file);
     let line = format!("/{}", file.strip_prefix(root).ok()?.to_str()?);

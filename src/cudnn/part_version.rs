@@ -13,10 +13,10 @@ pub type Told = (Version, VersionSource);
 
 /// Looks at all parts before it tells: what one of them says for certain decides what is believed of another.
 pub struct Teller {
-    parts: Vec<Seen>,
+    parts: Vec<StatCache>,
 }
 
-struct Seen {
+struct StatCache {
     path: PathBuf,
     length: u64,
     told: Option<Told>,
@@ -34,7 +34,7 @@ impl Teller {
 
     /// Looks at a part, its file without links.
     pub fn look(&mut self, name: &str, path: &Path, library: Option<&Binary>) {
-        let mut seen = Seen {
+        let mut seen = StatCache {
             path: path.to_path_buf(),
             length: library.map_or(0, Binary::length),
             told: None,

@@ -8,7 +8,7 @@ use crate::model::platform::Platform;
 use crate::model::version::Version;
 use crate::system::files;
 use crate::system::library_file::Binary;
-use crate::system::sysroot::Eyes;
+use crate::system::sysroot::Sysroot;
 use std::path::{Path, PathBuf};
 
 /// The first library and its parts, each by its name: `cudnn`, `graph`, ...
@@ -27,7 +27,7 @@ pub struct Parts {
 
 impl Parts {
     /// Opens these files.
-    pub fn open(named: Named, eyes: Eyes, platform: &Platform) -> Self {
+    pub fn open(named: Named, eyes: Sysroot, platform: &Platform) -> Self {
         let open = |(_, path): &(String, PathBuf)| Binary::open(path, platform.os);
         let binaries: Vec<Option<Binary>> = named.iter().map(open).collect();
         let mut teller = Teller::new(named.len());
@@ -52,7 +52,7 @@ impl Parts {
         Self {
             parts: parts.collect(),
             flaws,
-            folders: files::each_once(folders.into_iter()),
+            folders: files::dedup(folders.into_iter()),
             binaries,
         }
     }
@@ -84,7 +84,7 @@ impl Parts {
 }
 
 /// The first library with the parts beside it. The second list has every file that is no link, for `copies`.
-pub fn beside(library: &Path, eyes: Eyes, platform: &Platform) -> (Named, Named) {
+pub fn beside(library: &Path, eyes: Sysroot, platform: &Platform) -> (Named, Named) {
     let name = library.file_name().and_then(|name| name.to_str());
     let major = name.and_then(|name| {
         let windows = name.strip_prefix("cudnn64_");

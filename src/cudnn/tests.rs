@@ -41,8 +41,8 @@ fn pair(dir: &Path, graph: &str) -> (Cudnn, Vec<Unresolved>) {
     );
     let platform = Platform::from_triple(&format!("{}-unknown-linux-gnu", std::env::consts::ARCH));
     let tree = install_layout::cudnn(&platform, dir, "");
-    let (cudnn, _) = in_tree(dir, &tree, Eyes { root: None }, &platform).unwrap();
-    let unresolved = unresolved(&cudnn, platform.os);
+    let (cudnn, _) = read_install(dir, &tree, Sysroot { root: None }, &platform).unwrap();
+    let unresolved = unresolved_symbols(&cudnn, platform.os);
     std::fs::remove_dir_all(dir).unwrap();
     (cudnn, unresolved)
 }
@@ -124,7 +124,7 @@ fn the_directory_of_headers_is_the_one_that_a_program_can_include_from() {
     }
     let platform = Platform::from_triple("x86_64-unknown-linux-gnu");
     let tree = install_layout::system_cudnn(&platform, &usr);
-    let (cudnn, _) = in_tree(&usr, &tree, Eyes { root: None }, &platform).unwrap();
+    let (cudnn, _) = read_install(&usr, &tree, Sysroot { root: None }, &platform).unwrap();
     assert_eq!(cudnn.include_dir, Some(usr.join("include")));
     std::fs::remove_dir_all(&usr).unwrap();
 }

@@ -15,7 +15,7 @@ use crate::model::facts::{Loader, Policy};
 use crate::model::finding::{Finding, Severity};
 use crate::model::version::Version;
 use crate::system::directive::Directive;
-use crate::system::path_encoding::not_to_cargo;
+use crate::system::path_encoding::cargo_cannot_take;
 use crate::system::{Host, cargo, files};
 use crate::toolchain::{Toolchain, is_allowed};
 use facts::{Facts, without_folders};
@@ -233,21 +233,21 @@ fn cudarc_release(loader: Loader, host: &Host) -> Option<Version> {
         return None;
     }
     let (file, lock) = cargo_lock::find(&host.env)?;
-    if not_to_cargo(&file).is_none() {
-        cargo::tell(&Directive::RerunIfChanged(file));
+    if cargo_cannot_take(&file).is_none() {
+        cargo::emit(&Directive::RerunIfChanged(file));
     }
     cudarc::only_in_lock(&lock)
 }
 
 /// The crate that is being built, as cargo tells build scripts: `app 0.1.0`.
 fn package(host: &Host) -> Option<String> {
-    let name = host.env.text("CARGO_PKG_NAME")?;
-    let version = host.env.text("CARGO_PKG_VERSION")?;
+    let name = host.env.var("CARGO_PKG_NAME")?;
+    let version = host.env.var("CARGO_PKG_VERSION")?;
     Some(format!("{name} {version}"))
 }
 
 fn write_text(host: &Host, text: &str) -> Result<(), Error> {
-    let Some(out_dir) = host.env.named("OUT_DIR") else {
+    let Some(out_dir) = host.env.os_var("OUT_DIR") else {
         return Err(Finding::error(
             "config-invalid",
             "the guard can only be written from a build script: `OUT_DIR` is not set",

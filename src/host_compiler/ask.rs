@@ -1,7 +1,9 @@
 //! Asks nvcc's host compiler what it is, and looks for others.
 
 use crate::host_compiler::limits::{Limits, Make};
-use crate::host_compiler::{HostCompiler, QUESTION, Rival, headers, parse_answer, parse_command};
+use crate::host_compiler::{
+    AlternativeCompiler, HostCompiler, QUESTION, headers, parse_answer, parse_command,
+};
 use crate::model::environment::Variable;
 use crate::model::finding::Finding;
 use crate::model::invocation::Invocation;
@@ -46,15 +48,19 @@ fn read(output: &Output, host: &Host) -> Option<(HostCompiler, PathBuf)> {
         Make::Clang => ("clang++".to_string(), None),
         Make::Gcc => ("gcc".to_string(), None),
     });
-    let path = path.or_else(|| Some(host.env.text(Variable::Path.name())?.to_string()));
+    let path = path.or_else(|| Some(host.env.var(Variable::Path.name())?.to_string()));
     let program = on_path(&program, &path.unwrap_or_default()).unwrap_or_else(|| program.into());
     Some((compiler, program))
 }
 
 /// The installed compilers beside this one that the toolkit would take, the newest first, each as it says itself.
-pub fn rivals(program: &Path, limits: &Limits, host: &Host) -> Vec<Rival> {
-    let path = host.env.text(Variable::Path.name()).unwrap_or_default();
-    let names = crate::host_compiler::rivals(program, limits).into_iter();
+pub fn installed_alternatives(
+    program: &Path,
+    limits: &Limits,
+    host: &Host,
+) -> Vec<AlternativeCompiler> {
+    let path = host.env.var(Variable::Path.name()).unwrap_or_default();
+    let names = crate::host_compiler::alternative_names(program, limits).into_iter();
     let found = names.filter_map(|name| {
         let program = on_path(&name, path)?;
         let args = ["-dumpfullversion", "-dumpversion"].map(String::from);
@@ -66,7 +72,7 @@ pub fn rivals(program: &Path, limits: &Limits, host: &Host) -> Vec<Rival> {
         let release = output.stdout.trim().to_string();
         let major: u32 = release.split('.').next()?.parse().ok()?;
         let fits = output.success && limits.misfit(Make::Gcc, major).is_none();
-        fits.then_some(Rival { program, release })
+        fits.then_some(AlternativeCompiler { program, release })
     });
     found.take(MOST_RIVALS).collect()
 }

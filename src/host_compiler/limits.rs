@@ -85,7 +85,7 @@ fn number_after(line: &str, words: &str) -> Option<u32> {
 }
 
 /// What is known of a release, for a toolkit whose header cannot be read.
-pub fn of_release(release: Version) -> Option<Limits> {
+pub fn for_cuda(release: Version) -> Option<Limits> {
     rows()
         .find(|(cuda, _)| (cuda.major, cuda.minor) == (release.major, release.minor))
         .map(|(_, limits)| limits)
@@ -165,10 +165,10 @@ mod tests {
 
     #[test]
     fn knows_the_releases_by_number() {
-        let limits = of_release(Version::new(12, 6, 0)).unwrap();
+        let limits = for_cuda(Version::new(12, 6, 0)).unwrap();
         assert_eq!((limits.gcc, limits.clang), (Some(13), Some(19)));
         assert_eq!(limits.msvc, Some((1910, 1950)));
-        assert_eq!(of_release(Version::new(99, 0, 0)), None);
+        assert_eq!(for_cuda(Version::new(99, 0, 0)), None);
         let first = |make, number| first_with(make, number).map(Version::short);
         assert_eq!(first(Make::Gcc, 15).as_deref(), Some("13.0"));
         assert_eq!(first(Make::Gcc, 99), None);

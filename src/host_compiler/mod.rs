@@ -8,7 +8,7 @@ pub mod limits;
 mod tests;
 
 use crate::host_compiler::limits::{Limits, Make, Misfit, first_with};
-use crate::model::environment::{Env, Variable};
+use crate::model::environment::{Environment, Variable};
 use crate::model::finding::Finding;
 use crate::model::platform::{Os, Platform};
 use crate::model::version::Version;
@@ -157,7 +157,7 @@ pub enum Choice {
 
 /// NVCC_CCBIN, which nvcc knows, CUDAHOSTCXX, which CMake knows, else CXX, unless that is more than a program
 /// (`ccache g++`, `g++ -m64`), which nvcc cannot start.
-pub fn choice(env: &Env, flags: &[String]) -> Choice {
+pub fn choice(env: &Environment, flags: &[String]) -> Choice {
     let extra = [Variable::NvccPrependFlags, Variable::NvccAppendFlags]
         .map(|variable| env.get(variable).unwrap_or_default().to_string_lossy());
     let extra = extra.iter().flat_map(|flags| flags.split_whitespace());
@@ -181,7 +181,7 @@ pub fn choice(env: &Env, flags: &[String]) -> Choice {
 
 /// A compiler that is installed and would do.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rival {
+pub struct AlternativeCompiler {
     /// Its program: `/usr/bin/g++-12`.
     pub program: PathBuf,
     /// Its release, as it says.
@@ -190,7 +190,7 @@ pub struct Rival {
 
 /// What is known where kernels are going to be compiled.
 #[derive(Clone, Copy, Debug)]
-pub struct Situation<'a> {
+pub struct HostCompilerCheck<'a> {
     /// The compiler that nvcc takes.
     pub compiler: &'a HostCompiler,
     /// Its program.
@@ -202,10 +202,10 @@ pub struct Situation<'a> {
     /// What that takes.
     pub limits: &'a Limits,
     /// What else is installed and would do, the newest first.
-    pub rivals: &'a [Rival],
+    pub rivals: &'a [AlternativeCompiler],
 }
 
-impl Situation<'_> {
+impl HostCompilerCheck<'_> {
     /// The compiler cannot be taken.
     pub fn unsupported(&self, misfit: Misfit) -> Finding {
         let side = match misfit {
@@ -269,7 +269,7 @@ impl Situation<'_> {
     }
 
     /// The compiler is not taken, and another one compiles.
-    pub fn replaced(&self, misfit: Misfit, by: &Rival) -> Finding {
+    pub fn replaced(&self, misfit: Misfit, by: &AlternativeCompiler) -> Finding {
         let side = match misfit {
             Misfit::Newer => "newer",
             Misfit::Older => "older",
@@ -383,7 +383,7 @@ pub fn ccbin(choice: &Choice, platform: &Platform, found: Option<PathBuf>) -> Op
 
 /// The names of compilers that would do beside `program`, the newest first: `aarch64-linux-gnu-g++-12` beside
 /// `aarch64-linux-gnu-g++`.
-pub fn rivals(program: &Path, limits: &Limits) -> Vec<String> {
+pub fn alternative_names(program: &Path, limits: &Limits) -> Vec<String> {
     let file = program.file_name().unwrap_or_default().to_string_lossy();
     let prefix = ["g++", "gcc", "c++", "cc"].iter().find_map(|name| {
         let prefix = file.get(..file.rfind(name)?)?;

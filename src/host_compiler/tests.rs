@@ -74,7 +74,7 @@ fn msvc(number: u32) -> HostCompiler {
 }
 
 fn told(compiler: &HostCompiler, limits: &Limits, cuda: &str) -> Option<String> {
-    let situation = Situation {
+    let situation = HostCompilerCheck {
         compiler,
         program: Path::new("C:\\VC\\cl.exe"),
         choice: &Choice::Nobody,
@@ -151,7 +151,7 @@ fn chosen(env: &[(&str, &str)], flags: &[&str]) -> Choice {
         .iter()
         .map(|(name, value)| (name.to_string(), value.into()));
     let flags: Vec<String> = flags.iter().map(ToString::to_string).collect();
-    choice(&Env::new(env), &flags)
+    choice(&Environment::new(env), &flags)
 }
 
 #[test]
@@ -201,7 +201,7 @@ fn other_compilers_have_the_name_of_this_one_with_a_number() {
         gcc: Some(7),
         ..Limits::default()
     };
-    let names = |program: &str| rivals(Path::new(program), &limits).join(" ");
+    let names = |program: &str| alternative_names(Path::new(program), &limits).join(" ");
     for (program, expected) in [
         ("/usr/bin/gcc", "g++-7 g++-6 g++-5"),
         ("/usr/bin/g++-15", "g++-7 g++-6 g++-5"),
@@ -213,5 +213,5 @@ fn other_compilers_have_the_name_of_this_one_with_a_number() {
     ] {
         assert_eq!(names(program), expected, "{program}");
     }
-    assert!(rivals(Path::new("gcc"), &Limits::default()).is_empty());
+    assert!(alternative_names(Path::new("gcc"), &Limits::default()).is_empty());
 }

@@ -9,7 +9,7 @@ use crate::targets::dialect::{Dialect, Word};
 
 /// What one crate of the program was built with.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Guarded {
+pub struct GuardRecord {
     /// The crate: `app 0.1.0`.
     pub package: Option<String>,
     /// The release of cudnn-guard that wrote it.
@@ -22,7 +22,7 @@ pub struct Guarded {
 }
 
 /// Reads a record; none where it lacks what every guard writes.
-pub fn read(text: String) -> Option<Guarded> {
+pub fn read(text: String) -> Option<GuardRecord> {
     // The rules are those of a program, which has its facts for ever.
     let text: &'static str = text.leak();
     let values = |name: &'static str| {
@@ -54,7 +54,7 @@ pub fn read(text: String) -> Option<Guarded> {
             below: numbers("below"),
         })
     });
-    Some(Guarded {
+    Some(GuardRecord {
         package: value("crate").map(String::from),
         written_by: value("guard").unwrap_or_default().into(),
         built: Built {

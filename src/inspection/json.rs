@@ -1,7 +1,7 @@
 //! The inspection as JSON. What `cudnn-guard doctor` prints too has the same keys here.
 
 use crate::inspection::Inspection;
-use crate::inspection::guard_record::Guarded;
+use crate::inspection::guard_record::GuardRecord;
 use crate::model::finding::Finding;
 use crate::model::json::Json;
 use crate::model::linkage::{Format, Missing, Object};
@@ -57,7 +57,7 @@ fn program(inspection: &Inspection) -> Json {
     ])
 }
 
-fn guard(guard: &Guarded) -> Json {
+fn guard(guard: &GuardRecord) -> Json {
     let built = &guard.built;
     let lower = |name: String| Json::text(name.to_ascii_lowercase());
     Json::object([

@@ -1,11 +1,11 @@
 //! The system that a program for Linux is looked at on.
 
 use crate::inspection::Inspection;
-use crate::loader::config::{Loader, levels};
-use crate::loader::search_order::{Ground, on};
+use crate::loader::config::{Loader, hwcaps_levels};
+use crate::loader::search_order::{LoaderEnv, below_root};
 use crate::model::environment::Variable;
 use crate::model::via::{PRELOADS, preloads};
-use crate::system::sysroot::Eyes;
+use crate::system::sysroot::Sysroot;
 use crate::system::{Host, cpu, files};
 use std::env::consts::ARCH;
 use std::ffi::OsStr;
@@ -13,12 +13,12 @@ use std::path::Path;
 
 impl Inspection {
     /// What is known of it before the first library is looked for.
-    pub(super) fn ground(&self, root: Option<&Path>, host: &Host) -> Ground {
+    pub(super) fn ground(&self, root: Option<&Path>, host: &Host) -> LoaderEnv {
         let library_path = host.env.get(Variable::LdLibraryPath);
         let library_path = library_path.map(OsStr::to_string_lossy);
         // An empty entry is the current directory. The variable that is empty has none.
         let entries = library_path.iter().flat_map(|list| list.split([':', ';']));
-        let preload = host.env.text("LD_PRELOAD").unwrap_or_default();
+        let preload = host.env.var("LD_PRELOAD").unwrap_or_default();
         let preload = preload.split([':', ' ']).filter(|name| !name.is_empty());
         // Below a root, what the shell of this machine has in mind is not meant.
         let inside = |path: &str| match root {
@@ -30,27 +30,27 @@ impl Inspection {
         };
         let cpu = self.linkage.cpu.clone();
         let library_path: Vec<String> = entries.filter_map(inside).collect();
-        let mut ground = Ground {
+        let mut ground = LoaderEnv {
             root: root.map(Path::to_path_buf),
             library_path: library_path.join(":"),
             preload: preload.filter_map(inside).collect(),
             preloads: Vec::new(),
             loader: Loader::default(),
-            levels: match levels(&cpu) {
+            levels: match hwcaps_levels(&cpu) {
                 [] => Some(Vec::new()),
-                _ => (root.is_none() && cpu == ARCH).then(cpu::levels),
+                _ => (root.is_none() && cpu == ARCH).then(cpu::hwcaps_levels),
             },
             cpu,
         };
-        let everywhere = Eyes { root }.file(&on(Path::new(PRELOADS), &ground));
+        let everywhere = Sysroot { root }.file(&below_root(Path::new(PRELOADS), &ground));
         let everywhere = everywhere.and_then(|file| files::read(&file).ok());
         ground.preloads = preloads(&everywhere.unwrap_or_default())
             .map(String::from)
             .collect();
         let loader = self.linkage.interpreter.as_deref().unwrap_or_default();
-        let loader = Eyes { root }.file(&on(Path::new(loader), &ground));
+        let loader = Sysroot { root }.file(&below_root(Path::new(loader), &ground));
         let loader = loader.and_then(|file| files::bytes(&file).ok());
-        ground.loader = Loader::of(&loader.unwrap_or_default(), &ground.cpu);
+        ground.loader = Loader::parse(&loader.unwrap_or_default(), &ground.cpu);
         ground
     }
 }

@@ -16,10 +16,10 @@ pub mod windows;
 
 use crate::config::Config;
 use crate::error::Error;
-use crate::inspection::guard_record::Guarded;
-use crate::inspection::preflight::{Other, Picture};
+use crate::inspection::guard_record::GuardRecord;
+use crate::inspection::preflight::{Other, PreflightInput};
 use crate::inspection::undefined_symbols::Lacking;
-use crate::loader::ldso::Way;
+use crate::loader::ldso::LoadGraph;
 use crate::loader::{linkage, main_library};
 use crate::model::candidate::{Cudnn, Found};
 use crate::model::environment::Variable;
@@ -41,7 +41,7 @@ use std::path::{Path, PathBuf};
 /// it, and whether that fits. `cudnn-guard inspect` prints it.
 #[derive(Clone, Debug)]
 pub struct Inspection {
-    picture: Picture,
+    picture: PreflightInput,
     linkage: Linkage,
     driver: Option<Driver>,
     findings: Vec<Finding>,
@@ -53,9 +53,9 @@ pub struct Inspection {
 impl Inspection {
     /// Looks at a program, on this machine or as it would run on the system below `root`. An error where the file is
     /// no program.
-    pub fn of(program: &Path, root: Option<&Path>) -> Result<Self, Error> {
+    pub fn read(program: &Path, root: Option<&Path>) -> Result<Self, Error> {
         let read = linkage::read(program).map_err(|flaw| no_program(program, flaw))?;
-        let guards: Vec<Guarded> = linkage::records(program)
+        let guards: Vec<GuardRecord> = linkage::records(program)
             .into_iter()
             .filter_map(guard_record::read)
             .collect();
@@ -66,7 +66,7 @@ impl Inspection {
         let platform = Platform::from_triple(&format!("{}-{system}", read.cpu));
         let of_here = read.cpu == ARCH && (read.format == Format::Elf) == (OS == "linux");
         let mut inspection = Self {
-            picture: Picture {
+            picture: PreflightInput {
                 program: program.to_path_buf(),
                 root: root.map(Path::to_path_buf),
                 platform,
@@ -134,7 +134,7 @@ impl Inspection {
             return Vec::new();
         }
         let ground = self.ground(root, &self.config(root).host());
-        let mut way = Way::of(&self.picture.program, self.linkage.clone(), ground);
+        let mut way = LoadGraph::resolve(&self.picture.program, self.linkage.clone(), ground);
         if let Some(shim) = self.shim(&mut way) {
             let object = way.objects.get(shim);
             let via = object.and_then(|object| Some((object.via.clone()?, object.owner)));
@@ -158,9 +158,9 @@ impl Inspection {
     }
 
     /// Functions that are called, and not there: those over which the loader ends the program.
-    fn calls(&mut self, way: &mut Way) -> Vec<Finding> {
+    fn calls(&mut self, way: &mut LoadGraph) -> Vec<Finding> {
         let is_image = self.picture.root.is_some();
-        let lacking = symbol_lookup::lacking(way);
+        let lacking = symbol_lookup::missing_functions(way);
         let finding = |one: &Lacking| one.finding(is_image);
         let refused = lacking.iter().map(finding).collect();
         let Some((eager, library, lacks)) = symbol_lookup::by_cudarc(way) else {
@@ -170,7 +170,7 @@ impl Inspection {
         let library = library.display().to_string();
         let mut finding = eager.finding(&whose, &library, &lacks);
         // Without a guard nobody says that the program uses it, and an image gets the driver of its machine.
-        let of_cudarc = |guard: &Guarded| guard.built.loader == Loader::Cudarc;
+        let of_cudarc = |guard: &GuardRecord| guard.built.loader == Loader::Cudarc;
         if is_image || !self.picture.guards.iter().any(of_cudarc) {
             finding
                 .iter_mut()
@@ -182,7 +182,7 @@ impl Inspection {
 
     /// The cuDNN that is loaded with the program, else the one that it opens. What cudarc opens may be another one than
     /// what is loaded already.
-    fn shim(&mut self, way: &mut Way) -> Option<usize> {
+    fn shim(&mut self, way: &mut LoadGraph) -> Option<usize> {
         let by = |loader| {
             let mut guards = self.picture.guards.iter().map(|guard| &guard.built);
             guards.find(|built| built.loader == loader && built.absent.is_none())
@@ -195,7 +195,7 @@ impl Inspection {
                 .collect();
             let objects = way.objects.iter().enumerate();
             let there: Vec<(usize, u32)> = objects
-                .filter_map(|(index, object)| Some((index, main_library::major_of(object)?)))
+                .filter_map(|(index, object)| Some((index, main_library::loaded_major(object)?)))
                 .collect();
             // As the guard does it: what is loaded and fits comes first.
             let fits = there.iter().find(|(_, major)| majors.contains(major));
@@ -227,7 +227,7 @@ impl Inspection {
     /// What the guard would read in this environment.
     fn allowed(&self) -> Vec<String> {
         let host = self.config(None).host();
-        let listed = host.env.text(Variable::GuardAllow.name());
+        let listed = host.env.var(Variable::GuardAllow.name());
         let words = listed
             .unwrap_or_default()
             .split(|c: char| c == ',' || c.is_whitespace());
@@ -240,7 +240,7 @@ impl Inspection {
     /// What CUDNN_GUARD says to the guard: nothing, where it ends the program or there is none.
     fn lenient(&self) -> Option<&'static str> {
         let host = self.config(None).host();
-        let said = host.env.text("CUDNN_GUARD").unwrap_or_default();
+        let said = host.env.var("CUDNN_GUARD").unwrap_or_default();
         if self.picture.guards.is_empty() {
             return None;
         }

@@ -5,8 +5,8 @@ pub mod found;
 pub mod refused;
 
 use crate::cudnn::consistency;
-use crate::inspection::guard_record::Guarded;
-use crate::loader::dll_dependencies::Company;
+use crate::inspection::guard_record::GuardRecord;
+use crate::loader::dll_dependencies::DllDependencies;
 use crate::model::candidate::Cudnn;
 use crate::model::facts::{Built, Loader};
 use crate::model::finding::{Finding, Severity};
@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 
 /// All that is known of the program and of where it is to run.
 #[derive(Clone, Debug)]
-pub struct Picture {
+pub struct PreflightInput {
     /// The program's file.
     pub program: PathBuf,
     /// The system that it is for.
@@ -30,7 +30,7 @@ pub struct Picture {
     /// Where it lies, if that is another than this one.
     pub root: Option<PathBuf>,
     /// What its guards say.
-    pub guards: Vec<Guarded>,
+    pub guards: Vec<GuardRecord>,
     /// What is loaded, the program first.
     pub objects: Vec<Object>,
     /// What the loader does not find.
@@ -48,7 +48,7 @@ pub struct Picture {
     /// For Windows: parts of the cuDNN that lie apart from the others, where they are found all the same.
     pub elsewhere: Vec<String>,
     /// For Windows: what the cuDNN needs besides its own parts.
-    pub company: Option<Company>,
+    pub company: Option<DllDependencies>,
     /// For Windows: whether PATH is that of the system where the program runs.
     pub path_known: bool,
     /// What the operator lets pass.
@@ -71,7 +71,7 @@ pub struct Other {
 }
 
 /// The cuDNN whose archives are linked into the program, where the guard knows its release.
-pub fn within(guard: &Guarded) -> Option<Cudnn> {
+pub fn within(guard: &GuardRecord) -> Option<Cudnn> {
     let built = &guard.built;
     if built.loader != Loader::Static || built.absent.is_some() {
         return None;
@@ -86,7 +86,7 @@ pub fn within(guard: &Guarded) -> Option<Cudnn> {
 /// The driver's library, which every machine with a GPU has of its own.
 pub const DRIVER: &str = "libcuda.so.1";
 
-impl Picture {
+impl PreflightInput {
     /// What is noticed, and what nobody could look at.
     pub fn judge(&self) -> (Vec<Finding>, Vec<String>) {
         let mut findings = Vec::new();
@@ -136,7 +136,7 @@ impl Picture {
     }
 
     /// What a guard says that does not depend on the cuDNN that is found.
-    fn guard(&self, guard: &Guarded, findings: &mut Vec<Finding>, unknown: &mut Vec<String>) {
+    fn guard(&self, guard: &GuardRecord, findings: &mut Vec<Finding>, unknown: &mut Vec<String>) {
         let package = guard.package.as_deref().unwrap_or("this program");
         if let Some(reason) = guard.built.absent {
             let summary = format!("{package} was built without CUDA");

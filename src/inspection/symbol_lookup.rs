@@ -2,7 +2,7 @@
 
 use crate::inspection::preflight::DRIVER;
 use crate::inspection::undefined_symbols::{Lacking, owner};
-use crate::loader::ldso::Way;
+use crate::loader::ldso::LoadGraph;
 use crate::model::eager::Eager;
 use crate::model::linkage::Need;
 use crate::system::library_file::elf_library::Library;
@@ -12,7 +12,7 @@ use std::path::PathBuf;
 const MOST_CONSTANTS: u64 = 128 << 20;
 
 /// The functions of NVIDIA's libraries that the program, or a library that is loaded with it, calls in vain.
-pub fn lacking(way: &Way) -> Vec<Lacking> {
+pub fn missing_functions(way: &LoadGraph) -> Vec<Lacking> {
     let mut found = Vec::new();
     let is_nvidias = |name: &str| {
         let stem = name.split(".so").next().unwrap_or_default();
@@ -69,7 +69,7 @@ pub fn lacking(way: &Way) -> Vec<Lacking> {
 }
 
 /// The cudarc that looks up what the driver does not have, the driver, and what that is.
-pub fn by_cudarc(way: &mut Way) -> Option<(Eager, PathBuf, Vec<String>)> {
+pub fn by_cudarc(way: &mut LoadGraph) -> Option<(Eager, PathBuf, Vec<String>)> {
     let program = way.objects.first()?.path.clone();
     let constants = Library::open(&program)?.constant_bytes(MOST_CONSTANTS)?;
     let eager = Eager::of(&constants)?;

@@ -1,7 +1,7 @@
 //! The inspection for people, laid out as the doctor's report is.
 
 use crate::inspection::Inspection;
-use crate::inspection::guard_record::Guarded;
+use crate::inspection::guard_record::GuardRecord;
 use crate::inspection::preflight::within;
 use crate::model::candidate::Cudnn;
 use crate::model::facts::Loader;
@@ -73,7 +73,7 @@ pub(super) fn inspection(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt:
 }
 
 /// ``app 0.1.0, built with cuDNN 9.14.0 for CUDA 13 and CUDA 13.0, linked, asks for `>=9.1` ``
-fn built(guard: &Guarded) -> String {
+fn built(guard: &GuardRecord) -> String {
     let built = &guard.built;
     let mut words = vec![guard.package.clone().unwrap_or_else(|| "a crate".into())];
     if built.absent.is_some() {

@@ -1,8 +1,8 @@
 //! A program for Windows: the DLLs that it imports, and the cuDNN among them or the one that it opens.
 
 use crate::inspection::Inspection;
-use crate::inspection::guard_record::Guarded;
-use crate::loader::dll_search::DllPath;
+use crate::inspection::guard_record::GuardRecord;
+use crate::loader::dll_search::DllSearchPath;
 use crate::loader::{dll_graph, main_library};
 use crate::model::facts::Loader;
 use crate::model::judge;
@@ -14,8 +14,8 @@ impl Inspection {
         let host = self.config(root).host();
         let program = self.picture.program.clone();
         let own = program.parent().unwrap_or(&program).to_path_buf();
-        let path = DllPath::of_program(&host, own.clone());
-        let (objects, missing) = dll_graph::follow(&program, self.linkage.clone(), &path);
+        let path = DllSearchPath::of_program(&host, own.clone());
+        let (objects, missing) = dll_graph::resolve(&program, self.linkage.clone(), &path);
         self.picture.objects = objects;
         self.picture.missing = missing;
         self.picture.path_known = path.known;
@@ -36,12 +36,12 @@ impl Inspection {
         };
         let cudnn = main_library::dlls(dir, major, &self.picture.platform);
         self.picture.elsewhere = path.elsewhere(&cudnn);
-        self.picture.company = Some(path.company(&cudnn, None));
+        self.picture.company = Some(path.dependencies(&cudnn, None));
         self.picture.cudnn = Some(cudnn);
     }
 
     /// The first library of the cuDNN that is loaded with the program, else of the one that it opens.
-    fn dll(&self, path: &DllPath<'_>) -> Option<(PathBuf, u32)> {
+    fn dll(&self, path: &DllSearchPath<'_>) -> Option<(PathBuf, u32)> {
         let major = |name: &str| {
             let name = name.to_ascii_lowercase();
             let number = name.strip_prefix("cudnn64_")?.strip_suffix(".dll")?;
@@ -59,7 +59,7 @@ impl Inspection {
     }
 
     /// The guards of crates that may open a cuDNN: a linked one too, as a DLL may be loaded when it is first called.
-    fn opens(&self) -> impl Iterator<Item = &Guarded> {
+    fn opens(&self) -> impl Iterator<Item = &GuardRecord> {
         self.picture
             .guards
             .iter()

@@ -2,22 +2,22 @@
 
 use crate::model::finding::Finding;
 use crate::model::platform::Os;
-use crate::system::stat_cache::Seen;
+use crate::system::stat_cache::StatCache;
 use crate::system::{Host, build_stamp};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 /// Puts the objects into `lib<name>.a` in `out_dir`, unless these very objects are in it.
-pub fn put(name: &str, objects: &[PathBuf], host: &Host, out_dir: &Path) -> Result<(), Finding> {
-    let archiver = ["AR", "ARFLAGS"].map(|name| host.env.named(name).unwrap_or_default());
-    let stamp = build_stamp::Made {
+pub fn create(name: &str, objects: &[PathBuf], host: &Host, out_dir: &Path) -> Result<(), Finding> {
+    let archiver = ["AR", "ARFLAGS"].map(|name| host.env.os_var(name).unwrap_or_default());
+    let stamp = build_stamp::Artifact {
         output: &out_dir.join(format!("lib{name}.a")),
         stamp: &out_dir.join("cudnn-guard").join(format!("lib{name}.stamp")),
         how: &format!("{archiver:?}"),
         search: &[],
     };
     // On Windows it has a second name, of which the stamp knows nothing.
-    let fresh = || stamp.fresh(&Seen::default());
+    let fresh = || stamp.fresh(&StatCache::default());
     if host.platform.os != Os::Windows && fresh().as_deref() == Some(objects) {
         return Ok(());
     }
@@ -28,7 +28,7 @@ pub fn put(name: &str, objects: &[PathBuf], host: &Host, out_dir: &Path) -> Resu
         .cargo_warnings(false)
         .out_dir(out_dir)
         .target(triple)
-        .host(host.env.text("HOST").unwrap_or(triple))
+        .host(host.env.var("HOST").unwrap_or(triple))
         .opt_level(0)
         .debug(false)
         .objects(objects)

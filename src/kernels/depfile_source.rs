@@ -1,22 +1,22 @@
 //! Who is asked which files a compilation read.
 
-use crate::model::environment::{Env, Variable};
+use crate::model::environment::{Environment, Variable};
 use crate::toolkit::nvcc_command::{Plan, Product};
 use std::path::Path;
 
 /// Who writes down which files were read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lister {
+pub enum DepfileSource {
     /// nvcc, which has the host code preprocessed for it, also where that is not compiled.
     Nvcc,
     /// gcc, each time anew that it is called: the last list is the only one.
     Gcc,
 }
 
-impl Lister {
+impl DepfileSource {
     /// The one to ask. nvcc calls gcc once, and gives it what is then compiled, only where it takes one target alone;
     /// there it would be called a second time for nvcc's list.
-    pub fn of(plan: &Plan, depfile: &Path, env: &Env) -> Self {
+    pub fn choose(plan: &Plan, depfile: &Path, env: &Environment) -> Self {
         let is_alone = matches!(plan.product, Product::Ptx | Product::Cubin);
         // nvcc hands these words to a shell, and takes them apart at commas.
         let is_plain = |c: char| c.is_alphanumeric() || "/._-+".contains(c);
@@ -70,10 +70,10 @@ mod tests {
             let env = env
                 .iter()
                 .map(|(name, value)| (name.to_string(), value.into()));
-            Lister::of(&plan, Path::new(depfile), &Env::new(env))
+            DepfileSource::choose(&plan, Path::new(depfile), &Environment::new(env))
         };
         let at = |depfile: &str| lister(Ptx, "-DM", depfile, &[]);
-        assert_eq!(at("/out-1/ünder_/a+b.d"), Lister::Gcc);
+        assert_eq!(at("/out-1/ünder_/a+b.d"), DepfileSource::Gcc);
         for path in [
             "/out/a b.d",
             "/a,b.d",
@@ -84,26 +84,32 @@ mod tests {
             "/a\\b.d",
             "/a(.d",
         ] {
-            assert_eq!(at(path), Lister::Nvcc, "{path}");
+            assert_eq!(at(path), DepfileSource::Nvcc, "{path}");
         }
         for (product, wanted) in [
-            (Cubin, Lister::Gcc),
-            (Fatbin, Lister::Nvcc),
-            (Object, Lister::Nvcc),
+            (Cubin, DepfileSource::Gcc),
+            (Fatbin, DepfileSource::Nvcc),
+            (Object, DepfileSource::Nvcc),
         ] {
             assert_eq!(lister(product, "-DM", "/a.d", &[]), wanted);
         }
-        assert_eq!(lister(Ptx, "-Xcompiler -MMD", "/a.d", &[]), Lister::Nvcc);
+        assert_eq!(
+            lister(Ptx, "-Xcompiler -MMD", "/a.d", &[]),
+            DepfileSource::Nvcc
+        );
         for name in ["NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS"] {
             let said = lister(Ptx, "-DM", "/a.d", &[(name, "-O3 -Xcompiler=-MP")]);
-            assert_eq!(said, Lister::Nvcc);
+            assert_eq!(said, DepfileSource::Nvcc);
         }
         let mut other = plan(Ptx);
         other.is_gcc = false;
-        let env = Env::new([]);
-        assert_eq!(Lister::of(&other, Path::new("/a.d"), &env), Lister::Nvcc);
+        let env = Environment::new([]);
         assert_eq!(
-            Lister::Gcc.args(Path::new("/a.d")),
+            DepfileSource::choose(&other, Path::new("/a.d"), &env),
+            DepfileSource::Nvcc
+        );
+        assert_eq!(
+            DepfileSource::Gcc.args(Path::new("/a.d")),
             ["-Xcompiler", "-MD,-MF,/a.d"]
         );
     }

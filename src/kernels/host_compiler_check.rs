@@ -7,7 +7,7 @@ pub mod tests;
 
 use crate::error::Error;
 use crate::host_compiler::limits::Make;
-use crate::host_compiler::{Choice, Situation, ask as host, choice, headers, limits};
+use crate::host_compiler::{Choice, HostCompilerCheck, ask as host, choice, headers, limits};
 use crate::model::candidate::Toolkit;
 use crate::model::finding::{Finding, Severity};
 use crate::system::files;
@@ -36,17 +36,17 @@ pub fn host_compiler(
     let read = header.and_then(|header| files::read(header).ok());
     let limits = match (read, release) {
         (Some(text), _) => limits::parse_host_config(&text),
-        (None, Some(release)) => limits::of_release(release).unwrap_or_default(),
+        (None, Some(release)) => limits::for_cuda(release).unwrap_or_default(),
         (None, None) => limits::Limits::default(),
     };
     let choice = choice(&machine.env, &plan.flags);
     let misfit = limits.misfit(compiler.make, compiler.number());
     let rivals = match misfit {
-        Some(_) => host::rivals(&program, &limits, machine),
+        Some(_) => host::installed_alternatives(&program, &limits, machine),
         None => Vec::new(),
     };
     let cuda = name_of(toolkit);
-    let situation = Situation {
+    let situation = HostCompilerCheck {
         compiler: &compiler,
         program: &program,
         choice: &choice,

@@ -1,13 +1,13 @@
 //! One file to compile, where its product goes, and whether that is still fresh.
 
-use crate::kernels::depfile_source::Lister;
+use crate::kernels::depfile_source::DepfileSource;
 use crate::kernels::nvcc_diagnostics;
 use crate::kernels::setup::Setup;
 use crate::model::finding::Finding;
 use crate::model::gencode::Gencode;
 use crate::model::invocation::Invocation;
 use crate::system::programs::Output;
-use crate::system::stat_cache::Seen;
+use crate::system::stat_cache::StatCache;
 use crate::system::{Host, build_stamp, files, out_dir, programs};
 use crate::toolkit::nvcc_command;
 use crate::toolkit::nvcc_command::{Product, parse_depfile};
@@ -52,7 +52,7 @@ impl Job {
         targets: &[Gencode],
         out_dir: &Path,
     ) -> Result<Vec<Self>, Finding> {
-        let package = host.env.text("CARGO_MANIFEST_DIR");
+        let package = host.env.var("CARGO_MANIFEST_DIR");
         // `libptx` and `ptx` keep a library of the name `ptx` apart.
         let kind = if product == Product::Object {
             "lib"
@@ -124,12 +124,12 @@ impl Job {
     }
 
     /// The files that it was made from, if it is there and none of them has changed.
-    pub fn fresh(&self, setup: &Setup, seen: &Seen) -> Option<Vec<PathBuf>> {
+    pub fn fresh(&self, setup: &Setup, seen: &StatCache) -> Option<Vec<PathBuf>> {
         self.made(&self.how(setup), &self.search(setup)).fresh(seen)
     }
 
-    fn made<'a>(&'a self, how: &'a str, search: &'a [PathBuf]) -> build_stamp::Made<'a> {
-        build_stamp::Made {
+    fn made<'a>(&'a self, how: &'a str, search: &'a [PathBuf]) -> build_stamp::Artifact<'a> {
+        build_stamp::Artifact {
             output: &self.output,
             stamp: &self.stamp,
             how,
@@ -153,12 +153,12 @@ impl Job {
         let stamp = self.made(&how, &search);
         stamp.remove();
         let begun = SystemTime::now();
-        let lister = Lister::of(&setup.plan, &self.depfile, &setup.host.env);
+        let lister = DepfileSource::choose(&setup.plan, &self.depfile, &setup.host.env);
         let (command, mut output) = self.run(setup, lister, threads)?;
         let mut files = self.listed();
-        if output.success && lister == Lister::Gcc && files.first() != Some(&self.source) {
+        if output.success && lister == DepfileSource::Gcc && files.first() != Some(&self.source) {
             // An nvcc that is a cache in truth may have called no gcc.
-            output = self.run(setup, Lister::Nvcc, threads)?.1;
+            output = self.run(setup, DepfileSource::Nvcc, threads)?.1;
             files = self.listed();
         }
         let said = output.stdout + &output.stderr;
@@ -192,7 +192,7 @@ impl Job {
     fn run(
         &self,
         setup: &Setup,
-        lister: Lister,
+        lister: DepfileSource,
         threads: usize,
     ) -> Result<(Invocation, Output), Finding> {
         // A list that is not written must not be one of an earlier build.

@@ -47,8 +47,8 @@ use crate::model::finding::{Finding, Severity};
 use crate::model::gencode::Gencode;
 use crate::model::platform::Os;
 use crate::system::directive::{Directive, Library};
-use crate::system::path_encoding::not_to_nvcc;
-use crate::system::stat_cache::Seen;
+use crate::system::path_encoding::nvcc_cannot_take;
+use crate::system::stat_cache::StatCache;
 use crate::system::{cargo, files, job_pool};
 use crate::toolchain::Toolchain;
 use crate::toolkit::nvcc_command::{Plan, Product};
@@ -137,7 +137,7 @@ impl Kernels<'_> {
     pub fn compile(self, name: &str) -> Result<(), Error> {
         let mut lines = Vec::new();
         let result = self.library(name, &mut lines);
-        lines.iter().for_each(cargo::tell);
+        lines.iter().for_each(cargo::emit);
         result
     }
 
@@ -161,7 +161,7 @@ impl Kernels<'_> {
             None => &[],
         };
         let out_dir = self.out_dir()?;
-        archive::put(name, &objects, host, &out_dir)?;
+        archive::create(name, &objects, host, &out_dir)?;
         lines.push(Directive::LinkSearch(out_dir.clone()));
         // Bundled into the rlib of a library crate, linked into a program: either way the kernels stand before the
         // CUDA runtime, which the linker needs to see after them.
@@ -195,11 +195,11 @@ impl Kernels<'_> {
         )?;
         let mut setup = Setup::new(plan.clone(), toolchain);
         self.note(product, folder, &jobs, &setup)?;
-        let look = |setup: &Setup, seen: &Seen| {
+        let look = |setup: &Setup, seen: &StatCache| {
             let each = jobs.iter().map(|job| job.fresh(setup, seen));
             each.collect::<Vec<_>>()
         };
-        let mut seen = Seen::default();
+        let mut seen = StatCache::default();
         let mut fresh = look(&setup, &seen);
         if fresh.contains(&None) {
             let how = |setup: &Setup| jobs.first().map(|job| job.how(setup));
@@ -210,10 +210,10 @@ impl Kernels<'_> {
             setup = Setup::new(plan, toolchain);
             // With another compiler others are fresh.
             if how(&setup) != before {
-                fresh = look(&setup, &Seen::default());
+                fresh = look(&setup, &StatCache::default());
             }
             // nvcc runs now.
-            seen = Seen::default();
+            seen = StatCache::default();
         }
         let outputs = jobs.iter().map(|job| job.output.clone()).collect();
         let foreign = self.foreign();
@@ -367,7 +367,7 @@ impl Kernels<'_> {
             paths.clear();
         }
         let mut paths = paths.iter();
-        if let Some((path, sign)) = paths.find_map(|path| Some((path, not_to_nvcc(path)?))) {
+        if let Some((path, sign)) = paths.find_map(|path| Some((path, nvcc_cannot_take(path)?))) {
             return Err(crate::kernels::nvcc_missing::untaken(path, sign).into());
         }
         let platform = &self.toolchain.host.platform;
@@ -383,7 +383,7 @@ impl Kernels<'_> {
     }
 
     fn out_dir(&self) -> Result<PathBuf, Finding> {
-        let named = self.toolchain.host.env.named("OUT_DIR");
+        let named = self.toolchain.host.env.os_var("OUT_DIR");
         named.map(PathBuf::from).ok_or_else(|| {
             Finding::error(
                 "config-invalid",

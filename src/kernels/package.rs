@@ -4,10 +4,10 @@ use crate::choice::requirement::Requirements;
 use crate::config::Config;
 use crate::kernels::job;
 use crate::model::candidate::Toolkit;
-use crate::model::environment::Env;
+use crate::model::environment::Environment;
 use crate::model::platform::Platform;
 use crate::system::Host;
-use crate::system::probe_cache::Answers;
+use crate::system::probe_cache::ProbeCache;
 use crate::toolchain::static_link::Archives;
 use crate::toolchain::{Toolchain, Written};
 use std::cell::OnceCell;
@@ -80,11 +80,11 @@ impl Package {
         let env = env.map(|(name, value)| (name.to_string(), value.into_os_string()));
         let besides = self.env.iter();
         let besides = besides.map(|(name, value)| (name.to_string(), value.into()));
-        let env = Env::new(env.into_iter().chain(besides));
+        let env = Environment::new(env.into_iter().chain(besides));
         Toolchain {
             config: Config::new(),
             host: Host {
-                answers: Answers::of(&env),
+                answers: ProbeCache::open(&env),
                 env,
                 platform: Platform::from_triple("x86_64-unknown-linux-gnu"),
                 root: None,

@@ -44,7 +44,7 @@ impl Kernels<'_> {
     fn files_of(&self, product: Product, noticed: &str) -> Result<Vec<PathBuf>, Error> {
         let mut lines = warnings(noticed);
         let result = self.make(product, product.extension(), &mut lines);
-        lines.iter().for_each(cargo::tell);
+        lines.iter().for_each(cargo::emit);
         result
     }
 

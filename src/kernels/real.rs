@@ -251,7 +251,7 @@ pub fn debians(package: &Package) -> (Toolchain, PathBuf) {
     // Its CUDA takes gcc 11.
     let allow = "host-compiler-unsupported".to_string();
     let allow = ("CUDNN_GUARD_ALLOW".to_string(), allow);
-    own.host.env = own.host.env.overlaid(&[allow]);
+    own.host.env = own.host.env.with_pairs(&[allow]);
     (own, usr.join("include"))
 }
 
@@ -299,7 +299,7 @@ fn nvccs_own_words_are_in_the_error() {
 #[ignore = "needs CUDNN_GUARD_REAL"]
 fn every_list_of_flags_is_one_that_nvcc_takes() {
     let nvcc = real().join("bin/nvcc");
-    let compiler = Compiler::asked(
+    let compiler = Compiler::from_answer(
         &nvcc.display().to_string(),
         crate::toolkit::nvcc::gpu_codes(&nvcc, &Default::default()).unwrap(),
         crate::toolkit::nvcc::lettered_codes(&nvcc, &Default::default()),

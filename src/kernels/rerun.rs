@@ -3,7 +3,7 @@
 use crate::kernels::{Kernels, toolchain_fingerprint};
 use crate::system::directive::Directive;
 use crate::system::files;
-use crate::system::stat_cache::Seen;
+use crate::system::stat_cache::StatCache;
 use std::path::{Path, PathBuf};
 
 impl Kernels<'_> {
@@ -24,7 +24,7 @@ impl Kernels<'_> {
             .map(|name| Directive::RerunIfEnvChanged(name.to_string()));
         let mut lines = env.to_vec();
         let env = &self.toolchain.host.env;
-        let package = env.named("CARGO_MANIFEST_DIR").map(PathBuf::from);
+        let package = env.os_var("CARGO_MANIFEST_DIR").map(PathBuf::from);
         let Some(package) = package.and_then(|dir| files::canonical(&dir, None).ok()) else {
             return lines;
         };
@@ -52,7 +52,7 @@ impl Kernels<'_> {
 }
 
 /// Whether it is the package's, and not of one of these directories.
-pub fn is_own(path: &Path, foreign: &[PathBuf], seen: &Seen) -> bool {
+pub fn is_own(path: &Path, foreign: &[PathBuf], seen: &StatCache) -> bool {
     seen.file(path).is_some_and(|file| {
         file.is_regular && !foreign.iter().any(|dir| file.real.starts_with(dir))
     })

@@ -140,7 +140,7 @@ fn the_number_of_threads_is_no_reason_to_compile_again() {
         jobs[0].make(&setup, threads).unwrap();
         let said = package.calls()[0].contains(" --threads 3 ");
         assert_eq!(said, threads == 3);
-        assert!(jobs[0].fresh(&setup, &Seen::default()).is_some());
+        assert!(jobs[0].fresh(&setup, &StatCache::default()).is_some());
     }
     let (jobs, setup) = of(Product::Cubin);
     assert!(jobs.iter().all(|job| job.breadth(&setup) == 1));

@@ -26,22 +26,22 @@ pub const HEADER_PATHS: [&str; 2] = ["CPATH", "CPLUS_INCLUDE_PATH"];
 pub fn state(plan: &Plan, host: &Host, root: Option<&Path>) -> String {
     let nvcc = files::canonical(&plan.nvcc, None).unwrap_or_else(|_| plan.nvcc.clone());
     let dirs = nvcc.parent().map(Path::to_path_buf).into_iter();
-    let dirs = files::each_once(dirs.chain(root.map(|root| root.join("bin"))));
+    let dirs = files::dedup(dirs.chain(root.map(|root| root.join("bin"))));
     let beside = dirs
         .iter()
         .flat_map(|dir| BESIDE_NVCC.map(|name| dir.join(name)));
     let mut programs: Vec<PathBuf> = vec![nvcc.clone()];
     programs.extend(beside);
     let compiler = plan.ccbin.as_deref().unwrap_or("gcc");
-    let path = host.env.text(Variable::Path.name()).unwrap_or_default();
+    let path = host.env.var(Variable::Path.name()).unwrap_or_default();
     let compiler = on_path(compiler, path);
     programs.extend(compiler.and_then(|compiler| files::canonical(&compiler, None).ok()));
     let programs = programs
         .iter()
-        .filter_map(|program| fingerprint::of(program));
+        .filter_map(|program| fingerprint::read(program));
     let programs: Vec<String> = programs.collect();
     let flags = [Variable::NvccPrependFlags, Variable::NvccAppendFlags]
         .map(|variable| host.env.get(variable).unwrap_or_default());
-    let headers = HEADER_PATHS.map(|name| host.env.named(name).unwrap_or_default());
+    let headers = HEADER_PATHS.map(|name| host.env.os_var(name).unwrap_or_default());
     format!("{}\n{flags:?}\n{headers:?}", programs.join("\n"))
 }

@@ -15,7 +15,7 @@ pub struct Loader {
 impl Loader {
     /// Reads it off the loader's own file. Where that tells nothing, whatever it may be is looked at; a file for
     /// another processor or word size is passed over anyway.
-    pub fn of(bytes: &[u8], cpu: &str) -> Self {
+    pub fn parse(bytes: &[u8], cpu: &str) -> Self {
         let multiarch = format!("lib/{}", multiarch(cpu));
         let has = |dir: &str| {
             let text = format!("/usr/{dir}/\0");
@@ -53,7 +53,7 @@ impl Loader {
 
 /// The subfolders for better processors that a loader knows, the best first: `glibc-hwcaps/x86-64-v3`. It has some for
 /// other processors too, for which no cuDNN is.
-pub fn levels(cpu: &str) -> &'static [&'static str] {
+pub fn hwcaps_levels(cpu: &str) -> &'static [&'static str] {
     match cpu {
         "x86_64" => &["x86-64-v4", "x86-64-v3", "x86-64-v2"],
         _ => &[],
@@ -61,14 +61,14 @@ pub fn levels(cpu: &str) -> &'static [&'static str] {
 }
 
 /// The level whose subfolder this file lies in.
-pub fn level(file: &Path) -> Option<&str> {
+pub fn hwcaps_level(file: &Path) -> Option<&str> {
     let folder = file.parent()?;
     (folder.parent()?.file_name()? == "glibc-hwcaps").then_some(folder.file_name()?.to_str()?)
 }
 
 /// The files that a loader tries for one in this folder, the first that is there being taken. Where the processor is
 /// not known, the one for all of them comes first.
-pub fn versions_of(file: &Path, known: Option<&[&str]>, cpu: &str) -> Vec<PathBuf> {
+pub fn hwcaps_candidates(file: &Path, known: Option<&[&str]>, cpu: &str) -> Vec<PathBuf> {
     let (Some(folder), Some(name)) = (file.parent(), file.file_name()) else {
         return vec![file.to_path_buf()];
     };
@@ -79,16 +79,16 @@ pub fn versions_of(file: &Path, known: Option<&[&str]>, cpu: &str) -> Vec<PathBu
             better.chain([file.to_path_buf()]).collect()
         }
         None => {
-            let better = levels(cpu).iter().rev().map(at);
+            let better = hwcaps_levels(cpu).iter().rev().map(at);
             [file.to_path_buf()].into_iter().chain(better).collect()
         }
     }
 }
 
 /// The files of the cache for one name, as this processor's loader prefers them.
-pub fn preferred(mut files: Vec<PathBuf>, known: Option<&[&str]>, cpu: &str) -> Vec<PathBuf> {
-    let all = known.unwrap_or(levels(cpu));
-    let rank = |file: &PathBuf| match (level(file), known) {
+pub fn best_hwcaps(mut files: Vec<PathBuf>, known: Option<&[&str]>, cpu: &str) -> Vec<PathBuf> {
+    let all = known.unwrap_or(hwcaps_levels(cpu));
+    let rank = |file: &PathBuf| match (hwcaps_level(file), known) {
         (Some(level), Some(_)) => all.iter().position(|known| *known == level),
         (Some(level), None) => all
             .iter()
@@ -121,7 +121,7 @@ mod tests {
     fn a_loader_tells_its_folders() {
         let debian =
             b"\x01/lib/x86_64-linux-gnu/\0/usr/lib/x86_64-linux-gnu/\0/lib/\0/usr/lib/\0\0";
-        let debian = Loader::of(debian, "x86_64");
+        let debian = Loader::parse(debian, "x86_64");
         assert_eq!(
             debian.dirs,
             [
@@ -132,12 +132,12 @@ mod tests {
             ]
         );
         assert_eq!(debian.lib, ["lib/x86_64-linux-gnu"]);
-        let fedora = Loader::of(b"\0/lib64/\0/usr/lib64/\0\0", "x86_64");
+        let fedora = Loader::parse(b"\0/lib64/\0/usr/lib64/\0\0", "x86_64");
         assert_eq!(fedora.dirs, ["/lib64", "/usr/lib64"]);
         assert_eq!(fedora.lib, ["lib64"]);
-        let plain = Loader::of(b"\0/lib/\0/usr/lib/\0\0", "aarch64");
+        let plain = Loader::parse(b"\0/lib/\0/usr/lib/\0\0", "aarch64");
         assert_eq!(plain.dirs, ["/lib", "/usr/lib"]);
-        let unknown = Loader::of(b"\0/nix/store/x-glibc/lib/\0", "aarch64");
+        let unknown = Loader::parse(b"\0/nix/store/x-glibc/lib/\0", "aarch64");
         assert_eq!(unknown.lib, ["lib/aarch64-linux-gnu", "lib64", "lib"]);
         assert_eq!(unknown.dirs.len(), 6);
     }
@@ -147,7 +147,7 @@ mod tests {
         let known: &[&str] = &["x86-64-v3", "x86-64-v2"];
         let file = Path::new("/l/libx.so");
         assert_eq!(
-            versions_of(file, Some(known), "x86_64"),
+            hwcaps_candidates(file, Some(known), "x86_64"),
             paths(&[
                 "/l/glibc-hwcaps/x86-64-v3/libx.so",
                 "/l/glibc-hwcaps/x86-64-v2/libx.so",
@@ -155,11 +155,14 @@ mod tests {
             ])
         );
         assert_eq!(
-            versions_of(file, Some(&[]), "x86_64"),
+            hwcaps_candidates(file, Some(&[]), "x86_64"),
             paths(&["/l/libx.so"])
         );
-        assert_eq!(versions_of(file, None, "aarch64"), paths(&["/l/libx.so"]));
-        let unknown = versions_of(file, None, "x86_64");
+        assert_eq!(
+            hwcaps_candidates(file, None, "aarch64"),
+            paths(&["/l/libx.so"])
+        );
+        let unknown = hwcaps_candidates(file, None, "x86_64");
         assert_eq!(unknown.first(), Some(&PathBuf::from("/l/libx.so")));
         assert_eq!(
             unknown.last(),
@@ -173,7 +176,7 @@ mod tests {
             "/m/libx.so",
         ]);
         assert_eq!(
-            preferred(cached.clone(), Some(known), "x86_64"),
+            best_hwcaps(cached.clone(), Some(known), "x86_64"),
             paths(&[
                 "/l/glibc-hwcaps/x86-64-v3/libx.so",
                 "/l/glibc-hwcaps/x86-64-v2/libx.so",
@@ -181,7 +184,7 @@ mod tests {
                 "/m/libx.so"
             ])
         );
-        let unknown = preferred(cached, None, "x86_64");
+        let unknown = best_hwcaps(cached, None, "x86_64");
         assert_eq!(unknown.first(), Some(&PathBuf::from("/l/libx.so")));
         assert_eq!(unknown.len(), 5);
     }

@@ -1,7 +1,7 @@
 //! What the DLLs of cuDNN need besides each other: error 126 on Windows names the one that needs, never the one that
 //! is not there.
 
-use crate::cudnn::consistency::{file_name, lacking_parts};
+use crate::cudnn::consistency::{file_name, missing_parts};
 use crate::model::candidate::Cudnn;
 use crate::model::finding::Finding;
 use crate::model::version::Version;
@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 /// What was looked for beside a cuDNN.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Company {
+pub struct DllDependencies {
     /// Where was looked, apart from PATH and the toolkit.
     pub places: Vec<PathBuf>,
     /// Whether the compression library that cuDNN 8 opens is nowhere.
@@ -50,10 +50,10 @@ pub fn opens_zlib(cudnn: &Cudnn) -> bool {
 }
 
 /// Says what is nowhere. The program may bring it along itself: warnings, and notes where PATH is not known.
-pub fn findings(cudnn: &Cudnn, company: &Company) -> Vec<Finding> {
+pub fn findings(cudnn: &Cudnn, company: &DllDependencies) -> Vec<Finding> {
     let mut findings = Vec::new();
     findings.extend(zlib(cudnn, company));
-    let needed = lacking_parts(cudnn);
+    let needed = missing_parts(cudnn);
     // That a part is lacking which a convolution needs is said already.
     let new = company
         .unmet
@@ -65,7 +65,7 @@ pub fn findings(cudnn: &Cudnn, company: &Company) -> Vec<Finding> {
     findings
 }
 
-fn zlib(cudnn: &Cudnn, company: &Company) -> Option<Finding> {
+fn zlib(cudnn: &Cudnn, company: &DllDependencies) -> Option<Finding> {
     if !company.lacks_zlib {
         return None;
     }
@@ -84,7 +84,7 @@ fn zlib(cudnn: &Cudnn, company: &Company) -> Option<Finding> {
     )
 }
 
-fn own_parts(cudnn: &Cudnn, unmet: &[&Unmet], company: &Company) -> Option<Finding> {
+fn own_parts(cudnn: &Cudnn, unmet: &[&Unmet], company: &DllDependencies) -> Option<Finding> {
     let shim = file_name(cudnn.library.as_deref()?);
     let finding = company.needs("parts-missing", unmet)?;
     let dir = company.places.first()?.display();
@@ -93,7 +93,7 @@ fn own_parts(cudnn: &Cudnn, unmet: &[&Unmet], company: &Company) -> Option<Findi
     )))
 }
 
-fn of_cuda(cudnn: &Cudnn, unmet: &[&Unmet], company: &Company) -> Option<Finding> {
+fn of_cuda(cudnn: &Cudnn, unmet: &[&Unmet], company: &DllDependencies) -> Option<Finding> {
     let finding = company.needs("cudnn-not-loadable", unmet)?;
     let major = cudnn.cuda_major;
     let toolkit = major.map_or_else(|| "the CUDA".into(), |major| format!("the CUDA {major}"));
@@ -106,7 +106,7 @@ fn of_cuda(cudnn: &Cudnn, unmet: &[&Unmet], company: &Company) -> Option<Finding
     )
 }
 
-impl Company {
+impl DllDependencies {
     fn needs(&self, id: &'static str, unmet: &[&Unmet]) -> Option<Finding> {
         let first = unmet.first()?;
         let needs = |one: &Unmet| format!("{} needs {}", file_name(&one.part), one.dll);

@@ -1,17 +1,21 @@
 //! Follows the DLLs that a program for Windows imports, from file to file, without loading any of them.
 
 use crate::loader::dll_dependencies::is_judged;
-use crate::loader::dll_search::DllPath;
+use crate::loader::dll_search::DllSearchPath;
 use crate::loader::linkage;
 use crate::model::file_defect::Flaw;
 use crate::model::linkage::{Linkage, Missing, Need, Object};
 use crate::system::Host;
 use crate::system::library_file::pe::Dll;
-use crate::system::sysroot::Eyes;
+use crate::system::sysroot::Sysroot;
 use std::path::{Path, PathBuf};
 
 /// What is loaded with the program or when it first calls something of it, the program first; and what is nowhere, of those that somebody has to bring along.
-pub fn follow(program: &Path, linkage: Linkage, path: &DllPath<'_>) -> (Vec<Object>, Vec<Missing>) {
+pub fn resolve(
+    program: &Path,
+    linkage: Linkage,
+    path: &DllSearchPath<'_>,
+) -> (Vec<Object>, Vec<Missing>) {
     let mut objects = vec![Object {
         path: program.to_path_buf(),
         linkage,
@@ -72,11 +76,11 @@ fn object(name: String, path: PathBuf, asked_by: usize, objects: &[Object]) -> O
     }
 }
 
-impl<'a> DllPath<'a> {
+impl<'a> DllSearchPath<'a> {
     /// Of a program in this folder, which Windows looks at first.
     pub fn of_program(host: &'a Host, own: PathBuf) -> Self {
-        let path = Self::of(host).unwrap_or(Self {
-            eyes: Eyes {
+        let path = Self::from_host(host).unwrap_or(Self {
+            eyes: Sysroot {
                 root: host.root.as_deref(),
             },
             system: None,
@@ -92,12 +96,12 @@ impl<'a> DllPath<'a> {
 
     /// Where was looked, for messages.
     pub fn looked_in(&self) -> Vec<String> {
-        let dirs = self.all();
+        let dirs = self.directories();
         dirs.iter().map(|dir| dir.display().to_string()).collect()
     }
 
     /// The file that Windows takes for a name.
     pub fn file(&self, name: &str) -> Option<PathBuf> {
-        self.first_in(&self.all(), name)
+        self.first_in(&self.directories(), name)
     }
 }

@@ -2,19 +2,19 @@
 //! this, and a build does not know where that will be.
 
 use crate::cudnn::consistency;
-use crate::loader::dll_dependencies::{Company, Unmet, is_judged, opens_zlib};
+use crate::loader::dll_dependencies::{DllDependencies, Unmet, is_judged, opens_zlib};
 use crate::model::candidate::{Cudnn, Part, Toolkit};
 use crate::model::environment::Variable;
 use crate::model::platform::Os;
 use crate::system::library_file::pe::Dll;
-use crate::system::sysroot::Eyes;
+use crate::system::sysroot::Sysroot;
 use crate::system::{Host, files};
 use std::path::{Path, PathBuf};
 
 /// The directories, in their order.
-pub struct DllPath<'a> {
+pub struct DllSearchPath<'a> {
     /// How they are looked at.
-    pub eyes: Eyes<'a>,
+    pub eyes: Sysroot<'a>,
     /// Windows' own.
     pub system: Option<PathBuf>,
     /// Those of PATH.
@@ -25,9 +25,9 @@ pub struct DllPath<'a> {
     pub known: bool,
 }
 
-impl<'a> DllPath<'a> {
+impl<'a> DllSearchPath<'a> {
     /// Of the system that is built for; none where the program runs elsewhere.
-    pub fn of(host: &'a Host) -> Option<Self> {
+    pub fn from_host(host: &'a Host) -> Option<Self> {
         let root = host.root.as_deref();
         if host.platform.os != Os::Windows || !(root.is_some() || host.is_target()) {
             return None;
@@ -54,7 +54,7 @@ impl<'a> DllPath<'a> {
             .filter(|dir| dir.is_absolute() && inside(dir));
         let dirs: Vec<PathBuf> = dirs.collect();
         Some(Self {
-            eyes: Eyes { root },
+            eyes: Sysroot { root },
             known: root.is_none() || !dirs.is_empty(),
             own: None,
             system,
@@ -63,30 +63,30 @@ impl<'a> DllPath<'a> {
     }
 
     /// All of them, each once.
-    pub fn all(&self) -> Vec<PathBuf> {
+    pub fn directories(&self) -> Vec<PathBuf> {
         let own = self.own.iter().chain(&self.system);
-        files::each_once(own.chain(&self.dirs).cloned())
+        files::dedup(own.chain(&self.dirs).cloned())
     }
 
     /// Whether Windows finds this file.
     pub fn has(&self, file: &str) -> bool {
-        self.first_in(&self.all(), file).is_some()
+        self.first_in(&self.directories(), file).is_some()
     }
 
     /// The parts that are needed and lie apart from the others, where Windows finds them all the same.
     pub fn elsewhere(&self, cudnn: &Cudnn) -> Vec<String> {
-        let mut files = consistency::lacking_parts(cudnn);
+        let mut files = consistency::missing_parts(cudnn);
         files.retain(|file| self.has(file));
         files
     }
 
     /// What the DLLs of this cuDNN need besides each other, and is nowhere.
-    pub fn company(&self, cudnn: &Cudnn, toolkit: Option<&Toolkit>) -> Company {
+    pub fn dependencies(&self, cudnn: &Cudnn, toolkit: Option<&Toolkit>) -> DllDependencies {
         let own = cudnn.library.as_deref().and_then(Path::parent);
         let mut places: Vec<PathBuf> = own.into_iter().map(Path::to_path_buf).collect();
         places.extend(self.own.clone());
         places.extend(self.system.clone());
-        let mut places = files::each_once(places.into_iter());
+        let mut places = files::dedup(places.into_iter());
         let shown = places.clone();
         let bins = bins(cudnn, toolkit);
         places.extend(self.dirs.iter().chain(&bins).cloned());
@@ -104,7 +104,7 @@ impl<'a> DllPath<'a> {
                 }
             }
         }
-        Company {
+        DllDependencies {
             places: shown,
             lacks_zlib: opens_zlib(cudnn) && !has("zlibwapi.dll"),
             unmet,

@@ -1,22 +1,22 @@
 //! Follows what a program asks the loader for, from file to file, without loading any of it.
 
-use crate::loader::config::level;
-use crate::loader::search_order::{Ground, Place, before_cache, on, system};
+use crate::loader::config::hwcaps_level;
+use crate::loader::search_order::{LoaderEnv, SearchDirectory, before_cache, below_root, system};
 use crate::loader::{config, linkage, search_order};
 use crate::model::file_defect::Flaw;
 use crate::model::linkage::{Linkage, Missing, Need, Object};
 use crate::model::via::{CACHE, Via};
 use crate::system::library_file::elf_library::Library;
-use crate::system::sysroot::Eyes;
+use crate::system::sysroot::Sysroot;
 use crate::system::{cache, files};
 use crate::toolkit::dependencies;
 use std::path::{Path, PathBuf};
 
 /// What is loaded, in the loader's order, the program first; and what it does not find.
 #[derive(Clone, Debug, Default)]
-pub struct Way {
+pub struct LoadGraph {
     /// The system it is.
-    pub ground: Ground,
+    pub ground: LoaderEnv,
     /// What is loaded.
     pub objects: Vec<Object>,
     /// What is not found.
@@ -27,9 +27,9 @@ pub struct Way {
     real: Vec<PathBuf>,
 }
 
-impl Way {
+impl LoadGraph {
     /// Follows what is loaded with the program.
-    pub fn of(program: &Path, linkage: Linkage, ground: Ground) -> Self {
+    pub fn resolve(program: &Path, linkage: Linkage, ground: LoaderEnv) -> Self {
         let mut way = Self {
             ground,
             ..Self::default()
@@ -153,8 +153,9 @@ impl Way {
         let mut places = Vec::new();
         if name.contains('/') {
             let own = self.objects.get(asking);
-            let paths =
-                own.map_or_else(Vec::new, |own| search_order::named(name, own, &self.ground));
+            let paths = own.map_or_else(Vec::new, |own| {
+                search_order::path_of_name(name, own, &self.ground)
+            });
             for path in paths {
                 if let Some(one) = try_one(path) {
                     return Ok(found(Via::Elsewhere, 0, one));
@@ -208,7 +209,7 @@ impl Way {
 
     fn versions_of(&self, file: &Path) -> Vec<PathBuf> {
         let known = self.ground.levels.as_deref();
-        config::versions_of(file, known, &self.ground.cpu)
+        config::hwcaps_candidates(file, known, &self.ground.cpu)
     }
 
     /// Of a library that is judged: the file that a better processor than the least has in its place.
@@ -218,11 +219,11 @@ impl Way {
         if self.ground.levels.is_some() || !is_ours {
             return None;
         }
-        if level(taken).is_some() {
+        if hwcaps_level(taken).is_some() {
             return Some(taken.to_path_buf());
         }
         let mut others = self.versions_of(taken).into_iter();
-        others.find(|file| level(file).is_some() && self.eyes().file(file).is_some())
+        others.find(|file| hwcaps_level(file).is_some() && self.eyes().file(file).is_some())
     }
 
     /// The file with its origin, if the loader does not pass it over: what is for another processor, it does.
@@ -254,15 +255,15 @@ impl Way {
 
     /// The files that the cache gives to a name. An image that `ldconfig` has not seen yet has its folders alone.
     fn cached(&self, name: &str) -> Vec<PathBuf> {
-        let path = on(Path::new(CACHE), &self.ground);
+        let path = below_root(Path::new(CACHE), &self.ground);
         let there = self.eyes().file(&path);
         let bytes = there.and_then(|path| files::bytes(&path).ok());
-        let here = |path: PathBuf| on(&path, &self.ground);
+        let here = |path: PathBuf| below_root(&path, &self.ground);
         match bytes {
             Some(bytes) => {
                 let known = self.ground.levels.as_deref();
                 let files = cache::parse(&bytes, name).into_iter().map(here).collect();
-                config::preferred(files, known, &self.ground.cpu)
+                config::best_hwcaps(files, known, &self.ground.cpu)
             }
             None if self.ground.root.is_none() => Vec::new(),
             None => {
@@ -276,7 +277,7 @@ impl Way {
 
     /// The folders of a configuration file, and of those that it includes.
     fn configured(&self, file: &Path, depth: u32, dirs: &mut Vec<PathBuf>) {
-        let there = self.eyes().file(&on(file, &self.ground));
+        let there = self.eyes().file(&below_root(file, &self.ground));
         let text = there.and_then(|file| files::read(&file).ok());
         for line in text.unwrap_or_default().lines() {
             let line = line.split('#').next().unwrap_or_default().trim();
@@ -287,7 +288,7 @@ impl Way {
                 Some(patterns) if depth > 0 => {
                     for pattern in patterns.split_whitespace() {
                         let pattern = file.parent().unwrap_or(file).join(pattern);
-                        let inside = on(&pattern, &self.ground);
+                        let inside = below_root(&pattern, &self.ground);
                         for found in files::glob(&inside.to_string_lossy()).unwrap_or_default() {
                             let root = self.ground.root.as_deref().unwrap_or(Path::new(""));
                             let found = found.strip_prefix(root).unwrap_or(&found);
@@ -295,24 +296,28 @@ impl Way {
                         }
                     }
                 }
-                None if line.starts_with('/') => dirs.push(on(Path::new(line), &self.ground)),
+                None if line.starts_with('/') => {
+                    dirs.push(below_root(Path::new(line), &self.ground))
+                }
                 _ => {}
             }
         }
     }
 
-    fn looked_at(&self, places: &[Place]) -> Vec<String> {
+    fn looked_at(&self, places: &[SearchDirectory]) -> Vec<String> {
         let mut lines: Vec<String> = Vec::new();
         let mut add = |line: String| {
             if !lines.contains(&line) {
                 lines.push(line);
             }
         };
-        let is_system = |place: &&Place| matches!(place.via, Via::System(_));
+        let is_system = |place: &&SearchDirectory| matches!(place.via, Via::System(_));
         for place in places.iter().filter(|place| !is_system(place)) {
             add(self.text(&place.via, place.owner));
         }
-        add(on(Path::new(CACHE), &self.ground).display().to_string());
+        add(below_root(Path::new(CACHE), &self.ground)
+            .display()
+            .to_string());
         let system = places.iter().filter(is_system);
         for place in system.filter(|place| files::is_dir(&place.dir)) {
             add(place.dir.display().to_string());
@@ -334,8 +339,8 @@ impl Way {
         }
     }
 
-    fn eyes(&self) -> Eyes<'_> {
-        Eyes {
+    fn eyes(&self) -> Sysroot<'_> {
+        Sysroot {
             root: self.ground.root.as_deref(),
         }
     }

@@ -1,7 +1,7 @@
 //! The cuDNN that a program comes to, with the parts that its first library opens.
 
 use crate::cudnn::parts::{Named, Parts};
-use crate::loader::ldso::Way;
+use crate::loader::ldso::LoadGraph;
 use crate::model::candidate::{Cudnn, Files};
 use crate::model::linkage::{Need, Object};
 use crate::model::needs;
@@ -9,11 +9,11 @@ use crate::model::platform::Platform;
 use crate::model::version::Version;
 use crate::system::files;
 use crate::system::library_file::Binary;
-use crate::system::sysroot::Eyes;
+use crate::system::sysroot::Sysroot;
 use std::path::{Path, PathBuf};
 
 /// The number in `libcudnn.so.9`.
-pub fn major(name: &str) -> Option<u32> {
+pub fn cudnn_major(name: &str) -> Option<u32> {
     name.strip_prefix("libcudnn.so.")?
         .split('.')
         .next()?
@@ -22,15 +22,16 @@ pub fn major(name: &str) -> Option<u32> {
 }
 
 /// The same of an object, whichever name it was asked for by.
-pub fn major_of(object: &Object) -> Option<u32> {
+pub fn loaded_major(object: &Object) -> Option<u32> {
     let own = object.linkage.soname.as_deref();
-    own.and_then(major).or_else(|| major(&object.name))
+    own.and_then(cudnn_major)
+        .or_else(|| cudnn_major(&object.name))
 }
 
 /// Opens what a convolution opens, and reads the releases.
-pub fn cudnn(way: &mut Way, shim: usize, platform: &Platform) -> Option<Cudnn> {
+pub fn cudnn(way: &mut LoadGraph, shim: usize, platform: &Platform) -> Option<Cudnn> {
     let object = way.objects.get(shim)?;
-    let major = major_of(object)?;
+    let major = loaded_major(object)?;
     let library = object.path.clone();
     let dir = library.parent().unwrap_or(&library).to_path_buf();
     let beside = beside(&dir, major, platform);
@@ -95,7 +96,7 @@ fn beside(dir: &Path, major: u32, platform: &Platform) -> Vec<(String, PathBuf)>
 }
 
 fn read(cudnn: Cudnn, found: Named, root: Option<&Path>, platform: &Platform) -> Cudnn {
-    let eyes = Eyes { root };
+    let eyes = Sysroot { root };
     let there = |(name, path): (String, PathBuf)| Some((name, eyes.file(&path)?));
     let parts = Parts::open(
         found.into_iter().filter_map(there).collect(),

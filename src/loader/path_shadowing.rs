@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 /// A directory of LD_LIBRARY_PATH that holds libraries of cuDNN.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rival {
+pub struct ShadowingLibrary {
     /// The directory.
     pub dir: PathBuf,
     /// Whether its libraries are the chosen ones.
@@ -22,7 +22,7 @@ pub struct Rival {
 }
 
 /// Says which cuDNN will be loaded in place of the chosen one, or which parts in place of its own.
-pub fn library_path(cudnn: &Cudnn, rivals: &[Rival]) -> Option<Finding> {
+pub fn library_path(cudnn: &Cudnn, rivals: &[ShadowingLibrary]) -> Option<Finding> {
     let library = cudnn.library.as_deref()?;
     let file = library.file_name()?.to_str()?;
     // What comes behind the chosen directory in LD_LIBRARY_PATH, or in the system, is not reached.
@@ -104,7 +104,11 @@ pub fn nvrtc(cudnn: &Cudnn, toolkit: &Toolkit, first: &Nvrtc) -> Option<Finding>
 }
 
 /// The same for Windows, which looks in its own directory, `system`, and then along PATH.
-pub fn dll_path(cudnn: &Cudnn, rivals: &[Rival], system: Option<&Path>) -> Option<Finding> {
+pub fn dll_path(
+    cudnn: &Cudnn,
+    rivals: &[ShadowingLibrary],
+    system: Option<&Path>,
+) -> Option<Finding> {
     let library = cudnn.library.as_deref()?;
     let file = library.file_name()?.to_str()?;
     let before = || rivals.iter().take_while(|rival| !rival.own);
@@ -203,8 +207,8 @@ mod tests {
         }
     }
 
-    fn rival(dir: &str, shim: bool, version: Option<Version>) -> Rival {
-        Rival {
+    fn rival(dir: &str, shim: bool, version: Option<Version>) -> ShadowingLibrary {
+        ShadowingLibrary {
             dir: dir.into(),
             own: false,
             shim,
@@ -213,8 +217,8 @@ mod tests {
         }
     }
 
-    fn own() -> Rival {
-        Rival {
+    fn own() -> ShadowingLibrary {
+        ShadowingLibrary {
             own: true,
             ..rival("/opt/nv/lib", true, Some(Version::new(9, 14, 0)))
         }

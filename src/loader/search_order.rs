@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 /// The system that the program runs on.
 #[derive(Clone, Debug, Default)]
-pub struct Ground {
+pub struct LoaderEnv {
     /// Where it lies, if it is another than this one.
     pub root: Option<PathBuf>,
     /// The program's processor.
@@ -27,7 +27,7 @@ pub struct Ground {
 
 /// A folder to look in: what made the loader do so, and the object whose path names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct SearchDirectory {
     /// What named it.
     pub via: Via,
     /// Whose path it is, for RPATH and RUNPATH.
@@ -38,7 +38,11 @@ pub struct Place {
 
 /// The folders that are looked at before the cache, when the last of `chain` asks for a library. Before it in `chain`
 /// is whoever asked for it, and so on to the program, which comes first.
-pub fn before_cache(objects: &[Object], chain: &[usize], ground: &Ground) -> Vec<Place> {
+pub fn before_cache(
+    objects: &[Object],
+    chain: &[usize],
+    ground: &LoaderEnv,
+) -> Vec<SearchDirectory> {
     let mut places = Vec::new();
     let Some((&asking, _)) = chain.split_last() else {
         return places;
@@ -50,7 +54,7 @@ pub fn before_cache(objects: &[Object], chain: &[usize], ground: &Ground) -> Vec
         for entry in list.flat_map(|list| list.split(':')) {
             for (shown, dir) in folders(entry, origin, ground) {
                 let via = named(shown);
-                places.push(Place { via, owner, dir });
+                places.push(SearchDirectory { via, owner, dir });
             }
         }
     };
@@ -69,9 +73,9 @@ pub fn before_cache(objects: &[Object], chain: &[usize], ground: &Ground) -> Vec
 }
 
 /// The folders that are built into the loader.
-pub fn system(ground: &Ground) -> Vec<Place> {
-    let place = |name: &String| Place {
-        dir: on(Path::new(name), ground),
+pub fn system(ground: &LoaderEnv) -> Vec<SearchDirectory> {
+    let place = |name: &String| SearchDirectory {
+        dir: below_root(Path::new(name), ground),
         via: Via::System(name.into()),
         owner: 0,
     };
@@ -79,13 +83,13 @@ pub fn system(ground: &Ground) -> Vec<Place> {
 }
 
 /// The files that a name with a slash in it may stand for.
-pub fn named(name: &str, asking: &Object, ground: &Ground) -> Vec<PathBuf> {
+pub fn path_of_name(name: &str, asking: &Object, ground: &LoaderEnv) -> Vec<PathBuf> {
     let found = folders(name, Some(&asking.origin), ground).into_iter();
     found.map(|(_, path)| path).collect()
 }
 
 /// A path of that system, on this machine.
-pub fn on(path: &Path, ground: &Ground) -> PathBuf {
+pub fn below_root(path: &Path, ground: &LoaderEnv) -> PathBuf {
     match (&ground.root, path.strip_prefix("/")) {
         (Some(root), Ok(inside)) => root.join(inside),
         _ => path.to_path_buf(),
@@ -94,7 +98,7 @@ pub fn on(path: &Path, ground: &Ground) -> PathBuf {
 
 /// The folders of an entry, with the tokens filled in: as messages name it, and where it lies. What is relative starts
 /// from where the program is started, which nobody knows of another system.
-fn folders(entry: &str, origin: Option<&Path>, ground: &Ground) -> Vec<(PathBuf, PathBuf)> {
+fn folders(entry: &str, origin: Option<&Path>, ground: &LoaderEnv) -> Vec<(PathBuf, PathBuf)> {
     let entry = if entry.is_empty() { "." } else { entry };
     let here = origin.unwrap_or(Path::new("")).to_string_lossy();
     let starts_here = entry.starts_with("$ORIGIN") || entry.starts_with("${ORIGIN}");
@@ -107,7 +111,7 @@ fn folders(entry: &str, origin: Option<&Path>, ground: &Ground) -> Vec<(PathBuf,
         let dir = if starts_here {
             path.clone()
         } else {
-            on(&path, ground)
+            below_root(&path, ground)
         };
         (path, dir)
     };
@@ -143,19 +147,19 @@ mod tests {
         }
     }
 
-    fn dirs(objects: &[Object], chain: &[usize], ground: &Ground) -> Vec<String> {
+    fn dirs(objects: &[Object], chain: &[usize], ground: &LoaderEnv) -> Vec<String> {
         let places = before_cache(objects, chain, ground);
-        let text = |place: Place| format!("{} {}", place.owner, place.dir.display());
+        let text = |place: SearchDirectory| format!("{} {}", place.owner, place.dir.display());
         places.into_iter().map(text).collect()
     }
 
     #[test]
     fn rpath_comes_first_and_runpath_last() {
-        let ground = Ground {
+        let ground = LoaderEnv {
             cpu: "x86_64".into(),
             library_path: "/l:".into(),
-            loader: Loader::of(b"/usr/lib64/\0", "x86_64"),
-            ..Ground::default()
+            loader: Loader::parse(b"/usr/lib64/\0", "x86_64"),
+            ..LoaderEnv::default()
         };
         let program = object("/app/bin/app", Some("$ORIGIN/../lib:/r"), None);
         let library = object("/opt/libx.so", Some("${ORIGIN}"), None);
@@ -180,11 +184,11 @@ mod tests {
 
     #[test]
     fn below_a_root_what_is_absolute_lies_there() {
-        let ground = Ground {
+        let ground = LoaderEnv {
             root: Some("/image".into()),
             cpu: "aarch64".into(),
-            loader: Loader::of(b"", "aarch64"),
-            ..Ground::default()
+            loader: Loader::parse(b"", "aarch64"),
+            ..LoaderEnv::default()
         };
         let inside = object(
             "/image/app/app",

@@ -1,21 +1,21 @@
 //! Where else the loader may find a cuDNN.
 
 use crate::cudnn::part_version::Teller;
-use crate::loader::dll_search::DllPath;
-use crate::loader::path_shadowing::{Nvrtc, Rival};
+use crate::loader::dll_search::DllSearchPath;
+use crate::loader::path_shadowing::{Nvrtc, ShadowingLibrary};
 use crate::model::candidate::{Cudnn, Toolkit};
 use crate::model::environment::Variable;
 use crate::model::platform::Os;
 use crate::model::version::Version;
 use crate::system::library_file::Binary;
-use crate::system::sysroot::Eyes;
+use crate::system::sysroot::Sysroot;
 use crate::system::{Host, files};
 use std::path::{Path, PathBuf};
 
 /// The directories of LD_LIBRARY_PATH that hold libraries of cuDNN with the names that the chosen one has, in order.
 /// None where the program runs on another system than this.
-pub fn along_library_path(cudnn: &Cudnn, host: &Host) -> Vec<Rival> {
-    let eyes = Eyes {
+pub fn along_library_path(cudnn: &Cudnn, host: &Host) -> Vec<ShadowingLibrary> {
+    let eyes = Sysroot {
         root: host.root.as_deref(),
     };
     among(cudnn, library_path(host), eyes, Os::Linux)
@@ -32,13 +32,13 @@ pub fn library_path(host: &Host) -> Vec<PathBuf> {
     // Below a root, what the shell of this machine has in mind is not meant.
     let inside = |dir: &PathBuf| host.root.as_ref().is_none_or(|root| dir.starts_with(root));
     let dirs = dirs.filter(|dir| dir.is_absolute() && inside(dir));
-    files::each_once(dirs)
+    files::dedup(dirs)
 }
 
 /// The libnvrtc that LD_LIBRARY_PATH leads to under the name that this cuDNN opens, unless it is that of the
 /// toolkit or does not tell its release.
 pub fn nvrtc(toolkit: &Toolkit, cudnn: &Cudnn, host: &Host) -> Option<Nvrtc> {
-    let eyes = Eyes {
+    let eyes = Sysroot {
         root: host.root.as_deref(),
     };
     let by_toolkit = toolkit.version.map(|version| version.major);
@@ -79,11 +79,11 @@ fn release_in(path: &Path, prefix: &str) -> Option<Version> {
 }
 
 /// The same for Windows' own directory and those of PATH.
-pub fn along_dll_path(cudnn: &Cudnn, path: &DllPath) -> Vec<Rival> {
-    among(cudnn, path.all(), path.eyes, Os::Windows)
+pub fn along_dll_path(cudnn: &Cudnn, path: &DllSearchPath) -> Vec<ShadowingLibrary> {
+    among(cudnn, path.directories(), path.eyes, Os::Windows)
 }
 
-fn among(cudnn: &Cudnn, dirs: Vec<PathBuf>, eyes: Eyes, os: Os) -> Vec<Rival> {
+fn among(cudnn: &Cudnn, dirs: Vec<PathBuf>, eyes: Sysroot, os: Os) -> Vec<ShadowingLibrary> {
     let Some(file) = cudnn.library.as_deref().and_then(Path::file_name) else {
         return Vec::new();
     };
@@ -104,7 +104,7 @@ fn among(cudnn: &Cudnn, dirs: Vec<PathBuf>, eyes: Eyes, os: Os) -> Vec<Rival> {
                 return None;
             }
             let named = |path: &PathBuf| Some(path.file_name()?.to_string_lossy().into_owned());
-            Some(Rival {
+            Some(ShadowingLibrary {
                 own: is_own,
                 version: release(shim.as_deref(), &parts, eyes, os),
                 shim: shim.is_some(),
@@ -116,7 +116,12 @@ fn among(cudnn: &Cudnn, dirs: Vec<PathBuf>, eyes: Eyes, os: Os) -> Vec<Rival> {
 }
 
 /// Graph and ops_infer answer for all; where neither tells, any other.
-fn release(shim: Option<&Path>, parts: &[(&str, PathBuf)], eyes: Eyes, os: Os) -> Option<Version> {
+fn release(
+    shim: Option<&Path>,
+    parts: &[(&str, PathBuf)],
+    eyes: Sysroot,
+    os: Os,
+) -> Option<Version> {
     let mut files: Vec<(&str, &Path)> = parts.iter().map(|(name, path)| (*name, &**path)).collect();
     files.extend(shim.map(|shim| ("cudnn", shim)));
     files.sort_by_key(|(name, _)| !["graph", "ops_infer"].contains(name));
@@ -135,7 +140,7 @@ fn release(shim: Option<&Path>, parts: &[(&str, PathBuf)], eyes: Eyes, os: Os) -
 /// The C++ library beside the chosen cuDNN, if both are of a conda environment whose compilers are not in use.
 pub fn conda_cxx(cudnn: &Cudnn, host: &Host) -> Option<PathBuf> {
     let dir = cudnn.link_dir.as_deref()?;
-    let compiler = host.env.text(Variable::Cxx.name()).unwrap_or_default();
+    let compiler = host.env.var(Variable::Cxx.name()).unwrap_or_default();
     let cxx = dir.join("libstdc++.so.6");
     let conda = files::is_dir(&dir.parent()?.join("conda-meta"));
     (conda && !compiler.contains("conda") && files::is_file(&cxx)).then_some(cxx)

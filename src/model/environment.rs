@@ -121,7 +121,7 @@ pub enum Origin {
 
 /// A snapshot of the environment. An empty value counts as unset.
 #[derive(Clone, Debug, Default)]
-pub struct Env {
+pub struct Environment {
     process: BTreeMap<String, OsString>,
     build_script: BTreeMap<String, OsString>,
     directory: PathBuf,
@@ -135,7 +135,7 @@ struct Target {
     native: bool,
 }
 
-impl Env {
+impl Environment {
     /// From pairs of name and value, as a process has them.
     pub fn new(pairs: impl IntoIterator<Item = (String, OsString)>) -> Self {
         Self {
@@ -148,7 +148,7 @@ impl Env {
 
     /// With the target that is built for: places may be asked for it alone.
     pub fn for_target(mut self, triple: &str) -> Self {
-        let native = self.text("HOST").is_none_or(|host| host == triple);
+        let native = self.var("HOST").is_none_or(|host| host == triple);
         self.target = Some(Target {
             triple: triple.to_string(),
             native,
@@ -176,7 +176,7 @@ impl Env {
     }
 
     /// The name under which it is set.
-    pub fn spelt(&self, variable: Variable) -> String {
+    pub fn spelling(&self, variable: Variable) -> String {
         self.found(variable)
             .map_or_else(|| variable.name().to_string(), |(name, _, _)| name)
     }
@@ -212,7 +212,7 @@ impl Env {
         all.dedup();
         all.into_iter()
             .filter_map(|(_, name)| {
-                let dir = self.directory.join(self.named(&name)?);
+                let dir = self.directory.join(self.os_var(&name)?);
                 Some((name, dir))
             })
             .collect()
@@ -220,13 +220,13 @@ impl Env {
 
     /// With the directory that relative paths start from. cargo runs a build script in its package's folder and the
     /// linker in another, so no path may stay relative.
-    pub fn standing_in(mut self, directory: PathBuf) -> Self {
+    pub fn with_current_dir(mut self, directory: PathBuf) -> Self {
         self.directory = directory;
         self
     }
 
     /// With the build script's own pairs on top.
-    pub fn overlaid(mut self, pairs: &[(String, String)]) -> Self {
+    pub fn with_pairs(mut self, pairs: &[(String, String)]) -> Self {
         self.build_script.extend(
             pairs
                 .iter()
@@ -251,7 +251,7 @@ impl Env {
     }
 
     /// The value of any variable, for names that are only known at run time (`DEP_*`, what cargo sets).
-    pub fn named(&self, name: &str) -> Option<&OsStr> {
+    pub fn os_var(&self, name: &str) -> Option<&OsStr> {
         self.build_script
             .get(name)
             .or_else(|| self.process.get(name))
@@ -260,8 +260,8 @@ impl Env {
     }
 
     /// The same as text, if it is Unicode.
-    pub fn text(&self, name: &str) -> Option<&str> {
-        self.named(name).and_then(OsStr::to_str)
+    pub fn var(&self, name: &str) -> Option<&str> {
+        self.os_var(name).and_then(OsStr::to_str)
     }
 
     /// Who set it.

@@ -37,7 +37,7 @@ impl Config {
         let mut findings = Vec::new();
         let (compiler, told_by) = match cuda {
             Some(cuda) => (
-                Compiler::of_release(None, cuda),
+                Compiler::from_table(None, cuda),
                 format!("what CUDA {} is known to do", cuda.short()),
             ),
             None => {

@@ -179,7 +179,7 @@ fn chosen_cudnn(report: &Report, cudnn: &Cudnn, f: &mut Formatter<'_>) -> fmt::R
     if f.alternate() || cudnn.gpu_codes.is_empty() {
         return Ok(());
     }
-    let text = wrapped(&gpu_code::told(&cudnn.gpu_codes), INDENT);
+    let text = wrapped(&gpu_code::describe(&cudnn.gpu_codes), INDENT);
     line(f, report, Thing::Itself, Mark::Tick, "GPU code", &text)
 }
 

@@ -146,7 +146,7 @@ impl At<'_> {
 
     fn named(&self, variable: Variable) -> Named {
         Named {
-            name: self.env.spelt(variable),
+            name: self.env.spelling(variable),
             origin: self.env.origin(variable),
         }
     }

@@ -98,11 +98,11 @@ impl At<'_> {
     /// What uv, poetry and pixi make in a project, where nobody activated it. A crate of a workspace has it in a
     /// directory above its own, one from the registry above cargo's `target`.
     pub(super) fn beside_the_manifest(&self) -> Vec<Step> {
-        let package = match self.env.text("CARGO_MANIFEST_DIR") {
+        let package = match self.env.var("CARGO_MANIFEST_DIR") {
             Some(dir) => PathBuf::from(dir),
             None => self.env.directory().to_path_buf(),
         };
-        let out = self.env.text("OUT_DIR").map(Path::new);
+        let out = self.env.var("OUT_DIR").map(Path::new);
         let target = out.and_then(|out| out.ancestors().find(|dir| dir.ends_with("target")));
         let mut dirs: Vec<&Path> = package.ancestors().take(4).collect();
         dirs.extend(
@@ -114,7 +114,7 @@ impl At<'_> {
         // The project of the machine that builds is no part of another system's image.
         dirs.retain(|dir| self.is_inside(dir));
         let mut steps = Vec::new();
-        if let Some(name) = self.env.text(Variable::UvProjectEnvironment.name()) {
+        if let Some(name) = self.env.var(Variable::UvProjectEnvironment.name()) {
             let places: Vec<PathBuf> = match Path::new(name) {
                 named if named.is_absolute() => vec![named.to_path_buf()],
                 named => dirs.iter().map(|dir| dir.join(named)).collect(),

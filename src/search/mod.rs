@@ -13,7 +13,7 @@ pub mod other_locations;
 mod tests;
 pub mod windows;
 
-use crate::model::environment::{Env, Origin, Variable};
+use crate::model::environment::{Environment, Origin, Variable};
 use crate::model::found_via::FoundVia;
 use crate::model::platform::{Os, Platform};
 use crate::search::install_layout::{PACKAGES, Wheels};
@@ -45,12 +45,12 @@ const SURROUNDINGS: [Variable; 19] = [
 ];
 
 /// Whether cargo is told to watch this surrounding. Others than conda-build have a `PREFIX` of their own.
-pub fn is_watched(variable: Variable, env: &Env) -> bool {
+pub fn is_watched(variable: Variable, env: &Environment) -> bool {
     let prefixes = [Variable::CondaHostPrefix, Variable::CondaBuildPrefix];
     SURROUNDINGS.contains(&variable) || (prefixes.contains(&variable) && is_conda_build(env))
 }
 
-fn is_conda_build(env: &Env) -> bool {
+fn is_conda_build(env: &Environment) -> bool {
     env.get(Variable::CondaBuild) == Some(OsStr::new("1"))
 }
 
@@ -61,7 +61,7 @@ const VERSIONED: FoundVia = FoundVia::Directory("NVIDIA's versioned directories"
 pub const EACH_TOOLKIT: &str = "CUDA_PATH_V";
 
 /// All places, in the order in which they count.
-pub fn steps(env: &Env, platform: &Platform, root: Option<&Path>) -> Vec<Step> {
+pub fn steps(env: &Environment, platform: &Platform, root: Option<&Path>) -> Vec<Step> {
     let at = At {
         env,
         platform,
@@ -110,7 +110,7 @@ pub fn steps(env: &Env, platform: &Platform, root: Option<&Path>) -> Vec<Step> {
 }
 
 struct At<'a> {
-    env: &'a Env,
+    env: &'a Environment,
     platform: &'a Platform,
     root: Option<&'a Path>,
 }
@@ -231,7 +231,7 @@ impl At<'_> {
 
     /// The machine that builds, whatever it builds for.
     fn builder(&self) -> Platform {
-        let host = self.env.text("HOST").map(Platform::from_triple);
+        let host = self.env.var("HOST").map(Platform::from_triple);
         host.unwrap_or_else(|| self.platform.clone())
     }
 

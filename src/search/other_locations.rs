@@ -68,7 +68,7 @@ impl At<'_> {
 
     /// TensorFlow's list of directories, with commas between them.
     pub(super) fn tensorflow_paths(&self) -> Vec<Step> {
-        let list = self.env.text(Variable::TfCudaPaths.name());
+        let list = self.env.var(Variable::TfCudaPaths.name());
         let dirs = list.unwrap_or_default().split(',').map(str::trim);
         let dirs = dirs.filter(|dir| !dir.is_empty());
         dirs.flat_map(|dir| {

@@ -4,7 +4,7 @@ use crate::model::platform::Platform;
 use crate::search::pc_file::{parse, release_in_name};
 use crate::search::search_step::{Kind, Tree};
 use crate::system::files;
-use crate::system::sysroot::Eyes;
+use crate::system::sysroot::Sysroot;
 use std::path::{Path, PathBuf};
 
 /// A real one has a few hundred bytes.
@@ -15,13 +15,13 @@ pub fn trees(
     dirs: &[PathBuf],
     sysroot: Option<&Path>,
     kind: Kind,
-    eyes: Eyes,
+    eyes: Sysroot,
     platform: &Platform,
 ) -> Vec<(PathBuf, Tree)> {
     let mut found = Vec::new();
     // `/usr/lib64` may be a link to `/usr/lib`.
     let dirs = dirs.iter().filter_map(|dir| eyes.dir(dir));
-    for dir in files::each_once(dirs.map(|dir| eyes.canonical(&dir))) {
+    for dir in files::dedup(dirs.map(|dir| eyes.canonical(&dir))) {
         let wanted = |name: &str| release_in_name(name, kind).is_some();
         let named = files::list_named(&dir, &wanted).unwrap_or_default();
         let release = |file: &PathBuf| release_in_name(file.file_name()?.to_str()?, kind);
@@ -45,7 +45,7 @@ pub fn trees(
 }
 
 /// A package that can be moved names its directories from that of its file: `/opt/cuda/lib/pkgconfig/../..`.
-fn straighten(dir: &mut PathBuf, eyes: Eyes) {
+fn straighten(dir: &mut PathBuf, eyes: Sysroot) {
     if dir.iter().any(|part| part == "..") {
         *dir = eyes.canonical(dir);
     }

@@ -16,12 +16,12 @@ fn list(
             .map(|(name, value)| (name.to_string(), value.to_string()))
             .collect()
     };
-    let env = Env::new(
+    let env = Environment::new(
         own(pairs)
             .into_iter()
             .map(|(name, value)| (name, value.into())),
     )
-    .overlaid(&own(script));
+    .with_pairs(&own(script));
     let lines = steps(&env, &Platform::from_triple(triple), root.map(Path::new))
         .into_iter()
         .map(|step| {
@@ -276,8 +276,8 @@ fn conda_build_says_that_it_is() {
     }
 }
 
-fn env(pairs: &[(&str, &str)]) -> Env {
-    Env::new(
+fn env(pairs: &[(&str, &str)]) -> Environment {
+    Environment::new(
         pairs
             .iter()
             .map(|(name, value)| (name.to_string(), value.into())),

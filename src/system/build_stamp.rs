@@ -12,7 +12,7 @@
 //!
 //! It holds while all of that is the same; a file with an older date than before counts as changed.
 
-use crate::system::stat_cache::{File, Seen};
+use crate::system::stat_cache::{File, StatCache};
 use crate::system::{fingerprint, header_shadowing};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ use std::rc::Rc;
 use std::time::SystemTime;
 
 /// Something that is made of files.
-pub struct Made<'a> {
+pub struct Artifact<'a> {
     /// What was made.
     pub output: &'a Path,
     /// What is known of it.
@@ -31,9 +31,9 @@ pub struct Made<'a> {
     pub search: &'a [PathBuf],
 }
 
-impl Made<'_> {
+impl Artifact<'_> {
     /// What was read to make it, if it is fresh.
-    pub fn fresh(&self, seen: &Seen) -> Option<Vec<PathBuf>> {
+    pub fn fresh(&self, seen: &StatCache) -> Option<Vec<PathBuf>> {
         let text = std::fs::read_to_string(self.stamp).ok()?;
         let (hash, lines) = text
             .strip_prefix(self.how)?
@@ -55,7 +55,7 @@ impl Made<'_> {
     /// Says so for later. `begun` is the time before the first of the files was read; one that has changed since, or
     /// cannot be written down, leaves no stamp, and the next build makes everything anew.
     pub fn write(&self, read: &[PathBuf], begun: SystemTime) {
-        let seen = Seen::default();
+        let seen = StatCache::default();
         let settled = |path: &PathBuf| {
             let file = seen.file(path)?;
             (fingerprint::is_settled(file.changed, file.line.as_ref()?, begun)).then_some(file)
@@ -78,14 +78,14 @@ impl Made<'_> {
     }
 
     /// A build that is killed, or a disk that is full, leaves the half of a file.
-    fn hash(&self, files: &[Rc<File>], seen: &Seen) -> Option<String> {
+    fn hash(&self, files: &[Rc<File>], seen: &StatCache) -> Option<String> {
         let size = std::fs::metadata(self.output).ok()?.len();
         let mut hasher = DefaultHasher::new();
         size.hash(&mut hasher);
         for file in files {
             hasher.write_u64(file.hash);
         }
-        header_shadowing::before(self.search, files, seen).hash(&mut hasher);
+        header_shadowing::shadowing_headers(self.search, files, seen).hash(&mut hasher);
         Some(format!("{:016x}", hasher.finish()))
     }
 }

@@ -2,7 +2,7 @@
 
 /// The levels of the x86-64 psABI that it serves, the best first, as the folders of `glibc-hwcaps` are named.
 #[cfg(target_arch = "x86_64")]
-pub fn levels() -> Vec<&'static str> {
+pub fn hwcaps_levels() -> Vec<&'static str> {
     let second = is_x86_feature_detected!("sse4.2")
         && is_x86_feature_detected!("ssse3")
         && is_x86_feature_detected!("popcnt")
@@ -32,6 +32,6 @@ pub fn levels() -> Vec<&'static str> {
 
 /// Of other processors, no level is known by name.
 #[cfg(not(target_arch = "x86_64"))]
-pub fn levels() -> Vec<&'static str> {
+pub fn hwcaps_levels() -> Vec<&'static str> {
     Vec::new()
 }

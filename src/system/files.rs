@@ -52,7 +52,7 @@ pub fn is_file(path: &Path) -> bool {
 }
 
 /// Whether there is anything of this name, be it a link that leads nowhere. The quickest question.
-pub fn is_there(path: &Path) -> bool {
+pub fn exists(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok()
 }
 
@@ -154,7 +154,7 @@ fn plain(path: PathBuf) -> PathBuf {
 }
 
 /// Paths in their order, each once.
-pub fn each_once(paths: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {
+pub fn dedup(paths: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {
     let mut seen = Vec::new();
     for path in paths {
         if !seen.contains(&path) {

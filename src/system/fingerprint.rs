@@ -8,9 +8,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 const DOUBT: Duration = Duration::from_millis(50);
 
 /// That of a file that has not changed since then, and that can be written down.
-pub fn settled(path: &Path, begun: SystemTime) -> Option<String> {
+pub fn read_settled(path: &Path, begun: SystemTime) -> Option<String> {
     let changed = std::fs::metadata(path).ok()?.modified().ok()?;
-    of(path).filter(|line| is_settled(changed, line, begun))
+    read(path).filter(|line| is_settled(changed, line, begun))
 }
 
 /// Whether it had not changed for a while then, and can be written down.
@@ -19,7 +19,7 @@ pub fn is_settled(changed: SystemTime, line: &str, begun: SystemTime) -> bool {
 }
 
 /// That of a file.
-pub fn of(path: &Path) -> Option<String> {
+pub fn read(path: &Path) -> Option<String> {
     line(&std::fs::metadata(path).ok()?, path)
 }
 

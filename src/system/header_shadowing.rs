@@ -1,7 +1,7 @@
 //! Headers that lie before others of the same name on a compiler's way.
 
 use crate::system::files;
-use crate::system::stat_cache::{File, Seen};
+use crate::system::stat_cache::{File, StatCache};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -9,7 +9,7 @@ use std::rc::Rc;
 /// The files that lie in an earlier directory of `search` under the name by which one of `read` was found in a later one,
 /// and that were not read. A header that is new among them hides the one that was read. Some were there all the time,
 /// behind an `#include_next` or quotes, so only a change tells something.
-pub fn before(search: &[PathBuf], read: &[Rc<File>], seen: &Seen) -> Vec<PathBuf> {
+pub fn shadowing_headers(search: &[PathBuf], read: &[Rc<File>], seen: &StatCache) -> Vec<PathBuf> {
     let search: Vec<PathBuf> = search.iter().filter_map(|dir| seen.dir(dir)).collect();
     // By which name each was included, as far as that can be seen, and how far down the way it was found.
     let mut names: Vec<(usize, &Path)> = Vec::new();

@@ -55,22 +55,22 @@ pub mod wheel;
 use crate::model::via;
 use crate::model::{arch, finding, version};
 
-use crate::model::environment::{Env, Variable};
+use crate::model::environment::{Environment, Variable};
 use crate::model::platform::Platform;
-use crate::system::probe_cache::Answers;
+use crate::system::probe_cache::ProbeCache;
 use std::path::PathBuf;
 
 /// The machine, as it was when the build began.
 #[derive(Clone, Debug)]
 pub struct Host {
     /// The environment.
-    pub env: Env,
+    pub env: Environment,
     /// The system that is built for.
     pub platform: Platform,
     /// The directory below which everything with a fixed place is looked for.
     pub root: Option<PathBuf>,
     /// What compilers have said.
-    pub answers: Answers,
+    pub answers: ProbeCache,
 }
 
 impl Host {
@@ -91,24 +91,24 @@ impl Host {
             let usual = known.map(|known| known.name().to_string());
             Some((usual.unwrap_or(name), value))
         });
-        let env = Env::new(process)
-            .overlaid(pairs)
-            .standing_in(std::env::current_dir().unwrap_or_default());
+        let env = Environment::new(process)
+            .with_pairs(pairs)
+            .with_current_dir(std::env::current_dir().unwrap_or_default());
         // Outside a build script cargo's TARGET is not set: then it is this machine that is asked about.
         let triple = target
-            .or_else(|| env.text("TARGET"))
+            .or_else(|| env.var("TARGET"))
             .map_or_else(this_machine, String::from);
         Self {
             platform: Platform::from_triple(&triple),
             root,
-            answers: Answers::of(&env),
+            answers: ProbeCache::open(&env),
             env: env.for_target(&triple),
         }
     }
 
     /// Whether what is built runs on this very system.
     pub fn is_target(&self) -> bool {
-        match self.env.text("HOST") {
+        match self.env.var("HOST") {
             Some(host) => host == self.platform.triple,
             None => self.platform.triple == this_machine(),
         }

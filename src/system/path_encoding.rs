@@ -4,7 +4,7 @@ use crate::model::finding::printable;
 use std::path::Path;
 
 /// Why no line for cargo can hold this path. cargo reads UTF-8, line by line, without the white space at their ends.
-pub fn not_to_cargo(path: &Path) -> Option<&'static str> {
+pub fn cargo_cannot_take(path: &Path) -> Option<&'static str> {
     match path.to_str() {
         None => Some("a path that is not UTF-8"),
         Some(text) if printable(text) != text => Some("a path with a control character"),
@@ -15,7 +15,7 @@ pub fn not_to_cargo(path: &Path) -> Option<&'static str> {
 
 /// Why the loader would not take this directory from an rpath. It reads a list with colons between, and puts something
 /// else in place of `$ORIGIN`, `$LIB` and `$PLATFORM`: see ld.so(8).
-pub fn not_to_loader(dir: &Path) -> Option<&'static str> {
+pub fn loader_cannot_take(dir: &Path) -> Option<&'static str> {
     let text = dir.to_string_lossy();
     let replaced = ["ORIGIN", "LIB", "PLATFORM"]
         .iter()
@@ -31,7 +31,7 @@ pub fn not_to_loader(dir: &Path) -> Option<&'static str> {
 
 /// The character of this path that nvcc does not pass on as it is. nvcc calls its own programs through a shell and
 /// splits some of its options at commas; it can take a space.
-pub fn not_to_nvcc(path: &Path) -> Option<char> {
+pub fn nvcc_cannot_take(path: &Path) -> Option<char> {
     let text = path.to_string_lossy();
     text.chars()
         .find(|character| ['$', '`', '"', '\'', '\\', ','].contains(character))
@@ -46,7 +46,7 @@ mod tests {
         for good in [
             "/a b", "/ü", "/a$HOME", "/a\"b'c", "/a\\b", "/a,b=c", "/a:b", "/ a",
         ] {
-            assert_eq!(not_to_cargo(Path::new(good)), None, "{good:?}");
+            assert_eq!(cargo_cannot_take(Path::new(good)), None, "{good:?}");
         }
         for bad in [
             "/a\nb",
@@ -56,7 +56,7 @@ mod tests {
             "/a\u{1b}[2J",
             "/a\u{a0}",
         ] {
-            assert!(not_to_cargo(Path::new(bad)).is_some(), "{bad:?}");
+            assert!(cargo_cannot_take(Path::new(bad)).is_some(), "{bad:?}");
         }
     }
 
@@ -65,23 +65,23 @@ mod tests {
     fn a_path_of_other_bytes() {
         use std::os::unix::ffi::OsStrExt;
         let path = Path::new(std::ffi::OsStr::from_bytes(b"/a\xff"));
-        assert_eq!(not_to_cargo(path), Some("a path that is not UTF-8"));
+        assert_eq!(cargo_cannot_take(path), Some("a path that is not UTF-8"));
     }
 
     #[test]
     fn a_directory_that_an_rpath_cannot_hold() {
         for good in ["/a b", "/a$HOME", "/a,b", "/LIB"] {
-            assert_eq!(not_to_loader(Path::new(good)), None, "{good:?}");
+            assert_eq!(loader_cannot_take(Path::new(good)), None, "{good:?}");
         }
         for bad in ["/a:b", "/$ORIGIN/lib", "/${LIB}/x", "/$PLATFORM"] {
-            assert!(not_to_loader(Path::new(bad)).is_some(), "{bad:?}");
+            assert!(loader_cannot_take(Path::new(bad)).is_some(), "{bad:?}");
         }
     }
 
     #[test]
     fn a_path_that_a_shell_would_change() {
         for good in ["/a b", "/ü", "/a=b", "/a;b&c(d)", "/a:b"] {
-            assert_eq!(not_to_nvcc(Path::new(good)), None, "{good:?}");
+            assert_eq!(nvcc_cannot_take(Path::new(good)), None, "{good:?}");
         }
         for (bad, why) in [
             ("/a$HOME", '$'),
@@ -89,7 +89,7 @@ mod tests {
             ("/a,b", ','),
             ("/a'b", '\''),
         ] {
-            assert_eq!(not_to_nvcc(Path::new(bad)), Some(why), "{bad:?}");
+            assert_eq!(nvcc_cannot_take(Path::new(bad)), Some(why), "{bad:?}");
         }
     }
 }

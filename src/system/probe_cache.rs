@@ -14,7 +14,7 @@
 #[cfg(all(test, unix))]
 pub mod tests;
 
-use crate::model::environment::{Env, Variable};
+use crate::model::environment::{Environment, Variable};
 use crate::model::finding::Finding;
 use crate::model::invocation::Invocation;
 use crate::system::programs::{Output, run};
@@ -38,7 +38,7 @@ const MOST: usize = 32;
 
 /// All answers of one build; its copies know the same.
 #[derive(Clone, Debug, Default)]
-pub struct Answers {
+pub struct ProbeCache {
     folder: Option<PathBuf>,
     steering: Vec<Option<OsString>>,
     known: Arc<Mutex<Option<Vec<Answer>>>>,
@@ -52,13 +52,13 @@ struct Answer {
     files: Option<Vec<String>>,
 }
 
-impl Answers {
+impl ProbeCache {
     /// Those of a build in this environment. Outside a build script nothing is kept for later.
-    pub fn of(env: &Env) -> Self {
+    pub fn open(env: &Environment) -> Self {
         let steering = STEERING.map(|variable| env.get(variable).map(OsString::from));
         Self {
             folder: env
-                .named("OUT_DIR")
+                .os_var("OUT_DIR")
                 .map(|dir| Path::new(dir).join("cudnn-guard")),
             steering: steering.to_vec(),
             known: Arc::default(),
@@ -86,7 +86,9 @@ impl Answers {
             let mut files = rests_on(output)?;
             files.retain(|file| files::is_file(file));
             files.insert(0, question.program.clone());
-            let lines = files.iter().map(|file| fingerprint::settled(file, begun));
+            let lines = files
+                .iter()
+                .map(|file| fingerprint::read_settled(file, begun));
             lines.collect::<Option<Vec<_>>>()
         });
         let is_kept = files.is_some();
@@ -148,7 +150,10 @@ impl Answer {
     fn holds(&self) -> bool {
         let path = |line: &str| line.splitn(3, ' ').nth(2).map(PathBuf::from);
         let same = |line: &String| {
-            path(line).and_then(|path| fingerprint::of(&path)).as_ref() == Some(line)
+            path(line)
+                .and_then(|path| fingerprint::read(&path))
+                .as_ref()
+                == Some(line)
         };
         self.files.iter().flatten().all(same)
     }

@@ -14,7 +14,7 @@ use std::time::SystemTime;
 
 /// All that was asked for so far, and what is not there.
 #[derive(Default)]
-pub struct Seen {
+pub struct StatCache {
     files: RefCell<BTreeMap<OsString, Option<Rc<File>>>>,
     dirs: RefCell<BTreeMap<OsString, Option<PathBuf>>>,
     names: RefCell<BTreeMap<OsString, Rc<Vec<OsString>>>>,
@@ -35,7 +35,7 @@ pub struct File {
     pub hash: u64,
 }
 
-impl Seen {
+impl StatCache {
     /// What there is under this path.
     pub fn file(&self, path: &Path) -> Option<Rc<File>> {
         if let Some(known) = self.files.borrow().get(path.as_os_str()) {
@@ -113,13 +113,13 @@ mod tests {
         let dir = std::env::temp_dir().join(format!("cudnn-guard-seen-{}", std::process::id()));
         std::fs::create_dir_all(&dir).unwrap();
         let path = dir.join("a.h");
-        let line = |seen: &Seen| seen.file(&path).and_then(|file| file.line.clone());
-        let before = Seen::default();
+        let line = |seen: &StatCache| seen.file(&path).and_then(|file| file.line.clone());
+        let before = StatCache::default();
         assert_eq!(line(&before), None);
         std::fs::write(&path, "a").unwrap();
         assert_eq!(line(&before), None, "it was not there");
-        let after = Seen::default();
-        assert_eq!(line(&after), fingerprint::of(&path));
+        let after = StatCache::default();
+        assert_eq!(line(&after), fingerprint::read(&path));
         std::fs::remove_dir_all(&dir).unwrap();
         assert!(line(&after).is_some(), "it was there");
     }

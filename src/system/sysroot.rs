@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 /// Sees files and directories. With a root, the links of an image lead to places of that image.
 #[derive(Clone, Copy, Debug)]
-pub struct Eyes<'a> {
+pub struct Sysroot<'a> {
     /// The image's root, for a fixed place.
     pub root: Option<&'a Path>,
 }
 
-impl Eyes<'_> {
+impl Sysroot<'_> {
     /// The path to read, if this is a regular file.
     pub fn file(self, path: &Path) -> Option<PathBuf> {
         self.reach(path).filter(|path| files::is_file(path))

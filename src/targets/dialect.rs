@@ -95,7 +95,7 @@ fn read_name(dialect: Dialect, name: &str) -> Option<Word> {
         // PyTorch's own list of names has PTX of the last of each.
         None => (name.as_str(), dialect == Dialect::Torch),
     };
-    Some(match gpu_names::named(name)? {
+    Some(match gpu_names::lookup(name)? {
         Named::Generation(capabilities) => Word::Generation { capabilities, ptx },
         Named::Product(capability) => {
             let codes: &[Code] = if ptx { BOTH } else { &[Code::Machine] };

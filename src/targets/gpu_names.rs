@@ -20,7 +20,7 @@ struct Row {
 }
 
 /// The GPUs of this name, however it is spaced and capitalised.
-pub fn named(name: &str) -> Option<Named> {
+pub fn lookup(name: &str) -> Option<Named> {
     let name = plain(name);
     let family = match name.as_str() {
         "kepler+tesla" => return Some(Named::Product(ComputeCapability::new(3, 7))),
@@ -100,7 +100,7 @@ mod tests {
 
     #[track_caller]
     fn is(name: &str, wanted: &str) {
-        let text = match named(name) {
+        let text = match lookup(name) {
             Some(Named::Product(capability)) => capability.to_string(),
             Some(Named::Generation(all)) => {
                 let all: Vec<String> = all.iter().map(ToString::to_string).collect();

@@ -24,7 +24,7 @@ pub struct Compiler {
 
 impl Compiler {
     /// One that was asked.
-    pub fn asked(nvcc: &str, codes: Vec<Target>, letters: Option<Vec<Target>>) -> Self {
+    pub fn from_answer(nvcc: &str, codes: Vec<Target>, letters: Option<Vec<Target>>) -> Self {
         Self {
             name: format!("`{nvcc}`"),
             asked: true,
@@ -35,8 +35,8 @@ impl Compiler {
     }
 
     /// One of this release, by the table; none where the release is older than that.
-    pub fn of_release(nvcc: Option<&str>, cuda: Version) -> Option<Self> {
-        let row = nvcc_table::of(cuda)?;
+    pub fn from_table(nvcc: Option<&str>, cuda: Version) -> Option<Self> {
+        let row = nvcc_table::row_for(cuda)?;
         let (codes, letters) = row
             .codes
             .into_iter()
@@ -64,7 +64,7 @@ impl Compiler {
     }
 
     /// Whether it makes this, if that is known. PTX is made of the same targets as machine code.
-    pub fn makes(&self, target: Target) -> Option<bool> {
+    pub fn can_make(&self, target: Target) -> Option<bool> {
         let code = Target {
             code: Code::Machine,
             ..target
@@ -97,7 +97,7 @@ impl Compiler {
     }
 
     /// The newest GPU below this one that it knows; not the old Thor, which has no relatives among its neighbours.
-    pub fn below(&self, capability: ComputeCapability) -> Option<ComputeCapability> {
+    pub fn newest_below(&self, capability: ComputeCapability) -> Option<ComputeCapability> {
         let known = self.codes.iter().map(|code| code.capability);
         known
             .filter(|known| *known < capability && *known != OLD_THOR)

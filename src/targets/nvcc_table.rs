@@ -44,7 +44,7 @@ fn code(text: &str) -> Option<Target> {
 }
 
 /// What the nvcc of this release has; of one older than the table nothing is known.
-pub fn of(cuda: Version) -> Option<Row> {
+pub fn row_for(cuda: Version) -> Option<Row> {
     rows().into_iter().rev().find(|row| row.cuda <= cuda)
 }
 
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn a_release_between_two_has_what_the_older_one_had() {
-        let of = |major, minor| of(Version::new(major, minor, 0)).map(|row| row.cuda);
+        let of = |major, minor| row_for(Version::new(major, minor, 0)).map(|row| row.cuda);
         assert_eq!(of(12, 6), Some(Version::new(12, 0, 0)));
         assert_eq!(of(12, 8), Some(Version::new(12, 8, 0)));
         assert_eq!(of(14, 2), Some(Version::new(13, 5, 0)));

@@ -6,7 +6,7 @@ mod tests;
 
 use crate::model::arch::{Code, ComputeCapability, Suffix, Target};
 use crate::model::chosen_by::ChosenBy;
-use crate::model::environment::{Env, Variable};
+use crate::model::environment::{Environment, Variable};
 use crate::model::finding::Finding;
 use crate::model::gencode::Gencode;
 use crate::model::gpu::Gpu;
@@ -58,7 +58,7 @@ impl Wish {
 }
 
 /// The first of: `CUDNN_GUARD_ARCHS`, the build script, `CUDAARCHS`, `TORCH_CUDA_ARCH_LIST`, `CUDA_COMPUTE_CAP`.
-pub fn wish(env: &Env, archs: &[String]) -> Option<Wish> {
+pub fn wish(env: &Environment, archs: &[String]) -> Option<Wish> {
     let variable = |variable: Variable, dialect| {
         env.get(variable).map(|value| Wish {
             from: ChosenBy::Variable(variable),
@@ -106,7 +106,7 @@ pub fn select(
 ) -> Result<Selection, Vec<Finding>> {
     match wish {
         Some(wish) => wished(wish, compiler, gpus),
-        None => Ok(unasked(compiler, gpus, &|_| true)),
+        None => Ok(default_targets(compiler, gpus, &|_| true)),
     }
 }
 
@@ -132,7 +132,7 @@ fn wished(
             Word::All => ask(&with_ptx(known(compiler))),
             Word::AllMajor => ask(&with_ptx(majors(&known(compiler)))),
             Word::Auto => {
-                let auto = unasked(compiler, gpus, &|_| true);
+                let auto = default_targets(compiler, gpus, &|_| true);
                 ask(&auto.targets);
                 findings.extend(auto.findings);
             }
@@ -168,7 +168,7 @@ fn wished(
         return Err(vec![unreadable(wish, summary)]);
     }
     if let Some(compiler) = compiler {
-        let lacks = |target: &Target| compiler.makes(*target) == Some(false);
+        let lacks = |target: &Target| compiler.can_make(*target) == Some(false);
         let mut lacking: Vec<Target> = Vec::new();
         for gencode in &asked {
             let first = [gencode.target, gencode.via].into_iter().find(lacks);
@@ -192,7 +192,7 @@ fn wished(
 
 /// Machine code for every distinct GPU of this machine and PTX of the lowest and the highest; without a GPU the
 /// first of each major that the cuDNN serves too, and PTX of the highest.
-pub fn unasked(
+pub fn default_targets(
     compiler: Option<&Compiler>,
     gpus: &[Gpu],
     is_served: &dyn Fn(ComputeCapability) -> bool,
@@ -237,10 +237,10 @@ fn for_gpu(gpu: &Gpu, compiler: Option<&Compiler>) -> (Vec<Target>, Option<Findi
         return (vec![machine(gpu.capability)], None);
     };
     let capability = compiler.renamed(gpu.capability);
-    if compiler.makes(machine(capability)) != Some(false) {
+    if compiler.can_make(machine(capability)) != Some(false) {
         return (vec![machine(capability)], None);
     }
-    let Some(below) = compiler.below(capability) else {
+    let Some(below) = compiler.newest_below(capability) else {
         return (Vec::new(), Some(gpu_too_old(gpu, compiler)));
     };
     let both = [machine(below), ptx(below)];
@@ -259,7 +259,7 @@ fn generation(
     compiler: Option<&Compiler>,
 ) -> Vec<Target> {
     let known = |capability: &&ComputeCapability| {
-        compiler.is_none_or(|compiler| compiler.makes(machine(**capability)) != Some(false))
+        compiler.is_none_or(|compiler| compiler.can_make(machine(**capability)) != Some(false))
     };
     let mut taken: Vec<ComputeCapability> = capabilities.iter().filter(known).copied().collect();
     if taken.is_empty() {
@@ -280,7 +280,7 @@ fn rename(asked: &mut [Gencode], compiler: &Compiler) -> Option<Finding> {
         let mut after = *gencode;
         after.target.capability = compiler.renamed(before.capability);
         after.via.capability = compiler.renamed(gencode.via.capability);
-        if after != *gencode && compiler.makes(after.target) != Some(false) {
+        if after != *gencode && compiler.can_make(after.target) != Some(false) {
             *gencode = after;
             let summary = format!(
                 "{before} is compiled as {}: {} has that number for the same GPU",
@@ -330,7 +330,7 @@ fn settle(asked: &mut Vec<Gencode>) -> Option<Finding> {
 }
 
 fn known(compiler: Option<&Compiler>) -> Vec<Target> {
-    let newest = || Compiler::of_release(None, nvcc_table::newest());
+    let newest = || Compiler::from_table(None, nvcc_table::newest());
     match compiler {
         Some(compiler) => compiler.codes.clone(),
         None => newest().map(|compiler| compiler.codes).unwrap_or_default(),

@@ -129,7 +129,7 @@ fn every_list_comes_to_what_is_written_down() {
     for row in rows {
         let mut results: Vec<(Vec<&str>, String)> = Vec::new();
         for name in RELEASES {
-            let compiler = Compiler::of_release(Some("nvcc"), release(name)).unwrap();
+            let compiler = Compiler::from_table(Some("nvcc"), release(name)).unwrap();
             let result = row.result(&compiler);
             match results.iter_mut().find(|(_, known)| *known == result) {
                 Some((releases, _)) => releases.push(name),
@@ -169,12 +169,12 @@ fn nvcc_takes_these_flags_and_no_others() {
         let nvcc = wheels.join(nvcc);
         let cuda = nvcc::version(&nvcc, &Default::default()).unwrap();
         let letters = nvcc::lettered_codes(&nvcc, &Default::default());
-        let asked = Compiler::asked(
+        let asked = Compiler::from_answer(
             "nvcc",
             nvcc::gpu_codes(&nvcc, &Default::default()).unwrap(),
             letters,
         );
-        let known = Compiler::of_release(Some("nvcc"), cuda).unwrap();
+        let known = Compiler::from_table(Some("nvcc"), cuda).unwrap();
         assert_eq!(asked.listed(), known.listed());
         let takes = |flags: Vec<String>| {
             let mut args: Vec<String> =
@@ -208,7 +208,7 @@ fn nvcc_takes_these_flags_and_no_others() {
             }
             // Where letters are not asked for they are not needed.
             if !needs_letters(wish.as_ref()) {
-                let plain = Compiler::asked("nvcc", asked.codes.clone(), None);
+                let plain = Compiler::from_answer("nvcc", asked.codes.clone(), None);
                 assert_eq!(row.result(&plain), row.result(&asked), "{row:?}");
             }
         }

@@ -14,14 +14,14 @@
 //! `$ROOT` stands for the file system, in all of them.
 
 use crate::config::{Config, Link};
-use crate::model::environment::Env;
+use crate::model::environment::Environment;
 use crate::model::finding::Severity;
 use crate::model::finding_id;
 use crate::model::platform::Platform;
 use crate::system::Host;
 use crate::system::directive::Directive;
 use crate::system::library_file::pe::made::Made;
-use crate::system::probe_cache::Answers;
+use crate::system::probe_cache::ProbeCache;
 use crate::toolchain::Toolchain;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -155,10 +155,10 @@ fn cargo_watches_what_was_asked_and_nothing_that_changes_by_itself() {
             .map(|(name, value)| (name.to_string(), value.into()));
         let platform = Platform::from_triple("x86_64-unknown-linux-gnu");
         let host = Host {
-            env: Env::new(pairs),
+            env: Environment::new(pairs),
             platform,
             root: Some("/var/empty".into()),
-            answers: Answers::default(),
+            answers: ProbeCache::default(),
         };
         let config = Config::new().cuda(">=1").cudnn(">=1");
         let needs = config.needs();
@@ -213,10 +213,10 @@ fn cargo_watches_the_file_that_led_to_a_package() {
     let platform = Platform::from_triple("x86_64-unknown-linux-gnu");
     copy(&case.join("root"), &root, &platform);
     let host = Host {
-        env: Env::default(),
+        env: Environment::default(),
         platform,
         root: Some(root.clone()),
-        answers: Answers::default(),
+        answers: ProbeCache::default(),
     };
     let config = Config::new().cuda(">=12").cudnn(">=9");
     let needs = config.needs();
@@ -264,12 +264,12 @@ fn told(case: &Path, root: &Path) -> String {
         .target
         .clone()
         .unwrap_or_else(|| "x86_64-unknown-linux-gnu".into());
-    let env = Env::new(pairs.into_iter().map(|(name, value)| (name, value.into())));
+    let env = Environment::new(pairs.into_iter().map(|(name, value)| (name, value.into())));
     let host = Host {
-        env: env.overlaid(&config.env).for_target(&triple),
+        env: env.with_pairs(&config.env).for_target(&triple),
         platform: Platform::from_triple(&triple),
         root: config.root.clone(),
-        answers: Answers::default(),
+        answers: ProbeCache::default(),
     };
     let needs = config.needs();
     let toolchain = Toolchain::find(config, host, needs);

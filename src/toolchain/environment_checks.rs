@@ -1,15 +1,15 @@
 //! Checks the chosen libraries against each other, and against what a loader would find before them.
 
 use crate::config::{Config, Link};
-use crate::cudnn::{consistency, unresolved};
-use crate::loader::dll_search::DllPath;
+use crate::cudnn::{consistency, unresolved_symbols};
+use crate::loader::dll_search::DllSearchPath;
 use crate::loader::find_library::shared_file;
 use crate::loader::{dll_dependencies, path_shadowing, shadowing};
 use crate::model::candidate::{Cudnn, Toolkit};
 use crate::model::finding::Finding;
 use crate::model::platform::Os;
 use crate::system::{Host, files};
-use crate::toolkit::closure::unmet;
+use crate::toolkit::closure::unmet_dependency;
 use crate::toolkit::dependencies;
 use std::path::{Path, PathBuf};
 
@@ -23,8 +23,8 @@ pub fn of(
     host: &Host,
 ) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let dll_path = DllPath::of(host);
-    let unresolved = unresolved(cudnn, host.platform.os);
+    let dll_path = DllSearchPath::from_host(host);
+    let unresolved = unresolved_symbols(cudnn, host.platform.os);
     let elsewhere = dll_path.as_ref().map(|path| path.elsewhere(cudnn));
     let elsewhere = elsewhere.unwrap_or_default();
     findings.extend(consistency::findings(cudnn, &unresolved, &elsewhere));
@@ -45,7 +45,7 @@ pub fn of(
 }
 
 /// What Windows would load in place of, or beside, the DLLs of this cuDNN.
-fn on_windows(cudnn: &Cudnn, toolkit: Option<&Toolkit>, path: &DllPath) -> Vec<Finding> {
+fn on_windows(cudnn: &Cudnn, toolkit: Option<&Toolkit>, path: &DllSearchPath) -> Vec<Finding> {
     let Some(shim) = cudnn.library.as_deref().and_then(Path::file_name) else {
         return Vec::new();
     };
@@ -55,7 +55,7 @@ fn on_windows(cudnn: &Cudnn, toolkit: Option<&Toolkit>, path: &DllPath) -> Vec<F
     if !path.has(&shim.to_string_lossy()) {
         findings.extend(path_shadowing::below_path(cudnn, &path.dirs));
     }
-    let company = path.company(cudnn, toolkit);
+    let company = path.dependencies(cudnn, toolkit);
     findings.extend(dll_dependencies::findings(cudnn, &company));
     findings
 }
@@ -71,10 +71,10 @@ pub fn unmet_needs(config: &Config, host: &Host, toolkit: &Toolkit) -> Option<Fi
     let system = system
         .iter()
         .flat_map(|dir| [dir.join(&multiarch), dir.clone()]);
-    let dirs = files::each_once(toolkit.link_dirs.iter().cloned().chain(system));
+    let dirs = files::dedup(toolkit.link_dirs.iter().cloned().chain(system));
     let linked = config.libs.iter();
     let mut linked = linked.filter_map(|name| shared_file(toolkit, name, &host.platform));
-    let unmet = linked.find_map(|library| unmet(&library, &dirs))?;
+    let unmet = linked.find_map(|library| unmet_dependency(&library, &dirs))?;
     Some(dependencies::finding(
         &unmet,
         toolkit.version,

@@ -124,7 +124,7 @@ pub fn config_faults(config: &Config, host: &Host) -> Vec<Finding> {
 pub fn is_allowed(config: &Config, host: &Host, id: &str) -> bool {
     let listed = host
         .env
-        .text(Variable::GuardAllow.name())
+        .var(Variable::GuardAllow.name())
         .unwrap_or_default();
     let mut named = listed
         .split([',', ' '])

@@ -4,11 +4,11 @@ use crate::config::Config;
 use crate::loader::find_library::shared_file;
 use crate::model::arch::ComputeCapability;
 use crate::model::candidate::{Found, Toolkit};
-use crate::model::environment::Env;
+use crate::model::environment::Environment;
 use crate::model::platform::Platform;
 use crate::model::version::Version;
 use crate::system::Host;
-use crate::system::probe_cache::Answers;
+use crate::system::probe_cache::ProbeCache;
 use crate::toolchain::Toolchain;
 use std::fs;
 use std::path::PathBuf;
@@ -45,10 +45,10 @@ fn found(triple: &str, file: &str, env: &[(&str, &str)]) -> Vec<String> {
         .iter()
         .map(|(name, value)| (name.to_string(), at_root(value).into()));
     let host = Host {
-        env: Env::new(pairs),
+        env: Environment::new(pairs),
         platform: Platform::from_triple(triple),
         root: Some(root.clone()),
-        answers: Answers::default(),
+        answers: ProbeCache::default(),
     };
     let config = Config::new().cuda(">=1").cudnn(">=1");
     let needs = config.needs();

@@ -4,12 +4,12 @@
 use crate::config::Config;
 use crate::cudnn::consistency;
 use crate::model::candidate::{Candidate, Cudnn, Found, LinkName, Part};
-use crate::model::environment::Env;
+use crate::model::environment::Environment;
 use crate::model::platform::Platform;
 use crate::model::version::Version;
 use crate::model::version_source::VersionSource;
 use crate::system::Host;
-use crate::system::probe_cache::Answers;
+use crate::system::probe_cache::ProbeCache;
 use crate::toolchain::{Needs, Toolchain};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -33,7 +33,7 @@ fn found_in(pairs: &[(&str, PathBuf)], root: Option<PathBuf>) -> Toolchain {
 }
 
 fn found_as(triple: &str, pairs: &[(&str, PathBuf)], root: Option<PathBuf>) -> Toolchain {
-    let env = Env::new(
+    let env = Environment::new(
         pairs
             .iter()
             .map(|(name, value)| (name.to_string(), value.clone().into_os_string())),
@@ -43,7 +43,7 @@ fn found_as(triple: &str, pairs: &[(&str, PathBuf)], root: Option<PathBuf>) -> T
         env,
         platform,
         root,
-        answers: Answers::default(),
+        answers: ProbeCache::default(),
     };
     Toolchain::find(
         Config::new(),
@@ -169,10 +169,10 @@ fn debians_toolkit_is_found_in_an_image() {
     let root = wheels().join("debian-cuda");
     let system = |triple: &str| {
         let host = Host {
-            env: Env::new([]),
+            env: Environment::new([]),
             platform: Platform::from_triple(triple),
             root: Some(root.clone()),
-            answers: Answers::default(),
+            answers: ProbeCache::default(),
         };
         let needs = Needs {
             toolkit: true,
@@ -216,13 +216,13 @@ fn debians_toolkit_is_found_in_an_image() {
 #[ignore = "needs CUDNN_GUARD_REAL"]
 fn a_cudnn_for_another_processor_is_read() {
     let wheel = wheels().join("cudnn-cu13-9.28-aarch64/nvidia/cudnn");
-    let env = || Env::new([("CUDNN_PATH".to_string(), wheel.clone().into_os_string())]);
+    let env = || Environment::new([("CUDNN_PATH".to_string(), wheel.clone().into_os_string())]);
     let on = |triple: &str| {
         let host = Host {
             env: env(),
             platform: Platform::from_triple(triple),
             root: Some(wheels()),
-            answers: Answers::default(),
+            answers: ProbeCache::default(),
         };
         let needs = Needs {
             toolkit: false,
@@ -259,13 +259,13 @@ fn a_cudnn_for_another_processor_is_read() {
 #[ignore = "needs CUDNN_GUARD_REAL"]
 fn a_toolkit_for_this_processor_has_nothing_for_another() {
     let host = Host {
-        env: Env::new([(
+        env: Environment::new([(
             "CUDA_HOME".to_string(),
             wheels().join("cuda-cu13/nvidia/cu13").into_os_string(),
         )]),
         platform: Platform::from_triple("aarch64-unknown-linux-gnu"),
         root: Some(wheels()),
-        answers: Answers::default(),
+        answers: ProbeCache::default(),
     };
     let needs = Needs {
         toolkit: true,

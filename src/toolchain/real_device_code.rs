@@ -2,7 +2,7 @@
 
 use crate::compat;
 use crate::cudnn::device_code;
-use crate::cudnn::gpu_code::{is_core, words};
+use crate::cudnn::gpu_code::{format_targets, is_core};
 use crate::model::arch::Target;
 use crate::model::candidate::{Found, Part};
 use crate::model::platform::Platform;
@@ -135,15 +135,15 @@ fn device_code_is_read_rightly() {
         for part in core {
             let other = others.iter().find(|(name, _)| *name == part.name);
             let wanted = other.map_or(of_most, |(_, code)| code);
-            let held = device_code::of_library(&part.path, platform.os).unwrap();
+            let held = device_code::read_library(&part.path, platform.os).unwrap();
             let held: Vec<Target> = held.into_iter().collect();
-            assert_eq!(words(&held), wanted, "{wheel}: {}", part.name);
+            assert_eq!(format_targets(&held), wanted, "{wheel}: {}", part.name);
         }
-        let read = device_code::of(&cudnn, platform.os);
+        let read = device_code::read(&cudnn, platform.os);
         let (version, rows) = (cudnn.version().unwrap(), compat::gpus(&platform.cpu));
         let row = rows.iter().find(|row| {
             Some(row.cuda) == cudnn.cuda_major && row.first <= version && version <= row.last
         });
-        assert_eq!(words(&read), row.unwrap().code, "{wheel}");
+        assert_eq!(format_targets(&read), row.unwrap().code, "{wheel}");
     }
 }

@@ -5,7 +5,7 @@ use crate::model::platform::Os;
 use crate::search;
 use crate::search::EACH_TOOLKIT;
 use crate::system::directive::Directive;
-use crate::system::path_encoding::not_to_cargo;
+use crate::system::path_encoding::cargo_cannot_take;
 use crate::toolchain::Toolchain;
 use std::ffi::OsStr;
 
@@ -26,7 +26,10 @@ impl Toolchain {
             names.extend(each.map(|(name, _)| name));
         }
         let env = names.into_iter().map(Directive::RerunIfEnvChanged);
-        let read = self.read.iter().filter(|path| not_to_cargo(path).is_none());
+        let read = self
+            .read
+            .iter()
+            .filter(|path| cargo_cannot_take(path).is_none());
         env.chain(read.cloned().map(Directive::RerunIfChanged))
             .collect()
     }

@@ -81,7 +81,7 @@ impl Toolchain {
     pub(crate) fn compiler(&self, letters: bool, noticed: &mut Vec<Finding>) -> Option<Compiler> {
         let toolkit = self.toolkit.as_ref()?;
         let Some(path) = &toolkit.nvcc else {
-            return Compiler::of_release(None, toolkit.version?);
+            return Compiler::from_table(None, toolkit.version?);
         };
         let name = path.display().to_string();
         match nvcc::gpu_codes(path, &self.host.answers) {
@@ -89,12 +89,12 @@ impl Toolchain {
                 let letters = letters
                     .then(|| nvcc::lettered_codes(path, &self.host.answers))
                     .flatten();
-                Some(Compiler::asked(&name, codes, letters))
+                Some(Compiler::from_answer(&name, codes, letters))
             }
             Err(mut finding) => {
                 let release = nvcc::version(path, &self.host.answers).ok();
                 let known =
-                    release.and_then(|cuda| Some((cuda, Compiler::of_release(Some(&name), cuda)?)));
+                    release.and_then(|cuda| Some((cuda, Compiler::from_table(Some(&name), cuda)?)));
                 finding.severity = Severity::Warning;
                 noticed.push(match &known {
                     Some((cuda, known)) => select::unlisted(finding, *cuda, known),
@@ -125,7 +125,7 @@ impl Toolchain {
                 .map(|dir| dir.join(self.host.platform.program("nvcc")))
                 .filter(|nvcc| nvcc.is_absolute() && files::is_file(nvcc)),
         );
-        let mut others = files::each_once(others);
+        let mut others = files::dedup(others);
         others.retain(|other| other != compiler);
         let mut finding =
             consistency::nvcc_header(compiler, said, &header, toolkit.version?, &others);
@@ -153,9 +153,9 @@ pub(crate) fn choose(
     }
     let mut selection = match wish {
         Some(_) => select::select(wish, compiler, &gpus)?,
-        None => select::unasked(compiler, &gpus, is_served),
+        None => select::default_targets(compiler, &gpus, is_served),
     };
-    if !gpus.is_empty() && host.env.text("PROFILE") == Some("release") {
+    if !gpus.is_empty() && host.env.var("PROFILE") == Some("release") {
         let left_out = select::left_out(&selection.targets, compiler);
         selection.findings.extend(left_out);
     }

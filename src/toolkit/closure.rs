@@ -6,7 +6,7 @@ use crate::toolkit::dependencies::{Unmet, is_of_toolkit};
 use std::path::{Path, PathBuf};
 
 /// The first need that is not met, from this library on: looked for beside it, then in `dirs`.
-pub fn unmet(library: &Path, dirs: &[PathBuf]) -> Option<Unmet> {
+pub fn unmet_dependency(library: &Path, dirs: &[PathBuf]) -> Option<Unmet> {
     let mut left = vec![library.to_path_buf()];
     let mut seen: Vec<PathBuf> = Vec::new();
     while let Some(path) = left.pop() {
@@ -58,7 +58,7 @@ fn others(needs: &str, places: &[&PathBuf]) -> Vec<PathBuf> {
     let listed = places
         .iter()
         .flat_map(|dir| files::list_named(dir, &of_name).unwrap_or_default());
-    let all = files::each_once(listed);
+    let all = files::dedup(listed);
     all.into_iter()
         .filter(|path| files::is_file(path))
         .collect()
@@ -130,10 +130,10 @@ mod tests {
         let made = Made::new("absent");
         let lt = made.library("libcublasLt.so.12", LT_NEW, &[]);
         let blas = made.library("libcublas.so.12", BLAS, &["libcublasLt.so.12"]);
-        assert_eq!(unmet(&blas, &[]), None);
+        assert_eq!(unmet_dependency(&blas, &[]), None);
         std::fs::rename(&lt, made.0.join("libcublasLt.so.11")).unwrap();
         assert_eq!(
-            made.text(unmet(&blas, &[])),
+            made.text(unmet_dependency(&blas, &[])),
             "`libcublas.so.12` of CUDA 12.9 needs `libcublasLt.so.12`, which is not in `$D`  [partial-toolkit]\n  \
              library     $D/libcublas.so.12\n  \
              also found  $D/libcublasLt.so.11\n  \
@@ -148,7 +148,7 @@ mod tests {
             other.join("libcublasLt.so.12"),
         )
         .unwrap();
-        assert_eq!(unmet(&blas, &[other]), None);
+        assert_eq!(unmet_dependency(&blas, &[other]), None);
     }
 
     /// LNK-11: the reported one, `undefined reference to cublasLtGetStatusString@libcublasLt.so.11`.
@@ -157,10 +157,10 @@ mod tests {
         let made = Made::new("older");
         made.library("libcublasLt.so.11", LT_NEW, &[]);
         let blas = made.library("libcublas.so.11", BLAS, &["libcublasLt.so.11"]);
-        assert_eq!(unmet(&blas, &[]), None);
+        assert_eq!(unmet_dependency(&blas, &[]), None);
         made.library("libcublasLt.so.11", LT, &[]);
         assert_eq!(
-            made.text(unmet(&blas, &[])),
+            made.text(unmet_dependency(&blas, &[])),
             "`libcublas.so.11` of CUDA 12.9 calls `cublasLtGetStatusString`, which the `libcublasLt.so.11` beside it \
              does not have: they are of different releases  [partial-toolkit]\n  \
              library     $D/libcublas.so.11\n  \

@@ -16,7 +16,7 @@ use crate::model::version_header;
 use crate::search::install_layout;
 use crate::search::search_step::Tree;
 use crate::system::library_file::elf_library::Library;
-use crate::system::sysroot::Eyes;
+use crate::system::sysroot::Sysroot;
 use crate::system::{Host, files};
 use std::path::{Path, PathBuf};
 
@@ -25,7 +25,7 @@ pub type Read = (Toolkit, Vec<PathBuf>);
 
 /// The toolkit in this directory: there is one if `cuda.h`, the compiler or the runtime library lies there. Of what is
 /// not there, it has no directories: `include` without `cuda.h` is none.
-pub fn in_tree(top: &Path, tree: &Tree, eyes: Eyes, host: &Host) -> Option<Read> {
+pub fn read_install(top: &Path, tree: &Tree, eyes: Sysroot, host: &Host) -> Option<Read> {
     let platform = &host.platform;
     let mut include_dirs = existing(top, &tree.include, eyes, platform);
     include_dirs.retain(|dir| {
@@ -75,8 +75,8 @@ pub fn in_tree(top: &Path, tree: &Tree, eyes: Eyes, host: &Host) -> Option<Read>
 
 /// The toolkit that a compiler stands in, where that shows without running it: `bin/nvcc` with `include/cuda.h` beside.
 /// Nix, Spack and their like gather links to several packages in one directory: there it is beside the link.
-pub fn around(compiler: &Path, host: &Host) -> Option<Read> {
-    let real = Eyes { root: None }.canonical(compiler);
+pub fn containing(compiler: &Path, host: &Host) -> Option<Read> {
+    let real = Sysroot { root: None }.canonical(compiler);
     let gathered = || {
         let top = compiler.parent()?.parent()?;
         (top != Path::new("/usr")).then(|| beside(compiler, top, host))?
@@ -86,7 +86,7 @@ pub fn around(compiler: &Path, host: &Host) -> Option<Read> {
 
 fn beside(compiler: &Path, top: &Path, host: &Host) -> Option<Read> {
     let platform = &host.platform;
-    let eyes = Eyes { root: None };
+    let eyes = Sysroot { root: None };
     let tree = if top == Path::new("/usr") {
         install_layout::system_toolkit(platform, top)
     } else {
@@ -97,12 +97,12 @@ fn beside(compiler: &Path, top: &Path, host: &Host) -> Option<Read> {
     if !stands || !tree.include.iter().any(has_header) {
         return None;
     }
-    in_tree(top, &tree, eyes, host).filter(|(toolkit, _)| !toolkit.link_dirs.is_empty())
+    read_install(top, &tree, eyes, host).filter(|(toolkit, _)| !toolkit.link_dirs.is_empty())
 }
 
 /// The toolkit that a compiler says is its own.
-pub fn of_compiler(compiler: &Path, host: &Host) -> Result<Read, Finding> {
-    let eyes = Eyes { root: None };
+pub fn from_nvcc(compiler: &Path, host: &Host) -> Result<Read, Finding> {
+    let eyes = Sysroot { root: None };
     let real = eyes.canonical(compiler);
     let (compiler, mut layout) = match nvcc::layout(compiler, &host.answers) {
         Ok(layout) => (compiler, layout),
@@ -141,7 +141,7 @@ pub fn of_compiler(compiler: &Path, host: &Host) -> Result<Read, Finding> {
     Ok((toolkit, read))
 }
 
-fn header_version(dirs: &[PathBuf], eyes: Eyes) -> (Option<Version>, Option<PathBuf>) {
+fn header_version(dirs: &[PathBuf], eyes: Sysroot) -> (Option<Version>, Option<PathBuf>) {
     let Some(header) = dirs.iter().find_map(|dir| eyes.file(&dir.join("cuda.h"))) else {
         return (None, None);
     };
@@ -157,7 +157,7 @@ fn header_version(dirs: &[PathBuf], eyes: Eyes) -> (Option<Version>, Option<Path
 }
 
 /// What the toolkit's own file says of its release: where no header does, as in what is for another processor alone.
-fn own_version(top: &Path, eyes: Eyes) -> Option<(Version, PathBuf)> {
+fn own_version(top: &Path, eyes: Sysroot) -> Option<(Version, PathBuf)> {
     let told = |name, parse: fn(&str) -> Option<Version>| {
         let file = eyes.file(&top.join(name))?;
         let start = files::read(&file).ok()?;
@@ -178,7 +178,7 @@ fn all_read(told_by: Option<PathBuf>, toolkit: &Toolkit) -> Vec<PathBuf> {
 }
 
 /// Nothing of an image is run: it may be for another processor.
-fn compiler_version(nvcc: Option<&Path>, eyes: Eyes, host: &Host) -> Option<Version> {
+fn compiler_version(nvcc: Option<&Path>, eyes: Sysroot, host: &Host) -> Option<Version> {
     match eyes.root {
         Some(_) => None,
         None => nvcc::version(nvcc?, &host.answers).ok(),
@@ -194,7 +194,7 @@ fn stubs(link_dirs: &[PathBuf]) -> Vec<PathBuf> {
 }
 
 /// A runtime library in this directory, in whatever form. Asked for by name, since `/usr/lib64` is long.
-fn runtime_in(dir: &Path, eyes: Eyes) -> Option<PathBuf> {
+fn runtime_in(dir: &Path, eyes: Sysroot) -> Option<PathBuf> {
     let names = [
         "libcudart.so",
         "libcudart.so.13",
@@ -216,7 +216,7 @@ fn release_in_name(file: &Path) -> Option<Version> {
 }
 
 /// A directory below the top, or beside what it is a link to: `#` is the top's own name.
-fn joined(top: &Path, dir: &Path, eyes: Eyes) -> PathBuf {
+fn joined(top: &Path, dir: &Path, eyes: Sysroot) -> PathBuf {
     let mut path = if dir.starts_with("..") {
         eyes.canonical(top)
     } else {
@@ -243,7 +243,7 @@ fn is_foreign(real: &Path, platform: &Platform) -> bool {
 }
 
 /// Those of the directories that are there, each once: `include` is often a link to `targets/…/include`.
-fn existing(top: &Path, dirs: &[PathBuf], eyes: Eyes, platform: &Platform) -> Vec<PathBuf> {
+fn existing(top: &Path, dirs: &[PathBuf], eyes: Sysroot, platform: &Platform) -> Vec<PathBuf> {
     let mut seen = Vec::new();
     let mut found = Vec::new();
     for dir in dirs

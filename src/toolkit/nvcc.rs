@@ -5,8 +5,8 @@ use crate::model::finding::Finding;
 use crate::model::invocation::Invocation;
 use crate::model::version::Version;
 use crate::system::files;
-use crate::system::files::each_once;
-use crate::system::probe_cache::Answers;
+use crate::system::files::dedup;
+use crate::system::probe_cache::ProbeCache;
 use crate::system::programs::Output;
 use crate::toolkit::nvcc_output::{parse_gpu_codes, parse_help, parse_layout, parse_version};
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ const NOTHING: &str = if cfg!(windows) { "NUL" } else { "/dev/null" };
 
 /// Where this nvcc looks for headers and libraries, with links and `..` resolved; directories that are not there
 /// are left out. nvcc looks for its host compiler first: without one it says nothing of this.
-pub fn layout(nvcc: &Path, answers: &Answers) -> Result<Layout, Finding> {
+pub fn layout(nvcc: &Path, answers: &ProbeCache) -> Result<Layout, Finding> {
     let question = ask(nvcc, &["-v", "--dryrun", "-x", "cu", NOTHING]);
     // nvcc writes this to its error stream; some wrappers join the two.
     let told =
@@ -48,13 +48,13 @@ pub fn layout(nvcc: &Path, answers: &Answers) -> Result<Layout, Finding> {
     let real = |path: PathBuf| files::canonical(&path, None).ok();
     Ok(Layout {
         top: files::canonical(&layout.top, None).unwrap_or(layout.top),
-        include_dirs: each_once(layout.include_dirs.into_iter().filter_map(real)),
-        link_dirs: each_once(layout.link_dirs.into_iter().filter_map(real)),
+        include_dirs: dedup(layout.include_dirs.into_iter().filter_map(real)),
+        link_dirs: dedup(layout.link_dirs.into_iter().filter_map(real)),
     })
 }
 
 /// The release of this nvcc.
-pub fn version(nvcc: &Path, answers: &Answers) -> Result<Version, Finding> {
+pub fn version(nvcc: &Path, answers: &ProbeCache) -> Result<Version, Finding> {
     let question = ask(nvcc, &["--version"]);
     let output = answers.ask(&question, DEADLINE, |output| {
         parse_version(&output.stdout).map(|_| Vec::new())
@@ -63,7 +63,7 @@ pub fn version(nvcc: &Path, answers: &Answers) -> Result<Version, Finding> {
 }
 
 /// The machine code that this nvcc can make, in numeric order; it names no targets with a letter here.
-pub fn gpu_codes(nvcc: &Path, answers: &Answers) -> Result<Vec<Target>, Finding> {
+pub fn gpu_codes(nvcc: &Path, answers: &ProbeCache) -> Result<Vec<Target>, Finding> {
     let question = ask(nvcc, &["--list-gpu-code"]);
     let output = answers.ask(&question, DEADLINE, |output| {
         let told = !parse_gpu_codes(&output.stdout).is_empty();
@@ -77,7 +77,7 @@ pub fn gpu_codes(nvcc: &Path, answers: &Answers) -> Result<Vec<Target>, Finding>
 }
 
 /// The machine code with a letter that this nvcc can make, which only its help names; none where that names nothing.
-pub fn lettered_codes(nvcc: &Path, answers: &Answers) -> Option<Vec<Target>> {
+pub fn lettered_codes(nvcc: &Path, answers: &ProbeCache) -> Option<Vec<Target>> {
     let question = ask(nvcc, &["--help"]);
     let output = answers.ask(&question, DEADLINE, |output| {
         parse_help(&output.stdout).map(|_| Vec::new())
@@ -109,12 +109,12 @@ fn not_told(what: &str, question: &Invocation, output: &Output) -> Finding {
 #[cfg(all(test, unix))]
 mod tests {
     use super::*;
-    use crate::model::environment::Env;
+    use crate::model::environment::Environment;
 
     #[test]
     fn quotes_a_program_that_is_no_nvcc() {
         assert_eq!(
-            gpu_codes(Path::new("/bin/echo"), &Answers::default())
+            gpu_codes(Path::new("/bin/echo"), &ProbeCache::default())
                 .unwrap_err()
                 .to_string(),
             "`/bin/echo` does not tell which GPUs it knows  [nvcc-failed]\n  \
@@ -122,10 +122,10 @@ mod tests {
              nvcc says   --list-gpu-code\n  \
              = help: run the command by hand: an nvcc that works answers it"
         );
-        let silent = layout(Path::new("/bin/true"), &Answers::default()).unwrap_err();
+        let silent = layout(Path::new("/bin/true"), &ProbeCache::default()).unwrap_err();
         assert_eq!(silent.evidence[1], ("nvcc says", "nothing".to_string()));
         assert_eq!(
-            version(Path::new("/bin/false"), &Answers::default())
+            version(Path::new("/bin/false"), &ProbeCache::default())
                 .unwrap_err()
                 .id,
             "nvcc-failed"
@@ -141,7 +141,7 @@ mod tests {
         let nvcc = top.join("bin/nvcc");
         let out = std::env::temp_dir().join(format!("cudnn-guard-nvcc-{}", std::process::id()));
         let env = [("OUT_DIR".to_string(), out.clone().into_os_string())];
-        let answers = Answers::of(&Env::new(env.clone()));
+        let answers = ProbeCache::open(&Environment::new(env.clone()));
         let found = layout(&nvcc, &answers).unwrap();
         assert_eq!(found.top, top);
         assert!(found.include_dirs[0].join("cuda.h").is_file(), "{found:?}");
@@ -156,7 +156,7 @@ mod tests {
         let sm_90a = crate::toolkit::nvcc_output::parse_gpu_codes("sm_90a");
         assert!(letters.starts_with(&sm_90a), "{letters:?}");
         // The next build reads it all from one file.
-        let next = Answers::of(&Env::new(env));
+        let next = ProbeCache::open(&Environment::new(env));
         let written = std::fs::read_to_string(out.join("cudnn-guard/answers")).unwrap();
         assert_eq!(written.matches("\n? ").count(), 4, "{written}");
         assert_eq!(layout(&nvcc, &next).unwrap(), found);

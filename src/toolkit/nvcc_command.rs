@@ -1,6 +1,6 @@
 //! How nvcc is asked to compile.
 
-use crate::model::environment::{Env, Variable};
+use crate::model::environment::{Environment, Variable};
 use crate::model::gencode::Gencode;
 use crate::model::invocation::Invocation;
 use crate::model::platform::{Os, Platform};
@@ -57,7 +57,7 @@ pub fn compile(
     output: &Path,
     besides: &[String],
     platform: &Platform,
-    profile: &Env,
+    profile: &Environment,
 ) -> Invocation {
     let text = |path: &Path| path.to_string_lossy().into_owned();
     let mut args = match plan.product {
@@ -68,13 +68,13 @@ pub fn compile(
     args.extend_from_slice(besides);
     args.extend(targets.iter().map(Gencode::to_string));
     // This is for host code. Device code is optimised unless `-G` is asked for, in debug builds too.
-    let level = match profile.text("OPT_LEVEL") {
+    let level = match profile.var("OPT_LEVEL") {
         Some(level @ ("0" | "1" | "2" | "3")) => level,
         Some("s" | "z") => "2",
         _ => "3",
     };
     args.push(format!("-O{level}"));
-    if !matches!(profile.text("DEBUG"), None | Some("false" | "0" | "none")) {
+    if !matches!(profile.var("DEBUG"), None | Some("false" | "0" | "none")) {
         args.extend(["-g".to_string(), "-lineinfo".to_string()]);
     }
     let host: &[&str] = match (plan.product, platform.os) {
@@ -93,7 +93,7 @@ pub fn compile(
 }
 
 /// How many threads nvcc can use for these targets, each of which it compiles by itself; 1 where it may not be told.
-pub fn breadth(plan: &Plan, targets: usize, release: Option<Version>, env: &Env) -> usize {
+pub fn breadth(plan: &Plan, targets: usize, release: Option<Version>, env: &Environment) -> usize {
     let knows = release.is_some_and(|release| release >= Version::new(11, 2, 0));
     // nvcc takes the option only once.
     let extra = [Variable::NvccPrependFlags, Variable::NvccAppendFlags];
@@ -126,8 +126,8 @@ fn by(plan: &Plan) -> impl Iterator<Item = String> + '_ {
     ccbin.chain(plan.flags.iter().cloned())
 }
 
-fn static_runtime(env: &Env) -> bool {
-    let features = env.text("CARGO_CFG_TARGET_FEATURE").unwrap_or_default();
+fn static_runtime(env: &Environment) -> bool {
+    let features = env.var("CARGO_CFG_TARGET_FEATURE").unwrap_or_default();
     features.split(',').any(|feature| feature == "crt-static")
 }
 
@@ -182,7 +182,7 @@ mod tests {
         env: &[(&str, &str)],
         ccbin: Option<&str>,
     ) -> String {
-        let env = Env::new(
+        let env = Environment::new(
             env.iter()
                 .map(|(name, value)| (name.to_string(), value.into())),
         );
@@ -241,7 +241,7 @@ mod tests {
             plan.flags = flags.split(' ').map(String::from).collect();
             let release = release.map(|(major, minor)| Version::new(major, minor, 0));
             let env = [("NVCC_APPEND_FLAGS".to_string(), env.into())];
-            super::breadth(&plan, 3, release, &Env::new(env))
+            super::breadth(&plan, 3, release, &Environment::new(env))
         };
         let new = Some((11, 2));
         for (product, wanted) in [(Object, 3), (Fatbin, 3), (Ptx, 1), (Cubin, 1)] {

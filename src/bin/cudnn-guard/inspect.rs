@@ -32,7 +32,7 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
         return ExitCode::from(2);
     };
     let root = arguments.get_one::<PathBuf>("root").map(PathBuf::as_path);
-    let inspection = match Inspection::of(program, root) {
+    let inspection = match Inspection::read(program, root) {
         Ok(inspection) => inspection,
         Err(error) => {
             terminal::complain(format!("{error}\n"));

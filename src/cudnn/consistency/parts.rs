@@ -8,7 +8,7 @@ use crate::model::version_source::VersionSource;
 /// That hurts only where the program runs, which may be elsewhere: a warning.
 pub(super) fn missing(cudnn: &Cudnn, elsewhere: &[String]) -> Option<Finding> {
     let library = cudnn.library.as_ref()?;
-    let mut lacking = lacking_parts(cudnn);
+    let mut lacking = missing_parts(cudnn);
     lacking.retain(|file| !elsewhere.contains(file));
     if lacking.is_empty() {
         return None;
@@ -34,7 +34,7 @@ pub(super) fn missing(cudnn: &Cudnn, elsewhere: &[String]) -> Option<Finding> {
 }
 
 /// The files of the parts that a convolution needs and that do not lie beside the library that opens them.
-pub fn lacking_parts(cudnn: &Cudnn) -> Vec<String> {
+pub fn missing_parts(cudnn: &Cudnn) -> Vec<String> {
     let (Some(library), Some(major)) = (&cudnn.library, major(cudnn)) else {
         return Vec::new();
     };

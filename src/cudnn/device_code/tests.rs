@@ -62,7 +62,7 @@ fn told(name: &str, os: Os, parts: &[(&str, Vec<u8>)]) -> String {
         parts: parts.iter().map(part).collect(),
         ..Cudnn::default()
     };
-    let told = gpu_code::words(&of(&cudnn, os));
+    let told = gpu_code::format_targets(&read(&cudnn, os));
     std::fs::remove_dir_all(dir).unwrap();
     told
 }

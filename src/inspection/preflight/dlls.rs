@@ -1,11 +1,11 @@
 //! DLLs that a program for Windows imports and that are nowhere.
 
 use crate::cudnn::consistency;
-use crate::inspection::preflight::Picture;
+use crate::inspection::preflight::PreflightInput;
 use crate::model::finding::Finding;
 use crate::model::linkage::Need;
 
-impl Picture {
+impl PreflightInput {
     pub(super) fn dlls_not_found(&self, findings: &mut Vec<Finding>, unknown: &mut Vec<String>) {
         for missing in &self.missing {
             let (name, asking) = (&missing.name, consistency::file_name(&missing.needed_by));

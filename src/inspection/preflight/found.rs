@@ -2,8 +2,8 @@
 
 use crate::compat;
 use crate::cudnn::consistency;
-use crate::inspection::guard_record::Guarded;
-use crate::inspection::preflight::{Picture, within};
+use crate::inspection::guard_record::GuardRecord;
+use crate::inspection::preflight::{PreflightInput, within};
 use crate::loader::dll_dependencies;
 use crate::model::candidate::Cudnn;
 use crate::model::facts::Built;
@@ -15,7 +15,7 @@ use crate::model::tables::Tables;
 use crate::model::version::Version;
 use std::path::Path;
 
-impl Picture {
+impl PreflightInput {
     /// All that is noticed of it.
     pub(super) fn cudnn(
         &self,
@@ -94,7 +94,7 @@ impl Picture {
     }
 
     /// Whether a guard of the program accepts the release.
-    fn release(&self, cudnn: &Cudnn, guard: &Guarded, findings: &mut Vec<Finding>) {
+    fn release(&self, cudnn: &Cudnn, guard: &GuardRecord, findings: &mut Vec<Finding>) {
         let Some(library) = &cudnn.library else {
             return;
         };
@@ -130,7 +130,7 @@ impl Picture {
     }
 
     /// Whether driver and GPUs serve both.
-    pub(super) fn machine(&self, cudnn: &Cudnn, guard: &Guarded, findings: &mut Vec<Finding>) {
+    pub(super) fn machine(&self, cudnn: &Cudnn, guard: &GuardRecord, findings: &mut Vec<Finding>) {
         let Some(driver) = self.driver else {
             return;
         };

@@ -1,12 +1,12 @@
 //! Files that the loader finds and refuses: damaged ones, and libraries of the system that are too old.
 
-use crate::inspection::preflight::Picture;
+use crate::inspection::preflight::PreflightInput;
 use crate::model::file_defect::Flaw;
 use crate::model::finding::Finding;
 use crate::model::linkage::Need;
 use std::path::Path;
 
-impl Picture {
+impl PreflightInput {
     /// Files that are cut off, or no libraries. Those of the cuDNN are judged with it.
     pub(super) fn damaged(&self, findings: &mut Vec<Finding>) {
         for object in &self.objects {

@@ -49,7 +49,7 @@ fn debians_cuda_and_a_newer_gcc() {
     );
     // Where nobody looks for another compiler: the one that nvcc takes is found there.
     let path = std::env::var("PATH").expect("PATH is set");
-    own.host.env = own.host.env.overlaid(&[
+    own.host.env = own.host.env.with_pairs(&[
         ("PATH".to_string(), path),
         ("HOST".to_string(), "aarch64-unknown-linux-gnu".to_string()),
     ]);
@@ -142,7 +142,7 @@ fn the_headers_say_what_the_table_says() {
         let path = wheels().join(header).join("crt/host_config.h");
         let text = std::fs::read_to_string(&path).unwrap();
         let limits = limits::parse_host_config(&text);
-        assert_eq!(limits::of_release(release), Some(limits), "{header}");
+        assert_eq!(limits::for_cuda(release), Some(limits), "{header}");
         let text = std::fs::read_to_string(path.with_file_name("math_functions.h")).unwrap();
         let names = headers::contradictions(&text, Version::new(2, 42, 0));
         let known: &[&str] = match release.major {

@@ -3,7 +3,7 @@
 use super::*;
 
 fn trees(pairs: &[(&str, &str)]) -> Vec<Tree> {
-    let env = env(pairs).standing_in("/package".into());
+    let env = env(pairs).with_current_dir("/package".into());
     let platform = Platform::from_triple("x86_64-unknown-linux-gnu");
     let wished = steps(&env, &platform, None)
         .into_iter()
@@ -78,7 +78,9 @@ fn a_variable_for_the_target_wins() {
         all.push(("HOST".into(), host.into()));
         let all = all.into_iter().map(|(name, value)| (name, value.into()));
         let target = "aarch64-unknown-linux-gnu";
-        let env = Env::new(all).overlaid(&own(script)).for_target(target);
+        let env = Environment::new(all)
+            .with_pairs(&own(script))
+            .for_target(target);
         let steps = steps(&env, &Platform::from_triple(target), None).into_iter();
         let itself = |place: &Place| matches!(place, Place::Tree(tree) if tree.pattern.is_empty());
         let wished = steps.filter(|step| step.wish.is_some() && itself(&step.place));

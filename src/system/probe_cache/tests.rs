@@ -33,15 +33,15 @@ impl Machine {
     }
 
     /// What the next build knows.
-    fn next(&self) -> Answers {
+    fn next(&self) -> ProbeCache {
         self.next_with(&[])
     }
 
-    fn next_with(&self, more: &[(&str, &str)]) -> Answers {
+    fn next_with(&self, more: &[(&str, &str)]) -> ProbeCache {
         let out = [("OUT_DIR", self.0.join("out").to_str().unwrap().to_string())];
         let more = more.iter().map(|(name, value)| (*name, value.to_string()));
         let all = out.into_iter().chain(more);
-        Answers::of(&Env::new(
+        ProbeCache::open(&Environment::new(
             all.map(|(name, value)| (name.to_string(), value.into())),
         ))
     }
@@ -68,13 +68,13 @@ fn shell(script: &str, path: &Path, text: &str) {
     assert!(shell.status().unwrap().success(), "{script}");
 }
 
-fn ask(answers: &Answers, program: &Path, arg: &str) -> Result<String, String> {
+fn ask(answers: &ProbeCache, program: &Path, arg: &str) -> Result<String, String> {
     ask_resting_on(answers, program, arg, &[])
 }
 
 /// A word with a number in it is an answer.
 fn ask_resting_on(
-    answers: &Answers,
+    answers: &ProbeCache,
     program: &Path,
     arg: &str,
     files: &[PathBuf],
@@ -109,7 +109,7 @@ fn a_question_is_asked_once_by_all_builds() {
     assert!(ask(&next, &nvcc, "b").is_ok_and(|said| said.starts_with("b 13")));
     assert_eq!(machine.times(), 0);
     // Outside a build script, nothing is kept.
-    let elsewhere = || Answers::of(&Env::default());
+    let elsewhere = || ProbeCache::open(&Environment::default());
     assert_eq!(ask(&elsewhere(), &nvcc, "a"), said);
     assert_eq!(ask(&elsewhere(), &nvcc, "a"), said);
     assert_eq!(machine.times(), 2);
@@ -176,7 +176,7 @@ fn a_wrapper_is_asked_anew_when_what_it_starts_has_changed() {
     let machine = Machine::new("answers-wrapper");
     let wrapper = machine.program("bin/wrapper", "exec \"${0%/*}/nvcc\"");
     let real = machine.program("bin/nvcc", "echo 12");
-    let both = |answers: &Answers| {
+    let both = |answers: &ProbeCache| {
         let layout = ask_resting_on(answers, &wrapper, "layout", &[real.clone(), "/none".into()]);
         let version = ask(answers, &wrapper, "version");
         assert_eq!(layout, version);

@@ -96,7 +96,7 @@ fn every_dialect_says_what_it_can_say() {
 #[test]
 fn the_order_of_a_list_changes_nothing() {
     let mut random = Random(0x0bad);
-    let compiler = Compiler::of_release(None, Version::new(13, 5, 0));
+    let compiler = Compiler::from_table(None, Version::new(13, 5, 0));
     let words = [
         "80",
         "90a",
@@ -198,7 +198,7 @@ fn no_text_is_too_odd() {
         "NVIDIA",
         "ti",
     ];
-    let compiler = Compiler::of_release(None, Version::new(12, 9, 0));
+    let compiler = Compiler::from_table(None, Version::new(12, 9, 0));
     for _ in 0..5000 {
         let text: String = (0..random.below(9))
             .map(|_| random.one_of(&pieces))

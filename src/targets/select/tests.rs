@@ -18,7 +18,7 @@ fn code(number: u32) -> Target {
 fn nvcc() -> Compiler {
     let codes = [75, 80, 86, 87, 89, 90, 100, 103, 110, 120, 121];
     let letters = parse_help("'sm_75','sm_90a','sm_100f','sm_120a','sm_120f'");
-    Compiler::asked("/cuda/bin/nvcc", codes.map(code).to_vec(), letters)
+    Compiler::from_answer("/cuda/bin/nvcc", codes.map(code).to_vec(), letters)
 }
 
 fn gpu(number: u32) -> Gpu {
@@ -111,9 +111,9 @@ fn without_wish_and_gpu_all_majors_are_compiled() {
 /// to say, and a Jetson's GPU in a cuDNN for cards.
 #[test]
 fn the_default_is_what_nvcc_and_the_cudnn_both_serve() {
-    let cuda = Compiler::of_release(None, Version::new(12, 9, 0));
+    let cuda = Compiler::from_table(None, Version::new(12, 9, 0));
     let default = |is_served: &dyn Fn(ComputeCapability) -> bool| {
-        listed(&unasked(cuda.as_ref(), &[], is_served).targets)
+        listed(&default_targets(cuda.as_ref(), &[], is_served).targets)
     };
     assert_eq!(
         default(&|_| true),
@@ -258,7 +258,7 @@ fn variables_and_build_script_in_their_order() {
     let script = ["89".to_string()];
     let mut order = Vec::new();
     for archs in [&script[..], &script[..], &[], &[], &[], &[]] {
-        let found = wish(&Env::new(pairs.clone()), archs);
+        let found = wish(&Environment::new(pairs.clone()), archs);
         order.push(found.map(|wish| (wish.from.to_string(), wish.text)));
         if order.len() != 2 {
             pairs = pairs.split_off(1.min(pairs.len()));

@@ -8,7 +8,7 @@ fn of_release(cuda: &str, wish: &str, gpus: &[u32], wanted: &str) -> Selection {
     let (major, minor) = cuda.split_once('.').unwrap();
     let cuda = Version::new(major.parse().unwrap(), minor.parse().unwrap(), 0);
     let gpus: Vec<Gpu> = gpus.iter().copied().map(gpu).collect();
-    let compiler = Compiler::of_release(None, cuda).unwrap();
+    let compiler = Compiler::from_table(None, cuda).unwrap();
     let wish = (!wish.is_empty()).then(|| ours(wish));
     let selection = select(wish.as_ref(), Some(&compiler), &gpus).unwrap();
     assert_eq!(selection.list().to_string(), wanted);
@@ -21,7 +21,7 @@ fn the_table_is_open_at_the_top() {
     of_release("14.0", "80 150a sm_140", &[], "sm_80 sm_140 sm_150a");
     of_release("14.0", "", &[150], "sm_150 compute_150");
     let wish = ours("70");
-    let newer = Compiler::of_release(None, Version::new(14, 0, 0));
+    let newer = Compiler::from_table(None, Version::new(14, 0, 0));
     let findings = select(Some(&wish), newer.as_ref(), &[]).unwrap_err();
     assert_eq!(
         findings[0].summary,
@@ -136,7 +136,7 @@ fn letters_are_asked_for_only_where_they_are_written() {
     }
     assert!(!needs_letters(None));
     // Nobody knows: nvcc will say so itself.
-    let silent = Compiler::asked("/nvcc", vec![code(90)], None);
+    let silent = Compiler::from_answer("/nvcc", vec![code(90)], None);
     assert!(select(Some(&ours("90a")), Some(&silent), &[]).is_ok());
     assert!(select(Some(&ours("100a")), Some(&silent), &[]).is_err());
 }
