@@ -30,52 +30,137 @@
 //! Every finding has an id, which stands in brackets behind its headline; [`findings`] says what each means.
 //! Verdicts have three values. What does not fit is *fail*; what was not checked is *unknown*, and unknown goes on.
 
+#![warn(clippy::missing_errors_doc)]
 #![cfg_attr(test, allow(clippy::disallowed_methods))] // tests make and read machines of their own
 
+#[path = "../build-support/guard/mod.rs"]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "it reads the environment and the files of the program that it is in"
+)]
+pub mod runtime;
+
+#[cfg(feature = "build")]
 mod choice;
+#[cfg(feature = "build")]
 mod compat;
+#[cfg(feature = "build")]
 mod config;
+#[cfg(feature = "build")]
 mod cudnn;
+#[cfg(feature = "build")]
 mod error;
-// The texts are long, and a build script has no use for them.
-#[cfg(doc)]
-pub mod findings;
+/// What each finding means, how to see it by hand, and how to mend it. `cudnn-guard explain ID` prints the same texts.
+///
+/// The id stands in brackets behind a headline, in JSON under `id`, and is what [`Config::allow`] and
+/// `CUDNN_GUARD_ALLOW` take.
+#[cfg(doc)] // the texts are long, and a build script has no use for them
+#[doc = include_str!("../docs/findings.md")]
+pub mod findings {}
+#[cfg(feature = "build")]
 mod guard;
+#[cfg(feature = "build")]
 mod host_compiler;
 #[cfg(feature = "cli")]
 mod inspection;
+#[cfg(feature = "build")]
 mod kernels;
+#[cfg(feature = "build")]
 mod link;
+#[cfg(feature = "build")]
 mod loader;
+#[cfg(feature = "build")]
 mod model;
+#[cfg(feature = "build")]
 mod report;
+#[cfg(feature = "build")]
 mod search;
+#[cfg(feature = "build")]
 mod system;
+#[cfg(feature = "build")]
 mod targets;
+#[cfg(feature = "build")]
 mod toolchain;
+#[cfg(feature = "build")]
 mod toolkit;
 
+#[cfg(feature = "build")]
 pub use config::{Config, Link};
+#[cfg(feature = "build")]
 pub use error::Error;
+#[cfg(feature = "build")]
 pub use guard::Guard;
 #[cfg(feature = "cli")]
 pub use inspection::Inspection;
+#[cfg(feature = "build")]
 pub use kernels::Kernels;
+#[cfg(feature = "build")]
 pub use link::Linked;
+#[cfg(feature = "build")]
 pub use model::arch::{Code, ComputeCapability, Suffix, Target};
+#[cfg(feature = "build")]
 pub use model::facts::{Loader, Policy};
+#[cfg(feature = "build")]
 pub use model::finding::{Finding, Severity, Verdict};
+#[cfg(feature = "build")]
 pub use model::json::Json;
+#[cfg(feature = "build")]
 pub use model::target_list::TargetList;
+#[cfg(feature = "build")]
 pub use model::version::Version;
+#[cfg(feature = "build")]
 pub use report::Report;
+#[cfg(feature = "build")]
 pub use report::target_report::TargetReport;
+#[cfg(feature = "build")]
 pub use toolchain::Toolchain;
 
+#[cfg(feature = "build")]
 use system::directive::Directive;
 
-/// Runs a build script. An error becomes `cargo::error` lines, so that cargo shows its text and nothing of this
-/// program around it, and fails the build.
+// What the terminal program and the tests take from here.
+#[cfg(feature = "cli")]
+#[doc(hidden)]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "it writes trees and runs the C compiler"
+)]
+pub mod demo;
+#[cfg(feature = "cli")]
+#[doc(hidden)]
+pub use model::{environment as variables, finding_id as id, invocation};
+
+/// Runs a build script. An error becomes `cargo::error` lines, with the errors under it
+/// ([`source`](std::error::Error::source)), so that cargo shows its text and nothing of this program around it, and
+/// fails the build.
+///
+/// In the closure `?` takes the errors of this crate, and those of the standard library that build scripts commonly
+/// meet; [`Error`] lists them. No type need be named:
+///
+/// ```no_run
+/// cudnn_guard::build(|| {
+///     let gpu = cudnn_guard::Config::new().cudnn(">=9").probe()?;
+///     gpu.link();
+///     let model = std::env::var("MODEL")?;
+///     std::fs::copy(model, "model.onnx")?;
+///     Ok(())
+/// });
+/// ```
+///
+/// An error of any other library, and a script that returns another type, go through [`Error::other`], which takes
+/// whatever can become a `Box<dyn std::error::Error>`:
+///
+/// ```no_run
+/// fn script() -> Result<(), Box<dyn std::error::Error>> {
+///     let factor: f32 = std::env::var("FACTOR")?.parse()?;
+///     println!("cargo::rustc-env=HALF={}", factor / 2.0);
+///     cudnn_guard::Config::new().cudnn(">=9").probe()?.link();
+///     Ok(())
+/// }
+///
+/// cudnn_guard::build(|| script().map_err(cudnn_guard::Error::other));
+/// ```
+#[cfg(feature = "build")]
 pub fn build(script: impl FnOnce() -> Result<(), Error>) {
     if let Err(error) = script() {
         for line in error.to_string().lines() {

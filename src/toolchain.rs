@@ -32,16 +32,15 @@ use crate::model::finding::{Finding, Severity};
 use crate::model::version::Version;
 use crate::system::{Host, cargo, files};
 use crate::targets::select::Selection;
-pub(crate) use crate::toolchain::findings::is_allowed;
 pub(crate) use crate::toolchain::output_registry::Written;
 use crate::toolchain::probe::{Needs, Probe};
 use crate::toolchain::static_link::Archives;
 use std::cell::OnceCell;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The CUDA and cuDNN that were chosen, all that was passed over, and the findings about them.
 #[derive(Debug)]
-#[must_use]
+#[must_use = "nothing is linked, compiled or written unless it is asked to"]
 pub struct Toolchain {
     pub(crate) config: Config,
     pub(crate) host: Host,
@@ -67,7 +66,11 @@ pub struct Toolchain {
 
 impl Config {
     /// Finds CUDA and cuDNN, reads what they are and checks them. Tells cargo what the answer rests on, even if the
-    /// answer is an error; everything that stops the build is in that one error.
+    /// answer is an error.
+    ///
+    /// # Errors
+    /// Everything that stops the build, all in one: what is not there, what does not fit, and what this build script
+    /// or a variable says wrongly.
     pub fn probe(&self) -> Result<Toolchain, Error> {
         let toolchain = Toolchain::find(self.clone(), self.host(), self.needs());
         for directive in toolchain.reruns() {
@@ -85,14 +88,16 @@ impl Config {
     /// Looks at the machine as `probe` does, for CUDA and cuDNN both; prints nothing and never fails. What is wrong
     /// is among the findings.
     pub fn survey(&self) -> Toolchain {
-        let mut toolchain = Toolchain::find(
-            self.clone(),
-            self.host(),
-            Needs {
-                toolkit: true,
-                cudnn: true,
-            },
-        );
+        self.survey_on(self.host())
+    }
+
+    /// The same of a machine whose environment has been read.
+    pub(crate) fn survey_on(&self, host: Host) -> Toolchain {
+        let needs = Needs {
+            toolkit: true,
+            cudnn: true,
+        };
+        let mut toolchain = Toolchain::find(self.clone(), host, needs);
         // A build goes by the tables instead: on a hard disk, reading so many headers takes seconds.
         let os = toolchain.host.platform.os;
         if let Some(cudnn) = &mut toolchain.cudnn {
@@ -126,6 +131,16 @@ impl Toolchain {
     /// The toolkit's release.
     pub fn cuda_version(&self) -> Option<Version> {
         self.toolkit.as_ref()?.version
+    }
+
+    /// The toolkit's directory, which others call `CUDA_HOME`.
+    pub fn cuda_root(&self) -> Option<&Path> {
+        Some(&self.toolkit.as_ref()?.root)
+    }
+
+    /// The toolkit's compiler.
+    pub fn nvcc(&self) -> Option<&Path> {
+        self.toolkit.as_ref()?.nvcc.as_deref()
     }
 
     /// cuDNN's release: what its headers say, else what its libraries say.
@@ -177,11 +192,13 @@ impl Toolchain {
     fn find(config: Config, host: Host, needs: Needs) -> Self {
         let (requirements, invalid) =
             Requirements::parse(config.cuda.as_deref(), config.cudnn.as_deref());
+        let allowed = config.allowed(&host.env);
         let probe = Probe {
             config: &config,
             host: &host,
             needs,
             requirements: &requirements,
+            allowed: &allowed,
         };
         let located = probe.locate();
         let selected = probe.select(&located);

@@ -5,8 +5,9 @@
     reason = "tests make files and run programs"
 )]
 
-#[path = "consumers/build.rs"]
-mod build;
+mod consumers {
+    pub mod build;
+}
 mod support;
 
 use std::fs;

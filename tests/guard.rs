@@ -5,39 +5,23 @@
     reason = "tests make and break files and run programs"
 )]
 
-#[allow(dead_code, reason = "a program uses the guard through three functions")]
-#[path = "guard/imp.rs"]
-mod imp;
-
-#[path = "guard/child.rs"]
-mod child;
-#[path = "guard/copies.rs"]
-mod copies;
-#[path = "guard/eager.rs"]
-mod eager;
-#[path = "guard/elf.rs"]
-mod elf;
-#[path = "guard/hidden.rs"]
-mod hidden;
-#[path = "guard/judged.rs"]
-mod judged;
-#[path = "guard/misfits.rs"]
-mod misfits;
-#[path = "guard/parts.rs"]
-mod parts;
-#[path = "guard/paths.rs"]
-mod paths;
-#[path = "guard/process.rs"]
-mod process;
-#[path = "guard/program.rs"]
-mod program;
-#[path = "guard/reports.rs"]
-mod reports;
-#[path = "guard/route.rs"]
-mod route;
-#[path = "guard/tree.rs"]
-mod tree;
-#[path = "guard/units.rs"]
-mod units;
-#[path = "guard/wheels.rs"]
-mod wheels;
+mod guard {
+    pub mod child;
+    pub mod convolution;
+    pub mod copies;
+    pub mod driver;
+    pub mod eager;
+    pub mod elf;
+    pub mod hidden;
+    pub mod judged;
+    pub mod misfits;
+    pub mod parts;
+    pub mod paths;
+    pub mod process;
+    pub mod program;
+    pub mod reports;
+    pub mod route;
+    pub mod tree;
+    pub mod units;
+    pub mod wheels;
+}

@@ -1,48 +1,48 @@
 //! The runtime guard on a system that it does not know: it answers, and touches nothing.
+#![cfg(unix)]
 #![allow(
     clippy::disallowed_methods,
-    reason = "the guard reads the environment it runs in"
+    reason = "tests make files and run programs"
 )]
 
-#[allow(dead_code, reason = "a program uses the guard through three functions")]
-#[path = "guard/imp_elsewhere.rs"]
-mod imp;
+mod support;
 
-use imp::check;
-use imp::facts::{Built, Loader, Policy};
-use imp::tables::Tables;
-use imp::version::Version;
+use support::{built, cargo, program, project, run};
 
-const BUILT: Built = Built {
-    cudnn: Some(Version::new(9, 14, 0)),
-    cudnn_cuda_major: Some(13),
-    cuda: Some(Version::new(13, 0, 0)),
-    requirement: None,
-    policy: Policy::Compatible,
-    loader: Loader::Dlopen,
-    cudarc: None,
-    targets: &[],
-    convolution: true,
-    require_gpu: false,
-    needs: &[],
-    findings: &[],
-    tables: Tables::NONE,
-    absent: None,
-};
+/// The guard's own condition for a system that it knows is one that no system meets.
+const BUILD: &str = r#"fn main() {
+    cudnn_guard::build(|| {
+        let gpu = cudnn_guard::Config::new().cudnn(">=9").link(cudnn_guard::Link::Runtime).probe()?;
+        gpu.guard().write()
+    });
+    let file = std::path::Path::new(&std::env::var("OUT_DIR").unwrap()).join("cudnn_guard.rs");
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert!(text.contains("target_os = \"linux\""));
+    std::fs::write(&file, text.replace("target_os = \"linux\"", "target_os = \"none\"")).unwrap();
+}
+"#;
+const MAIN: &str = r#"mod guard { include!(concat!(env!("OUT_DIR"), "/cudnn_guard.rs")); }
+fn main() {
+    for failure in [guard::check_version().err().unwrap(), guard::check().err().unwrap()] {
+        assert_eq!(failure.verdict(), guard::Verdict::Unknown);
+        println!("{}", failure.headline());
+    }
+    guard::startup();
+}
+"#;
 
 #[test]
 fn an_unknown_system_is_unknown() {
+    let dir = project("guard-elsewhere", BUILD, MAIN);
+    run(&mut cargo(&dir, &["build"])).exits_with(0);
+    let ran = run(&mut program(built("guard-elsewhere"))).exits_with(0);
     let libc = if cfg!(target_env = "musl") {
         " with musl"
     } else {
         ""
     };
     let (system, arch) = (std::env::consts::OS, std::env::consts::ARCH);
-    let text = format!("cuDNN is not checked on {arch} {system}{libc}  [platform-unsupported]");
-    for result in [check::check(&BUILT), check::check_version(&BUILT)] {
-        let failure = result.unwrap_err();
-        assert_eq!(failure.verdict(), imp::finding::Verdict::Unknown);
-        assert_eq!(failure.headline(), text);
-    }
-    imp::startup::startup(&BUILT);
+    let line = format!("cuDNN is not checked on {arch} {system}{libc}  [platform-unsupported]\n");
+    assert_eq!(ran.stdout, line.repeat(2));
+    assert_eq!(ran.stderr, format!("cudnn-guard: unknown: {line}"));
 }

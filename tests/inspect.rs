@@ -2,25 +2,22 @@
 #![cfg(all(feature = "cli", target_os = "linux", target_env = "gnu"))]
 #![allow(clippy::disallowed_methods)] // tests make files and run programs
 
-#[path = "inspect/image.rs"]
-mod image;
 #[allow(dead_code)]
 #[path = "../src/system/library_file/pe/made.rs"]
 mod made;
-#[path = "inspect/openers.rs"]
-mod openers;
-#[path = "inspect/programs.rs"]
-mod programs;
+mod inspect {
+    pub mod image;
+    pub mod openers;
+    pub mod programs;
+    pub mod surroundings;
+    pub mod windows;
+}
 mod support;
-#[path = "inspect/surroundings.rs"]
-mod surroundings;
-#[path = "inspect/windows.rs"]
-mod windows;
 
 /// What a made DLL begins its version with, as `host::dll` reads it.
 const FIXED: u32 = 0xfeef_04bd;
 
-use image::{Image, ids, linked};
+use inspect::image::{Image, ids, linked};
 use serde_json::Value;
 use std::fs;
 use std::process::Command;

@@ -8,11 +8,12 @@
 ))]
 #![allow(clippy::disallowed_methods)] // tests make files and run programs
 
-#[path = "loader/layouts.rs"]
-mod layouts;
+mod loader {
+    pub mod layouts;
+}
 mod support;
 
-use layouts::{LAYOUTS, SYSTEMS};
+use loader::layouts::{LAYOUTS, SYSTEMS};
 use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::symlink;

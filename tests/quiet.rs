@@ -5,11 +5,12 @@
     reason = "tests make files and run programs"
 )]
 
-#[path = "quiet/setup.rs"]
-mod setup;
+mod quiet {
+    pub mod setup;
+}
 mod support;
 
-use setup::*;
+use quiet::setup::*;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use support::circumstances::{copy, installed};

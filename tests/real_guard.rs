@@ -6,16 +6,21 @@
     reason = "tests make and break folders and run programs"
 )]
 
-#[allow(dead_code, reason = "a program uses the guard through three functions")]
-#[path = "guard/imp.rs"]
-mod imp;
-
-use imp::elf::Elf;
-use imp::facts::{Built, Loader, Policy};
-use imp::release::Teller;
-use imp::tables::Tables;
-use imp::version::Version;
-use imp::{check, parts};
+#[allow(dead_code, reason = "each test file uses some of it")]
+mod guard {
+    pub mod convolution;
+    pub mod driver;
+    pub mod program;
+}
+use cudnn_guard::runtime::binary::elf::Elf;
+use cudnn_guard::runtime::check;
+use cudnn_guard::runtime::facts::built::{Built, Loader, Policy};
+use cudnn_guard::runtime::facts::tables::Tables;
+use cudnn_guard::runtime::facts::version::Version;
+use cudnn_guard::runtime::parts::part_files;
+use cudnn_guard::runtime::parts::release::Teller;
+use cudnn_guard::runtime::startup::startup_with;
+use guard::program::FAKES;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -131,12 +136,13 @@ fn program() {
         needs: &[],
         findings: &[],
         tables: Tables::NONE,
+        linked_in: None,
         absent: None,
     };
     if let Err(failure) = check::check_version(&built) {
         writeln!(std::io::stderr(), "check_version: {}", failure.headline()).unwrap();
     }
-    imp::startup::startup(&built);
+    startup_with(&built, FAKES);
 }
 
 #[test]
@@ -147,7 +153,7 @@ fn releases_are_read_off_the_parts() {
         let mut told = Vec::new();
         for file in std::fs::read_dir(&folder).unwrap() {
             let path = file.unwrap().path();
-            let Some((part, _)) = parts::name_of(&path) else {
+            let Some((part, _)) = part_files::name_of(&path) else {
                 continue;
             };
             let found = Teller::default().part(&mut Elf::open(&path).unwrap(), &part, &path);
@@ -187,7 +193,8 @@ fn every_pair_of_releases_gets_its_verdict() {
         } else if found.minor >= with.minor {
             assert_eq!(code, Some(0), "{with} {found}: {text}");
             assert_eq!(
-                text, "cudnn-guard: unknown: there is no driver  [driver-missing]\n",
+                text,
+                "cudnn-guard: unknown: `libcuda.so.1`, the library of NVIDIA's driver, cannot be opened, so no GPU can be used  [driver-missing]\n",
                 "{with} {found}"
             );
         } else {

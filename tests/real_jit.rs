@@ -11,15 +11,15 @@
     reason = "tests make and break folders and run programs"
 )]
 
-#[allow(dead_code, reason = "a program uses the guard through three functions")]
-#[path = "guard/imp.rs"]
-mod imp;
 #[allow(dead_code, reason = "each test file uses some of it")]
-#[path = "guard/program.rs"]
-mod program;
+mod guard {
+    pub mod convolution;
+    pub mod driver;
+    pub mod program;
+}
 mod support;
 
-use program::Ran;
+use guard::program::Ran;
 use std::path::{Path, PathBuf};
 
 const GPU: (&str, &str) = ("TEST_GPU", "90");
@@ -49,7 +49,7 @@ fn run(task: &str, folder: &Path, variables: &[(&str, &str)]) -> Ran {
     let own = support::fresh("real-jit-run");
     let mut all = vec![GPU, ("LD_LIBRARY_PATH", both.to_str().unwrap())];
     all.extend(variables);
-    program::run(task, &own, &all)
+    guard::program::run(task, &own, &all)
 }
 
 /// Links to the libraries of a set but this one.

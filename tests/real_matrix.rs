@@ -6,15 +6,11 @@
     reason = "tests run programs on real files"
 )]
 
-#[allow(dead_code, reason = "a program uses the guard through three functions")]
-#[path = "guard/imp.rs"]
-mod imp;
-
-use imp::check;
-use imp::facts::{Built, Loader, Policy, Requirement};
-use imp::platform::Library;
-use imp::tables::Tables;
-use imp::version::Version;
+use cudnn_guard::runtime::check;
+use cudnn_guard::runtime::facts::built::{Built, Loader, Policy, Requirement};
+use cudnn_guard::runtime::facts::tables::Tables;
+use cudnn_guard::runtime::facts::version::Version;
+use cudnn_guard::runtime::system::platform::Library;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::Command;
@@ -152,6 +148,7 @@ fn program() {
         findings: &[],
         needs: &[],
         tables: Tables::NONE,
+        linked_in: None,
         absent: None,
     };
     if !linked.is_empty() {

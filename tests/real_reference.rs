@@ -8,13 +8,10 @@
     reason = "tests touch the machine"
 )]
 
-#[path = "support/guard.rs"]
-mod guard;
-
-use guard::data_type::to_half;
-use guard::kind::{self, Kind, Operation};
-use guard::reference::{self, Operands};
-use guard::shape::Shape;
+use cudnn_guard::runtime::convolution::case::{self, Kind, Operation};
+use cudnn_guard::runtime::convolution::data_type::to_half;
+use cudnn_guard::runtime::convolution::reference::{self, Operands};
+use cudnn_guard::runtime::convolution::shape::Shape;
 use std::path::Path;
 use std::process::Command;
 
@@ -81,7 +78,7 @@ fn numpy_agrees() {
             let kind = Kind {
                 operation,
                 shape,
-                ..kind::FIRST
+                ..case::FIRST
             };
             let operands = Operands::of(&kind);
             let tensors = [&operands.x, &operands.w, &operands.y, &operands.bias];

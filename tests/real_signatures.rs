@@ -9,15 +9,13 @@
     reason = "tests touch the machine"
 )]
 
-#[path = "support/guard.rs"]
-mod guard;
-
-use guard::cudnn::Cudnn;
-use guard::data_type::DataType;
-use guard::graph::{self, Graph};
-use guard::platform::Library;
-use guard::shape::Layout;
-use guard::{graph_calls as calls, kind};
+use cudnn_guard::runtime::convolution::case;
+use cudnn_guard::runtime::convolution::data_type::DataType;
+use cudnn_guard::runtime::convolution::shape::Layout;
+use cudnn_guard::runtime::cudnn::functions::Cudnn;
+use cudnn_guard::runtime::cudnn::graph::{self, Graph};
+use cudnn_guard::runtime::cudnn::graph_signatures as calls;
+use cudnn_guard::runtime::system::platform::Library;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -266,7 +264,7 @@ fn graph_in_child() {
     };
     let shim = Library::open(shim.to_str().unwrap()).unwrap();
     let graph = Graph::of(shim).unwrap();
-    let kinds = kind::thorough_graph();
+    let kinds = case::thorough_graph();
     for kind in &kinds {
         let shape = kind.shape;
         let x = match graph.tensor(kind, shape.x(), 1) {
@@ -347,7 +345,7 @@ fn in_child() {
     }
     let cudnn = Cudnn::of(Library::open(shim.to_str().unwrap()).unwrap());
     let mut unserved = Vec::new();
-    for kind in kind::thorough() {
+    for kind in case::thorough() {
         let (shape, data_type, layout) = (kind.shape, kind.data_type, kind.layout);
         let x = cudnn.tensor(shape.x(), data_type, layout).unwrap();
         let w = cudnn.filter(shape.filter(), data_type, layout).unwrap();
@@ -361,7 +359,7 @@ fn in_child() {
     cudnn.relu().unwrap();
     println!("every kind but {:?}", unserved.first());
     // A filter of other channels is refused, and 9 says why.
-    let (shape, data_type, layout) = (kind::FIRST.shape, DataType::F32, Layout::Nchw);
+    let (shape, data_type, layout) = (case::FIRST.shape, DataType::F32, Layout::Nchw);
     let x = cudnn.tensor(shape.x(), data_type, layout).unwrap();
     let other = cudnn.filter([8, 4, 3, 3], data_type, layout).unwrap();
     let convolution = cudnn.convolution(&shape, data_type).unwrap();

@@ -9,35 +9,26 @@
     reason = "tests touch the machine"
 )]
 
-#[path = "simulator/faults.rs"]
-mod faults;
-#[path = "simulator/gpus.rs"]
-mod gpus;
-#[path = "simulator/graph.rs"]
-mod graph;
-#[path = "support/guard.rs"]
-mod guard;
-#[path = "simulator/kinds.rs"]
-mod kinds;
-#[path = "simulator/no_driver.rs"]
-mod no_driver;
-#[path = "simulator/numbers.rs"]
-mod numbers;
-#[path = "support/simulated.rs"]
-mod simulated;
-#[path = "../src/bin/cudnn-guard/simulator.rs"]
-mod simulator;
+mod simulator {
+    pub mod faults;
+    pub mod gpus;
+    pub mod graph;
+    pub mod kinds;
+    pub mod no_driver;
+    pub mod numbers;
+}
+mod support;
 
-use guard::convolution;
-use guard::driver::{self, Driver, Problem};
-use guard::outcome::{Extent, Outcome, Scope, Told};
-use guard::platform::Library;
-use guard::version::Version;
-use simulated::{simulated, without};
+use cudnn_guard::runtime::convolution::case_result::{Extent, Outcome, Scope, Told};
+use cudnn_guard::runtime::convolution::suite;
+use cudnn_guard::runtime::driver::query::{self, Driver, Problem};
+use cudnn_guard::runtime::facts::version::Version;
+use cudnn_guard::runtime::system::platform::Library;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
+use support::simulated::{self, simulated, without};
 
 const V9_14: (u32, u32, u32) = (9, 14, 0);
 const V9_28: (u32, u32, u32) = (9, 28, 0);
@@ -189,17 +180,17 @@ fn in_child() {
             let shim = Library::open(&format!("libcudnn.so.{}", version.major)).unwrap();
             match words[0] {
                 "context" => context(shim, version),
-                "quick" => all(|tell| convolution::run(shim, version, 0, QUICK, tell)),
-                "graph" => all(|tell| convolution::run(shim, version, 0, GRAPH_ONLY, tell)),
-                "thorough" => all(|tell| convolution::run(shim, version, 0, THOROUGH, tell)),
+                "quick" => all(|tell| suite::run(shim, version, 0, QUICK, tell)),
+                "graph" => all(|tell| suite::run(shim, version, 0, GRAPH_ONLY, tell)),
+                "thorough" => all(|tell| suite::run(shim, version, 0, THOROUGH, tell)),
                 "some" => all(|tell| {
-                    let kinds = kinds::some(words[4], words[5]);
-                    convolution::run_kinds(shim, version, 0, &kinds, &[], tell);
+                    let kinds = simulator::kinds::some(words[4], words[5]);
+                    suite::run_kinds(shim, version, 0, &kinds, &[], tell);
                 }),
                 _ => first(shim, version),
             }
         }
-        "driver" => match driver::ask() {
+        "driver" => match query::ask() {
             Ok(driver) => told(&driver),
             Err(problem) => format!(
                 "{}\nknown: {}\n",
@@ -212,7 +203,7 @@ fn in_child() {
             let shim = Library::open("libcudnn.so.9").unwrap();
             // SAFETY: cudnn.h declares it as `size_t (void)`.
             let ask: extern "C" fn() -> usize =
-                unsafe { driver::function(shim, words[1].to_string().leak()).unwrap() };
+                unsafe { query::function(shim, words[1].to_string().leak()).unwrap() };
             ask().to_string()
         }
         other => panic!("{other}"),
@@ -232,7 +223,7 @@ fn collect(run: impl FnOnce(&mut dyn FnMut(Told))) -> (Vec<Outcome>, Vec<String>
 
 /// The first outcome: what is refused or wrong there is so in the others too, and they have tests of their own.
 fn first(shim: Library, version: Version) -> String {
-    let (outcomes, _) = collect(|tell| convolution::run(shim, version, 0, QUICK, tell));
+    let (outcomes, _) = collect(|tell| suite::run(shim, version, 0, QUICK, tell));
     let outcome = &outcomes[0];
     assert!(outcome.milliseconds > 0.0);
     assert_eq!(
@@ -284,16 +275,16 @@ fn told(driver: &Driver) -> String {
 /// A program may have its own context current: it must be so afterwards.
 fn context(shim: Library, version: Version) -> String {
     type Context = *mut std::ffi::c_void;
-    let cuda = driver::open().unwrap();
-    driver::ask().unwrap();
+    let cuda = query::open().unwrap();
+    query::ask().unwrap();
     let mine = [0u8; 64].as_mut_ptr().cast();
     let mut found: Context = std::ptr::null_mut();
     // SAFETY: the simulator takes any pointer for a context.
     unsafe {
         let push: unsafe extern "C" fn(Context) -> i32 =
-            driver::function(cuda, "cuCtxPushCurrent_v2").unwrap();
+            query::function(cuda, "cuCtxPushCurrent_v2").unwrap();
         let get: unsafe extern "C" fn(*mut Context) -> i32 =
-            driver::function(cuda, "cuCtxGetCurrent").unwrap();
+            query::function(cuda, "cuCtxGetCurrent").unwrap();
         assert_eq!(push(mine), 0);
         let text = first(shim, version);
         assert_eq!(get(&mut found), 0);
@@ -308,12 +299,12 @@ fn fork() -> String {
         fn waitpid(pid: i32, status: *mut i32, options: i32) -> i32;
         fn _exit(code: i32) -> !;
     }
-    driver::ask().unwrap();
+    query::ask().unwrap();
     // SAFETY: the child only asks the driver and ends.
     unsafe {
         let pid = fork();
         if pid == 0 {
-            let code = match driver::ask() {
+            let code = match query::ask() {
                 Err(Problem::Failed { code, .. }) => code,
                 _ => 0,
             };

@@ -3,15 +3,12 @@
 // A test looks at files and starts programs as a person does.
 #![allow(clippy::disallowed_methods)]
 
-#[path = "terminal/doctor.rs"]
-mod doctor;
-#[path = "terminal/fetch.rs"]
-mod fetch;
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
-#[path = "../src/bin/cudnn-guard/simulator.rs"]
-mod simulator;
-#[path = "terminal/targets.rs"]
-mod targets;
+mod terminal {
+    pub mod doctor;
+    pub mod fetch;
+    pub mod pkg_config;
+    pub mod targets;
+}
 
 use serde_json::Value;
 use std::fs;

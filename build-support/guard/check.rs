@@ -1,18 +1,22 @@
 //! The way through: which cuDNN, which parts, which release; then, in a child, whether it works.
 
-use super::child::{self, Task};
-use super::devices::{self, Devices};
-use super::facts::{Built, Loader};
-use super::finding::{Finding, Severity, Verdict};
-use super::loaded::{self, Shim};
-use super::operator::Operator;
-use super::outcome::{Extent, Scope};
-use super::parts::{self, Parts};
-use super::platform::{self, Library};
-use super::report::{Failure, Report};
-use super::route::{Route, Via};
-use super::turn::Turn;
-use super::{here, judge, output, said, tried};
+use crate::runtime::child::child_verdict;
+use crate::runtime::child::in_process;
+use crate::runtime::child::process_lock::Turn;
+use crate::runtime::child::work::{self, Functions, REAL, Task};
+use crate::runtime::convolution::case_result::{Extent, Scope};
+use crate::runtime::driver::devices::{self, Devices};
+use crate::runtime::facts::built::Built;
+use crate::runtime::facts::finding::{Finding, Severity, Verdict};
+use crate::runtime::judge::rules;
+use crate::runtime::loader::dlerror_messages;
+use crate::runtime::loader::locate::{self, Shim};
+use crate::runtime::loader::search_path::{Route, Via};
+use crate::runtime::parts::part_files::{self, Parts};
+use crate::runtime::report::env_config::Operator;
+use crate::runtime::report::output;
+use crate::runtime::report::result::{Failure, Report};
+use crate::runtime::system::platform::{self, Library};
 use std::path::Path;
 
 /// Whether the release that is loaded fits: files and version symbols alone. It calls nothing in cuDNN and never
@@ -22,7 +26,7 @@ pub fn check_version(built: &Built) -> Result<Report, Failure> {
     let _turn = Turn::wait(operator.deadline);
     let mut report = Report::new(built);
     report.findings = operator.findings();
-    if let Some((route, shim)) = find(&mut report, built, &operator, false) {
+    if let Some((route, shim)) = find(&mut report, built, &operator, None) {
         let parts = shim.parts(&route, false, built.needs);
         judge_files(&mut report, built, &shim, parts);
         if report
@@ -32,7 +36,7 @@ pub fn check_version(built: &Built) -> Result<Report, Failure> {
         {
             report.unknown(unreadable_release(&shim));
         }
-        tried::release(&mut report, built, None);
+        child_verdict::release(&mut report, built, None);
         report.unchecked.push(
             "the driver, the GPU and a convolution: only the release was asked for".to_string(),
         );
@@ -42,12 +46,24 @@ pub fn check_version(built: &Built) -> Result<Report, Failure> {
 
 /// Whether the cuDNN under this program fits and works. Whatever could take the process down happens in a child.
 pub fn check(built: &Built) -> Result<Report, Failure> {
-    check_for(built, &Operator::read(), How::Anywhere(Extent::Quick))
+    check_with(built, REAL)
+}
+
+/// The same by these functions.
+pub fn check_with(built: &Built, functions: Functions) -> Result<Report, Failure> {
+    let how = How::Anywhere(Extent::Quick);
+    check_for(built, &Operator::read(), how, functions)
 }
 
 /// The same with every kind of convolution and every algorithm that cuDNN offers. It may take many times as long.
 pub fn check_thoroughly(built: &Built) -> Result<Report, Failure> {
-    check_for(built, &Operator::read(), How::Anywhere(Extent::Thorough))
+    check_thoroughly_with(built, REAL)
+}
+
+/// The same by these functions.
+pub fn check_thoroughly_with(built: &Built, functions: Functions) -> Result<Report, Failure> {
+    let how = How::Anywhere(Extent::Thorough);
+    check_for(built, &Operator::read(), how, functions)
 }
 
 /// How much is convolved, and whether cuDNN may be called in this process itself.
@@ -60,12 +76,23 @@ pub enum How {
 }
 
 /// The same, as this operator wants it.
-pub fn check_for(built: &Built, operator: &Operator, how: How) -> Result<Report, Failure> {
+pub fn check_for(
+    built: &Built,
+    operator: &Operator,
+    how: How,
+    functions: Functions,
+) -> Result<Report, Failure> {
     let _turn = Turn::wait(operator.deadline);
     let mut report = Report::new(built);
     report.findings = operator.findings();
-    if let Some((route, shim)) = find(&mut report, built, operator, true) {
-        try_it(&mut report, built, operator, how, (&route, &shim));
+    if let Some((route, shim)) = find(&mut report, built, operator, Some(functions)) {
+        try_it(
+            &mut report,
+            built,
+            operator,
+            (how, functions),
+            (&route, &shim),
+        );
     }
     let result = report.finish(operator);
     output::write(result, operator)
@@ -76,7 +103,7 @@ fn find(
     report: &mut Report,
     built: &Built,
     operator: &Operator,
-    may_ask: bool,
+    asked: Option<Functions>,
 ) -> Option<(Route, Shim)> {
     if let Some(reason) = built.absent {
         let summary = "this program was built without CUDA";
@@ -97,10 +124,9 @@ fn find(
         return None;
     }
     let route = Route::of_program();
-    let found = if built.loader == Loader::Static {
-        Ok(Shim::within(built))
-    } else {
-        loaded::find(built, &route)
+    let found = match built.linked_in {
+        Some(functions) => Ok(Shim::within(built, functions)),
+        None => locate::find(built, &route),
     };
     match found {
         Ok(shim) => {
@@ -110,7 +136,7 @@ fn find(
             return Some((route, shim));
         }
         Err(finding) if finding.id == "cudnn-not-loadable" => {
-            not_loadable(report, finding, operator, may_ask);
+            not_loadable(report, finding, operator, asked);
         }
         Err(finding) if finding.severity == Severity::Error => report.findings.push(finding),
         Err(finding) => report.unknown(finding),
@@ -119,19 +145,24 @@ fn find(
 }
 
 /// A program that finds no cuDNN on a machine without a GPU is not broken: it may do without.
-fn not_loadable(report: &mut Report, finding: Finding, operator: &Operator, may_ask: bool) {
-    let task = Task {
+fn not_loadable(
+    report: &mut Report,
+    finding: Finding,
+    operator: &Operator,
+    asked: Option<Functions>,
+) {
+    let task = |functions| Task {
+        functions,
         shim: None,
         parts: &[],
         devices: &operator.devices,
         convolution: None,
     };
-    let tried = if may_ask {
+    let tried = asked.and_then(|functions| {
         // Where CUDA is started already, nothing is changed by asking it here.
-        child::run(&task, operator.deadline, here::cuda_is_started()).ok()
-    } else {
-        None
-    };
+        let may_be_here = in_process::cuda_is_started();
+        work::run(&task(functions), operator.deadline, may_be_here).ok()
+    });
     let Some(mut tried) = tried else {
         report.unknown(finding);
         return;
@@ -156,7 +187,7 @@ fn try_it(
     report: &mut Report,
     built: &Built,
     operator: &Operator,
-    how: How,
+    (how, functions): (How, Functions),
     (route, shim): (&Route, &Shim),
 ) {
     let parts = shim.parts(route, true, built.needs);
@@ -184,15 +215,16 @@ fn try_it(
         graph_only: parts.jit_only,
     };
     // Untold, such a cuDNN may look for the other parts, and end the process for want of them.
-    let can = !parts.jit_only || parts::is_jit_asked();
+    let can = !parts.jit_only || part_files::is_jit_asked();
     let convolution = Some(scope).filter(|_| built.convolution && shared.is_none() && can);
     let task = Task {
+        functions,
         shim: Some(shim.library),
         parts: &parts.list,
         devices: &operator.devices,
         convolution,
     };
-    let tried = match child::run(&task, operator.deadline, may_be_here) {
+    let tried = match work::run(&task, operator.deadline, may_be_here) {
         Ok(tried) => tried,
         Err(no_child) => {
             report
@@ -208,7 +240,7 @@ fn try_it(
         let summary = "cuDNN was tried in this process itself, unprotected, for want of a child";
         report.findings.push(no_child.finding(summary));
     }
-    tried::judge(report, built, (route, shim), &parts, operator, tried);
+    child_verdict::judge(report, built, (route, shim), &parts, operator, tried);
     if let (true, Some(control)) = (built.convolution, shared) {
         report.unknown(
             Finding::warning(
@@ -243,7 +275,7 @@ fn try_it(
             ),
         ));
     }
-    tried::outcomes(report, built);
+    child_verdict::outcomes(report, built);
     let passed = report
         .outcomes
         .iter()
@@ -258,7 +290,7 @@ fn judge_files(report: &mut Report, built: &Built, shim: &Shim, parts: Parts) {
     let release = report.loaded.as_ref().and_then(|loaded| loaded.version);
     let release = release.map(|told| told.0);
     report.findings.extend(shim.mismatch(built, release));
-    let newer = release.is_some_and(|release| judge::is_newer(built.tables.gpus, release));
+    let newer = release.is_some_and(|release| rules::is_newer(built.tables.gpus, release));
     for mut finding in parts.findings {
         // A release that nobody knew may be made of other parts; what cannot do without is seen when it convolves.
         if newer && finding.id == "parts-missing" {
@@ -273,11 +305,11 @@ fn judge_files(report: &mut Report, built: &Built, shim: &Shim, parts: Parts) {
 fn pin(report: &mut Report, built: &Built, shim: &Shim, parts: &Parts, route: &Route) {
     for part in parts.list.iter().filter(|part| part.needed) {
         if let Err(words) = Library::open_file(&part.path) {
-            said::refused(report, &part.path, &words);
+            dlerror_messages::refused(report, &part.path, &words);
         }
     }
     let again = shim.parts(route, true, built.needs);
-    let needed = |parts: &Parts| -> Vec<parts::Part> {
+    let needed = |parts: &Parts| -> Vec<part_files::Part> {
         parts
             .list
             .iter()
@@ -316,7 +348,7 @@ fn unreadable_release(shim: &Shim) -> Finding {
 
 /// Whether something was found that the operator does not let pass.
 fn stops(report: &Report, operator: &Operator) -> bool {
-    let passes = |finding: &&Finding| !operator.allow.iter().any(|id| id == finding.id);
+    let passes = |finding: &&Finding| !operator.allow.contains(finding.id);
     report
         .findings
         .iter()

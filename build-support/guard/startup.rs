@@ -1,11 +1,12 @@
 //! The guard as the first line of `main`: the only file that prints, and the only one that ends the program.
 
-use super::check::{self, How};
-use super::facts::Built;
-use super::finding::Verdict;
-use super::operator::{Mode, Operator};
-use super::outcome::Extent;
-use super::platform;
+use crate::runtime::check::{self, How};
+use crate::runtime::child::work::{Functions, REAL};
+use crate::runtime::convolution::case_result::Extent;
+use crate::runtime::facts::built::Built;
+use crate::runtime::facts::finding::Verdict;
+use crate::runtime::report::env_config::{Mode, Operator};
+use crate::runtime::system::platform;
 use std::io::Write;
 
 /// `EX_CONFIG` of sysexits.h: something in the configuration is wrong.
@@ -14,6 +15,11 @@ const EXIT: i32 = 78;
 /// Checks; silent on pass, one line on unknown. On fail the reason is printed and, unless `CUDNN_GUARD=warn` is
 /// set, the program ends with 78.
 pub fn startup(built: &Built) {
+    startup_with(built, REAL);
+}
+
+/// The same by these functions.
+pub fn startup_with(built: &Built, functions: Functions) {
     let operator = Operator::read();
     for complaint in &operator.complaints {
         say(&format!("cudnn-guard: {}", complaint));
@@ -21,7 +27,7 @@ pub fn startup(built: &Built) {
     if operator.mode == Mode::Off {
         return;
     }
-    let result = check::check_for(built, &operator, How::InChild(Extent::Quick));
+    let result = check::check_for(built, &operator, How::InChild(Extent::Quick), functions);
     let findings = match &result {
         Ok(report) => report.findings(),
         Err(failure) => failure.findings(),

@@ -11,6 +11,7 @@ use crate::model::environment::{Environment, Variable};
 use crate::model::finding::Finding;
 use crate::model::found_via::FoundVia;
 use crate::model::invocation::quoted;
+use crate::model::library_name::LibraryName;
 use crate::model::owner::Owner;
 use crate::model::platform::{Os, Platform};
 use crate::search::search_step::{Kind, Step};
@@ -27,8 +28,8 @@ pub struct Situation<'a> {
     pub steps: &'a [Step],
     /// What was found, with what became of it.
     pub candidates: &'a [Candidate],
-    /// Why a compiler on PATH could not be asked about its toolkit.
-    pub silent: &'a [Finding],
+    /// What could not be asked, in words.
+    pub left_out: &'a [(Kind, String)],
     /// What was chosen.
     pub choice: Choice,
     /// What is asked of them.
@@ -309,10 +310,7 @@ fn mute(header: &Path, release: &str) -> String {
 
 /// 9 of `…/libcudnn.so.9`.
 fn major_of(library: Option<&Path>) -> u32 {
-    let name = library
-        .and_then(Path::file_name)
-        .map(|name| name.to_string_lossy().into_owned());
-    let major = name.and_then(|name| name.split(".so.").nth(1)?.split('.').next()?.parse().ok());
+    let major = library.and_then(|library| LibraryName::of(library)?.major());
     major.unwrap_or(9)
 }
 

@@ -3,7 +3,7 @@
 use crate::choice::findings::Situation;
 use crate::choice::incomplete_toolkit::packages;
 use crate::choice::message_format::{also, is_gone, landmark, root_of};
-use crate::choice::select_pair::kind_of;
+use crate::choice::select_pair::{is_whole, kind_of};
 use crate::cudnn::nvidia_image;
 use crate::model::candidate::{Candidate, Found};
 use crate::model::finding::Finding;
@@ -21,13 +21,6 @@ struct Looked<'a> {
     via: &'a FoundVia,
     /// Its path, or how many there are.
     place: String,
-}
-
-fn is_whole(candidate: &Candidate) -> bool {
-    match &candidate.found {
-        Found::Toolkit(toolkit) => toolkit.lacks().is_empty(),
-        Found::Cudnn(cudnn) => cudnn.header.is_some() && cudnn.link_dir.is_some(),
-    }
 }
 
 impl Situation<'_> {
@@ -153,16 +146,13 @@ impl Situation<'_> {
 
     /// What a compiler or a record led to and what could not be used, a line each.
     fn left_out(&self, kind: Kind) -> Vec<String> {
-        let silent = match kind {
-            Kind::Toolkit => self.silent,
-            Kind::Cudnn => &[],
-        };
         let gone = self.candidates.iter().filter(|one| kind_of(one) == kind);
         let gone = gone.filter(|one| is_gone(one)).map(|one| {
             let root = root_of(one).display();
             format!("{} leads to `{root}`, which is not there", one.via)
         });
-        let silent = silent.iter().map(|one| one.summary.clone());
+        let silent = self.left_out.iter().filter(|(of, _)| *of == kind);
+        let silent = silent.map(|(_, told)| told.clone());
         silent.chain(gone).collect()
     }
 

@@ -1,6 +1,6 @@
 //! Looks at the places of the search, one after the other.
 
-use crate::choice::select_pair::{is_usable, kind_of};
+use crate::choice::select_pair::{Wants, is_met, is_usable, kind_of};
 use crate::choice::unusable_variables::{Unusable, unusable};
 use crate::cudnn::package_owner;
 use crate::loader::shadowing;
@@ -23,17 +23,18 @@ pub struct Sight {
     pub candidates: Vec<Candidate>,
     /// Variables that name a place where nothing is.
     pub unusable: Vec<Unusable>,
-    /// Why a compiler that nobody asked for by name could not be asked about its toolkit.
-    pub silent: Vec<Finding>,
+    /// What nobody asked for by name and tells nothing: a compiler, a .pc file. With the reason.
+    pub left_out: Vec<(Kind, String)>,
     /// The files that were read, and the records of those who put them there.
     pub read: Vec<PathBuf>,
 }
 
-/// Looks at all steps.
-pub fn look(steps: &[Step], host: &Host) -> Sight {
+/// Looks at all steps. pkg-config is run only while nothing found before meets what is wanted.
+pub fn look(steps: &[Step], host: &Host, wants: &Wants) -> Sight {
     let mut scan = Scan {
         steps,
         host,
+        wants,
         sight: Sight::default(),
         keys: Vec::new(),
         failures: Vec::new(),
@@ -48,6 +49,7 @@ pub fn look(steps: &[Step], host: &Host) -> Sight {
 struct Scan<'a> {
     steps: &'a [Step],
     host: &'a Host,
+    wants: &'a Wants<'a>,
     sight: Sight,
     /// What makes two finds the same, with how the first was found.
     keys: Vec<(Vec<PathBuf>, FoundVia)>,
@@ -66,8 +68,13 @@ impl Scan<'_> {
         match &step.place {
             Place::Nvcc(compilers) => self.compiler(step, compilers, eyes),
             Place::Copy(owner, tree) => self.copies(step, owner, tree, eyes),
-            Place::PkgConfig(dirs, sysroot) => {
-                self.pkg_config(step, dirs, sysroot.as_deref(), eyes);
+            Place::PkgConfig(dirs) => {
+                for file in pkg_config::files(dirs, step.kind) {
+                    if is_met(step.kind, &self.sight.candidates, self.wants) {
+                        break;
+                    }
+                    self.package(step, file);
+                }
             }
             Place::Tree(tree) => self.tree(step, tree, eyes),
         }
@@ -93,7 +100,7 @@ impl Scan<'_> {
                 self.cudnn_in_toolkit(step, &root, eyes);
             }
             (Err(finding), Some(variable)) => self.failures.push((variable, finding)),
-            (Err(finding), None) => self.sight.silent.push(finding),
+            (Err(finding), None) => self.sight.left_out.push((step.kind, finding.summary)),
         }
     }
 
@@ -133,21 +140,25 @@ impl Scan<'_> {
         }
     }
 
-    fn pkg_config(&mut self, step: &Step, dirs: &[PathBuf], sysroot: Option<&Path>, eyes: Sysroot) {
-        let trees = pkg_config::trees(dirs, sysroot, step.kind, eyes, &self.host.platform);
-        for (file, tree) in trees {
-            let step = Step {
-                via: FoundVia::PkgConfig(Some(file.clone())),
-                ..step.clone()
-            };
-            match in_tree(&tree.base, &tree, &step, eyes, self.host) {
-                Some((found, mut read)) => {
-                    read.push(file);
-                    self.add(&step, eyes, found, read);
-                }
-                None if eyes.dir(&tree.base).is_none() => self.sight.add_gone(&step, tree.base),
-                None => {}
+    /// What a .pc file leads to.
+    fn package(&mut self, step: &Step, file: PathBuf) {
+        let eyes = Sysroot { root: None };
+        let tree = match pkg_config::tree(&file, step.kind, self.host) {
+            Ok(Some(tree)) => tree,
+            Ok(None) => return,
+            Err(why) => return self.sight.left_out.push((step.kind, why)),
+        };
+        let step = Step {
+            via: FoundVia::PkgConfig(Some(file.clone())),
+            ..step.clone()
+        };
+        match in_tree(&tree.base, &tree, &step, eyes, self.host) {
+            Some((found, mut read)) => {
+                read.push(file);
+                self.add(&step, eyes, found, read);
             }
+            None if eyes.dir(&tree.base).is_none() => self.sight.add_gone(&step, tree.base),
+            None => {}
         }
     }
 

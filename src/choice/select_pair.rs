@@ -150,6 +150,26 @@ fn flaw(cudnn: &Cudnn) -> Option<Rejection> {
     Some(Rejection::Damaged(name.into_owned(), flaw.clone()))
 }
 
+/// Whether what was found so far is all of this kind that the build needs.
+pub fn is_met(kind: Kind, found: &[Candidate], wants: &Wants) -> bool {
+    let mut found = found.to_vec();
+    let choice = choose(&mut found, wants);
+    let chosen = match kind {
+        Kind::Toolkit => choice.toolkit,
+        Kind::Cudnn => choice.cudnn,
+    };
+    let chosen = chosen.and_then(|index| found.get(index));
+    choice.misfit.is_none() && chosen.is_some_and(is_whole)
+}
+
+/// Whether it has all that a build may need.
+pub fn is_whole(candidate: &Candidate) -> bool {
+    match &candidate.found {
+        Found::Toolkit(toolkit) => toolkit.lacks().is_empty(),
+        Found::Cudnn(cudnn) => cudnn.header.is_some() && cudnn.link_dir.is_some(),
+    }
+}
+
 /// What is complete, known and of one piece goes before what is not.
 fn doubt(candidate: &Candidate) -> usize {
     let lacking = match &candidate.found {

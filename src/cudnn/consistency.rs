@@ -8,6 +8,7 @@ use crate::model::candidate::{Cudnn, Unresolved};
 use crate::model::file_defect::Flaw;
 use crate::model::finding::Finding;
 use crate::model::found_via::FoundVia;
+use crate::model::library_name::LibraryName;
 use crate::model::needs;
 use crate::model::owner::{Installer, Owner};
 use crate::model::rejection::Rejection;
@@ -225,12 +226,7 @@ pub fn nvcc_header(
 }
 
 fn major(cudnn: &Cudnn) -> Option<u32> {
-    let named = |path: &Path| {
-        let name = file_name(path);
-        let number = name.strip_prefix("libcudnn.so.");
-        let number = number.or_else(|| name.strip_prefix("cudnn64_"));
-        number?.split('.').next()?.parse().ok()
-    };
+    let named = |path| LibraryName::of(path)?.major();
     let told = cudnn.library.as_deref().and_then(named);
     told.or_else(|| Some(cudnn.version()?.major))
 }

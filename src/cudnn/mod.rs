@@ -16,6 +16,7 @@ pub mod tests;
 
 use crate::cudnn::parts::Parts;
 use crate::model::candidate::{Cudnn, Files, LinkName, Unresolved};
+use crate::model::library_name::LibraryName;
 use crate::model::platform::{Os, Platform};
 use crate::model::version::Version;
 use crate::search::search_step::Tree;
@@ -172,20 +173,9 @@ pub fn bundled_copy(dir: &Path, tree: &Tree, platform: &Platform) -> Option<Cudn
 
 /// auditwheel puts a hash into the names: `libcudnn-74a4c495.so.9.1.0`.
 fn renamed_in(dir: &Path) -> Option<Cudnn> {
-    let mut files = files::list(dir).unwrap_or_default().into_iter();
-    let (library, numbers) = files.find_map(|path| {
-        let name = path.file_name()?.to_str()?;
-        let numbers = name.strip_prefix("libcudnn-")?.split_once(".so.")?.1;
-        let numbers: Vec<u32> = numbers
-            .split('.')
-            .filter_map(|one| one.parse().ok())
-            .collect();
-        Some((path, numbers))
-    })?;
-    let library_version = match numbers[..] {
-        [major, minor, patch] => Some(Version::new(major, minor, patch)),
-        _ => None,
-    };
+    let is_it = |name: &str| name.starts_with("libcudnn-") && name.contains(".so.");
+    let library = files::list_named(dir, &is_it).ok()?.into_iter().next()?;
+    let library_version = LibraryName::of(&library).and_then(|file| file.release());
     Some(Cudnn {
         root: dir.to_path_buf(),
         cpu: Library::open(&library).and_then(|library| library.cpu()),
@@ -224,11 +214,8 @@ fn shim_in(
 ) -> Option<Link> {
     let (dir, named_major) = match eyes.file(place) {
         Some(file) => {
-            let name = file.file_name()?.to_str()?.to_string();
-            (
-                file.parent()?.to_path_buf(),
-                name.strip_prefix("libcudnn.so").and_then(first_number),
-            )
+            let major = LibraryName::of(&file).and_then(|file| file.major());
+            (file.parent()?.to_path_buf(), major)
         }
         None => (place.to_path_buf(), None),
     };
@@ -239,26 +226,25 @@ fn shim_in(
         .chain(header_major)
         .chain((5..=30).rev());
     let versioned = wanted
-        .map(|major| platform.cudnn_library(major))
-        .find_map(|name| {
+        .map(|major| (major, platform.cudnn_library(major)))
+        .find_map(|(major, name)| {
             let path = dir.join(&name);
             let file = files::exists(&path).then(|| eyes.file(&path))?;
-            Some((file?, name))
+            Some((file?, name, major))
         });
     let short = eyes.file(&dir.join("libcudnn.so"));
     // Of two releases in one directory, the short name leads to one, and the headers may be the other's.
     let leads_to = short.as_deref().and_then(|path| real_major(path, eyes));
-    let other = versioned.as_ref().is_some_and(|(_, name)| {
-        let own = name.strip_prefix("libcudnn.so").and_then(first_number);
-        eyes.file(place).is_none() && leads_to.is_some() && own.is_some() && leads_to != own
+    let other = versioned.as_ref().is_some_and(|(.., own)| {
+        eyes.file(place).is_none() && leads_to.is_some_and(|other| other != *own)
     });
     let link_name = match (&short, &versioned) {
-        (_, Some((_, name))) if other => LinkName::Verbatim(name.clone()),
+        (_, Some((_, name, _))) if other => LinkName::Verbatim(name.clone()),
         (Some(_), _) => LinkName::Short("cudnn".into()),
-        (None, Some((_, name))) => LinkName::Verbatim(name.clone()),
+        (None, Some((_, name, _))) => LinkName::Verbatim(name.clone()),
         (None, None) => return None,
     };
-    let library = versioned.map(|(path, _)| path).or(short);
+    let library = versioned.map(|(path, ..)| path).or(short);
     let dir = library
         .as_deref()
         .and_then(Path::parent)
@@ -365,13 +351,7 @@ pub fn unresolved_symbols(cudnn: &Cudnn, os: Os) -> Vec<Unresolved> {
 
 /// 9 of `libcudnn_ops.so`, if that is a link to `libcudnn_ops.so.9.14.0`.
 fn real_major(path: &Path, eyes: Sysroot) -> Option<u32> {
-    let real = eyes.canonical(path);
-    first_number(real.file_name()?.to_str()?.split_once(".so.")?.1)
-}
-
-/// 9 of `.9.14.0`.
-fn first_number(tail: &str) -> Option<u32> {
-    tail.trim_start_matches('.').split('.').next()?.parse().ok()
+    LibraryName::of(&eyes.canonical(path))?.major()
 }
 
 use headers::{header_in, silent};

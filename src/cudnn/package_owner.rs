@@ -79,6 +79,10 @@ fn debian(file: &Path, eyes: Sysroot) -> Option<Owner> {
     let root = eyes.root.unwrap_or(Path::new("/"));
     let file = eyes.canonical(file);
     let line = format!("/{}", file.strip_prefix(root).ok()?.to_str()?);
+    // The lists of all packages are long, and packages put a cuDNN nowhere else.
+    if !line.starts_with("/usr/") {
+        return None;
+    }
     let dpkg = root.join("var/lib/dpkg");
     let mut lists = matching(&dpkg.join("info"), "libcudnn", "", ".list").into_iter();
     let list = lists.find(|list| {

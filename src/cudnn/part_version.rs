@@ -2,6 +2,7 @@
 //! build-id, the name of its file, the record of the wheel that brought it.
 
 use crate::cudnn::build_ids;
+use crate::model::library_name::LibraryName;
 use crate::model::version::Version;
 use crate::model::version_source::VersionSource;
 use crate::system::library_file::Binary;
@@ -75,7 +76,9 @@ impl Teller {
                 };
                 Some((*version?, VersionSource::BuildId))
             });
-            let told = told.or_else(|| Some((by_name(&part.path)?, VersionSource::FileName)));
+            // `libcudnn_cnn.so.9` is a link to `libcudnn_cnn.so.9.14.0` wherever there are links.
+            let by_name = || LibraryName::of(&part.path)?.release();
+            let told = told.or_else(|| Some((by_name()?, VersionSource::FileName)));
             all.push(told.or_else(|| {
                 let folder = part.path.parent()?;
                 if !folders.iter().any(|(known, _)| known == folder) {
@@ -95,22 +98,5 @@ impl Teller {
             }));
         }
         all
-    }
-}
-
-/// `libcudnn_cnn.so.9` is a link to `libcudnn_cnn.so.9.14.0` wherever there are links.
-fn by_name(path: &Path) -> Option<Version> {
-    let (_, numbers) = path.file_name()?.to_str()?.split_once(".so.")?;
-    let mut numbers = numbers.split('.').map(|number| number.parse().ok());
-    match (
-        numbers.next(),
-        numbers.next(),
-        numbers.next(),
-        numbers.next(),
-    ) {
-        (Some(Some(major)), Some(Some(minor)), Some(Some(patch)), None) => {
-            Some(Version::new(major, minor, patch))
-        }
-        _ => None,
     }
 }

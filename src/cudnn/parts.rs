@@ -1,9 +1,10 @@
 //! The libraries that one cuDNN is made of, opened.
 
 use crate::cudnn::part_version::Teller;
-use crate::cudnn::{first_number, real_major};
+use crate::cudnn::real_major;
 use crate::model::candidate::Part;
 use crate::model::file_defect::Flaw;
+use crate::model::library_name::LibraryName;
 use crate::model::platform::Platform;
 use crate::model::version::Version;
 use crate::system::files;
@@ -85,42 +86,29 @@ impl Parts {
 
 /// The first library with the parts beside it. The second list has every file that is no link, for `copies`.
 pub fn beside(library: &Path, eyes: Sysroot, platform: &Platform) -> (Named, Named) {
-    let name = library.file_name().and_then(|name| name.to_str());
-    let major = name.and_then(|name| {
-        let windows = name.strip_prefix("cudnn64_");
-        first_number(windows.or_else(|| name.strip_prefix("libcudnn.so"))?)
-    });
-    let is_other = |number: Option<u32>| match (major, number) {
-        (Some(major), Some(number)) => major != number,
-        _ => false,
-    };
+    let major = LibraryName::of(library).and_then(|file| file.major());
     let mut found: Named = vec![("cudnn".into(), library.to_path_buf())];
     let mut whole = Named::new();
     let dir = library.parent().unwrap_or(library);
-    for path in files::list(dir).unwrap_or_default() {
-        let name = path.file_name().and_then(|name| name.to_str());
-        let Some((name, tail)) = name.and_then(|name| platform.cudnn_part(name)) else {
+    for path in &files::list_named(dir, &|name| name.contains("cudnn")).unwrap_or_default() {
+        let Some((name, file)) = platform.cudnn_part(path) else {
             continue;
         };
-        // Another cuDNN in the same directory, by its number or by the file that its short name leads to.
-        let leads_to = match tail.is_empty() {
-            true => real_major(&path, eyes),
-            false => first_number(&tail),
-        };
-        if is_other(leads_to) {
-            continue;
+        // Of several files for one part, the one that the program asks the loader for.
+        let exact = major.is_some_and(|major| file.numbers == [major]);
+        let own = file.major().or_else(|| real_major(path, eyes));
+        if major.is_some() && own.is_some() && own != major {
+            continue; // another cuDNN in the same directory
         }
-        let is_link = files::is_link(&path);
-        let Some(path) = eyes.file(&path) else {
+        let is_link = files::is_link(path);
+        let Some(path) = eyes.file(path) else {
             continue;
         };
         if !is_link {
-            whole.push((name.clone(), path.clone()));
+            whole.push((name.to_string(), path.clone()));
         }
-        // Of several files for one part, the one that the program asks the loader for.
-        let exact = major.is_some_and(|major| tail == format!(".{major}"));
         match found.iter_mut().find(|(known, _)| *known == name) {
-            None => found.push((name, path)),
+            None => found.push((name.to_string(), path)),
             Some(known) if exact && name != "cudnn" => known.1 = path,
             Some(_) => {}
         }

@@ -9,15 +9,16 @@ pub mod within;
 
 use crate::compat;
 use crate::compat::{cargo_lock, cudarc};
-use crate::config::{Config, Link};
+use crate::config::Link;
 use crate::error::Error;
+use crate::model::allowed::Allowed;
 use crate::model::facts::{Loader, Policy};
 use crate::model::finding::{Finding, Severity};
 use crate::model::version::Version;
 use crate::system::directive::Directive;
 use crate::system::path_encoding::cargo_cannot_take;
 use crate::system::{Host, cargo, files};
-use crate::toolchain::{Toolchain, is_allowed};
+use crate::toolchain::Toolchain;
 use facts::{Facts, without_folders};
 use std::path::PathBuf;
 use tables::{NONE, tables};
@@ -57,7 +58,7 @@ impl Guard<'_> {
         self
     }
 
-    /// How the program gets at cuDNN; it follows from [`Config::link`](crate::Config::link) unless set.
+    /// How the running program gets at its cuDNN; it follows from [`Config::link`](crate::Config::link) unless set.
     pub fn loader(mut self, loader: Loader) -> Self {
         self.loader = Some(loader);
         self
@@ -83,9 +84,12 @@ impl Guard<'_> {
         self
     }
 
-    /// Writes `$OUT_DIR/cudnn_guard.rs`. An error where the build found no cuDNN, where policy, loader and link
-    /// contradict each other or `needs` names what there is not (`config-invalid`), and where the cuDNN is known to be
-    /// bad at what the program needs (`known-bad-release`).
+    /// Writes `$OUT_DIR/cudnn_guard.rs`.
+    ///
+    /// # Errors
+    /// `config-invalid` where the build script asked for no cuDNN, where policy, loader and link contradict each other,
+    /// and where `needs` names what there is not; `known-bad-release` where the cuDNN is known to be bad at what the
+    /// program needs; `io-error` where the file cannot be written.
     pub fn write(self) -> Result<(), Error> {
         let toolchain = self.toolchain;
         if let Some(finding) = needs::unknown(&self.needs, &compat::known_bad()) {
@@ -129,7 +133,7 @@ impl Guard<'_> {
         let mut findings = toolchain.findings().to_vec();
         if let Some(version) = with {
             let bad = needs::known_bad(&self.needs, &compat::known_bad(), version);
-            findings.extend(let_pass(bad, config, &toolchain.host)?);
+            findings.extend(let_pass(bad, &config.allowed(&toolchain.host.env))?);
         }
         let facts = Facts {
             package: package(&toolchain.host),
@@ -159,6 +163,9 @@ impl Guard<'_> {
 impl Guard<'static> {
     /// Writes a guard for a program that is built without CUDA: it answers `built-without-cuda`, unknown, with the
     /// reason. For build scripts that look at the error of `probe` themselves; `optional()` does the same unasked.
+    ///
+    /// # Errors
+    /// `config-invalid` outside a build script, `io-error` where the file cannot be written.
     pub fn write_absent(error: &Error) -> Result<(), Error> {
         let host = crate::Config::new().host();
         write_text(&host, &text(&absent_facts(error, &host)))
@@ -166,17 +173,14 @@ impl Guard<'static> {
 }
 
 /// The findings as warnings, if the operator lets them all pass.
-fn let_pass(findings: Vec<Finding>, config: &Config, host: &Host) -> Result<Vec<Finding>, Error> {
-    let stops = |finding: &Finding| !is_allowed(config, host, finding.id);
+fn let_pass(mut findings: Vec<Finding>, allowed: &Allowed) -> Result<Vec<Finding>, Error> {
+    allowed.apply(&mut findings);
+    let stops = |finding: &Finding| finding.severity == Severity::Error;
     if findings.iter().any(stops) {
         return Err(Error::new(findings));
     }
-    let passed = findings.into_iter().map(|mut finding| {
-        finding.severity = Severity::Warning;
-        cargo::warn(&finding);
-        finding
-    });
-    Ok(passed.collect())
+    findings.iter().for_each(cargo::warn);
+    Ok(findings)
 }
 
 fn contradiction(link: Link, loader: Loader, policy: Policy) -> Result<(), Error> {

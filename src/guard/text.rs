@@ -1,4 +1,4 @@
-//! The text of the guard: the files of build-support/guard as they are, and one constant with what the build knew.
+//! The text of the guard: the files of build-support/guard, each in a module of its own, and what the build knew.
 
 use crate::guard::facts::{Facts, KNOWN, without_folders};
 use crate::guard::{record, within};
@@ -8,101 +8,96 @@ use crate::model::finding::{Finding, Severity};
 use crate::model::version::Version;
 use std::fmt::Write;
 
-macro_rules! modules {
-    ($($name:literal),*) => {
+macro_rules! sources {
+    ($($name:literal),* $(,)?) => {
         &[$(($name, include_str!(concat!("../../build-support/guard/", $name, ".rs")))),*]
     };
 }
 
-/// The guard's modules; they know each other as `crate::guard::name`.
-pub(super) const MODULES: &[(&str, &str)] = modules![
-    "version",
-    "arch",
-    "json",
-    "finding",
-    "tables",
-    "facts",
-    "served",
-    "elf",
-    "ended",
-    "eager",
-    "cuda_status",
-    "cudnn_status",
-    "no_driver",
-    "no_gpu",
-    "driver",
-    "shape",
-    "data_type",
-    "kind",
-    "algorithm",
-    "cudnn_calls",
-    "cudnn",
-    "descriptor",
-    "graph_calls",
-    "graph",
-    "device",
-    "reference",
-    "tolerance",
-    "refusal",
-    "trouble",
-    "outcome",
-    "trial",
-    "engines",
-    "convolution",
-    "via",
-    "cache",
-    "route",
-    "names",
-    "loaded",
-    "wheel",
-    "release",
-    "needs",
-    "parts",
-    "judge",
-    "answer",
-    "devices",
-    "hidden",
-    "tell",
-    "here",
-    "unmapped",
-    "said",
-    "unopened",
-    "stray",
-    "tried",
-    "turn",
-    "child",
-    "report",
-    "report_json",
-    "report_text",
-    "output",
-    "operator",
+/// The files of the runtime.
+pub(super) const SOURCES: &[(&str, &str)] = sources![
+    "binary/elf",
+    "binary/mod",
+    "binary/package_record",
     "check",
-    "startup"
-];
-/// What differs by system: the modules `platform` and `process`, and what they take.
-const LINUX: &[(&str, &str)] = &[
-    (
-        "platform",
-        include_str!("../../build-support/guard/linux.rs"),
-    ),
-    (
-        "mapped",
-        include_str!("../../build-support/guard/linux_mapped.rs"),
-    ),
-    (
-        "process",
-        include_str!("../../build-support/guard/linux_process.rs"),
-    ),
-];
-const OTHER: &[(&str, &str)] = &[
-    (
-        "platform",
-        include_str!("../../build-support/guard/other.rs"),
-    ),
-    (
-        "process",
-        include_str!("../../build-support/guard/other_process.rs"),
-    ),
+    "child/child_verdict",
+    "child/exit_status",
+    "child/fork",
+    "child/in_process",
+    "child/mod",
+    "child/no_fork",
+    "child/pipe_sink",
+    "child/process_lock",
+    "child/protocol",
+    "child/work",
+    "convolution/algorithm",
+    "convolution/case",
+    "convolution/case_result",
+    "convolution/cudnn_error",
+    "convolution/data_type",
+    "convolution/failure",
+    "convolution/graph_engines",
+    "convolution/mod",
+    "convolution/reference",
+    "convolution/run_case",
+    "convolution/shape",
+    "convolution/suite",
+    "convolution/tolerance",
+    "cudnn/descriptor",
+    "cudnn/functions",
+    "cudnn/graph",
+    "cudnn/graph_signatures",
+    "cudnn/mod",
+    "cudnn/signatures",
+    "cudnn/status",
+    "driver/cuda_status",
+    "driver/device_memory",
+    "driver/devices",
+    "driver/driver_missing",
+    "driver/mod",
+    "driver/no_gpu",
+    "driver/query",
+    "facts/allowed",
+    "facts/built",
+    "facts/compute_capability",
+    "facts/finding",
+    "facts/json",
+    "facts/linked_in",
+    "facts/mod",
+    "facts/tables",
+    "facts/version",
+    "judge/gpu_support",
+    "judge/mod",
+    "judge/rules",
+    "loader/cudarc_eager",
+    "loader/dlerror_messages",
+    "loader/ld_so_cache",
+    "loader/library_names",
+    "loader/load_origin",
+    "loader/locate",
+    "loader/map_failures",
+    "loader/mod",
+    "loader/search_path",
+    "mod",
+    "parts/dlopen_dependencies",
+    "parts/foreign_parts",
+    "parts/missing_dlopen",
+    "parts/mod",
+    "parts/part_files",
+    "parts/release",
+    "parts/required_parts",
+    "report/env_config",
+    "report/json_members",
+    "report/mod",
+    "report/output",
+    "report/result",
+    "report/text",
+    "startup",
+    "system/linux",
+    "system/mapped",
+    "system/mod",
+    "system/other",
+    "system/windows",
 ];
 
 /// Lints that a consumer may deny and that say nothing about a file it did not write.
@@ -125,19 +120,17 @@ pub fn text(facts: &Facts<'_>) -> String {
     out.push_str("#[allow(");
     out.push_str(ALLOWED);
     out.push_str(")]\nmod imp {\n");
-    for (name, source) in MODULES {
-        module(&mut out, "", name, source);
-    }
-    for (name, source) in LINUX {
-        module(&mut out, &format!("#[cfg({KNOWN})]\n"), name, source);
-    }
-    for (name, source) in OTHER {
-        module(&mut out, &format!("#[cfg(not({KNOWN}))]\n"), name, source);
-    }
+    module_text(&mut out, "mod");
     module(&mut out, "", "built", &built(facts));
     module(&mut out, "", "record", &record::module(facts));
-    let source = within::module(facts);
-    module(&mut out, "", "within", &source);
+    if facts.loader == Loader::Static {
+        module(
+            &mut out,
+            &format!("#[cfg({KNOWN})]\n"),
+            "within",
+            &within::module(facts),
+        );
+    }
     if facts.loader == Loader::Linked {
         module(&mut out, "", "linked", LINKED);
     }
@@ -146,42 +139,43 @@ pub fn text(facts: &Facts<'_>) -> String {
 }
 
 /// What the program sees.
-const FACE: &str = r"pub use built::BUILT;
-pub use finding::{Finding, Severity, Verdict};
-pub use report::{Failure, Report};
+const FACE: &str = r"}
+
+#[allow(unused_imports, unreachable_pub)]
+pub use imp::{built::BUILT, Failure, Finding, Report, Severity, Verdict};
 
 /// Verifies everything and ends the program, with exit code 78, if something does not fit. What is unknown is said in
 /// one line on standard error, and the program goes on.
+#[allow(dead_code, unreachable_pub)]
 pub fn startup() {
-    record::keep();
-    startup::startup(&BUILT);
+    imp::record::keep();
+    imp::startup(&BUILT);
 }
 
 /// Verifies everything: the files, their releases, the driver, the GPU, a small convolution in each format. `Ok` only if all of it fits;
 /// what could not be checked is a `Failure` whose verdict is `Unknown`. Never panics, never exits.
+#[allow(dead_code, unreachable_pub)]
 pub fn check() -> Result<Report, Failure> {
-    record::keep();
-    check::check(&BUILT)
+    imp::record::keep();
+    imp::check(&BUILT)
 }
 
 /// Verifies the same with every kind of convolution: forward, both gradients, bias with activation; in `f32` with and
 /// without TF32, `f16` and `bf16`; in both layouts; by every algorithm that cuDNN offers. For a test or an installation's
 /// self-check, not for every start.
+#[allow(dead_code, unreachable_pub)]
 pub fn check_thoroughly() -> Result<Report, Failure> {
-    record::keep();
-    check::check_thoroughly(&BUILT)
+    imp::record::keep();
+    imp::check_thoroughly(&BUILT)
 }
 
 /// Verifies the files and their releases, and touches neither CUDA nor the code of cuDNN. One that is linked into the
 /// program has no files, and is asked for its release.
+#[allow(dead_code, unreachable_pub)]
 pub fn check_version() -> Result<Report, Failure> {
-    record::keep();
-    check::check_version(&BUILT)
+    imp::record::keep();
+    imp::check_version(&BUILT)
 }
-}
-
-#[allow(unused_imports, unreachable_pub)]
-pub use imp::{check, check_thoroughly, check_version, startup, Failure, Finding, Report, Severity, Verdict, BUILT};
 ";
 
 /// Keeps `libcudnn` among the libraries of the program, whose own use of it the linker may not have seen yet.
@@ -193,9 +187,46 @@ unsafe extern \"C\" {
 static KEEP: unsafe extern \"C\" fn() -> usize = cudnnGetVersion;
 ";
 
+/// The text of a file, with those that it declares as modules in their places. They have no files here, and their root
+/// is not the crate's.
+fn module_text(out: &mut String, name: &str) {
+    let source = SOURCES.iter().find(|(known, _)| *known == name);
+    let source = source.map_or("", |(_, source)| source);
+    let folder = name.strip_suffix("mod").unwrap_or_default();
+    for line in source.lines() {
+        let declared = line.strip_prefix("pub mod ");
+        match declared.and_then(|rest| rest.strip_suffix(';')) {
+            Some(module) => {
+                let _ = writeln!(out, "pub mod {module} {{");
+                let file = format!("{folder}{module}");
+                let is_file = SOURCES.iter().any(|(known, _)| *known == file);
+                module_text(out, &if is_file { file } else { file + "/mod" });
+                out.push_str("}\n");
+            }
+            None if line == "#[cfg(feature = \"runtime\")]" => {}
+            None => {
+                out.push_str(&line.replace(ROOT, &to_root(name)));
+                out.push('\n');
+            }
+        }
+    }
+}
+
+/// How the files of the runtime name its root.
+const ROOT: &str = "crate::runtime::";
+
+/// The same from within the module of this file, wherever the text is included.
+fn to_root(name: &str) -> String {
+    let folders = name.matches('/').count();
+    match folders + usize::from(!name.ends_with("mod")) {
+        0 => "self::".to_string(),
+        depth => "super::".repeat(depth),
+    }
+}
+
 fn module(out: &mut String, attributes: &str, name: &str, source: &str) {
     out.push_str(attributes);
-    out.push_str("mod ");
+    out.push_str("pub mod ");
     out.push_str(name);
     out.push_str(" {\n");
     out.push_str(source);
@@ -204,15 +235,11 @@ fn module(out: &mut String, attributes: &str, name: &str, source: &str) {
 
 fn built(facts: &Facts<'_>) -> String {
     let mut out = String::from(
-        "use crate::guard::arch::{Code, ComputeCapability, Suffix, Target};\n\
-         use crate::guard::facts::Built;
-         use crate::guard::facts::BuiltFinding;
-         use crate::guard::facts::Loader;
-         use crate::guard::facts::Policy;
-         use crate::guard::facts::Requirement;\n\
-         use crate::guard::finding::Severity;\nuse super::tables::{Gpus, KnownBad, Tables};\n\
-         use crate::guard::version::Version;\n\
-         /// What the build knew.\npub const BUILT: Built = Built {\n",
+        "use super::facts::built::{Built, BuiltFinding, Loader, Policy, Requirement};\n\
+         use super::facts::compute_capability::{Code, ComputeCapability, Suffix, Target};\n\
+         use super::facts::finding::Severity;\nuse super::facts::tables::{Gpus, KnownBad, Tables};\n\
+         use super::facts::version::Version;\n\
+         /// What the build knew.\npub static BUILT: Built = Built {\n",
     );
     let mut field = |name: &str, value: String| {
         // Writing to a String cannot fail.
@@ -253,6 +280,15 @@ fn built(facts: &Facts<'_>) -> String {
         "absent",
         option(facts.absent.as_ref().map(|reason| format!("{reason:?}"))),
     );
+    if facts.loader == Loader::Static {
+        let _ = writeln!(
+            out,
+            "    #[cfg({KNOWN})]\n    linked_in: Some(super::within::LINKED_IN),"
+        );
+        let _ = writeln!(out, "    #[cfg(not({KNOWN}))]\n    linked_in: None,");
+    } else {
+        out.push_str("    linked_in: None,\n");
+    }
     out.push_str("};\n");
     out
 }
@@ -296,4 +332,39 @@ pub(super) fn option(value: Option<String>) -> String {
 pub(super) fn list(values: impl Iterator<Item = String>) -> String {
     let values: Vec<String> = values.collect();
     format!("&[{}]", values.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_finds_the_root_from_where_it_stands() {
+        assert_eq!(to_root("mod"), "self::");
+        assert_eq!(to_root("check"), "super::");
+        assert_eq!(to_root("facts/mod"), "super::");
+        assert_eq!(to_root("facts/version"), "super::super::");
+    }
+
+    /// A module within a file would stand at another depth than the file.
+    #[test]
+    fn no_file_holds_a_module() {
+        for (name, source) in SOURCES {
+            for line in source.lines().map(str::trim_start) {
+                let opened = line.contains("mod ") && line.ends_with('{');
+                assert!(!opened || line.starts_with("//"), "{name}: {line}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_text_has_every_file_and_knows_no_crate() {
+        let mut text = String::new();
+        module_text(&mut text, "mod");
+        for (name, source) in SOURCES {
+            let first = source.lines().next().unwrap_or_default();
+            assert!(text.contains(first), "{name}");
+        }
+        assert!(!text.contains("crate::runtime"), "a path is left");
+    }
 }

@@ -3,8 +3,7 @@
 //! No loader finds them by name. The table stands in assembly: a second declaration of a function that the program's
 //! own bindings declare with other types would be warned of there, in code that its author did not write.
 
-use crate::guard::facts::{Facts, KNOWN};
-use crate::model::facts::Loader;
+use crate::guard::facts::Facts;
 use std::fmt::Write;
 
 /// What every release since 8 has and the guard calls without a GPU.
@@ -46,12 +45,8 @@ const CONVOLUTION: &[&str] = &[
     "cudnnBackendExecute",
 ];
 
-/// The module of the generated file. Where cuDNN is no part of the program, the table is empty.
+/// The module of the generated file.
 pub fn module(facts: &Facts<'_>) -> String {
-    let none = "pub fn function(_name: &str) -> Option<*mut std::ffi::c_void> {\n    None\n}\n";
-    if facts.loader != Loader::Static {
-        return none.into();
-    }
     let mut names = ALWAYS.to_vec();
     if facts.cudnn.is_some_and(|version| version.major >= 9) {
         names.extend(SINCE_9);
@@ -67,16 +62,13 @@ pub fn module(facts: &Facts<'_>) -> String {
     );
     let count = names.len();
     let mut out = format!(
-        "#[cfg(not({KNOWN}))]\n{none}\
-         #[cfg({KNOWN})]\npub fn function(name: &str) -> Option<*mut std::ffi::c_void> {{\n    \
-         // SAFETY: the table below, which nothing writes to.\n    \
-         let functions = unsafe {{ &*std::ptr::addr_of!(FUNCTIONS) }};\n    \
-         let found = NAMES.iter().zip(functions).find(|(known, _)| **known == name)?;\n    \
-         Some(*found.1 as *mut std::ffi::c_void)\n}}\n\
-         #[cfg({KNOWN})]\nunsafe extern \"C\" {{\n    \
+        "use super::facts::linked_in::LinkedIn;\n\
+         unsafe extern \"C\" {{\n    \
          #[link_name = {table:?}]\n    static FUNCTIONS: [usize; {count}];\n}}\n\
          static NAMES: [&str; {count}] = {names:?};\n\
-         #[cfg({KNOWN})]\nstd::arch::global_asm!(\n    \
+         // SAFETY: the table below, which has them in this order and which nothing writes to.\n\
+         pub static LINKED_IN: LinkedIn = unsafe {{ LinkedIn::new(&NAMES, &FUNCTIONS) }};\n\
+         std::arch::global_asm!(\n    \
          \".pushsection .data.rel.ro.cudnn_guard, \\\"aw\\\"\",\n    \".balign 8\",\n    \
          \".globl {table}\",\n    \".hidden {table}\",\n    \"{table}:\",\n"
     );
@@ -91,13 +83,13 @@ pub fn module(facts: &Facts<'_>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::guard::text::MODULES;
+    use crate::guard::text::SOURCES;
 
     /// The parts' own checks are made where there are parts.
     #[test]
     fn the_table_has_every_function_that_the_guard_calls() {
         let mut called = 0;
-        for (module, source) in MODULES {
+        for (module, source) in SOURCES {
             for literal in source.split('"').skip(1).step_by(2) {
                 let rest = literal.strip_prefix("cudnn").unwrap_or_default();
                 let is_function = rest.starts_with(char::is_uppercase)

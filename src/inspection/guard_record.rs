@@ -2,6 +2,7 @@
 
 use crate::model::arch::Target;
 use crate::model::facts::{Built, Loader, Policy, Requirement};
+use crate::model::pattern::{Pattern, pattern, release};
 use crate::model::tables::Tables;
 use crate::model::version::Version;
 use crate::targets::dialect;
@@ -76,19 +77,15 @@ pub fn read(text: String) -> Option<GuardRecord> {
             findings: &[],
             tables: Tables::NONE,
             absent: value("absent"),
+            linked_in: None,
         },
         noticed: values("finding").map(String::from).collect(),
     })
 }
 
 fn version(text: &str) -> Option<Version> {
-    let mut numbers = text.split('.').map(|number| number.parse().ok());
-    let (major, minor) = (numbers.next()??, numbers.next()??);
-    let patch = numbers.next().unwrap_or(Some(0))?;
-    numbers
-        .next()
-        .is_none()
-        .then(|| Version::new(major, minor, patch))
+    static NUMBERS: Pattern = Pattern::new(|| pattern(r"^([0-9]+)\.([0-9]+)(?:\.([0-9]+))?$"));
+    release(&NUMBERS, text)
 }
 
 fn targets(text: &str) -> Vec<Target> {

@@ -21,8 +21,8 @@ use crate::inspection::preflight::{Other, PreflightInput};
 use crate::inspection::undefined_symbols::Lacking;
 use crate::loader::ldso::LoadGraph;
 use crate::loader::{linkage, main_library};
+use crate::model::allowed::Allowed;
 use crate::model::candidate::{Cudnn, Found};
-use crate::model::environment::Variable;
 use crate::model::facts::Loader;
 use crate::model::finding::{Finding, Severity, Verdict};
 use crate::model::gpu::Gpu;
@@ -31,7 +31,7 @@ use crate::model::platform::Platform;
 use crate::model::{judge, names};
 use crate::report::machine;
 use crate::system::driver::Driver;
-use crate::system::files;
+use crate::system::{Host, files};
 use crate::toolkit::dependencies;
 use std::env::consts::{ARCH, OS};
 use std::fmt;
@@ -51,8 +51,10 @@ pub struct Inspection {
 }
 
 impl Inspection {
-    /// Looks at a program, on this machine or as it would run on the system below `root`. An error where the file is
-    /// no program.
+    /// Looks at a program, on this machine or as it would run on the system below `root`.
+    ///
+    /// # Errors
+    /// `io-error` where the file is no program, `library-damaged` where it is not whole.
     pub fn read(program: &Path, root: Option<&Path>) -> Result<Self, Error> {
         let read = linkage::read(program).map_err(|flaw| no_program(program, flaw))?;
         let guards: Vec<GuardRecord> = linkage::records(program)
@@ -81,7 +83,7 @@ impl Inspection {
                 elsewhere: Vec::new(),
                 company: None,
                 path_known: false,
-                allow: Vec::new(),
+                allow: Allowed::default(),
                 driver: None,
                 gpus: Vec::new(),
             },
@@ -91,12 +93,13 @@ impl Inspection {
             unknown: Vec::new(),
             lenient: None,
         };
-        inspection.lenient = inspection.lenient();
-        inspection.picture.allow = inspection.allowed();
+        let host = inspection.config(root).host();
+        inspection.lenient = inspection.lenient(&host);
+        inspection.picture.allow = Config::new().allowed(&host.env);
         let refused = match inspection.linkage.format {
-            Format::Elf => inspection.follow(root),
+            Format::Elf => inspection.follow(root, &host),
             Format::Pe => {
-                inspection.follow_dlls(root);
+                inspection.follow_dlls(&host);
                 Vec::new()
             }
         };
@@ -106,7 +109,7 @@ impl Inspection {
             let reason = "no driver and no GPU was asked";
             inspection.unknown.push(reason.into());
         }
-        inspection.picture.let_pass(&mut inspection.findings);
+        inspection.picture.allow.apply(&mut inspection.findings);
         // The loader does not ask whom the guard would let pass.
         inspection.findings.extend(refused);
         let (findings, unknown) = inspection.picture.judge();
@@ -126,14 +129,14 @@ impl Inspection {
     }
 
     /// The loader's way through the files, and what it refuses there.
-    fn follow(&mut self, root: Option<&Path>) -> Vec<Finding> {
+    fn follow(&mut self, root: Option<&Path>, host: &Host) -> Vec<Finding> {
         let loader = self.linkage.interpreter.as_deref().unwrap_or_default();
         if loader.contains("ld-musl") {
             let reason = "the program is loaded by musl, with which no cuDNN works";
             self.unknown.push(reason.into());
             return Vec::new();
         }
-        let ground = self.ground(root, &self.config(root).host());
+        let ground = self.ground(root, host);
         let mut way = LoadGraph::resolve(&self.picture.program, self.linkage.clone(), ground);
         if let Some(shim) = self.shim(&mut way) {
             let object = way.objects.get(shim);
@@ -153,7 +156,7 @@ impl Inspection {
                 file.display()
             ));
         }
-        self.look_elsewhere(root);
+        self.look_elsewhere(root, host);
         refused
     }
 
@@ -224,22 +227,8 @@ impl Inspection {
         found
     }
 
-    /// What the guard would read in this environment.
-    fn allowed(&self) -> Vec<String> {
-        let host = self.config(None).host();
-        let listed = host.env.var(Variable::GuardAllow.name());
-        let words = listed
-            .unwrap_or_default()
-            .split(|c: char| c == ',' || c.is_whitespace());
-        words
-            .filter(|id| !id.is_empty())
-            .map(String::from)
-            .collect()
-    }
-
     /// What CUDNN_GUARD says to the guard: nothing, where it ends the program or there is none.
-    fn lenient(&self) -> Option<&'static str> {
-        let host = self.config(None).host();
+    fn lenient(&self, host: &Host) -> Option<&'static str> {
         let said = host.env.var("CUDNN_GUARD").unwrap_or_default();
         if self.picture.guards.is_empty() {
             return None;
@@ -257,12 +246,13 @@ impl Inspection {
     }
 
     /// Where a library lies that is missing: a search as for a build, which is done only then.
-    fn look_elsewhere(&mut self, root: Option<&Path>) {
+    fn look_elsewhere(&mut self, root: Option<&Path>, host: &Host) {
         let missing = &self.picture.missing;
         if missing.is_empty() {
             return;
         }
-        let candidates = self.config(root).survey().report().candidates;
+        let survey = self.config(root).survey_on(host.clone());
+        let candidates = survey.report().candidates;
         for missing in missing.iter().filter(|one| one.stands_in.is_none()) {
             let mut add = |path: &Path, version| {
                 self.picture.others.push(Other {

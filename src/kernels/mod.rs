@@ -134,6 +134,11 @@ impl Kernels<'_> {
 
     /// Compiles to the static library `lib<name>.a`, with machine code and PTX for all targets, and links it and
     /// CUDA's runtime to this crate. A toolchain that is optional and absent compiles and links nothing.
+    ///
+    /// # Errors
+    /// What stops the compilation, all of it at once: `nvcc-not-found` and `cuda-not-found`, targets that cannot be
+    /// (see [`Toolchain::targets`]), a host compiler that does not fit (`host-compiler-unsupported`), what nvcc says
+    /// (`nvcc-failed`), and `config-invalid` where the script names no file or the same library twice.
     pub fn compile(self, name: &str) -> Result<(), Error> {
         let mut lines = Vec::new();
         let result = self.library(name, &mut lines);

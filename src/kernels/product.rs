@@ -18,6 +18,9 @@ impl Kernels<'_> {
     /// Compiles every file to `<stem>.ptx` in `OUT_DIR`, for the driver to compile when the program runs, and gives
     /// their paths in the order of the files. It is for the lowest of the targets, so that it runs on all of them.
     /// Of two files with the same stem each gets a number behind it.
+    ///
+    /// # Errors
+    /// As of [`compile`](Self::compile).
     pub fn ptx(self) -> Result<Vec<PathBuf>, Error> {
         let newer = self.newer_than_driver();
         let newer = newer.map(|finding| finding.to_string());
@@ -28,6 +31,9 @@ impl Kernels<'_> {
     /// their paths in the order of the files. `cuModuleLoad` and `cuModuleLoadData` take of it what fits the GPU: it is
     /// for a program that loads its kernels itself and has to run on more than one kind of GPU, without the driver
     /// compiling anything first. Of two files with the same stem each gets a number behind it.
+    ///
+    /// # Errors
+    /// As of [`compile`](Self::compile).
     pub fn fatbin(self) -> Result<Vec<PathBuf>, Error> {
         self.files_of(Product::Fatbin, "")
     }
@@ -37,6 +43,9 @@ impl Kernels<'_> {
     /// GPU and those after it of the same major, or with an `a` for that GPU alone. It is for a program that knows its
     /// GPU or chooses by itself, and for tools that read machine code; [`fatbin`](Self::fatbin) leaves the choice to
     /// the driver. Targets that are PTX alone have none. Of two files with the same stem each gets a number behind it.
+    ///
+    /// # Errors
+    /// As of [`compile`](Self::compile).
     pub fn cubin(self) -> Result<Vec<PathBuf>, Error> {
         self.files_of(Product::Cubin, "")
     }

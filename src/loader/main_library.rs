@@ -3,6 +3,7 @@
 use crate::cudnn::parts::{Named, Parts};
 use crate::loader::ldso::LoadGraph;
 use crate::model::candidate::{Cudnn, Files};
+use crate::model::library_name::LibraryName;
 use crate::model::linkage::{Need, Object};
 use crate::model::needs;
 use crate::model::platform::Platform;
@@ -12,13 +13,12 @@ use crate::system::library_file::Binary;
 use crate::system::sysroot::Sysroot;
 use std::path::{Path, PathBuf};
 
-/// The number in `libcudnn.so.9`.
+/// The number in `libcudnn.so.9` or `cudnn64_9.dll`.
 pub fn cudnn_major(name: &str) -> Option<u32> {
-    name.strip_prefix("libcudnn.so.")?
-        .split('.')
-        .next()?
-        .parse()
-        .ok()
+    match LibraryName::read(name)? {
+        file if file.name == "cudnn" => file.major(),
+        _ => None,
+    }
 }
 
 /// The same of an object, whichever name it was asked for by.
@@ -87,10 +87,10 @@ fn file(name: &str, major: u32) -> String {
 
 /// The other parts in the folder.
 fn beside(dir: &Path, major: u32, platform: &Platform) -> Vec<(String, PathBuf)> {
-    let files = files::list(dir).unwrap_or_default().into_iter();
-    let parts = files.filter_map(|path| {
-        let (name, tail) = platform.cudnn_part(path.file_name()?.to_str()?)?;
-        (tail == format!(".{major}") && name != "cudnn").then_some((name, path))
+    let files = files::list_named(dir, &|name| name.contains("cudnn")).unwrap_or_default();
+    let parts = files.iter().filter_map(|path| {
+        let (name, file) = platform.cudnn_part(path)?;
+        (file.numbers == [major] && name != "cudnn").then(|| (name.to_string(), path.clone()))
     });
     parts.collect()
 }

@@ -1,23 +1,10 @@
 //! Plain data: what is asked, what is found, what is thought of it. Nothing here touches the machine.
 
-#[path = "../../build-support/guard/arch.rs"]
-pub mod arch;
-#[allow(dead_code)] // its constants are written, not made here
-#[path = "../../build-support/guard/facts.rs"]
-pub mod facts;
-#[path = "../../build-support/guard/finding.rs"]
-pub mod finding;
-#[path = "../../build-support/guard/json.rs"]
-pub mod json;
-#[allow(dead_code)] // its constants are written, not made here
-#[path = "../../build-support/guard/tables.rs"]
-pub mod tables;
-#[path = "../../build-support/guard/version.rs"]
-pub mod version;
+pub use crate::runtime::facts::{
+    allowed, built as facts, compute_capability as arch, finding, json, tables, version,
+};
 #[cfg(feature = "cli")]
-#[allow(dead_code)] // the program names more of them
-#[path = "../../build-support/guard/via.rs"]
-pub mod via;
+pub use crate::runtime::loader::load_origin as via;
 
 pub mod candidate;
 pub mod chosen_by;
@@ -28,29 +15,21 @@ pub mod found_via;
 pub mod gencode;
 pub mod gpu;
 pub mod invocation;
+pub mod library_name;
 #[cfg(feature = "cli")]
 pub mod linkage;
 pub mod owner;
+pub mod pattern;
 pub mod platform;
 pub mod record;
 pub mod rejection;
 pub mod target_list;
+pub mod target_name;
 pub mod version_header;
 pub mod version_source;
 
 // Rules that the build and the running program share.
+pub use crate::runtime::judge::{gpu_support as served, rules as judge};
 #[cfg(feature = "cli")]
-#[allow(dead_code)] // the program asks it more than the build does
-#[path = "../../build-support/guard/eager.rs"]
-pub mod eager;
-#[allow(dead_code)] // the program asks it more than the build does
-#[path = "../../build-support/guard/judge.rs"]
-pub mod judge;
-#[cfg(feature = "cli")]
-#[path = "../../build-support/guard/names.rs"]
-pub mod names;
-#[allow(dead_code)] // the program asks it more than the build does
-#[path = "../../build-support/guard/needs.rs"]
-pub mod needs;
-#[path = "../../build-support/guard/served.rs"]
-pub mod served;
+pub use crate::runtime::loader::{cudarc_eager as eager, library_names as names};
+pub use crate::runtime::parts::required_parts as needs;

@@ -42,7 +42,7 @@ impl Config {
             ),
             None => {
                 let letters = select::needs_letters(wish.as_ref());
-                let toolchain = self.survey();
+                let toolchain = self.survey_on(host.clone());
                 let compiler = toolchain.compiler(letters, &mut findings);
                 let told_by = match &compiler {
                     Some(compiler) if compiler.was_asked() => format!("{}, asked", compiler.name()),

@@ -1,7 +1,6 @@
 //! Where CUDA and cuDNN may be, and in which order.
 
 pub mod install_layout;
-pub mod pc_file;
 pub mod pkg_config;
 pub mod search_step;
 
@@ -22,7 +21,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 /// What leads to a place without being a wish for it, and seldom changes: cargo is told to watch it.
-const SURROUNDINGS: [Variable; 19] = [
+const SURROUNDINGS: [Variable; 21] = [
     Variable::VirtualEnv,
     Variable::CondaPrefix,
     Variable::EasyBuildCuda,
@@ -38,6 +37,8 @@ const SURROUNDINGS: [Variable; 19] = [
     Variable::NixCFlags,
     Variable::NixLdFlags,
     Variable::CmakePrefixPath,
+    Variable::PkgConfig,
+    Variable::PkgConfigAllowCross,
     Variable::PkgConfigPath,
     Variable::PkgConfigLibDir,
     Variable::PkgConfigSysroot,

@@ -155,42 +155,37 @@ impl At<'_> {
         steps
     }
 
-    /// What a distribution or a module wrote down for pkg-config, in the order in which that looks.
+    /// What a distribution or a module wrote down for pkg-config, in the order in which that looks. It looks at this
+    /// system, and below no root.
     pub(super) fn pkg_config(&self) -> Vec<Step> {
         let listed = |variable| self.env.get(variable).map(|list| self.listed(list));
-        let sysroot = self.env.path(Variable::PkgConfigSysroot);
-        let mut places = Vec::new();
-        let mut named = listed(Variable::PkgConfigPath).unwrap_or_default();
-        let instead = listed(Variable::PkgConfigLibDir);
-        let usual = instead.is_none() && self.platform.os == Os::Linux;
-        named.extend(instead.into_iter().flatten());
-        if !named.is_empty() {
-            places.push((false, named, sysroot.clone()));
-        }
-        if usual {
-            let multiarch = self.platform.multiarch();
-            let usual = [
-                format!("/usr/local/lib/{multiarch}/pkgconfig"),
-                "/usr/local/lib64/pkgconfig".into(),
-                "/usr/local/lib/pkgconfig".into(),
-                "/usr/local/share/pkgconfig".into(),
-                format!("/usr/lib/{multiarch}/pkgconfig"),
-                "/usr/lib64/pkgconfig".into(),
-                "/usr/lib/pkgconfig".into(),
-                "/usr/share/pkgconfig".into(),
-            ];
-            let dirs = usual.map(|dir| self.below_root(Path::new(&dir))).to_vec();
-            places.push((true, dirs, self.root.map(PathBuf::from).or(sysroot)));
-        }
-        let steps = places.into_iter().flat_map(|(fixed, dirs, sysroot)| {
-            [Kind::Toolkit, Kind::Cudnn].map(|kind| Step {
-                kind,
-                via: FoundVia::PkgConfig(None),
-                wish: None,
-                fixed,
-                place: Place::PkgConfig(dirs.clone(), sysroot.clone()),
-            })
+        let mut dirs = listed(Variable::PkgConfigPath).unwrap_or_default();
+        dirs.extend(match listed(Variable::PkgConfigLibDir) {
+            Some(instead) => instead,
+            None if self.platform.os == Os::Linux => usual_pkg_config(&self.platform.multiarch()),
+            None => Vec::new(),
         });
-        steps.collect()
+        if self.root.is_some() || dirs.is_empty() {
+            return Vec::new();
+        }
+        let step = |kind| Step {
+            kind,
+            via: FoundVia::PkgConfig(None),
+            wish: None,
+            fixed: false,
+            place: Place::PkgConfig(dirs.clone()),
+        };
+        [Kind::Toolkit, Kind::Cudnn].map(step).to_vec()
     }
+}
+
+/// Where pkg-config looks of itself: Debian's and Fedora's.
+fn usual_pkg_config(multiarch: &str) -> Vec<PathBuf> {
+    let mut dirs = Vec::new();
+    for top in ["/usr/local", "/usr"] {
+        for dir in [&*format!("lib/{multiarch}"), "lib64", "lib", "share"] {
+            dirs.push(Path::new(top).join(dir).join("pkgconfig"));
+        }
+    }
+    dirs
 }

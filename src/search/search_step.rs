@@ -36,8 +36,8 @@ pub enum Place {
     Tree(Tree),
     /// A directory in which this Python package brings a cuDNN of its own along: not to be linked.
     Copy(&'static str, Tree),
-    /// Directories whose .pc files lead to a tree, below the root of another system if there is one.
-    PkgConfig(Vec<PathBuf>, Option<PathBuf>),
+    /// Directories whose .pc files lead to a tree.
+    PkgConfig(Vec<PathBuf>),
     /// A compiler, asked where its toolkit is: the first of these files that there is.
     Nvcc(Vec<PathBuf>),
 }
@@ -62,7 +62,7 @@ impl Step {
     pub fn wanted(&self, platform: &Platform) -> Vec<PathBuf> {
         match &self.place {
             Place::Nvcc(files) => files.clone(),
-            Place::Copy(..) | Place::PkgConfig(..) => Vec::new(),
+            Place::Copy(..) | Place::PkgConfig(_) => Vec::new(),
             Place::Tree(tree) => {
                 let top = tree.shown();
                 let below = |dirs: &[PathBuf], name: &str| -> Vec<PathBuf> {
@@ -98,7 +98,7 @@ impl Step {
     pub fn whereabouts(&self) -> String {
         match &self.place {
             Place::Nvcc(files) => format!("{} of PATH", directories(files.len())),
-            Place::PkgConfig(dirs, _) => {
+            Place::PkgConfig(dirs) => {
                 let files = match self.kind {
                     Kind::Toolkit => "cudart-*.pc or cuda-*.pc",
                     Kind::Cudnn => "cudnn.pc",

@@ -18,46 +18,15 @@ pub mod programs;
 pub mod stat_cache;
 pub mod sysroot;
 
-#[allow(dead_code)]
-#[path = "../../build-support/guard/cuda_status.rs"]
-mod cuda_status;
-// Shared with the guard, which uses more of them.
+pub use crate::runtime::binary::package_record as wheel;
+pub use crate::runtime::driver::query as driver;
 #[cfg(feature = "cli")]
-#[allow(dead_code)]
-#[path = "../../build-support/guard/cache.rs"]
-pub mod cache;
-#[allow(dead_code)]
-#[path = "../../build-support/guard/driver.rs"]
-pub mod driver;
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
-#[path = "../../build-support/guard/linux_mapped.rs"]
-mod mapped;
-#[path = "../../build-support/guard/no_driver.rs"]
-mod no_driver;
-#[path = "../../build-support/guard/no_gpu.rs"]
-mod no_gpu;
-#[cfg_attr(
-    all(target_os = "linux", target_env = "gnu"),
-    path = "../../build-support/guard/linux.rs"
-)]
-#[cfg_attr(windows, path = "windows.rs")]
-#[cfg_attr(
-    not(any(windows, all(target_os = "linux", target_env = "gnu"))),
-    path = "../../build-support/guard/other.rs"
-)]
-#[allow(dead_code, unused_imports)]
-mod platform;
-#[allow(dead_code)]
-#[path = "../../build-support/guard/wheel.rs"]
-pub mod wheel;
-// What these files know as their neighbours.
-#[cfg(feature = "cli")]
-use crate::model::via;
-use crate::model::{arch, finding, version};
+pub use crate::runtime::loader::ld_so_cache as cache;
 
 use crate::model::environment::{Environment, Variable};
 use crate::model::platform::Platform;
 use crate::system::probe_cache::ProbeCache;
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// The machine, as it was when the build began.
@@ -74,12 +43,13 @@ pub struct Host {
 }
 
 impl Host {
-    /// Reads the environment, once. Nothing else reads it. What the build script says wins: the target triple, the
+    /// Reads the environment. Nothing else reads it, but for the crate that asks pkg-config: whoever looks at the
+    /// machine calls this once, and hands on what it gives. What the build script says wins: the target triple, the
     /// root and variables.
     pub fn capture(
         target: Option<&str>,
         root: Option<PathBuf>,
-        pairs: &[(String, String)],
+        pairs: &[(String, OsString)],
     ) -> Self {
         let process = std::env::vars_os().filter_map(|(name, value)| {
             let name = name.into_string().ok()?;

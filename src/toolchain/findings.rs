@@ -5,8 +5,9 @@ use crate::choice::scan::Sight;
 use crate::choice::select_pair::kind_of;
 use crate::choice::unusable_variables::Unusable;
 use crate::config::Config;
+use crate::model::allowed::Allowed;
 use crate::model::candidate::Candidate;
-use crate::model::environment::Variable;
+use crate::model::environment::{Environment, Variable};
 use crate::model::finding::Finding;
 use crate::model::finding_id;
 use crate::search::search_step::{Kind, Step};
@@ -18,7 +19,7 @@ pub fn verdict(
     situation: &Situation,
     sight: &Sight,
     kind: Kind,
-    allowed: &dyn Fn(&str) -> bool,
+    allowed: &Allowed,
 ) -> (Vec<Finding>, Option<Finding>) {
     let mut noticed = situation.disagreements(kind);
     let mut fault = None;
@@ -37,7 +38,7 @@ pub fn verdict(
         }
     }
     match fault {
-        Some(finding) if allowed(finding.id) => {
+        Some(finding) if allowed.contains(finding.id) => {
             noticed.push(finding);
             (noticed, situation.fault(kind))
         }
@@ -77,13 +78,13 @@ fn unusable_variables<'a>(
 pub fn join(
     toolkit: Option<Finding>,
     cudnn: Option<Finding>,
-    allowed: &dyn Fn(&str) -> bool,
+    allowed: &Allowed,
 ) -> (Option<Finding>, Option<Finding>) {
     match (toolkit, cudnn) {
         (Some(cause), Some(other))
             if cause.id == "variable-unusable"
                 && other.id == "cudnn-not-found"
-                && !allowed(cause.id) =>
+                && !allowed.contains(cause.id) =>
         {
             let cause = cause.with("cuDNN", "was looked for there too, and found nowhere else");
             (Some(cause), None)
@@ -120,16 +121,14 @@ pub fn config_faults(config: &Config, host: &Host) -> Vec<Finding> {
     findings
 }
 
-/// Whether a finding may pass, by the build script or by the user.
-pub fn is_allowed(config: &Config, host: &Host, id: &str) -> bool {
-    let listed = host
-        .env
-        .var(Variable::GuardAllow.name())
-        .unwrap_or_default();
-    let mut named = listed
-        .split([',', ' '])
-        .chain(config.allow.iter().map(String::as_str));
-    id != "config-invalid" && named.any(|name| name == id)
+impl Config {
+    /// What may pass, by the user or by the build script.
+    pub(crate) fn allowed(&self, env: &Environment) -> Allowed {
+        let listed = env.get(Variable::GuardAllow).unwrap_or_default();
+        let by_user = Allowed::parse(&listed.to_string_lossy());
+        let ids = self.allow.iter();
+        ids.fold(by_user, |allowed, id| allowed.with(id))
+    }
 }
 
 /// CUDA and cuDNN do not exist for a 32-bit target.
@@ -144,4 +143,63 @@ pub fn too_narrow(host: &Host) -> Option<Finding> {
             .help(format!("build for {instead}"))
             .help("or call `.optional()` in build.rs, to build without"),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::finding::Severity;
+
+    #[test]
+    fn the_list_of_what_may_pass_has_commas_or_any_white_space() {
+        let listed = "parts-mixed,parts-missing\tcuda-not-found\n nvcc-failed,";
+        let env = Environment::new([("CUDNN_GUARD_ALLOW".to_string(), listed.into())]);
+        let allowed = Config::new().allow("io-error").allowed(&env);
+        for id in [
+            "parts-mixed",
+            "parts-missing",
+            "cuda-not-found",
+            "nvcc-failed",
+            "io-error",
+        ] {
+            assert!(allowed.contains(id), "{id}");
+        }
+        assert!(!allowed.contains("no-gpu") && !allowed.contains(""));
+    }
+
+    #[test]
+    fn a_warning_that_was_an_error_names_who_let_it_pass() {
+        let env = Environment::new([("CUDNN_GUARD_ALLOW".to_string(), "parts-mixed".into())]);
+        let allowed = Config::new().allow("parts-missing").allowed(&env);
+        let mut findings =
+            ["parts-mixed", "parts-missing", "no-gpu"].map(|id| Finding::error(id, "x"));
+        allowed.apply(&mut findings);
+        let [by_user, by_script, stays] = findings.map(|finding| finding.to_string());
+        assert_eq!(
+            by_user,
+            "x  [parts-mixed]\n  let pass    by CUDNN_GUARD_ALLOW"
+        );
+        assert_eq!(
+            by_script,
+            "x  [parts-missing]\n  let pass    by `.allow(..)` in build.rs"
+        );
+        assert_eq!(stays, "x  [no-gpu]");
+    }
+
+    #[test]
+    fn a_build_script_that_contradicts_itself_never_passes() {
+        let config = Config::new()
+            .root("/there/is/no/such/root")
+            .allow("config-invalid")
+            .env([("CUDNN_GUARD_ALLOW", "config-invalid")]);
+        let toolchain = config.survey();
+        let stops = |finding: &&Finding| finding.severity == Severity::Error;
+        let stopping: Vec<&str> = toolchain
+            .findings()
+            .iter()
+            .filter(stops)
+            .map(|one| one.id)
+            .collect();
+        assert_eq!(stopping, ["config-invalid"]);
+    }
 }

@@ -6,15 +6,14 @@ use crate::choice::scan::{Sight, look};
 use crate::choice::select_pair::{Choice, Wants, choose};
 use crate::compat::rules;
 use crate::config::{Config, Link};
+use crate::model::allowed::Allowed;
 use crate::model::candidate::{Candidate, Cudnn, Found, Toolkit};
-use crate::model::finding::{Finding, Severity};
-use crate::search::search_step::{Kind, Step};
-use crate::search::steps;
+use crate::model::finding::Finding;
+use crate::search::search_step::{Kind, Place, Step};
+use crate::search::{pkg_config, steps};
 use crate::system::{Host, files};
 use crate::toolchain::environment_checks;
-use crate::toolchain::findings::{
-    config_faults, is_allowed, is_blocked, join, too_narrow, verdict,
-};
+use crate::toolchain::findings::{config_faults, is_blocked, join, too_narrow, verdict};
 use crate::toolchain::static_link::Archives;
 
 /// What a probe goes by.
@@ -28,6 +27,8 @@ pub struct Probe<'a> {
     pub needs: Needs,
     /// What the build script asks of CUDA and cuDNN, read.
     pub requirements: &'a Requirements,
+    /// The findings that may pass.
+    pub allowed: &'a Allowed,
 }
 
 /// What the build cannot do without.
@@ -79,11 +80,14 @@ impl Probe<'_> {
         if too_narrow(host).is_some() {
             steps.clear();
         }
+        if !pkg_config::serves(host) {
+            steps.retain(|step| !matches!(step.place, Place::PkgConfig(_)));
+        }
         if !self.needs.cudnn {
             // A crate that only compiles kernels is not asked about cuDNN.
             steps.retain(|step| step.kind != Kind::Cudnn);
         }
-        let mut sight = look(&steps, host);
+        let mut sight = look(&steps, host, &self.wants(&[]));
         if self.config.link == Link::Static {
             sight.candidates.iter_mut().for_each(link_to_archives);
         }
@@ -94,19 +98,22 @@ impl Probe<'_> {
     pub fn select(&self, located: &Located) -> Selected {
         let mut candidates = located.sight.candidates.clone();
         let mut blocked = Vec::new();
-        if !self.allows("variable-unusable") {
+        if !self.allowed.contains("variable-unusable") {
             blocked.extend([Kind::Toolkit, Kind::Cudnn]);
             blocked.retain(|&kind| is_blocked(&located.steps, &located.sight, kind));
         }
-        let wants = Wants {
+        let choice = choose(&mut candidates, &self.wants(&blocked));
+        Selected { candidates, choice }
+    }
+
+    fn wants<'a>(&'a self, blocked: &'a [Kind]) -> Wants<'a> {
+        Wants {
             cuda: self.requirements.cuda.as_ref(),
             cudnn: self.requirements.cudnn.as_ref(),
             platform: Some(&self.host.platform),
             toolkit_needed: self.needs.toolkit,
-            blocked: &blocked,
-        };
-        let choice = choose(&mut candidates, &wants);
-        Selected { candidates, choice }
+            blocked,
+        }
     }
 
     /// Everything that is wrong or doubtful, and why there is no toolkit. `invalid` is what is wrong with the
@@ -123,7 +130,7 @@ impl Probe<'_> {
             platform: &self.host.platform,
             steps: &located.steps,
             candidates: &selected.candidates,
-            silent: &located.sight.silent,
+            left_out: &located.sight.left_out,
             choice: selected.choice,
             requirements: self.requirements,
         };
@@ -140,11 +147,7 @@ impl Probe<'_> {
         }
         findings.extend(self.releases(selected));
         findings.extend(archives.lacking.iter().cloned());
-        for finding in &mut findings {
-            if finding.severity == Severity::Error && self.allows(finding.id) {
-                finding.severity = Severity::Warning;
-            }
-        }
+        self.allowed.apply(&mut findings);
         (findings, toolkit_fault)
     }
 
@@ -158,11 +161,10 @@ impl Probe<'_> {
             }
             return (findings, Some(finding));
         }
-        let allowed = |id: &str| self.allows(id);
-        let (toolkit_noticed, toolkit) = verdict(situation, sight, Kind::Toolkit, &allowed);
-        let (cudnn_noticed, cudnn) = verdict(situation, sight, Kind::Cudnn, &allowed);
+        let (toolkit_noticed, toolkit) = verdict(situation, sight, Kind::Toolkit, self.allowed);
+        let (cudnn_noticed, cudnn) = verdict(situation, sight, Kind::Cudnn, self.allowed);
         let (toolkit, cudnn) = match self.needs.toolkit && self.needs.cudnn {
-            true => join(toolkit, cudnn, &allowed),
+            true => join(toolkit, cudnn, self.allowed),
             false => (toolkit, cudnn),
         };
         // A root that does not exist is reported already, and nothing can be found below it.
@@ -218,10 +220,6 @@ impl Probe<'_> {
             findings.extend(unmet);
         }
         findings
-    }
-
-    fn allows(&self, id: &str) -> bool {
-        is_allowed(self.config, self.host, id)
     }
 }
 

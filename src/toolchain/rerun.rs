@@ -50,3 +50,30 @@ impl Toolchain {
             .any(|one| one.chosen && one.via.is_path())
     }
 }
+
+#[cfg(all(test, unix))]
+mod tests {
+    use crate::config::Config;
+    use crate::system::directive::Directive;
+    use std::fs;
+
+    /// `/usr/local/cuda` may lead elsewhere tomorrow, and the release that it led to be gone: then both lines tell.
+    #[test]
+    fn a_file_is_watched_under_the_name_that_was_looked_at_and_under_its_own() {
+        let dir = std::env::temp_dir().join(format!("cudnn-guard-reruns-{}", std::process::id()));
+        fs::create_dir_all(dir.join("cuda-13.0/include")).unwrap();
+        let dir = fs::canonicalize(dir).unwrap();
+        fs::create_dir_all(dir.join("image")).unwrap();
+        let (link, real) = (dir.join("cuda"), dir.join("cuda-13.0"));
+        fs::write(real.join("include/cuda.h"), "#define CUDA_VERSION 13000\n").unwrap();
+        std::os::unix::fs::symlink("cuda-13.0", &link).unwrap();
+        let config = Config::new().cuda(">=13").root(dir.join("image"));
+        let toolchain = config.env([("CUDA_HOME", &link)]).survey();
+        let lines = toolchain.reruns();
+        fs::remove_dir_all(&dir).unwrap();
+        for header in [link.join("include/cuda.h"), real.join("include/cuda.h")] {
+            let line = Directive::RerunIfChanged(header);
+            assert!(lines.contains(&line), "{line} is not in {lines:?}");
+        }
+    }
+}

@@ -10,6 +10,7 @@ pub mod version_file;
 
 use crate::model::candidate::Toolkit;
 use crate::model::finding::Finding;
+use crate::model::library_name::LibraryName;
 use crate::model::platform::{Os, Platform};
 use crate::model::version::Version;
 use crate::model::version_header;
@@ -207,10 +208,8 @@ fn runtime_in(dir: &Path, eyes: Sysroot) -> Option<PathBuf> {
 
 /// 12.4.127 of `libcudart.so.12.4.127`. The SONAME alone tells no release: `libcudart.so.12`.
 fn release_in_name(file: &Path) -> Option<Version> {
-    let (_, numbers) = file.file_name()?.to_str()?.split_once(".so.")?;
-    let mut numbers = numbers.split('.').map(|number| number.parse().ok());
-    match (numbers.next()?, numbers.next()?, numbers.next()?) {
-        (Some(major), Some(minor), Some(_)) => Some(Version::new(major, minor, 0)),
+    match LibraryName::of(file)?.numbers[..] {
+        [major, minor, _] => Some(Version::new(major, minor, 0)),
         _ => None,
     }
 }

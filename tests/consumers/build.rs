@@ -1,7 +1,7 @@
 //! What building such a crate says and writes.
 
-use super::{GUARDED, NEEDS_BOTH, installed, on};
 use crate::support::{Ran, built, cargo, fresh, program, project, run};
+use crate::{GUARDED, NEEDS_BOTH, installed, on};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};

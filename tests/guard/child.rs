@@ -1,7 +1,7 @@
 //! What becomes of the child that tries cuDNN, in whole runs.
 
-use crate::program::{command, run};
-use crate::tree::{GPU, compile, sound};
+use super::program::{command, run};
+use super::tree::{GPU, compile, sound};
 use std::process::Stdio;
 
 #[test]
@@ -122,7 +122,7 @@ fn closed_streams_are_no_hindrance() {
     let cudnn = sound();
     let mut command = command("check", &cudnn.0);
     let shell = format!(
-        "exec '{}' program::is_run --exact --ignored --nocapture --quiet <&- >&- 2>&-",
+        "exec '{}' guard::program::is_run --exact --ignored --nocapture --quiet <&- >&- 2>&-",
         command.get_program().to_str().unwrap()
     );
     let text = cudnn.file("text");

@@ -5,10 +5,10 @@
     reason = "this stands for a library that prints"
 )]
 
-use super::finding::{Finding, Verdict};
-use super::outcome::{Api, Extent, Outcome, Scope, Start, Told};
-use super::platform::Library;
-use super::version::Version;
+use cudnn_guard::runtime::convolution::case_result::{Api, Extent, Outcome, Scope, Start, Told};
+use cudnn_guard::runtime::facts::finding::{Finding, Verdict};
+use cudnn_guard::runtime::facts::version::Version;
+use cudnn_guard::runtime::system::platform::Library;
 
 pub fn run(
     _shim: Library,

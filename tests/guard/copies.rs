@@ -1,7 +1,7 @@
 //! More than one cuDNN within reach, in whole runs.
 
-use crate::program::run;
-use crate::tree::{Folder, GPU, compile, sound};
+use super::program::run;
+use super::tree::{Folder, GPU, compile, sound};
 
 /// LOD-11
 #[test]

@@ -1,46 +1,18 @@
 //! The driver's place in the guard, held by one that answers what the test says in the environment.
 
-use super::arch::ComputeCapability;
-use super::finding::Finding;
-use super::version::Version;
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Device {
-    pub name: String,
-    pub capability: ComputeCapability,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Driver {
-    pub library: String,
-    pub version: Option<String>,
-    pub cuda: Option<Version>,
-    pub devices: Vec<Device>,
-}
-
-pub struct Problem(Option<Driver>);
-
-impl Problem {
-    pub fn driver(&self) -> Option<&Driver> {
-        self.0.as_ref()
-    }
-
-    pub fn finding(&self) -> Finding {
-        match self.0 {
-            Some(_) => {
-                Finding::warning("no-gpu", "NVIDIA's driver shows no GPU").help("plug one in")
-            }
-            None => Finding::warning("driver-missing", "there is no driver")
-                .with("loader", "libcuda.so.1:\nno"),
-        }
-    }
-}
+use cudnn_guard::runtime::driver::driver_missing::NoDriver;
+use cudnn_guard::runtime::driver::query::{Device, Driver, Problem};
+use cudnn_guard::runtime::facts::compute_capability::ComputeCapability;
+use cudnn_guard::runtime::facts::version::Version;
 
 /// `TEST_GPU` is a compute capability, `none` for a driver without devices, or unset for no driver. `TEST_DRIVER` is its
 /// file, and `TEST_CUDA` what it serves.
 pub fn ask() -> Result<Driver, Problem> {
     let Ok(gpu) = std::env::var("TEST_GPU") else {
-        return Err(Problem(None));
+        return Err(Problem::Missing(Box::new(NoDriver {
+            words: "libcuda.so.1:\nno".to_string(),
+            ..NoDriver::default()
+        })));
     };
     let cuda = std::env::var("TEST_CUDA")
         .ok()
@@ -52,7 +24,10 @@ pub fn ask() -> Result<Driver, Problem> {
         devices: Vec::new(),
     };
     let Ok(number) = gpu.parse() else {
-        return Err(Problem(Some(driver)));
+        return Err(Problem::NoDevice {
+            driver,
+            around: Box::default(),
+        });
     };
     driver.devices.push(Device {
         name: "Test\tGPU".to_string(),

@@ -1,7 +1,7 @@
 //! A cudarc that looks up more than the driver has, in this test program as it stands in a real one.
 
-use crate::program::run;
-use crate::tree::{Folder, compile};
+use super::program::run;
+use super::tree::{Folder, compile};
 
 // What such a cudarc leaves in a program, where the guard that is in it too looks for it.
 #[used]

@@ -1,8 +1,8 @@
 //! What the guard reads off a library's file.
 
-use crate::imp::elf::{Elf, Fault};
-use crate::imp::version::Version;
-use crate::tree::{Folder, compile};
+use super::tree::{Folder, compile};
+use cudnn_guard::runtime::binary::elf::{Elf, Fault};
+use cudnn_guard::runtime::facts::version::Version;
 use std::io::{Seek, Write};
 
 #[test]

@@ -1,11 +1,11 @@
 //! What the rules say of releases, drivers and GPUs, by literals.
 
-use crate::imp::arch::{Code, ComputeCapability, Suffix, Target};
-use crate::imp::facts::{Built, Policy, Requirement};
-use crate::imp::finding::{Finding, Severity};
-use crate::imp::judge::{self, Cudnn};
-use crate::imp::version::Version;
-use crate::program::{self, TABLES};
+use super::program::{self, TABLES};
+use cudnn_guard::runtime::facts::built::{Built, Policy, Requirement};
+use cudnn_guard::runtime::facts::compute_capability::{Code, ComputeCapability, Suffix, Target};
+use cudnn_guard::runtime::facts::finding::{Finding, Severity};
+use cudnn_guard::runtime::facts::version::Version;
+use cudnn_guard::runtime::judge::rules::{self, Cudnn};
 
 fn release(text: &str) -> Version {
     let numbers: Vec<u32> = text.split('.').map(|n| n.parse().unwrap()).collect();
@@ -13,7 +13,7 @@ fn release(text: &str) -> Version {
 }
 
 fn fits(built: &Built, loaded: &str) -> bool {
-    judge::version(built, release(loaded)).is_ok()
+    rules::version(built, release(loaded)).is_ok()
 }
 
 /// VER-01, VER-02, VER-09: the rules of other systems, each as the policy that stands for it.
@@ -130,7 +130,7 @@ fn a_driver_of_an_older_major_is_told_what_to_become() {
         ..program::built()
     };
     assert_eq!(
-        judge::driver(&built, Some(13), Version::new(12, 2, 0))
+        rules::driver(&built, Some(13), Version::new(12, 2, 0))
             .unwrap()
             .to_string(),
         "the NVIDIA driver serves CUDA 12.2, and the loaded cuDNN is for CUDA 13  [driver-too-old]\n  \
@@ -142,13 +142,13 @@ fn a_driver_of_an_older_major_is_told_what_to_become() {
         ..built
     };
     assert_eq!(
-        judge::driver(&old, Some(12), Version::new(11, 4, 0))
+        rules::driver(&old, Some(12), Version::new(11, 4, 0))
             .unwrap()
             .help[0],
         "install NVIDIA's driver 525.60.13 or a later one, which serves CUDA 12"
     );
     // Minor-version compatibility.
-    assert_eq!(judge::driver(&old, Some(12), Version::new(12, 0, 0)), None);
+    assert_eq!(rules::driver(&old, Some(12), Version::new(12, 0, 0)), None);
 }
 
 /// DRV-03, ARC-01: PTX is exempt from minor-version compatibility.
@@ -171,7 +171,7 @@ fn ptx_alone_wants_a_driver_of_its_cuda() {
     built.tables.ptx = Some(Version::new(13, 2, 0));
     let judged = |driver, major, minor| {
         let gpu = ComputeCapability::new(major, minor);
-        judge::kernels(&built, driver, "NVIDIA X", gpu).map(|finding| finding.to_string())
+        rules::kernels(&built, driver, "NVIDIA X", gpu).map(|finding| finding.to_string())
     };
     let old = Some(Version::new(13, 1, 0));
     assert_eq!(
@@ -197,7 +197,7 @@ fn ptx_alone_wants_a_driver_of_its_cuda() {
 /// NUM-02: what a release is known to do wrong.
 #[test]
 fn known_bad_releases_are_bad_where_it_shows() {
-    use crate::imp::tables::KnownBad;
+    use cudnn_guard::runtime::facts::tables::KnownBad;
     let rows = [KnownBad {
         from: release("9.0.0"),
         below: release("9.10.1"),
@@ -207,7 +207,7 @@ fn known_bad_releases_are_bad_where_it_shows() {
         what: "compute wrong numbers on several GPUs beside cuBLAS 12.9 or later",
     }];
     let told = |cudnn, cublas: &str, gpus| {
-        judge::known_bad(&rows, release(cudnn), Some(release(cublas)), gpus, &["any"])
+        rules::known_bad(&rows, release(cudnn), Some(release(cublas)), gpus, &["any"])
             .iter()
             .map(|finding| finding.severity)
             .collect::<Vec<_>>()
@@ -218,7 +218,7 @@ fn known_bad_releases_are_bad_where_it_shows() {
     assert_eq!(told("9.10.0", "12.9", Some(1)), []);
     assert_eq!(told("9.10.0", "12.8", Some(2)), []);
     assert_eq!(told("9.10.1", "12.9", Some(2)), []);
-    let bad = judge::known_bad(TABLES.known_bad, release("9.14.0"), None, None, &[]);
+    let bad = rules::known_bad(TABLES.known_bad, release("9.14.0"), None, None, &[]);
     assert_eq!(
         bad[0].to_string(),
         "cuDNN 9.14.0 is known to add up wrongly  [known-bad-release]\n  = help: install cuDNN 9.15.0 or a later one"
@@ -228,16 +228,16 @@ fn known_bad_releases_are_bad_where_it_shows() {
         operation: Some("conv3d-bf16"),
         ..rows[0]
     }];
-    let noted = judge::known_bad(&one, release("9.8.0"), None, Some(1), &["adv"]);
+    let noted = rules::known_bad(&one, release("9.8.0"), None, Some(1), &["adv"]);
     assert_eq!(noted[0].severity, Severity::Note);
-    let used = judge::known_bad(&one, release("9.8.0"), None, Some(1), &["conv3d-bf16"]);
+    let used = rules::known_bad(&one, release("9.8.0"), None, Some(1), &["conv3d-bf16"]);
     assert_eq!(used[0].severity, Severity::Error);
     assert_eq!(
         used[0].summary,
         "cuDNN 9.8.0 is known to compute wrong numbers on several GPUs beside cuBLAS 12.9 or later, which this program uses"
     );
     assert_eq!(
-        judge::known_bad(TABLES.known_bad, release("9.14.1"), None, None, &[]),
+        rules::known_bad(TABLES.known_bad, release("9.14.1"), None, None, &[]),
         []
     );
 }

@@ -1,7 +1,7 @@
 //! What does not fit under or beside a first library: another major, a part that came later, a library of another release.
 
-use crate::program::run;
-use crate::tree::{Folder, GPU, compile, sound};
+use super::program::run;
+use super::tree::{Folder, GPU, compile, sound};
 use std::path::Path;
 
 /// LOD-01, LOD-04: another major is there, and no substitute.
@@ -108,7 +108,10 @@ fn a_library_that_does_not_fit_a_part_is_named() {
 #[test]
 fn the_words_of_other_loaders_are_understood() {
     let told = |words: &str| {
-        let finding = crate::imp::said::refusal(Path::new("/p/libcudnn_cnn.so.9"), words);
+        let finding = cudnn_guard::runtime::loader::dlerror_messages::refusal(
+            Path::new("/p/libcudnn_cnn.so.9"),
+            words,
+        );
         format!("{}  [{}]", finding.summary, finding.id)
     };
     for (words, wanted) in [

@@ -1,8 +1,8 @@
 //! Parts of cuDNN that are not there, not whole or not of one release, in whole runs.
 
-use crate::imp::unmapped;
-use crate::program::run;
-use crate::tree::{Folder, GPU, compile, sound};
+use super::program::run;
+use super::tree::{Folder, GPU, compile, sound};
+use cudnn_guard::runtime::loader::map_failures;
 use std::path::Path;
 
 /// SUB-01, SUB-02, SUB-03, SUB-04, LOD-29
@@ -282,11 +282,11 @@ fn limits_and_mounts_are_read() {
     let limits = "Limit                     Soft Limit           Hard Limit           Units     \n\
         Max data size             3145728              unlimited            bytes     \n\
         Max address space         2097152              unlimited            bytes     \n";
-    assert_eq!(unmapped::limit(limits), Some((2, "ulimit -v")));
+    assert_eq!(map_failures::limit(limits), Some((2, "ulimit -v")));
     let (data, _) = limits.split_once("Max address").unwrap();
-    assert_eq!(unmapped::limit(data), Some((3, "ulimit -d")));
+    assert_eq!(map_failures::limit(data), Some((3, "ulimit -d")));
     assert_eq!(
-        unmapped::limit(
+        map_failures::limit(
             &limits
                 .replace("2097152", "unlimited")
                 .replace("3145728", "unlimited")
@@ -297,7 +297,7 @@ fn limits_and_mounts_are_read() {
         29 1 254:1 / / rw,relatime shared:1 - ext4 /dev/vda1 rw\n\
         30 29 0:5 / /opt/a\\040b rw,nosuid,noexec,relatime shared:2 - tmpfs none rw,noexec\n\
         31 30 0:6 / /opt/a\\040b/c rw - tmpfs none rw,noexec\n";
-    let on = |file: &str| unmapped::nothing_runs(mounts, Path::new(file));
+    let on = |file: &str| map_failures::nothing_runs(mounts, Path::new(file));
     assert_eq!(on("/opt/a b/lib/libcudnn.so.9"), Some("/opt/a b".into()));
     assert_eq!(on("/opt/a b/c/libcudnn.so.9"), None);
     assert_eq!(on("/opt/a/libcudnn.so.9"), None);

@@ -1,7 +1,7 @@
 //! Odd paths and odd processes, none of which is cuDNN's fault.
 
-use crate::program::{command, run, run_in};
-use crate::tree::{Folder, GPU, sound};
+use super::program::{command, run, run_in};
+use super::tree::{Folder, GPU, sound};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::symlink;
@@ -121,7 +121,7 @@ fn nobody_at_the_other_end_of_stderr_ends_nothing() {
     assert_eq!(unread(command), Some(0));
     // What stops a program stops it without a reader too.
     let old = Folder::new().with_cudnn("9.10.2");
-    let mut command = crate::program::command("startup", &old.0);
+    let mut command = super::program::command("startup", &old.0);
     command.env("TEST_SIGPIPE", "1");
     assert_eq!(unread(command), Some(78));
 }
@@ -240,9 +240,12 @@ libcudnn.so cannot be loaded, nor by any other name that cudarc 0.19.1 tries; th
 /// The names as the sources of cudarc have them, compiled for CUDA 11.4.
 #[test]
 fn cudarcs_names_are_known_in_its_order() {
-    use crate::imp::version::Version;
+    use cudnn_guard::runtime::facts::version::Version;
     let names = |cudarc| {
-        let names = crate::imp::names::of_cudarc(cudarc, Some(Version::new(11, 4, 0)));
+        let names = cudnn_guard::runtime::loader::library_names::of_cudarc(
+            cudarc,
+            Some(Version::new(11, 4, 0)),
+        );
         // The CUDA of the feature by which this crate takes it.
         #[cfg(feature = "cudarc")]
         if cudarc.is_none() {

@@ -1,7 +1,7 @@
 //! Whole runs of a program with a guard in it, on little cuDNNs.
 
-use crate::program::run;
-use crate::tree::{Folder, GPU, sound};
+use super::program::run;
+use super::tree::{Folder, GPU, sound};
 
 #[test]
 fn a_sound_one_passes_in_silence() {
@@ -148,7 +148,7 @@ fn without_a_gpu_one_line_is_said() {
     let cudnn = sound();
     run("startup", &cudnn.0, &[])
         .must_end_with(0)
-        .must_say("cudnn-guard: unknown: there is no driver  [driver-missing]\n");
+        .must_say("cudnn-guard: unknown: `libcuda.so.1`, the library of NVIDIA's driver, cannot be opened, so no GPU can be used  [driver-missing]\n");
     run("startup", &cudnn.0, &[("TEST_GPU", "none")])
         .must_end_with(0)
         .must_say("cudnn-guard: unknown: NVIDIA's driver shows no GPU  [no-gpu]\n");
@@ -160,10 +160,12 @@ fn without_a_gpu_one_line_is_said() {
         .must_end_with(78)
         .must_begin(
             "\
-there is no driver  [driver-missing]
+`libcuda.so.1`, the library of NVIDIA's driver, cannot be opened, so no GPU can be used  [driver-missing]
   loader      libcuda.so.1:
               no
   required    CUDNN_GUARD_REQUIRE_GPU=1 asks for a GPU that works
+  = help: install NVIDIA's driver, or run on a machine that has a GPU
+  = help: start a container with NVIDIA's container toolkit (`--gpus all`), which brings the driver's libraries in
   = help: set CUDNN_GUARD=warn",
         );
 }

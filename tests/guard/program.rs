@@ -1,14 +1,22 @@
 //! A program with a guard in it: this test binary, run once more with a task in its environment.
 
-use crate::imp::arch::{Code, ComputeCapability, Suffix, Target};
-use crate::imp::facts::{Built, BuiltFinding, Loader, Policy};
-use crate::imp::finding::Severity;
-use crate::imp::platform::Library;
-use crate::imp::tables::{Gpus, KnownBad, Tables};
-use crate::imp::version::Version;
-use crate::imp::{check, startup};
+use cudnn_guard::runtime::check;
+use cudnn_guard::runtime::child::work::Functions;
+use cudnn_guard::runtime::facts::built::{Built, BuiltFinding, Loader, Policy};
+use cudnn_guard::runtime::facts::compute_capability::{Code, ComputeCapability, Suffix, Target};
+use cudnn_guard::runtime::facts::finding::Severity;
+use cudnn_guard::runtime::facts::tables::{Gpus, KnownBad, Tables};
+use cudnn_guard::runtime::facts::version::Version;
+use cudnn_guard::runtime::startup;
+use cudnn_guard::runtime::system::platform::Library;
 use std::path::Path;
 use std::process::{Command, Stdio};
+
+/// A driver and a convolution that answer what the test says in the environment.
+pub const FAKES: Functions = Functions {
+    driver: super::driver::ask,
+    convolve: super::convolution::run,
+};
 
 /// What is left of a run.
 pub struct Ran {
@@ -89,7 +97,7 @@ pub fn command(task: &str, folder: &Path) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command
         .args([
-            "program::is_run",
+            "guard::program::is_run",
             "--exact",
             "--ignored",
             "--nocapture",
@@ -148,10 +156,10 @@ fn is_run() {
     }
     let built = built();
     let result = match task.as_str() {
-        "startup" => return startup::startup(&built),
+        "startup" => return startup::startup_with(&built, FAKES),
         "version" => check::check_version(&built),
-        "thorough" => check::check_thoroughly(&built),
-        _ => check::check(&built),
+        "thorough" => check::check_thoroughly_with(&built, FAKES),
+        _ => check::check_with(&built, FAKES),
     };
     let (text, json) = match result {
         Ok(report) => (report.to_string(), report.to_json()),
@@ -245,6 +253,7 @@ pub fn built() -> Built {
         } else {
             Tables::NONE
         },
+        linked_in: None,
         absent: if set("TEST_ABSENT") {
             Some("no CUDA\nfor aarch64")
         } else {

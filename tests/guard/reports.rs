@@ -1,7 +1,7 @@
 //! Where the report goes, in whole runs.
 
-use crate::program::run;
-use crate::tree::{Folder, GPU, sound};
+use super::program::run;
+use super::tree::{Folder, GPU, sound};
 
 #[test]
 fn the_report_is_written_where_it_is_asked_for() {

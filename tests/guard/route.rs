@@ -1,8 +1,9 @@
 //! The loader's way to a library.
 
-use crate::imp::route::{Route, Via};
-use crate::imp::{cache, via};
-use crate::tree::Folder;
+use super::tree::Folder;
+use cudnn_guard::runtime::loader::ld_so_cache;
+use cudnn_guard::runtime::loader::load_origin;
+use cudnn_guard::runtime::loader::search_path::{Route, Via};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
@@ -74,14 +75,14 @@ fn a_library_with_a_runpath_looks_elsewhere_than_its_program() {
 
 #[test]
 fn the_systems_cache_is_read() {
-    let own = cache::files("libc.so.6");
+    let own = ld_so_cache::files("libc.so.6");
     assert!(own.iter().any(|file| file.is_file()), "{own:?}");
     assert_eq!(
-        cache::files("libnobody-has-this.so.1"),
+        ld_so_cache::files("libnobody-has-this.so.1"),
         Vec::<PathBuf>::new()
     );
-    let bytes = std::fs::read(via::CACHE).unwrap();
+    let bytes = std::fs::read(load_origin::CACHE).unwrap();
     for end in (0..bytes.len()).step_by(997) {
-        cache::parse(&bytes[..end], "libc.so.6");
+        ld_so_cache::parse(&bytes[..end], "libc.so.6");
     }
 }

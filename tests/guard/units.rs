@@ -1,15 +1,18 @@
 //! The guard's single parts.
 
-use crate::imp::answer::{Answer, finding_line, line, outcome_lines, path_field};
-use crate::imp::devices::Devices;
-use crate::imp::facts::{Built, Policy, Requirement};
-use crate::imp::finding::{Finding, Verdict};
-use crate::imp::operator::{Mode, Operator};
-use crate::imp::outcome::{Api, Outcome, Start};
-use crate::imp::version::Version;
-use crate::imp::{judge, parts};
-use crate::program;
-use crate::tree::Folder;
+use super::program;
+use super::tree::Folder;
+use cudnn_guard::runtime::child::protocol::{
+    Answer, finding_line, line, outcome_lines, path_field,
+};
+use cudnn_guard::runtime::convolution::case_result::{Api, Outcome, Start};
+use cudnn_guard::runtime::driver::devices::Devices;
+use cudnn_guard::runtime::facts::built::{Built, Policy, Requirement};
+use cudnn_guard::runtime::facts::finding::{Finding, Verdict};
+use cudnn_guard::runtime::facts::version::Version;
+use cudnn_guard::runtime::judge::rules;
+use cudnn_guard::runtime::parts::part_files;
+use cudnn_guard::runtime::report::env_config::{Mode, Operator};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
@@ -25,7 +28,7 @@ fn built(policy: Policy) -> Built {
 /// Whether each of these releases may be loaded by a program built with 9.14.0.
 fn fits(built: &Built, releases: &[(u32, u32, u32)]) -> Vec<bool> {
     let fits = |release: &(u32, u32, u32)| {
-        judge::version(built, Version::new(release.0, release.1, release.2)).is_ok()
+        rules::version(built, Version::new(release.0, release.1, release.2)).is_ok()
     };
     releases.iter().map(fits).collect()
 }
@@ -66,26 +69,26 @@ fn each_policy_draws_its_own_line() {
         fits(&required, &releases),
         [false, false, false, true, true, false]
     );
-    assert_eq!(judge::majors(&required), [9]);
+    assert_eq!(rules::majors(&required), [9]);
     let open = Requirement {
         text: ">=8",
         from: Version::new(8, 0, 0),
         below: None,
     };
     assert_eq!(
-        judge::majors(&Built {
+        rules::majors(&Built {
             requirement: Some(open),
             ..required
         }),
         [10, 9, 8]
     );
-    assert_eq!(judge::majors(&built(Policy::Compatible)), [9]);
+    assert_eq!(rules::majors(&built(Policy::Compatible)), [9]);
 }
 
 #[test]
 fn a_mismatch_says_what_may_be_loaded() {
     let text = |built: &Built, loaded| {
-        judge::version(built, loaded)
+        rules::version(built, loaded)
             .unwrap_err()
             .finding(Vec::new())
             .to_string()
@@ -127,21 +130,21 @@ fn a_mismatch_says_what_may_be_loaded() {
 fn a_driver_serves_every_release_of_its_major() {
     let built = built(Policy::Compatible);
     assert_eq!(
-        judge::driver(&built, Some(13), Version::new(13, 0, 0)),
+        rules::driver(&built, Some(13), Version::new(13, 0, 0)),
         None
     );
     assert_eq!(
-        judge::driver(&built, Some(12), Version::new(14, 0, 0)),
+        rules::driver(&built, Some(12), Version::new(14, 0, 0)),
         None
     );
-    let finding = judge::driver(&built, Some(13), Version::new(12, 8, 0)).unwrap();
+    let finding = rules::driver(&built, Some(13), Version::new(12, 8, 0)).unwrap();
     assert_eq!(
         finding.to_string(),
         "the NVIDIA driver serves CUDA 12.8, and the loaded cuDNN is for CUDA 13  [driver-too-old]\n  \
          = help: install an NVIDIA driver for CUDA 13 or later\n  \
          = help: or use a program and a cuDNN that are built for CUDA 12"
     );
-    let finding = judge::driver(&built, Some(12), Version::new(12, 8, 0)).unwrap();
+    let finding = rules::driver(&built, Some(12), Version::new(12, 8, 0)).unwrap();
     assert_eq!(
         finding.summary,
         "the NVIDIA driver serves CUDA 12.8, and this program is for CUDA 13"
@@ -156,15 +159,15 @@ fn the_newest_of_full_names_is_newest_by_number() {
         std::fs::write(folder.file(&format!("libcudnn_cnn.so.{tail}")), "").unwrap();
     }
     assert_eq!(
-        parts::full_name(&folder.0, "libcudnn_cnn.so.9"),
+        part_files::full_name(&folder.0, "libcudnn_cnn.so.9"),
         Some(folder.file("libcudnn_cnn.so.9.10.0"))
     );
-    assert_eq!(parts::full_name(&folder.0, "libcudnn_ops.so.9"), None);
+    assert_eq!(part_files::full_name(&folder.0, "libcudnn_ops.so.9"), None);
 }
 
 #[test]
 fn part_names_are_read() {
-    let name = |file: &str| parts::name_of(Path::new(file));
+    let name = |file: &str| part_files::name_of(Path::new(file));
     let part = |name: &str, major| Some((name.to_string(), major));
     assert_eq!(name("/x/libcudnn.so.9"), part("", Some(9)));
     assert_eq!(
@@ -269,7 +272,7 @@ fn the_operators_wishes_are_read() {
         (none.mode, none.deadline, none.require_gpu),
         (Mode::Deny, Duration::from_secs(60), false)
     );
-    assert!(none.complaints.is_empty() && none.allow.is_empty() && none.report.is_none());
+    assert!(none.complaints.is_empty() && none.report.is_none());
     let some = read(&[
         ("CUDNN_GUARD", "warn"),
         ("CUDNN_GUARD_DEADLINE", "1e99"),
@@ -281,7 +284,13 @@ fn the_operators_wishes_are_read() {
         (some.mode, some.deadline, some.require_gpu),
         (Mode::Warn, Duration::from_secs(86_400), true)
     );
-    assert_eq!(some.allow, ["a", "b", "c", "d"]);
+    assert!(
+        ["a", "b", "c", "d"]
+            .iter()
+            .all(|id| some.allow.contains(id))
+    );
+    assert!(!["e", "b c", ""].iter().any(|id| some.allow.contains(id)));
+    assert!(!none.allow.contains("a") && !none.allow.contains(""));
     let bad = read(&[
         ("CUDNN_GUARD_DEADLINE", "NaN"),
         ("CUDNN_GUARD_REQUIRE_GPU", "yes"),

@@ -1,11 +1,11 @@
 //! Releases told by what surrounds a file: its name, and the record of the wheel that brought it.
 
-use crate::imp::elf::Elf;
-use crate::imp::release::Teller;
-use crate::imp::version::Version;
-use crate::imp::wheel;
-use crate::program::run;
-use crate::tree::{Folder, GPU};
+use super::program::run;
+use super::tree::{Folder, GPU};
+use cudnn_guard::runtime::binary::elf::Elf;
+use cudnn_guard::runtime::binary::package_record;
+use cudnn_guard::runtime::facts::version::Version;
+use cudnn_guard::runtime::parts::release::Teller;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
@@ -225,7 +225,7 @@ fn full_file_names_tell_through_links() {
 
 #[test]
 fn records_and_their_folders_are_read() {
-    let release = |name| wheel::release_in(name);
+    let release = |name| package_record::release_in(name);
     let of = |major, minor, patch| Some(Version::new(major, minor, patch));
     assert_eq!(
         release("nvidia_cudnn_cu13-9.28.0.42.dist-info"),
@@ -243,10 +243,10 @@ fn records_and_their_folders_are_read() {
     let text = "a/b/libx.so.9,sha256=h,12\r\na/b/c/liby.so,sha256=h,13\na/b/empty.so,,\n\
         a/bc/libz.so,sha256=h,14\n\"a/b/lib,q.so\",sha256=h,15\na/b/lib,q.so,sha256=h,15\na/b/,x,1";
     assert_eq!(
-        wheel::parse(text, "a/b"),
+        package_record::parse(text, "a/b"),
         [("libx.so.9".to_string(), 12), (String::new(), 1)]
     );
     for end in 0..text.len() {
-        wheel::parse(&text[..end], "a/b");
+        package_record::parse(&text[..end], "a/b");
     }
 }

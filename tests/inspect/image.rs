@@ -1,6 +1,6 @@
 //! A file system of our own with a program in it, and what `cudnn-guard inspect` says of that.
 
-use super::support::{Ran, fresh, run};
+use crate::support::{Ran, fresh, run};
 use serde_json::Value;
 use std::fs;
 use std::path::PathBuf;

@@ -1,8 +1,8 @@
 //! Programs of this machine, and such as cargo builds.
 
 use super::image::{Image, ids, linked};
-use super::support::simulator::{self, Simulated};
-use super::support::{built, cargo, fresh, program, project, repository, run};
+use crate::support::simulator::{self, Simulated};
+use crate::support::{built, cargo, fresh, program, project, repository, run};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};

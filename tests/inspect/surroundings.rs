@@ -1,7 +1,7 @@
 //! What stands around a program: LD_PRELOAD, its processor, what its operator lets pass, files that are damaged.
 
 use super::image::{Image, linked};
-use super::support::run;
+use crate::support::run;
 use serde_json::Value;
 use std::fs;
 use std::process::Command;

@@ -1,9 +1,9 @@
 //! Programs for Windows: what they import, what lies beside them, and what nobody can know here.
 
 use super::image::{Image, PARTS, ids, linked, record};
-use super::made::Made;
 use super::programs::wheel;
-use super::support::{program, run};
+use crate::made::Made;
+use crate::support::{program, run};
 use serde_json::Value;
 use std::fs;
 

@@ -1,7 +1,7 @@
 //! The set-ups, each made as the program needs it.
 
-use super::support::circumstances::{circumstances, command, copy, installed, library};
-use super::support::{fresh, program};
+use crate::support::circumstances::{circumstances, command, copy, installed, library};
+use crate::support::{fresh, program};
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::ffi::OsStringExt;

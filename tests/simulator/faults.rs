@@ -1,10 +1,10 @@
 //! Faults of a cuDNN, each found by the first convolution, or by what comes before it.
 
-use super::{
+use crate::simulated::{self, simulated, without};
+use crate::{
     ALL, V8_9, V9_14, V9_28, child, child_within, convolve, convolve_in, fault, libraries,
 };
-use crate::guard::cudnn_status;
-use crate::simulated::{self, simulated, without};
+use cudnn_guard::runtime::cudnn::status;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::time::Duration;
@@ -281,11 +281,8 @@ fn the_programs_own_context_is_current_again() {
 /// VER-05
 #[test]
 fn statuses_have_the_names_of_their_release() {
-    assert_eq!(cudnn_status::named(6, 8), "CUDNN_STATUS_ARCH_MISMATCH (6)");
-    assert_eq!(cudnn_status::named(6, 9), "status 6");
-    assert_eq!(
-        cudnn_status::named(4000, 9),
-        "CUDNN_STATUS_INTERNAL_ERROR (4000)"
-    );
-    assert_eq!(cudnn_status::named(4000, 8), "status 4000");
+    assert_eq!(status::named(6, 8), "CUDNN_STATUS_ARCH_MISMATCH (6)");
+    assert_eq!(status::named(6, 9), "status 6");
+    assert_eq!(status::named(4000, 9), "CUDNN_STATUS_INTERNAL_ERROR (4000)");
+    assert_eq!(status::named(4000, 8), "status 4000");
 }

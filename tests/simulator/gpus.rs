@@ -1,9 +1,9 @@
 //! What the driver answers, and what it does not.
 
-use super::{V9_14, ask, child, convolve, libraries, simulated, tempfile};
-use crate::guard::driver::{self, Driver, Problem};
-use crate::guard::no_gpu::Around;
-use crate::guard::version::Version;
+use crate::{V9_14, ask, child, convolve, libraries, simulated, tempfile};
+use cudnn_guard::runtime::driver::no_gpu::Around;
+use cudnn_guard::runtime::driver::query::{self, Driver, Problem};
+use cudnn_guard::runtime::facts::version::Version;
 
 #[test]
 fn the_driver_tells_its_gpus() {
@@ -211,9 +211,9 @@ fn every_problem_is_worded() {
 #[test]
 fn the_release_of_the_kernel_module_is_read() {
     let closed = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.183.01  Sun May 12 19:39:15 UTC 2024\nGCC version:  gcc version 12.2.0\n";
-    assert_eq!(driver::parse_release(closed).as_deref(), Some("535.183.01"));
+    assert_eq!(query::parse_release(closed).as_deref(), Some("535.183.01"));
     let open = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  Release Build  (root@host)  \n";
-    assert_eq!(driver::parse_release(open).as_deref(), Some("580.65.06"));
-    assert_eq!(driver::parse_release("GCC 12\nversion 1.2.3"), None);
-    assert_eq!(driver::parse_release(""), None);
+    assert_eq!(query::parse_release(open).as_deref(), Some("580.65.06"));
+    assert_eq!(query::parse_release("GCC 12\nversion 1.2.3"), None);
+    assert_eq!(query::parse_release(""), None);
 }

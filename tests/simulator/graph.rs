@@ -1,7 +1,7 @@
 //! The graph interface: sound engines pass, those that refuse are passed over, and every fault is found and named.
 
 use super::kinds::{rows, tried, tried_in};
-use super::{Ended, V8_9, V9_14, V9_28, without};
+use crate::{Ended, V8_9, V9_14, V9_28, without};
 
 const OPERATIONS: [(&str, &str); 3] = [
     ("forward", "forward"),

@@ -1,10 +1,10 @@
 //! Every operation in every format: sound ones pass, and every fault is found and named.
 
-use super::{Ended, V8_9, V9_14, V9_28, child, fault, libraries, simulated, without};
-use crate::guard::kind::{self, Kind};
-use crate::guard::shape::Layout;
-use crate::guard::trouble::Trouble;
-use crate::guard::version::Version;
+use crate::{Ended, V8_9, V9_14, V9_28, child, fault, libraries, simulated, without};
+use cudnn_guard::runtime::convolution::case::{self, Kind};
+use cudnn_guard::runtime::convolution::failure::Trouble;
+use cudnn_guard::runtime::convolution::shape::Layout;
+use cudnn_guard::runtime::facts::version::Version;
 use std::path::Path;
 
 const OPERATIONS: [(&str, &str, &str, &str); 4] = [
@@ -45,13 +45,13 @@ pub fn some(operation: &str, data_type: &str) -> Vec<Kind> {
             kind.data_type.name() == data_type,
         )
     };
-    let all = kind::thorough();
+    let all = case::thorough();
     let meant = all.iter().filter(|kind| is(kind) == (true, true)).take(4);
     let near = all.iter().filter(|kind| {
         let (same_operation, same_type) = is(kind);
-        same_operation != same_type && kind.shape == kind::SMALL && kind.layout == Layout::Nhwc
+        same_operation != same_type && kind.shape == case::SMALL && kind.layout == Layout::Nhwc
     });
-    let mut kinds = vec![kind::FIRST];
+    let mut kinds = vec![case::FIRST];
     kinds.extend(meant.chain(near));
     kinds
 }

@@ -1,7 +1,7 @@
 //! Who has to bring the driver's library, where there is none.
 
-use crate::guard::driver::Problem;
-use crate::guard::no_driver::NoDriver;
+use cudnn_guard::runtime::driver::driver_missing::NoDriver;
+use cudnn_guard::runtime::driver::query::Problem;
 use std::fs;
 use std::path::PathBuf;
 

@@ -1,11 +1,13 @@
 //! The reference, its tolerances and the short formats, against other ways to the same numbers.
 
-use super::guard::algorithm::Algorithm;
-use super::guard::data_type::{DataType, from_bfloat16, from_half, to_bfloat16, to_half};
-use super::guard::kind::{self, Kind, Operation};
-use super::guard::reference::{self, Expected, Operands};
-use super::guard::shape::{Layout, Shape, count, place};
-use super::guard::tolerance::{Tolerance, compare};
+use cudnn_guard::runtime::convolution::algorithm::Algorithm;
+use cudnn_guard::runtime::convolution::case::{self, Kind, Operation};
+use cudnn_guard::runtime::convolution::data_type::{
+    DataType, from_bfloat16, from_half, to_bfloat16, to_half,
+};
+use cudnn_guard::runtime::convolution::reference::{self, Expected, Operands};
+use cudnn_guard::runtime::convolution::shape::{Layout, Shape, count, place};
+use cudnn_guard::runtime::convolution::tolerance::{Tolerance, compare};
 
 const TYPES: [DataType; 4] = [DataType::F32, DataType::Tf32, DataType::F16, DataType::Bf16];
 
@@ -27,7 +29,7 @@ fn the_reference_convolves() {
     };
     let kind = Kind {
         shape,
-        ..kind::FIRST
+        ..case::FIRST
     };
     assert_eq!(shape.y(), [1, 3, 3, 3]);
     let operands = Operands::of(&kind);
@@ -74,7 +76,7 @@ fn the_reference_convolves() {
 /// number as `<x, dx(y, w)>` and `<w, dw(x, y)>`.
 #[test]
 fn the_three_operations_are_adjoint() {
-    for kind in kind::thorough() {
+    for kind in case::thorough() {
         let kind = Kind {
             data_type: DataType::F32,
             ..kind
@@ -102,10 +104,10 @@ fn the_three_operations_are_adjoint() {
 fn bias_and_relu_are_applied() {
     let kind = Kind {
         operation: Operation::Fused,
-        ..kind::FIRST
+        ..case::FIRST
     };
     let operands = Operands::of(&kind);
-    let plain = reference::convolve(&kind::FIRST, &operands);
+    let plain = reference::convolve(&case::FIRST, &operands);
     let fused = reference::convolve(&kind, &operands);
     let mut zeros = 0;
     for (index, (one, other)) in plain.iter().zip(&fused).enumerate() {
@@ -121,7 +123,7 @@ fn bias_and_relu_are_applied() {
 /// Each canary stands right behind the last number only where the numbers fill whole words.
 #[test]
 fn every_buffer_is_whole_words() {
-    for kind in kind::quick().into_iter().chain(kind::thorough()) {
+    for kind in case::quick().into_iter().chain(case::thorough()) {
         let shape = kind.shape;
         for dims in [shape.x(), shape.filter(), shape.y(), [1, shape.k, 1, 1]] {
             assert!(count(dims) > 0 && count(dims).is_multiple_of(2), "{kind:?}");
@@ -132,7 +134,7 @@ fn every_buffer_is_whole_words() {
 /// All buffers of one convolution but the workspace, whose own bound is 48 MiB, with their margins.
 #[test]
 fn buffers_are_small() {
-    for kind in kind::quick().into_iter().chain(kind::thorough()) {
+    for kind in case::quick().into_iter().chain(case::thorough()) {
         let shape = kind.shape;
         let numbers = count(shape.x()) + count(shape.filter()) + 2 * count(shape.y()) + shape.k;
         assert!(
@@ -231,7 +233,7 @@ fn numbers_between_two_are_rounded_to_the_nearest_or_to_the_even_one() {
 #[test]
 fn poison_is_a_nan_in_every_format() {
     for data_type in TYPES {
-        let numbers = data_type.unpack(&[super::guard::device::POISON; 16]);
+        let numbers = data_type.unpack(&[cudnn_guard::runtime::driver::device_memory::POISON; 16]);
         assert_eq!(numbers.len(), if data_type.is_short() { 8 } else { 4 });
         assert!(numbers.iter().all(|number| number.is_nan()));
     }
@@ -244,7 +246,7 @@ fn poison_is_a_nan_in_every_format() {
 #[test]
 fn small_whole_numbers_are_exact() {
     let (mut exact, mut all) = (0, 0);
-    for kind in kind::quick().into_iter().chain(kind::thorough()) {
+    for kind in case::quick().into_iter().chain(case::thorough()) {
         if !kind.data_type.is_short() {
             continue;
         }
@@ -278,7 +280,7 @@ fn small_whole_numbers_are_exact() {
 /// product left out, beyond it.
 #[test]
 fn sound_results_pass_and_one_product_shows() {
-    for kind in kind::quick().into_iter().chain(kind::thorough()) {
+    for kind in case::quick().into_iter().chain(case::thorough()) {
         let operands = Operands::of(&kind);
         let expected = reference::convolve(&kind, &operands);
         let tolerance = Tolerance::of(&kind, false, &expected);
@@ -326,7 +328,7 @@ fn sound_results_pass_and_one_product_shows() {
 
 #[test]
 fn a_comparison_takes_nothing_on_trust() {
-    let kind = kind::FIRST;
+    let kind = case::FIRST;
     let expected = [1.0, 2.0, 3.0].map(|value| Expected {
         value,
         magnitude: 0.05,
@@ -349,7 +351,7 @@ fn a_comparison_takes_nothing_on_trust() {
 /// NUM-01: TF32 keeps ten bits of each factor: it must not pass for single precision, and must pass for itself.
 #[test]
 fn tf32_shows_in_single_precision_alone() {
-    let operands = Operands::of(&kind::FIRST);
+    let operands = Operands::of(&case::FIRST);
     let round = |values: &[f32]| -> Vec<f32> {
         values
             .iter()
@@ -362,17 +364,17 @@ fn tf32_shows_in_single_precision_alone() {
         y: Vec::new(),
         bias: Vec::new(),
     };
-    let rounded: Vec<f32> = reference::convolve(&kind::FIRST, &rounded)
+    let rounded: Vec<f32> = reference::convolve(&case::FIRST, &rounded)
         .iter()
         .map(|it| it.value as f32)
         .collect();
-    let expected = reference::convolve(&kind::FIRST, &operands);
-    let strict = Tolerance::of(&kind::FIRST, false, &expected);
+    let expected = reference::convolve(&case::FIRST, &operands);
+    let strict = Tolerance::of(&case::FIRST, false, &expected);
     let comparison = compare(&rounded, &expected, &strict);
     assert!(comparison.wrong > expected.len() / 2, "{comparison:?}");
     let loose = Kind {
         data_type: DataType::Tf32,
-        ..kind::FIRST
+        ..case::FIRST
     };
     let loose = Tolerance::of(&loose, false, &expected);
     assert_eq!(compare(&rounded, &expected, &loose).wrong, 0);

@@ -5,13 +5,10 @@
 pub mod builds;
 #[cfg(unix)]
 pub mod circumstances;
-#[path = "../../src/bin/cudnn-guard/consumer.rs"]
-pub mod consumer;
 #[cfg(unix)]
 pub mod simulated;
-#[path = "../../src/bin/cudnn-guard/simulator.rs"]
-pub mod simulator;
 
+pub use cudnn_guard::demo::{consumer, simulator};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;

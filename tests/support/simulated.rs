@@ -75,7 +75,7 @@ fn compiled(cudnn: Release) -> PathBuf {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let mut hasher = DefaultHasher::new();
-    include_str!("../../src/bin/cudnn-guard/simulator.rs").hash(&mut hasher);
+    include_str!("../../src/demo/simulator.rs").hash(&mut hasher);
     hash_all(&sources(), &mut hasher);
     let (major, minor, patch) = cudnn;
     let name = format!("{major}.{minor}.{patch}-{:016x}", hasher.finish());

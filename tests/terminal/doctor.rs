@@ -1,8 +1,8 @@
 //! What `cudnn-guard doctor` says of a machine.
 
+use crate::{cudnn_guard, file, folder, ids, must_exit, text};
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
-use super::simulator;
-use super::{cudnn_guard, file, folder, ids, must_exit, text};
+use cudnn_guard::demo::simulator;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -35,7 +35,7 @@ fn usr_local(root: &Path) {
 }
 
 /// The shortest file that is a library, with nothing in it.
-fn library(root: &Path, path: &str) {
+pub fn library(root: &Path, path: &str) {
     file(root, path, "");
     let mut bytes = [0; 64];
     bytes[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");

@@ -1,6 +1,6 @@
 //! What `cudnn-guard fetch` refuses, and what it leaves behind.
 
-use super::{cudnn_guard, file, folder, must_exit, text};
+use crate::{cudnn_guard, file, folder, must_exit, text};
 use std::fs;
 use std::path::Path;
 #[cfg(unix)]

@@ -1,8 +1,8 @@
 //! What `cudnn-guard targets` makes of a list.
 
-use super::{cudnn_guard, ids, must_exit, text};
+use crate::{cudnn_guard, ids, must_exit, text};
 #[cfg(unix)]
-use super::{file, folder};
+use crate::{file, folder};
 use serde_json::Value;
 #[cfg(unix)]
 use std::path::Path;

@@ -5,7 +5,6 @@
 
 mod cargo_config;
 mod component;
-mod consumer;
 mod demo;
 mod doctor;
 mod driver_stub;
@@ -14,19 +13,14 @@ mod fetch;
 mod inspect;
 mod installed;
 mod installer;
-#[path = "../../model/invocation.rs"]
-mod invocation;
 mod page;
-mod simulator;
 mod targets;
 mod terminal;
-// Declared once, for the library and for this program, which needs the names alone.
-#[allow(dead_code)]
-#[path = "../../model/environment.rs"]
-mod variables;
 mod wheels;
 
 use clap::Command;
+use cudnn_guard::demo::{consumer, simulator};
+use cudnn_guard::{invocation, variables};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {

@@ -57,6 +57,27 @@ fn asking(requirement: &Requirement) -> Wants<'_> {
 }
 
 #[test]
+fn a_need_is_met_by_what_is_whole_and_fits() {
+    let nine = Requirement::parse(">=9.2", "cudnn").unwrap();
+    let needed = Wants {
+        toolkit_needed: true,
+        ..asking(&nine)
+    };
+    let both = [Kind::Toolkit, Kind::Cudnn];
+    let met = |found: &[Candidate]| both.map(|kind| is_met(kind, found, &needed));
+    let bare = toolkit("wheels", (12, 4), false);
+    let cuda = toolkit("/usr/local/cuda", (12, 4), true);
+    let old = cudnn("/usr", (9, 1, 0), 12);
+    let other = cudnn("/opt/cudnn", (9, 3, 0), 13);
+    assert_eq!(met(&[]), [false, false]);
+    assert_eq!(met(&[bare, old.clone()]), [false, false]);
+    assert_eq!(met(&[cuda.clone(), old]), [true, false]);
+    assert_eq!(met(&[cuda.clone(), other]), [false, false]);
+    let fitting = cudnn("/opt/cudnn", (9, 3, 0), 12);
+    assert_eq!(met(&[cuda, fitting]), [true, true]);
+}
+
+#[test]
 fn the_first_pair_that_fits() {
     let mut all = [
         toolkit("a", (13, 0), true),

@@ -9,6 +9,7 @@ use crate::model::candidate::Cudnn;
 use crate::model::facts::Built;
 use crate::model::finding::{Finding, Severity};
 use crate::model::judge;
+use crate::model::library_name::LibraryName;
 use crate::model::linkage::Missing;
 use crate::model::platform::Os;
 use crate::model::tables::Tables;
@@ -170,6 +171,5 @@ fn is_misnamed(cudnn: &Cudnn) -> bool {
 }
 
 fn named_major(library: &Path) -> Option<u32> {
-    let mut words = consistency::file_name(library).split(['.', '_']);
-    words.find_map(|word| word.parse().ok())
+    LibraryName::of(library)?.major()
 }

@@ -1,0 +1,116 @@
+//! The records of Python wheels: which release put a file where it lies.
+
+use crate::runtime::facts::version::Version;
+use std::path::Path;
+
+/// `<site-packages>/nvidia/cudnn/lib` is three folders below the record, and nobody buries it much deeper.
+const FOLDERS: usize = 5;
+/// A cuDNN wheel has some fifty files; neither a damaged record nor a crowded folder is read for ever.
+const MOST: u64 = 1 << 20;
+const MOST_ENTRIES: usize = 1 << 15;
+
+/// The cuDNN wheels that say they put files into one folder.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wheels {
+    /// Each one's release, and the names and sizes of its files in that folder.
+    records: Vec<(Version, Vec<(String, u64)>)>,
+}
+
+impl Wheels {
+    /// Looks for records in this folder and above it. A record tells of files, not of links: give the folder as
+    /// `canonicalize` spells it.
+    pub fn of(folder: &Path) -> Self {
+        let mut wheels = Self::default();
+        for top in folder.ancestors().skip(1).take(FOLDERS) {
+            let Some(below) = folder.strip_prefix(top).ok().and_then(slashed) else {
+                continue;
+            };
+            let entries = std::fs::read_dir(top).into_iter().flatten().flatten();
+            for entry in entries.take(MOST_ENTRIES) {
+                if let Some(version) = entry.file_name().to_str().and_then(release_in) {
+                    let text = read(&entry.path().join("RECORD")).unwrap_or_default();
+                    let files = parse(&text, &below);
+                    if !files.is_empty() {
+                        wheels.records.push((version, files));
+                    }
+                }
+            }
+            if !wheels.records.is_empty() {
+                break;
+            }
+        }
+        wheels
+    }
+
+    /// The release of a file of that folder, by the one wheel whose record gives it the size that it has. A file
+    /// from elsewhere is none of the wheel's; where wheels of two releases overwrote each other, nothing is told.
+    pub fn release(&self, name: &str, size: u64) -> Option<Version> {
+        let has =
+            |files: &[(String, u64)]| files.iter().any(|file| file.0 == name && file.1 == size);
+        let mut found = None;
+        for (version, files) in &self.records {
+            if has(files)
+                && found
+                    .replace(*version)
+                    .is_some_and(|other| other != *version)
+            {
+                return None;
+            }
+        }
+        found
+    }
+
+    /// Drops the records of wheels that a file shows to be no longer there.
+    pub fn without(&mut self, gone: impl Fn(Version) -> bool) {
+        self.records.retain(|record| !gone(record.0));
+    }
+
+    /// Whether nothing is told.
+    pub fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+}
+
+/// 9.28.0 of `nvidia_cudnn_cu13-9.28.0.42.dist-info`.
+pub fn release_in(name: &str) -> Option<Version> {
+    let name = name.strip_prefix("nvidia_cudnn")?;
+    let (_, numbers) = name.strip_suffix(".dist-info")?.split_once('-')?;
+    let mut numbers = numbers.split('.').map(|number| number.parse().ok());
+    Some(Version::new(
+        numbers.next()??,
+        numbers.next()??,
+        numbers.next()??,
+    ))
+}
+
+/// The names and sizes of the files that a record puts directly into this folder below it. A record is a table of
+/// path, hash and size with commas between them
+/// (<https://packaging.python.org/en/latest/specifications/recording-installed-packages/>); the path of a library
+/// holds none.
+pub fn parse(text: &str, below: &str) -> Vec<(String, u64)> {
+    let file = |line: &str| {
+        let mut fields = line.split(',');
+        let path = fields.next()?.strip_prefix(below)?.strip_prefix('/')?;
+        let size = fields.nth(1)?.trim().parse().ok()?;
+        if fields.next().is_some() || path.contains('/') {
+            return None;
+        }
+        Some((path.to_string(), size))
+    };
+    text.lines().filter_map(file).collect()
+}
+
+/// With slashes between the folders on every system, as a record has them.
+fn slashed(folder: &Path) -> Option<String> {
+    let names: Option<Vec<&str>> = folder.iter().map(|name| name.to_str()).collect();
+    names.map(|names| names.join("/"))
+}
+
+fn read(path: &Path) -> Option<String> {
+    use std::io::Read;
+    let mut bytes = Vec::new();
+    // To open a pipe would wait for somebody to write into it.
+    let file = std::fs::File::open(Some(path).filter(|path| path.is_file())?).ok()?;
+    file.take(MOST).read_to_end(&mut bytes).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}

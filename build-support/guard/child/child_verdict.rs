@@ -1,0 +1,338 @@
+//! What it means that things went in the child as they did.
+
+use crate::runtime::binary::elf::Elf;
+use crate::runtime::child::exit_status::{End, signal_name};
+use crate::runtime::child::work::Tried;
+use crate::runtime::convolution::case_result::Outcome;
+use crate::runtime::driver::devices;
+use crate::runtime::driver::query::Driver;
+use crate::runtime::facts::built::{Built, Loader};
+use crate::runtime::facts::finding::{Finding, Severity, Verdict};
+use crate::runtime::facts::version::Version;
+use crate::runtime::judge::rules;
+use crate::runtime::loader::cudarc_eager::{self, Eager};
+use crate::runtime::loader::dlerror_messages;
+use crate::runtime::loader::locate::Shim;
+use crate::runtime::loader::search_path::{Route, Via};
+use crate::runtime::parts::dlopen_dependencies;
+use crate::runtime::parts::foreign_parts;
+use crate::runtime::parts::missing_dlopen::Unopened;
+use crate::runtime::parts::part_files::Parts;
+use crate::runtime::report::env_config::Operator;
+use crate::runtime::report::result::Report;
+use std::path::Path;
+
+/// What the child told and left behind.
+pub fn judge(
+    report: &mut Report,
+    built: &Built,
+    (route, shim): (&Route, &Shim),
+    parts: &Parts,
+    operator: &Operator,
+    mut tried: Tried,
+) {
+    let loaded = report.loaded.as_ref().and_then(|loaded| loaded.version);
+    let by_files = loaded.map(|(version, _)| version);
+    report.take(&mut tried.answer);
+    let answer = &tried.answer;
+    let disagree = !answer.failed_checks.is_empty()
+        || matches!((by_files, answer.version), (Some(files), Some(called)) if files != called);
+    if let (None, Some(called)) = (by_files, answer.version) {
+        report.findings.extend(shim.mismatch(built, Some(called)));
+    }
+    if !foreign_parts::judge(report, shim, parts, &answer.mapped, disagree) && disagree {
+        report.findings.push(disagreement(
+            shim,
+            by_files,
+            answer.version,
+            &answer.failed_checks,
+        ));
+    }
+    for (path, words) in &answer.refused {
+        dlerror_messages::refused(report, path, words);
+    }
+    report.findings.extend(
+        answer
+            .cuda_major
+            .and_then(|major| rules::flavour(built, major)),
+    );
+    if let Some(problem) = &answer.problem {
+        report.unknown(problem.clone());
+    }
+    devices(report, built, operator, answer.cuda_major);
+    let driver = report
+        .driver
+        .as_ref()
+        .map(|driver| Path::new(&driver.library));
+    let unopened = Unopened::of(&tried.said, driver, answer.cuda_major, route);
+    end(report, &tried, unopened.as_ref());
+    // Wrong numbers have other reasons.
+    let refused = |outcome: &Outcome| {
+        let finding = outcome.finding.as_ref();
+        outcome.verdict == Verdict::Fail && finding.is_some_and(|it| it.id != "convolution-wrong")
+    };
+    let was_refused = report.outcomes.iter().any(refused);
+    let broke = matches!(tried.end, End::Signal(_)) || was_refused;
+    if let (true, Some(cuda)) = (broke, answer.cuda_major) {
+        let suspects = dlopen_dependencies::suspects(parts, cuda, &answer.mapped, route);
+        report.findings.extend(suspects);
+    }
+    if let (true, Some(unopened)) = (was_refused, unopened) {
+        if !report.findings.iter().any(|it| unopened.is_named_in(it)) {
+            report.findings.push(unopened.finding(&tried.said));
+        }
+    }
+}
+
+/// cuDNN itself does not agree with its files, and nothing from elsewhere is there to explain it.
+fn disagreement(
+    shim: &Shim,
+    files: Option<Version>,
+    called: Option<Version>,
+    failed_checks: &[String],
+) -> Finding {
+    let mut finding = Finding::error(
+        "parts-mixed",
+        format!(
+            "the parts of cuDNN at `{}` do not belong together",
+            shim.folder().display()
+        ),
+    );
+    finding.evidence = shim.evidence();
+    if let (Some(files), Some(called)) = (files, called) {
+        if files != called {
+            finding = finding.with(
+                "answers",
+                format!("{}, and its files are {}", called, files),
+            );
+        }
+    }
+    if !failed_checks.is_empty() {
+        finding = finding.with("refused by", failed_checks.join(", "));
+    }
+    finding.help(format!(
+        "remove all `libcudnn*` files from `{}` and install one cuDNN there, whole",
+        shim.folder().display()
+    ))
+}
+
+/// Without a convolution that passed there is no pass, unless the program wants none.
+pub fn outcomes(report: &mut Report, built: &Built) {
+    for outcome in std::mem::take(&mut report.outcomes) {
+        match (outcome.verdict, outcome.finding.clone()) {
+            (Verdict::Fail, Some(finding)) => report.findings.push(finding),
+            (Verdict::Unknown, Some(finding)) => report.unknown(finding),
+            _ => {}
+        }
+        if let Some(reason) = &outcome.left_out {
+            let through = outcome.api.through();
+            let line = format!(
+                "{} {}{}: {}",
+                outcome.data_type, outcome.operation, through, reason
+            );
+            if !report.unchecked.contains(&line) {
+                report.unchecked.push(line);
+            }
+        }
+        report.outcomes.push(outcome);
+    }
+    if !built.convolution {
+        report
+            .unchecked
+            .push("a convolution: the program was built without that check".to_string());
+        return;
+    }
+    if report.outcomes.is_empty() {
+        report
+            .unchecked
+            .push("a convolution: it did not come to that".to_string());
+    }
+    let passed = |outcome: &Outcome| outcome.verdict == Verdict::Pass;
+    if !report.outcomes.iter().any(passed) && report.verdict() == Verdict::Pass {
+        report.unknown(Finding::warning(
+            "convolution-failed",
+            "no convolution could be tried",
+        ));
+    }
+}
+
+/// What the tables say of the loaded release, where the driver and its GPUs were not asked.
+pub fn release(report: &mut Report, built: &Built, gpus: Option<usize>) {
+    let loaded = report.loaded.as_ref().and_then(|loaded| loaded.version);
+    let Some((version, _)) = loaded else {
+        return;
+    };
+    let tables = built.tables;
+    let bad = rules::known_bad(tables.known_bad, version, built.cuda, gpus, built.needs);
+    report.findings.extend(bad);
+    if let Some(known) = tables.gpus.iter().map(|row| row.last).max() {
+        if rules::is_newer(tables.gpus, version) {
+            let newer = rules::newer("cuDNN", &version.to_string(), &known.to_string());
+            report.findings.push(newer);
+        }
+    }
+}
+
+/// Every kind of GPU is judged; what those lack that are tried stops the program, which may never use the others.
+fn devices(report: &mut Report, built: &Built, operator: &Operator, cudnn_cuda_major: Option<u32>) {
+    let count = report.device_count();
+    release(report, built, Some(count));
+    let Some(driver) = report.driver.as_ref().filter(|_| count > 0) else {
+        return;
+    };
+    let mut findings = Vec::new();
+    findings.extend(
+        driver
+            .cuda
+            .and_then(|cuda| rules::driver(built, cudnn_cuda_major, cuda)),
+    );
+    if built.loader == Loader::Cudarc {
+        findings.extend(looked_up_in_vain(driver));
+    }
+    let loaded = report.loaded.as_ref().and_then(|loaded| loaded.version);
+    let cudnn = loaded
+        .zip(cudnn_cuda_major)
+        .map(|((version, _), cuda)| rules::Cudnn { version, cuda });
+    let tried = operator.devices.of(count);
+    let others = (0..count).filter(|number| !tried.contains(number));
+    let mut seen = Vec::new();
+    for number in tried.iter().copied().chain(others) {
+        let Some(device) = driver.devices.get(number) else {
+            continue;
+        };
+        if seen.contains(&device.capability) {
+            continue;
+        }
+        let (name, capability) = (&device.name, device.capability);
+        // What computes rightly is served, whatever the tables say.
+        let label = devices::label(name, number);
+        let computes = report
+            .outcomes
+            .iter()
+            .any(|outcome| outcome.verdict == Verdict::Pass && outcome.device == label);
+        let kernels = rules::kernels(built, driver.cuda, name, capability);
+        let served = cudnn.and_then(|cudnn| cudnn.device(built.tables.gpus, name, capability));
+        let is_tried = tried.contains(&number);
+        let judged = kernels
+            .map(|finding| (finding, is_tried))
+            .into_iter()
+            .chain(served.map(|finding| (finding, is_tried && !computes)));
+        for (mut finding, stops) in judged {
+            if !stops {
+                finding.severity = Severity::Warning;
+            }
+            findings.push(finding);
+        }
+        seen.push(capability);
+    }
+    report.findings.extend(findings);
+}
+
+/// What cudarc is going to miss in the driver.
+fn looked_up_in_vain(driver: &Driver) -> Option<Finding> {
+    // Most programs are spared the look.
+    if driver.cuda.is_none_or(|cuda| cuda >= cudarc_eager::NEWEST) {
+        return None;
+    }
+    let mut library = Elf::open(Path::new(&driver.library)).ok()?;
+    let mut program = Elf::open(Path::new("/proc/self/exe")).ok()?;
+    let found = Eager::of(&program.constants()?)?;
+    let mut lacks = found.functions.clone();
+    lacks.retain(|name| !library.defines(name));
+    // What does not even tell this function tells none.
+    let tells = library.defines("cuInit");
+    let finding = found.finding("in this program", &driver.library, &lacks);
+    finding.filter(|_| tells)
+}
+
+fn end(report: &mut Report, tried: &Tried, unopened: Option<&Unopened>) {
+    let stage = match tried.answer.stage.as_str() {
+        "" => "starting",
+        stage => stage,
+    };
+    let who = if tried.unprotected.is_some() {
+        "the thread"
+    } else {
+        "the child process"
+    };
+    let finding = match tried.end {
+        End::Itself if tried.answer.whole => return,
+        End::Itself if stage != "asking the driver" && dlerror_messages::missed_function(&tried.said).is_some() => Finding::error(
+            "cudnn-aborted",
+            format!(
+                "the loader ended the process that tried cuDNN while {}, for lack of a function",
+                stage
+            ),
+        )
+        .with("loader", dlerror_messages::missed_function(&tried.said).unwrap_or_default())
+        .help("install cuDNN, and the CUDA libraries that it is linked to, each whole and of one release"),
+        End::Itself => Finding::warning(
+            "child-not-started",
+            format!(
+                "{} that tries cuDNN ended without a word while {}",
+                who, stage
+            ),
+        ),
+        End::Late => Finding::warning(
+            "convolution-timeout",
+            format!(
+                "{} that tries cuDNN was still {} when its time was over",
+                who, stage
+            ),
+        )
+        .help("set CUDNN_GUARD_DEADLINE to more seconds, if this machine is only slow"),
+        End::Signal(_) if dlerror_messages::no_memory(&tried.said) => {
+            let summary = format!("{} that tries cuDNN found no memory while {}", who, stage);
+            Finding::warning("child-not-started", summary)
+                .help("raise the limit on memory (`ulimit -v`), or see with `free -m` whether any is left")
+        }
+        End::Signal(number) => {
+            // Before it starts, nothing of cuDNN's has run.
+            let name = signal_name(number).filter(|_| stage != "starting");
+            match name {
+                Some(name) if stage != "asking the driver" => {
+                    let headline = format!(
+                        "cuDNN ended the process that tried it with {} while {}",
+                        name, stage
+                    );
+                    match (unopened, report.loaded.as_ref().map(|loaded| &loaded.via)) {
+                        (Some(unopened), _) => unopened.helped(Finding::error(
+                            "cudnn-aborted",
+                            format!("{}: {}", headline, unopened.reason()),
+                        )),
+                        (None, Some(Via::Within)) => Finding::error("cudnn-aborted", headline)
+                            .help("build the program again, with the archives of another release of cuDNN"),
+                        (None, _) => Finding::error("cudnn-aborted", headline)
+                            .help("install the same release of cuDNN again, whole, or another one"),
+                    }
+                }
+                Some(name) => Finding::warning(
+                    "driver-error",
+                    format!(
+                        "NVIDIA's driver ended the process that asked it with {}",
+                        name
+                    ),
+                )
+                .help("see whether `nvidia-smi` runs, and install the driver again if it does not"),
+                None => Finding::warning(
+                    "child-not-started",
+                    format!(
+                        "the child process that tries cuDNN was killed by signal {} while {}",
+                        number, stage
+                    ),
+                ),
+            }
+        }
+    };
+    let said = tried.said.trim();
+    let finding = if said.is_empty() || finding.evidence.iter().any(|one| one.0 == "loader") {
+        finding
+    } else {
+        finding.with("it printed", said)
+    };
+    if finding.severity == Severity::Error {
+        report.findings.push(finding);
+    } else {
+        report.unknown(finding);
+    }
+}

@@ -1,0 +1,314 @@
+//! What the child tells its parent: lines of fields, so that whatever was told before a crash is known.
+
+use crate::runtime::convolution::case_result::{Api, Outcome, Start};
+use crate::runtime::driver::query::{Device, Driver};
+use crate::runtime::facts::compute_capability::ComputeCapability;
+use crate::runtime::facts::finding::{Finding, Verdict};
+use crate::runtime::facts::version::Version;
+use crate::runtime::system::platform;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+/// All that a child told.
+#[derive(Default)]
+pub struct Answer {
+    /// What it was doing last.
+    pub stage: String,
+    /// Files that the loader would not open, with its words.
+    pub refused: Vec<(PathBuf, String)>,
+    /// `cudnnGetVersion`.
+    pub version: Option<Version>,
+    /// The CUDA major in `cudnnGetCudartVersion`.
+    pub cuda_major: Option<u32>,
+    /// cuDNN's own version checks that failed, by name.
+    pub failed_checks: Vec<String>,
+    /// The driver.
+    pub driver: Option<Driver>,
+    /// Why there is no usable GPU.
+    pub problem: Option<Finding>,
+    /// The operations that were tried.
+    pub outcomes: Vec<Outcome>,
+    /// What was mapped at the end.
+    pub mapped: Vec<PathBuf>,
+    /// Whether it came to its end.
+    pub whole: bool,
+}
+
+/// One line: the kind, then fields, in which no tab and no line break is left.
+pub fn line(kind: &str, fields: &[&str]) -> String {
+    let mut out = kind.to_string();
+    for field in fields {
+        out.push('\t');
+        for character in field.chars() {
+            match character {
+                '\\' => out.push_str("\\\\"),
+                '\t' => out.push_str("\\t"),
+                '\n' => out.push_str("\\n"),
+                other => out.push(other),
+            }
+        }
+    }
+    out
+}
+
+/// A field for a path, whatever its bytes: text as it stands, anything else as the numbers of its bytes after a NUL,
+/// with which no path begins.
+pub fn path_field(path: &Path) -> String {
+    if let Some(text) = path.to_str() {
+        return text.to_string();
+    }
+    let bytes = path.as_os_str().as_encoded_bytes().iter();
+    let numbers: Vec<String> = bytes.map(u8::to_string).collect();
+    format!("\0{}", numbers.join(" "))
+}
+
+fn path(field: &str) -> PathBuf {
+    match field.strip_prefix('\0') {
+        Some(numbers) => platform::path_of(
+            numbers
+                .split(' ')
+                .filter_map(|number| number.parse().ok())
+                .collect(),
+        ),
+        None => PathBuf::from(field),
+    }
+}
+
+/// The line of a driver, without its devices.
+pub fn driver_line(driver: &Driver) -> String {
+    let cuda = driver
+        .cuda
+        .map_or_else(String::new, |cuda| cuda.to_string());
+    line(
+        "driver",
+        &[
+            &driver.library,
+            driver.version.as_deref().unwrap_or(""),
+            &cuda,
+        ],
+    )
+}
+
+/// The line of a device.
+pub fn device_line(device: &Device) -> String {
+    line("device", &[&device.name, &device.capability.to_string()])
+}
+
+/// The line of a finding, under the kind that says what it is about.
+pub fn finding_line(kind: &str, finding: &Finding) -> String {
+    let severity = finding.severity.to_string();
+    let mut fields = vec![finding.id, &severity, &finding.summary];
+    for (label, value) in &finding.evidence {
+        fields.push(label);
+        fields.push(value);
+    }
+    fields.push("");
+    fields.extend(finding.help.iter().map(String::as_str));
+    line(kind, &fields)
+}
+
+/// The lines of an operation that was tried.
+pub fn outcome_lines(outcome: &Outcome) -> Vec<String> {
+    let bits = |number: Option<f64>| {
+        number.map_or_else(String::new, |number| number.to_bits().to_string())
+    };
+    let verdict = outcome.verdict.to_string();
+    let error = bits(outcome.largest_error);
+    let times = [
+        bits(Some(outcome.milliseconds)),
+        bits(outcome.start.map(|start| start.context)),
+        bits(outcome.start.map(|start| start.handle)),
+    ];
+    let [time, context, handle] = &times;
+    let tf32 = outcome.tf32.map_or_else(String::new, |it| it.to_string());
+    let fields = [
+        &outcome.device,
+        outcome.api.name(),
+        outcome.operation,
+        outcome.data_type,
+        outcome.layout,
+        &outcome.algorithm,
+        &verdict,
+        &error,
+        time,
+        context,
+        handle,
+        &tf32,
+        outcome.left_out.as_deref().unwrap_or(""),
+    ];
+    let mut lines = vec![line("outcome", &fields)];
+    lines.extend(
+        outcome
+            .finding
+            .as_ref()
+            .map(|finding| finding_line("outcome-finding", finding)),
+    );
+    lines
+}
+
+impl Answer {
+    /// Reads the lines. Those that make no sense are passed over; the last one carries the token that only the
+    /// child knows.
+    pub fn parse(text: &str, token: &str) -> Self {
+        let mut answer = Self::default();
+        // A line that was not finished is not there.
+        for line in text
+            .split_inclusive('\n')
+            .filter_map(|line| line.strip_suffix('\n'))
+        {
+            let fields: Vec<String> = line.split('\t').map(plain).collect();
+            let fields: Vec<&str> = fields.iter().map(String::as_str).collect();
+            if let Some((kind, fields)) = fields.split_first() {
+                answer.take(kind, fields, token);
+            }
+        }
+        answer
+    }
+
+    fn take(&mut self, kind: &str, fields: &[&str], token: &str) {
+        match (kind, fields) {
+            ("stage", [stage]) => self.stage = stage.to_string(),
+            ("refused", [file, words]) => {
+                self.refused.push((path(file), words.to_string()));
+            }
+            ("version", [number]) => self.version = number.parse().ok().map(Version::from_cudnn),
+            ("cudart", [number]) => {
+                self.cuda_major = number.parse().ok().map(|number: u32| number / 1000);
+            }
+            ("failed-check", [name]) => self.failed_checks.push(name.to_string()),
+            ("driver", [library, version, cuda]) => {
+                self.driver = Some(Driver {
+                    library: library.to_string(),
+                    version: Some(version.to_string()).filter(|version| !version.is_empty()),
+                    cuda: numbers(cuda).map(|(major, minor)| Version::new(major, minor, 0)),
+                    devices: Vec::new(),
+                });
+            }
+            ("device", [name, capability]) => {
+                let capability = numbers(capability);
+                if let (Some(driver), Some((major, minor))) = (&mut self.driver, capability) {
+                    let capability = ComputeCapability::new(major, minor);
+                    driver.devices.push(Device {
+                        name: name.to_string(),
+                        capability,
+                    });
+                }
+            }
+            ("problem", fields) => self.problem = finding(fields),
+            ("outcome", fields) => self.outcomes.extend(outcome(fields)),
+            ("outcome-finding", fields) => {
+                if let Some(last) = self.outcomes.last_mut() {
+                    last.finding = finding(fields);
+                }
+            }
+            ("map", [file]) => self.mapped.push(path(file)),
+            ("end", [end]) => self.whole = *end == token,
+            _ => {}
+        }
+    }
+}
+
+fn outcome(fields: &[&str]) -> Option<Outcome> {
+    let [
+        device,
+        api,
+        operation,
+        data_type,
+        layout,
+        algorithm,
+        verdict,
+        error,
+        time,
+        context,
+        handle,
+        tf32,
+        left_out,
+    ] = fields
+    else {
+        return None;
+    };
+    let number = |field: &str| field.parse().ok().map(f64::from_bits);
+    let start = match (number(context), number(handle)) {
+        (Some(context), Some(handle)) => Some(Start { context, handle }),
+        _ => None,
+    };
+    Some(Outcome {
+        device: device.to_string(),
+        api: if *api == Api::Graph.name() {
+            Api::Graph
+        } else {
+            Api::Legacy
+        },
+        operation: word(operation),
+        data_type: word(data_type),
+        layout: word(layout),
+        algorithm: algorithm.to_string(),
+        verdict: match *verdict {
+            "pass" => Verdict::Pass,
+            "fail" => Verdict::Fail,
+            _ => Verdict::Unknown,
+        },
+        largest_error: number(error),
+        milliseconds: number(time)?,
+        start,
+        tf32: tf32.parse().ok(),
+        left_out: Some(left_out.to_string()).filter(|reason| !reason.is_empty()),
+        finding: None,
+    })
+}
+
+fn finding(fields: &[&str]) -> Option<Finding> {
+    let [id, severity, summary, rest @ ..] = fields else {
+        return None;
+    };
+    let id = word(id);
+    let mut finding = match *severity {
+        "error" => Finding::error(id, *summary),
+        "warning" => Finding::warning(id, *summary),
+        _ => Finding::note(id, *summary),
+    };
+    let mut rest = rest.iter();
+    while let Some(label) = rest.next().filter(|label| !label.is_empty()) {
+        finding = finding.with(word(label), rest.next()?);
+    }
+    finding.help.extend(rest.map(|help| help.to_string()));
+    Some(finding)
+}
+
+/// `9.0` or `13.0.0`
+fn numbers(text: &str) -> Option<(u32, u32)> {
+    let mut numbers = text.split('.').map(|number| number.parse().ok());
+    Some((numbers.next()??, numbers.next()??))
+}
+
+fn plain(field: &str) -> String {
+    let mut out = String::with_capacity(field.len());
+    let mut characters = field.chars();
+    while let Some(character) = characters.next() {
+        match character {
+            '\\' => match characters.next() {
+                Some('t') => out.push('\t'),
+                Some('n') => out.push('\n'),
+                Some(other) => out.push(other),
+                None => {}
+            },
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+/// The words that came through the pipe. They are few, and each is kept once for the life of the process.
+static WORDS: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
+
+fn word(text: &str) -> &'static str {
+    let Ok(mut words) = WORDS.lock() else {
+        return "unknown";
+    };
+    if let Some(known) = words.iter().find(|known| **known == text) {
+        return known;
+    }
+    let kept: &'static str = Box::leak(text.to_string().into_boxed_str());
+    words.push(kept);
+    kept
+}

@@ -1,0 +1,275 @@
+//! What happens in the child: everything that could take the process down, and everything that starts CUDA.
+
+use crate::runtime::child::exit_status::{End, Ended};
+use crate::runtime::child::in_process;
+use crate::runtime::child::pipe_sink::Tell;
+use crate::runtime::child::process;
+use crate::runtime::child::protocol::{self, Answer};
+use crate::runtime::convolution::case_result::{Extent, Scope, Told};
+use crate::runtime::convolution::suite;
+use crate::runtime::driver::devices::Devices;
+use crate::runtime::driver::query::{self, Driver, Problem};
+use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::version::Version;
+use crate::runtime::parts::dlopen_dependencies;
+use crate::runtime::parts::part_files::{self, Part};
+use crate::runtime::system::platform::{self, Library};
+use std::collections::hash_map::RandomState;
+use std::ffi::c_int;
+use std::hash::{BuildHasher, Hasher};
+use std::time::Duration;
+
+/// cuDNN's own checks that its parts are of one release, each with the part that it ends the process for want of.
+const CHECKS: [(&str, &str); 5] = [
+    ("graph", "cudnnGraphVersionCheck"),
+    ("ops", "cudnnOpsVersionCheck"),
+    ("cnn", "cudnnCnnVersionCheck"),
+    ("ops_infer", "cudnnOpsInferVersionCheck"),
+    ("cnn_infer", "cudnnCnnInferVersionCheck"),
+];
+/// `CUDNN_STATUS_VERSION_MISMATCH`, as 9 and as 8 number it. All else is answered for other reasons too.
+const MISMATCH: [c_int; 2] = [1002, 14];
+
+/// What is called besides the libraries themselves. A test hands in others.
+#[derive(Clone, Copy)]
+pub struct Functions {
+    /// Asks the driver for its GPUs.
+    pub driver: fn() -> Result<Driver, Problem>,
+    /// Convolves on the GPU of this number.
+    pub convolve: fn(Library, Version, usize, Scope, &mut dyn FnMut(Told)),
+}
+
+/// Those that a program has.
+pub const REAL: Functions = Functions {
+    driver: query::ask,
+    convolve: suite::run,
+};
+
+/// What the child is to try.
+pub struct Task<'a> {
+    /// By which functions.
+    pub functions: Functions,
+    /// The cuDNN; without one, only the driver is asked.
+    pub shim: Option<Library>,
+    /// Its parts, in the order in which they are opened.
+    pub parts: &'a [Part],
+    /// On which GPUs.
+    pub devices: &'a Devices,
+    /// How much is convolved where there is a GPU, if anything.
+    pub convolution: Option<Scope>,
+}
+
+/// How it went.
+pub struct Tried {
+    /// What the child told.
+    pub answer: Answer,
+    /// How it ended.
+    pub end: End,
+    /// What was printed in it.
+    pub said: String,
+    /// Why it was no child, but this process itself.
+    pub unprotected: Option<NoChild>,
+}
+
+/// Why there is no child.
+pub enum NoChild {
+    /// CUDA is started in this process.
+    Started,
+    /// The system refuses one, in these words.
+    Refused(String),
+}
+
+impl NoChild {
+    /// The same under this headline.
+    pub fn finding(&self, summary: &str) -> Finding {
+        let finding = Finding::warning("child-not-started", summary);
+        match self {
+            NoChild::Started => finding
+                .with(
+                    "reason",
+                    "CUDA is started in this process already, and a child made by `fork` cannot use it then",
+                )
+                .help("call `startup()` before anything uses CUDA: as the first line of `main`"),
+            NoChild::Refused(words) => finding
+                .with("reason", words)
+                .help("raise the limit on processes (`ulimit -u`), or allow `fork`"),
+        }
+    }
+}
+
+/// Tries it in a child; without one in this process itself, if that `may_be_here`. The error says why there is none.
+pub fn run(task: &Task<'_>, deadline: Duration, may_be_here: bool) -> Result<Tried, NoChild> {
+    let token = format!("{:016x}", RandomState::new().build_hasher().finish());
+    let tried = |ended: Ended, unprotected| Tried {
+        answer: Answer::parse(&ended.answer, &token),
+        end: ended.end,
+        said: ended.said,
+        unprotected,
+    };
+    let no_child = if in_process::cuda_is_started() {
+        NoChild::Started
+    } else {
+        let child = process::in_child(deadline, &mut |tell| {
+            in_process::roomy(&|| {
+                in_process::pass_locks();
+                stage(tell, "starting");
+                work(task, tell);
+            });
+            tell.line(&protocol::line("end", &[&token]));
+        });
+        match child {
+            Ok(ended) => return Ok(tried(ended, None)),
+            Err(words) => NoChild::Refused(words),
+        }
+    };
+    if !may_be_here {
+        return Err(no_child);
+    }
+    let (functions, shim, convolution) = (task.functions, task.shim, task.convolution);
+    let devices = task.devices.clone();
+    let (parts, end) = (task.parts.to_vec(), protocol::line("end", &[&token]));
+    let ended = in_process::in_thread(deadline, move |tell| {
+        let task = Task {
+            functions,
+            shim,
+            parts: &parts,
+            devices: &devices,
+            convolution,
+        };
+        work(&task, tell);
+        tell.line(&end);
+    });
+    Ok(tried(ended, Some(no_child)))
+}
+
+fn work(task: &Task<'_>, tell: &Tell<'_>) {
+    let mut cudnn = None;
+    if let Some(shim) = task.shim {
+        let opened = open(task.parts, tell);
+        if opened != Opened::Refused {
+            cudnn = version(shim, task.parts, tell).map(|version| (shim, version, opened));
+        }
+    }
+    let numbers = task.devices.of(driver(task.functions, tell));
+    if let (Some(scope), Some((shim, version, opened))) = (task.convolution, cudnn) {
+        // The driver may lie where only CUDA looks, and is in the process now.
+        let wanted = !numbers.is_empty();
+        if wanted && (opened == Opened::All || open(task.parts, tell) == Opened::All) {
+            if scope.extent == Extent::Thorough {
+                open_for_training(task.parts, tell);
+            }
+            for number in numbers {
+                stage(tell, "preparing a convolution");
+                (task.functions.convolve)(shim, version, number, scope, &mut |told| match told {
+                    Told::Next(words) => stage(tell, &words),
+                    Told::Done(outcome) => {
+                        for line in protocol::outcome_lines(&outcome) {
+                            tell.line(&line);
+                        }
+                    }
+                });
+            }
+        }
+    }
+    stage(tell, "looking at what is mapped");
+    for path in platform::mapped() {
+        if part_files::name_of(&path).is_some() || dlopen_dependencies::is_one(&path) {
+            tell.line(&protocol::line("map", &[&protocol::path_field(&path)]));
+        }
+    }
+}
+
+/// How it went with the parts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Opened {
+    All,
+    /// All but those which are linked to the driver, for want of it. cuDNN can be asked for its release.
+    ButDriver,
+    Refused,
+}
+
+fn open(parts: &[Part], tell: &Tell<'_>) -> Opened {
+    let mut opened = Opened::All;
+    for part in parts.iter().filter(|part| part.needed) {
+        let path = protocol::path_field(&part.path);
+        stage(tell, &format!("opening {}", part.path.display()));
+        if let Err(words) = Library::open_file(&part.path) {
+            tell.line(&protocol::line("refused", &[&path, &words]));
+            if !wants_driver(&words) {
+                return Opened::Refused;
+            }
+            opened = Opened::ButDriver;
+        }
+    }
+    opened
+}
+
+/// In 8 the gradient of the filters has parts of its own, and a program that does not train may lack them. They stand
+/// in the order in which they need each other.
+fn open_for_training(parts: &[Part], tell: &Tell<'_>) {
+    for name in ["ops_train", "cnn_train"] {
+        for part in parts.iter().filter(|part| part.name == name) {
+            stage(tell, &format!("opening {}", part.path.display()));
+            // One that is refused is not there: what needs it is left out.
+            let _ = Library::open_file(&part.path);
+        }
+    }
+}
+
+/// Whether the loader refused a library for want of the driver's.
+pub fn wants_driver(words: &str) -> bool {
+    words.starts_with("libcuda.so.1: ")
+}
+
+/// Asks cuDNN what it answers without a GPU.
+fn version(shim: Library, parts: &[Part], tell: &Tell<'_>) -> Option<Version> {
+    let number = ask(tell, shim, "cudnnGetVersion")?;
+    tell.line(&protocol::line("version", &[&number.to_string()]));
+    if let Some(number) = ask(tell, shim, "cudnnGetCudartVersion") {
+        tell.line(&protocol::line("cudart", &[&number.to_string()]));
+    }
+    let opened = |name| parts.iter().any(|part| part.needed && part.name == name);
+    for (_, name) in CHECKS.iter().filter(|(part, _)| opened(*part)) {
+        if let Some(address) = shim.symbol(name) {
+            stage(tell, &format!("calling {}", name));
+            // SAFETY: every release declares these as `cudnnStatus_t (void)`, an enum of an int's size.
+            let check: extern "C" fn() -> c_int = unsafe { std::mem::transmute(address) };
+            if MISMATCH.contains(&check()) {
+                tell.line(&protocol::line("failed-check", &[name]));
+            }
+        }
+    }
+    Some(Version::from_cudnn(number))
+}
+
+fn ask(tell: &Tell<'_>, shim: Library, name: &str) -> Option<u32> {
+    let address = shim.symbol(name)?;
+    stage(tell, &format!("calling {}", name));
+    // SAFETY: every release declares both as `size_t (void)`.
+    let function: extern "C" fn() -> usize = unsafe { std::mem::transmute(address) };
+    std::convert::TryFrom::try_from(function()).ok()
+}
+
+/// How many GPUs there are.
+fn driver(functions: Functions, tell: &Tell<'_>) -> usize {
+    stage(tell, "asking the driver");
+    let found = (functions.driver)();
+    let known = match &found {
+        Ok(driver) => Some(driver),
+        Err(problem) => {
+            tell.line(&protocol::finding_line("problem", &problem.finding()));
+            problem.driver()
+        }
+    };
+    if let Some(driver) = known {
+        tell.line(&protocol::driver_line(driver));
+        for device in &driver.devices {
+            tell.line(&protocol::device_line(device));
+        }
+    }
+    found.map_or(0, |driver| driver.devices.len())
+}
+
+fn stage(tell: &Tell<'_>, words: &str) {
+    tell.line(&protocol::line("stage", &[words]));
+}

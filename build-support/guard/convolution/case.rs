@@ -1,0 +1,301 @@
+//! Which convolutions are tried.
+
+use crate::runtime::convolution::algorithm::Algorithm;
+use crate::runtime::convolution::case_result::Api;
+use crate::runtime::convolution::data_type::DataType;
+use crate::runtime::convolution::shape::{Layout, Shape, dimensions, pair, quotient};
+use crate::runtime::facts::finding::Finding;
+
+/// What is computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// What comes out.
+    Forward,
+    /// The gradient of what went in.
+    BackwardData,
+    /// The gradient of the filters.
+    BackwardFilter,
+    /// What comes out, with a bias and ReLU in the same call.
+    Fused,
+}
+
+impl Operation {
+    /// Its name in a report.
+    pub fn name(self) -> &'static str {
+        match self {
+            Operation::Forward => "convolution forward",
+            Operation::BackwardData => "convolution backward data",
+            Operation::BackwardFilter => "convolution backward filter",
+            Operation::Fused => "convolution bias ReLU",
+        }
+    }
+
+    /// Its name in a sentence.
+    pub fn words(self) -> &'static str {
+        match self {
+            Operation::Forward => "forward convolution",
+            Operation::BackwardData => "backward data convolution",
+            Operation::BackwardFilter => "backward filter convolution",
+            Operation::Fused => "convolution with bias and ReLU",
+        }
+    }
+
+    /// What the tensors `x`, `w` and `y` are to it.
+    pub fn buffers(self) -> [&'static str; 3] {
+        match self {
+            Operation::Forward | Operation::Fused => ["input", "filter", "output"],
+            Operation::BackwardData => ["input gradient", "filter", "output gradient"],
+            Operation::BackwardFilter => ["input", "filter gradient", "output gradient"],
+        }
+    }
+
+    /// The name of what it gives.
+    pub fn result(self) -> &'static str {
+        match self {
+            Operation::Forward | Operation::Fused => "y",
+            Operation::BackwardData => "dx",
+            Operation::BackwardFilter => "dw",
+        }
+    }
+}
+
+/// One convolution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kind {
+    /// By which interface.
+    pub api: Api,
+    /// What is computed.
+    pub operation: Operation,
+    /// In which format.
+    pub data_type: DataType,
+    /// In which order the numbers stand.
+    pub layout: Layout,
+    /// Of which sizes.
+    pub shape: Shape,
+}
+
+impl Kind {
+    /// Its name in a sentence.
+    pub fn words(&self) -> String {
+        let (operation, through) = (self.operation.words(), self.api.through());
+        format!("{} in {}{}", operation, self.data_type.name(), through)
+    }
+
+    /// The dimensions of what it gives.
+    pub fn result(&self) -> [usize; 4] {
+        match self.operation {
+            Operation::Forward | Operation::Fused => self.shape.y(),
+            Operation::BackwardData => self.shape.x(),
+            Operation::BackwardFilter => self.shape.filter(),
+        }
+    }
+
+    /// Products that are summed for one number of the result, at most.
+    pub fn products(&self) -> usize {
+        let shape = self.shape;
+        let [k, c, r, s] = shape.filter();
+        let [n, _, height, width] = shape.y();
+        match self.operation {
+            Operation::Forward | Operation::Fused => c * r * s,
+            Operation::BackwardData => quotient(k, shape.groups) * r * s,
+            Operation::BackwardFilter => n * height * width,
+        }
+    }
+
+    /// A finding about it, with what was computed and how.
+    pub fn describe(&self, finding: Finding, algorithm: Option<Algorithm>) -> Finding {
+        let mut words = vec![
+            self.operation.name().to_string(),
+            self.data_type.name().to_string(),
+            self.layout.name().to_string(),
+        ];
+        words.extend(algorithm.map(|algorithm| algorithm.to_string()));
+        let shape = self.shape;
+        let mut sizes = format!(
+            "x {}, w {}, padding {}, stride {}",
+            dimensions(shape.x()),
+            dimensions(shape.filter()),
+            pair(shape.pad),
+            pair(shape.stride)
+        );
+        if shape.dilation != [1, 1] {
+            sizes = format!("{}, dilation {}", sizes, pair(shape.dilation));
+        }
+        if shape.groups != 1 {
+            sizes = format!("{}, {} groups", sizes, shape.groups);
+        }
+        finding
+            .with("operation", words.join(", "))
+            .with("shape", sizes)
+    }
+
+    /// Whether it is the one that every cuDNN computes on every GPU: to refuse it is a fault.
+    pub fn is_basic(&self) -> bool {
+        *self == FIRST
+    }
+}
+
+/// Large enough for engines that work in tiles, small enough to cost nothing: 72 products for each of 3136 numbers.
+const BASE: Shape = Shape {
+    n: 2,
+    c: 8,
+    h: 14,
+    w: 14,
+    k: 8,
+    r: 3,
+    s: 3,
+    pad: [1, 1],
+    stride: [1, 1],
+    dilation: [1, 1],
+    groups: 1,
+};
+/// The same with fewer places, so that no sum of small whole numbers is too large for any format.
+pub const SMALL: Shape = Shape { h: 8, w: 8, ..BASE };
+/// Height and width differ in everything, and the filter skips places.
+const STEPS: Shape = Shape {
+    n: 1,
+    h: 13,
+    w: 10,
+    k: 16,
+    r: 5,
+    pad: [2, 1],
+    stride: [2, 3],
+    ..BASE
+};
+/// No neighbours: a plain matrix product.
+const POINT: Shape = Shape {
+    c: 32,
+    h: 6,
+    w: 5,
+    k: 16,
+    r: 1,
+    s: 1,
+    pad: [0, 0],
+    ..BASE
+};
+/// A filter with holes.
+const HOLES: Shape = Shape {
+    n: 1,
+    h: 11,
+    w: 12,
+    pad: [2, 3],
+    dilation: [2, 3],
+    ..BASE
+};
+/// As a network begins: three channels, which no engine's vectors fit.
+const IMAGE: Shape = Shape {
+    n: 1,
+    c: 3,
+    h: 16,
+    w: 16,
+    r: 5,
+    s: 5,
+    pad: [2, 2],
+    stride: [2, 2],
+    ..BASE
+};
+/// Two groups of channels.
+const GROUPS: Shape = Shape {
+    n: 1,
+    c: 16,
+    h: 8,
+    w: 8,
+    k: 16,
+    groups: 2,
+    ..BASE
+};
+/// Each channel by itself.
+const DEPTH: Shape = Shape { groups: 8, ..SMALL };
+
+/// What is always tried, and before all others.
+pub const FIRST: Kind = Kind {
+    api: Api::Legacy,
+    operation: Operation::Forward,
+    data_type: DataType::F32,
+    layout: Layout::Nchw,
+    shape: BASE,
+};
+const TRAINING: [Operation; 3] = [
+    Operation::Forward,
+    Operation::BackwardData,
+    Operation::BackwardFilter,
+];
+const TYPES: [DataType; 4] = [DataType::F32, DataType::Tf32, DataType::F16, DataType::Bf16];
+
+/// One shape for each format, as inference without a change of layout has it.
+pub fn quick() -> Vec<Kind> {
+    let rest = TYPES.iter().skip(1).map(|data_type| Kind {
+        data_type: *data_type,
+        shape: SMALL,
+        ..FIRST
+    });
+    std::iter::once(FIRST).chain(rest).collect()
+}
+
+/// Every operation in every format and layout, and every operation in every format on shapes that other engines take.
+pub fn thorough() -> Vec<Kind> {
+    let mut kinds = vec![FIRST];
+    for data_type in TYPES {
+        for operation in TRAINING.iter().copied().chain([Operation::Fused]) {
+            for layout in [Layout::Nchw, Layout::Nhwc] {
+                kinds.push(Kind {
+                    api: Api::Legacy,
+                    operation,
+                    data_type,
+                    layout,
+                    shape: SMALL,
+                });
+            }
+        }
+        for (shape, layout) in [
+            (STEPS, Layout::Nhwc),
+            (POINT, Layout::Nchw),
+            (HOLES, Layout::Nchw),
+            (IMAGE, Layout::Nchw),
+            (GROUPS, Layout::Nhwc),
+            (DEPTH, Layout::Nchw),
+        ] {
+            kinds.extend(TRAINING.iter().map(|operation| Kind {
+                api: Api::Legacy,
+                operation: *operation,
+                data_type,
+                layout,
+                shape,
+            }));
+        }
+    }
+    kinds
+}
+
+/// Through the graph: what networks run, and what every program may.
+pub fn quick_graph() -> Vec<Kind> {
+    let types = [DataType::F16, DataType::F32];
+    let forward = |data_type| graph(Operation::Forward, data_type);
+    types.iter().copied().map(forward).collect()
+}
+
+/// Through the graph, everything that trains a network.
+pub fn thorough_graph() -> Vec<Kind> {
+    let all = TRAINING.iter().flat_map(|operation| {
+        let types = [DataType::F16, DataType::F32, DataType::Tf32, DataType::Bf16];
+        let of = move |data_type: &DataType| graph(*operation, *data_type);
+        types.iter().map(of).collect::<Vec<_>>()
+    });
+    all.collect()
+}
+
+/// In the order of numbers that most engines take.
+fn graph(operation: Operation, data_type: DataType) -> Kind {
+    Kind {
+        api: Api::Graph,
+        operation,
+        data_type,
+        layout: Layout::Nhwc,
+        shape: SMALL,
+    }
+}
+
+/// Those of which every algorithm is tried that cuDNN offers.
+pub fn every_algorithm() -> Vec<Kind> {
+    quick()
+}

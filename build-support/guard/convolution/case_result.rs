@@ -1,0 +1,96 @@
+//! How a convolution went, as a report shows it.
+
+use crate::runtime::facts::finding::{Finding, Verdict};
+
+/// By which of cuDNN's interfaces. Programs use one, the other or both, and they fail differently.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Api {
+    /// One function for each operation.
+    Legacy,
+    /// Descriptors of a graph, and an engine that computes it: since 8, and in 9 what is taken care of first.
+    Graph,
+}
+
+impl Api {
+    /// Its name in a report.
+    pub fn name(self) -> &'static str {
+        match self {
+            Api::Legacy => "legacy",
+            Api::Graph => "graph",
+        }
+    }
+
+    /// What is added to a sentence; nothing for what everybody means.
+    pub fn through(self) -> &'static str {
+        match self {
+            Api::Legacy => "",
+            Api::Graph => " through the graph API",
+        }
+    }
+}
+
+/// What is tried of a cuDNN.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scope {
+    /// How much.
+    pub extent: Extent,
+    /// Whether its graph interface is all there is: what is shipped for `CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY`.
+    pub graph_only: bool,
+}
+
+/// How much is tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// One convolution for each number format: what a program can afford whenever it starts.
+    Quick,
+    /// Every operation, layout and format, and every algorithm that cuDNN offers.
+    Thorough,
+}
+
+/// How one convolution went.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// The GPU; empty if there is none.
+    pub device: String,
+    /// By which interface.
+    pub api: Api,
+    /// What was computed.
+    pub operation: &'static str,
+    /// In which format.
+    pub data_type: &'static str,
+    /// In which order the numbers stood.
+    pub layout: &'static str,
+    /// By which of cuDNN's algorithms or engines; empty if it did not come to that.
+    pub algorithm: String,
+    /// Pass: the numbers are right. Unknown: it could not be tried.
+    pub verdict: Verdict,
+    /// The largest distance from the CPU's result, if there is a result.
+    pub largest_error: Option<f64>,
+    /// How long it took.
+    pub milliseconds: f64,
+    /// How long it took before, for the first one.
+    pub start: Option<Start>,
+    /// Whether single precision was rounded to TF32, where that can be told.
+    pub tf32: Option<bool>,
+    /// Why it was left out, if this GPU or this cuDNN does not serve it.
+    pub left_out: Option<String>,
+    /// Why it did not pass.
+    pub finding: Option<Finding>,
+}
+
+/// What is done once before all convolutions, in milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Start {
+    /// The GPU's context.
+    pub context: f64,
+    /// cuDNN's handle.
+    pub handle: f64,
+}
+
+/// What is told while convolutions are tried.
+pub enum Told {
+    /// What comes next, in words that follow "while".
+    Next(String),
+    /// How it went.
+    Done(Box<Outcome>),
+}

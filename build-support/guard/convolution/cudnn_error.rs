@@ -1,0 +1,148 @@
+//! What it means that cuDNN or the GPU refused.
+
+use crate::runtime::convolution::algorithm::Algorithm;
+use crate::runtime::convolution::case::Kind;
+use crate::runtime::convolution::case_result::Api;
+use crate::runtime::cudnn::status;
+use crate::runtime::driver::cuda_status;
+use crate::runtime::driver::device_memory;
+use crate::runtime::facts::finding::{Finding, Severity, Verdict};
+use crate::runtime::facts::version::Version;
+
+const MIB: usize = 1 << 20;
+/// With less than this free, cuDNN's own code and workspaces may not fit, and its refusal says nothing about it.
+const LOW_MEMORY: usize = 512 * MIB;
+
+/// What the GPU or its driver refuses is not cuDNN's fault, nor the program's.
+pub fn refused_by_gpu(refused: device_memory::Refused, device: &str) -> Finding {
+    let Some(code) = refused.code else {
+        return Finding::warning(
+            "driver-error",
+            format!(
+                "NVIDIA's driver has no `{}`, so no convolution was tried",
+                refused.call
+            ),
+        )
+        .help("update NVIDIA's driver");
+    };
+    let error = cuda_status::explain(code);
+    let answered = format!("`{}` answered {}", refused.call, cuda_status::named(code));
+    if is_memory(code) {
+        return memory_low(device, None).with("driver", answered);
+    }
+    let id = if is_elsewhere(code) {
+        "device-busy"
+    } else {
+        "driver-error"
+    };
+    Finding::warning(
+        id,
+        format!(
+            "{} could not be used for a convolution: {}",
+            device, error.words
+        ),
+    )
+    .with("driver", answered)
+    .help(error.help)
+}
+
+/// There is not enough memory to try anything; so much is free, if that is known.
+pub fn memory_low(device: &str, free: Option<usize>) -> Finding {
+    Finding::warning(
+        "device-memory-low",
+        match free {
+            Some(free) => format!(
+                "{} has too little free memory to try a convolution: {} MiB",
+                device,
+                free / MIB
+            ),
+            None => format!("{} has too little free memory to try a convolution", device),
+        },
+    )
+    .help("free memory on the GPU: `nvidia-smi` shows who holds it")
+}
+
+/// What cuDNN refused, and what was seen round it.
+pub struct Refusal<'a> {
+    /// The call.
+    pub call: &'static str,
+    /// What it answered.
+    pub status: i32,
+    /// The algorithm, once one was chosen.
+    pub algorithm: Option<Algorithm>,
+    /// cuDNN's own words.
+    pub last_error: &'a str,
+    /// What CUDA says of the GPU after that.
+    pub gpu: Option<i32>,
+    /// Bytes of memory that are free on the GPU.
+    pub free: Option<usize>,
+}
+
+impl Refusal<'_> {
+    /// What it means for a program.
+    pub fn judge(&self, version: Version, device: &str, kind: &Kind) -> (Verdict, Finding) {
+        let named = status::named(self.status, version.major);
+        let with_words = |finding: Finding| {
+            if self.last_error.is_empty() {
+                finding
+            } else {
+                finding.with("last error", self.last_error)
+            }
+        };
+        let answered = format!("`{}` answered {}", self.call, named);
+        let low = self.free.filter(|free| *free < LOW_MEMORY);
+        if low.is_some() || status::is_memory(self.status, version.major) {
+            return (
+                Verdict::Unknown,
+                with_words(memory_low(device, low).with("cuDNN", answered)),
+            );
+        }
+        let outside = |code: &i32| is_memory(*code) || is_elsewhere(*code);
+        if let Some(code) = self.gpu.filter(outside) {
+            let refused = device_memory::Refused {
+                call: "cuCtxSynchronize",
+                code: Some(code),
+            };
+            let finding = refused_by_gpu(refused, device).with("cuDNN", answered);
+            return (Verdict::Unknown, with_words(finding));
+        }
+        let handle = self.call == "cudnnCreate";
+        let id = if handle {
+            "cudnn-create-failed"
+        } else {
+            "convolution-failed"
+        };
+        let mut finding = Finding::error(
+            id,
+            format!(
+                "`{}` of cuDNN {} answered {} on {}",
+                self.call, version, named, device
+            ),
+        );
+        if !handle {
+            finding = kind.describe(finding, self.algorithm);
+        }
+        if let Some(code) = self.gpu {
+            finding = finding.with("GPU", cuda_status::named(code));
+        }
+        let help = status::help(self.status, version.major);
+        let mut finding = with_words(finding).help(help);
+        // A program that asks for a graph is ready to be refused, and may have another way.
+        let executed = self.call == "cudnnBackendExecute";
+        if kind.api == Api::Graph && !executed && !status::is_broken(self.status) {
+            finding.severity = Severity::Warning;
+            return (Verdict::Unknown, finding);
+        }
+        (Verdict::Fail, finding)
+    }
+}
+
+/// Whether a `CUresult` says that there is too little memory.
+pub fn is_memory(code: i32) -> bool {
+    code == 2
+}
+
+/// Whether a `CUresult` says that the GPU is in use, or at its end, rather than that something does not fit.
+pub fn is_elsewhere(code: i32) -> bool {
+    matches!(code, 46 | 101 | 214 | 800 | 802 | 805..=810 | 999)
+}

@@ -1,0 +1,350 @@
+//! How a convolution can go wrong, and what that means for the program.
+//!
+//! Only what cuDNN itself does wrong or refuses fails; what CUDA refuses, or a lack of memory, leaves it unknown.
+
+use crate::runtime::convolution::algorithm::Algorithm;
+use crate::runtime::convolution::case::Kind;
+use crate::runtime::convolution::cudnn_error::{
+    Refusal, is_elsewhere, is_memory, memory_low, refused_by_gpu,
+};
+use crate::runtime::convolution::shape::{dimensions, place};
+use crate::runtime::convolution::tolerance::Comparison;
+use crate::runtime::cudnn::status;
+use crate::runtime::driver::cuda_status;
+use crate::runtime::driver::device_memory;
+use crate::runtime::facts::finding::{Finding, Verdict};
+use crate::runtime::facts::version::Version;
+
+const MIB: usize = 1 << 20;
+
+/// Why there is no right result.
+pub enum Trouble {
+    /// It was not tried, in words.
+    Unserved(String),
+    /// This cuDNN has no such function.
+    Lacks(&'static str),
+    /// It wants too much room to work in.
+    Workspace {
+        /// So much.
+        bytes: usize,
+        /// What was to run.
+        algorithm: Algorithm,
+    },
+    /// The GPU's memory is taken, so cuDNN was not asked.
+    Full {
+        /// Bytes that are left.
+        free: usize,
+    },
+    /// CUDA refused, before cuDNN was asked to convolve.
+    Gpu(device_memory::Refused),
+    /// cuDNN refused.
+    Cudnn {
+        /// The call.
+        call: &'static str,
+        /// What it answered.
+        status: i32,
+        /// The algorithm, once one was chosen.
+        algorithm: Option<Algorithm>,
+        /// cuDNN's own words.
+        last_error: String,
+        /// What CUDA says of the GPU after that.
+        gpu: Option<i32>,
+        /// Bytes of memory that are free on the GPU.
+        free: Option<usize>,
+    },
+    /// cuDNN was content, and then the GPU was not.
+    Crashed {
+        /// What CUDA says of the GPU.
+        code: i32,
+        /// What ran.
+        algorithm: Algorithm,
+    },
+    /// Other dimensions than a convolution has.
+    Dimensions([usize; 4]),
+    /// It wrote where it may not.
+    Breach {
+        /// The buffer's use.
+        buffer: &'static str,
+        /// On which side of it.
+        place: &'static str,
+        /// What ran.
+        algorithm: Algorithm,
+    },
+    /// Single precision came out as TF32.
+    Rounded {
+        /// By how much.
+        comparison: Comparison,
+        /// How much is allowed at the worst place.
+        allowed: f64,
+        /// What ran.
+        algorithm: Algorithm,
+    },
+    /// The numbers are wrong.
+    Wrong {
+        /// By how much.
+        comparison: Comparison,
+        /// What ran.
+        algorithm: Algorithm,
+        /// What came out at the worst place.
+        there: f32,
+        /// What should have come out there.
+        expected: f64,
+        /// How much is allowed there.
+        allowed: f64,
+        /// What is wrong with all of them, if it is the same with all.
+        all: Option<&'static str>,
+    },
+}
+
+impl Trouble {
+    /// Whether it only says that this way of computing is not offered.
+    pub fn another_algorithm_may_do(&self, version: Version) -> bool {
+        match self {
+            Trouble::Cudnn { status, .. } => status::is_not_supported(*status, version.major),
+            Trouble::Workspace { .. } => true,
+            _ => false,
+        }
+    }
+
+    /// The reason, if it only says that this kind is not served. What cuDNN calls a wrong parameter is no more than
+    /// that either: the first convolution is set up by the same calls, and must pass.
+    pub fn left_out(&self, version: Version) -> Option<String> {
+        match self {
+            Trouble::Unserved(reason) => Some(reason.clone()),
+            Trouble::Lacks(name) => Some(format!("this cuDNN has no `{}`", name)),
+            Trouble::Workspace { bytes, .. } => {
+                Some(format!("cuDNN wants {} MiB to work in", bytes / MIB))
+            }
+            Trouble::Cudnn {
+                call,
+                status,
+                gpu: None,
+                ..
+            } if status::is_unserved(*status, version.major) => {
+                let named = status::named(*status, version.major);
+                Some(format!("`{}` answered {}", call, named))
+            }
+            _ => None,
+        }
+    }
+
+    /// What ran, or was to run.
+    pub fn algorithm(&self) -> Option<Algorithm> {
+        match self {
+            Trouble::Cudnn { algorithm, .. } => *algorithm,
+            Trouble::Workspace { algorithm, .. }
+            | Trouble::Crashed { algorithm, .. }
+            | Trouble::Breach { algorithm, .. }
+            | Trouble::Rounded { algorithm, .. }
+            | Trouble::Wrong { algorithm, .. } => Some(*algorithm),
+            _ => None,
+        }
+    }
+
+    /// The largest distance from what is right, if there is a result.
+    pub fn largest_error(&self) -> Option<f64> {
+        match self {
+            Trouble::Rounded { comparison, .. } | Trouble::Wrong { comparison, .. } => {
+                Some(comparison.largest_error)
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether nothing can be computed after it: an error of the GPU stays with the context.
+    pub fn ends_the_context(&self) -> bool {
+        match self {
+            Trouble::Cudnn { gpu, .. } => gpu.is_some(),
+            Trouble::Crashed { .. } | Trouble::Gpu(_) | Trouble::Full { .. } => true,
+            _ => false,
+        }
+    }
+
+    /// What it means for a program, in words: `version` is the cuDNN's, `device` the GPU's name.
+    pub fn judge(&self, version: Version, device: &str, kind: &Kind) -> (Verdict, Finding) {
+        let cudnn = format!("cuDNN {}", version);
+        let words = kind.words();
+        match self {
+            Trouble::Unserved(reason) => (
+                Verdict::Unknown,
+                Finding::warning(
+                    "convolution-failed",
+                    format!("no {} was tried: {}", words, reason),
+                ),
+            ),
+            Trouble::Lacks(name) => (
+                Verdict::Unknown,
+                Finding::warning(
+                    "convolution-failed",
+                    format!("{} has no `{}`, so no convolution was tried", cudnn, name),
+                )
+                .help("update cudnn-guard: it does not know this release"),
+            ),
+            Trouble::Workspace { bytes, .. } => (
+                Verdict::Unknown,
+                Finding::warning(
+                    "convolution-failed",
+                    format!(
+                        "{} wants {} MiB to work in for a small convolution, so none was tried",
+                        cudnn,
+                        bytes / MIB
+                    ),
+                )
+                .help("update cudnn-guard: it does not know this release"),
+            ),
+            Trouble::Full { free } => {
+                let finding = memory_low(device, Some(*free));
+                let why = "it was not asked: CUDA takes memory by pieces of 2 MiB";
+                (Verdict::Unknown, finding.with("cuDNN", why))
+            }
+            Trouble::Gpu(refused) => (Verdict::Unknown, refused_by_gpu(*refused, device)),
+            Trouble::Cudnn {
+                call,
+                status,
+                algorithm,
+                last_error,
+                gpu,
+                free,
+            } => {
+                let refused = Refusal {
+                    call,
+                    status: *status,
+                    algorithm: *algorithm,
+                    last_error,
+                    gpu: *gpu,
+                    free: *free,
+                };
+                refused.judge(version, device, kind)
+            }
+            Trouble::Crashed { code, .. } if is_memory(*code) || is_elsewhere(*code) => {
+                let refused = device_memory::Refused {
+                    call: "cuCtxSynchronize",
+                    code: Some(*code),
+                };
+                (Verdict::Unknown, refused_by_gpu(refused, device))
+            }
+            Trouble::Crashed { code, .. } => {
+                let error = cuda_status::explain(*code);
+                let finding = Finding::error(
+                    "convolution-failed",
+                    format!(
+                        "a {} of {} on {} ended with {}",
+                        words,
+                        cudnn,
+                        device,
+                        cuda_status::named(*code)
+                    ),
+                );
+                let finding = self.described(finding, kind).with("meaning", error.words);
+                (Verdict::Fail, finding.help(BELONG))
+            }
+            Trouble::Dimensions(told) => {
+                let finding = Finding::error(
+                    "convolution-wrong",
+                    format!(
+                        "{} says that a convolution gives {} numbers, where {} is right",
+                        cudnn,
+                        dimensions(*told),
+                        dimensions(kind.shape.y())
+                    ),
+                );
+                (Verdict::Fail, self.described(finding, kind).help(BELONG))
+            }
+            Trouble::Breach { buffer, place, .. } => {
+                let finding = Finding::error(
+                    "convolution-wrong",
+                    format!(
+                        "{} wrote {} of its {} buffer in a {} on {}",
+                        cudnn, place, buffer, words, device
+                    ),
+                );
+                (Verdict::Fail, self.described(finding, kind).help(BELONG))
+            }
+            Trouble::Rounded {
+                comparison,
+                allowed,
+                ..
+            } => {
+                let finding = Finding::warning(
+                    "convolution-wrong",
+                    format!(
+                        "{} rounds single precision to TF32 on {}, though told not to",
+                        cudnn, device
+                    ),
+                );
+                let finding = self.described(finding, kind).with(
+                    "largest",
+                    format!(
+                        "off by {:.1e}, where about {:.1e} is allowed",
+                        comparison.largest_error, allowed
+                    ),
+                );
+                (Verdict::Unknown, overridden(finding))
+            }
+            Trouble::Wrong {
+                comparison,
+                there,
+                expected,
+                allowed,
+                all,
+                ..
+            } => {
+                let what = match all {
+                    Some(words) => words.to_string(),
+                    None if there.is_finite() => format!(
+                        "off by {:.1e}, where {:.1e} is allowed",
+                        (f64::from(*there) - expected).abs(),
+                        allowed
+                    ),
+                    None => "a result is not a number".to_string(),
+                };
+                let finding = Finding::error(
+                    "convolution-wrong",
+                    format!(
+                        "{} computed a wrong {} on {}: {}",
+                        cudnn, words, device, what
+                    ),
+                );
+                let [a, b, c, d] = place(kind.result(), comparison.worst.unwrap_or(0));
+                let finding = self
+                    .described(finding, kind)
+                    .with(
+                        "where",
+                        format!(
+                            "{}[{}][{}][{}][{}] is {}, and {:.7} is right",
+                            kind.operation.result(),
+                            a,
+                            b,
+                            c,
+                            d,
+                            there,
+                            expected
+                        ),
+                    )
+                    .with(
+                        "wrong",
+                        format!("{} of {} numbers", comparison.wrong, comparison.of),
+                    );
+                (Verdict::Fail, finding.help(BELONG).help(HARDWARE))
+            }
+        }
+    }
+
+    fn described(&self, finding: Finding, kind: &Kind) -> Finding {
+        kind.describe(finding, self.algorithm())
+    }
+}
+
+const BELONG: &str = "install cuDNN, CUDA and driver releases that belong together: `cudnn-guard doctor` shows what is here";
+const HARDWARE: &str = "run the same on another GPU, if all of that fits: `nvidia-smi -q -d ECC` shows errors of this one's memory";
+
+/// What may have made cuDNN round, and what to do about it.
+fn overridden(finding: Finding) -> Finding {
+    let name = "NVIDIA_TF32_OVERRIDE";
+    match std::env::var(name) {
+        Ok(value) => finding
+            .with("set", format!("{}={}", name, value))
+            .help("unset NVIDIA_TF32_OVERRIDE, or set it to 0"),
+        Err(_) => finding.help("set NVIDIA_TF32_OVERRIDE=0 to have full single precision"),
+    }
+}

@@ -1,0 +1,130 @@
+//! A convolution through cuDNN's graph interface: engines are tried in turn, as programs do it.
+
+use crate::runtime::convolution::case::Kind;
+use crate::runtime::convolution::case_result::Told;
+use crate::runtime::convolution::failure::Trouble;
+use crate::runtime::convolution::reference::{Expected, Operands};
+use crate::runtime::convolution::run_case::{MOST_WORKSPACE, Right, Trial};
+use crate::runtime::cudnn::graph::{Engine, Graph, Mode, Plan};
+use crate::runtime::cudnn::status;
+use crate::runtime::facts::version::Version;
+
+impl Trial<'_> {
+    /// Computes by the first engine that takes it, and compares.
+    ///
+    /// An engine that refuses while it is made ready is passed over, whatever its reason: programs go on to the next
+    /// one as well. One that fails while it computes is a failure of theirs.
+    pub fn by_engines(
+        &self,
+        kind: &Kind,
+        operands: &Operands,
+        expected: &[Expected],
+        tell: &mut dyn FnMut(Told),
+    ) -> Result<Right, Trouble> {
+        let refused = |refused| self.refused(refused, None);
+        let what = format!("{} ({})", kind.words(), kind.layout.name());
+        tell(Told::Next(format!("asking for engines for the {}", what)));
+        let graph = Graph::of(self.cudnn.shim).map_err(refused)?;
+        let with = graph.describe(self.handle, kind).map_err(refused)?;
+        let mut passed_over = PassedOver::new(self.version);
+        for mode in [Mode::Fast, Mode::Fallback] {
+            let engines = match graph.engines(&with, mode) {
+                Ok(engines) => engines,
+                Err(refused) => {
+                    passed_over.add(self.refused(refused, None))?;
+                    continue;
+                }
+            };
+            for engine in engines {
+                if kind.data_type.is_strict() && engine.rounds {
+                    passed_over.add(rounds(&engine))?;
+                    continue;
+                }
+                tell(Told::Next(format!(
+                    "making {} ready for the {}",
+                    engine.algorithm, what
+                )));
+                let plan = match self.plan(&graph, &engine) {
+                    Ok(plan) => plan,
+                    Err(trouble) => {
+                        passed_over.add(trouble)?;
+                        continue;
+                    }
+                };
+                tell(Told::Next(format!(
+                    "running the {} ({}, {})",
+                    kind.words(),
+                    kind.layout.name(),
+                    engine.algorithm
+                )));
+                let (algorithm, bytes) = (engine.algorithm, plan.workspace);
+                let done = self.compute(kind, algorithm, bytes, operands, expected, &|data| {
+                    // SAFETY: the buffers are as large as the tensors, and the workspace as large as the plan asks.
+                    unsafe { graph.convolve(self.handle, &plan, data) }
+                });
+                match done {
+                    Err(Trouble::Rounded { .. }) => passed_over.add(rounds(&engine))?,
+                    Err(trouble) if trouble.another_algorithm_may_do(self.version) => {
+                        passed_over.add(trouble)?;
+                    }
+                    done => return done,
+                }
+            }
+        }
+        Err(passed_over.trouble())
+    }
+
+    fn plan(&self, graph: &Graph, engine: &Engine) -> Result<Plan, Trouble> {
+        let algorithm = engine.algorithm;
+        let plan = graph.plan(self.handle, engine);
+        let plan = plan.map_err(|refused| self.refused(refused, Some(algorithm)))?;
+        let bytes = plan.workspace;
+        if bytes > MOST_WORKSPACE {
+            return Err(Trouble::Workspace { bytes, algorithm });
+        }
+        Ok(plan)
+    }
+}
+
+/// An engine says so beforehand, or its numbers do.
+fn rounds(engine: &Engine) -> Trouble {
+    let by = engine.algorithm;
+    Trouble::Unserved(format!("{} rounds single precision", by))
+}
+
+/// What was said of the engines that were passed over; what shows a fault counts more than what shows none, and what
+/// was said first more than what was said later.
+struct PassedOver {
+    version: Version,
+    most: Option<Trouble>,
+}
+
+impl PassedOver {
+    fn new(version: Version) -> Self {
+        let most = None;
+        Self { version, most }
+    }
+
+    /// Goes on, unless the GPU itself has failed.
+    fn add(&mut self, trouble: Trouble) -> Result<(), Trouble> {
+        if trouble.ends_the_context() {
+            return Err(trouble);
+        }
+        let weight = |trouble: &Trouble| match trouble {
+            Trouble::Cudnn { status, .. } if status::is_broken(*status) => 3,
+            Trouble::Cudnn { .. } if trouble.left_out(self.version).is_none() => 2,
+            Trouble::Unserved(_) => 0,
+            _ => 1,
+        };
+        let most = self.most.as_ref().map(weight);
+        if most.is_none_or(|most| weight(&trouble) > most) {
+            self.most = Some(trouble);
+        }
+        Ok(())
+    }
+
+    fn trouble(self) -> Trouble {
+        let none = || Trouble::Unserved("cuDNN offers no engine for it".to_string());
+        self.most.unwrap_or_else(none)
+    }
+}

@@ -1,0 +1,154 @@
+//! What a convolution must give: plain loops in double precision.
+
+use crate::runtime::convolution::case::{Kind, Operation};
+use crate::runtime::convolution::shape::{count, place, quotient};
+
+/// What goes into a convolution, in NCHW order; each operation takes two of the first three.
+pub struct Operands {
+    /// What goes in.
+    pub x: Vec<f32>,
+    /// The filters.
+    pub w: Vec<f32>,
+    /// What comes out; the gradient of it, that is.
+    pub y: Vec<f32>,
+    /// One number for each channel that comes out.
+    pub bias: Vec<f32>,
+}
+
+impl Operands {
+    /// Numbers for a kind.
+    ///
+    /// Single precision gets numbers that need all its bits, so that rounding to TF32 shows. The two short formats
+    /// get small whole ones: as long as no sum of their magnitudes is above `2^precision`, each partial sum can be
+    /// written down exactly in the format itself, in whatever order and by whatever unit it is summed, and one
+    /// product too few or too many is off by 1 at least.
+    pub fn of(kind: &Kind) -> Self {
+        let shape = kind.shape;
+        let (x, w, y) = (count(shape.x()), count(shape.filter()), count(shape.y()));
+        if kind.data_type.is_short() {
+            Self {
+                x: whole(x, 1, 2),
+                w: whole(w, 2, 1),
+                y: whole(y, 3, 1),
+                bias: whole(shape.k, 4, 2),
+            }
+        } else {
+            Self {
+                x: numbers(x, 1),
+                w: numbers(w, 2),
+                y: numbers(y, 3),
+                bias: numbers(shape.k, 4),
+            }
+        }
+    }
+}
+
+/// Numbers between -1 and 1 without a pattern that a shifted or swapped result could share. None is 0, few have a
+/// short binary form, and they are the same on every machine.
+pub fn numbers(count: usize, start: u32) -> Vec<f32> {
+    random(count, start)
+        .map(|bits| {
+            let odd = f64::from(bits | 1);
+            (odd / 32_768.0 - 1.0) as f32 * 0.97
+        })
+        .collect()
+}
+
+/// The same with whole numbers from `-most` to `most`, without 0; `most` is 1 or 2.
+fn whole(count: usize, start: u32, most: u32) -> Vec<f32> {
+    random(count, start)
+        .map(|bits| {
+            let magnitude = if bits & 0x4000 == 0 { 1 } else { most };
+            let sign = if bits & 0x8000 == 0 { 1.0 } else { -1.0 };
+            magnitude as f32 * sign
+        })
+        .collect()
+}
+
+/// 16 bits each.
+fn random(count: usize, start: u32) -> impl Iterator<Item = u32> {
+    let mut state = start;
+    (0..count).map(move |_| {
+        // The linear congruence of "Numerical Recipes"; its upper bits are good enough here.
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        state >> 16
+    })
+}
+
+/// One number that must come out.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Expected {
+    /// The sum of the products.
+    pub value: f64,
+    /// The sum of their magnitudes: what the error of a sound result is measured by.
+    pub magnitude: f64,
+}
+
+/// Convolves in double precision; the result is in NCHW order. Every product of a convolution belongs to one number
+/// of `x`, one of `w` and one of `y`: the operations differ only in which of the three is asked for.
+pub fn convolve(kind: &Kind, operands: &Operands) -> Vec<Expected> {
+    // In few calls: a program that is not optimized does this too, before its own first line.
+    let at = |values: &[f32], index: usize| match values.get(index) {
+        Some(value) => f64::from(*value),
+        None => 0.0,
+    };
+    let shape = kind.shape;
+    let ([pad_h, pad_w], [step_h, step_w]) = (shape.pad, shape.stride);
+    let [wide_h, wide_w] = shape.dilation;
+    let [filters, channels, _, _] = shape.filter();
+    let [_, _, out_h, out_w] = shape.y();
+    let filters_of_group = quotient(filters, shape.groups);
+    let mut sums = vec![Expected::default(); count(kind.result())];
+    for n in 0..shape.n {
+        for k in 0..filters {
+            let first_channel = quotient(k, filters_of_group) * channels;
+            for (row, column) in pairs(out_h, out_w) {
+                let y = ((n * filters + k) * out_h + row) * out_w + column;
+                for (c, r) in pairs(channels, shape.r) {
+                    // Counted from the padding's edge, so that no number is negative.
+                    let down = row * step_h + r * wide_h;
+                    if down < pad_h || down >= pad_h + shape.h {
+                        continue;
+                    }
+                    let image = n * shape.c + first_channel + c;
+                    let x_row = (image * shape.h + down - pad_h) * shape.w;
+                    let w_row = ((k * channels + c) * shape.r + r) * shape.s;
+                    for s in 0..shape.s {
+                        let right = column * step_w + s * wide_w;
+                        if right < pad_w || right >= pad_w + shape.w {
+                            continue;
+                        }
+                        let (x, w) = (x_row + right - pad_w, w_row + s);
+                        let (to, one, other) = match kind.operation {
+                            Operation::Forward | Operation::Fused => {
+                                (y, at(&operands.x, x), at(&operands.w, w))
+                            }
+                            Operation::BackwardData => (x, at(&operands.y, y), at(&operands.w, w)),
+                            Operation::BackwardFilter => {
+                                (w, at(&operands.x, x), at(&operands.y, y))
+                            }
+                        };
+                        if let Some(sum) = sums.get_mut(to) {
+                            let product = one * other;
+                            sum.value += product;
+                            sum.magnitude += product.abs();
+                        }
+                    }
+                }
+            }
+        }
+    }
+    if kind.operation == Operation::Fused {
+        for (index, sum) in sums.iter_mut().enumerate() {
+            let [_, k, _, _] = place(kind.result(), index);
+            let bias = at(&operands.bias, k);
+            sum.value = (sum.value + bias).max(0.0);
+            sum.magnitude += bias.abs();
+        }
+    }
+    sums
+}
+
+fn pairs(rows: usize, columns: usize) -> impl Iterator<Item = (usize, usize)> {
+    (0..rows).flat_map(move |row| (0..columns).map(move |column| (row, column)))
+}

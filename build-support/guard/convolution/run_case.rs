@@ -1,0 +1,324 @@
+//! One convolution: described to cuDNN, computed, read back and compared.
+
+use crate::runtime::convolution::algorithm::Algorithm;
+use crate::runtime::convolution::case::{Kind, Operation};
+use crate::runtime::convolution::case_result::Told;
+use crate::runtime::convolution::failure::Trouble;
+use crate::runtime::convolution::reference::{Expected, Operands};
+use crate::runtime::convolution::shape::count;
+use crate::runtime::convolution::tolerance::{self, Tolerance};
+use crate::runtime::cudnn::descriptor::{Descriptors, Owned};
+use crate::runtime::cudnn::functions::{Cudnn, Data, Refused};
+use crate::runtime::driver::device_memory::{self, Current, POISON};
+use crate::runtime::facts::compute_capability::ComputeCapability;
+use crate::runtime::facts::version::Version;
+use crate::runtime::system::platform::Library;
+
+const MIB: usize = 1 << 20;
+/// The guard itself takes no more than 64 MiB; the rest of its buffers are small.
+pub const MOST_WORKSPACE: usize = 48 * MIB;
+
+/// A result that is right.
+pub struct Right {
+    /// The largest distance from the CPU's.
+    pub largest_error: f64,
+    /// How it was computed.
+    pub algorithm: Algorithm,
+    /// Whether single precision was rounded, where that can be told.
+    pub tf32: Option<bool>,
+}
+
+/// What every convolution takes.
+pub struct Trial<'a> {
+    /// Ready to be called.
+    pub cudnn: Cudnn,
+    /// From [`Cudnn::handle`].
+    pub handle: &'a Owned,
+    /// The GPU in use.
+    pub current: &'a Current,
+    /// The release that it says it is.
+    pub version: Version,
+    /// What the GPU is.
+    pub capability: ComputeCapability,
+}
+
+impl Trial<'_> {
+    /// What cuDNN offers for a kind beside what is tried in any case. A heuristic that refuses offers nothing.
+    pub fn offers(&self, kind: &Kind, tell: &mut dyn FnMut(Told)) -> Vec<(Algorithm, i32)> {
+        if self.unserved(kind).is_some() {
+            return Vec::new();
+        }
+        let what = format!("{} ({})", kind.words(), kind.layout.name());
+        tell(Told::Next(format!(
+            "asking for algorithms for the {}",
+            what
+        )));
+        let with = self.describe(kind).ok();
+        let offers = with.and_then(|with| self.cudnn.offers(&with).ok());
+        let [usual, _] = Algorithm::usual(kind.operation);
+        let mut offers = offers.unwrap_or_default();
+        offers.retain(|(algorithm, _)| *algorithm != usual);
+        offers
+    }
+
+    /// Why this GPU or this cuDNN is not even asked.
+    pub fn unserved(&self, kind: &Kind) -> Option<String> {
+        let (wanted, name) = (kind.data_type.since(), kind.data_type.name());
+        if self.capability < wanted {
+            return Some(format!(
+                "the GPU is of compute capability {}, and {} begins with {}",
+                self.capability, name, wanted
+            ));
+        }
+        let first = kind.data_type.first_release();
+        if self.version < first {
+            return Some(format!("{} begins with cuDNN {}", name, first.short()));
+        }
+        // In 8 it has parts of its own, without which the shim ends the process.
+        let part = "libcudnn_cnn_train.so.8";
+        let wants = kind.operation == Operation::BackwardFilter && self.version.major == 8;
+        if wants && Library::open(part).is_err() {
+            return Some(format!("{} is not here", part));
+        }
+        None
+    }
+
+    fn describe(&self, kind: &Kind) -> Result<Descriptors<'_>, Refused> {
+        let (shape, data_type, layout) = (kind.shape, kind.data_type, kind.layout);
+        let tensor = |dims| self.cudnn.tensor(dims, data_type, layout);
+        let fused = if kind.operation == Operation::Fused {
+            Some([tensor([1, shape.k, 1, 1])?, self.cudnn.relu()?])
+        } else {
+            None
+        };
+        Ok(Descriptors {
+            handle: self.handle,
+            x: tensor(shape.x())?,
+            w: self.cudnn.filter(shape.filter(), data_type, layout)?,
+            y: tensor(shape.y())?,
+            convolution: self.cudnn.convolution(&shape, data_type)?,
+            fused,
+        })
+    }
+
+    /// Computes and compares.
+    pub fn attempt(
+        &self,
+        kind: &Kind,
+        offer: Option<(Algorithm, i32)>,
+        operands: &Operands,
+        expected: &[Expected],
+        tell: &mut dyn FnMut(Told),
+    ) -> Result<Right, Trouble> {
+        let refused = |refused| self.refused(refused, None);
+        let what = format!("{} ({})", kind.words(), kind.layout.name());
+        tell(Told::Next(format!("setting up the {}", what)));
+        let with = self.describe(kind).map_err(refused)?;
+        let told = self.cudnn.output(&with.x, &with.w, &with.convolution);
+        let told = told.map_err(refused)?;
+        if told != kind.shape.y() {
+            return Err(Trouble::Dimensions(told));
+        }
+        let mut by = |algorithm: Algorithm| {
+            tell(Told::Next(format!(
+                "running the {} ({}, {})",
+                kind.words(),
+                kind.layout.name(),
+                algorithm
+            )));
+            self.by(kind, &with, algorithm, operands, expected)
+        };
+        if let Some((algorithm, math)) = offer {
+            // Strict single precision stays strict, whatever goes with the algorithm.
+            if !kind.data_type.is_strict() {
+                let set = self.cudnn.set_math(&with.convolution, math);
+                set.map_err(|refused| self.refused(refused, Some(algorithm)))?;
+            }
+            return by(algorithm);
+        }
+        let [first, second] = Algorithm::usual(kind.operation);
+        match by(first) {
+            Err(trouble) if trouble.another_algorithm_may_do(self.version) => by(second),
+            result => result,
+        }
+    }
+
+    fn by(
+        &self,
+        kind: &Kind,
+        with: &Descriptors<'_>,
+        algorithm: Algorithm,
+        operands: &Operands,
+        expected: &[Expected],
+    ) -> Result<Right, Trouble> {
+        let bytes = self.cudnn.workspace(kind.operation, with, algorithm);
+        let bytes = bytes.map_err(|refused| self.refused(refused, Some(algorithm)))?;
+        if bytes > MOST_WORKSPACE {
+            return Err(Trouble::Workspace { bytes, algorithm });
+        }
+        self.compute(kind, algorithm, bytes, operands, expected, &|data| {
+            let (operation, cudnn) = (kind.operation, &self.cudnn);
+            // SAFETY: the buffers are as large as the descriptors, and the workspace as large as cuDNN asked for.
+            unsafe { cudnn.convolve(operation, with, algorithm, data, bytes) }
+        })
+    }
+
+    /// Computes on the GPU with this much to work in, and compares. `convolve` starts it.
+    pub fn compute(
+        &self,
+        kind: &Kind,
+        algorithm: Algorithm,
+        bytes: usize,
+        operands: &Operands,
+        expected: &[Expected],
+        convolve: &dyn Fn(&Data) -> Result<(), Refused>,
+    ) -> Result<Right, Trouble> {
+        let gpu = Trouble::Gpu;
+        let (shape, data_type, layout) = (kind.shape, kind.data_type, kind.layout);
+        let buffer = |count| self.current.buffer(data_type.bytes(count)).map_err(gpu);
+        let x = buffer(count(shape.x()))?;
+        let w = buffer(count(shape.filter()))?;
+        let y = buffer(count(shape.y()))?;
+        let fused = kind.operation == Operation::Fused;
+        let z = buffer(if fused { count(shape.y()) } else { 0 })?;
+        let bias = buffer(if fused { shape.k } else { 0 })?;
+        let workspace = self.current.buffer(bytes).map_err(gpu)?;
+        let result = match kind.operation {
+            Operation::Forward | Operation::Fused => &y,
+            Operation::BackwardData => &x,
+            Operation::BackwardFilter => &w,
+        };
+        for (buffer, dims, values) in [
+            (&x, shape.x(), &operands.x),
+            (&w, shape.filter(), &operands.w),
+            (&y, shape.y(), &operands.y),
+        ] {
+            if !std::ptr::eq(buffer, result) {
+                let bytes = data_type.pack(&layout.arrange(dims, values));
+                buffer.write(&bytes).map_err(gpu)?;
+            }
+        }
+        if fused {
+            bias.write(&data_type.pack(&operands.bias)).map_err(gpu)?;
+            let zeros = vec![0; data_type.bytes(count(shape.y()))];
+            z.write(&zeros).map_err(gpu)?;
+        }
+        let data = Data {
+            x: x.pointer(),
+            w: w.pointer(),
+            y: y.pointer(),
+            z: z.pointer(),
+            bias: bias.pointer(),
+            workspace: workspace.pointer(),
+        };
+        convolve(&data).map_err(|refused| self.refused(refused, Some(algorithm)))?;
+        // From here on it is cuDNN's code on the GPU that fails.
+        let crashed = |refused: device_memory::Refused| match refused.code {
+            Some(code) => Trouble::Crashed { code, algorithm },
+            None => Trouble::Gpu(refused),
+        };
+        self.current.wait().map_err(crashed)?;
+        let [x_name, w_name, y_name] = kind.operation.buffers();
+        for (buffer, name) in [
+            (&y, y_name),
+            (&x, x_name),
+            (&w, w_name),
+            (&z, "second input"),
+            (&bias, "bias"),
+            (&workspace, "workspace"),
+        ] {
+            if let Some(place) = buffer.breach().map_err(crashed)? {
+                return Err(Trouble::Breach {
+                    buffer: name,
+                    place,
+                    algorithm,
+                });
+            }
+        }
+        let bytes = result.bytes().map_err(crashed)?;
+        judge(kind, &bytes, expected, algorithm)
+    }
+
+    /// cuDNN's refusal, with what can be asked after it.
+    pub fn refused(&self, refused: Refused, algorithm: Option<Algorithm>) -> Trouble {
+        refused_by(&self.cudnn, self.current, refused, algorithm)
+    }
+}
+
+/// cuDNN's refusal, with what can be asked after it.
+pub fn refused_by(
+    cudnn: &Cudnn,
+    current: &Current,
+    refused: Refused,
+    algorithm: Option<Algorithm>,
+) -> Trouble {
+    let Some(status) = refused.status else {
+        return Trouble::Lacks(refused.call);
+    };
+    Trouble::Cudnn {
+        call: refused.call,
+        status,
+        algorithm,
+        last_error: cudnn.last_error(),
+        gpu: current.wait().err().and_then(|refused| refused.code),
+        free: current.free_memory(),
+    }
+}
+
+/// Whether a result is right.
+fn judge(
+    kind: &Kind,
+    bytes: &[u8],
+    expected: &[Expected],
+    algorithm: Algorithm,
+) -> Result<Right, Trouble> {
+    let mut result = kind.data_type.unpack(bytes);
+    result.truncate(expected.len());
+    let result = kind.layout.restore(kind.result(), &result);
+    let allowed = Tolerance::of(kind, algorithm.transforms(), expected);
+    let comparison = tolerance::compare(&result, expected, &allowed);
+    let zeros = result.iter().all(|value| *value == 0.0);
+    let right = comparison.worst.is_none() && !zeros;
+    let tf32 = if kind.data_type.is_short() || algorithm.transforms() {
+        None
+    } else {
+        // Not one number beyond single precision's bound, but all over the result.
+        let strict = Tolerance::in_f32(kind, expected);
+        let off = tolerance::compare(&result, expected, &strict).wrong;
+        let loose = Tolerance::in_tf32(kind, expected);
+        let within = tolerance::compare(&result, expected, &loose)
+            .worst
+            .is_none();
+        Some(within && off.saturating_mul(4) > expected.len())
+    };
+    if right {
+        return Ok(Right {
+            largest_error: comparison.largest_error,
+            algorithm,
+            tf32,
+        });
+    }
+    let worst = comparison.worst.unwrap_or(0);
+    let expected = expected.get(worst).copied().unwrap_or_default();
+    if tf32 == Some(true) && !zeros {
+        return Err(Trouble::Rounded {
+            comparison,
+            allowed: allowed.at(&expected),
+            algorithm,
+        });
+    }
+    Err(Trouble::Wrong {
+        comparison,
+        algorithm,
+        there: result.get(worst).copied().unwrap_or(f32::NAN),
+        expected: expected.value,
+        allowed: allowed.at(&expected),
+        all: if bytes.iter().all(|byte| *byte == POISON) {
+            Some("nothing was written")
+        } else if zeros {
+            Some("every number is 0")
+        } else {
+            None
+        },
+    })
+}

@@ -1,0 +1,279 @@
+//! Small convolutions, computed by cuDNN on the GPU and held against the CPU.
+//!
+//! Only this shows a missing or foreign engine part: no version check of cuDNN's looks at those. It runs in the
+//! child, since a cuDNN that does not fit may end the process or never return.
+//!
+//! Both of cuDNN's interfaces are tried: the older one, with a function for each operation, and the graph. A row of the
+//! report says by which it was.
+
+use crate::runtime::convolution::algorithm::Algorithm;
+use crate::runtime::convolution::case::{self, Kind};
+use crate::runtime::convolution::case_result::{Api, Extent, Outcome, Scope, Start, Told};
+use crate::runtime::convolution::failure::Trouble;
+use crate::runtime::convolution::reference::{self, Operands};
+use crate::runtime::convolution::run_case::{self, Trial};
+use crate::runtime::cudnn::functions::Cudnn;
+use crate::runtime::driver::device_memory::Current;
+use crate::runtime::driver::devices;
+use crate::runtime::driver::query;
+use crate::runtime::facts::finding::Verdict;
+use crate::runtime::facts::version::Version;
+use crate::runtime::system::platform::Library;
+use std::time::Instant;
+
+/// When so many have failed, the rest would only say the same.
+const MOST_FAILED: usize = 3;
+
+/// CUDA takes a GPU's memory in pieces of 2 MiB, and every handle and kernel wants some. How much more a handle needs
+/// is nowhere promised: with more than this cuDNN itself is asked.
+const LEAST_MEMORY: usize = 2 << 20;
+
+/// Convolves on the visible GPU of this number with the cuDNN of this shim and release, and tells how each one went.
+pub fn run(
+    shim: Library,
+    version: Version,
+    number: usize,
+    scope: Scope,
+    tell: &mut dyn FnMut(Told),
+) {
+    let (mut kinds, graph, mut by_every_algorithm) = match scope.extent {
+        Extent::Quick => (case::quick(), case::quick_graph(), Vec::new()),
+        Extent::Thorough => (
+            case::thorough(),
+            case::thorough_graph(),
+            case::every_algorithm(),
+        ),
+    };
+    if scope.graph_only {
+        kinds.clear();
+        by_every_algorithm.clear();
+    }
+    // What the graph of 8 could do changed from release to release; programs took it where they had no other way.
+    if version.major >= 9 {
+        kinds.extend(graph);
+    }
+    run_kinds(shim, version, number, &kinds, &by_every_algorithm, tell);
+}
+
+/// The same with these kinds, and with those by every algorithm that cuDNN offers for them.
+pub fn run_kinds(
+    shim: Library,
+    version: Version,
+    number: usize,
+    kinds: &[Kind],
+    by_every_algorithm: &[Kind],
+    tell: &mut dyn FnMut(Told),
+) {
+    let clock = Instant::now();
+    let mut first = Row::new(String::new(), case::FIRST);
+    let driver = match query::ask() {
+        Ok(driver) => driver,
+        Err(problem) => {
+            first.outcome.verdict = Verdict::Unknown;
+            first.outcome.finding = Some(problem.finding());
+            return first.tell(tell, clock);
+        }
+    };
+    let Some(device) = driver.devices.into_iter().nth(number) else {
+        return;
+    };
+    let name = devices::label(&device.name, number);
+    first.outcome.device.clone_from(&name);
+    let current = match Current::of(number as i32) {
+        Ok(current) => current,
+        Err(refused) => {
+            first.fail(&Trouble::Gpu(refused), version);
+            return first.tell(tell, clock);
+        }
+    };
+    let context = milliseconds(clock);
+    // Asked before cuDNN is, which may end the process for lack of it.
+    if let Some(free) = current.free_memory().filter(|free| *free < LEAST_MEMORY) {
+        first.fail(&Trouble::Full { free }, version);
+        return first.tell(tell, clock);
+    }
+    let cudnn = Cudnn::of(shim);
+    let clock = Instant::now();
+    tell(Told::Next("creating a handle".to_string()));
+    let handle = match cudnn.handle() {
+        Ok(handle) => handle,
+        Err(refused) => {
+            first.fail(
+                &run_case::refused_by(&cudnn, &current, refused, None),
+                version,
+            );
+            return first.tell(tell, clock);
+        }
+    };
+    let start = Start {
+        context,
+        handle: milliseconds(clock),
+    };
+    let trials = Trials {
+        trial: Trial {
+            cudnn,
+            handle: &handle,
+            current: &current,
+            version,
+            capability: device.capability,
+        },
+        device: &name,
+    };
+    trials.all(kinds, by_every_algorithm, start, tell);
+}
+
+/// A row of the report while it is made.
+struct Row {
+    kind: Kind,
+    outcome: Outcome,
+}
+
+impl Row {
+    fn new(device: String, kind: Kind) -> Self {
+        let outcome = Outcome {
+            device,
+            api: kind.api,
+            operation: kind.operation.name(),
+            data_type: kind.data_type.name(),
+            layout: kind.layout.name(),
+            algorithm: String::new(),
+            verdict: Verdict::Pass,
+            largest_error: None,
+            milliseconds: 0.0,
+            start: None,
+            tf32: None,
+            left_out: None,
+            finding: None,
+        };
+        Self { kind, outcome }
+    }
+
+    fn fail(&mut self, trouble: &Trouble, version: Version) {
+        let (verdict, finding) = trouble.judge(version, &self.outcome.device, &self.kind);
+        self.outcome.algorithm = by(trouble);
+        self.outcome.largest_error = trouble.largest_error();
+        self.outcome.verdict = verdict;
+        self.outcome.finding = Some(finding);
+    }
+
+    fn leave_out(&mut self, reason: String) {
+        self.outcome.verdict = Verdict::Unknown;
+        self.outcome.left_out = Some(reason);
+    }
+
+    fn tell(mut self, tell: &mut dyn FnMut(Told), clock: Instant) {
+        self.outcome.milliseconds = milliseconds(clock);
+        tell(Told::Done(Box::new(self.outcome)));
+    }
+}
+
+/// By which algorithm there is trouble, if one was chosen.
+fn by(trouble: &Trouble) -> String {
+    let algorithm = trouble.algorithm();
+    algorithm.map_or_else(String::new, |algorithm| algorithm.to_string())
+}
+
+fn milliseconds(since: Instant) -> f64 {
+    since.elapsed().as_secs_f64() * 1000.0
+}
+
+/// The trials, one after the other.
+struct Trials<'a> {
+    trial: Trial<'a>,
+    device: &'a str,
+}
+
+impl Trials<'_> {
+    fn all(
+        &self,
+        kinds: &[Kind],
+        by_every_algorithm: &[Kind],
+        start: Start,
+        tell: &mut dyn FnMut(Told),
+    ) {
+        let (mut start, mut failed) = (Some(start), 0);
+        let mut goes_on = |kind: &Kind, offer, tell: &mut dyn FnMut(Told)| match self.one(
+            *kind,
+            offer,
+            start.take(),
+            tell,
+        ) {
+            Going::On => true,
+            Going::Failed => {
+                failed += 1;
+                failed < MOST_FAILED
+            }
+            Going::Ended => false,
+        };
+        if !kinds.iter().all(|kind| goes_on(kind, None, tell)) {
+            return;
+        }
+        // Asked for one by one: a GPU that has failed is not asked.
+        for kind in by_every_algorithm {
+            for offer in self.trial.offers(kind, tell) {
+                if !goes_on(kind, Some(offer), tell) {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// One convolution, by the algorithm and arithmetic that are given or by those that are usual.
+    fn one(
+        &self,
+        kind: Kind,
+        offer: Option<(Algorithm, i32)>,
+        start: Option<Start>,
+        tell: &mut dyn FnMut(Told),
+    ) -> Going {
+        let version = self.trial.version;
+        let mut row = Row::new(self.device.to_string(), kind);
+        row.outcome.start = start;
+        let operands = Operands::of(&kind);
+        let expected = reference::convolve(&kind, &operands);
+        let clock = Instant::now();
+        let result = match self.trial.unserved(&kind) {
+            Some(reason) => Err(Trouble::Unserved(reason)),
+            None if kind.api == Api::Graph => {
+                self.trial.by_engines(&kind, &operands, &expected, tell)
+            }
+            None => self.trial.attempt(&kind, offer, &operands, &expected, tell),
+        };
+        let going = match result {
+            Ok(right) => {
+                row.outcome.algorithm = right.algorithm.to_string();
+                row.outcome.largest_error = Some(right.largest_error);
+                row.outcome.tf32 = right.tf32;
+                Going::On
+            }
+            Err(trouble) => match trouble.left_out(version) {
+                Some(reason) if offer.is_some() || !kind.is_basic() => {
+                    row.outcome.algorithm = by(&trouble);
+                    row.leave_out(reason);
+                    Going::On
+                }
+                _ => {
+                    row.fail(&trouble, version);
+                    match trouble {
+                        Trouble::Rounded { .. } => Going::On,
+                        _ if trouble.ends_the_context() => Going::Ended,
+                        _ if row.outcome.verdict == Verdict::Fail => Going::Failed,
+                        _ => Going::Ended,
+                    }
+                }
+            },
+        };
+        row.tell(tell, clock);
+        going
+    }
+}
+
+/// What becomes of the convolutions after one.
+enum Going {
+    /// It passed or was left out.
+    On,
+    /// It failed, and others may tell more.
+    Failed,
+    /// There is no use in going on.
+    Ended,
+}

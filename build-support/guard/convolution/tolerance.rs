@@ -1,0 +1,131 @@
+//! How far a sound result may be off, and whether a result is.
+
+use crate::runtime::convolution::case::Kind;
+use crate::runtime::convolution::data_type::DataType;
+use crate::runtime::convolution::reference::Expected;
+
+/// The most that a sound result is off.
+///
+/// Let `K` be the number of products in a sum, `m` the sum of their magnitudes, and `u` half the distance from 1 to
+/// the next number of a format: `2^-24` for single precision, `2^-11` for halves, `2^-8` for bfloat16.
+///
+/// *f32.* A sum of `K` products in single precision, in any order and with any mix of fused and separate steps, is off
+/// by at most `(K + 1) u / (1 - (K + 1) u)` times `m` (N. J. Higham, "Accuracy and Stability of Numerical Algorithms",
+/// section 3.1; the bias of a fused one is one more term). Four times that is allowed.
+///
+/// *tf32.* Each factor keeps ten bits of fraction; cut off, not rounded, it is off by less than `2^-10` of itself, and
+/// a product by less than `2^-9 (1 + 2^-11)`. Tensor cores cut where others round and keep two bits more than single
+/// precision at most: each of the `K + 1` steps is off by less than `2^-22` of `m`.
+///
+/// *f16, bf16.* Products of two such numbers are exact in single precision, and sums are as above. The result is
+/// rounded once, and once more for every partial sum that an engine keeps in the short format: up to four roundings of
+/// `u m` are allowed. Where `m` is at most `2^precision`, the whole numbers of `Operands` are never rounded at all and
+/// the result is exact; a quarter is allowed, since engines may transform their input, and the next possible sum is
+/// off by 1.
+///
+/// Winograd's and Fourier's transforms mix the numbers of a tile, so their error goes by the largest `m` there is, and
+/// their constants cost some bits: sixteen times the above in single precision, eight times in the others.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Tolerance {
+    data_type: DataType,
+    /// Times the magnitude.
+    factor: f64,
+    /// Where the magnitude is not the number's own.
+    magnitude: Option<f64>,
+}
+
+impl Tolerance {
+    /// For a kind, computed by an algorithm that transforms or by one that does not.
+    pub fn of(kind: &Kind, transforms: bool, expected: &[Expected]) -> Self {
+        Self::of_type(kind.data_type, kind, transforms, expected)
+    }
+
+    /// The same as if it had been computed in strict single precision.
+    pub fn in_f32(kind: &Kind, expected: &[Expected]) -> Self {
+        Self::of_type(DataType::F32, kind, false, expected)
+    }
+
+    /// The same as if it had been computed in TF32.
+    pub fn in_tf32(kind: &Kind, expected: &[Expected]) -> Self {
+        Self::of_type(DataType::Tf32, kind, false, expected)
+    }
+
+    fn of_type(data_type: DataType, kind: &Kind, transforms: bool, expected: &[Expected]) -> Self {
+        let terms = kind.products() as f64 + 1.0;
+        let power = |exponent: i32| 2f64.powi(exponent);
+        let on_tensor_cores = terms * power(-22);
+        let (factor, transformed) = match data_type {
+            DataType::F32 => {
+                let lost = terms * power(-24);
+                (4.0 * lost / (1.0 - lost), 16.0)
+            }
+            DataType::Tf32 => (power(-9) * (1.0 + power(-11)) + on_tensor_cores, 8.0),
+            short => (4.0 * power(-short.precision()) + on_tensor_cores, 8.0),
+        };
+        let largest = |most: f64, it: &Expected| most.max(it.magnitude);
+        Self {
+            data_type,
+            factor: if transforms {
+                factor * transformed
+            } else {
+                factor
+            },
+            magnitude: if transforms {
+                Some(expected.iter().fold(0.0, largest))
+            } else {
+                None
+            },
+        }
+    }
+
+    /// For one number.
+    pub fn at(&self, expected: &Expected) -> f64 {
+        let magnitude = self.magnitude.unwrap_or(expected.magnitude);
+        let exact = 2f64.powi(self.data_type.precision());
+        if self.data_type.is_short() && self.magnitude.is_none() && magnitude <= exact {
+            return 0.25;
+        }
+        self.factor * magnitude
+    }
+}
+
+/// How a result compares.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Comparison {
+    /// The largest distance; infinite if one of them is not a number.
+    pub largest_error: f64,
+    /// The place of the number that is furthest beyond its tolerance, if any is beyond it.
+    pub worst: Option<usize>,
+    /// How many are beyond it.
+    pub wrong: usize,
+    /// How many there should be.
+    pub of: usize,
+}
+
+/// Compares a result, number by number. One that is not finite is wrong, and so is one that is missing.
+pub fn compare(result: &[f32], expected: &[Expected], tolerance: &Tolerance) -> Comparison {
+    let mut comparison = Comparison {
+        largest_error: 0.0,
+        worst: None,
+        wrong: 0,
+        of: expected.len(),
+    };
+    let mut furthest = 0.0;
+    for (index, expected) in expected.iter().enumerate() {
+        let error = match result.get(index) {
+            Some(value) if value.is_finite() => (f64::from(*value) - expected.value).abs(),
+            _ => f64::INFINITY,
+        };
+        comparison.largest_error = error.max(comparison.largest_error);
+        let allowed = tolerance.at(expected);
+        if error > allowed {
+            comparison.wrong += 1;
+            let beyond = error - allowed;
+            if comparison.worst.is_none() || beyond > furthest {
+                comparison.worst = Some(index);
+                furthest = beyond;
+            }
+        }
+    }
+    comparison
+}

@@ -1,0 +1,173 @@
+//! Handles and descriptors of cuDNN: what a convolution is told by.
+
+use crate::runtime::convolution::data_type::DataType;
+use crate::runtime::convolution::shape::{Layout, Shape};
+use crate::runtime::cudnn::functions::{Cudnn, Refused, check, int};
+use crate::runtime::cudnn::signatures::{
+    Destroy, Opaque, SetActivation, SetConvolution, SetDimensions, SetNumber,
+};
+use std::ffi::c_int;
+
+// Constants of cudnn_graph.h and cudnn_ops.h (cudnn_ops_infer.h in 8), held against them by
+// tests/real_signatures.rs.
+/// `cudnnDataType_t` of single precision.
+pub const FLOAT: c_int = 0;
+const HALF: c_int = 2;
+const BFLOAT16: c_int = 9;
+const NCHW: c_int = 0;
+const NHWC: c_int = 1;
+/// `cudnnConvolutionMode_t` of networks.
+pub const CROSS_CORRELATION: c_int = 1;
+const RELU: c_int = 1;
+const NOT_PROPAGATE_NAN: c_int = 0;
+const DEFAULT_MATH: c_int = 0;
+const TENSOR_OP_MATH: c_int = 1;
+const FMA_MATH: c_int = 3;
+
+impl Cudnn {
+    /// A tensor.
+    pub fn tensor(
+        &self,
+        dims: [usize; 4],
+        data_type: DataType,
+        layout: Layout,
+    ) -> Result<Owned, Refused> {
+        let tensor = self.create(
+            "cudnnCreateTensorDescriptor",
+            "cudnnDestroyTensorDescriptor",
+        )?;
+        let (call, [n, c, h, w]) = ("cudnnSetTensor4dDescriptor", dims.map(int));
+        let (order, kind) = (order(layout), number(data_type));
+        // SAFETY: the type is that of cudnn.h, and the descriptor is alive.
+        check(call, unsafe {
+            self.find::<SetDimensions>(call)?(tensor.what, order, kind, n, c, h, w)
+        })?;
+        Ok(tensor)
+    }
+
+    /// Filters.
+    pub fn filter(
+        &self,
+        dims: [usize; 4],
+        data_type: DataType,
+        layout: Layout,
+    ) -> Result<Owned, Refused> {
+        let filter = self.create(
+            "cudnnCreateFilterDescriptor",
+            "cudnnDestroyFilterDescriptor",
+        )?;
+        let (call, [k, c, h, w]) = ("cudnnSetFilter4dDescriptor", dims.map(int));
+        let (order, kind) = (order(layout), number(data_type));
+        // SAFETY: as above; type and order stand the other way round than for a tensor.
+        check(call, unsafe {
+            self.find::<SetDimensions>(call)?(filter.what, kind, order, k, c, h, w)
+        })?;
+        Ok(filter)
+    }
+
+    /// A convolution that sums in single precision.
+    pub fn convolution(&self, shape: &Shape, data_type: DataType) -> Result<Owned, Refused> {
+        let convolution = self.create(
+            "cudnnCreateConvolutionDescriptor",
+            "cudnnDestroyConvolutionDescriptor",
+        )?;
+        let ([pad_h, pad_w], [step_h, step_w]) = (shape.pad.map(int), shape.stride.map(int));
+        let [wide_h, wide_w] = shape.dilation.map(int);
+        let call = "cudnnSetConvolution2dDescriptor";
+        // SAFETY: the type is that of cudnn.h, and the descriptor is alive.
+        check(call, unsafe {
+            let set: SetConvolution = self.find(call)?;
+            let (mode, sum) = (CROSS_CORRELATION, FLOAT);
+            let what = convolution.what;
+            set(
+                what, pad_h, pad_w, step_h, step_w, wide_h, wide_w, mode, sum,
+            )
+        })?;
+        if shape.groups != 1 {
+            self.set(
+                "cudnnSetConvolutionGroupCount",
+                &convolution,
+                int(shape.groups),
+            )?;
+        }
+        // The default lets Ampere and later round single precision to TF32.
+        let math = match data_type {
+            DataType::F32 => FMA_MATH,
+            DataType::Tf32 => DEFAULT_MATH,
+            DataType::F16 | DataType::Bf16 => TENSOR_OP_MATH,
+        };
+        self.set_math(&convolution, math)?;
+        Ok(convolution)
+    }
+
+    /// With another kind of arithmetic, one that cuDNN itself named.
+    pub fn set_math(&self, convolution: &Owned, math: i32) -> Result<(), Refused> {
+        self.set("cudnnSetConvolutionMathType", convolution, math)
+    }
+
+    fn set(&self, call: &'static str, convolution: &Owned, value: c_int) -> Result<(), Refused> {
+        // SAFETY: the type is that of cudnn.h, and the descriptor is alive.
+        check(call, unsafe {
+            self.find::<SetNumber>(call)?(convolution.what, value)
+        })
+    }
+
+    /// What makes negative numbers 0. Any other treatment of NaN is refused in a fused convolution.
+    pub fn relu(&self) -> Result<Owned, Refused> {
+        let relu = self.create(
+            "cudnnCreateActivationDescriptor",
+            "cudnnDestroyActivationDescriptor",
+        )?;
+        let call = "cudnnSetActivationDescriptor";
+        // SAFETY: the type is that of cudnn.h, and the descriptor is alive.
+        check(call, unsafe {
+            self.find::<SetActivation>(call)?(relu.what, RELU, NOT_PROPAGATE_NAN, 0.0)
+        })?;
+        Ok(relu)
+    }
+}
+
+/// All that a convolution takes, but for its data. For a gradient, `x`, `w` and `y` describe the gradients too.
+pub struct Descriptors<'a> {
+    /// From [`Cudnn::handle`].
+    pub handle: &'a Owned,
+    /// The tensor that goes in.
+    pub x: Owned,
+    /// The filters.
+    pub w: Owned,
+    /// The tensor that comes out.
+    pub y: Owned,
+    /// The convolution.
+    pub convolution: Owned,
+    /// For a fused one: a number for each channel that comes out, and what [`Cudnn::relu`] gives.
+    pub fused: Option<[Owned; 2]>,
+}
+
+/// A handle or descriptor, destroyed when it goes away.
+pub struct Owned {
+    pub(crate) what: Opaque,
+    pub(crate) destroy: Destroy,
+}
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        // SAFETY: created once, destroyed once.
+        unsafe { (self.destroy)(self.what) };
+    }
+}
+
+/// Its `cudnnDataType_t`.
+pub fn number(data_type: DataType) -> c_int {
+    match data_type {
+        DataType::F32 | DataType::Tf32 => FLOAT,
+        DataType::F16 => HALF,
+        DataType::Bf16 => BFLOAT16,
+    }
+}
+
+fn order(layout: Layout) -> c_int {
+    match layout {
+        Layout::Nchw => NCHW,
+        Layout::Nhwc => NHWC,
+    }
+}

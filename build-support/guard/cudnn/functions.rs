@@ -1,0 +1,267 @@
+//! The few functions of cuDNN that convolutions take, found in the library that is judged.
+//!
+//! A broken cuDNN ends the process in any of them: they are called in the child.
+
+use crate::runtime::convolution::algorithm::Algorithm;
+use crate::runtime::convolution::case::Operation;
+use crate::runtime::cudnn::descriptor::{Descriptors, Owned};
+use crate::runtime::cudnn::signatures::{
+    Convolve, Create, Destroy, Fuse, LastError, Offer, Offers, Opaque, OutputDim, WorkspaceSize,
+};
+use crate::runtime::driver::query::function;
+use crate::runtime::system::platform::Library;
+use std::ffi::{c_char, c_int, c_void};
+
+/// `cudnnStatus_t` of a call that failed, with its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// The call.
+    pub call: &'static str,
+    /// What it answered; none if this cuDNN has no such function.
+    pub status: Option<i32>,
+}
+
+/// More than there are algorithms.
+const MOST_OFFERS: usize = 16;
+
+/// cuDNN, ready to be called.
+#[derive(Clone, Copy)]
+pub struct Cudnn {
+    /// Its first library.
+    pub shim: Library,
+    /// Since 9.0; in 8 there is nothing of the kind.
+    last_error: Option<LastError>,
+}
+
+impl Cudnn {
+    /// The cuDNN of a shim.
+    pub fn of(shim: Library) -> Self {
+        // SAFETY: the type is that of cudnn.h.
+        let last_error = unsafe { function(shim, "cudnnGetLastErrorString") };
+        let last_error = last_error.ok();
+        Self { shim, last_error }
+    }
+
+    /// A function of it.
+    ///
+    /// # Safety
+    /// As with [`function`]: the type is that of cudnn.h.
+    pub(crate) unsafe fn find<Function: Copy>(
+        &self,
+        call: &'static str,
+    ) -> Result<Function, Refused> {
+        let status = None;
+        // SAFETY: the caller vouches for the type.
+        unsafe { function(self.shim, call) }.map_err(|call| Refused { call, status })
+    }
+
+    /// What cuDNN says of the last call that failed on this thread, on one line; empty if it says nothing.
+    pub fn last_error(&self) -> String {
+        let Some(ask) = self.last_error else {
+            return String::new();
+        };
+        let mut text = [0u8; 1024];
+        // SAFETY: cuDNN writes at most as many bytes as it is given, the last of them NUL.
+        unsafe { ask(text.as_mut_ptr().cast::<c_char>(), text.len()) };
+        let text: Vec<u8> = text.iter().copied().take_while(|byte| *byte != 0).collect();
+        String::from_utf8_lossy(&text).trim().to_string()
+    }
+
+    /// What one call makes and another one destroys.
+    pub(crate) fn create(
+        &self,
+        create: &'static str,
+        destroy: &'static str,
+    ) -> Result<Owned, Refused> {
+        let mut what: Opaque = std::ptr::null_mut();
+        // SAFETY: the types are those of cudnn.h, and `what` outlives the call.
+        unsafe {
+            let destroy: Destroy = self.find(destroy)?;
+            check(create, self.find::<Create>(create)?(&mut what))?;
+            Ok(Owned { what, destroy })
+        }
+    }
+
+    /// A handle on the GPU whose context is current.
+    pub fn handle(&self) -> Result<Owned, Refused> {
+        self.create("cudnnCreate", "cudnnDestroy")
+    }
+
+    /// The dimensions that cuDNN says come out.
+    pub fn output(&self, x: &Owned, w: &Owned, convolution: &Owned) -> Result<[usize; 4], Refused> {
+        let call = "cudnnGetConvolution2dForwardOutputDim";
+        let mut out: [c_int; 4] = [0; 4];
+        let [n, c, height, width] = &mut out;
+        // SAFETY: the type is that of cudnn.h, the descriptors are alive, and the numbers outlive the call.
+        check(call, unsafe {
+            let ask: OutputDim = self.find(call)?;
+            ask(convolution.what, x.what, w.what, n, c, height, width)
+        })?;
+        Ok(out.map(|number| number.unsigned_abs() as usize))
+    }
+
+    /// The algorithms that cuDNN's heuristic offers for a forward convolution, each with its kind of arithmetic.
+    pub fn offers(&self, with: &Descriptors) -> Result<Vec<(Algorithm, i32)>, Refused> {
+        let call = "cudnnGetConvolutionForwardAlgorithm_v7";
+        let mut offers = [Offer::default(); MOST_OFFERS];
+        let mut count: c_int = 0;
+        // SAFETY: the type is that of cudnn.h, handle and descriptors are alive, and there is room for all answers.
+        check(call, unsafe {
+            self.find::<Offers>(call)?(
+                with.handle.what,
+                with.x.what,
+                with.w.what,
+                with.convolution.what,
+                with.y.what,
+                int(MOST_OFFERS),
+                &mut count,
+                offers.as_mut_ptr(),
+            )
+        })?;
+        let answered = offers.iter().take(count.unsigned_abs() as usize);
+        Ok(answered
+            .filter(|offer| offer.status == 0)
+            .map(|offer| {
+                let algorithm = Algorithm::of(Operation::Forward, offer.algorithm);
+                (algorithm, offer.math)
+            })
+            .collect())
+    }
+
+    /// Bytes of workspace that an algorithm needs.
+    pub fn workspace(
+        &self,
+        operation: Operation,
+        with: &Descriptors,
+        by: Algorithm,
+    ) -> Result<usize, Refused> {
+        let (x, w, y) = (with.x.what, with.w.what, with.y.what);
+        let (call, one, other, to) = match operation {
+            Operation::Forward | Operation::Fused => {
+                ("cudnnGetConvolutionForwardWorkspaceSize", x, w, y)
+            }
+            Operation::BackwardData => ("cudnnGetConvolutionBackwardDataWorkspaceSize", w, y, x),
+            Operation::BackwardFilter => {
+                ("cudnnGetConvolutionBackwardFilterWorkspaceSize", x, y, w)
+            }
+        };
+        let (handle, convolution) = (with.handle.what, with.convolution.what);
+        let mut bytes = 0;
+        // SAFETY: the type is that of cudnn.h, handle and descriptors are alive, and the number outlives the call.
+        check(call, unsafe {
+            let ask: WorkspaceSize = self.find(call)?;
+            ask(handle, one, other, convolution, to, by.number, &mut bytes)
+        })?;
+        Ok(bytes)
+    }
+
+    /// Convolves.
+    ///
+    /// # Safety
+    /// The pointers are memory of the current GPU, as large as the descriptors say and the workspace as `bytes` says.
+    pub unsafe fn convolve(
+        &self,
+        operation: Operation,
+        with: &Descriptors,
+        by: Algorithm,
+        data: &Data,
+        bytes: usize,
+    ) -> Result<(), Refused> {
+        let (one, zero) = (1.0f32, 0.0f32);
+        let (one, zero): (*const f32, *const f32) = (&one, &zero);
+        let (one, zero) = (one.cast::<c_void>(), zero.cast::<c_void>());
+        let (x, w, y) = (
+            (with.x.what, data.x),
+            (with.w.what, data.w),
+            (with.y.what, data.y),
+        );
+        let (handle, convolution) = (with.handle.what, with.convolution.what);
+        let room = data.workspace;
+        let (call, first, second, to) = match operation {
+            Operation::Forward => ("cudnnConvolutionForward", x, w, y),
+            Operation::BackwardData => ("cudnnConvolutionBackwardData", w, y, x),
+            Operation::BackwardFilter => ("cudnnConvolutionBackwardFilter", x, y, w),
+            Operation::Fused => {
+                let call = "cudnnConvolutionBiasActivationForward";
+                let Some([bias, relu]) = &with.fused else {
+                    let status = None;
+                    return Err(Refused { call, status });
+                };
+                let (bias, relu) = (bias.what, relu.what);
+                // SAFETY: the type is that of cudnn.h, handle and descriptors are alive, and the caller vouches for
+                // the rest. What is added is multiplied by 0, and of the kind of the output.
+                return check(call, unsafe {
+                    self.find::<Fuse>(call)?(
+                        handle,
+                        one,
+                        x.0,
+                        x.1,
+                        w.0,
+                        w.1,
+                        convolution,
+                        by.number,
+                        room,
+                        bytes,
+                        zero,
+                        y.0,
+                        data.z,
+                        bias,
+                        data.bias,
+                        relu,
+                        y.0,
+                        y.1,
+                    )
+                });
+            }
+        };
+        // SAFETY: the type is that of cudnn.h, handle and descriptors are alive, and the caller vouches for the rest.
+        check(call, unsafe {
+            self.find::<Convolve>(call)?(
+                handle,
+                one,
+                first.0,
+                first.1,
+                second.0,
+                second.1,
+                convolution,
+                by.number,
+                room,
+                bytes,
+                zero,
+                to.0,
+                to.1,
+            )
+        })
+    }
+}
+
+/// Where the data of a convolution lies on the GPU.
+pub struct Data {
+    /// What goes in, or its gradient.
+    pub x: *mut c_void,
+    /// The filters, or their gradient.
+    pub w: *mut c_void,
+    /// What comes out, or its gradient.
+    pub y: *mut c_void,
+    /// For a fused one: as many numbers as `y`, times 0.
+    pub z: *mut c_void,
+    /// For a fused one.
+    pub bias: *mut c_void,
+    /// Room to work in.
+    pub workspace: *mut c_void,
+}
+
+/// What a call answered.
+pub fn check(call: &'static str, status: c_int) -> Result<(), Refused> {
+    if status == 0 {
+        Ok(())
+    } else {
+        let status = Some(status);
+        Err(Refused { call, status })
+    }
+}
+
+/// Our own sizes are small.
+pub(crate) fn int(size: usize) -> c_int {
+    size as c_int
+}

@@ -1,0 +1,230 @@
+//! A convolution for cuDNN's graph interface: described, the engines that cuDNN would take for it, and their plans.
+//!
+//! A broken cuDNN ends the process in any of these: they are called in the child.
+
+use crate::runtime::convolution::algorithm::Algorithm;
+use crate::runtime::convolution::case::{Kind, Operation};
+use crate::runtime::convolution::shape::Layout;
+use crate::runtime::cudnn::descriptor::{CROSS_CORRELATION, FLOAT, Owned, number};
+use crate::runtime::cudnn::functions::{Data, Refused};
+use crate::runtime::cudnn::graph_signatures::{self as is, Calls, Node};
+use crate::runtime::system::platform::Library;
+
+/// `cudnnBackendHeurMode_t`: what cuDNN thinks is fast, and what serves where nothing fast does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// `CUDNN_HEUR_MODE_A`
+    Fast,
+    /// `CUDNN_HEUR_MODE_FALLBACK`
+    Fallback,
+}
+
+impl Mode {
+    /// Its number.
+    pub fn number(self) -> i32 {
+        match self {
+            Mode::Fast => 3,
+            Mode::Fallback => 2,
+        }
+    }
+}
+
+// Of `cudnnBackendNumericalNote_t`. Whoever wants strict single precision leaves out engines with the first two, as
+// PyTorch does; the others say that an engine computes with something else than the numbers themselves.
+pub const TENSOR_CORE: i32 = 0;
+pub const DOWN_CONVERT_INPUTS: i32 = 1;
+pub const FFT: i32 = 3;
+pub const WINOGRAD: i32 = 5;
+pub const WINOGRAD_TILE_13X13: i32 = 8;
+
+/// A wider alignment than that no engine asks for; buffers have more.
+const ALIGNED: i64 = 16;
+/// Engines are asked for by so many, best first.
+const MOST_ENGINES: usize = 16;
+/// Any numbers will do, as long as no two tensors share one.
+const IDS: [i64; 3] = [1, 2, 3];
+
+/// cuDNN's graph interface, ready to be called.
+#[derive(Clone, Copy)]
+pub struct Graph {
+    calls: Calls,
+}
+
+/// A convolution as it was described. What is made of others stands before them, and so goes away first.
+pub struct Described {
+    graph: Node,
+    _operation: Node,
+    _convolution: Node,
+    _tensors: [Node; 3],
+}
+
+/// An engine with its settings.
+pub struct Engine {
+    config: Node,
+    _engine: Node,
+    /// Which one.
+    pub algorithm: Algorithm,
+    /// Whether it gives up bits of single precision.
+    pub rounds: bool,
+}
+
+/// An engine, ready to compute.
+pub struct Plan {
+    plan: Node,
+    /// Bytes that it needs to work in.
+    pub workspace: usize,
+}
+
+impl Graph {
+    /// That of a shim.
+    pub fn of(shim: Library) -> Result<Self, Refused> {
+        Calls::of(shim).map(|calls| Self { calls })
+    }
+
+    fn node(&self, sort: &'static is::Sort) -> Result<Node, Refused> {
+        Node::new(self.calls, sort)
+    }
+
+    /// A tensor.
+    pub fn tensor(&self, kind: &Kind, dims: [usize; 4], id: i64) -> Result<Node, Refused> {
+        let tensor = self.node(&is::TENSOR)?;
+        tensor.word(is::TENSOR_TYPE, number(kind.data_type))?;
+        tensor.numbers(is::DIMENSIONS, &dims.map(whole))?;
+        tensor.numbers(is::STRIDES, &strides(kind.layout, dims))?;
+        tensor.numbers(is::UNIQUE_ID, &[id])?;
+        tensor.numbers(is::ALIGNMENT, &[ALIGNED])?;
+        tensor.finalize()?;
+        Ok(tensor)
+    }
+
+    /// A convolution that sums in single precision. Groups are told by the tensors' channels.
+    pub fn convolution(&self, kind: &Kind) -> Result<Node, Refused> {
+        let (shape, convolution) = (kind.shape, self.node(&is::CONVOLUTION)?);
+        let pad = shape.pad.map(whole);
+        convolution.word(is::COMP_TYPE, FLOAT)?;
+        convolution.word(is::CONV_MODE, CROSS_CORRELATION)?;
+        convolution.numbers(is::SPATIAL_DIMS, &[2])?;
+        convolution.numbers(is::PRE_PADDINGS, &pad)?;
+        convolution.numbers(is::POST_PADDINGS, &pad)?;
+        convolution.numbers(is::DILATIONS, &shape.dilation.map(whole))?;
+        convolution.numbers(is::FILTER_STRIDES, &shape.stride.map(whole))?;
+        convolution.finalize()?;
+        Ok(convolution)
+    }
+
+    /// What is computed of which tensors: `x`, `w` and `y`, or their gradients.
+    pub fn operation(
+        &self,
+        operation: Operation,
+        convolution: &Node,
+        [x, w, y]: [&Node; 3],
+    ) -> Result<Node, Refused> {
+        let (sort, of) = match operation {
+            Operation::Forward | Operation::Fused => (&is::FORWARD, is::OF_FORWARD),
+            Operation::BackwardData => (&is::BACKWARD_DATA, is::OF_BACKWARD_DATA),
+            Operation::BackwardFilter => (&is::BACKWARD_FILTER, is::OF_BACKWARD_FILTER),
+        };
+        let node = self.node(sort)?;
+        node.pointers(of.convolution, &[convolution.pointer()])?;
+        node.pointers(of.x, &[x.pointer()])?;
+        node.pointers(of.w, &[w.pointer()])?;
+        node.pointers(of.y, &[y.pointer()])?;
+        node.factor(of.alpha, 1.0)?;
+        node.factor(of.beta, 0.0)?;
+        node.finalize()?;
+        Ok(node)
+    }
+
+    /// Describes a convolution to the cuDNN of this handle.
+    pub fn describe(&self, handle: &Owned, kind: &Kind) -> Result<Described, Refused> {
+        let (shape, [x, w, y]) = (kind.shape, IDS);
+        let x = self.tensor(kind, shape.x(), x)?;
+        let w = self.tensor(kind, shape.filter(), w)?;
+        let y = self.tensor(kind, shape.y(), y)?;
+        let convolution = self.convolution(kind)?;
+        let operation = self.operation(kind.operation, &convolution, [&x, &w, &y])?;
+        let graph = self.node(&is::OPERATIONGRAPH)?;
+        graph.pointers(is::GRAPH_HANDLE, &[handle.what])?;
+        graph.pointers(is::GRAPH_OPS, &[operation.pointer()])?;
+        graph.finalize()?;
+        Ok(Described {
+            graph,
+            _operation: operation,
+            _convolution: convolution,
+            _tensors: [x, w, y],
+        })
+    }
+
+    /// The engines that cuDNN's heuristic offers, in its order.
+    pub fn engines(&self, with: &Described, mode: Mode) -> Result<Vec<Engine>, Refused> {
+        let heuristic = self.node(&is::ENGINEHEUR)?;
+        heuristic.pointers(is::HEUR_GRAPH, &[with.graph.pointer()])?;
+        heuristic.word(is::HEUR_BY, mode.number())?;
+        heuristic.finalize()?;
+        let room: Result<Vec<Node>, Refused> = (0..MOST_ENGINES)
+            .map(|_| self.node(&is::ENGINECFG))
+            .collect();
+        let configs = heuristic.nodes(is::HEUR_RESULTS, room?)?;
+        configs
+            .into_iter()
+            .filter_map(|config| self.engine(config).transpose())
+            .collect()
+    }
+
+    /// Which engine a configuration is of; none if it does not say.
+    fn engine(&self, config: Node) -> Result<Option<Engine>, Refused> {
+        let room = vec![self.node(&is::ENGINE)?];
+        let mut engines = config.nodes(is::CFG_ENGINE, room)?;
+        let Some(engine) = engines.pop() else {
+            return Ok(None);
+        };
+        let Some(index) = engine.number(is::ENGINE_INDEX)? else {
+            return Ok(None);
+        };
+        let notes = engine.words(is::ENGINE_NOTES)?;
+        let has = |wanted: &[i32]| notes.iter().any(|note| wanted.contains(note));
+        let winograd = |note: &i32| (WINOGRAD..=WINOGRAD_TILE_13X13).contains(note);
+        let transforms = has(&[FFT]) || notes.iter().any(winograd);
+        Ok(Some(Engine {
+            config,
+            _engine: engine,
+            algorithm: Algorithm::engine(index as i32, transforms),
+            rounds: has(&[TENSOR_CORE, DOWN_CONVERT_INPUTS]),
+        }))
+    }
+
+    /// Makes an engine ready, which may take a compiler.
+    pub fn plan(&self, handle: &Owned, engine: &Engine) -> Result<Plan, Refused> {
+        let plan = self.node(&is::EXECUTION_PLAN)?;
+        plan.pointers(is::PLAN_CONFIG, &[engine.config.pointer()])?;
+        plan.pointers(is::PLAN_HANDLE, &[handle.what])?;
+        plan.finalize()?;
+        let bytes = plan.number(is::PLAN_WORKSPACE)?.unwrap_or(0);
+        let bytes: Result<usize, _> = std::convert::TryFrom::try_from(bytes);
+        let workspace = bytes.unwrap_or(0);
+        Ok(Plan { plan, workspace })
+    }
+
+    /// Convolves.
+    ///
+    /// # Safety
+    /// The pointers are memory of the current GPU, as large as the tensors and as the plan's workspace.
+    pub unsafe fn convolve(&self, handle: &Owned, plan: &Plan, data: &Data) -> Result<(), Refused> {
+        let pack = self.node(&is::VARIANT_PACK)?;
+        pack.numbers(is::PACK_IDS, &IDS)?;
+        pack.pointers(is::PACK_POINTERS, &[data.x, data.w, data.y])?;
+        pack.pointers(is::PACK_WORKSPACE, &[data.workspace])?;
+        pack.finalize()?;
+        // SAFETY: the caller vouches for the pointers.
+        unsafe { plan.plan.execute(handle.what, &pack) }
+    }
+}
+
+/// Our own sizes are small.
+fn whole(size: usize) -> i64 {
+    size as i64
+}
+
+fn strides(layout: Layout, dims: [usize; 4]) -> [i64; 4] {
+    layout.strides(dims).map(whole)
+}

@@ -1,0 +1,231 @@
+//! A GPU in use: CUDA's own context, and memory with canaries round it, through the driver alone.
+
+use crate::runtime::driver::query::{self, function};
+use crate::runtime::system::platform::Library;
+use std::ffi::{c_int, c_uint, c_void};
+
+/// `CUresult` of a call, with its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// The call.
+    pub call: &'static str,
+    /// What it answered; none if the driver has no such function.
+    pub code: Option<i32>,
+}
+
+type Address = u64;
+type Context = *mut c_void;
+
+/// Bytes before and after every buffer that nobody may touch. cuDNN wants buffers aligned to 16; 512 keeps what
+/// `cuMemAlloc` gives, and what engines with wide loads like.
+const MARGIN: usize = 512;
+/// What stands there; as a float an unlikely 9.1e-16, as a pointer never valid.
+const CANARY: u32 = 0x2684_C5A3;
+/// What every byte of a buffer holds before it is written: a NaN in each format, of four bytes and of two.
+pub const POISON: u8 = 0xFF;
+
+#[derive(Clone, Copy)]
+struct Calls {
+    device: unsafe extern "C" fn(*mut c_int, c_int) -> c_int,
+    retain: unsafe extern "C" fn(*mut Context, c_int) -> c_int,
+    release: unsafe extern "C" fn(c_int) -> c_int,
+    push: unsafe extern "C" fn(Context) -> c_int,
+    pop: unsafe extern "C" fn(*mut Context) -> c_int,
+    synchronize: unsafe extern "C" fn() -> c_int,
+    info: unsafe extern "C" fn(*mut usize, *mut usize) -> c_int,
+    alloc: unsafe extern "C" fn(*mut Address, usize) -> c_int,
+    free: unsafe extern "C" fn(Address) -> c_int,
+    to_device: unsafe extern "C" fn(Address, *const c_void, usize) -> c_int,
+    to_host: unsafe extern "C" fn(*mut c_void, Address, usize) -> c_int,
+    fill: unsafe extern "C" fn(Address, c_uint, usize) -> c_int,
+}
+
+impl Calls {
+    fn of(library: Library) -> Result<Self, &'static str> {
+        // SAFETY: the types are those of cuda.h, held against it by tests/real_signatures.rs.
+        unsafe {
+            Ok(Self {
+                device: function(library, "cuDeviceGet")?,
+                retain: function(library, "cuDevicePrimaryCtxRetain")?,
+                // Its `_v2` came with CUDA 11; the older one is the same to us.
+                release: function(library, "cuDevicePrimaryCtxRelease_v2")
+                    .or_else(|_| function(library, "cuDevicePrimaryCtxRelease"))?,
+                push: function(library, "cuCtxPushCurrent_v2")?,
+                pop: function(library, "cuCtxPopCurrent_v2")?,
+                synchronize: function(library, "cuCtxSynchronize")?,
+                info: function(library, "cuMemGetInfo_v2")?,
+                alloc: function(library, "cuMemAlloc_v2")?,
+                free: function(library, "cuMemFree_v2")?,
+                to_device: function(library, "cuMemcpyHtoD_v2")?,
+                to_host: function(library, "cuMemcpyDtoH_v2")?,
+                fill: function(library, "cuMemsetD32_v2")?,
+            })
+        }
+    }
+}
+
+fn check(call: &'static str, code: c_int) -> Result<(), Refused> {
+    if code == 0 {
+        Ok(())
+    } else {
+        let code = Some(code);
+        Err(Refused { call, code })
+    }
+}
+
+/// The primary context of a GPU, current while this value lives; what was current before is so again afterwards.
+/// The CUDA runtime, and so cuDNN, works in the primary context too.
+pub struct Current {
+    calls: Calls,
+    device: c_int,
+}
+
+impl Current {
+    /// Makes the primary context of the GPU of this number current. CUDA must have been started.
+    pub fn of(ordinal: i32) -> Result<Self, Refused> {
+        let lacks = |call| Refused { call, code: None };
+        let library = query::open().map_err(|_| lacks("cuInit"))?;
+        let calls = Calls::of(library).map_err(lacks)?;
+        let mut device = 0;
+        // SAFETY: `device` outlives the call.
+        check("cuDeviceGet", unsafe {
+            (calls.device)(&mut device, ordinal)
+        })?;
+        let mut context: Context = std::ptr::null_mut();
+        // SAFETY: `context` outlives the call.
+        check("cuDevicePrimaryCtxRetain", unsafe {
+            (calls.retain)(&mut context, device)
+        })?;
+        // SAFETY: the context was retained just now.
+        let pushed = check("cuCtxPushCurrent", unsafe { (calls.push)(context) });
+        if pushed.is_err() {
+            // SAFETY: retained once, released once.
+            unsafe { (calls.release)(device) };
+        }
+        pushed.map(|()| Self { calls, device })
+    }
+
+    /// Waits until all that was started on the GPU is done, and says how it ended.
+    pub fn wait(&self) -> Result<(), Refused> {
+        // SAFETY: a context is current.
+        check("cuCtxSynchronize", unsafe { (self.calls.synchronize)() })
+    }
+
+    /// Bytes of memory that are free on the GPU; none if it does not say.
+    pub fn free_memory(&self) -> Option<usize> {
+        let (mut free, mut total) = (0, 0);
+        // SAFETY: a context is current, both numbers outlive the call.
+        let code = unsafe { (self.calls.info)(&mut free, &mut total) };
+        if code == 0 { Some(free) } else { None }
+    }
+
+    /// A buffer of so many bytes, poisoned, with canaries before and after it. It is made of whole words: up to three
+    /// bytes more are its user's, though nobody asked for them.
+    pub fn buffer(&self, bytes: usize) -> Result<Buffer<'_>, Refused> {
+        let words = bytes / 4 + usize::from(bytes % 4 != 0);
+        let bytes = words.saturating_mul(4).saturating_add(2 * MARGIN);
+        let mut start: Address = 0;
+        // SAFETY: a context is current, `start` outlives the call.
+        check("cuMemAlloc", unsafe {
+            (self.calls.alloc)(&mut start, bytes)
+        })?;
+        let buffer = Buffer {
+            current: self,
+            start,
+            words,
+        };
+        self.fill(start, CANARY, bytes / 4)?;
+        self.fill(buffer.address(), u32::from_ne_bytes([POISON; 4]), words)?;
+        Ok(buffer)
+    }
+
+    fn fill(&self, at: Address, value: u32, words: usize) -> Result<(), Refused> {
+        if words == 0 {
+            return Ok(());
+        }
+        // SAFETY: callers give a range of a buffer of theirs.
+        check("cuMemsetD32", unsafe {
+            (self.calls.fill)(at, value, words)
+        })
+    }
+
+    fn read(&self, at: Address, into: &mut [u8]) -> Result<(), Refused> {
+        let bytes = into.len();
+        // SAFETY: callers give a range of a buffer of theirs that is as long as `into`.
+        check("cuMemcpyDtoH", unsafe {
+            (self.calls.to_host)(into.as_mut_ptr().cast::<c_void>(), at, bytes)
+        })
+    }
+}
+
+impl Drop for Current {
+    fn drop(&mut self) {
+        let mut context: Context = std::ptr::null_mut();
+        // SAFETY: pushed once and retained once, so popped once and released once.
+        unsafe {
+            (self.calls.pop)(&mut context);
+            (self.calls.release)(self.device);
+        }
+    }
+}
+
+/// Memory on the GPU.
+pub struct Buffer<'a> {
+    current: &'a Current,
+    start: Address,
+    words: usize,
+}
+
+impl Buffer<'_> {
+    /// Where it begins, as the GPU sees it.
+    pub fn address(&self) -> u64 {
+        self.start.wrapping_add(MARGIN as u64)
+    }
+
+    /// The same as a pointer for cuDNN; null for a buffer of no length.
+    pub fn pointer(&self) -> *mut c_void {
+        if self.words == 0 {
+            std::ptr::null_mut()
+        } else {
+            self.address() as usize as *mut c_void
+        }
+    }
+
+    /// Writes all of it. What does not fit is left out.
+    pub fn write(&self, values: &[u8]) -> Result<(), Refused> {
+        let bytes = values.len().min(self.words.saturating_mul(4));
+        // SAFETY: not longer than either side.
+        check("cuMemcpyHtoD", unsafe {
+            let from = values.as_ptr().cast::<c_void>();
+            (self.current.calls.to_device)(self.address(), from, bytes)
+        })
+    }
+
+    /// What it holds, bit for bit.
+    pub fn bytes(&self) -> Result<Vec<u8>, Refused> {
+        let mut bytes = vec![0; self.words.saturating_mul(4)];
+        self.current.read(self.address(), &mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Whether nobody wrote before its beginning or past its end; if somebody did, where.
+    pub fn breach(&self) -> Result<Option<&'static str>, Refused> {
+        let end = self.address().wrapping_add(self.words as u64 * 4);
+        for (at, place) in [(end, "past the end"), (self.start, "before the beginning")] {
+            let mut bytes = [0; MARGIN];
+            self.current.read(at, &mut bytes)?;
+            let canary = CANARY.to_ne_bytes();
+            if bytes.chunks(4).any(|word| word != canary) {
+                return Ok(Some(place));
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl Drop for Buffer<'_> {
+    fn drop(&mut self) {
+        // SAFETY: allocated once, freed once, in the context that is current as long as `current` lives.
+        unsafe { (self.current.calls.free)(self.start) };
+    }
+}

@@ -1,0 +1,147 @@
+//! Why the driver's library cannot be opened: where it lies instead, and who has to bring it.
+
+use crate::runtime::facts::finding::Finding;
+use std::path::Path;
+
+/// The library, by the name that CUDA opens.
+pub const LIBRARY: &str = if cfg!(windows) {
+    "nvcuda.dll"
+} else {
+    "libcuda.so.1"
+};
+/// Where NixOS keeps the driver's libraries.
+const NIXOS: &str = "/run/opengl-driver/lib";
+/// The GPU as WSL shows it.
+const WSL: &str = "/dev/dxg";
+/// Where WSL puts the driver's libraries.
+const WSL_LIBRARIES: &str = "/usr/lib/wsl/lib";
+/// What docker and podman put into their containers.
+pub const CONTAINER: [&str; 2] = ["/.dockerenv", "/run/.containerenv"];
+
+/// What shows where a driver should be.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NoDriver {
+    /// The loader's own words.
+    pub words: String,
+    /// The release of the kernel module, if one is loaded all the same.
+    pub module: Option<String>,
+    /// Whether the library lies where NixOS keeps it.
+    pub nixos: bool,
+    /// Whether this is WSL with a GPU.
+    pub wsl: bool,
+    /// The file that says that this is a container.
+    pub container: Option<&'static str>,
+}
+
+impl NoDriver {
+    /// Looks below a root, which is `/`.
+    pub fn look(root: &Path, words: String, module: Option<String>) -> Self {
+        let there = |path: &str| root.join(path.trim_start_matches('/')).exists();
+        Self {
+            words,
+            module,
+            nixos: there(&format!("{}/{}", NIXOS, LIBRARY)),
+            wsl: there(WSL),
+            container: CONTAINER.iter().copied().find(|path| there(path)),
+        }
+    }
+
+    /// The same in words.
+    pub fn finding(&self) -> Finding {
+        // What is there and refused is another matter than what is not found.
+        let absent = self.words.contains("cannot open shared object file");
+        let (headline, help) = match (self.container, &self.module) {
+            _ if absent && self.nixos => self.on_nixos(),
+            _ if absent && self.wsl => self.on_wsl(),
+            (Some(_), module) if absent => self.in_container(module.is_some()),
+            (None, Some(_)) if absent => (
+                format!("NVIDIA's kernel module is loaded, and `{}`, the driver's library, is not found", LIBRARY),
+                [
+                    "install the libraries of that very release: `libnvidia-compute` (Ubuntu), `libcuda1` (Debian), \
+                     `nvidia-utils` (Arch), `xorg-x11-drv-nvidia-cuda-libs` (Fedora)"
+                        .to_string(),
+                    "run `sudo ldconfig`, if they are installed".to_string(),
+                ],
+            ),
+            _ => (
+                format!(
+                    "`{}`, the library of NVIDIA's driver, cannot be opened, so no GPU can be used",
+                    LIBRARY
+                ),
+                [
+                    "install NVIDIA's driver, or run on a machine that has a GPU".to_string(),
+                    if cfg!(windows) {
+                        "restart Windows, if it was installed just now"
+                    } else {
+                        "start a container with NVIDIA's container toolkit (`--gpus all`), which brings the driver's \
+                         libraries in"
+                    }
+                    .to_string(),
+                ],
+            ),
+        };
+        let mut finding = Finding::warning("driver-missing", headline).with("loader", &self.words);
+        if let Some(release) = &self.module {
+            finding = finding.with(
+                "module",
+                format!("{} is loaded (/proc/driver/nvidia/version)", release),
+            );
+        }
+        if let (Some(file), true) = (self.container, absent) {
+            finding = finding.with("container", file);
+        }
+        finding.help = help.into();
+        finding
+    }
+
+    fn on_nixos(&self) -> (String, [String; 2]) {
+        (
+            format!(
+                "`{}`, the library of NVIDIA's driver, is in `{}`, where this program does not look",
+                LIBRARY, NIXOS
+            ),
+            [
+                format!(
+                    "put `{}` into LD_LIBRARY_PATH where the program runs",
+                    NIXOS
+                ),
+                "or build it with `addDriverRunpath`, if it is a package of Nix".to_string(),
+            ],
+        )
+    }
+
+    fn on_wsl(&self) -> (String, [String; 2]) {
+        (
+            format!(
+                "WSL shows a GPU, and `{}`, the library of NVIDIA's driver, is not found",
+                LIBRARY
+            ),
+            [
+                "install NVIDIA's driver in Windows, and none inside WSL; then run `wsl --shutdown` in Windows".to_string(),
+                format!(
+                    "put `{}` into LD_LIBRARY_PATH, if `{}` is in there",
+                    WSL_LIBRARIES, LIBRARY
+                ),
+            ],
+        )
+    }
+
+    fn in_container(&self, module: bool) -> (String, [String; 2]) {
+        let host = if module {
+            ", and its host has the driver"
+        } else {
+            ""
+        };
+        (
+            format!(
+                "this container has no `{}`, the library of NVIDIA's driver{}",
+                LIBRARY, host
+            ),
+            [
+                "start the container with `--gpus all` (docker) or `--device nvidia.com/gpu=all` (podman)".to_string(),
+                "install NVIDIA's container toolkit on the host, if that is refused; an image never brings the driver"
+                    .to_string(),
+            ],
+        )
+    }
+}

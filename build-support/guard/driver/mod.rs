@@ -1,0 +1,10 @@
+//! NVIDIA's driver: its library, the GPUs that it shows, and memory on them.
+
+pub mod cuda_status;
+#[cfg(feature = "runtime")]
+pub mod device_memory;
+#[cfg(feature = "runtime")]
+pub mod devices;
+pub mod driver_missing;
+pub mod no_gpu;
+pub mod query;

@@ -1,0 +1,104 @@
+//! Why the driver shows no GPU: what hides it, who may not open it, what it was not given to.
+
+use crate::runtime::driver::driver_missing::CONTAINER;
+use crate::runtime::facts::finding::Finding;
+
+/// The variable that chooses among the GPUs.
+pub const VISIBLE: &str = "CUDA_VISIBLE_DEVICES";
+/// What a program opens to use a GPU.
+const NODES: [&str; 3] = ["/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia0"];
+
+/// What shows around a driver that has no GPU to show.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Around {
+    /// The value of `CUDA_VISIBLE_DEVICES`, if it is set.
+    pub visible: Option<String>,
+    /// A device that is there and that this process may not open.
+    pub closed: Option<&'static str>,
+    /// The file that says that this is a container, where no GPU was given to it.
+    pub container: Option<&'static str>,
+}
+
+impl Around {
+    /// Looks.
+    pub fn look() -> Self {
+        let there = |path: &&str| std::path::Path::new(path).exists();
+        let closed = NODES.iter().copied().find(|node| {
+            let opened = std::fs::OpenOptions::new()
+                .read(true)
+                .write(true)
+                .open(node);
+            opened.is_err_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied)
+        });
+        let given = NODES.iter().any(there);
+        Self {
+            visible: std::env::var_os(VISIBLE).map(|value| value.to_string_lossy().into_owned()),
+            closed,
+            container: CONTAINER.iter().copied().find(there).filter(|_| !given),
+        }
+    }
+
+    /// What is wrong, and the evidence for it.
+    pub fn finding(&self) -> Finding {
+        let hidden = self.hides();
+        let headline = match (&hidden, &self.closed, &self.container) {
+            (Some(words), ..) => words.clone(),
+            (None, Some(node), _) => format!(
+                "this process may not open `{}`, so NVIDIA's driver shows it no GPU",
+                node
+            ),
+            (None, None, Some(_)) => "this container was started without a GPU".to_string(),
+            (None, None, None) => "NVIDIA's driver shows no GPU".to_string(),
+        };
+        let finding = Finding::warning("no-gpu", headline);
+        match self.visible.as_deref() {
+            Some("") => finding.with("set", format!("{} is set, and empty", VISIBLE)),
+            Some(value) => finding.with("set", format!("{}={}", VISIBLE, value)),
+            None => finding,
+        }
+    }
+
+    /// What to do about it.
+    pub fn helped(&self, finding: Finding) -> Finding {
+        let instances = self.visible.as_deref().unwrap_or_default().split(',');
+        let instances = instances.filter(|entry| entry.trim().starts_with("MIG-"));
+        let finding = match &self.visible {
+            Some(_) if instances.count() > 1 => finding.help(format!(
+                "set {} to one MIG instance: a process can use no more",
+                VISIBLE
+            )),
+            Some(_) => finding.help(format!("unset {}", VISIBLE)),
+            None => finding,
+        };
+        if self.hides().is_some() {
+            return finding;
+        }
+        let finding = match &self.closed {
+            Some(node) => finding.help(format!(
+                "add this user to the group that `ls -l {}` shows, or give the container the GPU with its rights",
+                node
+            )),
+            None => finding.help("run on a machine that has a GPU, or ask the scheduler for one"),
+        };
+        finding.help(
+            "start a container with `--gpus all` (docker) or `--device nvidia.com/gpu=all` (podman), if `nvidia-smi` \
+             lists GPUs outside it",
+        )
+    }
+
+    /// Every GPU from the first entry on that names none is hidden, so that a first one hides them all.
+    fn hides(&self) -> Option<String> {
+        let first = self.visible.as_deref()?.split(',').next()?.trim();
+        if first.is_empty() || first.starts_with('-') {
+            return Some(format!("{} hides every GPU from this program", VISIBLE));
+        }
+        let names = first.starts_with("GPU-") || first.starts_with("MIG-");
+        let digits = first.bytes().all(|byte| byte.is_ascii_digit());
+        (!names && !digits).then(|| {
+            format!(
+                "`{}` in {} names no GPU, which hides every GPU from this program",
+                first, VISIBLE
+            )
+        })
+    }
+}

@@ -1,0 +1,387 @@
+//! NVIDIA's driver, opened by hand: which one is here, and which GPUs does it show.
+//!
+//! Nothing here waits or starts a thread, but `cuInit` itself can hang on a sick machine: callers hold a deadline.
+
+use crate::runtime::driver::cuda_status;
+use crate::runtime::driver::driver_missing::{LIBRARY, NoDriver};
+use crate::runtime::driver::no_gpu::Around;
+use crate::runtime::facts::compute_capability::ComputeCapability;
+use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::version::Version;
+use crate::runtime::system::platform::Library;
+use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::path::Path;
+
+/// Where the driver's library may be: what CUDA itself opens, then where WSL puts it.
+const LIBRARIES: [&str; 2] = [LIBRARY, "/usr/lib/wsl/lib/libcuda.so.1"];
+/// What the kernel module says of itself.
+const MODULE: &str = "/proc/driver/nvidia/version";
+const MAPS: &str = "/proc/self/maps";
+
+// `CUdevice_attribute` of cuda.h, the same since CUDA 5.
+const CAPABILITY_MAJOR: c_int = 75;
+const CAPABILITY_MINOR: c_int = 76;
+
+/// `CUDA_ERROR_STUB_LIBRARY`: the toolkit's `stubs/libcuda.so` answers so to everything.
+const STUB: c_int = 34;
+/// `CUDA_ERROR_NO_DEVICE`
+const NO_DEVICE: c_int = 100;
+/// `CUDA_ERROR_SYSTEM_DRIVER_MISMATCH`
+const MISMATCH: c_int = 803;
+/// More GPUs than any machine has; a wild count must not keep us here.
+const MOST_DEVICES: c_int = 256;
+
+/// A GPU that programs see.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Device {
+    /// As the driver calls it.
+    pub name: String,
+    /// Its compute capability.
+    pub capability: ComputeCapability,
+}
+
+/// The driver, and what it said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Driver {
+    /// The file that is loaded; where the system does not tell, the name it was opened by.
+    pub library: String,
+    /// The release of its kernel module; where that cannot be read, the one in the library's file name.
+    pub version: Option<String>,
+    /// The newest CUDA it serves.
+    pub cuda: Option<Version>,
+    /// The GPUs that programs see, in CUDA's order.
+    pub devices: Vec<Device>,
+}
+
+/// Why no GPU can be used. None of these is the program's fault, so none stops it by itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Problem {
+    /// There is no library of the driver.
+    Missing(Box<NoDriver>),
+    /// The library that was found is the toolkit's stub, which is for linking alone.
+    Stub(Driver),
+    /// The driver answers, and shows no GPU.
+    NoDevice {
+        /// What is known all the same.
+        driver: Driver,
+        /// What may be the reason.
+        around: Box<Around>,
+    },
+    /// The library lacks a function that every driver has.
+    NotADriver {
+        /// What is known all the same.
+        driver: Driver,
+        /// The function.
+        function: &'static str,
+    },
+    /// A call failed.
+    Failed {
+        /// What is known all the same.
+        driver: Driver,
+        /// The call.
+        call: &'static str,
+        /// Its `CUresult`.
+        code: i32,
+    },
+}
+
+impl Problem {
+    /// What is known of the driver all the same.
+    pub fn driver(&self) -> Option<&Driver> {
+        match self {
+            Problem::Missing(_) => None,
+            Problem::Stub(driver)
+            | Problem::NoDevice { driver, .. }
+            | Problem::NotADriver { driver, .. }
+            | Problem::Failed { driver, .. } => Some(driver),
+        }
+    }
+
+    /// The same in words.
+    pub fn finding(&self) -> Finding {
+        match self {
+            Problem::Missing(around) => around.finding(),
+            Problem::Stub(driver) => Finding::warning(
+                "driver-stub",
+                format!(
+                    "`{}` is the toolkit's stub, not NVIDIA's driver, so no GPU can be used",
+                    driver.library
+                ),
+            )
+            .help("remove the `stubs` directory from LD_LIBRARY_PATH and from the rpath: it is for linking alone")
+            .help("install NVIDIA's driver, if `nvidia-smi` does not run either"),
+            Problem::NoDevice { driver, around } => {
+                around.helped(with_driver(around.finding(), driver))
+            }
+            Problem::NotADriver { driver, function } => Finding::warning(
+                "driver-error",
+                format!(
+                    "`{}` has no `{}`, so it is not NVIDIA's driver",
+                    driver.library, function
+                ),
+            )
+            .help("remove that file from the library path, or install NVIDIA's driver again"),
+            Problem::Failed { driver, call, code } => failed(driver, call, *code),
+        }
+    }
+}
+
+/// Opens the driver, starts CUDA and asks for the GPUs.
+///
+/// After this CUDA is initialised in the process, and a child forked from it can no longer use CUDA.
+pub fn ask() -> Result<Driver, Problem> {
+    let library = open()?;
+    let mut driver = Driver {
+        version: release(),
+        library: mapped()
+            .or_else(|| Some(library.path()?.to_string_lossy().into_owned()))
+            .unwrap_or_else(|| LIBRARIES[0].to_string()),
+        cuda: None,
+        devices: Vec::new(),
+    };
+    if driver.version.is_none() {
+        driver.version = release_in_name(&driver.library);
+    }
+    let calls = match Calls::of(library) {
+        Ok(calls) => calls,
+        Err(function) => return Err(Problem::NotADriver { driver, function }),
+    };
+    // SAFETY: both are functions of the driver with the types cuda.h gives them; `number` outlives the call.
+    let (started, known, number) = unsafe {
+        let started = (calls.init)(0);
+        // Answered by a driver without GPUs too.
+        let mut number: c_int = 0;
+        let known = (calls.driver_version)(&mut number);
+        (started, known, number)
+    };
+    if known == 0 && number > 0 {
+        driver.cuda = Some(Version::from_cuda(number.unsigned_abs()));
+    }
+    match started {
+        0 => {}
+        STUB => return Err(Problem::Stub(driver)),
+        NO_DEVICE => return Err(Problem::no_device(driver)),
+        code => {
+            let call = "cuInit";
+            return Err(Problem::Failed { driver, call, code });
+        }
+    }
+    match calls.devices() {
+        Ok(devices) => driver.devices = devices,
+        Err((call, code)) => return Err(Problem::Failed { driver, call, code }),
+    }
+    if driver.devices.is_empty() {
+        return Err(Problem::no_device(driver));
+    }
+    Ok(driver)
+}
+
+/// The newest CUDA that the driver serves. CUDA is not started, so that nothing can hang.
+pub fn newest_cuda() -> Option<Version> {
+    let calls = Calls::of(open().ok()?).ok()?;
+    let mut number: c_int = 0;
+    // SAFETY: the type is that of cuda.h; `number` outlives the call.
+    let code = unsafe { (calls.driver_version)(&mut number) };
+    (code == 0 && number > 0).then(|| Version::from_cuda(number.unsigned_abs()))
+}
+
+/// Opens the driver's library and calls nothing in it.
+pub fn open() -> Result<Library, Problem> {
+    let first = match Library::open(LIBRARIES[0]) {
+        Ok(library) => return Ok(library),
+        Err(words) => words,
+    };
+    let other = LIBRARIES[1];
+    match Library::open(other) {
+        Ok(library) => Ok(library),
+        Err(words) => {
+            // Outside WSL the second place is not there, and to say so would only puzzle.
+            let words = if Path::new(other).exists() {
+                format!("{}\n{}", first, words)
+            } else {
+                first
+            };
+            let around = NoDriver::look(Path::new("/"), words, release());
+            Err(Problem::Missing(Box::new(around)))
+        }
+    }
+}
+
+/// A function of a library.
+///
+/// # Safety
+/// `Function` is a function pointer of the type that the library's header gives to `name`.
+pub unsafe fn function<Function: Copy>(
+    library: Library,
+    name: &'static str,
+) -> Result<Function, &'static str> {
+    let address = library.symbol(name).ok_or(name)?;
+    if std::mem::size_of::<Function>() != std::mem::size_of::<*mut c_void>() {
+        return Err(name);
+    }
+    // SAFETY: both have the size of a pointer, the address is not null, and the caller vouches for the type.
+    Ok(unsafe { std::mem::transmute_copy::<*mut c_void, Function>(&address) })
+}
+
+struct Calls {
+    init: unsafe extern "C" fn(c_uint) -> c_int,
+    driver_version: unsafe extern "C" fn(*mut c_int) -> c_int,
+    count: unsafe extern "C" fn(*mut c_int) -> c_int,
+    device: unsafe extern "C" fn(*mut c_int, c_int) -> c_int,
+    name: unsafe extern "C" fn(*mut c_char, c_int, c_int) -> c_int,
+    attribute: unsafe extern "C" fn(*mut c_int, c_int, c_int) -> c_int,
+}
+
+impl Calls {
+    fn of(library: Library) -> Result<Self, &'static str> {
+        // SAFETY: the types are those of cuda.h, held against it by tests/real_signatures.rs.
+        unsafe {
+            Ok(Self {
+                init: function(library, "cuInit")?,
+                driver_version: function(library, "cuDriverGetVersion")?,
+                count: function(library, "cuDeviceGetCount")?,
+                device: function(library, "cuDeviceGet")?,
+                name: function(library, "cuDeviceGetName")?,
+                attribute: function(library, "cuDeviceGetAttribute")?,
+            })
+        }
+    }
+
+    fn devices(&self) -> Result<Vec<Device>, (&'static str, i32)> {
+        let mut count = 0;
+        // SAFETY: `count` outlives the call.
+        let code = unsafe { (self.count)(&mut count) };
+        match code {
+            0 => {}
+            NO_DEVICE => return Ok(Vec::new()),
+            code => return Err(("cuDeviceGetCount", code)),
+        }
+        (0..count.min(MOST_DEVICES))
+            .map(|ordinal| self.describe(ordinal))
+            .collect()
+    }
+
+    fn describe(&self, ordinal: c_int) -> Result<Device, (&'static str, i32)> {
+        let mut device = 0;
+        // SAFETY: `device` outlives the call.
+        succeeded("cuDeviceGet", unsafe {
+            (self.device)(&mut device, ordinal)
+        })?;
+        let mut name = [0u8; 256];
+        // SAFETY: the driver writes at most 256 bytes, the last of them NUL.
+        succeeded("cuDeviceGetName", unsafe {
+            (self.name)(name.as_mut_ptr().cast::<c_char>(), 256, device)
+        })?;
+        let name: Vec<u8> = name.iter().copied().take_while(|byte| *byte != 0).collect();
+        Ok(Device {
+            name: String::from_utf8_lossy(&name).trim().to_string(),
+            capability: ComputeCapability::new(
+                self.number(CAPABILITY_MAJOR, device)?,
+                self.number(CAPABILITY_MINOR, device)?,
+            ),
+        })
+    }
+
+    fn number(&self, attribute: c_int, device: c_int) -> Result<u32, (&'static str, i32)> {
+        let mut value = 0;
+        // SAFETY: `value` outlives the call.
+        let code = unsafe { (self.attribute)(&mut value, attribute, device) };
+        succeeded("cuDeviceGetAttribute", code)?;
+        Ok(value.unsigned_abs())
+    }
+}
+
+impl Problem {
+    fn no_device(driver: Driver) -> Self {
+        Problem::NoDevice {
+            driver,
+            around: Box::new(Around::look()),
+        }
+    }
+}
+
+fn succeeded(call: &'static str, code: c_int) -> Result<(), (&'static str, i32)> {
+    if code == 0 { Ok(()) } else { Err((call, code)) }
+}
+
+fn release() -> Option<String> {
+    std::fs::read_to_string(MODULE)
+        .ok()
+        .and_then(|text| parse_release(&text))
+}
+
+/// The release in `/proc/driver/nvidia/version`: the first word of its first line that is made of numbers with
+/// points between them, as in `NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.183.01  Sun May 12 ...`.
+pub fn parse_release(text: &str) -> Option<String> {
+    text.lines()
+        .next()?
+        .split_whitespace()
+        .find(|word| is_release(word))
+        .map(str::to_string)
+}
+
+fn is_release(word: &str) -> bool {
+    word.contains('.')
+        && word
+            .split('.')
+            .all(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// The release in a name such as `libcuda.so.535.183.01`.
+fn release_in_name(library: &str) -> Option<String> {
+    let (_, release) = library.rsplit_once("libcuda.so.")?;
+    if is_release(release) {
+        Some(release.to_string())
+    } else {
+        None
+    }
+}
+
+/// The file of the driver that is in this process.
+fn mapped() -> Option<String> {
+    let maps = std::fs::read(MAPS).ok()?;
+    String::from_utf8_lossy(&maps)
+        .lines()
+        .filter_map(|line| line.find('/').and_then(|at| line.get(at..)))
+        .find(|path| {
+            let name = path.rsplit('/').next().unwrap_or(path);
+            name.starts_with("libcuda.so")
+        })
+        .map(str::to_string)
+}
+
+fn with_driver(finding: Finding, driver: &Driver) -> Finding {
+    let finding = finding.with("library", &driver.library);
+    match (&driver.version, driver.cuda) {
+        (Some(release), Some(cuda)) => finding.with(
+            "driver",
+            format!("{}, for CUDA up to {}", release, cuda.short()),
+        ),
+        (Some(release), None) => finding.with("driver", release),
+        (None, Some(cuda)) => finding.with("driver", format!("for CUDA up to {}", cuda.short())),
+        (None, None) => finding,
+    }
+}
+
+fn failed(driver: &Driver, call: &str, code: i32) -> Finding {
+    let error = cuda_status::explain(code);
+    let finding = Finding::warning(
+        "driver-error",
+        format!(
+            "{}: `{}` answered {}",
+            error.words,
+            call,
+            cuda_status::named(code)
+        ),
+    );
+    let finding = with_driver(finding, driver);
+    // The release that is told is the module's; the name of the library's file tells its own.
+    let finding = match (code, release_in_name(&driver.library), &driver.version) {
+        (MISMATCH, Some(library), Some(module)) if library != *module => finding.with(
+            "releases",
+            format!("the module is {}, the library {}", module, library),
+        ),
+        _ => finding,
+    };
+    finding.help(error.help)
+}

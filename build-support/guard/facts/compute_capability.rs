@@ -1,0 +1,104 @@
+//! GPU architectures: what a device is, and what a piece of device code was compiled for.
+
+use std::fmt;
+
+/// A compute capability: 8.6, 12.0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ComputeCapability {
+    /// The number before the point.
+    pub major: u32,
+    /// The number after it.
+    pub minor: u32,
+}
+
+impl ComputeCapability {
+    /// The compute capability `major.minor`.
+    pub const fn new(major: u32, minor: u32) -> Self {
+        Self { major, minor }
+    }
+
+    /// From the number in `sm_86` or `sm_120`: the last digit is the minor.
+    pub const fn from_number(number: u32) -> Self {
+        Self::new(number / 10, number % 10)
+    }
+
+    /// The number in `sm_86` or `sm_120`.
+    pub const fn number(self) -> u32 {
+        self.major * 10 + self.minor
+    }
+}
+
+impl fmt::Display for ComputeCapability {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.major, self.minor)
+    }
+}
+
+/// The letter behind a target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Suffix {
+    /// No letter: later GPUs are served too.
+    None,
+    /// `f`: family-specific, the same major and minors from this one on.
+    Family,
+    /// `a`: architecture-specific, this compute capability alone.
+    Arch,
+}
+
+/// What a target is compiled to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Code {
+    /// Machine code (SASS, in a cubin): `sm_86`.
+    Machine,
+    /// PTX, which the driver compiles for the GPU it meets: `compute_86`.
+    Ptx,
+}
+
+/// One piece of device code in a fatbin. The order is numeric: 9.0 before 10.0, machine code before PTX.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Target {
+    /// The compute capability it was compiled for.
+    pub capability: ComputeCapability,
+    /// Its letter, if any.
+    pub suffix: Suffix,
+    /// Machine code or PTX.
+    pub code: Code,
+}
+
+impl Target {
+    /// Whether a device of this compute capability can run it; for PTX, given a driver that knows the PTX.
+    /// The rule agrees with `ptxas` on which PTX target compiles to which machine code, and with NVIDIA's
+    /// promise that machine code runs on the same major from its own minor on.
+    pub fn runs_on(self, device: ComputeCapability) -> bool {
+        // CUDA 13 renamed one GPU: what was compiled for 10.1 is for 11.0, and never was of the family of 10.0.
+        const OLD: ComputeCapability = ComputeCapability::new(10, 1);
+        const NEW: ComputeCapability = ComputeCapability::new(11, 0);
+        let renamed = self.capability == OLD && device == NEW;
+        let same_major =
+            self.capability.major == device.major && self.capability.minor <= device.minor;
+        match (self.suffix, self.code) {
+            _ if renamed || self.capability == device => true,
+            (Suffix::Arch, _) => false,
+            (Suffix::Family, _) => same_major && self.capability != OLD && device != OLD,
+            (Suffix::None, Code::Machine) => same_major,
+            (Suffix::None, Code::Ptx) => self.capability <= device,
+        }
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let prefix = match self.code {
+            Code::Machine => "sm_",
+            Code::Ptx => "compute_",
+        };
+        let letter = match self.suffix {
+            Suffix::None => "",
+            Suffix::Family => "f",
+            Suffix::Arch => "a",
+        };
+        write!(f, "{}{}{}", prefix, self.capability.number(), letter)
+    }
+}

@@ -1,0 +1,155 @@
+//! What was noticed: the same value and the same wording at build time, at run time and on the terminal.
+
+use crate::runtime::facts::json::Json;
+use std::fmt;
+
+/// What was not checked is unknown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Checked, and it fits.
+    Pass,
+    /// Checked, and it does not fit.
+    Fail,
+    /// Not known; the program goes on.
+    Unknown,
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Verdict::Pass => "pass",
+            Verdict::Fail => "fail",
+            Verdict::Unknown => "unknown",
+        })
+    }
+}
+
+/// How much a finding matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Severity {
+    /// It stops the build or the program.
+    Error,
+    /// It may go wrong, or it could not be checked.
+    Warning,
+    /// Good to know.
+    Note,
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+            Severity::Note => "note",
+        })
+    }
+}
+
+/// One thing that was noticed. Printed, it is a headline with the id, then the evidence, then the help:
+///
+/// ```text
+/// cuDNN 8.9.7 at `/usr` is older than the 9.1 this crate asks for  [cudnn-requirement-unmet]
+///   found via   system directories: /usr/include/cudnn_version.h
+///   = help: or lower `.cudnn(">=9.1")` in build.rs
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Finding {
+    /// A word that never changes its meaning, for `allow` and for search engines.
+    pub id: &'static str,
+    /// How much it matters.
+    pub severity: Severity,
+    /// One sentence, lower case, paths in backticks, what was found before what was wanted.
+    pub summary: String,
+    /// What it rests on, label and value; a value of several lines is printed under itself.
+    pub evidence: Vec<(&'static str, String)>,
+    /// What the reader can do now, each beginning with a verb.
+    pub help: Vec<String>,
+}
+
+impl Finding {
+    /// An error with this headline.
+    pub fn error(id: &'static str, summary: impl Into<String>) -> Self {
+        Self::new(id, Severity::Error, summary)
+    }
+
+    /// A warning with this headline.
+    pub fn warning(id: &'static str, summary: impl Into<String>) -> Self {
+        Self::new(id, Severity::Warning, summary)
+    }
+
+    /// A note with this headline.
+    pub fn note(id: &'static str, summary: impl Into<String>) -> Self {
+        Self::new(id, Severity::Note, summary)
+    }
+
+    fn new(id: &'static str, severity: Severity, summary: impl Into<String>) -> Self {
+        Self {
+            id,
+            severity,
+            summary: summary.into(),
+            evidence: Vec::new(),
+            help: Vec::new(),
+        }
+    }
+
+    /// With one more piece of evidence. Labels are of at most ten letters.
+    pub fn with(mut self, label: &'static str, value: impl fmt::Display) -> Self {
+        self.evidence.push((label, value.to_string()));
+        self
+    }
+
+    /// With one more way to mend it.
+    pub fn help(mut self, text: impl Into<String>) -> Self {
+        self.help.push(text.into());
+        self
+    }
+
+    /// `{ "id", "severity", "summary", "evidence": {}, "help": [] }`
+    pub fn to_json(&self) -> Json {
+        Json::object([
+            ("id", Json::text(self.id)),
+            ("severity", Json::text(self.severity)),
+            ("summary", Json::text(&self.summary)),
+            (
+                "evidence",
+                Json::object(
+                    self.evidence
+                        .iter()
+                        .map(|(label, value)| (*label, Json::text(value))),
+                ),
+            ),
+            ("help", Json::list(self.help.iter().map(Json::text))),
+        ])
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}  [{}]", printable(&self.summary), self.id)?;
+        for (label, value) in &self.evidence {
+            for (index, line) in value.split('\n').enumerate() {
+                let label = if index == 0 { *label } else { "" };
+                write!(f, "\n  {:<12}{}", label, printable(line))?;
+            }
+        }
+        for help in &self.help {
+            write!(f, "\n  = help: {}", printable(help))?;
+        }
+        Ok(())
+    }
+}
+
+/// Text from the machine with its control characters made visible, so that it cannot move a cursor, start a
+/// new cargo line or hide what follows.
+pub fn printable(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        if character.is_control() {
+            out.extend(character.escape_default());
+        } else {
+            out.push(character);
+        }
+    }
+    out
+}

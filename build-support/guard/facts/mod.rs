@@ -1,0 +1,10 @@
+//! Plain values: versions, GPU targets, findings, and what the build knew.
+
+pub mod allowed;
+pub mod built;
+pub mod compute_capability;
+pub mod finding;
+pub mod json;
+pub mod linked_in;
+pub mod tables;
+pub mod version;

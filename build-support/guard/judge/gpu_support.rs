@@ -1,0 +1,147 @@
+//! Which GPUs a cuDNN serves: a rule over the rows of a table.
+
+use crate::runtime::facts::compute_capability::{Code, ComputeCapability, Suffix, Target};
+use crate::runtime::facts::tables::Gpus;
+use crate::runtime::facts::version::Version;
+
+/// What a cuDNN has for a GPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Served {
+    /// Machine code in every core part.
+    Yes,
+    /// PTX, which the driver compiles when it is first used.
+    ByPtx,
+    /// Nothing.
+    No,
+    /// No build is known that tells.
+    Unknown,
+}
+
+/// What this cuDNN, built for this CUDA major, has for the GPU. Between two builds that were read it is known if both
+/// agree; a release newer than all of them serves what the newest serves, and does not take up again what that left
+/// behind.
+pub fn serves(rows: &[Gpus<'_>], cudnn: Version, cuda: u32, gpu: ComputeCapability) -> Served {
+    let (below, above) = around(rows, cudnn, cuda);
+    match (below, above) {
+        (Some(row), _) if cudnn <= row.last => answer(row, gpu),
+        (Some(row), Some(next)) if answer(row, gpu) == answer(next, gpu) => answer(row, gpu),
+        (Some(row), None) => match answer(row, gpu) {
+            Served::Yes => Served::Yes,
+            Served::No if is_below(row, gpu) => Served::No,
+            _ => Served::Unknown,
+        },
+        _ => Served::Unknown,
+    }
+}
+
+/// Whether the GPU is older than all that this cuDNN has machine code for.
+pub fn is_too_old(rows: &[Gpus<'_>], cudnn: Version, cuda: u32, gpu: ComputeCapability) -> bool {
+    around(rows, cudnn, cuda)
+        .0
+        .is_some_and(|row| is_below(row, gpu))
+}
+
+/// The newest GPU that this cuDNN has machine code for.
+pub fn newest(rows: &[Gpus<'_>], cudnn: Version, cuda: u32) -> Option<ComputeCapability> {
+    machine_code(around(rows, cudnn, cuda).0?).max()
+}
+
+/// The last release before this one that is known to have machine code for the GPU.
+pub fn last_with(
+    rows: &[Gpus<'_>],
+    cudnn: Version,
+    cuda: u32,
+    gpu: ComputeCapability,
+) -> Option<Version> {
+    rows.iter()
+        .filter(|row| row.cuda == cuda && row.last < cudnn && answer(row, gpu) == Served::Yes)
+        .map(|row| row.last)
+        .max()
+}
+
+/// The first release after this one that is known to have machine code for the GPU, and its CUDA major: that of the
+/// program if it can be.
+pub fn first_with(
+    rows: &[Gpus<'_>],
+    cudnn: Version,
+    cuda: u32,
+    gpu: ComputeCapability,
+) -> Option<(Version, u32)> {
+    rows.iter()
+        .filter(|row| row.cuda >= cuda && row.last >= cudnn && answer(row, gpu) == Served::Yes)
+        .filter(|row| row.cuda != cuda || row.first > cudnn)
+        .map(|row| (row.first, row.cuda))
+        .min_by_key(|(release, major)| (*major, *release))
+}
+
+/// The row that the release lies in or behind, and the one before which it lies. Of two that begin alike, the later row
+/// counts.
+fn around<'r, 'a>(
+    rows: &'r [Gpus<'a>],
+    cudnn: Version,
+    cuda: u32,
+) -> (Option<&'r Gpus<'a>>, Option<&'r Gpus<'a>>) {
+    let of_cuda = || rows.iter().filter(|row| row.cuda == cuda);
+    (
+        of_cuda()
+            .filter(|row| row.first <= cudnn)
+            .max_by_key(|row| row.first),
+        of_cuda()
+            .filter(|row| row.first > cudnn)
+            .min_by_key(|row| row.first),
+    )
+}
+
+fn answer(row: &Gpus<'_>, gpu: ComputeCapability) -> Served {
+    // NVIDIA does not promise that machine code for cards runs on the GPU of a Jetson.
+    if is_jetson(gpu) {
+        return Served::Unknown;
+    }
+    let runs =
+        |wanted: Code| targets(row.code).any(|target| target.code == wanted && target.runs_on(gpu));
+    if runs(Code::Machine) {
+        Served::Yes
+    } else if runs(Code::Ptx) {
+        Served::ByPtx
+    } else {
+        Served::No
+    }
+}
+
+/// Whether only Jetsons have such a GPU.
+pub fn is_jetson(gpu: ComputeCapability) -> bool {
+    [(5, 3), (6, 2), (7, 2), (8, 7)].contains(&(gpu.major, gpu.minor))
+}
+
+fn is_below(row: &Gpus<'_>, gpu: ComputeCapability) -> bool {
+    machine_code(row).min().is_some_and(|lowest| gpu < lowest)
+}
+
+fn machine_code<'a>(row: &Gpus<'a>) -> impl Iterator<Item = ComputeCapability> + 'a {
+    targets(row.code)
+        .filter(|target| target.code == Code::Machine)
+        .map(|target| target.capability)
+}
+
+/// The targets in a row; what is none is passed over.
+pub fn targets(code: &str) -> impl Iterator<Item = Target> + '_ {
+    code.split(' ').filter_map(target)
+}
+
+/// `sm_90a`, `compute_120f`: as a target is printed.
+fn target(word: &str) -> Option<Target> {
+    let (code, rest) = match word.strip_prefix("sm_") {
+        Some(rest) => (Code::Machine, rest),
+        None => (Code::Ptx, word.strip_prefix("compute_")?),
+    };
+    let (suffix, number) = match (rest.strip_suffix('a'), rest.strip_suffix('f')) {
+        (Some(number), _) => (Suffix::Arch, number),
+        (_, Some(number)) => (Suffix::Family, number),
+        _ => (Suffix::None, rest),
+    };
+    Some(Target {
+        capability: ComputeCapability::from_number(number.parse().ok()?),
+        suffix,
+        code,
+    })
+}

@@ -1,0 +1,388 @@
+//! What fits and what does not: the rules that the build and the running program share.
+
+use crate::runtime::facts::built::{Built, Policy};
+use crate::runtime::facts::compute_capability::{Code, ComputeCapability, Target};
+use crate::runtime::facts::finding::{Finding, Severity};
+use crate::runtime::facts::tables::{Gpus, KnownBad};
+use crate::runtime::facts::version::Version;
+use crate::runtime::judge::gpu_support::{self, Served};
+
+/// The release that is loaded is none that the program can run with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mismatch {
+    /// What does not fit, in one sentence.
+    pub headline: String,
+    /// What was built with, and what may be loaded.
+    pub allowed: String,
+    /// The same after "install": "cuDNN 9.28 or a later 9.x".
+    pub wanted: String,
+}
+
+impl Mismatch {
+    /// The finding, with what is known of the loaded library before what was wanted.
+    pub fn finding(&self, loaded: Vec<(&'static str, String)>) -> Finding {
+        let mut finding = Finding::error("cudnn-version-mismatch", self.headline.as_str());
+        finding.evidence = loaded;
+        finding.with("built with", &self.allowed)
+    }
+}
+
+/// Whether the loaded release is one that the program can run with.
+pub fn version(built: &Built, loaded: Version) -> Result<(), Mismatch> {
+    named(built, loaded, &loaded.to_string())
+}
+
+/// The same for one of another major, of which no more is known.
+pub fn major(built: &Built, loaded: u32) -> Result<(), Mismatch> {
+    if majors(built).contains(&loaded) {
+        return Ok(());
+    }
+    named(built, Version::new(loaded, 0, 0), &loaded.to_string())
+}
+
+fn named(built: &Built, loaded: Version, name: &str) -> Result<(), Mismatch> {
+    if let (Policy::Requirement, Some(wanted)) = (built.policy, built.requirement) {
+        let below = wanted.below.is_none_or(|below| loaded < below);
+        if loaded >= wanted.from && below {
+            return Ok(());
+        }
+        return Err(Mismatch {
+            headline: format!(
+                "loaded cuDNN {} does not meet the `{}` that this program asks for",
+                name, wanted.text
+            ),
+            allowed: format!("the requirement `{}`", wanted.text),
+            wanted: format!("a cuDNN that meets `{}`", wanted.text),
+        });
+    }
+    let Some(with) = built.cudnn else {
+        // Nothing was built with and nothing is asked for: every release will do.
+        return Ok(());
+    };
+    let same_major = loaded.major == with.major;
+    let (fits, range) = match built.policy {
+        Policy::Compatible | Policy::Requirement => (
+            same_major && loaded.minor >= with.minor,
+            format!("{} or a later {}.x", with.short(), with.major),
+        ),
+        Policy::SameMinor => (
+            same_major && loaded.minor == with.minor,
+            format!("any {}", with.short()),
+        ),
+        Policy::Exact => (loaded == with, format!("{} alone", with)),
+    };
+    if fits {
+        return Ok(());
+    }
+    let relation = if !same_major {
+        "is of another major release than"
+    } else if loaded < with {
+        "is older than"
+    } else {
+        "is newer than"
+    };
+    Err(Mismatch {
+        headline: format!(
+            "loaded cuDNN {} {} the {} that this program was built with",
+            name, relation, with
+        ),
+        allowed: format!("{}, so {} may be loaded", with, range),
+        wanted: match built.policy {
+            Policy::Compatible | Policy::Requirement => format!("cuDNN {}", range),
+            Policy::SameMinor => format!("cuDNN {}", with.short()),
+            Policy::Exact => format!("cuDNN {}", with),
+        },
+    })
+}
+
+/// The majors of the releases that the program may load, the newest first.
+pub fn majors(built: &Built) -> Vec<u32> {
+    match (built.policy, built.requirement, built.cudnn) {
+        (Policy::Requirement, Some(wanted), _) | (_, Some(wanted), None) => {
+            let last = match wanted.below {
+                Some(below) if below.minor == 0 && below.patch == 0 => {
+                    below.major.saturating_sub(1)
+                }
+                Some(below) => below.major,
+                // An open end: no later major than the one after the newest known is tried.
+                None => 10,
+            };
+            let first = wanted.from.major.max(8);
+            (first..=last.max(first).min(first.saturating_add(8)))
+                .rev()
+                .collect()
+        }
+        (_, _, Some(with)) => vec![with.major],
+        (_, None, None) => vec![9, 8],
+    }
+}
+
+/// A cuDNN for another CUDA major than the one that was built with. Both may be there, so it is a warning.
+pub fn flavour(built: &Built, loaded: u32) -> Option<Finding> {
+    let with = built.cudnn_cuda_major?;
+    if with == loaded {
+        return None;
+    }
+    Some(
+        Finding::warning(
+            "cuda-flavour-mismatch",
+            format!(
+                "loaded cuDNN is for CUDA {}, and this program was built with one for CUDA {}",
+                loaded, with
+            ),
+        )
+        .help(format!("install the cuDNN for CUDA {}", with)),
+    )
+}
+
+/// A driver whose CUDA is of an older major than the loaded cuDNN or the program. Within a major, every driver
+/// serves every release.
+pub fn driver(built: &Built, cudnn_cuda_major: Option<u32>, driver: Version) -> Option<Finding> {
+    let by_program = built.cuda.map(|cuda| cuda.major);
+    let (needed, what) = match (cudnn_cuda_major, by_program) {
+        (Some(cudnn), program)
+            if cudnn > driver.major && program.is_none_or(|program| program <= cudnn) =>
+        {
+            (cudnn, "the loaded cuDNN is")
+        }
+        (_, Some(program)) if program > driver.major => (program, "this program is"),
+        _ => return None,
+    };
+    let finding = too_old(driver, needed, what, built.tables.drivers);
+    Some(finding.help(format!(
+        "or use a program and a cuDNN that are built for CUDA {}",
+        driver.major
+    )))
+}
+
+/// That the driver serves an older CUDA major than what needs it. `first` holds the first driver for each major.
+pub fn too_old(driver: Version, needed: u32, what: &str, first: &[(u32, &str)]) -> Finding {
+    let headline = format!(
+        "the NVIDIA driver serves CUDA {}, and {} for CUDA {}",
+        driver.short(),
+        what,
+        needed
+    );
+    Finding::error("driver-too-old", headline).help(
+        match first.iter().find(|row| row.0 == needed) {
+            Some((_, first)) => format!(
+                "install NVIDIA's driver {} or a later one, which serves CUDA {}",
+                first, needed
+            ),
+            None => format!("install an NVIDIA driver for CUDA {} or later", needed),
+        },
+    )
+}
+
+/// None of the kernels that are compiled in runs on the device, or only PTX could that the driver does not take.
+pub fn kernels(
+    built: &Built,
+    driver: Option<Version>,
+    device: &str,
+    capability: ComputeCapability,
+) -> Option<Finding> {
+    if built.targets.is_empty() {
+        return None;
+    }
+    let gpu = printed(device, capability);
+    let runs = |target: &&Target| target.runs_on(capability);
+    let able: Vec<&Target> = built.targets.iter().filter(runs).collect();
+    let finding = if able.is_empty() {
+        Finding::error(
+            "kernels-not-covering-gpu",
+            format!("no kernel of this program runs on {}", gpu),
+        )
+    } else {
+        let (driver, first, cuda) = (driver?, built.tables.ptx?, built.cuda?);
+        if driver >= first || able.iter().any(|target| target.code == Code::Machine) {
+            return None;
+        }
+        ptx(cuda, driver, &format!("all that could run on {}, is", gpu))
+    };
+    let list: Vec<String> = built.targets.iter().map(Target::to_string).collect();
+    Some(finding.with("compiled", list.join(", ")).help(format!(
+        "build the program with CUDNN_GUARD_ARCHS={} set",
+        capability
+    )))
+}
+
+/// PTX of a CUDA that is newer than the driver, which therefore does not take it.
+pub fn ptx(cuda: Version, driver: Version, what: &str) -> Finding {
+    Finding::error(
+        "ptx-newer-than-driver",
+        format!(
+            "the NVIDIA driver takes PTX up to that of CUDA {}, and {} PTX of CUDA {}",
+            driver.short(),
+            what,
+            cuda.short()
+        ),
+    )
+    .help(format!(
+        "update the NVIDIA driver, or build with a CUDA toolkit up to {}",
+        driver.short()
+    ))
+}
+
+/// A cuDNN, as far as it matters which GPUs it serves.
+#[derive(Clone, Copy, Debug)]
+pub struct Cudnn {
+    /// Its release.
+    pub version: Version,
+    /// The CUDA major that it was built for.
+    pub cuda: u32,
+}
+
+impl Cudnn {
+    fn named(self) -> String {
+        format!("cuDNN {} for CUDA {}", self.version, self.cuda)
+    }
+
+    /// A GPU that this cuDNN has no machine code for.
+    pub fn device(
+        self,
+        rows: &[Gpus<'_>],
+        device: &str,
+        capability: ComputeCapability,
+    ) -> Option<Finding> {
+        let served = gpu_support::serves(rows, self.version, self.cuda, capability);
+        let what = printed(device, capability);
+        self.unserved(rows, served, capability, |verb| {
+            format!("{} {} {}", self.named(), verb, what)
+        })
+    }
+
+    /// GPUs that kernels are compiled for and that this cuDNN has no machine code for.
+    pub fn targets(self, rows: &[Gpus<'_>], targets: &[Target], chosen_by: &str) -> Vec<Finding> {
+        let mut findings: Vec<Finding> = Vec::new();
+        let mut seen = Vec::new();
+        let machine = targets.iter().filter(|target| target.code == Code::Machine);
+        for capability in machine.map(|target| target.capability) {
+            let served = gpu_support::serves(rows, self.version, self.cuda, capability);
+            if seen.contains(&capability) {
+                continue;
+            }
+            seen.push(capability);
+            let finding = self.unserved(rows, served, capability, |verb| {
+                format!(
+                    "{} {} GPUs of compute capability {}, which kernels are compiled for",
+                    self.named(),
+                    verb,
+                    capability
+                )
+            });
+            findings.extend(finding.map(|mut finding| {
+                finding.severity = Severity::Warning;
+                finding.with("chosen by", chosen_by).help(format!(
+                    "or leave {} out of the targets, if no program with cuDNN is to run there",
+                    capability
+                ))
+            }));
+        }
+        findings
+    }
+
+    fn unserved(
+        self,
+        rows: &[Gpus<'_>],
+        served: Served,
+        gpu: ComputeCapability,
+        headline: impl Fn(&str) -> String,
+    ) -> Option<Finding> {
+        let (cudnn, cuda) = (self.version, self.cuda);
+        let finding = match served {
+            Served::Yes | Served::Unknown => return None,
+            Served::No if gpu_support::is_too_old(rows, cudnn, cuda, gpu) => {
+                let finding = Finding::error("arch-dropped-by-cudnn", headline("no longer serves"));
+                return Some(match gpu_support::last_with(rows, cudnn, cuda, gpu) {
+                    Some(last) => finding.help(format!(
+                        "install cuDNN {} for CUDA {}, the last that is known to serve it",
+                        last, cuda
+                    )),
+                    None => finding.help("use a newer GPU, or an older cuDNN that serves this one"),
+                });
+            }
+            Served::No => Finding::error("gpu-newer-than-cudnn", headline("has no code for")),
+            Served::ByPtx => Finding::warning(
+                "gpu-newer-than-cudnn",
+                headline("has only PTX, which the driver has to compile, for"),
+            ),
+        };
+        let finding = match gpu_support::newest(rows, cudnn, cuda) {
+            Some(newest) => {
+                finding.with("serves", format!("compute capabilities up to {}", newest))
+            }
+            None => finding,
+        };
+        Some(match gpu_support::first_with(rows, cudnn, cuda, gpu) {
+            Some((first, cuda)) => finding.help(format!(
+                "install cuDNN {} or a later one, for CUDA {}",
+                first, cuda
+            )),
+            None => finding.help("install a newer cuDNN"),
+        })
+    }
+}
+
+fn printed(device: &str, capability: ComputeCapability) -> String {
+    format!("{}, whose compute capability is {}", device, capability)
+}
+
+/// What this release is known to do wrong. What shows in one operation alone, which few programs use, is a note, and an
+/// error for a program that says it `needs` it; what shows on several GPUs is a note while nobody knows how many there
+/// will be.
+pub fn known_bad(
+    rows: &[KnownBad],
+    cudnn: Version,
+    cublas: Option<Version>,
+    gpus: Option<usize>,
+    needs: &[&str],
+) -> Vec<Finding> {
+    let rows = rows
+        .iter()
+        .filter(|row| row.from <= cudnn && cudnn < row.below);
+    rows.filter_map(|row| {
+        let mut finding = Finding::warning(
+            "known-bad-release",
+            format!("cuDNN {} is known to {}", cudnn, row.what),
+        );
+        if let Some(from) = row.cublas {
+            let several = gpus.is_none_or(|gpus| gpus > 1);
+            if !several || cublas.is_none_or(|cublas| cublas < from) {
+                return None;
+            }
+        }
+        if row
+            .operation
+            .is_some_and(|operation| needs.contains(&operation))
+        {
+            finding.severity = Severity::Error;
+            finding.summary.push_str(", which this program uses");
+        } else if row.operation.is_some() || row.cublas.is_some() && gpus.is_none() {
+            finding.severity = Severity::Note;
+        }
+        Some(finding.help(format!("install cuDNN {} or a later one", row.good)))
+    })
+    .collect()
+}
+
+/// Whether a release is newer than all that these rows know.
+pub fn is_newer(rows: &[Gpus<'_>], cudnn: Version) -> bool {
+    let known = rows.iter().map(|row| (row.last.major, row.last.minor));
+    known
+        .max()
+        .is_some_and(|known| (cudnn.major, cudnn.minor) > known)
+}
+
+/// A release newer than all that the tables know, which is judged by the newest of them.
+pub fn newer(product: &str, found: &str, known: &str) -> Finding {
+    Finding::note(
+        "unknown-newer-version",
+        format!(
+            "{} {} is newer than {}, the newest that this cudnn-guard knows, and is judged as that is",
+            product,
+            found,
+            known
+        ),
+    )
+    .help("update cudnn-guard, if something does not work that should")
+}

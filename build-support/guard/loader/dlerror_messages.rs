@@ -1,0 +1,125 @@
+//! What the loader says when it refuses, understood: it begins with the file that it did not find.
+
+use crate::runtime::child::work;
+use crate::runtime::facts::finding::{Finding, Severity};
+use crate::runtime::loader::map_failures;
+use crate::runtime::report::result::Report;
+use std::path::Path;
+
+/// A part that the loader refuses, in the loader's words; they begin with the file that it did not find.
+pub fn refused(report: &mut Report, path: &Path, words: &str) {
+    if work::wants_driver(words) {
+        // Without a driver nothing is wrong with this cuDNN.
+        let file = path.file_name().unwrap_or_default().to_string_lossy();
+        let line = format!("{}: it is linked to libcuda.so.1", file);
+        if !report.unchecked.contains(&line) {
+            report.unchecked.push(line);
+        }
+        return;
+    }
+    let finding = refusal(path, words);
+    match finding.severity {
+        Severity::Error => report.findings.push(finding),
+        _ => report.unknown(finding),
+    }
+}
+
+/// The loader's words for a part that it refuses, as a finding.
+pub fn refusal(path: &Path, words: &str) -> Finding {
+    let named = words.split(": ").next().unwrap_or(words);
+    if let Some(finding) = map_failures::finding(words, &|_| None) {
+        return finding;
+    }
+    if words.contains(", version libcudnn") || words.contains("version `libcudnn") {
+        Finding::error(
+            "parts-mixed",
+            format!(
+                "`{}` does not belong to the other parts of this cuDNN",
+                path.display()
+            ),
+        )
+        .with("loader", words)
+        .help("install one cuDNN there, whole")
+    } else if let Some((wanted, by)) = version_wanted(words) {
+        let summary = format!(
+            "`{}` needs {} of `{}`, which has no such version",
+            by, wanted, named
+        );
+        let finding = Finding::error("cudnn-not-loadable", summary).with("loader", words);
+        if wanted.starts_with("GLIBC") || wanted.starts_with("CXXABI") {
+            finding.help("run the program on a newer system or in a newer container, or install an older cuDNN")
+        } else {
+            finding.help(format!(
+                "install the release of `{}` that belongs to it",
+                named
+            ))
+        }
+    } else if let Some(library) = skewed_library(words) {
+        let summary = format!(
+            "`{}` does not fit the {} that the loader finds for it",
+            named, library
+        );
+        Finding::error("cudnn-not-loadable", summary)
+            .with("loader", words)
+            .help(format!(
+                "take directories with another {} out of LD_LIBRARY_PATH, or install both libraries of one CUDA release",
+                library
+            ))
+    } else if Path::new(named) == path || !words.contains("cannot open shared object file") {
+        Finding::error(
+            "cudnn-not-loadable",
+            format!("`{}` cannot be loaded", path.display()),
+        )
+        .with("loader", words)
+        .help("install that cuDNN again")
+    } else {
+        Finding::error(
+            "cudnn-not-loadable",
+            format!(
+                "`{}` needs {}, which the loader does not find",
+                path.display(),
+                named
+            ),
+        )
+        .with("loader", words)
+        .help(format!(
+            "install {}, or put its directory into LD_LIBRARY_PATH",
+            named
+        ))
+    }
+}
+
+/// glibc's "version `GLIBC_2.27' not found (required by FILE)": the version, and who wants it.
+fn version_wanted(words: &str) -> Option<(&str, &str)> {
+    let (_, rest) = words.split_once(": version `")?;
+    let (wanted, rest) = rest.split_once("' not found (required by ")?;
+    Some((wanted, rest.strip_suffix(')')?))
+}
+
+/// The library that lacks a function which the one that was linked to had: NVIDIA gives the functions of a library its
+/// name as their version. Up to 2.29 glibc says "symbol S version V not defined in file F with link time reference",
+/// since then "undefined symbol: S, version V".
+fn skewed_library(words: &str) -> Option<&str> {
+    if let Some((_, rest)) = words.split_once(" not defined in file ") {
+        return Some(rest.split_once(" with link time reference")?.0);
+    }
+    let (_, rest) = words.split_once(": undefined symbol: ")?;
+    let (_, version) = rest.split_once(", version ")?;
+    Some(version).filter(|version| version.contains(".so."))
+}
+
+/// glibc's last words, "PROGRAM: symbol lookup error: FILE: undefined symbol: S": what follows the program's name.
+pub fn missed_function<'a>(said: &'a str) -> Option<&'a str> {
+    let words = |line: &'a str| {
+        line.split_once(": symbol lookup error: ")
+            .map(|(_, words)| words)
+    };
+    said.lines().rev().find_map(words)
+}
+
+/// Whether Rust's allocator found no memory, or C++'s where memory is limited, and ended the process for that.
+pub fn no_memory(said: &str) -> bool {
+    let begins = |line: &str| line.starts_with("memory allocation of ");
+    let limited = || said.contains("std::bad_alloc") && map_failures::is_limited();
+    said.lines().any(begins) || limited()
+}

@@ -1,0 +1,55 @@
+//! The names by which a program opens cuDNN.
+
+use crate::runtime::facts::built::{Built, Loader};
+use crate::runtime::facts::version::Version;
+use crate::runtime::judge::rules;
+
+/// In the order in which they are tried.
+pub fn of(built: &Built) -> Vec<String> {
+    if built.loader == Loader::Cudarc {
+        return of_cudarc(built.cudarc, built.cuda);
+    }
+    let majors = rules::majors(built).into_iter();
+    majors
+        .map(|major| format!("libcudnn.so.{}", major))
+        .collect()
+}
+
+/// The first cudarc that asks for `libcudnn.so.9`. For those before it there is `libcudnn.so` or nothing: their other
+/// names are of no cuDNN that ever was.
+pub const CUDARC_ASKS_FOR_9: Version = Version::new(0, 19, 2);
+
+/// Those of the crate cudarc, in its order; a test holds them against its own. An unknown release has those of the
+/// newest. Some have the release of CUDA in them for which cudarc is compiled, which is taken to be that of the build.
+/// (Two names of no cuDNN are later than others: cudarc 0.13 is the first with `libcudnn.so.1`, 0.18.2 with
+/// `libcudnn64_11.so`.)
+pub fn of_cudarc(cudarc: Option<Version>, cuda: Option<Version>) -> Vec<String> {
+    let newer = cudarc.is_none_or(|cudarc| cudarc >= CUDARC_ASKS_FOR_9);
+    let mut names: Vec<String> = ["", "64"].map(|end| format!("libcudnn{}.so", end)).into();
+    let with = |names: &mut Vec<String>, end: &str| names.push(format!("libcudnn64_{}.so", end));
+    if let Some(Version { major, minor, .. }) = cuda {
+        with(&mut names, &format!("{}", major));
+        with(&mut names, &format!("{}{}", major, minor));
+        with(&mut names, &format!("{}{}_0", major, minor));
+        with(&mut names, &format!("{}0_{}", major, minor));
+    }
+    with(&mut names, "10");
+    with(&mut names, "11");
+    if newer {
+        with(&mut names, "12");
+    }
+    if let Some(Version { major, .. }) = cuda {
+        with(&mut names, &format!("{}0_0", major));
+    }
+    with(&mut names, "9");
+    if let Some(Version { major, .. }) = cuda {
+        names.push(format!("libcudnn.so.{}", major));
+    }
+    let ends: &[u32] = if newer {
+        &[12, 11, 10, 9, 1]
+    } else {
+        &[11, 10, 1]
+    };
+    names.extend(ends.iter().map(|end| format!("libcudnn.so.{}", end)));
+    names
+}

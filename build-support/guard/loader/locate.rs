@@ -1,0 +1,326 @@
+//! Which cuDNN the program uses: the one that is in the process, else the one that it would open.
+
+use crate::runtime::binary::elf::{Elf, Fault};
+use crate::runtime::facts::built::{Built, Loader};
+use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::linked_in::LinkedIn;
+use crate::runtime::facts::version::Version;
+use crate::runtime::judge::rules;
+use crate::runtime::loader::library_names;
+use crate::runtime::loader::map_failures;
+use crate::runtime::loader::search_path::{Route, Via};
+use crate::runtime::parts::part_files::{self, Parts};
+use crate::runtime::system::platform::{self, Library};
+use std::path::{Path, PathBuf};
+
+/// The first library of a cuDNN, through which everything else is called.
+#[derive(Clone, Debug)]
+pub struct Shim {
+    /// It, open.
+    pub library: Library,
+    /// Its file, as the loader found it.
+    pub path: PathBuf,
+    /// The number in its SONAME.
+    pub major: u32,
+    /// What made the loader take it.
+    pub via: Via,
+    /// Other first libraries of the same major in this process.
+    pub others: Vec<PathBuf>,
+}
+
+impl Shim {
+    /// The cuDNN that is linked into the program itself, and has no files.
+    pub fn within(built: &Built, functions: LinkedIn) -> Self {
+        let library = Library::within(functions);
+        Self {
+            library,
+            path: library.path().unwrap_or_default(),
+            major: built.cudnn.map_or(9, |version| version.major),
+            via: Via::Within,
+            others: in_process().into_iter().map(|other| other.0).collect(),
+        }
+    }
+
+    /// The files that belong to it.
+    pub fn parts(&self, route: &Route, pinned: bool, asked: &[&str]) -> Parts {
+        match self.via {
+            Via::Within => Parts::default(),
+            _ => Parts::of(&self.path, self.major, route, pinned, asked),
+        }
+    }
+
+    /// What a cuDNN without files answers itself: a constant, whatever else is wrong with it.
+    pub fn answer(&self) -> Option<Version> {
+        let address = match self.via {
+            Via::Within => self.library.symbol("cudnnGetVersion")?,
+            _ => return None,
+        };
+        // SAFETY: every release declares it as `size_t (void)`.
+        let ask: unsafe extern "C" fn() -> usize = unsafe { std::mem::transmute(address) };
+        // SAFETY: it takes nothing and changes nothing.
+        let number = std::convert::TryFrom::try_from(unsafe { ask() }).ok()?;
+        Some(Version::from_cudnn(number))
+    }
+
+    /// Where it lies, and where its parts should.
+    pub fn folder(&self) -> &Path {
+        self.path.parent().unwrap_or(&self.path)
+    }
+
+    /// That it is of a release which the program cannot run with. Where no part tells it, the major is known.
+    pub fn mismatch(&self, built: &Built, version: Option<Version>) -> Option<Finding> {
+        let judged = match version {
+            Some(version) => rules::version(built, version),
+            None => rules::major(built, self.major),
+        };
+        let mismatch = judged.err()?;
+        let help = self.via.help(self.folder(), &mismatch.wanted);
+        Some(mismatch.finding(self.evidence()).help(help))
+    }
+
+    /// That there are others beside it in the process.
+    pub fn among(&self, others: &[PathBuf]) -> Finding {
+        let others: Vec<String> = others
+            .iter()
+            .map(|other| other.display().to_string())
+            .collect();
+        Finding::warning(
+            "duplicate-cudnn",
+            format!(
+                "more than one cuDNN is in this process; `{}` is judged",
+                self.path.display()
+            ),
+        )
+        .with("also", others.join("\n"))
+    }
+
+    /// Its file, and what brought it in.
+    pub fn evidence(&self) -> Vec<(&'static str, String)> {
+        let mut evidence = vec![("loaded", self.path.display().to_string())];
+        let by_file = part_files::name_of(&self.path).and_then(|name| name.1);
+        if by_file.is_some_and(|major| major != self.major) {
+            evidence.push(("own name", format!("libcudnn.so.{}", self.major)));
+        }
+        evidence.push(("found via", self.via.to_string()));
+        evidence
+    }
+}
+
+/// Finds it. A cuDNN that the program would open itself is opened here in the same way; its parts are not.
+pub fn find(built: &Built, route: &Route) -> Result<Shim, Finding> {
+    let majors = rules::majors(built);
+    let mut there = in_process();
+    if built.loader == Loader::Cudarc && platform::is_program() {
+        // What its names lead to may be another one than that which is there: no SONAME is `libcudnn.so`.
+        return open(built, &majors, route, &there);
+    }
+    let fits = |shim: &(PathBuf, u32)| majors.contains(&shim.1);
+    if built.loader == Loader::Linked && !there.iter().any(fits) && there.is_empty() {
+        return Err(Finding::warning(
+            "not-loaded-yet",
+            "this program is linked to cuDNN, but none is in its process",
+        )
+        .help("use a function of cuDNN in this program: linkers leave out libraries that nothing is used of"));
+    }
+    if let Some(at) = there.iter().position(fits).or(match built.loader {
+        Loader::Linked if !there.is_empty() => Some(0),
+        _ => None,
+    }) {
+        let (path, major) = there.swap_remove(at);
+        if let Some(library) = Library::loaded_file(&path) {
+            there.retain(|other| other.1 == major);
+            let others = there.into_iter().map(|other| other.0).collect();
+            return Ok(Shim {
+                library,
+                via: route.to(&path),
+                path,
+                major,
+                others,
+            });
+        }
+    }
+    if !platform::is_program() {
+        // The process would not have loaded what is opened here.
+        return Err(Finding::warning(
+            "not-loaded-yet",
+            "no cuDNN is in this process yet, and a library that is itself loaded into it opens none to judge it",
+        )
+        .help("call `check()` after the first use of cuDNN: what is in the process is judged"));
+    }
+    open(built, &majors, route, &there)
+}
+
+/// The first libraries of cuDNN in this process, with their majors.
+pub fn in_process() -> Vec<(PathBuf, u32)> {
+    let mut found = Vec::new();
+    for path in platform::mapped() {
+        if let Some((name, major)) = part_files::name_of(&path) {
+            if !name.is_empty() {
+                continue;
+            }
+            if let Some(major) = major_by_soname(&path).or(major) {
+                found.push((path, major));
+            }
+        }
+    }
+    found
+}
+
+/// A file is known by its SONAME: `libcudnn.so` says nothing, and `libcudnn.so.9` may be a link that was made to cuDNN 8.
+fn major_by_soname(path: &Path) -> Option<u32> {
+    let name = Elf::open(path).ok()?.soname()?;
+    part_files::name_of(Path::new(&name))?.1
+}
+
+fn open(
+    built: &Built,
+    majors: &[u32],
+    route: &Route,
+    there: &[(PathBuf, u32)],
+) -> Result<Shim, Finding> {
+    let names = library_names::of(built);
+    let mut words = Vec::new();
+    let mut unfit = None;
+    for name in &names {
+        // For a name that the process knows already, no file is looked for.
+        let file = match Library::loaded(name) {
+            Some(_) => None,
+            None => route.program_file(name),
+        };
+        if let Some(path) = file {
+            // To open these would kill the process, or worse.
+            match Elf::open(&path) {
+                Err(fault @ (Fault::CutOff(..) | Fault::Garbled)) => {
+                    return Err(part_files::fault_finding(&path, &fault, true)
+                        .with("found via", route.to(&path)));
+                }
+                Err(fault) => unfit = Some((path, fault)),
+                Ok(_) => {}
+            }
+        }
+        match Library::open(name) {
+            Ok(library) => {
+                let path = library.path().unwrap_or_else(|| PathBuf::from(name));
+                let by_name = || part_files::name_of(Path::new(name)).and_then(|(_, major)| major);
+                let via = route.to(&path);
+                let major = major_by_soname(&path).or_else(by_name).unwrap_or(9);
+                let other = |other: &&(PathBuf, u32)| {
+                    other.1 == major && !platform::same_file(&other.0, &path)
+                };
+                let others = there.iter().filter(other);
+                return Ok(Shim {
+                    library,
+                    others: others.map(|other| other.0.clone()).collect(),
+                    path,
+                    major,
+                    via,
+                });
+            }
+            Err(said) => words.push(said),
+        }
+    }
+    let way = |name: &str| route.program_file(name);
+    let mut unmapped = words.iter();
+    if let Some(finding) = unmapped.find_map(|words| map_failures::finding(words, &way)) {
+        return Err(finding);
+    }
+    Err(nowhere(built, majors, route, (&names, &words), unfit))
+}
+
+/// That none can be opened by these names; what the loader said of each, and a file that it passed over.
+fn nowhere(
+    built: &Built,
+    majors: &[u32],
+    route: &Route,
+    (names, words): (&[String], &[String]),
+    unfit: Option<(PathBuf, Fault)>,
+) -> Finding {
+    let cudarc = built.loader == Loader::Cudarc;
+    let first = names.first().map_or("", String::as_str);
+    // Most of cudarc's many names are those of nothing that ever was.
+    let said = match words.first() {
+        Some(first) if cudarc => {
+            let more = names.len().saturating_sub(1);
+            format!("{}\n(and so for {} names more)", first, more)
+        }
+        _ => words.join("\n"),
+    };
+    let unasked = majors.iter().find_map(|major| {
+        let name = format!("libcudnn.so.{}", major);
+        let file = route.program_file(&name).filter(|_| !names.contains(&name));
+        Some((*major, file?))
+    });
+    let is_unasked = unasked.is_some();
+    let other = match unfit {
+        Some(_) => None,
+        None => unasked.or_else(|| other_major(majors, route)),
+    };
+    let mut summary = if cudarc {
+        let release = built
+            .cudarc
+            .map_or(String::new(), |cudarc| format!(" {}", cudarc));
+        format!(
+            "{} cannot be loaded, nor by any other name that cudarc{} tries",
+            first, release
+        )
+    } else {
+        format!("{} cannot be loaded", names.join(" or "))
+    };
+    if let Some((path, fault)) = &unfit {
+        summary += &format!("; `{}` {}", path.display(), fault);
+    } else if let Some((major, _)) = &other {
+        summary += &format!("; there is only libcudnn.so.{}", major);
+    }
+    let mut finding = Finding::error("cudnn-not-loadable", summary)
+        .with("loader", said)
+        .with("looked at", route.looked_at().join("\n"));
+    if let Some((_, path)) = &other {
+        finding = finding.with("there is", path.display());
+    }
+    if let Some((major, path)) = other.as_ref().filter(|_| is_unasked) {
+        return by_another_name(finding, *major, path);
+    }
+    // A requirement that is open at its end lets a major in that nobody can install yet.
+    let newest = majors.iter().find(|major| **major <= 9);
+    if let Some(major) = newest.or(majors.first()) {
+        finding = finding.help(format!(
+            "install cuDNN {}, or put the directory of its libcudnn.so.{} into LD_LIBRARY_PATH",
+            major, major
+        ));
+    }
+    if let Some((major, _)) = other {
+        finding = finding.help(format!(
+            "or use a build of this program for cuDNN {}; a link from one name to the other does not help",
+            major
+        ));
+    }
+    finding
+}
+
+/// What to do where the right cuDNN is there, under a name that this cudarc does not ask for.
+fn by_another_name(finding: Finding, major: u32, path: &Path) -> Finding {
+    let link = format!(
+        "put a link `libcudnn.so` to it into `{}`, as the -dev packages have it",
+        path.parent().unwrap_or(path).display()
+    );
+    if major == 9 {
+        let newer = format!(
+            "build the program with cudarc {} or later, which asks for libcudnn.so.9 too",
+            library_names::CUDARC_ASKS_FOR_9
+        );
+        return finding.help(newer).help(format!("or {}", link));
+    }
+    finding.help(link)
+}
+
+/// A cuDNN on the way that is of a major which the program does not open, the newest first.
+fn other_major(majors: &[u32], route: &Route) -> Option<(u32, PathBuf)> {
+    let others = (7..=9).rev().filter(|major| !majors.contains(major));
+    let file = |major| {
+        Some((
+            major,
+            route.program_file(&format!("libcudnn.so.{}", major))?,
+        ))
+    };
+    others.filter_map(file).next()
+}

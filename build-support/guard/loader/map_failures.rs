@@ -1,0 +1,106 @@
+//! A library that lies there and that the loader may not bring into this process: for want of memory, or because
+//! nothing is to be run from where it lies. glibc says the same of both.
+
+use crate::runtime::facts::finding::Finding;
+use std::path::{Path, PathBuf};
+
+/// glibc's words, after the name of the file.
+const WORDS: [&str; 4] = [
+    "failed to map segment from shared object",
+    "cannot map zero-fill pages",
+    "Cannot allocate memory",
+    "out of memory",
+];
+/// Limits on memory, as /proc names them and as the shell sets them.
+const LIMITS: [(&str, &str); 2] = [
+    ("Max address space", "ulimit -v"),
+    ("Max data size", "ulimit -d"),
+];
+
+/// Why it is so, if these words of the loader say that it is. Memory may be there another time, so that it is no fault
+/// of the set-up: only a warning. The loader names a file as it was asked for it; the `way` leads from there to one.
+pub fn finding(words: &str, way: &dyn Fn(&str) -> Option<PathBuf>) -> Option<Finding> {
+    if !WORDS.iter().any(|known| words.contains(known)) {
+        return None;
+    }
+    let (id, named) = ("cudnn-not-loadable", words.split(": ").next()?);
+    let path = Some(PathBuf::from(named)).filter(|path| path.is_absolute());
+    let path = path.or_else(|| way(named));
+    let file = match &path {
+        Some(path) => path.display().to_string(),
+        None => named.to_string(),
+    };
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let real = path.and_then(|path| path.canonicalize().ok());
+    if let Some(mounted) = real.and_then(|real| nothing_runs(&mounts, &real)) {
+        let mounted = mounted.display();
+        let summary = format!(
+            "`{}` lies on a file system from which nothing can be run",
+            file
+        );
+        let finding = Finding::error(id, summary).with("loader", words);
+        return Some(
+            finding
+                .with("mounted", format!("`{}`, with `noexec`", mounted))
+                .help(format!(
+                    "install it on another file system, or mount `{}` without `noexec`",
+                    mounted
+                )),
+        );
+    }
+    let limits = std::fs::read_to_string("/proc/self/limits").unwrap_or_default();
+    Some(match limit(&limits) {
+        Some((mebibytes, by)) => {
+            let summary = format!("there is not enough memory to load `{}`", file);
+            Finding::warning(id, summary)
+                .with("loader", words)
+                .with(
+                    "limit",
+                    format!("{} MiB for this process, by `{}`", mebibytes, by),
+                )
+                .help(format!("raise the limit: `{} unlimited`", by))
+        }
+        None => Finding::warning(
+            id,
+            format!("the system refuses to map `{}` into this process", file),
+        )
+        .with("loader", words)
+        .help("see with `free -m` whether memory is left"),
+    })
+}
+
+/// Whether there is a limit on this process's memory.
+pub fn is_limited() -> bool {
+    let limits = std::fs::read_to_string("/proc/self/limits");
+    limit(&limits.unwrap_or_default()).is_some()
+}
+
+/// The lowest limit on this process's memory, in MiB, and what sets it.
+pub fn limit(limits: &str) -> Option<(u64, &'static str)> {
+    let set = |(name, by): &(&str, &'static str)| {
+        let line = limits.lines().find_map(|line| line.strip_prefix(*name))?;
+        let bytes: u64 = line.split_whitespace().next()?.parse().ok()?;
+        Some((bytes >> 20, *by))
+    };
+    LIMITS.iter().filter_map(set).min()
+}
+
+/// Where the file system is mounted that this file is on, if nothing may be run from it.
+pub fn nothing_runs(mounts: &str, file: &Path) -> Option<PathBuf> {
+    let mut on: Option<(PathBuf, bool)> = None;
+    for line in mounts.lines() {
+        let mut fields = line.split(' ').skip(4);
+        let (Some(point), Some(options)) = (fields.next(), fields.next()) else {
+            continue;
+        };
+        let point = PathBuf::from(point.replace("\\040", " "));
+        let deeper = on
+            .as_ref()
+            .is_none_or(|(other, _)| point.starts_with(other));
+        if deeper && file.starts_with(&point) {
+            let noexec = options.split(',').any(|option| option == "noexec");
+            on = Some((point, noexec));
+        }
+    }
+    on.filter(|(_, noexec)| *noexec).map(|(point, _)| point)
+}

@@ -1,0 +1,239 @@
+//! The way on which the loader comes to a library: the folders it looks through, and who named each of them.
+
+use crate::runtime::binary::elf::{Elf, Fault};
+use crate::runtime::loader::ld_so_cache;
+pub use crate::runtime::loader::load_origin::Via;
+use crate::runtime::loader::load_origin::{CACHE, PRELOADS, filled, preloads};
+use crate::runtime::system::platform;
+use std::ffi::OsString;
+use std::path::{Component, Path, PathBuf};
+
+/// The loader's search path for the program, each folder with who named it.
+#[derive(Clone, Debug)]
+pub struct Route {
+    folders: Vec<Via>,
+}
+
+impl Route {
+    /// Asks the loader.
+    pub fn of_program() -> Self {
+        let (rpath, runpath) = platform::program_paths();
+        let library_path = platform::first_environment("LD_LIBRARY_PATH");
+        // A DT_RUNPATH switches a DT_RPATH off.
+        let rpath = if runpath.is_some() { None } else { rpath };
+        Self::new(&platform::search_path(), rpath, library_path, runpath)
+    }
+
+    /// The loader tells folders in its order (RPATH, LD_LIBRARY_PATH, RUNPATH, its own), but not who named them:
+    /// `dlinfo(3)` has flags for it which glibc leaves at 0.
+    pub fn new(
+        folders: &[PathBuf],
+        rpath: Option<OsString>,
+        library_path: Option<OsString>,
+        runpath: Option<OsString>,
+    ) -> Self {
+        let named = [entries(rpath), entries(library_path), entries(runpath)];
+        let mut stage = 0;
+        let mut with = Vec::new();
+        for folder in folders {
+            let plain = normal(folder);
+            // As text: there may be thousands, and to compare paths takes them apart.
+            let is = |one: &PathBuf| one.as_os_str() == plain.as_os_str();
+            let from = (stage..named.len())
+                .find(|stage| named.get(*stage).is_some_and(|list| list.iter().any(is)));
+            stage = from.unwrap_or(stage);
+            with.push(match from {
+                Some(0) => Via::Rpath(folder.clone()),
+                Some(1) => Via::LibraryPath(folder.clone()),
+                Some(_) => Via::Runpath(folder.clone()),
+                None => Via::System(folder.clone()),
+            });
+        }
+        Self { folders: with }
+    }
+
+    /// What made the loader take this file for this name.
+    pub fn to(&self, file: &Path) -> Via {
+        let name = file.file_name().unwrap_or_default();
+        let hit = self.folders.iter().find(|via| {
+            let candidate = via_folder(via).join(name);
+            candidate == file || beyond(&candidate, file) || platform::same_file(&candidate, file)
+        });
+        let preload = platform::first_environment("LD_PRELOAD").unwrap_or_default();
+        let preload = preload.to_string_lossy();
+        if preload
+            .split([':', ' '])
+            .any(|one| !one.is_empty() && Path::new(one) == file)
+        {
+            return Via::Preload;
+        }
+        let everywhere = std::fs::read_to_string(PRELOADS).unwrap_or_default();
+        if preloads(&everywhere).any(|one| Path::new(one) == file) {
+            return Via::Preloads;
+        }
+        let cached = || {
+            name.to_str()
+                .is_some_and(|name| ld_so_cache::files(name).iter().any(|one| one == file))
+        };
+        match hit {
+            // The cache is asked before the system's folders, and names what lies there.
+            Some(Via::System(_)) | None if cached() && !in_system(file) => Via::Cache,
+            Some(via) => via.clone(),
+            None => self.relative(file).unwrap_or(Via::Elsewhere),
+        }
+    }
+
+    /// The relative entry that led to a file before the program changed its working directory.
+    fn relative(&self, file: &Path) -> Option<Via> {
+        let name = file.file_name()?;
+        let led = |via: &&Via| {
+            let folder = normal(via_folder(via));
+            folder.is_relative() && folder.iter().count() > 0 && file.ends_with(folder.join(name))
+        };
+        self.folders.iter().find(led).cloned()
+    }
+
+    /// The file that the loader takes for a name that a library asks for, when that library has its own DT_RPATH
+    /// (before LD_LIBRARY_PATH) or DT_RUNPATH (after it) with its own folder.
+    pub fn file(&self, name: &str, own: Option<&Path>, own_first: bool) -> Option<PathBuf> {
+        let mut places: Vec<PathBuf> = Vec::new();
+        // A RUNPATH of the program is for what it opens itself, and the library's own switches its RPATH off.
+        let before = self.folders.iter().filter(|via| match via {
+            Via::Rpath(_) => own_first,
+            other => matches!(other, Via::LibraryPath(_)),
+        });
+        let system = self
+            .folders
+            .iter()
+            .filter(|via| matches!(via, Via::System(_)));
+        let own = own.map(Path::to_path_buf);
+        if own_first {
+            places.extend(own.clone());
+        }
+        places.extend(before.map(|via| via_folder(via).to_path_buf()));
+        places.extend(own);
+        let places = places.into_iter().map(|folder| folder.join(name));
+        let system = system.map(|via| via_folder(via).join(name));
+        first(places.chain(ld_so_cache::files(name)).chain(system))
+    }
+
+    /// The file that the loader would take for a name that the program opens, and what leads to it.
+    pub fn program_file(&self, name: &str) -> Option<PathBuf> {
+        let (named, system): (Vec<&Via>, Vec<&Via>) = self
+            .folders
+            .iter()
+            .partition(|via| !matches!(via, Via::System(_)));
+        let file = |via: &Via| via_folder(via).join(name);
+        let named = named.into_iter().map(file);
+        first(
+            named
+                .chain(ld_so_cache::files(name))
+                .chain(system.into_iter().map(file)),
+        )
+    }
+
+    /// The folders, for "looked at".
+    pub fn looked_at(&self) -> Vec<String> {
+        let mut lines: Vec<String> = Vec::new();
+        for via in &self.folders {
+            let line = match via {
+                Via::System(folder) => folder.display().to_string(),
+                named => named.to_string(),
+            };
+            if !lines.contains(&line) {
+                lines.push(line);
+            }
+        }
+        lines.push(CACHE.to_string());
+        lines
+    }
+}
+
+/// The first file that the loader takes: it passes over what it may not read and what is for another CPU. If that is
+/// all there is, the first of those, so that it can be named.
+fn first(files: impl Iterator<Item = PathBuf>) -> Option<PathBuf> {
+    let mut passed_over = None;
+    for file in files.filter(|file| file.is_file()) {
+        match Elf::open(&file) {
+            Err(Fault::Machine(_) | Fault::Class | Fault::Unreadable(_)) => {
+                passed_over = passed_over.or(Some(file));
+            }
+            _ => return Some(file),
+        }
+    }
+    passed_over
+}
+
+fn via_folder(via: &Via) -> &Path {
+    match via {
+        Via::Rpath(folder)
+        | Via::LibraryPath(folder)
+        | Via::Runpath(folder)
+        | Via::System(folder) => folder,
+        Via::Preload | Via::Preloads | Via::Cache | Via::Elsewhere | Via::Within => Path::new(""),
+    }
+}
+
+/// Whether the file lies in a folder for better CPUs below the one that was named:
+/// `<folder>/glibc-hwcaps/x86-64-v3/<name>`.
+fn beyond(candidate: &Path, file: &Path) -> bool {
+    let (Some(folder), Some(name)) = (candidate.parent(), candidate.file_name()) else {
+        return false;
+    };
+    file.file_name() == Some(name)
+        && file
+            .strip_prefix(folder)
+            .is_ok_and(|rest| rest.starts_with("glibc-hwcaps"))
+}
+
+/// Folders that every system has: that the cache names them too tells nobody anything.
+fn in_system(file: &Path) -> bool {
+    let folder = file.parent().unwrap_or(file).to_string_lossy().into_owned();
+    let folder = folder.strip_prefix("/usr").unwrap_or(&folder);
+    folder == "/lib"
+        || folder == "/lib64"
+        || (folder.starts_with("/lib/") && folder.ends_with("-linux-gnu"))
+}
+
+/// What the loader may put for `$LIB`; which it is, is compiled into it.
+const LIB: [&str; 3] = [
+    "lib64",
+    if cfg!(target_arch = "aarch64") {
+        "lib/aarch64-linux-gnu"
+    } else {
+        "lib/x86_64-linux-gnu"
+    },
+    "lib",
+];
+
+/// The entries of a search path, with the tokens of ld.so(8) filled in for this program. Bytes, since the loader does
+/// not ask whether a path is UTF-8.
+fn entries(list: Option<OsString>) -> Vec<PathBuf> {
+    let Some(list) = list else {
+        return Vec::new();
+    };
+    let program = std::env::current_exe().unwrap_or_default();
+    let origin = program.parent().unwrap_or(&program).as_os_str();
+    let mut folders = Vec::new();
+    for entry in list.as_encoded_bytes().split(|byte| b":;".contains(byte)) {
+        let entry = filled(entry, "ORIGIN", origin.as_encoded_bytes());
+        let entry = filled(&entry, "PLATFORM", std::env::consts::ARCH.as_bytes());
+        for lib in LIB {
+            let folder = platform::path_of(filled(&entry, "LIB", lib.as_bytes()));
+            let folder = normal(&folder);
+            if folders.last() != Some(&folder) {
+                folders.push(folder);
+            }
+        }
+    }
+    folders
+}
+
+/// Without the slash at its end; the empty entry is the working directory.
+fn normal(folder: &Path) -> PathBuf {
+    let plain: PathBuf = folder
+        .components()
+        .filter(|part| *part != Component::CurDir)
+        .collect();
+    plain
+}

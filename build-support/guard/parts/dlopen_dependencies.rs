@@ -1,0 +1,150 @@
+//! Libraries that a part of cuDNN opens by name when it comes to use them: no table in the file tells of them, and
+//! cuDNN's own words name the part that asked, not what it asked for.
+
+use crate::runtime::binary::elf::Elf;
+use crate::runtime::facts::finding::Finding;
+use crate::runtime::loader::search_path::Route;
+use crate::runtime::parts::part_files::Parts;
+use crate::runtime::parts::required_parts;
+use crate::runtime::system::platform::Library;
+use std::path::{Path, PathBuf};
+
+/// The CUDA runtime, which cuDNN holds in itself and one of its parts opens all the same.
+const CUDART: &str = "libcudart.so";
+
+/// What a part of a cuDNN for this CUDA opens, read off the strings of NVIDIA's own. The part that came with 9.22 puts
+/// the name of its libcudart together, and takes the plain one for it.
+fn opened_by(part: &str, cuda: u32) -> Vec<String> {
+    let nvrtc = if cuda == 11 {
+        "libnvrtc.so.11.2".to_string()
+    } else {
+        format!("libnvrtc.so.{}", cuda)
+    };
+    let blas = |name: &str| format!("lib{}.so.{}", name, cuda);
+    match part {
+        "graph" => vec![nvrtc],
+        "engines_precompiled" => vec![blas("cublasLt")],
+        required_parts::TENSOR_IR => vec![format!("{}.{}", CUDART, cuda)],
+        "ops_infer" => vec![blas("cublas"), blas("cublasLt"), nvrtc],
+        _ => Vec::new(),
+    }
+}
+
+/// Whether a file is one of them.
+pub fn is_one(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    [
+        CUDART,
+        "libcublas.so",
+        "libcublasLt.so",
+        "libnvrtc.so",
+        "libnvrtc-builtins.so",
+    ]
+    .iter()
+    .any(|one| name.starts_with(one))
+}
+
+/// What is wrong with those that the needed parts open: cuDNN failed, and this may be why.
+pub fn suspects(parts: &Parts, cuda: u32, mapped: &[PathBuf], route: &Route) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for part in parts.list.iter().filter(|part| part.needed) {
+        let own =
+            Elf::open(&part.path).map_or_else(|_| Vec::new(), |mut elf| elf.folders(&part.path));
+        let mut found: Vec<(String, PathBuf)> = Vec::new();
+        for name in opened_by(&part.name, cuda) {
+            let plain = Some(CUDART).filter(|plain| name.starts_with(plain));
+            let names = std::iter::once(name.as_str()).chain(plain);
+            let mut files = names.filter_map(|name| find(name, &own, mapped, route));
+            match files.next() {
+                Some(file) => found.push((name, file)),
+                None => findings.push(missing(&part.path, &name, &own, route)),
+            }
+        }
+        findings.extend(
+            found
+                .iter()
+                .find_map(|(name, file)| without_builtins(name, file, cuda)),
+        );
+        if let [(_, blas), (_, lt), ..] = found.as_slice() {
+            findings.extend(apart(blas, lt));
+        }
+    }
+    findings
+}
+
+fn find(name: &str, own: &[PathBuf], mapped: &[PathBuf], route: &Route) -> Option<PathBuf> {
+    let in_child = mapped
+        .iter()
+        .find(|path| path.file_name() == Some(name.as_ref()));
+    let in_process = || Library::loaded(name).and_then(|library| library.path());
+    let beside = || {
+        own.iter()
+            .map(|folder| folder.join(name))
+            .find(|file| file.is_file())
+    };
+    in_child
+        .cloned()
+        .or_else(in_process)
+        .or_else(beside)
+        .or_else(|| route.file(name, None, false))
+}
+
+fn missing(part: &Path, name: &str, own: &[PathBuf], route: &Route) -> Finding {
+    let own = own.iter().map(|folder| folder.display().to_string());
+    let places: Vec<String> = own.chain(route.looked_at()).collect();
+    Finding::warning(
+        "cudnn-not-loadable",
+        format!(
+            "`{}` opens {} when it comes to use it, and the loader does not find that",
+            part.display(),
+            name
+        ),
+    )
+    .with("looked at", places.join("\n"))
+    .help(format!(
+        "install {}, or put its directory into LD_LIBRARY_PATH",
+        name
+    ))
+}
+
+/// NVRTC opens its builtins from beside itself.
+fn without_builtins(name: &str, file: &Path, cuda: u32) -> Option<Finding> {
+    if !name.starts_with("libnvrtc.so") {
+        return None;
+    }
+    let file = std::fs::canonicalize(file).ok()?;
+    let wanted = format!("libnvrtc-builtins.so.{}.", cuda);
+    let mut there = std::fs::read_dir(file.parent()?).ok()?.flatten();
+    if there.any(|it| it.file_name().to_string_lossy().starts_with(&wanted)) {
+        return None;
+    }
+    let summary = format!(
+        "`{}` has no libnvrtc-builtins of CUDA {} beside it, which it opens when it compiles",
+        file.display(),
+        cuda
+    );
+    let help = "install NVRTC again, both files in one directory";
+    Some(Finding::warning("cudnn-not-loadable", summary).help(help))
+}
+
+/// cuBLAS is tied to the cublasLt of its own release.
+fn apart(blas: &Path, lt: &Path) -> Option<Finding> {
+    let folder = |file: &Path| {
+        std::fs::canonicalize(file)
+            .ok()?
+            .parent()
+            .map(Path::to_path_buf)
+    };
+    if folder(blas)? == folder(lt)? {
+        return None;
+    }
+    Some(
+        Finding::warning(
+            "parts-mixed",
+            "libcublas and its libcublasLt come from two installations",
+        )
+        .with("libcublas", blas.display())
+        .with("libcublasLt", lt.display())
+        .help("take the directory of one of them out of LD_LIBRARY_PATH"),
+    )
+}

@@ -1,0 +1,79 @@
+//! Parts that came from elsewhere than from where they were looked for.
+
+use crate::runtime::binary::elf::Elf;
+use crate::runtime::facts::finding::Finding;
+use crate::runtime::loader::locate::Shim;
+use crate::runtime::loader::search_path::Via;
+use crate::runtime::parts::part_files::{self, Parts};
+use crate::runtime::parts::release::Teller;
+use crate::runtime::report::result::Report;
+use crate::runtime::system::platform;
+use std::path::PathBuf;
+
+/// Parts that were mapped from elsewhere than from the files that were looked at. Those that tell no release are
+/// foreign too when cuDNN says that something does not fit. True if there are such.
+pub fn judge(
+    report: &mut Report,
+    shim: &Shim,
+    parts: &Parts,
+    mapped: &[PathBuf],
+    disagree: bool,
+) -> bool {
+    if shim.via == Via::Within {
+        // Parts of another cuDNN are its own; that it is there is said already.
+        return false;
+    }
+    let release = report
+        .loaded
+        .as_ref()
+        .and_then(|loaded| loaded.version)
+        .map(|(version, _)| version);
+    let mut teller = Teller::default();
+    let (mut foreign, mut copies) = (Vec::new(), Vec::new());
+    for path in mapped {
+        let Some((name, Some(major))) = part_files::name_of(path) else {
+            continue;
+        };
+        // What was deleted is the same as nothing but by its name.
+        let looked_at = parts
+            .list
+            .iter()
+            .any(|part| part.path == *path || platform::same_file(&part.path, path));
+        if major != shim.major || name.is_empty() || looked_at {
+            continue;
+        }
+        let version = Elf::open(path)
+            .ok()
+            .and_then(|mut elf| teller.part(&mut elf, &name, path))
+            .map(|told| told.0);
+        let own_shim = mapped.iter().any(|other| {
+            other.parent() == path.parent()
+                && *other != shim.path
+                && part_files::name_of(other) == Some((String::new(), Some(major)))
+        });
+        let fits = !disagree && (version.is_none() || version == release);
+        if own_shim || fits {
+            copies.push(path.clone());
+        } else {
+            foreign.push(path.display().to_string());
+        }
+    }
+    if !copies.is_empty() {
+        report.findings.push(shim.among(&copies));
+    }
+    if foreign.is_empty() {
+        return false;
+    }
+    let summary = format!(
+        "cuDNN at `{}` loads parts of another release from elsewhere",
+        shim.folder().display()
+    );
+    let mut finding = Finding::error("parts-mixed", summary);
+    finding.evidence = shim.evidence();
+    report.findings.push(
+        finding
+            .with("and also", foreign.join("\n"))
+            .help("take the directory of these files out of LD_LIBRARY_PATH, or remove them"),
+    );
+    true
+}

@@ -1,0 +1,13 @@
+//! The libraries that one cuDNN consists of: which there must be, which are there, of which release each is.
+
+#[cfg(feature = "runtime")]
+pub mod dlopen_dependencies;
+#[cfg(feature = "runtime")]
+pub mod foreign_parts;
+#[cfg(feature = "runtime")]
+pub mod missing_dlopen;
+#[cfg(feature = "runtime")]
+pub mod part_files;
+#[cfg(feature = "runtime")]
+pub mod release;
+pub mod required_parts;

@@ -1,0 +1,404 @@
+//! The parts of a cuDNN, looked at by hand: none of their code runs here.
+
+use crate::runtime::binary::elf::{Elf, Fault};
+use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::version::Version;
+use crate::runtime::loader::search_path::Route;
+use crate::runtime::parts::release::{SYMBOL, Teller, Told, with_article};
+use crate::runtime::parts::required_parts;
+use crate::runtime::system::platform::{self, Library};
+use std::path::{Path, PathBuf};
+
+/// One part of a cuDNN.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Its name between `libcudnn_` and `.so`.
+    pub name: String,
+    /// The file that the process uses or will use.
+    pub path: PathBuf,
+    /// Its release, where something tells it.
+    pub version: Option<Version>,
+    /// What told the release: its version symbol, its file's name, or the record of its wheel.
+    pub told_by: Option<&'static str>,
+    /// Whether a convolution needs it, or the program says that it does.
+    pub needed: bool,
+}
+
+/// A cuDNN as its files show it.
+#[derive(Clone, Debug, Default)]
+pub struct Parts {
+    /// The parts that are there, the needed ones first, in the order in which they can be opened.
+    pub list: Vec<Part>,
+    /// What is wrong with them.
+    pub findings: Vec<Finding>,
+    /// Whether only graphs that are compiled at run time are served.
+    pub jit_only: bool,
+}
+
+impl Parts {
+    /// Looks at the parts of the cuDNN whose first library is `shim`, of this major, for a program that says it needs
+    /// `asked`. `pinned`: the guard will open those beside the shim by their paths; else those count which the loader
+    /// would find.
+    pub fn of(shim: &Path, major: u32, route: &Route, pinned: bool, asked: &[&str]) -> Self {
+        let folder = shim.parent().unwrap_or(shim);
+        let beside = beside(folder, major);
+        let no_others = has_jit_alone(&beside);
+        let jit_only = no_others || is_jit_asked();
+        let needed = |version| match required_parts::of(version, jit_only) {
+            Some(names) => names.iter().map(|name| name.to_string()).collect(),
+            // A major that nobody knows yet: what its first library names.
+            None => named_in(shim),
+        };
+        let mut parts = Self {
+            jit_only,
+            ..Self::default()
+        };
+        let own_first = Elf::open(shim).is_ok_and(|mut elf| elf.rpath().is_some());
+        let mapped = platform::mapped();
+        let mut teller = Teller::default();
+        let (mut missing, mut missed) = (Vec::new(), Vec::new());
+        let mut seen: Vec<String> = Vec::new();
+        let mut look = |parts: &mut Self, name: &String, lacks: Option<&mut Vec<String>>| {
+            if seen.contains(name) {
+                return;
+            }
+            seen.push(name.clone());
+            let file = in_process(&mapped, name, major)
+                .or_else(|| locate(folder, name, major, route, pinned || own_first));
+            match (file, lacks) {
+                (Some(path), lacks) => parts.look(&mut teller, name, path, lacks.is_some()),
+                (None, Some(lacks)) => lacks.push(file_name(name, major)),
+                (None, None) => {}
+            }
+        };
+        // The first ones tell the release, and the release which others are needed.
+        let first: Vec<String> = needed(Version::new(major, 0, 0));
+        first
+            .iter()
+            .for_each(|name| look(&mut parts, name, Some(&mut missing)));
+        let release = parts.release().map(|told| told.0);
+        if let Some(release) = release {
+            let all: Vec<String> = needed(release);
+            all.iter()
+                .for_each(|name| look(&mut parts, name, Some(&mut missing)));
+        }
+        let own = asked
+            .iter()
+            .filter_map(|word| required_parts::part(word, major));
+        own.for_each(|name| look(&mut parts, &name, Some(&mut missed)));
+        beside.iter().for_each(|name| look(&mut parts, name, None));
+        for (files, by) in [(missed, "this program"), (missing, "a convolution")] {
+            if !files.is_empty() {
+                let finding = missing_finding(folder, &files, by, &parts.release(), route);
+                let help = if no_others {
+                    WHOLE.to_string()
+                } else {
+                    again(folder, &parts.release())
+                };
+                parts.findings.insert(0, finding.help(help));
+            }
+        }
+        parts.compare(shim, teller.file(shim));
+        if let Some(release) = release.filter(|release| asks_elsewhere(*release)) {
+            let has = parts
+                .list
+                .iter()
+                .any(|part| part.name == required_parts::TENSOR_IR);
+            let file = file_name(required_parts::TENSOR_IR, major);
+            if let (false, Some(path)) = (has, route.file(&file, Some(folder), own_first)) {
+                let told = teller.file(&path).filter(|told| told.0 != release);
+                parts
+                    .findings
+                    .extend(told.map(|told| stranger(folder, release, &path, told)));
+            }
+        }
+        parts
+    }
+
+    /// The release of the whole, as the part that answers `cudnnGetVersion` tells it, else any other.
+    pub fn release(&self) -> Option<Told> {
+        let first = self
+            .list
+            .iter()
+            .filter(|part| part.name == "graph" || part.name == "ops_infer");
+        let mut all = first.chain(self.list.iter().filter(|part| part.needed));
+        all.find_map(|part| Some((part.version?, part.told_by?)))
+    }
+
+    fn look(&mut self, teller: &mut Teller, name: &str, path: PathBuf, needed: bool) {
+        let told = match Elf::open(&path) {
+            Ok(mut elf) => teller.part(&mut elf, name, &path),
+            Err(fault) => {
+                self.findings.push(fault_finding(&path, &fault, needed));
+                None
+            }
+        };
+        self.list.push(Part {
+            name: name.to_string(),
+            path,
+            version: told.map(|told| told.0),
+            told_by: told.map(|told| told.1),
+            needed,
+        });
+    }
+
+    /// Parts of different releases do not work together, even where cuDNN itself does not notice.
+    fn compare(&mut self, shim: &Path, shim_told: Option<Told>) {
+        let Some((release, _)) = self.release() else {
+            return;
+        };
+        let shim_version = shim_told.map(|told| told.0);
+        let other = |version: Option<Version>| version.is_some_and(|version| version != release);
+        let needed = other(shim_version)
+            || self
+                .list
+                .iter()
+                .any(|part| part.needed && other(part.version));
+        if !needed && !self.list.iter().any(|part| other(part.version)) {
+            return;
+        }
+        let of_parts = self.list.iter().filter_map(|part| {
+            let told = (part.version?, part.told_by?);
+            Some((told, part.path.as_path()))
+        });
+        let all = shim_told.map(|told| (told, shim)).into_iter();
+        let lines: Vec<String> = all
+            .chain(of_parts)
+            .map(|((version, by), path)| match by {
+                SYMBOL => format!("{}  {}", version, path.display()),
+                by => format!("{}  {}, by {}", version, path.display(), with_article(by)),
+            })
+            .collect();
+        let folder = shim.parent().unwrap_or(shim).display();
+        let finding = if needed {
+            let summary = format!(
+                "cuDNN at `{}` is put together from parts of different releases",
+                folder
+            );
+            Finding::error("parts-mixed", summary)
+        } else {
+            let summary = format!(
+                "a part of the cuDNN at `{}` that no convolution uses is of another release",
+                folder
+            );
+            Finding::warning("parts-mixed", summary)
+        };
+        let finding = finding.with("parts", lines.join("\n"));
+        self.findings.push(finding.help(format!(
+            "remove all `libcudnn*` files from `{}` and install one cuDNN there, whole",
+            folder
+        )));
+    }
+}
+
+/// The part that a file name stands for, with its major: `libcudnn_ops.so.9.1.0` is `ops` of 9, and
+/// `libcudnn.so.9` is the first library, whose name is empty.
+pub fn name_of(path: &Path) -> Option<(String, Option<u32>)> {
+    let file = path.file_name()?.to_str()?;
+    let rest = file.strip_prefix("libcudnn")?;
+    let (name, tail) = rest.split_once(".so")?;
+    let name = match name.strip_prefix('_') {
+        Some(name) => name,
+        None if name.is_empty() => name,
+        None => return None,
+    };
+    let numbers = match tail.strip_prefix('.') {
+        Some(numbers) => numbers,
+        None if tail.is_empty() => tail,
+        None => return None,
+    };
+    let major = numbers
+        .split('.')
+        .next()
+        .and_then(|major| major.parse().ok());
+    if major.is_none() && !numbers.is_empty() {
+        return None;
+    }
+    Some((name.to_string(), major))
+}
+
+/// The finding for a file that cannot be mapped into this process.
+pub fn fault_finding(path: &Path, fault: &Fault, needed: bool) -> Finding {
+    let id = match fault {
+        Fault::Machine(_) | Fault::Class => "wrong-architecture",
+        Fault::Unreadable(_) => "io-error",
+        Fault::NotElf | Fault::CutOff(..) | Fault::Garbled => "library-damaged",
+    };
+    let summary = format!("`{}` {}", path.display(), fault);
+    let finding = match (needed, fault) {
+        // What cannot be read may still be mapped by the loader: nothing is known.
+        (true, Fault::Unreadable(_)) | (false, _) => Finding::warning(id, summary),
+        (true, _) => Finding::error(id, summary),
+    };
+    match fault {
+        Fault::Machine(_) | Fault::Class => finding.help(format!(
+            "install the cuDNN for {} there",
+            std::env::consts::ARCH
+        )),
+        Fault::Unreadable(_) => finding.help("make it readable for the user who runs this program"),
+        _ => finding.help("install that cuDNN again, and see that the disk is not full"),
+    }
+}
+
+fn missing_finding(
+    folder: &Path,
+    missing: &[String],
+    by: &str,
+    release: &Option<Told>,
+    route: &Route,
+) -> Finding {
+    let all = if missing.len() == 1 { "" } else { " all" };
+    let here = folder.display().to_string();
+    let others = route.looked_at().into_iter().filter(|place| *place != here);
+    let places: Vec<String> = std::iter::once(here.clone()).chain(others).collect();
+    Finding::error(
+        "parts-missing",
+        format!(
+            "cuDNN{} at `{}` lacks {}, which {} needs{}",
+            spaced(release),
+            folder.display(),
+            missing.join(", "),
+            by,
+            all
+        ),
+    )
+    .with("looked at", places.join("\n"))
+}
+
+const WHOLE: &str = "install a whole cuDNN in its place: this one brings nothing but what compiles graphs at run time";
+
+fn again(folder: &Path, release: &Option<Told>) -> String {
+    format!(
+        "install cuDNN{} again in `{}`, whole, since the first library opens the others from there",
+        spaced(release),
+        folder.display()
+    )
+}
+
+/// The release behind a name.
+fn spaced(release: &Option<Told>) -> String {
+    release.map_or_else(String::new, |(version, _)| format!(" {}", version))
+}
+
+/// Whether this release asks for a part that it does not bring along: one from elsewhere is taken, if it can be
+/// opened, and then refused with status 1002.
+fn asks_elsewhere(version: Version) -> bool {
+    version.major == 9 && (20..22).contains(&version.minor)
+}
+
+/// Whether the loader can open it decides whether it does harm, so it is a warning.
+fn stranger(folder: &Path, release: Version, path: &Path, (version, by): Told) -> Finding {
+    let summary = format!(
+        "cuDNN {} at `{}` comes without {}, and finds that of {} elsewhere",
+        release,
+        folder.display(),
+        path.file_name().unwrap_or_default().to_string_lossy(),
+        version
+    );
+    Finding::warning("parts-mixed", summary)
+        .with(
+            "elsewhere",
+            format!("{}, by {}", path.display(), with_article(by)),
+        )
+        .help("install cuDNN 9.22 or a later one, which brings its own")
+        .help(format!(
+            "or remove the cuDNN in `{}`, or keep that directory out of LD_LIBRARY_PATH",
+            path.parent().unwrap_or(path).display()
+        ))
+}
+
+fn file_name(name: &str, major: u32) -> String {
+    format!("libcudnn_{}.so.{}", name, major)
+}
+
+/// The names of the parts that lie in a folder, sorted.
+fn beside(folder: &Path, major: u32) -> Vec<String> {
+    let mut names = Vec::new();
+    let Ok(files) = std::fs::read_dir(folder) else {
+        return names;
+    };
+    for file in files.flatten() {
+        if let Some((name, Some(of))) = name_of(Path::new(&file.file_name())) {
+            if of == major && !name.is_empty() && !names.contains(&name) {
+                names.push(name);
+            }
+        }
+    }
+    names.sort();
+    names
+}
+
+/// Whether cuDNN itself is told to do without the other parts.
+pub fn is_jit_asked() -> bool {
+    std::env::var_os("CUDNN_LIB_CONFIG").is_some_and(|value| value == "GRAPH_JIT_ONLY")
+}
+
+/// Whether only those lie there that do without the others.
+fn has_jit_alone(beside: &[String]) -> bool {
+    beside.len() == required_parts::JIT.len()
+        && beside
+            .iter()
+            .all(|name| required_parts::JIT.contains(&name.as_str()))
+}
+
+/// The parts that the strings of a first library name; none if it is too large to look through in passing.
+fn named_in(shim: &Path) -> Vec<String> {
+    let small = std::fs::metadata(shim).is_ok_and(|data| data.len() < 1 << 20);
+    let bytes = if small {
+        std::fs::read(shim).unwrap_or_default()
+    } else {
+        Vec::new()
+    };
+    let mut names: Vec<String> = Vec::new();
+    for text in bytes
+        .split(|byte| *byte == 0)
+        .filter(|text| text.starts_with(b"libcudnn_"))
+    {
+        let text = String::from_utf8_lossy(text).into_owned();
+        if let Some((name, _)) = name_of(Path::new(&text)) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+    }
+    names
+}
+
+/// The file of a part that the process has mapped already: it serves everybody.
+fn in_process(mapped: &[PathBuf], name: &str, major: u32) -> Option<PathBuf> {
+    let of = Some((name.to_string(), Some(major)));
+    mapped.iter().find(|path| name_of(path) == of).cloned()
+}
+
+/// The file of a part: beside the first library, wherever the loader finds it, or in the process by another file name.
+fn locate(
+    folder: &Path,
+    name: &str,
+    major: u32,
+    route: &Route,
+    own_first: bool,
+) -> Option<PathBuf> {
+    let plain = file_name(name, major);
+    if own_first {
+        let here = Some(folder.join(&plain)).filter(|here| here.is_file());
+        // Debian and conda also ship the plain name; an unpacked archive may have the full one alone.
+        let here = here.or_else(|| full_name(folder, &plain));
+        if here.is_some() {
+            return here;
+        }
+    }
+    let found = route.file(&plain, Some(folder), own_first);
+    found.or_else(|| Library::loaded(&plain)?.path())
+}
+
+/// The file with the highest numbers behind the plain name: 9.14.0 before 9.9.0.
+pub fn full_name(folder: &Path, plain: &str) -> Option<PathBuf> {
+    let files = std::fs::read_dir(folder).ok()?.flatten();
+    let numbered = files.filter_map(|file| {
+        let name = file.file_name();
+        let tail = name.to_str()?.strip_prefix(plain)?.strip_prefix('.')?;
+        let numbers: Result<Vec<u32>, _> = tail.split('.').map(str::parse).collect();
+        Some((numbers.ok()?, file.path()))
+    });
+    Some(numbered.max()?.1)
+}

@@ -1,0 +1,128 @@
+//! What tells the release of a part without running it: its version symbol, the name of its file, or the record of
+//! the wheel that brought it.
+
+use crate::runtime::binary::elf::Elf;
+use crate::runtime::binary::package_record::Wheels;
+use crate::runtime::facts::version::Version;
+use crate::runtime::parts::part_files;
+use crate::runtime::system::platform;
+use std::path::{Path, PathBuf};
+
+/// The parts that carry a version symbol.
+const WITH_SYMBOL: [&str; 6] = ["graph", "ops", "adv", "ops_infer", "cnn_infer", "adv_infer"];
+
+/// What told a release that stands in the file itself.
+pub const SYMBOL: &str = "version symbol";
+
+/// A release, and what told it.
+pub type Told = (Version, &'static str);
+
+/// What told a release, as it stands after "by".
+pub fn with_article(told_by: &str) -> String {
+    if told_by.starts_with("the ") {
+        told_by.to_string()
+    } else {
+        format!("its {}", told_by)
+    }
+}
+
+/// Tells releases, and remembers the records of each folder that it came by.
+pub struct Teller {
+    folders: Vec<(PathBuf, Wheels)>,
+    /// Other files than those that are mapped lie there now, and tell another release.
+    replaced: Vec<PathBuf>,
+}
+
+impl Default for Teller {
+    fn default() -> Self {
+        Self {
+            folders: Vec::new(),
+            replaced: platform::replaced(&|path| part_files::name_of(path).is_some()),
+        }
+    }
+}
+
+impl Teller {
+    /// The release of a part.
+    pub fn part(&mut self, elf: &mut Elf, name: &str, path: &Path) -> Option<Told> {
+        match by_symbol(elf, name) {
+            _ if self.is_replaced(path) => None,
+            Some(version) => Some((version, SYMBOL)),
+            None => self.file(path),
+        }
+    }
+
+    /// The same from what surrounds a file.
+    pub fn file(&mut self, path: &Path) -> Option<Told> {
+        if self.is_replaced(path) {
+            return None;
+        }
+        // Links are followed: the name and the record are those of the file that is mapped in the end.
+        let path = std::fs::canonicalize(path).ok()?;
+        let name = path.file_name()?.to_str()?;
+        if let Some(version) = by_name(name) {
+            return Some((version, "file name"));
+        }
+        let size = std::fs::metadata(&path).ok()?.len();
+        let version = self.record(path.parent()?, name, size)?;
+        Some((version, "the record of its wheel"))
+    }
+
+    fn is_replaced(&self, path: &Path) -> bool {
+        self.replaced.iter().any(|one| one == path)
+    }
+
+    fn record(&mut self, folder: &Path, name: &str, size: u64) -> Option<Version> {
+        if !self.folders.iter().any(|known| known.0 == folder) {
+            self.folders.push((folder.to_path_buf(), trusted(folder)));
+        }
+        let known = self.folders.iter().find(|known| known.0 == folder)?;
+        known.1.release(name, size)
+    }
+}
+
+/// The records of a folder, but for those that its own libraries contradict: another release was unpacked over that
+/// wheel, and what still has the right size has it by chance.
+fn trusted(folder: &Path) -> Wheels {
+    let mut wheels = Wheels::of(folder);
+    if wheels.is_empty() {
+        return wheels;
+    }
+    let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let releases: Vec<Version> = files
+        .filter_map(|file| {
+            let (name, _) = part_files::name_of(&file.path())?;
+            let name = WITH_SYMBOL.iter().find(|part| **part == name)?;
+            // To open a pipe would wait for somebody to write into it.
+            let path = Some(file.path()).filter(|path| path.is_file())?;
+            by_symbol(&mut Elf::open(&path).ok()?, name)
+        })
+        .collect();
+    // Wheels of 8 and 9 share the folder in peace.
+    wheels.without(|version| {
+        let contradicts = |release: &Version| release.major == version.major && *release != version;
+        releases.iter().any(contradicts)
+    });
+    wheels
+}
+
+/// `ops_infer` and `graph` carry their own name, `ops` and `adv` that of their 8.x half.
+fn by_symbol(elf: &mut Elf, name: &str) -> Option<Version> {
+    [
+        format!("cudnn_{}_version", name),
+        format!("cudnn_{}_infer_version", name),
+    ]
+    .iter()
+    .find_map(|symbol| elf.version(symbol))
+}
+
+/// 9.14.0 of `libcudnn_cnn.so.9.14.0`.
+fn by_name(file: &str) -> Option<Version> {
+    let (_, numbers) = file.strip_prefix("libcudnn")?.split_once(".so.")?;
+    let mut numbers = numbers.split('.').map(|number| number.parse().ok());
+    Some(Version::new(
+        numbers.next()??,
+        numbers.next()??,
+        numbers.next()??,
+    ))
+}

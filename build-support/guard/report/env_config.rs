@@ -1,0 +1,121 @@
+//! What the person who runs the program asks for, by environment variables.
+
+use crate::runtime::driver::devices::Devices;
+use crate::runtime::facts::allowed::Allowed;
+use crate::runtime::facts::finding::Finding;
+use std::time::Duration;
+
+const DEADLINE: Duration = Duration::from_secs(60);
+
+/// What `startup` does about a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Prints it and ends the program.
+    Deny,
+    /// Prints it and goes on.
+    Warn,
+    /// Looks at nothing.
+    Off,
+}
+
+/// The variables, read.
+#[derive(Clone, Debug)]
+pub struct Operator {
+    /// `CUDNN_GUARD`
+    pub mode: Mode,
+    /// `CUDNN_GUARD_REPORT`, with the process id put in.
+    pub report: Option<std::path::PathBuf>,
+    /// `CUDNN_GUARD_DEADLINE`
+    pub deadline: Duration,
+    /// `CUDNN_GUARD_ALLOW`
+    pub allow: Allowed,
+    /// `CUDNN_GUARD_REQUIRE_GPU`
+    pub require_gpu: bool,
+    /// `CUDNN_GUARD_DEVICES`
+    pub devices: Devices,
+    /// Values that are not followed, one line each.
+    pub complaints: Vec<String>,
+}
+
+impl Operator {
+    /// The complaints, for the report.
+    pub fn findings(&self) -> Vec<Finding> {
+        let complaints = self.complaints.iter();
+        complaints
+            .map(|complaint| Finding::warning("variable-unusable", complaint.as_str()))
+            .collect()
+    }
+
+    /// Reads them from the environment.
+    pub fn read() -> Self {
+        Self::parse(|name| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned()))
+    }
+
+    /// Reads them from anything that knows variables.
+    pub fn parse(variable: impl Fn(&str) -> Option<String>) -> Self {
+        let mut complaints = Vec::new();
+        let mut read =
+            |name: &str, wanted: &str, default: &str, understand: &mut dyn FnMut(&str) -> bool| {
+                if let Some(value) = variable(name).filter(|value| !value.trim().is_empty()) {
+                    if !understand(value.trim()) {
+                        complaints.push(format!(
+                            "{}={:?} is not {}; {} it is",
+                            name, value, wanted, default
+                        ));
+                    }
+                }
+            };
+        let (mut mode, mut deadline, mut require_gpu) = (Mode::Deny, DEADLINE, false);
+        read("CUDNN_GUARD", "deny, warn or off", "deny", &mut |value| {
+            mode = match value {
+                "deny" => Mode::Deny,
+                "warn" => Mode::Warn,
+                "off" => Mode::Off,
+                _ => return false,
+            };
+            true
+        });
+        read(
+            "CUDNN_GUARD_DEADLINE",
+            "a number of seconds above 0",
+            "60",
+            &mut |value| {
+                // A day is as good as for ever, and no clock overflows over it.
+                match value.parse::<f64>() {
+                    Ok(seconds) if seconds > 0.0 => {
+                        deadline = Duration::from_secs_f64(seconds.min(86_400.0));
+                        true
+                    }
+                    _ => false,
+                }
+            },
+        );
+        read("CUDNN_GUARD_REQUIRE_GPU", "0 or 1", "0", &mut |value| {
+            require_gpu = value == "1";
+            value == "0" || value == "1"
+        });
+        let mut devices = Devices::First;
+        read(
+            "CUDNN_GUARD_DEVICES",
+            "all, or numbers with commas between them",
+            "the first visible GPU",
+            &mut |value| match Devices::parse(value) {
+                Some(asked) => {
+                    devices = asked;
+                    true
+                }
+                None => false,
+            },
+        );
+        let report = variable("CUDNN_GUARD_REPORT").filter(|file| !file.is_empty());
+        Self {
+            mode,
+            report: report.map(|file| file.replace("%p", &std::process::id().to_string()).into()),
+            deadline,
+            allow: Allowed::parse(&variable("CUDNN_GUARD_ALLOW").unwrap_or_default()),
+            require_gpu,
+            devices,
+            complaints,
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! Where the operator wants the report.
+
+use crate::runtime::facts::finding::{Finding, Verdict, printable};
+use crate::runtime::report::env_config::Operator;
+use crate::runtime::report::result::{Failure, Report};
+use crate::runtime::system::platform;
+use std::path::Path;
+
+/// `CUDNN_GUARD_REPORT`; that it cannot be written changes no verdict.
+pub fn write(mut result: Result<Report, Failure>, operator: &Operator) -> Result<Report, Failure> {
+    let Some(path) = &operator.report else {
+        return result;
+    };
+    let text = match &result {
+        // Kubernetes keeps so many bytes of this file, and shows them to people.
+        _ if path.file_name() == Some("termination-log".as_ref()) => line(&result),
+        Ok(report) => report.to_json(),
+        Err(failure) => failure.to_json(),
+    };
+    if let Err(error) = write_file(path, &format!("{}\n", text)) {
+        let finding = Finding::warning(
+            "io-error",
+            format!("cannot write the report `{}`: {}", path.display(), error),
+        );
+        match &mut result {
+            Ok(report) => report.findings.push(finding),
+            Err(failure) => failure.report_mut().findings.push(finding),
+        }
+    }
+    result
+}
+
+/// The outcome in one line of less than 4,096 bytes: the cause, and the first thing to do about it.
+fn line(result: &Result<Report, Failure>) -> String {
+    let (verdict, words) = match result {
+        Ok(_) => (Verdict::Pass, String::new()),
+        Err(failure) => {
+            let help = failure.cause().and_then(|cause| cause.help.first());
+            let help = help.map_or_else(String::new, |help| format!("; help: {}", help));
+            (
+                failure.verdict(),
+                format!(": {}{}", failure.headline(), help),
+            )
+        }
+    };
+    let mut line = printable(&format!("cudnn-guard: {}{}", verdict, words));
+    while line.len() > 4000 {
+        line.pop();
+    }
+    line
+}
+
+/// A regular file is replaced whole, so that nobody reads half of it; anything else, and a file that cannot be
+/// replaced (mounted by itself, in a folder that is not ours), is written as it stands.
+fn write_file(path: &Path, text: &str) -> std::io::Result<()> {
+    // A link stays, and what it leads to is replaced.
+    let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    let special = std::fs::metadata(&path).is_ok_and(|data| !data.is_file());
+    if special {
+        return platform::write_in_place(&path, text);
+    }
+    if text.len() as u64 > platform::most_in_a_file() {
+        let reason = "`ulimit -f` does not let a file be so large";
+        return Err(std::io::Error::other(reason));
+    }
+    let mut name = path.file_name().unwrap_or_default().to_os_string();
+    name.push(format!(".{}.part", std::process::id()));
+    let part = path.with_file_name(name);
+    let replaced = std::fs::write(&part, text).and_then(|()| std::fs::rename(&part, &path));
+    if replaced.is_err() {
+        let _ = std::fs::remove_file(&part);
+        if path.exists() {
+            return platform::write_in_place(&path, text);
+        }
+    }
+    replaced
+}

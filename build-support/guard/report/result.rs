@@ -1,0 +1,319 @@
+//! What was checked, what was not, and what came of it.
+
+use crate::runtime::child::protocol::Answer;
+use crate::runtime::convolution::case_result::Outcome;
+use crate::runtime::driver::query::Driver;
+use crate::runtime::facts::built::Built;
+use crate::runtime::facts::finding::{Finding, Severity, Verdict, printable};
+use crate::runtime::facts::json::Json;
+use crate::runtime::facts::version::Version;
+use crate::runtime::loader::locate::Shim;
+use crate::runtime::loader::search_path::Via;
+use crate::runtime::parts::part_files::{Part, Parts};
+use crate::runtime::report::env_config::Operator;
+use crate::runtime::report::json_members;
+use crate::runtime::report::text;
+use crate::runtime::system::platform;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// The cuDNN that was judged.
+pub struct Loaded {
+    /// The file of its first library.
+    pub path: PathBuf,
+    /// What made the loader take it.
+    pub via: Via,
+    /// Its release, and what told it.
+    pub version: Option<(Version, &'static str)>,
+    /// The CUDA major that it was built for.
+    pub cuda_major: Option<u32>,
+    /// Its parts.
+    pub parts: Vec<Part>,
+}
+
+/// Everything that is known of the cuDNN under this program. Printed, it says what was checked and what was not.
+pub struct Report {
+    pub(crate) built: Built,
+    pub(crate) loaded: Option<Loaded>,
+    pub(crate) driver: Option<Driver>,
+    pub(crate) outcomes: Vec<Outcome>,
+    pub(crate) findings: Vec<Finding>,
+    /// What was not looked at, and why.
+    pub(crate) unchecked: Vec<String>,
+    /// The id of the first finding for which the verdict is not known.
+    unknown: Option<&'static str>,
+}
+
+/// The cuDNN does not fit, or it is not known whether it does.
+pub struct Failure {
+    report: Box<Report>,
+}
+
+impl Report {
+    pub(crate) fn new(built: &Built) -> Self {
+        Self {
+            built: *built,
+            loaded: None,
+            driver: None,
+            outcomes: Vec::new(),
+            findings: Vec::new(),
+            unchecked: Vec::new(),
+            unknown: None,
+        }
+    }
+
+    /// Pass only if everything was checked and fits.
+    pub fn verdict(&self) -> Verdict {
+        if self
+            .findings
+            .iter()
+            .any(|finding| finding.severity == Severity::Error)
+        {
+            Verdict::Fail
+        } else if self.unknown.is_some() {
+            Verdict::Unknown
+        } else {
+            Verdict::Pass
+        }
+    }
+
+    /// The file of the cuDNN that was judged.
+    pub fn library_path(&self) -> Option<&Path> {
+        self.loaded.as_ref().map(|loaded| loaded.path.as_path())
+    }
+
+    /// What was noticed.
+    pub fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    /// The report as one line of JSON.
+    pub fn to_json(&self) -> String {
+        let devices = self.driver.iter().flat_map(|driver| &driver.devices);
+        Json::object([
+            ("schema", Json::Integer(1)),
+            ("verdict", Json::text(self.verdict())),
+            ("built", json_members::built(&self.built)),
+            (
+                "loaded",
+                self.loaded
+                    .as_ref()
+                    .map_or(Json::Null, json_members::loaded),
+            ),
+            (
+                "driver",
+                self.driver
+                    .as_ref()
+                    .map_or(Json::Null, json_members::driver),
+            ),
+            (
+                "devices",
+                Json::list(devices.map(|device| {
+                    Json::object([
+                        ("name", Json::text(&device.name)),
+                        ("compute_capability", Json::text(device.capability)),
+                    ])
+                })),
+            ),
+            (
+                "convolution",
+                Json::list(self.outcomes.iter().map(json_members::outcome)),
+            ),
+            (
+                "findings",
+                Json::list(self.findings.iter().map(Finding::to_json)),
+            ),
+        ])
+        .to_string()
+    }
+
+    pub(crate) fn set_loaded(&mut self, shim: &Shim, parts: &Parts) {
+        self.loaded = Some(Loaded {
+            path: shim.path.clone(),
+            via: shim.via.clone(),
+            version: parts.release().or_else(|| {
+                let answer = shim.answer()?;
+                Some((answer, "cudnnGetVersion"))
+            }),
+            cuda_major: None,
+            parts: parts.list.clone(),
+        });
+    }
+
+    pub(crate) fn take(&mut self, answer: &mut Answer) {
+        if let Some(loaded) = &mut self.loaded {
+            loaded.cuda_major = answer.cuda_major;
+            let called = answer.version.map(|version| (version, "cudnnGetVersion"));
+            loaded.version = loaded.version.or(called);
+        }
+        self.driver = answer.driver.take();
+        self.outcomes = std::mem::take(&mut answer.outcomes);
+    }
+
+    /// Notes that the verdict is not known because of this.
+    pub(crate) fn unknown(&mut self, mut finding: Finding) {
+        finding.severity = Severity::Warning;
+        self.unknown = self.unknown.or(Some(finding.id));
+        self.findings.push(finding);
+    }
+
+    /// Applies what the operator lets pass, and what is asked for on top.
+    pub(crate) fn finish(mut self, operator: &Operator) -> Result<Self, Failure> {
+        let required = if operator.require_gpu {
+            Some("CUDNN_GUARD_REQUIRE_GPU=1")
+        } else if self.built.require_gpu {
+            Some("this program")
+        } else {
+            None
+        };
+        operator.allow.apply(&mut self.findings);
+        for finding in &mut self.findings {
+            if platform::is_privileged() {
+                without_library_path(finding);
+            }
+            let allowed = operator.allow.contains(finding.id);
+            let unknown = Some(finding.id) == self.unknown;
+            if let (Some(by), false, true) = (required, allowed, unknown) {
+                finding.severity = Severity::Error;
+                finding
+                    .evidence
+                    .push(("required", format!("{} asks for a GPU that works", by)));
+            }
+        }
+        // What stops the program comes first. To sort would be much code to compile for so few.
+        let mut findings: Vec<Finding> = Vec::new();
+        for finding in std::mem::take(&mut self.findings) {
+            let rank = finding.severity as u8;
+            let before = findings.iter().filter(|f| f.severity as u8 <= rank).count();
+            findings.insert(before, finding);
+        }
+        self.findings = findings;
+        match self.verdict() {
+            Verdict::Pass => Ok(self),
+            _ => Err(Failure {
+                report: Box::new(self),
+            }),
+        }
+    }
+
+    /// How many GPUs the driver shows.
+    pub(crate) fn device_count(&self) -> usize {
+        let driver = self.driver.as_ref();
+        driver.map_or(0, |driver| driver.devices.len())
+    }
+
+    fn cause(&self) -> Option<&Finding> {
+        let unknown = self
+            .findings
+            .iter()
+            .find(|finding| Some(finding.id) == self.unknown);
+        self.findings
+            .iter()
+            .find(|finding| finding.severity == Severity::Error)
+            .or(unknown)
+    }
+}
+
+/// For a program that the loader reads no LD_LIBRARY_PATH for: what else does what that would do.
+fn without_library_path(finding: &mut Finding) {
+    if finding
+        .help
+        .iter()
+        .any(|help| help.contains("LD_LIBRARY_PATH"))
+    {
+        finding.help.push(
+            "name the directory in /etc/ld.so.conf and run `ldconfig`, where that says LD_LIBRARY_PATH: the loader \
+             ignores it for a program with more rights than its user (setuid, capabilities)"
+                .to_string(),
+        );
+    }
+}
+
+impl Failure {
+    /// Fail or unknown; never pass.
+    pub fn verdict(&self) -> Verdict {
+        self.report.verdict()
+    }
+
+    /// What is known all the same.
+    pub fn report(&self) -> &Report {
+        &self.report
+    }
+
+    pub(crate) fn report_mut(&mut self) -> &mut Report {
+        &mut self.report
+    }
+
+    /// What was noticed.
+    pub fn findings(&self) -> &[Finding] {
+        self.report.findings()
+    }
+
+    /// The report as one line of JSON.
+    pub fn to_json(&self) -> String {
+        self.report.to_json()
+    }
+
+    pub(crate) fn cause(&self) -> Option<&Finding> {
+        self.report.cause()
+    }
+
+    /// The cause alone, in one line.
+    pub fn headline(&self) -> String {
+        match self.report.cause() {
+            Some(finding) => format!("{}  [{}]", printable(&finding.summary), finding.id),
+            None => "nothing is known".to_string(),
+        }
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        text::stack(self, f)?;
+        self.findings
+            .iter()
+            .try_for_each(|finding| write!(f, "\n\n{}: {}", finding.severity, finding))
+    }
+}
+
+impl fmt::Display for Failure {
+    /// The cause first, then what the build knew, then everything else.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let report = &self.report;
+        let cause = report.cause();
+        if let Some(cause) = cause {
+            write!(f, "{}", cause)?;
+        }
+        for finding in report.built.findings {
+            text::row(
+                f,
+                "at build",
+                format!("{} [{}]", finding.summary, finding.id),
+            )?;
+        }
+        f.write_str("\n\n")?;
+        text::stack(report, f)?;
+        for finding in report
+            .findings
+            .iter()
+            .filter(|finding| Some(*finding) != cause)
+        {
+            write!(f, "\n\n{}: {}", finding.severity, finding)?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl fmt::Debug for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl std::error::Error for Failure {}

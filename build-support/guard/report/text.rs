@@ -1,0 +1,180 @@
+//! A report as text: what is under the program, each thing on a line of its own that fits into 80 columns.
+
+use crate::runtime::convolution::case_result::Outcome;
+use crate::runtime::facts::finding::printable;
+use crate::runtime::parts::release::with_article;
+use crate::runtime::report::result::{Loaded, Report};
+use std::fmt;
+use std::path::Path;
+
+/// Everything that is known, without the findings.
+pub fn stack(report: &Report, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    write!(f, "cuDNN: {}", report.verdict())?;
+    let built = &report.built;
+    let mut with = Vec::new();
+    with.extend(built.cudnn.map(|version| format!("cuDNN {}", version)));
+    with.extend(
+        built
+            .cuda
+            .map(|version| format!("CUDA {}", version.short())),
+    );
+    with.extend(
+        built
+            .requirement
+            .map(|wanted| format!("the requirement `{}`", wanted.text)),
+    );
+    row(
+        f,
+        "built with",
+        if with.is_empty() {
+            "nothing".to_string()
+        } else {
+            with.join(", ")
+        },
+    )?;
+    if let Some(loaded) = &report.loaded {
+        let version = match loaded.version {
+            Some((version, _)) => version.to_string(),
+            None => "an unknown release".to_string(),
+        };
+        let cuda = loaded
+            .cuda_major
+            .map_or_else(String::new, |major| format!(", for CUDA {}", major));
+        row(
+            f,
+            "loaded",
+            format!("{}: {}{}", loaded.path.display(), version, cuda),
+        )?;
+        row(f, "found via", &loaded.via)?;
+        parts(loaded, f)?;
+    }
+    if let Some(driver) = &report.driver {
+        let release = driver
+            .version
+            .as_ref()
+            .map_or_else(String::new, |version| format!(" {}", version));
+        let cuda = driver.cuda.map_or_else(String::new, |cuda| {
+            format!(", serves CUDA {}", cuda.short())
+        });
+        row(
+            f,
+            "driver",
+            format!("{}{}{}", driver.library, release, cuda),
+        )?;
+        for device in &driver.devices {
+            row(
+                f,
+                "device",
+                format!("{}, compute capability {}", device.name, device.capability),
+            )?;
+        }
+    }
+    for tried in Tried::of(&report.outcomes) {
+        row(f, "tried", tried.text())?;
+    }
+    for line in &report.unchecked {
+        row(f, "not tried", line)?;
+    }
+    Ok(())
+}
+
+/// Outcomes that share a line: those of one operation and format that came to the same verdict.
+struct Tried<'a> {
+    first: &'a Outcome,
+    times: usize,
+    largest_error: Option<f64>,
+    milliseconds: f64,
+    tf32: bool,
+}
+
+impl<'a> Tried<'a> {
+    fn of(outcomes: &'a [Outcome]) -> Vec<Self> {
+        let mut all: Vec<Self> = Vec::new();
+        for outcome in outcomes.iter().filter(|it| it.left_out.is_none()) {
+            let same = |it: &Outcome| {
+                it.device == outcome.device
+                    && it.operation == outcome.operation
+                    && it.data_type == outcome.data_type
+                    && it.api == outcome.api
+                    && it.verdict == outcome.verdict
+            };
+            if let Some(tried) = all.iter_mut().find(|it| same(it.first)) {
+                tried.times += 1;
+                tried.largest_error = match (tried.largest_error, outcome.largest_error) {
+                    (Some(one), Some(other)) => Some(one.max(other)),
+                    (one, other) => one.or(other),
+                };
+                tried.milliseconds += outcome.milliseconds;
+                tried.tf32 |= outcome.tf32 == Some(true);
+            } else {
+                all.push(Self {
+                    first: outcome,
+                    times: 1,
+                    largest_error: outcome.largest_error,
+                    milliseconds: outcome.milliseconds,
+                    tf32: outcome.tf32 == Some(true),
+                });
+            }
+        }
+        all
+    }
+
+    fn text(&self) -> String {
+        let first = self.first;
+        let through = first.api.through();
+        let mut text = format!(
+            "{} {}{} on {}: {}",
+            first.data_type, first.operation, through, first.device, first.verdict
+        );
+        if self.times > 1 {
+            text = format!("{}, {} times", text, self.times);
+        }
+        if let Some(error) = self.largest_error {
+            text = format!("{}, largest error {:.1e}", text, error);
+        }
+        if self.tf32 {
+            text.push_str(", rounded to TF32");
+        }
+        format!("{}, {:.1} ms", text, self.milliseconds)
+    }
+}
+
+/// One line a part. The folder of the first library stands above those that lie in it; a part from elsewhere keeps
+/// its whole path.
+fn parts(loaded: &Loaded, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let folder = loaded.path.parent().unwrap_or_else(|| Path::new(""));
+    let inside = |path: &Path| path.parent() == Some(folder);
+    let file = |path: &Path| {
+        let name = path.file_name().unwrap_or_default();
+        printable(&name.to_string_lossy())
+    };
+    let length = |path: &Path| file(path).chars().count();
+    let names = loaded.parts.iter().filter(|part| inside(&part.path));
+    let width = names.map(|part| length(&part.path)).max().unwrap_or(0);
+    match (loaded.parts.is_empty(), width) {
+        (true, _) => {}
+        (false, 0) => row(f, "parts", "none of them beside the first library")?,
+        (false, _) => row(f, "parts in", folder.display())?,
+    }
+    for part in &loaded.parts {
+        let told = match (part.version, part.told_by) {
+            (Some(version), Some(by)) => format!("{} by {}", version, with_article(by)),
+            _ => "release unknown".to_string(),
+        };
+        if inside(&part.path) {
+            write!(f, "\n    {}", file(&part.path))?;
+            // Not by a width in the format: that one can panic, and so puts this file's path into the program.
+            (length(&part.path)..width).try_for_each(|_| f.write_str(" "))?;
+            write!(f, "  {}", told)?;
+        } else {
+            let path = part.path.display().to_string();
+            write!(f, "\n    {}  {}", printable(&path), told)?;
+        }
+    }
+    Ok(())
+}
+
+/// A label and what it stands for.
+pub fn row(f: &mut fmt::Formatter<'_>, label: &str, value: impl fmt::Display) -> fmt::Result {
+    write!(f, "\n  {:<12}{}", label, printable(&value.to_string()))
+}

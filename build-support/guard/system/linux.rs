@@ -1,0 +1,367 @@
+//! What Linux with glibc does in its own way: opening libraries, and where the loader looks for them. Nothing above
+//! this file, `mapped.rs` and `child/fork.rs` knows which system it is on.
+
+use crate::runtime::facts::linked_in::LinkedIn;
+use crate::runtime::system::mapped::{path, settled};
+use std::ffi::{
+    CStr, CString, OsStr, OsString, c_char, c_int, c_long, c_short, c_uint, c_ulong, c_void,
+};
+use std::io::Write;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+pub use crate::runtime::system::mapped::{mapped, replaced};
+
+/// Whether the guard knows this system.
+pub const SUPPORTED: bool = true;
+
+const RTLD_LAZY: c_int = 1;
+const RTLD_NOLOAD: c_int = 4;
+const RTLD_DI_LINKMAP: c_int = 2;
+const RTLD_DL_LINKMAP: c_int = 2;
+const RTLD_DI_SERINFO: c_int = 4;
+const RTLD_DI_SERINFOSIZE: c_int = 5;
+const DT_STRTAB: c_long = 5;
+const DT_RPATH: c_long = 15;
+const DT_RUNPATH: c_long = 29;
+const O_NONBLOCK: c_int = 0o4_000;
+const AT_SECURE: c_ulong = 23;
+const RLIMIT_FSIZE: c_int = 1;
+const POLLERR: c_short = 8;
+const POLLNVAL: c_short = 32;
+
+unsafe extern "C" {
+    fn dlopen(name: *const c_char, flags: c_int) -> *mut c_void;
+    fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
+    fn dlerror() -> *const c_char;
+    fn dlinfo(handle: *mut c_void, request: c_int, into: *mut c_void) -> c_int;
+    fn dladdr1(
+        address: *const c_void,
+        info: *mut [usize; 4],
+        extra: *mut *const LinkMap,
+        flags: c_int,
+    ) -> c_int;
+    fn getauxval(kind: c_ulong) -> c_ulong;
+    fn getrlimit(resource: c_int, limit: *mut [u64; 2]) -> c_int;
+    fn poll(fds: *mut PollFd, count: c_ulong, milliseconds: c_int) -> c_int;
+}
+
+#[repr(C)]
+struct PollFd {
+    fd: c_int,
+    events: c_short,
+    revents: c_short,
+}
+
+/// The beginning of `struct link_map`.
+#[repr(C)]
+struct LinkMap {
+    address: usize,
+    name: *const c_char,
+    dynamic: *const [c_long; 2],
+}
+
+/// The head of `Dl_serinfo`; its entries follow.
+#[repr(C)]
+struct SearchHead {
+    size: usize,
+    count: c_uint,
+}
+
+/// `Dl_serpath`.
+#[repr(C)]
+struct SearchEntry {
+    name: *const c_char,
+    flags: c_uint,
+}
+
+/// A shared library of this process. It is never closed: a library with threads or exit handlers of its own must
+/// not go away, and what was checked has to stay what it was.
+#[derive(Clone, Copy, Debug)]
+pub struct Library {
+    handle: *mut c_void,
+    within: Option<LinkedIn>,
+}
+
+// SAFETY: a handle of dlopen belongs to the process, not to a thread, and the loader takes calls from all of them.
+unsafe impl Send for Library {}
+// SAFETY: as above.
+unsafe impl Sync for Library {}
+
+impl Library {
+    /// Opens a library as a program does with `dlopen(name, RTLD_LAZY)`; the error is in the loader's own words.
+    pub fn open(name: &str) -> Result<Self, String> {
+        Self::with_flags(OsStr::new(name), RTLD_LAZY)
+    }
+
+    /// Opens the library in this file, in the same way.
+    pub fn open_file(path: &Path) -> Result<Self, String> {
+        Self::with_flags(path.as_os_str(), RTLD_LAZY)
+    }
+
+    /// The library of this name or path, if it is in the process already.
+    pub fn loaded(name: &str) -> Option<Self> {
+        Self::with_flags(OsStr::new(name), RTLD_LAZY | RTLD_NOLOAD).ok()
+    }
+
+    /// The library in this file, if it is in the process already.
+    pub fn loaded_file(path: &Path) -> Option<Self> {
+        Self::with_flags(path.as_os_str(), RTLD_LAZY | RTLD_NOLOAD).ok()
+    }
+
+    /// What is linked into the program itself. The loader knows none of its functions by name.
+    pub fn within(functions: LinkedIn) -> Self {
+        Self {
+            handle: std::ptr::null_mut(),
+            within: Some(functions),
+        }
+    }
+
+    /// The address of a symbol.
+    pub fn symbol(&self, name: &str) -> Option<*mut c_void> {
+        if let Some(functions) = self.within {
+            return functions.function(name);
+        }
+        let name = CString::new(name).ok()?;
+        // SAFETY: the handle came from dlopen and is never closed; the name ends in NUL.
+        let address = unsafe { dlsym(self.handle, name.as_ptr()) };
+        if address.is_null() {
+            None
+        } else {
+            Some(address)
+        }
+    }
+
+    /// The file it was mapped from, by the name under which the loader found it.
+    pub fn path(&self) -> Option<PathBuf> {
+        if self.within.is_some() {
+            return own_file();
+        }
+        // SAFETY: the map belongs to a handle that is never closed; its name ends in NUL.
+        let (name, inside) = unsafe {
+            let map = self.link_map()?;
+            (path(CStr::from_ptr((*map).name)), (*map).dynamic as usize)
+        };
+        Some(settled(name, inside))
+    }
+
+    fn link_map(self) -> Option<*const LinkMap> {
+        let mut map: *const LinkMap = std::ptr::null();
+        let into: *mut *const LinkMap = &mut map;
+        // SAFETY: RTLD_DI_LINKMAP writes one pointer, valid as long as the handle is open: for ever.
+        let failed = unsafe { dlinfo(self.handle, RTLD_DI_LINKMAP, into.cast()) } != 0;
+        if failed || map.is_null() {
+            None
+        } else {
+            Some(map)
+        }
+    }
+
+    fn with_flags(name: &OsStr, flags: c_int) -> Result<Self, String> {
+        let text = CString::new(name.as_bytes()).map_err(|_| format!("{:?} holds a NUL", name))?;
+        Self::with_name(text.as_ptr(), flags).map_err(|words| {
+            words.unwrap_or_else(|| format!("{} is not loaded", name.to_string_lossy()))
+        })
+    }
+
+    fn program() -> Option<Self> {
+        Self::with_name(std::ptr::null(), RTLD_LAZY).ok()
+    }
+
+    fn with_name(name: *const c_char, flags: c_int) -> Result<Self, Option<String>> {
+        // SAFETY: the name ends in NUL or is null. Constructors of the library run here: callers look at the
+        // file first.
+        let handle = unsafe { dlopen(name, flags) };
+        if !handle.is_null() {
+            let within = None;
+            return Ok(Self { handle, within });
+        }
+        // SAFETY: dlerror gives this thread's last message, valid until the next dl call.
+        let words = unsafe { dlerror() };
+        if words.is_null() {
+            return Err(None);
+        }
+        // SAFETY: a message of the loader ends in NUL.
+        Err(Some(
+            unsafe { CStr::from_ptr(words) }
+                .to_string_lossy()
+                .into_owned(),
+        ))
+    }
+}
+
+/// Waits for the loader's two locks, of what it opens and of what it lists, and gives them back.
+pub fn pass_locks() {
+    Library::program();
+    mapped();
+}
+
+/// The folders in which the loader looks for a library that the program opens by name, in its order.
+pub fn search_path() -> Vec<PathBuf> {
+    let mut folders = Vec::new();
+    let Some(program) = Library::program() else {
+        return folders;
+    };
+    let mut head = SearchHead { size: 0, count: 0 };
+    let into: *mut SearchHead = &mut head;
+    // SAFETY: SERINFOSIZE writes the head alone.
+    if unsafe { dlinfo(program.handle, RTLD_DI_SERINFOSIZE, into.cast()) } != 0 {
+        return folders;
+    }
+    // Words, for the alignment of the pointers in it.
+    let mut room: Vec<u64> = vec![0; head.size / 8 + 2];
+    let start: *mut u64 = room.as_mut_ptr();
+    // SAFETY: the room is as large as SERINFOSIZE said, begins with the head as SERINFO wants it, and the entries
+    // lie after the head; each name ends in NUL and lies in the same room.
+    unsafe {
+        start.cast::<SearchHead>().write(head);
+        if dlinfo(program.handle, RTLD_DI_SERINFO, start.cast()) != 0 {
+            return folders;
+        }
+        let count = (*start.cast::<SearchHead>()).count;
+        let mut entry = start.cast::<SearchHead>().add(1).cast::<SearchEntry>();
+        for _ in 0..count {
+            if !(*entry).name.is_null() {
+                folders.push(path(CStr::from_ptr((*entry).name)));
+            }
+            entry = entry.add(1);
+        }
+    }
+    folders
+}
+
+/// Whether this code is the program's own, and not that of a library which something loaded into a process.
+pub fn is_program() -> bool {
+    let program = Library::program().and_then(Library::link_map);
+    // Where the loader does not tell, it is taken for a program: most are.
+    own_map().is_none_or(|map| program.is_none_or(|program| program == map))
+}
+
+/// The file that holds this code: the program, or a library which something loaded into a process.
+fn own_file() -> Option<PathBuf> {
+    if is_program() {
+        return std::env::current_exe().ok();
+    }
+    let map = own_map()?;
+    // SAFETY: this code is never unloaded while it runs; the name ends in NUL.
+    let (name, inside) = unsafe { (path(CStr::from_ptr((*map).name)), (*map).dynamic as usize) };
+    Some(settled(name, inside))
+}
+
+fn own_map() -> Option<*const LinkMap> {
+    let here: fn() -> bool = is_program;
+    let (mut info, mut map): ([usize; 4], *const LinkMap) = ([0; 4], std::ptr::null());
+    // SAFETY: `Dl_info` is four pointers; RTLD_DL_LINKMAP writes one more.
+    let found =
+        unsafe { dladdr1(here as *const c_void, &mut info, &mut map, RTLD_DL_LINKMAP) } != 0;
+    if found && !map.is_null() {
+        Some(map)
+    } else {
+        None
+    }
+}
+
+/// The program's own search paths as they stand in it: DT_RPATH, DT_RUNPATH.
+pub fn program_paths() -> (Option<OsString>, Option<OsString>) {
+    let Some(map) = Library::program().and_then(Library::link_map) else {
+        return (None, None);
+    };
+    let (mut strings, mut rpath, mut runpath) = (0, None, None);
+    // SAFETY: the dynamic section of a running program ends in DT_NULL; DT_RPATH and DT_RUNPATH are offsets
+    // into its strings.
+    unsafe {
+        let mut entry = (*map).dynamic;
+        if entry.is_null() {
+            return (None, None);
+        }
+        while (*entry)[0] != 0 {
+            let value = (*entry)[1] as usize;
+            match (*entry)[0] {
+                // The loader has added the program's address on most systems, but not on all.
+                DT_STRTAB if value < (*map).address => strings = value + (*map).address,
+                DT_STRTAB => strings = value,
+                DT_RPATH => rpath = Some(value),
+                DT_RUNPATH => runpath = Some(value),
+                _ => {}
+            }
+            entry = entry.add(1);
+        }
+        let text = |offset: usize| {
+            let start = (strings as *const c_char).wrapping_add(offset);
+            OsStr::from_bytes(CStr::from_ptr(start).to_bytes()).to_owned()
+        };
+        if strings == 0 {
+            return (None, None);
+        }
+        (rpath.map(text), runpath.map(text))
+    }
+}
+
+/// Whether the program has more rights than whoever started it: setuid, or capabilities of its file. Then the loader
+/// passes over LD_LIBRARY_PATH and the like, and takes them out of the environment.
+pub fn is_privileged() -> bool {
+    // SAFETY: getauxval has no conditions.
+    unsafe { getauxval(AT_SECURE) != 0 }
+}
+
+/// A variable as it was when the loader ran; later changes do not move it.
+pub fn first_environment(name: &str) -> Option<OsString> {
+    if is_privileged() {
+        return std::env::var_os(name);
+    }
+    let Ok(all) = std::fs::read("/proc/self/environ") else {
+        return std::env::var_os(name);
+    };
+    let mut found = None;
+    for line in all.split(|byte| *byte == 0) {
+        let value = line
+            .strip_prefix(name.as_bytes())
+            .and_then(|rest| rest.strip_prefix(b"="));
+        if let (None, Some(value)) = (&found, value) {
+            found = Some(OsString::from_vec(value.to_vec()));
+        }
+    }
+    found
+}
+
+/// Whether two names stand for the same file.
+pub fn same_file(one: &Path, other: &Path) -> bool {
+    match (std::fs::metadata(one), std::fs::metadata(other)) {
+        (Ok(one), Ok(other)) => one.dev() == other.dev() && one.ino() == other.ino(),
+        _ => false,
+    }
+}
+
+/// Whether whatever is printed has somewhere to go. To write into a pipe that nobody reads would end a program that
+/// has SIGPIPE at its default.
+pub fn stderr_is_open() -> bool {
+    let mut stderr = PollFd {
+        fd: 2,
+        events: 0,
+        revents: 0,
+    };
+    // SAFETY: one valid entry.
+    unsafe { poll(&mut stderr, 1, 0) };
+    stderr.revents & (POLLERR | POLLNVAL) == 0
+}
+
+/// How many bytes this process may write into a file: more of them end it with SIGXFSZ.
+pub fn most_in_a_file() -> u64 {
+    let mut limit = [u64::MAX; 2];
+    // SAFETY: getrlimit writes two numbers.
+    unsafe { getrlimit(RLIMIT_FSIZE, &mut limit) };
+    limit[0]
+}
+
+/// Writes into a file, a device or a pipe as it stands, and never waits for a reader.
+pub fn write_in_place(path: &Path, text: &str) -> std::io::Result<()> {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).truncate(true).custom_flags(O_NONBLOCK);
+    options.open(path)?.write_all(text.as_bytes())
+}
+
+/// A path from bytes that `OsStr::as_encoded_bytes` gave.
+pub fn path_of(bytes: Vec<u8>) -> PathBuf {
+    PathBuf::from(OsString::from_vec(bytes))
+}

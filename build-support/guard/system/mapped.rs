@@ -1,0 +1,116 @@
+//! What is mapped into this process on Linux, and from which files.
+
+use crate::runtime::system::platform::same_file;
+use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
+use std::ops::Range;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+unsafe extern "C" {
+    fn dl_iterate_phdr(
+        each: extern "C" fn(*const Mapped, usize, *mut c_void) -> c_int,
+        data: *mut c_void,
+    ) -> c_int;
+}
+
+/// The beginning of `struct dl_phdr_info`.
+#[repr(C)]
+struct Mapped {
+    address: usize,
+    name: *const c_char,
+    headers: *const c_void,
+}
+
+/// The files of this process's libraries, in the order in which they were loaded, by the names under which they
+/// were found. It asks the loader, so it needs no /proc.
+pub fn mapped() -> Vec<PathBuf> {
+    let settled = listed()
+        .into_iter()
+        .map(|(name, inside)| settled(name, inside));
+    settled.collect()
+}
+
+/// Those of them that are asked for and under whose names their files are no longer to be found: deleted, moved, or
+/// replaced by others while the process runs, as an upgrade does. None without /proc.
+pub fn replaced(asked: &dyn Fn(&Path) -> bool) -> Vec<PathBuf> {
+    let maps = std::fs::read("/proc/self/maps").unwrap_or_default();
+    let mut found = Vec::new();
+    for (name, inside) in listed() {
+        let name = settled(name, inside);
+        if !asked(&name) {
+            continue;
+        }
+        let mut lines = maps.split(|byte| *byte == b'\n').filter_map(line);
+        let file = lines.find(|(range, _)| range.contains(&inside));
+        let there = std::fs::canonicalize(&name).unwrap_or_default();
+        let is_other = |file: &[u8]| {
+            // What cannot stand in a line is written in another way.
+            file != there.as_os_str().as_bytes() && !file.contains(&b'\\')
+        };
+        if file.is_some_and(|(_, file)| is_other(file)) {
+            found.push(name);
+        }
+    }
+    found
+}
+
+/// The names, each with an address in that file.
+fn listed() -> Vec<(PathBuf, usize)> {
+    extern "C" fn each(mapped: *const Mapped, _size: usize, data: *mut c_void) -> c_int {
+        // SAFETY: the loader hands over a valid entry, and `data` is the list that `mapped` below lends.
+        unsafe {
+            let name = (*mapped).name;
+            if !name.is_null() && *name != 0 {
+                let inside = (*mapped).headers as usize;
+                (*data.cast::<Vec<(PathBuf, usize)>>()).push((path(CStr::from_ptr(name)), inside));
+            }
+        }
+        0
+    }
+    let mut names: Vec<(PathBuf, usize)> = Vec::new();
+    let data: *mut Vec<(PathBuf, usize)> = &mut names;
+    // SAFETY: the callback is called during this call only.
+    unsafe { dl_iterate_phdr(each, data.cast()) };
+    names
+}
+
+/// A file that the loader knows by this name and that is mapped at this address. A name that was relative is so to
+/// the working directory of its time, from which the program may have moved away; the kernel knows better. (So does
+/// the loader, but RTLD_DI_ORIGIN follows a wild pointer where that directory could not be told.)
+pub fn settled(name: PathBuf, inside: usize) -> PathBuf {
+    let bytes = name.as_os_str().as_bytes();
+    // The kernel's own, `linux-vdso.so.1`, lies nowhere.
+    if name.is_absolute() || (bytes.starts_with(b"linux-") && !bytes.contains(&b'/')) {
+        return name;
+    }
+    let here = std::env::current_dir().map(|here| here.join(&name));
+    match (here, file_at(inside)) {
+        (Ok(here), None) => here,
+        (Ok(here), Some(file)) if same_file(&here, &file) => here,
+        (_, Some(file)) => file,
+        (Err(_), None) => name,
+    }
+}
+
+/// The file that is mapped at an address; none without /proc, or if it is no longer there.
+fn file_at(address: usize) -> Option<PathBuf> {
+    let maps = std::fs::read("/proc/self/maps").ok()?;
+    let mut lines = maps.split(|byte| *byte == b'\n').filter_map(line);
+    let file = lines.find(|(range, _)| range.contains(&address))?.1;
+    Some(PathBuf::from(OsStr::from_bytes(file))).filter(|file| file.is_file())
+}
+
+/// The addresses in a line of /proc/self/maps, and the file that is there.
+fn line(line: &[u8]) -> Option<(Range<usize>, &[u8])> {
+    let start = line.iter().position(|byte| *byte == b'/')?;
+    let range = std::str::from_utf8(line.get(..start)?).ok()?;
+    let (first, end) = range.split(' ').next()?.split_once('-')?;
+    let first = usize::from_str_radix(first, 16).ok()?;
+    let end = usize::from_str_radix(end, 16).ok()?;
+    Some((first..end, line.get(start..)?))
+}
+
+/// A name of the loader's.
+pub fn path(name: &CStr) -> PathBuf {
+    PathBuf::from(OsStr::from_bytes(name.to_bytes()))
+}

@@ -1,0 +1,228 @@
+//! Builds the simulator: a cuDNN and a driver in C that compute on the CPU, laid out like an installation.
+//!
+//! ```text
+//! <into>/include/{cuda.h, cudnn.h, cudnn_version.h}
+//! <into>/lib64/{libcudnn.so -> libcudnn.so.9, libcudnn.so.9, libcudnn_graph.so.9, ...}
+//! <into>/lib64/{libcudart.so -> libcudart.so.13, libcudart.so.13}
+//! <into>/driver/libcuda.so.1
+//! ```
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// What to simulate.
+#[derive(Clone, Debug)]
+pub struct Simulated {
+    /// The release of cuDNN: 8 or 9, minor, patch level.
+    pub cudnn: (u32, u32, u32),
+    /// The release of CUDA that it was built for.
+    pub cuda: (u32, u32),
+    /// Parts that are missing, as in `cnn` or `ops_infer`.
+    pub leave_out: Vec<String>,
+}
+
+/// A part of a cuDNN: which sources are in it, and which parts it is linked to.
+struct Part {
+    name: &'static str,
+    sources: &'static [&'static str],
+    defines: &'static [&'static str],
+    needs: &'static [&'static str],
+}
+
+/// Who needs whom is read off the real ones, and parts stand after those they need.
+#[rustfmt::skip]
+const PARTS_9: &[Part] = &[
+    Part { name: "graph", sources: &["core.c", "graph.c"], defines: &[], needs: &[] },
+    Part { name: "ops", sources: &["ops.c"], defines: &[], needs: &["graph"] },
+    Part { name: "cnn", sources: &["cnn.c", "train.c"], defines: &[], needs: &["ops", "graph"] },
+    Part { name: "adv", sources: &["rest.c"], defines: &["PART=Adv", "DATA=cudnn_adv_infer_version"], needs: &["ops", "graph"] },
+    Part { name: "heuristic", sources: &["rest.c"], defines: &[], needs: &["graph"] },
+    Part { name: "engines_precompiled", sources: &["rest.c"], defines: &[], needs: &["graph"] },
+    Part { name: "engines_runtime_compiled", sources: &["rest.c"], defines: &[], needs: &["graph"] },
+    Part { name: "ext", sources: &["rest.c"], defines: &[], needs: &["graph"] },
+    Part { name: "engines_tensor_ir", sources: &["rest.c"], defines: &[], needs: &["graph"] },
+];
+
+#[rustfmt::skip]
+const PARTS_8: &[Part] = &[
+    Part { name: "ops_infer", sources: &["core.c", "ops.c"], defines: &[], needs: &[] },
+    Part { name: "ops_train", sources: &["rest.c"], defines: &["PART=OpsTrain", "DATA=cudnn_ops_train_version"], needs: &["ops_infer"] },
+    Part { name: "cnn_infer", sources: &["cnn.c"], defines: &[], needs: &["ops_infer"] },
+    Part { name: "cnn_train", sources: &["rest.c", "train.c"], defines: &["PART=CnnTrain"], needs: &["ops_infer", "ops_train", "cnn_infer"] },
+    Part { name: "adv_infer", sources: &["rest.c"], defines: &["PART=AdvInfer", "DATA=cudnn_adv_infer_version"], needs: &["ops_infer"] },
+    Part { name: "adv_train", sources: &["rest.c"], defines: &["PART=AdvTrain"], needs: &["ops_infer", "ops_train", "adv_infer"] },
+];
+
+/// Compiles the C files in `sources` into an installation below `into`, which must not hold another one.
+pub fn build(sources: &Path, into: &Path, what: &Simulated) -> Result<(), String> {
+    build_with("cc", sources, into, what)
+}
+
+/// The same with another C compiler, which may be one for another processor.
+pub fn build_with(
+    compiler: &str,
+    sources: &Path,
+    into: &Path,
+    what: &Simulated,
+) -> Result<(), String> {
+    let (major, minor, _) = what.cudnn;
+    let tree = Tree::new(compiler, sources, into)?;
+    tree.headers(what)?;
+
+    tree.library("driver/libcuda.so.1", &["driver.c"], &[])?;
+    let cudart = match what.cuda.0 {
+        11 => "libcudart.so.11.0".to_string(),
+        other => format!("libcudart.so.{other}"),
+    };
+    tree.library(&format!("lib64/{cudart}"), &["cudart.c"], &[])?;
+    tree.link("lib64/libcudart.so", &cudart)?;
+
+    let soname = |part: &str| format!("libcudnn_{part}.so.{major}");
+    // From 9.22 on the real ones carry DT_RPATH, before that DT_RUNPATH.
+    let tags = match major >= 9 && minor >= 22 {
+        true => "-Wl,--disable-new-dtags",
+        false => "-Wl,--enable-new-dtags",
+    };
+    let versioned = ["-Wl,--default-symver", "-Wl,-rpath,$ORIGIN", tags].map(String::from);
+    // `ext` and `engines_tensor_ir` came with 9.22.
+    let parts = match (major, minor) {
+        (8, _) => PARTS_8,
+        (9, 22..) => PARTS_9,
+        (9, _) => &PARTS_9[..7],
+        _ => return Err(format!("there is no simulator of cuDNN {major}")),
+    };
+    for part in parts {
+        let mut flags = versioned.to_vec();
+        flags.extend(part.defines.iter().map(|define| format!("-D{define}")));
+        flags.push("-Wl,--no-as-needed".to_string());
+        flags.extend(part.needs.iter().map(|need| tree.path(&soname(need))));
+        tree.library(
+            &format!("lib64/{}", soname(part.name)),
+            part.sources,
+            &flags,
+        )?;
+    }
+    let shim = format!("libcudnn.so.{major}");
+    tree.library(&format!("lib64/{shim}"), &["shim.c"], &versioned)?;
+    tree.link("lib64/libcudnn.so", &shim)?;
+    for part in parts {
+        tree.link(
+            &format!("lib64/libcudnn_{}.so", part.name),
+            &soname(part.name),
+        )?;
+    }
+    for part in &what.leave_out {
+        tree.remove(&format!("lib64/{}", soname(part)))?;
+        tree.remove(&format!("lib64/libcudnn_{part}.so"))?;
+    }
+    Ok(())
+}
+
+struct Tree {
+    compiler: String,
+    sources: PathBuf,
+    into: PathBuf,
+}
+
+impl Tree {
+    fn new(compiler: &str, sources: &Path, into: &Path) -> Result<Self, String> {
+        for folder in ["include", "lib64", "driver"] {
+            let folder = into.join(folder);
+            fs::create_dir_all(&folder).map_err(|error| told("create", &folder, &error))?;
+        }
+        Ok(Self {
+            compiler: compiler.to_string(),
+            sources: sources.to_path_buf(),
+            into: into.to_path_buf(),
+        })
+    }
+
+    fn path(&self, library: &str) -> String {
+        self.into.join("lib64").join(library).display().to_string()
+    }
+
+    /// Copies the headers with this release's numbers in them.
+    fn headers(&self, what: &Simulated) -> Result<(), String> {
+        let (major, minor, patch) = what.cudnn;
+        let unit = if major >= 9 { 10_000 } else { 1_000 };
+        for name in ["cuda.h", "cudnn.h", "cudnn_version.h"] {
+            let from = self.sources.join("include").join(name);
+            let text = fs::read_to_string(&from).map_err(|error| told("read", &from, &error))?;
+            let text = text
+                .replace("@MAJOR@", &major.to_string())
+                .replace("@MINOR@", &minor.to_string())
+                .replace("@PATCH@", &patch.to_string())
+                .replace("@UNIT@", &unit.to_string())
+                .replace(
+                    "@CUDA@",
+                    &(what.cuda.0 * 1000 + what.cuda.1 * 10).to_string(),
+                );
+            let to = self.into.join("include").join(name);
+            fs::write(&to, text).map_err(|error| told("write", &to, &error))?;
+        }
+        Ok(())
+    }
+
+    /// Links one library from C files; its SONAME is its file name.
+    fn library(&self, to: &str, sources: &[&str], flags: &[String]) -> Result<(), String> {
+        let to = self.into.join(to);
+        let soname = to.file_name().unwrap_or_default().to_string_lossy();
+        let mut compiler = Command::new(&self.compiler);
+        compiler
+            .args([
+                "-std=gnu99",
+                "-O1",
+                "-Wall",
+                "-Wextra",
+                "-Werror",
+                "-fPIC",
+                "-shared",
+            ])
+            .arg(format!("-Wl,-soname,{soname}"))
+            .arg("-Wl,--build-id")
+            .arg("-I")
+            .arg(self.into.join("include"))
+            .arg("-o")
+            .arg(&to)
+            .args(sources.iter().map(|source| self.sources.join(source)))
+            .args(flags)
+            .args(["-ldl", "-lm"]);
+        let output = compiler
+            .output()
+            .map_err(|error| format!("cannot run the C compiler `{}`: {error}", self.compiler))?;
+        if output.status.success() {
+            return Ok(());
+        }
+        Err(format!(
+            "cannot compile `{}`:\n{}",
+            to.display(),
+            String::from_utf8_lossy(&output.stderr).trim_end()
+        ))
+    }
+
+    fn link(&self, name: &str, target: &str) -> Result<(), String> {
+        let name = self.into.join(name);
+        let _ = fs::remove_file(&name);
+        symlink(target, &name).map_err(|error| told("link", &name, &error))
+    }
+
+    fn remove(&self, name: &str) -> Result<(), String> {
+        let name = self.into.join(name);
+        fs::remove_file(&name).map_err(|error| told("remove", &name, &error))
+    }
+}
+
+#[cfg(unix)]
+fn symlink(target: &str, name: &Path) -> std::io::Result<()> {
+    std::os::unix::fs::symlink(target, name)
+}
+
+/// What is simulated is a cuDNN for Linux; the program that holds this file is built elsewhere too.
+#[cfg(not(unix))]
+fn symlink(_: &str, _: &Path) -> std::io::Result<()> {
+    Err(std::io::ErrorKind::Unsupported.into())
+}
+
+fn told(verb: &str, path: &Path, error: &std::io::Error) -> String {
+    format!("cannot {verb} `{}`: {error}", path.display())
+}
