@@ -1,6 +1,5 @@
 //! What the linker is told, for a crate that uses CUDA and for a program above such a crate.
 
-use crate::choice::requirement::Requirement;
 use crate::config::Link;
 use crate::error::Error;
 use crate::loader::find_library;
@@ -10,7 +9,7 @@ use crate::model::platform::{Os, Platform};
 use crate::system::directive::{Directive, Library, Values};
 use crate::system::path_encoding::loader_cannot_take;
 use crate::system::{Host, cargo, files};
-use crate::toolchain::{Toolchain, static_link};
+use crate::toolchain::Toolchain;
 use std::path::{Path, PathBuf};
 
 impl Toolchain {
@@ -57,12 +56,10 @@ impl Toolchain {
             }
         }
         if self.config.link == Link::Static {
-            let (toolkit, cudnn) = (self.toolkit.as_ref(), self.cudnn.as_ref());
-            let archives = static_link::find(&self.config, &self.host, toolkit, cudnn);
-            for directive in archives.directives {
-                plan.add(directive);
+            for directive in &self.archives.directives {
+                plan.add(directive.clone());
             }
-            for name in &archives.shared {
+            for name in &self.archives.shared {
                 self.plan_library(&mut plan, name);
             }
         }
@@ -138,12 +135,12 @@ impl Toolchain {
         if self.toolkit.is_some() || self.config.cuda.is_some() {
             plan.cfg("has_cuda", None);
         }
-        let asked = self.config.cudnn.as_deref();
+        let asked = self.requirements.cudnn.as_ref();
         if asked.is_some() {
             plan.cfg("has_cudnn", None);
         }
         let found = self.cudnn.as_ref().and_then(|cudnn| cudnn.version());
-        let promised = || Requirement::parse(asked?, "cudnn").ok()?.only_major();
+        let promised = || asked?.only_major();
         if let Some(major) = found.map(|version| version.major).or_else(promised) {
             plan.cfg("cudnn_major", Some(major));
         }

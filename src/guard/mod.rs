@@ -7,7 +7,6 @@ pub mod tables;
 pub mod text;
 pub mod within;
 
-use crate::choice::requirement::Requirement;
 use crate::compat;
 use crate::compat::{cargo_lock, cudarc};
 use crate::config::Link;
@@ -103,7 +102,7 @@ impl Guard<'_> {
             );
         }
         let config = &toolchain.config;
-        let Some(asked) = &config.cudnn else {
+        let Some(requirement) = toolchain.requirements.cudnn.clone() else {
             return Err(Finding::error(
                 "config-invalid",
                 "`guard()` was called, but the build script never asked for a cuDNN",
@@ -123,7 +122,6 @@ impl Guard<'_> {
             Policy::Compatible
         });
         contradiction(config.link, loader, policy)?;
-        let requirement = Requirement::parse(asked, "cudnn")?;
         let cudnn = toolchain.cudnn.as_ref().filter(|_| !runtime);
         let targets = match toolchain.selection.get() {
             Some(Ok(selection)) => selection.targets.as_slice(),

@@ -231,10 +231,11 @@ impl Inspection {
     /// What CUDNN_GUARD says to the guard: nothing, where it ends the program or there is none.
     fn lenient(&self, host: &Host) -> Option<&'static str> {
         let said = host.env.var("CUDNN_GUARD").unwrap_or_default();
-        let known = ["warn", "off"]
-            .into_iter()
-            .find(|mode| said.trim() == *mode);
-        known.filter(|_| !self.picture.guards.is_empty())
+        if self.picture.guards.is_empty() {
+            return None;
+        }
+        let mut modes = ["warn", "off"].into_iter();
+        modes.find(|mode| said.trim() == *mode)
     }
 
     fn config(&self, root: Option<&Path>) -> Config {

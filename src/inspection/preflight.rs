@@ -75,9 +75,11 @@ pub struct Other {
 /// The cuDNN whose archives are linked into the program, where the guard knows its release.
 pub fn within(guard: &GuardRecord) -> Option<Cudnn> {
     let built = &guard.built;
-    let inside = built.loader == Loader::Static && built.absent.is_none();
+    if built.loader != Loader::Static || built.absent.is_some() {
+        return None;
+    }
     Some(Cudnn {
-        library_version: Some(built.cudnn.filter(|_| inside)?),
+        library_version: Some(built.cudnn?),
         cuda_major: built.cudnn_cuda_major,
         ..Cudnn::default()
     })
@@ -99,7 +101,7 @@ impl PreflightInput {
         }
         self.opened(&mut findings, &mut unknown);
         self.allow.apply(&mut findings);
-        // What the loader refuses, no variable of the guard's lets pass: the program ends before it.
+        // CUDNN_GUARD_ALLOW cannot permit what the loader refuses: the program ends before the guard starts.
         self.not_found(&mut findings, &mut unknown);
         self.damaged(&mut findings);
         self.too_old(&mut findings);

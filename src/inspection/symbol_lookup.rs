@@ -22,8 +22,10 @@ pub fn missing_functions(way: &LoadGraph) -> Vec<Lacking> {
     let loaded = || way.objects.iter().filter(|object| at_start(object.need));
     // NVIDIA's own libraries are held against each other by their versions.
     for caller in loaded().filter(|object| !is_nvidias(&object.name)) {
-        let needs_any = caller.linkage.needed.iter().any(|name| is_nvidias(name));
-        let file = Elf::read(&caller.path).ok().filter(|_| needs_any);
+        if !caller.linkage.needed.iter().any(|name| is_nvidias(name)) {
+            continue;
+        }
+        let file = Elf::read(&caller.path).ok();
         let calls = file.map_or_else(Vec::new, |file| file.calls());
         let mut by_owner: Vec<(&'static str, Vec<String>)> = Vec::new();
         for function in calls {

@@ -6,9 +6,10 @@ pub mod tests;
 use crate::error::Error;
 use crate::kernels::{Kernels, warnings};
 use crate::model::arch::{Code, Suffix, Target};
+use crate::model::chosen_by::ChosenBy;
 use crate::model::finding::Finding;
 use crate::model::gencode::Gencode;
-use crate::system::driver;
+use crate::system::{cargo, driver};
 use crate::targets::select::Selection;
 use crate::toolkit::nvcc_command::Product;
 use std::path::PathBuf;
@@ -52,7 +53,8 @@ impl Kernels<'_> {
     fn files_of(&self, product: Product, noticed: &str) -> Result<Vec<PathBuf>, Error> {
         let mut lines = warnings(noticed);
         let result = self.make(product, product.extension(), &mut lines);
-        self.end(&lines, result)
+        lines.iter().for_each(cargo::emit);
+        result
     }
 
     /// That the driver of this machine, if the program is for it, does not take the PTX.
@@ -77,7 +79,7 @@ pub fn targets(product: Product, selection: &Selection) -> Result<Vec<Gencode>, 
             let mut machine = all.clone();
             machine.retain(|one| one.target.code == Code::Machine);
             if machine.is_empty() {
-                return Err(only_ptx(&all, &selection.chosen_by));
+                return Err(only_ptx(&all, selection.chosen_by));
             }
             Ok(machine)
         }
@@ -85,7 +87,7 @@ pub fn targets(product: Product, selection: &Selection) -> Result<Vec<Gencode>, 
 }
 
 /// There is nothing to make a cubin of.
-fn only_ptx(targets: &[Gencode], chosen_by: &str) -> Finding {
+fn only_ptx(targets: &[Gencode], chosen_by: ChosenBy) -> Finding {
     let words = targets.iter().map(|one| one.target.to_string());
     let words: Vec<String> = words.collect();
     let summary = format!(

@@ -184,13 +184,13 @@ impl LoadGraph {
                     return Ok(found(Via::Cache, 0, one));
                 }
             }
-            for place in system.iter().filter(|_| !shuns) {
-                let versions = self.versions_of(&place.dir.join(name));
-                if let Some(one) = versions.into_iter().find_map(&mut try_one) {
-                    return Ok(found(place.via.clone(), 0, one));
-                }
-            }
             if !shuns {
+                for place in &system {
+                    let versions = self.versions_of(&place.dir.join(name));
+                    if let Some(one) = versions.into_iter().find_map(&mut try_one) {
+                        return Ok(found(place.via.clone(), 0, one));
+                    }
+                }
                 places.extend(system);
             }
         }

@@ -167,7 +167,7 @@ impl Environment {
         let name = variable.name();
         let mut all = Vec::new();
         let alone = variable.kind() == Kind::Wish || PKG_CONFIG.contains(&variable);
-        if let Some(target) = self.target.as_ref().filter(|_| alone) {
+        if let (Some(target), true) = (&self.target, alone) {
             let side = if target.native { "HOST" } else { "TARGET" };
             all.extend([
                 format!("{name}_{}", target.triple),
@@ -191,7 +191,7 @@ impl Environment {
         for name in &spellings {
             if let Some(value) = self.build_script.get(name) {
                 let found = (name.clone(), value.as_os_str(), Origin::BuildScript);
-                return Some(found).filter(|_| !value.is_empty());
+                return (!value.is_empty()).then_some(found);
             }
         }
         spellings.into_iter().find_map(|name| {

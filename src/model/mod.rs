@@ -7,8 +7,10 @@ pub use crate::runtime::facts::{
 pub use crate::runtime::loader::load_origin as via;
 
 pub mod candidate;
+pub mod chosen_by;
 pub mod environment;
 pub mod finding_id;
+pub mod found_via;
 pub mod gencode;
 pub mod gpu;
 pub mod invocation;
@@ -19,9 +21,11 @@ pub mod owner;
 pub mod pattern;
 pub mod platform;
 pub mod record;
+pub mod rejection;
 pub mod target_list;
 pub mod target_name;
 pub mod version_header;
+pub mod version_source;
 
 // Rules that the build and the running program share.
 pub use crate::runtime::judge::{gpu_support as served, rules as judge};

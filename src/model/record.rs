@@ -56,7 +56,7 @@ fn first(bytes: &[u8]) -> Option<(Option<&[u8]>, &[u8])> {
     let (length, rest) = rest.split_first_chunk::<4>()?;
     let length = usize::try_from(u32::from_le_bytes(*length)).ok()?;
     let (text, after) = rest.split_at_checked(length.min(LONGEST))?;
-    Some((Some(text).filter(|_| *form == FORM), after))
+    Some(((*form == FORM).then_some(text), after))
 }
 
 #[cfg(all(test, feature = "cli"))]

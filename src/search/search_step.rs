@@ -1,6 +1,7 @@
 //! One place of the search.
 
 use crate::model::environment::Variable;
+use crate::model::found_via::FoundVia;
 use crate::model::platform::{Os, Platform};
 use std::path::{Path, PathBuf};
 
@@ -18,8 +19,8 @@ pub enum Kind {
 pub struct Step {
     /// What is looked for.
     pub kind: Kind,
-    /// How somebody came to look here, in words.
-    pub via: String,
+    /// How somebody came to look here.
+    pub via: FoundVia,
     /// The variable in which somebody asked for exactly this place.
     pub wish: Option<Variable>,
     /// Whether the place is fixed, so that the host's root goes before it and links stay below that root.

@@ -7,6 +7,7 @@ mod pe_tests;
 
 use crate::model::platform::{Os, Platform};
 use crate::model::version::Version;
+use crate::model::version_source::VersionSource;
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::binary::pe::Pe;
@@ -78,13 +79,17 @@ impl Binary {
     }
 
     /// The release of a part, and what in the file told it.
-    pub fn release(&self, part: &str) -> Option<(Version, String)> {
+    pub fn release(&self, part: &str) -> Option<(Version, VersionSource)> {
         match self {
             Binary::Elf(elf) => {
                 let (version, symbol) = elf.release(part)?;
-                Some((version, format!("symbol {symbol}")))
+                Some((version, VersionSource::Symbol(symbol)))
             }
-            Binary::Pe(pe) => pe.release(part),
+            Binary::Pe(pe) => {
+                let (version, symbol) = pe.release(part)?;
+                let source = symbol.map_or(VersionSource::VersionResource, VersionSource::Symbol);
+                Some((version, source))
+            }
         }
     }
 

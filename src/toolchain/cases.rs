@@ -216,7 +216,7 @@ fn told(case: &Case, root: &Path) -> String {
             path.display()
         );
     }
-    let settled = toolchain.settled();
+    let settled = toolchain.settle();
     let asks = |what| case.config.iter().any(|line| line == what);
     if let (Ok(toolchain), true) = (&settled, asks("directives")) {
         out.push_str(&format!("{}\n", toolchain.directives().join("\n")));

@@ -1,8 +1,9 @@
-//! What is wrong: with what the build script says, and with what its machine has.
+//! What is wrong with the configuration, and with the variables that ask for a place.
 
 use crate::choice::findings::Situation;
 use crate::choice::scan::Sight;
 use crate::choice::select_pair::kind_of;
+use crate::choice::unusable_variables::Unusable;
 use crate::config::Config;
 use crate::model::allowed::Allowed;
 use crate::model::candidate::Candidate;
@@ -12,8 +13,8 @@ use crate::model::finding_id;
 use crate::search::search_step::{Kind, Step};
 use crate::system::{Host, files};
 
-/// What is wrong with one kind: unusable variables that another wish makes harmless are warnings; else the first of
-/// them is the fault, and what the search says after it counts no more.
+/// What is wrong with one kind: what was noticed, and the fault that leaves the build without it. A variable that leads
+/// nowhere is a warning if one before it leads to something. Otherwise it is the fault, and the search adds none.
 pub fn verdict(
     situation: &Situation,
     sight: &Sight,
@@ -21,21 +22,8 @@ pub fn verdict(
     allowed: &Allowed,
 ) -> (Vec<Finding>, Option<Finding>) {
     let mut noticed = situation.disagreements(kind);
-    let place = |variable| {
-        situation
-            .steps
-            .iter()
-            .position(|step| step.wish == Some(variable))
-    };
-    let wished = |candidate: &&Candidate| kind_of(candidate) == kind && candidate.wish.is_some();
-    let first = situation.candidates.iter().find(wished);
     let mut fault = None;
-    for unusable in &sight.unusable {
-        let asks = |step: &&Step| step.wish == Some(unusable.variable) && step.kind == kind;
-        if !situation.steps.iter().any(|step| asks(&step)) {
-            continue;
-        }
-        let before = first.filter(|first| first.wish.and_then(place) < place(unusable.variable));
+    for (unusable, before) in unusable_variables(situation.steps, sight, kind) {
         match before {
             Some(first) => noticed.push(situation.idle(unusable.variable, first)),
             None => {
@@ -59,8 +47,34 @@ pub fn verdict(
     }
 }
 
-/// cuDNN is looked for in the toolkit too. While the variable that names the toolkit leads nowhere, that no cuDNN was
-/// found may be of the same cause, and all the places where it was looked for would only hide that.
+/// Whether a variable asks for something of this kind in a place where nothing is, and none before it asks for a place
+/// where there is something.
+pub fn is_blocked(steps: &[Step], sight: &Sight, kind: Kind) -> bool {
+    unusable_variables(steps, sight, kind).any(|(_, before)| before.is_none())
+}
+
+/// The variables that ask for something of this kind in a place where nothing is, each with what a variable before it
+/// asks for and has found.
+fn unusable_variables<'a>(
+    steps: &'a [Step],
+    sight: &'a Sight,
+    kind: Kind,
+) -> impl Iterator<Item = (&'a Unusable, Option<&'a Candidate>)> {
+    let place = |variable| steps.iter().position(|step| step.wish == Some(variable));
+    let wished = |candidate: &&Candidate| kind_of(candidate) == kind && candidate.wish.is_some();
+    let first = sight.candidates.iter().find(wished);
+    let asks = move |unusable: &&Unusable| {
+        let mut steps = steps.iter();
+        steps.any(|step| step.wish == Some(unusable.variable) && step.kind == kind)
+    };
+    sight.unusable.iter().filter(asks).map(move |unusable| {
+        let before = first.filter(|first| first.wish.and_then(place) < place(unusable.variable));
+        (unusable, before)
+    })
+}
+
+/// Makes one fault of two with the same cause. cuDNN is looked for in the toolkit, too: if the variable that names the
+/// toolkit leads nowhere, that may be why no cuDNN was found, and a list of all other places would hide it.
 pub fn join(
     toolkit: Option<Finding>,
     cudnn: Option<Finding>,
@@ -79,7 +93,7 @@ pub fn join(
     }
 }
 
-/// What the build script says that cannot be.
+/// What is wrong with the build script's configuration.
 pub fn config_faults(config: &Config, host: &Host) -> Vec<Finding> {
     let mut findings = Vec::new();
     for id in config
@@ -117,7 +131,7 @@ impl Config {
     }
 }
 
-/// That there is nothing to look for: the target is a 32-bit one.
+/// CUDA and cuDNN do not exist for a 32-bit target.
 pub fn too_narrow(host: &Host) -> Option<Finding> {
     let instead = host.platform.instead_of_32_bit()?;
     let headline = format!(

@@ -79,7 +79,7 @@ impl Toolchain {
         let mut selection = chosen.map_err(Error::new)?;
         selection.findings.splice(0..0, noticed);
         if let Some(cudnn) = &self.cudnn {
-            let (targets, by) = (&selection.targets, &selection.chosen_by);
+            let (targets, by) = (&selection.targets, selection.chosen_by);
             let unserved = rules::targets(cudnn, targets, by, &self.host.platform);
             selection.findings.extend(unserved);
         }

@@ -180,8 +180,10 @@ fn all_read(told_by: Option<PathBuf>, toolkit: &Toolkit) -> Vec<PathBuf> {
 
 /// Nothing of an image is run: it may be for another processor.
 fn compiler_version(nvcc: Option<&Path>, eyes: Sysroot, host: &Host) -> Option<Version> {
-    nvcc.filter(|_| eyes.root.is_none())
-        .and_then(|nvcc| nvcc::version(nvcc, &host.answers).ok())
+    match eyes.root {
+        Some(_) => None,
+        None => nvcc::version(nvcc?, &host.answers).ok(),
+    }
 }
 
 fn stubs(link_dirs: &[PathBuf]) -> Vec<PathBuf> {

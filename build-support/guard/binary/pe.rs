@@ -139,17 +139,17 @@ impl Pe {
         }
     }
 
-    /// The release of a part and what told it: its version symbol, as in the libraries for Linux, else the version
-    /// that its resources give. Not every part has one.
-    pub fn release(&self, part: &str) -> Option<(Version, String)> {
+    /// The release of a part with the version symbol that told it, as in the libraries for Linux; without a symbol it
+    /// is the version that its resources give. Not every part has one.
+    pub fn release(&self, part: &str) -> Option<(Version, Option<String>)> {
         for symbol in version_symbol::names(part) {
             let place = self.export(symbol.as_bytes()).flatten();
             let bytes = place.and_then(|place| self.read_at(place, 4));
             if let Some(version) = bytes.and_then(|bytes| version_symbol::version(&bytes)) {
-                return Some((version, format!("symbol {symbol}")));
+                return Some((version, Some(symbol)));
             }
         }
-        Some((self.file_version()?, "version resource".into()))
+        Some((self.file_version()?, None))
     }
 
     /// The CUDA major that a part was built for: it opens `cublasLt64_N.dll` by that name.

@@ -43,7 +43,10 @@ fn open<T>(bytes: &[u8], ask: impl FnOnce(Pe) -> T) -> T {
 fn told(bytes: &[u8], part: &str) -> (Option<String>, Option<&'static str>, Option<u32>) {
     open(bytes, |dll| {
         let release = dll.release(part);
-        let release = release.map(|(version, by)| format!("{version} by {by}"));
+        let release = release.map(|(version, symbol)| match symbol {
+            Some(symbol) => format!("{version} by symbol {symbol}"),
+            None => format!("{version} by version resource"),
+        });
         (release, dll.cpu(), dll.cuda_major())
     })
 }
