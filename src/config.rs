@@ -1,14 +1,18 @@
 //! What the build script wants.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// How the program gets at cuDNN.
+/// How the build links cuDNN and CUDA: what goes on the link line, and what has to be installed for it. Where the
+/// running program then finds its cuDNN is [`Loader`](crate::Loader), which follows from this.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Link {
     /// Linked as a shared library, loaded before `main`.
     #[default]
     Dynamic,
-    /// Linked into the program, with the CUDA under it: archives, for Linux. The guard cannot judge that yet.
+    /// Linked into the program, with the CUDA under it: archives, for Linux. There are no files for the guard to judge:
+    /// it asks the cuDNN in the program for its release, and tries it.
     Static,
     /// Opened by the program while it runs. Nothing is linked, and neither headers nor libraries are needed to
     /// build: what the program was "built with" is the requirement.
@@ -39,7 +43,7 @@ pub struct Config {
     pub(crate) optional: bool,
     pub(crate) root: Option<PathBuf>,
     pub(crate) target: Option<String>,
-    pub(crate) env: Vec<(String, String)>,
+    pub(crate) env: Vec<(String, OsString)>,
     pub(crate) allow: Vec<String>,
 }
 
@@ -86,7 +90,7 @@ impl Config {
         self
     }
 
-    /// How the program gets at cuDNN and CUDA; [`Link::Dynamic`] unless set.
+    /// How the build links cuDNN and CUDA; [`Link::Dynamic`] unless set.
     pub fn link(mut self, link: Link) -> Self {
         self.link = link;
         self
@@ -125,8 +129,9 @@ impl Config {
         self
     }
 
-    /// Variables that win over the process's environment.
-    pub fn env<K: Into<String>, V: Into<String>>(
+    /// Variables that win over the process's environment, in all that is searched and read here. The programs that are
+    /// started (pkg-config, nvcc, `nvidia-smi`) and NVIDIA's driver read the process's own.
+    pub fn env<K: Into<String>, V: Into<OsString>>(
         mut self,
         pairs: impl IntoIterator<Item = (K, V)>,
     ) -> Self {

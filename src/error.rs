@@ -1,23 +1,57 @@
 //! Why a build cannot go on.
 
-use crate::model::finding::Finding;
-use std::fmt;
+use crate::model::finding::{Finding, printable};
+use std::fmt::{self, Write};
 
 /// Everything that stops the build, all of it at once. `Display` and `Debug` are the same whole text, since a
 /// build script's error is printed with `Debug`.
+///
+/// The errors that build scripts commonly meet besides become one by `?`: those of `std::io`, `std::env`, `std::fmt`,
+/// of reading numbers and UTF-8, and any `Box<dyn std::error::Error>`; a text does too. [`Error::other`] takes the rest.
 #[derive(Clone)]
 pub struct Error {
     findings: Vec<Finding>,
+    /// What another library or the script itself said; then there are no findings.
+    other: String,
 }
 
 impl Error {
     pub(crate) fn new(findings: Vec<Finding>) -> Self {
-        Self { findings }
+        Self {
+            findings,
+            other: String::new(),
+        }
+    }
+
+    /// An error of something else in the build script, printed with the errors under it:
+    ///
+    /// ```no_run
+    /// # fn generate() -> Result<(), std::num::ParseFloatError> { Ok(()) }
+    /// cudnn_guard::build(|| {
+    ///     generate().map_err(cudnn_guard::Error::other)?;
+    ///     cudnn_guard::Config::new().cudnn(">=9").probe()?.guard().write()
+    /// });
+    /// ```
+    pub fn other(error: impl Into<Box<dyn std::error::Error>>) -> Self {
+        let error = match error.into().downcast::<Self>() {
+            Ok(own) => return *own,
+            Err(error) => error,
+        };
+        let mut other = printable_lines(&error.to_string(), "");
+        let mut source = error.source();
+        while let Some(cause) = source {
+            other.push_str(&printable_lines(&cause.to_string(), "  caused by   "));
+            source = cause.source();
+        }
+        Self {
+            findings: Vec::new(),
+            other: other.trim_end().to_string(),
+        }
     }
 
     /// Whether it is only that CUDA, nvcc or cuDNN is not on this machine, or not to be had for the target.
     pub fn is_not_found(&self) -> bool {
-        self.findings.iter().all(|finding| {
+        let absent = |finding: &Finding| {
             matches!(
                 finding.id,
                 "cuda-not-found"
@@ -26,10 +60,11 @@ impl Error {
                     | "nvcc-not-found"
                     | "platform-unsupported"
             )
-        })
+        };
+        !self.findings.is_empty() && self.findings.iter().all(absent)
     }
 
-    /// What stops the build, one by one.
+    /// What stops the build, one by one; nothing where the error is not one of this crate.
     pub fn findings(&self) -> &[Finding] {
         &self.findings
     }
@@ -41,8 +76,53 @@ impl From<Finding> for Error {
     }
 }
 
+/// The text with each line behind the label, or under it.
+fn printable_lines(text: &str, label: &str) -> String {
+    let mut out = String::new();
+    for (index, line) in text.lines().enumerate() {
+        let label = if index == 0 {
+            label
+        } else {
+            &" ".repeat(label.len())
+        };
+        // Writing to a String cannot fail.
+        let _ = writeln!(out, "{label}{}", printable(line));
+    }
+    out
+}
+
+macro_rules! taken_by_question_mark {
+    ($($error:ty),* $(,)?) => {
+        $(impl From<$error> for Error {
+            fn from(error: $error) -> Self {
+                Self::other(error)
+            }
+        })*
+    };
+}
+
+taken_by_question_mark! {
+    std::io::Error,
+    std::env::VarError,
+    std::fmt::Error,
+    std::num::ParseIntError,
+    std::str::Utf8Error,
+    std::string::FromUtf8Error,
+    Box<dyn std::error::Error>,
+    String,
+    &str,
+}
+
+impl From<Box<dyn std::error::Error + Send + Sync>> for Error {
+    fn from(error: Box<dyn std::error::Error + Send + Sync>) -> Self {
+        let error: Box<dyn std::error::Error> = error;
+        Self::other(error)
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.other)?;
         for (index, finding) in self.findings.iter().enumerate() {
             let gap = if index == 0 { "" } else { "\n\n" };
             write!(f, "{gap}{finding}")?;
@@ -58,3 +138,68 @@ impl fmt::Debug for Error {
 }
 
 impl std::error::Error for Error {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_not_found(ids: &[&'static str]) -> bool {
+        let findings = ids.iter().map(|id| Finding::error(id, "it is so"));
+        Error::new(findings.collect()).is_not_found()
+    }
+
+    #[test]
+    fn only_what_is_not_there_is_not_found() {
+        let absent = [
+            "cuda-not-found",
+            "cudnn-not-found",
+            "cudnn-headers-missing",
+            "nvcc-not-found",
+            "platform-unsupported",
+        ];
+        for id in absent {
+            assert!(is_not_found(&[id]), "{id}");
+            assert!(!is_not_found(&[id, "cuda-requirement-unmet"]), "{id}");
+        }
+        assert!(is_not_found(&absent));
+        assert!(!is_not_found(&["variable-unusable"]));
+    }
+
+    /// A script that does without CUDA where `is_not_found` must not go on without a file that it lacks.
+    #[test]
+    fn an_error_without_findings_is_something_else() {
+        assert!(!is_not_found(&[]));
+        assert!(!Error::from("no such model").is_not_found());
+    }
+
+    /// What it says, and the error under it.
+    #[derive(Debug)]
+    struct Failed(&'static str, Option<Box<Failed>>);
+
+    impl fmt::Display for Failed {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str(self.0)
+        }
+    }
+
+    impl std::error::Error for Failed {
+        fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+            Some(self.1.as_deref()?)
+        }
+    }
+
+    #[test]
+    fn an_error_of_another_library_is_printed_with_those_under_it() {
+        let disk = Failed("no such disk", None);
+        let file = Failed("cannot open\nthe file", Some(Box::new(disk)));
+        let error = Error::other(Failed("no model\u{1b}[2J", Some(Box::new(file))));
+        let text = "no model\\u{1b}[2J\n  \
+                    caused by   cannot open\n              the file\n  \
+                    caused by   no such disk";
+        assert_eq!(error.to_string(), text);
+        assert_eq!(format!("{error:?}"), text);
+        // Those of this crate keep their findings on the way through a box.
+        let boxed: Box<dyn std::error::Error> = Error::from(Finding::error("no-gpu", "x")).into();
+        assert_eq!(Error::from(boxed).findings().len(), 1);
+    }
+}

@@ -39,6 +39,7 @@
 //! Every finding has an id, which stands in brackets behind its headline; [`findings`] says what each means.
 //! Verdicts have three values. What does not fit is *fail*; what was not checked is *unknown*, and unknown goes on.
 
+#![warn(clippy::missing_errors_doc)]
 #![cfg_attr(test, allow(clippy::disallowed_methods))] // tests make and read machines of their own
 
 #[path = "../build-support/guard/mod.rs"]
@@ -58,9 +59,13 @@ mod config;
 mod cudnn;
 #[cfg(feature = "build")]
 mod error;
-// The texts are long, and a build script has no use for them.
-#[cfg(doc)]
-pub mod findings;
+/// What each finding means, how to see it by hand, and how to mend it. `cudnn-guard explain ID` prints the same texts.
+///
+/// The id stands in brackets behind a headline, in JSON under `id`, and is what [`Config::allow`] and
+/// `CUDNN_GUARD_ALLOW` take.
+#[cfg(doc)] // the texts are long, and a build script has no use for them
+#[doc = include_str!("../docs/findings.md")]
+pub mod findings {}
 #[cfg(feature = "build")]
 mod guard;
 #[cfg(feature = "build")]
@@ -134,8 +139,36 @@ pub mod demo;
 #[doc(hidden)]
 pub use model::{environment as variables, finding_id as id, invocation};
 
-/// Runs a build script. An error becomes `cargo::error` lines, so that cargo shows its text and nothing of this
-/// program around it, and fails the build.
+/// Runs a build script. An error becomes `cargo::error` lines, with the errors under it
+/// ([`source`](std::error::Error::source)), so that cargo shows its text and nothing of this program around it, and
+/// fails the build.
+///
+/// In the closure `?` takes the errors of this crate, and those of the standard library that build scripts commonly
+/// meet; [`Error`] lists them. No type need be named:
+///
+/// ```no_run
+/// cudnn_guard::build(|| {
+///     let gpu = cudnn_guard::Config::new().cudnn(">=9").probe()?;
+///     gpu.link();
+///     let model = std::env::var("MODEL")?;
+///     std::fs::copy(model, "model.onnx")?;
+///     Ok(())
+/// });
+/// ```
+///
+/// An error of any other library, and a script that returns another type, go through [`Error::other`], which takes
+/// whatever can become a `Box<dyn std::error::Error>`:
+///
+/// ```no_run
+/// fn script() -> Result<(), Box<dyn std::error::Error>> {
+///     let factor: f32 = std::env::var("FACTOR")?.parse()?;
+///     println!("cargo::rustc-env=HALF={}", factor / 2.0);
+///     cudnn_guard::Config::new().cudnn(">=9").probe()?.link();
+///     Ok(())
+/// }
+///
+/// cudnn_guard::build(|| script().map_err(cudnn_guard::Error::other));
+/// ```
 #[cfg(feature = "build")]
 pub fn build(script: impl FnOnce() -> Result<(), Error>) {
     if let Err(error) = script() {

@@ -1,6 +1,5 @@
 //! What the linker is told, for a crate that uses CUDA and for a program above such a crate.
 
-use crate::choice::requirement::Requirement;
 use crate::config::Link;
 use crate::error::Error;
 use crate::loader::find_library;
@@ -10,13 +9,13 @@ use crate::model::platform::{Os, Platform};
 use crate::system::directive::{Directive, Library, Values};
 use crate::system::path_encoding::loader_cannot_take;
 use crate::system::{Host, cargo, files};
-use crate::toolchain::{Toolchain, static_link};
+use crate::toolchain::Toolchain;
 use std::path::{Path, PathBuf};
 
 impl Toolchain {
     /// Tells cargo what to link: search directories, libraries, an rpath for directories outside the system's, the
-    /// cfgs `has_cudnn`, `cudnn_major` and `cuda_major` with their check-cfg, and for a crate with a `links` key the
-    /// metadata `version`, `cuda_version`, `include`, `libdir` and `rpath`.
+    /// cfgs `has_cuda`, `has_cudnn`, `cudnn_major` and `cuda_major` with their check-cfg, and for a crate with a
+    /// `links` key the metadata `version`, `cuda_version`, `include`, `libdir` and `rpath`.
     ///
     /// A build script that compiles C or C++ of its own calls this behind it: some linkers resolve calls only in what
     /// comes later.
@@ -57,12 +56,10 @@ impl Toolchain {
             }
         }
         if self.config.link == Link::Static {
-            let (toolkit, cudnn) = (self.toolkit.as_ref(), self.cudnn.as_ref());
-            let archives = static_link::find(&self.config, &self.host, toolkit, cudnn);
-            for directive in archives.directives {
-                plan.add(directive);
+            for directive in &self.archives.directives {
+                plan.add(directive.clone());
             }
-            for name in &archives.shared {
+            for name in &self.archives.shared {
                 self.plan_library(&mut plan, name);
             }
         }
@@ -134,12 +131,16 @@ impl Toolchain {
     }
 
     fn plan_cfgs(&self, plan: &mut Plan) {
-        let asked = self.config.cudnn.as_deref();
+        // A program that opens CUDA while it runs is built without a toolkit.
+        if self.toolkit.is_some() || self.config.cuda.is_some() {
+            plan.cfg("has_cuda", None);
+        }
+        let asked = self.requirements.cudnn.as_ref();
         if asked.is_some() {
             plan.cfg("has_cudnn", None);
         }
         let found = self.cudnn.as_ref().and_then(|cudnn| cudnn.version());
-        let promised = || Requirement::parse(asked?, "cudnn").ok()?.only_major();
+        let promised = || asked?.only_major();
         if let Some(major) = found.map(|version| version.major).or_else(promised) {
             plan.cfg("cudnn_major", Some(major));
         }
@@ -169,6 +170,7 @@ struct Plan {
 impl Plan {
     fn declare_cfgs(&mut self) {
         for (name, values) in [
+            ("has_cuda", Values::None),
             ("has_cudnn", Values::None),
             ("cudnn_major", Values::Any),
             ("cuda_major", Values::Any),
@@ -257,14 +259,18 @@ fn is_system_dir(dir: &Path, platform: &Platform) -> bool {
 /// });
 /// ```
 #[derive(Clone, Debug)]
+#[must_use = "nothing is linked before `link`"]
 pub struct Linked {
     variable: String,
     rpath: Vec<PathBuf>,
 }
 
 impl Linked {
-    /// Reads what the dependency with `links = "<links>"` said. An error, `config-invalid`, where this package has no
-    /// such dependency, or where its build script did not call [`Toolchain::link`].
+    /// Reads what the dependency with `links = "<links>"` said.
+    ///
+    /// # Errors
+    /// `config-invalid` where this package has no such dependency, or where its build script did not call
+    /// [`Toolchain::link`].
     pub fn from_dep(links: &str) -> Result<Self, Error> {
         Self::read(&crate::Config::new().host(), links)
     }
@@ -299,5 +305,75 @@ impl Linked {
         for dir in &self.rpath {
             cargo::emit(&Directive::Rpath(dir.clone()));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use std::fs;
+
+    /// It is set for a toolkit that is there, and for a CUDA that the program opens itself.
+    #[test]
+    fn has_cuda_is_set_beside_has_cudnn() {
+        let dir = std::env::temp_dir().join(format!("cudnn-guard-cfgs-{}", std::process::id()));
+        let (image, cuda) = (dir.join("image"), dir.join("cuda"));
+        for (file, text) in [
+            ("include/cuda.h", "#define CUDA_VERSION 13000\n"),
+            ("bin/nvcc", ""),
+        ] {
+            let file = cuda.join(file);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, text).unwrap();
+        }
+        fs::create_dir_all(&image).unwrap();
+        let cfgs = |config: Config, home: &Path| {
+            let config = config.root(&image).target("x86_64-unknown-linux-gnu");
+            let toolchain = config
+                .env([("CUDA_HOME", home), ("PATH", Path::new("/nowhere"))])
+                .survey();
+            let root = toolchain.cuda_root().map(Path::to_path_buf);
+            let nvcc = toolchain.nvcc().map(Path::to_path_buf);
+            let lines = toolchain.directives();
+            let mut cfgs = lines
+                .iter()
+                .filter_map(|line| line.strip_prefix("cargo::rustc-cfg="));
+            (root, nvcc, cfgs.next().map(String::from))
+        };
+        let none = Path::new("");
+        let has_cuda = Some("has_cuda".to_string());
+        let nvcc = cuda.join("bin/nvcc");
+        let found = cfgs(Config::new(), &cuda);
+        let opened = cfgs(Config::new().cuda(">=12").link(Link::Runtime), none);
+        let absent = cfgs(Config::new(), none);
+        fs::remove_dir_all(&dir).unwrap();
+        assert_eq!(found, (Some(cuda), Some(nvcc), has_cuda.clone()));
+        assert_eq!(opened, (None, None, has_cuda));
+        assert_eq!(absent, (None, None, None));
+    }
+
+    #[test]
+    fn a_directory_of_the_system_gets_no_rpath() {
+        let mut plan = Plan::default();
+        for library in [
+            "/usr/lib/libcudart.so.13",
+            "/lib64/libcudnn.so.9",
+            "/usr/lib/x86_64-linux-gnu/libcudnn.so.9",
+            "/usr/lib/x86_64-linux-gnu/nvidia/libnvrtc.so.13",
+            "/opt/cudnn/lib/libcudnn.so.9",
+        ] {
+            plan.runs_from(Path::new(library));
+        }
+        plan.rpaths(&Platform::from_triple("x86_64-unknown-linux-gnu"));
+        let lines: Vec<String> = plan.directives.iter().map(Directive::to_string).collect();
+        assert_eq!(
+            lines,
+            [
+                "cargo::metadata=rpath=/usr/lib/x86_64-linux-gnu/nvidia:/opt/cudnn/lib",
+                "cargo::rustc-link-arg=-Wl,-rpath,/usr/lib/x86_64-linux-gnu/nvidia",
+                "cargo::rustc-link-arg=-Wl,-rpath,/opt/cudnn/lib",
+            ]
+        );
     }
 }

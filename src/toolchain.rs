@@ -1,4 +1,4 @@
-//! What this machine has, checked.
+//! The CUDA and cuDNN of this machine, checked: what `Config::probe` gives.
 
 #[cfg(test)]
 mod cases;
@@ -9,6 +9,7 @@ mod listing;
 #[cfg(test)]
 mod orders;
 pub mod output_registry;
+pub mod probe;
 #[cfg(all(test, unix))]
 pub mod real;
 #[cfg(all(test, unix))]
@@ -18,38 +19,34 @@ pub mod real_mixed;
 #[cfg(all(test, unix))]
 pub mod real_windows;
 pub mod rerun;
-pub mod stale_outputs;
 pub mod static_link;
 pub mod targets;
 
-use crate::choice::findings::Situation;
-use crate::choice::requirement::Requirement;
-use crate::choice::scan::look;
-use crate::choice::select_pair::{Wants, choose, kind_of};
-use crate::compat::rules;
+use crate::choice::requirement::Requirements;
 use crate::config::{Config, Link};
 use crate::cudnn::device_code;
 use crate::error::Error;
 use crate::guard::guard_file::Progress;
-use crate::model::candidate::{Candidate, Cudnn, Found, Toolkit};
+use crate::model::candidate::{Candidate, Cudnn, Toolkit};
 use crate::model::environment::Variable;
 use crate::model::finding::{Finding, Severity};
 use crate::model::version::Version;
-use crate::search::search_step::Kind;
-use crate::search::steps;
 use crate::system::{Host, cargo, files};
 use crate::targets::select::Selection;
-pub(crate) use crate::toolchain::findings::is_allowed;
-use crate::toolchain::findings::{config_faults, join, too_narrow, verdict};
 pub(crate) use crate::toolchain::output_registry::Written;
+use crate::toolchain::probe::{Needs, Probe};
+use crate::toolchain::static_link::Archives;
 use std::cell::{OnceCell, RefCell};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-/// The CUDA and cuDNN that were chosen, all that was passed over, and what is thought of them.
+/// The CUDA and cuDNN that were chosen, all that was passed over, and the findings about them.
 #[derive(Debug)]
+#[must_use = "nothing is linked, compiled or written unless it is asked to"]
 pub struct Toolchain {
     pub(crate) config: Config,
     pub(crate) host: Host,
+    /// What the build script asks of CUDA and cuDNN.
+    pub(crate) requirements: Requirements,
     pub(crate) toolkit: Option<Toolkit>,
     pub(crate) cudnn: Option<Cudnn>,
     pub(crate) candidates: Vec<Candidate>,
@@ -62,7 +59,9 @@ pub struct Toolchain {
     pub(crate) toolkit_fault: Option<Finding>,
     /// The GPU targets, once somebody asked for them.
     pub(crate) selection: OnceCell<Result<Selection, Error>>,
-    /// What kernels were compiled to.
+    /// The archives that a statically linked program takes in.
+    pub(crate) archives: Archives,
+    /// The files that kernels were compiled to.
     pub(crate) written: Written,
     /// What its guard is about.
     pub(crate) guard: RefCell<Progress>,
@@ -70,38 +69,39 @@ pub struct Toolchain {
 
 impl Config {
     /// Finds CUDA and cuDNN, reads what they are and checks them. Tells cargo what the answer rests on, even if the
-    /// answer is an error; everything that stops the build is in that one error.
+    /// answer is an error.
+    ///
+    /// # Errors
+    /// Everything that stops the build, all in one: what is not there, what does not fit, and what this build script
+    /// or a variable says wrongly.
     pub fn probe(&self) -> Result<Toolchain, Error> {
-        let host = self.host();
-        let toolchain = Toolchain::find(self.clone(), host, self.needs());
+        let toolchain = Toolchain::find(self.clone(), self.host(), self.needs());
         for directive in toolchain.reruns() {
             cargo::emit(&directive);
         }
         if toolchain.host.env.get(Variable::GuardPrint).is_some() {
             return Err(toolchain.shown());
         }
-        for finding in toolchain
-            .findings
-            .iter()
-            .filter(|finding| finding.severity == Severity::Warning)
-        {
-            cargo::warn(finding);
-        }
-        toolchain.settled()
+        let mut warnings = toolchain.findings.clone();
+        warnings.retain(|finding| finding.severity == Severity::Warning);
+        warnings.iter().for_each(cargo::warn);
+        toolchain.settle()
     }
 
     /// Looks at the machine as `probe` does, for CUDA and cuDNN both; prints nothing and never fails. What is wrong
     /// is among the findings.
     pub fn survey(&self) -> Toolchain {
-        let mut toolchain = Toolchain::find(
-            self.clone(),
-            self.host(),
-            Needs {
-                toolkit: true,
-                cudnn: true,
-            },
-        );
-        // A build has the tables: on a disk that has to turn, so many headers take seconds.
+        self.survey_on(self.host())
+    }
+
+    /// The same of a machine whose environment has been read.
+    pub(crate) fn survey_on(&self, host: Host) -> Toolchain {
+        let needs = Needs {
+            toolkit: true,
+            cudnn: true,
+        };
+        let mut toolchain = Toolchain::find(self.clone(), host, needs);
+        // A build goes by the tables instead: on a hard disk, reading so many headers takes seconds.
         let os = toolchain.host.platform.os;
         if let Some(cudnn) = &mut toolchain.cudnn {
             cudnn.gpu_codes = device_code::read(cudnn, os);
@@ -123,23 +123,27 @@ impl Config {
     fn needs(&self) -> Needs {
         let builds_with = self.link != Link::Runtime;
         Needs {
-            // What a program carries in itself comes out of a toolkit.
+            // The archives of a static program come out of a toolkit.
             toolkit: self.cuda.is_some() && builds_with || self.link == Link::Static,
             cudnn: self.cudnn.is_some() && builds_with,
         }
     }
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Needs {
-    toolkit: bool,
-    cudnn: bool,
-}
-
 impl Toolchain {
     /// The toolkit's release.
     pub fn cuda_version(&self) -> Option<Version> {
         self.toolkit.as_ref()?.version
+    }
+
+    /// The toolkit's directory, which others call `CUDA_HOME`.
+    pub fn cuda_root(&self) -> Option<&Path> {
+        Some(&self.toolkit.as_ref()?.root)
+    }
+
+    /// The toolkit's compiler.
+    pub fn nvcc(&self) -> Option<&Path> {
+        self.toolkit.as_ref()?.nvcc.as_deref()
     }
 
     /// cuDNN's release: what its headers say, else what its libraries say.
@@ -189,136 +193,27 @@ impl Toolchain {
 
     /// Looks, chooses and checks. Prints nothing.
     fn find(config: Config, host: Host, needs: Needs) -> Self {
-        let mut findings = config_faults(&config, &host);
-        let mut read_requirement = |text: &Option<String>, method| {
-            let parsed = text
-                .as_deref()
-                .map(|text| Requirement::parse(text, method))?;
-            parsed.map_err(|finding| findings.push(finding)).ok()
+        let (requirements, invalid) =
+            Requirements::parse(config.cuda.as_deref(), config.cudnn.as_deref());
+        let allowed = config.allowed(&host.env);
+        let probe = Probe {
+            config: &config,
+            host: &host,
+            needs,
+            requirements: &requirements,
+            allowed: &allowed,
         };
-        let cuda = read_requirement(&config.cuda, "cuda");
-        let cudnn = read_requirement(&config.cudnn, "cudnn");
-
-        let mut steps = steps(&host.env, &host.platform, host.root.as_deref());
-        let too_narrow = too_narrow(&host);
-        if too_narrow.is_some() {
-            steps.clear();
-        }
-        if !needs.cudnn {
-            // A crate that only compiles kernels is not asked about cuDNN.
-            steps.retain(|step| step.kind != Kind::Cudnn);
-        }
-        let sight = look(&steps, &host);
-        let mut candidates = sight.candidates.clone();
-        if config.link == Link::Static {
-            candidates.iter_mut().for_each(to_be_taken_in);
-        }
-        let wants = Wants {
-            cuda: cuda.as_ref(),
-            cudnn: cudnn.as_ref(),
-            platform: Some(&host.platform),
-            toolkit_needed: needs.toolkit,
-        };
-        let choice = choose(&mut candidates, &wants);
-        let situation = Situation {
-            env: &host.env,
-            platform: &host.platform,
-            steps: &steps,
-            candidates: &candidates,
-            silent: &sight.silent,
-            choice,
-            cuda: cuda.as_ref(),
-            cudnn: cudnn.as_ref(),
-        };
-        let allowed = |id: &str| is_allowed(&config, &host, id);
-        let (toolkit_wishes, toolkit_fault) = verdict(&situation, &sight, Kind::Toolkit, &allowed);
-        let (cudnn_wishes, cudnn_fault) = verdict(&situation, &sight, Kind::Cudnn, &allowed);
-        let (toolkit_fault, cudnn_fault) = match needs.toolkit && needs.cudnn {
-            true => join(toolkit_fault, cudnn_fault, &allowed),
-            false => (toolkit_fault, cudnn_fault),
-        };
-        // Below a root that is not there nothing can be found, which is no news.
-        let rooted = host.root.as_deref().is_none_or(files::is_dir) && too_narrow.is_none();
-        let toolkit_fault = too_narrow.clone().or(toolkit_fault);
-        findings.extend(too_narrow.filter(|_| needs.toolkit || needs.cudnn));
-        for (needed, wishes, fault) in [
-            (needs.toolkit && rooted, toolkit_wishes, &toolkit_fault),
-            (needs.cudnn && rooted, cudnn_wishes, &cudnn_fault),
-        ] {
-            for finding in wishes.into_iter().chain(fault.clone()).filter(|_| needed) {
-                if !findings.contains(&finding) {
-                    findings.push(finding);
-                }
-            }
-        }
-        findings.extend(situation.flavour().filter(|_| needs.toolkit && needs.cudnn));
-        let chosen = choice.cudnn.and_then(|index| candidates.get(index));
-        // Nothing shared of it gets into the program, nor what else lies about when that runs.
-        let opened = needs.cudnn && config.link != Link::Static;
-        if let Some(Found::Cudnn(cudnn)) = chosen.map(|one| &one.found).filter(|_| opened) {
-            let toolkit = choice.toolkit.and_then(|index| candidates.get(index));
-            let toolkit = toolkit.and_then(|one| match &one.found {
-                Found::Toolkit(toolkit) => Some(toolkit),
-                Found::Cudnn(_) => None,
-            });
-            let built_with = toolkit.filter(|_| needs.toolkit);
-            let met = crate::toolchain::environment_checks::of(
-                cudnn, toolkit, built_with, &config, &host,
-            );
-            findings.extend(met);
-        }
-        findings.extend(situation.partial().filter(|_| needs.toolkit));
-        for finding in &mut findings {
-            if finding.severity == Severity::Error && allowed(finding.id) {
-                finding.severity = Severity::Warning;
-            }
-        }
-        let blocked = |fault: &Option<Finding>| {
-            fault
-                .as_ref()
-                .is_some_and(|fault| fault.id == "variable-unusable" && !allowed(fault.id))
-        };
-        // What was asked for and is not there: to take something else instead would be the fall-through.
-        for candidate in candidates.iter_mut().filter(|candidate| candidate.chosen) {
-            let fault = match kind_of(candidate) {
-                Kind::Toolkit => &toolkit_fault,
-                Kind::Cudnn => &cudnn_fault,
-            };
-            if blocked(fault) {
-                candidate.chosen = false;
-                candidate.rejected = Some("another place was asked for".into());
-            }
-        }
-        let (mut toolkit, mut cudnn) = (None, None);
-        for candidate in candidates.iter().filter(|candidate| candidate.chosen) {
-            match &candidate.found {
-                Found::Toolkit(found) => toolkit = Some(found.clone()),
-                Found::Cudnn(found) => cudnn = Some(found.clone()),
-            }
-        }
-        let asked = (
-            toolkit.as_ref().filter(|_| needs.toolkit),
-            cudnn.as_ref().filter(|_| needs.cudnn),
-        );
-        findings.extend(rules::releases(asked.0, asked.1, &host.platform));
-        if let Some(toolkit) = toolkit.as_ref().filter(|_| needs.toolkit) {
-            findings.extend(crate::toolchain::environment_checks::unmet_needs(
-                &config, &host, toolkit,
-            ));
-        }
+        let located = probe.locate();
+        let selected = probe.select(&located);
+        let (toolkit, cudnn) = (selected.toolkit().cloned(), selected.cudnn().cloned());
         let archives = static_link::find(&config, &host, toolkit.as_ref(), cudnn.as_ref());
-        findings.extend(archives.lacking.into_iter().map(|mut finding| {
-            if allowed(finding.id) {
-                finding.severity = Severity::Warning;
-            }
-            finding
-        }));
-        let mut read = sight.read;
-        read.extend(archives.files);
+        let (findings, toolkit_fault) = probe.check(invalid, &located, &selected, &archives);
+        let mut read = located.sight.read;
+        read.extend(archives.files.iter().cloned());
         Self {
             toolkit,
             cudnn,
-            candidates,
+            candidates: selected.candidates,
             findings,
             read,
             absent: None,
@@ -326,13 +221,15 @@ impl Toolchain {
             selection: OnceCell::new(),
             written: Written::default(),
             guard: RefCell::default(),
+            requirements,
+            archives,
             config,
             host,
         }
     }
 
     /// Whether the build goes on with this: yes, yes without CUDA, or no.
-    fn settled(mut self) -> Result<Self, Error> {
+    fn settle(mut self) -> Result<Self, Error> {
         let (errors, rest): (Vec<_>, Vec<_>) = self
             .findings
             .into_iter()
@@ -346,7 +243,7 @@ impl Toolchain {
         if !error.is_not_found() || !(self.config.optional || docs_rs) {
             return Err(error);
         }
-        // Half a CUDA is as good as none to a program that can do without.
+        // A program that can do without CUDA is built without it where only a part of it is found.
         self.toolkit = None;
         self.cudnn = None;
         self.absent = Some(error);
@@ -367,14 +264,5 @@ impl Toolchain {
         .with("found", lines.join("\n"))
         .help("unset CUDNN_GUARD_PRINT to build")
         .into()
-    }
-}
-
-/// A cuDNN of which there are archives alone is one all the same.
-fn to_be_taken_in(candidate: &mut Candidate) {
-    if let Found::Cudnn(cudnn) = &mut candidate.found {
-        if cudnn.link_dir.is_none() {
-            cudnn.link_dir.clone_from(&cudnn.files.archives);
-        }
     }
 }

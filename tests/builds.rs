@@ -6,11 +6,11 @@ mod support;
 
 use std::fs;
 use std::path::Path;
-use support::builds::{check, crate_of, cudnn, toolkit, wheel, write};
-use support::{fresh, repository, run, write_if_new};
+use support::builds::{check, crate_of, cudnn, says, toolkit, wheel, write};
+use support::{cargo, fresh, project, run, write_if_new};
 
-/// Builds, which must fail, and holds what cargo shows against `fixtures/texts/<name>.txt`; BLESS=1 writes it anew.
-/// There `$T` stands for the folder of the test, `$S` for that of all tests.
+/// Builds, which must fail, and holds what cargo shows against the text of that name in `fixtures/texts.txt`. There
+/// `$T` stands for the folder of the test, `$S` for that of all tests.
 #[track_caller]
 fn fails(test: &Path, name: &str, ask: &str, env: &[(&str, &Path)]) {
     let said = run(check(&crate_of("ask"), ask, env).arg("--quiet")).exits_with(101);
@@ -28,14 +28,7 @@ fn fails(test: &Path, name: &str, ask: &str, env: &[(&str, &Path)]) {
         let end = at + shown[at..].find("/out/").unwrap();
         shown.replace_range(at..end, "/build/..");
     }
-    let file = repository()
-        .join("fixtures/texts")
-        .join(format!("{name}.txt"));
-    if std::env::var_os("BLESS").is_some() {
-        fs::write(&file, &shown).unwrap();
-    }
-    let wanted = fs::read_to_string(&file).unwrap_or_default();
-    assert_eq!(shown, wanted, "{name}: BLESS=1 writes what is said now");
+    says(name, &shown);
 }
 
 #[test]
@@ -215,6 +208,27 @@ fn what_the_build_script_says_wrongly() {
     ] {
         fails(&test, text, ask, &env);
     }
+}
+
+/// Such an error stops the build as those of this crate do, and is none that a machine without CUDA has.
+#[test]
+fn what_else_goes_wrong_in_a_build_script_is_an_error_of_cargo() {
+    let script = r#"fn main() {
+    cudnn_guard::build(|| {
+        let text = std::fs::read_to_string(std::env::var("CARGO_MANIFEST_PATH")?)?;
+        std::env::var("NOBODY_SETS_THIS_VARIABLE")?;
+        let gpu = cudnn_guard::Config::new().probe()?;
+        println!("cargo::rustc-env=LENGTH={}", text.len());
+        gpu.link();
+        Ok(())
+    });
+}
+"#;
+    let dir = project("other-errors", script, "fn main() {}\n");
+    run(&mut cargo(&dir, &["check", "--quiet"]))
+        .exits_with(101)
+        .says("error: other-errors@0.1.0: environment variable not found\n")
+        .does_not_say("panicked");
 }
 
 /// CFG-06: nvcc is of another release than the headers that it would read.

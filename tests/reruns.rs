@@ -9,7 +9,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 use support::builds::{check, crate_of, cudnn, toolkit, wheel, write};
-use support::{fresh, run};
+use support::{fresh, project, run};
 
 /// Builds, and says whether the build script ran.
 #[track_caller]
@@ -157,4 +157,39 @@ fn a_compiler_that_stands_in_its_toolkit_is_not_run_to_find_it() {
     symlink(cuda.join("bin/nvcc"), &link).unwrap();
     let dir = crate_of("beside");
     run(&mut check(&dir, "cuda=>=13, <13.1", &[("NVCC", &link)])).exits_with(0);
+}
+
+/// A build script that takes a cuDNN which no machine has.
+const FAR: &str = "fn main() {
+    cudnn_guard::build(|| cudnn_guard::Config::new().cudnn(\">=99\").probe().map(drop));
+}
+";
+
+/// CFG-18: nothing else tells that another package has taken its place.
+#[test]
+#[ignore = "needs pkg-config"]
+fn the_file_that_led_to_a_package_runs_the_build_script() {
+    let test = fresh("builds-packaged");
+    let dir = project("packaged", FAR, "fn main() {}\n");
+    let packages = test.join("pkgconfig");
+    let env: [(&str, &Path); 1] = [("PKG_CONFIG_PATH", &packages)];
+    let package = |name: &str| {
+        let prefix = test.join(name);
+        cudnn(&prefix, (99, 3, 0), true);
+        let text = format!(
+            "prefix={}\nName: cudnn\nDescription: a package\nVersion: 99.3\n\
+             Libs: -L${{prefix}}/lib -lcudnn\nCflags: -I${{prefix}}/include\n",
+            prefix.display()
+        );
+        write(&packages.join("cudnn.pc"), &text);
+    };
+    package("one");
+    date(&test, 20);
+    assert!(runs(&dir, "", &env), "a variable is set");
+    assert!(!runs(&dir, "", &env), "nothing changed");
+    write(&packages.join("cublas-99.pc"), "");
+    assert!(!runs(&dir, "", &env), "an unrelated file");
+    package("two");
+    assert!(runs(&dir, "", &env), "another package");
+    assert!(!runs(&dir, "", &env), "nothing changed");
 }

@@ -6,6 +6,7 @@
 mod terminal {
     pub mod doctor;
     pub mod fetch;
+    pub mod pkg_config;
     pub mod targets;
 }
 

@@ -244,13 +244,15 @@ fn a_build_script_tells_cargo_windows_paths() {
     assert_eq!(
         told,
         [
-            "cargo::rustc-check-cfg=cfg(has_cudnn)".to_string(),
+            "cargo::rustc-check-cfg=cfg(has_cuda)".to_string(),
+            "cargo::rustc-check-cfg=cfg(has_cudnn)".into(),
             "cargo::rustc-check-cfg=cfg(cudnn_major, values(any()))".into(),
             "cargo::rustc-check-cfg=cfg(cuda_major, values(any()))".into(),
             format!("cargo::rustc-link-search=native={cudnn}\\lib\\13.0\\x64"),
             "cargo::rustc-link-lib=dylib=cudnn".into(),
             format!("cargo::rustc-link-search=native={TOOLKIT}\\lib\\x64"),
             "cargo::rustc-link-lib=dylib=cudart".into(),
+            "cargo::rustc-cfg=has_cuda".into(),
             "cargo::rustc-cfg=has_cudnn".into(),
             "cargo::rustc-cfg=cudnn_major=\"9\"".into(),
             "cargo::metadata=version=9.28.0".into(),

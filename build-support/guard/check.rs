@@ -363,7 +363,7 @@ fn unreadable_release(shim: &Shim) -> Finding {
 
 /// Whether something was found that the operator does not let pass.
 fn stops(report: &Report, operator: &Operator) -> bool {
-    let passes = |finding: &&Finding| !operator.allow.iter().any(|id| id == finding.id);
+    let passes = |finding: &&Finding| !operator.allow.contains(finding.id);
     report
         .findings
         .iter()

@@ -1,4 +1,4 @@
-//! A toolkit and a cuDNN that are for different CUDAs.
+//! The finding for a toolkit and a cuDNN that are for different CUDA majors.
 
 use crate::choice::findings::{Situation, linkable, owner};
 use crate::choice::message_format::{also, found_via, is_gone, named, product, root_of};
@@ -45,7 +45,7 @@ impl Situation<'_> {
         if !others.is_empty() {
             finding = finding.with("also found", others.join("\n"));
         }
-        // One that is here already is named.
+        // If one that fits was found, the help names it.
         let fitting = |kind, asked: Option<&Requirement>| {
             self.candidates.iter().find(|other| {
                 let met = |version| asked.is_none_or(|asked| asked.admits(version));
@@ -63,11 +63,11 @@ impl Situation<'_> {
             None => format!("the directory of {what}"),
         };
         let cudnn = place(
-            fitting(Kind::Cudnn, self.cudnn),
+            fitting(Kind::Cudnn, self.requirements.cudnn.as_ref()),
             format!("a cuDNN that was built for CUDA {theirs}"),
         );
         let toolkit = place(
-            fitting(Kind::Toolkit, self.cuda),
+            fitting(Kind::Toolkit, self.requirements.cuda.as_ref()),
             format!("a toolkit of CUDA {major}"),
         );
         Some(
@@ -77,11 +77,9 @@ impl Situation<'_> {
         )
     }
 
-    /// That toolkit and cuDNN, both asked for, are for different CUDAs.
+    /// The finding if toolkit and cuDNN are for different CUDA majors, where the build needs both.
     pub fn flavour(&self) -> Option<Finding> {
-        self.choice
-            .misfit
-            .filter(|_| self.choice.toolkit.is_some())?;
+        self.choice.toolkit?;
         self.misfit()
     }
 }

@@ -1,7 +1,7 @@
-//! What is thought of the choice.
+//! What is wrong with the choice: why a kind is missing, or what the chosen one lacks.
 
-use crate::choice::message_format::{NOT_ACTIVE, also, brief, found_via, is_gone, named, root_of};
-use crate::choice::requirement::Requirement;
+use crate::choice::message_format::{also, brief, found_via, is_gone, named, root_of};
+use crate::choice::requirement::{Requirement, Requirements};
 use crate::choice::select_pair::{
     Choice, has_library, is_usable, kind_of, other_cpu, unfit_path, version_of,
 };
@@ -9,7 +9,9 @@ use crate::cudnn::{consistency, nvidia_image};
 use crate::model::candidate::{Candidate, Cudnn, Found};
 use crate::model::environment::{Environment, Variable};
 use crate::model::finding::Finding;
+use crate::model::found_via::FoundVia;
 use crate::model::invocation::quoted;
+use crate::model::library_name::LibraryName;
 use crate::model::owner::Owner;
 use crate::model::platform::{Os, Platform};
 use crate::search::search_step::{Kind, Step};
@@ -22,18 +24,16 @@ pub struct Situation<'a> {
     pub env: &'a Environment,
     /// The system that is built for.
     pub platform: &'a Platform,
-    /// Where was looked.
+    /// The places that were looked at.
     pub steps: &'a [Step],
     /// What was found, with what became of it.
     pub candidates: &'a [Candidate],
-    /// Why a compiler on PATH could not be asked about its toolkit.
-    pub silent: &'a [Finding],
+    /// What could not be asked, in words.
+    pub left_out: &'a [(Kind, String)],
     /// What was chosen.
     pub choice: Choice,
-    /// What is asked of the toolkit.
-    pub cuda: Option<&'a Requirement>,
-    /// What is asked of cuDNN.
-    pub cudnn: Option<&'a Requirement>,
+    /// What is asked of them.
+    pub requirements: &'a Requirements,
 }
 
 impl Situation<'_> {
@@ -43,67 +43,74 @@ impl Situation<'_> {
             Kind::Toolkit => self.choice.toolkit,
             Kind::Cudnn => self.choice.cudnn,
         };
-        if let Some(candidate) = chosen.and_then(|index| self.candidates.get(index)) {
-            return match &candidate.found {
-                Found::Cudnn(cudnn) if cudnn.header.is_none() => {
-                    Some(headers_missing(cudnn, &candidate.via, self.env))
-                }
-                _ => None,
-            };
+        match chosen.and_then(|index| self.candidates.get(index)) {
+            Some(candidate) => self.without_headers(candidate),
+            None if kind == Kind::Toolkit && self.choice.misfit.is_some() => self.misfit(),
+            None => Some(self.none_usable(kind)),
         }
-        if let (Kind::Toolkit, Some(_)) = (kind, self.choice.misfit) {
-            return self.misfit();
+    }
+
+    /// What the chosen candidate lacks.
+    fn without_headers(&self, chosen: &Candidate) -> Option<Finding> {
+        match &chosen.found {
+            Found::Cudnn(cudnn) if cudnn.header.is_none() => {
+                Some(headers_missing(cudnn, &chosen.via, self.env))
+            }
+            _ => None,
         }
+    }
+
+    /// Why nothing of this kind was chosen.
+    fn none_usable(&self, kind: Kind) -> Finding {
         let of_kind = |candidate: &&Candidate| kind_of(candidate) == kind && !is_gone(candidate);
         let mut found: Vec<&Candidate> = self.candidates.iter().filter(of_kind).collect();
-        // What was asked for by name speaks first, then the order of the search.
+        // What a variable asked for comes first, then the order of the search.
         found.sort_by_key(|candidate| candidate.wish.is_none());
+        let asked = found.first().and_then(|first| Some((first, first.wish?)));
+        if let Some(finding) = asked.and_then(|(first, by)| self.asked_unusable(first, by)) {
+            return finding;
+        }
         let requirement = match kind {
-            Kind::Toolkit => self.cuda,
-            Kind::Cudnn => self.cudnn,
+            Kind::Toolkit => self.requirements.cuda.as_ref(),
+            Kind::Cudnn => self.requirements.cudnn.as_ref(),
         };
-        // Of what nobody asked for, that of another processor is as good as none.
-        if let Some((first, cpu)) = found
-            .first()
-            .filter(|first| first.wish.is_some())
-            .and_then(|first| Some((first, other_cpu(first, self.platform)?)))
-        {
-            return Some(self.other_processor(first, cpu));
-        }
-        if let Some((variable, what)) = found
-            .first()
-            .and_then(|first| Some((first.wish?, unfit_path(first)?)))
-        {
-            return Some(self.unfit(variable, what));
-        }
-        let wished = found.first().filter(|first| first.wish.is_some());
-        if let Some((first, Found::Cudnn(cudnn))) = wished.map(|first| (first, &first.found)) {
-            if cudnn.flaw().is_some() {
-                return consistency::unusable(cudnn, found_via(first), &first.via);
-            }
-        }
-        let unmet = |candidate: &&&Candidate| {
-            version_of(candidate)
-                .zip(requirement)
-                .is_some_and(|(version, asked)| !asked.admits(version))
+        let is_unmet = |candidate: &Candidate, requirement: &Requirement| {
+            let version = version_of(candidate);
+            is_usable(candidate) && version.is_some_and(|version| !requirement.admits(version))
         };
-        let bare = |candidate: &&&Candidate| {
+        let unmet = requirement.and_then(|requirement| {
+            let mut found = found.iter();
+            let first = found.find(|candidate| is_unmet(candidate, requirement))?;
+            Some((first, requirement))
+        });
+        let is_dll_alone = |candidate: &&&Candidate| {
             self.platform.os == Os::Windows && !linkable(candidate) && has_library(candidate)
         };
-        if let Some(first) = found
-            .first()
-            .filter(|first| !linkable(first) && first.wish.is_some())
-        {
-            return match first.wish {
-                Some(variable) if !has_library(first) => Some(self.no_library(variable)),
-                _ => Some(no_import_library(first)),
-            };
+        match (unmet, found.iter().find(is_dll_alone)) {
+            (Some((first, requirement)), _) => self.unmet(kind, first, &found, requirement),
+            (None, Some(first)) => no_import_library(first),
+            (None, None) => self.not_found(kind, &found),
         }
-        let mut usable = found.iter().filter(|candidate| is_usable(candidate));
-        match (usable.find(unmet), found.iter().find(bare), requirement) {
-            (Some(first), _, Some(asked)) => Some(self.unmet(kind, first, &found, asked)),
-            (_, Some(first), _) => Some(no_import_library(first)),
-            _ => Some(self.not_found(kind, &found)),
+    }
+
+    /// Why what this variable asked for cannot be used. Without a variable, a candidate for another CPU, with a damaged
+    /// library or without one counts as missing.
+    fn asked_unusable(&self, candidate: &Candidate, variable: Variable) -> Option<Finding> {
+        if let Some(cpu) = other_cpu(candidate, self.platform) {
+            return Some(self.other_processor(candidate, cpu));
+        }
+        if let Some(what) = unfit_path(candidate) {
+            return Some(self.unfit(variable, what));
+        }
+        let Found::Cudnn(cudnn) = &candidate.found else {
+            return None;
+        };
+        let damaged = consistency::unusable(cudnn, found_via(candidate), &candidate.via);
+        match (linkable(candidate), has_library(candidate)) {
+            _ if damaged.is_some() => damaged,
+            (true, _) => None,
+            (false, true) => Some(no_import_library(candidate)),
+            (false, false) => Some(self.no_library(variable)),
         }
     }
 
@@ -162,13 +169,13 @@ impl Situation<'_> {
             .iter()
             .find(|other| version_of(other).is_some_and(|version| asked.admits(version)));
         let install = owner.and_then(|owner| owner.install(asked.from, asked.below));
-        let finding = match install.filter(|_| better.is_none()) {
-            Some(command) => finding.help(format!("run `{command}`")),
-            None => finding,
+        let finding = match (better, install) {
+            (None, Some(command)) => finding.help(format!("run `{command}`")),
+            _ => finding,
         };
         let finding = match (better, first.wish) {
             (Some(better), _) => {
-                let activate = if better.via.ends_with(NOT_ACTIVE) {
+                let activate = if better.via.is_inactive() {
                     "activate that environment, or "
                 } else {
                     ""
@@ -210,7 +217,7 @@ fn no_import_library(candidate: &Candidate) -> Finding {
         .help("or set CUDNN_PATH to a cuDNN of NVIDIA's installer or archive, which has one")
 }
 
-fn headers_missing(cudnn: &Cudnn, via: &str, env: &Environment) -> Finding {
+fn headers_missing(cudnn: &Cudnn, via: &FoundVia, env: &Environment) -> Finding {
     let is_conda = env.path(Variable::CondaPrefix).is_some_and(|prefix| {
         let dir = cudnn.link_dir.as_deref().unwrap_or(&cudnn.root);
         dir.starts_with(prefix)
@@ -303,10 +310,7 @@ fn mute(header: &Path, release: &str) -> String {
 
 /// 9 of `…/libcudnn.so.9`.
 fn major_of(library: Option<&Path>) -> u32 {
-    let name = library
-        .and_then(Path::file_name)
-        .map(|name| name.to_string_lossy().into_owned());
-    let major = name.and_then(|name| name.split(".so.").nth(1)?.split('.').next()?.parse().ok());
+    let major = library.and_then(|library| LibraryName::of(library)?.major());
     major.unwrap_or(9)
 }
 

@@ -1,4 +1,4 @@
-//! What is thought of a toolkit that is not whole.
+//! The finding for a toolkit that lacks a part.
 
 use crate::choice::findings::Situation;
 use crate::choice::message_format::{also, found_via, named, root_of};
@@ -7,8 +7,8 @@ use crate::model::finding::Finding;
 use crate::model::platform::Os;
 
 impl Situation<'_> {
-    /// That the chosen toolkit is not whole. It is no error here: kernels that need a compiler say so themselves, and a
-    /// build that brings its own bindings needs no headers.
+    /// The finding if the chosen toolkit lacks a part. That is no error here: kernels that need a compiler say so
+    /// themselves, and a build that brings its own bindings needs no headers.
     pub fn partial(&self) -> Option<Finding> {
         let candidate = self.candidates.get(self.choice.toolkit?)?;
         let Found::Toolkit(toolkit) = &candidate.found else {
@@ -31,7 +31,7 @@ impl Situation<'_> {
             _ => Finding::warning("partial-toolkit", headline),
         };
         let mut finding = finding.with("found via", found_via(candidate));
-        // It would have been chosen if nobody had asked for this one by name, or cuDNN had not spoken against it.
+        // A whole one was passed over because a variable asks for this one, or because it does not fit the cuDNN.
         let mut or = "";
         if let Some(whole) = self.candidates.iter().find(|other| is_whole(other)) {
             finding = finding.with("also found", also(whole));
@@ -55,7 +55,7 @@ fn is_whole(candidate: &Candidate) -> bool {
     matches!(&candidate.found, Found::Toolkit(toolkit) if toolkit.lacks().is_empty())
 }
 
-/// What to install, named as those name it who put the toolkit there.
+/// The packages to install, as whoever installed the toolkit names them.
 pub fn packages(candidate: &Candidate, toolkit: &Toolkit, lacks: &[&str], os: Os) -> String {
     let root = &toolkit.root;
     let major = toolkit.version.map(|version| version.major);
@@ -68,7 +68,7 @@ pub fn packages(candidate: &Candidate, toolkit: &Toolkit, lacks: &[&str], os: Os
         names.map(|(_, name)| format!("`{name}`")).collect()
     };
     if wheels && major.is_some_and(|major| major < 13) {
-        // Of the compiler these wheels hold a part that cannot compile.
+        // These wheels hold only a part of the compiler, which cannot compile.
         let major = major.unwrap_or_default();
         return match lacks {
             ["nvcc"] => "a CUDA toolkit from NVIDIA if you compile kernels: wheels before CUDA 13 hold no nvcc".into(),
@@ -78,11 +78,11 @@ pub fn packages(candidate: &Candidate, toolkit: &Toolkit, lacks: &[&str], os: Os
     if wheels {
         return named(part("nvidia-cuda-nvcc", "nvidia-cuda-runtime")) + " with pip";
     }
-    if candidate.via.contains("conda") || candidate.via.contains("pixi") {
+    if candidate.via.is_conda() {
         return named(part("cuda-nvcc", "cuda-cudart-dev")) + " from conda-forge";
     }
     if os == Os::Windows {
-        // As `cuda_12.9.1_windows.exe -s nvcc_12.9` has them.
+        // The components of NVIDIA's installer: `cuda_12.9.1_windows.exe -s nvcc_12.9`.
         let release = toolkit.version.map_or_else(String::new, |version| {
             format!("_{}.{}", version.major, version.minor)
         });
@@ -114,9 +114,10 @@ pub fn packages(candidate: &Candidate, toolkit: &Toolkit, lacks: &[&str], os: Os
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::found_via::FoundVia;
     use crate::model::version::Version;
 
-    fn advice(via: &str, root: &str, version: (u32, u32), lacks: &[&str]) -> String {
+    fn advice(via: FoundVia, root: &str, version: (u32, u32), lacks: &[&str]) -> String {
         let toolkit = Toolkit {
             root: root.into(),
             version: Some(Version::new(version.0, version.1, 0)),
@@ -124,7 +125,7 @@ mod tests {
         };
         let candidate = Candidate {
             found: Found::Toolkit(toolkit.clone()),
-            via: via.into(),
+            via,
             chosen: true,
             rejected: None,
             wish: None,
@@ -139,14 +140,14 @@ mod tests {
         let wheels = "/venv/lib/python3.12/site-packages/nvidia";
         for (via, root, version, lacks, wanted) in [
             (
-                "system directories",
+                FoundVia::Directory("system directories"),
                 "/usr",
                 (12, 8),
                 &["nvcc"][..],
                 "`cuda-nvcc-12-8`",
             ),
             (
-                "system directories",
+                FoundVia::Directory("system directories"),
                 "/usr",
                 (12, 8),
                 &["nvcc", "headers"],
@@ -154,28 +155,28 @@ mod tests {
                  or `cuda-nvcc-12-8` and `cuda-cudart-devel-12-8` (Fedora, RHEL)",
             ),
             (
-                "CUDA_PATH",
+                FoundVia::variable("CUDA_PATH"),
                 r"C:\CUDA\v12.8",
                 (12, 8),
                 &["nvcc", "headers"],
                 "`nvcc_12.8` and `cudart_12.8` with NVIDIA's installer",
             ),
             (
-                "active conda environment",
+                FoundVia::Conda,
                 "/conda",
                 (12, 8),
                 &["headers", "libraries"],
                 "`cuda-cudart-dev` from conda-forge",
             ),
             (
-                "active virtual environment",
+                FoundVia::VirtualEnvironment,
                 wheels,
                 (12, 8),
                 &["libraries"],
                 "the wheel `nvidia-cuda-runtime-cu12`",
             ),
             (
-                "active virtual environment",
+                FoundVia::VirtualEnvironment,
                 &format!("{wheels}/cu13"),
                 (13, 0),
                 &["nvcc", "libraries"],

@@ -65,30 +65,18 @@ pub fn found_via(candidate: &Candidate) -> String {
     format!("{}: {}", candidate.via, path.display())
 }
 
-/// How that is found which programs would find when they run, and a build does not.
-pub const LIBRARY_PATH: &str = "LD_LIBRARY_PATH";
-
-/// How the name of a place ends that is there and not in use.
-pub const NOT_ACTIVE: &str = "(not active)";
-
 /// `9.14.0 in /opt/venv/…/nvidia/cudnn (outranked by CUDNN_PATH)`
 pub fn also(candidate: &Candidate) -> String {
-    if candidate.via.ends_with(NOT_ACTIVE) {
-        let root = root_of(candidate).display();
-        return format!("{} in {root} {NOT_ACTIVE}", release(candidate));
-    }
-    let reason = candidate
-        .rejected
-        .as_deref()
-        .map_or_else(String::new, |reason| format!(" ({reason})"));
-    format!(
-        "{} in {}{reason}",
-        release(candidate),
-        root_of(candidate).display()
-    )
+    let reason = match &candidate.rejected {
+        _ if candidate.via.is_inactive() => " (not active)".to_string(),
+        Some(reason) => format!(" ({reason})"),
+        None => String::new(),
+    };
+    let root = root_of(candidate).display();
+    format!("{} in {root}{reason}", release(candidate))
 }
 
-/// Whether nothing of it is left but the record that led to it.
+/// Whether only the record that led to it is left.
 pub fn is_gone(candidate: &Candidate) -> bool {
     match &candidate.found {
         Found::Toolkit(toolkit) => toolkit.lacks().len() == 3,

@@ -1,25 +1,26 @@
-//! That there is nothing to use.
+//! The finding for a kind of which nothing can be used.
 
 use crate::choice::findings::Situation;
 use crate::choice::incomplete_toolkit::packages;
-use crate::choice::message_format::{LIBRARY_PATH, NOT_ACTIVE, also, is_gone, landmark, root_of};
-use crate::choice::select_pair::kind_of;
+use crate::choice::message_format::{also, is_gone, landmark, root_of};
+use crate::choice::select_pair::{is_whole, kind_of};
 use crate::cudnn::nvidia_image;
 use crate::model::candidate::{Candidate, Found};
 use crate::model::finding::Finding;
+use crate::model::found_via::FoundVia;
 use crate::model::platform::Os;
-use crate::search::ON_PATH;
 use crate::search::search_step::{Kind, Place, Step, directories};
 use std::path::Path;
 
-/// More directories than this on one ground are counted, not listed.
+/// More directories than this that were found in one way are counted, not listed.
 const MANY: usize = 4;
 
-fn is_whole(candidate: &Candidate) -> bool {
-    match &candidate.found {
-        Found::Toolkit(toolkit) => toolkit.lacks().is_empty(),
-        Found::Cudnn(cudnn) => cudnn.header.is_some() && cudnn.link_dir.is_some(),
-    }
+/// A place that was looked at, for messages.
+#[derive(PartialEq)]
+struct Looked<'a> {
+    via: &'a FoundVia,
+    /// Its path, or how many there are.
+    place: String,
 }
 
 impl Situation<'_> {
@@ -28,44 +29,15 @@ impl Situation<'_> {
             Kind::Toolkit => ("cuda-not-found", "CUDA toolkit"),
             Kind::Cudnn => ("cudnn-not-found", "cuDNN"),
         };
-        let mut looked: Vec<String> = Vec::new();
-        for step in self.steps.iter().filter(|step| step.kind == kind) {
-            let dirs = self.directories(step);
-            let line = match step.via == ON_PATH || dirs > MANY {
-                true => format!("{}: {}", step.via, directories(dirs)),
-                false => format!("{}: {}", step.via, step.whereabouts()),
-            };
-            // Of all directories above the crate's own, the first stands for the rest.
-            let beside = step.via.ends_with(NOT_ACTIVE)
-                && looked.iter().any(|known| known.starts_with(&step.via));
-            if !looked.contains(&line) && !beside && !matches!(step.place, Place::Copy(..)) {
-                looked.push(line);
-            }
-        }
-        // `…/nvidia` says enough of `…/nvidia/cu*`.
-        let all = looked.clone();
-        looked.retain(|line| {
-            let above = line.strip_suffix("/cu*");
-            above.is_none_or(|above| !all.iter().any(|other| other == above))
-        });
         let mut finding = Finding::error(id, format!("no {product} was found"));
-        if !found.is_empty() {
-            let lines: Vec<String> = found.iter().map(|candidate| also(candidate)).collect();
-            finding = finding.with("also found", lines.join("\n"));
-        }
-        if !looked.is_empty() {
-            finding = finding.with("looked at", looked.join("\n"));
-        }
-        let gone = self.candidates.iter().filter(|one| kind_of(one) == kind);
-        let gone = gone.filter(|one| is_gone(one)).map(|one| {
-            let root = root_of(one).display();
-            format!("{} leads to `{root}`, which is not there", one.via)
-        });
-        let silent = self.silent.iter().filter(|_| kind == Kind::Toolkit);
-        let silent = silent.map(|one| one.summary.clone());
-        let left_out: Vec<String> = silent.chain(gone).collect();
-        if !left_out.is_empty() {
-            finding = finding.with("left out", left_out.join("\n"));
+        for (key, lines) in [
+            ("also found", found.iter().map(|one| also(one)).collect()),
+            ("looked at", self.looked_at(kind)),
+            ("left out", self.left_out(kind)),
+        ] {
+            if !lines.is_empty() {
+                finding = finding.with(key, lines.join("\n"));
+            }
         }
         if self.platform.os == Os::Other {
             return finding
@@ -110,13 +82,16 @@ impl Situation<'_> {
             ));
         }
         let (variable, contents) = landmark(kind, self.platform.os);
-        // What is there for running is whole enough to build with, too.
+        // What LD_LIBRARY_PATH leads to may hold all that a build needs.
         let there = found
             .iter()
-            .find(|one| one.via == LIBRARY_PATH && is_whole(one));
+            .find(|one| one.via == FoundVia::LibraryPath && is_whole(one));
         help.extend(there.map(|one| {
             let root = root_of(one).display();
-            format!("set {variable} to `{root}`, to build with what {LIBRARY_PATH} leads to")
+            format!(
+                "set {variable} to `{root}`, to build with what {} leads to",
+                one.via
+            )
         }));
         if there.is_none() {
             help.push(format!(
@@ -135,7 +110,53 @@ impl Situation<'_> {
         finding
     }
 
-    /// In how many directories was looked on the same ground.
+    /// The places that were looked at, a line each.
+    fn looked_at(&self, kind: Kind) -> Vec<String> {
+        let mut looked: Vec<Looked> = Vec::new();
+        for step in self.steps.iter().filter(|step| step.kind == kind) {
+            let via = &step.via;
+            // The first of all directories above the crate's own stands for the rest.
+            let is_above = via.is_inactive() && looked.iter().any(|known| known.via == via);
+            if is_above || matches!(step.place, Place::Copy(..)) {
+                continue;
+            }
+            let count = self.directories(step);
+            let place = if *via == FoundVia::EnvironmentOnPath || count > MANY {
+                directories(count)
+            } else {
+                step.whereabouts()
+            };
+            let line = Looked { via, place };
+            if !looked.contains(&line) {
+                looked.push(line);
+            }
+        }
+        // `…/nvidia` says enough of `…/nvidia/cu*`.
+        let is_within = |one: &Looked| {
+            let place = Path::new(&one.place);
+            let mut others = looked.iter().filter(|other| other.via == one.via);
+            place.ends_with("cu*")
+                && others.any(|other| place.parent() == Some(Path::new(&other.place)))
+        };
+        let shown = looked.iter().filter(|one| !is_within(one));
+        shown
+            .map(|one| format!("{}: {}", one.via, one.place))
+            .collect()
+    }
+
+    /// What a compiler or a record led to and what could not be used, a line each.
+    fn left_out(&self, kind: Kind) -> Vec<String> {
+        let gone = self.candidates.iter().filter(|one| kind_of(one) == kind);
+        let gone = gone.filter(|one| is_gone(one)).map(|one| {
+            let root = root_of(one).display();
+            format!("{} leads to `{root}`, which is not there", one.via)
+        });
+        let silent = self.left_out.iter().filter(|(of, _)| *of == kind);
+        let silent = silent.map(|(_, told)| told.clone());
+        silent.chain(gone).collect()
+    }
+
+    /// How many directories were looked at for the same reason.
     fn directories(&self, step: &Step) -> usize {
         let mut dirs: Vec<&Path> = Vec::new();
         for other in self.steps.iter().filter(|other| other.via == step.via) {
@@ -149,7 +170,7 @@ impl Situation<'_> {
         dirs.len()
     }
 
-    /// Modules and Spack keep their packages where only they know: loading one sets the variables.
+    /// The command for modules or Spack. They alone know where their packages are: loading one sets the variables.
     fn modules(&self, kind: Kind) -> Option<String> {
         let name = match kind {
             Kind::Toolkit => "cuda",

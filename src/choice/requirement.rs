@@ -6,6 +6,31 @@ use semver::{Comparator, Op, VersionReq};
 
 pub use crate::model::facts::Requirement;
 
+/// What the build script asks of CUDA and of cuDNN.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Requirements {
+    /// Of the toolkit.
+    pub cuda: Option<Requirement>,
+    /// Of cuDNN.
+    pub cudnn: Option<Requirement>,
+}
+
+impl Requirements {
+    /// Reads what was given to `.cuda(..)` and `.cudnn(..)`, with what is wrong with it.
+    pub fn parse(cuda: Option<&str>, cudnn: Option<&str>) -> (Self, Vec<Finding>) {
+        let mut invalid = Vec::new();
+        let mut read = |text: Option<&str>, method| {
+            let parsed = Requirement::parse(text?, method);
+            parsed.map_err(|finding| invalid.push(finding)).ok()
+        };
+        let requirements = Self {
+            cuda: read(cuda, "cuda"),
+            cudnn: read(cudnn, "cudnn"),
+        };
+        (requirements, invalid)
+    }
+}
+
 impl Requirement {
     /// Reads what was given to `method`, which is `cuda` or `cudnn`.
     pub fn parse(text: &str, method: &'static str) -> Result<Self, Finding> {

@@ -1,13 +1,14 @@
 //! Looks at the places of the search, one after the other.
 
-use crate::choice::message_format::LIBRARY_PATH;
-use crate::choice::select_pair::{is_usable, kind_of};
+use crate::choice::select_pair::{Wants, is_met, is_usable, kind_of};
 use crate::choice::unusable_variables::{Unusable, unusable};
 use crate::cudnn::package_owner;
 use crate::loader::shadowing;
 use crate::model::candidate::{Candidate, Cudnn, Found, Toolkit};
 use crate::model::environment::Variable;
 use crate::model::finding::Finding;
+use crate::model::found_via::FoundVia;
+use crate::model::rejection::Rejection;
 use crate::search::search_step::{Kind, Place, Step, Tree};
 use crate::search::{install_layout, pkg_config};
 use crate::system::sysroot::Sysroot;
@@ -22,157 +23,171 @@ pub struct Sight {
     pub candidates: Vec<Candidate>,
     /// Variables that name a place where nothing is.
     pub unusable: Vec<Unusable>,
-    /// Why a compiler that nobody asked for by name could not be asked about its toolkit.
-    pub silent: Vec<Finding>,
+    /// What nobody asked for by name and tells nothing: a compiler, a .pc file. With the reason.
+    pub left_out: Vec<(Kind, String)>,
     /// The files that were read, and the records of those who put them there.
     pub read: Vec<PathBuf>,
 }
 
-/// Looks at all steps.
-pub fn look(steps: &[Step], host: &Host) -> Sight {
-    let mut sight = Sight::default();
-    let mut keys: Vec<Vec<PathBuf>> = Vec::new();
-    let mut failures: Vec<(Variable, Finding)> = Vec::new();
+/// Looks at all steps. pkg-config is run only while nothing found before meets what is wanted.
+pub fn look(steps: &[Step], host: &Host, wants: &Wants) -> Sight {
+    let mut scan = Scan {
+        steps,
+        host,
+        wants,
+        sight: Sight::default(),
+        keys: Vec::new(),
+        failures: Vec::new(),
+    };
     for step in steps {
+        scan.step(step);
+    }
+    scan.finish()
+}
+
+/// The search while it goes on.
+struct Scan<'a> {
+    steps: &'a [Step],
+    host: &'a Host,
+    wants: &'a Wants<'a>,
+    sight: Sight,
+    /// What makes two finds the same, with how the first was found.
+    keys: Vec<(Vec<PathBuf>, FoundVia)>,
+    /// Why a compiler that a variable names could not be asked.
+    failures: Vec<(Variable, Finding)>,
+}
+
+impl Scan<'_> {
+    fn step(&mut self, step: &Step) {
         let eyes = Sysroot {
-            root: host.root.as_deref().filter(|_| step.fixed),
+            root: match step.fixed {
+                true => self.host.root.as_deref(),
+                false => None,
+            },
         };
         match &step.place {
-            Place::Nvcc(compilers) => {
-                let Some(compiler) = compilers.iter().find_map(|file| eyes.file(file)) else {
-                    continue;
-                };
-                // A compiler that is known already need not be run to say the same again.
-                let real = eyes.canonical(&compiler);
-                if step.wish.is_none()
-                    && sight
-                        .compilers()
-                        .any(|known| eyes.canonical(&known) == real)
-                {
-                    continue;
-                }
-                // Nor one whose toolkit is there to be read.
-                let around = toolkit::containing(&compiler, host);
-                match around.map_or_else(|| toolkit::from_nvcc(&compiler, host), Ok) {
-                    Ok((toolkit, read)) => {
-                        let root = toolkit.root.clone();
-                        sight.add(&mut keys, step, eyes, Found::Toolkit(toolkit), read);
-                        // A cuDNN that was copied into it, as Nix and Spack do.
-                        let tree = install_layout::cudnn(&host.platform, &root, "");
-                        let asked = steps.iter().any(|step| step.kind == Kind::Cudnn);
-                        let found = cudnn::read_install(&root, &tree, eyes, &host.platform)
-                            .filter(|_| asked && root != Path::new("/usr"));
-                        if let Some((cudnn, read)) = found {
-                            let step = Step {
-                                wish: None,
-                                ..step.clone()
-                            };
-                            sight.add(&mut keys, &step, eyes, Found::Cudnn(cudnn), read);
-                        }
+            Place::Nvcc(compilers) => self.compiler(step, compilers, eyes),
+            Place::Copy(owner, tree) => self.copies(step, owner, tree, eyes),
+            Place::PkgConfig(dirs) => {
+                for file in pkg_config::files(dirs, step.kind) {
+                    if is_met(step.kind, &self.sight.candidates, self.wants) {
+                        break;
                     }
-                    Err(finding) => match step.wish {
-                        Some(variable) => failures.push((variable, finding)),
-                        None => sight.silent.push(finding),
-                    },
+                    self.package(step, file);
                 }
             }
-            Place::Copy(owner, tree) => {
-                for top in eyes.expand(&tree.base, tree.pattern) {
-                    if let Some(cudnn) = cudnn::bundled_copy(&top, tree, &host.platform) {
-                        sight.add_copy(step, owner, cudnn);
-                    }
-                }
+            Place::Tree(tree) => self.tree(step, tree, eyes),
+        }
+    }
+
+    /// The toolkit of the first of these compilers that there is.
+    fn compiler(&mut self, step: &Step, compilers: &[PathBuf], eyes: Sysroot) {
+        let Some(compiler) = compilers.iter().find_map(|file| eyes.file(file)) else {
+            return;
+        };
+        if step.wish.is_none() && self.is_known(&compiler, eyes) {
+            return;
+        }
+        // nvcc is run only where its toolkit cannot be read off the directories around it.
+        let found = match toolkit::containing(&compiler, self.host) {
+            Some(found) => Ok(found),
+            None => toolkit::from_nvcc(&compiler, self.host),
+        };
+        match (found, step.wish) {
+            (Ok((toolkit, read)), _) => {
+                let root = toolkit.root.clone();
+                self.add(step, eyes, Found::Toolkit(toolkit), read);
+                self.cudnn_in_toolkit(step, &root, eyes);
             }
-            Place::PkgConfig(dirs, sysroot) => {
-                let sysroot = sysroot.as_deref();
-                for (file, tree) in
-                    pkg_config::trees(dirs, sysroot, step.kind, eyes, &host.platform)
-                {
-                    let step = Step {
-                        via: format!("{} ({})", step.via, file.display()),
-                        ..step.clone()
-                    };
-                    match in_tree(&tree.base, &tree, &step, eyes, host) {
-                        Some((found, mut read)) => {
-                            read.push(file);
-                            sight.add(&mut keys, &step, eyes, found, read);
-                        }
-                        None if eyes.dir(&tree.base).is_none() => sight.add_gone(&step, tree.base),
-                        None => {}
-                    }
-                }
+            (Err(finding), Some(variable)) => self.failures.push((variable, finding)),
+            (Err(finding), None) => self.sight.left_out.push((step.kind, finding.summary)),
+        }
+    }
+
+    /// Whether this compiler belongs to a toolkit that was found before: it would say the same again.
+    fn is_known(&self, compiler: &Path, eyes: Sysroot) -> bool {
+        let real = eyes.canonical(compiler);
+        let mut known = self.sight.candidates.iter();
+        known.any(|candidate| match &candidate.found {
+            Found::Toolkit(Toolkit {
+                nvcc: Some(nvcc), ..
+            }) => eyes.canonical(nvcc) == real,
+            _ => false,
+        })
+    }
+
+    /// A cuDNN that was copied into a toolkit, as Nix and Spack do.
+    fn cudnn_in_toolkit(&mut self, step: &Step, root: &Path, eyes: Sysroot) {
+        if root == Path::new("/usr") || !self.looks_for(Kind::Cudnn) {
+            return;
+        }
+        let platform = &self.host.platform;
+        let tree = install_layout::cudnn(platform, root, "");
+        if let Some((cudnn, read)) = cudnn::read_install(root, &tree, eyes, platform) {
+            let step = Step {
+                wish: None,
+                ..step.clone()
+            };
+            self.add(&step, eyes, Found::Cudnn(cudnn), read);
+        }
+    }
+
+    fn copies(&mut self, step: &Step, owner: &'static str, tree: &Tree, eyes: Sysroot) {
+        for top in eyes.expand(&tree.base, tree.pattern) {
+            if let Some(cudnn) = cudnn::bundled_copy(&top, tree, &self.host.platform) {
+                self.sight.add_copy(step, owner, cudnn);
             }
-            Place::Tree(tree) => {
-                // Most of the places that nobody asked for are not there.
-                let is_worth = |top: &PathBuf| step.wish.is_some() || eyes.dir(top).is_some();
-                let tops = eyes.expand(&tree.base, tree.pattern).into_iter();
-                let trees = tops.filter(is_worth).flat_map(|top| {
-                    let trees = flavours(&top, tree, eyes);
-                    trees.into_iter().map(move |tree| (top.clone(), tree))
-                });
-                for (top, tree) in trees {
-                    if let Some((found, read)) = in_tree(&top, &tree, step, eyes, host) {
-                        sight.add(&mut keys, step, eyes, found, read);
-                    }
+        }
+    }
+
+    /// What a .pc file leads to.
+    fn package(&mut self, step: &Step, file: PathBuf) {
+        let eyes = Sysroot { root: None };
+        let tree = match pkg_config::tree(&file, step.kind, self.host) {
+            Ok(Some(tree)) => tree,
+            Ok(None) => return,
+            Err(why) => return self.sight.left_out.push((step.kind, why)),
+        };
+        let step = Step {
+            via: FoundVia::PkgConfig(Some(file.clone())),
+            ..step.clone()
+        };
+        match in_tree(&tree.base, &tree, &step, eyes, self.host) {
+            Some((found, mut read)) => {
+                read.push(file);
+                self.add(&step, eyes, found, read);
+            }
+            None if eyes.dir(&tree.base).is_none() => self.sight.add_gone(&step, tree.base),
+            None => {}
+        }
+    }
+
+    fn tree(&mut self, step: &Step, tree: &Tree, eyes: Sysroot) {
+        for top in eyes.expand(&tree.base, tree.pattern) {
+            // Most of the places that nobody asked for do not exist.
+            if step.wish.is_none() && eyes.dir(&top).is_none() {
+                continue;
+            }
+            for tree in flavours(&top, tree, eyes) {
+                if let Some((found, read)) = in_tree(&top, &tree, step, eyes, self.host) {
+                    self.add(step, eyes, found, read);
                 }
             }
         }
     }
-    sight.unusable = unusable(steps, &sight.candidates, failures, host);
-    let lacks = |kind| {
-        let asked = steps.iter().any(|step| step.kind == kind);
-        asked
-            && !sight
-                .candidates
-                .iter()
-                .any(|one| is_usable(one) && kind_of(one) == kind)
-    };
-    let lacking = [Kind::Toolkit, Kind::Cudnn].map(|kind| Some(kind).filter(|kind| lacks(*kind)));
-    let lacking: Vec<Kind> = lacking.into_iter().flatten().collect();
-    if !lacking.is_empty() {
-        sight.read.extend(what_an_installation_changes(host));
-        sight.add_where_programs_run(&lacking, host);
-    }
-    sight
-}
 
-impl Sight {
-    fn compilers(&self) -> impl Iterator<Item = PathBuf> + '_ {
-        self.candidates
-            .iter()
-            .filter_map(|candidate| match &candidate.found {
-                Found::Toolkit(toolkit) => toolkit.nvcc.clone(),
-                Found::Cudnn(_) => None,
-            })
+    fn looks_for(&self, kind: Kind) -> bool {
+        self.steps.iter().any(|step| step.kind == kind)
     }
 
-    fn add(
-        &mut self,
-        keys: &mut Vec<Vec<PathBuf>>,
-        step: &Step,
-        eyes: Sysroot,
-        found: Found,
-        read: Vec<PathBuf>,
-    ) {
+    fn add(&mut self, step: &Step, eyes: Sysroot, found: Found, read: Vec<PathBuf>) {
         let key = key(&found, eyes);
-        let known = keys.iter().position(|known| *known == key);
-        let rejected = known
-            .and_then(|index| self.candidates.get(index))
-            .map(|first| format!("the same as the one found via {}", first.via));
+        let first = self.keys.iter().find(|(known, _)| *known == key);
+        let rejected = first.map(|(_, via)| Rejection::SameAs(via.clone()));
         if rejected.is_some() && step.wish.is_none() {
             return;
         }
-        for path in read {
-            let real = eyes.canonical(&path);
-            // `/opt/cudnn/lib/libcudnn.so.9.14.0`: no longer there once `/opt/cudnn` leads to another release.
-            let versioned = real.file_name().map(|name| path.with_file_name(name));
-            self.note_read(path);
-            versioned
-                .filter(|path| files::is_file(path))
-                .into_iter()
-                .for_each(|path| self.note_read(path));
-            self.note_read(real);
-        }
+        self.sight.note_all(read, eyes);
         let mut records = match &found {
             Found::Cudnn(cudnn) => package_owner::records(&cudnn.root, cudnn.library.as_deref()),
             Found::Toolkit(toolkit) => package_owner::toolkit_records(&toolkit.root),
@@ -180,21 +195,55 @@ impl Sight {
         if step.fixed && eyes.root.is_none() {
             records.extend(package_owner::alternatives());
         }
-        records
-            .into_iter()
-            .for_each(|record| self.note_read(record));
-        keys.push(key);
-        let via = step.via.clone();
-        self.candidates.push(Candidate {
+        for record in records {
+            self.sight.note_read(record);
+        }
+        self.keys.push((key, step.via.clone()));
+        self.sight.candidates.push(Candidate {
             found,
-            via,
+            via: step.via.clone(),
             chosen: false,
             rejected,
             wish: step.wish,
         });
     }
 
-    /// Where LD_LIBRARY_PATH leads: it is for programs that run, and most who set it meant the build too.
+    /// What takes all steps to know: which variables led nowhere, and where else to look for what is missing.
+    fn finish(mut self) -> Sight {
+        let failures = std::mem::take(&mut self.failures);
+        let candidates = &self.sight.candidates;
+        self.sight.unusable = unusable(self.steps, candidates, failures, self.host);
+        let is_found = |kind| {
+            let mut candidates = self.sight.candidates.iter();
+            candidates.any(|one| is_usable(one) && kind_of(one) == kind)
+        };
+        let mut lacking = vec![Kind::Toolkit, Kind::Cudnn];
+        lacking.retain(|&kind| self.looks_for(kind) && !is_found(kind));
+        if !lacking.is_empty() {
+            let changing = what_an_installation_changes(self.host);
+            self.sight.read.extend(changing);
+            self.sight.add_where_programs_run(&lacking, self.host);
+        }
+        self.sight
+    }
+}
+
+impl Sight {
+    /// Notes files, with the names under which a later build would miss them.
+    fn note_all(&mut self, read: Vec<PathBuf>, eyes: Sysroot) {
+        for path in read {
+            let real = eyes.canonical(&path);
+            // `/opt/cudnn/lib/libcudnn.so.9.14.0`: no longer there once `/opt/cudnn` leads to another release.
+            let versioned = real.file_name().map(|name| path.with_file_name(name));
+            self.note_read(path);
+            if let Some(versioned) = versioned.filter(|path| files::is_file(path)) {
+                self.note_read(versioned);
+            }
+            self.note_read(real);
+        }
+    }
+
+    /// Adds what LD_LIBRARY_PATH leads to. It is for programs that run, and most who set it meant the build too.
     fn add_where_programs_run(&mut self, lacking: &[Kind], host: &Host) {
         let eyes = Sysroot { root: None };
         let platform = &host.platform;
@@ -220,11 +269,9 @@ impl Sight {
                 if let Some(found) = found.filter(|found| !known(found)) {
                     self.candidates.push(Candidate {
                         found,
-                        via: LIBRARY_PATH.into(),
+                        via: FoundVia::LibraryPath,
                         chosen: false,
-                        rejected: Some(format!(
-                            "{LIBRARY_PATH} leads there, which does not count in a build"
-                        )),
+                        rejected: Some(Rejection::OnLibraryPath),
                         wish: None,
                     });
                 }
@@ -232,20 +279,18 @@ impl Sight {
         }
     }
 
-    /// What a package brings along is shown and no more: the answer does not rest on it.
-    fn add_copy(&mut self, step: &Step, owner: &str, cudnn: Cudnn) {
+    /// Adds a cuDNN that a Python package keeps for itself. The answer does not rest on it, so its files are not noted.
+    fn add_copy(&mut self, step: &Step, owner: &'static str, cudnn: Cudnn) {
         self.candidates.push(Candidate {
             found: Found::Cudnn(cudnn),
             via: step.via.clone(),
             chosen: false,
-            rejected: Some(format!(
-                "{owner}'s own copy, which may be loaded first at run time"
-            )),
+            rejected: Some(Rejection::BundledWith(owner)),
             wish: None,
         });
     }
 
-    /// What was removed by hand has left its record behind.
+    /// Adds a directory that was removed by hand and left its record behind.
     fn add_gone(&mut self, step: &Step, root: PathBuf) {
         let found = match step.kind {
             Kind::Toolkit => Found::Toolkit(Toolkit {
@@ -263,7 +308,7 @@ impl Sight {
                 found,
                 via: step.via.clone(),
                 chosen: false,
-                rejected: Some("that directory is not there".into()),
+                rejected: Some(Rejection::Gone),
                 wish: None,
             });
         }

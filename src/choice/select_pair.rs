@@ -7,6 +7,7 @@ use crate::choice::requirement::Requirement;
 use crate::cudnn::consistency;
 use crate::model::candidate::{Candidate, Cudnn, Found, Toolkit};
 use crate::model::platform::Platform;
+use crate::model::rejection::Rejection;
 use crate::model::version::Version;
 use crate::search::search_step::Kind;
 use crate::system::path_encoding::cargo_cannot_take;
@@ -22,9 +23,11 @@ pub struct Wants<'a> {
     pub platform: Option<&'a Platform>,
     /// Whether the build asked for a toolkit, so that a cuDNN for another CUDA is no way out.
     pub toolkit_needed: bool,
+    /// The kinds for which a variable names a place where nothing is. Nothing else is taken in its stead.
+    pub blocked: &'a [Kind],
 }
 
-/// The choice, as places in the list of candidates.
+/// The pair that is best, as indices in the list of candidates. Findings are about it even where it may not be used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Choice {
     /// The toolkit.
@@ -35,8 +38,8 @@ pub struct Choice {
     pub misfit: Option<(usize, usize)>,
 }
 
-/// Chooses the first pair that meets the requirements and fits. Marks what was chosen, and writes to all others why
-/// they were not.
+/// Chooses the first pair that meets the requirements and fits. Each candidate is marked as chosen, or gets the reason
+/// why it is not.
 pub fn choose(candidates: &mut [Candidate], wants: &Wants) -> Choice {
     let toolkits = eligible(candidates, Kind::Toolkit, wants.cuda, wants.platform);
     let cudnns = eligible(candidates, Kind::Cudnn, wants.cudnn, wants.platform);
@@ -44,7 +47,7 @@ pub fn choose(candidates: &mut [Candidate], wants: &Wants) -> Choice {
     choice.toolkit = choice
         .toolkit
         .map(|index| with_compiler(candidates, index, &toolkits));
-    explain(candidates, choice);
+    mark(candidates, choice, wants.blocked);
     choice
 }
 
@@ -68,24 +71,10 @@ fn eligible(
         }
         candidate.rejected = match (&wish, unmet(candidate, requirement)) {
             (Some((wish, via)), _) if candidate.wish != *wish => {
-                Some(format!("outranked by {via}"))
+                Some(Rejection::OutrankedBy(via.clone()))
             }
             (_, Some(reason)) => Some(reason),
-            _ if unfit_path(candidate).is_some() => {
-                unfit_path(candidate).map(|what| format!("cargo cannot be told {what}"))
-            }
-            _ if !linkable(candidate) => Some(if has_library(candidate) {
-                "it has no import library".into()
-            } else {
-                without_library(candidate)
-            }),
-            _ if is_runtime(candidate) => {
-                Some("it has libraries alone: enough to run, not to build".into())
-            }
-            _ => platform
-                .and_then(|platform| other_cpu(candidate, platform))
-                .map(|cpu| format!("it is for {cpu}"))
-                .or_else(|| flaw(candidate)),
+            _ => unusable(candidate, platform),
         };
         if candidate.rejected.is_none() {
             left.push(index);
@@ -95,27 +84,41 @@ fn eligible(
     left
 }
 
-fn without_library(candidate: &Candidate) -> String {
-    match &candidate.found {
-        Found::Cudnn(cudnn) => cudnn.files.dangling.as_deref().map(|link| {
-            let link = link.display();
-            format!("`{link}` is a link that leads nowhere")
-        }),
-        Found::Toolkit(_) => None,
+/// Why no build for this platform can use it, whatever the requirements.
+fn unusable(candidate: &Candidate, platform: Option<&Platform>) -> Option<Rejection> {
+    if let Some(what) = unfit_path(candidate) {
+        return Some(Rejection::UntellablePath(what));
     }
-    .unwrap_or_else(|| "there is no library beside the headers".into())
+    match &candidate.found {
+        Found::Toolkit(toolkit) => toolkit.is_runtime().then_some(Rejection::RuntimeOnly),
+        Found::Cudnn(cudnn) if cudnn.link_dir.is_none() => Some(without_library(cudnn)),
+        Found::Cudnn(cudnn) => platform
+            .and_then(|platform| other_cpu(candidate, platform))
+            .map(Rejection::OtherCpu)
+            .or_else(|| flaw(cudnn)),
+    }
+}
+
+/// Why there is nothing to link against.
+fn without_library(cudnn: &Cudnn) -> Rejection {
+    match &cudnn.files.dangling {
+        _ if cudnn.library.is_some() => Rejection::NoImportLibrary,
+        Some(link) => Rejection::DanglingLink(link.clone()),
+        None => Rejection::NoLibrary,
+    }
 }
 
 /// Why the requirement is not met. A release that is not known may meet it.
-fn unmet(candidate: &Candidate, requirement: Option<&Requirement>) -> Option<String> {
+fn unmet(candidate: &Candidate, requirement: Option<&Requirement>) -> Option<Rejection> {
     let (requirement, version) = (requirement?, version_of(candidate)?);
-    (!requirement.admits(version)).then(|| {
-        if version < requirement.from {
-            format!("older than `{}` asks for", requirement.text)
-        } else {
-            format!("newer than `{}` allows", requirement.text)
-        }
-    })
+    let text = || requirement.text.clone();
+    if requirement.admits(version) {
+        None
+    } else if version < requirement.from {
+        Some(Rejection::TooOld(text()))
+    } else {
+        Some(Rejection::TooNew(text()))
+    }
 }
 
 /// The processor that its library is for, if that is another one.
@@ -141,13 +144,30 @@ pub fn unfit_path(candidate: &Candidate) -> Option<&'static str> {
 }
 
 /// Why its library can be neither linked nor opened.
-fn flaw(candidate: &Candidate) -> Option<String> {
-    let Found::Cudnn(cudnn) = &candidate.found else {
-        return None;
-    };
+fn flaw(cudnn: &Cudnn) -> Option<Rejection> {
     let (_, path, flaw) = cudnn.flaw()?;
     let name = path.file_name()?.to_string_lossy();
-    Some(format!("`{name}` {flaw}"))
+    Some(Rejection::Damaged(name.into_owned(), flaw.clone()))
+}
+
+/// Whether what was found so far is all of this kind that the build needs.
+pub fn is_met(kind: Kind, found: &[Candidate], wants: &Wants) -> bool {
+    let mut found = found.to_vec();
+    let choice = choose(&mut found, wants);
+    let chosen = match kind {
+        Kind::Toolkit => choice.toolkit,
+        Kind::Cudnn => choice.cudnn,
+    };
+    let chosen = chosen.and_then(|index| found.get(index));
+    choice.misfit.is_none() && chosen.is_some_and(is_whole)
+}
+
+/// Whether it has all that a build may need.
+pub fn is_whole(candidate: &Candidate) -> bool {
+    match &candidate.found {
+        Found::Toolkit(toolkit) => toolkit.lacks().is_empty(),
+        Found::Cudnn(cudnn) => cudnn.header.is_some() && cudnn.link_dir.is_some(),
+    }
 }
 
 /// What is complete, known and of one piece goes before what is not.
@@ -167,10 +187,6 @@ fn doubt(candidate: &Candidate) -> usize {
     usize::from(version_of(candidate).is_none()) + lacking
 }
 
-fn is_runtime(candidate: &Candidate) -> bool {
-    matches!(&candidate.found, Found::Toolkit(toolkit) if toolkit.is_runtime())
-}
-
 /// Whether a build could use it at all: not what a Python package brought along for itself.
 pub fn is_usable(candidate: &Candidate) -> bool {
     match &candidate.found {
@@ -182,13 +198,6 @@ pub fn is_usable(candidate: &Candidate) -> bool {
 /// Whether there is a library to open. For Windows that alone is not enough to link against.
 pub fn has_library(candidate: &Candidate) -> bool {
     matches!(&candidate.found, Found::Cudnn(cudnn) if cudnn.library.is_some())
-}
-
-fn linkable(candidate: &Candidate) -> bool {
-    match &candidate.found {
-        Found::Toolkit(_) => true,
-        Found::Cudnn(cudnn) => cudnn.link_dir.is_some(),
-    }
 }
 
 fn pair(
@@ -237,18 +246,15 @@ fn pair(
 /// Whether they are for the same CUDA, as far as they say.
 fn fits(toolkit: &Candidate, cudnn: &Candidate) -> bool {
     match (&toolkit.found, &cudnn.found) {
-        (
-            Found::Toolkit(Toolkit {
-                version: Some(version),
-                ..
-            }),
-            Found::Cudnn(Cudnn {
-                cuda_major: Some(major),
-                ..
-            }),
-        ) => version.major == *major,
+        (Found::Toolkit(toolkit), Found::Cudnn(cudnn)) => other_cuda(toolkit, cudnn).is_none(),
         _ => true,
     }
+}
+
+/// The CUDA major that the cuDNN was built for, where that is not the toolkit's.
+fn other_cuda(toolkit: &Toolkit, cudnn: &Cudnn) -> Option<u32> {
+    let (version, major) = (toolkit.version?, cudnn.cuda_major?);
+    (version.major != major).then_some(major)
 }
 
 /// A toolkit without a compiler does not hide a whole one of the same CUDA, unless it was asked for by name.
@@ -274,44 +280,59 @@ fn with_compiler(candidates: &[Candidate], chosen: usize, toolkits: &[usize]) ->
     whole.unwrap_or(chosen)
 }
 
-fn explain(candidates: &mut [Candidate], choice: Choice) {
+/// Marks the two that are chosen. All others get the reason why they are not.
+fn mark(candidates: &mut [Candidate], choice: Choice, blocked: &[Kind]) {
     let chosen = |index: Option<usize>| index.and_then(|index| candidates.get(index)).cloned();
     let (toolkit, cudnn) = (chosen(choice.toolkit), chosen(choice.cudnn));
     for (index, candidate) in candidates.iter_mut().enumerate() {
-        candidate.chosen = [choice.toolkit, choice.cudnn].contains(&Some(index));
+        let kind = kind_of(candidate);
+        let best = [choice.toolkit, choice.cudnn].contains(&Some(index));
+        candidate.chosen = best && !blocked.contains(&kind);
+        if best && !candidate.chosen {
+            candidate.rejected = Some(Rejection::AnotherPlaceAsked);
+        }
         if candidate.chosen || candidate.rejected.is_some() {
             continue;
         }
-        let (mine, partner) = match kind_of(candidate) {
-            Kind::Toolkit => (&toolkit, &cudnn),
-            Kind::Cudnn => (&cudnn, &toolkit),
-        };
-        candidate.rejected = Some(match (&candidate.found, mine, partner) {
-            (Found::Toolkit(_), _, Some(cudnn)) if !fits(candidate, cudnn) => {
-                format!("the cuDNN was built for CUDA {}", flavour(cudnn))
-            }
-            (Found::Cudnn(_), _, Some(toolkit)) if !fits(toolkit, candidate) => {
-                format!("built for CUDA {}", flavour(candidate))
-            }
-            (Found::Toolkit(toolkit), Some(_), _) if !toolkit.lacks().is_empty() => {
-                format!("it has no {}", toolkit.lacks().join(" and no "))
-            }
-            (Found::Cudnn(Cudnn { header: None, .. }), Some(_), _) => "it has no headers".into(),
-            (Found::Cudnn(cudnn), Some(chosen), _) => consistency::doubtful(cudnn)
-                .unwrap_or_else(|| format!("outranked by {}", chosen.via)),
-            (_, Some(chosen), _) => format!("outranked by {}", chosen.via),
-            (_, None, _) => "nothing fits it".into(),
+        candidate.rejected = Some(match kind {
+            Kind::Toolkit => passed_over(candidate, toolkit.as_ref(), cudnn.as_ref()),
+            Kind::Cudnn => passed_over(candidate, cudnn.as_ref(), toolkit.as_ref()),
         });
     }
 }
 
-fn flavour(candidate: &Candidate) -> String {
-    match &candidate.found {
-        Found::Cudnn(cudnn) => cudnn
-            .cuda_major
-            .map_or_else(String::new, |major| major.to_string()),
-        Found::Toolkit(_) => String::new(),
+/// Why another one of its kind was taken than this one, which could be used. `partner` is the chosen one of the other
+/// kind.
+fn passed_over(
+    candidate: &Candidate,
+    chosen: Option<&Candidate>,
+    partner: Option<&Candidate>,
+) -> Rejection {
+    match (&candidate.found, partner.map(|partner| &partner.found)) {
+        (Found::Toolkit(toolkit), Some(Found::Cudnn(cudnn))) => {
+            if let Some(major) = other_cuda(toolkit, cudnn) {
+                return Rejection::CudnnBuiltForCuda(major);
+            }
+        }
+        (Found::Cudnn(cudnn), Some(Found::Toolkit(toolkit))) => {
+            if let Some(major) = other_cuda(toolkit, cudnn) {
+                return Rejection::BuiltForCuda(major);
+            }
+        }
+        _ => {}
     }
+    let Some(chosen) = chosen else {
+        return Rejection::NothingFits;
+    };
+    let lacking = match &candidate.found {
+        Found::Toolkit(toolkit) => match toolkit.lacks() {
+            parts if parts.is_empty() => None,
+            parts => Some(Rejection::Lacks(parts)),
+        },
+        Found::Cudnn(cudnn) if cudnn.header.is_none() => Some(Rejection::Lacks(vec!["headers"])),
+        Found::Cudnn(cudnn) => consistency::doubtful(cudnn),
+    };
+    lacking.unwrap_or_else(|| Rejection::OutrankedBy(chosen.via.clone()))
 }
 
 /// What kind of thing a candidate is.

@@ -67,10 +67,11 @@ fn nearby(steps: &[Step], variable: Variable, value: &Path, host: &Host) -> Opti
         variable,
         Variable::CudnnIncludeDir | Variable::CudnnIncludePath
     ) {
-        let dir = value.parent().filter(|_| files::is_file(value));
-        return dir
-            .filter(|_| value.ends_with("cudnn.h"))
-            .map(Path::to_path_buf);
+        let is_header = value.ends_with("cudnn.h") && files::is_file(value);
+        return match value.parent() {
+            Some(dir) if is_header => Some(dir.to_path_buf()),
+            _ => None,
+        };
     }
     let mut above = value.ancestors().skip(1).take(2);
     match (asked(Kind::Toolkit), asked(Kind::Cudnn)) {

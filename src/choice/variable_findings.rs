@@ -1,4 +1,4 @@
-//! What is thought of the variables in which somebody asked for a place.
+//! What is wrong with the variables that ask for a place.
 
 use crate::choice::findings::Situation;
 use crate::choice::message_format::{found_via, landmark, link_file};
@@ -7,6 +7,7 @@ use crate::model::candidate::Candidate;
 use crate::model::environment::Variable;
 use crate::model::finding::Finding;
 use crate::model::platform::Os;
+use crate::model::rejection::Rejection;
 use crate::search::search_step::{Kind, Place, Step};
 use std::path::{Path, PathBuf};
 
@@ -171,10 +172,7 @@ impl Situation<'_> {
         };
         let mut findings: Vec<Finding> = Vec::new();
         for other in asked {
-            let same = other
-                .rejected
-                .as_deref()
-                .is_some_and(|reason| reason.starts_with("the same"));
+            let same = matches!(other.rejected, Some(Rejection::SameAs(_)));
             if same || other.wish == first.wish {
                 continue;
             }

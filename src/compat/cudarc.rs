@@ -1,54 +1,48 @@
 //! Which CUDA feature of cudarc fits: it has one for each release, and one has to be chosen.
 
+use crate::model::pattern::{Pattern, pattern, release};
 use crate::model::version::Version;
 
 /// The release of cudarc that a `Cargo.lock` holds; the last, where there are several.
 pub fn in_lock(lock: &str) -> Option<&str> {
-    let mut lines = lock.lines();
-    let mut found = None;
-    while let Some(line) = lines.next() {
-        if line == "name = \"cudarc\"" {
-            let version = lines
-                .next()
-                .and_then(|line| line.strip_prefix("version = \""));
-            found = version.and_then(|rest| rest.strip_suffix('"')).or(found);
-        }
-    }
-    found
+    let of_cudarc = packages(lock).filter(|package| package.name == "cudarc");
+    Some(of_cudarc.last()?.version)
 }
 
 /// The release of cudarc that the programs of this `Cargo.lock` are built with; none where there are several, or where
 /// it is not the one of that number which everybody has.
 pub fn only_in_lock(lock: &str) -> Option<Version> {
-    let mut of_cudarc =
-        packages(lock).filter(|package| package.first() == Some(&"name = \"cudarc\""));
-    let package = of_cudarc.next()?;
-    let mut rest = package.iter();
-    if of_cudarc.next().is_some() || !rest.any(|line| line.starts_with("source = \"registry+")) {
-        return None;
+    static NUMBERS: Pattern = Pattern::new(|| pattern(r"^([0-9]+)\.([0-9]+)\.([0-9]+)$"));
+    let mut of_cudarc = packages(lock).filter(|package| package.name == "cudarc");
+    match (of_cudarc.next()?, of_cudarc.next()) {
+        (package, None) if package.is_published => release(&NUMBERS, package.version),
+        _ => None,
     }
-    let version = package.get(1)?.strip_prefix("version = \"")?;
-    let mut numbers = version.strip_suffix('"')?.split('.').map(str::parse);
-    let [Ok(major), Ok(minor), Ok(patch)] = [numbers.next()?, numbers.next()?, numbers.next()?]
-    else {
-        return None;
-    };
-    Some(Version::new(major, minor, patch))
 }
 
 /// Whether this package is among those of a `Cargo.lock`.
 pub fn holds(lock: &str, name: &str, version: &str) -> bool {
-    let own = [
-        format!("name = \"{name}\""),
-        format!("version = \"{version}\""),
-    ];
-    packages(lock).any(|package| package.get(..2).is_some_and(|lines| lines == own))
+    packages(lock).any(|package| (package.name, package.version) == (name, version))
 }
 
-/// The lines of each package of a `Cargo.lock`, the name and the release first.
-fn packages(lock: &str) -> impl Iterator<Item = Vec<&str>> {
+struct Package<'a> {
+    name: &'a str,
+    version: &'a str,
+    is_published: bool,
+}
+
+/// The packages of a `Cargo.lock`, each of which begins with the name and the release.
+fn packages(lock: &str) -> impl Iterator<Item = Package<'_>> {
     let packages = lock.split("[[package]]").skip(1);
-    packages.map(|package| package.trim().lines().map(str::trim).collect())
+    packages.filter_map(|package| {
+        let mut lines = package.trim_start().lines();
+        let mut value = |key| lines.next()?.strip_prefix(key)?.strip_suffix('"');
+        Some(Package {
+            name: value("name = \"")?,
+            version: value("version = \"")?,
+            is_published: lines.any(|line| line.starts_with("source = \"registry+")),
+        })
+    })
 }
 
 /// What to enable, in words: that of the toolkit, or of the driver where that is older. The program calls what the

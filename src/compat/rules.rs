@@ -7,6 +7,7 @@ use crate::compat;
 use crate::cudnn::gpu_code;
 use crate::model::arch::{Code, ComputeCapability, Target};
 use crate::model::candidate::{Cudnn, Toolkit};
+use crate::model::chosen_by::ChosenBy;
 use crate::model::finding::{Finding, Severity};
 use crate::model::gpu::Gpu;
 use crate::model::platform::Platform;
@@ -88,14 +89,14 @@ fn undocumented(cudnn: Version, cuda: Version, flavour: u32) -> Option<Finding> 
 pub fn targets(
     cudnn: &Cudnn,
     targets: &[Target],
-    chosen_by: &str,
+    chosen_by: ChosenBy,
     platform: &Platform,
 ) -> Vec<Finding> {
     let (Some(version), Some(cuda)) = (cudnn.version(), cudnn.cuda_major) else {
         return Vec::new();
     };
     let rows = rows(cudnn, version, cuda, platform);
-    judge::Cudnn { version, cuda }.targets(&rows, targets, chosen_by)
+    judge::Cudnn { version, cuda }.targets(&rows, targets, &chosen_by.to_string())
 }
 
 /// The table, with a row for what was read off this very cuDNN: it goes before the row of its release.

@@ -5,11 +5,14 @@ pub mod parts;
 mod tests;
 
 use crate::model::candidate::{Cudnn, Unresolved};
-use crate::model::file_defect::Flaw;
 use crate::model::finding::Finding;
+use crate::model::found_via::FoundVia;
+use crate::model::library_name::LibraryName;
 use crate::model::needs;
 use crate::model::owner::{Installer, Owner};
+use crate::model::rejection::Rejection;
 use crate::model::version::Version;
+use crate::runtime::binary::defect::Defect;
 use std::path::{Path, PathBuf};
 
 /// Everything that does not fit within this cuDNN, with what its parts do not find in each other.
@@ -29,24 +32,22 @@ pub fn findings(cudnn: &Cudnn, unresolved: &[Unresolved], elsewhere: &[String]) 
     findings
 }
 
-/// Why a cuDNN that is whole goes before this one, in a few words.
-pub fn doubtful(cudnn: &Cudnn) -> Option<String> {
+/// Why a cuDNN without faults goes before this one.
+pub fn doubtful(cudnn: &Cudnn) -> Option<Rejection> {
     if let Some((header, library)) = differing(cudnn).filter(|(one, other)| !same(*one, *other)) {
-        return Some(format!(
-            "its headers are {header}, its library is {library}"
-        ));
+        return Some(Rejection::HeaderSkew(header, library));
     }
     if let Some((_, path, flaw)) = worst_flaw(cudnn) {
-        return Some(format!("`{}` {flaw}", file_name(path)));
+        return Some(Rejection::Damaged(file_name(path).into(), flaw.clone()));
     }
     if needs_another(cudnn) {
-        return Some("its parts are of different releases".into());
+        return Some(Rejection::MixedParts);
     }
-    is_jit_only(cudnn).then(|| "it can only compile graphs at run time".into())
+    is_jit_only(cudnn).then_some(Rejection::JitOnly)
 }
 
-/// Its library cannot be linked or opened at all: what to tell whoever asked for it by name.
-pub fn unusable(cudnn: &Cudnn, found_via: String, via: &str) -> Option<Finding> {
+/// The finding if its library can be neither linked nor opened, for a cuDNN that a variable asked for.
+pub fn unusable(cudnn: &Cudnn, found_via: String, via: &FoundVia) -> Option<Finding> {
     let (_, path, flaw) = cudnn.flaw()?;
     let finding = Finding::error(flaw.id(), format!("`{}` {flaw}", path.display()));
     Some(
@@ -83,12 +84,9 @@ fn header_library(cudnn: &Cudnn) -> Option<Finding> {
         .filter(|part| part.version == Some(library));
     let first = of_release.min_by_key(|part| !["graph", "ops_infer"].contains(&&*part.name));
     let told = first.map_or_else(String::new, |part| {
-        let by = part.told_by.as_deref().unwrap_or_default();
-        format!(
-            "\n{library} in {}, by {}",
-            file_name(&part.path),
-            with_article(by)
-        )
+        let by = part.told_by.as_ref();
+        let by = by.map_or_else(String::new, |by| format!(", by {}", by.with_article()));
+        format!("\n{library} in {}{by}", file_name(&part.path))
     });
     let of_headers = cudnn.files.header_owner.as_ref();
     let of_library = cudnn.owner.as_deref();
@@ -180,21 +178,21 @@ fn flawed(cudnn: &Cudnn) -> Vec<Finding> {
         .collect()
 }
 
-fn worst_flaw(cudnn: &Cudnn) -> Option<&(String, PathBuf, Flaw)> {
+fn worst_flaw(cudnn: &Cudnn) -> Option<&(String, PathBuf, Defect)> {
     let mut flaws = cudnn.files.flaws.iter();
     flaws.find(|(name, ..)| is_needed(cudnn, name))
 }
 
-fn again(flaw: &Flaw, cudnn: &Cudnn) -> String {
+fn again(flaw: &Defect, cudnn: &Cudnn) -> String {
     let dir = folder(cudnn);
     match flaw {
-        Flaw::Empty => format!(
+        Defect::Empty => format!(
             "install cuDNN in `{dir}`: a container image may hold an empty file where the real one is mounted when it runs"
         ),
-        Flaw::Foreign(_, words) if words.contains("git-lfs") => {
+        Defect::Foreign(_, words) if words.contains("git-lfs") => {
             "run `git lfs pull` where that file came from: it only stands for the real one".into()
         }
-        Flaw::Cpu(_) => format!("install the cuDNN for the target's processor in `{dir}`"),
+        Defect::Cpu(_) => format!("install the cuDNN for the target's processor in `{dir}`"),
         _ => format!("install that cuDNN again in `{dir}`, and see that the disk is not full"),
     }
 }
@@ -228,12 +226,7 @@ pub fn nvcc_header(
 }
 
 fn major(cudnn: &Cudnn) -> Option<u32> {
-    let named = |path: &Path| {
-        let name = file_name(path);
-        let number = name.strip_prefix("libcudnn.so.");
-        let number = number.or_else(|| name.strip_prefix("cudnn64_"));
-        number?.split('.').next()?.parse().ok()
-    };
+    let named = |path| LibraryName::of(path)?.major();
     let told = cudnn.library.as_deref().and_then(named);
     told.or_else(|| Some(cudnn.version()?.major))
 }
@@ -283,15 +276,6 @@ pub fn file_name(path: &Path) -> &str {
     path.file_name()
         .and_then(|name| name.to_str())
         .unwrap_or_default()
-}
-
-/// As it stands behind "by".
-fn with_article(told_by: &str) -> String {
-    match told_by.strip_prefix("symbol ") {
-        Some(symbol) => format!("its {symbol}"),
-        None if told_by.starts_with("the ") => told_by.to_string(),
-        None => format!("its {told_by}"),
-    }
 }
 
 pub use parts::missing_parts;

@@ -30,17 +30,19 @@ pub fn records(root: &Path, library: Option<&Path>) -> Vec<PathBuf> {
     found
 }
 
-/// The package that a cuDNN came in. Two of one kind in one place have overwritten each other: then neither is it.
+/// The package that a cuDNN came in. Two of one kind in one place have overwritten each other, so neither is named.
 pub fn find(cudnn: &Cudnn, eyes: Sysroot) -> Option<Owner> {
     wheel(&cudnn.root)
         .or_else(|| conda(&cudnn.root))
         .or_else(|| debian(cudnn.library.as_deref()?, eyes))
 }
 
-/// The Debian package of headers that are not of the library's release: the two come apart, and can be upgraded so.
+/// The Debian package of headers that are not of the library's release. They are two packages, and apt may upgrade one.
 pub fn find_by_headers(cudnn: &Cudnn, eyes: Sysroot) -> Option<Owner> {
-    let differ = cudnn.header_version != cudnn.library_version;
-    debian(cudnn.header.as_deref().filter(|_| differ)?, eyes)
+    if cudnn.header_version == cudnn.library_version {
+        return None;
+    }
+    debian(cudnn.header.as_deref()?, eyes)
 }
 
 fn wheel(root: &Path) -> Option<Owner> {
@@ -77,6 +79,10 @@ fn debian(file: &Path, eyes: Sysroot) -> Option<Owner> {
     let root = eyes.root.unwrap_or(Path::new("/"));
     let file = eyes.canonical(file);
     let line = format!("/{}", file.strip_prefix(root).ok()?.to_str()?);
+    // The lists of all packages are long, and packages put a cuDNN nowhere else.
+    if !line.starts_with("/usr/") {
+        return None;
+    }
     let dpkg = root.join("var/lib/dpkg");
     let mut lists = matching(&dpkg.join("info"), "libcudnn", "", ".list").into_iter();
     let list = lists.find(|list| {
@@ -151,8 +157,10 @@ pub fn wheel_cuda_major(root: &Path) -> Option<u32> {
 
 /// On Windows a conda environment has its libraries one directory further down.
 fn environment(root: &Path) -> &Path {
-    let above = root.parent().filter(|_| root.ends_with("Library"));
-    above.unwrap_or(root)
+    match root.parent() {
+        Some(above) if root.ends_with("Library") => above,
+        _ => root,
+    }
 }
 
 /// The CUDA major in the name of NVIDIA's archive: `cudnn-linux-x86_64-9.14.0.64_cuda13-archive`.

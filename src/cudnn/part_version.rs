@@ -1,15 +1,16 @@
-//! What tells the release of a part, in the order in which it is trusted: its version symbol, on Windows the version in its
-//! resources, its build-id, the name of its file, the record of the
-//! wheel that brought it.
+//! What tells the release of a part, the most trusted first: its version symbol, on Windows its version resource, its
+//! build-id, the name of its file, the record of the wheel that brought it.
 
 use crate::cudnn::build_ids;
+use crate::model::library_name::LibraryName;
 use crate::model::version::Version;
+use crate::model::version_source::VersionSource;
 use crate::system::library_file::Binary;
 use crate::system::wheel::Wheels;
 use std::path::{Path, PathBuf};
 
 /// A release, and what told it.
-pub type Told = (Version, String);
+pub type Told = (Version, VersionSource);
 
 /// Looks at all parts before it tells: what one of them says for certain decides what is believed of another.
 pub struct Teller {
@@ -67,12 +68,17 @@ impl Teller {
             let told = part.told.clone().or_else(|| {
                 let beside = certain(&part.path);
                 let fitting = part.among.iter().find(|one| beside.contains(one));
-                // Of several releases that are all others, any shows that this part is foreign.
+                // Any of several releases shows that this part is foreign, if none is that of the others.
                 let sure = !beside.is_empty() || part.among.len() == 1;
-                let version = fitting.or(part.among.first().filter(|_| sure))?;
-                Some((*version, "build-id".to_string()))
+                let version = match fitting {
+                    None if sure => part.among.first(),
+                    fitting => fitting,
+                };
+                Some((*version?, VersionSource::BuildId))
             });
-            let told = told.or_else(|| Some((by_name(&part.path)?, "file name".to_string())));
+            // `libcudnn_cnn.so.9` is a link to `libcudnn_cnn.so.9.14.0` wherever there are links.
+            let by_name = || LibraryName::of(&part.path)?.release();
+            let told = told.or_else(|| Some((by_name()?, VersionSource::FileName)));
             all.push(told.or_else(|| {
                 let folder = part.path.parent()?;
                 if !folders.iter().any(|(known, _)| known == folder) {
@@ -88,26 +94,9 @@ impl Teller {
                 }
                 let (_, wheels) = folders.iter().find(|(known, _)| known == folder)?;
                 let version = wheels.release(part.path.file_name()?.to_str()?, part.length)?;
-                Some((version, "the record of its wheel".to_string()))
+                Some((version, VersionSource::PackageRecord))
             }));
         }
         all
-    }
-}
-
-/// `libcudnn_cnn.so.9` is a link to `libcudnn_cnn.so.9.14.0` wherever there are links.
-fn by_name(path: &Path) -> Option<Version> {
-    let (_, numbers) = path.file_name()?.to_str()?.split_once(".so.")?;
-    let mut numbers = numbers.split('.').map(|number| number.parse().ok());
-    match (
-        numbers.next(),
-        numbers.next(),
-        numbers.next(),
-        numbers.next(),
-    ) {
-        (Some(Some(major)), Some(Some(minor)), Some(Some(patch)), None) => {
-            Some(Version::new(major, minor, patch))
-        }
-        _ => None,
     }
 }

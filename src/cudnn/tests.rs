@@ -1,6 +1,7 @@
 //! What is read of a cuDNN, on libraries that the C compiler makes.
 
 use super::*;
+use crate::cudnn::part_version::Teller;
 use crate::search::install_layout;
 use std::process::Command;
 

@@ -8,18 +8,18 @@ pub mod tables;
 pub mod text;
 pub mod without_folders;
 
-use crate::choice::requirement::Requirement;
 use crate::compat;
 use crate::compat::{cargo_lock, cudarc};
-use crate::config::{Config, Link};
+use crate::config::Link;
 use crate::error::Error;
+use crate::model::allowed::Allowed;
 use crate::model::facts::{Built, BuiltFinding, Loader, Policy};
 use crate::model::finding::{Finding, Severity};
 use crate::model::version::Version;
 use crate::system::directive::Directive;
 use crate::system::path_encoding::cargo_cannot_take;
 use crate::system::{Host, cargo};
-use crate::toolchain::{Toolchain, is_allowed};
+use crate::toolchain::Toolchain;
 use tables::tables;
 use without_folders::without_folders;
 
@@ -59,7 +59,7 @@ impl Guard<'_> {
         self
     }
 
-    /// How the program gets at cuDNN; it follows from [`Config::link`](crate::Config::link) unless set.
+    /// How the running program gets at its cuDNN; it follows from [`Config::link`](crate::Config::link) unless set.
     pub fn loader(mut self, loader: Loader) -> Self {
         self.loader = Some(loader);
         self
@@ -96,10 +96,9 @@ impl Guard<'_> {
     /// Writes `$OUT_DIR/cudnn_guard.rs`. It knows of the kernels that this build script compiles, before or after this.
     ///
     /// # Errors
-    ///
-    /// Where the build found no cuDNN, where policy, loader and link contradict each other or `needs` names what there
-    /// is not (`config-invalid`), where the cuDNN is known to be bad at what the program needs (`known-bad-release`), and
-    /// where the file cannot be written.
+    /// `config-invalid` where the build script asked for no cuDNN, where policy, loader and link contradict each other,
+    /// and where `needs` names what there is not; `known-bad-release` where the cuDNN is known to be bad at what the
+    /// program needs; `io-error` where the file cannot be written.
     pub fn write(self) -> Result<(), Error> {
         let toolchain = self.toolchain;
         if let Some(finding) = needs::unknown(&self.needs, &compat::known_bad()) {
@@ -109,7 +108,7 @@ impl Guard<'_> {
             return toolchain.write_guard(absent(error, &toolchain.host), self.standalone);
         }
         let config = &toolchain.config;
-        let Some(asked) = &config.cudnn else {
+        let Some(requirement) = toolchain.requirements.cudnn.clone() else {
             return Err(Finding::error(
                 "config-invalid",
                 "`guard()` was called, but the build script never asked for a cuDNN",
@@ -129,7 +128,6 @@ impl Guard<'_> {
             Policy::Compatible
         });
         contradiction(config.link, loader, policy)?;
-        let requirement = Requirement::parse(asked, "cudnn")?;
         let cudnn = toolchain.cudnn.as_ref().filter(|_| !runtime);
         let with = cudnn.and_then(|cudnn| cudnn.version());
         let from = with.filter(|_| policy != Policy::Requirement);
@@ -137,7 +135,7 @@ impl Guard<'_> {
         let mut findings = toolchain.findings().to_vec();
         if let Some(version) = with {
             let bad = needs::known_bad(&self.needs, &compat::known_bad(), version);
-            findings.extend(let_pass(bad, config, &toolchain.host)?);
+            findings.extend(let_pass(bad, &config.allowed(&toolchain.host.env))?);
         }
         findings.retain(|finding| finding.severity != Severity::Note);
         let built = Built {
@@ -168,8 +166,7 @@ impl Guard<'static> {
     /// reason. For build scripts that look at the error of `probe` themselves; `optional()` does the same unasked.
     ///
     /// # Errors
-    ///
-    /// Where the file cannot be written.
+    /// `config-invalid` outside a build script, `io-error` where the file cannot be written.
     pub fn write_absent(error: &Error) -> Result<(), Error> {
         let host = crate::Config::new().host();
         guard_file::write(&host, &absent(error, &host), false)
@@ -178,8 +175,7 @@ impl Guard<'static> {
     /// The same as [`Guard::standalone`] has it.
     ///
     /// # Errors
-    ///
-    /// Where the file cannot be written.
+    /// `config-invalid` outside a build script, `io-error` where the file cannot be written.
     pub fn write_absent_standalone(error: &Error) -> Result<(), Error> {
         let host = crate::Config::new().host();
         guard_file::write(&host, &absent(error, &host), true)
@@ -187,17 +183,14 @@ impl Guard<'static> {
 }
 
 /// The findings as warnings, if the operator lets them all pass.
-fn let_pass(findings: Vec<Finding>, config: &Config, host: &Host) -> Result<Vec<Finding>, Error> {
-    let stops = |finding: &Finding| !is_allowed(config, host, finding.id);
+fn let_pass(mut findings: Vec<Finding>, allowed: &Allowed) -> Result<Vec<Finding>, Error> {
+    allowed.apply(&mut findings);
+    let stops = |finding: &Finding| finding.severity == Severity::Error;
     if findings.iter().any(stops) {
         return Err(Error::new(findings));
     }
-    let passed = findings.into_iter().map(|mut finding| {
-        finding.severity = Severity::Warning;
-        cargo::warn(&finding);
-        finding
-    });
-    Ok(passed.collect())
+    findings.iter().for_each(cargo::warn);
+    Ok(findings)
 }
 
 fn contradiction(link: Link, loader: Loader, policy: Policy) -> Result<(), Error> {

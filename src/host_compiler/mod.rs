@@ -10,6 +10,7 @@ mod tests;
 use crate::host_compiler::limits::{Limits, Make, Misfit, first_with};
 use crate::model::environment::{Environment, Variable};
 use crate::model::finding::Finding;
+use crate::model::pattern::{Pattern, pattern};
 use crate::model::platform::{Os, Platform};
 use crate::model::version::Version;
 use std::path::{Path, PathBuf};
@@ -120,26 +121,13 @@ fn header(line: &str) -> Option<PathBuf> {
 /// The program in the last command that `nvcc -v` shows, `#$ "/usr/bin"/g++-12 -D__CUDA_ARCH_LIST__=750 -E`, and the
 /// PATH that nvcc looks for it in, where it shows one.
 pub fn parse_command(text: &str) -> Option<(String, Option<String>)> {
-    let mut path = None;
-    let mut program = None;
-    for line in text.lines().filter_map(|line| line.strip_prefix("#$ ")) {
-        if let Some(value) = line.strip_prefix("PATH=") {
-            path = Some(value.to_string());
-        }
-        let mut quoted = false;
-        let word: String = line
-            .chars()
-            .take_while(|c| {
-                quoted ^= *c == '"';
-                quoted || !c.is_whitespace()
-            })
-            .filter(|c| *c != '"')
-            .collect();
-        let (name, _) = line.split_once('=').unwrap_or_default();
-        let sets = |c: char| c.is_ascii_uppercase() || c == '_';
-        if name.is_empty() || !name.chars().all(sets) {
-            program = Some(word);
-        }
+    // What sets a variable is no command.
+    static WORD: Pattern = Pattern::new(|| pattern(r#"^#\$ (?:[A-Z_]+=|((?:"[^"]*"|[^" \t])+))"#));
+    let (mut program, mut path) = (None, None);
+    for line in text.lines() {
+        path = line.strip_prefix("#$ PATH=").map(String::from).or(path);
+        let word = WORD.captures(line).and_then(|found| found.get(1));
+        program = word.map(|word| word.as_str().replace('"', "")).or(program);
     }
     Some((program?, path))
 }

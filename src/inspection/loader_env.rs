@@ -8,15 +8,16 @@ use crate::model::via::{PRELOADS, preloads};
 use crate::system::sysroot::Sysroot;
 use crate::system::{Host, cpu, files};
 use std::env::consts::ARCH;
+use std::ffi::OsStr;
 use std::path::Path;
 
 impl Inspection {
     /// What is known of it before the first library is looked for.
     pub(super) fn ground(&self, root: Option<&Path>, host: &Host) -> LoaderEnv {
-        let library_path = host.env.get(Variable::LdLibraryPath).unwrap_or_default();
-        let library_path = library_path.to_string_lossy();
-        let entries = library_path.split([':', ';']);
-        let entries = entries.filter(|_| !library_path.is_empty());
+        let library_path = host.env.get(Variable::LdLibraryPath);
+        let library_path = library_path.map(OsStr::to_string_lossy);
+        // An empty entry is the current directory. The variable that is empty has none.
+        let entries = library_path.iter().flat_map(|list| list.split([':', ';']));
         let preload = host.env.var("LD_PRELOAD").unwrap_or_default();
         let preload = preload.split([':', ' ']).filter(|name| !name.is_empty());
         // Below a root, what the shell of this machine has in mind is not meant.

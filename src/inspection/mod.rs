@@ -18,8 +18,8 @@ use crate::inspection::preflight::{Other, PreflightInput};
 use crate::inspection::undefined_symbols::Lacking;
 use crate::loader::ldso::LoadGraph;
 use crate::loader::{linkage, main_library};
+use crate::model::allowed::Allowed;
 use crate::model::candidate::{Cudnn, Found};
-use crate::model::environment::Variable;
 use crate::model::facts::Built;
 use crate::model::facts::Loader;
 use crate::model::finding::{Finding, Severity, Verdict};
@@ -28,8 +28,9 @@ use crate::model::linkage::{Format, Linkage, Need};
 use crate::model::platform::Platform;
 use crate::model::{judge, names};
 use crate::report::machine;
+use crate::runtime::binary::defect::Defect;
 use crate::system::driver::Driver;
-use crate::system::files;
+use crate::system::{Host, files};
 use crate::toolkit::dependencies;
 use std::env::consts::{ARCH, OS};
 use std::fmt;
@@ -49,10 +50,12 @@ pub struct Inspection {
 }
 
 impl Inspection {
-    /// Looks at a program, on this machine or as it would run on the system below `root`. An error where the file is
-    /// no program.
+    /// Looks at a program, on this machine or as it would run on the system below `root`.
+    ///
+    /// # Errors
+    /// `io-error` where the file is no program, `library-damaged` where it is not whole.
     pub fn read(program: &Path, root: Option<&Path>) -> Result<Self, Error> {
-        let read = linkage::read(program).map_err(|flaw| no_program(program, flaw))?;
+        let read = linkage::read(program).map_err(|defect| no_program(program, defect))?;
         let (guards, others): (Vec<Built>, Vec<Built>) = linkage::records(program)
             .into_iter()
             .partition(|built| built.not_understood.is_none());
@@ -78,7 +81,7 @@ impl Inspection {
                 elsewhere: Vec::new(),
                 company: None,
                 path_known: false,
-                allow: Vec::new(),
+                allow: Allowed::default(),
                 driver: None,
                 gpus: Vec::new(),
             },
@@ -88,12 +91,13 @@ impl Inspection {
             unknown: others.iter().map(not_understood).collect(),
             lenient: None,
         };
-        inspection.lenient = inspection.lenient();
-        inspection.picture.allow = inspection.allowed();
+        let host = inspection.config(root).host();
+        inspection.lenient = inspection.lenient(&host);
+        inspection.picture.allow = Config::new().allowed(&host.env);
         let refused = match inspection.linkage.format {
-            Format::Elf => inspection.follow(root),
+            Format::Elf => inspection.follow(root, &host),
             Format::Pe => {
-                inspection.follow_dlls(root);
+                inspection.follow_dlls(&host);
                 Vec::new()
             }
         };
@@ -103,7 +107,7 @@ impl Inspection {
             let reason = "no driver and no GPU was asked";
             inspection.unknown.push(reason.into());
         }
-        inspection.picture.let_pass(&mut inspection.findings);
+        inspection.picture.allow.apply(&mut inspection.findings);
         // The loader does not ask whom the guard would let pass.
         inspection.findings.extend(refused);
         let (findings, unknown) = inspection.picture.judge();
@@ -123,14 +127,14 @@ impl Inspection {
     }
 
     /// The loader's way through the files, and what it refuses there.
-    fn follow(&mut self, root: Option<&Path>) -> Vec<Finding> {
+    fn follow(&mut self, root: Option<&Path>, host: &Host) -> Vec<Finding> {
         let loader = self.linkage.interpreter.as_deref().unwrap_or_default();
         if loader.contains("ld-musl") {
             let reason = "the program is loaded by musl, with which no cuDNN works";
             self.unknown.push(reason.into());
             return Vec::new();
         }
-        let ground = self.ground(root, &self.config(root).host());
+        let ground = self.ground(root, host);
         let mut way = LoadGraph::resolve(&self.picture.program, self.linkage.clone(), ground);
         if let Some(shim) = self.shim(&mut way) {
             let object = way.objects.get(shim);
@@ -150,7 +154,7 @@ impl Inspection {
                 file.display()
             ));
         }
-        self.look_elsewhere(root);
+        self.look_elsewhere(root, host);
         refused
     }
 
@@ -219,27 +223,14 @@ impl Inspection {
         found
     }
 
-    /// What the guard would read in this environment.
-    fn allowed(&self) -> Vec<String> {
-        let host = self.config(None).host();
-        let listed = host.env.var(Variable::GuardAllow.name());
-        let words = listed
-            .unwrap_or_default()
-            .split(|c: char| c == ',' || c.is_whitespace());
-        words
-            .filter(|id| !id.is_empty())
-            .map(String::from)
-            .collect()
-    }
-
     /// What CUDNN_GUARD says to the guard: nothing, where it ends the program or there is none.
-    fn lenient(&self) -> Option<&'static str> {
-        let host = self.config(None).host();
+    fn lenient(&self, host: &Host) -> Option<&'static str> {
         let said = host.env.var("CUDNN_GUARD").unwrap_or_default();
-        let known = ["warn", "off"]
-            .into_iter()
-            .find(|mode| said.trim() == *mode);
-        known.filter(|_| !self.picture.guards.is_empty())
+        if self.picture.guards.is_empty() {
+            return None;
+        }
+        let mut modes = ["warn", "off"].into_iter();
+        modes.find(|mode| said.trim() == *mode)
     }
 
     fn config(&self, root: Option<&Path>) -> Config {
@@ -251,12 +242,13 @@ impl Inspection {
     }
 
     /// Where a library lies that is missing: a search as for a build, which is done only then.
-    fn look_elsewhere(&mut self, root: Option<&Path>) {
+    fn look_elsewhere(&mut self, root: Option<&Path>, host: &Host) {
         let missing = &self.picture.missing;
         if missing.is_empty() {
             return;
         }
-        let candidates = self.config(root).survey().report().candidates;
+        let survey = self.config(root).survey_on(host.clone());
+        let candidates = survey.report().candidates;
         for missing in missing.iter().filter(|one| one.stands_in.is_none()) {
             let mut add = |path: &Path, version| {
                 self.picture.others.push(Other {
@@ -351,10 +343,10 @@ fn not_understood(built: &Built) -> String {
     )
 }
 
-fn no_program(path: &Path, flaw: Option<crate::model::file_defect::Flaw>) -> Finding {
+fn no_program(path: &Path, defect: Option<Defect>) -> Finding {
     let path: PathBuf = path.to_path_buf();
-    match flaw {
-        Some(crate::model::file_defect::Flaw::Foreign(..)) | None => Finding::error(
+    match defect {
+        Some(Defect::Foreign(..)) | None => Finding::error(
             "io-error",
             format!(
                 "`{}` is no program that can be read: neither ELF nor PE",
@@ -362,7 +354,7 @@ fn no_program(path: &Path, flaw: Option<crate::model::file_defect::Flaw>) -> Fin
             ),
         )
         .help("name the compiled program itself, not a script that starts it"),
-        Some(flaw) => Finding::error("library-damaged", format!("`{}` {flaw}", path.display()))
+        Some(defect) => Finding::error("library-damaged", format!("`{}` {defect}", path.display()))
             .help("build or copy the program again"),
     }
 }

@@ -6,11 +6,13 @@ pub mod refused;
 
 use crate::cudnn::consistency;
 use crate::loader::dll_dependencies::DllDependencies;
+use crate::model::allowed::Allowed;
 use crate::model::candidate::Cudnn;
 use crate::model::facts::{Built, Loader};
-use crate::model::finding::{Finding, Severity};
+use crate::model::finding::Finding;
 use crate::model::gpu::Gpu;
 use crate::model::judge;
+use crate::model::library_name::LibraryName;
 use crate::model::linkage::{Missing, Need, Object};
 use crate::model::names::CUDARC_ASKS_FOR_9;
 use crate::model::platform::{Os, Platform};
@@ -51,7 +53,7 @@ pub struct PreflightInput {
     /// For Windows: whether PATH is that of the system where the program runs.
     pub path_known: bool,
     /// What the operator lets pass.
-    pub allow: Vec<String>,
+    pub allow: Allowed,
     /// The newest CUDA that the driver serves, where it could be asked.
     pub driver: Option<Version>,
     /// The GPUs that programs see, where they could be asked for.
@@ -71,9 +73,11 @@ pub struct Other {
 
 /// The cuDNN whose archives are linked into the program, where the guard knows its release.
 pub fn within(guard: &Built) -> Option<Cudnn> {
-    let inside = guard.loader == Loader::Static && guard.absent.is_none();
+    if guard.loader != Loader::Static || guard.absent.is_some() {
+        return None;
+    }
     Some(Cudnn {
-        library_version: Some(guard.cudnn.filter(|_| inside)?),
+        library_version: Some(guard.cudnn?),
         cuda_major: guard.cudnn_cuda_major,
         ..Cudnn::default()
     })
@@ -94,8 +98,8 @@ impl PreflightInput {
             self.guard(guard, &mut findings, &mut unknown);
         }
         self.opened(&mut findings, &mut unknown);
-        self.let_pass(&mut findings);
-        // What the loader refuses, no variable of the guard's lets pass: the program ends before it.
+        self.allow.apply(&mut findings);
+        // CUDNN_GUARD_ALLOW cannot permit what the loader refuses: the program ends before the guard starts.
         self.not_found(&mut findings, &mut unknown);
         self.damaged(&mut findings);
         self.too_old(&mut findings);
@@ -103,7 +107,7 @@ impl PreflightInput {
             let mut of_cudnn = Vec::new();
             self.cudnn(cudnn, &mut of_cudnn, &mut unknown);
             if !self.stops_at(cudnn) {
-                self.let_pass(&mut of_cudnn);
+                self.allow.apply(&mut of_cudnn);
             }
             findings.extend(of_cudnn);
         }
@@ -117,18 +121,6 @@ impl PreflightInput {
                 && object.flaw.is_some()
                 && Some(&object.path) == cudnn.library.as_ref()
         })
-    }
-
-    /// Errors that the guard would let the program start with, since somebody asked for it.
-    pub fn let_pass(&self, findings: &mut [Finding]) {
-        let asked = |finding: &&mut Finding| self.allow.iter().any(|id| id == finding.id);
-        for finding in findings.iter_mut().filter(asked) {
-            if finding.severity == Severity::Error {
-                finding.severity = Severity::Warning;
-                let by = "by CUDNN_GUARD_ALLOW".to_string();
-                finding.evidence.push(("let pass", by));
-            }
-        }
     }
 
     /// What a guard says that does not depend on the cuDNN that is found.
@@ -360,9 +352,8 @@ impl PreflightInput {
             let dir = self.inside(other.path.parent().unwrap_or(&other.path));
             return finding.help(format!("put `{dir}` into LD_LIBRARY_PATH"));
         }
-        let number = name.split(".so.").nth(1).unwrap_or_default();
-        if dependencies::is_of_toolkit(name) && !number.is_empty() {
-            let number = number.split('.').next().unwrap_or_default();
+        let cuda = LibraryName::read(name).and_then(|file| file.major());
+        if let (true, Some(number)) = (dependencies::is_of_toolkit(name), cuda) {
             return finding.help(format!(
                 "install the libraries of CUDA {number}, which do not come with the driver, or put their directory into LD_LIBRARY_PATH"
             ));

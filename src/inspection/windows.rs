@@ -6,15 +6,15 @@ use crate::loader::{dll_graph, main_library};
 use crate::model::facts::Built;
 use crate::model::facts::Loader;
 use crate::model::judge;
-use std::path::{Path, PathBuf};
+use crate::system::Host;
+use std::path::PathBuf;
 
 impl Inspection {
     /// Its own folder comes first, then Windows' own, then PATH, which is known on Windows alone.
-    pub(super) fn follow_dlls(&mut self, root: Option<&Path>) {
-        let host = self.config(root).host();
+    pub(super) fn follow_dlls(&mut self, host: &Host) {
         let program = self.picture.program.clone();
         let own = program.parent().unwrap_or(&program).to_path_buf();
-        let path = DllSearchPath::of_program(&host, own.clone());
+        let path = DllSearchPath::of_program(host, own.clone());
         let (objects, missing) = dll_graph::resolve(&program, self.linkage.clone(), &path);
         self.picture.objects = objects;
         self.picture.missing = missing;
@@ -42,11 +42,7 @@ impl Inspection {
 
     /// The first library of the cuDNN that is loaded with the program, else of the one that it opens.
     fn dll(&self, path: &DllSearchPath<'_>) -> Option<(PathBuf, u32)> {
-        let major = |name: &str| {
-            let name = name.to_ascii_lowercase();
-            let number = name.strip_prefix("cudnn64_")?.strip_suffix(".dll")?;
-            number.parse().ok()
-        };
+        let major = |name: &str| main_library::cudnn_major(&name.to_ascii_lowercase());
         let mut objects = self.picture.objects.iter();
         let imported = objects.find_map(|object| Some((object.path.clone(), major(&object.name)?)));
         imported.or_else(|| {

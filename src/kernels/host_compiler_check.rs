@@ -11,7 +11,7 @@ use crate::host_compiler::{Choice, HostCompilerCheck, ask as host, choice, heade
 use crate::model::candidate::Toolkit;
 use crate::model::finding::{Finding, Severity};
 use crate::system::files;
-use crate::toolchain::{Toolchain, is_allowed};
+use crate::toolchain::Toolchain;
 use crate::toolkit::nvcc_command::Plan;
 use std::path::Path;
 
@@ -54,18 +54,15 @@ pub fn host_compiler(
         limits: &limits,
         rivals: &rivals,
     };
-    let allowed = |id| is_allowed(&toolchain.config, machine, id);
+    let allowed = toolchain.config.allowed(&machine.env);
     let mut findings = Vec::new();
     if let Some(misfit) = misfit {
         let unchecked = is_unchecked(plan, toolchain);
         let mut finding = situation.unsupported(misfit);
         match rivals.first() {
             _ if unchecked => finding.severity = Severity::Warning,
-            _ if allowed(finding.id) => {
-                // nvcc has to be told as well.
-                plan.flags.push(format!("-{UNCHECKED}"));
-                finding.severity = Severity::Warning;
-            }
+            // nvcc has to be told as well.
+            _ if allowed.contains(finding.id) => plan.flags.push(format!("-{UNCHECKED}")),
             Some(rival)
                 if choice == Choice::Nobody
                     && compiler.make == Make::Gcc
@@ -84,13 +81,10 @@ pub fn host_compiler(
         let text = files::read(&math).unwrap_or_default();
         let names = headers::contradictions(&text, glibc);
         if !names.is_empty() {
-            let mut finding = headers::finding(&math, &names, glibc, &cuda);
-            if allowed(finding.id) {
-                finding.severity = Severity::Warning;
-            }
-            findings.push(finding);
+            findings.push(headers::finding(&math, &names, glibc, &cuda));
         }
     }
+    allowed.apply(&mut findings);
     let stops = |finding: &Finding| finding.severity == Severity::Error;
     if findings.iter().any(stops) {
         return Err(Error::new(findings.into_iter().filter(stops).collect()));

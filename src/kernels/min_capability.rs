@@ -1,11 +1,12 @@
 //! Kernels that are written for newer GPUs than some of the targets.
 
 use crate::model::arch::{ComputeCapability, Target};
+use crate::model::chosen_by::ChosenBy;
 use crate::model::finding::{Finding, Severity};
 use crate::targets::select::Selection;
 
-/// Takes the targets below the minimum out, and says so; it is an error if none is left. What nobody wrote down may be
-/// left out with a note.
+/// Takes the targets below the minimum out, and says so; it is an error if none is left. A target of the default list is
+/// left out with a note, since nobody wrote it.
 pub fn apply(minimum: ComputeCapability, selection: &mut Selection) -> Option<Finding> {
     let below = |target: &Target| target.capability < minimum;
     let lost: Vec<Target> = selection.targets.iter().copied().filter(below).collect();
@@ -23,7 +24,7 @@ pub fn apply(minimum: ComputeCapability, selection: &mut Selection) -> Option<Fi
         format!("these kernels need compute capability {minimum} and are not compiled for {lost}")
     };
     let mut finding = Finding::warning("kernels-not-covering-gpu", summary)
-        .with("chosen by", &selection.chosen_by);
+        .with("chosen by", selection.chosen_by);
     if selection.targets.is_empty() {
         finding.severity = Severity::Error;
         let number = minimum.number();
@@ -32,7 +33,7 @@ pub fn apply(minimum: ComputeCapability, selection: &mut Selection) -> Option<Fi
                 "set CUDNN_GUARD_ARCHS={number}, and run the program on such a GPU or a newer one"
             ))
             .help("or switch the feature off that these kernels belong to");
-    } else if selection.chosen_by == "the default" {
+    } else if selection.chosen_by == ChosenBy::Default {
         finding.severity = Severity::Note;
     }
     Some(finding)
@@ -41,18 +42,20 @@ pub fn apply(minimum: ComputeCapability, selection: &mut Selection) -> Option<Fi
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::environment::Variable;
     use crate::toolkit::nvcc_output::parse_gpu_codes;
 
     /// CMP-11: kernels that need a newer GPU than some targets are compiled for the others.
     #[test]
     fn targets_below_the_minimum_are_left_out() {
         let minimum = ComputeCapability::new(8, 0);
-        let chosen = |chosen_by: &str, codes: &str| Selection {
+        let chosen = |chosen_by, codes: &str| Selection {
             targets: parse_gpu_codes(codes),
-            chosen_by: chosen_by.to_string(),
+            chosen_by,
             ..Selection::default()
         };
-        let mut some = chosen("CUDAARCHS", "sm_75\nsm_80\nsm_61");
+        let listed = ChosenBy::Variable(Variable::CudaArchs);
+        let mut some = chosen(listed, "sm_75\nsm_80\nsm_61");
         let finding = apply(minimum, &mut some).unwrap();
         assert_eq!(some.targets, parse_gpu_codes("sm_80"));
         assert_eq!(finding.severity, Severity::Warning);
@@ -61,13 +64,10 @@ mod tests {
             "these kernels need compute capability 8.0 and are not compiled for sm_61, sm_75  \
              [kernels-not-covering-gpu]\n  chosen by   CUDAARCHS"
         );
-        let finding = apply(minimum, &mut chosen("the default", "sm_75\nsm_80")).unwrap();
+        let finding = apply(minimum, &mut chosen(ChosenBy::Default, "sm_75\nsm_80")).unwrap();
         assert_eq!(finding.severity, Severity::Note);
-        assert_eq!(
-            apply(minimum, &mut chosen("CUDAARCHS", "sm_80\nsm_120")),
-            None
-        );
-        let finding = apply(minimum, &mut chosen("the GPUs of this machine", "sm_75")).unwrap();
+        assert_eq!(apply(minimum, &mut chosen(listed, "sm_80\nsm_120")), None);
+        let finding = apply(minimum, &mut chosen(ChosenBy::Gpus, "sm_75")).unwrap();
         assert_eq!(finding.severity, Severity::Error);
         assert_eq!(
             finding.to_string(),

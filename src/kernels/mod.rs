@@ -134,18 +134,15 @@ impl Kernels<'_> {
 
     /// Compiles to the static library `lib<name>.a`, with machine code and PTX for all targets, and links it and
     /// CUDA's runtime to this crate. A toolchain that is optional and absent compiles and links nothing.
+    ///
+    /// # Errors
+    /// What stops the compilation, all of it at once: `nvcc-not-found` and `cuda-not-found`, targets that cannot be
+    /// (see [`Toolchain::targets`]), a host compiler that does not fit (`host-compiler-unsupported`), what nvcc says
+    /// (`nvcc-failed`), and `config-invalid` where the script names no file or the same library twice.
     pub fn compile(self, name: &str) -> Result<(), Error> {
         let mut lines = Vec::new();
         let result = self.library(name, &mut lines);
-        self.end(&lines, result)
-    }
-
-    /// The end of a call: what cargo is to know, and whether this build script has got what it asked for.
-    fn end<T>(&self, lines: &[Directive], result: Result<T, Error>) -> Result<T, Error> {
         lines.iter().for_each(cargo::emit);
-        if let (Err(_), Ok(out_dir)) = (&result, self.out_dir()) {
-            self.toolchain.written.leftovers.fail(&out_dir);
-        }
         result
     }
 
@@ -278,8 +275,6 @@ impl Kernels<'_> {
         setup: &Setup,
     ) -> Result<(), Finding> {
         let written = &self.toolchain.written;
-        let outputs = jobs.iter().map(|job| job.output.clone());
-        written.leftovers.ask(&self.out_dir()?, outputs);
         if product == Product::Object {
             let hows: Vec<String> = jobs.iter().map(|job| job.how(setup)).collect();
             let archive = self.out_dir()?.join(format!("lib{name}.a"));
@@ -373,11 +368,12 @@ impl Kernels<'_> {
         paths.extend(sources.iter().cloned());
         let included = flags.iter().filter_map(|flag| flag.strip_prefix("-I"));
         paths.extend(included.map(PathBuf::from));
-        paths.retain(|_| self.toolchain.host.platform.os != Os::Windows);
-        if let Some((path, sign)) = paths
-            .iter()
-            .find_map(|path| Some((path, nvcc_cannot_take(path)?)))
-        {
+        // The signs are those of a Unix shell.
+        if self.toolchain.host.platform.os == Os::Windows {
+            paths.clear();
+        }
+        let mut paths = paths.iter();
+        if let Some((path, sign)) = paths.find_map(|path| Some((path, nvcc_cannot_take(path)?))) {
             return Err(crate::kernels::nvcc_missing::untaken(path, sign).into());
         }
         let platform = &self.toolchain.host.platform;

@@ -25,9 +25,9 @@ pub fn nvcc(toolkit: &Toolkit, candidates: &[Candidate], sources: &[PathBuf]) ->
         };
         wheels |= toolkit.nvcc.is_none() && is_old_wheel(&toolkit.root);
         let verdict = match (&toolkit.nvcc, &candidate.rejected) {
-            (None, _) => "no nvcc",
-            (Some(_), Some(reason)) => reason,
-            (Some(_), None) => "not chosen",
+            (None, _) => "no nvcc".to_string(),
+            (Some(_), Some(reason)) => reason.to_string(),
+            (Some(_), None) => "not chosen".to_string(),
         };
         looked.push(format!(
             "{} ({}): {verdict}",

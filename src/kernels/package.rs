@@ -1,5 +1,6 @@
 //! A package with kernels and a toolkit, for tests.
 
+use crate::choice::requirement::Requirements;
 use crate::config::Config;
 use crate::kernels::job;
 use crate::model::candidate::Toolkit;
@@ -7,6 +8,7 @@ use crate::model::environment::Environment;
 use crate::model::platform::Platform;
 use crate::system::Host;
 use crate::system::probe_cache::ProbeCache;
+use crate::toolchain::static_link::Archives;
 use crate::toolchain::{Toolchain, Written};
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
@@ -100,6 +102,8 @@ impl Package {
             read: Vec::new(),
             absent: None,
             toolkit_fault: None,
+            requirements: Requirements::default(),
+            archives: Archives::default(),
             selection: OnceCell::new(),
             guard: std::cell::RefCell::default(),
             written: Written::default(),

@@ -6,9 +6,10 @@ pub mod tests;
 use crate::error::Error;
 use crate::kernels::{Kernels, warnings};
 use crate::model::arch::{Code, Suffix, Target};
+use crate::model::chosen_by::ChosenBy;
 use crate::model::finding::Finding;
 use crate::model::gencode::Gencode;
-use crate::system::driver;
+use crate::system::{cargo, driver};
 use crate::targets::select::Selection;
 use crate::toolkit::nvcc_command::Product;
 use std::path::PathBuf;
@@ -17,6 +18,9 @@ impl Kernels<'_> {
     /// Compiles every file to `<stem>.ptx` in `OUT_DIR`, for the driver to compile when the program runs, and gives
     /// their paths in the order of the files. It is for the lowest of the targets, so that it runs on all of them.
     /// Of two files with the same stem each gets a number behind it.
+    ///
+    /// # Errors
+    /// As of [`compile`](Self::compile).
     pub fn ptx(self) -> Result<Vec<PathBuf>, Error> {
         let newer = self.newer_than_driver();
         let newer = newer.map(|finding| finding.to_string());
@@ -27,6 +31,9 @@ impl Kernels<'_> {
     /// their paths in the order of the files. `cuModuleLoad` and `cuModuleLoadData` take of it what fits the GPU: it is
     /// for a program that loads its kernels itself and has to run on more than one kind of GPU, without the driver
     /// compiling anything first. Of two files with the same stem each gets a number behind it.
+    ///
+    /// # Errors
+    /// As of [`compile`](Self::compile).
     pub fn fatbin(self) -> Result<Vec<PathBuf>, Error> {
         self.files_of(Product::Fatbin, "")
     }
@@ -36,6 +43,9 @@ impl Kernels<'_> {
     /// GPU and those after it of the same major, or with an `a` for that GPU alone. It is for a program that knows its
     /// GPU or chooses by itself, and for tools that read machine code; [`fatbin`](Self::fatbin) leaves the choice to
     /// the driver. Targets that are PTX alone have none. Of two files with the same stem each gets a number behind it.
+    ///
+    /// # Errors
+    /// As of [`compile`](Self::compile).
     pub fn cubin(self) -> Result<Vec<PathBuf>, Error> {
         self.files_of(Product::Cubin, "")
     }
@@ -43,7 +53,8 @@ impl Kernels<'_> {
     fn files_of(&self, product: Product, noticed: &str) -> Result<Vec<PathBuf>, Error> {
         let mut lines = warnings(noticed);
         let result = self.make(product, product.extension(), &mut lines);
-        self.end(&lines, result)
+        lines.iter().for_each(cargo::emit);
+        result
     }
 
     /// That the driver of this machine, if the program is for it, does not take the PTX.
@@ -68,7 +79,7 @@ pub fn targets(product: Product, selection: &Selection) -> Result<Vec<Gencode>, 
             let mut machine = all.clone();
             machine.retain(|one| one.target.code == Code::Machine);
             if machine.is_empty() {
-                return Err(only_ptx(&all, &selection.chosen_by));
+                return Err(only_ptx(&all, selection.chosen_by));
             }
             Ok(machine)
         }
@@ -76,7 +87,7 @@ pub fn targets(product: Product, selection: &Selection) -> Result<Vec<Gencode>, 
 }
 
 /// There is nothing to make a cubin of.
-fn only_ptx(targets: &[Gencode], chosen_by: &str) -> Finding {
+fn only_ptx(targets: &[Gencode], chosen_by: ChosenBy) -> Finding {
     let words = targets.iter().map(|one| one.target.to_string());
     let words: Vec<String> = words.collect();
     let summary = format!(

@@ -4,6 +4,7 @@
 use super::*;
 use crate::kernels::package::Package;
 use crate::model::candidate::Toolkit;
+use crate::model::chosen_by::ChosenBy;
 use crate::model::invocation::Invocation;
 use crate::system::directive::{Directive, Library};
 use crate::system::programs::{Output, run_to_end};
@@ -305,7 +306,7 @@ fn every_list_of_flags_is_one_that_nvcc_takes() {
         crate::toolkit::nvcc::lettered_codes(&nvcc, &Default::default()),
     );
     let wish = |dialect, text: &str| Wish {
-        from: "a test",
+        from: ChosenBy::CommandLine,
         dialect,
         text: text.to_string(),
     };

@@ -3,6 +3,7 @@
 use super::*;
 use crate::kernels::package::Package;
 use crate::model::candidate::{Candidate, Cudnn, Found, Toolkit};
+use crate::model::found_via::FoundVia;
 use crate::model::version::Version;
 use crate::targets::select::Selection;
 use std::cell::OnceCell;
@@ -206,17 +207,17 @@ fn without_nvcc_the_places_looked_at_are_named() {
     let package = Package::new(&[("src/a.cu", "")]);
     let mut toolchain = package.toolchain();
     let wheel = PathBuf::from("/venv/lib/python3.11/site-packages/nvidia/cuda_runtime");
-    let candidate = |root: &Path, via: &str| Candidate {
+    let candidate = |root: &Path, via| Candidate {
         found: Found::Toolkit(Toolkit {
             root: root.to_path_buf(),
             ..Toolkit::default()
         }),
-        via: via.to_string(),
+        via,
         chosen: false,
         rejected: None,
         wish: None,
     };
-    toolchain.candidates = vec![candidate(&wheel, "active virtual environment")];
+    toolchain.candidates = vec![candidate(&wheel, FoundVia::VirtualEnvironment)];
     toolchain.toolkit = Some(Toolkit {
         root: wheel.clone(),
         ..Toolkit::default()

@@ -66,7 +66,10 @@ pub fn findings(cudnn: &Cudnn, company: &DllDependencies) -> Vec<Finding> {
 }
 
 fn zlib(cudnn: &Cudnn, company: &DllDependencies) -> Option<Finding> {
-    let version = cudnn.version().filter(|_| company.lacks_zlib)?;
+    if !company.lacks_zlib {
+        return None;
+    }
+    let version = cudnn.version()?;
     let summary = format!(
         "cuDNN {version} for Windows opens `zlibwapi.dll`, which does not come with it, and none was found"
     );

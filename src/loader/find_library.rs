@@ -1,6 +1,7 @@
 //! Shared libraries as a linker finds them by name.
 
 use crate::model::candidate::Toolkit;
+use crate::model::library_name::LibraryName;
 use crate::model::platform::{Os, Platform};
 use crate::model::version::Version;
 use crate::system::directive::Library;
@@ -34,23 +35,14 @@ pub fn library_in(
         return Some(Library::Dynamic(name.to_string()));
     }
     let prefix = format!("lib{name}.so.");
-    files::list(dir)
-        .unwrap_or_default()
-        .into_iter()
-        .filter_map(|path| path.file_name()?.to_str().map(str::to_string))
-        .filter(|file| file.starts_with(&prefix))
-        .filter_map(|file| {
-            let major: u32 = file
-                .strip_prefix(&prefix)?
-                .split('.')
-                .next()?
-                .parse()
-                .ok()?;
-            let own = cuda.is_some_and(|cuda| cuda.major == major);
-            // The SONAME is the shortest of `libx.so.13` and `libx.so.13.0.48`.
-            Some((!own, Reverse(major), file.len(), file))
-        })
-        .min()
-        .map(|(.., file)| file)
-        .map(Library::Verbatim)
+    let files = files::list_named(dir, &|file| file.starts_with(&prefix)).unwrap_or_default();
+    let files = files.iter().filter_map(|path| {
+        let file = LibraryName::of(path)?;
+        let own = cuda.map(|cuda| cuda.major) == file.major();
+        // The SONAME is the shortest of `libx.so.13` and `libx.so.13.0.48`.
+        Some((!own, Reverse(file.major()), file.numbers.len(), path))
+    });
+    let (.., path) = files.min()?;
+    let file = path.file_name()?.to_str()?;
+    Some(Library::Verbatim(file.to_string()))
 }

@@ -1,8 +1,9 @@
 //! The cuDNN that a program comes to, with the parts that its first library opens.
 
-use crate::cudnn::part_version::Teller;
+use crate::cudnn::parts::{Named, Parts};
 use crate::loader::ldso::LoadGraph;
-use crate::model::candidate::{Cudnn, Part};
+use crate::model::candidate::{Cudnn, Files};
+use crate::model::library_name::LibraryName;
 use crate::model::linkage::{Need, Object};
 use crate::model::needs;
 use crate::model::platform::Platform;
@@ -12,13 +13,12 @@ use crate::system::library_file::Binary;
 use crate::system::sysroot::Sysroot;
 use std::path::{Path, PathBuf};
 
-/// The number in `libcudnn.so.9`.
+/// The number in `libcudnn.so.9` or `cudnn64_9.dll`.
 pub fn cudnn_major(name: &str) -> Option<u32> {
-    name.strip_prefix("libcudnn.so.")?
-        .split('.')
-        .next()?
-        .parse()
-        .ok()
+    match LibraryName::read(name)? {
+        file if file.name == "cudnn" => file.major(),
+        _ => None,
+    }
 }
 
 /// The same of an object, whichever name it was asked for by.
@@ -61,13 +61,13 @@ pub fn cudnn(way: &mut LoadGraph, shim: usize, platform: &Platform) -> Option<Cu
             found.push((name, path));
         }
     }
-    let mut cudnn = Cudnn {
+    let cudnn = Cudnn {
         root: dir.clone(),
         link_dir: Some(dir),
         library: Some(library),
         ..Cudnn::default()
     };
-    read(&mut cudnn, found, way.ground.root.as_deref(), platform);
+    let cudnn = read(cudnn, found, way.ground.root.as_deref(), platform);
     let of = |name: &str| indices.iter().find(|(known, _)| *known == name);
     let opener = |names: [&str; 2]| names.into_iter().find_map(of).map(|(_, index)| *index);
     if let Some(cuda) = cudnn.cuda_major {
@@ -87,64 +87,32 @@ fn file(name: &str, major: u32) -> String {
 
 /// The other parts in the folder.
 fn beside(dir: &Path, major: u32, platform: &Platform) -> Vec<(String, PathBuf)> {
-    let files = files::list(dir).unwrap_or_default().into_iter();
-    let parts = files.filter_map(|path| {
-        let (name, tail) = platform.cudnn_part(path.file_name()?.to_str()?)?;
-        (tail == format!(".{major}") && name != "cudnn").then_some((name, path))
+    let files = files::list_named(dir, &|name| name.contains("cudnn")).unwrap_or_default();
+    let parts = files.iter().filter_map(|path| {
+        let (name, file) = platform.cudnn_part(path)?;
+        (file.numbers == [major] && name != "cudnn").then(|| (name.to_string(), path.clone()))
     });
     parts.collect()
 }
 
-fn read(
-    cudnn: &mut Cudnn,
-    found: Vec<(String, PathBuf)>,
-    root: Option<&Path>,
-    platform: &Platform,
-) {
+fn read(cudnn: Cudnn, found: Named, root: Option<&Path>, platform: &Platform) -> Cudnn {
     let eyes = Sysroot { root };
-    let opened: Vec<(String, PathBuf, Option<Binary>)> = found
-        .into_iter()
-        .filter_map(|(name, path)| {
-            let path = eyes.file(&path)?;
-            let binary = Binary::open(&path, platform.os);
-            Some((name, path, binary))
-        })
-        .collect();
-    let mut teller = Teller::new(opened.len());
-    for (name, path, binary) in &opened {
-        teller.look(name, &eyes.canonical(path), binary.as_ref());
-        let flaw = binary
-            .as_ref()
-            .and_then(|binary| binary.flaw(path, platform));
-        cudnn
-            .files
-            .flaws
-            .extend(flaw.map(|flaw| (name.clone(), path.clone(), flaw)));
+    let there = |(name, path): (String, PathBuf)| Some((name, eyes.file(&path)?));
+    let parts = Parts::open(
+        found.into_iter().filter_map(there).collect(),
+        eyes,
+        platform,
+    );
+    Cudnn {
+        library_version: parts.release(),
+        cuda_major: parts.cuda_major(),
+        files: Box::new(Files {
+            flaws: parts.flaws,
+            ..*cudnn.files
+        }),
+        parts: parts.parts,
+        ..cudnn
     }
-    for ((name, path, _), told) in opened.iter().zip(teller.tell()) {
-        let (version, told_by) = told.unzip();
-        cudnn.parts.push(Part {
-            name: name.clone(),
-            path: path.clone(),
-            version,
-            told_by,
-        });
-    }
-    let told = |names: &[&str]| {
-        let mut named = cudnn
-            .parts
-            .iter()
-            .filter(|part| names.contains(&&*part.name));
-        named.find_map(|part| part.version)
-    };
-    cudnn.library_version = told(&["graph"])
-        .or_else(|| told(&["ops_infer"]))
-        .or_else(|| told(&["ops", "cnn", "cnn_infer", "cudnn"]));
-    let likely = ["adv", "adv_infer", "ops_infer", "ops", "graph"];
-    cudnn.cuda_major = likely.iter().find_map(|name| {
-        let part = opened.iter().find(|(known, ..)| known == name);
-        part?.2.as_ref()?.cuda_major()
-    });
 }
 
 /// The DLLs of a directory.
@@ -152,11 +120,10 @@ pub fn dlls(dir: &Path, major: u32, platform: &Platform) -> Cudnn {
     let library = dir.join(platform.cudnn_library(major));
     let mut found = vec![("cudnn".to_string(), library.clone())];
     found.extend(beside(dir, major, platform));
-    let mut cudnn = Cudnn {
+    let cudnn = Cudnn {
         root: dir.to_path_buf(),
         library: Some(library),
         ..Cudnn::default()
     };
-    read(&mut cudnn, found, None, platform);
-    cudnn
+    read(cudnn, found, None, platform)
 }

@@ -136,7 +136,10 @@ mod tests {
             path: path.into(),
             origin: Path::new(path).parent().map(Path::to_path_buf).unwrap(),
             linkage: Linkage {
-                rpath: rpath.map(String::from).filter(|_| runpath.is_none()),
+                rpath: match runpath {
+                    Some(_) => None,
+                    None => rpath.map(String::from),
+                },
                 runpath: runpath.map(String::from),
                 ..Linkage::default()
             },

@@ -5,6 +5,7 @@ use crate::loader::dll_search::DllSearchPath;
 use crate::loader::path_shadowing::{Nvrtc, ShadowingLibrary};
 use crate::model::candidate::{Cudnn, Toolkit};
 use crate::model::environment::Variable;
+use crate::model::library_name::LibraryName;
 use crate::model::platform::Os;
 use crate::model::version::Version;
 use crate::system::library_file::Binary;
@@ -51,16 +52,16 @@ pub fn nvrtc(toolkit: &Toolkit, cudnn: &Cudnn, host: &Host) -> Option<Nvrtc> {
     if own.any(|own| eyes.canonical(&own) == real) {
         return None;
     }
-    let release = release_in(&real, "libnvrtc.so.").or_else(|| builtins(dir))?;
+    let release = release_in(&real).or_else(|| builtins(dir))?;
     Some(Nvrtc { file, release })
 }
 
 /// The release of the builtins in a directory: their name has it where that of the libnvrtc beside them, in a wheel,
 /// has not.
 fn builtins(dir: &Path) -> Option<Version> {
-    let prefix = "libnvrtc-builtins.so.";
-    let there = files::list_named(dir, &|name| name.starts_with(prefix)).ok()?;
-    let told = there.iter().filter_map(|path| release_in(path, prefix));
+    let is_it = |name: &str| name.starts_with("libnvrtc-builtins.so.");
+    let there = files::list_named(dir, &is_it).ok()?;
+    let told = there.iter().filter_map(|path| release_in(path));
     let mut told: Vec<Version> = told.collect();
     told.dedup();
     let [release] = told.try_into().ok()?;
@@ -68,14 +69,11 @@ fn builtins(dir: &Path) -> Option<Version> {
 }
 
 /// 12.4 of `libnvrtc.so.12.4.127`; nothing of `libnvrtc.so.12`.
-fn release_in(path: &Path, prefix: &str) -> Option<Version> {
-    let name = path.file_name()?.to_str()?;
-    let mut numbers = name.strip_prefix(prefix)?.split('.').map(str::parse);
-    Some(Version::new(
-        numbers.next()?.ok()?,
-        numbers.next()?.ok()?,
-        0,
-    ))
+fn release_in(path: &Path) -> Option<Version> {
+    match LibraryName::of(path)?.numbers[..] {
+        [major, minor, ..] => Some(Version::new(major, minor, 0)),
+        _ => None,
+    }
 }
 
 /// The same for Windows' own directory and those of PATH.

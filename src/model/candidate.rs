@@ -2,9 +2,12 @@
 
 use crate::model::arch::Target;
 use crate::model::environment::Variable;
-use crate::model::file_defect::Flaw;
+use crate::model::found_via::FoundVia;
 use crate::model::owner::Owner;
+use crate::model::rejection::Rejection;
 use crate::model::version::Version;
+use crate::model::version_source::VersionSource;
+use crate::runtime::binary::defect::Defect;
 use std::path::PathBuf;
 
 /// A CUDA toolkit, whole or in part.
@@ -60,8 +63,8 @@ pub struct Part {
     pub path: PathBuf,
     /// Its release, where something tells.
     pub version: Option<Version>,
-    /// What told: `symbol cudnn_graph_version`, `build-id`, `file name`, `the record of its wheel`.
-    pub told_by: Option<String>,
+    /// What told.
+    pub told_by: Option<VersionSource>,
 }
 
 /// A cuDNN: headers, libraries, or both.
@@ -101,7 +104,7 @@ pub struct Cudnn {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Files {
     /// What is no library for this system: the part's name, its file, and why.
-    pub flaws: Vec<(String, PathBuf, Flaw)>,
+    pub flaws: Vec<(String, PathBuf, Defect)>,
     /// Files of one part that are all whole, where there should be one and links to it.
     pub copies: Vec<Vec<PathBuf>>,
     /// Where the files really lie, if in more than one directory.
@@ -133,7 +136,7 @@ pub struct Unresolved {
 
 impl Cudnn {
     /// What is wrong with the library that programs open.
-    pub fn flaw(&self) -> Option<&(String, PathBuf, Flaw)> {
+    pub fn flaw(&self) -> Option<&(String, PathBuf, Defect)> {
         self.files.flaws.iter().find(|(name, ..)| name == "cudnn")
     }
 
@@ -158,12 +161,30 @@ pub enum Found {
 pub struct Candidate {
     /// What was found.
     pub found: Found,
-    /// How, in words: `CUDNN_PATH`, `active virtual environment`, `system directories`.
-    pub via: String,
+    /// How.
+    pub via: FoundVia,
     /// Whether it was chosen.
     pub chosen: bool,
     /// Why it was not.
-    pub rejected: Option<String>,
+    pub rejected: Option<Rejection>,
     /// The variable in which somebody asked for it.
     pub wish: Option<Variable>,
+}
+
+impl Candidate {
+    /// The toolkit, if it is one.
+    pub fn toolkit(&self) -> Option<&Toolkit> {
+        match &self.found {
+            Found::Toolkit(toolkit) => Some(toolkit),
+            Found::Cudnn(_) => None,
+        }
+    }
+
+    /// The cuDNN, if it is one.
+    pub fn cudnn(&self) -> Option<&Cudnn> {
+        match &self.found {
+            Found::Cudnn(cudnn) => Some(cudnn),
+            Found::Toolkit(_) => None,
+        }
+    }
 }

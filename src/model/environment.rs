@@ -74,6 +74,8 @@ variables! {
     NixCFlags = "NIX_CFLAGS_COMPILE", Surrounding;
     NixLdFlags = "NIX_LDFLAGS", Surrounding;
     CmakePrefixPath = "CMAKE_PREFIX_PATH", Surrounding;
+    PkgConfig = "PKG_CONFIG", Surrounding;
+    PkgConfigAllowCross = "PKG_CONFIG_ALLOW_CROSS", Surrounding;
     PkgConfigPath = "PKG_CONFIG_PATH", Surrounding;
     PkgConfigLibDir = "PKG_CONFIG_LIBDIR", Surrounding;
     PkgConfigSysroot = "PKG_CONFIG_SYSROOT_DIR", Surrounding;
@@ -103,8 +105,10 @@ variables! {
     DocsRs = "DOCS_RS", Setting;
 }
 
-/// What says where .pc files are. The crate of that name spells them for one target as the cc crate does.
-const PKG_CONFIG: [Variable; 3] = [
+/// What pkg-config goes by. The crate of that name spells them for one target as the cc crate does.
+const PKG_CONFIG: [Variable; 5] = [
+    Variable::PkgConfig,
+    Variable::PkgConfigAllowCross,
     Variable::PkgConfigPath,
     Variable::PkgConfigLibDir,
     Variable::PkgConfigSysroot,
@@ -163,7 +167,7 @@ impl Environment {
         let name = variable.name();
         let mut all = Vec::new();
         let alone = variable.kind() == Kind::Wish || PKG_CONFIG.contains(&variable);
-        if let Some(target) = self.target.as_ref().filter(|_| alone) {
+        if let (Some(target), true) = (&self.target, alone) {
             let side = if target.native { "HOST" } else { "TARGET" };
             all.extend([
                 format!("{name}_{}", target.triple),
@@ -187,7 +191,7 @@ impl Environment {
         for name in &spellings {
             if let Some(value) = self.build_script.get(name) {
                 let found = (name.clone(), value.as_os_str(), Origin::BuildScript);
-                return Some(found).filter(|_| !value.is_empty());
+                return (!value.is_empty()).then_some(found);
             }
         }
         spellings.into_iter().find_map(|name| {
@@ -226,12 +230,10 @@ impl Environment {
     }
 
     /// With the build script's own pairs on top.
-    pub fn with_pairs(mut self, pairs: &[(String, String)]) -> Self {
-        self.build_script.extend(
-            pairs
-                .iter()
-                .map(|(name, value)| (name.clone(), value.into())),
-        );
+    pub fn with_pairs<V: AsRef<OsStr>>(mut self, pairs: &[(String, V)]) -> Self {
+        let pairs = pairs.iter();
+        self.build_script
+            .extend(pairs.map(|(name, value)| (name.clone(), value.as_ref().into())));
         self
     }
 
@@ -252,11 +254,15 @@ impl Environment {
 
     /// The value of any variable, for names that are only known at run time (`DEP_*`, what cargo sets).
     pub fn os_var(&self, name: &str) -> Option<&OsStr> {
-        self.build_script
-            .get(name)
+        self.as_set(name).filter(|value| !value.is_empty())
+    }
+
+    /// The same where an empty value has a meaning of its own: an empty `CUDA_VISIBLE_DEVICES` hides every GPU.
+    pub fn as_set(&self, name: &str) -> Option<&OsStr> {
+        let value = self.build_script.get(name);
+        value
             .or_else(|| self.process.get(name))
             .map(OsString::as_os_str)
-            .filter(|value| !value.is_empty())
     }
 
     /// The same as text, if it is Unicode.

@@ -1,5 +1,8 @@
 //! The system that is built for. It is an argument everywhere, so that Windows is tested on Linux.
 
+use super::library_name::LibraryName;
+use std::path::Path;
+
 /// An operating system, as far as CUDA cares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Os {
@@ -78,24 +81,15 @@ impl Platform {
         }
     }
 
-    /// The part that a file name stands for, with what follows its kind: `graph` and `.9` of `libcudnn_graph.so.9` or
-    /// of `cudnn_graph64_9.dll`.
-    pub fn cudnn_part(&self, file: &str) -> Option<(String, String)> {
-        if self.os == Os::Windows {
-            let (name, major) = file
-                .strip_prefix("cudnn_")?
-                .strip_suffix(".dll")?
-                .rsplit_once("64_")?;
-            let digits = !major.is_empty() && major.bytes().all(|byte| byte.is_ascii_digit());
-            return digits.then(|| (name.to_string(), format!(".{major}")));
-        }
-        let (name, tail) = file.strip_prefix("libcudnn")?.split_once(".so")?;
-        let name = match name.strip_prefix('_') {
-            Some(name) => name,
-            None if name.is_empty() => "cudnn",
-            None => return None,
+    /// The part of cuDNN that a file is by its name: `graph` of `libcudnn_graph.so.9`, `cudnn` of `libcudnn.so.9`.
+    pub fn cudnn_part<'a>(&self, path: &'a Path) -> Option<(&'a str, LibraryName<'a>)> {
+        let file = LibraryName::of(path)?;
+        let name = match file.name {
+            _ if file.is_dll != (self.os == Os::Windows) => return None,
+            "cudnn" => "cudnn",
+            name => name.strip_prefix("cudnn_")?,
         };
-        (tail.is_empty() || tail.starts_with('.')).then(|| (name.to_string(), tail.to_string()))
+        Some((name, file))
     }
 
     /// The directory that NVIDIA keeps for a processor on Windows, below `lib` and `bin`.
@@ -159,28 +153,17 @@ mod tests {
         let linux = Platform::from_triple("x86_64-unknown-linux-gnu");
         let windows = Platform::from_triple("x86_64-pc-windows-msvc");
         for (platform, file, part) in [
-            (&linux, "libcudnn_graph.so.9", Some(("graph", ".9"))),
-            (
-                &linux,
-                "libcudnn_ops_infer.so.8.9.7",
-                Some(("ops_infer", ".8.9.7")),
-            ),
-            (&linux, "libcudnn.so.9", Some(("cudnn", ".9"))),
+            (&linux, "libcudnn_graph.so.9", Some("graph")),
+            (&linux, "libcudnn_ops_infer.so.8.9.7", Some("ops_infer")),
+            (&linux, "libcudnn.so.9", Some("cudnn")),
             (&linux, "libcudnnx.so.9", None),
-            (&linux, "libcudnn_graph.so-old", None),
             (&linux, "cudnn_graph64_9.dll", None),
-            (&windows, "cudnn_graph64_9.dll", Some(("graph", ".9"))),
-            (
-                &windows,
-                "cudnn_engines_tensor_ir64_9.dll",
-                Some(("engines_tensor_ir", ".9")),
-            ),
-            (&windows, "cudnn_graph64_old.dll", None),
-            (&windows, "cudnn64_9.dll", None),
-            (&windows, "cudnn_graph64_.dll", None),
+            (&windows, "cudnn_graph64_9.dll", Some("graph")),
+            (&windows, "cudnn64_9.dll", Some("cudnn")),
+            (&windows, "libcudnn_graph.so.9", None),
         ] {
-            let wanted = part.map(|(name, tail)| (name.to_string(), tail.to_string()));
-            assert_eq!(platform.cudnn_part(file), wanted, "{file}");
+            let told = platform.cudnn_part(Path::new(file));
+            assert_eq!(told.map(|(name, _)| name), part, "{file}");
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What a header says of its release.
 
+use crate::model::pattern::{Pattern, pattern};
 use crate::model::version::Version;
 
 /// `CUDA_VERSION` of `cuda.h`.
@@ -18,91 +19,73 @@ pub fn cudnn(text: &str) -> Option<Version> {
 
 /// The headers of cuDNN that this one includes by a path, as one that a project keeps for all its machines does.
 pub fn included_by_path(text: &str) -> Vec<&str> {
-    let included = text.lines().filter_map(|line| {
-        let rest = line.trim_start_matches('\u{feff}').trim_start();
-        let rest = rest.strip_prefix('#')?.trim_start();
-        let name = rest.strip_prefix("include")?.trim_start();
-        let (path, _) = name.strip_prefix('"')?.split_once('"')?;
-        let (_, file) = path.rsplit_once('/')?;
-        file.starts_with("cudnn").then_some(path)
-    });
-    included.collect()
+    static INCLUDE: Pattern =
+        Pattern::new(|| pattern(r#"^\x{feff}?[ \t]*#[ \t]*include[ \t]*"([^"]*/cudnn[^/"]*)""#));
+    let lines = text.lines().filter(|line| line.contains("/cudnn"));
+    let paths = lines.filter_map(|line| Some(INCLUDE.captures(line)?.get(1)?.as_str()));
+    paths.collect()
 }
 
-/// The value of a macro that stands for one number. The headers that say it are long (`cuda.h` has a megabyte) and
-/// build scripts are compiled without optimisation, so all lines but the directives are passed over whole.
+/// The value of a macro that stands for one number. The headers that say it are long (`cuda.h` has a megabyte), so the
+/// pattern is held against directives with the name alone.
 fn number(text: &str, name: &str) -> Option<u32> {
-    let mut offset = 0;
-    let mut lines = text.split_inclusive('\n');
-    while let Some(line) = lines.next() {
-        let start = offset;
-        offset += line.len();
-        let trimmed = line.trim_start_matches('\u{feff}').trim_start();
-        if !trimmed.starts_with('#') && !trimmed.starts_with("/*") {
+    static DEFINITION: Pattern = Pattern::new(|| {
+        pattern(
+            r"^\x{feff}?[ \t]*#[ \t]*define[ \t]+([A-Z_]+)(?:[ \t]|[ \t]*\()[ \t]*([0-9]+)[ \t]*\)?[ \t]*$",
+        )
+    });
+    let mut directive = String::new();
+    let mut in_comment = false;
+    // A header names its macro in a few short lines. For each byte the pattern takes a microsecond.
+    let mut left: usize = 1 << 14;
+    for line in text.lines() {
+        let spliced = line.strip_suffix('\\');
+        in_comment = push_code(&mut directive, spliced.unwrap_or(line), in_comment);
+        if in_comment || spliced.is_some() {
             continue;
         }
-        let mut directive = trimmed.trim_end().to_string();
-        while directive.ends_with('\\') {
-            directive.pop();
-            let next = lines.next().unwrap_or_default();
-            offset += next.len();
-            directive.push_str(next.trim_end());
+        if directive.contains(name) {
+            left = left.checked_sub(directive.len())?;
+            let found = DEFINITION.captures(&directive);
+            let found = found.filter(|found| &found[1] == name);
+            if let Some(value) = found.and_then(|found| found[2].parse().ok()) {
+                return Some(value);
+            }
         }
-        let value = definition(&without_comments(&directive), name);
-        if value.is_some() && !inside_comment(text, start) {
-            return value;
-        }
+        directive.clear();
     }
     None
 }
 
-/// The number in `#define NAME number`, odd spacing and one pair of parentheses included.
-fn definition(directive: &str, name: &str) -> Option<u32> {
-    let rest = directive.trim_start().strip_prefix('#')?.trim_start();
-    let rest = rest.strip_prefix("define")?;
-    let value = rest.trim_start().strip_prefix(name)?;
-    if !rest.starts_with(char::is_whitespace) || !value.starts_with([' ', '\t', '(']) {
-        return None;
-    }
-    let value = value.trim();
-    let inner = value
-        .strip_prefix('(')
-        .and_then(|value| value.strip_suffix(')'));
-    inner.unwrap_or(value).trim().parse().ok()
-}
-
-fn without_comments(line: &str) -> String {
-    let mut out = String::new();
-    let mut rest = line;
-    while let Some(start) = rest.find('/') {
-        let (before, from) = rest.split_at(start);
-        out.push_str(before);
-        if from.starts_with("//") {
-            return out;
+/// Appends what of a line is no comment, and tells whether one goes on behind the line. Each stands for a space.
+fn push_code(code: &mut String, mut rest: &str, mut in_comment: bool) -> bool {
+    loop {
+        if in_comment {
+            let Some((_, behind)) = rest.split_once("*/") else {
+                return true;
+            };
+            code.push(' ');
+            rest = behind;
         }
-        if from.starts_with("/*") {
-            out.push(' ');
-            rest = from.find("*/").map_or("", |end| &from[end + 2..]);
+        let (before, from) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+        code.push_str(before);
+        if from.is_empty() || from.starts_with("//") {
+            return false;
+        }
+        in_comment = from.starts_with("/*");
+        if in_comment {
+            rest = &from[2..];
         } else {
-            out.push('/');
+            code.push('/');
             rest = &from[1..];
         }
-    }
-    out + rest
-}
-
-/// Whether the last comment that was opened before this place is still open.
-fn inside_comment(text: &str, offset: usize) -> bool {
-    let before = &text[..offset];
-    match (before.rfind("/*"), before.rfind("*/")) {
-        (Some(open), Some(close)) => open > close,
-        (open, _) => open.is_some(),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Instant;
 
     #[test]
     fn a_plain_header() {
@@ -128,6 +111,13 @@ mod tests {
             "#define CUDA_VERSION (12040)",
             "/*\n#define CUDA_VERSION 11080\n*/\n#define CUDA_VERSION 12040",
             "// #define CUDA_VERSION 11080\n#define CUDA_VERSION 12040",
+            "// see include/*.h\n#define CUDA_VERSION 12040",
+            "//* see cuda.h\n#define CUDA_VERSION 12040",
+            "/* the licence */\n#define CUDA_VERSION 12040",
+            "/* one */ /* two\n#define CUDA_VERSION 11080\n*/\n#define CUDA_VERSION 12040",
+            "/*/ open\n#define CUDA_VERSION 11080\n*/\n#define CUDA_VERSION 12040",
+            "#define CUDA_VERSION /* the\n release */ 12040",
+            "#if 1 / 1\n#define CUDA_VERSION 12040",
             "#define CUDA_VERSION_MIN 11000\n#if CUDA_VERSION < 9000\n#endif\n#define CUDA_VERSION 12040",
         ] {
             assert_eq!(cuda(line), Some(Version::new(12, 4, 0)), "{line:?}");
@@ -144,6 +134,9 @@ mod tests {
             "CUDA_VERSION 12040",
             "#define CUDA_VERSION 99999999999",
             "/* #define CUDA_VERSION 12040",
+            "/* one */ /* two\n#define CUDA_VERSION 12040",
+            "#define CUDA_VERSION12040",
+            "#define CUDA_VERSION 12/040",
             "#define CUDA_VERSION \\",
         ] {
             assert_eq!(cuda(text), None, "{text:?}");
@@ -152,5 +145,26 @@ mod tests {
             cudnn("#define CUDNN_MAJOR 9\n#define CUDNN_MINOR 1\n"),
             None
         );
+    }
+
+    /// ROB-05
+    #[test]
+    fn a_megabyte_of_anything_is_read_in_time() {
+        for (start, part) in [
+            ("/*", "#define CUDA_VERSION 12040\n"),
+            ("/*", "*//*"),
+            ("", "// #define CUDA_VERSION 12040\n"),
+            ("", "#define CUDA_VERSION x\n"),
+            ("#define CUDA_VERSION", " "),
+            ("#define CUDA_VERSION x", "/* */ x\\\n"),
+            ("", "/"),
+            ("#define CUDA_VERSION", "/"),
+        ] {
+            let text = start.to_string() + &part.repeat((1 << 20) / part.len());
+            let begun = Instant::now();
+            assert_eq!(cuda(&text), None, "{start:?} {part:?}");
+            let time = begun.elapsed();
+            assert!(time.as_secs() < 1, "{start:?} {part:?}: {time:?}");
+        }
     }
 }

@@ -3,6 +3,7 @@
 
 use crate::model::candidate::{Candidate, Cudnn, Found, LinkName, Part, Toolkit};
 use crate::model::finding::Finding;
+use crate::model::found_via::FoundVia;
 use crate::model::gpu::Gpu;
 use crate::model::json::Json;
 use crate::model::owner::{Installer, Owner};
@@ -47,7 +48,7 @@ pub(super) fn report(report: &Report) -> Json {
     ])
 }
 
-fn toolkit(toolkit: &Toolkit, via: Option<&str>, gpu_codes: Json) -> Json {
+fn toolkit(toolkit: &Toolkit, via: Option<&FoundVia>, gpu_codes: Json) -> Json {
     Json::object([
         ("root", path(&toolkit.root)),
         (
@@ -68,7 +69,7 @@ fn toolkit(toolkit: &Toolkit, via: Option<&str>, gpu_codes: Json) -> Json {
     ])
 }
 
-pub(crate) fn cudnn(cudnn: &Cudnn, via: Option<&str>) -> Json {
+pub(crate) fn cudnn(cudnn: &Cudnn, via: Option<impl std::fmt::Display>) -> Json {
     let link_name = cudnn.link_name.as_ref().map(|name| match name {
         LinkName::Short(name) | LinkName::Verbatim(name) => name,
     });

@@ -38,7 +38,7 @@ pub(super) fn ask(toolchain: &Toolchain, findings: &mut Vec<Finding>) -> Machine
             machine.driver = problem.driver().cloned();
             if matches!(problem, Problem::Missing(_)) {
                 // nvidia-smi may know what a library that cannot be opened here does not tell.
-                machine.gpus = gpus::gpus().unwrap_or_default();
+                machine.gpus = gpus::gpus(&toolchain.host.env).unwrap_or_default();
             }
         }
         None => {

@@ -10,6 +10,7 @@ pub mod text;
 use crate::compat::cudarc;
 use crate::model::candidate::{Candidate, Cudnn, Found, Toolkit};
 use crate::model::finding::{Finding, Severity, Verdict};
+use crate::model::found_via::FoundVia;
 use crate::model::platform::Os;
 use crate::system::files;
 use crate::toolchain::Toolchain;
@@ -140,14 +141,14 @@ impl Report {
             .find(|candidate| candidate.chosen && is_kind(&candidate.found))
     }
 
-    fn toolkit_via(&self) -> Option<&str> {
+    fn toolkit_via(&self) -> Option<&FoundVia> {
         self.chosen(|found| matches!(found, Found::Toolkit(_)))
-            .map(|candidate| candidate.via.as_str())
+            .map(|candidate| &candidate.via)
     }
 
-    fn cudnn_via(&self) -> Option<&str> {
+    fn cudnn_via(&self) -> Option<&FoundVia> {
         self.chosen(|found| matches!(found, Found::Cudnn(_)))
-            .map(|candidate| candidate.via.as_str())
+            .map(|candidate| &candidate.via)
     }
 }
 

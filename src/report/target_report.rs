@@ -1,6 +1,7 @@
-//! What a list of GPU targets comes to, for people and for other programs.
+//! The targets of a list, for people and for other programs.
 
 use crate::config::Config;
+use crate::model::chosen_by::ChosenBy;
 use crate::model::finding::{Finding, Severity, Verdict};
 use crate::model::json::Json;
 use crate::model::target_list::TargetList;
@@ -11,23 +12,23 @@ use crate::targets::select::{Compiler, Wish};
 use crate::toolchain::targets::choose;
 use std::fmt;
 
-/// What a list comes to: the targets, their flags for nvcc, and what was noticed.
+/// The targets of a list, their flags for nvcc, and what was noticed.
 #[derive(Clone, Debug)]
 pub struct TargetReport {
     list: TargetList,
-    chosen_by: String,
+    chosen_by: ChosenBy,
     told_by: String,
     findings: Vec<Finding>,
 }
 
 impl Config {
-    /// What this list of targets comes to, or without one what a build would compile for here. `cuda` takes what the
-    /// nvcc of that release is known to do; else this machine's nvcc is asked.
+    /// The targets of this list, or without one those that a build would compile for here. With `cuda` the tables say
+    /// what the nvcc of that release can do; without it this machine's nvcc is asked.
     pub fn examine_targets(&self, list: Option<&str>, cuda: Option<Version>) -> TargetReport {
         let host = self.host();
         let wish = match list {
             Some(text) => Some(Wish {
-                from: "the command line",
+                from: ChosenBy::CommandLine,
                 dialect: Dialect::Ours,
                 text: text.to_string(),
             }),
@@ -41,7 +42,7 @@ impl Config {
             ),
             None => {
                 let letters = select::needs_letters(wish.as_ref());
-                let toolchain = self.survey();
+                let toolchain = self.survey_on(host.clone());
                 let compiler = toolchain.compiler(letters, &mut findings);
                 let told_by = match &compiler {
                     Some(compiler) if compiler.was_asked() => format!("{}, asked", compiler.name()),
@@ -65,8 +66,8 @@ impl Config {
             }
             Err(errors) => {
                 findings.extend(errors);
-                let from = wish.map_or("the default", |wish| wish.from);
-                (TargetList::default(), from.to_string())
+                let from = wish.map_or(ChosenBy::Default, |wish| wish.from);
+                (TargetList::default(), from)
             }
         };
         TargetReport {

@@ -5,9 +5,12 @@ pub mod json;
 use crate::model::arch::{Code, ComputeCapability, Suffix, Target};
 use crate::model::candidate::{Candidate, Cudnn, Found, LinkName, Part, Toolkit};
 use crate::model::finding::{Finding, Verdict};
+use crate::model::found_via::FoundVia;
 use crate::model::gpu::Gpu;
 use crate::model::owner::{Installer, Owner};
+use crate::model::rejection::Rejection;
 use crate::model::version::Version;
+use crate::model::version_source::VersionSource;
 use crate::report::{Machine, Report};
 use crate::system::driver::Driver;
 
@@ -16,7 +19,7 @@ fn part(name: &str, version: Option<Version>) -> Part {
         name: name.to_string(),
         path: format!("/opt/nv/cudnn/lib/libcudnn_{name}.so.9").into(),
         version,
-        told_by: version.map(|_| format!("symbol cudnn_{name}_version")),
+        told_by: version.map(|_| VersionSource::Symbol(format!("cudnn_{name}_version"))),
     }
 }
 
@@ -79,23 +82,21 @@ fn whole() -> Report {
         candidates: vec![
             Candidate {
                 found: Found::Toolkit(toolkit()),
-                via: "CUDA_HOME".to_string(),
+                via: FoundVia::variable("CUDA_HOME"),
                 chosen: true,
                 rejected: None,
                 wish: None,
             },
             Candidate {
                 found: Found::Toolkit(older),
-                via: "/usr/local/cuda-*".to_string(),
+                via: FoundVia::Directory("NVIDIA's versioned directories"),
                 chosen: false,
-                rejected: Some(
-                    "the cuDNN 9.14.0 that comes first is built for CUDA 13".to_string(),
-                ),
+                rejected: Some(Rejection::CudnnBuiltForCuda(13)),
                 wish: None,
             },
             Candidate {
                 found: Found::Cudnn(cudnn()),
-                via: "CUDNN_PATH".to_string(),
+                via: FoundVia::variable("CUDNN_PATH"),
                 chosen: true,
                 rejected: None,
                 wish: None,
@@ -141,8 +142,8 @@ fn everything_that_fits_has_a_tick() {
 
 also found
   CUDA 12.4 at /usr/local/cuda-12.4
-    found via /usr/local/cuda-*
-    not chosen: the cuDNN 9.14.0 that comes first is built for CUDA 13
+    found via NVIDIA's versioned directories
+    not chosen: the cuDNN was built for CUDA 13
 
 verdict: pass (what is here fits together)
 "
@@ -263,8 +264,8 @@ fn nothing_read_from_a_machine_reaches_the_terminal_unescaped() {
         }
     }
     for candidate in &mut report.candidates {
-        candidate.via = evil.to_string();
-        candidate.rejected = Some(evil.to_string());
+        candidate.via = FoundVia::variable(evil);
+        candidate.rejected = Some(Rejection::DanglingLink(evil.into()));
     }
     if let Some(machine) = &mut report.machine {
         machine.gpus[0].name = evil.to_string();

@@ -7,6 +7,7 @@ use crate::compat::cudarc;
 use crate::cudnn::gpu_code;
 use crate::model::candidate::{Candidate, Cudnn, Found, Part};
 use crate::model::finding::{Finding, Severity, Verdict, printable};
+use crate::model::found_via::FoundVia;
 use crate::report::Report;
 use std::fmt::{self, Formatter};
 use std::path::Path;
@@ -281,9 +282,9 @@ fn line(
 }
 
 /// How the thing on the line above was found.
-fn via(f: &mut Formatter<'_>, via: Option<&str>) -> fmt::Result {
+fn via(f: &mut Formatter<'_>, via: Option<&FoundVia>) -> fmt::Result {
     match via {
-        Some(via) => writeln!(f, "{:INDENT$}found via {}", "", printable(via)),
+        Some(via) => writeln!(f, "{:INDENT$}found via {}", "", printable(&via.to_string())),
         None => Ok(()),
     }
 }
@@ -323,9 +324,12 @@ fn others(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
             writeln!(f, "\nalso found")?;
         }
         writeln!(f, "  {}", name(other))?;
-        let reason = other.rejected.as_deref().unwrap_or("not looked into");
-        writeln!(f, "    found via {}", printable(&other.via))?;
-        writeln!(f, "    not chosen: {}", wrapped(&printable(reason), 4))?;
+        let reason = match &other.rejected {
+            Some(reason) => reason.to_string(),
+            None => "not looked into".into(),
+        };
+        writeln!(f, "    found via {}", printable(&other.via.to_string()))?;
+        writeln!(f, "    not chosen: {}", wrapped(&printable(&reason), 4))?;
     }
     Ok(())
 }

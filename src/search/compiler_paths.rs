@@ -1,6 +1,7 @@
 //! Where the C compiler and its linker look of themselves: modules, Nix and Guix name cuDNN there and nowhere else.
 
 use crate::model::environment::Variable;
+use crate::model::found_via::FoundVia;
 use crate::model::platform::Os;
 use crate::search::search_step::{Kind, Step, Tree};
 use crate::search::{At, surroundings};
@@ -25,7 +26,7 @@ impl At<'_> {
         };
         let set = |variables: &[Variable]| {
             let set = variables.iter().filter(|one| self.env.get(**one).is_some());
-            set.map(|one| one.name()).collect::<Vec<_>>().join(" and ")
+            FoundVia::variables(set.map(|one| one.name().to_string()))
         };
         let include: Vec<PathBuf> = INCLUDE.iter().flat_map(listed).collect();
         let [a, b, c] = INCLUDE;
@@ -43,22 +44,29 @@ impl At<'_> {
         // Spack and Nix list the prefixes of what is loaded.
         let prefixes = listed(&Variable::CmakePrefixPath).into_iter();
         let prefixes = prefixes.filter(|dir| !is_system(dir) && self.is_inside(dir));
-        let via = Variable::CmakePrefixPath.name();
-        steps.extend(prefixes.flat_map(|dir| self.both(via, false, &dir, "")));
+        let via = FoundVia::variable(Variable::CmakePrefixPath.name());
+        steps.extend(prefixes.flat_map(|dir| self.both(&via, false, &dir, "")));
         steps
     }
 
     /// Each directory whose `include` or `lib` is named, then headers and libraries from wherever they are named.
-    fn named_dirs(&self, via: &str, mut include: Vec<PathBuf>, mut lib: Vec<PathBuf>) -> Vec<Step> {
+    fn named_dirs(
+        &self,
+        via: &FoundVia,
+        mut include: Vec<PathBuf>,
+        mut lib: Vec<PathBuf>,
+    ) -> Vec<Step> {
         // Below a root, what the shell of this machine has in mind is not meant.
         include.retain(|dir| self.is_inside(dir));
         lib.retain(|dir| self.is_inside(dir));
         let mut prefixes: Vec<&Path> = Vec::new();
         let leaves = ["include", "lib", "lib64"];
-        for dir in include.iter().chain(&lib) {
-            let up = dir.parent().filter(|up| !is_system(up));
-            let up = up.filter(|up| !prefixes.contains(up));
-            prefixes.extend(up.filter(|_| leaves.iter().any(|leaf| dir.ends_with(leaf))));
+        let mut named = include.iter().chain(&lib).collect::<Vec<_>>();
+        named.retain(|dir| leaves.iter().any(|leaf| dir.ends_with(leaf)));
+        for prefix in named.into_iter().filter_map(|dir| dir.parent()) {
+            if !is_system(prefix) && !prefixes.contains(&prefix) {
+                prefixes.push(prefix);
+            }
         }
         let prefixes = prefixes.into_iter();
         let mut steps: Vec<Step> = prefixes

@@ -1,6 +1,7 @@
 //! Places that somebody asked for by name.
 
 use crate::model::environment::{Origin, Variable};
+use crate::model::found_via::{FoundVia, Named};
 use crate::model::platform::Os;
 use crate::search::install_layout::PACKAGES;
 use crate::search::search_step::{Kind, Place, Step, Tree};
@@ -84,11 +85,11 @@ impl At<'_> {
         for (_, path) in &lib {
             // `CUDNN_LIBRARY` names a file; people set the others to one as well.
             tree.lib.push(path.clone());
-            if let Some(parent) = path.parent().filter(|_| names_a_library(path)) {
-                tree.lib.push(parent.to_path_buf());
+            if names_a_library(path) {
+                tree.lib.extend(path.parent().map(Path::to_path_buf));
             }
         }
-        if let Some((_, dir)) = include.first().filter(|_| lib.is_empty()) {
+        if let (Some((_, dir)), true) = (include.first(), lib.is_empty()) {
             let up = dir.parent().unwrap_or(dir);
             tree.lib.extend([
                 up.join("lib64"),
@@ -106,12 +107,8 @@ impl At<'_> {
             windows::complete(&mut tree, self.platform);
         }
         let mut step = self.step(Kind::Cudnn, variable, Place::Tree(tree));
-        let names: Vec<String> = include
-            .iter()
-            .chain(&lib)
-            .map(|(variable, _)| self.via(*variable))
-            .collect();
-        step.via = names.join(" and ");
+        let named = include.iter().chain(&lib);
+        step.via = FoundVia::Variables(named.map(|(variable, _)| self.named(*variable)).collect());
         Some(step)
     }
 
@@ -147,11 +144,15 @@ impl At<'_> {
         (self.env.origin(variable) == origin).then_some(path)
     }
 
-    pub(super) fn via(&self, variable: Variable) -> String {
-        match self.env.origin(variable) {
-            Origin::BuildScript => format!("{} in build.rs", self.env.spelling(variable)),
-            Origin::Process => self.env.spelling(variable),
+    fn named(&self, variable: Variable) -> Named {
+        Named {
+            name: self.env.spelling(variable),
+            origin: self.env.origin(variable),
         }
+    }
+
+    fn via(&self, variable: Variable) -> FoundVia {
+        FoundVia::Variables(vec![self.named(variable)])
     }
 
     pub(super) fn step(&self, kind: Kind, variable: Variable, place: Place) -> Step {

@@ -1,15 +1,13 @@
 //! Environments of Python and conda, and what modules load.
 
 use crate::model::environment::Variable;
+use crate::model::found_via::FoundVia;
 use crate::model::platform::Os;
 use crate::search::install_layout::{JIT_SITE, SITE, WINDOWS_SITE, Wheels};
 use crate::search::search_step::{Kind, Place, Step, Tree};
 use crate::search::{At, install_layout, is_conda_build, surroundings};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-
-/// How an environment is found that is on PATH and not active.
-pub const ON_PATH: &str = "environment on PATH";
 
 /// Python packages that bring a cuDNN of their own, and where in a Python's directory it lies.
 const COPIES: [(&str, &str); 6] = [
@@ -26,7 +24,7 @@ impl At<'_> {
         let Some(dir) = self.env.path(Variable::VirtualEnv) else {
             return Vec::new();
         };
-        let via = "active virtual environment";
+        let via = &FoundVia::VirtualEnvironment;
         [
             self.wheels(via, &dir, self.site()),
             self.jit_wheel(via, &dir),
@@ -46,7 +44,7 @@ impl At<'_> {
         let Some(prefix) = self.env.path(Variable::CondaPrefix) else {
             return Vec::new();
         };
-        let via = "active conda environment";
+        let via = &FoundVia::Conda;
         let own = match self.platform.os {
             Os::Windows => self.both(via, false, &prefix.join("Library"), ""),
             _ => self.both(via, false, &prefix, ""),
@@ -64,18 +62,15 @@ impl At<'_> {
     /// conda-build keeps what the package is built with in two environments: headers and libraries in one, the compiler
     /// in the other.
     pub(super) fn conda_build(&self) -> Vec<Step> {
-        let Some(prefix) = self
-            .env
-            .path(Variable::CondaHostPrefix)
-            .filter(|_| is_conda_build(self.env))
-        else {
+        let prefix = self.env.path(Variable::CondaHostPrefix);
+        let (Some(prefix), true) = (prefix, is_conda_build(self.env)) else {
             return Vec::new();
         };
         let below = |prefix: &Path| match self.platform.os {
             Os::Windows => prefix.join("Library"),
             _ => prefix.to_path_buf(),
         };
-        let mut steps = self.both("conda-build's PREFIX", false, &below(&prefix), "");
+        let mut steps = self.both(&FoundVia::CondaBuild, false, &below(&prefix), "");
         if let Some(tools) = self.env.path(Variable::CondaBuildPrefix) {
             let tools = install_layout::toolkit(self.platform, &below(&tools), "");
             let compilers = tools.nvcc.iter().map(|nvcc| tools.base.join(nvcc));
@@ -95,12 +90,7 @@ impl At<'_> {
         let modules = [Variable::EasyBuildCuda, Variable::EasyBuildCudnn];
         let loaded = modules.iter().filter_map(|&variable| {
             let dir = self.env.path(variable)?;
-            Some(self.both(
-                &format!("loaded module ({})", variable.name()),
-                false,
-                &dir,
-                "",
-            ))
+            Some(self.both(&FoundVia::Module(variable), false, &dir, ""))
         });
         loaded.flatten().collect()
     }
@@ -125,22 +115,23 @@ impl At<'_> {
         dirs.retain(|dir| self.is_inside(dir));
         let mut steps = Vec::new();
         if let Some(name) = self.env.var(Variable::UvProjectEnvironment.name()) {
-            let named = Path::new(name);
-            let relative = dirs.iter().filter(|_| named.is_relative());
-            let mut places: Vec<PathBuf> = relative.map(|dir| dir.join(name)).collect();
-            places.extend(named.is_absolute().then(|| named.to_path_buf()));
+            let places: Vec<PathBuf> = match Path::new(name) {
+                named if named.is_absolute() => vec![named.to_path_buf()],
+                named => dirs.iter().map(|dir| dir.join(named)).collect(),
+            };
+            let via = FoundVia::variable(Variable::UvProjectEnvironment.name());
             for dir in &places {
-                steps.extend(self.wheels("UV_PROJECT_ENVIRONMENT", dir, self.site()));
+                steps.extend(self.wheels(&via, dir, self.site()));
             }
         }
         if self.env.get(Variable::VirtualEnv).is_none() {
-            let via = "virtual environment beside Cargo.toml (not active)";
+            let via = &FoundVia::InactiveVirtualEnvironment;
             for dir in &dirs {
                 steps.extend(self.wheels(via, &dir.join(".venv"), self.site()));
             }
         }
         if self.env.get(Variable::CondaPrefix).is_none() && self.platform.os == Os::Linux {
-            let via = "pixi environment beside Cargo.toml (not active)";
+            let via = &FoundVia::InactivePixi;
             for dir in &dirs {
                 steps.extend(self.both(via, false, &dir.join(".pixi/envs/default"), ""));
             }
@@ -163,16 +154,17 @@ impl At<'_> {
                 prefixes.push(prefix);
             }
         }
+        let via = &FoundVia::EnvironmentOnPath;
         let steps = prefixes.iter().flat_map(|prefix| {
             let own = install_layout::cudnn(self.platform, prefix, "");
-            let own = surroundings(ON_PATH, false, [(Kind::Cudnn, own)]);
-            [own, self.wheels(ON_PATH, prefix, SITE)].concat()
+            let own = surroundings(via, false, [(Kind::Cudnn, own)]);
+            [own, self.wheels(via, prefix, SITE)].concat()
         });
         steps.collect()
     }
 
     /// A wheel with the part of cuDNN that compiles graphs at run time.
-    pub(super) fn jit_wheel(&self, via: &str, dir: &Path) -> Vec<Step> {
+    pub(super) fn jit_wheel(&self, via: &FoundVia, dir: &Path) -> Vec<Step> {
         if self.platform.os != Os::Linux {
             return Vec::new();
         }
@@ -181,13 +173,13 @@ impl At<'_> {
     }
 
     /// What Python packages in this environment bring along: never linked, and perhaps loaded first.
-    pub(super) fn copies(&self, via: &str, dir: &Path) -> Vec<Step> {
+    pub(super) fn copies(&self, via: &FoundVia, dir: &Path) -> Vec<Step> {
         if self.platform.os != Os::Linux {
             return Vec::new();
         }
         let step = |(owner, pattern)| Step {
             kind: Kind::Cudnn,
-            via: via.to_string(),
+            via: via.clone(),
             wish: None,
             fixed: false,
             place: Place::Copy(

@@ -174,10 +174,8 @@ pub fn named_cudnn(platform: &Platform, dir: &Path) -> Tree {
         dir
     };
     let leaves = ["lib", "lib64", "include"];
-    if let Some(up) = own
-        .parent()
-        .filter(|_| leaves.iter().any(|leaf| own.ends_with(leaf)))
-    {
+    let is_leaf = leaves.iter().any(|leaf| own.ends_with(leaf));
+    if let (Some(up), true) = (own.parent(), is_leaf) {
         let beside = |leaf| [up.join(leaf), up.join(leaf).join(&multiarch)];
         tree.include.extend(beside("include"));
         tree.lib.extend(beside("lib64"));

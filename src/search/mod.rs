@@ -1,7 +1,6 @@
 //! Where CUDA and cuDNN may be, and in which order.
 
 pub mod install_layout;
-pub mod pc_file;
 pub mod pkg_config;
 pub mod search_step;
 
@@ -14,6 +13,7 @@ mod tests;
 pub mod windows;
 
 use crate::model::environment::{Environment, Origin, Variable};
+use crate::model::found_via::FoundVia;
 use crate::model::platform::{Os, Platform};
 use crate::search::install_layout::{PACKAGES, Wheels};
 use crate::search::search_step::{Kind, Place, Step, Tree};
@@ -21,7 +21,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 /// What leads to a place without being a wish for it, and seldom changes: cargo is told to watch it.
-const SURROUNDINGS: [Variable; 19] = [
+const SURROUNDINGS: [Variable; 21] = [
     Variable::VirtualEnv,
     Variable::CondaPrefix,
     Variable::EasyBuildCuda,
@@ -37,6 +37,8 @@ const SURROUNDINGS: [Variable; 19] = [
     Variable::NixCFlags,
     Variable::NixLdFlags,
     Variable::CmakePrefixPath,
+    Variable::PkgConfig,
+    Variable::PkgConfigAllowCross,
     Variable::PkgConfigPath,
     Variable::PkgConfigLibDir,
     Variable::PkgConfigSysroot,
@@ -53,8 +55,8 @@ fn is_conda_build(env: &Environment) -> bool {
     env.get(Variable::CondaBuild) == Some(OsStr::new("1"))
 }
 
-/// How a compiler is found that nobody named.
-pub const NVCC_ON_PATH: &str = "nvcc on PATH";
+/// Where NVIDIA's installers put one release beside the other.
+const VERSIONED: FoundVia = FoundVia::Directory("NVIDIA's versioned directories");
 
 /// The variable that each toolkit's installer for Windows sets, with its release behind: `CUDA_PATH_V13_0`.
 pub const EACH_TOOLKIT: &str = "CUDA_PATH_V";
@@ -83,8 +85,12 @@ pub fn steps(env: &Environment, platform: &Platform, root: Option<&Path>) -> Vec
         at.compiler_paths(),
         // What the machine has.
         at.nvcc_on_path(),
-        at.fixed("NVIDIA's usual directory", "/usr/local", "cuda"),
-        at.fixed("NVIDIA's versioned directories", "/usr/local", "cuda-#"),
+        at.fixed(
+            FoundVia::Directory("NVIDIA's usual directory"),
+            "/usr/local",
+            "cuda",
+        ),
+        at.fixed(VERSIONED, "/usr/local", "cuda-#"),
         at.windows(),
         at.distribution(),
         at.optional_packages(),
@@ -118,16 +124,16 @@ impl At<'_> {
         }
         vec![Step {
             kind: Kind::Toolkit,
-            via: NVCC_ON_PATH.into(),
+            via: FoundVia::NvccOnPath,
             wish: None,
             fixed: false,
             place: Place::Nvcc(files),
         }]
     }
 
-    fn fixed(&self, via: &str, dir: &str, pattern: &'static str) -> Vec<Step> {
+    fn fixed(&self, via: FoundVia, dir: &str, pattern: &'static str) -> Vec<Step> {
         match self.platform.os {
-            Os::Linux => self.both(via, true, &self.below_root(Path::new(dir)), pattern),
+            Os::Linux => self.both(&via, true, &self.below_root(Path::new(dir)), pattern),
             _ => Vec::new(),
         }
     }
@@ -148,14 +154,15 @@ impl At<'_> {
                 install_layout::system_cudnn(self.platform, &usr),
             ),
         ];
-        surroundings("system directories", true, trees)
+        surroundings(&FoundVia::Directory("system directories"), true, trees)
     }
 
     /// Arch Linux and Gentoo have `/opt/cuda`; packages of older releases go beside it.
     fn optional_packages(&self) -> Vec<Step> {
+        let via = FoundVia::Directory("the distribution's /opt");
         [
-            self.fixed("the distribution's /opt", "/opt/cuda", ""),
-            self.fixed("the distribution's /opt", "/opt", "cuda-#"),
+            self.fixed(via.clone(), "/opt/cuda", ""),
+            self.fixed(via, "/opt", "cuda-#"),
         ]
         .concat()
     }
@@ -171,14 +178,18 @@ impl At<'_> {
         data.map_or_else(Vec::new, |data| {
             // What was fetched for this machine is not part of an image.
             let dir = self.below_root(&data.join("cudnn-guard"));
-            let mut steps = self.wheels("fetched by cudnn-guard", &dir, PACKAGES);
+            let mut steps = self.wheels(
+                &FoundVia::Directory("fetched by cudnn-guard"),
+                &dir,
+                PACKAGES,
+            );
             steps.iter_mut().for_each(|step| step.fixed = true);
             steps
         })
     }
 
     /// NVIDIA's wheels: from CUDA 13 one directory, before that one for each component; cuDNN has its own.
-    fn wheels(&self, via: &str, dir: &Path, below: Wheels) -> Vec<Step> {
+    fn wheels(&self, via: &FoundVia, dir: &Path, below: Wheels) -> Vec<Step> {
         let [whole, components, cudnn] = below;
         let trees = [
             (
@@ -198,7 +209,7 @@ impl At<'_> {
     }
 
     /// A toolkit, and a cuDNN that was copied into it.
-    fn both(&self, via: &str, fixed: bool, base: &Path, pattern: &'static str) -> Vec<Step> {
+    fn both(&self, via: &FoundVia, fixed: bool, base: &Path, pattern: &'static str) -> Vec<Step> {
         let trees = [
             (
                 Kind::Toolkit,
@@ -254,15 +265,17 @@ impl At<'_> {
 }
 
 /// Places that nobody asked for by name.
-fn surroundings<const N: usize>(via: &str, fixed: bool, trees: [(Kind, Tree); N]) -> Vec<Step> {
+fn surroundings<const N: usize>(
+    via: &FoundVia,
+    fixed: bool,
+    trees: [(Kind, Tree); N],
+) -> Vec<Step> {
     let step = |(kind, tree)| Step {
         kind,
-        via: via.to_string(),
+        via: via.clone(),
         wish: None,
         fixed,
         place: Place::Tree(tree),
     };
     trees.into_iter().map(step).collect()
 }
-
-pub use environments::ON_PATH;

@@ -1,6 +1,7 @@
 //! Places that come after the usual ones.
 
 use crate::model::environment::Variable;
+use crate::model::found_via::FoundVia;
 use crate::model::platform::Os;
 use crate::search::install_layout::{PACKAGES, SITE, Wheels};
 use crate::search::search_step::{Kind, Place, Step};
@@ -33,7 +34,7 @@ impl At<'_> {
         }
         let step = |tree| Step {
             kind: Kind::Cudnn,
-            via: "cuDNN's own directory".into(),
+            via: FoundVia::Directory("cuDNN's own directory"),
             wish: None,
             fixed: true,
             place: Place::Tree(tree),
@@ -51,18 +52,17 @@ impl At<'_> {
         let mut steps = Vec::new();
         if let Some(dir) = self.env.path(Variable::NvhpcCudaHome) {
             let tree = install_layout::hpc_toolkit(self.platform, &dir, "");
-            steps.extend(surroundings(
-                "NVHPC_CUDA_HOME",
-                false,
-                [(Kind::Toolkit, tree)],
-            ));
+            let via = FoundVia::variable(Variable::NvhpcCudaHome.name());
+            steps.extend(surroundings(&via, false, [(Kind::Toolkit, tree)]));
         }
         if let Some(dir) = self.env.path(Variable::NvhpcRoot) {
             let tree = install_layout::hpc_toolkit(self.platform, &dir, "cuda/#");
-            steps.extend(surroundings("NVHPC_ROOT", false, [(Kind::Toolkit, tree)]));
+            let via = FoundVia::variable(Variable::NvhpcRoot.name());
+            steps.extend(surroundings(&via, false, [(Kind::Toolkit, tree)]));
         }
         let tree = install_layout::hpc_toolkit(self.platform, &usual, "#/cuda/#");
-        steps.extend(surroundings("HPC SDK", true, [(Kind::Toolkit, tree)]));
+        let via = FoundVia::Directory("HPC SDK");
+        steps.extend(surroundings(&via, true, [(Kind::Toolkit, tree)]));
         steps
     }
 
@@ -73,7 +73,8 @@ impl At<'_> {
         let dirs = dirs.filter(|dir| !dir.is_empty());
         dirs.flat_map(|dir| {
             let dir = self.env.directory().join(dir);
-            self.both("TF_CUDA_PATHS", false, &dir, "")
+            let via = FoundVia::variable(Variable::TfCudaPaths.name());
+            self.both(&via, false, &dir, "")
         })
         .collect()
     }
@@ -87,18 +88,24 @@ impl At<'_> {
             .env
             .path(Variable::Home)
             .map(|home| home.join(".local"));
-        let own = own.map(|dir| ("Python packages of this user", dir, SITE));
-        let all = "Python packages of all users";
+        let own = own.map(|dir| {
+            (
+                FoundVia::Directory("Python packages of this user"),
+                dir,
+                SITE,
+            )
+        });
+        let all = || FoundVia::Directory("Python packages of all users");
         let places = [
             own,
-            Some((all, "/usr/local".into(), SITE)),
-            Some((all, "/usr/local".into(), DIST)),
-            Some((all, "/usr/lib/python3/dist-packages".into(), PACKAGES)),
+            Some((all(), "/usr/local".into(), SITE)),
+            Some((all(), "/usr/local".into(), DIST)),
+            Some((all(), "/usr/lib/python3/dist-packages".into(), PACKAGES)),
         ];
         let steps = places
             .into_iter()
             .flatten()
-            .flat_map(|(via, dir, below)| self.wheels(via, &self.below_root(&dir), below));
+            .flat_map(|(via, dir, below)| self.wheels(&via, &self.below_root(&dir), below));
         steps
             .map(|step| Step {
                 fixed: true,
@@ -112,7 +119,7 @@ impl At<'_> {
         let Some(root) = self.env.path(Variable::PkgConfigSysroot) else {
             return Vec::new();
         };
-        let via = Variable::PkgConfigSysroot.name();
+        let via = &FoundVia::variable(Variable::PkgConfigSysroot.name());
         if self.platform.os != Os::Linux || root.parent().is_none() {
             return Vec::new();
         }
@@ -136,12 +143,11 @@ impl At<'_> {
 
     /// Where those without root unpack NVIDIA's archives: `runfile --toolkitpath=$HOME/cuda-12.4`.
     pub(super) fn home(&self) -> Vec<Step> {
-        let home = self.env.path(Variable::Home);
-        let Some(home) = home.filter(|_| self.platform.os == Os::Linux) else {
+        let (Some(home), Os::Linux) = (self.env.path(Variable::Home), self.platform.os) else {
             return Vec::new();
         };
         let home = self.below_root(&home);
-        let via = "home directory";
+        let via = &FoundVia::Directory("home directory");
         let archive = install_layout::archives(self.platform, &home).take(1);
         let archive = archive.flat_map(|tree| surroundings(via, true, [(Kind::Cudnn, tree)]));
         let mut steps = self.both(via, true, &home, "cuda-#");
@@ -149,42 +155,37 @@ impl At<'_> {
         steps
     }
 
-    /// What a distribution or a module wrote down for pkg-config, in the order in which that looks.
+    /// What a distribution or a module wrote down for pkg-config, in the order in which that looks. It looks at this
+    /// system, and below no root.
     pub(super) fn pkg_config(&self) -> Vec<Step> {
         let listed = |variable| self.env.get(variable).map(|list| self.listed(list));
-        let sysroot = self.env.path(Variable::PkgConfigSysroot);
-        let mut places = Vec::new();
-        let mut named = listed(Variable::PkgConfigPath).unwrap_or_default();
-        let instead = listed(Variable::PkgConfigLibDir);
-        let usual = instead.is_none() && self.platform.os == Os::Linux;
-        named.extend(instead.into_iter().flatten());
-        if !named.is_empty() {
-            places.push((false, named, sysroot.clone()));
-        }
-        if usual {
-            let multiarch = self.platform.multiarch();
-            let usual = [
-                format!("/usr/local/lib/{multiarch}/pkgconfig"),
-                "/usr/local/lib64/pkgconfig".into(),
-                "/usr/local/lib/pkgconfig".into(),
-                "/usr/local/share/pkgconfig".into(),
-                format!("/usr/lib/{multiarch}/pkgconfig"),
-                "/usr/lib64/pkgconfig".into(),
-                "/usr/lib/pkgconfig".into(),
-                "/usr/share/pkgconfig".into(),
-            ];
-            let dirs = usual.map(|dir| self.below_root(Path::new(&dir))).to_vec();
-            places.push((true, dirs, self.root.map(PathBuf::from).or(sysroot)));
-        }
-        let steps = places.into_iter().flat_map(|(fixed, dirs, sysroot)| {
-            [Kind::Toolkit, Kind::Cudnn].map(|kind| Step {
-                kind,
-                via: "pkg-config".into(),
-                wish: None,
-                fixed,
-                place: Place::PkgConfig(dirs.clone(), sysroot.clone()),
-            })
+        let mut dirs = listed(Variable::PkgConfigPath).unwrap_or_default();
+        dirs.extend(match listed(Variable::PkgConfigLibDir) {
+            Some(instead) => instead,
+            None if self.platform.os == Os::Linux => usual_pkg_config(&self.platform.multiarch()),
+            None => Vec::new(),
         });
-        steps.collect()
+        if self.root.is_some() || dirs.is_empty() {
+            return Vec::new();
+        }
+        let step = |kind| Step {
+            kind,
+            via: FoundVia::PkgConfig(None),
+            wish: None,
+            fixed: false,
+            place: Place::PkgConfig(dirs.clone()),
+        };
+        [Kind::Toolkit, Kind::Cudnn].map(step).to_vec()
     }
+}
+
+/// Where pkg-config looks of itself: Debian's and Fedora's.
+fn usual_pkg_config(multiarch: &str) -> Vec<PathBuf> {
+    let mut dirs = Vec::new();
+    for top in ["/usr/local", "/usr"] {
+        for dir in [&*format!("lib/{multiarch}"), "lib64", "lib", "share"] {
+            dirs.push(Path::new(top).join(dir).join("pkgconfig"));
+        }
+    }
+    dirs
 }

@@ -1,96 +1,261 @@
-//! Reads the .pc files of CUDA and cuDNN.
+//! Reads the .pc files of CUDA and cuDNN, through the crate that runs pkg-config.
+//!
+//! The crate takes `PKG_CONFIG`, `PKG_CONFIG_SYSROOT_DIR`, `PKG_CONFIG_ALLOW_CROSS`, `TARGET` and `HOST` from the
+//! process's environment by itself: the pairs of `Config::env` do not reach it. It has no deadline: a pkg-config that
+//! hangs stops the build. Its `get_variable` prints lines for cargo, so that it is of no use here.
 
+use crate::model::environment::Variable;
 use crate::model::platform::Platform;
-use crate::search::pc_file::{parse, release_in_name};
+use crate::search::install_layout;
 use crate::search::search_step::{Kind, Tree};
-use crate::system::files;
-use crate::system::sysroot::Sysroot;
+use crate::system::{Host, files};
+use pkg_config::{Config, Error};
+use std::io::ErrorKind;
+use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};
 
-/// A real one has a few hundred bytes.
-const LARGEST: u64 = 1 << 16;
+/// Whether pkg-config may be asked: for the target that the crate takes for it, and in a cross build only where somebody
+/// configured it for that.
+pub fn serves(host: &Host) -> bool {
+    let is_target = match host.env.var("TARGET") {
+        Some(target) => target == host.platform.triple,
+        None => host.is_target(),
+    };
+    is_target && config().target_supported()
+}
 
-/// Where the .pc files in these directories lead, with the file: of each directory, the newest release first.
-pub fn trees(
-    dirs: &[PathBuf],
-    sysroot: Option<&Path>,
-    kind: Kind,
-    eyes: Sysroot,
-    platform: &Platform,
-) -> Vec<(PathBuf, Tree)> {
-    let mut found = Vec::new();
-    // `/usr/lib64` may be a link to `/usr/lib`.
-    let dirs = dirs.iter().filter_map(|dir| eyes.dir(dir));
-    for dir in files::dedup(dirs.map(|dir| eyes.canonical(&dir))) {
-        let wanted = |name: &str| release_in_name(name, kind).is_some();
-        let named = files::list_named(&dir, &wanted).unwrap_or_default();
-        let release = |file: &PathBuf| release_in_name(file.file_name()?.to_str()?, kind);
-        let mut named: Vec<_> = named
-            .into_iter()
-            .map(|file| (release(&file), file))
-            .collect();
+fn config() -> Config {
+    let mut config = Config::new();
+    config.cargo_metadata(false).env_metadata(false);
+    config
+}
+
+/// The .pc files of this kind: of each directory, the newest release first. Of two with the same name the first counts.
+pub fn files(dirs: &[PathBuf], kind: Kind) -> Vec<PathBuf> {
+    let mut all: Vec<PathBuf> = Vec::new();
+    for dir in dirs {
+        let release = |file: &Path| release_in_name(file.file_name()?.to_str()?, kind);
+        let is_one = |name: &str| release_in_name(name, kind).is_some();
+        let mut found = files::list_named(dir, &is_one).unwrap_or_default();
+        found.retain(|file| {
+            !all.iter()
+                .any(|known| known.file_name() == file.file_name())
+        });
         // Of one release, `cudart` before `cuda`, which may stand for the driver alone.
-        named.sort_by(|one, other| other.cmp(one));
-        for (_, file) in named {
-            let Some(path) = eyes.file(&file).filter(|path| files::size(path) < LARGEST) else {
-                continue;
-            };
-            let text = files::read(&path).unwrap_or_default();
-            let mut package = parse(&text, &file, sysroot);
-            package.dirs().for_each(|dir| straighten(dir, eyes));
-            found.extend(package.tree(kind, platform).map(|tree| (path, tree)));
-        }
+        found.sort_by(|one, other| (release(other), other).cmp(&(release(one), one)));
+        all.extend(found);
     }
-    found
+    all
+}
+
+/// Whether a file of this name may describe CUDA's runtime or cuDNN: `cudart-12.4.pc`, `cuda.pc`, `cudnn.pc`. With the
+/// numbers in it, by which the newest goes first.
+fn release_in_name(name: &str, kind: Kind) -> Option<Vec<u32>> {
+    let stem = name.strip_suffix(".pc")?;
+    let known: &[&str] = match kind {
+        Kind::Toolkit => &["cudart", "cuda"],
+        Kind::Cudnn => &["cudnn"],
+    };
+    known.iter().find_map(|known| {
+        let rest = stem.strip_prefix(known)?;
+        let Some(numbers) = rest.strip_prefix('-') else {
+            // Without a number it is the one that the machine's owner made the usual one.
+            return rest.is_empty().then(|| vec![u32::MAX]);
+        };
+        numbers
+            .split('.')
+            .map(|number| number.parse().ok())
+            .collect()
+    })
+}
+
+/// Where the package of a .pc file is; none if it names no directory. Else why pkg-config does not say.
+pub fn tree(file: &Path, kind: Kind, host: &Host) -> Result<Option<Tree>, String> {
+    let shown = file.display();
+    // pkg-config takes the path of a file for a package. The crate panics over an answer that is empty or no Unicode.
+    let probed = catch_unwind(|| config().probe(&file.to_string_lossy()))
+        .map_err(|_| format!("`{shown}`: what pkg-config says of it cannot be read"))?;
+    let library = probed.map_err(|error| match error {
+        Error::Command { cause, .. } => {
+            let is_named = host.env.get(Variable::PkgConfig).is_some();
+            let why = match cause.kind() {
+                ErrorKind::NotFound if !is_named => "is not installed".into(),
+                _ => format!("cannot be run: {cause}"),
+            };
+            format!("`{shown}`: pkg-config, which reads it, {why}")
+        }
+        Error::ProbeFailure { output, .. } | Error::Failure { output, .. } => {
+            let said = String::from_utf8_lossy(&output.stderr);
+            let said = said.lines().next().unwrap_or("it does not say why");
+            format!("`{shown}`, which pkg-config refuses: {said}")
+        }
+        other => format!("`{shown}`: {other}"),
+    })?;
+    let straight = |dirs: Vec<PathBuf>| dirs.into_iter().map(straighten).collect();
+    let (include, lib) = (
+        straight(library.include_paths),
+        straight(library.link_paths),
+    );
+    Ok(tree_of(include, lib, kind, &host.platform))
 }
 
 /// A package that can be moved names its directories from that of its file: `/opt/cuda/lib/pkgconfig/../..`.
-fn straighten(dir: &mut PathBuf, eyes: Sysroot) {
-    if dir.iter().any(|part| part == "..") {
-        *dir = eyes.canonical(dir);
+fn straighten(dir: PathBuf) -> PathBuf {
+    match dir.iter().any(|part| part == "..") {
+        true => files::canonical(&dir, None).unwrap_or(dir),
+        false => dir,
     }
 }
 
-#[cfg(all(test, unix))]
+/// Where to look: the directories that a package names, then what is usual round them.
+fn tree_of(
+    mut include: Vec<PathBuf>,
+    mut lib: Vec<PathBuf>,
+    kind: Kind,
+    platform: &Platform,
+) -> Option<Tree> {
+    include.retain(|dir| dir.is_absolute());
+    lib.retain(|dir| dir.is_absolute() && !dir.ends_with("stubs"));
+    let root = include.iter().chain(&lib).find_map(|dir| root_of(dir))?;
+    let mut tree = match (kind, root.ends_with("usr")) {
+        (Kind::Toolkit, false) => install_layout::toolkit(platform, root, ""),
+        (Kind::Toolkit, true) => install_layout::system_toolkit(platform, root),
+        (Kind::Cudnn, false) => install_layout::cudnn(platform, root, ""),
+        (Kind::Cudnn, true) => install_layout::system_cudnn(platform, root),
+    };
+    tree.include.splice(0..0, include);
+    tree.lib.splice(0..0, lib);
+    Some(tree)
+}
+
+/// The directory that a package is installed in: `/usr/local/cuda-12.4` of
+/// `/usr/local/cuda-12.4/targets/x86_64-linux/include`.
+fn root_of(dir: &Path) -> Option<&Path> {
+    let is_usual = |dir: &&Path| {
+        let name = dir.file_name().unwrap_or_default();
+        ["include", "lib", "lib64"]
+            .iter()
+            .any(|usual| name == *usual)
+    };
+    let root = dir.ancestors().find(is_usual).unwrap_or(dir).parent()?;
+    match root.parent() {
+        Some(targets) if targets.ends_with("targets") => targets.parent(),
+        _ => Some(root),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::disallowed_methods)]
 mod tests {
     use super::*;
-    use crate::model::invocation::Invocation;
-    use crate::system::programs::run_to_end;
 
-    /// The same directories as the program prints.
+    fn paths<const N: usize>(paths: [&str; N]) -> Vec<PathBuf> {
+        paths.map(PathBuf::from).to_vec()
+    }
+
+    /// CFG-03
     #[test]
-    #[ignore = "needs pkg-config"]
-    fn agrees_with_the_program() {
-        let dir = std::env::temp_dir().join(format!("cudnn-guard-pc-{}", std::process::id()));
-        std::fs::create_dir_all(&dir).unwrap();
-        let file = dir.join("cudart-12.4.pc");
-        let plain = "cudaroot=/usr/local/cuda-12.4\nName: cudart\nDescription: of its own\nVersion: 12.4\n\
-            Libs: -L${cudaroot}/targets/x86_64-linux/lib -lcudart\nCflags: -I${cudaroot}/include\n";
-        let odd = "cudaroot=/opt/cu\\ da # a comment\nhere=${pcfiledir}\nName: cudart\nDescription: of its own\nVersion: 12.4\n\
-            Libs: -L${cudaroot}/lib64 -L${here} -lcudart\nCflags: -I\"${cudaroot}\"/include \\\n  -I/x'y z'\n";
-        for (text, sysroot) in [(plain, ""), (odd, ""), (plain, "/image")] {
-            std::fs::write(&file, text).unwrap();
-            let mut args = vec![format!("PKG_CONFIG_PATH={}", dir.display())];
-            let root = Some(sysroot).filter(|root| !root.is_empty());
-            args.extend(root.map(|root| format!("PKG_CONFIG_SYSROOT_DIR={root}")));
-            args.extend(
-                [
-                    "pkg-config",
-                    "--cflags-only-I",
-                    "--libs-only-L",
-                    "cudart-12.4",
-                ]
-                .map(String::from),
-            );
-            let program = "/usr/bin/env".into();
-            let said = run_to_end(&Invocation { program, args }).unwrap();
-            assert!(said.success, "{}", said.stderr);
-            let said = said.stdout.trim();
-            let said = parse(&format!("Libs: {said}\nCflags: {said}\n"), &file, None);
-            let found = parse(text, &file, root.map(Path::new));
-            assert!(!found.include.is_empty() && !found.lib.is_empty());
-            assert_eq!((found.include, found.lib), (said.include, said.lib));
+    fn packages_are_known_by_their_names() {
+        let toolkit = |name| release_in_name(name, Kind::Toolkit);
+        assert_eq!(toolkit("cudart-12.10.pc"), Some(vec![12, 10]));
+        assert!(toolkit("cudart-12.10.pc") > toolkit("cuda-12.9.pc"));
+        assert!(toolkit("cuda.pc") > toolkit("cudart-13.0.pc"));
+        for other in [
+            "cublas-12.4.pc",
+            "cudart-12.x.pc",
+            "cudart.txt",
+            "cudarts.pc",
+        ] {
+            assert_eq!(toolkit(other), None, "{other}");
         }
-        std::fs::remove_dir_all(&dir).unwrap();
+        assert_eq!(
+            release_in_name("cudnn.pc", Kind::Cudnn),
+            Some(vec![u32::MAX])
+        );
+        assert_eq!(release_in_name("cudnn-frontend.pc", Kind::Cudnn), None);
+    }
+
+    /// CFG-03, CFG-09
+    #[test]
+    fn the_newest_file_of_each_directory_is_first() {
+        let top = std::env::temp_dir().join(format!("cudnn-guard-pc-{}", std::process::id()));
+        let dirs = ["own", "usual", "none"].map(|dir| top.join(dir));
+        let write = |dir: &PathBuf, names: &[&str]| {
+            std::fs::create_dir_all(dir).unwrap();
+            for name in names {
+                std::fs::write(dir.join(name), "").unwrap();
+            }
+        };
+        write(&dirs[0], &["cudart-12.9.pc", "cudnn.pc"]);
+        write(
+            &dirs[1],
+            &[
+                "cuda-9.0.pc",
+                "cudart-12.1.pc",
+                "cuda-12.10.pc",
+                "cudart-12.10.pc",
+                "cudart-12.9.pc",
+                "cublas-12.10.pc",
+            ],
+        );
+        let found = files(&dirs, Kind::Toolkit);
+        std::fs::remove_dir_all(&top).unwrap();
+        let wanted = [
+            "own/cudart-12.9.pc",
+            "usual/cudart-12.10.pc",
+            "usual/cuda-12.10.pc",
+            "usual/cudart-12.1.pc",
+            "usual/cuda-9.0.pc",
+        ];
+        assert_eq!(found, wanted.map(|file| top.join(file)));
+    }
+
+    #[test]
+    fn a_package_lies_where_its_directories_do() {
+        for (dir, root) in [
+            (
+                "/usr/local/cuda-12.4/targets/x86_64-linux/include",
+                "/usr/local/cuda-12.4",
+            ),
+            ("/opt/cuda/lib64", "/opt/cuda"),
+            ("/usr/lib/x86_64-linux-gnu", "/usr"),
+            ("/usr/include/cuda", "/usr"),
+            ("/srv/cudnn/headers", "/srv/cudnn"),
+        ] {
+            assert_eq!(root_of(Path::new(dir)), Some(Path::new(root)), "{dir}");
+        }
+    }
+
+    #[test]
+    fn what_a_package_names_goes_before_what_is_usual() {
+        let platform = Platform::from_triple("x86_64-unknown-linux-gnu");
+        let found = tree_of(
+            paths(["/srv/dnn/include/nine", "relative"]),
+            paths(["/srv/dnn/lib/nine", "/srv/dnn/lib/stubs"]),
+            Kind::Cudnn,
+            &platform,
+        )
+        .unwrap();
+        let usual = install_layout::cudnn(&platform, Path::new("/srv/dnn"), "");
+        assert_eq!(found.base, usual.base);
+        assert_eq!(
+            found.include,
+            [paths(["/srv/dnn/include/nine"]), usual.include].concat()
+        );
+        assert_eq!(
+            found.lib,
+            [paths(["/srv/dnn/lib/nine"]), usual.lib].concat()
+        );
+        // Debian's leads to the driver's stub alone.
+        let debian = tree_of(
+            paths(["/usr/include"]),
+            paths(["/usr/lib/x86_64-linux-gnu/stubs"]),
+            Kind::Toolkit,
+            &platform,
+        );
+        let mut usual = install_layout::system_toolkit(&platform, Path::new("/usr"));
+        usual.include.insert(0, "/usr/include".into());
+        assert_eq!(debian, Some(usual));
+        assert_eq!(tree_of(vec![], vec![], Kind::Cudnn, &platform), None);
     }
 }

@@ -1,6 +1,7 @@
 //! One place of the search.
 
 use crate::model::environment::Variable;
+use crate::model::found_via::FoundVia;
 use crate::model::platform::{Os, Platform};
 use std::path::{Path, PathBuf};
 
@@ -18,8 +19,8 @@ pub enum Kind {
 pub struct Step {
     /// What is looked for.
     pub kind: Kind,
-    /// How somebody came to look here, in words.
-    pub via: String,
+    /// How somebody came to look here.
+    pub via: FoundVia,
     /// The variable in which somebody asked for exactly this place.
     pub wish: Option<Variable>,
     /// Whether the place is fixed, so that the host's root goes before it and links stay below that root.
@@ -35,8 +36,8 @@ pub enum Place {
     Tree(Tree),
     /// A directory in which this Python package brings a cuDNN of its own along: not to be linked.
     Copy(&'static str, Tree),
-    /// Directories whose .pc files lead to a tree, below the root of another system if there is one.
-    PkgConfig(Vec<PathBuf>, Option<PathBuf>),
+    /// Directories whose .pc files lead to a tree.
+    PkgConfig(Vec<PathBuf>),
     /// A compiler, asked where its toolkit is: the first of these files that there is.
     Nvcc(Vec<PathBuf>),
 }
@@ -61,7 +62,7 @@ impl Step {
     pub fn wanted(&self, platform: &Platform) -> Vec<PathBuf> {
         match &self.place {
             Place::Nvcc(files) => files.clone(),
-            Place::Copy(..) | Place::PkgConfig(..) => Vec::new(),
+            Place::Copy(..) | Place::PkgConfig(_) => Vec::new(),
             Place::Tree(tree) => {
                 let top = tree.shown();
                 let below = |dirs: &[PathBuf], name: &str| -> Vec<PathBuf> {
@@ -97,7 +98,7 @@ impl Step {
     pub fn whereabouts(&self) -> String {
         match &self.place {
             Place::Nvcc(files) => format!("{} of PATH", directories(files.len())),
-            Place::PkgConfig(dirs, _) => {
+            Place::PkgConfig(dirs) => {
                 let files = match self.kind {
                     Kind::Toolkit => "cudart-*.pc or cuda-*.pc",
                     Kind::Cudnn => "cudnn.pc",

@@ -1,9 +1,10 @@
 //! Where NVIDIA's installers for Windows put things.
 
 use crate::model::environment::{Origin, Variable};
+use crate::model::found_via::FoundVia;
 use crate::model::platform::{Os, Platform};
 use crate::search::search_step::{Kind, Place, Step, Tree};
-use crate::search::{At, EACH_TOOLKIT, install_layout, surroundings};
+use crate::search::{At, EACH_TOOLKIT, VERSIONED, install_layout, surroundings};
 use std::path::{Path, PathBuf};
 
 impl At<'_> {
@@ -15,25 +16,25 @@ impl At<'_> {
         }
         let mut steps = Vec::new();
         for (name, dir) in self.env.numbered(EACH_TOOLKIT) {
-            steps.extend(self.both(&name, false, &dir, ""));
+            steps.extend(self.both(&FoundVia::variable(name), false, &dir, ""));
         }
-        let versioned = "NVIDIA's versioned directories";
         if let Some(files) = self.program_files() {
             let toolkits = files.join("NVIDIA GPU Computing Toolkit");
-            steps.extend(self.both(versioned, true, &toolkits.join("CUDA"), "v#"));
+            steps.extend(self.both(&VERSIONED, true, &toolkits.join("CUDA"), "v#"));
             let cudnn = files.join("NVIDIA").join("CUDNN");
             let installed = install_layout::installed_cudnn(self.platform, &cudnn, "v#");
             let flat = install_layout::cudnn(self.platform, &cudnn, "v#");
             let old = install_layout::cudnn(self.platform, &toolkits, "cudnn#");
             steps.extend(surroundings(
-                "NVIDIA's cuDNN installer",
+                &FoundVia::Directory("NVIDIA's cuDNN installer"),
                 true,
                 [(Kind::Cudnn, installed), (Kind::Cudnn, flat)],
             ));
-            steps.extend(surroundings(versioned, true, [(Kind::Cudnn, old)]));
+            steps.extend(surroundings(&VERSIONED, true, [(Kind::Cudnn, old)]));
         }
         if let Some(dir) = self.drive() {
-            steps.extend(self.both("an old usual directory", true, &dir.join("CUDA"), ""));
+            let via = FoundVia::Directory("an old usual directory");
+            steps.extend(self.both(&via, true, &dir.join("CUDA"), ""));
         }
         steps
     }

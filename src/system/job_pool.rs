@@ -1,6 +1,7 @@
 //! Work in parallel, as far as cargo lets us.
 
-use jobserver::Client;
+use jobserver::{Acquired, Client, HelperThread};
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -8,7 +9,7 @@ use std::time::{Duration, Instant};
 /// How often a thread that waits for a token looks whether there is anything left to do.
 const TICK: Duration = Duration::from_millis(10);
 
-/// How long to wait for tokens that make an item faster. One that does not come at once somebody else has.
+/// How long to wait for tokens that make an item faster. Another build has those that do not come at once.
 const PATIENCE: Duration = Duration::from_millis(30);
 
 /// Does the work for every item and gives the results in the order of the items. One thread is always ours; for
@@ -40,79 +41,120 @@ fn spread<T: Send, R: Send>(
     let useful: usize = items.iter().map(breadth).sum();
     let asked = useful.min(threads).saturating_sub(1);
     let further = items.len().min(threads).saturating_sub(1);
-    let results: Vec<Mutex<Option<R>>> = items.iter().map(|_| Mutex::new(None)).collect();
-    let queue = Mutex::new(items.into_iter().zip(&results));
-    // None when all have begun: what then comes goes back.
     let tokens = Arc::new(Mutex::new(Some(Vec::new())));
-    let helper = client.filter(|_| asked > 0).and_then(|client| {
-        let tokens = Arc::clone(&tokens);
-        let given = move |token: std::io::Result<_>| {
-            if let Some(tokens) = &mut *locked(&tokens) {
-                tokens.extend(token);
-            }
-        };
-        client.into_helper_thread(given).ok()
-    });
-    let there = || locked(&tokens).as_ref().map_or(0, Vec::len);
-    // How many may still take some.
-    let choosing = AtomicUsize::new(0);
-    let chosen = || {
-        if choosing.fetch_sub(1, Ordering::SeqCst) == 1 && locked(&queue).len() == 0 {
-            *locked(&tokens) = None;
-        }
+    let helper = match client {
+        Some(client) if asked > 0 => into_helper(client, &tokens),
+        _ => None,
     };
-    let worker = || {
-        loop {
-            choosing.fetch_add(1, Ordering::SeqCst);
-            // The lock is gone before the work begins.
-            let next = locked(&queue).next();
-            let Some((item, result)) = next else {
-                chosen();
-                break;
-            };
-            let more = breadth(&item) - 1;
-            let begun = Instant::now();
-            let enough = || there() >= more + locked(&queue).len();
-            while more > 0 && helper.is_some() && !enough() && begun.elapsed() < patience {
-                std::thread::sleep(TICK);
-            }
-            let left = locked(&queue).len();
-            let mut spare = Vec::new();
-            if let Some(tokens) = &mut *locked(&tokens) {
-                // Who waits to begin goes first.
-                let more = more.min(tokens.len().saturating_sub(left));
-                spare = tokens.split_off(tokens.len() - more);
-            }
-            chosen();
-            let made = work(item, 1 + spare.len());
-            drop(spare);
-            *locked(result) = Some(made);
-        }
+    let pool = Pool {
+        waiting: Mutex::new(items.into_iter().enumerate().collect()),
+        done: Mutex::new(Vec::new()),
+        tokens,
+        choosing: AtomicUsize::new(0),
+        patience: helper.as_ref().map_or(Duration::ZERO, |_| patience),
     };
     std::thread::scope(|scope| {
         if let Some(helper) = &helper {
             (0..asked).for_each(|_| helper.request_token());
-        }
-        for _ in 0..further {
-            if helper.is_none() {
-                break;
+            for _ in 0..further {
+                scope.spawn(|| pool.work_with_token(&breadth, &work));
             }
-            scope.spawn(|| {
-                while locked(&queue).len() > 0 {
-                    // It is given back when the work is done.
-                    let token = locked(&tokens).as_mut().and_then(Vec::pop);
-                    match token {
-                        Some(_token) => worker(),
-                        None => std::thread::sleep(TICK),
-                    }
-                }
-            });
         }
-        worker();
+        pool.work(&breadth, &work);
     });
-    let made = results.into_iter();
-    made.filter_map(|result| result.into_inner().unwrap_or_else(PoisonError::into_inner))
-        .collect()
+    let mut done = pool
+        .done
+        .into_inner()
+        .unwrap_or_else(PoisonError::into_inner);
+    done.sort_by_key(|(place, _)| *place);
+    done.into_iter().map(|(_, result)| result).collect()
+}
+
+/// Tokens that cargo handed out and nobody uses. None once every item has begun: a token that comes later goes back.
+type Tokens = Arc<Mutex<Option<Vec<Acquired>>>>;
+
+/// A thread that waits for tokens.
+fn into_helper(client: Client, tokens: &Tokens) -> Option<HelperThread> {
+    let tokens = Arc::clone(tokens);
+    let given = move |token: std::io::Result<Acquired>| {
+        if let Some(tokens) = &mut *locked(&tokens) {
+            tokens.extend(token);
+        }
+    };
+    client.into_helper_thread(given).ok()
+}
+
+/// The items, and the tokens for them.
+struct Pool<T, R> {
+    /// Items that no thread has begun, each with its place.
+    waiting: Mutex<VecDeque<(usize, T)>>,
+    /// Results, each with its item's place.
+    done: Mutex<Vec<(usize, R)>>,
+    tokens: Tokens,
+    /// How many threads have begun an item and may still take tokens for it.
+    choosing: AtomicUsize,
+    /// How long to wait for tokens that make an item faster.
+    patience: Duration,
+}
+
+impl<T, R> Pool<T, R> {
+    /// Works once there is a token for this thread, as long as an item waits.
+    fn work_with_token(&self, breadth: &impl Fn(&T) -> usize, work: &impl Fn(T, usize) -> R) {
+        while self.waiting() > 0 {
+            // It is given back when the work is done.
+            let token = locked(&self.tokens).as_mut().and_then(Vec::pop);
+            match token {
+                Some(_token) => self.work(breadth, work),
+                None => std::thread::sleep(TICK),
+            }
+        }
+    }
+
+    /// Takes one item after the other.
+    fn work(&self, breadth: &impl Fn(&T) -> usize, work: &impl Fn(T, usize) -> R) {
+        loop {
+            self.choosing.fetch_add(1, Ordering::SeqCst);
+            // The lock is released before the work begins.
+            let next = locked(&self.waiting).pop_front();
+            let Some((place, item)) = next else {
+                self.has_chosen();
+                return;
+            };
+            let tokens = self.tokens_for(breadth(&item) - 1);
+            self.has_chosen();
+            let result = work(item, 1 + tokens.len());
+            drop(tokens);
+            locked(&self.done).push((place, result));
+        }
+    }
+
+    /// Up to so many tokens. Those that items need which nobody has begun are left.
+    fn tokens_for(&self, wanted: usize) -> Vec<Acquired> {
+        let begun = Instant::now();
+        let spare = || locked(&self.tokens).as_ref().map_or(0, Vec::len);
+        while wanted > 0 && spare() < wanted + self.waiting() && begun.elapsed() < self.patience {
+            std::thread::sleep(TICK);
+        }
+        let waiting = self.waiting();
+        match &mut *locked(&self.tokens) {
+            Some(tokens) => {
+                let taken = wanted.min(tokens.len().saturating_sub(waiting));
+                tokens.split_off(tokens.len() - taken)
+            }
+            None => Vec::new(),
+        }
+    }
+
+    /// Notes that a thread takes no more tokens. The last one closes the list if no item waits.
+    fn has_chosen(&self) {
+        if self.choosing.fetch_sub(1, Ordering::SeqCst) == 1 && self.waiting() == 0 {
+            *locked(&self.tokens) = None;
+        }
+    }
+
+    fn waiting(&self) -> usize {
+        locked(&self.waiting).len()
+    }
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

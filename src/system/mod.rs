@@ -26,6 +26,7 @@ pub use crate::runtime::loader::ld_so_cache as cache;
 use crate::model::environment::{Environment, Variable};
 use crate::model::platform::Platform;
 use crate::system::probe_cache::ProbeCache;
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// The machine, as it was when the build began.
@@ -42,12 +43,13 @@ pub struct Host {
 }
 
 impl Host {
-    /// Reads the environment, once. Nothing else reads it. What the build script says wins: the target triple, the
+    /// Reads the environment. Nothing else reads it, but for the crate that asks pkg-config: whoever looks at the
+    /// machine calls this once, and hands on what it gives. What the build script says wins: the target triple, the
     /// root and variables.
     pub fn capture(
         target: Option<&str>,
         root: Option<PathBuf>,
-        pairs: &[(String, String)],
+        pairs: &[(String, OsString)],
     ) -> Self {
         let process = std::env::vars_os().filter_map(|(name, value)| {
             let name = name.into_string().ok()?;

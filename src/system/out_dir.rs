@@ -15,12 +15,6 @@ pub fn remove(path: &Path) {
     let _ = std::fs::remove_file(path);
 }
 
-/// Whether the first was written after the second.
-pub fn is_newer(one: &Path, two: &Path) -> bool {
-    let written = |path: &Path| std::fs::metadata(path).and_then(|data| data.modified());
-    matches!((written(one), written(two)), (Ok(one), Ok(two)) if one > two)
-}
-
 /// Makes `name` another name of a file; where links are not to be had, a copy of it.
 pub fn alias(file: &Path, name: &Path) -> Result<(), Finding> {
     match std::fs::remove_file(name) {

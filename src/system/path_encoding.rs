@@ -1,4 +1,4 @@
-//! Which paths can be handed on: to cargo, to the loader, to nvcc. What cannot be is refused, never bent.
+//! Which paths can be handed on: to cargo, to the loader, to nvcc. A path that cannot be is refused, never changed.
 
 use crate::model::finding::printable;
 use std::path::Path;
@@ -20,15 +20,17 @@ pub fn loader_cannot_take(dir: &Path) -> Option<&'static str> {
     let replaced = ["ORIGIN", "LIB", "PLATFORM"]
         .iter()
         .any(|name| text.contains(&format!("${name}")) || text.contains(&format!("${{{name}}}")));
-    match () {
-        () if text.contains(':') => Some("the loader takes `:` for the end of a directory"),
-        () if replaced => Some("the loader puts something else in place of its `$` word"),
-        () => None,
+    if text.contains(':') {
+        Some("the loader takes `:` for the end of a directory")
+    } else if replaced {
+        Some("the loader puts something else in place of its `$` word")
+    } else {
+        None
     }
 }
 
-/// The character of this path that nvcc does not pass on as it is: it calls its own programs through a shell, and
-/// splits some of its options at commas. A space it can take.
+/// The character of this path that nvcc does not pass on as it is. nvcc calls its own programs through a shell and
+/// splits some of its options at commas; it can take a space.
 pub fn nvcc_cannot_take(path: &Path) -> Option<char> {
     let text = path.to_string_lossy();
     text.chars()

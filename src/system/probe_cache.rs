@@ -81,8 +81,9 @@ impl ProbeCache {
         }
         let begun = SystemTime::now();
         let said = run(question, deadline);
-        let files = said.as_ref().ok().and_then(|output| {
-            let mut files = rests_on(output).filter(|_| output.success)?;
+        let succeeded = said.as_ref().ok().filter(|output| output.success);
+        let files = succeeded.and_then(|output| {
+            let mut files = rests_on(output)?;
             files.retain(|file| files::is_file(file));
             files.insert(0, question.program.clone());
             let lines = files

@@ -6,6 +6,8 @@ mod properties;
 
 use crate::model::arch::{Code, ComputeCapability, Suffix, Target};
 use crate::model::gencode::Gencode;
+use crate::model::pattern::{Pattern, pattern};
+use crate::model::target_name::{NUMBER, number};
 use crate::targets::gpu_names;
 use crate::targets::gpu_names::Named;
 
@@ -118,6 +120,13 @@ fn targets(capability: ComputeCapability, suffix: Suffix, codes: &[Code]) -> Vec
 }
 
 fn read_word(dialect: Dialect, word: &str) -> Option<Word> {
+    // `sm_90a`, `8.6(8.0)`, `86-virtual`, `9.0+PTX`
+    static TARGET: Pattern = Pattern::new(|| {
+        let via = format!(r"(?:\({NUMBER}\))?");
+        pattern(&format!(
+            r"^(sm_|compute_)?{NUMBER}{via}(-real|-virtual|\+ptx)?$"
+        ))
+    });
     match word {
         "native" => return Some(Word::Native),
         "auto" => return Some(Word::Auto),
@@ -125,60 +134,26 @@ fn read_word(dialect: Dialect, word: &str) -> Option<Word> {
         "all-major" | "common" => return Some(Word::AllMajor),
         _ => {}
     }
-    let bare: &[Code] = match dialect {
-        Dialect::CMake => BOTH,
-        Dialect::Ours | Dialect::Torch | Dialect::ComputeCap => &[Code::Machine],
+    let found = TARGET.captures(word)?;
+    let group = |group| found.get(group).map_or("", |one| one.as_str());
+    let codes: &[Code] = match (group(1), group(8)) {
+        ("", "") if dialect == Dialect::CMake => BOTH,
+        ("" | "sm_", "") | ("", "-real") => &[Code::Machine],
+        ("compute_", "") | ("", "-virtual") => &[Code::Ptx],
+        ("" | "sm_", "+ptx") => BOTH,
+        _ => return None,
     };
-    let (rest, codes): (&str, &[Code]) = if let Some(rest) = word.strip_prefix("compute_") {
-        (rest, &[Code::Ptx])
-    } else if let Some(rest) = word.strip_suffix("-virtual") {
-        (rest, &[Code::Ptx])
-    } else if let Some(rest) = word.strip_suffix("-real") {
-        (rest, &[Code::Machine])
-    } else if let Some(rest) = word.strip_suffix("+ptx") {
-        (rest.strip_prefix("sm_").unwrap_or(rest), BOTH)
-    } else if let Some(rest) = word.strip_prefix("sm_") {
-        (rest, &[Code::Machine])
-    } else {
-        (word, bare)
-    };
-    let (own, via) = match rest.strip_suffix(')') {
-        // PTX stays what it is: there is nothing to make it through.
-        Some(rest) if codes == [Code::Machine] => {
-            let (own, via) = rest.split_once('(')?;
-            (own, Some(read_number(via)?))
-        }
-        Some(_) => return None,
-        None => (rest, None),
-    };
-    let (capability, suffix) = read_number(own)?;
+    let (capability, suffix) = number(&found, 2)?;
     let mut read = targets(capability, suffix, codes);
-    if let (Some((capability, suffix)), Some(gencode)) = (via, read.first_mut()) {
-        gencode.via.capability = capability;
-        gencode.via.suffix = suffix;
+    if let Some((capability, suffix)) = number(&found, 5) {
+        // PTX stays what it is: there is nothing to make it through.
+        if codes != [Code::Machine] {
+            return None;
+        }
+        let via = &mut read.first_mut()?.via;
+        (via.capability, via.suffix) = (capability, suffix);
     }
     Some(Word::Targets(read))
-}
-
-/// `86`, `8.6`, `120`, `12.0`, with its letter.
-fn read_number(text: &str) -> Option<(ComputeCapability, Suffix)> {
-    let (number, suffix) = if let Some(number) = text.strip_suffix('a') {
-        (number, Suffix::Arch)
-    } else if let Some(number) = text.strip_suffix('f') {
-        (number, Suffix::Family)
-    } else {
-        (text, Suffix::None)
-    };
-    let digits: String = match number.split_once('.') {
-        Some((major, minor)) if minor.len() == 1 => format!("{major}{minor}"),
-        Some(_) => return None,
-        None => number.to_string(),
-    };
-    let sound = (2..=3).contains(&digits.len())
-        && digits.bytes().all(|byte| byte.is_ascii_digit())
-        && !digits.starts_with('0');
-    let number = sound.then(|| digits.parse().ok()).flatten()?;
-    Some((ComputeCapability::from_number(number), suffix))
 }
 
 #[cfg(test)]

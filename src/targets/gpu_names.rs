@@ -1,6 +1,7 @@
 //! GPUs by their names: `Ampere`, `H100`, `RTX 4090`.
 
 use crate::model::arch::ComputeCapability;
+use crate::model::pattern::{Pattern, pattern};
 
 const TABLE: &str = include_str!("../../build-support/compat/gpus.txt");
 
@@ -60,17 +61,13 @@ fn product(name: &str) -> Option<ComputeCapability> {
             })
             .map(|row| row.capability)
     };
-    let makers = ["nvidia", "geforce", "quadro", "tesla", "jetson"];
-    let mut short = name;
-    while let Some(rest) = makers.iter().find_map(|maker| short.strip_prefix(maker)) {
-        short = rest;
-    }
-    for kind in ["gpu", "laptop", "super", "ti"] {
-        short = short.strip_suffix(kind).unwrap_or(short);
-    }
-    if short.is_empty() {
-        return None;
-    }
+    static SHORT: Pattern = Pattern::new(|| {
+        let makers = "nvidia|geforce|quadro|tesla|jetson";
+        pattern(&format!(
+            "^(?:{makers})*(.+?)(?:ti)?(?:super)?(?:laptop)?(?:gpu)?$"
+        ))
+    });
+    let short = SHORT.captures(name)?.get(1)?.as_str();
     known(name).or_else(|| known(short))
 }
 

@@ -1,5 +1,6 @@
 //! The GPUs of this machine, with a limit to how long they may keep a build waiting.
 
+use crate::model::environment::{Environment, Variable};
 use crate::model::finding::{Finding, Severity};
 use crate::model::invocation::Invocation;
 use crate::system::files;
@@ -22,11 +23,11 @@ enum Answer {
 }
 
 /// The GPUs that programs see here, in CUDA's order. None is no fault; a driver that fails is a note.
-pub fn gpus() -> Result<Vec<Gpu>, Finding> {
+pub fn gpus(env: &Environment) -> Result<Vec<Gpu>, Finding> {
     let found = match within(DEADLINE, ask) {
         Answer::Gpus(gpus) => Ok(gpus),
         Answer::Failed(finding) => Err(finding),
-        Answer::NoLibrary => without_library(on_path("nvidia-smi"), DEADLINE),
+        Answer::NoLibrary => without_library(env, DEADLINE),
     };
     found.map_err(|mut finding| {
         // A build needs no GPU.
@@ -121,15 +122,15 @@ fn ask() -> Answer {
 }
 
 /// What `nvidia-smi` says, where there is one. Without it there is no GPU here, as in a container.
-fn without_library(smi: Option<PathBuf>, deadline: Duration) -> Result<Vec<Gpu>, Finding> {
-    match smi {
-        Some(program) => self::smi(program, deadline),
+fn without_library(env: &Environment, deadline: Duration) -> Result<Vec<Gpu>, Finding> {
+    match on_path("nvidia-smi", env) {
+        Some(program) => smi(program, env, deadline),
         None => Ok(Vec::new()),
     }
 }
 
 /// An `nvidia-smi` that knows nothing of compute capabilities, or says that something is wrong, is no answer.
-fn smi(program: PathBuf, deadline: Duration) -> Result<Vec<Gpu>, Finding> {
+fn smi(program: PathBuf, env: &Environment, deadline: Duration) -> Result<Vec<Gpu>, Finding> {
     let question = Invocation {
         program,
         args: [nvidia_smi::QUESTION, "--format=csv,noheader"]
@@ -143,9 +144,9 @@ fn smi(program: PathBuf, deadline: Duration) -> Result<Vec<Gpu>, Finding> {
         finding.help("or set CUDNN_GUARD_ARCHS, and the driver is not asked")
     })?;
     Ok(if output.success {
-        let visible = std::env::var_os("CUDA_VISIBLE_DEVICES");
-        let visible = visible.as_ref().map(|value| value.to_string_lossy());
-        let by_bus = std::env::var_os("CUDA_DEVICE_ORDER").is_some_and(|by| by == "PCI_BUS_ID");
+        let visible = env.as_set("CUDA_VISIBLE_DEVICES");
+        let visible = visible.map(|value| value.to_string_lossy());
+        let by_bus = env.var("CUDA_DEVICE_ORDER") == Some("PCI_BUS_ID");
         nvidia_smi::visible(
             nvidia_smi::parse(&output.stdout),
             visible.as_deref(),
@@ -156,9 +157,9 @@ fn smi(program: PathBuf, deadline: Duration) -> Result<Vec<Gpu>, Finding> {
     })
 }
 
-fn on_path(name: &str) -> Option<PathBuf> {
+fn on_path(name: &str, env: &Environment) -> Option<PathBuf> {
     let name = format!("{name}{}", std::env::consts::EXE_SUFFIX);
-    std::env::split_paths(&std::env::var_os("PATH")?)
+    std::env::split_paths(env.get(Variable::Path)?)
         .filter(|dir| dir.is_absolute())
         .map(|dir| dir.join(&name))
         .find(|program| files::is_file(program))
@@ -168,6 +169,7 @@ fn on_path(name: &str) -> Option<PathBuf> {
 mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
+    use std::path::Path;
 
     /// CFG-17: so does the driver's own library.
     #[test]
@@ -193,8 +195,9 @@ mod tests {
     /// at the same time could hold it open, and a file that is open for writing cannot be started.
     fn fake(name: &str, script: &str) -> PathBuf {
         let dir = std::env::temp_dir().join(format!("cudnn-guard-smi-{}", std::process::id()));
+        let dir = dir.join(name);
         std::fs::create_dir_all(&dir).unwrap();
-        let (text, program) = (dir.join(format!("{name}-text")), dir.join(name));
+        let (text, program) = (dir.join("text"), dir.join("nvidia-smi"));
         std::fs::write(&text, format!("#!/bin/sh\n{script}\n")).unwrap();
         std::fs::set_permissions(&text, PermissionsExt::from_mode(0o755)).unwrap();
         let copied = std::process::Command::new("cp")
@@ -205,10 +208,18 @@ mod tests {
         program
     }
 
+    /// An environment with the folder of this program alone on PATH.
+    fn finds(program: &Path) -> Environment {
+        Environment::new([("PATH".to_string(), program.parent().unwrap().into())])
+    }
+
     /// CFG-01, CFG-14: every row that is an answer counts; no program, no row and a failure are no GPU, and no fault.
     #[test]
     fn what_nvidia_smi_says_is_taken_only_if_it_is_an_answer() {
-        assert_eq!(without_library(None, DEADLINE), Ok(Vec::new()));
+        assert_eq!(
+            without_library(&Environment::default(), DEADLINE),
+            Ok(Vec::new())
+        );
         let question = "[ $1 = --query-gpu=index,uuid,name,compute_cap ] && printf '0, GPU-1, NVIDIA P40, %s\\n'";
         for (index, (script, wanted)) in [
             (format!("{question} 8.0"), &[80][..]),
@@ -222,20 +233,38 @@ mod tests {
         .into_iter()
         .enumerate()
         {
-            let program = fake(&format!("nvidia-smi-{index}"), &script);
-            let gpus = without_library(Some(program), DEADLINE).unwrap();
+            let program = fake(&format!("answers-{index}"), &script);
+            let gpus = without_library(&finds(&program), DEADLINE).unwrap();
             let numbers: Vec<u32> = gpus.iter().map(|gpu| gpu.capability.number()).collect();
             assert_eq!(numbers, wanted, "{script}");
+        }
+    }
+
+    /// CFG-14: what the build script sets counts here too, and an empty list of GPUs is a list.
+    #[test]
+    fn the_variables_of_the_build_script_decide_which_gpus_are_seen() {
+        let program = fake(
+            "variables",
+            "printf '0, GPU-1, NVIDIA A100, 8.0\\n1, GPU-2, NVIDIA H100, 9.0\\n'",
+        );
+        for (visible, wanted) in [("1", &[90][..]), ("0", &[80]), ("", &[])] {
+            let env = finds(&program).with_pairs(&[
+                ("CUDA_DEVICE_ORDER".to_string(), "PCI_BUS_ID"),
+                ("CUDA_VISIBLE_DEVICES".to_string(), visible),
+            ]);
+            let gpus = without_library(&env, DEADLINE).unwrap();
+            let numbers: Vec<u32> = gpus.iter().map(|gpu| gpu.capability.number()).collect();
+            assert_eq!(numbers, wanted, "{visible:?}");
         }
     }
 
     /// CFG-17: it hangs when the driver does, and the build does not.
     #[test]
     fn an_nvidia_smi_that_hangs_is_stopped() {
-        let program = fake("nvidia-smi-hangs", "sleep 1000");
+        let program = fake("hangs", "sleep 1000");
         let shown = program.display().to_string();
         let begun = Instant::now();
-        let finding = without_library(Some(program), Duration::from_millis(300)).unwrap_err();
+        let finding = without_library(&finds(&program), Duration::from_millis(300)).unwrap_err();
         assert!(begun.elapsed() < Duration::from_secs(5));
         assert_eq!(
             finding.to_string(),
@@ -252,7 +281,7 @@ mod tests {
     #[test]
     fn this_machine_is_asked_without_harm() {
         // With a GPU or without: an answer, or a note.
-        if let Err(finding) = gpus() {
+        if let Err(finding) = gpus(&Environment::default()) {
             assert_eq!(finding.severity, Severity::Note);
         }
     }

@@ -74,10 +74,10 @@ pub fn served_by(target: Target) -> String {
         .skip(first)
         .find(|row| !has(row, target))
         .map(|row| row.cuda);
-    let since = rows
-        .get(first)
-        .filter(|_| first > 0)
-        .map(|row| row.cuda.short());
+    let since = match rows.get(first) {
+        Some(row) if first > 0 => Some(row.cuda.short()),
+        _ => None,
+    };
     match (since, gone.map(before)) {
         (Some(since), Some(last)) => format!("CUDA {since} to {last}"),
         (Some(since), None) => format!("CUDA {since} and newer"),

@@ -2,6 +2,7 @@
 
 use crate::model::arch::ComputeCapability;
 use crate::model::gpu::Gpu;
+use crate::model::pattern::{Pattern, pattern};
 
 /// What it is asked for, in this order.
 pub const QUESTION: &str = "--query-gpu=index,uuid,name,compute_cap";
@@ -17,22 +18,21 @@ pub struct Listed {
 /// The answer with `--format=csv,noheader`: `0, GPU-8f1c.., NVIDIA GeForce RTX 4090, 8.9`, one GPU a line. Other lines
 /// are no answer: an old one knows no `compute_cap` and says so, a sick GPU has `[N/A]`.
 pub fn parse(text: &str) -> Vec<Listed> {
-    text.lines()
-        .filter_map(|line| {
-            let (rest, capability) = line.rsplit_once(',')?;
-            let mut columns = rest.splitn(3, ',').map(str::trim);
-            let (major, minor) = capability.trim().split_once('.')?;
-            let number = |text: &str| text.parse().ok().filter(|number| *number < 100);
-            Some(Listed {
-                index: columns.next()?.parse().ok()?,
-                uuid: columns.next()?.to_string(),
-                gpu: Gpu {
-                    name: columns.next()?.to_string(),
-                    capability: ComputeCapability::new(number(major)?, number(minor)?),
-                },
-            })
+    static LINE: Pattern =
+        Pattern::new(|| pattern(r"^ *([0-9]+) *, *([^,]*), *(.*), *([0-9]{1,2})\.([0-9]{1,2}) *$"));
+    let read = |line| {
+        let found = LINE.captures(line)?;
+        let number = |group: usize| found[group].parse().ok();
+        Some(Listed {
+            index: number(1)?,
+            uuid: found[2].trim_end().to_string(),
+            gpu: Gpu {
+                name: found[3].trim_end().to_string(),
+                capability: ComputeCapability::new(number(4)?, number(5)?),
+            },
         })
-        .collect()
+    };
+    text.lines().filter_map(read).collect()
 }
 
 /// The GPUs that programs see under this value of `CUDA_VISIBLE_DEVICES`, which nvidia-smi itself does not heed. CUDA

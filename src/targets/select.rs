@@ -5,6 +5,7 @@ pub mod messages;
 mod tests;
 
 use crate::model::arch::{Code, ComputeCapability, Suffix, Target};
+use crate::model::chosen_by::ChosenBy;
 use crate::model::environment::{Environment, Variable};
 use crate::model::finding::Finding;
 use crate::model::gencode::Gencode;
@@ -22,8 +23,8 @@ pub struct Selection {
     pub targets: Vec<Target>,
     /// Those of them that are made through other PTX than their own.
     pub through: Vec<Gencode>,
-    /// `CUDNN_GUARD_ARCHS`, `the build script`, `the GPUs of this machine`, `the default`.
-    pub chosen_by: String,
+    /// Who chose them.
+    pub chosen_by: ChosenBy,
     /// What was noticed while choosing.
     pub findings: Vec<Finding>,
 }
@@ -42,8 +43,8 @@ impl Selection {
 /// A list of targets that somebody wrote.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wish {
-    /// Who: the variable's name, or `the build script`.
-    pub from: &'static str,
+    /// Who wrote it.
+    pub from: ChosenBy,
     /// How to read it.
     pub dialect: Dialect,
     /// As written.
@@ -60,14 +61,14 @@ impl Wish {
 pub fn wish(env: &Environment, archs: &[String]) -> Option<Wish> {
     let variable = |variable: Variable, dialect| {
         env.get(variable).map(|value| Wish {
-            from: variable.name(),
+            from: ChosenBy::Variable(variable),
             dialect,
             text: value.to_string_lossy().into_owned(),
         })
     };
     let script = || {
         (!archs.is_empty()).then(|| Wish {
-            from: "the build script",
+            from: ChosenBy::BuildScript,
             dialect: Dialect::Ours,
             text: archs.join(", "),
         })
@@ -184,7 +185,7 @@ fn wished(
             .into_iter()
             .filter(|gencode| !gencode.is_plain())
             .collect(),
-        chosen_by: wish.from.to_string(),
+        chosen_by: wish.from,
         findings,
     })
 }
@@ -213,18 +214,18 @@ pub fn default_targets(
         if gpus.is_empty() {
             findings.push(no_gpu(&targets));
         }
-        "the default"
+        ChosenBy::Default
     } else {
         if let [lowest, .., highest] | [lowest @ highest] = targets[..] {
             add(&mut targets, ptx(lowest.capability));
             add(&mut targets, ptx(highest.capability));
         }
-        "the GPUs of this machine"
+        ChosenBy::Gpus
     };
     Selection {
         targets,
         through: Vec::new(),
-        chosen_by: chosen_by.to_string(),
+        chosen_by,
         findings,
     }
 }
@@ -264,8 +265,11 @@ fn generation(
     if taken.is_empty() {
         taken = capabilities.to_vec();
     }
-    let last = taken.last().copied().filter(|_| with_ptx).map(ptx);
-    taken.into_iter().map(machine).chain(last).collect()
+    let mut targets: Vec<Target> = taken.iter().copied().map(machine).collect();
+    if with_ptx {
+        targets.extend(taken.last().copied().map(ptx));
+    }
+    targets
 }
 
 /// Puts the numbers in place that this nvcc has for the same GPUs.

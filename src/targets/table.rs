@@ -1,6 +1,7 @@
 //! fixtures/targets/lists.txt: what each list comes to with each CUDA.
 
 use crate::model::arch::ComputeCapability;
+use crate::model::chosen_by::ChosenBy;
 use crate::model::gencode::Gencode;
 use crate::model::gpu::Gpu;
 use crate::model::invocation::Invocation;
@@ -39,7 +40,7 @@ impl Row {
             other => panic!("{other} is no dialect"),
         };
         Some(Wish {
-            from: "the list",
+            from: ChosenBy::CommandLine,
             dialect,
             text: self.list.clone(),
         })
@@ -63,9 +64,10 @@ impl Row {
                 format!("{}{}", selection.list(), ids.collect::<String>())
             }
             Err(errors) => {
-                let texts = errors
-                    .iter()
-                    .map(|one| format!("error: {}  [{}]", one.summary, one.id));
+                let texts = errors.iter().map(|one| {
+                    let summary = one.summary.replace("the command line", "the list");
+                    format!("error: {summary}  [{}]", one.id)
+                });
                 texts.collect::<Vec<_>>().join("; ")
             }
         }

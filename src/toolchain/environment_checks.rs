@@ -1,4 +1,4 @@
-//! What the chosen libraries meet on this machine: each other, and what a loader finds before them.
+//! Checks the chosen libraries against each other, and against what a loader would find before them.
 
 use crate::config::{Config, Link};
 use crate::cudnn::{consistency, unresolved_symbols};
@@ -13,8 +13,8 @@ use crate::toolkit::closure::unmet_dependency;
 use crate::toolkit::dependencies;
 use std::path::{Path, PathBuf};
 
-/// What a cuDNN meets that is opened when the program runs. `toolkit` is the one beside it, `built_with` the same if
-/// the program needs one.
+/// What is wrong with a cuDNN that the program opens when it runs. `toolkit` is the one beside it, `built_with` the same
+/// if the program needs one.
 pub fn of(
     cudnn: &Cudnn,
     toolkit: Option<&Toolkit>,
@@ -44,25 +44,28 @@ pub fn of(
     findings
 }
 
-/// What Windows will make of the DLLs of this cuDNN.
+/// What Windows would load in place of, or beside, the DLLs of this cuDNN.
 fn on_windows(cudnn: &Cudnn, toolkit: Option<&Toolkit>, path: &DllSearchPath) -> Vec<Finding> {
     let Some(shim) = cudnn.library.as_deref().and_then(Path::file_name) else {
         return Vec::new();
     };
     let rivals = shadowing::along_dll_path(cudnn, path);
     let hijack = path_shadowing::dll_path(cudnn, &rivals, path.system.as_deref());
-    let reached = path.has(&shim.to_string_lossy());
-    let below = path_shadowing::below_path(cudnn, &path.dirs).filter(|_| !reached);
-    let company = dll_dependencies::findings(cudnn, &path.dependencies(cudnn, toolkit));
-    hijack.into_iter().chain(below).chain(company).collect()
+    let mut findings: Vec<Finding> = hijack.into_iter().collect();
+    if !path.has(&shim.to_string_lossy()) {
+        findings.extend(path_shadowing::below_path(cudnn, &path.dirs));
+    }
+    let company = path.dependencies(cudnn, toolkit);
+    findings.extend(dll_dependencies::findings(cudnn, &company));
+    findings
 }
 
-/// What the libraries that are linked by name do not find in each other.
+/// What a library that is linked by name needs and does not find in the others.
 pub fn unmet_needs(config: &Config, host: &Host, toolkit: &Toolkit) -> Option<Finding> {
     if config.link != Link::Dynamic || host.platform.os != Os::Linux {
         return None;
     }
-    // What the system has of it may be a distribution's, and fit.
+    // A distribution may have put what they need into the system's directories.
     let system = ["/usr/lib", "/lib", "/usr/lib64", "/lib64"].map(PathBuf::from);
     let multiarch = host.platform.multiarch();
     let system = system

@@ -18,7 +18,7 @@ impl Toolchain {
             };
             let reason = candidate
                 .rejected
-                .as_deref()
+                .as_ref()
                 .map_or_else(String::new, |reason| format!("\n    because  {reason}"));
             out.push_str(&format!("{mark} {}: {what}{reason}\n", candidate.via));
         }

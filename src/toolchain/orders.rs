@@ -28,16 +28,7 @@ fn found(triple: &str, file: &str, env: &[(&str, &str)]) -> Vec<String> {
     for release in ["9.0", "12.10", "8.0", "12.0", "10.0", "12.1"] {
         let path = root.join(file.replace("{}", release));
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        let (major, minor) = release.split_once('.').unwrap();
-        let prefix = root.join("srv").join(release).display().to_string();
-        let text = if file.ends_with(".pc") {
-            let cuda = PathBuf::from(&prefix).join("include/cuda.h");
-            fs::create_dir_all(cuda.parent().unwrap()).unwrap();
-            fs::write(cuda, format!("#define CUDA_VERSION {major}0{minor}0\n")).unwrap();
-            format!("Name: cudart\nVersion: {release}\nCflags: -I/srv/{release}/include\n")
-        } else {
-            "#define CUDA_VERSION 12010\n#define CUDNN_MAJOR 9\n#define CUDNN_MINOR 1\n#define CUDNN_PATCHLEVEL 0\n".into()
-        };
+        let text = "#define CUDA_VERSION 12010\n#define CUDNN_MAJOR 9\n#define CUDNN_MINOR 1\n#define CUDNN_PATCHLEVEL 0\n";
         fs::write(path, text).unwrap();
     }
     let at_root = |value: &str| value.replace("$ROOT", root.to_str().unwrap());
@@ -97,7 +88,6 @@ fn no_rule_sorts_releases_as_text() {
             "usr/local/lib/python{}/dist-packages/nvidia/cudnn/include/cudnn_version.h",
             vec![],
         ),
-        (LINUX, "usr/share/pkgconfig/cudart-{}.pc", vec![]),
         (
             WINDOWS,
             "Program Files/NVIDIA GPU Computing Toolkit/CUDA/v{}/include/cuda.h",

@@ -1,7 +1,6 @@
-//! What one build script has made so far: nothing may be put over something else of it.
+//! The files that one build script has made so far, so that no call overwrites what another one made.
 
 use crate::model::finding::Finding;
-use crate::toolchain::stale_outputs::Leftovers;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,8 +9,6 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Default)]
 pub struct Written {
     made: RefCell<BTreeMap<PathBuf, (PathBuf, String)>>,
-    /// What is there besides.
-    pub leftovers: Leftovers,
 }
 
 impl Written {

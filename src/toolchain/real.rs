@@ -7,6 +7,7 @@ use crate::model::candidate::{Candidate, Cudnn, Found, LinkName, Part};
 use crate::model::environment::Environment;
 use crate::model::platform::Platform;
 use crate::model::version::Version;
+use crate::model::version_source::VersionSource;
 use crate::system::Host;
 use crate::system::probe_cache::ProbeCache;
 use crate::toolchain::{Needs, Toolchain};
@@ -111,7 +112,10 @@ fn each_cudnn_is_read_rightly() {
         }
         assert_eq!(parts, wanted, "{wheel}");
         let by = |how: &str| {
-            let told = |part: &&Part| part.told_by.as_deref().unwrap_or("").starts_with(how);
+            let told = |part: &&Part| {
+                let by = part.told_by.as_ref().map(VersionSource::to_string);
+                by.unwrap_or_default().starts_with(how)
+            };
             cudnn.parts.iter().filter(told).count()
         };
         assert!(by("symbol") >= told, "{wheel}: {:?}", cudnn.parts);
@@ -129,7 +133,7 @@ fn each_cudnn_is_read_rightly() {
 #[test]
 #[ignore = "needs CUDNN_GUARD_REAL"]
 fn the_libraries_themselves_tell_their_cuda() {
-    use crate::system::library_file::elf_library::Library;
+    use crate::runtime::binary::elf::Elf;
     for (file, wanted) in [
         (
             "cudnn-cu12-8.9.7/nvidia/cudnn/lib/libcudnn_ops_infer.so.8",
@@ -140,7 +144,7 @@ fn the_libraries_themselves_tell_their_cuda() {
         ("cudnn-cu13-9.14/nvidia/cudnn/lib/libcudnn_adv.so.9", 13),
         ("cudnn-cu13-9.28/nvidia/cudnn/lib/libcudnn_adv.so.9", 13),
     ] {
-        let library = Library::open(&wheels().join(file)).unwrap();
+        let library = Elf::read(&wheels().join(file)).unwrap();
         assert_eq!(library.cuda_major(), Some(wanted), "{file}");
     }
 }
@@ -240,7 +244,10 @@ fn a_cudnn_for_another_processor_is_read() {
     };
     assert_eq!(
         told("graph"),
-        (release, Some("symbol cudnn_graph_version".into()))
+        (
+            release,
+            Some(VersionSource::Symbol("cudnn_graph_version".into()))
+        )
     );
     let here = on("x86_64-unknown-linux-gnu");
     assert!(here.cudnn.is_none());

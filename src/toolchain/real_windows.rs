@@ -2,6 +2,7 @@
 
 use crate::model::candidate::{Found, LinkName};
 use crate::model::version::Version;
+use crate::model::version_source::VersionSource;
 use crate::toolchain::Toolchain;
 use crate::toolchain::real::{found_for, wheels};
 use std::path::{Path, PathBuf};
@@ -47,19 +48,19 @@ fn dlls_are_read_rightly() {
         assert_eq!(cudnn.parts.len(), parts, "{wheel}: {:?}", cudnn.parts);
         let first = &cudnn.parts[0];
         assert_eq!(
-            (&*first.name, first.told_by.as_deref()),
-            ("cudnn", Some("version resource"))
+            (&*first.name, first.told_by.as_ref()),
+            ("cudnn", Some(&VersionSource::VersionResource))
         );
         for part in &cudnn.parts {
             assert_eq!(part.version, Some(version), "{wheel}: {part:?}");
-            let by_record = part.told_by.as_deref() == Some("the record of its wheel");
+            let by_record = part.told_by == Some(VersionSource::PackageRecord);
             let is_silent = silent.contains(&part.name.as_str());
             assert_eq!(by_record, is_silent, "{wheel}: {part:?}");
         }
-        let by_symbol = cudnn.parts.iter().filter(|part| {
-            let told = part.told_by.as_deref().unwrap_or_default();
-            told.starts_with("symbol ")
-        });
+        let by_symbol = cudnn
+            .parts
+            .iter()
+            .filter(|part| matches!(part.told_by, Some(VersionSource::Symbol(_))));
         assert_eq!(
             by_symbol.count(),
             if version.major == 8 { 4 } else { 3 },

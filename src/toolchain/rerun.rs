@@ -3,15 +3,15 @@
 use crate::model::environment::{Kind as Meaning, Variable};
 use crate::model::platform::Os;
 use crate::search;
-use crate::search::{EACH_TOOLKIT, NVCC_ON_PATH, ON_PATH};
+use crate::search::EACH_TOOLKIT;
 use crate::system::directive::Directive;
 use crate::system::path_encoding::cargo_cannot_take;
 use crate::toolchain::Toolchain;
 use std::ffi::OsStr;
 
 impl Toolchain {
-    /// The variables and the files that the answer rests on. Only files that are there: cargo takes a missing one for
-    /// changed, every time.
+    /// The variables and the files that the answer rests on. Files that do not exist are left out: cargo takes them for
+    /// changed every time.
     pub(super) fn reruns(&self) -> Vec<Directive> {
         let mut names: Vec<String> = Vec::new();
         for &variable in Variable::ALL {
@@ -34,7 +34,7 @@ impl Toolchain {
             .collect()
     }
 
-    /// Whether the toolkit was found on PATH, be it by the bare name in `NVCC`.
+    /// Whether PATH decided what was chosen. A bare name in `NVCC` is looked up there, too.
     fn path_decided(&self) -> bool {
         let bare = [Variable::Nvcc, Variable::CudaCxx].iter().any(|variable| {
             let value = self.host.env.get(*variable).and_then(OsStr::to_str);
@@ -47,6 +47,33 @@ impl Toolchain {
         bare || self
             .candidates
             .iter()
-            .any(|one| one.chosen && [NVCC_ON_PATH, ON_PATH].contains(&&*one.via))
+            .any(|one| one.chosen && one.via.is_path())
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use crate::config::Config;
+    use crate::system::directive::Directive;
+    use std::fs;
+
+    /// `/usr/local/cuda` may lead elsewhere tomorrow, and the release that it led to be gone: then both lines tell.
+    #[test]
+    fn a_file_is_watched_under_the_name_that_was_looked_at_and_under_its_own() {
+        let dir = std::env::temp_dir().join(format!("cudnn-guard-reruns-{}", std::process::id()));
+        fs::create_dir_all(dir.join("cuda-13.0/include")).unwrap();
+        let dir = fs::canonicalize(dir).unwrap();
+        fs::create_dir_all(dir.join("image")).unwrap();
+        let (link, real) = (dir.join("cuda"), dir.join("cuda-13.0"));
+        fs::write(real.join("include/cuda.h"), "#define CUDA_VERSION 13000\n").unwrap();
+        std::os::unix::fs::symlink("cuda-13.0", &link).unwrap();
+        let config = Config::new().cuda(">=13").root(dir.join("image"));
+        let toolchain = config.env([("CUDA_HOME", &link)]).survey();
+        let lines = toolchain.reruns();
+        fs::remove_dir_all(&dir).unwrap();
+        for header in [link.join("include/cuda.h"), real.join("include/cuda.h")] {
+            let line = Directive::RerunIfChanged(header);
+            assert!(lines.contains(&line), "{line} is not in {lines:?}");
+        }
     }
 }

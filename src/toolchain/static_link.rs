@@ -1,4 +1,4 @@
-//! A program that carries CUDA and cuDNN in itself: the archives that it takes in, and which of them are not here.
+//! The archives that a statically linked program takes in, and which of them are missing.
 
 use crate::config::{Config, Link};
 use crate::model::candidate::{Cudnn, Toolkit};
@@ -12,20 +12,20 @@ use std::path::{Path, PathBuf};
 
 const DYNAMIC: &str = "or leave `.link(Link::Static)` out of build.rs, and link dynamically";
 
-/// What is linked, in its order, and what lacks.
+/// What is linked, in its order, and what is missing.
 #[derive(Debug, Default)]
 pub struct Archives {
     /// Lines for cargo.
     pub directives: Vec<Directive>,
     /// The files.
     pub files: Vec<PathBuf>,
-    /// What was asked for and is not here.
+    /// What was asked for and is missing.
     pub lacking: Vec<Finding>,
     /// What exists as a shared library only: the driver.
     pub shared: Vec<String>,
 }
 
-/// Looks for them.
+/// Looks for the archives of this configuration.
 pub fn find(
     config: &Config,
     host: &Host,
@@ -65,7 +65,7 @@ pub fn find(
     }
     all.lacking.extend(absent(toolkit, &lacking, os));
     if os == Os::Linux {
-        // What NVIDIA's archives need of the system itself; zlib is cuDNN's.
+        // NVIDIA's archives need these of the system; zlib is for cuDNN.
         let zlib = major.is_some().then_some("z");
         for system in zlib.into_iter().chain(["stdc++", "rt", "dl", "pthread"]) {
             let library = Library::Dynamic(system.into());
@@ -125,7 +125,7 @@ fn file_name(name: &str, os: Os) -> String {
 /// The archive's file, and the name under which it is there.
 fn in_dirs(dirs: &[PathBuf], archive: &Archive, os: Os) -> Option<(PathBuf, String)> {
     archive.names.iter().find_map(|name| {
-        // For Windows `cublas.lib` is the way to a DLL.
+        // On Windows `cublas.lib` is the import library of a DLL.
         if os == Os::Windows && !name.ends_with("_static") {
             return None;
         }

@@ -11,7 +11,7 @@ use crate::model::target_list::TargetList;
 use crate::system::{Host, files};
 use crate::targets::gpus;
 use crate::targets::select::{self, Compiler, Selection, Wish};
-use crate::toolchain::{Toolchain, is_allowed};
+use crate::toolchain::Toolchain;
 use crate::toolkit::nvcc;
 
 impl Toolchain {
@@ -19,17 +19,26 @@ impl Toolchain {
     /// `CUDAARCHS`, `TORCH_CUDA_ARCH_LIST` or `CUDA_COMPUTE_CAP`, each in its own dialect; else the GPUs of this
     /// machine; else the first of each major that nvcc knows. Without CUDA it is empty.
     ///
+    /// # Errors
+    /// Where the list names no target (`arch-unknown`), or one that nvcc does not know (`arch-unsupported-by-nvcc`).
+    ///
     /// [`Config::archs`]: crate::Config::archs
     pub fn targets(&self) -> Result<Vec<Target>, Error> {
         Ok(self.selection()?.targets)
     }
 
     /// The same in the words of nvcc, CMake and PyTorch, for kernels that another build system compiles.
+    ///
+    /// # Errors
+    /// Those of [`targets`](Self::targets).
     pub fn target_list(&self) -> Result<TargetList, Error> {
         Ok(self.selection()?.list())
     }
 
     /// The same as flags for nvcc: `-gencode=arch=compute_80,code=sm_80`, one for each target.
+    ///
+    /// # Errors
+    /// Those of [`targets`](Self::targets).
     pub fn gencode_flags(&self) -> Result<Vec<String>, Error> {
         Ok(self.target_list()?.nvcc())
     }
@@ -70,7 +79,7 @@ impl Toolchain {
         let mut selection = chosen.map_err(Error::new)?;
         selection.findings.splice(0..0, noticed);
         if let Some(cudnn) = &self.cudnn {
-            let (targets, by) = (&selection.targets, &selection.chosen_by);
+            let (targets, by) = (&selection.targets, selection.chosen_by);
             let unserved = rules::targets(cudnn, targets, by, &self.host.platform);
             selection.findings.extend(unserved);
         }
@@ -127,12 +136,10 @@ impl Toolchain {
         );
         let mut others = files::dedup(others);
         others.retain(|other| other != compiler);
-        let mut finding =
-            consistency::nvcc_header(compiler, said, &header, toolkit.version?, &others);
-        if is_allowed(&self.config, &self.host, finding.id) {
-            finding.severity = Severity::Warning;
-        }
-        Some(finding)
+        let finding = consistency::nvcc_header(compiler, said, &header, toolkit.version?, &others);
+        let mut findings = [finding];
+        self.config.allowed(&self.host.env).apply(&mut findings);
+        findings.into_iter().next()
     }
 }
 
@@ -146,7 +153,7 @@ pub(crate) fn choose(
 ) -> Result<Selection, Vec<Finding>> {
     let mut gpus = Vec::new();
     if select::needs_gpus(wish) {
-        match gpus::gpus() {
+        match gpus::gpus(&host.env) {
             Ok(found) => gpus = found,
             Err(finding) => noticed.push(finding),
         }

@@ -10,12 +10,13 @@ pub mod version_file;
 
 use crate::model::candidate::Toolkit;
 use crate::model::finding::Finding;
+use crate::model::library_name::LibraryName;
 use crate::model::platform::{Os, Platform};
 use crate::model::version::Version;
 use crate::model::version_header;
+use crate::runtime::binary::elf::Elf;
 use crate::search::install_layout;
 use crate::search::search_step::Tree;
-use crate::system::library_file::elf_library::Library;
 use crate::system::sysroot::Sysroot;
 use crate::system::{Host, files};
 use std::path::{Path, PathBuf};
@@ -39,7 +40,7 @@ pub fn read_install(top: &Path, tree: &Tree, eyes: Sysroot, host: &Host) -> Opti
     let mut link_dirs = existing(top, &tree.lib, eyes, platform);
     // Where a runtime lies beside the rest, it tells what processor the directory is for.
     link_dirs.retain(|dir| {
-        let cpu = runtime_in(dir, eyes).and_then(|file| Library::open(&file)?.cpu());
+        let cpu = runtime_in(dir, eyes).and_then(|file| Elf::read(&file).ok()?.cpu());
         cpu.is_none_or(|cpu| cpu == platform.cpu)
     });
     let runtime = link_dirs.iter().find_map(|dir| runtime_in(dir, eyes));
@@ -179,8 +180,10 @@ fn all_read(told_by: Option<PathBuf>, toolkit: &Toolkit) -> Vec<PathBuf> {
 
 /// Nothing of an image is run: it may be for another processor.
 fn compiler_version(nvcc: Option<&Path>, eyes: Sysroot, host: &Host) -> Option<Version> {
-    nvcc.filter(|_| eyes.root.is_none())
-        .and_then(|nvcc| nvcc::version(nvcc, &host.answers).ok())
+    match eyes.root {
+        Some(_) => None,
+        None => nvcc::version(nvcc?, &host.answers).ok(),
+    }
 }
 
 fn stubs(link_dirs: &[PathBuf]) -> Vec<PathBuf> {
@@ -205,10 +208,8 @@ fn runtime_in(dir: &Path, eyes: Sysroot) -> Option<PathBuf> {
 
 /// 12.4.127 of `libcudart.so.12.4.127`. The SONAME alone tells no release: `libcudart.so.12`.
 fn release_in_name(file: &Path) -> Option<Version> {
-    let (_, numbers) = file.file_name()?.to_str()?.split_once(".so.")?;
-    let mut numbers = numbers.split('.').map(|number| number.parse().ok());
-    match (numbers.next()?, numbers.next()?, numbers.next()?) {
-        (Some(major), Some(minor), Some(_)) => Some(Version::new(major, minor, 0)),
+    match LibraryName::of(file)?.numbers[..] {
+        [major, minor, _] => Some(Version::new(major, minor, 0)),
         _ => None,
     }
 }

@@ -1,8 +1,10 @@
 //! What nvcc says of itself.
 
-use crate::model::arch::{Code, ComputeCapability, Suffix, Target};
+use crate::model::arch::{Suffix, Target};
+use crate::model::pattern::{Pattern, pattern, release};
+use crate::model::target_name;
 use crate::model::version::Version;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Where nvcc itself looks: right through wrappers, Debian's script, conda and the HPC SDK.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -20,115 +22,69 @@ pub struct Layout {
 pub fn parse_layout(text: &str) -> Option<Layout> {
     let mut layout = Layout::default();
     let mut here = None;
-    let mut found = false;
-    for line in text.lines() {
-        let Some((name, value)) = line
-            .strip_prefix("#$ ")
-            .and_then(|line| line.split_once('='))
-        else {
-            continue;
-        };
-        let dirs = || directories(value).into_iter().map(PathBuf::from);
+    let lines = text.lines().filter_map(|line| line.strip_prefix("#$ "));
+    for (name, value) in lines.filter_map(|line| line.split_once('=')) {
+        let value = value.trim();
         match name {
-            "TOP" if !value.trim().is_empty() => {
-                layout.top = PathBuf::from(value.trim());
-                found = true;
-            }
-            "_HERE_" => here = PathBuf::from(value.trim()).parent().map(PathBuf::from),
-            "INCLUDES" | "SYSTEM_INCLUDES" => layout.include_dirs.extend(dirs()),
-            "LIBRARIES" => layout
-                .link_dirs
-                .extend(dirs().filter(|dir| !dir.ends_with("stubs"))),
+            "TOP" => layout.top = PathBuf::from(value),
+            "_HERE_" => here = Path::new(value).parent(),
+            "INCLUDES" | "SYSTEM_INCLUDES" => layout.include_dirs.extend(directories(value)),
+            "LIBRARIES" => layout.link_dirs.extend(directories(value)),
             _ => {}
         }
     }
-    if !found && !layout.link_dirs.is_empty() {
-        layout.top = here?;
-        found = true;
+    layout.link_dirs.retain(|dir| !dir.ends_with("stubs"));
+    if layout.top.as_os_str().is_empty() {
+        if layout.link_dirs.is_empty() {
+            return None;
+        }
+        layout.top = here?.to_path_buf();
     }
-    found.then_some(layout)
+    Some(layout)
 }
 
 /// The directories in `"-I/a b" -I/c "-isystem" "/d" "/LIBPATH:C:/e"`.
-fn directories(value: &str) -> Vec<String> {
-    let mut words = vec![String::new()];
-    let mut quoted = false;
-    for character in value.chars() {
-        match character {
-            '"' => quoted = !quoted,
-            c if c.is_whitespace() && !quoted => words.push(String::new()),
-            c => words.last_mut().into_iter().for_each(|word| word.push(c)),
-        }
-    }
-    let flags = ["-isystem", "-I", "-L", "/LIBPATH:"];
-    words
-        .iter()
-        .map(|word| {
-            let flag = flags.iter().find(|flag| word.starts_with(**flag));
-            word[flag.map_or(0, |flag| flag.len())..].to_string()
-        })
-        .filter(|word| !word.is_empty())
-        .collect()
+fn directories(value: &str) -> impl Iterator<Item = PathBuf> {
+    static WORD: Pattern = Pattern::new(|| pattern(r#"(?:"[^"]*"|[^" \t])+"#));
+    let words = WORD.find_iter(value);
+    let dirs = words.map(|word| {
+        let word = word.as_str().replace('"', "");
+        let flags = ["-isystem", "-I", "-L", "/LIBPATH:"];
+        let dir = flags.iter().find_map(|flag| word.strip_prefix(flag));
+        PathBuf::from(dir.unwrap_or(&word))
+    });
+    dirs.filter(|dir| !dir.as_os_str().is_empty())
 }
 
 /// The release in `Cuda compilation tools, release 13.5, V13.5.37`, as CUDA releases are named: two numbers.
 pub fn parse_version(text: &str) -> Option<Version> {
-    text.match_indices("release ").find_map(|(at, word)| {
-        let rest = text.get(at + word.len()..)?;
-        let (major, rest) = rest.split_once('.')?;
-        let end = rest
-            .find(|c: char| !c.is_ascii_digit())
-            .unwrap_or(rest.len());
-        Some(Version::new(
-            major.parse().ok()?,
-            rest.get(..end)?.parse().ok()?,
-            0,
-        ))
-    })
+    static RELEASE: Pattern = Pattern::new(|| pattern(r"release ([0-9]+)\.([0-9]+)"));
+    release(&RELEASE, text)
 }
 
 /// The answer to `nvcc --list-gpu-code`, which comes in no order: `sm_75`, `sm_110`, `sm_103`, one a line.
 pub fn parse_gpu_codes(text: &str) -> Vec<Target> {
-    let mut targets = Vec::new();
-    for line in text.lines() {
-        let Some(name) = line.trim().strip_prefix("sm_") else {
-            continue;
-        };
-        let (number, suffix) = if let Some(number) = name.strip_suffix('a') {
-            (number, Suffix::Arch)
-        } else if let Some(number) = name.strip_suffix('f') {
-            (number, Suffix::Family)
-        } else {
-            (name, Suffix::None)
-        };
-        let number: u32 = number.parse().unwrap_or(0);
-        if (10..1000).contains(&number) {
-            add(
-                &mut targets,
-                Target {
-                    capability: ComputeCapability::from_number(number),
-                    suffix,
-                    code: Code::Machine,
-                },
-            );
-        }
-    }
-    targets
+    gpu_codes(text.lines().map(str::trim))
 }
 
 /// The targets with a letter in the answer to `nvcc --help`: `'sm_100a','sm_100f','sm_103',`. One that names no target
 /// at all is no such answer.
 pub fn parse_help(text: &str) -> Option<Vec<Target>> {
-    let names = text
-        .split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
-        .filter(|word| word.starts_with("sm_"));
-    let lines: Vec<&str> = names.collect();
-    let mut codes = parse_gpu_codes(&lines.join("\n"));
+    let mut codes = gpu_codes(text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_'));
     if codes.is_empty() {
         return None;
     }
     codes.retain(|code| code.suffix != Suffix::None);
     Some(codes)
+}
+
+fn gpu_codes<'a>(words: impl Iterator<Item = &'a str>) -> Vec<Target> {
+    let mut targets = Vec::new();
+    let words = words.filter(|word| word.starts_with("sm_"));
+    for target in words.filter_map(target_name::read) {
+        add(&mut targets, target);
+    }
+    targets
 }
 
 /// Puts a target in its place in a list in numeric order, unless it is there.

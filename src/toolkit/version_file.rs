@@ -1,37 +1,27 @@
 //! What the file beside a toolkit's directories says of its release.
 
+use crate::model::pattern::{Pattern, pattern, release};
 use crate::model::version::Version;
 
 /// `12.4` of `"cuda" : { "name" : "CUDA SDK", "version" : "12.4.1" }` in `version.json`, which there is from CUDA 11.1
 /// on. The third number is no release of CUDA; in some it is a date.
 pub fn json(text: &str) -> Option<Version> {
-    text.match_indices("\"cuda\"").find_map(|(at, name)| {
-        let object = value(text.get(at + name.len()..)?)?.strip_prefix('{')?;
-        let (object, _) = object.split_once('}')?;
-        object.match_indices("\"version\"").find_map(|(at, name)| {
-            let value = value(object.get(at + name.len()..)?)?;
-            release(value.strip_prefix('"')?.split_once('"')?.0)
-        })
-    })
-}
-
-/// What stands behind the name of a member.
-fn value(rest: &str) -> Option<&str> {
-    Some(rest.trim_start().strip_prefix(':')?.trim_start())
+    static CUDA: Pattern = Pattern::new(|| {
+        pattern(
+            r#""cuda"[[:space:]]*:[[:space:]]*\{[^}]*"version"[[:space:]]*:[[:space:]]*"([0-9]+)\.([0-9]+)(?:\.[0-9]+)*""#,
+        )
+    });
+    release(&CUDA, text)
 }
 
 /// `10.2` of `CUDA Version 10.2.89` in `version.txt`, up to CUDA 11.0.
 pub fn text(text: &str) -> Option<Version> {
-    let said = text.trim_start().strip_prefix("CUDA Version ")?;
-    release(said.split_whitespace().next()?)
-}
-
-fn release(numbers: &str) -> Option<Version> {
-    let mut numbers = numbers.split('.').map(|number| number.parse().ok());
-    let (major, minor) = (numbers.next()??, numbers.next()??);
-    numbers
-        .all(|number: Option<u32>| number.is_some())
-        .then(|| Version::new(major, minor, 0))
+    static CUDA: Pattern = Pattern::new(|| {
+        pattern(
+            r"^[[:space:]]*CUDA Version[[:space:]]+([0-9]+)\.([0-9]+)(?:\.[0-9]+)*(?:[[:space:]]|$)",
+        )
+    });
+    release(&CUDA, text)
 }
 
 #[cfg(test)]

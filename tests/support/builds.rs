@@ -1,10 +1,12 @@
-//! One small crate whose build script does what it is asked to, and made-up installations for it.
+//! One small crate whose build script does what it is asked to, made-up installations for it, and what it says there.
 
 use super::{cargo, project, repository, scratch, write_if_new};
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Mutex;
 
 /// A build script that does what ASK says.
 pub const SCRIPT: &str = r#"use cudnn_guard::{Config, Link, Linked};
@@ -142,4 +144,44 @@ pub fn toolkit(dir: &Path, version: u32, nvcc: bool) {
         )
         .unwrap();
     }
+}
+
+/// Tests run beside each other.
+static TEXTS: Mutex<()> = Mutex::new(());
+
+/// Holds what was said against the text of that name in `fixtures/texts.txt`, to the byte. Above each text stands a line
+/// with its name in brackets, below it an empty one. BLESS=1 writes it anew.
+#[track_caller]
+pub fn says(name: &str, said: &str) {
+    let file = repository().join("fixtures/texts.txt");
+    let lock = TEXTS.lock().unwrap_or_else(|failed| failed.into_inner());
+    let mut texts = read_texts(&fs::read_to_string(&file).unwrap());
+    if std::env::var_os("BLESS").is_some() {
+        texts.insert(name.to_string(), said.to_string());
+        let all = texts
+            .iter()
+            .map(|(name, text)| format!("[{name}]\n{text}\n"));
+        fs::write(&file, all.collect::<String>()).unwrap();
+    }
+    drop(lock);
+    let wanted = texts.get(name).map_or("", |text| text);
+    assert_eq!(said, wanted, "{name}: BLESS=1 writes what is said now");
+}
+
+fn read_texts(file: &str) -> BTreeMap<String, String> {
+    let mut texts = BTreeMap::new();
+    for part in file.split_terminator("\n\n") {
+        let (name, text) = part.split_once('\n').unwrap();
+        let name = name
+            .strip_prefix('[')
+            .and_then(|name| name.strip_suffix(']'));
+        let name = name.unwrap_or_else(|| panic!("{part:?} has no name"));
+        assert!(
+            texts
+                .insert(name.to_string(), format!("{text}\n"))
+                .is_none(),
+            "{name}"
+        );
+    }
+    texts
 }

@@ -35,7 +35,7 @@ fn usr_local(root: &Path) {
 }
 
 /// The shortest file that is a library, with nothing in it.
-fn library(root: &Path, path: &str) {
+pub fn library(root: &Path, path: &str) {
     file(root, path, "");
     let mut bytes = [0; 64];
     bytes[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");

@@ -17,6 +17,7 @@ use std::sync::OnceLock;
 /// [`Requirement`](Self::Requirement), `>=9, <10` and `>=9.8`. cuDNN's own parts want each other to be
 /// [`Exact`](Self::Exact)ly of one release. cudarc and candle compare nothing, as `>=0` does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Policy {
     /// NVIDIA's promise: the same major, and a minor at least as new. The patch level is free.
     Compatible,
@@ -28,8 +29,10 @@ pub enum Policy {
     Requirement,
 }
 
-/// How the program gets at cuDNN.
+/// How the running program gets at its cuDNN, and so where the guard looks for it. What the build links is
+/// `Config::link`, from which this follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Loader {
     /// It is linked, and loaded before `main`: where a library or a function is missing, the system's loader ends the
     /// program before the guard runs.

@@ -36,6 +36,7 @@ impl fmt::Display for ComputeCapability {
 
 /// The letter behind a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum Suffix {
     /// No letter: later GPUs are served too.
     None,
@@ -47,6 +48,7 @@ pub enum Suffix {
 
 /// What a target is compiled to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum Code {
     /// Machine code (SASS, in a cubin): `sm_86`.
     Machine,

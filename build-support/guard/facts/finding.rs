@@ -53,6 +53,7 @@ impl fmt::Display for Severity {
 ///   = help: or lower `.cudnn(">=9.1")` in build.rs
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Finding {
     /// A word that never changes its meaning, for `allow` and for search engines.
     pub id: &'static str,

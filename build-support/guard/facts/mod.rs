@@ -1,5 +1,6 @@
 //! Plain values: versions, GPU targets, findings, and what the build knew.
 
+pub mod allowed;
 pub mod built;
 pub mod compute_capability;
 pub mod finding;

@@ -1,6 +1,7 @@
 //! What the person who runs the program asks for, by environment variables.
 
 use crate::runtime::driver::devices::Devices;
+use crate::runtime::facts::allowed::Allowed;
 use crate::runtime::facts::finding::Finding;
 use std::time::Duration;
 
@@ -27,7 +28,7 @@ pub struct Operator {
     /// `CUDNN_GUARD_DEADLINE`
     pub deadline: Duration,
     /// `CUDNN_GUARD_ALLOW`
-    pub allow: Vec<String>,
+    pub allow: Allowed,
     /// `CUDNN_GUARD_REQUIRE_GPU`
     pub require_gpu: bool,
     /// `CUDNN_GUARD_DEVICES`
@@ -106,17 +107,12 @@ impl Operator {
                 None => false,
             },
         );
-        let words = variable("CUDNN_GUARD_ALLOW").unwrap_or_default();
-        let allow = words.split(|c: char| c == ',' || c.is_whitespace());
         let report = variable("CUDNN_GUARD_REPORT").filter(|file| !file.is_empty());
         Self {
             mode,
             report: report.map(|file| file.replace("%p", &std::process::id().to_string()).into()),
             deadline,
-            allow: allow
-                .filter(|id| !id.is_empty())
-                .map(str::to_string)
-                .collect(),
+            allow: Allowed::parse(&variable("CUDNN_GUARD_ALLOW").unwrap_or_default()),
             require_gpu,
             devices,
             complaints,

@@ -22,9 +22,9 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
         return ExitCode::SUCCESS;
     };
     let asked = asked.trim_matches(['[', ']']).to_ascii_lowercase();
-    match page::ALL.iter().find(|(id, _)| *id == asked) {
-        Some((_, text)) => {
-            terminal::show(page::laid_out(text));
+    match page::all().find(|(id, _)| *id == asked) {
+        Some((id, text)) => {
+            terminal::show(terminal::heading(id) + &page::laid_out(text));
             ExitCode::SUCCESS
         }
         None => {
@@ -35,10 +35,8 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
 }
 
 fn list() -> String {
-    let widest = page::ALL.iter().map(|(id, _)| id.len()).max().unwrap_or(0);
-    let lines = page::ALL
-        .iter()
-        .map(|(id, text)| format!("{id:widest$}  {}\n", page::summary(text)));
+    let widest = page::all().map(|(id, _)| id.len()).max().unwrap_or(0);
+    let lines = page::all().map(|(id, text)| format!("{id:widest$}  {}\n", page::summary(text)));
     lines.collect()
 }
 
@@ -54,9 +52,8 @@ fn unknown(asked: &str) -> String {
 fn nearest(asked: &str) -> Vec<&'static str> {
     let allowed = asked.chars().count() / 4;
     let part = asked.len() > 2;
-    let mut near: Vec<(usize, &str)> = page::ALL
-        .iter()
-        .map(|(id, _)| (distance(asked, id), *id))
+    let mut near: Vec<(usize, &str)> = page::all()
+        .map(|(id, _)| (distance(asked, id), id))
         .filter(|(distance, id)| *distance <= allowed || (part && id.contains(asked)))
         .collect();
     near.sort_by_key(|(distance, _)| *distance);

@@ -110,10 +110,10 @@ pub fn fetch(
             Err(why) => wanting.push((component, why)),
         }
     }
-    if let Some(other) = somebody_elses(home, &components).filter(|_| !wanting.is_empty()) {
-        return Err(foreign(&other, None));
-    }
     if !wanting.is_empty() {
+        if let Some(other) = somebody_elses(home, &components) {
+            return Err(foreign(&other, None));
+        }
         let installer = Installer::find()?;
         fs::create_dir_all(home).map_err(|error| failed("create", home, &error))?;
         remove_leftovers(home);

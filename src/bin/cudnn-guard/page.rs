@@ -7,72 +7,17 @@ use crate::terminal;
 /// Lines are broken between words so as to stay within this. A command is never broken.
 const COLUMNS: usize = 90;
 
-macro_rules! texts {
-    ($($id:literal)*) => {
-        &[$(($id, include_str!(concat!("../../../docs/findings/", $id, ".md")))),*]
-    };
+const TEXTS: &str = include_str!("../../../docs/findings.md");
+
+/// Every id with the text below it.
+pub fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let texts = TEXTS.strip_prefix("# ").unwrap_or(TEXTS).split("\n\n# ");
+    texts.filter_map(|text| text.split_once("\n\n"))
 }
 
-/// Every id with its text.
-pub const ALL: &[(&str, &str)] = texts![
-    "cuda-not-found"
-    "cudnn-not-found"
-    "cudnn-headers-missing"
-    "nvcc-not-found"
-    "variable-unusable"
-    "variables-disagree"
-    "config-invalid"
-    "partial-toolkit"
-    "cuda-requirement-unmet"
-    "cudnn-requirement-unmet"
-    "header-library-skew"
-    "nvcc-header-skew"
-    "cuda-flavour-mismatch"
-    "parts-missing"
-    "parts-mixed"
-    "duplicate-cudnn"
-    "wrong-architecture"
-    "library-damaged"
-    "unknown-newer-version"
-    "known-bad-release"
-    "host-compiler-unsupported"
-    "host-headers-incompatible"
-    "arch-unknown"
-    "arch-unsupported-by-nvcc"
-    "arch-dropped-by-cudnn"
-    "gpu-newer-than-cudnn"
-    "gpu-newer-than-nvcc"
-    "kernels-not-covering-gpu"
-    "ptx-newer-than-driver"
-    "driver-missing"
-    "driver-stub"
-    "driver-too-old"
-    "driver-error"
-    "no-gpu"
-    "device-busy"
-    "device-memory-low"
-    "library-path-hijack"
-    "not-loaded-yet"
-    "cudnn-not-loadable"
-    "library-not-found"
-    "cudnn-version-mismatch"
-    "cudnn-aborted"
-    "cudnn-create-failed"
-    "convolution-failed"
-    "convolution-wrong"
-    "convolution-timeout"
-    "child-not-started"
-    "program-timeout"
-    "platform-unsupported"
-    "built-without-cuda"
-    "nvcc-failed"
-    "fetch-failed"
-    "io-error"
-];
-
-/// The one sentence below the title.
+/// The one sentence with which a text begins.
 pub fn summary(text: &str) -> &str {
-    text.lines().nth(2).unwrap_or_default()
+    text.lines().next().unwrap_or_default()
 }
 
 /// The whole text.
@@ -86,8 +31,6 @@ pub fn laid_out(text: &str) -> String {
             command = !command;
         } else if command {
             out.push_str(&format!("    {line}\n"));
-        } else if let Some(title) = line.strip_prefix("# ") {
-            out.push_str(&terminal::heading(title));
         } else if let Some(title) = line.strip_prefix("## ") {
             out.push_str(&format!("\n{}", terminal::heading(title)));
             indent = "  ";
@@ -180,13 +123,11 @@ mod tests {
     #[test]
     fn a_command_is_never_broken() {
         let command = format!("`sudo apt {}`", "install a-package ".repeat(8).trim_end());
-        let text =
-            format!("# id\n\nOne.\n\n## Mend it\n\n- Debian: {command}, then\n  restart\n- no\n");
+        let text = format!("One.\n\n## Mend it\n\n- Debian: {command}, then\n  restart\n- no\n");
         assert_eq!(
             laid_out(&text),
             format!(
-                "{}One.\n\n{}  - Debian:\n    {command},\n    then restart\n  - no\n",
-                terminal::heading("id"),
+                "One.\n\n{}  - Debian:\n    {command},\n    then restart\n  - no\n",
                 terminal::heading("Mend it")
             )
         );

@@ -2,8 +2,9 @@
 
 use super::*;
 use crate::model::environment::Variable;
+use crate::model::found_via::FoundVia;
 
-fn toolkit(via: &str, version: (u32, u32), nvcc: bool) -> Candidate {
+fn toolkit(via: &'static str, version: (u32, u32), nvcc: bool) -> Candidate {
     let found = Found::Toolkit(Toolkit {
         version: Some(Version::new(version.0, version.1, 0)),
         nvcc: nvcc.then(|| "nvcc".into()),
@@ -13,14 +14,14 @@ fn toolkit(via: &str, version: (u32, u32), nvcc: bool) -> Candidate {
     });
     Candidate {
         found,
-        via: via.into(),
+        via: FoundVia::Directory(via),
         chosen: false,
         rejected: None,
         wish: None,
     }
 }
 
-fn cudnn(via: &str, version: (u32, u32, u32), cuda_major: u32) -> Candidate {
+fn cudnn(via: &'static str, version: (u32, u32, u32), cuda_major: u32) -> Candidate {
     let found = Found::Cudnn(Cudnn {
         header: Some("cudnn_version.h".into()),
         header_version: Some(Version::new(version.0, version.1, version.2)),
@@ -30,7 +31,7 @@ fn cudnn(via: &str, version: (u32, u32, u32), cuda_major: u32) -> Candidate {
     });
     Candidate {
         found,
-        via: via.into(),
+        via: FoundVia::Directory(via),
         chosen: false,
         rejected: None,
         wish: None,
@@ -39,13 +40,12 @@ fn cudnn(via: &str, version: (u32, u32, u32), cuda_major: u32) -> Candidate {
 
 fn told(candidates: &mut [Candidate], wants: &Wants) -> Vec<String> {
     choose(candidates, wants);
-    let told = candidates.iter().map(|candidate| {
-        format!(
-            "{}: {}",
-            candidate.via,
-            candidate.rejected.as_deref().unwrap_or("chosen")
-        )
-    });
+    let told = candidates
+        .iter()
+        .map(|candidate| match &candidate.rejected {
+            Some(reason) => format!("{}: {reason}", candidate.via),
+            None => format!("{}: chosen", candidate.via),
+        });
     told.collect()
 }
 
@@ -54,6 +54,27 @@ fn asking(requirement: &Requirement) -> Wants<'_> {
         cudnn: Some(requirement),
         ..Wants::default()
     }
+}
+
+#[test]
+fn a_need_is_met_by_what_is_whole_and_fits() {
+    let nine = Requirement::parse(">=9.2", "cudnn").unwrap();
+    let needed = Wants {
+        toolkit_needed: true,
+        ..asking(&nine)
+    };
+    let both = [Kind::Toolkit, Kind::Cudnn];
+    let met = |found: &[Candidate]| both.map(|kind| is_met(kind, found, &needed));
+    let bare = toolkit("wheels", (12, 4), false);
+    let cuda = toolkit("/usr/local/cuda", (12, 4), true);
+    let old = cudnn("/usr", (9, 1, 0), 12);
+    let other = cudnn("/opt/cudnn", (9, 3, 0), 13);
+    assert_eq!(met(&[]), [false, false]);
+    assert_eq!(met(&[bare, old.clone()]), [false, false]);
+    assert_eq!(met(&[cuda.clone(), old]), [true, false]);
+    assert_eq!(met(&[cuda.clone(), other]), [false, false]);
+    let fitting = cudnn("/opt/cudnn", (9, 3, 0), 12);
+    assert_eq!(met(&[cuda, fitting]), [true, true]);
 }
 
 #[test]
@@ -197,7 +218,9 @@ fn headers_alone_are_not_linked_and_libraries_alone_come_last() {
 
 fn without(mut candidate: Candidate, nvcc: bool, headers: bool, libraries: bool) -> Candidate {
     if let Found::Toolkit(toolkit) = &mut candidate.found {
-        toolkit.nvcc = toolkit.nvcc.take().filter(|_| !nvcc);
+        if nvcc {
+            toolkit.nvcc = None;
+        }
         if headers {
             toolkit.include_dirs.clear();
         }
@@ -240,10 +263,13 @@ fn what_is_not_whole_goes_last_and_a_runtime_alone_is_none() {
 #[test]
 fn a_copy_that_a_package_brought_along_is_left_alone() {
     let mut copy = cudnn("torch", (9, 14, 0), 12);
-    copy.rejected = Some("torch's own copy".into());
+    copy.rejected = Some(Rejection::BundledWith("torch"));
     let mut all = [copy, cudnn("system", (9, 1, 0), 12)];
     assert_eq!(
         told(&mut all, &Wants::default()),
-        ["torch: torch's own copy", "system: chosen"]
+        [
+            "torch: torch's own copy, which may be loaded first at run time",
+            "system: chosen"
+        ]
     );
 }

@@ -1,5 +1,6 @@
 use super::*;
 use crate::model::arch::{ComputeCapability, Suffix};
+use crate::model::environment::Variable;
 
 fn cudnn(major: u32, minor: u32, patch: u32, flavour: u32) -> Cudnn {
     Cudnn {
@@ -100,7 +101,7 @@ fn targets_that_the_cudnn_does_not_serve_are_warnings() {
         ..machine(61)
     };
     let list = [machine(61), ptx, machine(80), machine(100)];
-    let by = "CUDNN_GUARD_ARCHS";
+    let by = ChosenBy::Variable(Variable::GuardArchs);
     assert_eq!(
         told(&targets(&cudnn(9, 14, 0, 12), &list, by, &linux())),
         [
@@ -123,7 +124,7 @@ fn targets_that_the_cudnn_does_not_serve_are_warnings() {
           = help: or leave 10.0 out of the targets, if no program with cuDNN is to run there"
         ]
     );
-    // Of what nobody knows nothing is said.
+    // Nothing is said about a release that is not known.
     let mut unknown = cudnn(9, 14, 0, 12);
     unknown.cuda_major = None;
     assert!(targets(&unknown, &list, by, &linux()).is_empty());
@@ -155,7 +156,10 @@ fn what_was_read_outranks_the_table() {
             )]
         );
         let list = [machine(86), machine(90)];
-        assert_eq!(targets(&pruned, &list, "archs", &linux()).len(), 1);
+        assert_eq!(
+            targets(&pruned, &list, ChosenBy::BuildScript, &linux()).len(),
+            1
+        );
         // A build, which has not read it, is not told otherwise by the doctor.
         let capability = ComputeCapability::from_number(86);
         assert!(may_serve(&pruned, capability, &linux()));

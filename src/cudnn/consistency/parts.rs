@@ -1,10 +1,9 @@
 //! Parts of one cuDNN: missing, of different releases, in different directories, copied in place of linked.
 
-use crate::cudnn::consistency::{
-    all_files, file_name, folder, is_dll, is_needed, major, needed, with_article,
-};
+use crate::cudnn::consistency::{all_files, file_name, folder, is_dll, is_needed, major, needed};
 use crate::model::candidate::{Cudnn, Part, Unresolved};
 use crate::model::finding::Finding;
+use crate::model::version_source::VersionSource;
 
 /// That hurts only where the program runs, which may be elsewhere: a warning.
 pub(super) fn missing(cudnn: &Cudnn, elsewhere: &[String]) -> Option<Finding> {
@@ -59,11 +58,10 @@ pub(super) fn mixed(cudnn: &Cudnn) -> Option<Finding> {
     let other = |part: &&Part| part.version.is_some_and(|version| version != release);
     cudnn.parts.iter().find(other)?;
     let lines = cudnn.parts.iter().filter_map(|part| {
-        let by = part
-            .told_by
-            .as_deref()
-            .filter(|by| !by.starts_with("symbol"));
-        let by = by.map_or_else(String::new, |by| format!(", by {}", with_article(by)));
+        let by = match &part.told_by {
+            None | Some(VersionSource::Symbol(_)) => String::new(),
+            Some(by) => format!(", by {}", by.with_article()),
+        };
         Some(format!("{}  {}{by}", part.version?, part.path.display()))
     });
     let lines = lines.collect::<Vec<_>>().join("\n");

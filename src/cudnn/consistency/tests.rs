@@ -1,7 +1,8 @@
 use super::*;
 use crate::model::candidate::Part;
+use crate::model::version_source::VersionSource;
 
-fn part(name: &str, numbers: (u32, u32, u32), told_by: &str) -> Part {
+fn part(name: &str, numbers: (u32, u32, u32), told_by: VersionSource) -> Part {
     let file = match name {
         "cudnn" => format!("/opt/dnn/lib/libcudnn.so.{}", numbers.0),
         name => format!("/opt/dnn/lib/libcudnn_{name}.so.{}", numbers.0),
@@ -10,7 +11,7 @@ fn part(name: &str, numbers: (u32, u32, u32), told_by: &str) -> Part {
         name: name.to_string(),
         path: file.into(),
         version: Some(Version::new(numbers.0, numbers.1, numbers.2)),
-        told_by: Some(told_by.to_string()),
+        told_by: Some(told_by),
     }
 }
 
@@ -27,7 +28,9 @@ fn cudnn(numbers: (u32, u32, u32)) -> Cudnn {
         library: Some(format!("/opt/dnn/lib/libcudnn.so.{}", numbers.0).into()),
         library_version: release,
         link_dir: Some("/opt/dnn/lib".into()),
-        parts: names.map(|name| part(name, numbers, "build-id")).collect(),
+        parts: names
+            .map(|name| part(name, numbers, VersionSource::BuildId))
+            .collect(),
         ..Cudnn::default()
     }
 }
@@ -59,7 +62,7 @@ fn the_patch_level_of_the_headers_is_a_warning() {
     one.header_version = Some(Version::new(9, 15, 0));
     assert_eq!(told(&one), ["error header-library-skew"]);
     assert_eq!(
-        doubtful(&one).unwrap(),
+        doubtful(&one).unwrap().to_string(),
         "its headers are 9.15.0, its library is 9.14.0"
     );
     // Nothing is said against a library that does not tell.
@@ -76,7 +79,8 @@ fn a_foreign_part_counts_if_a_convolution_opens_it() {
     ] {
         let mut one = cudnn((9, 14, 0));
         one.parts.retain(|part| part.name != name);
-        one.parts.push(part(name, (9, 10, 2), "build-id"));
+        one.parts
+            .push(part(name, (9, 10, 2), VersionSource::BuildId));
         assert_eq!(told(&one), [format!("{severity} parts-mixed")], "{name}");
         assert_eq!(doubtful(&one).is_some(), severity == "error", "{name}");
     }
@@ -116,9 +120,18 @@ fn what_a_part_lacks_is_named() {
 fn a_library_that_nothing_can_open_is_of_no_use() {
     let mut one = cudnn((9, 14, 0));
     let library = one.library.clone().unwrap();
-    one.files.flaws = vec![("cudnn".into(), library, Flaw::CutOff("segments", 4096, 64))];
+    one.files.flaws = vec![(
+        "cudnn".into(),
+        library,
+        Defect::CutOff("segments", 4096, 64),
+    )];
     assert_eq!(told(&one), [""; 0], "with this it is not chosen");
-    let said = unusable(&one, "CUDNN_PATH: /opt/dnn".into(), "CUDNN_PATH").unwrap();
+    let said = unusable(
+        &one,
+        "CUDNN_PATH: /opt/dnn".into(),
+        &FoundVia::variable("CUDNN_PATH"),
+    )
+    .unwrap();
     assert_eq!(
         said.to_string(),
         "`/opt/dnn/lib/libcudnn.so.9` is cut off: it ends at byte 64, and its segments reach to 4096  [library-damaged]\n  \

@@ -8,6 +8,8 @@ use crate::model::candidate::Cudnn;
 use crate::model::facts::Built;
 use crate::model::finding::{Finding, Severity};
 use crate::model::judge;
+use crate::model::library_name::LibraryName;
+use crate::model::linkage::Missing;
 use crate::model::platform::Os;
 use crate::model::tables::Tables;
 use crate::model::version::Version;
@@ -52,12 +54,9 @@ impl PreflightInput {
             Finding::error(flaw.id(), summary)
                 .help("install that cuDNN again, and see that the disk is not full")
         });
-        let later = self.missing.iter().find_map(|missing| {
-            missing
-                .stands_in
-                .as_ref()
-                .filter(|_| missing.name.starts_with("libcudnn_"))
-        });
+        let is_part = |missing: &&Missing| missing.name.starts_with("libcudnn_");
+        let mut parts = self.missing.iter().filter(is_part);
+        let later = parts.find_map(|missing| missing.stands_in.as_ref());
         for mut finding in own
             .into_iter()
             .chain(consistency::findings(cudnn, &[], &self.elsewhere))
@@ -104,7 +103,7 @@ impl PreflightInput {
         let version = cudnn
             .library_version
             .or(major.map(|major| Version::new(major, 0, 0)));
-        let Some(version) = version.filter(|_| guard.absent.is_none()) else {
+        let (Some(version), None) = (version, &guard.absent) else {
             return;
         };
         if let Err(mismatch) = judge::version(guard, version) {
@@ -170,6 +169,5 @@ fn is_misnamed(cudnn: &Cudnn) -> bool {
 }
 
 fn named_major(library: &Path) -> Option<u32> {
-    let mut words = consistency::file_name(library).split(['.', '_']);
-    words.find_map(|word| word.parse().ok())
+    LibraryName::of(library)?.major()
 }

@@ -1,9 +1,9 @@
 //! Files that the loader finds and refuses: damaged ones, and libraries of the system that are too old.
 
 use crate::inspection::preflight::PreflightInput;
-use crate::model::file_defect::Flaw;
 use crate::model::finding::Finding;
 use crate::model::linkage::Need;
+use crate::runtime::binary::defect::Defect;
 use std::path::Path;
 
 impl PreflightInput {
@@ -27,7 +27,7 @@ impl PreflightInput {
                 Some(asking) => finding.with("needed by", asking.path.display()),
                 None => finding,
             };
-            if let Flaw::Cpu(_) = flaw {
+            if let Defect::Cpu(_) = flaw {
                 let own = &self.platform.cpu;
                 findings.push(finding.help(format!("copy the one for {own} in its place")));
                 continue;
@@ -50,10 +50,13 @@ impl PreflightInput {
         {
             for (from, versions) in &object.linkage.wants {
                 // Parts of cuDNN are compared by their releases.
+                if from.starts_with("libcudnn") {
+                    continue;
+                }
                 let found = self.objects.iter().find(|other| {
                     other.name == *from || other.linkage.soname.as_deref() == Some(from)
                 });
-                let Some(found) = found.filter(|_| !from.starts_with("libcudnn")) else {
+                let Some(found) = found else {
                     continue;
                 };
                 let lacks = |version: &&String| !found.linkage.has.contains(version);

@@ -1,55 +1,32 @@
 //! The flags in which nvcc is told its targets.
 
-use crate::model::arch::{Code, Target};
+use crate::model::arch::Code;
 use crate::model::gencode::Gencode;
-use crate::targets::dialect::{BOTH, Word, read_number, targets};
-
-const GENCODE: [&str; 2] = ["-gencode", "--generate-code"];
-const ARCH: [&str; 2] = ["-arch", "--gpu-architecture"];
+use crate::model::pattern::{Pattern, pattern};
+use crate::model::target_name::read as target;
+use crate::targets::dialect::{BOTH, Word, targets};
 
 /// How much of a text that begins with a flag belongs to it: its value may follow after a space, and has commas.
 pub fn length(text: &str) -> usize {
-    let mut closes: Option<char> = None;
-    let mut valued = false;
-    for (at, c) in text.char_indices() {
-        let rest = text.get(at..).unwrap_or_default();
-        match (closes, c) {
-            (Some(close), _) if c == close => closes = None,
-            (Some(_), _) => {}
-            (None, '[') => closes = Some(']'),
-            (None, '"' | '\'') => closes = Some(c),
-            (None, '=') => valued = true,
-            (None, ',') if rest.starts_with(",code=") || rest.starts_with(",arch=") => {}
-            (None, ',' | ';') => return at,
-            (None, _) if c.is_whitespace() => {
-                let flag = text.get(..at).unwrap_or_default();
-                let takes = GENCODE.iter().chain(&ARCH).any(|known| *known == flag);
-                if valued || !takes {
-                    return at;
-                }
-                valued = true;
-            }
-            _ => {}
-        }
-    }
-    text.len()
+    static FLAG: Pattern = Pattern::new(|| {
+        let name = "(?:(?:-gencode|--generate-code|-arch|--gpu-architecture)[ \t\r\n])?";
+        let value = r#"(?:[^,;\["' \t\r\n]|,code=|,arch=|\[[^\]]*\]?|"[^"]*"?|'[^']*'?)*"#;
+        pattern(&format!("^{name}{value}"))
+    });
+    FLAG.find(text).map_or(text.len(), |found| found.end())
 }
 
 /// `-gencode=arch=compute_80,code=[sm_80,compute_80]`, `-arch=sm_80`, which is both.
 pub fn read(flag: &str) -> Option<Word> {
-    let plain: String = flag
-        .to_ascii_lowercase()
-        .chars()
-        .filter(|c| !matches!(c, '"' | '\'' | '\\'))
-        .collect();
-    let value = |names: [&str; 2]| {
-        let rest = names.iter().find_map(|name| plain.strip_prefix(name))?;
-        rest.strip_prefix(['=', ' ', '\t']).map(str::trim)
-    };
-    if let Some(value) = value(GENCODE) {
+    static VALUE: Pattern = Pattern::new(|| {
+        pattern("^(?:(-gencode|--generate-code)|-arch|--gpu-architecture)[= \t\r\n](.*)$")
+    });
+    let plain = flag.to_ascii_lowercase().replace(['"', '\'', '\\'], "");
+    let found = VALUE.captures(&plain)?;
+    let value = found.get(2)?.as_str().trim();
+    if found.get(1).is_some() {
         return gencode(value).map(Word::Targets);
     }
-    let value = value(ARCH)?;
     match value {
         "native" => Some(Word::Native),
         "all" => Some(Word::All),
@@ -95,19 +72,4 @@ fn gencode(value: &str) -> Option<Vec<Gencode>> {
         .map(|target| Gencode { target, via })
         .collect();
     (!made.is_empty()).then_some(made)
-}
-
-/// `sm_90a`, `compute_100f`.
-fn target(text: &str) -> Option<Target> {
-    let (number, code) = if let Some(number) = text.strip_prefix("sm_") {
-        (number, Code::Machine)
-    } else {
-        (text.strip_prefix("compute_")?, Code::Ptx)
-    };
-    let (capability, suffix) = read_number(number)?;
-    Some(Target {
-        capability,
-        suffix,
-        code,
-    })
 }

@@ -1,6 +1,7 @@
 //! What holds of all lists.
 
 use super::*;
+use crate::model::chosen_by::ChosenBy;
 use crate::model::target_list::TargetList;
 use crate::model::version::Version;
 use crate::targets::select::{Compiler, Wish, select};
@@ -124,7 +125,7 @@ fn the_order_of_a_list_changes_nothing() {
             .collect();
         let mut choose = |list: &[&str]| {
             let wish = Wish {
-                from: "a test",
+                from: ChosenBy::CommandLine,
                 dialect: dialect_of(list.len()),
                 text: list.join(", "),
             };
@@ -215,7 +216,7 @@ fn no_text_is_too_odd() {
                 ),
                 Ok(_) => {
                     let wish = Wish {
-                        from: "a test",
+                        from: ChosenBy::CommandLine,
                         dialect,
                         text: text.clone(),
                     };

@@ -30,7 +30,7 @@ fn gpu(number: u32) -> Gpu {
 
 fn ours(text: &str) -> Wish {
     Wish {
-        from: "CUDNN_GUARD_ARCHS",
+        from: ChosenBy::Variable(Variable::GuardArchs),
         dialect: Dialect::Ours,
         text: text.to_string(),
     }
@@ -83,7 +83,7 @@ fn without_a_wish_the_gpus_of_this_machine_decide() {
         &[120, 86, 86, 90],
         "sm_86 compute_86 sm_90 sm_120 compute_120",
     );
-    assert_eq!(selection.chosen_by, "the GPUs of this machine");
+    assert_eq!(selection.chosen_by, ChosenBy::Gpus);
     gives(None, &[90], "sm_90 compute_90");
 }
 
@@ -95,7 +95,7 @@ fn without_wish_and_gpu_all_majors_are_compiled() {
         &[],
         "sm_75 sm_80 sm_90 sm_100 sm_110 sm_120 compute_120",
     );
-    assert_eq!(selection.chosen_by, "the default");
+    assert_eq!(selection.chosen_by, ChosenBy::Default);
     assert_eq!(
         selection.findings[0].to_string(),
         "this machine shows no GPU, so kernels are compiled for the first GPU of each major  [no-gpu]\n  \
@@ -259,14 +259,18 @@ fn variables_and_build_script_in_their_order() {
     let mut order = Vec::new();
     for archs in [&script[..], &script[..], &[], &[], &[], &[]] {
         let found = wish(&Environment::new(pairs.clone()), archs);
-        order.push(found.map(|wish| (wish.from, wish.text)));
+        order.push(found.map(|wish| (wish.from.to_string(), wish.text)));
         if order.len() != 2 {
             pairs = pairs.split_off(1.min(pairs.len()));
         }
     }
     let order: Vec<_> = order
         .iter()
-        .map(|found| found.as_ref().map(|(from, text)| (*from, text.as_str())))
+        .map(|found| {
+            found
+                .as_ref()
+                .map(|(from, text)| (from.as_str(), text.as_str()))
+        })
         .collect();
     assert_eq!(
         order,

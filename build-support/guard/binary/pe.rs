@@ -1,0 +1,357 @@
+//! What a DLL or a program for Windows says of itself, read on any system without running any of it. The format: <https://learn.microsoft.com/windows/win32/debug/pe-format>.
+
+use crate::runtime::binary::bounded_file::BoundedFile;
+use crate::runtime::binary::cublas_major::cublas_major;
+use crate::runtime::binary::defect::Defect;
+use crate::runtime::binary::version_symbol;
+use crate::runtime::facts::version::Version;
+use std::path::Path;
+
+/// More than any part has whose strings name cublasLt; `cudnn_heuristic64_9.dll` has 83 MB of tables.
+const MOST_CONSTANTS: u64 = 8 << 20;
+
+/// The type of a version resource, and the mark at the beginning of what it fixes.
+const VERSION: u32 = 16;
+const FIXED: u32 = 0xfeef_04bd;
+
+/// No DLL of cuDNN takes from as many others, nor as many functions from all of them. Damaged tables end.
+const MOST_IMPORTS: u32 = 128;
+const MOST_NAMES: u32 = 1 << 15;
+/// More letters than all those names have together.
+const MOST_LETTERS: usize = 32 << 20;
+/// Windows takes no file with more sections than 96.
+const MOST_SECTIONS: usize = 128;
+
+/// A file, open for reading. Of what it is not or does not hold, it tells nothing.
+pub struct Pe {
+    file: BoundedFile,
+    machine: u32,
+    defect: Option<Defect>,
+    sections: Vec<Section>,
+    exports: u32,
+    imports: u32,
+    delayed: u32,
+    resources: u32,
+}
+
+struct Section {
+    name: [u8; 8],
+    address: u32,
+    offset: u32,
+    /// Of what the file holds of it.
+    size: u32,
+    flags: u32,
+}
+
+impl Pe {
+    /// Opens a file, whatever it is.
+    pub fn read(path: &Path) -> Result<Self, Defect> {
+        let file =
+            BoundedFile::open(path).map_err(|error| Defect::Unreadable(error.to_string()))?;
+        let mut pe = Self {
+            file,
+            machine: 0,
+            defect: None,
+            sections: Vec::new(),
+            exports: 0,
+            imports: 0,
+            delayed: 0,
+            resources: 0,
+        };
+        pe.defect = pe.parse().err();
+        if pe.defect.is_some() {
+            // One that was cut off tells nothing that could be relied on.
+            pe.sections.clear();
+        }
+        Ok(pe)
+    }
+
+    fn parse(&mut self) -> Result<(), Defect> {
+        if self.length() == 0 {
+            return Err(Defect::Empty);
+        }
+        let foreign = |start: &[u8]| Defect::foreign("a DLL", start);
+        let start = self.bytes(0, self.length().min(64)).unwrap_or_default();
+        if !start.starts_with(b"MZ") {
+            return Err(foreign(&start));
+        }
+        let place = u64::from(number(&start, 0x3c, 4).ok_or(self.cut_off(64))?);
+        let head = self.part(place, 24)?;
+        if !head.starts_with(b"PE\0\0") {
+            return Err(foreign(&[]));
+        }
+        self.machine = number(&head, 4, 2).unwrap_or_default();
+        let count = number(&head, 6, 2).unwrap_or_default();
+        let size = number(&head, 20, 2).unwrap_or_default();
+        let rest = self.part(place + 24, u64::from(size + count * 40))?;
+        // 64 bit alone: cuDNN has never been anything else.
+        if number(&rest, 0, 2) != Some(0x20b) {
+            return Ok(());
+        }
+        let section = |index: u32| {
+            let entry = rest.get(usize::try_from(size + index * 40).ok()?..)?;
+            Some(Section {
+                name: entry.get(..8)?.try_into().ok()?,
+                address: number(entry, 12, 4)?,
+                size: number(entry, 16, 4)?,
+                offset: number(entry, 20, 4)?,
+                flags: number(entry, 36, 4)?,
+            })
+        };
+        self.sections = (0..count).filter_map(section).collect();
+        let ends = self.sections.iter();
+        let ends = ends.map(|one| u64::from(one.offset) + u64::from(one.size));
+        let reach = ends.max().unwrap_or_default();
+        if reach > self.length() {
+            return Err(self.cut_off(reach));
+        }
+        self.sections.truncate(MOST_SECTIONS);
+        let table = |at| number(&rest, at, 4).unwrap_or_default();
+        (self.exports, self.imports, self.resources) = (table(112), table(120), table(128));
+        // What is behind the end of the header is no table.
+        self.delayed = if size < 224 { 0 } else { table(216) };
+        Ok(())
+    }
+
+    fn part(&self, place: u64, size: u64) -> Result<Vec<u8>, Defect> {
+        self.bytes(place, size).ok_or(self.cut_off(place + size))
+    }
+
+    fn cut_off(&self, reach: u64) -> Defect {
+        Defect::CutOff("sections", reach, self.length())
+    }
+
+    /// Its size.
+    pub fn length(&self) -> u64 {
+        self.file.length()
+    }
+
+    /// Why Windows cannot take it, processors aside.
+    pub fn defect(&self) -> Option<Defect> {
+        self.defect.clone()
+    }
+
+    /// The processor that it is for, as target triples call it.
+    pub fn cpu(&self) -> Option<&'static str> {
+        match self.machine {
+            0x8664 => Some("x86_64"),
+            0xaa64 => Some("aarch64"),
+            0x014c => Some("i686"),
+            _ => None,
+        }
+    }
+
+    /// The release of a part with the version symbol that told it, as in the libraries for Linux; without a symbol it
+    /// is the version that its resources give. Not every part has one.
+    pub fn release(&self, part: &str) -> Option<(Version, Option<String>)> {
+        for symbol in version_symbol::names(part) {
+            let place = self.export(symbol.as_bytes()).flatten();
+            let bytes = place.and_then(|place| self.read_at(place, 4));
+            if let Some(version) = bytes.and_then(|bytes| version_symbol::version(&bytes)) {
+                return Some((version, Some(symbol)));
+            }
+        }
+        Some((self.file_version()?, None))
+    }
+
+    /// The CUDA major that a part was built for: it opens `cublasLt64_N.dll` by that name.
+    pub fn cuda_major(&self) -> Option<u32> {
+        let (offset, size) = self.section(".rdata")?;
+        let text = self.bytes(offset, Some(size).filter(|size| *size <= MOST_CONSTANTS)?)?;
+        cublas_major(&text, b"cublasL", b"t64_")
+    }
+
+    /// What is never written to.
+    pub fn read_only(&self) -> Vec<Vec<u8>> {
+        const WRITABLE: u32 = 1 << 31;
+        let sections = self.sections.iter();
+        let sections = sections.filter(|one| one.flags & WRITABLE == 0);
+        sections
+            .filter_map(|one| self.bytes(one.offset.into(), one.size.into()))
+            .collect()
+    }
+
+    /// So many bytes of the file, if there are as many.
+    pub fn bytes(&self, offset: u64, size: u64) -> Option<Vec<u8>> {
+        self.file.read(offset, size)
+    }
+
+    /// Where the section of this name is in the file, and its size. Names have eight letters at most.
+    pub fn section(&self, name: &str) -> Option<(u64, u64)> {
+        let is_it =
+            |one: &&Section| one.name.split(|byte| *byte == 0).next() == Some(name.as_bytes());
+        let section = self.sections.iter().find(is_it)?;
+        Some((section.offset.into(), section.size.into()))
+    }
+
+    /// Where its device code is in the file, and the size of that: 0 if it has none. Names of sections are cut short.
+    pub fn device_code(&self) -> Option<(u64, u64)> {
+        let place = self.section(".nv_fatb").unwrap_or_default();
+        self.defect.is_none().then_some(place)
+    }
+
+    /// The other DLLs without which Windows does not load it.
+    pub fn needs(&self) -> Vec<String> {
+        let tables = self.imported().into_iter();
+        tables.map(|(name, _)| name).collect()
+    }
+
+    /// The DLLs that are loaded when something of them is first called. Linkers before Visual C++ 7 wrote addresses that
+    /// hold for 32 bits alone.
+    pub fn delays(&self) -> Vec<String> {
+        let entry = |index: u32| {
+            let entry = self.read_at(self.delayed.checked_add(index * 32)?, 32)?;
+            let name = number(&entry, 4, 4).filter(|name| *name != 0)?;
+            let by_place = number(&entry, 0, 4)? & 1 == 1;
+            String::from_utf8(self.text(name).filter(|_| by_place)?).ok()
+        };
+        let names = (0..MOST_IMPORTS).map_while(entry);
+        names.filter(|_| self.delayed != 0).collect()
+    }
+
+    /// What it takes from other DLLs by name: the DLL's file name and the function.
+    pub fn wants(&self) -> Vec<(String, Vec<u8>)> {
+        let (mut wanted, mut letters, mut left) = (Vec::new(), MOST_LETTERS, MOST_NAMES);
+        for (name, table) in self.imported() {
+            for index in 0..MOST_NAMES {
+                let entry = table.checked_add(index * 8);
+                let Some(entry) = entry.and_then(|place| self.read_at(place, 8)) else {
+                    break;
+                };
+                let function = match (number(&entry, 0, 4), number(&entry, 4, 4)) {
+                    (Some(0), Some(0)) => break,
+                    // The name stands behind a hint where to look for it.
+                    (Some(hint), Some(0)) => hint.checked_add(2).and_then(|place| self.text(place)),
+                    // By number: nothing to compare.
+                    _ => None,
+                };
+                let length = name.len() + function.as_ref().map_or(0, Vec::len);
+                match (left.checked_sub(1), letters.checked_sub(length)) {
+                    (Some(names), Some(rest)) => (left, letters) = (names, rest),
+                    _ => return wanted,
+                }
+                wanted.extend(function.map(|function| (name.clone(), function)));
+            }
+        }
+        wanted
+    }
+
+    /// Those of the functions that it does not export. None are lacking from a DLL that does not tell.
+    pub fn lacks<'s>(&self, wanted: impl Iterator<Item = &'s [u8]>) -> Vec<String> {
+        wanted
+            .filter(|name| self.export(name) == Some(None))
+            .map(|name| String::from_utf8_lossy(name).into_owned())
+            .collect()
+    }
+
+    /// Each DLL of its import table, with the place of the list of what it takes from there.
+    fn imported(&self) -> Vec<(String, u32)> {
+        let entry = |index: u32| {
+            let entry = self.read_at(self.imports.checked_add(index * 20)?, 20)?;
+            let name = number(&entry, 12, 4).filter(|name| *name != 0)?;
+            let name = String::from_utf8(self.text(name)?).ok()?;
+            Some((name, number(&entry, 0, 4)?))
+        };
+        let tables = (0..MOST_IMPORTS).map_while(entry);
+        tables.filter(|_| self.imports != 0).collect()
+    }
+
+    /// A text that a zero ends.
+    fn text(&self, address: u32) -> Option<Vec<u8>> {
+        let (offset, left) = self.place(address)?;
+        self.file.text(offset, left)
+    }
+
+    /// Where an address is in the file, and how much of its section there is from there on.
+    fn place(&self, address: u32) -> Option<(u64, u64)> {
+        self.sections.iter().find_map(|section| {
+            let inside = address.checked_sub(section.address)?;
+            let left = section.size.checked_sub(inside).filter(|left| *left > 0)?;
+            Some((u64::from(section.offset) + u64::from(inside), left.into()))
+        })
+    }
+
+    /// Bytes at an address, of one section.
+    fn read_at(&self, address: u32, size: u32) -> Option<Vec<u8>> {
+        let (offset, left) = self.place(address)?;
+        self.file
+            .entry(offset, Some(size.into()).filter(|size| *size <= left)?)
+    }
+
+    /// The address of what it exports under this name, if anything; none where that cannot be told. Names stand in the
+    /// order of the alphabet.
+    fn export(&self, name: &[u8]) -> Option<Option<u32>> {
+        let table = self
+            .read_at(self.exports, 40)
+            .filter(|_| self.exports != 0)?;
+        let field = |at| number(&table, at, 4);
+        let (functions, names, ordinals) = (field(28)?, field(32)?, field(36)?);
+        let wanted = [name, &[0]].concat();
+        let (mut low, mut high) = (0, field(24)?);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let pointer = self.entry(names, middle, 4)?;
+            let (offset, left) = self.place(pointer)?;
+            let found = self.file.entry(offset, left.min(wanted.len() as u64))?;
+            match found.cmp(&wanted) {
+                std::cmp::Ordering::Equal => {
+                    let index = self.entry(ordinals, middle, 2)?;
+                    return self.entry(functions, index, 4).map(Some);
+                }
+                std::cmp::Ordering::Less => low = middle + 1,
+                std::cmp::Ordering::Greater => high = middle,
+            }
+        }
+        Some(None)
+    }
+
+    fn entry(&self, table: u32, index: u32, size: u32) -> Option<u32> {
+        let address = index.checked_mul(size)?.checked_add(table)?;
+        number(&self.read_at(address, size)?, 0, size as usize)
+    }
+
+    /// The first three numbers of its version resource, in the first language.
+    fn file_version(&self) -> Option<Version> {
+        let mut place = self.child(0, Some(VERSION))?;
+        for _ in 0..2 {
+            place = self.child(place.checked_sub(1 << 31)?, None)?;
+        }
+        let leaf = self.read_at(self.resources.checked_add(place)?, 8)?;
+        let size = number(&leaf, 4, 4)?.min(1 << 16);
+        let data = self.read_at(number(&leaf, 0, 4)?, size)?;
+        let fixed = data
+            .chunks_exact(4)
+            .position(|word| number(word, 0, 4) == Some(FIXED))?;
+        let (high, low) = (
+            number(&data, fixed * 4 + 8, 4)?,
+            number(&data, fixed * 4 + 12, 4)?,
+        );
+        Some(Version::new(high >> 16, high & 0xffff, low >> 16))
+    }
+
+    /// What a directory of resources has under an id, or first: a place below it, with the highest bit set for another
+    /// directory.
+    fn child(&self, directory: u32, id: Option<u32>) -> Option<u32> {
+        let start = self.resources.checked_add(directory)?;
+        let head = self.read_at(start, 16)?;
+        let count = number(&head, 12, 2)? + number(&head, 14, 2)?;
+        for index in 0..count {
+            let entry = self.read_at(start.checked_add(16 + index * 8)?, 8)?;
+            if id.is_none_or(|id| number(&entry, 0, 4) == Some(id)) {
+                return number(&entry, 4, 4);
+            }
+        }
+        None
+    }
+}
+
+/// A number of up to four bytes.
+fn number(bytes: &[u8], at: usize, size: usize) -> Option<u32> {
+    let field = bytes.get(at..at.checked_add(size)?)?;
+    Some(
+        field
+            .iter()
+            .rev()
+            .fold(0, |value, byte| value << 8 | u32::from(*byte)),
+    )
+}

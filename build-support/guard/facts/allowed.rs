@@ -1,0 +1,55 @@
+//! The findings that somebody lets pass.
+
+use crate::runtime::facts::finding::{Finding, Severity};
+
+/// The ids of findings that may pass, each with who lets it. A build, a start and `cudnn-guard inspect` read and apply
+/// them here.
+#[derive(Clone, Debug, Default)]
+pub struct Allowed {
+    ids: Vec<(String, &'static str)>,
+}
+
+impl Allowed {
+    /// Reads the value of `CUDNN_GUARD_ALLOW`: ids with commas or white space between them.
+    pub fn parse(list: &str) -> Self {
+        let ids = list
+            .split(|c: char| c == ',' || c.is_whitespace())
+            .filter(|id| !id.is_empty());
+        Self {
+            ids: ids
+                .map(|id| (id.to_string(), "by CUDNN_GUARD_ALLOW"))
+                .collect(),
+        }
+    }
+
+    /// With one more id, which the build script names.
+    pub fn with(mut self, id: &str) -> Self {
+        self.ids
+            .push((id.to_string(), "by `.allow(..)` in build.rs"));
+        self
+    }
+
+    /// Whether the finding of this id may pass.
+    pub fn contains(&self, id: &str) -> bool {
+        self.by(id).is_some()
+    }
+
+    /// Makes warnings of the errors that may pass, each with who let it.
+    pub fn apply(&self, findings: &mut [Finding]) {
+        for finding in findings {
+            if let (Some(by), Severity::Error) = (self.by(finding.id), finding.severity) {
+                finding.severity = Severity::Warning;
+                finding.evidence.push(("let pass", by.to_string()));
+            }
+        }
+    }
+
+    /// Who lets it pass. A build script that contradicts itself cannot be followed: that never passes.
+    fn by(&self, id: &str) -> Option<&'static str> {
+        if id == "config-invalid" {
+            return None;
+        }
+        let known = self.ids.iter().find(|known| known.0 == id)?;
+        Some(known.1)
+    }
+}

@@ -1,0 +1,134 @@
+//! The libraries that one cuDNN is made of, opened.
+
+use crate::cudnn::part_version::Teller;
+use crate::cudnn::real_major;
+use crate::model::candidate::Part;
+use crate::model::library_name::LibraryName;
+use crate::model::platform::Platform;
+use crate::model::version::Version;
+use crate::runtime::binary::defect::Defect;
+use crate::system::files;
+use crate::system::library_file::Binary;
+use crate::system::sysroot::Sysroot;
+use std::path::{Path, PathBuf};
+
+/// The first library and its parts, each by its name: `cudnn`, `graph`, ...
+pub type Named = Vec<(String, PathBuf)>;
+
+/// The libraries of one cuDNN, opened and read.
+pub struct Parts {
+    /// Each with the release that it tells.
+    pub parts: Vec<Part>,
+    /// What is no library for this system: the part's name, its file, and why.
+    pub flaws: Vec<(String, PathBuf, Defect)>,
+    /// Where the files really lie.
+    pub folders: Vec<PathBuf>,
+    binaries: Vec<Option<Binary>>,
+}
+
+impl Parts {
+    /// Opens these files.
+    pub fn open(named: Named, eyes: Sysroot, platform: &Platform) -> Self {
+        let open = |(_, path): &(String, PathBuf)| Binary::open(path, platform.os);
+        let binaries: Vec<Option<Binary>> = named.iter().map(open).collect();
+        let mut teller = Teller::new(named.len());
+        let (mut folders, mut flaws) = (Vec::new(), Vec::new());
+        for ((name, path), binary) in named.iter().zip(&binaries) {
+            let real = eyes.canonical(path);
+            folders.extend(real.parent().map(Path::to_path_buf));
+            teller.look(name, &real, binary.as_ref());
+            let flaw = binary.as_ref().and_then(|one| one.defect(path, platform));
+            flaws.extend(flaw.map(|flaw| (name.clone(), path.clone(), flaw)));
+        }
+        let parts = named.into_iter().zip(teller.tell());
+        let parts = parts.map(|((name, path), told)| {
+            let (version, told_by) = told.unzip();
+            Part {
+                name,
+                path,
+                version,
+                told_by,
+            }
+        });
+        Self {
+            parts: parts.collect(),
+            flaws,
+            folders: files::dedup(folders.into_iter()),
+            binaries,
+        }
+    }
+
+    /// The release of the whole. The first library of 9.x gives graph's release as its own, that of 8.x ops_infer's.
+    pub fn release(&self) -> Option<Version> {
+        let told = |names: &[&str]| {
+            let mut parts = self.parts.iter();
+            parts.find_map(|part| names.contains(&&*part.name).then_some(part.version)?)
+        };
+        told(&["graph"])
+            .or_else(|| told(&["ops_infer"]))
+            .or_else(|| told(&["ops", "adv", "cnn", "cnn_infer", "adv_infer", "cudnn"]))
+    }
+
+    /// The CUDA major that the parts were built for.
+    pub fn cuda_major(&self) -> Option<u32> {
+        let likely = ["adv", "ops_infer", "ops", "graph", "adv_infer"];
+        likely
+            .iter()
+            .find_map(|name| self.binary(name)?.cuda_major())
+    }
+
+    /// This part, if it could be opened.
+    pub fn binary(&self, name: &str) -> Option<&Binary> {
+        let place = self.parts.iter().position(|part| part.name == name)?;
+        self.binaries.get(place)?.as_ref()
+    }
+}
+
+/// The first library with the parts beside it. The second list has every file that is no link, for `copies`.
+pub fn beside(library: &Path, eyes: Sysroot, platform: &Platform) -> (Named, Named) {
+    let major = LibraryName::of(library).and_then(|file| file.major());
+    let mut found: Named = vec![("cudnn".into(), library.to_path_buf())];
+    let mut whole = Named::new();
+    let dir = library.parent().unwrap_or(library);
+    for path in &files::list_named(dir, &|name| name.contains("cudnn")).unwrap_or_default() {
+        let Some((name, file)) = platform.cudnn_part(path) else {
+            continue;
+        };
+        // Of several files for one part, the one that the program asks the loader for.
+        let exact = major.is_some_and(|major| file.numbers == [major]);
+        let own = file.major().or_else(|| real_major(path, eyes));
+        if major.is_some() && own.is_some() && own != major {
+            continue; // another cuDNN in the same directory
+        }
+        let is_link = files::is_link(path);
+        let Some(path) = eyes.file(path) else {
+            continue;
+        };
+        if !is_link {
+            whole.push((name.to_string(), path.clone()));
+        }
+        match found.iter_mut().find(|(known, _)| *known == name) {
+            None => found.push((name.to_string(), path)),
+            Some(known) if exact && name != "cudnn" => known.1 = path,
+            Some(_) => {}
+        }
+    }
+    (found, whole)
+}
+
+/// The files of each part that has more than one whole file of one size, where there should be one and links to it.
+pub fn copies(whole: Named) -> Vec<Vec<PathBuf>> {
+    let mut groups: Vec<(String, u64, Vec<PathBuf>)> = Vec::new();
+    for (name, path) in whole {
+        let size = files::size(&path);
+        let known = groups
+            .iter_mut()
+            .find(|group| group.0 == name && group.1 == size);
+        match known {
+            Some((_, _, group)) => group.push(path),
+            None => groups.push((name, size, vec![path])),
+        }
+    }
+    groups.retain(|(_, _, group)| group.len() > 1);
+    groups.into_iter().map(|(_, _, group)| group).collect()
+}

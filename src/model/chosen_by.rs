@@ -1,0 +1,32 @@
+//! Who chose the GPU targets.
+
+use crate::model::environment::Variable;
+use std::fmt;
+
+/// Who chose the GPU targets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ChosenBy {
+    /// The list in this variable.
+    Variable(Variable),
+    /// `.archs(..)` in build.rs.
+    BuildScript,
+    /// The list that was given to `cudnn-guard targets`.
+    CommandLine,
+    /// The GPUs of the machine that builds.
+    Gpus,
+    /// Nobody: the first GPU of each major that nvcc knows.
+    #[default]
+    Default,
+}
+
+impl fmt::Display for ChosenBy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Variable(variable) => variable.name(),
+            Self::BuildScript => "the build script",
+            Self::CommandLine => "the command line",
+            Self::Gpus => "the GPUs of this machine",
+            Self::Default => "the default",
+        })
+    }
+}

@@ -1,0 +1,195 @@
+use crate::runtime::binary::defect::Defect;
+use crate::runtime::binary::pe::Pe;
+use crate::system::library_file::made_dll::Made;
+
+/// Four exports, of which the search for a name has to go both ways.
+fn dll(machine: u16) -> Vec<u8> {
+    let exports = [
+        ("another", 0),
+        ("cudnn_adv_infer_version", 27),
+        ("cudnn_cnn_version", 26),
+        ("cudnn_graph_version", 28),
+    ];
+    Made {
+        machine,
+        version: Some([9, 28, 3]),
+        exports: exports
+            .map(|(name, minor)| (name.into(), [9, minor, 0]))
+            .into(),
+        imports: vec![
+            ("KERNEL32.dll".into(), vec!["LoadLibraryExA".into()]),
+            (
+                "cudnn_graph64_9.dll".into(),
+                vec!["?one@cudnn@@YAXXZ".into(), "two".into()],
+            ),
+        ],
+        delayed: vec!["cudart64_13.dll".into(), "nvcuda.dll".into()],
+        text: "cublasLt.dll\0cublasLt64_13.dll\0".into(),
+        code: Vec::new(),
+    }
+    .bytes()
+}
+
+fn open<T>(bytes: &[u8], ask: impl FnOnce(Pe) -> T) -> T {
+    let thread = format!("{:?}", std::thread::current().id());
+    let name = format!("cudnn-guard-dll-{}-{thread}", std::process::id());
+    let path = std::env::temp_dir().join(name);
+    std::fs::write(&path, bytes).unwrap();
+    let told = ask(Pe::read(&path).unwrap());
+    std::fs::remove_file(&path).unwrap();
+    told
+}
+
+fn told(bytes: &[u8], part: &str) -> (Option<String>, Option<&'static str>, Option<u32>) {
+    open(bytes, |dll| {
+        let release = dll.release(part);
+        let release = release.map(|(version, symbol)| match symbol {
+            Some(symbol) => format!("{version} by symbol {symbol}"),
+            None => format!("{version} by version resource"),
+        });
+        (release, dll.cpu(), dll.cuda_major())
+    })
+}
+
+#[test]
+fn a_release_is_told_by_symbol_else_by_resource() {
+    for (machine, part, release, cpu) in [
+        (
+            0x8664,
+            "graph",
+            "9.28.0 by symbol cudnn_graph_version",
+            Some("x86_64"),
+        ),
+        (
+            0xaa64,
+            "cudnn",
+            "9.28.3 by version resource",
+            Some("aarch64"),
+        ),
+        (
+            0x14c,
+            "adv",
+            "9.27.0 by symbol cudnn_adv_infer_version",
+            Some("i686"),
+        ),
+        (0x1c4, "ops", "9.28.3 by version resource", None),
+    ] {
+        let wanted = (Some(release.to_string()), cpu, Some(13));
+        assert_eq!(told(&dll(machine), part), wanted);
+    }
+}
+
+#[test]
+fn what_it_takes_from_others_and_what_it_has_not() {
+    open(&dll(0x8664), |dll| {
+        assert_eq!(dll.needs(), ["KERNEL32.dll", "cudnn_graph64_9.dll"]);
+        let graph = "cudnn_graph64_9.dll".to_string();
+        assert_eq!(
+            dll.wants(),
+            [
+                ("KERNEL32.dll".to_string(), b"LoadLibraryExA".to_vec()),
+                (graph.clone(), b"?one@cudnn@@YAXXZ".to_vec()),
+                (graph, b"two".to_vec()),
+            ]
+        );
+        let asked: [&[u8]; 4] = [b"another", b"cudnn_cnn_versions", b"cudnn_cnn_version", b""];
+        assert_eq!(
+            dll.lacks(asked.into_iter()),
+            ["cudnn_cnn_versions".to_string(), String::new()]
+        );
+    });
+    // One that exports nothing tells nothing.
+    let silent = Made::from_lines("", "x86_64");
+    let asked: [&[u8]; 1] = [b"one"];
+    assert!(open(&silent, |dll| dll.lacks(asked.into_iter()).is_empty()));
+}
+
+#[test]
+fn damage_ends_in_an_answer() {
+    let whole = dll(0x8664);
+    assert_eq!(open(&whole, |dll| dll.defect()), None);
+    for length in 0..whole.len() {
+        let cut = &whole[..length];
+        let (release, _, cuda_major) = told(cut, "graph");
+        assert_eq!((release, cuda_major), (None, None), "{length}");
+        let flaw = open(cut, |dll| {
+            assert!(dll.needs().is_empty() && dll.wants().is_empty());
+            dll.defect()
+        });
+        let end = length as u64;
+        match flaw {
+            Some(Defect::CutOff("sections", reach, at)) => assert!(at == end && reach > end),
+            Some(Defect::Empty) => assert_eq!(length, 0),
+            Some(Defect::Foreign("a DLL", _)) => assert_eq!(length, 1),
+            other => panic!("{length}: {other:?}"),
+        }
+    }
+    for place in 0..whole.len() {
+        let mut bent = whole.clone();
+        bent[place] = !bent[place];
+        told(&bent, "graph");
+        open(&bent, |dll| {
+            dll.needs();
+            let wants = dll.wants();
+            dll.lacks(wants.iter().map(|(_, name)| &name[..]));
+        });
+    }
+}
+
+#[test]
+fn what_is_no_dll_says_what_it_is() {
+    let flaw = |bytes: &[u8]| open(bytes, |dll| dll.defect().unwrap().to_string());
+    assert_eq!(
+        flaw(b"version https://git-lfs.github.com/spec/v1\noid sha256:1\n"),
+        "is not a DLL, but a text that begins with \"version https://git-lfs.github.com/spec/\""
+    );
+    let mut old = vec![0; 256];
+    old[..2].copy_from_slice(b"MZ");
+    assert_eq!(flaw(&old), "is not a DLL");
+    let whole = dll(0x8664);
+    assert_eq!(
+        flaw(&whole[..600]),
+        format!(
+            "is cut off: it ends at byte 600, and its sections reach to {}",
+            whole.len()
+        )
+    );
+}
+
+#[test]
+fn what_is_loaded_later_is_told_apart() {
+    let later = |bytes: &[u8]| open(bytes, |dll| dll.delays());
+    let bytes = dll(0x8664);
+    assert_eq!(later(&bytes), ["cudart64_13.dll", "nvcuda.dll"]);
+    let needs = open(&bytes, |dll| dll.needs());
+    assert_eq!(needs, ["KERNEL32.dll", "cudnn_graph64_9.dll"]);
+}
+
+/// 127 DLLs, of each of which 16,000 functions are taken, all under one name.
+#[test]
+fn what_it_takes_is_told_within_bounds() {
+    for (letters, most) in [(60, 1 << 15), (4000, 9000)] {
+        let mut functions = vec![String::new(); 16_000];
+        functions[0] = "f".repeat(letters);
+        let made = Made {
+            imports: vec![("one.dll".into(), functions)],
+            text: "\0".repeat(128 * 20),
+            ..Made::default()
+        };
+        let mut bytes = made.bytes();
+        let place = |bytes: &[u8], at: usize| {
+            let address = u32::from_le_bytes(*bytes[at..].first_chunk().unwrap());
+            address as usize - 0x1000 + 0x200
+        };
+        let table = place(&bytes, 0x58 + 120);
+        let list = place(&bytes, table);
+        let (entry, function) = (bytes[table..][..20].to_vec(), bytes[list..][..8].to_vec());
+        bytes[table..][..127 * 20].copy_from_slice(&entry.repeat(127));
+        bytes[list..][..16_000 * 8].copy_from_slice(&function.repeat(16_000));
+        let start = std::time::Instant::now();
+        let wants = open(&bytes, |dll| dll.wants());
+        assert!(wants[0].1.len() == letters && wants.len() <= most);
+        // Half a second, where nothing else runs.
+        assert!(start.elapsed().as_secs() < 10);
+    }
+}

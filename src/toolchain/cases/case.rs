@@ -1,0 +1,238 @@
+//! A case is one text file, `fixtures/cases/<name>.txt`:
+//!
+//! ```text
+//! CUDNN_PATH names a directory of libraries without headers
+//! CFG-09 LNK-07
+//!
+//! [config]
+//! cuda >=12.0
+//! cudnn >=9.1
+//!
+//! [env]
+//! CUDNN_PATH=$ROOT/opt/dnn
+//!
+//! [files]
+//! opt/dnn/lib/libcudnn.so.9 -> libcudnn.so.9.14.0
+//! opt/dnn/lib/libcudnn.so.9.14.0 (elf)
+//! usr/local/cuda/include/cuda.h
+//!     #define CUDA_VERSION 12080
+//!
+//! [expected]
+//! + NVIDIA's usual directory: CUDA 12.8 at $ROOT/usr/local/cuda
+//! ```
+//!
+//! The first line says what it shows; a second one, if any, numbers the failures of `fixtures/catalogue.txt` that it
+//! stands for. `[config]` is the build script, one call to a line: `cudnn >=9.1`, `link runtime`, `optional`; with
+//! `directives` what cargo is told is shown too, with `targets` what the compiler is asked for them. `[env]` is the
+//! environment. `[expected]` is what is found, what is chosen, what is said, up to the end of the file. `$ROOT` stands for
+//! the small file system, of which `[files]` holds one entry to a line:
+//!
+//! ```text
+//! usr/include/cuda.h                 a text file, whose lines stand below it, each behind four spaces
+//!     #define CUDA_VERSION 12080
+//! usr/include/cudnn.h (empty)        an empty file
+//! usr/lib64/libcudnn.so.9 (elf)      a library that tells nothing; `elf aarch64`: for that processor; `elf cut`: torn
+//! dnn/bin/cudnn64_9.dll (dll version 9.1.0, imports cublas64_12.dll one two)
+//!                                    a DLL that says this, see `library_file/made_dll.rs`; `dll`: one that says nothing
+//! usr/bin/nvcc (failing program)     a program that is only looked at
+//! usr/bin/nvcc (program)             a script, whose lines stand below it, as those of the next ones do
+//! usr/include/cudnn.h (crlf)         a text file with the line ends of Windows; `bom crlf`: with a byte order mark too
+//! proc/version (unended)             a text file without a newline at its end
+//! usr/local/cuda -> cuda-12.8        a link
+//! opt/nothing/                       an empty directory
+//! ```
+//!
+//! To add a case, write it without `[expected]`, run `BLESS=1 cargo test --lib cases`, which writes that section of
+//! every case anew, and read what it has written.
+
+use crate::system::library_file::made_dll::Made;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// What stands before each line of a file's text.
+const INDENT: &str = "    ";
+
+#[derive(Default)]
+pub struct Case {
+    file: PathBuf,
+    pub about: Vec<String>,
+    pub config: Vec<String>,
+    pub env: Vec<String>,
+    files: Vec<String>,
+    pub expected: String,
+}
+
+impl Case {
+    /// Every case, in the order of their names.
+    pub fn all() -> Vec<Self> {
+        let mut files: Vec<PathBuf> = fs::read_dir(folder())
+            .unwrap()
+            .map(|file| file.unwrap().path())
+            .collect();
+        files.sort();
+        files.into_iter().map(Self::read).collect()
+    }
+
+    fn read(file: PathBuf) -> Self {
+        let text = fs::read_to_string(&file).unwrap();
+        let (given, expected) = parted(&text);
+        let mut case = Self {
+            file,
+            expected: expected.to_string(),
+            ..Self::default()
+        };
+        let mut section = &mut case.about;
+        for line in given.lines() {
+            match line {
+                "[config]" => section = &mut case.config,
+                "[env]" => section = &mut case.env,
+                "[files]" => section = &mut case.files,
+                line => section.push(line.to_string()),
+            }
+        }
+        for section in [&mut case.about, &mut case.config, &mut case.env] {
+            section.retain(|line| !line.is_empty());
+        }
+        case
+    }
+
+    pub fn name(&self) -> &str {
+        self.file.file_stem().unwrap().to_str().unwrap()
+    }
+
+    /// Makes its file system in `root`, with libraries for the processor `cpu`.
+    pub fn unpack(&self, root: &Path, cpu: &str) {
+        fs::create_dir_all(root).unwrap();
+        let mut rest = &self.files[..];
+        while let [line, below @ ..] = rest {
+            let is_text = |line: &String| line.is_empty() || line.starts_with(INDENT);
+            let end = below.iter().take_while(|line| is_text(line)).count();
+            let text: Vec<&str> = below[..end]
+                .iter()
+                .map(|line| line.strip_prefix(INDENT).unwrap_or(line))
+                .collect();
+            let text = text.join("\n");
+            let (path, entry) = Entry::parse(line, text.trim_end_matches('\n'), cpu);
+            entry.write(&root.join(path), root);
+            rest = &below[end..];
+        }
+    }
+
+    /// Writes `told` to the file as what is expected.
+    pub fn bless(&self, told: &str) {
+        let text = fs::read_to_string(&self.file).unwrap();
+        let given = parted(&text).0.trim_end();
+        fs::write(&self.file, format!("{given}\n\n[expected]\n{told}")).unwrap();
+    }
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/cases")
+}
+
+/// What is given and what is expected.
+fn parted(text: &str) -> (&str, &str) {
+    text.split_once("\n[expected]\n").unwrap_or((text, ""))
+}
+
+/// An entry of the file system.
+enum Entry {
+    Directory,
+    Link(String),
+    Program(String),
+    File(Vec<u8>),
+}
+
+impl Entry {
+    fn parse<'a>(line: &'a str, text: &str, cpu: &str) -> (&'a str, Self) {
+        let kind = line.strip_suffix(')').and_then(|it| it.rsplit_once(" ("));
+        let (path, kind) = kind.unwrap_or((line, "text"));
+        let has_text = matches!(kind, "text" | "crlf" | "bom crlf" | "unended" | "program");
+        let bare = path.ends_with('/') || path.contains(" -> ");
+        assert!(
+            (has_text && !bare) != text.is_empty(),
+            "{line:?}: text stands below a file that has some, and below no other entry"
+        );
+        if let Some(path) = line.strip_suffix('/') {
+            return (path, Self::Directory);
+        }
+        if let Some((path, target)) = line.split_once(" -> ") {
+            return (path, Self::Link(target.to_string()));
+        }
+        let bytes = match kind {
+            "text" => format!("{text}\n").into_bytes(),
+            "crlf" => format!("{text}\n").replace('\n', "\r\n").into_bytes(),
+            "bom crlf" => format!("\u{feff}{text}\n")
+                .replace('\n', "\r\n")
+                .into_bytes(),
+            "unended" => text.into(),
+            "program" => return (path, Self::Program(format!("{text}\n"))),
+            "failing program" => return (path, Self::Program(FAILING.to_string())),
+            "empty" => Vec::new(),
+            "elf" => bare_elf(cpu).into(),
+            "elf aarch64" => bare_elf("aarch64").into(),
+            "elf cut" => bare_elf(cpu)[..40].into(),
+            "dll" => Made::from_lines("", cpu),
+            _ => match kind.strip_prefix("dll ") {
+                Some(says) => Made::from_lines(&says.replace(", ", "\n"), cpu),
+                None => panic!("{line:?}: {kind:?} is no kind of file"),
+            },
+        };
+        (path, Self::File(bytes))
+    }
+
+    fn write(&self, path: &Path, root: &Path) {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        assert!(
+            path.symlink_metadata().is_err(),
+            "{path:?} stands there twice"
+        );
+        match self {
+            Self::Directory => fs::create_dir(path).unwrap(),
+            Self::Link(target) => link(&target.replace("$ROOT", root.to_str().unwrap()), path),
+            Self::Program(text) => program(text, path),
+            Self::File(bytes) => fs::write(path, bytes).unwrap(),
+        }
+    }
+}
+
+const FAILING: &str = "#!/bin/sh\necho 'this compiler is only looked at' >&2\nexit 1\n";
+
+/// The shortest file that is a library: a header that counts nothing.
+fn bare_elf(cpu: &str) -> [u8; 64] {
+    let mut bytes = [0; 64];
+    bytes[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
+    bytes[16] = 3; // a shared library
+    bytes[18] = if cpu == "aarch64" { 183 } else { 62 };
+    bytes[20] = 1; // the version of the format
+    bytes[52] = 64; // the size of this header
+    bytes[58] = 64; // the size of a section's header
+    bytes
+}
+
+/// Written by another program: were it written here, a test that starts a program at the same time could hold it open,
+/// and a file that is open for writing cannot be started.
+#[cfg(unix)]
+fn program(text: &str, path: &Path) {
+    let status = std::process::Command::new("sh")
+        .args(["-c", r#"printf %s "$1" >"$0" && chmod 755 "$0""#])
+        .arg(path)
+        .arg(text)
+        .status();
+    assert!(status.unwrap().success());
+}
+
+#[cfg(not(unix))]
+fn program(text: &str, path: &Path) {
+    fs::write(path, text).unwrap();
+}
+
+#[cfg(unix)]
+fn link(target: &str, path: &Path) {
+    std::os::unix::fs::symlink(target, path).unwrap();
+}
+
+#[cfg(not(unix))]
+fn link(_: &str, _: &Path) {
+    panic!("cases with links run on Unix");
+}
