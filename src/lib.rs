@@ -112,6 +112,7 @@ pub use model::version::Version;
 pub use report::Report;
 #[cfg(feature = "build")]
 pub use report::target_report::TargetReport;
+pub use runtime::facts::finding_id::FindingId;
 #[cfg(feature = "build")]
 pub use toolchain::Toolchain;
 
@@ -128,7 +129,7 @@ use system::directive::Directive;
 pub mod demo;
 #[cfg(feature = "cli")]
 #[doc(hidden)]
-pub use model::{environment as variables, finding_id as id, invocation};
+pub use model::{environment as variables, invocation};
 
 /// Runs a build script. An error becomes `cargo::error` lines, with the errors under it
 /// ([`source`](std::error::Error::source)), so that cargo shows its text and nothing of this program around it, and

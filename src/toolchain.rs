@@ -30,6 +30,7 @@ use crate::model::candidate::{Candidate, Cudnn, Toolkit};
 use crate::model::environment::Variable;
 use crate::model::finding::{Finding, Severity};
 use crate::model::version::Version;
+use crate::runtime::facts::finding_id::FindingId;
 use crate::system::{Host, cargo, files};
 use crate::targets::select::Selection;
 pub(crate) use crate::toolchain::output_registry::Written;
@@ -183,7 +184,7 @@ impl Toolchain {
             (None, Some(error), _) => Err(error.clone()),
             (None, None, Some(fault)) => Err(fault.clone().into()),
             (None, None, None) => {
-                Err(Finding::error("cuda-not-found", "no CUDA toolkit was found").into())
+                Err(Finding::error(FindingId::CudaNotFound, "no CUDA toolkit was found").into())
             }
         }
     }
@@ -254,7 +255,7 @@ impl Toolchain {
             .map(|line| line.strip_prefix("  ").unwrap_or(line));
         let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
         Finding::error(
-            "config-invalid",
+            FindingId::ConfigInvalid,
             "`CUDNN_GUARD_PRINT` is set, so this build stops to show what was found",
         )
         .with("found", lines.join("\n"))

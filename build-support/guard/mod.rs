@@ -38,6 +38,7 @@ pub mod startup;
 pub use self::check::{check, check_thoroughly, check_version};
 pub use self::facts::built::{Built, BuiltFinding, Loader, Policy, Requirement};
 pub use self::facts::finding::{Finding, Severity, Verdict};
+pub use self::facts::finding_id::FindingId;
 pub use self::facts::linked_in::LinkedIn;
 #[cfg(feature = "runtime")]
 pub use self::report::result::{Failure, Report};

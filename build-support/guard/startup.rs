@@ -5,6 +5,7 @@ use crate::runtime::child::work::{Functions, REAL};
 use crate::runtime::convolution::case_result::Extent;
 use crate::runtime::facts::built::Built;
 use crate::runtime::facts::finding::Verdict;
+use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::report::env_config::{Mode, Operator};
 use crate::runtime::system::platform;
 use std::io::Write;
@@ -34,7 +35,7 @@ pub fn startup_with(built: &Built, functions: Functions) {
     };
     for finding in findings
         .iter()
-        .filter(|finding| operator.report.is_some() && finding.id == "io-error")
+        .filter(|finding| operator.report.is_some() && finding.id == FindingId::IoError)
     {
         say(&format!("cudnn-guard: {}", finding));
     }

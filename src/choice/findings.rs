@@ -14,6 +14,7 @@ use crate::model::invocation::quoted;
 use crate::model::library_name::LibraryName;
 use crate::model::owner::Owner;
 use crate::model::platform::{Os, Platform};
+use crate::runtime::facts::finding_id::FindingId;
 use crate::search::search_step::{Kind, Step};
 use std::path::Path;
 
@@ -120,7 +121,7 @@ impl Situation<'_> {
             "{} is for {cpu}, and this build is for {wanted}",
             named(candidate)
         );
-        Finding::error("wrong-architecture", headline)
+        Finding::error(FindingId::WrongArchitecture, headline)
             .with("found via", found_via(candidate))
             .help(format!(
                 "let {} name a directory with a cuDNN for {wanted}",
@@ -140,9 +141,14 @@ impl Situation<'_> {
                 "CUDA toolkit",
                 "cuda",
                 "CUDA_HOME",
-                "cuda-requirement-unmet",
+                FindingId::CudaRequirementUnmet,
             ),
-            Kind::Cudnn => ("cuDNN", "cudnn", "CUDNN_PATH", "cudnn-requirement-unmet"),
+            Kind::Cudnn => (
+                "cuDNN",
+                "cudnn",
+                "CUDNN_PATH",
+                FindingId::CudnnRequirementUnmet,
+            ),
         };
         let version = version_of(first).unwrap_or(asked.from);
         let older = version < asked.from;
@@ -211,7 +217,7 @@ fn no_import_library(candidate: &Candidate) -> Finding {
         Found::Toolkit(_) => None,
     };
     let library = library.unwrap_or(root_of(candidate)).display();
-    Finding::error("cudnn-not-found", headline)
+    Finding::error(FindingId::CudnnNotFound, headline)
         .with("found via", format!("{}: {library}", candidate.via))
         .help("write `.link(Link::Runtime)` in build.rs, and open cuDNN in the program")
         .help("or set CUDNN_PATH to a cuDNN of NVIDIA's installer or archive, which has one")
@@ -242,7 +248,7 @@ fn headers_missing(cudnn: &Cudnn, via: &FoundVia, env: &Environment) -> Finding 
             "the headers of the cuDNN{release} at `{}` may not be read by this user",
             cudnn.root.display()
         );
-        return Finding::error("cudnn-headers-missing", headline)
+        return Finding::error(FindingId::CudnnHeadersMissing, headline)
             .with("found via", format!("{via}: {}", header.display()))
             .help(format!(
                 "let everybody read them: `sudo chmod -R a+rX {dir}`"
@@ -256,7 +262,7 @@ fn headers_missing(cudnn: &Cudnn, via: &FoundVia, env: &Environment) -> Finding 
             cudnn.root.display()
         ),
     };
-    let mut finding = Finding::error("cudnn-headers-missing", headline)
+    let mut finding = Finding::error(FindingId::CudnnHeadersMissing, headline)
         .with("found via", format!("{via}: {}", library.display()));
     if nvidia_image::is_without_cudnn_headers(env) {
         finding = finding.help(nvidia_image::build_in("cudnn-devel"));

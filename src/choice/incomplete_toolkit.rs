@@ -5,6 +5,7 @@ use crate::choice::message_format::{also, found_via, named, root_of};
 use crate::model::candidate::{Candidate, Found, Toolkit};
 use crate::model::finding::Finding;
 use crate::model::platform::Os;
+use crate::runtime::facts::finding_id::FindingId;
 
 impl Situation<'_> {
     /// The finding if the chosen toolkit lacks a part. That is no error here: kernels that need a compiler say so
@@ -27,8 +28,8 @@ impl Situation<'_> {
         let headline = format!("{} has no {missing}{target}", named(candidate));
         let finding = match lacks[..] {
             [] => return None,
-            ["nvcc"] => Finding::note("partial-toolkit", headline),
-            _ => Finding::warning("partial-toolkit", headline),
+            ["nvcc"] => Finding::note(FindingId::PartialToolkit, headline),
+            _ => Finding::warning(FindingId::PartialToolkit, headline),
         };
         let mut finding = finding.with("found via", found_via(candidate));
         // A whole one was passed over because a variable asks for this one, or because it does not fit the cuDNN.

@@ -9,6 +9,7 @@ use crate::model::candidate::{Candidate, Found};
 use crate::model::finding::Finding;
 use crate::model::found_via::FoundVia;
 use crate::model::platform::Os;
+use crate::runtime::facts::finding_id::FindingId;
 use crate::search::search_step::{Kind, Place, Step, directories};
 use std::path::Path;
 
@@ -26,8 +27,8 @@ struct Looked<'a> {
 impl Situation<'_> {
     pub(super) fn not_found(&self, kind: Kind, found: &[&Candidate]) -> Finding {
         let (id, product) = match kind {
-            Kind::Toolkit => ("cuda-not-found", "CUDA toolkit"),
-            Kind::Cudnn => ("cudnn-not-found", "cuDNN"),
+            Kind::Toolkit => (FindingId::CudaNotFound, "CUDA toolkit"),
+            Kind::Cudnn => (FindingId::CudnnNotFound, "cuDNN"),
         };
         let mut finding = Finding::error(id, format!("no {product} was found"));
         for (key, lines) in [

@@ -2,6 +2,7 @@
 
 use crate::model::finding::Finding;
 use crate::model::version::Version;
+use crate::runtime::facts::finding_id::FindingId;
 use semver::{Comparator, Op, VersionReq};
 
 /// A requirement such as `>=9.1, <10`, read.
@@ -44,7 +45,7 @@ impl Requirement {
     /// Reads what was given to `method`, which is `cuda` or `cudnn`.
     pub fn parse(text: &str, method: &'static str) -> Result<Self, Finding> {
         let invalid = |summary: String| {
-            Finding::error("config-invalid", summary).help(format!(
+            Finding::error(FindingId::ConfigInvalid, summary).help(format!(
                 "write it in build.rs as in Cargo.toml, for example `.{method}(\"{}\")`",
                 if method == "cuda" {
                     ">=12.0"

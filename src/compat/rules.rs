@@ -15,6 +15,7 @@ use crate::model::served::Served;
 use crate::model::tables::Gpus;
 use crate::model::version::Version;
 use crate::model::{judge, served};
+use crate::runtime::facts::finding_id::FindingId;
 
 /// Releases that the tables do not know, or know nothing good of. None of it stops a build.
 pub fn releases(
@@ -69,7 +70,7 @@ fn undocumented(cudnn: Version, cuda: Version, flavour: u32) -> Option<Finding> 
     }
     Some(
         Finding::note(
-            "unknown-newer-version",
+            FindingId::UnknownNewerVersion,
             format!(
                 "the toolkit is CUDA {}, and cuDNN {cudnn} is documented for CUDA {} at most",
                 cuda.short(),

@@ -13,6 +13,7 @@ use crate::model::owner::{Installer, Owner};
 use crate::model::rejection::Rejection;
 use crate::model::version::Version;
 use crate::runtime::binary::defect::Defect;
+use crate::runtime::facts::finding_id::FindingId;
 use std::path::{Path, PathBuf};
 
 /// Everything that does not fit within this cuDNN, with what its parts do not find in each other.
@@ -73,9 +74,9 @@ fn header_library(cudnn: &Cudnn) -> Option<Finding> {
     let summary =
         format!("the headers are those of cuDNN {header}, and the library to link is {library}");
     let finding = if same(header, library) {
-        Finding::warning("header-library-skew", summary)
+        Finding::warning(FindingId::HeaderLibrarySkew, summary)
     } else {
-        Finding::error("header-library-skew", summary)
+        Finding::error(FindingId::HeaderLibrarySkew, summary)
     };
     let (file, path) = (cudnn.header.as_ref()?, cudnn.library.as_ref()?);
     let of_release = cudnn
@@ -208,7 +209,7 @@ pub fn nvcc_header(
     let (said, read) = (said.short(), read.short());
     let summary =
         format!("nvcc is of CUDA {said}, and the headers that it would read are of {read}");
-    let mut finding = Finding::error("nvcc-header-skew", summary)
+    let mut finding = Finding::error(FindingId::NvccHeaderSkew, summary)
         .with("nvcc", nvcc.display())
         .with("header", header.display());
     if !others.is_empty() {

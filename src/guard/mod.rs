@@ -15,6 +15,7 @@ use crate::model::allowed::Allowed;
 use crate::model::facts::{Loader, Policy};
 use crate::model::finding::{Finding, Severity};
 use crate::model::version::Version;
+use crate::runtime::facts::finding_id::FindingId;
 use crate::system::directive::Directive;
 use crate::system::path_encoding::cargo_cannot_take;
 use crate::system::{Host, cargo, files};
@@ -104,7 +105,7 @@ impl Guard<'_> {
         let config = &toolchain.config;
         let Some(requirement) = toolchain.requirements.cudnn.clone() else {
             return Err(Finding::error(
-                "config-invalid",
+                FindingId::ConfigInvalid,
                 "`guard()` was called, but the build script never asked for a cuDNN",
             )
             .help("call `.cudnn(\">=9\")` on `Config` in build.rs, with the releases your program works with")
@@ -191,7 +192,7 @@ fn contradiction(link: Link, loader: Loader, policy: Policy) -> Result<(), Error
     };
     if !fits {
         let headline = format!("`Loader::{loader:?}` contradicts `Link::{link:?}`");
-        return Err(Finding::error("config-invalid", headline)
+        return Err(Finding::error(FindingId::ConfigInvalid, headline)
             .help("leave `.loader(..)` out: it follows from `.link(..)`")
             .into());
     }
@@ -199,7 +200,7 @@ fn contradiction(link: Link, loader: Loader, policy: Policy) -> Result<(), Error
         let headline = format!(
             "`Policy::{policy:?}` needs the cuDNN that was built with, and `Link::Runtime` builds with none"
         );
-        return Err(Finding::error("config-invalid", headline)
+        return Err(Finding::error(FindingId::ConfigInvalid, headline)
             .help("leave `.policy(..)` out, and say in `.cudnn(..)` which releases may be loaded")
             .into());
     }
@@ -253,7 +254,7 @@ fn package(host: &Host) -> Option<String> {
 fn write_text(host: &Host, text: &str) -> Result<(), Error> {
     let Some(out_dir) = host.env.os_var("OUT_DIR") else {
         return Err(Finding::error(
-            "config-invalid",
+            FindingId::ConfigInvalid,
             "the guard can only be written from a build script: `OUT_DIR` is not set",
         )
         .help("call this from build.rs")

@@ -4,6 +4,7 @@ use crate::model::finding::{Finding, Severity};
 use crate::model::tables::KnownBad;
 use crate::model::version::Version;
 use crate::model::{judge, needs};
+use crate::runtime::facts::finding_id::FindingId;
 
 /// A word that is neither a part nor an operation of the tables.
 pub fn unknown(words: &[String], rows: &[KnownBad]) -> Option<Finding> {
@@ -16,7 +17,7 @@ pub fn unknown(words: &[String], rows: &[KnownBad]) -> Option<Finding> {
     let headline =
         format!("`.needs(..)` names `{word}`, which is neither a part of cuDNN nor an operation");
     Some(
-        Finding::error("config-invalid", headline)
+        Finding::error(FindingId::ConfigInvalid, headline)
             .with("parts", needs::PARTS.join(", "))
             .with("operations", operations.join(", "))
             .help("name in build.rs what stands here, and leave out the rest: it needs no name"),

@@ -31,6 +31,7 @@ use crate::model::platform::Platform;
 use crate::model::{judge, names};
 use crate::report::machine;
 use crate::runtime::binary::defect::Defect;
+use crate::runtime::facts::finding_id::FindingId;
 use crate::system::driver::Driver;
 use crate::system::{Host, files};
 use crate::toolkit::dependencies;
@@ -115,9 +116,9 @@ impl Inspection {
         inspection.findings.extend(refused);
         let (findings, unknown) = inspection.picture.judge();
         // That there is no driver is said once, whoever needs it.
-        let known: Vec<&str> = inspection.findings.iter().map(|one| one.id).collect();
+        let known: Vec<FindingId> = inspection.findings.iter().map(|one| one.id).collect();
         let mut findings = findings;
-        findings.retain(|one| one.id != "driver-missing" || !known.contains(&one.id));
+        findings.retain(|one| one.id != FindingId::DriverMissing || !known.contains(&one.id));
         inspection.findings.extend(findings);
         let later = |finding: &Finding| finding.severity != Severity::Error;
         inspection.findings.sort_by_key(later);
@@ -342,14 +343,17 @@ fn no_program(path: &Path, defect: Option<Defect>) -> Finding {
     let path: PathBuf = path.to_path_buf();
     match defect {
         Some(Defect::Foreign(..)) | None => Finding::error(
-            "io-error",
+            FindingId::IoError,
             format!(
                 "`{}` is no program that can be read: neither ELF nor PE",
                 path.display()
             ),
         )
         .help("name the compiled program itself, not a script that starts it"),
-        Some(defect) => Finding::error("library-damaged", format!("`{}` {defect}", path.display()))
-            .help("build or copy the program again"),
+        Some(defect) => Finding::error(
+            FindingId::LibraryDamaged,
+            format!("`{}` {defect}", path.display()),
+        )
+        .help("build or copy the program again"),
     }
 }

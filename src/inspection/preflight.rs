@@ -19,6 +19,7 @@ use crate::model::names::CUDARC_ASKS_FOR_9;
 use crate::model::platform::{Os, Platform};
 use crate::model::version::Version;
 use crate::model::via::Via;
+use crate::runtime::facts::finding_id::FindingId;
 use crate::toolkit::dependencies;
 use std::path::{Path, PathBuf};
 
@@ -130,7 +131,9 @@ impl PreflightInput {
         let package = guard.package.as_deref().unwrap_or("this program");
         if let Some(reason) = guard.built.absent {
             let summary = format!("{package} was built without CUDA");
-            findings.push(Finding::warning("built-without-cuda", summary).with("reason", reason));
+            findings.push(
+                Finding::warning(FindingId::BuiltWithoutCuda, summary).with("reason", reason),
+            );
             unknown.push(format!("{package} was built without CUDA"));
             return;
         }
@@ -148,7 +151,7 @@ impl PreflightInput {
                 let summary = format!(
                     "{package} was built to be linked with cuDNN, and this program depends on none"
                 );
-                let finding = Finding::warning("not-loaded-yet", summary)
+                let finding = Finding::warning(FindingId::NotLoadedYet, summary)
                     .with("program", self.program.display());
                 findings.push(finding.help("use a function of cuDNN in the program: linkers leave out libraries that nothing is used of"));
                 unknown.push("the program depends on no cuDNN".into());
@@ -225,7 +228,7 @@ impl PreflightInput {
                     place.display()
                 );
                 findings.push(
-                    Finding::warning("library-not-found", summary)
+                    Finding::warning(FindingId::LibraryNotFound, summary)
                         .help("look again in a container that runs: some systems mount their own libraries over such files"),
                 );
                 unknown.push(format!("{name} is mounted later, if at all"));
@@ -233,7 +236,7 @@ impl PreflightInput {
                 let summary = format!(
                     "`{asking}` needs {DRIVER}, NVIDIA's driver, which the loader does not find"
                 );
-                let finding = Finding::warning("driver-missing", summary);
+                let finding = Finding::warning(FindingId::DriverMissing, summary);
                 findings.push(if self.root.is_some() {
                     finding.help("start the container with `--gpus all`: the driver comes from the machine that it runs on")
                 } else {
@@ -285,9 +288,9 @@ impl PreflightInput {
 
     fn no_cudnn(&self, summary: String, names: &[&str], missing: &Missing, sure: bool) -> Finding {
         let finding = if sure {
-            Finding::error("cudnn-not-loadable", summary)
+            Finding::error(FindingId::CudnnNotLoadable, summary)
         } else {
-            Finding::warning("cudnn-not-loadable", summary)
+            Finding::warning(FindingId::CudnnNotLoadable, summary)
         };
         let finding = finding.with("looked at", missing.looked_at.join("\n"));
         let finding = self.also_found(finding, names);
@@ -344,8 +347,8 @@ impl PreflightInput {
         };
         let summary = format!("`{asking}` {verb} {name}, which the loader does not find");
         let finding = match missing.need {
-            Need::Later => Finding::warning("library-not-found", summary),
-            Need::Start | Need::Part => Finding::error("library-not-found", summary),
+            Need::Later => Finding::warning(FindingId::LibraryNotFound, summary),
+            Need::Start | Need::Part => Finding::error(FindingId::LibraryNotFound, summary),
         };
         let finding = finding.with("looked at", missing.looked_at.join("\n"));
         let finding = self.also_found(finding, &[name]);

@@ -2,6 +2,7 @@
 
 use crate::model::finding::Finding;
 use crate::model::platform::Os;
+use crate::runtime::facts::finding_id::FindingId;
 use crate::system::stat_cache::StatCache;
 use crate::system::{Host, build_stamp};
 use std::path::{Path, PathBuf};
@@ -35,7 +36,7 @@ pub fn create(name: &str, objects: &[PathBuf], host: &Host, out_dir: &Path) -> R
         .try_compile(name)
         .map_err(|error| {
             let summary = format!("cannot put the objects of `{name}` into a library");
-            Finding::error("io-error", summary)
+            Finding::error(FindingId::IoError, summary)
                 .with("reason", error)
                 .help("install an archiver: `ar` of binutils, or name one in the variable AR")
         })?;

@@ -62,7 +62,7 @@ pub fn host_compiler(
         match rivals.first() {
             _ if unchecked => finding.severity = Severity::Warning,
             // nvcc has to be told as well.
-            _ if allowed.contains(finding.id) => plan.flags.push(format!("-{UNCHECKED}")),
+            _ if allowed.contains(finding.id.as_str()) => plan.flags.push(format!("-{UNCHECKED}")),
             Some(rival)
                 if choice == Choice::Nobody
                     && compiler.make == Make::Gcc

@@ -6,6 +6,7 @@ use crate::kernels::setup::Setup;
 use crate::model::finding::Finding;
 use crate::model::gencode::Gencode;
 use crate::model::invocation::Invocation;
+use crate::runtime::facts::finding_id::FindingId;
 use crate::system::programs::Output;
 use crate::system::stat_cache::StatCache;
 use crate::system::{Host, build_stamp, files, out_dir, programs};
@@ -173,10 +174,12 @@ impl Job {
                 [] => "nothing".to_string(),
                 words => words.join("\n"),
             };
-            let mut finding =
-                Finding::error("nvcc-failed", format!("nvcc could not compile `{source}`"))
-                    .with("command", &command)
-                    .with("nvcc says", words);
+            let mut finding = Finding::error(
+                FindingId::NvccFailed,
+                format!("nvcc could not compile `{source}`"),
+            )
+            .with("command", &command)
+            .with("nvcc says", words);
             if let Some(help) = nvcc_diagnostics::help(&said) {
                 finding = finding.help(help);
             }

@@ -46,6 +46,7 @@ use crate::model::arch::ComputeCapability;
 use crate::model::finding::{Finding, Severity};
 use crate::model::gencode::Gencode;
 use crate::model::platform::Os;
+use crate::runtime::facts::finding_id::FindingId;
 use crate::system::directive::{Directive, Library};
 use crate::system::path_encoding::nvcc_cannot_take;
 use crate::system::stat_cache::StatCache;
@@ -150,7 +151,7 @@ impl Kernels<'_> {
         let sound = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
         if name.is_empty() || !name.chars().all(sound) {
             return Err(Finding::error(
-                "config-invalid",
+                FindingId::ConfigInvalid,
                 format!("{name:?} cannot be the name of a library"),
             )
             .help("name it with letters, digits and `_`, as in `.compile(\"kernels\")`")
@@ -296,7 +297,7 @@ impl Kernels<'_> {
             };
             if let (Source::Pattern(pattern), []) = (source, &found[..]) {
                 return Err(Finding::error(
-                    "config-invalid",
+                    FindingId::ConfigInvalid,
                     format!("`{pattern}` matches no file"),
                 )
                 .help("correct the pattern in build.rs: it is relative to the package"));
@@ -310,14 +311,14 @@ impl Kernels<'_> {
         for path in &sources {
             if !files::is_file(path) {
                 let summary = format!("`{}` is not there, which build.rs compiles", path.display());
-                return Err(Finding::error("config-invalid", summary)
+                return Err(Finding::error(FindingId::ConfigInvalid, summary)
                     .help("correct the path in build.rs: it is relative to the package"));
             }
             lines.push(Directive::RerunIfChanged(path.clone()));
         }
         if sources.is_empty() {
             return Err(Finding::error(
-                "config-invalid",
+                FindingId::ConfigInvalid,
                 "no kernel is named, and build.rs compiles kernels",
             )
             .help("name them: `.kernels().files(\"src/kernels/*.cu\")`"));
@@ -391,7 +392,7 @@ impl Kernels<'_> {
         let named = self.toolchain.host.env.os_var("OUT_DIR");
         named.map(PathBuf::from).ok_or_else(|| {
             Finding::error(
-                "config-invalid",
+                FindingId::ConfigInvalid,
                 "OUT_DIR is not set, and kernels are written there",
             )
             .help("call this from a build script")

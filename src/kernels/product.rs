@@ -9,6 +9,7 @@ use crate::model::arch::{Code, Suffix, Target};
 use crate::model::chosen_by::ChosenBy;
 use crate::model::finding::Finding;
 use crate::model::gencode::Gencode;
+use crate::runtime::facts::finding_id::FindingId;
 use crate::system::{cargo, driver};
 use crate::targets::select::Selection;
 use crate::toolkit::nvcc_command::Product;
@@ -94,7 +95,7 @@ fn only_ptx(targets: &[Gencode], chosen_by: ChosenBy) -> Finding {
         "a cubin holds machine code, and there is only PTX to compile for: {}",
         words.join(", ")
     );
-    let finding = Finding::error("config-invalid", summary).with("chosen by", chosen_by);
+    let finding = Finding::error(FindingId::ConfigInvalid, summary).with("chosen by", chosen_by);
     let number = targets.first().map(|one| one.target.capability.number());
     finding
         .help(format!(

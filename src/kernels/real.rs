@@ -6,6 +6,7 @@ use crate::kernels::package::Package;
 use crate::model::candidate::Toolkit;
 use crate::model::chosen_by::ChosenBy;
 use crate::model::invocation::Invocation;
+use crate::runtime::facts::finding_id::FindingId;
 use crate::system::directive::{Directive, Library};
 use crate::system::programs::{Output, run_to_end};
 use crate::targets::select;
@@ -249,7 +250,7 @@ pub fn debians(package: &Package) -> (Toolchain, PathBuf) {
         ..Toolkit::default()
     });
     // Its CUDA takes gcc 11.
-    let allow = "host-compiler-unsupported".to_string();
+    let allow = FindingId::HostCompilerUnsupported.to_string();
     let allow = ("CUDNN_GUARD_ALLOW".to_string(), allow);
     own.host.env = own.host.env.with_pairs(&[allow]);
     (own, usr.join("include"))

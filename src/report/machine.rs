@@ -4,6 +4,7 @@ use crate::compat::{image_driver, rules};
 use crate::model::arch::Target;
 use crate::model::finding::Finding;
 use crate::model::gpu::Gpu;
+use crate::runtime::facts::finding_id::FindingId;
 use crate::system::driver;
 use crate::system::driver::Problem;
 use crate::targets::gpus;
@@ -45,7 +46,7 @@ pub(super) fn ask(toolchain: &Toolchain, findings: &mut Vec<Finding>) -> Machine
             let seconds = DEADLINE.as_secs();
             findings.push(
                 Finding::warning(
-                    "driver-error",
+                    FindingId::DriverError,
                     format!("NVIDIA's driver did not answer within {seconds} s"),
                 )
                 .help("run `nvidia-smi`: if it hangs too, restart the machine or its driver"),
@@ -96,8 +97,8 @@ fn kernels(machine: &mut Machine, toolchain: &Toolchain, findings: &mut Vec<Find
         };
         // What the driver said stands there already.
         let known = |finding: &Finding| match finding.id {
-            "driver-error" => machine.gpus.is_empty(),
-            id => id == "no-gpu" && findings.iter().any(|told| told.id == id),
+            FindingId::DriverError => machine.gpus.is_empty(),
+            id => id == FindingId::NoGpu && findings.iter().any(|told| told.id == id),
         };
         let new: Vec<Finding> = noticed.into_iter().filter(|one| !known(one)).collect();
         findings.extend(new);

@@ -13,6 +13,7 @@ use crate::model::served;
 use crate::model::version::Version;
 use crate::model::version_source::VersionSource;
 use crate::report::{Machine, Report};
+use crate::runtime::facts::finding_id::FindingId;
 use crate::system::driver::Driver;
 
 fn part(name: &str, version: Option<Version>) -> Part {
@@ -158,15 +159,18 @@ fn a_fault_stands_below_its_thing_with_what_to_do() {
     report.machine = None;
     report.cudnn = None;
     report.findings = vec![
-        Finding::error("cudnn-not-found", "no cuDNN was found")
+        Finding::error(FindingId::CudnnNotFound, "no cuDNN was found")
             .with("looked at", "/usr/include\n/usr/local/cuda/include")
             .help("run `cudnn-guard fetch`"),
         Finding::error(
-            "variable-unusable",
+            FindingId::VariableUnusable,
             "`/nowhere`, which NVCC names, holds no program that can be run as a compiler",
         )
         .help("unset NVCC"),
-        Finding::warning("variables-disagree", "CUDA_HOME and CUDA_PATH disagree"),
+        Finding::warning(
+            FindingId::VariablesDisagree,
+            "CUDA_HOME and CUDA_PATH disagree",
+        ),
     ];
     assert_eq!(
         report.to_string(),
@@ -276,7 +280,7 @@ fn nothing_read_from_a_machine_reaches_the_terminal_unescaped() {
         }
     }
     report.findings = vec![
-        Finding::error("io-error", evil)
+        Finding::error(FindingId::IoError, evil)
             .with("found", "x\u{7}")
             .help(evil),
     ];

@@ -8,6 +8,7 @@ use crate::model::environment::Environment;
 use crate::model::platform::Platform;
 use crate::model::version::Version;
 use crate::model::version_source::VersionSource;
+use crate::runtime::facts::finding_id::FindingId;
 use crate::system::Host;
 use crate::system::probe_cache::ProbeCache;
 use crate::toolchain::{Needs, Toolchain};
@@ -203,7 +204,7 @@ fn debians_toolkit_is_found_in_an_image() {
             .iter()
             .map(|one| one.id)
             .collect::<Vec<_>>(),
-        ["cudnn-not-found", "partial-toolkit"],
+        [FindingId::CudnnNotFound, FindingId::PartialToolkit],
         "{:?}",
         by_name.findings
     );
@@ -251,7 +252,7 @@ fn a_cudnn_for_another_processor_is_read() {
     );
     let here = on("x86_64-unknown-linux-gnu");
     assert!(here.cudnn.is_none());
-    assert_eq!(here.findings[0].id, "wrong-architecture");
+    assert_eq!(here.findings[0].id, FindingId::WrongArchitecture);
 }
 
 /// LNK-03: nor are the libraries of this machine's toolkit.
@@ -273,7 +274,7 @@ fn a_toolkit_for_this_processor_has_nothing_for_another() {
     };
     let found = Toolchain::find(Config::new(), host, needs);
     assert!(found.toolkit.unwrap().link_dirs.is_empty());
-    assert_eq!(found.findings[0].id, "partial-toolkit");
+    assert_eq!(found.findings[0].id, FindingId::PartialToolkit);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! NVIDIA's own wheels, mixed, cut and changed.
 
+use crate::runtime::facts::finding_id::FindingId;
 use crate::toolchain::real::{found, wheels};
 use std::path::{Path, PathBuf};
 
@@ -30,7 +31,9 @@ fn mixed(name: &str, wheel: &str, foreign: &[&str], other: &str) -> PathBuf {
 /// What is said of the cuDNN in this directory, which `$T` stands for.
 fn said_of(dir: &Path) -> String {
     let told = found(&[("CUDNN_PATH", dir.to_path_buf())]).findings;
-    let told = told.iter().filter(|finding| finding.id != "cuda-not-found");
+    let told = told
+        .iter()
+        .filter(|finding| finding.id != FindingId::CudaNotFound);
     let lines: Vec<String> = told
         .map(|finding| format!("{}: {finding}\n", finding.severity))
         .collect();

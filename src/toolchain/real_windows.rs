@@ -3,6 +3,7 @@
 use crate::model::candidate::{Found, LinkName};
 use crate::model::version::Version;
 use crate::model::version_source::VersionSource;
+use crate::runtime::facts::finding_id::FindingId;
 use crate::toolchain::Toolchain;
 use crate::toolchain::real::{found_for, wheels};
 use std::path::{Path, PathBuf};
@@ -132,7 +133,7 @@ impl Mixed {
     fn said(self) -> String {
         let toolchain: Toolchain = found_for(WINDOWS, &[("CUDNN_PATH", self.0.clone())]);
         let told = toolchain.findings.iter();
-        let told = told.filter(|finding| finding.id != "cuda-not-found");
+        let told = told.filter(|finding| finding.id != FindingId::CudaNotFound);
         let lines: Vec<String> = told
             .map(|finding| format!("{}: {finding}\n", finding.severity))
             .collect();

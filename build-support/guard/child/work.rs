@@ -1,15 +1,15 @@
 //! What happens in the child: everything that could take the process down, and everything that starts CUDA.
 
 use crate::runtime::child::exit_status::{End, Ended};
-use crate::runtime::child::in_process;
 use crate::runtime::child::pipe_sink::Tell;
-use crate::runtime::child::process;
 use crate::runtime::child::protocol::{self, Answer};
+use crate::runtime::child::{in_process, process};
 use crate::runtime::convolution::case_result::{Extent, Scope, Told};
 use crate::runtime::convolution::suite;
 use crate::runtime::driver::devices::Devices;
 use crate::runtime::driver::query::{self, Driver, Problem};
 use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
 use crate::runtime::parts::dlopen_dependencies;
 use crate::runtime::parts::part_files::{self, Part};
@@ -82,7 +82,7 @@ pub enum NoChild {
 impl NoChild {
     /// The same under this headline.
     pub fn finding(&self, summary: &str) -> Finding {
-        let finding = Finding::warning("child-not-started", summary);
+        let finding = Finding::warning(FindingId::ChildNotStarted, summary);
         match self {
             NoChild::Started => finding
                 .with(

@@ -13,7 +13,7 @@ use crate::terminal::show;
 use crate::variables::{Kind, Variable};
 use crate::{consumer, fetch};
 use clap::{Arg, ArgAction, ArgMatches, Command as Cli};
-use cudnn_guard::{Config, Finding, Report, Verdict};
+use cudnn_guard::{Config, Finding, FindingId, Report, Verdict};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -164,7 +164,7 @@ fn present() -> Option<Stack> {
             name: "on this machine's CUDA and cuDNN",
         });
     }
-    let missing = ["cuda-not-found", "cudnn-not-found"];
+    let missing = [FindingId::CudaNotFound, FindingId::CudnnNotFound];
     if report
         .findings()
         .iter()

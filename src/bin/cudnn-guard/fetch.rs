@@ -16,7 +16,7 @@ use crate::installer::Installer;
 use crate::terminal::show;
 use crate::{driver_stub, wheels};
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use cudnn_guard::Finding;
+use cudnn_guard::{Finding, FindingId};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::{env, fs, io};
@@ -176,7 +176,7 @@ fn fetch_one(installer: &Installer, home: &Path, component: &Component) -> Resul
             let release = component.check(&fresh).map_err(|why| {
                 let why = why.unwrap_or_else(|| "nothing was installed".to_string());
                 Finding::error(
-                    "fetch-failed",
+                    FindingId::FetchFailed,
                     format!("what was fetched is not whole: {why}"),
                 )
                 .help("run the same command again")
@@ -261,8 +261,11 @@ pub fn home() -> Result<PathBuf, Finding> {
         .or_else(|| named("HOME").map(|home| home.join(".local/share")))
         .map(|data| data.join("cudnn-guard"))
         .ok_or_else(|| {
-            Finding::error("fetch-failed", "neither CUDNN_GUARD_HOME nor HOME is set")
-                .help("name a folder with `--to DIR`")
+            Finding::error(
+                FindingId::FetchFailed,
+                "neither CUDNN_GUARD_HOME nor HOME is set",
+            )
+            .help("name a folder with `--to DIR`")
         })
 }
 
@@ -279,7 +282,7 @@ fn licence_notice(home: &Path) -> String {
 fn other_cuda(cuda: &Release) -> Finding {
     if cuda.major() < 13 {
         Finding::error(
-            "fetch-failed",
+            FindingId::FetchFailed,
             format!("CUDA {cuda} has no nvcc among NVIDIA's Python wheels; they hold one from 13.0 on"),
         )
         .help("fetch CUDA 13: `cudnn-guard fetch --cuda 13.0`")
@@ -289,7 +292,7 @@ fn other_cuda(cuda: &Release) -> Finding {
         )
     } else {
         Finding::error(
-            "fetch-failed",
+            FindingId::FetchFailed,
             format!("CUDA {cuda} is not known here; 13 is"),
         )
         .help("fetch CUDA 13, or a newer cudnn-guard: `cargo install cudnn-guard --features cli`")
@@ -298,7 +301,7 @@ fn other_cuda(cuda: &Release) -> Finding {
 
 fn foreign(folder: &Path, why: Option<String>) -> Finding {
     let finding = Finding::error(
-        "fetch-failed",
+        FindingId::FetchFailed,
         format!(
             "`{}` was not put there by cudnn-guard, which adds nothing to it",
             folder.display()

@@ -2,7 +2,7 @@
 
 use crate::cargo_config::{self, Refused};
 use crate::component::Component;
-use cudnn_guard::Finding;
+use cudnn_guard::{Finding, FindingId};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
@@ -55,7 +55,7 @@ impl Installed {
         let dir = Path::new(".cargo");
         let path = dir.join("config.toml");
         let refused = |why: String| {
-            Finding::error("fetch-failed", why).help(format!(
+            Finding::error(FindingId::FetchFailed, why).help(format!(
                 "add the lines above to `{}` by hand",
                 path.display()
             ))
@@ -94,7 +94,7 @@ impl Installed {
 /// That something could not be done with a path.
 pub fn failed(verb: &str, path: &Path, error: &io::Error) -> Finding {
     Finding::error(
-        "io-error",
+        FindingId::IoError,
         format!("cannot {verb} `{}`: {error}", path.display()),
     )
 }

@@ -3,7 +3,7 @@
 use crate::component::Component;
 use crate::invocation::Invocation;
 use crate::terminal::{harmless, show};
-use cudnn_guard::Finding;
+use cudnn_guard::{Finding, FindingId};
 use std::env;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -60,7 +60,7 @@ impl Installer {
             without_pip.push(program.display().to_string());
         }
         let finding = Finding::error(
-            "fetch-failed",
+            FindingId::FetchFailed,
             "neither uv nor a Python with pip is on PATH",
         );
         let finding = if without_pip.is_empty() {
@@ -87,14 +87,17 @@ impl Installer {
             args,
         };
         let finding = |words: String| {
-            Finding::error("fetch-failed", "NVIDIA's wheels could not be fetched")
-                .with("command", &invocation)
-                .with("it said", words)
-                .help("run that command to see all it says")
-                .help(format!(
-                    "look up which releases there are at https://pypi.org/project/{}/#history",
-                    component.project()
-                ))
+            Finding::error(
+                FindingId::FetchFailed,
+                "NVIDIA's wheels could not be fetched",
+            )
+            .with("command", &invocation)
+            .with("it said", words)
+            .help("run that command to see all it says")
+            .help(format!(
+                "look up which releases there are at https://pypi.org/project/{}/#history",
+                component.project()
+            ))
         };
         let mut child = Command::new(&invocation.program)
             .args(&invocation.args)

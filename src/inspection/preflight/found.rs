@@ -14,6 +14,7 @@ use crate::model::linkage::Missing;
 use crate::model::platform::Os;
 use crate::model::tables::Tables;
 use crate::model::version::Version;
+use crate::runtime::facts::finding_id::FindingId;
 use std::path::Path;
 
 impl PreflightInput {
@@ -62,7 +63,7 @@ impl PreflightInput {
             .into_iter()
             .chain(consistency::findings(cudnn, &[], &self.elsewhere))
         {
-            if finding.id == "parts-missing" {
+            if finding.id == FindingId::PartsMissing {
                 // Parts of the release that the name promises would not help it.
                 if is_misnamed(cudnn) {
                     continue;
