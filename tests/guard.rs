@@ -12,6 +12,7 @@ mod guard {
     pub mod driver;
     pub mod eager;
     pub mod elf;
+    pub mod elf_bounds;
     pub mod hidden;
     pub mod judged;
     pub mod misfits;

@@ -3,7 +3,7 @@
 #![allow(clippy::disallowed_methods)] // tests make files and run programs
 
 #[allow(dead_code)]
-#[path = "../src/system/library_file/pe/made.rs"]
+#[path = "../src/system/library_file/made_dll.rs"]
 mod made;
 mod inspect {
     pub mod image;
@@ -13,9 +13,6 @@ mod inspect {
     pub mod windows;
 }
 mod support;
-
-/// What a made DLL begins its version with, as `host::dll` reads it.
-const FIXED: u32 = 0xfeef_04bd;
 
 use inspect::image::{Image, ids, linked};
 use serde_json::Value;

@@ -5,7 +5,6 @@ pub mod parts;
 mod tests;
 
 use crate::model::candidate::{Cudnn, Unresolved};
-use crate::model::file_defect::Flaw;
 use crate::model::finding::Finding;
 use crate::model::found_via::FoundVia;
 use crate::model::library_name::LibraryName;
@@ -13,6 +12,7 @@ use crate::model::needs;
 use crate::model::owner::{Installer, Owner};
 use crate::model::rejection::Rejection;
 use crate::model::version::Version;
+use crate::runtime::binary::defect::Defect;
 use std::path::{Path, PathBuf};
 
 /// Everything that does not fit within this cuDNN, with what its parts do not find in each other.
@@ -178,21 +178,21 @@ fn flawed(cudnn: &Cudnn) -> Vec<Finding> {
         .collect()
 }
 
-fn worst_flaw(cudnn: &Cudnn) -> Option<&(String, PathBuf, Flaw)> {
+fn worst_flaw(cudnn: &Cudnn) -> Option<&(String, PathBuf, Defect)> {
     let mut flaws = cudnn.files.flaws.iter();
     flaws.find(|(name, ..)| is_needed(cudnn, name))
 }
 
-fn again(flaw: &Flaw, cudnn: &Cudnn) -> String {
+fn again(flaw: &Defect, cudnn: &Cudnn) -> String {
     let dir = folder(cudnn);
     match flaw {
-        Flaw::Empty => format!(
+        Defect::Empty => format!(
             "install cuDNN in `{dir}`: a container image may hold an empty file where the real one is mounted when it runs"
         ),
-        Flaw::Foreign(_, words) if words.contains("git-lfs") => {
+        Defect::Foreign(_, words) if words.contains("git-lfs") => {
             "run `git lfs pull` where that file came from: it only stands for the real one".into()
         }
-        Flaw::Cpu(_) => format!("install the cuDNN for the target's processor in `{dir}`"),
+        Defect::Cpu(_) => format!("install the cuDNN for the target's processor in `{dir}`"),
         _ => format!("install that cuDNN again in `{dir}`, and see that the disk is not full"),
     }
 }

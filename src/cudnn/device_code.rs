@@ -7,10 +7,8 @@ use crate::cudnn::{fatbin, gpu_code};
 use crate::model::arch::Target;
 use crate::model::candidate::Cudnn;
 use crate::model::platform::Os;
-use crate::system::files::read_at;
 use crate::system::library_file::Binary;
 use std::collections::BTreeSet;
-use std::fs::File;
 use std::path::Path;
 
 /// The device code that serves a GPU in all core parts; none where one of them does not tell.
@@ -31,8 +29,7 @@ pub fn read_library(path: &Path, os: Os) -> Option<BTreeSet<Target>> {
     if start.checked_add(size)? > library.length() {
         return None; // the code itself is not read, and would not be missed
     }
-    let file = File::open(path).ok()?;
     fatbin::targets(size, &mut |at, length| {
-        read_at(&file, start.checked_add(at)?, length)
+        library.bytes(start.checked_add(at)?, length)
     })
 }

@@ -19,10 +19,10 @@ use crate::model::candidate::{Cudnn, Files, LinkName, Unresolved};
 use crate::model::library_name::LibraryName;
 use crate::model::platform::{Os, Platform};
 use crate::model::version::Version;
+use crate::runtime::binary::elf::Elf;
 use crate::search::search_step::Tree;
 use crate::system::files;
 use crate::system::library_file::Binary;
-use crate::system::library_file::elf_library::Library;
 use crate::system::sysroot::Sysroot;
 use std::path::{Path, PathBuf};
 
@@ -169,7 +169,7 @@ fn renamed_in(dir: &Path) -> Option<Cudnn> {
     let library_version = LibraryName::of(&library).and_then(|file| file.release());
     Some(Cudnn {
         root: dir.to_path_buf(),
-        cpu: Library::open(&library).and_then(|library| library.cpu()),
+        cpu: Elf::read(&library).ok().and_then(|library| library.cpu()),
         library: Some(library),
         library_version,
         ..Cudnn::default()

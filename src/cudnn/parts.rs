@@ -3,10 +3,10 @@
 use crate::cudnn::part_version::Teller;
 use crate::cudnn::real_major;
 use crate::model::candidate::Part;
-use crate::model::file_defect::Flaw;
 use crate::model::library_name::LibraryName;
 use crate::model::platform::Platform;
 use crate::model::version::Version;
+use crate::runtime::binary::defect::Defect;
 use crate::system::files;
 use crate::system::library_file::Binary;
 use crate::system::sysroot::Sysroot;
@@ -20,7 +20,7 @@ pub struct Parts {
     /// Each with the release that it tells.
     pub parts: Vec<Part>,
     /// What is no library for this system: the part's name, its file, and why.
-    pub flaws: Vec<(String, PathBuf, Flaw)>,
+    pub flaws: Vec<(String, PathBuf, Defect)>,
     /// Where the files really lie.
     pub folders: Vec<PathBuf>,
     binaries: Vec<Option<Binary>>,
@@ -37,7 +37,7 @@ impl Parts {
             let real = eyes.canonical(path);
             folders.extend(real.parent().map(Path::to_path_buf));
             teller.look(name, &real, binary.as_ref());
-            let flaw = binary.as_ref().and_then(|one| one.flaw(path, platform));
+            let flaw = binary.as_ref().and_then(|one| one.defect(path, platform));
             flaws.extend(flaw.map(|flaw| (name.clone(), path.clone(), flaw)));
         }
         let parts = named.into_iter().zip(teller.tell());

@@ -16,9 +16,13 @@ macro_rules! sources {
 
 /// The files of the runtime.
 pub(super) const SOURCES: &[(&str, &str)] = sources![
+    "binary/bounded_file",
+    "binary/defect",
     "binary/elf",
+    "binary/elf_symbols",
     "binary/mod",
     "binary/package_record",
+    "binary/version_symbol",
     "check",
     "child/child_verdict",
     "child/exit_status",
@@ -193,7 +197,8 @@ fn module_text(out: &mut String, name: &str) {
     let source = SOURCES.iter().find(|(known, _)| *known == name);
     let source = source.map_or("", |(_, source)| source);
     let folder = name.strip_suffix("mod").unwrap_or_default();
-    for line in source.lines() {
+    let mut lines = source.lines();
+    while let Some(line) = lines.next() {
         let declared = line.strip_prefix("pub mod ");
         match declared.and_then(|rest| rest.strip_suffix(';')) {
             Some(module) => {
@@ -204,6 +209,10 @@ fn module_text(out: &mut String, name: &str) {
                 out.push_str("}\n");
             }
             None if line == "#[cfg(feature = \"runtime\")]" => {}
+            // A program does without what only the build reads.
+            None if line == "#[cfg(feature = \"build\")]" => {
+                lines.next();
+            }
             None => {
                 out.push_str(&line.replace(ROOT, &to_root(name)));
                 out.push('\n');
@@ -366,5 +375,7 @@ mod tests {
             assert!(text.contains(first), "{name}");
         }
         assert!(!text.contains("crate::runtime"), "a path is left");
+        // What the build alone reads is not in it, nor is a feature of this crate.
+        assert!(!text.contains("mod pe ") && !text.contains("feature ="));
     }
 }

@@ -30,6 +30,7 @@ use crate::model::linkage::{Format, Linkage, Need};
 use crate::model::platform::Platform;
 use crate::model::{judge, names};
 use crate::report::machine;
+use crate::runtime::binary::defect::Defect;
 use crate::system::driver::Driver;
 use crate::system::{Host, files};
 use crate::toolkit::dependencies;
@@ -56,7 +57,7 @@ impl Inspection {
     /// # Errors
     /// `io-error` where the file is no program, `library-damaged` where it is not whole.
     pub fn read(program: &Path, root: Option<&Path>) -> Result<Self, Error> {
-        let read = linkage::read(program).map_err(|flaw| no_program(program, flaw))?;
+        let read = linkage::read(program).map_err(|defect| no_program(program, defect))?;
         let guards: Vec<GuardRecord> = linkage::records(program)
             .into_iter()
             .filter_map(guard_record::read)
@@ -337,10 +338,10 @@ impl fmt::Display for Inspection {
     }
 }
 
-fn no_program(path: &Path, flaw: Option<crate::model::file_defect::Flaw>) -> Finding {
+fn no_program(path: &Path, defect: Option<Defect>) -> Finding {
     let path: PathBuf = path.to_path_buf();
-    match flaw {
-        Some(crate::model::file_defect::Flaw::Foreign(..)) | None => Finding::error(
+    match defect {
+        Some(Defect::Foreign(..)) | None => Finding::error(
             "io-error",
             format!(
                 "`{}` is no program that can be read: neither ELF nor PE",
@@ -348,7 +349,7 @@ fn no_program(path: &Path, flaw: Option<crate::model::file_defect::Flaw>) -> Fin
             ),
         )
         .help("name the compiled program itself, not a script that starts it"),
-        Some(flaw) => Finding::error("library-damaged", format!("`{}` {flaw}", path.display()))
+        Some(defect) => Finding::error("library-damaged", format!("`{}` {defect}", path.display()))
             .help("build or copy the program again"),
     }
 }

@@ -5,7 +5,7 @@ use crate::inspection::undefined_symbols::{Lacking, owner};
 use crate::loader::ldso::LoadGraph;
 use crate::model::eager::Eager;
 use crate::model::linkage::Need;
-use crate::system::library_file::elf_library::Library;
+use crate::runtime::binary::elf::Elf;
 use std::path::PathBuf;
 
 /// More constants than a program has that is not made of data.
@@ -25,7 +25,7 @@ pub fn missing_functions(way: &LoadGraph) -> Vec<Lacking> {
         if !caller.linkage.needed.iter().any(|name| is_nvidias(name)) {
             continue;
         }
-        let file = Library::open(&caller.path);
+        let file = Elf::read(&caller.path).ok();
         let calls = file.map_or_else(Vec::new, |file| file.calls());
         let mut by_owner: Vec<(&'static str, Vec<String>)> = Vec::new();
         for function in calls {
@@ -44,7 +44,7 @@ pub fn missing_functions(way: &LoadGraph) -> Vec<Lacking> {
             };
             // The caller itself has none of them, and an empty table if it has nothing for others.
             for object in loaded().filter(|object| object.path != caller.path) {
-                let Some(file) = Library::open(&object.path) else {
+                let Ok(file) = Elf::read(&object.path) else {
                     // What cannot be read may have them all.
                     functions.clear();
                     break;
@@ -71,7 +71,9 @@ pub fn missing_functions(way: &LoadGraph) -> Vec<Lacking> {
 /// The cudarc that looks up what the driver does not have, the driver, and what that is.
 pub fn by_cudarc(way: &mut LoadGraph) -> Option<(Eager, PathBuf, Vec<String>)> {
     let program = way.objects.first()?.path.clone();
-    let constants = Library::open(&program)?.constant_bytes(MOST_CONSTANTS)?;
+    let file = Elf::read(&program).ok()?;
+    let (offset, size) = file.section(".rodata")?;
+    let constants = file.bytes(offset, Some(size).filter(|size| *size <= MOST_CONSTANTS)?)?;
     let eager = Eager::of(&constants)?;
     let index = way.open(DRIVER, 0, Need::Later);
     // That there is no driver is said by whoever asks it.
@@ -79,6 +81,6 @@ pub fn by_cudarc(way: &mut LoadGraph) -> Option<(Eager, PathBuf, Vec<String>)> {
         .retain(|missing| missing.name != DRIVER || missing.need != Need::Later);
     let library = way.objects.get(index?)?.path.clone();
     let names = eager.functions.iter().map(String::as_bytes);
-    let lacks = Library::open(&library)?.lacks(names);
+    let lacks = Elf::read(&library).ok()?.lacks(names);
     Some((eager, library, lacks))
 }

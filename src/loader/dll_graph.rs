@@ -3,10 +3,10 @@
 use crate::loader::dll_dependencies::is_judged;
 use crate::loader::dll_search::DllSearchPath;
 use crate::loader::linkage;
-use crate::model::file_defect::Flaw;
 use crate::model::linkage::{Linkage, Missing, Need, Object};
+use crate::runtime::binary::defect::Defect;
+use crate::runtime::binary::pe::Pe;
 use crate::system::Host;
-use crate::system::library_file::pe::Dll;
 use crate::system::sysroot::Sysroot;
 use std::path::{Path, PathBuf};
 
@@ -60,10 +60,11 @@ pub fn resolve(
 fn object(name: String, path: PathBuf, asked_by: usize, objects: &[Object]) -> Object {
     let read = linkage::read(&path);
     let own = objects.first().map(|program| program.linkage.cpu.as_str());
-    let cpu = Dll::open(&path).and_then(|dll| dll.cpu());
-    let foreign = cpu.filter(|cpu| Some(*cpu) != own).map(Flaw::Cpu);
+    let file = Pe::read(&path).ok();
+    let cpu = file.as_ref().and_then(Pe::cpu);
+    let foreign = cpu.filter(|cpu| Some(*cpu) != own).map(Defect::Cpu);
     let flaw = match &read {
-        Err(flaw) => flaw.clone().or_else(|| Dll::open(&path)?.flaw()),
+        Err(flaw) => flaw.clone().or_else(|| file?.defect()),
         Ok(_) => foreign,
     };
     Object {

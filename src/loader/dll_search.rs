@@ -6,7 +6,7 @@ use crate::loader::dll_dependencies::{DllDependencies, Unmet, is_judged, opens_z
 use crate::model::candidate::{Cudnn, Part, Toolkit};
 use crate::model::environment::Variable;
 use crate::model::platform::Os;
-use crate::system::library_file::pe::Dll;
+use crate::runtime::binary::pe::Pe;
 use crate::system::sysroot::Sysroot;
 use crate::system::{Host, files};
 use std::path::{Path, PathBuf};
@@ -96,7 +96,7 @@ impl<'a> DllSearchPath<'a> {
         let mut parts: Vec<&Part> = cudnn.parts.iter().collect();
         parts.sort_by_key(|part| !consistency::is_needed(cudnn, &part.name));
         for part in parts {
-            let needs = Dll::open(&part.path).map_or_else(Vec::new, |dll| dll.needs());
+            let needs = Pe::read(&part.path).map_or_else(|_| Vec::new(), |dll| dll.needs());
             for dll in needs.into_iter().filter(|dll| is_judged(dll)) {
                 if !unmet.iter().any(|known| known.dll == dll) && !has(&dll) {
                     let part = part.path.clone();

@@ -3,10 +3,10 @@
 use crate::loader::config::hwcaps_level;
 use crate::loader::search_order::{LoaderEnv, SearchDirectory, before_cache, below_root, system};
 use crate::loader::{config, linkage, search_order};
-use crate::model::file_defect::Flaw;
 use crate::model::linkage::{Linkage, Missing, Need, Object};
 use crate::model::via::{CACHE, Via};
-use crate::system::library_file::elf_library::Library;
+use crate::runtime::binary::defect::Defect;
+use crate::runtime::binary::elf::Elf;
 use crate::system::sysroot::Sysroot;
 use crate::system::{cache, files};
 use crate::toolkit::dependencies;
@@ -248,7 +248,7 @@ impl LoadGraph {
             }
             // The loader stops at a damaged file, and does not look for another. One that it may not read it passes
             // over.
-            Ok(_) | Err(_) => Err(Library::open(&file)?.flaw()?),
+            Ok(_) | Err(_) => Err(Elf::read(&file).ok()?.defect()?),
         };
         Some((folder(path), file, read))
     }
@@ -347,7 +347,7 @@ impl LoadGraph {
 }
 
 /// A file that is taken: what `$ORIGIN` stands for in it, where it lies, and what it says.
-type Fitting = (PathBuf, PathBuf, Result<Linkage, Flaw>);
+type Fitting = (PathBuf, PathBuf, Result<Linkage, Defect>);
 
 fn folder(file: &Path) -> PathBuf {
     file.parent().unwrap_or(file).to_path_buf()

@@ -2,12 +2,12 @@
 
 use crate::model::arch::Target;
 use crate::model::environment::Variable;
-use crate::model::file_defect::Flaw;
 use crate::model::found_via::FoundVia;
 use crate::model::owner::Owner;
 use crate::model::rejection::Rejection;
 use crate::model::version::Version;
 use crate::model::version_source::VersionSource;
+use crate::runtime::binary::defect::Defect;
 use std::path::PathBuf;
 
 /// A CUDA toolkit, whole or in part.
@@ -104,7 +104,7 @@ pub struct Cudnn {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Files {
     /// What is no library for this system: the part's name, its file, and why.
-    pub flaws: Vec<(String, PathBuf, Flaw)>,
+    pub flaws: Vec<(String, PathBuf, Defect)>,
     /// Files of one part that are all whole, where there should be one and links to it.
     pub copies: Vec<Vec<PathBuf>>,
     /// Where the files really lie, if in more than one directory.
@@ -136,7 +136,7 @@ pub struct Unresolved {
 
 impl Cudnn {
     /// What is wrong with the library that programs open.
-    pub fn flaw(&self) -> Option<&(String, PathBuf, Flaw)> {
+    pub fn flaw(&self) -> Option<&(String, PathBuf, Defect)> {
         self.files.flaws.iter().find(|(name, ..)| name == "cudnn")
     }
 

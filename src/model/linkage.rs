@@ -1,7 +1,7 @@
 //! What a program or library asks the loader for.
 
-use crate::model::file_defect::Flaw;
 use crate::model::via::Via;
+use crate::runtime::binary::defect::Defect;
 use std::path::PathBuf;
 
 /// The file formats of programs.
@@ -63,7 +63,7 @@ pub struct Object {
     /// What it says.
     pub linkage: Linkage,
     /// Why the loader stops at it.
-    pub flaw: Option<Flaw>,
+    pub flaw: Option<Defect>,
 }
 
 /// How much a library is needed.

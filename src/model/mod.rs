@@ -9,7 +9,6 @@ pub use crate::runtime::loader::load_origin as via;
 pub mod candidate;
 pub mod chosen_by;
 pub mod environment;
-pub mod file_defect;
 pub mod finding_id;
 pub mod found_via;
 pub mod gencode;

@@ -1,8 +1,8 @@
 //! Why a candidate was not chosen.
 
-use crate::model::file_defect::Flaw;
 use crate::model::found_via::FoundVia;
 use crate::model::version::Version;
+use crate::runtime::binary::defect::Defect;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -40,7 +40,7 @@ pub enum Rejection {
     /// A link leads nowhere, in the place of its library.
     DanglingLink(PathBuf),
     /// A file of this name is no library for this system.
-    Damaged(String, Flaw),
+    Damaged(String, Defect),
     /// The headers are of the first release, the library is of the second.
     HeaderSkew(Version, Version),
     /// The parts are of different releases.

@@ -4,7 +4,7 @@ use crate::model::finding::Finding;
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 
 /// The text of a file; bytes that are not UTF-8 are replaced, since headers hold names of people.
@@ -97,14 +97,6 @@ fn listed(dir: &Path, wanted: &dyn Fn(&OsStr) -> bool) -> Result<Vec<PathBuf>, F
     names.retain(|name| wanted(name));
     names.sort();
     Ok(names.into_iter().map(|name| dir.join(name)).collect())
-}
-
-/// So many bytes from here on, if there are as many.
-pub fn read_at(mut file: &File, offset: u64, size: u64) -> Option<Vec<u8>> {
-    file.seek(SeekFrom::Start(offset)).ok()?;
-    let mut bytes = Vec::new();
-    file.take(size).read_to_end(&mut bytes).ok()?;
-    (bytes.len() as u64 == size).then_some(bytes)
 }
 
 /// The files that match a pattern such as `src/kernels/*.cu`, sorted.

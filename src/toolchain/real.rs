@@ -133,7 +133,7 @@ fn each_cudnn_is_read_rightly() {
 #[test]
 #[ignore = "needs CUDNN_GUARD_REAL"]
 fn the_libraries_themselves_tell_their_cuda() {
-    use crate::system::library_file::elf_library::Library;
+    use crate::runtime::binary::elf::Elf;
     for (file, wanted) in [
         (
             "cudnn-cu12-8.9.7/nvidia/cudnn/lib/libcudnn_ops_infer.so.8",
@@ -144,7 +144,7 @@ fn the_libraries_themselves_tell_their_cuda() {
         ("cudnn-cu13-9.14/nvidia/cudnn/lib/libcudnn_adv.so.9", 13),
         ("cudnn-cu13-9.28/nvidia/cudnn/lib/libcudnn_adv.so.9", 13),
     ] {
-        let library = Library::open(&wheels().join(file)).unwrap();
+        let library = Elf::read(&wheels().join(file)).unwrap();
         assert_eq!(library.cuda_major(), Some(wanted), "{file}");
     }
 }

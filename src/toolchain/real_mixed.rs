@@ -112,10 +112,10 @@ fn a_part_that_is_cut_off_or_missing_is_named() {
 #[test]
 #[ignore = "needs CUDNN_GUARD_REAL"]
 fn parts_of_far_releases_lack_what_they_need_of_each_other() {
-    use crate::system::library_file::elf_library::Library;
+    use crate::runtime::binary::elf::Elf;
     let open = |wheel: &str, part: &str| {
         let file = format!("nvidia/cudnn/lib/libcudnn_{part}.so.9");
-        Library::open(&wheels().join(wheel).join(file)).unwrap()
+        Elf::read(&wheels().join(wheel).join(file)).unwrap()
     };
     let lacking = |part: (&str, &str), sibling: (&str, &str)| {
         let wants = open(part.0, part.1).wants();

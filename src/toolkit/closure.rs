@@ -1,7 +1,7 @@
 //! Follows what the libraries of a toolkit need of each other.
 
+use crate::runtime::binary::elf::Elf;
 use crate::system::files;
-use crate::system::library_file::elf_library::Library;
 use crate::toolkit::dependencies::{Unmet, is_of_toolkit};
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ pub fn unmet_dependency(library: &Path, dirs: &[PathBuf]) -> Option<Unmet> {
         }
         seen.push(path.clone());
         // A script for the linker, or what cannot be read, needs nothing that is known here.
-        let Some(opened) = Library::open(&path) else {
+        let Ok(opened) = Elf::read(&path) else {
             continue;
         };
         let wants = opened.wants();
@@ -40,7 +40,7 @@ pub fn unmet_dependency(library: &Path, dirs: &[PathBuf]) -> Option<Unmet> {
             let called = wants.iter().filter(|(file, _)| *file == needs);
             let called = called.map(|(_, symbol)| &symbol[..]);
             let lacks =
-                Library::open(&there).map_or_else(Vec::new, |library| library.lacks(called));
+                Elf::read(&there).map_or_else(|_| Vec::new(), |library| library.lacks(called));
             if !lacks.is_empty() {
                 return Some(unmet(Some(there), lacks, Vec::new()));
             }

@@ -14,9 +14,9 @@ use crate::model::library_name::LibraryName;
 use crate::model::platform::{Os, Platform};
 use crate::model::version::Version;
 use crate::model::version_header;
+use crate::runtime::binary::elf::Elf;
 use crate::search::install_layout;
 use crate::search::search_step::Tree;
-use crate::system::library_file::elf_library::Library;
 use crate::system::sysroot::Sysroot;
 use crate::system::{Host, files};
 use std::path::{Path, PathBuf};
@@ -40,7 +40,7 @@ pub fn read_install(top: &Path, tree: &Tree, eyes: Sysroot, host: &Host) -> Opti
     let mut link_dirs = existing(top, &tree.lib, eyes, platform);
     // Where a runtime lies beside the rest, it tells what processor the directory is for.
     link_dirs.retain(|dir| {
-        let cpu = runtime_in(dir, eyes).and_then(|file| Library::open(&file)?.cpu());
+        let cpu = runtime_in(dir, eyes).and_then(|file| Elf::read(&file).ok()?.cpu());
         cpu.is_none_or(|cpu| cpu == platform.cpu)
     });
     let runtime = link_dirs.iter().find_map(|dir| runtime_in(dir, eyes));

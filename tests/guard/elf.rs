@@ -1,9 +1,40 @@
-//! What the guard reads off a library's file.
+//! What is read off a library's file.
 
 use super::tree::{Folder, compile};
-use cudnn_guard::runtime::binary::elf::{Elf, Fault};
+use cudnn_guard::runtime::binary::defect::Defect;
+use cudnn_guard::runtime::binary::elf::Elf;
 use cudnn_guard::runtime::facts::version::Version;
 use std::io::{Seek, Write};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The linker's flag for a library that takes something from C's.
+const LIBC: &str = "-Wl,--no-as-needed,-lc";
+
+/// A library of this code, in a folder that goes when the test ends.
+fn compiled(folder: &Folder, code: &str, flags: &[&str]) -> PathBuf {
+    let file = folder.file("libcudnn_ops.so.9");
+    compile(code, &file, flags);
+    file
+}
+
+/// Asks everything that a file can be asked.
+fn ask(path: &Path) {
+    let elf = Elf::read(path).unwrap();
+    let _ = (elf.release("graph"), elf.version("a"), elf.defines("f"));
+    let _ = (elf.cuda_major(), elf.defect(), elf.build_id());
+    let _ = (
+        elf.own_first(),
+        elf.rpath(),
+        elf.soname(),
+        elf.folders(path),
+    );
+    let _ = (elf.needed(), elf.interpreter(), elf.shuns_system());
+    let _ = (elf.wants(), elf.calls(), elf.versions());
+    let _ = (elf.needed_versions(), elf.lacks([&b"f"[..]].into_iter()));
+    let _ = (elf.device_code(), elf.constants(1 << 20), elf.cpu());
+    let _ = Elf::open(path);
+}
 
 #[test]
 fn a_release_is_read_off_the_file() {
@@ -20,7 +51,7 @@ fn a_release_is_read_off_the_file() {
                 "-Wl,-z,noseparate-code",
             ],
         );
-        let mut elf = Elf::open(&file).unwrap();
+        let elf = Elf::open(&file).unwrap();
         assert_eq!(
             elf.version("cudnn_graph_version"),
             Some(Version::new(9, 28, 3)),
@@ -40,7 +71,7 @@ fn an_imported_symbol_tells_nothing() {
     let file = folder.file("libcudnn_cnn.so.9");
     let code = "extern const unsigned char cudnn_ops_infer_version[4]; const void *p = cudnn_ops_infer_version;";
     compile(code, &file, &["-Wl,-rpath,/x", "-Wl,--disable-new-dtags"]);
-    let mut elf = Elf::open(&file).unwrap();
+    let elf = Elf::open(&file).unwrap();
     assert_eq!(elf.version("cudnn_ops_infer_version"), None);
     assert_eq!(elf.rpath().as_deref(), Some("/x"));
 }
@@ -53,22 +84,26 @@ fn what_is_no_library_is_told_apart() {
         std::fs::write(&file, bytes).unwrap();
         Elf::open(&file).err().unwrap()
     };
-    assert_eq!(fault(b""), Fault::NotElf);
+    let not_elf = Defect::Foreign("an ELF library", String::new());
+    assert_eq!(fault(b""), not_elf);
     assert_eq!(
         fault(
             b"/* GNU ld script */ INPUT(libcudnn.so.9)                                          "
         ),
-        Fault::NotElf
+        not_elf
     );
     assert!(matches!(
         Elf::open(&folder.file("none")),
-        Err(Fault::Unreadable(_))
+        Err(Defect::Unreadable(_))
     ));
     let file = folder.file("libx.so.9");
     compile("int a;", &file, &[]);
     let whole = std::fs::read(&file).unwrap();
     assert!(Elf::open(&file).is_ok());
-    assert!(matches!(fault(&whole[..80]), Fault::CutOff(_, 80)));
+    assert!(matches!(
+        fault(&whole[..80]),
+        Defect::CutOff("segments", _, 80)
+    ));
     // Whatever stands in the tables, nothing panics and nothing is read for ever.
     let mut state = 7_u32;
     let mut written = std::fs::File::create(&file).unwrap();
@@ -82,10 +117,267 @@ fn what_is_no_library_is_told_apart() {
         // Over what is there: some file systems put a file that was cut first on the disk at once.
         written.rewind().unwrap();
         written.write_all(&bytes).unwrap();
-        if let Ok(mut elf) = Elf::open(&file) {
-            elf.version("a");
-            elf.rpath();
-            elf.soname();
+        ask(&file);
+    }
+}
+
+/// What stops a program says what is wrong with the file in these words.
+#[test]
+fn a_defect_says_what_it_is() {
+    let own = std::env::consts::ARCH;
+    let foreign = |start: &[u8]| Defect::foreign("an ELF library", start).to_string();
+    for (said, wanted) in [
+        (foreign(b""), "is not an ELF library".to_string()),
+        (
+            foreign(b"INPUT(libcudnn.so.9)\nrest"),
+            "is not an ELF library, but a text that begins with \"INPUT(libcudnn.so.9)\"".into(),
+        ),
+        (
+            Defect::CutOff("segments", 4096, 64).to_string(),
+            "is cut off: it ends at byte 64, and its segments reach to 4096".into(),
+        ),
+        (
+            Defect::Machine(3).to_string(),
+            format!("is for x86, and this program is for {own}"),
+        ),
+        (
+            Defect::Machine(21).to_string(),
+            format!("is for powerpc64, and this program is for {own}"),
+        ),
+        (
+            Defect::Machine(8).to_string(),
+            format!("is for the CPU with ELF number 8, and this program is for {own}"),
+        ),
+        (Defect::Cpu("i686").to_string(), "is for i686".into()),
+        (
+            Defect::Class.to_string(),
+            format!("is for programs of another word size or byte order than {own}"),
+        ),
+        (
+            Defect::Garbled.to_string(),
+            "has ELF tables that contradict themselves".into(),
+        ),
+    ] {
+        assert_eq!(said, wanted);
+    }
+}
+
+#[test]
+fn a_library_tells_its_release_and_its_cuda() {
+    let folder = Folder::new();
+    let path = compiled(
+        &folder,
+        "const unsigned char cudnn_ops_infer_version[4] = {2, 14, 9, 0};\n\
+         const char *first(void) { return \"Lall LibL libcublasLt.so. libcublasL\"; }\n\
+         const char *flavour(void) { return \"libcublasLt.so.13\"; }\n\
+         const char *other(void) { return \"libcublasLt\"; }\n",
+        &["-Wl,--hash-style=gnu"],
+    );
+    let symbol = "cudnn_ops_infer_version".to_string();
+    let library = Elf::read(&path).unwrap();
+    assert_eq!(
+        library.release("ops"),
+        Some((Version::new(9, 14, 2), symbol))
+    );
+    assert_eq!(library.release("graph"), None);
+    assert_eq!(library.cuda_major(), Some(13));
+    assert_eq!(library.defect(), None);
+    let code = "const char *f(void) { return \"L libcublasLt.so\"; }";
+    let library = Elf::read(&compiled(&folder, code, &[])).unwrap();
+    assert_eq!(library.cuda_major(), None);
+    assert_eq!(library.release("adv"), None);
+}
+
+#[test]
+fn a_library_tells_what_it_takes_and_what_it_has() {
+    let folder = Folder::new();
+    let code = "char *getenv(const char *); void elsewhere(void); __attribute__((weak)) void perhaps(void);\n\
+         char *first(void) { if (perhaps) elsewhere(); return getenv(\"A\"); }\n";
+    for style in ["gnu", "sysv"] {
+        let style = format!("-Wl,--hash-style={style}");
+        let path = compiled(&folder, code, &[&style, "-Wl,--build-id", LIBC]);
+        let library = Elf::read(&path).unwrap();
+        assert_eq!(library.needed(), ["libc.so.6"]);
+        let asked = [&b"first"[..], b"getenv", b"", b"second"];
+        assert_eq!(library.lacks(asked.into_iter()), ["getenv", "", "second"]);
+        assert!(library.calls().contains(&"elsewhere".to_string()));
+        assert!(!library.calls().contains(&"perhaps".to_string()));
+        assert_eq!(library.device_code(), Some((0, 0)));
+        assert_eq!(library.own_first(), Some(false));
+        let id = library.build_id().unwrap();
+        assert!(id.len() == 40 && id.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        let (from, versions) = &library.needed_versions()[0];
+        assert_eq!(from, "libc.so.6");
+        assert!(versions[0].starts_with("GLIBC_2."), "{versions:?}");
+    }
+    let path = compiled(&folder, code, &["-Wl,--hash-style=gnu", LIBC]);
+    // What has no version may be in any library.
+    let wants = Elf::read(&path).unwrap().wants();
+    let getenv = ("libc.so.6".to_string(), b"getenv".to_vec());
+    assert!(wants.contains(&getenv), "{wants:?}");
+    assert!(!wants.iter().any(|(_, name)| name == b"elsewhere"));
+    let mut whole = std::fs::read(&path).unwrap();
+    // The other byte order: no processor that CUDA has; what is read off it is nonsense and does no harm.
+    whole[5] = 2;
+    std::fs::write(&path, &whole).unwrap();
+    let library = Elf::read(&path).unwrap();
+    assert_eq!((library.cpu(), library.needed()), (None, Vec::new()));
+}
+
+/// What it has is in others, and does not lack in it.
+#[test]
+fn a_library_that_only_leads_to_others_lacks_nothing() {
+    let folder = Folder::new();
+    for style in ["gnu", "sysv"] {
+        let flags = [&format!("-Wl,--hash-style={style}"), "-nostdlib"];
+        let library = Elf::read(&compiled(&folder, "", &flags)).unwrap();
+        let asked = [&b"cudnnCreate"[..]];
+        assert!(library.lacks(asked.into_iter()).is_empty(), "{style}");
+    }
+}
+
+/// A program that compares the address of a function has an entry for it in the table of what others may look up.
+#[test]
+fn what_a_program_imports_is_not_its_own() {
+    let folder = Folder::new();
+    let library = compiled(&folder, "int elsewhere(void) { return 1; }", &[]);
+    let (code, program) = (folder.file("main.c"), folder.file("program"));
+    let text =
+        "int elsewhere(void); int main(int count) { return elsewhere == (void *)(long)count; }";
+    std::fs::write(&code, text).unwrap();
+    let mut cc = Command::new("cc");
+    cc.args(["-w", "-O1", "-fno-pic", "-no-pie", "-o"]);
+    let made = cc.args([&program, &code, &library]).status();
+    assert!(made.unwrap().success());
+    let program = Elf::open(&program).unwrap();
+    let asked = [&b"elsewhere"[..]];
+    assert_eq!(program.lacks(asked.into_iter()), ["elsewhere"]);
+    assert!(!program.defines("elsewhere"));
+}
+
+#[test]
+fn a_library_tells_its_versions_and_who_comes_first() {
+    let folder = Folder::new();
+    let map = folder.file("map");
+    std::fs::write(&map, "ONE { global: *; };\nTWO { } ONE;\n").unwrap();
+    let map = format!("-Wl,--version-script={}", map.display());
+    for (tag, rpath, runpath) in [
+        ("--disable-new-dtags", Some("/x:$ORIGIN/y"), None),
+        ("--enable-new-dtags", None, Some("/x:$ORIGIN/y")),
+    ] {
+        let tag = format!("-Wl,{tag},-rpath,/x:$ORIGIN/y,-z,nodefaultlib");
+        let path = compiled(&folder, "int a;", &[&map, &tag]);
+        let library = Elf::open(&path).unwrap();
+        let versions = library.versions();
+        assert_eq!(versions[1..], ["ONE", "TWO"], "{versions:?}");
+        assert_eq!(library.rpath().as_deref(), rpath);
+        assert_eq!(library.runpath().as_deref(), runpath);
+        assert_eq!(library.own_first(), Some(rpath.is_some()));
+        assert!(library.shuns_system());
+        assert_eq!(
+            library.folders(&path),
+            [PathBuf::from("/x"), folder.0.join("y")]
+        );
+    }
+    let shell = Elf::open(Path::new("/bin/sh")).unwrap();
+    assert!(shell.interpreter().unwrap().starts_with('/'));
+    assert!(!shell.shuns_system());
+}
+
+/// Linkers differ in whether constants have a segment of their own.
+#[test]
+fn constants_are_found_wherever_they_are() {
+    let folder = Folder::new();
+    let code = "const char *f(void) { return \"Expected symbol in library\"; }";
+    for flag in ["-Wl,-z,separate-code", "-Wl,-z,noseparate-code"] {
+        let library = Elf::open(&compiled(&folder, code, &[flag])).unwrap();
+        let constants = library.constants(1 << 20).unwrap();
+        let wanted = b"Expected symbol in library\0";
+        let mut places = constants.windows(wanted.len());
+        assert!(places.any(|place| place == wanted), "{flag}");
+        assert_eq!(library.constants(16), None);
+    }
+}
+
+/// A program for 32 bits may be inspected as well as any.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn a_library_of_32_bits_tells_the_same() {
+    let folder = Folder::new();
+    let code = "void elsewhere(void); const unsigned char cudnn_ops_version[4] = {2, 14, 9, 0};\n\
+        void first(void) { elsewhere(); }";
+    for style in ["gnu", "sysv"] {
+        let style = format!("-Wl,--hash-style={style}");
+        let flags = [
+            &style,
+            "-m32",
+            "-nostdlib",
+            "-Wl,-rpath,/x,--enable-new-dtags",
+        ];
+        let path = compiled(&folder, code, &flags);
+        let library = Elf::read(&path).unwrap();
+        assert_eq!((library.cpu(), library.defect()), (Some("i686"), None));
+        assert_eq!(library.is_usual(), Some(false));
+        assert_eq!(library.runpath().as_deref(), Some("/x"));
+        assert_eq!(
+            library.version("cudnn_ops_version"),
+            Some(Version::new(9, 14, 2))
+        );
+        assert_eq!(library.calls(), ["elsewhere"]);
+        let asked = [&b"first"[..], b"second"];
+        assert_eq!(library.lacks(asked.into_iter()), ["second"]);
+        assert_eq!(Elf::open(&path).err(), Some(Defect::Class));
+    }
+}
+
+/// Numbers in either byte order, and none beyond the end.
+#[test]
+fn a_table_is_read_in_its_own_byte_order() {
+    let folder = Folder::new();
+    let path = folder.file("order");
+    let mut bytes = vec![0; 64 + 56];
+    bytes[..7].copy_from_slice(b"\x7fELF\x02\x02\x01");
+    for (at, value) in [(39, 64), (55, 56), (57, 1), (67, 1), (64 + 39, 200)] {
+        bytes[at] = value;
+    }
+    let reach = |bytes: &[u8]| {
+        std::fs::write(&path, bytes).unwrap();
+        match Elf::read(&path).unwrap().defect() {
+            Some(Defect::CutOff("segments", reach, 120)) => reach,
+            other => panic!("{other:?}"),
         }
+    };
+    assert_eq!(reach(&bytes), 200);
+    bytes[5] = 1;
+    assert_eq!(reach(&bytes), (64 << 56) + (56 << 8) * (1 << 8));
+}
+
+#[test]
+fn a_damaged_library_tells_nothing_and_harms_nobody() {
+    let folder = Folder::new();
+    let path = compiled(
+        &folder,
+        "char *getenv(const char *); char *f(void) { return getenv(\"libcublasLt.so.12\"); }\n\
+         const unsigned char cudnn_graph_version[4] = {0, 1, 9, 0};",
+        &["-Wl,--hash-style=gnu", "-Wl,--build-id", LIBC],
+    );
+    let whole = std::fs::read(&path).unwrap();
+    let path = folder.file("damaged");
+    for length in (0..whole.len()).step_by(61) {
+        std::fs::write(&path, &whole[..length]).unwrap();
+        let library = Elf::read(&path).unwrap();
+        let defect = library.defect();
+        assert!(length > whole.len() / 2 || defect.is_some(), "{length}");
+        assert_eq!(library.cuda_major(), None, "{length}");
+        if defect.is_some() {
+            assert_eq!(library.release("graph"), None, "{length}");
+        }
+        ask(&path);
+    }
+    for place in (0..whole.len()).step_by(7) {
+        let mut bent = whole.clone();
+        bent[place] = !bent[place];
+        std::fs::write(&path, &bent).unwrap();
+        ask(&path);
     }
 }

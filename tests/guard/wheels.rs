@@ -59,7 +59,7 @@ fn links_to(lib: &Path) -> Folder {
 }
 
 fn told(path: &Path, name: &str) -> Option<(Version, &'static str)> {
-    Teller::default().part(&mut Elf::open(path).unwrap(), name, path)
+    Teller::default().part(&Elf::open(path).unwrap(), name, path)
 }
 
 fn by_record(release: (u32, u32, u32)) -> Option<(Version, &'static str)> {

@@ -1,86 +1,68 @@
-//! What a library file says of itself, read with bounds checks and without running any of it. Only what is needed
-//! is read: these files are hundreds of megabytes.
+//! What an ELF file says of itself, read without running any of it: as the loader sees it, by its segments and its
+//! dynamic table. The format: <https://refspecs.linuxfoundation.org/elf/>.
 
-use crate::runtime::facts::version::Version;
-use std::fmt;
-use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
+use crate::runtime::binary::bounded_file::BoundedFile;
+use crate::runtime::binary::defect::{Defect, cpu_name};
 use std::path::{Path, PathBuf};
 
 const PT_LOAD: u64 = 1;
 const PT_DYNAMIC: u64 = 2;
-/// A segment that is only read.
+const PT_INTERP: u64 = 3;
+/// A segment that is only read, and one that is also run.
 const PF_R: u64 = 4;
-/// More constants than a program has that is not made of data.
-const MOST_CONSTANTS: u64 = 64 << 20;
-const DT_HASH: u64 = 4;
+const PF_R_X: u64 = 5;
+const DT_NEEDED: u64 = 1;
 const DT_STRTAB: u64 = 5;
-const DT_SYMTAB: u64 = 6;
+const DT_STRSZ: u64 = 10;
 const DT_SONAME: u64 = 14;
 const DT_RPATH: u64 = 15;
 const DT_RUNPATH: u64 = 29;
-const DT_GNU_HASH: u64 = 0x6fff_fef5;
-/// The CPU that this program was compiled for; none where the guard has no name for it.
-const MACHINE: Option<u64> = if cfg!(target_arch = "x86_64") {
-    Some(62)
-} else if cfg!(target_arch = "aarch64") {
-    Some(183)
-} else {
-    None
-};
+const DT_FLAGS_1: u64 = 0x6fff_fffb;
+const DF_1_NODEFLIB: u64 = 0x800;
+/// The size of the head of a 64-bit file. No library is shorter.
+const HEAD: u64 = 64;
+/// More segments and a longer dynamic table than any linker makes: to look through them takes no time.
+const MOST_SEGMENTS: usize = 64;
+const LONGEST_DYNAMIC: u64 = 1 << 16;
 
-/// Why a file cannot be a library of this process.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Fault {
-    /// The system's words.
-    Unreadable(String),
-    /// It is something else, or nothing is left of it.
-    NotElf,
-    /// It is for another CPU.
-    Machine(u64),
-    /// It is for 32-bit programs, or for the other byte order.
-    Class,
-    /// Its segments reach to the first number, and it ends at the second: opening it ends in SIGBUS.
-    CutOff(u64, u64),
-    /// Its tables contradict themselves.
-    Garbled,
+/// How the numbers of a file are written.
+#[derive(Clone, Copy)]
+pub struct Layout {
+    is_wide: bool,
+    is_big: bool,
 }
 
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Fault::Unreadable(words) => write!(f, "cannot be read: {}", words),
-            Fault::NotElf => f.write_str("is not an ELF library"),
-            Fault::Machine(number) => write!(
-                f,
-                "is for {}, and this program is for {}",
-                machine_name(*number),
-                std::env::consts::ARCH
-            ),
-            Fault::Class => write!(
-                f,
-                "is for programs of another word size or byte order than {}",
-                std::env::consts::ARCH
-            ),
-            Fault::CutOff(wanted, found) => write!(
-                f,
-                "is cut off: it ends at byte {}, and its segments reach to {}",
-                found, wanted
-            ),
-            Fault::Garbled => f.write_str("has ELF tables that contradict themselves"),
+impl Layout {
+    fn of(head: &[u8]) -> Option<Self> {
+        let known = head.starts_with(b"\x7fELF") && head.len() as u64 == HEAD;
+        match head.get(4..7).filter(|_| known)? {
+            [class @ (1 | 2), order @ (1 | 2), 1] => Some(Self {
+                is_wide: *class == 2,
+                is_big: *order == 2,
+            }),
+            _ => None,
         }
     }
-}
 
-fn machine_name(number: u64) -> String {
-    match number {
-        3 => "x86".to_string(),
-        21 => "powerpc64".to_string(),
-        40 => "arm".to_string(),
-        62 => "x86_64".to_string(),
-        183 => "aarch64".to_string(),
-        243 => "riscv64".to_string(),
-        other => format!("the CPU with ELF number {}", other),
+    /// A number of up to eight bytes.
+    pub fn number(self, bytes: &[u8], at: usize, size: usize) -> Option<u64> {
+        let field = bytes.get(at..at.checked_add(size)?)?;
+        let add = |value: u64, byte: &u8| value << 8 | u64::from(*byte);
+        Some(if self.is_big {
+            field.iter().fold(0, add)
+        } else {
+            field.iter().rev().fold(0, add)
+        })
+    }
+
+    /// What holds for 32-bit files, or what for 64-bit ones.
+    pub fn either<T>(self, narrow: T, wide: T) -> T {
+        if self.is_wide { wide } else { narrow }
+    }
+
+    /// An address, an offset or a size, which stands at the first place in 32-bit files and at the second in others.
+    pub fn address(self, bytes: &[u8], narrow: usize, wide: usize) -> Option<u64> {
+        self.number(bytes, self.either(narrow, wide), self.either(4, 8))
     }
 }
 
@@ -92,74 +74,143 @@ struct Segment {
     size: u64,
 }
 
-/// A 64-bit ELF library, open for reading.
+/// A file, open for reading. Of what it is not or does not hold, it tells nothing.
 pub struct Elf {
-    file: File,
-    segments: Vec<Segment>,
-    dynamic: Vec<(u64, u64)>,
+    file: BoundedFile,
+    /// The first 64 bytes, or all that there are.
+    start: Vec<u8>,
+    layout: Option<Layout>,
+    /// Where the last segment ends, and their table.
+    reach: u64,
+    segments: Option<Vec<Segment>>,
+    /// Tags and values.
+    dynamic: Option<Vec<(u64, u64)>>,
 }
 
 impl Elf {
-    /// Opens a file and sees whether this process could map it.
-    pub fn open(path: &Path) -> Result<Self, Fault> {
-        let unreadable = |error: std::io::Error| Fault::Unreadable(error.to_string());
-        let mut file = File::open(path).map_err(unreadable)?;
-        let length = file.metadata().map_err(unreadable)?.len();
-        let header = read_at(&mut file, 0, 64).ok_or(Fault::NotElf)?;
-        if !header.starts_with(b"\x7fELF") {
-            return Err(Fault::NotElf);
-        }
-        if header.get(4..6) != Some(&[2, 1]) {
-            return Err(Fault::Class);
-        }
-        let field = |at: usize, size: usize| number(&header, at, size).ok_or(Fault::Garbled);
-        let machine = field(18, 2)?;
-        if MACHINE.is_some_and(|own| own != machine) {
-            return Err(Fault::Machine(machine));
-        }
-        let (start, entry, count) = (field(32, 8)?, field(54, 2)?, field(56, 2)?);
-        let end = entry.saturating_mul(count).saturating_add(start);
-        if end > length {
-            return Err(Fault::CutOff(end, length));
-        }
+    /// Opens a file, whatever it is.
+    pub fn read(path: &Path) -> Result<Self, Defect> {
+        let file =
+            BoundedFile::open(path).map_err(|error| Defect::Unreadable(error.to_string()))?;
+        let start = file.read(0, file.length().min(HEAD)).ok_or(not_elf(&[]))?;
         let mut elf = Self {
+            layout: Layout::of(&start),
             file,
-            segments: Vec::new(),
-            dynamic: Vec::new(),
+            start,
+            reach: 0,
+            segments: None,
+            dynamic: None,
         };
-        let mut reach = 0;
-        for index in 0..count {
-            let bytes = elf.read(start.saturating_add(index.saturating_mul(entry)), 56);
-            let segment = bytes.as_deref().and_then(segment).ok_or(Fault::Garbled)?;
-            if segment.kind == PT_LOAD || segment.kind == PT_DYNAMIC {
-                reach = segment.offset.saturating_add(segment.size).max(reach);
-                elf.segments.push(segment);
-            }
-        }
-        if reach > length {
-            return Err(Fault::CutOff(reach, length));
-        }
-        elf.dynamic = elf.read_dynamic().ok_or(Fault::Garbled)?;
+        elf.segments = elf.read_segments();
+        elf.dynamic = elf.read_dynamic();
         Ok(elf)
     }
 
-    /// The name under which the loader knows it.
-    pub fn soname(&mut self) -> Option<String> {
-        self.tagged_string(DT_SONAME)
+    /// Opens a file and sees whether this process could map it.
+    pub fn open(path: &Path) -> Result<Self, Defect> {
+        let elf = Self::read(path)?;
+        if !elf.is_elf() || elf.length() < HEAD {
+            return Err(not_elf(&[]));
+        }
+        if elf.start.get(4..6) != Some(&[2, 1]) {
+            return Err(Defect::Class);
+        }
+        let own = std::env::consts::ARCH;
+        let machine = elf.machine().ok_or(Defect::Garbled)?;
+        if matches!(own, "x86_64" | "aarch64") && cpu_name(machine) != Some(own) {
+            return Err(Defect::Machine(machine));
+        }
+        match elf.defect() {
+            Some(defect) => Err(defect),
+            None if elf.segments.is_none() || elf.dynamic.is_none() => Err(Defect::Garbled),
+            None => Ok(elf),
+        }
     }
 
-    /// Its DT_RPATH, which wins over LD_LIBRARY_PATH; a DT_RUNPATH does not.
-    pub fn rpath(&mut self) -> Option<String> {
-        self.tagged_string(DT_RPATH)
+    /// Why no linker and no loader can take it, processors aside.
+    pub fn defect(&self) -> Option<Defect> {
+        let length = self.length();
+        if length == 0 {
+            return Some(Defect::Empty);
+        }
+        if !self.is_elf() {
+            return Some(not_elf(&self.start));
+        }
+        let reach = self.reach.max(HEAD);
+        (reach > length).then_some(Defect::CutOff("segments", reach, length))
+    }
+
+    /// Its size.
+    pub fn length(&self) -> u64 {
+        self.file.length()
+    }
+
+    /// The number of the processor that it is for.
+    pub fn machine(&self) -> Option<u64> {
+        self.layout?.number(&self.start, 18, 2)
+    }
+
+    /// The processor that it is for, as target triples call it, if its numbers stand the usual way round.
+    pub fn cpu(&self) -> Option<&'static str> {
+        let layout = self.layout.filter(|layout| !layout.is_big);
+        layout.and_then(|_| cpu_name(self.machine()?))
+    }
+
+    /// Whether it is of 64 bits, with the lowest byte first; none where it is no ELF file.
+    pub fn is_usual(&self) -> Option<bool> {
+        let layout = self.layout?;
+        Some(layout.is_wide && !layout.is_big)
+    }
+
+    /// The loader that it names.
+    pub fn interpreter(&self) -> Option<String> {
+        let segment = self.segment(PT_INTERP)?;
+        self.file.text(segment.offset, segment.size).map(lossy)
+    }
+
+    /// The file names of the libraries that are loaded with it.
+    pub fn needed(&self) -> Vec<String> {
+        let entries = self.dynamic.iter().flatten();
+        let needed = entries.filter(|(tag, _)| *tag == DT_NEEDED);
+        needed
+            .filter_map(|(_, at)| self.name(*at).map(lossy))
+            .collect()
+    }
+
+    /// The name under which the loader knows it.
+    pub fn soname(&self) -> Option<String> {
+        self.tagged_name(DT_SONAME)
+    }
+
+    /// Its DT_RPATH, which wins over LD_LIBRARY_PATH, unless there is a DT_RUNPATH.
+    pub fn rpath(&self) -> Option<String> {
+        match self.tagged(DT_RUNPATH) {
+            Some(_) => None,
+            None => self.tagged_name(DT_RPATH),
+        }
+    }
+
+    /// Its DT_RUNPATH.
+    pub fn runpath(&self) -> Option<String> {
+        self.tagged_name(DT_RUNPATH)
+    }
+
+    /// Whether the folders that it names itself are looked at before those of LD_LIBRARY_PATH.
+    pub fn own_first(&self) -> Option<bool> {
+        self.dynamic.as_ref()?;
+        Some(self.tagged(DT_RPATH).is_some() && self.tagged(DT_RUNPATH).is_none())
+    }
+
+    /// DF_1_NODEFLIB: what it needs is not looked for in the system's folders.
+    pub fn shuns_system(&self) -> bool {
+        self.tagged(DT_FLAGS_1)
+            .is_some_and(|flags| flags & DF_1_NODEFLIB != 0)
     }
 
     /// The folders in which it wants the libraries that it needs or opens: DT_RPATH or DT_RUNPATH, with `$ORIGIN`
     /// filled in for a file at this path.
-    pub fn folders(&mut self, path: &Path) -> Vec<PathBuf> {
-        let list = self
-            .tagged_string(DT_RUNPATH)
-            .or_else(|| self.rpath())
-            .unwrap_or_default();
+    pub fn folders(&self, path: &Path) -> Vec<PathBuf> {
+        let list = self.runpath().or_else(|| self.rpath()).unwrap_or_default();
         let origin = path.parent().unwrap_or(path).to_string_lossy().into_owned();
         let entries = list.split(':').filter(|entry| !entry.is_empty());
         entries
@@ -170,216 +221,153 @@ impl Elf {
             .collect()
     }
 
-    /// The release in a data symbol of cuDNN: four bytes, patch, minor, major, 0.
-    pub fn version(&mut self, symbol: &str) -> Option<Version> {
-        let address = self.address_of(symbol)?;
-        let offset = self.offset_of(address)?;
-        match *self.read(offset, 4)?.as_slice() {
-            [patch, minor, major, 0] if major > 0 => Some(Version::new(
-                u32::from(major),
-                u32::from(minor),
-                u32::from(patch),
-            )),
-            _ => None,
-        }
-    }
-
-    /// Whether it has this function itself.
-    pub fn defines(&mut self, symbol: &str) -> bool {
-        self.address_of(symbol).is_some()
-    }
-
-    /// What it only reads.
-    pub fn constants(&mut self) -> Option<Vec<u8>> {
+    /// What it only reads, if that is no more than `most` bytes. Some linkers put it among the code.
+    pub fn constants(&self, most: u64) -> Option<Vec<u8>> {
+        let with = |flags: u64| {
+            let segments = self.segments.iter().flatten();
+            segments.filter(move |one| one.kind == PT_LOAD && one.flags == flags)
+        };
+        let has_own = with(PF_R).next().is_some();
         let mut bytes = Vec::new();
-        let constant = |segment: &&Segment| segment.kind == PT_LOAD && segment.flags == PF_R;
-        for segment in self.segments.iter().filter(constant) {
-            if segment.size > MOST_CONSTANTS {
+        for segment in with(if has_own { PF_R } else { PF_R_X }) {
+            if segment.size > most.checked_sub(bytes.len() as u64)? {
                 return None;
             }
-            self.file.seek(SeekFrom::Start(segment.offset)).ok()?;
-            let mut part = (&mut self.file).take(segment.size);
-            part.read_to_end(&mut bytes).ok()?;
+            bytes.append(&mut self.file.read(segment.offset, segment.size)?);
         }
         Some(bytes)
     }
 
-    fn read_dynamic(&mut self) -> Option<Vec<(u64, u64)>> {
-        let (offset, size) = self
-            .segments
-            .iter()
-            .find(|segment| segment.kind == PT_DYNAMIC)
-            .map(|segment| (segment.offset, segment.size))?;
-        let bytes = self.read(offset, size.min(1 << 16))?;
-        let entries = bytes
-            .chunks_exact(16)
-            .map(|entry| Some((number(entry, 0, 8)?, number(entry, 8, 8)?)));
+    /// So many bytes of the file, if there are as many.
+    pub fn bytes(&self, offset: u64, size: u64) -> Option<Vec<u8>> {
+        self.file.read(offset, size)
+    }
+
+    fn is_elf(&self) -> bool {
+        self.start.starts_with(b"\x7fELF")
+    }
+
+    fn read_segments(&mut self) -> Option<Vec<Segment>> {
+        let layout = self.layout?;
+        let start = layout.address(&self.start, 28, 32)?;
+        let row = layout.number(&self.start, layout.either(42, 54), 2)?;
+        let count = layout.number(&self.start, layout.either(44, 56), 2)?;
+        self.reach = start.saturating_add(row * count);
+        let rows = self.rows(start, row, count, layout.either(32, 56))?;
+        let mut segments = Vec::new();
+        for row in rows {
+            let segment = Segment {
+                kind: layout.number(&row, 0, 4)?,
+                flags: layout.number(&row, layout.either(24, 4), 4)?,
+                offset: layout.address(&row, 4, 8)?,
+                address: layout.address(&row, 8, 16)?,
+                size: layout.address(&row, 16, 32)?,
+            };
+            if matches!(segment.kind, PT_LOAD | PT_DYNAMIC) {
+                self.reach = self.reach.max(segment.offset.saturating_add(segment.size));
+            }
+            if matches!(segment.kind, PT_LOAD | PT_DYNAMIC | PT_INTERP) {
+                segments.push(segment);
+            }
+        }
+        segments.truncate(MOST_SEGMENTS);
+        Some(segments)
+    }
+
+    /// The rows of a table; none where they are not of the size that they have to be.
+    pub fn rows(&self, place: u64, row: u64, count: u64, size: u64) -> Option<Vec<Vec<u8>>> {
+        if count > 0 && (place == 0 || row != size) {
+            return None;
+        }
+        let bytes = self.file.read(place, size.checked_mul(count)?)?;
+        let rows = bytes.chunks_exact(size as usize);
+        Some(rows.map(<[u8]>::to_vec).collect())
+    }
+
+    fn read_dynamic(&self) -> Option<Vec<(u64, u64)>> {
+        let layout = self.layout?;
+        let segment = self.segment(PT_DYNAMIC)?;
+        let bytes = self
+            .file
+            .read(segment.offset, segment.size.min(LONGEST_DYNAMIC))?;
+        let entries = bytes.chunks_exact(layout.either(8, 16)).map(|entry| {
+            let tag = layout.address(entry, 0, 0)?;
+            Some((tag, layout.address(entry, 4, 8)?))
+        });
         entries
             .take_while(|entry| entry.is_none_or(|(tag, _)| tag != 0))
             .collect()
     }
 
-    fn tagged(&self, tag: u64) -> Option<u64> {
-        self.dynamic
-            .iter()
-            .find(|entry| entry.0 == tag)
-            .map(|entry| entry.1)
+    fn segment(&self, kind: u64) -> Option<&Segment> {
+        let mut segments = self.segments.iter().flatten();
+        segments.find(|segment| segment.kind == kind)
     }
 
-    fn tagged_string(&mut self, tag: u64) -> Option<String> {
-        let address = self.tagged(DT_STRTAB)?.checked_add(self.tagged(tag)?)?;
-        self.string(address)
+    /// The first value of the dynamic table with this tag.
+    pub fn tagged(&self, tag: u64) -> Option<u64> {
+        let mut entries = self.dynamic.iter().flatten();
+        entries.find(|entry| entry.0 == tag).map(|entry| entry.1)
     }
 
-    /// A string at an address, up to its NUL; none over 4096 bytes.
-    fn string(&mut self, address: u64) -> Option<String> {
-        let offset = self.offset_of(address)?;
-        let mut bytes = Vec::new();
-        self.file.seek(SeekFrom::Start(offset)).ok()?;
-        (&mut self.file).take(4096).read_to_end(&mut bytes).ok()?;
-        let end = bytes.iter().position(|byte| *byte == 0)?;
-        Some(String::from_utf8_lossy(bytes.get(..end)?).into_owned())
+    fn tagged_name(&self, tag: u64) -> Option<String> {
+        self.name(self.tagged(tag)?).map(lossy)
     }
 
-    fn address_of(&mut self, symbol: &str) -> Option<u64> {
-        if let Some(table) = self.tagged(DT_GNU_HASH) {
-            return self.by_gnu_hash(table, symbol);
-        }
-        let table = self.tagged(DT_HASH)?;
-        self.by_hash(table, symbol)
+    /// The name that stands at this place of the table of strings.
+    pub fn name(&self, at: u64) -> Option<Vec<u8>> {
+        self.name_within(at, u64::MAX)
     }
 
-    /// <https://sourceware.org/legacy-ml/binutils/2006-10/msg00377.html>
-    fn by_gnu_hash(&mut self, table: u64, symbol: &str) -> Option<u64> {
-        let hash = symbol.bytes().fold(5381_u32, |hash, byte| {
-            hash.wrapping_mul(33).wrapping_add(u32::from(byte))
-        });
-        let head = self.words(table, 4)?;
-        let (buckets, first, filter) = (*head.first()?, *head.get(1)?, *head.get(2)?);
-        let bucket_at = table
-            .checked_add(16)?
-            .checked_add(u64::from(filter).checked_mul(8)?)?;
-        let bucket = hash.checked_rem(buckets)?;
-        let mut index = *self
-            .words(bucket_at.checked_add(u64::from(bucket) * 4)?, 1)?
-            .first()?;
-        let chain_at = bucket_at.checked_add(u64::from(buckets) * 4)?;
-        // Longer chains are not made by any linker.
-        for _ in 0..4096 {
-            let link = u64::from(index.checked_sub(first)?) * 4;
-            let value = *self.words(chain_at.checked_add(link)?, 1)?.first()?;
-            if value | 1 == hash | 1 {
-                if let Some(address) = self.defined(index, symbol) {
-                    return Some(address);
-                }
-            }
-            if value & 1 == 1 {
-                return None;
-            }
-            index = index.checked_add(1)?;
-        }
-        None
+    /// Whether this name stands there.
+    pub fn is_name(&self, at: u64, name: &[u8]) -> bool {
+        let found = self.name_within(at, name.len() as u64 + 1);
+        found.as_deref() == Some(name)
     }
 
-    /// System V generic ABI, chapter 5, "Hash Table".
-    fn by_hash(&mut self, table: u64, symbol: &str) -> Option<u64> {
-        let hash = symbol.bytes().fold(0_u32, |hash, byte| {
-            let hash = (hash << 4).wrapping_add(u32::from(byte));
-            let high = hash & 0xf000_0000;
-            (hash ^ (high >> 24)) & !high
-        });
-        let buckets = *self.words(table, 2)?.first()?;
-        let bucket = hash.checked_rem(buckets)?;
-        let bucket_at = table.checked_add(8)?;
-        let chain_at = bucket_at.checked_add(u64::from(buckets) * 4)?;
-        let mut index = *self
-            .words(bucket_at.checked_add(u64::from(bucket) * 4)?, 1)?
-            .first()?;
-        for _ in 0..4096 {
-            if index == 0 {
-                return None;
-            }
-            if let Some(address) = self.defined(index, symbol) {
-                return Some(address);
-            }
-            index = *self
-                .words(chain_at.checked_add(u64::from(index) * 4)?, 1)?
-                .first()?;
-        }
-        None
+    fn name_within(&self, at: u64, most: u64) -> Option<Vec<u8>> {
+        let size = self.tagged(DT_STRSZ).unwrap_or(u64::MAX);
+        let left = size.checked_sub(at)?;
+        let address = self.tagged(DT_STRTAB)?.checked_add(at)?;
+        self.file.text(self.offset_of(address)?, left.min(most))
     }
 
-    /// The address of the symbol with this index, if it has this name and is not imported.
-    fn defined(&mut self, index: u32, name: &str) -> Option<u64> {
-        let at = self.tagged(DT_SYMTAB)?.checked_add(u64::from(index) * 24)?;
-        let offset = self.offset_of(at)?;
-        let entry = self.read(offset, 24)?;
-        let string = self.tagged(DT_STRTAB)?.checked_add(number(&entry, 0, 4)?)?;
-        if number(&entry, 6, 2)? == 0 || self.string(string)? != name {
-            return None;
-        }
-        number(&entry, 8, 8)
+    /// The bytes of an entry at an address.
+    pub fn entry(&self, address: u64, size: u64) -> Option<Vec<u8>> {
+        self.file.entry(self.offset_of(address)?, size)
     }
 
-    fn words(&mut self, address: u64, count: u64) -> Option<Vec<u32>> {
-        let offset = self.offset_of(address)?;
-        let bytes = self.read(offset, count * 4)?;
-        bytes
-            .chunks_exact(4)
-            .map(|word| {
-                Some(u32::from_le_bytes([
-                    *word.first()?,
-                    *word.get(1)?,
-                    *word.get(2)?,
-                    *word.get(3)?,
-                ]))
-            })
-            .collect()
+    /// The text at a place in the file.
+    pub fn text(&self, offset: u64, most: u64) -> Option<Vec<u8>> {
+        self.file.text(offset, most)
+    }
+
+    pub fn layout(&self) -> Option<Layout> {
+        self.layout
+    }
+
+    /// The first 64 bytes.
+    pub fn head(&self) -> &[u8] {
+        &self.start
     }
 
     fn offset_of(&self, address: u64) -> Option<u64> {
-        let segment = self.segments.iter().find(|segment| {
+        let mut segments = self.segments.iter().flatten();
+        let segment = segments.find(|segment| {
             segment.kind == PT_LOAD
-                && address >= segment.address
-                && address - segment.address < segment.size
+                && address
+                    .checked_sub(segment.address)
+                    .is_some_and(|inside| inside < segment.size)
         })?;
         segment.offset.checked_add(address - segment.address)
     }
-
-    fn read(&mut self, offset: u64, size: u64) -> Option<Vec<u8>> {
-        read_at(&mut self.file, offset, size)
-    }
 }
 
-fn segment(bytes: &[u8]) -> Option<Segment> {
-    Some(Segment {
-        kind: number(bytes, 0, 4)?,
-        flags: number(bytes, 4, 4)?,
-        offset: number(bytes, 8, 8)?,
-        address: number(bytes, 16, 8)?,
-        size: number(bytes, 32, 8)?,
-    })
+fn not_elf(start: &[u8]) -> Defect {
+    Defect::foreign("an ELF library", start)
 }
 
-/// Exactly that many bytes; never more than a few at a time.
-fn read_at(file: &mut File, offset: u64, size: u64) -> Option<Vec<u8>> {
-    file.seek(SeekFrom::Start(offset)).ok()?;
-    let mut bytes = Vec::new();
-    file.take(size.min(1 << 20)).read_to_end(&mut bytes).ok()?;
-    if bytes.len() as u64 == size {
-        Some(bytes)
-    } else {
-        None
-    }
-}
-
-/// A little-endian number of up to eight bytes.
-fn number(bytes: &[u8], at: usize, size: usize) -> Option<u64> {
-    let field = bytes.get(at..at.checked_add(size)?)?;
-    Some(
-        field
-            .iter()
-            .rev()
-            .fold(0, |value, byte| value << 8 | u64::from(*byte)),
-    )
+/// As text; what is not UTF-8 is replaced.
+pub fn lossy(bytes: Vec<u8>) -> String {
+    String::from_utf8_lossy(&bytes).into_owned()
 }

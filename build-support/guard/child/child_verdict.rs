@@ -228,15 +228,18 @@ fn devices(report: &mut Report, built: &Built, operator: &Operator, cudnn_cuda_m
     report.findings.extend(findings);
 }
 
+/// More constants than a program has that is not made of data.
+const MOST_CONSTANTS: u64 = 64 << 20;
+
 /// What cudarc is going to miss in the driver.
 fn looked_up_in_vain(driver: &Driver) -> Option<Finding> {
     // Most programs are spared the look.
     if driver.cuda.is_none_or(|cuda| cuda >= cudarc_eager::NEWEST) {
         return None;
     }
-    let mut library = Elf::open(Path::new(&driver.library)).ok()?;
-    let mut program = Elf::open(Path::new("/proc/self/exe")).ok()?;
-    let found = Eager::of(&program.constants()?)?;
+    let library = Elf::open(Path::new(&driver.library)).ok()?;
+    let program = Elf::open(Path::new("/proc/self/exe")).ok()?;
+    let found = Eager::of(&program.constants(MOST_CONSTANTS)?)?;
     let mut lacks = found.functions.clone();
     lacks.retain(|name| !library.defines(name));
     // What does not even tell this function tells none.

@@ -1,6 +1,7 @@
 //! Which cuDNN the program uses: the one that is in the process, else the one that it would open.
 
-use crate::runtime::binary::elf::{Elf, Fault};
+use crate::runtime::binary::defect::Defect;
+use crate::runtime::binary::elf::Elf;
 use crate::runtime::facts::built::{Built, Loader};
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::linked_in::LinkedIn;
@@ -190,11 +191,11 @@ fn open(
         if let Some(path) = file {
             // To open these would kill the process, or worse.
             match Elf::open(&path) {
-                Err(fault @ (Fault::CutOff(..) | Fault::Garbled)) => {
-                    return Err(part_files::fault_finding(&path, &fault, true)
+                Err(defect @ (Defect::CutOff(..) | Defect::Garbled)) => {
+                    return Err(part_files::defect_finding(&path, &defect, true)
                         .with("found via", route.to(&path)));
                 }
-                Err(fault) => unfit = Some((path, fault)),
+                Err(defect) => unfit = Some((path, defect)),
                 Ok(_) => {}
             }
         }
@@ -233,7 +234,7 @@ fn nowhere(
     majors: &[u32],
     route: &Route,
     (names, words): (&[String], &[String]),
-    unfit: Option<(PathBuf, Fault)>,
+    unfit: Option<(PathBuf, Defect)>,
 ) -> Finding {
     let cudarc = built.loader == Loader::Cudarc;
     let first = names.first().map_or("", String::as_str);
@@ -266,8 +267,8 @@ fn nowhere(
     } else {
         format!("{} cannot be loaded", names.join(" or "))
     };
-    if let Some((path, fault)) = &unfit {
-        summary += &format!("; `{}` {}", path.display(), fault);
+    if let Some((path, defect)) = &unfit {
+        summary += &format!("; `{}` {}", path.display(), defect);
     } else if let Some((major, _)) = &other {
         summary += &format!("; there is only libcudnn.so.{}", major);
     }

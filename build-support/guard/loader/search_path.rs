@@ -1,6 +1,7 @@
 //! The way on which the loader comes to a library: the folders it looks through, and who named each of them.
 
-use crate::runtime::binary::elf::{Elf, Fault};
+use crate::runtime::binary::defect::Defect;
+use crate::runtime::binary::elf::Elf;
 use crate::runtime::loader::ld_so_cache;
 pub use crate::runtime::loader::load_origin::Via;
 use crate::runtime::loader::load_origin::{CACHE, PRELOADS, filled, preloads};
@@ -155,7 +156,7 @@ fn first(files: impl Iterator<Item = PathBuf>) -> Option<PathBuf> {
     let mut passed_over = None;
     for file in files.filter(|file| file.is_file()) {
         match Elf::open(&file) {
-            Err(Fault::Machine(_) | Fault::Class | Fault::Unreadable(_)) => {
+            Err(Defect::Machine(_) | Defect::Class | Defect::Unreadable(_)) => {
                 passed_over = passed_over.or(Some(file));
             }
             _ => return Some(file),

@@ -48,8 +48,7 @@ pub fn is_one(path: &Path) -> bool {
 pub fn suspects(parts: &Parts, cuda: u32, mapped: &[PathBuf], route: &Route) -> Vec<Finding> {
     let mut findings = Vec::new();
     for part in parts.list.iter().filter(|part| part.needed) {
-        let own =
-            Elf::open(&part.path).map_or_else(|_| Vec::new(), |mut elf| elf.folders(&part.path));
+        let own = Elf::open(&part.path).map_or_else(|_| Vec::new(), |elf| elf.folders(&part.path));
         let mut found: Vec<(String, PathBuf)> = Vec::new();
         for name in opened_by(&part.name, cuda) {
             let plain = Some(CUDART).filter(|plain| name.starts_with(plain));

@@ -44,7 +44,7 @@ pub fn judge(
         }
         let version = Elf::open(path)
             .ok()
-            .and_then(|mut elf| teller.part(&mut elf, &name, path))
+            .and_then(|elf| teller.part(&elf, &name, path))
             .map(|told| told.0);
         let own_shim = mapped.iter().any(|other| {
             other.parent() == path.parent()

@@ -1,6 +1,7 @@
 //! The parts of a cuDNN, looked at by hand: none of their code runs here.
 
-use crate::runtime::binary::elf::{Elf, Fault};
+use crate::runtime::binary::defect::Defect;
+use crate::runtime::binary::elf::Elf;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::version::Version;
 use crate::runtime::loader::search_path::Route;
@@ -53,7 +54,7 @@ impl Parts {
             jit_only,
             ..Self::default()
         };
-        let own_first = Elf::open(shim).is_ok_and(|mut elf| elf.rpath().is_some());
+        let own_first = Elf::open(shim).is_ok_and(|elf| elf.own_first() == Some(true));
         let mapped = platform::mapped();
         let mut teller = Teller::default();
         let (mut missing, mut missed) = (Vec::new(), Vec::new());
@@ -127,9 +128,9 @@ impl Parts {
 
     fn look(&mut self, teller: &mut Teller, name: &str, path: PathBuf, needed: bool) {
         let told = match Elf::open(&path) {
-            Ok(mut elf) => teller.part(&mut elf, name, &path),
-            Err(fault) => {
-                self.findings.push(fault_finding(&path, &fault, needed));
+            Ok(elf) => teller.part(&elf, name, &path),
+            Err(defect) => {
+                self.findings.push(defect_finding(&path, &defect, needed));
                 None
             }
         };
@@ -218,24 +219,22 @@ pub fn name_of(path: &Path) -> Option<(String, Option<u32>)> {
 }
 
 /// The finding for a file that cannot be mapped into this process.
-pub fn fault_finding(path: &Path, fault: &Fault, needed: bool) -> Finding {
-    let id = match fault {
-        Fault::Machine(_) | Fault::Class => "wrong-architecture",
-        Fault::Unreadable(_) => "io-error",
-        Fault::NotElf | Fault::CutOff(..) | Fault::Garbled => "library-damaged",
-    };
-    let summary = format!("`{}` {}", path.display(), fault);
-    let finding = match (needed, fault) {
+pub fn defect_finding(path: &Path, defect: &Defect, needed: bool) -> Finding {
+    let id = defect.id();
+    let summary = format!("`{}` {}", path.display(), defect);
+    let finding = match (needed, defect) {
         // What cannot be read may still be mapped by the loader: nothing is known.
-        (true, Fault::Unreadable(_)) | (false, _) => Finding::warning(id, summary),
+        (true, Defect::Unreadable(_)) | (false, _) => Finding::warning(id, summary),
         (true, _) => Finding::error(id, summary),
     };
-    match fault {
-        Fault::Machine(_) | Fault::Class => finding.help(format!(
+    match defect {
+        Defect::Machine(_) | Defect::Class => finding.help(format!(
             "install the cuDNN for {} there",
             std::env::consts::ARCH
         )),
-        Fault::Unreadable(_) => finding.help("make it readable for the user who runs this program"),
+        Defect::Unreadable(_) => {
+            finding.help("make it readable for the user who runs this program")
+        }
         _ => finding.help("install that cuDNN again, and see that the disk is not full"),
     }
 }

@@ -44,10 +44,10 @@ impl Default for Teller {
 
 impl Teller {
     /// The release of a part.
-    pub fn part(&mut self, elf: &mut Elf, name: &str, path: &Path) -> Option<Told> {
-        match by_symbol(elf, name) {
+    pub fn part(&mut self, elf: &Elf, name: &str, path: &Path) -> Option<Told> {
+        match elf.release(name) {
             _ if self.is_replaced(path) => None,
-            Some(version) => Some((version, SYMBOL)),
+            Some((version, _)) => Some((version, SYMBOL)),
             None => self.file(path),
         }
     }
@@ -95,7 +95,7 @@ fn trusted(folder: &Path) -> Wheels {
             let name = WITH_SYMBOL.iter().find(|part| **part == name)?;
             // To open a pipe would wait for somebody to write into it.
             let path = Some(file.path()).filter(|path| path.is_file())?;
-            by_symbol(&mut Elf::open(&path).ok()?, name)
+            Some(Elf::open(&path).ok()?.release(name)?.0)
         })
         .collect();
     // Wheels of 8 and 9 share the folder in peace.
@@ -104,16 +104,6 @@ fn trusted(folder: &Path) -> Wheels {
         releases.iter().any(contradicts)
     });
     wheels
-}
-
-/// `ops_infer` and `graph` carry their own name, `ops` and `adv` that of their 8.x half.
-fn by_symbol(elf: &mut Elf, name: &str) -> Option<Version> {
-    [
-        format!("cudnn_{}_version", name),
-        format!("cudnn_{}_infer_version", name),
-    ]
-    .iter()
-    .find_map(|symbol| elf.version(symbol))
 }
 
 /// 9.14.0 of `libcudnn_cnn.so.9.14.0`.

@@ -120,7 +120,11 @@ fn what_a_part_lacks_is_named() {
 fn a_library_that_nothing_can_open_is_of_no_use() {
     let mut one = cudnn((9, 14, 0));
     let library = one.library.clone().unwrap();
-    one.files.flaws = vec![("cudnn".into(), library, Flaw::CutOff("segments", 4096, 64))];
+    one.files.flaws = vec![(
+        "cudnn".into(),
+        library,
+        Defect::CutOff("segments", 4096, 64),
+    )];
     assert_eq!(told(&one), [""; 0], "with this it is not chosen");
     let said = unusable(
         &one,

@@ -1,7 +1,7 @@
 use super::*;
 use crate::cudnn::fatbin::made::fatbin;
 use crate::model::candidate::Part;
-use crate::system::library_file::pe::made::Made;
+use crate::system::library_file::made_dll::Made;
 use std::path::PathBuf;
 
 /// A library for Linux with this for its device code.

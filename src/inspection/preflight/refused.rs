@@ -1,9 +1,9 @@
 //! Files that the loader finds and refuses: damaged ones, and libraries of the system that are too old.
 
 use crate::inspection::preflight::PreflightInput;
-use crate::model::file_defect::Flaw;
 use crate::model::finding::Finding;
 use crate::model::linkage::Need;
+use crate::runtime::binary::defect::Defect;
 use std::path::Path;
 
 impl PreflightInput {
@@ -27,7 +27,7 @@ impl PreflightInput {
                 Some(asking) => finding.with("needed by", asking.path.display()),
                 None => finding,
             };
-            if let Flaw::Cpu(_) = flaw {
+            if let Defect::Cpu(_) = flaw {
                 let own = &self.platform.cpu;
                 findings.push(finding.help(format!("copy the one for {own} in its place")));
                 continue;

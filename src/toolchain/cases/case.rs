@@ -33,7 +33,7 @@
 //! usr/include/cudnn.h (empty)        an empty file
 //! usr/lib64/libcudnn.so.9 (elf)      a library that tells nothing; `elf aarch64`: for that processor; `elf cut`: torn
 //! dnn/bin/cudnn64_9.dll (dll version 9.1.0, imports cublas64_12.dll one two)
-//!                                    a DLL that says this, see `library_file/pe/made.rs`; `dll`: one that says nothing
+//!                                    a DLL that says this, see `library_file/made_dll.rs`; `dll`: one that says nothing
 //! usr/bin/nvcc (failing program)     a program that is only looked at
 //! usr/bin/nvcc (program)             a script, whose lines stand below it, as those of the next ones do
 //! usr/include/cudnn.h (crlf)         a text file with the line ends of Windows; `bom crlf`: with a byte order mark too
@@ -45,7 +45,7 @@
 //! To add a case, write it without `[expected]`, run `BLESS=1 cargo test --lib cases`, which writes that section of
 //! every case anew, and read what it has written.
 
-use crate::system::library_file::pe::made::Made;
+use crate::system::library_file::made_dll::Made;
 use std::fs;
 use std::path::{Path, PathBuf};
 

@@ -1,5 +1,6 @@
-use super::*;
-use crate::system::library_file::pe::made::Made;
+use crate::runtime::binary::defect::Defect;
+use crate::runtime::binary::pe::Pe;
+use crate::system::library_file::made_dll::Made;
 
 /// Four exports, of which the search for a name has to go both ways.
 fn dll(machine: u16) -> Vec<u8> {
@@ -29,12 +30,12 @@ fn dll(machine: u16) -> Vec<u8> {
     .bytes()
 }
 
-fn open<T>(bytes: &[u8], ask: impl FnOnce(Dll) -> T) -> T {
+fn open<T>(bytes: &[u8], ask: impl FnOnce(Pe) -> T) -> T {
     let thread = format!("{:?}", std::thread::current().id());
     let name = format!("cudnn-guard-dll-{}-{thread}", std::process::id());
     let path = std::env::temp_dir().join(name);
     std::fs::write(&path, bytes).unwrap();
-    let told = ask(Dll::open(&path).unwrap());
+    let told = ask(Pe::read(&path).unwrap());
     std::fs::remove_file(&path).unwrap();
     told
 }
@@ -42,7 +43,10 @@ fn open<T>(bytes: &[u8], ask: impl FnOnce(Dll) -> T) -> T {
 fn told(bytes: &[u8], part: &str) -> (Option<String>, Option<&'static str>, Option<u32>) {
     open(bytes, |dll| {
         let release = dll.release(part);
-        let release = release.map(|(version, by)| format!("{version} by {by}"));
+        let release = release.map(|(version, symbol)| match symbol {
+            Some(symbol) => format!("{version} by symbol {symbol}"),
+            None => format!("{version} by version resource"),
+        });
         (release, dll.cpu(), dll.cuda_major())
     })
 }
@@ -103,20 +107,20 @@ fn what_it_takes_from_others_and_what_it_has_not() {
 #[test]
 fn damage_ends_in_an_answer() {
     let whole = dll(0x8664);
-    assert_eq!(open(&whole, |dll| dll.flaw()), None);
+    assert_eq!(open(&whole, |dll| dll.defect()), None);
     for length in 0..whole.len() {
         let cut = &whole[..length];
         let (release, _, cuda_major) = told(cut, "graph");
         assert_eq!((release, cuda_major), (None, None), "{length}");
         let flaw = open(cut, |dll| {
             assert!(dll.needs().is_empty() && dll.wants().is_empty());
-            dll.flaw()
+            dll.defect()
         });
         let end = length as u64;
         match flaw {
-            Some(Flaw::CutOff("sections", reach, at)) => assert!(at == end && reach > end),
-            Some(Flaw::Empty) => assert_eq!(length, 0),
-            Some(Flaw::Foreign("a DLL", _)) => assert_eq!(length, 1),
+            Some(Defect::CutOff("sections", reach, at)) => assert!(at == end && reach > end),
+            Some(Defect::Empty) => assert_eq!(length, 0),
+            Some(Defect::Foreign("a DLL", _)) => assert_eq!(length, 1),
             other => panic!("{length}: {other:?}"),
         }
     }
@@ -134,7 +138,7 @@ fn damage_ends_in_an_answer() {
 
 #[test]
 fn what_is_no_dll_says_what_it_is() {
-    let flaw = |bytes: &[u8]| open(bytes, |dll| dll.flaw().unwrap().to_string());
+    let flaw = |bytes: &[u8]| open(bytes, |dll| dll.defect().unwrap().to_string());
     assert_eq!(
         flaw(b"version https://git-lfs.github.com/spec/v1\noid sha256:1\n"),
         "is not a DLL, but a text that begins with \"version https://git-lfs.github.com/spec/\""
@@ -159,4 +163,33 @@ fn what_is_loaded_later_is_told_apart() {
     assert_eq!(later(&bytes), ["cudart64_13.dll", "nvcuda.dll"]);
     let needs = open(&bytes, |dll| dll.needs());
     assert_eq!(needs, ["KERNEL32.dll", "cudnn_graph64_9.dll"]);
+}
+
+/// 127 DLLs, of each of which 16,000 functions are taken, all under one name.
+#[test]
+fn what_it_takes_is_told_within_bounds() {
+    for (letters, most) in [(60, 1 << 15), (4000, 9000)] {
+        let mut functions = vec![String::new(); 16_000];
+        functions[0] = "f".repeat(letters);
+        let made = Made {
+            imports: vec![("one.dll".into(), functions)],
+            text: "\0".repeat(128 * 20),
+            ..Made::default()
+        };
+        let mut bytes = made.bytes();
+        let place = |bytes: &[u8], at: usize| {
+            let address = u32::from_le_bytes(*bytes[at..].first_chunk().unwrap());
+            address as usize - 0x1000 + 0x200
+        };
+        let table = place(&bytes, 0x58 + 120);
+        let list = place(&bytes, table);
+        let (entry, function) = (bytes[table..][..20].to_vec(), bytes[list..][..8].to_vec());
+        bytes[table..][..127 * 20].copy_from_slice(&entry.repeat(127));
+        bytes[list..][..16_000 * 8].copy_from_slice(&function.repeat(16_000));
+        let start = std::time::Instant::now();
+        let wants = open(&bytes, |dll| dll.wants());
+        assert!(wants[0].1.len() == letters && wants.len() <= most);
+        // Half a second, where nothing else runs.
+        assert!(start.elapsed().as_secs() < 10);
+    }
 }

@@ -1,37 +1,32 @@
-//! What a DLL says of itself, on any system, without running it and without reading all of its 500 megabytes. The
-//! format: <https://learn.microsoft.com/windows/win32/debug/pe-format>.
+//! What a DLL or a program for Windows says of itself, read on any system without running any of it. The format: <https://learn.microsoft.com/windows/win32/debug/pe-format>.
 
-#[cfg(test)]
-pub mod made;
-#[cfg(test)]
-mod tests;
-
-use crate::model::file_defect::Flaw;
-use crate::model::version::Version;
-use crate::model::version_source::VersionSource;
-use crate::system::files::read_at;
-use std::fs::File;
-use std::io::BufRead;
+use crate::runtime::binary::bounded_file::BoundedFile;
+use crate::runtime::binary::cublas_major::cublas_major;
+use crate::runtime::binary::defect::Defect;
+use crate::runtime::binary::version_symbol;
+use crate::runtime::facts::version::Version;
 use std::path::Path;
 
 /// More than any part has whose strings name cublasLt; `cudnn_heuristic64_9.dll` has 83 MB of tables.
-const MOST_CONSTANTS: u32 = 8 << 20;
+const MOST_CONSTANTS: u64 = 8 << 20;
 
 /// The type of a version resource, and the mark at the beginning of what it fixes.
 const VERSION: u32 = 16;
 const FIXED: u32 = 0xfeef_04bd;
 
-/// No DLL of cuDNN takes from as many others, nor as many functions, and none has so long a name. Damaged tables end.
+/// No DLL of cuDNN takes from as many others, nor as many functions from all of them. Damaged tables end.
 const MOST_IMPORTS: u32 = 128;
-const MOST_NAMES: u32 = 1 << 14;
-const LONGEST_NAME: u32 = 1 << 12;
+const MOST_NAMES: u32 = 1 << 15;
+/// More letters than all those names have together.
+const MOST_LETTERS: usize = 32 << 20;
+/// Windows takes no file with more sections than 96.
+const MOST_SECTIONS: usize = 128;
 
-/// A DLL, open for reading. Of what it is not or does not hold, it tells nothing.
-pub struct Dll {
-    file: File,
-    length: u64,
+/// A file, open for reading. Of what it is not or does not hold, it tells nothing.
+pub struct Pe {
+    file: BoundedFile,
     machine: u32,
-    flaw: Option<Flaw>,
+    defect: Option<Defect>,
     sections: Vec<Section>,
     exports: u32,
     imports: u32,
@@ -47,35 +42,35 @@ struct Section {
     size: u32,
 }
 
-impl Dll {
-    /// Opens a file; none where that is not possible.
-    pub fn open(path: &Path) -> Option<Self> {
-        let file = File::open(path).ok()?;
-        let mut dll = Self {
-            length: file.metadata().ok()?.len(),
+impl Pe {
+    /// Opens a file, whatever it is.
+    pub fn read(path: &Path) -> Result<Self, Defect> {
+        let file =
+            BoundedFile::open(path).map_err(|error| Defect::Unreadable(error.to_string()))?;
+        let mut pe = Self {
             file,
             machine: 0,
-            flaw: None,
+            defect: None,
             sections: Vec::new(),
             exports: 0,
             imports: 0,
             delayed: 0,
             resources: 0,
         };
-        dll.flaw = dll.parse().err();
-        if dll.flaw.is_some() {
+        pe.defect = pe.parse().err();
+        if pe.defect.is_some() {
             // One that was cut off tells nothing that could be relied on.
-            dll.sections.clear();
+            pe.sections.clear();
         }
-        Some(dll)
+        Ok(pe)
     }
 
-    fn parse(&mut self) -> Result<(), Flaw> {
-        if self.length == 0 {
-            return Err(Flaw::Empty);
+    fn parse(&mut self) -> Result<(), Defect> {
+        if self.length() == 0 {
+            return Err(Defect::Empty);
         }
-        let foreign = |start: &[u8]| Flaw::foreign("a DLL", start);
-        let start = read_at(&self.file, 0, self.length.min(64)).unwrap_or_default();
+        let foreign = |start: &[u8]| Defect::foreign("a DLL", start);
+        let start = self.bytes(0, self.length().min(64)).unwrap_or_default();
         if !start.starts_with(b"MZ") {
             return Err(foreign(&start));
         }
@@ -105,9 +100,10 @@ impl Dll {
         let ends = self.sections.iter();
         let ends = ends.map(|one| u64::from(one.offset) + u64::from(one.size));
         let reach = ends.max().unwrap_or_default();
-        if reach > self.length {
+        if reach > self.length() {
             return Err(self.cut_off(reach));
         }
+        self.sections.truncate(MOST_SECTIONS);
         let table = |at| number(&rest, at, 4).unwrap_or_default();
         (self.exports, self.imports, self.resources) = (table(112), table(120), table(128));
         // What is behind the end of the header is no table.
@@ -115,22 +111,22 @@ impl Dll {
         Ok(())
     }
 
-    fn part(&self, place: u64, size: u64) -> Result<Vec<u8>, Flaw> {
-        read_at(&self.file, place, size).ok_or(self.cut_off(place + size))
+    fn part(&self, place: u64, size: u64) -> Result<Vec<u8>, Defect> {
+        self.bytes(place, size).ok_or(self.cut_off(place + size))
     }
 
-    fn cut_off(&self, reach: u64) -> Flaw {
-        Flaw::CutOff("sections", reach, self.length)
+    fn cut_off(&self, reach: u64) -> Defect {
+        Defect::CutOff("sections", reach, self.length())
     }
 
     /// Its size.
     pub fn length(&self) -> u64 {
-        self.length
+        self.file.length()
     }
 
     /// Why Windows cannot take it, processors aside.
-    pub fn flaw(&self) -> Option<Flaw> {
-        self.flaw.clone()
+    pub fn defect(&self) -> Option<Defect> {
+        self.defect.clone()
     }
 
     /// The processor that it is for, as target triples call it.
@@ -143,60 +139,43 @@ impl Dll {
         }
     }
 
-    /// The release of a part and what told it: its version symbol, as in the libraries for Linux, else the version
-    /// that its resources give. Not every part has one.
-    pub fn release(&self, part: &str) -> Option<(Version, VersionSource)> {
-        for symbol in [
-            format!("cudnn_{part}_version"),
-            format!("cudnn_{part}_infer_version"),
-        ] {
+    /// The release of a part with the version symbol that told it, as in the libraries for Linux; without a symbol it
+    /// is the version that its resources give. Not every part has one.
+    pub fn release(&self, part: &str) -> Option<(Version, Option<String>)> {
+        for symbol in version_symbol::names(part) {
             let place = self.export(symbol.as_bytes()).flatten();
-            let bytes = place.and_then(|place| self.read(place, 4));
-            if let Some(&[patch, minor, major, 0]) = bytes.as_deref() {
-                let version = Version::new(major.into(), minor.into(), patch.into());
-                return Some((version, VersionSource::Symbol(symbol)));
+            let bytes = place.and_then(|place| self.read_at(place, 4));
+            if let Some(version) = bytes.and_then(|bytes| version_symbol::version(&bytes)) {
+                return Some((version, Some(symbol)));
             }
         }
-        Some((self.file_version()?, VersionSource::VersionResource))
+        Some((self.file_version()?, None))
     }
 
     /// The CUDA major that a part was built for: it opens `cublasLt64_N.dll` by that name.
     pub fn cuda_major(&self) -> Option<u32> {
-        let text = self.constants()?;
-        let mut rest = text.as_slice();
-        // `skip_until` comes compiled with optimisation; a loop over bytes in a build script does not.
-        while rest.skip_until(b'L').is_ok_and(|skipped| skipped > 0) && !rest.is_empty() {
-            let before = text.get(..text.len() - rest.len())?;
-            if let (true, Some(tail)) = (before.ends_with(b"cublasL"), rest.strip_prefix(b"t64_")) {
-                let digits = tail.iter().take_while(|byte| byte.is_ascii_digit()).count();
-                let number = std::str::from_utf8(tail.get(..digits)?).ok();
-                if let Some(major) = number.and_then(|digits| digits.parse().ok()) {
-                    return Some(major);
-                }
-            }
-        }
-        None
+        let (offset, size) = self.section(".rdata")?;
+        let text = self.bytes(offset, Some(size).filter(|size| *size <= MOST_CONSTANTS)?)?;
+        cublas_major(&text, b"cublasL", b"t64_")
     }
 
-    /// What the file holds of the section of this name.
-    #[cfg(feature = "cli")]
-    pub fn section(&self, name: &str) -> Option<Vec<u8>> {
+    /// So many bytes of the file, if there are as many.
+    pub fn bytes(&self, offset: u64, size: u64) -> Option<Vec<u8>> {
+        self.file.read(offset, size)
+    }
+
+    /// Where the section of this name is in the file, and its size. Names have eight letters at most.
+    pub fn section(&self, name: &str) -> Option<(u64, u64)> {
         let is_it =
             |one: &&Section| one.name.split(|byte| *byte == 0).next() == Some(name.as_bytes());
         let section = self.sections.iter().find(is_it)?;
-        read_at(
-            &self.file,
-            section.offset.into(),
-            section.size.min(1 << 20).into(),
-        )
+        Some((section.offset.into(), section.size.into()))
     }
 
     /// Where its device code is in the file, and the size of that: 0 if it has none. Names of sections are cut short.
     pub fn device_code(&self) -> Option<(u64, u64)> {
-        let mut sections = self.sections.iter();
-        let section = sections.find(|section| &section.name == b".nv_fatb");
-        let place = section.map_or((0, 0), |one| (one.offset.into(), one.size.into()));
-        self.flaw.is_none().then_some(place)
+        let place = self.section(".nv_fatb").unwrap_or_default();
+        self.defect.is_none().then_some(place)
     }
 
     /// The other DLLs without which Windows does not load it.
@@ -207,10 +186,9 @@ impl Dll {
 
     /// The DLLs that are loaded when something of them is first called. Linkers before Visual C++ 7 wrote addresses that
     /// hold for 32 bits alone.
-    #[cfg_attr(not(feature = "cli"), allow(dead_code))] // a build asks for what is loaded at once
     pub fn delays(&self) -> Vec<String> {
         let entry = |index: u32| {
-            let entry = self.read(self.delayed.checked_add(index * 32)?, 32)?;
+            let entry = self.read_at(self.delayed.checked_add(index * 32)?, 32)?;
             let name = number(&entry, 4, 4).filter(|name| *name != 0)?;
             let by_place = number(&entry, 0, 4)? & 1 == 1;
             String::from_utf8(self.text(name).filter(|_| by_place)?).ok()
@@ -221,23 +199,26 @@ impl Dll {
 
     /// What it takes from other DLLs by name: the DLL's file name and the function.
     pub fn wants(&self) -> Vec<(String, Vec<u8>)> {
-        let mut wanted = Vec::new();
+        let (mut wanted, mut letters, mut left) = (Vec::new(), MOST_LETTERS, MOST_NAMES);
         for (name, table) in self.imported() {
             for index in 0..MOST_NAMES {
                 let entry = table.checked_add(index * 8);
-                let Some(entry) = entry.and_then(|place| self.read(place, 8)) else {
+                let Some(entry) = entry.and_then(|place| self.read_at(place, 8)) else {
                     break;
                 };
-                match (number(&entry, 0, 4), number(&entry, 4, 4)) {
+                let function = match (number(&entry, 0, 4), number(&entry, 4, 4)) {
                     (Some(0), Some(0)) => break,
                     // The name stands behind a hint where to look for it.
-                    (Some(hint), Some(0)) => {
-                        let function = hint.checked_add(2).and_then(|place| self.text(place));
-                        wanted.extend(function.map(|function| (name.clone(), function)));
-                    }
+                    (Some(hint), Some(0)) => hint.checked_add(2).and_then(|place| self.text(place)),
                     // By number: nothing to compare.
-                    _ => {}
+                    _ => None,
+                };
+                let length = name.len() + function.as_ref().map_or(0, Vec::len);
+                match (left.checked_sub(1), letters.checked_sub(length)) {
+                    (Some(names), Some(rest)) => (left, letters) = (names, rest),
+                    _ => return wanted,
                 }
+                wanted.extend(function.map(|function| (name.clone(), function)));
             }
         }
         wanted
@@ -254,7 +235,7 @@ impl Dll {
     /// Each DLL of its import table, with the place of the list of what it takes from there.
     fn imported(&self) -> Vec<(String, u32)> {
         let entry = |index: u32| {
-            let entry = self.read(self.imports.checked_add(index * 20)?, 20)?;
+            let entry = self.read_at(self.imports.checked_add(index * 20)?, 20)?;
             let name = number(&entry, 12, 4).filter(|name| *name != 0)?;
             let name = String::from_utf8(self.text(name)?).ok()?;
             Some((name, number(&entry, 0, 4)?))
@@ -265,53 +246,41 @@ impl Dll {
 
     /// A text that a zero ends.
     fn text(&self, address: u32) -> Option<Vec<u8>> {
-        let mut text = Vec::new();
-        for start in (0..LONGEST_NAME).step_by(64) {
-            let place = address.checked_add(start)?;
-            let left = self.left(place)?.min(64);
-            let some = self.read(place, left)?;
-            let end = some.iter().position(|byte| *byte == 0);
-            text.extend(some.get(..end.unwrap_or(some.len()))?);
-            if end.is_some() {
-                return Some(text);
-            }
-        }
-        None
+        let (offset, left) = self.place(address)?;
+        self.file.text(offset, left)
     }
 
-    /// How much of its section there is from an address on.
-    fn left(&self, address: u32) -> Option<u32> {
+    /// Where an address is in the file, and how much of its section there is from there on.
+    fn place(&self, address: u32) -> Option<(u64, u64)> {
         self.sections.iter().find_map(|section| {
             let inside = address.checked_sub(section.address)?;
-            section.size.checked_sub(inside).filter(|left| *left > 0)
+            let left = section.size.checked_sub(inside).filter(|left| *left > 0)?;
+            Some((u64::from(section.offset) + u64::from(inside), left.into()))
         })
     }
 
     /// Bytes at an address, of one section.
-    fn read(&self, address: u32, size: u32) -> Option<Vec<u8>> {
-        let section = self.sections.iter().find(|section| {
-            address
-                .checked_sub(section.address)
-                .and_then(|inside| section.size.checked_sub(inside))
-                .is_some_and(|left| left >= size)
-        })?;
-        let offset = u64::from(section.offset) + u64::from(address - section.address);
-        read_at(&self.file, offset, size.into())
+    fn read_at(&self, address: u32, size: u32) -> Option<Vec<u8>> {
+        let (offset, left) = self.place(address)?;
+        self.file
+            .entry(offset, Some(size.into()).filter(|size| *size <= left)?)
     }
 
     /// The address of what it exports under this name, if anything; none where that cannot be told. Names stand in the
     /// order of the alphabet.
     fn export(&self, name: &[u8]) -> Option<Option<u32>> {
-        let table = self.read(self.exports, 40).filter(|_| self.exports != 0)?;
+        let table = self
+            .read_at(self.exports, 40)
+            .filter(|_| self.exports != 0)?;
         let field = |at| number(&table, at, 4);
         let (functions, names, ordinals) = (field(28)?, field(32)?, field(36)?);
         let wanted = [name, &[0]].concat();
-        let length = u32::try_from(wanted.len()).ok()?;
         let (mut low, mut high) = (0, field(24)?);
         while low < high {
             let middle = low + (high - low) / 2;
             let pointer = self.entry(names, middle, 4)?;
-            let found = self.read(pointer, length.min(self.left(pointer)?))?;
+            let (offset, left) = self.place(pointer)?;
+            let found = self.file.entry(offset, left.min(wanted.len() as u64))?;
             match found.cmp(&wanted) {
                 std::cmp::Ordering::Equal => {
                     let index = self.entry(ordinals, middle, 2)?;
@@ -326,7 +295,7 @@ impl Dll {
 
     fn entry(&self, table: u32, index: u32, size: u32) -> Option<u32> {
         let address = index.checked_mul(size)?.checked_add(table)?;
-        number(&self.read(address, size)?, 0, size as usize)
+        number(&self.read_at(address, size)?, 0, size as usize)
     }
 
     /// The first three numbers of its version resource, in the first language.
@@ -335,9 +304,9 @@ impl Dll {
         for _ in 0..2 {
             place = self.child(place.checked_sub(1 << 31)?, None)?;
         }
-        let leaf = self.read(self.resources.checked_add(place)?, 8)?;
+        let leaf = self.read_at(self.resources.checked_add(place)?, 8)?;
         let size = number(&leaf, 4, 4)?.min(1 << 16);
-        let data = self.read(number(&leaf, 0, 4)?, size)?;
+        let data = self.read_at(number(&leaf, 0, 4)?, size)?;
         let fixed = data
             .chunks_exact(4)
             .position(|word| number(word, 0, 4) == Some(FIXED))?;
@@ -352,27 +321,15 @@ impl Dll {
     /// directory.
     fn child(&self, directory: u32, id: Option<u32>) -> Option<u32> {
         let start = self.resources.checked_add(directory)?;
-        let head = self.read(start, 16)?;
+        let head = self.read_at(start, 16)?;
         let count = number(&head, 12, 2)? + number(&head, 14, 2)?;
         for index in 0..count {
-            let entry = self.read(start.checked_add(16 + index * 8)?, 8)?;
+            let entry = self.read_at(start.checked_add(16 + index * 8)?, 8)?;
             if id.is_none_or(|id| number(&entry, 0, 4) == Some(id)) {
                 return number(&entry, 4, 4);
             }
         }
         None
-    }
-
-    /// The section of constants.
-    fn constants(&self) -> Option<Vec<u8>> {
-        let section = self
-            .sections
-            .iter()
-            .find(|section| &section.name == b".rdata\0\0")?;
-        if section.size > MOST_CONSTANTS {
-            return None;
-        }
-        read_at(&self.file, section.offset.into(), section.size.into())
     }
 }
 

@@ -19,6 +19,8 @@ pub struct Made {
     pub code: Vec<u8>,
 }
 
+/// What fixes a version begins with it.
+const FIXED: u32 = 0xfeef_04bd;
 /// Where the section is, in memory and in the file.
 const ADDRESS: u32 = 0x1000;
 const OFFSET: usize = 0x200;
@@ -181,13 +183,7 @@ impl Data {
     /// A resource of type 16, of one name, of one language.
     fn version(&mut self, [major, minor, patch]: [u16; 3]) -> u32 {
         let pair = |high: u16, low: u16| u32::from(high) << 16 | u32::from(low);
-        let fixed = [
-            0,
-            super::FIXED,
-            1 << 16,
-            pair(major, minor),
-            pair(patch, 42),
-        ];
+        let fixed = [0, FIXED, 1 << 16, pair(major, minor), pair(patch, 42)];
         let data = self.words(&fixed);
         let start = ADDRESS + self.0.len().next_multiple_of(8) as u32;
         let one = |id: u32, child: u32| [0, 0, 0, 1 << 16, id, child];

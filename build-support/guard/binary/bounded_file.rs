@@ -1,0 +1,97 @@
+//! A file that is read piece by piece and within bounds: libraries are hundreds of megabytes, and a damaged one may
+//! claim any size.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufRead, Read, Seek, SeekFrom};
+use std::path::Path;
+
+/// The most that is read at once.
+const MOST: u64 = 128 << 20;
+/// A longer name than this is not read.
+const LONGEST_NAME: u64 = 4096;
+/// Small pieces are cut out of blocks of this size, and so many blocks are kept.
+const BLOCK: u64 = 1 << 14;
+const MOST_BLOCKS: usize = 1024;
+
+/// An open file.
+pub struct BoundedFile {
+    file: File,
+    length: u64,
+    blocks: RefCell<BTreeMap<u64, Vec<u8>>>,
+}
+
+impl BoundedFile {
+    /// Opens a file.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let file = File::open(path)?;
+        Ok(Self {
+            length: file.metadata()?.len(),
+            file,
+            blocks: RefCell::default(),
+        })
+    }
+
+    /// Its size.
+    pub fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// So many bytes from here on, if there are as many and they are no more than anything needs.
+    pub fn read(&self, offset: u64, size: u64) -> Option<Vec<u8>> {
+        if size > MOST || offset.checked_add(size)? > self.length {
+            return None;
+        }
+        let mut file = &self.file;
+        file.seek(SeekFrom::Start(offset)).ok()?;
+        let mut bytes = vec![0; size as usize];
+        file.read_exact(&mut bytes).ok()?;
+        Some(bytes)
+    }
+
+    /// The same for an entry of a table: its neighbours are likely to be asked for too, and are kept.
+    pub fn entry(&self, offset: u64, size: u64) -> Option<Vec<u8>> {
+        if size > BLOCK {
+            return self.read(offset, size);
+        }
+        let end = offset.checked_add(size).filter(|end| *end <= self.length)?;
+        let mut bytes = Vec::new();
+        let mut at = offset;
+        while at < end {
+            let block = at / BLOCK * BLOCK;
+            let stop = end.min(block + BLOCK);
+            let mut blocks = self.blocks.borrow_mut();
+            if !blocks.contains_key(&block) {
+                if blocks.len() >= MOST_BLOCKS {
+                    blocks.clear();
+                }
+                blocks.insert(block, self.read(block, BLOCK.min(self.length - block))?);
+            }
+            let held = blocks.get(&block)?;
+            bytes.extend_from_slice(held.get((at - block) as usize..(stop - block) as usize)?);
+            at = stop;
+        }
+        Some(bytes)
+    }
+
+    /// The text from here on up to its NUL, which has to come within `most` bytes and within those that a name has.
+    pub fn text(&self, offset: u64, most: u64) -> Option<Vec<u8>> {
+        let left = self.length.checked_sub(offset)?;
+        let most = left.min(most).min(LONGEST_NAME);
+        // Nearly all names are short.
+        for size in [most.min(128), most] {
+            let mut bytes = self.entry(offset, size)?;
+            // It comes compiled with optimisation; a loop over bytes in a build script does not.
+            let length = bytes.as_slice().skip_until(0).ok()?;
+            bytes.truncate(length);
+            if bytes.pop() == Some(0) {
+                return Some(bytes);
+            }
+            if size == most {
+                break;
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,195 @@
+//! The dynamic symbols of an ELF file, found as the loader finds them: by a hash table.
+
+use crate::runtime::binary::elf::Elf;
+use crate::runtime::binary::version_symbol;
+use crate::runtime::facts::version::Version;
+
+const DT_HASH: u64 = 4;
+const DT_SYMTAB: u64 = 6;
+const DT_GNU_HASH: u64 = 0x6fff_fef5;
+const STB_WEAK: u64 = 2;
+/// Longer chains are not made by any linker, and all names that one library takes from another are found in fewer
+/// steps than these.
+const LONGEST_CHAIN: u32 = 4096;
+const MOST_STEPS: u32 = 1 << 16;
+/// More buckets or symbols than these need not be empty, to see whether a library has anything for others.
+const MOST_EMPTY: u64 = 1 << 16;
+
+/// A row of the table of symbols.
+pub struct Symbol {
+    /// Where its name stands.
+    pub name: u64,
+    pub is_weak: bool,
+    /// Else it is another library's.
+    pub is_defined: bool,
+    address: u64,
+}
+
+/// The table of those symbols that others may look up:
+/// <https://sourceware.org/legacy-ml/binutils/2006-10/msg00377.html>
+pub struct GnuHash {
+    buckets: u64,
+    /// The first symbol that is in the table: those before it are other libraries'.
+    pub first: u64,
+    buckets_at: u64,
+    chains_at: u64,
+}
+
+impl Elf {
+    /// The release in a data symbol of cuDNN.
+    pub fn version(&self, symbol: &str) -> Option<Version> {
+        let symbol = self.definition(symbol)?;
+        version_symbol::version(&self.entry(symbol.address, 4)?)
+    }
+
+    /// The release of a part, and the symbol that told it. Not every part has one.
+    pub fn release(&self, part: &str) -> Option<(Version, String)> {
+        for symbol in version_symbol::names(part) {
+            if let Some(version) = self.version(&symbol) {
+                return Some((version, symbol));
+            }
+        }
+        None
+    }
+
+    /// Whether it has this function itself.
+    pub fn defines(&self, symbol: &str) -> bool {
+        self.definition(symbol).is_some()
+    }
+
+    /// Those of the symbols that it does not define. None are lacking from a library that does not tell.
+    pub fn lacks<'s>(&self, wanted: impl Iterator<Item = &'s [u8]>) -> Vec<String> {
+        if self.has_any() != Some(true) {
+            return Vec::new();
+        }
+        let mut steps = MOST_STEPS;
+        wanted
+            .filter(|name| matches!(self.find(name, &mut steps), Some(None)))
+            .map(|name| String::from_utf8_lossy(name).into_owned())
+            .collect()
+    }
+
+    /// Whether it has symbols for others at all. A library that only leads to others has none, and what they have does
+    /// not lack in it.
+    fn has_any(&self) -> Option<bool> {
+        if let Some(table) = self.gnu_hash() {
+            for bucket in 0..table.buckets.min(MOST_EMPTY) {
+                if self.word(table.buckets_at, bucket)? != 0 {
+                    return Some(true);
+                }
+            }
+            return Some(false);
+        }
+        let count = self.word(self.tagged(DT_HASH)?, 1)?;
+        for index in 1..count.min(MOST_EMPTY) {
+            if self.symbol(index)?.is_defined {
+                return Some(true);
+            }
+        }
+        Some(false)
+    }
+
+    fn definition(&self, name: &str) -> Option<Symbol> {
+        let mut steps = LONGEST_CHAIN;
+        self.find(name.as_bytes(), &mut steps).flatten()
+    }
+
+    /// The symbol of this name, if it is defined; none where that cannot be told in so many steps.
+    fn find(&self, name: &[u8], steps: &mut u32) -> Option<Option<Symbol>> {
+        match self.gnu_hash() {
+            Some(table) => self.find_by_gnu_hash(&table, name, steps),
+            None => self.find_by_hash(self.tagged(DT_HASH)?, name, steps),
+        }
+    }
+
+    pub fn gnu_hash(&self) -> Option<GnuHash> {
+        let table = self.tagged(DT_GNU_HASH)?;
+        let buckets = self.word(table, 0)?;
+        let filter = self.word(table, 2)? * self.layout()?.either(4, 8);
+        let buckets_at = table.checked_add(16)?.checked_add(filter)?;
+        Some(GnuHash {
+            buckets,
+            first: self.word(table, 1)?,
+            buckets_at,
+            chains_at: buckets_at.checked_add(buckets * 4)?,
+        })
+    }
+
+    fn find_by_gnu_hash(
+        &self,
+        table: &GnuHash,
+        name: &[u8],
+        steps: &mut u32,
+    ) -> Option<Option<Symbol>> {
+        let mut hash = 5381_u32;
+        for byte in name {
+            hash = hash.wrapping_mul(33).wrapping_add(u32::from(*byte));
+        }
+        let hash = u64::from(hash);
+        let mut index = self.word(table.buckets_at, hash.checked_rem(table.buckets)?)?;
+        if index == 0 {
+            return Some(None);
+        }
+        loop {
+            *steps = steps.checked_sub(1)?;
+            let value = self.word(table.chains_at, index.checked_sub(table.first)?)?;
+            if value | 1 == hash | 1 {
+                if let Some(symbol) = self.defined(index, name)? {
+                    return Some(Some(symbol));
+                }
+            }
+            if value & 1 == 1 {
+                return Some(None);
+            }
+            index += 1;
+        }
+    }
+
+    /// System V generic ABI, chapter 5, "Hash Table".
+    fn find_by_hash(&self, table: u64, name: &[u8], steps: &mut u32) -> Option<Option<Symbol>> {
+        let mut hash = 0_u32;
+        for byte in name {
+            hash = (hash << 4).wrapping_add(u32::from(*byte));
+            let high = hash & 0xf000_0000;
+            hash = (hash ^ (high >> 24)) & !high;
+        }
+        let buckets = self.word(table, 0)?;
+        let mut index = self.word(table, 2 + u64::from(hash).checked_rem(buckets)?)?;
+        loop {
+            if index == 0 {
+                return Some(None);
+            }
+            *steps = steps.checked_sub(1)?;
+            if let Some(symbol) = self.defined(index, name)? {
+                return Some(Some(symbol));
+            }
+            index = self.word(table, 2 + buckets + index)?;
+        }
+    }
+
+    /// The symbol with this number, if it has this name and is not imported.
+    fn defined(&self, index: u64, name: &[u8]) -> Option<Option<Symbol>> {
+        let symbol = self.symbol(index)?;
+        let is_it = symbol.is_defined && self.is_name(symbol.name, name);
+        Some(Some(symbol).filter(|_| is_it))
+    }
+
+    pub fn symbol(&self, index: u64) -> Option<Symbol> {
+        let layout = self.layout()?;
+        let size = layout.either(16, 24);
+        let at = self.tagged(DT_SYMTAB)?.checked_add(index * size)?;
+        let row = self.entry(at, size)?;
+        Some(Symbol {
+            name: layout.number(&row, 0, 4)?,
+            is_weak: layout.number(&row, layout.either(12, 4), 1)? >> 4 == STB_WEAK,
+            is_defined: layout.number(&row, layout.either(14, 6), 2)? != 0,
+            address: layout.address(&row, 4, 8)?,
+        })
+    }
+
+    /// A word of four bytes of the table at this address.
+    fn word(&self, table: u64, index: u64) -> Option<u64> {
+        let word = self.entry(table.checked_add(index * 4)?, 4)?;
+        self.layout()?.number(&word, 0, 4)
+    }
+}

@@ -1,0 +1,280 @@
+//! Files that were made to take memory or time. None of them has more than about a megabyte.
+
+use super::tree::Folder;
+use cudnn_guard::runtime::binary::elf::Elf;
+use std::path::Path;
+
+const ROWS: u64 = 20_000;
+
+/// A library of 64 bits that is mapped as it lies in the file, with these tables.
+#[derive(Default)]
+struct Tables {
+    /// The name of each symbol, by its place among the strings, and whether it is defined.
+    names: Vec<(u32, bool)>,
+    strings: Vec<u8>,
+    gnu_hash: Vec<u32>,
+    hash: Vec<u32>,
+    /// All symbols have this version.
+    version: u16,
+    needed_versions: Vec<u8>,
+    versions: Vec<u8>,
+    needed: u64,
+    /// More segments than the two that it has in truth, and more sections than one.
+    segments: u16,
+    sections: u16,
+}
+
+impl Tables {
+    fn bytes(&self) -> Vec<u8> {
+        let mut file = vec![0; 64];
+        let mut put = |bytes: &[u8]| {
+            file.resize(file.len().next_multiple_of(8), 0);
+            let at = file.len() as u64;
+            file.extend(bytes);
+            at
+        };
+        let rows: Vec<u8> = self
+            .names
+            .iter()
+            .flat_map(|(name, is_defined)| row(*name, *is_defined))
+            .collect();
+        let words = |words: &[u32]| -> Vec<u8> {
+            words.iter().flat_map(|word| word.to_le_bytes()).collect()
+        };
+        let symbols = put(&rows);
+        let numbers: Vec<u8> = self
+            .names
+            .iter()
+            .flat_map(|_| self.version.to_le_bytes())
+            .collect();
+        let mut dynamic = vec![
+            (6, symbols),
+            (5, put(&self.strings)),
+            (10, self.strings.len() as u64),
+        ];
+        dynamic.push((0x6fff_fff0, put(&numbers)));
+        for (tag, table) in [
+            (0x6fff_fef5, words(&self.gnu_hash)),
+            (4, words(&self.hash)),
+            (0x6fff_fffe, self.needed_versions.clone()),
+            (0x6fff_fffc, self.versions.clone()),
+        ] {
+            if !table.is_empty() {
+                dynamic.push((tag, put(&table)));
+            }
+        }
+        dynamic.extend((0..self.needed).map(|_| (1, 1)));
+        let dynamic: Vec<u8> = dynamic
+            .iter()
+            .flat_map(|(tag, value): &(u64, u64)| [tag.to_le_bytes(), value.to_le_bytes()].concat())
+            .collect();
+        let dynamic_at = put(&dynamic);
+        let section = [
+            words(&[0, 11, 0, 0, 0, 0]),
+            words(&[symbols as u32, 0, rows.len() as u32, 0, 0, 0, 0, 0, 0, 0]),
+        ]
+        .concat();
+        let sections = section.repeat(usize::from(self.sections) + 1);
+        let sections_at = put(&sections);
+        let segments_at = put(&[]);
+        let other = segment(1, 0, 1 << 40, 0);
+        let reach = segments_at + 56 * (u64::from(self.segments) + 2);
+        put(&[
+            segment(2, dynamic_at, dynamic_at, dynamic.len() as u64),
+            other.repeat(usize::from(self.segments)),
+            segment(1, 0, 0, reach),
+        ]
+        .concat());
+        file[..20].copy_from_slice(b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x03\0\x3e\0");
+        file[18..20].copy_from_slice(
+            &if cfg!(target_arch = "aarch64") {
+                183_u16
+            } else {
+                62
+            }
+            .to_le_bytes(),
+        );
+        file[32..40].copy_from_slice(&segments_at.to_le_bytes());
+        file[40..48].copy_from_slice(&sections_at.to_le_bytes());
+        file[54..62].copy_from_slice(
+            &[56_u16, self.segments + 2, 64, self.sections + 1]
+                .map(u16::to_le_bytes)
+                .concat(),
+        );
+        file
+    }
+}
+
+fn row(name: u32, is_defined: bool) -> [u8; 24] {
+    let mut row = [0; 24];
+    row[..4].copy_from_slice(&name.to_le_bytes());
+    row[4] = 0x12;
+    row[6] = is_defined.into();
+    row
+}
+
+fn segment(kind: u32, offset: u64, address: u64, size: u64) -> Vec<u8> {
+    let mut segment = [kind.to_le_bytes(), 4_u32.to_le_bytes()].concat();
+    for number in [offset, address, address, size, size, 8] {
+        segment.extend(number.to_le_bytes());
+    }
+    segment
+}
+
+/// What this thread was on the processor for, in seconds: others may keep the machine busy.
+fn seconds() -> f64 {
+    let told = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    let spent: f64 = told.split(' ').next().unwrap().parse().unwrap();
+    spent / 1e9
+}
+
+/// Asks all that goes through tables, and gives how many bytes of names came of it.
+fn ask(path: &Path) -> usize {
+    let names: Vec<Vec<u8>> = (0..2000)
+        .map(|one| format!("cudnnFunction{one}").into_bytes())
+        .collect();
+    let elf = Elf::open(path).unwrap();
+    let wants = elf.wants();
+    let needed = elf.needed_versions();
+    let lists = [
+        elf.calls(),
+        elf.versions(),
+        elf.needed(),
+        elf.lacks(names.iter().map(|name| &name[..])),
+    ];
+    let _ = (
+        elf.release("graph"),
+        elf.cuda_major(),
+        elf.build_id(),
+        elf.device_code(),
+    );
+    let wanted = wants.iter().map(|(file, name)| file.len() + name.len());
+    let versions = needed.iter().flat_map(|(_, versions)| versions);
+    lists
+        .iter()
+        .flatten()
+        .chain(versions)
+        .map(String::len)
+        .chain(wanted)
+        .sum()
+}
+
+#[test]
+fn made_files_take_neither_memory_nor_time() {
+    let folder = Folder::new();
+    let path = folder.file("made");
+    let imports = |name: u32| -> Vec<(u32, bool)> { (0..ROWS).map(|_| (name, false)).collect() };
+    let text = |length: usize| [&[0][..], &vec![b'a'; length], &[0]].concat();
+    // One library, of which one version is taken.
+    let one_version = [1_u16, 1].map(u16::to_le_bytes).concat();
+    let one_version = [
+        one_version,
+        [1_u32, 16, 0].map(u32::to_le_bytes).concat(),
+        vec![0, 0, 0, 0, 0, 0, 2, 0, 1, 0, 0, 0, 0, 0, 0, 0],
+    ]
+    .concat();
+    // A table of one bucket in which every symbol has every hash, and one that leads in a circle.
+    let any_hash =
+        |hash: u32| [&[1, 1, 1, 0, 0, 0, 1][..], &vec![hash & !1; ROWS as usize]].concat();
+    let hash = b"cudnnFunction7".iter().fold(5381_u32, |hash, byte| {
+        hash.wrapping_mul(33).wrapping_add(u32::from(*byte))
+    });
+    let late = [&[1, ROWS as u32, 1, 0, 0, 0, ROWS as u32][..], &[1]].concat();
+    let circle: Vec<u32> = [1, ROWS as u32, 1]
+        .into_iter()
+        .chain((0..ROWS).map(|index| (index as u32 + 1) % 2 + 1))
+        .collect();
+    let defined = |name: u32| -> Vec<(u32, bool)> { (0..ROWS).map(|_| (name, true)).collect() };
+    for (what, tables) in [
+        (
+            "one name of a megabyte",
+            Tables {
+                names: imports(1),
+                strings: text(1 << 20),
+                gnu_hash: late.clone(),
+                version: 2,
+                needed_versions: one_version.clone(),
+                ..Tables::default()
+            },
+        ),
+        (
+            "one name of 4000 bytes",
+            Tables {
+                names: imports(1),
+                strings: text(4000),
+                gnu_hash: late.clone(),
+                version: 2,
+                needed_versions: one_version.clone(),
+                ..Tables::default()
+            },
+        ),
+        (
+            "a chain of all symbols",
+            Tables {
+                names: defined(1),
+                strings: text(4000),
+                gnu_hash: any_hash(hash),
+                ..Tables::default()
+            },
+        ),
+        (
+            "a chain in a circle",
+            Tables {
+                names: defined(1),
+                strings: text(4000),
+                hash: circle,
+                ..Tables::default()
+            },
+        ),
+        (
+            "versions over each other",
+            Tables {
+                names: imports(1),
+                strings: text(4000),
+                gnu_hash: late.clone(),
+                needed_versions: [1_u16, 0xffff]
+                    .map(u16::to_le_bytes)
+                    .concat()
+                    .into_iter()
+                    .chain([1_u32, 4, 1].map(u32::to_le_bytes).concat())
+                    .chain([1_u8, 0, 0, 0].repeat(250_000))
+                    .collect(),
+                ..Tables::default()
+            },
+        ),
+        (
+            "versions without end",
+            Tables {
+                names: imports(1),
+                strings: text(4000),
+                gnu_hash: late.clone(),
+                versions: [0_u32, 0, 0, 20, 20]
+                    .map(u32::to_le_bytes)
+                    .concat()
+                    .repeat(50_000),
+                ..Tables::default()
+            },
+        ),
+        (
+            "many segments and sections",
+            Tables {
+                names: imports(1),
+                strings: text(60),
+                gnu_hash: late,
+                version: 2,
+                needed_versions: one_version,
+                needed: 60_000,
+                segments: 18_000,
+                sections: 16_000,
+                ..Tables::default()
+            },
+        ),
+    ] {
+        std::fs::write(&path, tables.bytes()).unwrap();
+        let start = seconds();
+        let letters = ask(&path);
+        let took = seconds() - start;
+        assert!(letters <= 64 << 20, "{what}: {letters} bytes of names");
+        assert!(took < 1.0, "{what}: {took} s");
+    }
+}
