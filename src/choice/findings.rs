@@ -53,12 +53,8 @@ impl Situation<'_> {
 
     /// What the chosen candidate lacks.
     fn without_headers(&self, chosen: &Candidate) -> Option<Finding> {
-        match &chosen.found {
-            Found::Cudnn(cudnn) if cudnn.header.is_none() => {
-                Some(headers_missing(cudnn, &chosen.via, self.env))
-            }
-            _ => None,
-        }
+        let cudnn = chosen.cudnn().filter(|cudnn| cudnn.header.is_none())?;
+        Some(headers_missing(cudnn, &chosen.via, self.env))
     }
 
     /// Why nothing of this kind was chosen.
@@ -103,9 +99,7 @@ impl Situation<'_> {
         if let Some(what) = unfit_path(candidate) {
             return Some(self.unfit(variable, what));
         }
-        let Found::Cudnn(cudnn) = &candidate.found else {
-            return None;
-        };
+        let cudnn = candidate.cudnn()?;
         let damaged = consistency::unusable(cudnn, found_via(candidate), &candidate.via);
         match (linkable(candidate), has_library(candidate)) {
             _ if damaged.is_some() => damaged,
@@ -212,10 +206,7 @@ fn no_import_library(candidate: &Candidate) -> Finding {
         "{} has no import library `cudnn.lib`, without which nothing can be linked to it",
         named(candidate)
     );
-    let library = match &candidate.found {
-        Found::Cudnn(cudnn) => cudnn.library.as_deref(),
-        Found::Toolkit(_) => None,
-    };
+    let library = candidate.cudnn().and_then(|cudnn| cudnn.library.as_deref());
     let library = library.unwrap_or(root_of(candidate)).display();
     Finding::error(FindingId::CudnnNotFound, headline)
         .with("found via", format!("{}: {library}", candidate.via))
@@ -326,8 +317,5 @@ pub fn linkable(candidate: &Candidate) -> bool {
 
 /// The package of a cuDNN.
 pub fn owner(candidate: &Candidate) -> Option<&Owner> {
-    match &candidate.found {
-        Found::Cudnn(cudnn) => cudnn.owner.as_deref(),
-        Found::Toolkit(_) => None,
-    }
+    candidate.cudnn()?.owner.as_deref()
 }

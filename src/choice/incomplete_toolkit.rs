@@ -12,9 +12,7 @@ impl Situation<'_> {
     /// themselves, and a build that brings its own bindings needs no headers.
     pub fn partial(&self) -> Option<Finding> {
         let candidate = self.candidates.get(self.choice.toolkit?)?;
-        let Found::Toolkit(toolkit) = &candidate.found else {
-            return None;
-        };
+        let toolkit = candidate.toolkit()?;
         let lacks = toolkit.lacks();
         let host = self.env.var("HOST").unwrap_or(&self.platform.triple);
         let cpu = &self.platform.cpu;

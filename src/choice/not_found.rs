@@ -72,10 +72,7 @@ impl Situation<'_> {
             }
         }
         help.extend(self.modules(kind));
-        let mut cudnns = found.iter().filter_map(|one| match &one.found {
-            Found::Cudnn(cudnn) => Some(cudnn),
-            Found::Toolkit(_) => None,
-        });
+        let mut cudnns = found.iter().filter_map(|one| one.cudnn());
         if let Some(cudnn) = cudnns.find(|cudnn| cudnn.files.dangling.is_some()) {
             let root = cudnn.root.display();
             help.push(format!(
