@@ -1,8 +1,10 @@
 //! Why a build cannot go on.
 
-use crate::model::finding::{Finding, printable};
+use crate::runtime::facts::finding::{Finding, printable};
 use crate::runtime::facts::finding_id::FindingId;
-use std::fmt::{self, Write};
+use std::fmt::{
+    Write, {self},
+};
 
 /// Everything that stops the build, all of it at once. `Display` and `Debug` are the same whole text, since a
 /// build script's error is printed with `Debug`.

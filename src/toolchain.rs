@@ -1,26 +1,16 @@
 //! The CUDA and cuDNN of this machine, checked: what `Config::probe` gives.
 
-#[cfg(test)]
-mod cases;
 pub mod environment_checks;
 pub mod findings;
 #[cfg(test)]
 mod listing;
-#[cfg(test)]
-mod orders;
 pub mod output_registry;
 pub mod probe;
-#[cfg(all(test, unix))]
-pub mod real;
-#[cfg(all(test, unix))]
-pub mod real_device_code;
-#[cfg(all(test, unix))]
-pub mod real_mixed;
-#[cfg(all(test, unix))]
-pub mod real_windows;
 pub mod rerun;
 pub mod static_link;
 pub mod targets;
+#[cfg(test)]
+pub mod tests;
 
 use crate::choice::requirement::Requirements;
 use crate::config::{Config, Link};
@@ -28,9 +18,9 @@ use crate::cudnn::device_code;
 use crate::error::Error;
 use crate::model::candidate::{Candidate, Cudnn, Toolkit};
 use crate::model::environment::Variable;
-use crate::model::finding::{Finding, Severity};
-use crate::model::version::Version;
+use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::version::Version;
 use crate::system::{Host, cargo, files};
 use crate::targets::select::Selection;
 pub(crate) use crate::toolchain::output_registry::Written;

@@ -8,12 +8,12 @@ use crate::choice::select_pair::{
 use crate::cudnn::{consistency, nvidia_image};
 use crate::model::candidate::{Candidate, Cudnn, Found};
 use crate::model::environment::{Environment, Variable};
-use crate::model::finding::Finding;
 use crate::model::found_via::FoundVia;
 use crate::model::invocation::quoted;
-use crate::model::library_name::LibraryName;
 use crate::model::owner::Owner;
 use crate::model::platform::{Os, Platform};
+use crate::model::text::library_name::LibraryName;
+use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::search::search_step::{Kind, Step};
 use std::path::Path;

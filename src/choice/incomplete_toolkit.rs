@@ -3,8 +3,8 @@
 use crate::choice::findings::Situation;
 use crate::choice::message_format::{also, found_via, named, root_of};
 use crate::model::candidate::{Candidate, Found, Toolkit};
-use crate::model::finding::Finding;
 use crate::model::platform::Os;
+use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 
 impl Situation<'_> {
@@ -114,7 +114,7 @@ pub fn packages(candidate: &Candidate, toolkit: &Toolkit, lacks: &[&str], os: Os
 mod tests {
     use super::*;
     use crate::model::found_via::FoundVia;
-    use crate::model::version::Version;
+    use crate::runtime::facts::version::Version;
 
     fn advice(via: FoundVia, root: &str, version: (u32, u32), lacks: &[&str]) -> String {
         let toolkit = Toolkit {

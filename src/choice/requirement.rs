@@ -1,8 +1,8 @@
 //! Which releases the build script accepts, as one half-open range.
 
-use crate::model::finding::Finding;
-use crate::model::version::Version;
+use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::version::Version;
 use semver::{Comparator, Op, VersionReq};
 
 /// A requirement such as `>=9.1, <10`, read.

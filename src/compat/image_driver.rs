@@ -4,10 +4,10 @@
 
 use crate::compat;
 use crate::model::environment::Environment;
-use crate::model::finding::Finding;
 use crate::model::platform::Platform;
-use crate::model::version::Version;
+use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::version::Version;
 
 const REQUIRE: &str = "NVIDIA_REQUIRE_CUDA";
 const DISABLE: &str = "NVIDIA_DISABLE_REQUIRE";

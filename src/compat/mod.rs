@@ -9,8 +9,8 @@ pub mod rules;
 mod tests;
 
 use crate::model::platform::{Os, Platform};
-use crate::model::tables::{Gpus, KnownBad};
-use crate::model::version::Version;
+use crate::runtime::facts::tables::{Gpus, KnownBad};
+use crate::runtime::facts::version::Version;
 
 const GPUS: &str = include_str!("../../build-support/compat/cudnn-gpus.txt");
 const TOOLKITS: &str = include_str!("../../build-support/compat/toolkits.txt");

@@ -3,8 +3,6 @@
 pub mod build_ids;
 pub mod consistency;
 pub mod device_code;
-pub mod fatbin;
-pub mod gpu_code;
 pub mod nvidia_image;
 pub mod package_owner;
 pub mod part_version;
@@ -16,10 +14,10 @@ pub mod tests;
 
 use crate::cudnn::parts::Parts;
 use crate::model::candidate::{Cudnn, Files, LinkName, Unresolved};
-use crate::model::library_name::LibraryName;
 use crate::model::platform::{Os, Platform};
-use crate::model::version::Version;
+use crate::model::text::library_name::LibraryName;
 use crate::runtime::binary::elf::Elf;
+use crate::runtime::facts::version::Version;
 use crate::search::search_step::Tree;
 use crate::system::files;
 use crate::system::library_file::Binary;

@@ -1,10 +1,10 @@
 //! What goes into the guard of one program.
 
 use crate::choice::requirement::Requirement;
-use crate::model::arch::Target;
-use crate::model::facts::{Loader, Policy};
-use crate::model::finding::Finding;
-use crate::model::version::Version;
+use crate::runtime::facts::built::{Loader, Policy};
+use crate::runtime::facts::compute_capability::Target;
+use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::version::Version;
 use std::path::Path;
 
 /// Where the guard's modules for Linux are taken, whose structures and signal numbers are those of these processors.

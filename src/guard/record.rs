@@ -1,9 +1,9 @@
 //! What the build knew, once more, in a section of the program that `cudnn-guard inspect` reads.
 
 use crate::guard::facts::{Facts, without_folders};
-use crate::model::facts::{Loader, Policy};
-use crate::model::finding::Severity;
 use crate::model::record::{MACH_SECTION, SECTION, framed};
+use crate::runtime::facts::built::{Loader, Policy};
+use crate::runtime::facts::finding::Severity;
 
 /// The module of the generated file. Whoever uses a function of the guard keeps the record: `#[used]` holds the
 /// compiler, and only a use holds linkers that leave out what nothing is used of.

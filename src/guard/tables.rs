@@ -3,7 +3,7 @@
 use crate::compat;
 use crate::guard::text::{list, option, version};
 use crate::model::platform::Platform;
-use crate::model::version::Version;
+use crate::runtime::facts::version::Version;
 
 /// The value of `tables::Tables` for a program that may load cuDNN from this release on. Releases of a major before
 /// that are not its own: it refuses them.

@@ -2,10 +2,10 @@
 
 use crate::guard::facts::{Facts, KNOWN, without_folders};
 use crate::guard::{record, within};
-use crate::model::arch::{Code, Suffix, Target};
-use crate::model::facts::Loader;
-use crate::model::finding::{Finding, Severity};
-use crate::model::version::Version;
+use crate::runtime::facts::built::Loader;
+use crate::runtime::facts::compute_capability::{Code, Suffix, Target};
+use crate::runtime::facts::finding::{Finding, Severity};
+use crate::runtime::facts::version::Version;
 use std::fmt::Write;
 
 macro_rules! sources {

@@ -1,8 +1,8 @@
 //! Whether the C library's headers and those of CUDA can be read together.
 
-use crate::model::finding::Finding;
-use crate::model::version::Version;
+use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::version::Version;
 use std::path::Path;
 
 /// What glibc declares with `noexcept`, and from which release on; CUDA declares the same for device code.

@@ -9,11 +9,11 @@ mod tests;
 
 use crate::host_compiler::limits::{Limits, Make, Misfit, first_with};
 use crate::model::environment::{Environment, Variable};
-use crate::model::finding::Finding;
-use crate::model::pattern::{Pattern, pattern};
 use crate::model::platform::{Os, Platform};
-use crate::model::version::Version;
+use crate::model::text::pattern::{Pattern, pattern};
+use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::version::Version;
 use std::path::{Path, PathBuf};
 
 /// A source that nvcc gives to its host compiler to preprocess. So it is answered by the compiler that will compile,

@@ -1,10 +1,10 @@
 //! The facts of a guard, read back from its record.
 
-use crate::model::arch::Target;
-use crate::model::facts::{Built, Loader, Policy, Requirement};
-use crate::model::pattern::{Pattern, pattern, release};
-use crate::model::tables::Tables;
-use crate::model::version::Version;
+use crate::model::text::pattern::{Pattern, pattern, release};
+use crate::runtime::facts::built::{Built, Loader, Policy, Requirement};
+use crate::runtime::facts::compute_capability::Target;
+use crate::runtime::facts::tables::Tables;
+use crate::runtime::facts::version::Version;
 use crate::targets::dialect;
 use crate::targets::dialect::{Dialect, Word};
 

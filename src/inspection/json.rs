@@ -2,10 +2,10 @@
 
 use crate::inspection::Inspection;
 use crate::inspection::guard_record::GuardRecord;
-use crate::model::finding::Finding;
-use crate::model::json::Json;
 use crate::model::linkage::{Format, Missing, Object};
 use crate::report::json::{SCHEMA, cudnn, driver, gpu, path, texts};
+use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::json::Json;
 
 /// The whole inspection.
 pub(super) fn inspection(inspection: &Inspection) -> Json {

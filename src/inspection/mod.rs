@@ -21,18 +21,19 @@ use crate::inspection::preflight::{Other, PreflightInput};
 use crate::inspection::undefined_symbols::Lacking;
 use crate::loader::ldso::LoadGraph;
 use crate::loader::{linkage, main_library};
-use crate::model::allowed::Allowed;
 use crate::model::candidate::{Cudnn, Found};
-use crate::model::facts::Loader;
-use crate::model::finding::{Finding, Severity, Verdict};
 use crate::model::gpu::Gpu;
 use crate::model::linkage::{Format, Linkage, Need};
 use crate::model::platform::Platform;
-use crate::model::{judge, names};
 use crate::report::machine;
 use crate::runtime::binary::defect::Defect;
+use crate::runtime::driver::query::Driver;
+use crate::runtime::facts::allowed::Allowed;
+use crate::runtime::facts::built::Loader;
+use crate::runtime::facts::finding::{Finding, Severity, Verdict};
 use crate::runtime::facts::finding_id::FindingId;
-use crate::system::driver::Driver;
+use crate::runtime::judge::rules;
+use crate::runtime::loader::library_names;
 use crate::system::{Host, files};
 use crate::toolkit::dependencies;
 use std::env::consts::{ARCH, OS};
@@ -196,7 +197,7 @@ impl Inspection {
         if cudarc.is_none() {
             let guards = self.picture.guards.iter();
             let majors: Vec<u32> = guards
-                .flat_map(|guard| judge::majors(&guard.built))
+                .flat_map(|guard| rules::majors(&guard.built))
                 .collect();
             let objects = way.objects.iter().enumerate();
             let there: Vec<(usize, u32)> = objects
@@ -209,11 +210,11 @@ impl Inspection {
                 return loaded;
             }
         }
-        let names = names::of(cudarc.or(by(Loader::Dlopen))?);
+        let names = library_names::of(cudarc.or(by(Loader::Dlopen))?);
         let found = names.iter().find_map(|name| way.open(name, 0, Need::Later));
         if let (Some(built), None) = (cudarc, found) {
             let mut aside = way.clone();
-            let mut sonames = judge::majors(built).into_iter();
+            let mut sonames = rules::majors(built).into_iter();
             let there = sonames
                 .find_map(|major| aside.open(&format!("libcudnn.so.{major}"), 0, Need::Later));
             let there = there.and_then(|index| aside.objects.get(index));

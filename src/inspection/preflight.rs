@@ -7,19 +7,19 @@ pub mod refused;
 use crate::cudnn::consistency;
 use crate::inspection::guard_record::GuardRecord;
 use crate::loader::dll_dependencies::DllDependencies;
-use crate::model::allowed::Allowed;
 use crate::model::candidate::Cudnn;
-use crate::model::facts::{Built, Loader};
-use crate::model::finding::Finding;
 use crate::model::gpu::Gpu;
-use crate::model::judge;
-use crate::model::library_name::LibraryName;
 use crate::model::linkage::{Missing, Need, Object};
-use crate::model::names::CUDARC_ASKS_FOR_9;
 use crate::model::platform::{Os, Platform};
-use crate::model::version::Version;
-use crate::model::via::Via;
+use crate::model::text::library_name::LibraryName;
+use crate::runtime::facts::allowed::Allowed;
+use crate::runtime::facts::built::{Built, Loader};
+use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::version::Version;
+use crate::runtime::judge::rules;
+use crate::runtime::loader::library_names::CUDARC_ASKS_FOR_9;
+use crate::runtime::loader::load_origin::Via;
 use crate::toolkit::dependencies;
 use std::path::{Path, PathBuf};
 
@@ -305,7 +305,7 @@ impl PreflightInput {
         let newest = names.iter().find(|name| major(name) != "10");
         let mut wanted = major(newest.or(names.first()).unwrap_or(&""));
         if let Some(built) = self.by_cudarc() {
-            let majors = judge::majors(built).into_iter().filter(|major| *major <= 9);
+            let majors = rules::majors(built).into_iter().filter(|major| *major <= 9);
             wanted = majors.max().unwrap_or(9).to_string();
             if let Some(path) = &self.unasked {
                 let dir = self.inside(path.parent().unwrap_or(path));

@@ -4,12 +4,14 @@ use crate::inspection::Inspection;
 use crate::inspection::guard_record::GuardRecord;
 use crate::inspection::preflight::within;
 use crate::model::candidate::Cudnn;
-use crate::model::facts::Loader;
-use crate::model::finding::{Severity, Verdict, printable};
 use crate::model::linkage::Format;
 use crate::report::text::{INDENT, Mark, below, part, pieces, shown, wrapped};
+use crate::runtime::facts::built::Loader;
+use crate::runtime::facts::finding::{Severity, Verdict, printable};
 use crate::runtime::facts::finding_id::FindingId;
-use std::fmt::{self, Formatter};
+use std::fmt::{
+    Formatter, {self},
+};
 
 /// Everything.
 pub(super) fn inspection(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt::Result {

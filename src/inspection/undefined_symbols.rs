@@ -1,6 +1,6 @@
 //! Functions that a program calls, and that the library which is there in its place does not have.
 
-use crate::model::finding::{Finding, Severity};
+use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
 use std::path::PathBuf;
 
@@ -83,8 +83,8 @@ impl Lacking {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::eager::{Eager, NEWEST};
-    use crate::model::version::Version;
+    use crate::runtime::facts::version::Version;
+    use crate::runtime::loader::cudarc_eager::{Eager, NEWEST};
 
     #[test]
     fn a_function_belongs_to_the_library_that_its_name_begins_with() {

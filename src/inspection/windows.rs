@@ -4,8 +4,8 @@ use crate::inspection::Inspection;
 use crate::inspection::guard_record::GuardRecord;
 use crate::loader::dll_search::DllSearchPath;
 use crate::loader::{dll_graph, main_library};
-use crate::model::facts::Loader;
-use crate::model::judge;
+use crate::runtime::facts::built::Loader;
+use crate::runtime::judge::rules;
 use crate::system::Host;
 use std::path::PathBuf;
 
@@ -46,7 +46,7 @@ impl Inspection {
         let mut objects = self.picture.objects.iter();
         let imported = objects.find_map(|object| Some((object.path.clone(), major(&object.name)?)));
         imported.or_else(|| {
-            let mut majors = self.opens().flat_map(|guard| judge::majors(&guard.built));
+            let mut majors = self.opens().flat_map(|guard| rules::majors(&guard.built));
             majors.find_map(|major| {
                 let name = self.picture.platform.cudnn_library(major);
                 Some((path.file(&name)?, major))

@@ -1,10 +1,11 @@
 //! The static library that the objects are put into.
 
-use crate::model::finding::Finding;
 use crate::model::platform::Os;
+use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
-use crate::system::stat_cache::StatCache;
-use crate::system::{Host, build_stamp};
+use crate::system::Host;
+use crate::system::freshness::build_stamp;
+use crate::system::freshness::stat_cache::StatCache;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 

@@ -3,13 +3,14 @@
 use crate::kernels::depfile_source::DepfileSource;
 use crate::kernels::nvcc_diagnostics;
 use crate::kernels::setup::Setup;
-use crate::model::finding::Finding;
 use crate::model::gencode::Gencode;
 use crate::model::invocation::Invocation;
+use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
+use crate::system::freshness::build_stamp;
+use crate::system::freshness::stat_cache::StatCache;
 use crate::system::programs::Output;
-use crate::system::stat_cache::StatCache;
-use crate::system::{Host, build_stamp, files, out_dir, programs};
+use crate::system::{Host, files, out_dir, programs};
 use crate::toolkit::nvcc_command;
 use crate::toolkit::nvcc_command::{Product, parse_depfile};
 use std::path::{Path, PathBuf};

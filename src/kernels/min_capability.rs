@@ -1,8 +1,8 @@
 //! Kernels that are written for newer GPUs than some of the targets.
 
-use crate::model::arch::{ComputeCapability, Target};
 use crate::model::chosen_by::ChosenBy;
-use crate::model::finding::{Finding, Severity};
+use crate::runtime::facts::compute_capability::{ComputeCapability, Target};
+use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::targets::select::Selection;
 

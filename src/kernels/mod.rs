@@ -19,22 +19,14 @@ pub mod nvcc_diagnostics;
 pub mod toolchain_fingerprint;
 
 pub mod archive;
-#[cfg(all(test, unix))]
-pub mod depfile_tests;
 pub mod host_compiler_check;
 pub mod job;
 pub mod min_capability;
 pub mod nvcc_missing;
-#[cfg(all(test, unix))]
-pub mod package;
 pub mod product;
-#[cfg(all(test, unix))]
-pub mod real;
 pub mod rerun;
 pub mod runtime;
 pub mod setup;
-#[cfg(all(test, unix))]
-pub mod stale;
 #[cfg(all(test, unix))]
 pub mod tests;
 
@@ -42,14 +34,14 @@ use crate::error::Error;
 use crate::host_compiler;
 use crate::host_compiler::ask::visual_studio;
 use crate::kernels::rerun::is_own;
-use crate::model::arch::ComputeCapability;
-use crate::model::finding::{Finding, Severity};
 use crate::model::gencode::Gencode;
 use crate::model::platform::Os;
+use crate::runtime::facts::compute_capability::ComputeCapability;
+use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::system::directive::{Directive, Library};
+use crate::system::freshness::stat_cache::StatCache;
 use crate::system::path_encoding::nvcc_cannot_take;
-use crate::system::stat_cache::StatCache;
 use crate::system::{cargo, files, job_pool};
 use crate::toolchain::Toolchain;
 use crate::toolkit::nvcc_command::{Plan, Product};

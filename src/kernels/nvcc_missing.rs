@@ -1,7 +1,7 @@
 //! What to say where kernels are to be compiled and there is no nvcc.
 
 use crate::model::candidate::{Candidate, Found, Toolkit};
-use crate::model::finding::Finding;
+use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use std::path::{Path, PathBuf};
 

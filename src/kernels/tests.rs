@@ -1,11 +1,19 @@
 //! Kernels, compiled by an nvcc that writes down how it is called.
 
+#[cfg(all(test, unix))]
+pub mod depfile_tests;
+#[cfg(all(test, unix))]
+pub mod package;
+#[cfg(all(test, unix))]
+pub mod real;
+#[cfg(all(test, unix))]
+pub mod stale;
 use super::*;
-use crate::kernels::package::Package;
+use crate::kernels::tests::package::Package;
 use crate::model::candidate::{Candidate, Cudnn, Found, Toolkit};
 use crate::model::found_via::FoundVia;
-use crate::model::version::Version;
 use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::version::Version;
 use crate::targets::select::Selection;
 use std::cell::OnceCell;
 use std::time::{Duration, SystemTime};

@@ -3,9 +3,9 @@
 
 use crate::cudnn::consistency::{file_name, missing_parts};
 use crate::model::candidate::Cudnn;
-use crate::model::finding::Finding;
-use crate::model::version::Version;
+use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::version::Version;
 use std::path::PathBuf;
 
 /// What was looked for beside a cuDNN.

@@ -2,9 +2,9 @@
 //! evidence of that of the program, no more.
 
 use crate::model::candidate::{Cudnn, Part, Toolkit};
-use crate::model::finding::Finding;
-use crate::model::version::Version;
+use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::version::Version;
 use std::path::{Path, PathBuf};
 
 /// A directory of LD_LIBRARY_PATH that holds libraries of cuDNN.

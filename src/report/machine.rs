@@ -1,12 +1,12 @@
 //! What only the running machine can tell: its driver, its GPUs, and what kernels would be compiled for here.
 
 use crate::compat::{image_driver, rules};
-use crate::model::arch::Target;
-use crate::model::finding::Finding;
 use crate::model::gpu::Gpu;
+use crate::runtime::driver::query;
+use crate::runtime::driver::query::Problem;
+use crate::runtime::facts::compute_capability::Target;
+use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
-use crate::system::driver;
-use crate::system::driver::Problem;
 use crate::targets::gpus;
 use crate::toolchain::Toolchain;
 use crate::toolkit::nvcc;
@@ -22,7 +22,7 @@ pub(crate) struct Machine {
     /// What the toolkit's nvcc makes machine code for.
     pub(crate) gpu_codes: Vec<Target>,
     /// The driver. Its devices stand in `gpus`.
-    pub(crate) driver: Option<driver::Driver>,
+    pub(crate) driver: Option<query::Driver>,
     /// The GPUs that programs see.
     pub(crate) gpus: Vec<Gpu>,
     /// What kernels would be compiled for.
@@ -106,13 +106,13 @@ fn kernels(machine: &mut Machine, toolchain: &Toolchain, findings: &mut Vec<Find
 }
 
 /// The driver's answer, or none within the deadline: then the thread that hangs is left behind.
-pub(crate) fn answer() -> Option<Result<driver::Driver, Problem>> {
+pub(crate) fn answer() -> Option<Result<query::Driver, Problem>> {
     let (tell, told) = channel();
-    std::thread::spawn(move || tell.send(driver::ask()));
+    std::thread::spawn(move || tell.send(query::ask()));
     told.recv_timeout(DEADLINE).ok()
 }
 
-pub(crate) fn gpu(device: &driver::Device) -> Gpu {
+pub(crate) fn gpu(device: &query::Device) -> Gpu {
     Gpu {
         name: device.name.clone(),
         capability: device.capability,

@@ -2,19 +2,19 @@
 
 pub mod json;
 
-use crate::model::arch::{Code, ComputeCapability, Suffix, Target};
 use crate::model::candidate::{Candidate, Cudnn, Found, LinkName, Part, Toolkit};
-use crate::model::finding::{Finding, Verdict};
 use crate::model::found_via::FoundVia;
 use crate::model::gpu::Gpu;
 use crate::model::owner::{Installer, Owner};
 use crate::model::rejection::Rejection;
-use crate::model::served;
-use crate::model::version::Version;
 use crate::model::version_source::VersionSource;
 use crate::report::{Machine, Report};
+use crate::runtime::driver::query::Driver;
+use crate::runtime::facts::compute_capability::{Code, ComputeCapability, Suffix, Target};
+use crate::runtime::facts::finding::{Finding, Verdict};
 use crate::runtime::facts::finding_id::FindingId;
-use crate::system::driver::Driver;
+use crate::runtime::facts::version::Version;
+use crate::runtime::judge::gpu_support;
 
 fn part(name: &str, version: Option<Version>) -> Part {
     Part {
@@ -57,7 +57,7 @@ fn cudnn() -> Cudnn {
             part("heuristic", None),
             part("ops", release),
         ],
-        gpu_codes: served::targets("sm_75 sm_80 sm_90a sm_120f sm_121 compute_121").collect(),
+        gpu_codes: gpu_support::targets("sm_75 sm_80 sm_90a sm_120f sm_121 compute_121").collect(),
         owner: Some(Box::new(Owner {
             installer: Installer::Conda,
             name: "cudnn".to_string(),

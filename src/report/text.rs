@@ -4,13 +4,15 @@
 //! knows what to colour.
 
 use crate::compat::cudarc;
-use crate::cudnn::gpu_code;
+use crate::cudnn::device_code::gpu_code;
 use crate::model::candidate::{Candidate, Cudnn, Found, Part};
-use crate::model::finding::{Finding, Severity, Verdict, printable};
 use crate::model::found_via::FoundVia;
 use crate::report::Report;
+use crate::runtime::facts::finding::{Finding, Severity, Verdict, printable};
 use crate::runtime::facts::finding_id::FindingId;
-use std::fmt::{self, Formatter};
+use std::fmt::{
+    Formatter, {self},
+};
 use std::path::Path;
 
 /// Text is broken between words so as to stay within a terminal. A path is never broken.

@@ -1,6 +1,6 @@
 //! What a build writes into OUT_DIR beside the texts of `files`.
 
-use crate::model::finding::Finding;
+use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use std::io;
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! Runs other programs: with nothing on their input, all they say kept within bounds, and an end to waiting.
 
-use crate::model::finding::{Finding, printable};
 use crate::model::invocation::Invocation;
+use crate::runtime::facts::finding::{Finding, printable};
 use crate::runtime::facts::finding_id::FindingId;
 use std::io::Read;
 use std::process::{Child, Command, ExitStatus, Stdio};

@@ -1,8 +1,8 @@
 //! The GPUs of this machine, with a limit to how long they may keep a build waiting.
 
 use crate::model::environment::{Environment, Variable};
-use crate::model::finding::{Finding, Severity};
 use crate::model::invocation::Invocation;
+use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::system::files;
 use crate::system::programs::run;
@@ -61,9 +61,9 @@ fn within(deadline: Duration, ask: fn() -> Answer) -> Answer {
 
 #[cfg(not(feature = "cudarc"))]
 fn ask() -> Answer {
-    use crate::system::driver;
-    use crate::system::driver::Problem;
-    match driver::ask() {
+    use crate::runtime::driver::query;
+    use crate::runtime::driver::query::Problem;
+    match query::ask() {
         Ok(driver) => {
             let gpus = driver.devices.into_iter().map(|device| Gpu {
                 name: device.name,
@@ -81,7 +81,7 @@ fn ask() -> Answer {
 
 #[cfg(feature = "cudarc")]
 fn ask() -> Answer {
-    use crate::model::arch::ComputeCapability;
+    use crate::runtime::facts::compute_capability::ComputeCapability;
     use cudarc::driver::sys::{CUdevice_attribute as Attribute, CUresult, is_culib_present};
     use cudarc::driver::{DriverError, result};
 

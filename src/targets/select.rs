@@ -4,13 +4,13 @@ pub mod messages;
 #[cfg(test)]
 mod tests;
 
-use crate::model::arch::{Code, ComputeCapability, Suffix, Target};
 use crate::model::chosen_by::ChosenBy;
 use crate::model::environment::{Environment, Variable};
-use crate::model::finding::Finding;
 use crate::model::gencode::Gencode;
 use crate::model::gpu::Gpu;
 use crate::model::target_list::TargetList;
+use crate::runtime::facts::compute_capability::{Code, ComputeCapability, Suffix, Target};
+use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::targets::dialect::{Dialect, Word};
 pub use crate::targets::nvcc_support::Compiler;

@@ -5,10 +5,10 @@ use crate::choice::scan::Sight;
 use crate::choice::select_pair::kind_of;
 use crate::choice::unusable_variables::Unusable;
 use crate::config::Config;
-use crate::model::allowed::Allowed;
 use crate::model::candidate::Candidate;
 use crate::model::environment::{Environment, Variable};
-use crate::model::finding::Finding;
+use crate::runtime::facts::allowed::Allowed;
+use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::search::search_step::{Kind, Step};
 use crate::system::{Host, files};
@@ -148,7 +148,7 @@ pub fn too_narrow(host: &Host) -> Option<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::finding::Severity;
+    use crate::runtime::facts::finding::Severity;
 
     #[test]
     fn the_list_of_what_may_pass_has_commas_or_any_white_space() {

@@ -1,6 +1,6 @@
 //! The files that one build script has made so far, so that no call overwrites what another one made.
 
-use crate::model::finding::Finding;
+use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use std::cell::RefCell;
 use std::collections::BTreeMap;

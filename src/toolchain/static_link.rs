@@ -2,8 +2,8 @@
 
 use crate::config::{Config, Link};
 use crate::model::candidate::{Cudnn, Toolkit};
-use crate::model::finding::Finding;
 use crate::model::platform::Os;
+use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::system::directive::{Directive, Library};
 use crate::system::{Host, files};

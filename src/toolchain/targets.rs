@@ -3,14 +3,16 @@
 use crate::compat::rules;
 use crate::cudnn::consistency;
 use crate::error::Error;
-use crate::model::arch::{ComputeCapability, Target};
 use crate::model::candidate::Candidate;
 use crate::model::environment::Variable;
-use crate::model::finding::{Finding, Severity};
 use crate::model::target_list::TargetList;
+use crate::runtime::facts::compute_capability::{ComputeCapability, Target};
+use crate::runtime::facts::finding::{Finding, Severity};
 use crate::system::{Host, files};
 use crate::targets::gpus;
-use crate::targets::select::{self, Compiler, Selection, Wish};
+use crate::targets::select::{
+    Compiler, Selection, Wish, {self},
+};
 use crate::toolchain::Toolchain;
 use crate::toolkit::nvcc;
 

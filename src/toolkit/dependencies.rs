@@ -1,8 +1,8 @@
 //! What a library of the toolkit needs of its neighbours.
 
-use crate::model::finding::Finding;
-use crate::model::version::Version;
+use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::version::Version;
 use std::path::{Path, PathBuf};
 
 /// That a library needs another which is not there, or is there and lacks what is called.

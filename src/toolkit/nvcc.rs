@@ -1,10 +1,10 @@
 //! Asks an nvcc about itself. It is called by its absolute path: what it prints would be relative otherwise.
 
-use crate::model::arch::Target;
-use crate::model::finding::Finding;
 use crate::model::invocation::Invocation;
-use crate::model::version::Version;
+use crate::runtime::facts::compute_capability::Target;
+use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::version::Version;
 use crate::system::files;
 use crate::system::files::dedup;
 use crate::system::probe_cache::ProbeCache;

@@ -8,7 +8,9 @@
 //!   report.json          what the guard wrote
 //! ```
 
-use crate::simulator::{self, Simulated};
+use crate::simulator::{
+    Simulated, {self},
+};
 use crate::terminal::show;
 use crate::variables::{Kind, Variable};
 use crate::{consumer, fetch};

@@ -1,6 +1,6 @@
 use super::*;
-use crate::model::arch::{ComputeCapability, Suffix};
 use crate::model::environment::Variable;
+use crate::runtime::facts::compute_capability::{ComputeCapability, Suffix};
 use crate::runtime::facts::finding_id::FindingId;
 
 fn cudnn(major: u32, minor: u32, patch: u32, flavour: u32) -> Cudnn {
@@ -141,7 +141,7 @@ fn targets_that_the_cudnn_does_not_serve_are_warnings() {
 #[test]
 fn what_was_read_outranks_the_table() {
     let read = |major, minor, patch, flavour, words: &str| Cudnn {
-        gpu_codes: served::targets(words).collect(),
+        gpu_codes: gpu_support::targets(words).collect(),
         ..cudnn(major, minor, patch, flavour)
     };
     let said = |cudnn: &Cudnn, number| told(&gpus(cudnn, &[gpu(number)], &linux()));

@@ -2,8 +2,8 @@
 
 use crate::cudnn::consistency::{all_files, file_name, folder, is_dll, is_needed, major, needed};
 use crate::model::candidate::{Cudnn, Part, Unresolved};
-use crate::model::finding::Finding;
 use crate::model::version_source::VersionSource;
+use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 
 /// That hurts only where the program runs, which may be elsewhere: a warning.

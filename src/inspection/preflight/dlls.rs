@@ -2,8 +2,8 @@
 
 use crate::cudnn::consistency;
 use crate::inspection::preflight::PreflightInput;
-use crate::model::finding::Finding;
 use crate::model::linkage::Need;
+use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 
 impl PreflightInput {

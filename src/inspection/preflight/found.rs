@@ -6,15 +6,15 @@ use crate::inspection::guard_record::GuardRecord;
 use crate::inspection::preflight::{PreflightInput, within};
 use crate::loader::dll_dependencies;
 use crate::model::candidate::Cudnn;
-use crate::model::facts::Built;
-use crate::model::finding::{Finding, Severity};
-use crate::model::judge;
-use crate::model::library_name::LibraryName;
 use crate::model::linkage::Missing;
 use crate::model::platform::Os;
-use crate::model::tables::Tables;
-use crate::model::version::Version;
+use crate::model::text::library_name::LibraryName;
+use crate::runtime::facts::built::Built;
+use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::tables::Tables;
+use crate::runtime::facts::version::Version;
+use crate::runtime::judge::rules;
 use std::path::Path;
 
 impl PreflightInput {
@@ -45,7 +45,7 @@ impl PreflightInput {
         let gpus = self.driver.map(|_| self.gpus.len());
         let needs = self.guards.iter().flat_map(|guard| guard.built.needs);
         let needs: Vec<&str> = needs.copied().collect();
-        let bad = judge::known_bad(&compat::known_bad(), version, None, gpus, &needs);
+        let bad = rules::known_bad(&compat::known_bad(), version, None, gpus, &needs);
         findings.extend(bad.into_iter().filter(|one| one.severity != Severity::Note));
     }
 
@@ -102,14 +102,14 @@ impl PreflightInput {
         };
         let built = &guard.built;
         let major = named_major(library);
-        let major = major.filter(|major| !judge::majors(built).contains(major));
+        let major = major.filter(|major| !rules::majors(built).contains(major));
         let version = cudnn
             .library_version
             .or(major.map(|major| Version::new(major, 0, 0)));
         let (Some(version), None) = (version, &built.absent) else {
             return;
         };
-        if let Err(mismatch) = judge::version(built, version) {
+        if let Err(mismatch) = rules::version(built, version) {
             let mut evidence = vec![
                 ("loaded", library.display().to_string()),
                 ("found via", self.found_via.clone()),
@@ -127,7 +127,7 @@ impl PreflightInput {
         findings.extend(
             cudnn
                 .cuda_major
-                .and_then(|major| judge::flavour(built, major)),
+                .and_then(|major| rules::flavour(built, major)),
         );
     }
 
@@ -147,11 +147,11 @@ impl PreflightInput {
         let mut add = |finding: Option<Finding>| {
             findings.extend(finding.filter(|finding| !findings.contains(finding)));
         };
-        add(judge::driver(&built, cudnn.cuda_major, driver));
+        add(rules::driver(&built, cudnn.cuda_major, driver));
         let Some(gpu) = self.gpus.first() else {
             return;
         };
-        add(judge::kernels(
+        add(rules::kernels(
             &built,
             Some(driver),
             &gpu.name,
@@ -159,7 +159,7 @@ impl PreflightInput {
         ));
         if let (Some(version), Some(cuda)) = (cudnn.library_version, cudnn.cuda_major) {
             let rows = compat::gpus(&self.platform.cpu);
-            add(judge::Cudnn { version, cuda }.device(&rows, &gpu.name, gpu.capability));
+            add(rules::Cudnn { version, cuda }.device(&rows, &gpu.name, gpu.capability));
         }
     }
 }

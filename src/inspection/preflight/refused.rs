@@ -1,9 +1,9 @@
 //! Files that the loader finds and refuses: damaged ones, and libraries of the system that are too old.
 
 use crate::inspection::preflight::PreflightInput;
-use crate::model::finding::Finding;
 use crate::model::linkage::Need;
 use crate::runtime::binary::defect::Defect;
+use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use std::path::Path;
 

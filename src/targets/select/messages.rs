@@ -1,8 +1,8 @@
 //! What is said about targets.
 
 use super::*;
-use crate::model::version::Version;
 use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::version::Version;
 
 pub(super) fn unreadable(wish: &Wish, summary: String) -> Finding {
     Finding::error(FindingId::ArchUnknown, summary)

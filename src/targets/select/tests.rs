@@ -5,10 +5,10 @@ pub mod released;
 use super::*;
 use crate::compat::rules;
 use crate::model::candidate::Cudnn;
-use crate::model::finding::Severity;
 use crate::model::platform::Platform;
-use crate::model::version::Version;
+use crate::runtime::facts::finding::Severity;
 use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::version::Version;
 use crate::toolkit::nvcc_output::parse_help;
 
 fn code(number: u32) -> Target {
