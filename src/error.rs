@@ -1,7 +1,10 @@
 //! Why a build cannot go on.
 
-use crate::model::finding::{Finding, printable};
-use std::fmt::{self, Write};
+use crate::runtime::facts::finding::{Finding, printable};
+use crate::runtime::facts::finding_id::FindingId;
+use std::fmt::{
+    Write, {self},
+};
 
 /// Everything that stops the build, all of it at once. `Display` and `Debug` are the same whole text, since a
 /// build script's error is printed with `Debug`.
@@ -54,11 +57,11 @@ impl Error {
         let absent = |finding: &Finding| {
             matches!(
                 finding.id,
-                "cuda-not-found"
-                    | "cudnn-not-found"
-                    | "cudnn-headers-missing"
-                    | "nvcc-not-found"
-                    | "platform-unsupported"
+                FindingId::CudaNotFound
+                    | FindingId::CudnnNotFound
+                    | FindingId::CudnnHeadersMissing
+                    | FindingId::NvccNotFound
+                    | FindingId::PlatformUnsupported
             )
         };
         !self.findings.is_empty() && self.findings.iter().all(absent)
@@ -143,26 +146,29 @@ impl std::error::Error for Error {}
 mod tests {
     use super::*;
 
-    fn is_not_found(ids: &[&'static str]) -> bool {
-        let findings = ids.iter().map(|id| Finding::error(id, "it is so"));
+    fn is_not_found(ids: &[FindingId]) -> bool {
+        let findings = ids.iter().map(|id| Finding::error(*id, "it is so"));
         Error::new(findings.collect()).is_not_found()
     }
 
     #[test]
     fn only_what_is_not_there_is_not_found() {
         let absent = [
-            "cuda-not-found",
-            "cudnn-not-found",
-            "cudnn-headers-missing",
-            "nvcc-not-found",
-            "platform-unsupported",
+            FindingId::CudaNotFound,
+            FindingId::CudnnNotFound,
+            FindingId::CudnnHeadersMissing,
+            FindingId::NvccNotFound,
+            FindingId::PlatformUnsupported,
         ];
         for id in absent {
             assert!(is_not_found(&[id]), "{id}");
-            assert!(!is_not_found(&[id, "cuda-requirement-unmet"]), "{id}");
+            assert!(
+                !is_not_found(&[id, FindingId::CudaRequirementUnmet]),
+                "{id}"
+            );
         }
         assert!(is_not_found(&absent));
-        assert!(!is_not_found(&["variable-unusable"]));
+        assert!(!is_not_found(&[FindingId::VariableUnusable]));
     }
 
     /// A script that does without CUDA where `is_not_found` must not go on without a file that it lacks.
@@ -199,7 +205,8 @@ mod tests {
         assert_eq!(error.to_string(), text);
         assert_eq!(format!("{error:?}"), text);
         // Those of this crate keep their findings on the way through a box.
-        let boxed: Box<dyn std::error::Error> = Error::from(Finding::error("no-gpu", "x")).into();
+        let boxed: Box<dyn std::error::Error> =
+            Error::from(Finding::error(FindingId::NoGpu, "x")).into();
         assert_eq!(Error::from(boxed).findings().len(), 1);
     }
 }

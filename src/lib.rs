@@ -94,7 +94,9 @@ mod toolchain;
 mod toolkit;
 
 #[cfg(feature = "build")]
-pub use config::{Config, Link};
+pub use config::Config;
+#[cfg(feature = "build")]
+pub use config::Link;
 #[cfg(feature = "build")]
 pub use error::Error;
 #[cfg(feature = "build")]
@@ -106,21 +108,34 @@ pub use kernels::Kernels;
 #[cfg(feature = "build")]
 pub use link::Linked;
 #[cfg(feature = "build")]
-pub use model::arch::{Code, ComputeCapability, Suffix, Target};
-#[cfg(feature = "build")]
-pub use model::facts::{Loader, Policy};
-#[cfg(feature = "build")]
-pub use model::finding::{Finding, Severity, Verdict};
-#[cfg(feature = "build")]
-pub use model::json::Json;
-#[cfg(feature = "build")]
 pub use model::target_list::TargetList;
-#[cfg(feature = "build")]
-pub use model::version::Version;
 #[cfg(feature = "build")]
 pub use report::Report;
 #[cfg(feature = "build")]
 pub use report::target_report::TargetReport;
+#[cfg(feature = "build")]
+pub use runtime::facts::built::Loader;
+#[cfg(feature = "build")]
+pub use runtime::facts::built::Policy;
+#[cfg(feature = "build")]
+pub use runtime::facts::compute_capability::Code;
+#[cfg(feature = "build")]
+pub use runtime::facts::compute_capability::ComputeCapability;
+#[cfg(feature = "build")]
+pub use runtime::facts::compute_capability::Suffix;
+#[cfg(feature = "build")]
+pub use runtime::facts::compute_capability::Target;
+#[cfg(feature = "build")]
+pub use runtime::facts::finding::Finding;
+#[cfg(feature = "build")]
+pub use runtime::facts::finding::Severity;
+#[cfg(feature = "build")]
+pub use runtime::facts::finding::Verdict;
+pub use runtime::facts::finding_id::FindingId;
+#[cfg(feature = "build")]
+pub use runtime::facts::json::Json;
+#[cfg(feature = "build")]
+pub use runtime::facts::version::Version;
 #[cfg(feature = "build")]
 pub use toolchain::Toolchain;
 
@@ -137,7 +152,10 @@ use system::directive::Directive;
 pub mod demo;
 #[cfg(feature = "cli")]
 #[doc(hidden)]
-pub use model::{environment as variables, finding_id as id, invocation};
+pub use model::environment as variables;
+#[cfg(feature = "cli")]
+#[doc(hidden)]
+pub use model::invocation;
 
 /// Runs a build script. An error becomes `cargo::error` lines, with the errors under it
 /// ([`source`](std::error::Error::source)), so that cargo shows its text and nothing of this program around it, and

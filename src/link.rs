@@ -4,8 +4,9 @@ use crate::config::Link;
 use crate::error::Error;
 use crate::loader::find_library;
 use crate::model::candidate::LinkName;
-use crate::model::finding::Finding;
 use crate::model::platform::{Os, Platform};
+use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding_id::FindingId;
 use crate::system::directive::{Directive, Library, Values};
 use crate::system::path_encoding::loader_cannot_take;
 use crate::system::{Host, cargo, files};
@@ -283,7 +284,7 @@ impl Linked {
             let headline = format!(
                 "no dependency with `links = \"{links}\"` told this build script what it links"
             );
-            return Err(Finding::error("config-invalid", headline)
+            return Err(Finding::error(FindingId::ConfigInvalid, headline)
                 .with("looked at", variable)
                 .help(format!(
                     "add the crate with `links = \"{links}\"` to [dependencies] of this package itself"

@@ -1,26 +1,16 @@
 //! The CUDA and cuDNN of this machine, checked: what `Config::probe` gives.
 
-#[cfg(test)]
-mod cases;
 pub mod environment_checks;
 pub mod findings;
 #[cfg(test)]
 mod listing;
-#[cfg(test)]
-mod orders;
 pub mod output_registry;
 pub mod probe;
-#[cfg(all(test, unix))]
-pub mod real;
-#[cfg(all(test, unix))]
-pub mod real_device_code;
-#[cfg(all(test, unix))]
-pub mod real_mixed;
-#[cfg(all(test, unix))]
-pub mod real_windows;
 pub mod rerun;
 pub mod static_link;
 pub mod targets;
+#[cfg(test)]
+pub mod tests;
 
 use crate::choice::requirement::Requirements;
 use crate::config::{Config, Link};
@@ -29,8 +19,9 @@ use crate::error::Error;
 use crate::guard::guard_file::Progress;
 use crate::model::candidate::{Candidate, Cudnn, Toolkit};
 use crate::model::environment::Variable;
-use crate::model::finding::{Finding, Severity};
-use crate::model::version::Version;
+use crate::runtime::facts::finding::{Finding, Severity};
+use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::version::Version;
 use crate::system::{Host, cargo, files};
 use crate::targets::select::Selection;
 pub(crate) use crate::toolchain::output_registry::Written;
@@ -186,7 +177,7 @@ impl Toolchain {
             (None, Some(error), _) => Err(error.clone()),
             (None, None, Some(fault)) => Err(fault.clone().into()),
             (None, None, None) => {
-                Err(Finding::error("cuda-not-found", "no CUDA toolkit was found").into())
+                Err(Finding::error(FindingId::CudaNotFound, "no CUDA toolkit was found").into())
             }
         }
     }
@@ -258,7 +249,7 @@ impl Toolchain {
             .map(|line| line.strip_prefix("  ").unwrap_or(line));
         let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
         Finding::error(
-            "config-invalid",
+            FindingId::ConfigInvalid,
             "`CUDNN_GUARD_PRINT` is set, so this build stops to show what was found",
         )
         .with("found", lines.join("\n"))

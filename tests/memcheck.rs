@@ -7,7 +7,9 @@
 
 mod support;
 
-use support::simulator::{self, Simulated};
+use support::simulator::{
+    Simulated, {self},
+};
 use support::{built, cargo, consumers, fresh, program, repository, run};
 
 #[test]

@@ -1,22 +1,32 @@
 //! The way through: which cuDNN, which parts, which release; then, in a child, whether it works.
 
-use crate::runtime::child::child_verdict;
-use crate::runtime::child::in_process;
 use crate::runtime::child::process_lock::Turn;
-use crate::runtime::child::work::{self, Functions, REAL, Task};
+use crate::runtime::child::work::{
+    Functions, REAL, Task, {self},
+};
+use crate::runtime::child::{child_verdict, in_process};
 use crate::runtime::convolution::case_result::{Extent, Scope};
-use crate::runtime::driver::devices::{self, Devices};
+use crate::runtime::driver::devices::{
+    Devices, {self},
+};
 use crate::runtime::facts::built::Built;
 use crate::runtime::facts::finding::{Finding, Severity, Verdict};
+use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::judge::rules;
 use crate::runtime::loader::dlerror_messages;
-use crate::runtime::loader::locate::{self, Shim};
+use crate::runtime::loader::locate::{
+    Shim, {self},
+};
 use crate::runtime::loader::search_path::{Route, Via};
-use crate::runtime::parts::part_files::{self, Parts};
+use crate::runtime::parts::part_files::{
+    Parts, {self},
+};
 use crate::runtime::report::env_config::Operator;
 use crate::runtime::report::output;
 use crate::runtime::report::result::{Failure, Report};
-use crate::runtime::system::platform::{self, Library};
+use crate::runtime::system::platform::{
+    Library, {self},
+};
 use std::path::Path;
 
 /// Whether the release that is loaded fits: files and version symbols alone. It calls nothing in cuDNN and never
@@ -107,7 +117,8 @@ fn find(
 ) -> Option<(Route, Shim)> {
     if let Some(reason) = &built.absent {
         let summary = "this program was built without CUDA";
-        report.unknown(Finding::warning("built-without-cuda", summary).with("reason", reason));
+        report
+            .unknown(Finding::warning(FindingId::BuiltWithoutCuda, summary).with("reason", reason));
         return None;
     }
     if !platform::SUPPORTED {
@@ -118,7 +129,7 @@ fn find(
         };
         let (system, arch) = (std::env::consts::OS, std::env::consts::ARCH);
         report.unknown(Finding::warning(
-            "platform-unsupported",
+            FindingId::PlatformUnsupported,
             format!("cuDNN is not checked on {} {}{}", arch, system, libc),
         ));
         return None;
@@ -139,7 +150,7 @@ fn find(
             }
             return Some((route, shim));
         }
-        Err(finding) if finding.id == "cudnn-not-loadable" => {
+        Err(finding) if finding.id == FindingId::CudnnNotLoadable => {
             not_loadable(report, finding, operator, asked);
         }
         Err(finding) if finding.severity == Severity::Error => report.findings.push(finding),
@@ -248,7 +259,7 @@ fn try_it(
     if let (true, Some(control)) = (built.convolution, shared) {
         report.unknown(
             Finding::warning(
-                "device-busy",
+                FindingId::DeviceBusy,
                 "other programs may share the GPU through MPS, and a fault while cuDNN is tried would end them too",
             )
             .with("shared by", control.display())
@@ -258,7 +269,7 @@ fn try_it(
     if built.convolution && !can && report.device_count() > 0 {
         report.unknown(
             Finding::warning(
-                "convolution-failed",
+                FindingId::ConvolutionFailed,
                 "this cuDNN only compiles graphs at run time, and is not told so, so no convolution was tried",
             )
             .help("set CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY, as NVIDIA asks for a cuDNN without its other parts"),
@@ -267,7 +278,7 @@ fn try_it(
     let beyond = operator.devices.beyond(report.device_count());
     if report.device_count() > 0 && !beyond.is_empty() {
         report.unknown(Finding::warning(
-            "variable-unusable",
+            FindingId::VariableUnusable,
             format!(
                 "CUDNN_GUARD_DEVICES asks for GPU {}, and {} are visible, counted from 0",
                 beyond
@@ -297,7 +308,7 @@ fn judge_files(report: &mut Report, built: &Built, shim: &Shim, parts: Parts) {
     let newer = release.is_some_and(|release| rules::is_newer(&built.tables.gpus, release));
     for mut finding in parts.findings {
         // A release that nobody knew may be made of other parts; what cannot do without is seen when it convolves.
-        if newer && finding.id == "parts-missing" {
+        if newer && finding.id == FindingId::PartsMissing {
             finding.severity = Severity::Warning;
         }
         finding.evidence.splice(0..0, shim.evidence());
@@ -330,7 +341,7 @@ fn pin(report: &mut Report, built: &Built, shim: &Shim, parts: &Parts, route: &R
     if let Some((before, after)) = changed {
         report.findings.push(
             Finding::error(
-                "parts-mixed",
+                FindingId::PartsMixed,
                 "cuDNN's files changed while they were checked",
             )
             .with("checked", before.path.display())
@@ -343,7 +354,7 @@ fn pin(report: &mut Report, built: &Built, shim: &Shim, parts: &Parts, route: &R
 /// That a later cudnn-guard wrote a rule by which this one cannot judge.
 fn not_understood(built: &Built, words: &str) -> Finding {
     Finding::warning(
-        "unknown-newer-version",
+        FindingId::UnknownNewerVersion,
         "what this program may load is written in a way that this cudnn-guard does not know",
     )
     .with("written by", format!("cudnn-guard {}", built.written_by))
@@ -353,7 +364,7 @@ fn not_understood(built: &Built, words: &str) -> Finding {
 
 fn unreadable_release(shim: &Shim) -> Finding {
     Finding::warning(
-        "unknown-newer-version",
+        FindingId::UnknownNewerVersion,
         format!(
             "the files of the cuDNN at `{}` do not tell their release",
             shim.folder().display()
@@ -363,7 +374,7 @@ fn unreadable_release(shim: &Shim) -> Finding {
 
 /// Whether something was found that the operator does not let pass.
 fn stops(report: &Report, operator: &Operator) -> bool {
-    let passes = |finding: &&Finding| !operator.allow.contains(finding.id);
+    let passes = |finding: &&Finding| !operator.allow.contains(finding.id.as_str());
     report
         .findings
         .iter()

@@ -87,11 +87,18 @@ pub mod check;
 pub mod startup;
 
 #[cfg(feature = "runtime")]
-pub use self::check::{check, check_thoroughly, check_version};
+pub use self::check::check;
+#[cfg(feature = "runtime")]
+pub use self::check::check_thoroughly;
+#[cfg(feature = "runtime")]
+pub use self::check::check_version;
 pub use self::facts::built::{Built, BuiltFinding, BuiltRecord, Loader, Policy, Requirement};
 pub use self::facts::finding::{Finding, Severity, Verdict};
+pub use self::facts::finding_id::FindingId;
 pub use self::facts::linked_in::LinkedIn;
 #[cfg(feature = "runtime")]
-pub use self::report::result::{Failure, Report};
+pub use self::report::result::Failure;
+#[cfg(feature = "runtime")]
+pub use self::report::result::Report;
 #[cfg(feature = "runtime")]
 pub use self::startup::startup;

@@ -1,10 +1,13 @@
 //! The guard as the first line of `main`: the only file that prints, and the only one that ends the program.
 
-use crate::runtime::check::{self, How};
+use crate::runtime::check::{
+    How, {self},
+};
 use crate::runtime::child::work::{Functions, REAL};
 use crate::runtime::convolution::case_result::Extent;
 use crate::runtime::facts::built::Built;
 use crate::runtime::facts::finding::Verdict;
+use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::report::env_config::{Mode, Operator};
 use crate::runtime::system::platform;
 use std::io::Write;
@@ -34,7 +37,7 @@ pub fn startup_with(built: &Built, functions: Functions) {
     };
     for finding in findings
         .iter()
-        .filter(|finding| operator.report.is_some() && finding.id == "io-error")
+        .filter(|finding| operator.report.is_some() && finding.id == FindingId::IoError)
     {
         say(&format!("cudnn-guard: {}", finding));
     }

@@ -5,7 +5,8 @@ use crate::choice::message_format::{also, found_via, is_gone, named, product, ro
 use crate::choice::requirement::Requirement;
 use crate::choice::select_pair::{kind_of, version_of};
 use crate::model::candidate::{Candidate, Cudnn, Found};
-use crate::model::finding::Finding;
+use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding_id::FindingId;
 use crate::search::search_step::Kind;
 
 impl Situation<'_> {
@@ -28,7 +29,7 @@ impl Situation<'_> {
             .map(|other| format!("{} {}", product(other), also(other)))
             .collect();
         let mut finding = Finding::error(
-            "cuda-flavour-mismatch",
+            FindingId::CudaFlavourMismatch,
             format!(
                 "{} was built for CUDA {major}, and the toolkit is {}",
                 named(cudnn),

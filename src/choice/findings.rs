@@ -8,12 +8,13 @@ use crate::choice::select_pair::{
 use crate::cudnn::{consistency, nvidia_image};
 use crate::model::candidate::{Candidate, Cudnn, Found};
 use crate::model::environment::{Environment, Variable};
-use crate::model::finding::Finding;
 use crate::model::found_via::FoundVia;
 use crate::model::invocation::quoted;
-use crate::model::library_name::LibraryName;
 use crate::model::owner::Owner;
 use crate::model::platform::{Os, Platform};
+use crate::model::text::library_name::LibraryName;
+use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding_id::FindingId;
 use crate::search::search_step::{Kind, Step};
 use std::path::Path;
 
@@ -52,12 +53,8 @@ impl Situation<'_> {
 
     /// What the chosen candidate lacks.
     fn without_headers(&self, chosen: &Candidate) -> Option<Finding> {
-        match &chosen.found {
-            Found::Cudnn(cudnn) if cudnn.header.is_none() => {
-                Some(headers_missing(cudnn, &chosen.via, self.env))
-            }
-            _ => None,
-        }
+        let cudnn = chosen.cudnn().filter(|cudnn| cudnn.header.is_none())?;
+        Some(headers_missing(cudnn, &chosen.via, self.env))
     }
 
     /// Why nothing of this kind was chosen.
@@ -102,9 +99,7 @@ impl Situation<'_> {
         if let Some(what) = unfit_path(candidate) {
             return Some(self.unfit(variable, what));
         }
-        let Found::Cudnn(cudnn) = &candidate.found else {
-            return None;
-        };
+        let cudnn = candidate.cudnn()?;
         let damaged = consistency::unusable(cudnn, found_via(candidate), &candidate.via);
         match (linkable(candidate), has_library(candidate)) {
             _ if damaged.is_some() => damaged,
@@ -120,7 +115,7 @@ impl Situation<'_> {
             "{} is for {cpu}, and this build is for {wanted}",
             named(candidate)
         );
-        Finding::error("wrong-architecture", headline)
+        Finding::error(FindingId::WrongArchitecture, headline)
             .with("found via", found_via(candidate))
             .help(format!(
                 "let {} name a directory with a cuDNN for {wanted}",
@@ -140,9 +135,14 @@ impl Situation<'_> {
                 "CUDA toolkit",
                 "cuda",
                 "CUDA_HOME",
-                "cuda-requirement-unmet",
+                FindingId::CudaRequirementUnmet,
             ),
-            Kind::Cudnn => ("cuDNN", "cudnn", "CUDNN_PATH", "cudnn-requirement-unmet"),
+            Kind::Cudnn => (
+                "cuDNN",
+                "cudnn",
+                "CUDNN_PATH",
+                FindingId::CudnnRequirementUnmet,
+            ),
         };
         let version = version_of(first).unwrap_or(asked.from);
         let older = version < asked.from;
@@ -206,12 +206,9 @@ fn no_import_library(candidate: &Candidate) -> Finding {
         "{} has no import library `cudnn.lib`, without which nothing can be linked to it",
         named(candidate)
     );
-    let library = match &candidate.found {
-        Found::Cudnn(cudnn) => cudnn.library.as_deref(),
-        Found::Toolkit(_) => None,
-    };
+    let library = candidate.cudnn().and_then(|cudnn| cudnn.library.as_deref());
     let library = library.unwrap_or(root_of(candidate)).display();
-    Finding::error("cudnn-not-found", headline)
+    Finding::error(FindingId::CudnnNotFound, headline)
         .with("found via", format!("{}: {library}", candidate.via))
         .help("write `.link(Link::Runtime)` in build.rs, and open cuDNN in the program")
         .help("or set CUDNN_PATH to a cuDNN of NVIDIA's installer or archive, which has one")
@@ -242,7 +239,7 @@ fn headers_missing(cudnn: &Cudnn, via: &FoundVia, env: &Environment) -> Finding 
             "the headers of the cuDNN{release} at `{}` may not be read by this user",
             cudnn.root.display()
         );
-        return Finding::error("cudnn-headers-missing", headline)
+        return Finding::error(FindingId::CudnnHeadersMissing, headline)
             .with("found via", format!("{via}: {}", header.display()))
             .help(format!(
                 "let everybody read them: `sudo chmod -R a+rX {dir}`"
@@ -256,7 +253,7 @@ fn headers_missing(cudnn: &Cudnn, via: &FoundVia, env: &Environment) -> Finding 
             cudnn.root.display()
         ),
     };
-    let mut finding = Finding::error("cudnn-headers-missing", headline)
+    let mut finding = Finding::error(FindingId::CudnnHeadersMissing, headline)
         .with("found via", format!("{via}: {}", library.display()));
     if nvidia_image::is_without_cudnn_headers(env) {
         finding = finding.help(nvidia_image::build_in("cudnn-devel"));
@@ -320,8 +317,5 @@ pub fn linkable(candidate: &Candidate) -> bool {
 
 /// The package of a cuDNN.
 pub fn owner(candidate: &Candidate) -> Option<&Owner> {
-    match &candidate.found {
-        Found::Cudnn(cudnn) => cudnn.owner.as_deref(),
-        Found::Toolkit(_) => None,
-    }
+    candidate.cudnn()?.owner.as_deref()
 }

@@ -3,17 +3,16 @@
 use crate::choice::findings::Situation;
 use crate::choice::message_format::{also, found_via, named, root_of};
 use crate::model::candidate::{Candidate, Found, Toolkit};
-use crate::model::finding::Finding;
 use crate::model::platform::Os;
+use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding_id::FindingId;
 
 impl Situation<'_> {
     /// The finding if the chosen toolkit lacks a part. That is no error here: kernels that need a compiler say so
     /// themselves, and a build that brings its own bindings needs no headers.
     pub fn partial(&self) -> Option<Finding> {
         let candidate = self.candidates.get(self.choice.toolkit?)?;
-        let Found::Toolkit(toolkit) = &candidate.found else {
-            return None;
-        };
+        let toolkit = candidate.toolkit()?;
         let lacks = toolkit.lacks();
         let host = self.env.var("HOST").unwrap_or(&self.platform.triple);
         let cpu = &self.platform.cpu;
@@ -27,8 +26,8 @@ impl Situation<'_> {
         let headline = format!("{} has no {missing}{target}", named(candidate));
         let finding = match lacks[..] {
             [] => return None,
-            ["nvcc"] => Finding::note("partial-toolkit", headline),
-            _ => Finding::warning("partial-toolkit", headline),
+            ["nvcc"] => Finding::note(FindingId::PartialToolkit, headline),
+            _ => Finding::warning(FindingId::PartialToolkit, headline),
         };
         let mut finding = finding.with("found via", found_via(candidate));
         // A whole one was passed over because a variable asks for this one, or because it does not fit the cuDNN.
@@ -115,7 +114,7 @@ pub fn packages(candidate: &Candidate, toolkit: &Toolkit, lacks: &[&str], os: Os
 mod tests {
     use super::*;
     use crate::model::found_via::FoundVia;
-    use crate::model::version::Version;
+    use crate::runtime::facts::version::Version;
 
     fn advice(via: FoundVia, root: &str, version: (u32, u32), lacks: &[&str]) -> String {
         let toolkit = Toolkit {

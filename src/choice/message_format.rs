@@ -3,7 +3,7 @@
 use crate::choice::select_pair::version_of;
 use crate::model::candidate::{Candidate, Found};
 use crate::model::platform::Os;
-use crate::model::version::Version;
+use crate::runtime::facts::version::Version;
 use crate::search::search_step::Kind;
 use std::path::Path;
 

@@ -6,9 +6,10 @@ use crate::choice::message_format::{also, is_gone, landmark, root_of};
 use crate::choice::select_pair::{is_whole, kind_of};
 use crate::cudnn::nvidia_image;
 use crate::model::candidate::{Candidate, Found};
-use crate::model::finding::Finding;
 use crate::model::found_via::FoundVia;
 use crate::model::platform::Os;
+use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding_id::FindingId;
 use crate::search::search_step::{Kind, Place, Step, directories};
 use std::path::Path;
 
@@ -26,8 +27,8 @@ struct Looked<'a> {
 impl Situation<'_> {
     pub(super) fn not_found(&self, kind: Kind, found: &[&Candidate]) -> Finding {
         let (id, product) = match kind {
-            Kind::Toolkit => ("cuda-not-found", "CUDA toolkit"),
-            Kind::Cudnn => ("cudnn-not-found", "cuDNN"),
+            Kind::Toolkit => (FindingId::CudaNotFound, "CUDA toolkit"),
+            Kind::Cudnn => (FindingId::CudnnNotFound, "cuDNN"),
         };
         let mut finding = Finding::error(id, format!("no {product} was found"));
         for (key, lines) in [
@@ -71,10 +72,7 @@ impl Situation<'_> {
             }
         }
         help.extend(self.modules(kind));
-        let mut cudnns = found.iter().filter_map(|one| match &one.found {
-            Found::Cudnn(cudnn) => Some(cudnn),
-            Found::Toolkit(_) => None,
-        });
+        let mut cudnns = found.iter().filter_map(|one| one.cudnn());
         if let Some(cudnn) = cudnns.find(|cudnn| cudnn.files.dangling.is_some()) {
             let root = cudnn.root.display();
             help.push(format!(

@@ -1,10 +1,11 @@
 //! Which releases the build script accepts, as one half-open range.
 
-use crate::model::finding::Finding;
-use crate::model::version::Version;
+use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::version::Version;
 use semver::{Comparator, Op, VersionReq};
 
-pub use crate::model::facts::Requirement;
+pub use crate::runtime::facts::built::Requirement;
 
 /// What the build script asks of CUDA and of cuDNN.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -35,7 +36,7 @@ impl Requirement {
     /// Reads what was given to `method`, which is `cuda` or `cudnn`.
     pub(crate) fn parse(text: &str, method: &'static str) -> Result<Self, Finding> {
         let invalid = |summary: String| {
-            Finding::error("config-invalid", summary).help(format!(
+            Finding::error(FindingId::ConfigInvalid, summary).help(format!(
                 "write it in build.rs as in Cargo.toml, for example `.{method}(\"{}\")`",
                 if method == "cuda" {
                     ">=12.0"

@@ -6,9 +6,9 @@ use crate::cudnn::package_owner;
 use crate::loader::shadowing;
 use crate::model::candidate::{Candidate, Cudnn, Found, Toolkit};
 use crate::model::environment::Variable;
-use crate::model::finding::Finding;
 use crate::model::found_via::FoundVia;
 use crate::model::rejection::Rejection;
+use crate::runtime::facts::finding::Finding;
 use crate::search::search_step::{Kind, Place, Step, Tree};
 use crate::search::{install_layout, pkg_config};
 use crate::system::sysroot::Sysroot;
@@ -108,11 +108,11 @@ impl Scan<'_> {
     fn is_known(&self, compiler: &Path, eyes: Sysroot) -> bool {
         let real = eyes.canonical(compiler);
         let mut known = self.sight.candidates.iter();
-        known.any(|candidate| match &candidate.found {
-            Found::Toolkit(Toolkit {
-                nvcc: Some(nvcc), ..
-            }) => eyes.canonical(nvcc) == real,
-            _ => false,
+        known.any(|candidate| {
+            let nvcc = candidate
+                .toolkit()
+                .and_then(|toolkit| toolkit.nvcc.as_ref());
+            nvcc.is_some_and(|nvcc| eyes.canonical(nvcc) == real)
         })
     }
 
@@ -267,13 +267,7 @@ impl Sight {
                 };
                 let known = |found: &Found| self.candidates.iter().any(|one| one.found == *found);
                 if let Some(found) = found.filter(|found| !known(found)) {
-                    self.candidates.push(Candidate {
-                        found,
-                        via: FoundVia::LibraryPath,
-                        chosen: false,
-                        rejected: Some(Rejection::OnLibraryPath),
-                        wish: None,
-                    });
+                    self.add_rejected(found, FoundVia::LibraryPath, Rejection::OnLibraryPath);
                 }
             }
         }
@@ -281,13 +275,8 @@ impl Sight {
 
     /// Adds a cuDNN that a Python package keeps for itself. The answer does not rest on it, so its files are not noted.
     fn add_copy(&mut self, step: &Step, owner: &'static str, cudnn: Cudnn) {
-        self.candidates.push(Candidate {
-            found: Found::Cudnn(cudnn),
-            via: step.via.clone(),
-            chosen: false,
-            rejected: Some(Rejection::BundledWith(owner)),
-            wish: None,
-        });
+        let bundled = Rejection::BundledWith(owner);
+        self.add_rejected(Found::Cudnn(cudnn), step.via.clone(), bundled);
     }
 
     /// Adds a directory that was removed by hand and left its record behind.
@@ -304,14 +293,19 @@ impl Sight {
         };
         // NVIDIA's packages have a file for each of their libraries.
         if !self.candidates.iter().any(|known| known.found == found) {
-            self.candidates.push(Candidate {
-                found,
-                via: step.via.clone(),
-                chosen: false,
-                rejected: Some(Rejection::Gone),
-                wish: None,
-            });
+            self.add_rejected(found, step.via.clone(), Rejection::Gone);
         }
+    }
+
+    /// Adds what is shown and never chosen.
+    fn add_rejected(&mut self, found: Found, via: FoundVia, reason: Rejection) {
+        self.candidates.push(Candidate {
+            found,
+            via,
+            chosen: false,
+            rejected: Some(reason),
+            wish: None,
+        });
     }
 
     fn note_read(&mut self, path: PathBuf) {

@@ -8,7 +8,7 @@ use crate::cudnn::consistency;
 use crate::model::candidate::{Candidate, Cudnn, Found, Toolkit};
 use crate::model::platform::Platform;
 use crate::model::rejection::Rejection;
-use crate::model::version::Version;
+use crate::runtime::facts::version::Version;
 use crate::search::search_step::Kind;
 use crate::system::path_encoding::cargo_cannot_take;
 

@@ -2,7 +2,7 @@
 
 use crate::model::candidate::Candidate;
 use crate::model::environment::Variable;
-use crate::model::finding::Finding;
+use crate::runtime::facts::finding::Finding;
 use crate::search::install_layout;
 use crate::search::search_step::{Kind, Place, Step};
 use crate::system::sysroot::Sysroot;

@@ -5,9 +5,10 @@ use crate::choice::message_format::{found_via, landmark, link_file};
 use crate::choice::select_pair::kind_of;
 use crate::model::candidate::Candidate;
 use crate::model::environment::Variable;
-use crate::model::finding::Finding;
 use crate::model::platform::Os;
 use crate::model::rejection::Rejection;
+use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding_id::FindingId;
 use crate::search::search_step::{Kind, Place, Step};
 use std::path::{Path, PathBuf};
 
@@ -49,7 +50,7 @@ impl Situation<'_> {
             }
         }
         let mut finding = Finding::error(
-            "variable-unusable",
+            FindingId::VariableUnusable,
             format!(
                 "`{}` is set to `{}`, {lack}",
                 self.env.spelling(variable),
@@ -96,7 +97,7 @@ impl Situation<'_> {
             "`{name}` is set to `{}`, {what}, which cargo cannot be told",
             self.value(variable)
         );
-        Finding::error("variable-unusable", headline).help(format!(
+        Finding::error(FindingId::VariableUnusable, headline).help(format!(
             "make a link to that directory under a plain name, and set {name} to the link"
         ))
     }
@@ -114,7 +115,8 @@ impl Situation<'_> {
             self.env.spelling(variable),
             self.value(variable)
         );
-        let finding = Finding::error("variable-unusable", headline).with("missed", lines(&missed));
+        let finding =
+            Finding::error(FindingId::VariableUnusable, headline).with("missed", lines(&missed));
         self.mend(finding, variable, Kind::Cudnn, true, None)
     }
 
@@ -188,7 +190,7 @@ impl Situation<'_> {
                 first.via
             );
             findings.push(
-                Finding::warning("variables-disagree", headline)
+                Finding::warning(FindingId::VariablesDisagree, headline)
                     .with("taken", found_via(first))
                     .with("left out", found_via(other))
                     .help(format!(
@@ -208,7 +210,7 @@ impl Situation<'_> {
             self.value(variable),
             first.via
         );
-        Finding::warning("variables-disagree", headline)
+        Finding::warning(FindingId::VariablesDisagree, headline)
             .with("taken", found_via(first))
             .help(format!(
                 "unset {}, or let both name the same directory",

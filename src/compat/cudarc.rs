@@ -1,7 +1,7 @@
 //! Which CUDA feature of cudarc fits: it has one for each release, and one has to be chosen.
 
-use crate::model::pattern::{Pattern, pattern, release};
-use crate::model::version::Version;
+use crate::model::text::pattern::{Pattern, pattern, release};
+use crate::runtime::facts::version::Version;
 
 /// The release of cudarc that a `Cargo.lock` holds; the last, where there are several.
 pub fn in_lock(lock: &str) -> Option<&str> {

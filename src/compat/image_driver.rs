@@ -4,9 +4,10 @@
 
 use crate::compat;
 use crate::model::environment::Environment;
-use crate::model::finding::Finding;
 use crate::model::platform::Platform;
-use crate::model::version::Version;
+use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::version::Version;
 
 const REQUIRE: &str = "NVIDIA_REQUIRE_CUDA";
 const DISABLE: &str = "NVIDIA_DISABLE_REQUIRE";
@@ -55,7 +56,7 @@ pub fn unmet(
         wanted.short()
     );
     let first = compat::driver_for(wanted, platform);
-    let finding = Finding::warning("driver-too-old", headline)
+    let finding = Finding::warning(FindingId::DriverTooOld, headline)
         .with("asked by", format!("{REQUIRE}={asked}"))
         .help(match first {
             Some(first) => format!("install NVIDIA's driver {first} or a later one on the host"),

@@ -8,10 +8,10 @@ pub mod rules;
 #[cfg(test)]
 mod tests;
 
-use crate::model::arch::Target;
 use crate::model::platform::{Os, Platform};
-use crate::model::tables::{Gpus, KnownBad};
-use crate::model::version::Version;
+use crate::runtime::facts::compute_capability::Target;
+use crate::runtime::facts::tables::{Gpus, KnownBad};
+use crate::runtime::facts::version::Version;
 
 const GPUS: &str = include_str!("../../build-support/compat/cudnn-gpus.txt");
 const TOOLKITS: &str = include_str!("../../build-support/compat/toolkits.txt");

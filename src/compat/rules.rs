@@ -4,17 +4,18 @@
 mod tests;
 
 use crate::compat;
-use crate::cudnn::gpu_code;
-use crate::model::arch::{Code, ComputeCapability, Target};
+use crate::cudnn::device_code::gpu_code;
 use crate::model::candidate::{Cudnn, Toolkit};
 use crate::model::chosen_by::ChosenBy;
-use crate::model::finding::{Finding, Severity};
 use crate::model::gpu::Gpu;
 use crate::model::platform::Platform;
-use crate::model::served::Served;
-use crate::model::tables::Gpus;
-use crate::model::version::Version;
-use crate::model::{judge, served};
+use crate::runtime::facts::compute_capability::{Code, ComputeCapability, Target};
+use crate::runtime::facts::finding::{Finding, Severity};
+use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::tables::Gpus;
+use crate::runtime::facts::version::Version;
+use crate::runtime::judge::gpu_support::Served;
+use crate::runtime::judge::{gpu_support, rules};
 
 /// Releases that the tables do not know, or know nothing good of. None of it stops a build.
 pub fn releases(
@@ -26,7 +27,7 @@ pub fn releases(
     let version = cudnn.and_then(Cudnn::version);
     let mut findings = Vec::new();
     if let Some(version) = version {
-        findings.extend(judge::known_bad(
+        findings.extend(rules::known_bad(
             &compat::known_bad(),
             version,
             cuda,
@@ -58,7 +59,7 @@ fn newer(
 ) -> Option<Finding> {
     let (found, known) = (found?, known?);
     let is_newer = (found.major, found.minor) > (known.major, known.minor);
-    is_newer.then(|| judge::newer(product, &text(&found), &text(&known)))
+    is_newer.then(|| rules::newer(product, &text(&found), &text(&known)))
 }
 
 /// A toolkit that came out after the cuDNN: minor-version compatibility makes them fit all the same.
@@ -69,7 +70,7 @@ fn undocumented(cudnn: Version, cuda: Version, flavour: u32) -> Option<Finding> 
     }
     Some(
         Finding::note(
-            "unknown-newer-version",
+            FindingId::UnknownNewerVersion,
             format!(
                 "the toolkit is CUDA {}, and cuDNN {cudnn} is documented for CUDA {} at most",
                 cuda.short(),
@@ -96,7 +97,7 @@ pub fn targets(
         return Vec::new();
     };
     let rows = rows(cudnn, version, cuda, platform);
-    judge::Cudnn { version, cuda }.targets(&rows, targets, &chosen_by.to_string())
+    rules::Cudnn { version, cuda }.targets(&rows, targets, &chosen_by.to_string())
 }
 
 /// The table, with a row for what was read off this very cuDNN: it goes before the row of its release.
@@ -121,7 +122,7 @@ pub fn may_serve(cudnn: &Cudnn, gpu: ComputeCapability, platform: &Platform) -> 
         return true;
     };
     let rows = compat::gpus(&platform.cpu);
-    !served::is_jetson(gpu) && served::serves(&rows, version, cuda, gpu) != Served::No
+    !gpu_support::is_jetson(gpu) && gpu_support::serves(&rows, version, cuda, gpu) != Served::No
 }
 
 /// GPUs of this machine that the cuDNN does not serve.
@@ -130,7 +131,7 @@ pub fn gpus(cudnn: &Cudnn, gpus: &[Gpu], platform: &Platform) -> Vec<Finding> {
         return Vec::new();
     };
     let rows = rows(cudnn, version, cuda, platform);
-    let cudnn = judge::Cudnn { version, cuda };
+    let cudnn = rules::Cudnn { version, cuda };
     let mut seen = Vec::new();
     let mut findings = Vec::new();
     for gpu in gpus {
@@ -165,9 +166,9 @@ pub fn driver(
     let flavour = cudnn.and_then(|cudnn| cudnn.cuda_major);
     let mut findings = Vec::new();
     if let Some(needed) = flavour.filter(|needed| *needed > driver.major) {
-        findings.push(judge::too_old(driver, needed, "the cuDNN is", &floors));
+        findings.push(rules::too_old(driver, needed, "the cuDNN is", &floors));
     } else if let Some(cuda) = cuda.filter(|cuda| cuda.major > driver.major) {
-        findings.push(judge::too_old(
+        findings.push(rules::too_old(
             driver,
             cuda.major,
             "the toolkit is",
@@ -195,7 +196,7 @@ pub fn ptx(cuda: Version, driver: Version, platform: &Platform) -> Option<Findin
     if cuda.major > driver.major || driver >= first {
         return None;
     }
-    let finding = warned(judge::ptx(cuda, driver, "the toolkit writes"));
+    let finding = warned(rules::ptx(cuda, driver, "the toolkit writes"));
     Some(match compat::driver_for(first, platform) {
         Some(release) => finding.with("taken by", format!("driver {release} and later ones")),
         None => finding,

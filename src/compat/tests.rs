@@ -1,7 +1,8 @@
 use super::*;
-use crate::model::arch::{Code, ComputeCapability};
-use crate::model::served::{Served, serves};
-use crate::model::{needs, served};
+use crate::runtime::facts::compute_capability::{Code, ComputeCapability};
+use crate::runtime::judge::gpu_support;
+use crate::runtime::judge::gpu_support::{Served, serves};
+use crate::runtime::parts::required_parts;
 
 const BUILDS: &str = include_str!("../../fixtures/cudnn-builds.txt");
 
@@ -24,7 +25,7 @@ fn every_build_that_was_read_comes_out_of_the_rules() {
         assert_eq!(told, release(text), "{line}");
         assert_eq!(told.to_string(), text);
         let parts: Vec<&str> = parts.split(',').collect();
-        for needed in needs::of(told, false).unwrap() {
+        for needed in required_parts::of(told, false).unwrap() {
             assert!(parts.contains(needed), "{needed}: {line}");
         }
         let (table, cuda) = (gpus(cpu), cuda.parse().unwrap());
@@ -80,15 +81,15 @@ fn what_lies_between_builds_is_known_as_far_as_both_agree() {
 fn the_nearest_release_that_serves_is_known() {
     let table = gpus("x86_64");
     let (pascal, blackwell) = (cc("6.1"), cc("12.0"));
-    let last = |cudnn| served::last_with(&table, release(cudnn), 12, pascal);
+    let last = |cudnn| gpu_support::last_with(&table, release(cudnn), 12, pascal);
     assert_eq!(last("9.14.0"), Some(release("9.10.2")));
     assert_eq!(last("9.11.0"), Some(release("9.10.2")));
     assert_eq!(last("8.9.7"), None);
-    let first = |cudnn, cuda| served::first_with(&table, release(cudnn), cuda, blackwell);
+    let first = |cudnn, cuda| gpu_support::first_with(&table, release(cudnn), cuda, blackwell);
     assert_eq!(first("9.1.0", 12), Some((release("9.7.0"), 12)));
     assert_eq!(first("9.10.2", 11), Some((release("9.7.0"), 12)));
     assert_eq!(first("9.28.0", 13), None);
-    let newest = |cudnn, cuda| served::newest(&table, release(cudnn), cuda);
+    let newest = |cudnn, cuda| gpu_support::newest(&table, release(cudnn), cuda);
     assert_eq!(newest("9.10.2", 11), Some(cc("9.0")));
     assert_eq!(newest("9.14.0", 12), Some(cc("12.1")));
 }

@@ -1,6 +1,6 @@
 //! Which releases of cuDNN a build-id stands for.
 
-use crate::model::version::Version;
+use crate::runtime::facts::version::Version;
 
 const TABLE: &str = include_str!("../../build-support/compat/build-ids.txt");
 

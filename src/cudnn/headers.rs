@@ -1,7 +1,7 @@
 //! The header of a cuDNN that tells its release.
 
-use crate::model::version::Version;
-use crate::model::version_header;
+use crate::model::text::version_header;
+use crate::runtime::facts::version::Version;
 use crate::system::files;
 use crate::system::sysroot::Sysroot;
 use std::path::{Path, PathBuf};

@@ -3,8 +3,6 @@
 pub mod build_ids;
 pub mod consistency;
 pub mod device_code;
-pub mod fatbin;
-pub mod gpu_code;
 pub mod nvidia_image;
 pub mod package_owner;
 pub mod part_version;
@@ -16,10 +14,10 @@ pub mod tests;
 
 use crate::cudnn::parts::Parts;
 use crate::model::candidate::{Cudnn, Files, LinkName, Unresolved};
-use crate::model::library_name::LibraryName;
 use crate::model::platform::{Os, Platform};
-use crate::model::version::Version;
+use crate::model::text::library_name::LibraryName;
 use crate::runtime::binary::elf::Elf;
+use crate::runtime::facts::version::Version;
 use crate::search::search_step::Tree;
 use crate::system::files;
 use crate::system::library_file::Binary;
@@ -115,47 +113,38 @@ fn archives(top: &Path, tree: &Tree, major: Option<u32>, eyes: Sysroot) -> Optio
 /// What the libraries tell, and the packages that brought them.
 fn with_parts(cudnn: Cudnn, eyes: Sysroot, platform: &Platform) -> Cudnn {
     let owner = package_owner::find(&cudnn, eyes);
-    let named = package_owner::wheel_cuda_major(&cudnn.root)
-        .or_else(|| folder_cuda_major(&cudnn, platform));
-    let Some(library) = &cudnn.library else {
-        let with_owner = Cudnn {
-            owner: owner.map(Box::new),
-            cuda_major: named,
-            ..cudnn
-        };
-        return with_header_owner(with_owner, eyes);
+    let (found, whole) = match &cudnn.library {
+        Some(library) => parts::beside(library, eyes, platform),
+        None => Default::default(),
     };
-    let (found, whole) = parts::beside(library, eyes, platform);
     let parts = Parts::open(found, eyes, platform);
-    let cuda_major = named
-        .or_else(|| parts.cuda_major())
-        .or_else(|| package_owner::archive_cuda_major(&cudnn.root))
-        .or_else(|| owner.as_ref()?.cuda_major());
     let first = parts.binary("cudnn");
-    let files = Files {
-        own_first: first.and_then(Binary::own_first) == Some(true),
-        copies: parts::copies(whole),
-        folders: match &parts.folders[..] {
-            [_, _, ..] => parts.folders.clone(),
-            _ => Vec::new(),
-        },
-        flaws: parts.flaws.clone(),
-        ..*cudnn.files
-    };
-    let with_libraries = Cudnn {
-        owner: owner.map(Box::new),
+    let mut cuda_major = package_owner::wheel_cuda_major(&cudnn.root)
+        .or_else(|| folder_cuda_major(&cudnn, platform));
+    if cudnn.library.is_some() {
+        cuda_major = cuda_major
+            .or_else(|| parts.cuda_major())
+            .or_else(|| package_owner::archive_cuda_major(&cudnn.root))
+            .or_else(|| owner.as_ref()?.cuda_major());
+    }
+    let mut cudnn = Cudnn {
         cuda_major,
+        owner: owner.map(Box::new),
         cpu: first.and_then(Binary::cpu),
         library_version: parts.release(),
+        files: Box::new(Files {
+            own_first: first.and_then(Binary::own_first) == Some(true),
+            copies: parts::copies(whole),
+            folders: match &parts.folders[..] {
+                [_, _, ..] => parts.folders,
+                _ => Vec::new(),
+            },
+            flaws: parts.flaws,
+            ..*cudnn.files
+        }),
         parts: parts.parts,
-        files: Box::new(files),
         ..cudnn
     };
-    with_header_owner(with_libraries, eyes)
-}
-
-/// With the package of the headers, where they are not of the library's release.
-fn with_header_owner(mut cudnn: Cudnn, eyes: Sysroot) -> Cudnn {
     cudnn.files.header_owner = package_owner::find_by_headers(&cudnn, eyes);
     cudnn
 }

@@ -3,10 +3,10 @@
 use crate::cudnn::part_version::Teller;
 use crate::cudnn::real_major;
 use crate::model::candidate::Part;
-use crate::model::library_name::LibraryName;
 use crate::model::platform::Platform;
-use crate::model::version::Version;
+use crate::model::text::library_name::LibraryName;
 use crate::runtime::binary::defect::Defect;
+use crate::runtime::facts::version::Version;
 use crate::system::files;
 use crate::system::library_file::Binary;
 use crate::system::sysroot::Sysroot;

@@ -2,9 +2,10 @@
 
 use crate::error::Error;
 use crate::guard::text::text;
-use crate::model::arch::Target;
-use crate::model::facts::Built;
-use crate::model::finding::Finding;
+use crate::runtime::facts::built::Built;
+use crate::runtime::facts::compute_capability::Target;
+use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding_id::FindingId;
 use crate::system::{Host, files};
 use crate::toolchain::Toolchain;
 use std::collections::BTreeSet;
@@ -46,7 +47,7 @@ impl Toolchain {
 pub fn write(host: &Host, built: &Built, standalone: bool) -> Result<(), Error> {
     let Some(out_dir) = host.env.var("OUT_DIR") else {
         return Err(Finding::error(
-            "config-invalid",
+            FindingId::ConfigInvalid,
             "the guard can only be written from a build script: `OUT_DIR` is not set",
         )
         .help("call this from build.rs")

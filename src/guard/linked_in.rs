@@ -4,7 +4,7 @@
 //! own bindings declare with other types would be warned of there, in code that its author did not write.
 
 use crate::guard::text::KNOWN;
-use crate::model::facts::Built;
+use crate::runtime::facts::built::Built;
 use std::fmt::Write;
 
 /// What every release since 8 has and the guard calls without a GPU.

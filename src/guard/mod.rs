@@ -12,10 +12,11 @@ use crate::compat;
 use crate::compat::{cargo_lock, cudarc};
 use crate::config::Link;
 use crate::error::Error;
-use crate::model::allowed::Allowed;
-use crate::model::facts::{Built, BuiltFinding, Loader, Policy};
-use crate::model::finding::{Finding, Severity};
-use crate::model::version::Version;
+use crate::runtime::facts::allowed::Allowed;
+use crate::runtime::facts::built::{Built, BuiltFinding, Loader, Policy};
+use crate::runtime::facts::finding::{Finding, Severity};
+use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::version::Version;
 use crate::system::directive::Directive;
 use crate::system::path_encoding::cargo_cannot_take;
 use crate::system::{Host, cargo};
@@ -110,7 +111,7 @@ impl Guard<'_> {
         let config = &toolchain.config;
         let Some(requirement) = toolchain.requirements.cudnn.clone() else {
             return Err(Finding::error(
-                "config-invalid",
+                FindingId::ConfigInvalid,
                 "`guard()` was called, but the build script never asked for a cuDNN",
             )
             .help("call `.cudnn(\">=9\")` on `Config` in build.rs, with the releases your program works with")
@@ -201,7 +202,7 @@ fn contradiction(link: Link, loader: Loader, policy: Policy) -> Result<(), Error
     };
     if !fits {
         let headline = format!("`Loader::{loader:?}` contradicts `Link::{link:?}`");
-        return Err(Finding::error("config-invalid", headline)
+        return Err(Finding::error(FindingId::ConfigInvalid, headline)
             .help("leave `.loader(..)` out: it follows from `.link(..)`")
             .into());
     }
@@ -209,7 +210,7 @@ fn contradiction(link: Link, loader: Loader, policy: Policy) -> Result<(), Error
         let headline = format!(
             "`Policy::{policy:?}` needs the cuDNN that was built with, and `Link::Runtime` builds with none"
         );
-        return Err(Finding::error("config-invalid", headline)
+        return Err(Finding::error(FindingId::ConfigInvalid, headline)
             .help("leave `.policy(..)` out, and say in `.cudnn(..)` which releases may be loaded")
             .into());
     }

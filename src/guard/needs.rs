@@ -1,9 +1,11 @@
 //! What a program says it uses of cuDNN.
 
-use crate::model::finding::{Finding, Severity};
-use crate::model::tables::KnownBad;
-use crate::model::version::Version;
-use crate::model::{judge, needs};
+use crate::runtime::facts::finding::{Finding, Severity};
+use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::tables::KnownBad;
+use crate::runtime::facts::version::Version;
+use crate::runtime::judge::rules;
+use crate::runtime::parts::required_parts;
 
 /// A word that is neither a part nor an operation of the tables.
 pub fn unknown(words: &[String], rows: &[KnownBad]) -> Option<Finding> {
@@ -13,14 +15,14 @@ pub fn unknown(words: &[String], rows: &[KnownBad]) -> Option<Finding> {
         .collect();
     operations.dedup();
     let known = |word: &&String| {
-        needs::PARTS.contains(&word.as_str()) || operations.contains(&word.as_str())
+        required_parts::PARTS.contains(&word.as_str()) || operations.contains(&word.as_str())
     };
     let word = words.iter().find(|word| !known(word))?;
     let headline =
         format!("`.needs(..)` names `{word}`, which is neither a part of cuDNN nor an operation");
     Some(
-        Finding::error("config-invalid", headline)
-            .with("parts", needs::PARTS.join(", "))
+        Finding::error(FindingId::ConfigInvalid, headline)
+            .with("parts", required_parts::PARTS.join(", "))
             .with("operations", operations.join(", "))
             .help("name in build.rs what stands here, and leave out the rest: it needs no name"),
     )
@@ -28,7 +30,7 @@ pub fn unknown(words: &[String], rows: &[KnownBad]) -> Option<Finding> {
 
 /// What the release that is built with is known to do wrong in an operation that the program uses.
 pub fn known_bad(words: &[String], rows: &[KnownBad], cudnn: Version) -> Vec<Finding> {
-    let mut told = judge::known_bad(rows, cudnn, None, None, words);
+    let mut told = rules::known_bad(rows, cudnn, None, None, words);
     told.retain(|finding| finding.severity == Severity::Error);
     told
 }

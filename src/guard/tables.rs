@@ -2,8 +2,8 @@
 
 use crate::compat;
 use crate::model::platform::Platform;
-use crate::model::tables::Tables;
-use crate::model::version::Version;
+use crate::runtime::facts::tables::Tables;
+use crate::runtime::facts::version::Version;
 
 /// The rows for a program that may load cuDNN from this release on. Releases of a major before that are not its own:
 /// it refuses them.

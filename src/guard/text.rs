@@ -3,7 +3,7 @@
 
 use crate::guard::linked_in::linked_in;
 use crate::guard::runtime_text::module_text;
-use crate::model::facts::{Built, Loader};
+use crate::runtime::facts::built::{Built, Loader};
 use crate::runtime::facts::record;
 use std::fmt::Write;
 

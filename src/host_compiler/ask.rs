@@ -5,8 +5,8 @@ use crate::host_compiler::{
     AlternativeCompiler, HostCompiler, QUESTION, headers, parse_answer, parse_command,
 };
 use crate::model::environment::Variable;
-use crate::model::finding::Finding;
 use crate::model::invocation::Invocation;
+use crate::runtime::facts::finding::Finding;
 use crate::system::programs::{Output, run};
 use crate::system::{Host, files};
 use crate::toolkit::nvcc_command;

@@ -1,7 +1,8 @@
 //! Whether the C library's headers and those of CUDA can be read together.
 
-use crate::model::finding::Finding;
-use crate::model::version::Version;
+use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::version::Version;
 use std::path::Path;
 
 /// What glibc declares with `noexcept`, and from which release on; CUDA declares the same for device code.
@@ -41,7 +42,7 @@ pub fn finding(header: &Path, names: &[&str], glibc: Version, cuda: &str) -> Fin
         "13.0"
     };
     Finding::error(
-        "host-headers-incompatible",
+        FindingId::HostHeadersIncompatible,
         format!("the headers of glibc {glibc} and of {cuda} contradict each other, so that no kernel compiles"),
     )
     .with("in CUDA", format!("`{names}` without `noexcept`: {}", header.display()))

@@ -1,6 +1,6 @@
 //! Which host compilers a CUDA takes.
 
-use crate::model::version::Version;
+use crate::runtime::facts::version::Version;
 
 const TABLE: &str = include_str!("../../build-support/compat/host-compilers.txt");
 

@@ -9,10 +9,11 @@ mod tests;
 
 use crate::host_compiler::limits::{Limits, Make, Misfit, first_with};
 use crate::model::environment::{Environment, Variable};
-use crate::model::finding::Finding;
-use crate::model::pattern::{Pattern, pattern};
 use crate::model::platform::{Os, Platform};
-use crate::model::version::Version;
+use crate::model::text::pattern::{Pattern, pattern};
+use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::version::Version;
 use std::path::{Path, PathBuf};
 
 /// A source that nvcc gives to its host compiler to preprocess. So it is answered by the compiler that will compile,
@@ -201,7 +202,7 @@ impl HostCompilerCheck<'_> {
             Misfit::Older => "older",
         };
         let mut finding = Finding::error(
-            "host-compiler-unsupported",
+            FindingId::HostCompilerUnsupported,
             format!(
                 "{} at `{}` is {side} than {} takes, which is {}",
                 self.compiler.named(),
@@ -264,7 +265,7 @@ impl HostCompilerCheck<'_> {
         };
         let program = by.program.display();
         let finding = Finding::warning(
-            "host-compiler-unsupported",
+            FindingId::HostCompilerUnsupported,
             format!(
                 "{} at `{}` is {side} than {} takes, so `{program}` compiles the kernels",
                 self.compiler.named(),
@@ -285,7 +286,7 @@ impl HostCompilerCheck<'_> {
             return None;
         }
         let finding = Finding::warning(
-            "host-compiler-unsupported",
+            FindingId::HostCompilerUnsupported,
             format!(
                 "{} at `{}` brings a C++ library that {} cannot compile wholly",
                 self.compiler.named(),

@@ -1,11 +1,11 @@
 //! The inspection as JSON. What `cudnn-guard doctor` prints too has the same keys here.
 
 use crate::inspection::Inspection;
-use crate::model::facts::Built;
-use crate::model::finding::Finding;
-use crate::model::json::Json;
 use crate::model::linkage::{Format, Missing, Object};
 use crate::report::json::{SCHEMA, cudnn, driver, gpu, path, texts};
+use crate::runtime::facts::built::Built;
+use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::json::Json;
 
 /// The whole inspection.
 pub(super) fn inspection(inspection: &Inspection) -> Json {

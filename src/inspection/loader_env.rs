@@ -4,7 +4,7 @@ use crate::inspection::Inspection;
 use crate::loader::config::{Loader, hwcaps_levels};
 use crate::loader::search_order::{LoaderEnv, below_root};
 use crate::model::environment::Variable;
-use crate::model::via::{PRELOADS, preloads};
+use crate::runtime::loader::load_origin::{PRELOADS, preloads};
 use crate::system::sysroot::Sysroot;
 use crate::system::{Host, cpu, files};
 use std::env::consts::ARCH;

@@ -18,18 +18,19 @@ use crate::inspection::preflight::{Other, PreflightInput};
 use crate::inspection::undefined_symbols::Lacking;
 use crate::loader::ldso::LoadGraph;
 use crate::loader::{linkage, main_library};
-use crate::model::allowed::Allowed;
 use crate::model::candidate::{Cudnn, Found};
-use crate::model::facts::Built;
-use crate::model::facts::Loader;
-use crate::model::finding::{Finding, Severity, Verdict};
 use crate::model::gpu::Gpu;
 use crate::model::linkage::{Format, Linkage, Need};
 use crate::model::platform::Platform;
-use crate::model::{judge, names};
 use crate::report::machine;
 use crate::runtime::binary::defect::Defect;
-use crate::system::driver::Driver;
+use crate::runtime::driver::query::Driver;
+use crate::runtime::facts::allowed::Allowed;
+use crate::runtime::facts::built::{Built, Loader};
+use crate::runtime::facts::finding::{Finding, Severity, Verdict};
+use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::judge::rules;
+use crate::runtime::loader::library_names;
 use crate::system::{Host, files};
 use crate::toolkit::dependencies;
 use std::env::consts::{ARCH, OS};
@@ -112,9 +113,9 @@ impl Inspection {
         inspection.findings.extend(refused);
         let (findings, unknown) = inspection.picture.judge();
         // That there is no driver is said once, whoever needs it.
-        let known: Vec<&str> = inspection.findings.iter().map(|one| one.id).collect();
+        let known: Vec<FindingId> = inspection.findings.iter().map(|one| one.id).collect();
         let mut findings = findings;
-        findings.retain(|one| one.id != "driver-missing" || !known.contains(&one.id));
+        findings.retain(|one| one.id != FindingId::DriverMissing || !known.contains(&one.id));
         inspection.findings.extend(findings);
         let later = |finding: &Finding| finding.severity != Severity::Error;
         inspection.findings.sort_by_key(later);
@@ -191,7 +192,7 @@ impl Inspection {
         let cudarc = by(Loader::Cudarc);
         if cudarc.is_none() {
             let guards = self.picture.guards.iter();
-            let majors: Vec<u32> = guards.flat_map(judge::majors).collect();
+            let majors: Vec<u32> = guards.flat_map(rules::majors).collect();
             let objects = way.objects.iter().enumerate();
             let there: Vec<(usize, u32)> = objects
                 .filter_map(|(index, object)| Some((index, main_library::loaded_major(object)?)))
@@ -203,11 +204,11 @@ impl Inspection {
                 return loaded;
             }
         }
-        let names = names::of(cudarc.or(by(Loader::Dlopen))?);
+        let names = library_names::of(cudarc.or(by(Loader::Dlopen))?);
         let found = names.iter().find_map(|name| way.open(name, 0, Need::Later));
         if let (Some(built), None) = (cudarc, found) {
             let mut aside = way.clone();
-            let mut sonames = judge::majors(built).into_iter();
+            let mut sonames = rules::majors(built).into_iter();
             let there = sonames
                 .find_map(|major| aside.open(&format!("libcudnn.so.{major}"), 0, Need::Later));
             let there = there.and_then(|index| aside.objects.get(index));
@@ -347,14 +348,17 @@ fn no_program(path: &Path, defect: Option<Defect>) -> Finding {
     let path: PathBuf = path.to_path_buf();
     match defect {
         Some(Defect::Foreign(..)) | None => Finding::error(
-            "io-error",
+            FindingId::IoError,
             format!(
                 "`{}` is no program that can be read: neither ELF nor PE",
                 path.display()
             ),
         )
         .help("name the compiled program itself, not a script that starts it"),
-        Some(defect) => Finding::error("library-damaged", format!("`{}` {defect}", path.display()))
-            .help("build or copy the program again"),
+        Some(defect) => Finding::error(
+            FindingId::LibraryDamaged,
+            format!("`{}` {defect}", path.display()),
+        )
+        .help("build or copy the program again"),
     }
 }

@@ -6,18 +6,19 @@ pub mod refused;
 
 use crate::cudnn::consistency;
 use crate::loader::dll_dependencies::DllDependencies;
-use crate::model::allowed::Allowed;
 use crate::model::candidate::Cudnn;
-use crate::model::facts::{Built, Loader};
-use crate::model::finding::Finding;
 use crate::model::gpu::Gpu;
-use crate::model::judge;
-use crate::model::library_name::LibraryName;
 use crate::model::linkage::{Missing, Need, Object};
-use crate::model::names::CUDARC_ASKS_FOR_9;
 use crate::model::platform::{Os, Platform};
-use crate::model::version::Version;
-use crate::model::via::Via;
+use crate::model::text::library_name::LibraryName;
+use crate::runtime::facts::allowed::Allowed;
+use crate::runtime::facts::built::{Built, Loader};
+use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::version::Version;
+use crate::runtime::judge::rules;
+use crate::runtime::loader::library_names::CUDARC_ASKS_FOR_9;
+use crate::runtime::loader::load_origin::Via;
 use crate::toolkit::dependencies;
 use std::path::{Path, PathBuf};
 
@@ -128,7 +129,9 @@ impl PreflightInput {
         let package = guard.package.as_deref().unwrap_or("this program");
         if let Some(reason) = &guard.absent {
             let summary = format!("{package} was built without CUDA");
-            findings.push(Finding::warning("built-without-cuda", summary).with("reason", reason));
+            findings.push(
+                Finding::warning(FindingId::BuiltWithoutCuda, summary).with("reason", reason),
+            );
             unknown.push(format!("{package} was built without CUDA"));
             return;
         }
@@ -146,7 +149,7 @@ impl PreflightInput {
                 let summary = format!(
                     "{package} was built to be linked with cuDNN, and this program depends on none"
                 );
-                let finding = Finding::warning("not-loaded-yet", summary)
+                let finding = Finding::warning(FindingId::NotLoadedYet, summary)
                     .with("program", self.program.display());
                 findings.push(finding.help("use a function of cuDNN in the program: linkers leave out libraries that nothing is used of"));
                 unknown.push("the program depends on no cuDNN".into());
@@ -223,7 +226,7 @@ impl PreflightInput {
                     place.display()
                 );
                 findings.push(
-                    Finding::warning("library-not-found", summary)
+                    Finding::warning(FindingId::LibraryNotFound, summary)
                         .help("look again in a container that runs: some systems mount their own libraries over such files"),
                 );
                 unknown.push(format!("{name} is mounted later, if at all"));
@@ -231,7 +234,7 @@ impl PreflightInput {
                 let summary = format!(
                     "`{asking}` needs {DRIVER}, NVIDIA's driver, which the loader does not find"
                 );
-                let finding = Finding::warning("driver-missing", summary);
+                let finding = Finding::warning(FindingId::DriverMissing, summary);
                 findings.push(if self.root.is_some() {
                     finding.help("start the container with `--gpus all`: the driver comes from the machine that it runs on")
                 } else {
@@ -283,9 +286,9 @@ impl PreflightInput {
 
     fn no_cudnn(&self, summary: String, names: &[&str], missing: &Missing, sure: bool) -> Finding {
         let finding = if sure {
-            Finding::error("cudnn-not-loadable", summary)
+            Finding::error(FindingId::CudnnNotLoadable, summary)
         } else {
-            Finding::warning("cudnn-not-loadable", summary)
+            Finding::warning(FindingId::CudnnNotLoadable, summary)
         };
         let finding = finding.with("looked at", missing.looked_at.join("\n"));
         let finding = self.also_found(finding, names);
@@ -300,7 +303,7 @@ impl PreflightInput {
         let newest = names.iter().find(|name| major(name) != "10");
         let mut wanted = major(newest.or(names.first()).unwrap_or(&""));
         if let Some(built) = self.by_cudarc() {
-            let majors = judge::majors(built).into_iter().filter(|major| *major <= 9);
+            let majors = rules::majors(built).into_iter().filter(|major| *major <= 9);
             wanted = majors.max().unwrap_or(9).to_string();
             if let Some(path) = &self.unasked {
                 let dir = self.inside(path.parent().unwrap_or(path));
@@ -342,8 +345,8 @@ impl PreflightInput {
         };
         let summary = format!("`{asking}` {verb} {name}, which the loader does not find");
         let finding = match missing.need {
-            Need::Later => Finding::warning("library-not-found", summary),
-            Need::Start | Need::Part => Finding::error("library-not-found", summary),
+            Need::Later => Finding::warning(FindingId::LibraryNotFound, summary),
+            Need::Start | Need::Part => Finding::error(FindingId::LibraryNotFound, summary),
         };
         let finding = finding.with("looked at", missing.looked_at.join("\n"));
         let finding = self.also_found(finding, &[name]);

@@ -3,9 +3,9 @@
 use crate::inspection::preflight::DRIVER;
 use crate::inspection::undefined_symbols::{Lacking, owner};
 use crate::loader::ldso::LoadGraph;
-use crate::model::eager::Eager;
 use crate::model::linkage::Need;
 use crate::runtime::binary::elf::Elf;
+use crate::runtime::loader::cudarc_eager::Eager;
 use std::path::PathBuf;
 
 /// More constants than a program has that is not made of data.

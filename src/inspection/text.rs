@@ -3,12 +3,14 @@
 use crate::inspection::Inspection;
 use crate::inspection::preflight::within;
 use crate::model::candidate::Cudnn;
-use crate::model::facts::Built;
-use crate::model::facts::Loader;
-use crate::model::finding::{Severity, Verdict, printable};
 use crate::model::linkage::Format;
 use crate::report::text::{INDENT, Mark, below, part, pieces, shown, wrapped};
-use std::fmt::{self, Formatter};
+use crate::runtime::facts::built::{Built, Loader};
+use crate::runtime::facts::finding::{Severity, Verdict, printable};
+use crate::runtime::facts::finding_id::FindingId;
+use std::fmt::{
+    Formatter, {self},
+};
 
 /// Everything.
 pub(super) fn inspection(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt::Result {
@@ -166,19 +168,19 @@ fn release(cudnn: &Cudnn) -> String {
         })
 }
 
-const OF_CUDNN: &[&str] = &["cudnn-version-mismatch", "cudnn-not-loadable"];
-const OF_PARTS: &[&str] = &[
-    "parts-missing",
-    "parts-mixed",
-    "library-damaged",
-    "wrong-architecture",
+const OF_CUDNN: &[FindingId] = &[FindingId::CudnnVersionMismatch, FindingId::CudnnNotLoadable];
+const OF_PARTS: &[FindingId] = &[
+    FindingId::PartsMissing,
+    FindingId::PartsMixed,
+    FindingId::LibraryDamaged,
+    FindingId::WrongArchitecture,
 ];
-const OF_LIBRARIES: &[&str] = &["library-not-found"];
-const OF_DRIVER: &[&str] = &["driver-too-old"];
+const OF_LIBRARIES: &[FindingId] = &[FindingId::LibraryNotFound];
+const OF_DRIVER: &[FindingId] = &[FindingId::DriverTooOld];
 
 impl Inspection {
     /// A cross if an error of these was found.
-    fn mark(&self, ids: &[&str]) -> Mark {
+    fn mark(&self, ids: &[FindingId]) -> Mark {
         let mut findings = self.findings.iter();
         let is_wrong = findings.any(|one| one.severity == Severity::Error && ids.contains(&one.id));
         if is_wrong { Mark::Cross } else { Mark::Tick }
@@ -213,7 +215,7 @@ fn driver(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt::Result {
         let asked = inspection
             .findings
             .iter()
-            .any(|one| one.id == "driver-missing");
+            .any(|one| one.id == FindingId::DriverMissing);
         let text = if asked && inspection.picture.root.is_none() {
             "none here"
         } else {

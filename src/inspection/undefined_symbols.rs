@@ -1,6 +1,7 @@
 //! Functions that a program calls, and that the library which is there in its place does not have.
 
-use crate::model::finding::{Finding, Severity};
+use crate::runtime::facts::finding::{Finding, Severity};
+use crate::runtime::facts::finding_id::FindingId;
 use std::path::PathBuf;
 
 /// The functions of one library that one file misses.
@@ -53,13 +54,13 @@ impl Lacking {
             let summary = format!(
                 "`{caller}` calls {first}, which NVIDIA's driver at `{library}` does not have"
             );
-            Finding::error("driver-too-old", summary)
+            Finding::error(FindingId::DriverTooOld, summary)
                 .help("update NVIDIA's driver")
                 .help("or build the program with the CUDA that `nvidia-smi` shows for the driver")
         } else {
             let id = match self.stem {
-                "libcudnn" => "cudnn-not-loadable",
-                _ => "library-not-found",
+                "libcudnn" => FindingId::CudnnNotLoadable,
+                _ => FindingId::LibraryNotFound,
             };
             let summary = format!("`{caller}` calls {first}, which `{library}` does not have");
             Finding::error(id, summary).help(format!(
@@ -82,8 +83,8 @@ impl Lacking {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::eager::{Eager, NEWEST};
-    use crate::model::version::Version;
+    use crate::runtime::facts::version::Version;
+    use crate::runtime::loader::cudarc_eager::{Eager, NEWEST};
 
     #[test]
     fn a_function_belongs_to_the_library_that_its_name_begins_with() {

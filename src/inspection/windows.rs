@@ -3,9 +3,8 @@
 use crate::inspection::Inspection;
 use crate::loader::dll_search::DllSearchPath;
 use crate::loader::{dll_graph, main_library};
-use crate::model::facts::Built;
-use crate::model::facts::Loader;
-use crate::model::judge;
+use crate::runtime::facts::built::{Built, Loader};
+use crate::runtime::judge::rules;
 use crate::system::Host;
 use std::path::PathBuf;
 
@@ -46,7 +45,7 @@ impl Inspection {
         let mut objects = self.picture.objects.iter();
         let imported = objects.find_map(|object| Some((object.path.clone(), major(&object.name)?)));
         imported.or_else(|| {
-            let mut majors = self.opens().flat_map(judge::majors);
+            let mut majors = self.opens().flat_map(rules::majors);
             majors.find_map(|major| {
                 let name = self.picture.platform.cudnn_library(major);
                 Some((path.file(&name)?, major))

@@ -1,9 +1,11 @@
 //! The static library that the objects are put into.
 
-use crate::model::finding::Finding;
 use crate::model::platform::Os;
-use crate::system::stat_cache::StatCache;
-use crate::system::{Host, build_stamp};
+use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding_id::FindingId;
+use crate::system::Host;
+use crate::system::freshness::build_stamp;
+use crate::system::freshness::stat_cache::StatCache;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -35,7 +37,7 @@ pub fn create(name: &str, objects: &[PathBuf], host: &Host, out_dir: &Path) -> R
         .try_compile(name)
         .map_err(|error| {
             let summary = format!("cannot put the objects of `{name}` into a library");
-            Finding::error("io-error", summary)
+            Finding::error(FindingId::IoError, summary)
                 .with("reason", error)
                 .help("install an archiver: `ar` of binutils, or name one in the variable AR")
         })?;

@@ -3,12 +3,14 @@
 use crate::kernels::depfile_source::DepfileSource;
 use crate::kernels::nvcc_diagnostics;
 use crate::kernels::setup::Setup;
-use crate::model::finding::Finding;
 use crate::model::gencode::Gencode;
 use crate::model::invocation::Invocation;
+use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding_id::FindingId;
+use crate::system::freshness::build_stamp;
+use crate::system::freshness::stat_cache::StatCache;
 use crate::system::programs::Output;
-use crate::system::stat_cache::StatCache;
-use crate::system::{Host, build_stamp, files, out_dir, programs};
+use crate::system::{Host, files, out_dir, programs};
 use crate::toolkit::nvcc_command;
 use crate::toolkit::nvcc_command::{Product, parse_depfile};
 use std::path::{Path, PathBuf};
@@ -173,10 +175,12 @@ impl Job {
                 [] => "nothing".to_string(),
                 words => words.join("\n"),
             };
-            let mut finding =
-                Finding::error("nvcc-failed", format!("nvcc could not compile `{source}`"))
-                    .with("command", &command)
-                    .with("nvcc says", words);
+            let mut finding = Finding::error(
+                FindingId::NvccFailed,
+                format!("nvcc could not compile `{source}`"),
+            )
+            .with("command", &command)
+            .with("nvcc says", words);
             if let Some(help) = nvcc_diagnostics::help(&said) {
                 finding = finding.help(help);
             }

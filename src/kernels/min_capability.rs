@@ -1,8 +1,9 @@
 //! Kernels that are written for newer GPUs than some of the targets.
 
-use crate::model::arch::{ComputeCapability, Target};
 use crate::model::chosen_by::ChosenBy;
-use crate::model::finding::{Finding, Severity};
+use crate::runtime::facts::compute_capability::{ComputeCapability, Target};
+use crate::runtime::facts::finding::{Finding, Severity};
+use crate::runtime::facts::finding_id::FindingId;
 use crate::targets::select::Selection;
 
 /// Takes the targets below the minimum out, and says so; it is an error if none is left. A target of the default list is
@@ -23,7 +24,7 @@ pub fn apply(minimum: ComputeCapability, selection: &mut Selection) -> Option<Fi
     } else {
         format!("these kernels need compute capability {minimum} and are not compiled for {lost}")
     };
-    let mut finding = Finding::warning("kernels-not-covering-gpu", summary)
+    let mut finding = Finding::warning(FindingId::KernelsNotCoveringGpu, summary)
         .with("chosen by", selection.chosen_by);
     if selection.targets.is_empty() {
         finding.severity = Severity::Error;

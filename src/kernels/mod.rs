@@ -19,22 +19,14 @@ pub mod nvcc_diagnostics;
 pub mod toolchain_fingerprint;
 
 pub mod archive;
-#[cfg(all(test, unix))]
-pub mod depfile_tests;
 pub mod host_compiler_check;
 pub mod job;
 pub mod min_capability;
 pub mod nvcc_missing;
-#[cfg(all(test, unix))]
-pub mod package;
 pub mod product;
-#[cfg(all(test, unix))]
-pub mod real;
 pub mod rerun;
 pub mod runtime;
 pub mod setup;
-#[cfg(all(test, unix))]
-pub mod stale;
 #[cfg(all(test, unix))]
 pub mod tests;
 
@@ -42,13 +34,14 @@ use crate::error::Error;
 use crate::host_compiler;
 use crate::host_compiler::ask::visual_studio;
 use crate::kernels::rerun::is_own;
-use crate::model::arch::ComputeCapability;
-use crate::model::finding::{Finding, Severity};
 use crate::model::gencode::Gencode;
 use crate::model::platform::Os;
+use crate::runtime::facts::compute_capability::ComputeCapability;
+use crate::runtime::facts::finding::{Finding, Severity};
+use crate::runtime::facts::finding_id::FindingId;
 use crate::system::directive::{Directive, Library};
+use crate::system::freshness::stat_cache::StatCache;
 use crate::system::path_encoding::nvcc_cannot_take;
-use crate::system::stat_cache::StatCache;
 use crate::system::{cargo, files, job_pool};
 use crate::toolchain::Toolchain;
 use crate::toolkit::nvcc_command::{Plan, Product};
@@ -150,7 +143,7 @@ impl Kernels<'_> {
         let sound = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
         if name.is_empty() || !name.chars().all(sound) {
             return Err(Finding::error(
-                "config-invalid",
+                FindingId::ConfigInvalid,
                 format!("{name:?} cannot be the name of a library"),
             )
             .help("name it with letters, digits and `_`, as in `.compile(\"kernels\")`")
@@ -297,7 +290,7 @@ impl Kernels<'_> {
             };
             if let (Source::Pattern(pattern), []) = (source, &found[..]) {
                 return Err(Finding::error(
-                    "config-invalid",
+                    FindingId::ConfigInvalid,
                     format!("`{pattern}` matches no file"),
                 )
                 .help("correct the pattern in build.rs: it is relative to the package"));
@@ -311,14 +304,14 @@ impl Kernels<'_> {
         for path in &sources {
             if !files::is_file(path) {
                 let summary = format!("`{}` is not there, which build.rs compiles", path.display());
-                return Err(Finding::error("config-invalid", summary)
+                return Err(Finding::error(FindingId::ConfigInvalid, summary)
                     .help("correct the path in build.rs: it is relative to the package"));
             }
             lines.push(Directive::RerunIfChanged(path.clone()));
         }
         if sources.is_empty() {
             return Err(Finding::error(
-                "config-invalid",
+                FindingId::ConfigInvalid,
                 "no kernel is named, and build.rs compiles kernels",
             )
             .help("name them: `.kernels().files(\"src/kernels/*.cu\")`"));
@@ -392,7 +385,7 @@ impl Kernels<'_> {
         let named = self.toolchain.host.env.os_var("OUT_DIR");
         named.map(PathBuf::from).ok_or_else(|| {
             Finding::error(
-                "config-invalid",
+                FindingId::ConfigInvalid,
                 "OUT_DIR is not set, and kernels are written there",
             )
             .help("call this from a build script")

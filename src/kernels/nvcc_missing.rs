@@ -1,7 +1,8 @@
 //! What to say where kernels are to be compiled and there is no nvcc.
 
 use crate::model::candidate::{Candidate, Found, Toolkit};
-use crate::model::finding::Finding;
+use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding_id::FindingId;
 use std::path::{Path, PathBuf};
 
 /// The finding, with the places that were looked at.
@@ -11,7 +12,7 @@ pub fn nvcc(toolkit: &Toolkit, candidates: &[Candidate], sources: &[PathBuf]) ->
         more => format!("{} kernels", more.len()),
     };
     let mut finding = Finding::error(
-        "nvcc-not-found",
+        FindingId::NvccNotFound,
         format!(
             "the CUDA at `{}` has no nvcc to compile {what} with",
             toolkit.root.display()
@@ -72,7 +73,7 @@ pub fn untaken(path: &Path, sign: char) -> Finding {
         "nvcc cannot take the path `{}`: it does not pass {sign} on to the programs that it runs",
         path.display()
     );
-    Finding::error("nvcc-failed", headline)
+    Finding::error(FindingId::NvccFailed, headline)
         .help("move that to a directory whose path has none of the signs $ ` \" ' \\ and ,")
         .help("or make a link to it under such a path, and name the link")
 }

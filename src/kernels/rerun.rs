@@ -3,7 +3,7 @@
 use crate::kernels::{Kernels, toolchain_fingerprint};
 use crate::system::directive::Directive;
 use crate::system::files;
-use crate::system::stat_cache::StatCache;
+use crate::system::freshness::stat_cache::StatCache;
 use std::path::{Path, PathBuf};
 
 impl Kernels<'_> {

@@ -1,7 +1,7 @@
 //! CUDA's runtime, which the host code that nvcc makes calls.
 
-use crate::model::finding::Finding;
 use crate::model::platform::Os;
+use crate::runtime::facts::finding::Finding;
 use crate::system::directive::{Directive, Library};
 use crate::system::{files, out_dir};
 use std::path::{Path, PathBuf};

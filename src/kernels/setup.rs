@@ -1,7 +1,7 @@
 //! What all files of one build are compiled with.
 
 use crate::kernels::toolchain_fingerprint;
-use crate::model::version::Version;
+use crate::runtime::facts::version::Version;
 use crate::system::Host;
 use crate::toolchain::Toolchain;
 use crate::toolkit::nvcc_command::Plan;

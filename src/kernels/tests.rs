@@ -1,10 +1,19 @@
 //! Kernels, compiled by an nvcc that writes down how it is called.
 
+#[cfg(all(test, unix))]
+pub mod depfile_tests;
+#[cfg(all(test, unix))]
+pub mod package;
+#[cfg(all(test, unix))]
+pub mod real;
+#[cfg(all(test, unix))]
+pub mod stale;
 use super::*;
-use crate::kernels::package::Package;
+use crate::kernels::tests::package::Package;
 use crate::model::candidate::{Candidate, Cudnn, Found, Toolkit};
 use crate::model::found_via::FoundVia;
-use crate::model::version::Version;
+use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::version::Version;
 use crate::targets::select::Selection;
 use std::cell::OnceCell;
 use std::time::{Duration, SystemTime};
@@ -236,7 +245,7 @@ fn without_nvcc_the_places_looked_at_are_named() {
         )
     );
     toolchain.toolkit = None;
-    toolchain.toolkit_fault = Some(Finding::error("cuda-not-found", "no CUDA"));
+    toolchain.toolkit_fault = Some(Finding::error(FindingId::CudaNotFound, "no CUDA"));
     let error = package.compile_with(&toolchain).0.unwrap_err();
     assert_eq!(error, "no CUDA  [cuda-not-found]");
 }
@@ -247,8 +256,8 @@ fn what_was_noticed_while_choosing_targets_is_a_warning() {
     let toolchain = package.toolchain();
     let chosen = toolchain.selection().map(|chosen| Selection {
         findings: vec![
-            Finding::note("no-gpu", "nobody asked"),
-            Finding::warning("gpu-newer-than-nvcc", "too\x07 new").help("wait"),
+            Finding::note(FindingId::NoGpu, "nobody asked"),
+            Finding::warning(FindingId::GpuNewerThanNvcc, "too\x07 new").help("wait"),
         ],
         ..chosen
     });
@@ -312,7 +321,7 @@ fn a_c_compilation_finds_the_headers() {
 fn an_absent_toolchain_compiles_nothing() {
     let package = Package::new(&[]);
     let mut toolchain = package.toolchain();
-    toolchain.absent = Some(Finding::error("cuda-not-found", "none").into());
+    toolchain.absent = Some(Finding::error(FindingId::CudaNotFound, "none").into());
     assert_eq!(package.compile_with(&toolchain), (Ok(()), Vec::new()));
     let kernels = || toolchain.kernels().files(package.pattern());
     for made in [kernels().ptx(), kernels().cubin(), kernels().fatbin()] {

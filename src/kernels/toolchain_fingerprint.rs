@@ -2,7 +2,8 @@
 
 use crate::host_compiler::ask::on_path;
 use crate::model::environment::Variable;
-use crate::system::{Host, files, fingerprint};
+use crate::system::freshness::fingerprint;
+use crate::system::{Host, files};
 use crate::toolkit::nvcc_command::Plan;
 use std::path::{Path, PathBuf};
 

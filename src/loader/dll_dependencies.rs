@@ -3,8 +3,9 @@
 
 use crate::cudnn::consistency::{file_name, missing_parts};
 use crate::model::candidate::Cudnn;
-use crate::model::finding::Finding;
-use crate::model::version::Version;
+use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::version::Version;
 use std::path::PathBuf;
 
 /// What was looked for beside a cuDNN.
@@ -74,7 +75,7 @@ fn zlib(cudnn: &Cudnn, company: &DllDependencies) -> Option<Finding> {
         "cuDNN {version} for Windows opens `zlibwapi.dll`, which does not come with it, and none was found"
     );
     let dir = company.places.first()?.display();
-    let finding = company.finding("cudnn-not-loadable", summary);
+    let finding = company.finding(FindingId::CudnnNotLoadable, summary);
     Some(
         finding
             .help(format!(
@@ -86,7 +87,7 @@ fn zlib(cudnn: &Cudnn, company: &DllDependencies) -> Option<Finding> {
 
 fn own_parts(cudnn: &Cudnn, unmet: &[&Unmet], company: &DllDependencies) -> Option<Finding> {
     let shim = file_name(cudnn.library.as_deref()?);
-    let finding = company.needs("parts-missing", unmet)?;
+    let finding = company.needs(FindingId::PartsMissing, unmet)?;
     let dir = company.places.first()?.display();
     Some(finding.help(format!(
         "copy every `cudnn*.dll` file of the release of `{shim}` to `{dir}`"
@@ -94,7 +95,7 @@ fn own_parts(cudnn: &Cudnn, unmet: &[&Unmet], company: &DllDependencies) -> Opti
 }
 
 fn of_cuda(cudnn: &Cudnn, unmet: &[&Unmet], company: &DllDependencies) -> Option<Finding> {
-    let finding = company.needs("cudnn-not-loadable", unmet)?;
+    let finding = company.needs(FindingId::CudnnNotLoadable, unmet)?;
     let major = cudnn.cuda_major;
     let toolkit = major.map_or_else(|| "the CUDA".into(), |major| format!("the CUDA {major}"));
     Some(
@@ -107,7 +108,7 @@ fn of_cuda(cudnn: &Cudnn, unmet: &[&Unmet], company: &DllDependencies) -> Option
 }
 
 impl DllDependencies {
-    fn needs(&self, id: &'static str, unmet: &[&Unmet]) -> Option<Finding> {
+    fn needs(&self, id: FindingId, unmet: &[&Unmet]) -> Option<Finding> {
         let first = unmet.first()?;
         let needs = |one: &Unmet| format!("{} needs {}", file_name(&one.part), one.dll);
         let summary = format!(
@@ -123,7 +124,7 @@ impl DllDependencies {
         Some(finding)
     }
 
-    fn finding(&self, id: &'static str, summary: String) -> Finding {
+    fn finding(&self, id: FindingId, summary: String) -> Finding {
         let mut places: Vec<String> = self
             .places
             .iter()

@@ -1,9 +1,9 @@
 //! Shared libraries as a linker finds them by name.
 
 use crate::model::candidate::Toolkit;
-use crate::model::library_name::LibraryName;
 use crate::model::platform::{Os, Platform};
-use crate::model::version::Version;
+use crate::model::text::library_name::LibraryName;
+use crate::runtime::facts::version::Version;
 use crate::system::directive::Library;
 use crate::system::files;
 use std::cmp::Reverse;

@@ -4,11 +4,12 @@ use crate::loader::config::hwcaps_level;
 use crate::loader::search_order::{LoaderEnv, SearchDirectory, before_cache, below_root, system};
 use crate::loader::{config, linkage, search_order};
 use crate::model::linkage::{Linkage, Missing, Need, Object};
-use crate::model::via::{CACHE, Via};
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::elf::Elf;
+use crate::runtime::loader::ld_so_cache;
+use crate::runtime::loader::load_origin::{CACHE, Via};
+use crate::system::files;
 use crate::system::sysroot::Sysroot;
-use crate::system::{cache, files};
 use crate::toolkit::dependencies;
 use std::path::{Path, PathBuf};
 
@@ -262,7 +263,10 @@ impl LoadGraph {
         match bytes {
             Some(bytes) => {
                 let known = self.ground.levels.as_deref();
-                let files = cache::parse(&bytes, name).into_iter().map(here).collect();
+                let files = ld_so_cache::parse(&bytes, name)
+                    .into_iter()
+                    .map(here)
+                    .collect();
                 config::best_hwcaps(files, known, &self.ground.cpu)
             }
             None if self.ground.root.is_none() => Vec::new(),

@@ -1,10 +1,10 @@
 //! Reads what a program or library asks the loader for, and what a guard left in it.
 
-use crate::model::facts::Built;
 use crate::model::linkage::{Format, Linkage};
 use crate::runtime::binary::defect::{Defect, cpu_name};
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::binary::pe::Pe;
+use crate::runtime::facts::built::Built;
 use crate::runtime::facts::record;
 use crate::system::library_file::Binary;
 use std::path::Path;

@@ -3,11 +3,11 @@
 use crate::cudnn::parts::{Named, Parts};
 use crate::loader::ldso::LoadGraph;
 use crate::model::candidate::{Cudnn, Files};
-use crate::model::library_name::LibraryName;
 use crate::model::linkage::{Need, Object};
-use crate::model::needs;
 use crate::model::platform::Platform;
-use crate::model::version::Version;
+use crate::model::text::library_name::LibraryName;
+use crate::runtime::facts::version::Version;
+use crate::runtime::parts::required_parts;
 use crate::system::files;
 use crate::system::library_file::Binary;
 use crate::system::sysroot::Sysroot;
@@ -35,10 +35,10 @@ pub fn cudnn(way: &mut LoadGraph, shim: usize, platform: &Platform) -> Option<Cu
     let library = object.path.clone();
     let dir = library.parent().unwrap_or(&library).to_path_buf();
     let beside = beside(&dir, major, platform);
-    let jit_only = beside.len() == needs::JIT.len()
+    let jit_only = beside.len() == required_parts::JIT.len()
         && beside
             .iter()
-            .all(|(name, _)| needs::JIT.contains(&name.as_str()));
+            .all(|(name, _)| required_parts::JIT.contains(&name.as_str()));
     // What is opened depends on the release, which this part tells.
     let first = (major >= 9)
         .then(|| way.open(&file("graph", major), shim, Need::Part))
@@ -46,7 +46,7 @@ pub fn cudnn(way: &mut LoadGraph, shim: usize, platform: &Platform) -> Option<Cu
     let first = first.and_then(|index| Some(way.objects.get(index)?.path.clone()));
     let told = first.and_then(|path| Binary::open(&path, platform.os)?.release("graph"));
     let release = told.map_or(Version::new(major, 0, 0), |(version, _)| version);
-    let needed = needs::of(release, jit_only).unwrap_or_default();
+    let needed = required_parts::of(release, jit_only).unwrap_or_default();
     let mut found: Vec<(String, PathBuf)> = vec![("cudnn".into(), library.clone())];
     let mut indices = Vec::new();
     for name in needed {

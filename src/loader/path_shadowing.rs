@@ -2,8 +2,9 @@
 //! evidence of that of the program, no more.
 
 use crate::model::candidate::{Cudnn, Part, Toolkit};
-use crate::model::finding::Finding;
-use crate::model::version::Version;
+use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::version::Version;
 use std::path::{Path, PathBuf};
 
 /// A directory of LD_LIBRARY_PATH that holds libraries of cuDNN.
@@ -40,7 +41,7 @@ pub fn library_path(cudnn: &Cudnn, rivals: &[ShadowingLibrary]) -> Option<Findin
         let summary = format!(
             "LD_LIBRARY_PATH leads the program to the cuDNN {theirs} in `{dir}`, and it is linked to {ours}"
         );
-        Finding::warning("library-path-hijack", summary)
+        Finding::warning(FindingId::LibraryPathHijack, summary)
             .with("linked", library.display())
             .with("first", rival.dir.join(file).display())
             .with(
@@ -51,7 +52,7 @@ pub fn library_path(cudnn: &Cudnn, rivals: &[ShadowingLibrary]) -> Option<Findin
         let summary = format!(
             "LD_LIBRARY_PATH gives `{file}` the parts {theirs} in `{dir}`, and it is {ours} itself"
         );
-        Finding::warning("library-path-hijack", summary)
+        Finding::warning(FindingId::LibraryPathHijack, summary)
             .with("linked", library.display())
             .with("first", rival.parts.join("\n"))
             .with(
@@ -89,7 +90,7 @@ pub fn nvrtc(cudnn: &Cudnn, toolkit: &Toolkit, first: &Nvrtc) -> Option<Finding>
         first.release.short(),
         cuda.short()
     );
-    let finding = Finding::warning("library-path-hijack", summary)
+    let finding = Finding::warning(FindingId::LibraryPathHijack, summary)
         .with("first", first.file.display())
         .with(
             "reason",
@@ -125,13 +126,13 @@ pub fn dll_path(
         let summary = format!(
             "{who} leads the program to the cuDNN {theirs} in `{dir}`, and it is linked to {ours}"
         );
-        Finding::warning("library-path-hijack", summary)
+        Finding::warning(FindingId::LibraryPathHijack, summary)
             .with("linked", library.display())
             .with("first", rival.dir.join(file).display())
     } else {
         let summary =
             format!("{who} gives `{file}` the parts {theirs} in `{dir}`, and it is {ours} itself");
-        Finding::warning("library-path-hijack", summary)
+        Finding::warning(FindingId::LibraryPathHijack, summary)
             .with("linked", library.display())
             .with("first", rival.parts.join("\n"))
     };
@@ -160,7 +161,7 @@ pub fn below_path(cudnn: &Cudnn, dirs: &[PathBuf]) -> Option<Finding> {
         "PATH has `{dir}`, and `{file}` lies below it in `{own}`, where Windows does not look"
     );
     Some(
-        Finding::warning("cudnn-not-loadable", summary)
+        Finding::warning(FindingId::CudnnNotLoadable, summary)
             .with("library", library.display())
             .help(format!("add `{own}` to PATH where the program runs"))
             .help("or copy all DLLs from there beside the program"),
@@ -173,7 +174,7 @@ pub fn conda_rpath(link_dir: &Path, cxx: &Path) -> Finding {
         "the rpath to `{}` also gives the program the C++ library of that conda environment",
         link_dir.display()
     );
-    Finding::warning("library-path-hijack", summary)
+    Finding::warning(FindingId::LibraryPathHijack, summary)
         .with("beside", cxx.display())
         .help("build with the environment's own compilers: `conda install cxx-compiler`")
         .help("or call `.rpath(false)` in build.rs, and set LD_LIBRARY_PATH where the program runs")

@@ -3,7 +3,7 @@
 
 use crate::loader::config::Loader;
 use crate::model::linkage::Object;
-use crate::model::via::{Via, filled};
+use crate::runtime::loader::load_origin::{Via, filled};
 use std::path::{Path, PathBuf};
 
 /// The system that the program runs on.

@@ -1,13 +1,13 @@
 //! What a search can find: toolkits and cuDNNs, each with how it was found and why it was not chosen.
 
-use crate::model::arch::Target;
 use crate::model::environment::Variable;
 use crate::model::found_via::FoundVia;
 use crate::model::owner::Owner;
 use crate::model::rejection::Rejection;
-use crate::model::version::Version;
 use crate::model::version_source::VersionSource;
 use crate::runtime::binary::defect::Defect;
+use crate::runtime::facts::compute_capability::Target;
+use crate::runtime::facts::version::Version;
 use std::path::PathBuf;
 
 /// A CUDA toolkit, whole or in part.

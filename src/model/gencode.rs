@@ -1,6 +1,6 @@
 //! One `-gencode` of nvcc: what is made, and through which PTX.
 
-use crate::model::arch::{Code, Suffix, Target};
+use crate::runtime::facts::compute_capability::{Code, Suffix, Target};
 use std::fmt;
 
 /// A target and the PTX that it is made through: its own unless somebody wrote another one.

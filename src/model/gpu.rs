@@ -1,6 +1,6 @@
 //! A GPU of this machine.
 
-use crate::model::arch::ComputeCapability;
+use crate::runtime::facts::compute_capability::ComputeCapability;
 
 /// A GPU, as its driver describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]

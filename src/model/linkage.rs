@@ -1,7 +1,7 @@
 //! What a program or library asks the loader for.
 
-use crate::model::via::Via;
 use crate::runtime::binary::defect::Defect;
+use crate::runtime::loader::load_origin::Via;
 use std::path::PathBuf;
 
 /// The file formats of programs.

@@ -1,6 +1,6 @@
 //! The package that a cuDNN came in.
 
-use crate::model::version::Version;
+use crate::runtime::facts::version::Version;
 use std::fmt;
 
 /// Who installs packages of that kind.

@@ -1,6 +1,6 @@
 //! The system that is built for. It is an argument everywhere, so that Windows is tested on Linux.
 
-use super::library_name::LibraryName;
+use crate::model::text::library_name::LibraryName;
 use std::path::Path;
 
 /// An operating system, as far as CUDA cares.

@@ -1,8 +1,8 @@
 //! Why a candidate was not chosen.
 
 use crate::model::found_via::FoundVia;
-use crate::model::version::Version;
 use crate::runtime::binary::defect::Defect;
+use crate::runtime::facts::version::Version;
 use std::fmt;
 use std::path::PathBuf;
 

@@ -1,7 +1,7 @@
 //! GPU targets, in the words of every build system that can say them.
 
-use crate::model::arch::{Code, Suffix, Target};
 use crate::model::gencode::Gencode;
+use crate::runtime::facts::compute_capability::{Code, Suffix, Target};
 use std::fmt;
 
 /// The targets of a build in numeric order. `Display` is what `CUDNN_GUARD_ARCHS` takes: `sm_80 sm_90 compute_90`.

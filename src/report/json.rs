@@ -2,13 +2,13 @@
 //! an empty list.
 
 use crate::model::candidate::{Candidate, Cudnn, Found, LinkName, Part, Toolkit};
-use crate::model::finding::Finding;
 use crate::model::found_via::FoundVia;
 use crate::model::gpu::Gpu;
-use crate::model::json::Json;
 use crate::model::owner::{Installer, Owner};
 use crate::report::Report;
-use crate::system::driver::Driver;
+use crate::runtime::driver::query::Driver;
+use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::json::Json;
 use std::path::{Path, PathBuf};
 
 /// The shape that programs may rely on: `schema` changes when a key changes its meaning.

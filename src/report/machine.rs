@@ -1,11 +1,12 @@
 //! What only the running machine can tell: its driver, its GPUs, and what kernels would be compiled for here.
 
 use crate::compat::{image_driver, rules};
-use crate::model::arch::Target;
-use crate::model::finding::Finding;
 use crate::model::gpu::Gpu;
-use crate::system::driver;
-use crate::system::driver::Problem;
+use crate::runtime::driver::query;
+use crate::runtime::driver::query::Problem;
+use crate::runtime::facts::compute_capability::Target;
+use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding_id::FindingId;
 use crate::targets::gpus;
 use crate::toolchain::Toolchain;
 use crate::toolkit::nvcc;
@@ -21,7 +22,7 @@ pub(crate) struct Machine {
     /// What the toolkit's nvcc makes machine code for.
     pub(crate) gpu_codes: Vec<Target>,
     /// The driver. Its devices stand in `gpus`.
-    pub(crate) driver: Option<driver::Driver>,
+    pub(crate) driver: Option<query::Driver>,
     /// The GPUs that programs see.
     pub(crate) gpus: Vec<Gpu>,
     /// What kernels would be compiled for.
@@ -45,7 +46,7 @@ pub(super) fn ask(toolchain: &Toolchain, findings: &mut Vec<Finding>) -> Machine
             let seconds = DEADLINE.as_secs();
             findings.push(
                 Finding::warning(
-                    "driver-error",
+                    FindingId::DriverError,
                     format!("NVIDIA's driver did not answer within {seconds} s"),
                 )
                 .help("run `nvidia-smi`: if it hangs too, restart the machine or its driver"),
@@ -96,8 +97,8 @@ fn kernels(machine: &mut Machine, toolchain: &Toolchain, findings: &mut Vec<Find
         };
         // What the driver said stands there already.
         let known = |finding: &Finding| match finding.id {
-            "driver-error" => machine.gpus.is_empty(),
-            id => id == "no-gpu" && findings.iter().any(|told| told.id == id),
+            FindingId::DriverError => machine.gpus.is_empty(),
+            id => id == FindingId::NoGpu && findings.iter().any(|told| told.id == id),
         };
         let new: Vec<Finding> = noticed.into_iter().filter(|one| !known(one)).collect();
         findings.extend(new);
@@ -105,13 +106,13 @@ fn kernels(machine: &mut Machine, toolchain: &Toolchain, findings: &mut Vec<Find
 }
 
 /// The driver's answer, or none within the deadline: then the thread that hangs is left behind.
-pub(crate) fn answer() -> Option<Result<driver::Driver, Problem>> {
+pub(crate) fn answer() -> Option<Result<query::Driver, Problem>> {
     let (tell, told) = channel();
-    std::thread::spawn(move || tell.send(driver::ask()));
+    std::thread::spawn(move || tell.send(query::ask()));
     told.recv_timeout(DEADLINE).ok()
 }
 
-pub(crate) fn gpu(device: &driver::Device) -> Gpu {
+pub(crate) fn gpu(device: &query::Device) -> Gpu {
     Gpu {
         name: device.name.clone(),
         capability: device.capability,

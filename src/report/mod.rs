@@ -9,9 +9,9 @@ pub mod text;
 
 use crate::compat::cudarc;
 use crate::model::candidate::{Candidate, Cudnn, Found, Toolkit};
-use crate::model::finding::{Finding, Severity, Verdict};
 use crate::model::found_via::FoundVia;
 use crate::model::platform::Os;
+use crate::runtime::facts::finding::{Finding, Severity, Verdict};
 use crate::system::files;
 use crate::toolchain::Toolchain;
 use machine::Machine;

@@ -2,10 +2,10 @@
 
 use crate::config::Config;
 use crate::model::chosen_by::ChosenBy;
-use crate::model::finding::{Finding, Severity, Verdict};
-use crate::model::json::Json;
 use crate::model::target_list::TargetList;
-use crate::model::version::Version;
+use crate::runtime::facts::finding::{Finding, Severity, Verdict};
+use crate::runtime::facts::json::Json;
+use crate::runtime::facts::version::Version;
 use crate::targets::dialect::Dialect;
 use crate::targets::select;
 use crate::targets::select::{Compiler, Wish};

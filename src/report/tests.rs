@@ -2,17 +2,18 @@
 
 pub mod json;
 
-use crate::model::arch::{Code, ComputeCapability, Suffix, Target};
 use crate::model::candidate::{Candidate, Cudnn, Found, LinkName, Part, Toolkit};
-use crate::model::finding::{Finding, Verdict};
 use crate::model::found_via::FoundVia;
 use crate::model::gpu::Gpu;
 use crate::model::owner::{Installer, Owner};
 use crate::model::rejection::Rejection;
-use crate::model::version::Version;
 use crate::model::version_source::VersionSource;
 use crate::report::{Machine, Report};
-use crate::system::driver::Driver;
+use crate::runtime::driver::query::Driver;
+use crate::runtime::facts::compute_capability::{Code, ComputeCapability, Suffix, Target};
+use crate::runtime::facts::finding::{Finding, Verdict};
+use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::version::Version;
 
 fn part(name: &str, version: Option<Version>) -> Part {
     Part {
@@ -157,15 +158,18 @@ fn a_fault_stands_below_its_thing_with_what_to_do() {
     report.machine = None;
     report.cudnn = None;
     report.findings = vec![
-        Finding::error("cudnn-not-found", "no cuDNN was found")
+        Finding::error(FindingId::CudnnNotFound, "no cuDNN was found")
             .with("looked at", "/usr/include\n/usr/local/cuda/include")
             .help("run `cudnn-guard fetch`"),
         Finding::error(
-            "variable-unusable",
+            FindingId::VariableUnusable,
             "`/nowhere`, which NVCC names, holds no program that can be run as a compiler",
         )
         .help("unset NVCC"),
-        Finding::warning("variables-disagree", "CUDA_HOME and CUDA_PATH disagree"),
+        Finding::warning(
+            FindingId::VariablesDisagree,
+            "CUDA_HOME and CUDA_PATH disagree",
+        ),
     ];
     assert_eq!(
         report.to_string(),
@@ -275,7 +279,7 @@ fn nothing_read_from_a_machine_reaches_the_terminal_unescaped() {
         }
     }
     report.findings = vec![
-        Finding::error("io-error", evil)
+        Finding::error(FindingId::IoError, evil)
             .with("found", "x\u{7}")
             .help(evil),
     ];

@@ -4,12 +4,15 @@
 //! knows what to colour.
 
 use crate::compat::cudarc;
-use crate::cudnn::gpu_code;
+use crate::cudnn::device_code::gpu_code;
 use crate::model::candidate::{Candidate, Cudnn, Found, Part};
-use crate::model::finding::{Finding, Severity, Verdict, printable};
 use crate::model::found_via::FoundVia;
 use crate::report::Report;
-use std::fmt::{self, Formatter};
+use crate::runtime::facts::finding::{Finding, Severity, Verdict, printable};
+use crate::runtime::facts::finding_id::FindingId;
+use std::fmt::{
+    Formatter, {self},
+};
 use std::path::Path;
 
 /// Text is broken between words so as to stay within a terminal. A path is never broken.
@@ -52,27 +55,35 @@ enum Thing {
     Itself,
 }
 
-fn thing(id: &str) -> Thing {
+fn thing(id: FindingId) -> Thing {
     match id {
-        "cuda-not-found" | "cuda-requirement-unmet" | "partial-toolkit" => Thing::Toolkit,
-        "nvcc-not-found"
-        | "nvcc-header-skew"
-        | "host-compiler-unsupported"
-        | "host-headers-incompatible" => Thing::Nvcc,
-        "cudnn-not-found"
-        | "cudnn-requirement-unmet"
-        | "cudnn-headers-missing"
-        | "cuda-flavour-mismatch"
-        | "header-library-skew"
-        | "known-bad-release" => Thing::Cudnn,
-        "parts-missing" | "parts-mixed" | "library-damaged" | "wrong-architecture"
-        | "cudnn-not-loadable" => Thing::Parts,
-        "driver-missing" | "driver-stub" | "driver-too-old" | "driver-error" => Thing::Driver,
-        "no-gpu" | "gpu-newer-than-cudnn" => Thing::Gpus,
-        "arch-unknown"
-        | "arch-unsupported-by-nvcc"
-        | "arch-dropped-by-cudnn"
-        | "gpu-newer-than-nvcc" => Thing::Targets,
+        FindingId::CudaNotFound | FindingId::CudaRequirementUnmet | FindingId::PartialToolkit => {
+            Thing::Toolkit
+        }
+        FindingId::NvccNotFound
+        | FindingId::NvccHeaderSkew
+        | FindingId::HostCompilerUnsupported
+        | FindingId::HostHeadersIncompatible => Thing::Nvcc,
+        FindingId::CudnnNotFound
+        | FindingId::CudnnRequirementUnmet
+        | FindingId::CudnnHeadersMissing
+        | FindingId::CudaFlavourMismatch
+        | FindingId::HeaderLibrarySkew
+        | FindingId::KnownBadRelease => Thing::Cudnn,
+        FindingId::PartsMissing
+        | FindingId::PartsMixed
+        | FindingId::LibraryDamaged
+        | FindingId::WrongArchitecture
+        | FindingId::CudnnNotLoadable => Thing::Parts,
+        FindingId::DriverMissing
+        | FindingId::DriverStub
+        | FindingId::DriverTooOld
+        | FindingId::DriverError => Thing::Driver,
+        FindingId::NoGpu | FindingId::GpuNewerThanCudnn => Thing::Gpus,
+        FindingId::ArchUnknown
+        | FindingId::ArchUnsupportedByNvcc
+        | FindingId::ArchDroppedByCudnn
+        | FindingId::GpuNewerThanNvcc => Thing::Targets,
         _ => Thing::Itself,
     }
 }

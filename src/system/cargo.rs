@@ -1,6 +1,6 @@
 //! The one place that speaks to cargo.
 
-use crate::model::finding::Finding;
+use crate::runtime::facts::finding::Finding;
 use crate::system::directive::Directive;
 
 /// Prints the line for cargo to read. Nothing in a directive that comes from the machine holds a

@@ -1,6 +1,6 @@
 //! What cargo is told. A directive is a value; printing it is one line.
 
-use crate::model::finding::printable;
+use crate::runtime::facts::finding::printable;
 use std::fmt;
 use std::path::{Path, PathBuf};
 

@@ -1,10 +1,13 @@
 //! Files and directories. An error keeps the verb and the path.
 
-use crate::model::finding::Finding;
+use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding_id::FindingId;
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{
+    Read, {self},
+};
 use std::path::{Component, Path, PathBuf};
 
 /// The text of a file; bytes that are not UTF-8 are replaced, since headers hold names of people.
@@ -103,7 +106,7 @@ fn listed(dir: &Path, wanted: &dyn Fn(&OsStr) -> bool) -> Result<Vec<PathBuf>, F
 pub fn glob(pattern: &str) -> Result<Vec<PathBuf>, Finding> {
     let found = glob::glob(pattern).map_err(|error| {
         Finding::error(
-            "config-invalid",
+            FindingId::ConfigInvalid,
             format!("`{pattern}` is not a pattern for files"),
         )
         .with("reason", error.msg)
@@ -196,7 +199,11 @@ fn inside(path: &Path, root: &Path) -> io::Result<PathBuf> {
 }
 
 fn failed(verb: &str, path: &Path, error: &io::Error) -> Finding {
-    Finding::error("io-error", format!("cannot {verb} `{}`", path.display())).with("reason", error)
+    Finding::error(
+        FindingId::IoError,
+        format!("cannot {verb} `{}`", path.display()),
+    )
+    .with("reason", error)
 }
 
 #[cfg(test)]

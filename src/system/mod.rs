@@ -1,27 +1,19 @@
 //! The only place that touches the machine.
 #![allow(clippy::disallowed_methods)] // the bans of clippy.toml are for everybody else
 
-pub mod build_stamp;
 pub mod cargo;
 #[cfg(feature = "cli")]
 pub mod cpu;
 pub mod directive;
 pub mod files;
-pub mod fingerprint;
-pub mod header_shadowing;
+pub mod freshness;
 pub mod job_pool;
 pub mod library_file;
 pub mod out_dir;
 pub mod path_encoding;
 pub mod probe_cache;
 pub mod programs;
-pub mod stat_cache;
 pub mod sysroot;
-
-pub use crate::runtime::binary::package_record as wheel;
-pub use crate::runtime::driver::query as driver;
-#[cfg(feature = "cli")]
-pub use crate::runtime::loader::ld_so_cache as cache;
 
 use crate::model::environment::{Environment, Variable};
 use crate::model::platform::Platform;

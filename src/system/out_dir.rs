@@ -1,6 +1,7 @@
 //! What a build writes into OUT_DIR beside the texts of `files`.
 
-use crate::model::finding::Finding;
+use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding_id::FindingId;
 use std::io;
 use std::path::Path;
 
@@ -32,5 +33,9 @@ pub fn alias(file: &Path, name: &Path) -> Result<(), Finding> {
 }
 
 fn failed(verb: &str, path: &Path, error: &io::Error) -> Finding {
-    Finding::error("io-error", format!("cannot {verb} `{}`", path.display())).with("reason", error)
+    Finding::error(
+        FindingId::IoError,
+        format!("cannot {verb} `{}`", path.display()),
+    )
+    .with("reason", error)
 }

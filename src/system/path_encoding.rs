@@ -1,6 +1,6 @@
 //! Which paths can be handed on: to cargo, to the loader, to nvcc. A path that cannot be is refused, never changed.
 
-use crate::model::finding::printable;
+use crate::runtime::facts::finding::printable;
 use std::path::Path;
 
 /// Why no line for cargo can hold this path. cargo reads UTF-8, line by line, without the white space at their ends.

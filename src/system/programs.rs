@@ -1,7 +1,8 @@
 //! Runs other programs: with nothing on their input, all they say kept within bounds, and an end to waiting.
 
-use crate::model::finding::{Finding, printable};
 use crate::model::invocation::Invocation;
+use crate::runtime::facts::finding::{Finding, printable};
+use crate::runtime::facts::finding_id::FindingId;
 use std::io::Read;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -89,7 +90,7 @@ fn start(
             let limit = deadline.unwrap_or_default().as_secs_f64();
             let name = invocation.program.display();
             let mut finding = Finding::error(
-                "program-timeout",
+                FindingId::ProgramTimeout,
                 format!("`{name}` did not end within {limit} s and was stopped"),
             )
             .with("command", invocation);
@@ -180,8 +181,11 @@ fn kill_group(child: &mut Child) {
 fn cannot(verb: &str, invocation: &Invocation, error: &std::io::Error) -> Finding {
     let name = invocation.program.display().to_string();
     let name = printable(&name);
-    Finding::error("io-error", format!("cannot {verb} `{name}`: {error}"))
-        .with("command", invocation)
+    Finding::error(
+        FindingId::IoError,
+        format!("cannot {verb} `{name}`: {error}"),
+    )
+    .with("command", invocation)
 }
 
 #[cfg(all(test, unix))]
@@ -238,7 +242,7 @@ mod tests {
         assert_eq!(
             (finding.id, finding.summary.as_str()),
             (
-                "program-timeout",
+                FindingId::ProgramTimeout,
                 "`/bin/sh` did not end within 0.3 s and was stopped"
             )
         );

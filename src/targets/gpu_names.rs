@@ -1,7 +1,7 @@
 //! GPUs by their names: `Ampere`, `H100`, `RTX 4090`.
 
-use crate::model::arch::ComputeCapability;
-use crate::model::pattern::{Pattern, pattern};
+use crate::model::text::pattern::{Pattern, pattern};
+use crate::runtime::facts::compute_capability::ComputeCapability;
 
 const TABLE: &str = include_str!("../../build-support/compat/gpus.txt");
 

@@ -1,8 +1,9 @@
 //! The GPUs of this machine, with a limit to how long they may keep a build waiting.
 
 use crate::model::environment::{Environment, Variable};
-use crate::model::finding::{Finding, Severity};
 use crate::model::invocation::Invocation;
+use crate::runtime::facts::finding::{Finding, Severity};
+use crate::runtime::facts::finding_id::FindingId;
 use crate::system::files;
 use crate::system::programs::run;
 use crate::targets::nvidia_smi;
@@ -52,7 +53,7 @@ fn within(deadline: Duration, ask: fn() -> Answer) -> Answer {
         format!("did not answer within {} s", deadline.as_secs_f64())
     };
     Answer::Failed(
-        Finding::note("driver-error", format!("NVIDIA's driver {words}"))
+        Finding::note(FindingId::DriverError, format!("NVIDIA's driver {words}"))
             .help("run `nvidia-smi`: if it hangs too, restart the machine or its driver")
             .help("set CUDNN_GUARD_ARCHS, and the driver is not asked"),
     )
@@ -60,9 +61,9 @@ fn within(deadline: Duration, ask: fn() -> Answer) -> Answer {
 
 #[cfg(not(feature = "cudarc"))]
 fn ask() -> Answer {
-    use crate::system::driver;
-    use crate::system::driver::Problem;
-    match driver::ask() {
+    use crate::runtime::driver::query;
+    use crate::runtime::driver::query::Problem;
+    match query::ask() {
         Ok(driver) => {
             let gpus = driver.devices.into_iter().map(|device| Gpu {
                 name: device.name,
@@ -80,7 +81,7 @@ fn ask() -> Answer {
 
 #[cfg(feature = "cudarc")]
 fn ask() -> Answer {
-    use crate::model::arch::ComputeCapability;
+    use crate::runtime::facts::compute_capability::ComputeCapability;
     use cudarc::driver::sys::{CUdevice_attribute as Attribute, CUresult, is_culib_present};
     use cudarc::driver::{DriverError, result};
 
@@ -114,7 +115,7 @@ fn ask() -> Answer {
         Err(DriverError(CUresult::CUDA_ERROR_NO_DEVICE)) => Answer::Gpus(Vec::new()),
         Err(DriverError(CUresult::CUDA_ERROR_STUB_LIBRARY)) => Answer::NoLibrary,
         Err(error) => Answer::Failed(
-            Finding::note("driver-error", "NVIDIA's driver cannot start CUDA")
+            Finding::note(FindingId::DriverError, "NVIDIA's driver cannot start CUDA")
                 .with("cudarc", format!("{error:?}"))
                 .help("run `nvidia-smi` to see what it says"),
         ),
@@ -138,7 +139,7 @@ fn smi(program: PathBuf, env: &Environment, deadline: Duration) -> Result<Vec<Gp
             .to_vec(),
     };
     let output = run(&question, deadline).map_err(|finding| {
-        let wedged = finding.id == "program-timeout";
+        let wedged = finding.id == FindingId::ProgramTimeout;
         let dmesg = "or look for `NVRM` and `Xid` in what `dmesg` prints: a driver that hangs needs a restart";
         let finding = if wedged { finding.help(dmesg) } else { finding };
         finding.help("or set CUDNN_GUARD_ARCHS, and the driver is not asked")

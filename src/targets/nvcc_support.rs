@@ -1,7 +1,7 @@
 //! What the nvcc that will compile can do.
 
-use crate::model::arch::{Code, ComputeCapability, Suffix, Target};
-use crate::model::version::Version;
+use crate::runtime::facts::compute_capability::{Code, ComputeCapability, Suffix, Target};
+use crate::runtime::facts::version::Version;
 use crate::targets::nvcc_table;
 
 const OLD_THOR: ComputeCapability = ComputeCapability::new(10, 1);

@@ -1,7 +1,7 @@
 //! Which targets each release of nvcc has, for where no nvcc can be asked.
 
-use crate::model::arch::{Code, ComputeCapability, Suffix, Target};
-use crate::model::version::Version;
+use crate::runtime::facts::compute_capability::{Code, ComputeCapability, Suffix, Target};
+use crate::runtime::facts::version::Version;
 
 const TABLE: &str = include_str!("../../build-support/compat/nvcc-targets.txt");
 

@@ -1,8 +1,8 @@
 //! What `nvidia-smi` says.
 
-use crate::model::arch::ComputeCapability;
 use crate::model::gpu::Gpu;
-use crate::model::pattern::{Pattern, pattern};
+use crate::model::text::pattern::{Pattern, pattern};
+use crate::runtime::facts::compute_capability::ComputeCapability;
 
 /// What it is asked for, in this order.
 pub const QUESTION: &str = "--query-gpu=index,uuid,name,compute_cap";

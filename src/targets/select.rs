@@ -4,13 +4,14 @@ pub mod messages;
 #[cfg(test)]
 mod tests;
 
-use crate::model::arch::{Code, ComputeCapability, Suffix, Target};
 use crate::model::chosen_by::ChosenBy;
 use crate::model::environment::{Environment, Variable};
-use crate::model::finding::Finding;
 use crate::model::gencode::Gencode;
 use crate::model::gpu::Gpu;
 use crate::model::target_list::TargetList;
+use crate::runtime::facts::compute_capability::{Code, ComputeCapability, Suffix, Target};
+use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding_id::FindingId;
 use crate::targets::dialect::{Dialect, Word};
 pub use crate::targets::nvcc_support::Compiler;
 use crate::targets::{dialect, gpu_names, nvcc_table};
@@ -287,7 +288,10 @@ fn rename(asked: &mut [Gencode], compiler: &Compiler) -> Option<Finding> {
                 gencode.target,
                 compiler.name()
             );
-            note = note.or(Some(Finding::note("arch-unsupported-by-nvcc", summary)));
+            note = note.or(Some(Finding::note(
+                FindingId::ArchUnsupportedByNvcc,
+                summary,
+            )));
         }
     }
     note
@@ -322,7 +326,10 @@ fn settle(asked: &mut Vec<Gencode>) -> Option<Finding> {
             words(goes),
             words(stays)
         );
-        note = note.or(Some(Finding::note("arch-unsupported-by-nvcc", summary)));
+        note = note.or(Some(Finding::note(
+            FindingId::ArchUnsupportedByNvcc,
+            summary,
+        )));
     }
     kept.sort();
     *asked = kept;

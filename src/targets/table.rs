@@ -1,11 +1,11 @@
 //! fixtures/targets/lists.txt: what each list comes to with each CUDA.
 
-use crate::model::arch::ComputeCapability;
 use crate::model::chosen_by::ChosenBy;
 use crate::model::gencode::Gencode;
 use crate::model::gpu::Gpu;
 use crate::model::invocation::Invocation;
-use crate::model::version::Version;
+use crate::runtime::facts::compute_capability::ComputeCapability;
+use crate::runtime::facts::version::Version;
 use crate::system::programs::run_to_end;
 use crate::targets::dialect;
 use crate::targets::dialect::{Dialect, Word};

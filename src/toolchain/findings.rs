@@ -5,11 +5,11 @@ use crate::choice::scan::Sight;
 use crate::choice::select_pair::kind_of;
 use crate::choice::unusable_variables::Unusable;
 use crate::config::Config;
-use crate::model::allowed::Allowed;
 use crate::model::candidate::Candidate;
 use crate::model::environment::{Environment, Variable};
-use crate::model::finding::Finding;
-use crate::model::finding_id;
+use crate::runtime::facts::allowed::Allowed;
+use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding_id::FindingId;
 use crate::search::search_step::{Kind, Step};
 use crate::system::{Host, files};
 
@@ -38,7 +38,7 @@ pub fn verdict(
         }
     }
     match fault {
-        Some(finding) if allowed.contains(finding.id) => {
+        Some(finding) if allowed.contains(finding.id.as_str()) => {
             noticed.push(finding);
             (noticed, situation.fault(kind))
         }
@@ -82,9 +82,9 @@ pub fn join(
 ) -> (Option<Finding>, Option<Finding>) {
     match (toolkit, cudnn) {
         (Some(cause), Some(other))
-            if cause.id == "variable-unusable"
-                && other.id == "cudnn-not-found"
-                && !allowed.contains(cause.id) =>
+            if cause.id == FindingId::VariableUnusable
+                && other.id == FindingId::CudnnNotFound
+                && !allowed.contains(cause.id.as_str()) =>
         {
             let cause = cause.with("cuDNN", "was looked for there too, and found nowhere else");
             (Some(cause), None)
@@ -99,11 +99,11 @@ pub fn config_faults(config: &Config, host: &Host) -> Vec<Finding> {
     for id in config
         .allow
         .iter()
-        .filter(|id| !finding_id::ALL.contains(&id.as_str()))
+        .filter(|id| FindingId::parse(id).is_none())
     {
         findings.push(
             Finding::error(
-                "config-invalid",
+                FindingId::ConfigInvalid,
                 format!("`.allow({id:?})` names no finding"),
             )
             .help("copy the id from the brackets behind the headline that is to pass"),
@@ -112,7 +112,7 @@ pub fn config_faults(config: &Config, host: &Host) -> Vec<Finding> {
     if let Some(root) = host.root.as_deref().filter(|root| !files::is_dir(root)) {
         findings.push(
             Finding::error(
-                "config-invalid",
+                FindingId::ConfigInvalid,
                 format!("the root `{}` is not a directory", root.display()),
             )
             .help("name a directory that holds usr/ of the system to look at"),
@@ -139,7 +139,7 @@ pub fn too_narrow(host: &Host) -> Option<Finding> {
         host.platform.triple
     );
     Some(
-        Finding::error("platform-unsupported", headline)
+        Finding::error(FindingId::PlatformUnsupported, headline)
             .help(format!("build for {instead}"))
             .help("or call `.optional()` in build.rs, to build without"),
     )
@@ -148,7 +148,7 @@ pub fn too_narrow(host: &Host) -> Option<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::finding::Severity;
+    use crate::runtime::facts::finding::Severity;
 
     #[test]
     fn the_list_of_what_may_pass_has_commas_or_any_white_space() {
@@ -171,8 +171,12 @@ mod tests {
     fn a_warning_that_was_an_error_names_who_let_it_pass() {
         let env = Environment::new([("CUDNN_GUARD_ALLOW".to_string(), "parts-mixed".into())]);
         let allowed = Config::new().allow("parts-missing").allowed(&env);
-        let mut findings =
-            ["parts-mixed", "parts-missing", "no-gpu"].map(|id| Finding::error(id, "x"));
+        let mut findings = [
+            FindingId::PartsMixed,
+            FindingId::PartsMissing,
+            FindingId::NoGpu,
+        ]
+        .map(|id| Finding::error(id, "x"));
         allowed.apply(&mut findings);
         let [by_user, by_script, stays] = findings.map(|finding| finding.to_string());
         assert_eq!(
@@ -198,7 +202,7 @@ mod tests {
             .findings()
             .iter()
             .filter(stops)
-            .map(|one| one.id)
+            .map(|one| one.id.as_str())
             .collect();
         assert_eq!(stopping, ["config-invalid"]);
     }

@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::model::candidate::{Cudnn, Found, LinkName, Toolkit};
-use crate::model::version::Version;
+use crate::runtime::facts::version::Version;
 use crate::toolchain::Toolchain;
 use std::path::PathBuf;
 

@@ -1,6 +1,7 @@
 //! The files that one build script has made so far, so that no call overwrites what another one made.
 
-use crate::model::finding::Finding;
+use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding_id::FindingId;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -26,7 +27,7 @@ impl Written {
                 first.display()
             ),
         };
-        Err(Finding::error("config-invalid", summary).help(match same {
+        Err(Finding::error(FindingId::ConfigInvalid, summary).help(match same {
             true => "make a second file under another name, which defines the macros and includes this one",
             false => "name both files in one call, which keeps equal names apart",
         }))
@@ -37,7 +38,7 @@ impl Written {
         match self.noted(output, Path::new(name), how) {
             None => Ok(()),
             Some(_) => Err(Finding::error(
-                "config-invalid",
+                FindingId::ConfigInvalid,
                 format!("build.rs makes the library `{name}` twice, and not in the same way"),
             )
             .help("name all its files in one call, or give the second library another name")),

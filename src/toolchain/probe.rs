@@ -6,9 +6,10 @@ use crate::choice::scan::{Sight, look};
 use crate::choice::select_pair::{Choice, Wants, choose};
 use crate::compat::rules;
 use crate::config::{Config, Link};
-use crate::model::allowed::Allowed;
 use crate::model::candidate::{Candidate, Cudnn, Found, Toolkit};
-use crate::model::finding::Finding;
+use crate::runtime::facts::allowed::Allowed;
+use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding_id::FindingId;
 use crate::search::search_step::{Kind, Place, Step};
 use crate::search::{pkg_config, steps};
 use crate::system::{Host, files};
@@ -98,7 +99,7 @@ impl Probe<'_> {
     pub fn select(&self, located: &Located) -> Selected {
         let mut candidates = located.sight.candidates.clone();
         let mut blocked = Vec::new();
-        if !self.allowed.contains("variable-unusable") {
+        if !self.allowed.contains(FindingId::VariableUnusable.as_str()) {
             blocked.extend([Kind::Toolkit, Kind::Cudnn]);
             blocked.retain(|&kind| is_blocked(&located.steps, &located.sight, kind));
         }

@@ -2,8 +2,9 @@
 
 use crate::config::{Config, Link};
 use crate::model::candidate::{Cudnn, Toolkit};
-use crate::model::finding::Finding;
 use crate::model::platform::Os;
+use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding_id::FindingId;
 use crate::system::directive::{Directive, Library};
 use crate::system::{Host, files};
 use crate::toolkit::archives;
@@ -38,7 +39,10 @@ pub fn find(
     }
     let os = host.platform.os;
     if config.cudnn.is_some() && os == Os::Windows {
-        let none = Finding::error("config-invalid", "NVIDIA ships no static cuDNN for Windows");
+        let none = Finding::error(
+            FindingId::ConfigInvalid,
+            "NVIDIA ships no static cuDNN for Windows",
+        );
         all.lacking.push(
             none.help("leave `.link(Link::Static)` out of build.rs, and link dynamically")
                 .help("or write `.link(Link::Runtime)`, and open cuDNN in the program"),
@@ -168,7 +172,7 @@ fn lacking_parts(
             .into()
     };
     Some(
-        Finding::error("parts-missing", headline)
+        Finding::error(FindingId::PartsMissing, headline)
             .with("lacking", names.join("\n"))
             .with("looked at", dir.display())
             .help(install)
@@ -202,7 +206,7 @@ fn absent(toolkit: &Toolkit, lacking: &[Archive], os: Os) -> Option<Finding> {
         0 => "no directory of libraries".to_string(),
         _ => looked.join("\n"),
     };
-    let mut finding = Finding::error("partial-toolkit", headline);
+    let mut finding = Finding::error(FindingId::PartialToolkit, headline);
     if names.len() > 1 {
         finding = finding.with("lacking", names.join("\n"));
     }

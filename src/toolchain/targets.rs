@@ -3,14 +3,16 @@
 use crate::compat::rules;
 use crate::cudnn::consistency;
 use crate::error::Error;
-use crate::model::arch::{ComputeCapability, Target};
-use crate::model::candidate::Found;
+use crate::model::candidate::Candidate;
 use crate::model::environment::Variable;
-use crate::model::finding::{Finding, Severity};
 use crate::model::target_list::TargetList;
+use crate::runtime::facts::compute_capability::{ComputeCapability, Target};
+use crate::runtime::facts::finding::{Finding, Severity};
 use crate::system::{Host, files};
 use crate::targets::gpus;
-use crate::targets::select::{self, Compiler, Selection, Wish};
+use crate::targets::select::{
+    Compiler, Selection, Wish, {self},
+};
 use crate::toolchain::Toolchain;
 use crate::toolkit::nvcc;
 
@@ -125,10 +127,8 @@ impl Toolchain {
             return None;
         }
         let path = self.host.env.get(Variable::Path).unwrap_or_default();
-        let others = self.candidates.iter().filter_map(|one| match &one.found {
-            Found::Toolkit(other) => other.nvcc.clone(),
-            Found::Cudnn(_) => None,
-        });
+        let others = self.candidates.iter().filter_map(Candidate::toolkit);
+        let others = others.filter_map(|other| other.nvcc.clone());
         let others = others.chain(
             std::env::split_paths(path)
                 .map(|dir| dir.join(self.host.platform.program("nvcc")))

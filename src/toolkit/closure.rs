@@ -67,7 +67,7 @@ fn others(needs: &str, places: &[&PathBuf]) -> Vec<PathBuf> {
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
-    use crate::model::version::Version;
+    use crate::runtime::facts::version::Version;
     use crate::toolkit::dependencies::finding;
     use std::process::Command;
 

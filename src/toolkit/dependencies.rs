@@ -1,7 +1,8 @@
 //! What a library of the toolkit needs of its neighbours.
 
-use crate::model::finding::Finding;
-use crate::model::version::Version;
+use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::version::Version;
 use std::path::{Path, PathBuf};
 
 /// That a library needs another which is not there, or is there and lacks what is called.
@@ -58,7 +59,7 @@ pub fn finding(unmet: &Unmet, version: Option<Version>, root: &Path) -> Finding 
             let headline = format!(
                 "`{library}` {release} calls `{first}`, which the `{needs}` beside it does not have: they are of different releases"
             );
-            Finding::warning("partial-toolkit", headline)
+            Finding::warning(FindingId::PartialToolkit, headline)
                 .with("library", unmet.library.display())
                 .with("needs", beside.display())
         }
@@ -67,7 +68,7 @@ pub fn finding(unmet: &Unmet, version: Option<Version>, root: &Path) -> Finding 
                 "`{library}` {release} needs `{needs}`, which is not in `{}`",
                 root.display()
             );
-            let finding = Finding::warning("partial-toolkit", headline)
+            let finding = Finding::warning(FindingId::PartialToolkit, headline)
                 .with("library", unmet.library.display());
             if unmet.others.is_empty() {
                 finding

@@ -9,12 +9,12 @@ pub mod nvcc_output;
 pub mod version_file;
 
 use crate::model::candidate::Toolkit;
-use crate::model::finding::Finding;
-use crate::model::library_name::LibraryName;
 use crate::model::platform::{Os, Platform};
-use crate::model::version::Version;
-use crate::model::version_header;
+use crate::model::text::library_name::LibraryName;
+use crate::model::text::version_header;
 use crate::runtime::binary::elf::Elf;
+use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::version::Version;
 use crate::search::install_layout;
 use crate::search::search_step::Tree;
 use crate::system::sysroot::Sysroot;

@@ -1,9 +1,10 @@
 //! Asks an nvcc about itself. It is called by its absolute path: what it prints would be relative otherwise.
 
-use crate::model::arch::Target;
-use crate::model::finding::Finding;
 use crate::model::invocation::Invocation;
-use crate::model::version::Version;
+use crate::runtime::facts::compute_capability::Target;
+use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::version::Version;
 use crate::system::files;
 use crate::system::files::dedup;
 use crate::system::probe_cache::ProbeCache;
@@ -100,10 +101,13 @@ fn not_told(what: &str, question: &Invocation, output: &Output) -> Finding {
         "" => "nothing",
         words => words,
     };
-    Finding::error("nvcc-failed", format!("`{name}` does not tell {what}"))
-        .with("command", question)
-        .with("nvcc says", said)
-        .help("run the command by hand: an nvcc that works answers it")
+    Finding::error(
+        FindingId::NvccFailed,
+        format!("`{name}` does not tell {what}"),
+    )
+    .with("command", question)
+    .with("nvcc says", said)
+    .help("run the command by hand: an nvcc that works answers it")
 }
 
 #[cfg(all(test, unix))]
@@ -128,7 +132,7 @@ mod tests {
             version(Path::new("/bin/false"), &ProbeCache::default())
                 .unwrap_err()
                 .id,
-            "nvcc-failed"
+            FindingId::NvccFailed
         );
     }
 

@@ -4,7 +4,7 @@ use crate::model::environment::{Environment, Variable};
 use crate::model::gencode::Gencode;
 use crate::model::invocation::Invocation;
 use crate::model::platform::{Os, Platform};
-use crate::model::version::Version;
+use crate::runtime::facts::version::Version;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -163,7 +163,7 @@ pub fn parse_depfile(text: &str) -> Vec<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::arch::{Code, Target};
+    use crate::runtime::facts::compute_capability::{Code, Target};
     use crate::toolkit::nvcc_output::parse_gpu_codes;
 
     fn plan(product: Product, ccbin: Option<&str>) -> Plan {

@@ -1,9 +1,9 @@
 //! What nvcc says of itself.
 
-use crate::model::arch::{Suffix, Target};
-use crate::model::pattern::{Pattern, pattern, release};
-use crate::model::target_name;
-use crate::model::version::Version;
+use crate::model::text::pattern::{Pattern, pattern, release};
+use crate::model::text::target_name;
+use crate::runtime::facts::compute_capability::{Suffix, Target};
+use crate::runtime::facts::version::Version;
 use std::path::{Path, PathBuf};
 
 /// Where nvcc itself looks: right through wrappers, Debian's script, conda and the HPC SDK.

@@ -1,7 +1,7 @@
 //! What the file beside a toolkit's directories says of its release.
 
-use crate::model::pattern::{Pattern, pattern, release};
-use crate::model::version::Version;
+use crate::model::text::pattern::{Pattern, pattern, release};
+use crate::runtime::facts::version::Version;
 
 /// `12.4` of `"cuda" : { "name" : "CUDA SDK", "version" : "12.4.1" }` in `version.json`, which there is from CUDA 11.1
 /// on. The third number is no release of CUDA; in some it is a date.

@@ -47,16 +47,27 @@ pub fn run(
         "wrong" => {
             outcome.verdict = Verdict::Fail;
             outcome.largest_error = Some(f64::NAN);
-            outcome.finding =
-                Some(Finding::error("convolution-wrong", "numbers are wrong").help("do it again"));
+            outcome.finding = Some(
+                Finding::error(
+                    cudnn_guard::FindingId::ConvolutionWrong,
+                    "numbers are wrong",
+                )
+                .help("do it again"),
+            );
         }
         "refused" => {
             outcome.verdict = Verdict::Fail;
-            outcome.finding = Some(Finding::error("convolution-failed", "it was refused"));
+            outcome.finding = Some(Finding::error(
+                cudnn_guard::FindingId::ConvolutionFailed,
+                "it was refused",
+            ));
         }
         "busy" => {
             outcome.verdict = Verdict::Unknown;
-            outcome.finding = Some(Finding::warning("device-busy", "the GPU is busy"));
+            outcome.finding = Some(Finding::warning(
+                cudnn_guard::FindingId::DeviceBusy,
+                "the GPU is busy",
+            ));
         }
         "unserved" => {
             outcome.verdict = Verdict::Unknown;

@@ -1,14 +1,13 @@
 //! A program with a guard in it: this test binary, run once more with a task in its environment.
 
-use cudnn_guard::runtime::check;
 use cudnn_guard::runtime::child::work::Functions;
 use cudnn_guard::runtime::facts::built::{Built, BuiltFinding, Loader};
 use cudnn_guard::runtime::facts::compute_capability::Target;
 use cudnn_guard::runtime::facts::finding::Severity;
 use cudnn_guard::runtime::facts::tables::{Gpus, KnownBad, Tables};
 use cudnn_guard::runtime::facts::version::Version;
-use cudnn_guard::runtime::startup;
 use cudnn_guard::runtime::system::platform::Library;
+use cudnn_guard::runtime::{check, startup};
 use std::path::Path;
 use std::process::{Command, Stdio};
 

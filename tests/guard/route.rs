@@ -1,9 +1,8 @@
 //! The loader's way to a library.
 
 use super::tree::Folder;
-use cudnn_guard::runtime::loader::ld_so_cache;
-use cudnn_guard::runtime::loader::load_origin;
 use cudnn_guard::runtime::loader::search_path::{Route, Via};
+use cudnn_guard::runtime::loader::{ld_so_cache, load_origin};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};

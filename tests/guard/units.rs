@@ -219,7 +219,9 @@ fn a_childs_answer_keeps_its_outcomes() {
     let failed = Outcome {
         verdict: Verdict::Fail,
         tf32: Some(false),
-        finding: Some(Finding::error("convolution-wrong", "wrong").with("where", "here")),
+        finding: Some(
+            Finding::error(cudnn_guard::FindingId::ConvolutionWrong, "wrong").with("where", "here"),
+        ),
         ..passed.clone()
     };
     let told = [passed, left_out, failed];
@@ -230,7 +232,7 @@ fn a_childs_answer_keeps_its_outcomes() {
 
 #[test]
 fn a_childs_answer_keeps_its_text() {
-    let finding = Finding::error("convolution-wrong", "a\tb\\n\nc")
+    let finding = Finding::error(cudnn_guard::FindingId::ConvolutionWrong, "a\tb\\n\nc")
         .with("printed", "one\ntwo")
         .with("empty", "")
         .help("do this")

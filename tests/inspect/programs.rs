@@ -1,7 +1,9 @@
 //! Programs of this machine, and such as cargo builds.
 
 use super::image::{Image, ids, linked};
-use crate::support::simulator::{self, Simulated};
+use crate::support::simulator::{
+    Simulated, {self},
+};
 use crate::support::{built, cargo, fresh, program, project, repository, run};
 use serde_json::Value;
 use std::fs;

@@ -1,13 +1,17 @@
 //! What `cudnn-guard targets` makes of a list.
 
-use crate::{cudnn_guard, ids, must_exit, text};
 #[cfg(unix)]
-use crate::{file, folder};
+use crate::file;
+#[cfg(unix)]
+use crate::folder;
+use crate::{cudnn_guard, ids, must_exit, text};
 use serde_json::Value;
 #[cfg(unix)]
 use std::path::Path;
 #[cfg(unix)]
-use std::process::{Command, Output};
+use std::process::Command;
+#[cfg(unix)]
+use std::process::Output;
 
 #[test]
 fn targets_without_any_cuda() {

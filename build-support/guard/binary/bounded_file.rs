@@ -4,7 +4,9 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, BufRead, Read, Seek, SeekFrom};
+use std::io::{
+    BufRead, Read, Seek, SeekFrom, {self},
+};
 use std::path::Path;
 
 /// The most that is read at once.

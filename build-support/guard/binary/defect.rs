@@ -1,5 +1,6 @@
 //! Why a file is no library for the system that is built for, or for this process.
 
+use crate::runtime::facts::finding_id::FindingId;
 use std::fmt;
 
 /// What is wrong with a file. Printed, it stands behind the file's name.
@@ -35,11 +36,11 @@ impl Defect {
     }
 
     /// The finding for it.
-    pub fn id(&self) -> &'static str {
+    pub fn id(&self) -> FindingId {
         match self {
-            Defect::Cpu(_) | Defect::Machine(_) | Defect::Class => "wrong-architecture",
-            Defect::Unreadable(_) => "io-error",
-            _ => "library-damaged",
+            Defect::Cpu(_) | Defect::Machine(_) | Defect::Class => FindingId::WrongArchitecture,
+            Defect::Unreadable(_) => FindingId::IoError,
+            _ => FindingId::LibraryDamaged,
         }
     }
 }

@@ -8,16 +8,18 @@ use crate::runtime::driver::devices;
 use crate::runtime::driver::query::Driver;
 use crate::runtime::facts::built::{Built, Loader};
 use crate::runtime::facts::finding::{Finding, Severity, Verdict};
+use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
 use crate::runtime::judge::rules;
-use crate::runtime::loader::cudarc_eager::{self, Eager};
+use crate::runtime::loader::cudarc_eager::{
+    Eager, {self},
+};
 use crate::runtime::loader::dlerror_messages;
 use crate::runtime::loader::locate::Shim;
 use crate::runtime::loader::search_path::{Route, Via};
-use crate::runtime::parts::dlopen_dependencies;
-use crate::runtime::parts::foreign_parts;
 use crate::runtime::parts::missing_dlopen::Unopened;
 use crate::runtime::parts::part_files::Parts;
+use crate::runtime::parts::{dlopen_dependencies, foreign_parts};
 use crate::runtime::report::env_config::Operator;
 use crate::runtime::report::result::Report;
 use std::path::Path;
@@ -69,7 +71,8 @@ pub fn judge(
     // Wrong numbers have other reasons.
     let refused = |outcome: &Outcome| {
         let finding = outcome.finding.as_ref();
-        outcome.verdict == Verdict::Fail && finding.is_some_and(|it| it.id != "convolution-wrong")
+        outcome.verdict == Verdict::Fail
+            && finding.is_some_and(|it| it.id != FindingId::ConvolutionWrong)
     };
     let was_refused = report.outcomes.iter().any(refused);
     let broke = matches!(tried.end, End::Signal(_)) || was_refused;
@@ -92,7 +95,7 @@ fn disagreement(
     failed_checks: &[String],
 ) -> Finding {
     let mut finding = Finding::error(
-        "parts-mixed",
+        FindingId::PartsMixed,
         format!(
             "the parts of cuDNN at `{}` do not belong together",
             shim.folder().display()
@@ -150,7 +153,7 @@ pub fn outcomes(report: &mut Report, built: &Built) {
     let passed = |outcome: &Outcome| outcome.verdict == Verdict::Pass;
     if !report.outcomes.iter().any(passed) && report.verdict() == Verdict::Pass {
         report.unknown(Finding::warning(
-            "convolution-failed",
+            FindingId::ConvolutionFailed,
             "no convolution could be tried",
         ));
     }
@@ -261,7 +264,7 @@ fn end(report: &mut Report, tried: &Tried, unopened: Option<&Unopened>) {
     let finding = match tried.end {
         End::Itself if tried.answer.whole => return,
         End::Itself if stage != "asking the driver" && dlerror_messages::missed_function(&tried.said).is_some() => Finding::error(
-            "cudnn-aborted",
+            FindingId::CudnnAborted,
             format!(
                 "the loader ended the process that tried cuDNN while {}, for lack of a function",
                 stage
@@ -270,14 +273,14 @@ fn end(report: &mut Report, tried: &Tried, unopened: Option<&Unopened>) {
         .with("loader", dlerror_messages::missed_function(&tried.said).unwrap_or_default())
         .help("install cuDNN, and the CUDA libraries that it is linked to, each whole and of one release"),
         End::Itself => Finding::warning(
-            "child-not-started",
+            FindingId::ChildNotStarted,
             format!(
                 "{} that tries cuDNN ended without a word while {}",
                 who, stage
             ),
         ),
         End::Late => Finding::warning(
-            "convolution-timeout",
+            FindingId::ConvolutionTimeout,
             format!(
                 "{} that tries cuDNN was still {} when its time was over",
                 who, stage
@@ -286,7 +289,7 @@ fn end(report: &mut Report, tried: &Tried, unopened: Option<&Unopened>) {
         .help("set CUDNN_GUARD_DEADLINE to more seconds, if this machine is only slow"),
         End::Signal(_) if dlerror_messages::no_memory(&tried.said) => {
             let summary = format!("{} that tries cuDNN found no memory while {}", who, stage);
-            Finding::warning("child-not-started", summary)
+            Finding::warning(FindingId::ChildNotStarted, summary)
                 .help("raise the limit on memory (`ulimit -v`), or see with `free -m` whether any is left")
         }
         End::Signal(number) => {
@@ -300,17 +303,17 @@ fn end(report: &mut Report, tried: &Tried, unopened: Option<&Unopened>) {
                     );
                     match (unopened, report.loaded.as_ref().map(|loaded| &loaded.via)) {
                         (Some(unopened), _) => unopened.helped(Finding::error(
-                            "cudnn-aborted",
+                            FindingId::CudnnAborted,
                             format!("{}: {}", headline, unopened.reason()),
                         )),
-                        (None, Some(Via::Within)) => Finding::error("cudnn-aborted", headline)
+                        (None, Some(Via::Within)) => Finding::error(FindingId::CudnnAborted, headline)
                             .help("build the program again, with the archives of another release of cuDNN"),
-                        (None, _) => Finding::error("cudnn-aborted", headline)
+                        (None, _) => Finding::error(FindingId::CudnnAborted, headline)
                             .help("install the same release of cuDNN again, whole, or another one"),
                     }
                 }
                 Some(name) => Finding::warning(
-                    "driver-error",
+                    FindingId::DriverError,
                     format!(
                         "NVIDIA's driver ended the process that asked it with {}",
                         name
@@ -318,7 +321,7 @@ fn end(report: &mut Report, tried: &Tried, unopened: Option<&Unopened>) {
                 )
                 .help("see whether `nvidia-smi` runs, and install the driver again if it does not"),
                 None => Finding::warning(
-                    "child-not-started",
+                    FindingId::ChildNotStarted,
                     format!(
                         "the child process that tries cuDNN was killed by signal {} while {}",
                         number, stage

@@ -4,6 +4,7 @@ use crate::runtime::convolution::case_result::{Api, Outcome, Start};
 use crate::runtime::driver::query::{Device, Driver};
 use crate::runtime::facts::compute_capability::ComputeCapability;
 use crate::runtime::facts::finding::{Finding, Verdict};
+use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
 use crate::runtime::system::platform;
 use std::path::{Path, PathBuf};
@@ -97,7 +98,7 @@ pub fn device_line(device: &Device) -> String {
 /// The line of a finding, under the kind that says what it is about.
 pub fn finding_line(kind: &str, finding: &Finding) -> String {
     let severity = finding.severity.to_string();
-    let mut fields = vec![finding.id, &severity, &finding.summary];
+    let mut fields = vec![finding.id.as_str(), &severity, &finding.summary];
     for (label, value) in &finding.evidence {
         fields.push(label);
         fields.push(value);
@@ -261,7 +262,8 @@ fn finding(fields: &[&str]) -> Option<Finding> {
     let [id, severity, summary, rest @ ..] = fields else {
         return None;
     };
-    let id = word(id);
+    // The child is a fork of this process, and has the same ids.
+    let id = FindingId::parse(id)?;
     let mut finding = match *severity {
         "error" => Finding::error(id, *summary),
         "warning" => Finding::warning(id, *summary),

@@ -1,19 +1,27 @@
 //! What happens in the child: everything that could take the process down, and everything that starts CUDA.
 
 use crate::runtime::child::exit_status::{End, Ended};
-use crate::runtime::child::in_process;
 use crate::runtime::child::pipe_sink::Tell;
-use crate::runtime::child::process;
-use crate::runtime::child::protocol::{self, Answer};
+use crate::runtime::child::protocol::{
+    Answer, {self},
+};
+use crate::runtime::child::{in_process, process};
 use crate::runtime::convolution::case_result::{Extent, Scope, Told};
 use crate::runtime::convolution::suite;
 use crate::runtime::driver::devices::Devices;
-use crate::runtime::driver::query::{self, Driver, Problem};
+use crate::runtime::driver::query::{
+    Driver, Problem, {self},
+};
 use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
 use crate::runtime::parts::dlopen_dependencies;
-use crate::runtime::parts::part_files::{self, Part};
-use crate::runtime::system::platform::{self, Library};
+use crate::runtime::parts::part_files::{
+    Part, {self},
+};
+use crate::runtime::system::platform::{
+    Library, {self},
+};
 use std::collections::hash_map::RandomState;
 use std::ffi::c_int;
 use std::hash::{BuildHasher, Hasher};
@@ -82,7 +90,7 @@ pub enum NoChild {
 impl NoChild {
     /// The same under this headline.
     pub fn finding(&self, summary: &str) -> Finding {
-        let finding = Finding::warning("child-not-started", summary);
+        let finding = Finding::warning(FindingId::ChildNotStarted, summary);
         match self {
             NoChild::Started => finding
                 .with(

@@ -4,9 +4,9 @@ use crate::runtime::convolution::algorithm::Algorithm;
 use crate::runtime::convolution::case::Kind;
 use crate::runtime::convolution::case_result::Api;
 use crate::runtime::cudnn::status;
-use crate::runtime::driver::cuda_status;
-use crate::runtime::driver::device_memory;
+use crate::runtime::driver::{cuda_status, device_memory};
 use crate::runtime::facts::finding::{Finding, Severity, Verdict};
+use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
 
 const MIB: usize = 1 << 20;
@@ -17,7 +17,7 @@ const LOW_MEMORY: usize = 512 * MIB;
 pub fn refused_by_gpu(refused: device_memory::Refused, device: &str) -> Finding {
     let Some(code) = refused.code else {
         return Finding::warning(
-            "driver-error",
+            FindingId::DriverError,
             format!(
                 "NVIDIA's driver has no `{}`, so no convolution was tried",
                 refused.call
@@ -31,9 +31,9 @@ pub fn refused_by_gpu(refused: device_memory::Refused, device: &str) -> Finding 
         return memory_low(device, None).with("driver", answered);
     }
     let id = if is_elsewhere(code) {
-        "device-busy"
+        FindingId::DeviceBusy
     } else {
-        "driver-error"
+        FindingId::DriverError
     };
     Finding::warning(
         id,
@@ -49,7 +49,7 @@ pub fn refused_by_gpu(refused: device_memory::Refused, device: &str) -> Finding 
 /// There is not enough memory to try anything; so much is free, if that is known.
 pub fn memory_low(device: &str, free: Option<usize>) -> Finding {
     Finding::warning(
-        "device-memory-low",
+        FindingId::DeviceMemoryLow,
         match free {
             Some(free) => format!(
                 "{} has too little free memory to try a convolution: {} MiB",
@@ -108,9 +108,9 @@ impl Refusal<'_> {
         }
         let handle = self.call == "cudnnCreate";
         let id = if handle {
-            "cudnn-create-failed"
+            FindingId::CudnnCreateFailed
         } else {
-            "convolution-failed"
+            FindingId::ConvolutionFailed
         };
         let mut finding = Finding::error(
             id,

@@ -10,9 +10,9 @@ use crate::runtime::convolution::cudnn_error::{
 use crate::runtime::convolution::shape::{dimensions, place};
 use crate::runtime::convolution::tolerance::Comparison;
 use crate::runtime::cudnn::status;
-use crate::runtime::driver::cuda_status;
-use crate::runtime::driver::device_memory;
+use crate::runtime::driver::{cuda_status, device_memory};
 use crate::runtime::facts::finding::{Finding, Verdict};
+use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
 
 const MIB: usize = 1 << 20;
@@ -168,14 +168,14 @@ impl Trouble {
             Trouble::Unserved(reason) => (
                 Verdict::Unknown,
                 Finding::warning(
-                    "convolution-failed",
+                    FindingId::ConvolutionFailed,
                     format!("no {} was tried: {}", words, reason),
                 ),
             ),
             Trouble::Lacks(name) => (
                 Verdict::Unknown,
                 Finding::warning(
-                    "convolution-failed",
+                    FindingId::ConvolutionFailed,
                     format!("{} has no `{}`, so no convolution was tried", cudnn, name),
                 )
                 .help("update cudnn-guard: it does not know this release"),
@@ -183,7 +183,7 @@ impl Trouble {
             Trouble::Workspace { bytes, .. } => (
                 Verdict::Unknown,
                 Finding::warning(
-                    "convolution-failed",
+                    FindingId::ConvolutionFailed,
                     format!(
                         "{} wants {} MiB to work in for a small convolution, so none was tried",
                         cudnn,
@@ -226,7 +226,7 @@ impl Trouble {
             Trouble::Crashed { code, .. } => {
                 let error = cuda_status::explain(*code);
                 let finding = Finding::error(
-                    "convolution-failed",
+                    FindingId::ConvolutionFailed,
                     format!(
                         "a {} of {} on {} ended with {}",
                         words,
@@ -240,7 +240,7 @@ impl Trouble {
             }
             Trouble::Dimensions(told) => {
                 let finding = Finding::error(
-                    "convolution-wrong",
+                    FindingId::ConvolutionWrong,
                     format!(
                         "{} says that a convolution gives {} numbers, where {} is right",
                         cudnn,
@@ -252,7 +252,7 @@ impl Trouble {
             }
             Trouble::Breach { buffer, place, .. } => {
                 let finding = Finding::error(
-                    "convolution-wrong",
+                    FindingId::ConvolutionWrong,
                     format!(
                         "{} wrote {} of its {} buffer in a {} on {}",
                         cudnn, place, buffer, words, device
@@ -266,7 +266,7 @@ impl Trouble {
                 ..
             } => {
                 let finding = Finding::warning(
-                    "convolution-wrong",
+                    FindingId::ConvolutionWrong,
                     format!(
                         "{} rounds single precision to TF32 on {}, though told not to",
                         cudnn, device
@@ -299,7 +299,7 @@ impl Trouble {
                     None => "a result is not a number".to_string(),
                 };
                 let finding = Finding::error(
-                    "convolution-wrong",
+                    FindingId::ConvolutionWrong,
                     format!(
                         "{} computed a wrong {} on {}: {}",
                         cudnn, words, device, what

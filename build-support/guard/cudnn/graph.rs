@@ -7,7 +7,9 @@ use crate::runtime::convolution::case::{Kind, Operation};
 use crate::runtime::convolution::shape::Layout;
 use crate::runtime::cudnn::descriptor::{CROSS_CORRELATION, FLOAT, Owned, number};
 use crate::runtime::cudnn::functions::{Data, Refused};
-use crate::runtime::cudnn::graph_signatures::{self as is, Calls, Node};
+use crate::runtime::cudnn::graph_signatures::{
+    Calls, Node, {self as is},
+};
 use crate::runtime::system::platform::Library;
 
 /// `cudnnBackendHeurMode_t`: what cuDNN thinks is fast, and what serves where nothing fast does.

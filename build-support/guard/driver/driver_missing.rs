@@ -1,6 +1,7 @@
 //! Why the driver's library cannot be opened: where it lies instead, and who has to bring it.
 
 use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding_id::FindingId;
 use std::path::Path;
 
 /// The library, by the name that CUDA opens.
@@ -80,7 +81,8 @@ impl NoDriver {
                 ],
             ),
         };
-        let mut finding = Finding::warning("driver-missing", headline).with("loader", &self.words);
+        let mut finding =
+            Finding::warning(FindingId::DriverMissing, headline).with("loader", &self.words);
         if let Some(release) = &self.module {
             finding = finding.with(
                 "module",

@@ -2,6 +2,7 @@
 
 use crate::runtime::driver::driver_missing::CONTAINER;
 use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding_id::FindingId;
 
 /// The variable that chooses among the GPUs.
 pub const VISIBLE: &str = "CUDA_VISIBLE_DEVICES";
@@ -50,7 +51,7 @@ impl Around {
             (None, None, Some(_)) => "this container was started without a GPU".to_string(),
             (None, None, None) => "NVIDIA's driver shows no GPU".to_string(),
         };
-        let finding = Finding::warning("no-gpu", headline);
+        let finding = Finding::warning(FindingId::NoGpu, headline);
         match self.visible.as_deref() {
             Some("") => finding.with("set", format!("{} is set, and empty", VISIBLE)),
             Some(value) => finding.with("set", format!("{}={}", VISIBLE, value)),

@@ -7,6 +7,7 @@ use crate::runtime::driver::driver_missing::{LIBRARY, NoDriver};
 use crate::runtime::driver::no_gpu::Around;
 use crate::runtime::facts::compute_capability::ComputeCapability;
 use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
 use crate::runtime::system::platform::Library;
 use std::ffi::{c_char, c_int, c_uint, c_void};
@@ -102,7 +103,7 @@ impl Problem {
         match self {
             Problem::Missing(around) => around.finding(),
             Problem::Stub(driver) => Finding::warning(
-                "driver-stub",
+                FindingId::DriverStub,
                 format!(
                     "`{}` is the toolkit's stub, not NVIDIA's driver, so no GPU can be used",
                     driver.library
@@ -114,7 +115,7 @@ impl Problem {
                 around.helped(with_driver(around.finding(), driver))
             }
             Problem::NotADriver { driver, function } => Finding::warning(
-                "driver-error",
+                FindingId::DriverError,
                 format!(
                     "`{}` has no `{}`, so it is not NVIDIA's driver",
                     driver.library, function
@@ -366,7 +367,7 @@ fn with_driver(finding: Finding, driver: &Driver) -> Finding {
 fn failed(driver: &Driver, call: &str, code: i32) -> Finding {
     let error = cuda_status::explain(code);
     let finding = Finding::warning(
-        "driver-error",
+        FindingId::DriverError,
         format!(
             "{}: `{}` answered {}",
             error.words,

@@ -1,6 +1,7 @@
 //! The findings that somebody lets pass.
 
 use crate::runtime::facts::finding::{Finding, Severity};
+use crate::runtime::facts::finding_id::FindingId;
 
 /// The ids of findings that may pass, each with who lets it. A build, a start and `cudnn-guard inspect` read and apply
 /// them here.
@@ -37,7 +38,7 @@ impl Allowed {
     /// Makes warnings of the errors that may pass, each with who let it.
     pub fn apply(&self, findings: &mut [Finding]) {
         for finding in findings {
-            if let (Some(by), Severity::Error) = (self.by(finding.id), finding.severity) {
+            if let (Some(by), Severity::Error) = (self.by(finding.id.as_str()), finding.severity) {
                 finding.severity = Severity::Warning;
                 finding.evidence.push(("let pass", by.to_string()));
             }
@@ -46,7 +47,7 @@ impl Allowed {
 
     /// Who lets it pass. A build script that contradicts itself cannot be followed: that never passes.
     fn by(&self, id: &str) -> Option<&'static str> {
-        if id == "config-invalid" {
+        if id == FindingId::ConfigInvalid.as_str() {
             return None;
         }
         let known = self.ids.iter().find(|known| known.0 == id)?;

@@ -1,5 +1,6 @@
 //! What was noticed: the same value and the same wording at build time, at run time and on the terminal.
 
+use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::json::Json;
 use std::fmt;
 
@@ -55,8 +56,8 @@ impl fmt::Display for Severity {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Finding {
-    /// A word that never changes its meaning, for `allow` and for search engines.
-    pub id: &'static str,
+    /// What it is about.
+    pub id: FindingId,
     /// How much it matters.
     pub severity: Severity,
     /// One sentence, lower case, paths in backticks, what was found before what was wanted.
@@ -69,21 +70,21 @@ pub struct Finding {
 
 impl Finding {
     /// An error with this headline.
-    pub fn error(id: &'static str, summary: impl Into<String>) -> Self {
+    pub fn error(id: FindingId, summary: impl Into<String>) -> Self {
         Self::new(id, Severity::Error, summary)
     }
 
     /// A warning with this headline.
-    pub fn warning(id: &'static str, summary: impl Into<String>) -> Self {
+    pub fn warning(id: FindingId, summary: impl Into<String>) -> Self {
         Self::new(id, Severity::Warning, summary)
     }
 
     /// A note with this headline.
-    pub fn note(id: &'static str, summary: impl Into<String>) -> Self {
+    pub fn note(id: FindingId, summary: impl Into<String>) -> Self {
         Self::new(id, Severity::Note, summary)
     }
 
-    fn new(id: &'static str, severity: Severity, summary: impl Into<String>) -> Self {
+    fn new(id: FindingId, severity: Severity, summary: impl Into<String>) -> Self {
         Self {
             id,
             severity,
@@ -108,7 +109,7 @@ impl Finding {
     /// `{ "id", "severity", "summary", "evidence": {}, "help": [] }`
     pub fn to_json(&self) -> Json {
         Json::object([
-            ("id", Json::text(self.id)),
+            ("id", Json::text(self.id.as_str())),
             ("severity", Json::text(self.severity)),
             ("summary", Json::text(&self.summary)),
             (

@@ -4,6 +4,7 @@ pub mod allowed;
 pub mod built;
 pub mod compute_capability;
 pub mod finding;
+pub mod finding_id;
 pub mod json;
 pub mod linked_in;
 pub mod record;

@@ -3,9 +3,12 @@
 use crate::runtime::facts::built::{Built, Policy};
 use crate::runtime::facts::compute_capability::{Code, ComputeCapability, Target};
 use crate::runtime::facts::finding::{Finding, Severity};
+use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::tables::{Gpus, KnownBad};
 use crate::runtime::facts::version::Version;
-use crate::runtime::judge::gpu_support::{self, Served};
+use crate::runtime::judge::gpu_support::{
+    Served, {self},
+};
 
 /// The release that is loaded is none that the program can run with.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,7 +24,7 @@ pub struct Mismatch {
 impl Mismatch {
     /// The finding, with what is known of the loaded library before what was wanted.
     pub fn finding(&self, loaded: Vec<(&'static str, String)>) -> Finding {
-        let mut finding = Finding::error("cudnn-version-mismatch", self.headline.as_str());
+        let mut finding = Finding::error(FindingId::CudnnVersionMismatch, self.headline.as_str());
         finding.evidence = loaded;
         finding.with("built with", &self.allowed)
     }
@@ -125,7 +128,7 @@ pub fn flavour(built: &Built, loaded: u32) -> Option<Finding> {
     }
     Some(
         Finding::warning(
-            "cuda-flavour-mismatch",
+            FindingId::CudaFlavourMismatch,
             format!(
                 "loaded cuDNN is for CUDA {}, and this program was built with one for CUDA {}",
                 loaded, with
@@ -163,7 +166,7 @@ pub fn too_old(driver: Version, needed: u32, what: &str, first: &[(u32, String)]
         what,
         needed
     );
-    Finding::error("driver-too-old", headline).help(
+    Finding::error(FindingId::DriverTooOld, headline).help(
         match first.iter().find(|row| row.0 == needed) {
             Some((_, first)) => format!(
                 "install NVIDIA's driver {} or a later one, which serves CUDA {}",
@@ -189,7 +192,7 @@ pub fn kernels(
     let able: Vec<&Target> = built.targets.iter().filter(runs).collect();
     let finding = if able.is_empty() {
         Finding::error(
-            "kernels-not-covering-gpu",
+            FindingId::KernelsNotCoveringGpu,
             format!("no kernel of this program runs on {}", gpu),
         )
     } else {
@@ -209,7 +212,7 @@ pub fn kernels(
 /// PTX of a CUDA that is newer than the driver, which therefore does not take it.
 pub fn ptx(cuda: Version, driver: Version, what: &str) -> Finding {
     Finding::error(
-        "ptx-newer-than-driver",
+        FindingId::PtxNewerThanDriver,
         format!(
             "the NVIDIA driver takes PTX up to that of CUDA {}, and {} PTX of CUDA {}",
             driver.short(),
@@ -292,7 +295,8 @@ impl Cudnn {
         let finding = match served {
             Served::Yes | Served::Unknown => return None,
             Served::No if gpu_support::is_too_old(rows, cudnn, cuda, gpu) => {
-                let finding = Finding::error("arch-dropped-by-cudnn", headline("no longer serves"));
+                let finding =
+                    Finding::error(FindingId::ArchDroppedByCudnn, headline("no longer serves"));
                 return Some(match gpu_support::last_with(rows, cudnn, cuda, gpu) {
                     Some(last) => finding.help(format!(
                         "install cuDNN {} for CUDA {}, the last that is known to serve it",
@@ -301,9 +305,9 @@ impl Cudnn {
                     None => finding.help("use a newer GPU, or an older cuDNN that serves this one"),
                 });
             }
-            Served::No => Finding::error("gpu-newer-than-cudnn", headline("has no code for")),
+            Served::No => Finding::error(FindingId::GpuNewerThanCudnn, headline("has no code for")),
             Served::ByPtx => Finding::warning(
-                "gpu-newer-than-cudnn",
+                FindingId::GpuNewerThanCudnn,
                 headline("has only PTX, which the driver has to compile, for"),
             ),
         };
@@ -342,7 +346,7 @@ pub fn known_bad(
         .filter(|row| row.from <= cudnn && cudnn < row.below);
     rows.filter_map(|row| {
         let mut finding = Finding::warning(
-            "known-bad-release",
+            FindingId::KnownBadRelease,
             format!("cuDNN {} is known to {}", cudnn, row.what),
         );
         if let Some(from) = row.cublas {
@@ -377,7 +381,7 @@ pub fn is_newer(rows: &[Gpus], cudnn: Version) -> bool {
 /// A release newer than all that the tables know, which is judged by the newest of them.
 pub fn newer(product: &str, found: &str, known: &str) -> Finding {
     Finding::note(
-        "unknown-newer-version",
+        FindingId::UnknownNewerVersion,
         format!(
             "{} {} is newer than {}, the newest that this cudnn-guard knows, and is judged as that is",
             product,

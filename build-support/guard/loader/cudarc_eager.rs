@@ -2,6 +2,7 @@
 //! first used, and panics for want of one. Earlier and later ones do without what is not called.
 
 use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
 use std::io::BufRead;
 
@@ -60,7 +61,7 @@ impl Eager {
     pub fn finding(&self, whose: &str, library: &str, lacks: &[String]) -> Option<Finding> {
         let (first, others) = lacks.split_first()?;
         let finding = Finding::error(
-            "driver-too-old",
+            FindingId::DriverTooOld,
             format!(
                 "the cudarc {} looks up {}, which NVIDIA's driver at `{}` does not have, and panics when it first uses \
                  the driver",

@@ -2,6 +2,7 @@
 
 use crate::runtime::child::work;
 use crate::runtime::facts::finding::{Finding, Severity};
+use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::loader::map_failures;
 use crate::runtime::report::result::Report;
 use std::path::Path;
@@ -32,7 +33,7 @@ pub fn refusal(path: &Path, words: &str) -> Finding {
     }
     if words.contains(", version libcudnn") || words.contains("version `libcudnn") {
         Finding::error(
-            "parts-mixed",
+            FindingId::PartsMixed,
             format!(
                 "`{}` does not belong to the other parts of this cuDNN",
                 path.display()
@@ -45,7 +46,7 @@ pub fn refusal(path: &Path, words: &str) -> Finding {
             "`{}` needs {} of `{}`, which has no such version",
             by, wanted, named
         );
-        let finding = Finding::error("cudnn-not-loadable", summary).with("loader", words);
+        let finding = Finding::error(FindingId::CudnnNotLoadable, summary).with("loader", words);
         if wanted.starts_with("GLIBC") || wanted.starts_with("CXXABI") {
             finding.help("run the program on a newer system or in a newer container, or install an older cuDNN")
         } else {
@@ -59,7 +60,7 @@ pub fn refusal(path: &Path, words: &str) -> Finding {
             "`{}` does not fit the {} that the loader finds for it",
             named, library
         );
-        Finding::error("cudnn-not-loadable", summary)
+        Finding::error(FindingId::CudnnNotLoadable, summary)
             .with("loader", words)
             .help(format!(
                 "take directories with another {} out of LD_LIBRARY_PATH, or install both libraries of one CUDA release",
@@ -67,14 +68,14 @@ pub fn refusal(path: &Path, words: &str) -> Finding {
             ))
     } else if Path::new(named) == path || !words.contains("cannot open shared object file") {
         Finding::error(
-            "cudnn-not-loadable",
+            FindingId::CudnnNotLoadable,
             format!("`{}` cannot be loaded", path.display()),
         )
         .with("loader", words)
         .help("install that cuDNN again")
     } else {
         Finding::error(
-            "cudnn-not-loadable",
+            FindingId::CudnnNotLoadable,
             format!(
                 "`{}` needs {}, which the loader does not find",
                 path.display(),

@@ -4,14 +4,18 @@ use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::facts::built::{Built, Loader};
 use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::linked_in::LinkedIn;
 use crate::runtime::facts::version::Version;
 use crate::runtime::judge::rules;
-use crate::runtime::loader::library_names;
-use crate::runtime::loader::map_failures;
 use crate::runtime::loader::search_path::{Route, Via};
-use crate::runtime::parts::part_files::{self, Parts};
-use crate::runtime::system::platform::{self, Library};
+use crate::runtime::loader::{library_names, map_failures};
+use crate::runtime::parts::part_files::{
+    Parts, {self},
+};
+use crate::runtime::system::platform::{
+    Library, {self},
+};
 use std::path::{Path, PathBuf};
 
 /// The first library of a cuDNN, through which everything else is called.
@@ -86,7 +90,7 @@ impl Shim {
             .map(|other| other.display().to_string())
             .collect();
         Finding::warning(
-            "duplicate-cudnn",
+            FindingId::DuplicateCudnn,
             format!(
                 "more than one cuDNN is in this process; `{}` is judged",
                 self.path.display()
@@ -118,7 +122,7 @@ pub fn find(built: &Built, route: &Route) -> Result<Shim, Finding> {
     let fits = |shim: &(PathBuf, u32)| majors.contains(&shim.1);
     if built.loader == Loader::Linked && !there.iter().any(fits) && there.is_empty() {
         return Err(Finding::warning(
-            "not-loaded-yet",
+            FindingId::NotLoadedYet,
             "this program is linked to cuDNN, but none is in its process",
         )
         .help("use a function of cuDNN in this program: linkers leave out libraries that nothing is used of"));
@@ -143,7 +147,7 @@ pub fn find(built: &Built, route: &Route) -> Result<Shim, Finding> {
     if !platform::is_program() {
         // The process would not have loaded what is opened here.
         return Err(Finding::warning(
-            "not-loaded-yet",
+            FindingId::NotLoadedYet,
             "no cuDNN is in this process yet, and a library that is itself loaded into it opens none to judge it",
         )
         .help("call `check()` after the first use of cuDNN: what is in the process is judged"));
@@ -272,7 +276,7 @@ fn nowhere(
     } else if let Some((major, _)) = &other {
         summary += &format!("; there is only libcudnn.so.{}", major);
     }
-    let mut finding = Finding::error("cudnn-not-loadable", summary)
+    let mut finding = Finding::error(FindingId::CudnnNotLoadable, summary)
         .with("loader", said)
         .with("looked at", route.looked_at().join("\n"));
     if let Some((_, path)) = &other {

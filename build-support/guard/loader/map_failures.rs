@@ -2,6 +2,7 @@
 //! nothing is to be run from where it lies. glibc says the same of both.
 
 use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding_id::FindingId;
 use std::path::{Path, PathBuf};
 
 /// glibc's words, after the name of the file.
@@ -23,7 +24,7 @@ pub fn finding(words: &str, way: &dyn Fn(&str) -> Option<PathBuf>) -> Option<Fin
     if !WORDS.iter().any(|known| words.contains(known)) {
         return None;
     }
-    let (id, named) = ("cudnn-not-loadable", words.split(": ").next()?);
+    let (id, named) = (FindingId::CudnnNotLoadable, words.split(": ").next()?);
     let path = Some(PathBuf::from(named)).filter(|path| path.is_absolute());
     let path = path.or_else(|| way(named));
     let file = match &path {

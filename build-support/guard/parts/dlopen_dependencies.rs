@@ -3,6 +3,7 @@
 
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::loader::search_path::Route;
 use crate::runtime::parts::part_files::Parts;
 use crate::runtime::parts::required_parts;
@@ -92,7 +93,7 @@ fn missing(part: &Path, name: &str, own: &[PathBuf], route: &Route) -> Finding {
     let own = own.iter().map(|folder| folder.display().to_string());
     let places: Vec<String> = own.chain(route.looked_at()).collect();
     Finding::warning(
-        "cudnn-not-loadable",
+        FindingId::CudnnNotLoadable,
         format!(
             "`{}` opens {} when it comes to use it, and the loader does not find that",
             part.display(),
@@ -123,7 +124,7 @@ fn without_builtins(name: &str, file: &Path, cuda: u32) -> Option<Finding> {
         cuda
     );
     let help = "install NVRTC again, both files in one directory";
-    Some(Finding::warning("cudnn-not-loadable", summary).help(help))
+    Some(Finding::warning(FindingId::CudnnNotLoadable, summary).help(help))
 }
 
 /// cuBLAS is tied to the cublasLt of its own release.
@@ -139,7 +140,7 @@ fn apart(blas: &Path, lt: &Path) -> Option<Finding> {
     }
     Some(
         Finding::warning(
-            "parts-mixed",
+            FindingId::PartsMixed,
             "libcublas and its libcublasLt come from two installations",
         )
         .with("libcublas", blas.display())

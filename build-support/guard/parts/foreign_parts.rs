@@ -2,9 +2,12 @@
 
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::loader::locate::Shim;
 use crate::runtime::loader::search_path::Via;
-use crate::runtime::parts::part_files::{self, Parts};
+use crate::runtime::parts::part_files::{
+    Parts, {self},
+};
 use crate::runtime::parts::release::Teller;
 use crate::runtime::report::result::Report;
 use crate::runtime::system::platform;
@@ -68,7 +71,7 @@ pub fn judge(
         "cuDNN at `{}` loads parts of another release from elsewhere",
         shim.folder().display()
     );
-    let mut finding = Finding::error("parts-mixed", summary);
+    let mut finding = Finding::error(FindingId::PartsMixed, summary);
     finding.evidence = shim.evidence();
     report.findings.push(
         finding

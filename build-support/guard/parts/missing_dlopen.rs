@@ -1,6 +1,7 @@
 //! A library that cuDNN opened by a name under which there is none, as the loader's words tell that it printed.
 
 use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::loader::search_path::Route;
 use std::path::{Path, PathBuf};
 
@@ -45,7 +46,7 @@ impl Unopened {
     /// A finding of its own, for a cuDNN that went on and refused.
     pub fn finding(&self, said: &str) -> Finding {
         let summary = format!("cuDNN opens {}, which the loader does not find", self.name);
-        let finding = Finding::warning("cudnn-not-loadable", summary);
+        let finding = Finding::warning(FindingId::CudnnNotLoadable, summary);
         self.helped(finding.with("it printed", said.trim()))
     }
 

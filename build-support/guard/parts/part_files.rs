@@ -3,11 +3,14 @@
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
 use crate::runtime::loader::search_path::Route;
 use crate::runtime::parts::release::{SYMBOL, Teller, Told, with_article};
 use crate::runtime::parts::required_parts;
-use crate::runtime::system::platform::{self, Library};
+use crate::runtime::system::platform::{
+    Library, {self},
+};
 use std::path::{Path, PathBuf};
 
 /// One part of a cuDNN.
@@ -176,13 +179,13 @@ impl Parts {
                 "cuDNN at `{}` is put together from parts of different releases",
                 folder
             );
-            Finding::error("parts-mixed", summary)
+            Finding::error(FindingId::PartsMixed, summary)
         } else {
             let summary = format!(
                 "a part of the cuDNN at `{}` that no convolution uses is of another release",
                 folder
             );
-            Finding::warning("parts-mixed", summary)
+            Finding::warning(FindingId::PartsMixed, summary)
         };
         let finding = finding.with("parts", lines.join("\n"));
         self.findings.push(finding.help(format!(
@@ -251,7 +254,7 @@ fn missing_finding(
     let others = route.looked_at().into_iter().filter(|place| *place != here);
     let places: Vec<String> = std::iter::once(here.clone()).chain(others).collect();
     Finding::error(
-        "parts-missing",
+        FindingId::PartsMissing,
         format!(
             "cuDNN{} at `{}` lacks {}, which {} needs{}",
             spaced(release),
@@ -294,7 +297,7 @@ fn stranger(folder: &Path, release: Version, path: &Path, (version, by): Told) -
         path.file_name().unwrap_or_default().to_string_lossy(),
         version
     );
-    Finding::warning("parts-mixed", summary)
+    Finding::warning(FindingId::PartsMixed, summary)
         .with(
             "elsewhere",
             format!("{}, by {}", path.display(), with_article(by)),

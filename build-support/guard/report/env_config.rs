@@ -3,6 +3,7 @@
 use crate::runtime::driver::devices::Devices;
 use crate::runtime::facts::allowed::Allowed;
 use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding_id::FindingId;
 use std::time::Duration;
 
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -42,7 +43,7 @@ impl Operator {
     pub fn findings(&self) -> Vec<Finding> {
         let complaints = self.complaints.iter();
         complaints
-            .map(|complaint| Finding::warning("variable-unusable", complaint.as_str()))
+            .map(|complaint| Finding::warning(FindingId::VariableUnusable, complaint.as_str()))
             .collect()
     }
 

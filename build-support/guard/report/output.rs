@@ -1,6 +1,7 @@
 //! Where the operator wants the report.
 
 use crate::runtime::facts::finding::{Finding, Verdict, printable};
+use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::report::env_config::Operator;
 use crate::runtime::report::result::{Failure, Report};
 use crate::runtime::system::platform;
@@ -19,7 +20,7 @@ pub fn write(mut result: Result<Report, Failure>, operator: &Operator) -> Result
     };
     if let Err(error) = write_file(path, &format!("{}\n", text)) {
         let finding = Finding::warning(
-            "io-error",
+            FindingId::IoError,
             format!("cannot write the report `{}`: {}", path.display(), error),
         );
         match &mut result {

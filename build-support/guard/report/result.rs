@@ -5,14 +5,14 @@ use crate::runtime::convolution::case_result::Outcome;
 use crate::runtime::driver::query::Driver;
 use crate::runtime::facts::built::Built;
 use crate::runtime::facts::finding::{Finding, Severity, Verdict, printable};
+use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::json::Json;
 use crate::runtime::facts::version::Version;
 use crate::runtime::loader::locate::Shim;
 use crate::runtime::loader::search_path::Via;
 use crate::runtime::parts::part_files::{Part, Parts};
 use crate::runtime::report::env_config::Operator;
-use crate::runtime::report::json_members;
-use crate::runtime::report::text;
+use crate::runtime::report::{json_members, text};
 use crate::runtime::system::platform;
 use std::fmt;
 use std::mem::ManuallyDrop;
@@ -49,7 +49,7 @@ pub struct Contents {
     /// What was not looked at, and why.
     pub(crate) unchecked: Vec<String>,
     /// The id of the first finding for which the verdict is not known.
-    unknown: Option<&'static str>,
+    unknown: Option<FindingId>,
 }
 
 /// The cuDNN does not fit, or it is not known whether it does.
@@ -205,7 +205,7 @@ impl Report {
             if platform::is_privileged() {
                 without_library_path(finding);
             }
-            let allowed = operator.allow.contains(finding.id);
+            let allowed = operator.allow.contains(finding.id.as_str());
             let unknown = Some(finding.id) == contents.unknown;
             if let (Some(by), false, true) = (required, allowed, unknown) {
                 finding.severity = Severity::Error;

@@ -8,12 +8,14 @@
 //!   report.json          what the guard wrote
 //! ```
 
-use crate::simulator::{self, Simulated};
+use crate::simulator::{
+    Simulated, {self},
+};
 use crate::terminal::show;
 use crate::variables::{Kind, Variable};
 use crate::{consumer, fetch};
 use clap::{Arg, ArgAction, ArgMatches, Command as Cli};
-use cudnn_guard::{Config, Finding, Report, Verdict};
+use cudnn_guard::{Config, Finding, FindingId, Report, Verdict};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -164,7 +166,7 @@ fn present() -> Option<Stack> {
             name: "on this machine's CUDA and cuDNN",
         });
     }
-    let missing = ["cuda-not-found", "cudnn-not-found"];
+    let missing = [FindingId::CudaNotFound, FindingId::CudnnNotFound];
     if report
         .findings()
         .iter()

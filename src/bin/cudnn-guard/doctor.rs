@@ -2,7 +2,7 @@
 
 use crate::terminal;
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use cudnn_guard::{Config, Severity, Verdict};
+use cudnn_guard::{Config, FindingId, Severity, Verdict};
 use semver::VersionReq;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -74,7 +74,7 @@ pub fn root() -> Arg {
 }
 
 /// Where more is said of a finding.
-pub fn explained(id: &str) -> String {
+pub fn explained(id: FindingId) -> String {
     format!("`cudnn-guard explain {id}` tells how to see that by hand and how to mend it\n")
 }
 

@@ -3,20 +3,14 @@
 // A program of its own beside the library: it reads its variables, starts pip and cargo, and speaks to people.
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros)]
 
-mod cargo_config;
-mod component;
 mod demo;
 mod doctor;
-mod driver_stub;
 mod explain;
 mod fetch;
 mod inspect;
-mod installed;
-mod installer;
 mod page;
 mod targets;
 mod terminal;
-mod wheels;
 
 use clap::Command;
 use cudnn_guard::demo::{consumer, simulator};

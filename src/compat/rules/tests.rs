@@ -1,6 +1,7 @@
 use super::*;
-use crate::model::arch::{ComputeCapability, Suffix};
 use crate::model::environment::Variable;
+use crate::runtime::facts::compute_capability::{ComputeCapability, Suffix};
+use crate::runtime::facts::finding_id::FindingId;
 
 fn cudnn(major: u32, minor: u32, patch: u32, flavour: u32) -> Cudnn {
     Cudnn {
@@ -132,7 +133,7 @@ fn targets_that_the_cudnn_does_not_serve_are_warnings() {
     assert_eq!(gpus.len(), 1);
     assert_eq!(
         (gpus[0].id, gpus[0].severity),
-        ("arch-dropped-by-cudnn", Severity::Warning)
+        (FindingId::ArchDroppedByCudnn, Severity::Warning)
     );
 }
 

@@ -2,8 +2,9 @@
 
 use crate::cudnn::consistency::{all_files, file_name, folder, is_dll, is_needed, major, needed};
 use crate::model::candidate::{Cudnn, Part, Unresolved};
-use crate::model::finding::Finding;
 use crate::model::version_source::VersionSource;
+use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding_id::FindingId;
 
 /// That hurts only where the program runs, which may be elsewhere: a warning.
 pub(super) fn missing(cudnn: &Cudnn, elsewhere: &[String]) -> Option<Finding> {
@@ -22,7 +23,7 @@ pub(super) fn missing(cudnn: &Cudnn, elsewhere: &[String]) -> Option<Finding> {
         more => format!("{} parts", more.len()),
     };
     let summary = format!("cuDNN{version} in `{dir}` lacks {what}, which a convolution needs");
-    let mut finding = Finding::warning("parts-missing", summary);
+    let mut finding = Finding::warning(FindingId::PartsMissing, summary);
     if lacking.len() > 1 {
         finding = finding.with("lacking", lacking.join("\n"));
     }
@@ -68,12 +69,12 @@ pub(super) fn mixed(cudnn: &Cudnn) -> Option<Finding> {
     let dir = folder(cudnn);
     let finding = if needs_another(cudnn) {
         let summary = format!("cuDNN at `{dir}` is put together from parts of different releases");
-        Finding::error("parts-mixed", summary)
+        Finding::error(FindingId::PartsMixed, summary)
     } else {
         let summary = format!(
             "a part of the cuDNN at `{dir}` that no convolution uses is of another release"
         );
-        Finding::warning("parts-mixed", summary)
+        Finding::warning(FindingId::PartsMixed, summary)
     };
     Some(finding.with("parts", lines).help(format!(
         "remove all `{}` files from `{dir}` and install one cuDNN there, whole",
@@ -103,7 +104,7 @@ pub(super) fn folders(cudnn: &Cudnn) -> Option<Finding> {
         .collect();
     Some(
         Finding::warning(
-            "parts-mixed",
+            FindingId::PartsMixed,
             format!(
                 "the parts of the cuDNN at `{}` lie in different directories, and not all tell their release",
                 folder(cudnn)
@@ -137,7 +138,7 @@ pub(super) fn lacking(cudnn: &Cudnn, unresolved: &[Unresolved]) -> Option<Findin
         file_name(&first.sibling)
     );
     Some(
-        Finding::error("parts-mixed", summary)
+        Finding::error(FindingId::PartsMixed, summary)
             .with("lacking", lines.join("\n"))
             .help(format!(
                 "remove all `{}` files from `{dir}` and install one cuDNN there, whole",
@@ -158,7 +159,7 @@ pub(super) fn copies(cudnn: &Cudnn) -> Option<Finding> {
     };
     Some(
         Finding::note(
-            "duplicate-cudnn",
+            FindingId::DuplicateCudnn,
             format!(
                 "{} in `{}` are whole files, where there should be one and links to it{others}",
                 names.join(", "),

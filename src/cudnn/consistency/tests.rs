@@ -18,7 +18,7 @@ fn part(name: &str, numbers: (u32, u32, u32), told_by: VersionSource) -> Part {
 /// A cuDNN of one release, whole.
 fn cudnn(numbers: (u32, u32, u32)) -> Cudnn {
     let release = Version::new(numbers.0, numbers.1, numbers.2);
-    let needed = needs::of(release, false).unwrap();
+    let needed = required_parts::of(release, false).unwrap();
     let release = Some(release);
     let names = ["cudnn"].iter().chain(needed);
     Cudnn {
@@ -166,7 +166,8 @@ fn a_compiler_of_another_release_is_told_with_all_others() {
 fn the_part_that_came_later_is_missed_where_it_belongs() {
     let without = |numbers| {
         let mut one = cudnn(numbers);
-        one.parts.retain(|part| part.name != needs::TENSOR_IR);
+        one.parts
+            .retain(|part| part.name != required_parts::TENSOR_IR);
         told(&one)
     };
     assert_eq!(without((9, 28, 0)), ["warning parts-missing"]);

@@ -1,5 +1,5 @@
 use super::*;
-use crate::cudnn::fatbin::made::fatbin;
+use crate::cudnn::device_code::fatbin::made::fatbin;
 use crate::model::candidate::Part;
 use crate::system::library_file::made_dll::Made;
 use std::path::PathBuf;

@@ -2,8 +2,9 @@
 
 use crate::cudnn::consistency;
 use crate::inspection::preflight::PreflightInput;
-use crate::model::finding::Finding;
 use crate::model::linkage::Need;
+use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding_id::FindingId;
 
 impl PreflightInput {
     pub(super) fn dlls_not_found(&self, findings: &mut Vec<Finding>, unknown: &mut Vec<String>) {
@@ -14,9 +15,9 @@ impl PreflightInput {
                 continue;
             }
             let id = if name.to_ascii_lowercase().starts_with("cudnn") {
-                "cudnn-not-loadable"
+                FindingId::CudnnNotLoadable
             } else {
-                "library-not-found"
+                FindingId::LibraryNotFound
             };
             let later = missing.need == Need::Later;
             let verb = if later { "loads" } else { "needs" };

@@ -5,14 +5,15 @@ use crate::cudnn::consistency;
 use crate::inspection::preflight::{PreflightInput, within};
 use crate::loader::dll_dependencies;
 use crate::model::candidate::Cudnn;
-use crate::model::facts::Built;
-use crate::model::finding::{Finding, Severity};
-use crate::model::judge;
-use crate::model::library_name::LibraryName;
 use crate::model::linkage::Missing;
 use crate::model::platform::Os;
-use crate::model::tables::Tables;
-use crate::model::version::Version;
+use crate::model::text::library_name::LibraryName;
+use crate::runtime::facts::built::Built;
+use crate::runtime::facts::finding::{Finding, Severity};
+use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::tables::Tables;
+use crate::runtime::facts::version::Version;
+use crate::runtime::judge::rules;
 use std::path::Path;
 
 impl PreflightInput {
@@ -43,7 +44,7 @@ impl PreflightInput {
         let gpus = self.driver.map(|_| self.gpus.len());
         let needs = self.guards.iter().flat_map(|guard| &guard.needs);
         let needs: Vec<String> = needs.cloned().collect();
-        let bad = judge::known_bad(&compat::known_bad(), version, None, gpus, &needs);
+        let bad = rules::known_bad(&compat::known_bad(), version, None, gpus, &needs);
         findings.extend(bad.into_iter().filter(|one| one.severity != Severity::Note));
     }
 
@@ -61,7 +62,7 @@ impl PreflightInput {
             .into_iter()
             .chain(consistency::findings(cudnn, &[], &self.elsewhere))
         {
-            if finding.id == "parts-missing" {
+            if finding.id == FindingId::PartsMissing {
                 // Parts of the release that the name promises would not help it.
                 if is_misnamed(cudnn) {
                     continue;
@@ -99,14 +100,14 @@ impl PreflightInput {
             return;
         };
         let major = named_major(library);
-        let major = major.filter(|major| !judge::majors(guard).contains(major));
+        let major = major.filter(|major| !rules::majors(guard).contains(major));
         let version = cudnn
             .library_version
             .or(major.map(|major| Version::new(major, 0, 0)));
         let (Some(version), None) = (version, &guard.absent) else {
             return;
         };
-        if let Err(mismatch) = judge::version(guard, version) {
+        if let Err(mismatch) = rules::version(guard, version) {
             let mut evidence = vec![
                 ("loaded", library.display().to_string()),
                 ("found via", self.found_via.clone()),
@@ -124,7 +125,7 @@ impl PreflightInput {
         findings.extend(
             cudnn
                 .cuda_major
-                .and_then(|major| judge::flavour(guard, major)),
+                .and_then(|major| rules::flavour(guard, major)),
         );
     }
 
@@ -144,11 +145,11 @@ impl PreflightInput {
         let mut add = |finding: Option<Finding>| {
             findings.extend(finding.filter(|finding| !findings.contains(finding)));
         };
-        add(judge::driver(&built, cudnn.cuda_major, driver));
+        add(rules::driver(&built, cudnn.cuda_major, driver));
         let Some(gpu) = self.gpus.first() else {
             return;
         };
-        add(judge::kernels(
+        add(rules::kernels(
             &built,
             Some(driver),
             &gpu.name,
@@ -156,7 +157,7 @@ impl PreflightInput {
         ));
         if let (Some(version), Some(cuda)) = (cudnn.library_version, cudnn.cuda_major) {
             let rows = compat::gpus(&self.platform.cpu);
-            add(judge::Cudnn { version, cuda }.device(&rows, &gpu.name, gpu.capability));
+            add(rules::Cudnn { version, cuda }.device(&rows, &gpu.name, gpu.capability));
         }
     }
 }

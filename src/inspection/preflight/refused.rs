@@ -1,9 +1,10 @@
 //! Files that the loader finds and refuses: damaged ones, and libraries of the system that are too old.
 
 use crate::inspection::preflight::PreflightInput;
-use crate::model::finding::Finding;
 use crate::model::linkage::Need;
 use crate::runtime::binary::defect::Defect;
+use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding_id::FindingId;
 use std::path::Path;
 
 impl PreflightInput {
@@ -75,7 +76,7 @@ impl PreflightInput {
                     lacking.join(", "),
                     object.path.display()
                 );
-                let finding = Finding::error("library-not-found", summary);
+                let finding = Finding::error(FindingId::LibraryNotFound, summary);
                 let newest = lacking.last().copied().unwrap_or_default();
                 findings.push(match newest.strip_prefix("GLIBC_") {
                     Some(number) => finding.help(format!(

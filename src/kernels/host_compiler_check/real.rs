@@ -1,10 +1,10 @@
 //! NVIDIA's nvcc with the gcc of this machine.
 
 use crate::host_compiler::{headers, limits};
-use crate::kernels::package::Package;
+use crate::kernels::tests::package::Package;
 use crate::model::candidate::Toolkit;
 use crate::model::invocation::Invocation;
-use crate::model::version::Version;
+use crate::runtime::facts::version::Version;
 use crate::system::programs::run_to_end;
 use crate::toolchain::Toolchain;
 use std::cell::OnceCell;

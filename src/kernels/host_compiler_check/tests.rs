@@ -1,7 +1,7 @@
 //! Kernels, with a host compiler that says of itself what a test wants.
 
-use crate::kernels::package::Package;
-use crate::model::version::Version;
+use crate::kernels::tests::package::Package;
+use crate::runtime::facts::version::Version;
 use crate::toolchain::Toolchain;
 use std::cell::OnceCell;
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! Device code in files of its own, made by an nvcc that only writes down how it is called.
 
 use super::*;
-use crate::kernels::package::Package;
+use crate::kernels::tests::package::Package;
 use crate::toolkit::nvcc_output::parse_gpu_codes;
 
 /// What a call makes, and how nvcc was called for it.

@@ -1,6 +1,7 @@
 //! The report as JSON.
 
 use super::*;
+use crate::runtime::facts::finding_id::FindingId;
 
 /// The names of an object, in order.
 fn keys(json: &serde_json::Value) -> Vec<&str> {
@@ -21,7 +22,7 @@ fn sorted<'a>(names: &[&'a str]) -> Vec<&'a str> {
 #[test]
 fn the_json_has_exactly_these_keys() {
     let mut report = whole();
-    report.findings = vec![Finding::note("no-gpu", "a note")];
+    report.findings = vec![Finding::note(FindingId::NoGpu, "a note")];
     let json: serde_json::Value = serde_json::from_str(&report.to_json()).expect("JSON");
     for (pointer, names) in [
         (

@@ -1,9 +1,9 @@
 //! The flags in which nvcc is told its targets.
 
-use crate::model::arch::Code;
 use crate::model::gencode::Gencode;
-use crate::model::pattern::{Pattern, pattern};
-use crate::model::target_name::read as target;
+use crate::model::text::pattern::{Pattern, pattern};
+use crate::model::text::target_name::read as target;
+use crate::runtime::facts::compute_capability::Code;
 use crate::targets::dialect::{BOTH, Word, targets};
 
 /// How much of a text that begins with a flag belongs to it: its value may follow after a space, and has commas.

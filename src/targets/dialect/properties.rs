@@ -3,7 +3,7 @@
 use super::*;
 use crate::model::chosen_by::ChosenBy;
 use crate::model::target_list::TargetList;
-use crate::model::version::Version;
+use crate::runtime::facts::version::Version;
 use crate::targets::select::{Compiler, Wish, select};
 
 /// Numbers without a pattern, the same in every run.

@@ -1,10 +1,11 @@
 //! What is said about targets.
 
 use super::*;
-use crate::model::version::Version;
+use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::version::Version;
 
 pub(super) fn unreadable(wish: &Wish, summary: String) -> Finding {
-    Finding::error("arch-unknown", summary)
+    Finding::error(FindingId::ArchUnknown, summary)
         .with("found", format!("{}: {:?}", wish.from, wish.text))
         .help(
             "write targets as `80`, `8.6`, `90a`, `sm_86`, `compute_90`, `86-real`, `8.6+PTX`, `native`, `all` or \
@@ -16,7 +17,7 @@ pub(super) fn unreadable(wish: &Wish, summary: String) -> Finding {
 pub(super) fn native_without_gpu(wish: &Wish, compiler: Option<&Compiler>) -> Finding {
     let instead = with_ptx(majors(&known(compiler)));
     Finding::error(
-        "no-gpu",
+        FindingId::NoGpu,
         format!(
             "this machine shows no GPU, and {} asks for `native`",
             wish.from
@@ -31,7 +32,7 @@ pub(super) fn native_without_gpu(wish: &Wish, compiler: Option<&Compiler>) -> Fi
 
 pub(super) fn no_gpu(targets: &[Target]) -> Finding {
     Finding::note(
-        "no-gpu",
+        FindingId::NoGpu,
         "this machine shows no GPU, so kernels are compiled for the first GPU of each major",
     )
     .with("compiled", listed(targets))
@@ -49,7 +50,7 @@ pub(super) fn unsound(wish: &Wish, gencode: Gencode) -> Finding {
         (_, Suffix::Arch) => format!("write `{target}` alone: PTX with an `a` serves only itself"),
         _ => format!("write `{target}` alone, or PTX that it runs"),
     };
-    Finding::error("arch-unsupported-by-nvcc", summary)
+    Finding::error(FindingId::ArchUnsupportedByNvcc, summary)
         .with("found", format!("{}: {:?}", wish.from, wish.text))
         .help(help)
 }
@@ -57,7 +58,7 @@ pub(super) fn unsound(wish: &Wish, gencode: Gencode) -> Finding {
 pub(super) fn unsupported(compiler: &Compiler, lacking: &[Target], wish: &Wish) -> Finding {
     let words: Vec<String> = lacking.iter().map(Target::to_string).collect();
     Finding::error(
-        "arch-unsupported-by-nvcc",
+        FindingId::ArchUnsupportedByNvcc,
         format!(
             "{} cannot compile for {}, which {} asks for",
             compiler.name(),
@@ -89,7 +90,7 @@ pub(super) fn gpu_too_new(gpu: &Gpu, targets: &[Target], compiler: &Compiler) ->
         ),
         None => "install a newer CUDA toolkit to get machine code for that GPU".to_string(),
     };
-    Finding::warning("gpu-newer-than-nvcc", summary)
+    Finding::warning(FindingId::GpuNewerThanNvcc, summary)
         .with("nvcc knows", compiler.listed())
         .with("compiled", format!("{}, {what}", listed(targets)))
         .help(help)
@@ -102,7 +103,7 @@ pub(super) fn gpu_too_old(gpu: &Gpu, compiler: &Compiler) -> Finding {
         gpu.capability,
         compiler.name()
     );
-    Finding::warning("arch-unsupported-by-nvcc", summary)
+    Finding::warning(FindingId::ArchUnsupportedByNvcc, summary)
         .with("nvcc knows", compiler.listed())
         .with("served by", served_by(&[machine(gpu.capability)]))
         .help("install an older CUDA toolkit to compile for that GPU")
@@ -137,7 +138,7 @@ pub fn left_out(targets: &[Target], compiler: Option<&Compiler>) -> Option<Findi
         return None;
     }
     let finding = Finding::note(
-        "kernels-not-covering-gpu",
+        FindingId::KernelsNotCoveringGpu,
         "this release build compiles kernels for the GPUs of this machine, and not for all others",
     )
     .with("compiled", listed(targets))
@@ -158,5 +159,5 @@ pub fn unlisted(fault: Finding, cuda: Version, known: &Compiler) -> Finding {
         known.name(),
         cuda.short()
     );
-    Finding::note("nvcc-failed", summary).with("taken", taken())
+    Finding::note(FindingId::NvccFailed, summary).with("taken", taken())
 }

@@ -5,9 +5,10 @@ pub mod released;
 use super::*;
 use crate::compat::rules;
 use crate::model::candidate::Cudnn;
-use crate::model::finding::Severity;
 use crate::model::platform::Platform;
-use crate::model::version::Version;
+use crate::runtime::facts::finding::Severity;
+use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::version::Version;
 use crate::toolkit::nvcc_output::parse_help;
 
 fn code(number: u32) -> Target {
@@ -182,7 +183,7 @@ fn a_gpu_that_nvcc_does_not_know_yet_gets_the_newest_ptx() {
 #[test]
 fn a_gpu_that_nvcc_dropped_stops_only_who_asked_for_it() {
     let selection = gives(None, &[61, 90], "sm_90 compute_90");
-    assert_eq!(selection.findings[0].id, "arch-unsupported-by-nvcc");
+    assert_eq!(selection.findings[0].id, FindingId::ArchUnsupportedByNvcc);
     assert_eq!(
         gives(
             None,

@@ -1,6 +1,7 @@
 //! Where nvcc was not asked and its release tells.
 
 use super::*;
+use crate::runtime::facts::finding_id::FindingId;
 
 /// The nvcc of a release, which nobody can ask.
 #[track_caller]
@@ -90,7 +91,7 @@ fn what_cannot_be_made_of_that_ptx_is_said() {
     ] {
         let findings = select(Some(&ours(list)), None, &[]).unwrap_err();
         assert_eq!(findings[0].summary, wanted);
-        assert_eq!(findings[0].id, "arch-unsupported-by-nvcc");
+        assert_eq!(findings[0].id, FindingId::ArchUnsupportedByNvcc);
     }
 }
 

@@ -1,0 +1,102 @@
+//! What is in the folder of `cudnn-guard fetch`, and how to use it.
+
+use crate::fetch::cargo_config::{
+    Refused, {self},
+};
+use crate::fetch::component::Component;
+use cudnn_guard::{Finding, FindingId};
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+/// What `fetch` put, or found, in its folder.
+pub struct Installed {
+    /// The folder.
+    pub home: PathBuf,
+    /// What is in it.
+    pub components: Vec<Component>,
+}
+
+impl Installed {
+    /// The variables that a build needs.
+    pub fn variables(&self) -> Vec<(&'static str, String)> {
+        let path = |folder: &str| self.home.join(folder).display().to_string();
+        vec![
+            ("CUDNN_GUARD_HOME", self.home.display().to_string()),
+            ("CUDA_HOME", path("nvidia/cu13")),
+            ("CUDNN_PATH", path("nvidia/cudnn")),
+        ]
+    }
+
+    /// What a build and a program need.
+    pub fn how_to_use(&self) -> String {
+        let licences: Vec<String> = self
+            .components
+            .iter()
+            .flat_map(|component| component.wheels(&self.home))
+            .flatten()
+            .flat_map(|wheel| wheel.licences())
+            .map(|path| format!("  {}\n", path.display()))
+            .collect();
+        let variables = self.variables();
+        let lib = |folder: &str| self.home.join(folder).join("lib").display().to_string();
+        format!(
+            "\nNVIDIA's licences\n{}\n\
+             To build with it, .cargo/config.toml needs (the first line is enough for cudnn-guard,\n\
+             the others are for other crates)\n\n{}\n\
+             To run: programs that cudnn-guard linked find it by their rpath; for others\n\n\
+             export LD_LIBRARY_PATH={}:{}\n",
+            licences.concat(),
+            cargo_config::table(&variables),
+            lib("nvidia/cudnn"),
+            lib("nvidia/cu13"),
+        )
+    }
+
+    /// Writes the variables into `.cargo/config.toml` of the current folder, and says so.
+    pub fn write_config(&self) -> Result<String, Finding> {
+        let dir = Path::new(".cargo");
+        let path = dir.join("config.toml");
+        let refused = |why: String| {
+            Finding::error(FindingId::FetchFailed, why).help(format!(
+                "add the lines above to `{}` by hand",
+                path.display()
+            ))
+        };
+        if dir.join("config").exists() {
+            // Where both are, cargo reads this one and not config.toml.
+            return Err(refused(
+                "`.cargo/config` is there, in its old form".to_string(),
+            ));
+        }
+        let before = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+            Err(error) => return Err(failed("read", &path, &error)),
+        };
+        let text = cargo_config::with(&before, &self.variables()).map_err(|why| {
+            refused(match why {
+                Refused::Named(name) => format!("`{}` names {name} already", path.display()),
+                Refused::Shape => format!("`{}` sets `env` in its own way", path.display()),
+            })
+        })?;
+        if text == before {
+            return Ok(format!("\n  ✓ {} says so already\n", path.display()));
+        }
+        // Through a new file, so that the old one is there until this one is whole.
+        let real = fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
+        let fresh = real.with_extension("toml.new");
+        fs::create_dir_all(dir).map_err(|error| failed("create", dir, &error))?;
+        fs::write(&fresh, text)
+            .and_then(|()| fs::rename(&fresh, &real))
+            .map_err(|error| failed("write", &path, &error))?;
+        Ok(format!("\n  ✓ written into {}\n", path.display()))
+    }
+}
+
+/// That something could not be done with a path.
+pub fn failed(verb: &str, path: &Path, error: &io::Error) -> Finding {
+    Finding::error(
+        FindingId::IoError,
+        format!("cannot {verb} `{}`: {error}", path.display()),
+    )
+}

@@ -1,0 +1,284 @@
+//! What does not fit within one cuDNN: header against library, part against part.
+
+pub mod parts;
+#[cfg(test)]
+mod tests;
+
+use crate::model::candidate::{Cudnn, Unresolved};
+use crate::model::found_via::FoundVia;
+use crate::model::owner::{Installer, Owner};
+use crate::model::rejection::Rejection;
+use crate::model::text::library_name::LibraryName;
+use crate::runtime::binary::defect::Defect;
+use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::version::Version;
+use crate::runtime::parts::required_parts;
+use std::path::{Path, PathBuf};
+
+/// Everything that does not fit within this cuDNN, with what its parts do not find in each other.
+/// `elsewhere` are files of parts that the system finds apart from the others.
+pub fn findings(cudnn: &Cudnn, unresolved: &[Unresolved], elsewhere: &[String]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    findings.extend(header_library(cudnn));
+    findings.extend(flawed(cudnn));
+    findings.extend(missing(cudnn, elsewhere));
+    let mixed = mixed(cudnn);
+    if mixed.is_none() {
+        findings.extend(folders(cudnn));
+    }
+    findings.extend(mixed);
+    findings.extend(lacking(cudnn, unresolved));
+    findings.extend(copies(cudnn));
+    findings
+}
+
+/// Why a cuDNN without faults goes before this one.
+pub fn doubtful(cudnn: &Cudnn) -> Option<Rejection> {
+    if let Some((header, library)) = differing(cudnn).filter(|(one, other)| !same(*one, *other)) {
+        return Some(Rejection::HeaderSkew(header, library));
+    }
+    if let Some((_, path, flaw)) = worst_flaw(cudnn) {
+        return Some(Rejection::Damaged(file_name(path).into(), flaw.clone()));
+    }
+    if needs_another(cudnn) {
+        return Some(Rejection::MixedParts);
+    }
+    is_jit_only(cudnn).then_some(Rejection::JitOnly)
+}
+
+/// The finding if its library can be neither linked nor opened, for a cuDNN that a variable asked for.
+pub fn unusable(cudnn: &Cudnn, found_via: String, via: &FoundVia) -> Option<Finding> {
+    let (_, path, flaw) = cudnn.flaw()?;
+    let finding = Finding::error(flaw.id(), format!("`{}` {flaw}", path.display()));
+    Some(
+        finding
+            .with("found via", found_via)
+            .help(again(flaw, cudnn))
+            .help(format!("or let {via} name a directory with a whole cuDNN")),
+    )
+}
+
+/// Header and library of different releases.
+fn differing(cudnn: &Cudnn) -> Option<(Version, Version)> {
+    let pair = cudnn.header_version.zip(cudnn.library_version)?;
+    (pair.0 != pair.1).then_some(pair)
+}
+
+fn same(one: Version, other: Version) -> bool {
+    (one.major, one.minor) == (other.major, other.minor)
+}
+
+fn header_library(cudnn: &Cudnn) -> Option<Finding> {
+    let (header, library) = differing(cudnn)?;
+    let summary =
+        format!("the headers are those of cuDNN {header}, and the library to link is {library}");
+    let finding = if same(header, library) {
+        Finding::warning(FindingId::HeaderLibrarySkew, summary)
+    } else {
+        Finding::error(FindingId::HeaderLibrarySkew, summary)
+    };
+    let (file, path) = (cudnn.header.as_ref()?, cudnn.library.as_ref()?);
+    let of_release = cudnn
+        .parts
+        .iter()
+        .filter(|part| part.version == Some(library));
+    let first = of_release.min_by_key(|part| !["graph", "ops_infer"].contains(&&*part.name));
+    let told = first.map_or_else(String::new, |part| {
+        let by = part.told_by.as_ref();
+        let by = by.map_or_else(String::new, |by| format!(", by {}", by.with_article()));
+        format!("\n{library} in {}{by}", file_name(&part.path))
+    });
+    let of_headers = cudnn.files.header_owner.as_ref();
+    let of_library = cudnn.owner.as_deref();
+    let from = |owner: Option<&Owner>| owner.map_or_else(String::new, |owner| format!("\n{owner}"));
+    let finding = finding
+        .with("header", format!("{}{}", file.display(), from(of_headers)))
+        .with(
+            "library",
+            format!("{}{told}{}", path.display(), from(of_library)),
+        );
+    let packages = of_headers.zip(of_library);
+    let packages = packages.filter(|(of_headers, of_library)| {
+        of_library.installer == Installer::Apt
+            && of_headers.version != of_library.version
+            && is_apts(of_headers)
+            && is_apts(of_library)
+    });
+    let stale = if let Some((of_headers, of_library)) = packages {
+        format!(
+            "run `{}`",
+            of_one_release(of_headers, of_library, header > library)
+        )
+    } else if beside(file, path) {
+        format!(
+            "install one release of cuDNN in `{}`, headers and libraries",
+            cudnn.root.display()
+        )
+    } else {
+        "remove the one that is out of date".into()
+    };
+    Some(
+        finding
+            .help(stale)
+            .help("or set CUDNN_PATH to a directory that holds both, of one release"),
+    )
+}
+
+/// What brings both packages of Debian to one release: the newer one, which apt had last. Headers of another CUDA's
+/// package are given up for those of the library's.
+fn of_one_release(of_headers: &Owner, of_library: &Owner, headers_newer: bool) -> String {
+    let (headers, library) = (&of_headers.name, &of_library.name);
+    let cuda = |name: &str| name.split_once("-cuda-").map(|(_, cuda)| cuda.to_string());
+    if cuda(headers) != cuda(library) {
+        let kind = headers
+            .split_once("-cuda-")
+            .map_or(&headers[..], |(kind, _)| kind);
+        let flavour = cuda(library).map_or_else(String::new, |cuda| format!("-cuda-{cuda}"));
+        return format!("sudo apt install {kind}{flavour}={}", of_library.version);
+    }
+    let newer = if headers_newer {
+        of_headers
+    } else {
+        of_library
+    };
+    let version = &newer.version;
+    format!("sudo apt install {library}={version} {headers}={version}")
+}
+
+/// Whether name and version are such as apt has them: they go into a command.
+fn is_apts(owner: &Owner) -> bool {
+    let known = |c: char| c.is_ascii_alphanumeric() || "+-.:~".contains(c);
+    owner.name.chars().chain(owner.version.chars()).all(known)
+}
+
+/// Whether both lie in the same installation: `include/` and `lib/` of one directory.
+fn beside(header: &Path, library: &Path) -> bool {
+    let up = |path: &Path| path.parent().and_then(Path::parent).map(Path::to_path_buf);
+    up(header) == up(library)
+}
+
+/// Files of the parts that nothing can open. The library that programs open is none of them: with that, the cuDNN is
+/// not chosen.
+fn flawed(cudnn: &Cudnn) -> Vec<Finding> {
+    let parts = cudnn
+        .files
+        .flaws
+        .iter()
+        .filter(|(name, ..)| name != "cudnn");
+    parts
+        .map(|(name, path, flaw)| {
+            let summary = format!("`{}` {flaw}", path.display());
+            let finding = if is_needed(cudnn, name) {
+                Finding::error(flaw.id(), summary)
+            } else {
+                Finding::warning(flaw.id(), summary)
+            };
+            finding.help(again(flaw, cudnn))
+        })
+        .collect()
+}
+
+fn worst_flaw(cudnn: &Cudnn) -> Option<&(String, PathBuf, Defect)> {
+    let mut flaws = cudnn.files.flaws.iter();
+    flaws.find(|(name, ..)| is_needed(cudnn, name))
+}
+
+fn again(flaw: &Defect, cudnn: &Cudnn) -> String {
+    let dir = folder(cudnn);
+    match flaw {
+        Defect::Empty => format!(
+            "install cuDNN in `{dir}`: a container image may hold an empty file where the real one is mounted when it runs"
+        ),
+        Defect::Foreign(_, words) if words.contains("git-lfs") => {
+            "run `git lfs pull` where that file came from: it only stands for the real one".into()
+        }
+        Defect::Cpu(_) => format!("install the cuDNN for the target's processor in `{dir}`"),
+        _ => format!("install that cuDNN again in `{dir}`, and see that the disk is not full"),
+    }
+}
+
+/// nvcc and the headers that it reads are of different releases: `said` and `read`.
+pub fn nvcc_header(
+    nvcc: &Path,
+    said: Version,
+    header: &Path,
+    read: Version,
+    others: &[PathBuf],
+) -> Finding {
+    let (said, read) = (said.short(), read.short());
+    let summary =
+        format!("nvcc is of CUDA {said}, and the headers that it would read are of {read}");
+    let mut finding = Finding::error(FindingId::NvccHeaderSkew, summary)
+        .with("nvcc", nvcc.display())
+        .with("header", header.display());
+    if !others.is_empty() {
+        let others: Vec<String> = others
+            .iter()
+            .map(|other| other.display().to_string())
+            .collect();
+        finding = finding.with("also found", others.join("\n"));
+    }
+    finding
+        .help("set CUDA_HOME to a toolkit whose nvcc and cuda.h are of one release")
+        .help(format!(
+            "or install nvcc {read} there, or the headers of {said}"
+        ))
+}
+
+fn major(cudnn: &Cudnn) -> Option<u32> {
+    let named = |path| LibraryName::of(path)?.major();
+    let told = cudnn.library.as_deref().and_then(named);
+    told.or_else(|| Some(cudnn.version()?.major))
+}
+
+fn needed(cudnn: &Cudnn) -> &'static [&'static str] {
+    let told = cudnn.library_version.or(cudnn.header_version);
+    let version = |major| match told {
+        Some(version) if version.major == major => version,
+        _ => Version::new(major, 0, 0),
+    };
+    major(cudnn)
+        .and_then(|major| required_parts::of(version(major), is_jit_only(cudnn)))
+        .unwrap_or_default()
+}
+
+/// Whether these are the parts that are shipped for `CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY`, and no others.
+fn is_jit_only(cudnn: &Cudnn) -> bool {
+    let parts = || cudnn.parts.iter().filter(|part| part.name != "cudnn");
+    parts().count() == required_parts::JIT.len()
+        && parts().all(|part| required_parts::JIT.contains(&&*part.name))
+}
+
+/// Whether a convolution opens this part.
+pub fn is_needed(cudnn: &Cudnn, name: &str) -> bool {
+    needed(cudnn).contains(&name)
+}
+
+fn folder(cudnn: &Cudnn) -> String {
+    // DLLs lie apart from what is linked to.
+    let dlls = cudnn.library.as_deref().filter(|library| is_dll(library));
+    let dir = dlls.and_then(Path::parent).or(cudnn.link_dir.as_deref());
+    dir.unwrap_or(&cudnn.root).display().to_string()
+}
+
+fn all_files(cudnn: &Cudnn) -> &'static str {
+    match cudnn.library.as_deref().is_some_and(is_dll) {
+        true => "cudnn*.dll",
+        false => "libcudnn*",
+    }
+}
+
+fn is_dll(path: &Path) -> bool {
+    path.extension().is_some_and(|end| end == "dll")
+}
+
+/// The name of a file.
+pub fn file_name(path: &Path) -> &str {
+    path.file_name()
+        .and_then(|name| name.to_str())
+        .unwrap_or_default()
+}
+
+pub use parts::missing_parts;
+use parts::{copies, folders, lacking, missing, mixed, needs_another};

@@ -1,0 +1,165 @@
+//! What the fatbins in a library hold device code for. Headers alone are looked at: nearly all of the rest is code.
+//!
+//! NVIDIA does not document the format, and has not changed it since CUDA 11: a fatbin is a header of 16 bytes and then
+//! entries, each of them a header and the code. Where one fatbin ends the next begins, behind zeros if need be.
+
+#[cfg(test)]
+pub mod made;
+
+use crate::runtime::facts::compute_capability::{Code, ComputeCapability, Suffix, Target};
+use std::collections::BTreeSet;
+
+const MARK: u64 = 0xba55_ed50;
+const VERSION: u64 = 1;
+/// The first header, and what the least of the others needs to reach its letters.
+const HEAD: u64 = 16;
+const ENTRY: u64 = 48;
+
+/// No part of cuDNN has a tenth of it. Damaged files end.
+const MOST_HEADERS: u32 = 1 << 17;
+
+/// What so many bytes of fatbins hold; none where they are not what they should be. `read` gives bytes at a place.
+pub fn targets(
+    size: u64,
+    read: &mut dyn FnMut(u64, u64) -> Option<Vec<u8>>,
+) -> Option<BTreeSet<Target>> {
+    let mut found = BTreeSet::new();
+    let (mut at, mut end) = (0, 0);
+    for _ in 0..MOST_HEADERS {
+        if at < end {
+            let entry = Entry::parse(&read(at, ENTRY)?)?;
+            at = entry.size.checked_add(at).filter(|next| *next <= end)?;
+            found.extend(entry.target);
+        } else if at < size {
+            let start = read(at, (size - at).min(4 * HEAD))?;
+            let zeros = start.iter().take_while(|byte| **byte == 0).count();
+            if zeros > 0 {
+                at += zeros as u64;
+                continue;
+            }
+            let field = |at, size| number(&start, at, size);
+            let (mark, version, head) = (field(0, 4)?, field(4, 2)?, field(6, 2)?);
+            if (mark, version, head) != (MARK, VERSION, HEAD) {
+                return None;
+            }
+            let length = field(8, 8)?;
+            at += HEAD;
+            end = at.checked_add(length).filter(|end| *end <= size)?;
+        } else {
+            return Some(found);
+        }
+    }
+    None
+}
+
+struct Entry {
+    /// None where it is neither machine code nor PTX.
+    target: Option<Target>,
+    /// With its header.
+    size: u64,
+}
+
+impl Entry {
+    fn parse(bytes: &[u8]) -> Option<Self> {
+        let code = match number(bytes, 0, 2)? {
+            1 => Some(Code::Ptx),
+            2 => Some(Code::Machine),
+            _ => None,
+        };
+        let head = number(bytes, 4, 4)?;
+        let arch = u32::try_from(number(bytes, 28, 4)?).ok()?;
+        let suffix = match number(bytes, 40, 8)? {
+            flags if flags & 1 << 20 != 0 => Suffix::Arch,
+            flags if flags & 1 << 21 != 0 => Suffix::Family,
+            _ => Suffix::None,
+        };
+        let size = number(bytes, 8, 8)?.checked_add(head)?;
+        let target = code.map(|code| Target {
+            capability: ComputeCapability::from_number(arch),
+            suffix,
+            code,
+        });
+        (head >= ENTRY).then_some(Self { target, size })
+    }
+}
+
+/// A number of up to eight bytes.
+fn number(bytes: &[u8], at: usize, size: usize) -> Option<u64> {
+    let field = bytes.get(at..at.checked_add(size)?)?;
+    let digits = field.iter().rev();
+    Some(digits.fold(0, |value, byte| value << 8 | u64::from(*byte)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cudnn::device_code::fatbin::made::fatbin;
+
+    fn told(bytes: &[u8]) -> Option<String> {
+        let mut read = |at: u64, size: u64| {
+            let at = usize::try_from(at).ok()?;
+            let end = at.checked_add(usize::try_from(size).ok()?)?;
+            bytes.get(at..end).map(<[u8]>::to_vec)
+        };
+        let found = targets(bytes.len() as u64, &mut read)?;
+        let words: Vec<String> = found.iter().map(Target::to_string).collect();
+        Some(words.join(" "))
+    }
+
+    #[test]
+    fn fatbins_tell_what_they_hold_in_numeric_order() {
+        let first = fatbin("sm_120f compute_120f sm_90a sm_75");
+        let second = fatbin("sm_100 sm_75");
+        let both = [&[0; 8][..], &first, &[0; 200], &second, &[0; 24]].concat();
+        let all = Some("sm_75 sm_90a sm_100 sm_120f compute_120f".to_string());
+        assert_eq!(told(&both), all);
+        assert_eq!(told(&[first, second].concat()), all);
+        assert_eq!(told(&[]), Some(String::new()));
+        assert_eq!(told(&fatbin("")), Some(String::new()));
+    }
+
+    #[test]
+    fn an_entry_that_is_no_code_is_passed_over() {
+        let mut bytes = fatbin("sm_75 sm_80");
+        bytes[16] = 16;
+        assert_eq!(told(&bytes), Some("sm_80".to_string()));
+    }
+
+    #[test]
+    fn what_is_damaged_tells_nothing() {
+        let whole = fatbin("sm_75 compute_90");
+        for length in 1..whole.len() {
+            assert_eq!(told(&whole[..length]), None, "{length}");
+        }
+        let bent = |at: usize, bytes: &[u8]| {
+            let mut bent = whole.clone();
+            bent[at..at + bytes.len()].copy_from_slice(bytes);
+            told(&bent)
+        };
+        assert_eq!(bent(0, &[1]), None); // no mark
+        assert_eq!(bent(4, &[2]), None); // another version
+        assert_eq!(bent(6, &[17]), None); // another header
+        assert_eq!(bent(8, &[0xff; 8]), None); // longer than can be
+        assert_eq!(bent(20, &[0; 4]), None); // an entry without a header
+        assert_eq!(bent(20, &[47, 0, 0, 0, 41]), None); // or with one that is too short
+        assert_eq!(bent(24, &[0xff; 8]), None);
+        assert_eq!(bent(24, &[0, 0, 1]), None); // an entry that ends behind its fatbin
+        assert_eq!(bent(24, &[1]), None);
+        for at in 0..whole.len() {
+            for byte in [0, 1, 0x7f, 0xff] {
+                bent(at, &[byte]);
+            }
+        }
+    }
+
+    #[test]
+    fn what_goes_on_for_ever_ends() {
+        let mut reads = 0;
+        let mut zeros = |_: u64, size: u64| {
+            reads += 1;
+            Some(vec![0; usize::try_from(size).unwrap()])
+        };
+        assert_eq!(targets(u64::MAX, &mut zeros), None);
+        assert_eq!(reads, MOST_HEADERS);
+    }
+}

@@ -1,0 +1,135 @@
+//! What the parts of a cuDNN hold device code for, taken together.
+
+use crate::runtime::facts::compute_capability::{Code, Suffix, Target};
+use std::collections::BTreeSet;
+
+/// Whether every GPU needs this part. `engines_precompiled` keeps leftovers for GPUs that the others left behind.
+pub fn is_core(part: &str) -> bool {
+    let ends = ["_infer", "_train"];
+    let stem = ends.iter().find_map(|end| part.strip_suffix(end));
+    matches!(stem.unwrap_or(part), "ops" | "cnn" | "adv") || part == "engines_runtime_compiled"
+}
+
+/// What serves a GPU in every part: what all of them hold, and where one holds `sm_90` and another `sm_90a`, the
+/// narrower. A part without any device code asks for none.
+pub fn common(parts: &[BTreeSet<Target>]) -> Vec<Target> {
+    let parts: Vec<_> = parts.iter().filter(|part| !part.is_empty()).collect();
+    let all: BTreeSet<Target> = parts.iter().flat_map(|part| part.iter().copied()).collect();
+    let (held, rest): (BTreeSet<Target>, BTreeSet<Target>) = all
+        .iter()
+        .partition(|target| parts.iter().all(|part| part.contains(target)));
+    let narrower = rest.into_iter().filter(|target| {
+        !is_covered(*target, &held) && parts.iter().all(|part| is_covered(*target, part))
+    });
+    let mut common: Vec<Target> = narrower.collect();
+    common.extend(held);
+    common.sort();
+    common
+}
+
+/// Whether there is code that runs wherever this would.
+fn is_covered(target: Target, by: &BTreeSet<Target>) -> bool {
+    let covers = |one: &Target| {
+        one.code == target.code && one.suffix <= target.suffix && one.runs_on(target.capability)
+    };
+    by.iter().any(covers)
+}
+
+/// As in the tables: `sm_80 sm_90a compute_120`.
+pub fn format_targets(targets: &[Target]) -> String {
+    let (ptx, machine) = by_code(targets, Target::to_string);
+    [machine, ptx].concat().join(" ")
+}
+
+/// For people: `8.0 9.0a, PTX 12.0, read off its parts`.
+pub fn describe(targets: &[Target]) -> String {
+    let (ptx, machine) = by_code(targets, |target| {
+        let letter = match target.suffix {
+            Suffix::None => "",
+            Suffix::Family => "f",
+            Suffix::Arch => "a",
+        };
+        format!("{}{letter}", target.capability)
+    });
+    let ptx = ptx.into_iter().map(|one| format!("PTX {one}"));
+    let machine = (!machine.is_empty()).then(|| machine.join(" "));
+    let pieces: Vec<String> = machine.into_iter().chain(ptx).collect();
+    format!("{}, read off its parts", pieces.join(", "))
+}
+
+fn by_code(targets: &[Target], text: impl Fn(&Target) -> String) -> (Vec<String>, Vec<String>) {
+    let (ptx, machine): (Vec<&Target>, Vec<&Target>) =
+        targets.iter().partition(|target| target.code == Code::Ptx);
+    let texts = |targets: Vec<&Target>| targets.into_iter().map(&text).collect();
+    (texts(ptx), texts(machine))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(parts: &[&str]) -> String {
+        let parts: Vec<BTreeSet<Target>> = parts
+            .iter()
+            .map(|part| Target::parse_all(part).into_iter().collect())
+            .collect();
+        format_targets(&common(&parts))
+    }
+
+    #[test]
+    fn a_gpu_is_served_by_what_every_core_part_holds() {
+        // 9.10.2 for CUDA 12.
+        let adv = "sm_50 sm_60 sm_61 sm_70 sm_75 sm_80 sm_86 sm_90a sm_100 sm_120 compute_120";
+        let ops = "sm_50 sm_60 sm_61 sm_70 sm_80 sm_90a sm_100 sm_120 compute_120";
+        assert_eq!(of(&[adv, ops, adv]), ops);
+        assert_eq!(of(&[ops, ""]), ops);
+        assert_eq!(of(&["", ""]), "");
+        assert_eq!(of(&[]), "");
+        // 8.9.7 for Windows keeps PTX in one part that the others do not have.
+        assert_eq!(
+            of(&["sm_80 compute_90", "sm_80 compute_86 compute_90"]),
+            "sm_80 compute_90"
+        );
+    }
+
+    #[test]
+    fn of_different_letters_the_narrower_is_common() {
+        for (one, other, common) in [
+            ("sm_90", "sm_90a", "sm_90a"),
+            ("sm_100", "sm_100f", "sm_100f"),
+            ("sm_100f", "sm_100a", "sm_100a"),
+            ("sm_100f", "sm_103", ""),
+            ("sm_100f", "sm_103f", "sm_103f"),
+            ("sm_86", "sm_80", "sm_86"),
+            ("sm_80", "sm_90", ""),
+            ("compute_90", "compute_120", "compute_120"),
+            ("compute_90", "sm_90", ""),
+        ] {
+            assert_eq!(of(&[one, other]), common, "{one}, {other}");
+            assert_eq!(of(&[other, one]), common, "{other}, {one}");
+        }
+    }
+
+    #[test]
+    fn leftovers_are_not_asked() {
+        let core = |name: &&str| is_core(name);
+        let nine = "adv cnn cudnn engines_precompiled engines_runtime_compiled engines_tensor_ir ext graph heuristic ops";
+        let eight = "adv_infer adv_train cnn_infer cnn_train cudnn ops_infer ops_train";
+        let of = |parts: &'static str| parts.split(' ').filter(core).collect::<Vec<_>>().join(" ");
+        assert_eq!(of(nine), "adv cnn engines_runtime_compiled ops");
+        assert_eq!(
+            of(eight),
+            "adv_infer adv_train cnn_infer cnn_train ops_infer ops_train"
+        );
+    }
+
+    #[test]
+    fn people_read_compute_capabilities() {
+        let told = |words: &str| describe(&Target::parse_all(words));
+        assert_eq!(
+            told("sm_75 sm_90a sm_100f compute_90 compute_120f"),
+            "7.5 9.0a 10.0f, PTX 9.0, PTX 12.0f, read off its parts"
+        );
+        assert_eq!(told("compute_90"), "PTX 9.0, read off its parts");
+    }
+}

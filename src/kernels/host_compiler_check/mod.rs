@@ -1,0 +1,121 @@
+//! Whether what compiles the host code fits the toolkit, said before nvcc fails at it.
+
+#[cfg(all(test, unix))]
+pub mod real;
+#[cfg(all(test, unix))]
+pub mod tests;
+
+use crate::error::Error;
+use crate::host_compiler::limits::Make;
+use crate::host_compiler::{Choice, HostCompilerCheck, ask as host, choice, headers, limits};
+use crate::model::candidate::Toolkit;
+use crate::runtime::facts::finding::{Finding, Severity};
+use crate::system::files;
+use crate::toolchain::Toolchain;
+use crate::toolkit::nvcc_command::Plan;
+use std::path::Path;
+
+const UNCHECKED: &str = "allow-unsupported-compiler";
+
+/// What was noticed, as far as it does not stop the build. Where the compiler that nvcc takes by itself does not fit
+/// and another one is installed that does, that one compiles; where somebody named the compiler, nothing is changed.
+pub fn host_compiler(
+    plan: &mut Plan,
+    toolchain: &Toolchain,
+    out_dir: &Path,
+) -> Result<Vec<Finding>, Error> {
+    let machine = &toolchain.host;
+    let Some((compiler, program)) = host::ask(plan, machine, &out_dir.join("cudnn-guard"))? else {
+        return Ok(Vec::new());
+    };
+    // One that is put in its place is a gcc as well.
+    plan.is_gcc = compiler.make == Make::Gcc;
+    let toolkit = toolchain.toolkit.as_ref();
+    let release = toolkit.and_then(|toolkit| toolkit.version);
+    let header = compiler.host_config.as_deref();
+    let read = header.and_then(|header| files::read(header).ok());
+    let limits = match (read, release) {
+        (Some(text), _) => limits::parse_host_config(&text),
+        (None, Some(release)) => limits::for_cuda(release).unwrap_or_default(),
+        (None, None) => limits::Limits::default(),
+    };
+    let choice = choice(&machine.env, &plan.flags);
+    let misfit = limits.misfit(compiler.make, compiler.number());
+    let rivals = match misfit {
+        Some(_) => host::installed_alternatives(&program, &limits, machine),
+        None => Vec::new(),
+    };
+    let cuda = name_of(toolkit);
+    let situation = HostCompilerCheck {
+        compiler: &compiler,
+        program: &program,
+        choice: &choice,
+        cuda: &cuda,
+        limits: &limits,
+        rivals: &rivals,
+    };
+    let allowed = toolchain.config.allowed(&machine.env);
+    let mut findings = Vec::new();
+    if let Some(misfit) = misfit {
+        let unchecked = is_unchecked(plan, toolchain);
+        let mut finding = situation.unsupported(misfit);
+        match rivals.first() {
+            _ if unchecked => finding.severity = Severity::Warning,
+            // nvcc has to be told as well.
+            _ if allowed.contains(finding.id.as_str()) => plan.flags.push(format!("-{UNCHECKED}")),
+            Some(rival)
+                if choice == Choice::Nobody
+                    && compiler.make == Make::Gcc
+                    && machine.is_target() =>
+            {
+                plan.ccbin = Some(rival.program.to_string_lossy().into_owned());
+                finding = situation.replaced(misfit, rival);
+            }
+            _ => {}
+        }
+        findings.push(finding);
+    }
+    findings.extend(release.and_then(|release| situation.known_bad(release)));
+    let math = header.map(|header| header.with_file_name("math_functions.h"));
+    if let (Some(math), Some(glibc)) = (math, compiler.glibc) {
+        let text = files::read(&math).unwrap_or_default();
+        let names = headers::contradictions(&text, glibc);
+        if !names.is_empty() {
+            findings.push(headers::finding(&math, &names, glibc, &cuda));
+        }
+    }
+    allowed.apply(&mut findings);
+    let stops = |finding: &Finding| finding.severity == Severity::Error;
+    if findings.iter().any(stops) {
+        return Err(Error::new(findings.into_iter().filter(stops).collect()));
+    }
+    Ok(findings)
+}
+
+/// Whether nvcc was told not to look at the release.
+fn is_unchecked(plan: &Plan, toolchain: &Toolchain) -> bool {
+    use crate::model::environment::Variable::{NvccAppendFlags, NvccPrependFlags};
+    let extra = [NvccPrependFlags, NvccAppendFlags].map(|name| {
+        toolchain
+            .host
+            .env
+            .get(name)
+            .unwrap_or_default()
+            .to_string_lossy()
+    });
+    let extra = extra.iter().flat_map(|flags| flags.split_whitespace());
+    let mut flags = plan.flags.iter().map(String::as_str).chain(extra);
+    flags.any(|flag| flag.trim_start_matches('-') == UNCHECKED)
+}
+
+/// `CUDA 12.9`
+fn name_of(toolkit: Option<&Toolkit>) -> String {
+    match toolkit {
+        Some(Toolkit {
+            version: Some(version),
+            ..
+        }) => format!("CUDA {}", version.short()),
+        Some(toolkit) => format!("the CUDA at `{}`", toolkit.root.display()),
+        None => "this CUDA".to_string(),
+    }
+}

@@ -1,0 +1,121 @@
+//! Device code in files of its own, which a program gives to the driver.
+
+#[cfg(all(test, unix))]
+pub mod tests;
+
+use crate::error::Error;
+use crate::kernels::{Kernels, warnings};
+use crate::model::chosen_by::ChosenBy;
+use crate::model::gencode::Gencode;
+use crate::runtime::driver::query;
+use crate::runtime::facts::compute_capability::{Code, Suffix, Target};
+use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding_id::FindingId;
+use crate::system::cargo;
+use crate::targets::select::Selection;
+use crate::toolkit::nvcc_command::Product;
+use std::path::PathBuf;
+
+impl Kernels<'_> {
+    /// Compiles every file to `<stem>.ptx` in `OUT_DIR`, for the driver to compile when the program runs, and gives
+    /// their paths in the order of the files. It is for the lowest of the targets, so that it runs on all of them.
+    /// Of two files with the same stem each gets a number behind it.
+    ///
+    /// # Errors
+    /// As of [`compile`](Self::compile).
+    pub fn ptx(self) -> Result<Vec<PathBuf>, Error> {
+        let newer = self.newer_than_driver();
+        let newer = newer.map(|finding| finding.to_string());
+        self.files_of(Product::Ptx, &newer.unwrap_or_default())
+    }
+
+    /// Compiles every file to `<stem>.fatbin` in `OUT_DIR`, which holds machine code and PTX for all targets, and gives
+    /// their paths in the order of the files. `cuModuleLoad` and `cuModuleLoadData` take of it what fits the GPU: it is
+    /// for a program that loads its kernels itself and has to run on more than one kind of GPU, without the driver
+    /// compiling anything first. Of two files with the same stem each gets a number behind it.
+    ///
+    /// # Errors
+    /// As of [`compile`](Self::compile).
+    pub fn fatbin(self) -> Result<Vec<PathBuf>, Error> {
+        self.files_of(Product::Fatbin, "")
+    }
+
+    /// Compiles every file to `<stem>.<target>.cubin` in `OUT_DIR`, `gelu.sm_90a.cubin`, one for each target with
+    /// machine code, and gives their paths: file by file, in the order of the targets. A cubin is machine code for one
+    /// GPU and those after it of the same major, or with an `a` for that GPU alone. It is for a program that knows its
+    /// GPU or chooses by itself, and for tools that read machine code; [`fatbin`](Self::fatbin) leaves the choice to
+    /// the driver. Targets that are PTX alone have none. Of two files with the same stem each gets a number behind it.
+    ///
+    /// # Errors
+    /// As of [`compile`](Self::compile).
+    pub fn cubin(self) -> Result<Vec<PathBuf>, Error> {
+        self.files_of(Product::Cubin, "")
+    }
+
+    fn files_of(&self, product: Product, noticed: &str) -> Result<Vec<PathBuf>, Error> {
+        let mut lines = warnings(noticed);
+        let result = self.make(product, product.extension(), &mut lines);
+        lines.iter().for_each(cargo::emit);
+        result
+    }
+
+    /// That the driver of this machine, if the program is for it, does not take the PTX.
+    fn newer_than_driver(&self) -> Option<Finding> {
+        let cuda = self.toolchain.cuda_version()?;
+        let host = &self.toolchain.host;
+        let driver = host.is_target().then(query::newest_cuda)??;
+        crate::compat::rules::ptx(cuda, driver, &host.platform)
+    }
+}
+
+/// The targets that such a file is made for.
+pub fn targets(product: Product, selection: &Selection) -> Result<Vec<Gencode>, Finding> {
+    let all = selection.list().gencodes().to_vec();
+    match product {
+        Product::Object | Product::Fatbin => Ok(all),
+        Product::Ptx => {
+            let lowest = ptx_for_all(&selection.targets).into_iter();
+            Ok(lowest.map(Gencode::plain).collect())
+        }
+        Product::Cubin => {
+            let mut machine = all.clone();
+            machine.retain(|one| one.target.code == Code::Machine);
+            if machine.is_empty() {
+                return Err(only_ptx(&all, selection.chosen_by));
+            }
+            Ok(machine)
+        }
+    }
+}
+
+/// There is nothing to make a cubin of.
+fn only_ptx(targets: &[Gencode], chosen_by: ChosenBy) -> Finding {
+    let words = targets.iter().map(|one| one.target.to_string());
+    let words: Vec<String> = words.collect();
+    let summary = format!(
+        "a cubin holds machine code, and there is only PTX to compile for: {}",
+        words.join(", ")
+    );
+    let finding = Finding::error(FindingId::ConfigInvalid, summary).with("chosen by", chosen_by);
+    let number = targets.first().map(|one| one.target.capability.number());
+    finding
+        .help(format!(
+            "set CUDNN_GUARD_ARCHS={} for machine code",
+            number.unwrap_or_default()
+        ))
+        .help("or call `.ptx()` or `.fatbin()` in build.rs, which take PTX")
+}
+
+/// PTX that every target can run: that of the lowest. A letter stays only if it is the only one, since it would tie
+/// the PTX to that GPU.
+pub fn ptx_for_all(targets: &[Target]) -> Option<Target> {
+    let lowest = targets.iter().min()?;
+    let alone = targets
+        .iter()
+        .all(|target| (target.capability, target.suffix) == (lowest.capability, lowest.suffix));
+    Some(Target {
+        suffix: if alone { lowest.suffix } else { Suffix::None },
+        code: Code::Ptx,
+        ..*lowest
+    })
+}

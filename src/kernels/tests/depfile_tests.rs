@@ -1,0 +1,118 @@
+//! Which files NVIDIA's nvcc reads for what, and that each of them is listed: `CUDNN_GUARD_REAL` names a directory that
+//! holds the wheels of CUDA 13 in `cuda-cu13` and `cuda-cu13-13.0`, and Debian's CUDA in `debian-cuda`.
+
+use crate::kernels::tests::package::Package;
+use crate::kernels::tests::real;
+use crate::runtime::facts::version::Version;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+const KERNEL: &str = "\
+#include \"all.h\"
+#ifdef __CUDA_ARCH__
+#include \"device.h\"
+#else
+#include \"host.h\"
+#endif
+__global__ void k(float *x) { *x = 1; }
+";
+
+/// A header that the device code of some GPUs includes.
+const DEVICE: &str = "\
+#if __CUDA_ARCH__ >= 900
+#include \"deep/new one.h\"
+#else
+#include \"deep/old.h\"
+#endif
+";
+
+fn package(out: &'static str) -> Package {
+    let mut package = Package::new(&[
+        ("src/k.cu", KERNEL),
+        ("src/all.h", ""),
+        ("src/device.h", DEVICE),
+        ("src/host.h", ""),
+        ("src/deep/new one.h", ""),
+        ("src/deep/old.h", ""),
+    ]);
+    package.archs = "80 90";
+    package.out = out;
+    std::fs::create_dir_all(package.path(out)).unwrap();
+    package
+}
+
+/// What stands in the stamps of `out`, of the package's own files: `ptx/k: all.h k.cu`.
+fn listed(package: &Package) -> Vec<String> {
+    let mut found = Vec::new();
+    let folder = package.path(package.out).join("cudnn-guard");
+    for kind in ["cubin", "fatbin", "libk", "ptx"] {
+        for file in std::fs::read_dir(folder.join(kind)).unwrap() {
+            let file = file.unwrap().path();
+            if file.extension() != Some("stamp".as_ref()) {
+                continue;
+            }
+            let text = std::fs::read_to_string(&file).unwrap();
+            let read = text.split_once("\n\n").unwrap().1;
+            let own = read.lines().filter_map(|line| {
+                let path = line.splitn(3, ' ').nth(2)?;
+                let path = Path::new(path).strip_prefix(package.path("src"));
+                Some(path.ok()?.display().to_string())
+            });
+            let own: BTreeSet<String> = own.collect();
+            let own: Vec<String> = own.into_iter().collect();
+            let stem = file.file_stem().unwrap().to_string_lossy();
+            let stem = stem.split('-').next().unwrap();
+            found.push(format!("{kind}/{stem}: {}", own.join(", ")));
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+#[ignore = "needs CUDNN_GUARD_REAL"]
+fn every_header_is_listed_whoever_lists_them() {
+    let wheels = std::env::var_os("CUDNN_GUARD_REAL").expect("it names the wheels");
+    let wheels = PathBuf::from(wheels);
+    // nvcc lists the headers of the host code as well, gcc those of what is compiled. A path with a space is nvcc's.
+    for (out, host) in [("out", ""), ("o ut", "host.h, ")] {
+        for (set, major, minor) in [
+            ("cuda-cu13", 13, 5),
+            ("cuda-cu13-13.0", 13, 0),
+            ("debian-cuda", 11, 8),
+        ] {
+            let package = package(out);
+            let (mut toolchain, include) = match set {
+                "debian-cuda" => real::debians(&package),
+                _ => (
+                    real::of(&package, wheels.join(set).join("nvidia/cu13")),
+                    package.path("src"),
+                ),
+            };
+            // Known to take `--threads`.
+            if let Some(toolkit) = &mut toolchain.toolkit {
+                toolkit.version = Some(Version::new(major, minor, 0));
+            }
+            let kernels = || {
+                let kernels = toolchain.kernels().files(package.pattern());
+                kernels.include(&include)
+            };
+            kernels().cubin().unwrap();
+            kernels().fatbin().unwrap();
+            kernels().ptx().unwrap();
+            kernels().library("k", &mut Vec::new()).unwrap();
+            let both = "all.h, deep/new one.h, deep/old.h, device.h, host.h, k.cu";
+            assert_eq!(
+                listed(&package),
+                [
+                    format!("cubin/k.sm_80: all.h, deep/old.h, device.h, {host}k.cu"),
+                    format!("cubin/k.sm_90: all.h, deep/new one.h, device.h, {host}k.cu"),
+                    format!("fatbin/k: {both}"),
+                    format!("libk/k: {both}"),
+                    format!("ptx/k: all.h, deep/old.h, device.h, {host}k.cu"),
+                ],
+                "{set}"
+            );
+        }
+    }
+}

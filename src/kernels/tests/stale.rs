@@ -1,0 +1,270 @@
+//! What has changed since the last build, and is seen.
+
+use crate::kernels::tests::package::Package;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+const A: [&str; 1] = ["./src/a.cu"];
+
+/// A package with one kernel, which is compiled and fresh.
+fn fresh(files: &[(&str, &str)], flags: &[&str]) -> Package {
+    let mut package = Package::new(files);
+    let flag = |flag: &&str| match flag.strip_prefix("-I") {
+        Some(dir) => format!("-I{}", package.path(dir).display()),
+        None => flag.to_string(),
+    };
+    package.flags = flags.iter().map(flag).collect();
+    package.compiles(&A);
+    package.compiles(&[]);
+    package
+}
+
+/// The same size and date as this file has: Nix gives all files one date.
+fn dated_as(path: &Path, other: &Path) {
+    let date = std::fs::metadata(other).unwrap().modified().unwrap();
+    let file = std::fs::File::options().append(true).open(path).unwrap();
+    file.set_modified(date).unwrap();
+}
+
+#[test]
+fn a_header_that_hides_the_one_that_was_read() {
+    let kernel = "#include \"common.h\"\n#include \"deep/deep.h\"\n";
+    let package = fresh(
+        &[
+            ("src/a.cu", kernel),
+            ("first/other.h", ""),
+            ("second/common.h", ""),
+            ("second/deep/deep.h", ""),
+        ],
+        &["-Ifirst", "-Isecond"],
+    );
+    package.write("first/unread.h", "");
+    package.write("second/unread.h", "");
+    package.compiles(&[]);
+    package.write("first/common.h", "");
+    package.compiles(&A);
+    package.compiles(&[]);
+    package.write("first/deep/deep.h", "");
+    package.compiles(&A);
+    package.compiles(&[]);
+    package.write("src/common.h", "");
+    package.compiles(&A);
+    package.compiles(&[]);
+    // One of the toolkit's, too.
+    package.write("second/cuda.h", "");
+    package.compiles(&A);
+    package.compiles(&[]);
+}
+
+#[test]
+fn a_header_of_two_kernels() {
+    let mut package = Package::new(&[
+        ("src/a.cu", "#include \"common.h\"\n"),
+        ("src/b/b.cu", "#include \"common.h\"\n"),
+        ("src/c/c.cu", ""),
+        ("first/common.h", ""),
+    ]);
+    package.flags = vec![format!("-I{}", package.path("first").display())];
+    package.compiles(&["./src/a.cu", "./src/b/b.cu", "./src/c/c.cu"]);
+    package.compiles(&[]);
+    package.write("first/common.h", "changed");
+    package.compiles(&["./src/a.cu", "./src/b/b.cu"]);
+    package.compiles(&[]);
+    // Each has a way of its own.
+    package.write("src/b/common.h", "");
+    package.compiles(&["./src/b/b.cu"]);
+    package.compiles(&[]);
+    std::fs::remove_file(package.path("first/common.h")).unwrap();
+    package.write("src/common.h", "");
+    package.compiles(&A);
+    package.compiles(&[]);
+}
+
+#[test]
+fn a_header_that_comes_while_nvcc_runs() {
+    let package = Package::new(&[("src/late.h", "")]);
+    let late = package.path("src/late.h");
+    let kernel = format!("#include \"late.h\"\n// nvcc brings {}\n", late.display());
+    package.write("src/a.cu", &kernel);
+    package.compiles(&A);
+    package.compiles(&[]);
+    std::fs::remove_file(late).unwrap();
+    let lines = package.compile().1;
+    let line = "cargo::rerun-if-changed=./src/late.h".to_string();
+    assert!(lines.contains(&line), "{lines:?}");
+    assert_eq!(package.calls().len(), 1);
+}
+
+#[test]
+fn cargo_watches_the_packages_own_directories_of_headers() {
+    let mut package = fresh(
+        &[("src/a.cu", ""), ("inc/a.h", "")],
+        &["-Iinc", "-I.", "-Iout"],
+    );
+    package.flags.push("-I/usr/include".to_string());
+    let lines = package.compile().1;
+    let watched = |dir: &str| lines.contains(&format!("cargo::rerun-if-changed={dir}"));
+    assert!(watched("./inc"), "{lines:?}");
+    assert!(!watched("./."), "the output is below it");
+    assert!(!watched("./out"), "{lines:?}");
+    assert!(!watched("/usr/include"), "{lines:?}");
+}
+
+#[test]
+fn a_link_that_leads_elsewhere() {
+    let package = Package::new(&[
+        ("src/a.cu", "#include \"link.h\"\n#include \"linked/b.h\"\n"),
+        ("one/b.h", "1\n"),
+        ("two/b.h", "2\n"),
+    ]);
+    dated_as(&package.path("one/b.h"), &package.path("two/b.h"));
+    let lead = |link: &str, to: &str| {
+        let _ = std::fs::remove_file(package.path(link));
+        symlink(package.path(to), package.path(link)).unwrap();
+    };
+    lead("src/link.h", "one/b.h");
+    lead("src/linked", "one");
+    package.compiles(&A);
+    package.compiles(&[]);
+    lead("src/link.h", "two/b.h");
+    package.compiles(&A);
+    package.compiles(&[]);
+    lead("src/linked", "two");
+    package.compiles(&A);
+    package.compiles(&[]);
+}
+
+#[test]
+fn a_kernel_that_is_added_and_one_that_is_gone() {
+    let package = fresh(&[("src/a.cu", "")], &[]);
+    let holds = |stem: &str| {
+        let archive = std::fs::read(package.path("out/libk.a")).unwrap();
+        let object = format!("{stem}-{:016x}.o", package.hash(&format!("src/{stem}.cu")));
+        String::from_utf8_lossy(&archive).contains(&object)
+    };
+    package.write("src/b.cu", "");
+    package.compiles(&["./src/b.cu"]);
+    assert!(holds("a") && holds("b"));
+    std::fs::remove_file(package.path("src/a.cu")).unwrap();
+    package.compiles(&[]);
+    assert!(!holds("a") && holds("b"));
+}
+
+#[test]
+fn other_arguments_and_variables() {
+    let mut package = fresh(&[("src/a.cu", "")], &[]);
+    for flag in ["-DX=1", "-DY", "--use_fast_math"] {
+        package.flags.push(flag.to_string());
+        package.compiles(&A);
+    }
+    package.flags.swap(0, 1);
+    package.compiles(&A);
+    let steering = [
+        "NVCC_PREPEND_FLAGS",
+        "NVCC_APPEND_FLAGS",
+        "CPATH",
+        "CPLUS_INCLUDE_PATH",
+        "NVCC_CCBIN",
+    ];
+    for name in steering {
+        package.env.push((name, "/nowhere".to_string()));
+        package.compiles(&A);
+        package.compiles(&[]);
+        package.env.clear();
+        package.compiles(&A);
+    }
+}
+
+#[test]
+fn another_compiler_of_the_same_name() {
+    let mut package = Package::new(&[
+        ("src/a.cu", ""),
+        ("cuda/bin/ptxas", "1"),
+        ("cuda/nvvm/bin/cicc", "1"),
+        ("one/gcc", "1"),
+        ("two/gcc", "22"),
+        ("g++", "1"),
+    ]);
+    let gcc = |dir: &str| vec![("PATH", package.path(dir).display().to_string())];
+    let (one, two) = (gcc("one"), gcc("two"));
+    package.env = one;
+    package.compiles(&A);
+    for program in ["cuda/bin/ptxas", "cuda/nvvm/bin/cicc", "one/gcc"] {
+        package.compiles(&[]);
+        package.write(program, "333");
+        package.compiles(&A);
+    }
+    package.compiles(&[]);
+    package.env = two;
+    package.compiles(&A);
+    // The one that a variable names, and which is then replaced.
+    let named = package.path("g++").display().to_string();
+    package.env.push(("CXX", named));
+    package.compiles(&A);
+    package.compiles(&[]);
+    package.write("g++", "333");
+    package.compiles(&A);
+}
+
+#[test]
+fn an_output_that_is_gone_or_cut_short() {
+    let package = fresh(&[("src/a.cu", "")], &[]);
+    let made = format!("out/cudnn-guard/libk/a-{:016x}", package.hash("src/a.cu"));
+    let cut = |extension: &str, by: u64| {
+        let file = package.path(&format!("{made}.{extension}"));
+        let file = std::fs::File::options().write(true).open(file).unwrap();
+        let length = file.metadata().unwrap().len();
+        file.set_len(length.saturating_sub(by)).unwrap();
+    };
+    cut("o", 1);
+    package.compiles(&A);
+    package.compiles(&[]);
+    // As when the disk is full: all but the last of the files that were read stand in it.
+    let stamp = package.path(&format!("{made}.stamp"));
+    let last = std::fs::read_to_string(stamp).unwrap();
+    let last = last.lines().last().unwrap().len() as u64 + 1;
+    for by in [1, last, 10_000] {
+        cut("stamp", by);
+        package.compiles(&A);
+        package.compiles(&[]);
+    }
+    std::fs::remove_file(package.path(&format!("{made}.o"))).unwrap();
+    package.compiles(&A);
+}
+
+#[test]
+fn a_library_is_put_together_when_an_object_has_changed() {
+    let package = fresh(&[("src/a.cu", "")], &[]);
+    let archive = package.path("out/libk.a");
+    // Whether it was, in this build.
+    let put = || {
+        dated_as(&archive, &package.path("src/a.cu"));
+        let dated = || std::fs::metadata(&archive).unwrap().modified().unwrap();
+        let first = dated();
+        package.compile().0.unwrap();
+        dated() != first
+    };
+    assert!(!put());
+    package.write("src/a.cu", "careless");
+    assert!(put());
+    assert!(!put());
+    package.write("src/b.cu", "");
+    assert!(put());
+    assert!(!put());
+    std::fs::remove_file(package.path("src/b.cu")).unwrap();
+    assert!(put());
+    assert!(!put());
+    let file = std::fs::File::options().write(true).open(&archive).unwrap();
+    file.set_len(9).unwrap();
+    assert!(put());
+    assert!(!put());
+}
+
+#[test]
+fn an_output_directory_that_was_moved() {
+    let mut package = fresh(&[("src/a.cu", "")], &[]);
+    std::fs::rename(package.path("out"), package.path("moved")).unwrap();
+    package.out = "moved";
+    package.compiles(&A);
+    package.compiles(&[]);
+}

@@ -1,0 +1,36 @@
+//! The names of targets: `sm_90a`, `compute_100f`.
+
+use crate::model::text::pattern::{Pattern, pattern};
+use crate::runtime::facts::compute_capability::{Code, ComputeCapability, Suffix, Target};
+use regex::Captures;
+
+/// Three groups of a pattern: `86`, `8.6`, `120` and `12.0`, with the letter.
+pub const NUMBER: &str = r"([1-9][0-9]?)\.?([0-9])([af]?)";
+
+/// What stands in those groups, the first of which has this number.
+pub fn number(found: &Captures, first: usize) -> Option<(ComputeCapability, Suffix)> {
+    let group = |group| Some(found.get(group)?.as_str());
+    let suffix = match group(first + 2)? {
+        "a" => Suffix::Arch,
+        "f" => Suffix::Family,
+        _ => Suffix::None,
+    };
+    let (major, minor) = (group(first)?.parse().ok()?, group(first + 1)?.parse().ok()?);
+    Some((ComputeCapability::new(major, minor), suffix))
+}
+
+/// Reads one.
+pub fn read(text: &str) -> Option<Target> {
+    static TARGET: Pattern = Pattern::new(|| pattern(&format!("^(sm|compute)_{NUMBER}$")));
+    let found = TARGET.captures(text)?;
+    let (capability, suffix) = number(&found, 2)?;
+    let code = match &found[1] {
+        "sm" => Code::Machine,
+        _ => Code::Ptx,
+    };
+    Some(Target {
+        capability,
+        suffix,
+        code,
+    })
+}

@@ -1,0 +1,127 @@
+//! Files as one look sees them: many things are made of the same few hundred, and each is asked for once.
+//!
+//! It holds until something may have changed them; then there is a new one. Paths are compared as they are written:
+//! their parts, and hashes of them, are slow in a build script, which nobody optimizes.
+
+use crate::system::files;
+use crate::system::freshness::fingerprint;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::time::SystemTime;
+
+/// All that was asked for so far, and what is not there.
+#[derive(Default)]
+pub struct StatCache {
+    files: RefCell<BTreeMap<OsString, Option<Rc<File>>>>,
+    dirs: RefCell<BTreeMap<OsString, Option<PathBuf>>>,
+    names: RefCell<BTreeMap<OsString, Rc<Vec<OsString>>>>,
+}
+
+/// Something that is there.
+pub struct File {
+    /// Whether it is a regular file.
+    pub is_regular: bool,
+    /// When it changed.
+    pub changed: SystemTime,
+    /// Its line in a stamp.
+    pub line: Option<String>,
+    /// Where it is, links followed. Another file behind a link may have the size and the date of the first: Nix gives
+    /// all files one date.
+    pub real: PathBuf,
+    /// A hash of its line and of where it is.
+    pub hash: u64,
+}
+
+impl StatCache {
+    /// What there is under this path.
+    pub fn file(&self, path: &Path) -> Option<Rc<File>> {
+        if let Some(known) = self.files.borrow().get(path.as_os_str()) {
+            return known.clone();
+        }
+        let file = self.look(path).map(Rc::new);
+        let mut files = self.files.borrow_mut();
+        files.insert(path.as_os_str().to_os_string(), file.clone());
+        file
+    }
+
+    fn look(&self, path: &Path) -> Option<File> {
+        let mut data = std::fs::symlink_metadata(path).ok()?;
+        let is_link = data.is_symlink();
+        if is_link {
+            data = std::fs::metadata(path).ok()?;
+        }
+        let real = match (path.parent(), path.file_name()) {
+            // The parent of `a.cu` is the empty path.
+            (Some(dir), Some(name)) if !is_link => match dir.as_os_str().is_empty() {
+                true => self.dir(Path::new("."))?.join(name),
+                false => self.dir(dir)?.join(name),
+            },
+            _ => files::canonical(path, None).ok()?,
+        };
+        let line = fingerprint::line(&data, path);
+        let mut hasher = DefaultHasher::new();
+        line.hash(&mut hasher);
+        // Most are where they are said to be, which the line tells.
+        if real.as_os_str() != path.as_os_str() {
+            real.as_os_str().hash(&mut hasher);
+        }
+        Some(File {
+            is_regular: data.is_file(),
+            changed: data.modified().ok()?,
+            line,
+            real,
+            hash: hasher.finish(),
+        })
+    }
+
+    /// Where a directory is, links followed. There are hundreds of files in a few.
+    pub fn dir(&self, dir: &Path) -> Option<PathBuf> {
+        if let Some(known) = self.dirs.borrow().get(dir.as_os_str()) {
+            return known.clone();
+        }
+        let real = files::canonical(dir, None).ok();
+        let mut dirs = self.dirs.borrow_mut();
+        dirs.insert(dir.as_os_str().to_os_string(), real.clone());
+        real
+    }
+
+    /// What a directory holds, in the order of the names.
+    pub fn names(&self, dir: &Path) -> Rc<Vec<OsString>> {
+        if let Some(known) = self.names.borrow().get(dir.as_os_str()) {
+            return Rc::clone(known);
+        }
+        let listed = files::list(dir).unwrap_or_default();
+        let names = listed
+            .iter()
+            .filter_map(|path| Some(path.file_name()?.to_os_string()));
+        let listed = Rc::new(names.collect());
+        let mut names = self.names.borrow_mut();
+        names.insert(dir.as_os_str().to_os_string(), Rc::clone(&listed));
+        listed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_asked_for_once() {
+        let dir = std::env::temp_dir().join(format!("cudnn-guard-seen-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).unwrap();
+        let path = dir.join("a.h");
+        let line = |seen: &StatCache| seen.file(&path).and_then(|file| file.line.clone());
+        let before = StatCache::default();
+        assert_eq!(line(&before), None);
+        std::fs::write(&path, "a").unwrap();
+        assert_eq!(line(&before), None, "it was not there");
+        let after = StatCache::default();
+        assert_eq!(line(&after), fingerprint::read(&path));
+        std::fs::remove_dir_all(&dir).unwrap();
+        assert!(line(&after).is_some(), "it was there");
+    }
+}

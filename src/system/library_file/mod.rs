@@ -1,0 +1,151 @@
+//! A library file, of whichever format the system has.
+
+#[cfg(test)]
+pub mod made_dll;
+#[cfg(test)]
+mod pe_tests;
+
+use crate::model::platform::{Os, Platform};
+use crate::model::version_source::VersionSource;
+use crate::runtime::binary::defect::Defect;
+use crate::runtime::binary::elf::Elf;
+use crate::runtime::binary::pe::Pe;
+use crate::runtime::facts::version::Version;
+use std::path::Path;
+
+/// A library file, open for reading. Of what it is not or does not hold, it tells nothing.
+pub enum Binary {
+    /// For Linux.
+    Elf(Elf),
+    /// For Windows.
+    Pe(Pe),
+}
+
+impl Binary {
+    /// Opens a file as the system has it that is built for; none where that is not possible.
+    pub fn open(path: &Path, os: Os) -> Option<Self> {
+        match os {
+            Os::Windows => Pe::read(path).ok().map(Binary::Pe),
+            _ => Elf::read(path).ok().map(Binary::Elf),
+        }
+    }
+
+    /// Opens a program or a library by what it is; else why it is neither, or none if it cannot be read.
+    #[cfg(feature = "cli")]
+    pub fn recognise(path: &Path) -> Result<Self, Option<Defect>> {
+        let elf = Elf::read(path).map_err(|_| None)?;
+        match elf.defect() {
+            None => Ok(Binary::Elf(elf)),
+            Some(Defect::Foreign(..)) => {
+                let pe = Pe::read(path).map_err(|_| None)?;
+                pe.defect()
+                    .map_or(Ok(Binary::Pe(pe)), |defect| Err(Some(defect)))
+            }
+            defect => Err(defect),
+        }
+    }
+
+    /// Its size.
+    pub fn length(&self) -> u64 {
+        match self {
+            Binary::Elf(elf) => elf.length(),
+            Binary::Pe(pe) => pe.length(),
+        }
+    }
+
+    /// The processor that it is for, as target triples call it.
+    pub fn cpu(&self) -> Option<&'static str> {
+        match self {
+            Binary::Elf(elf) => elf.cpu(),
+            Binary::Pe(pe) => pe.cpu(),
+        }
+    }
+
+    /// What is wrong with it. A `libcudnn.so` without a number may be a script for the linker.
+    pub fn defect(&self, path: &Path, platform: &Platform) -> Option<Defect> {
+        let script = path.extension().is_some_and(|end| end == "so");
+        let defect = match self {
+            Binary::Elf(elf) => elf.defect(),
+            Binary::Pe(pe) => pe.defect(),
+        };
+        match defect {
+            Some(Defect::Foreign(..)) if script => None,
+            Some(defect) => Some(defect),
+            None => {
+                let cpu = self.cpu().filter(|cpu| *cpu != platform.cpu);
+                cpu.map(Defect::Cpu)
+            }
+        }
+    }
+
+    /// The release of a part, and what in the file told it.
+    pub fn release(&self, part: &str) -> Option<(Version, VersionSource)> {
+        match self {
+            Binary::Elf(elf) => {
+                let (version, symbol) = elf.release(part)?;
+                Some((version, VersionSource::Symbol(symbol)))
+            }
+            Binary::Pe(pe) => {
+                let (version, symbol) = pe.release(part)?;
+                let source = symbol.map_or(VersionSource::VersionResource, VersionSource::Symbol);
+                Some((version, source))
+            }
+        }
+    }
+
+    /// The linker's number for this very build, in hexadecimal.
+    pub fn build_id(&self) -> Option<String> {
+        match self {
+            Binary::Elf(elf) => elf.build_id(),
+            Binary::Pe(_) => None,
+        }
+    }
+
+    /// Whether the directories that it names itself come before those of the environment. A DLL names none.
+    pub fn own_first(&self) -> Option<bool> {
+        match self {
+            Binary::Elf(elf) => elf.own_first(),
+            Binary::Pe(_) => None,
+        }
+    }
+
+    /// The CUDA major that a part was built for.
+    pub fn cuda_major(&self) -> Option<u32> {
+        match self {
+            Binary::Elf(elf) => elf.cuda_major(),
+            Binary::Pe(pe) => pe.cuda_major(),
+        }
+    }
+
+    /// Where its device code is in the file, and the size of that: 0 if it has none.
+    pub fn device_code(&self) -> Option<(u64, u64)> {
+        match self {
+            Binary::Elf(elf) => elf.device_code(),
+            Binary::Pe(pe) => pe.device_code(),
+        }
+    }
+
+    /// So many bytes of the file, if there are as many.
+    pub fn bytes(&self, offset: u64, size: u64) -> Option<Vec<u8>> {
+        match self {
+            Binary::Elf(elf) => elf.bytes(offset, size),
+            Binary::Pe(pe) => pe.bytes(offset, size),
+        }
+    }
+
+    /// What it takes from other libraries: the file name and the symbol.
+    pub fn wants(&self) -> Vec<(String, Vec<u8>)> {
+        match self {
+            Binary::Elf(elf) => elf.wants(),
+            Binary::Pe(pe) => pe.wants(),
+        }
+    }
+
+    /// Those of the symbols that it does not define. None are lacking from a library that does not tell.
+    pub fn lacks<'s>(&self, wanted: impl Iterator<Item = &'s [u8]>) -> Vec<String> {
+        match self {
+            Binary::Elf(elf) => elf.lacks(wanted),
+            Binary::Pe(pe) => pe.lacks(wanted),
+        }
+    }
+}

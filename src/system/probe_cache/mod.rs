@@ -1,0 +1,209 @@
+//! What a compiler has said of itself, remembered: it is asked each question once, by all of a build script and by
+//! the builds that come after.
+//!
+//! ```text
+//! $OUT_DIR/cudnn-guard/answers       a hash of what follows; for each answer
+//!     ? 0123456789abcdef             what it answers: the program, the question, what steers it
+//!     = 17 1700000000000000000 /path a file that it rests on, as in a stamp
+//!     > Cuda compilation tools       a line of its output
+//!     ! #$ TOP=/usr/local/cuda       a line of its error stream
+//! ```
+//!
+//! A file that is not just so is as none. What a compiler could not answer is asked again by the next build.
+
+#[cfg(all(test, unix))]
+pub mod tests;
+
+use crate::model::environment::{Environment, Variable};
+use crate::model::invocation::Invocation;
+use crate::runtime::facts::finding::Finding;
+use crate::system::freshness::fingerprint;
+use crate::system::programs::{Output, run};
+use crate::system::{files, out_dir};
+use std::ffi::OsString;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+
+/// What makes an nvcc say something else, or a launcher find another one.
+const STEERING: [Variable; 4] = [
+    Variable::Path,
+    Variable::NvccCcbin,
+    Variable::NvccPrependFlags,
+    Variable::NvccAppendFlags,
+];
+
+/// How many are written down.
+const MOST: usize = 32;
+
+/// All answers of one build; its copies know the same.
+#[derive(Clone, Debug, Default)]
+pub struct ProbeCache {
+    folder: Option<PathBuf>,
+    steering: Vec<Option<OsString>>,
+    known: Arc<Mutex<Option<Vec<Answer>>>>,
+}
+
+#[derive(Clone, Debug)]
+struct Answer {
+    key: u64,
+    said: Result<Output, Finding>,
+    /// The program and what it led to, each as a line of a stamp. None if it is not to be written down.
+    files: Option<Vec<String>>,
+}
+
+impl ProbeCache {
+    /// Those of a build in this environment. Outside a build script nothing is kept for later.
+    pub fn open(env: &Environment) -> Self {
+        let steering = STEERING.map(|variable| env.get(variable).map(OsString::from));
+        Self {
+            folder: env
+                .os_var("OUT_DIR")
+                .map(|dir| Path::new(dir).join("cudnn-guard")),
+            steering: steering.to_vec(),
+            known: Arc::default(),
+        }
+    }
+
+    /// What the program answers. `rests_on` names the files besides the program on which an answer rests, or none if
+    /// this is no answer.
+    pub fn ask(
+        &self,
+        question: &Invocation,
+        deadline: Duration,
+        rests_on: impl Fn(&Output) -> Option<Vec<PathBuf>>,
+    ) -> Result<Output, Finding> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = known.get_or_insert_with(|| self.read());
+        let key = self.key(question);
+        if let Some(answer) = known.iter().find(|answer| answer.key == key) {
+            return answer.said.clone();
+        }
+        let begun = SystemTime::now();
+        let said = run(question, deadline);
+        let succeeded = said.as_ref().ok().filter(|output| output.success);
+        let files = succeeded.and_then(|output| {
+            let mut files = rests_on(output)?;
+            files.retain(|file| files::is_file(file));
+            files.insert(0, question.program.clone());
+            let lines = files
+                .iter()
+                .map(|file| fingerprint::read_settled(file, begun));
+            lines.collect::<Option<Vec<_>>>()
+        });
+        let is_kept = files.is_some();
+        known.push(Answer {
+            key,
+            said: said.clone(),
+            files,
+        });
+        if is_kept {
+            self.write(known);
+        }
+        said
+    }
+
+    /// A link that leads to another program asks anew, be that one of the same size and date, as in Nix.
+    fn key(&self, question: &Invocation) -> u64 {
+        let real = files::canonical(&question.program, None).ok();
+        hash((real, question.to_string(), &self.steering))
+    }
+
+    fn read(&self) -> Vec<Answer> {
+        let text = self.file().and_then(|file| files::read(&file).ok());
+        let mut answers = text.and_then(|text| parse(&text)).unwrap_or_default();
+        // A launcher may stay as it is while what it starts has changed: what any answer of it rests on counts.
+        let gone: Vec<String> = answers
+            .iter()
+            .filter(|answer| !answer.holds())
+            .filter_map(|answer| answer.files.iter().flatten().next().cloned())
+            .collect();
+        answers.retain(|answer| {
+            let program = answer.files.iter().flatten().next();
+            answer.holds() && program.is_some_and(|program| !gone.contains(program))
+        });
+        answers
+    }
+
+    fn write(&self, known: &[Answer]) {
+        let (Some(folder), Some(file)) = (&self.folder, self.file()) else {
+            return;
+        };
+        let texts: Vec<String> = known.iter().filter_map(Answer::text).collect();
+        // Each PATH has answers of its own: the oldest go.
+        let body = texts
+            .get(texts.len().saturating_sub(MOST)..)
+            .unwrap_or_default()
+            .concat();
+        // What cannot be written down is only asked again.
+        let _ = out_dir::create_dir(folder)
+            .and_then(|()| files::write(&file, &format!("{:016x}\n{body}", hash(&body))));
+    }
+
+    fn file(&self) -> Option<PathBuf> {
+        Some(self.folder.as_ref()?.join("answers"))
+    }
+}
+
+impl Answer {
+    /// Whether all that it rests on is as it was.
+    fn holds(&self) -> bool {
+        let path = |line: &str| line.splitn(3, ' ').nth(2).map(PathBuf::from);
+        let same = |line: &String| {
+            path(line)
+                .and_then(|path| fingerprint::read(&path))
+                .as_ref()
+                == Some(line)
+        };
+        self.files.iter().flatten().all(same)
+    }
+
+    fn text(&self) -> Option<String> {
+        let (files, said) = (self.files.as_ref()?, self.said.as_ref().ok()?);
+        let mut text = format!("? {:016x}\n", self.key);
+        let lines = files.iter().map(|line| ("= ", line.as_str()));
+        let lines = lines.chain(said.stdout.lines().map(|line| ("> ", line)));
+        for (mark, line) in lines.chain(said.stderr.lines().map(|line| ("! ", line))) {
+            text.extend([mark, line, "\n"]);
+        }
+        Some(text)
+    }
+}
+
+fn parse(text: &str) -> Option<Vec<Answer>> {
+    let (sum, body) = text.split_once('\n')?;
+    if sum != format!("{:016x}", hash(body)) {
+        return None;
+    }
+    let mut answers: Vec<Answer> = Vec::new();
+    for line in body.split_terminator('\n') {
+        let (mark, rest) = line.split_at_checked(2)?;
+        if mark == "? " {
+            answers.push(Answer {
+                key: u64::from_str_radix(rest, 16).ok()?,
+                said: Ok(Output {
+                    success: true,
+                    ..Output::default()
+                }),
+                files: Some(Vec::new()),
+            });
+            continue;
+        }
+        let answer = answers.last_mut()?;
+        let said = answer.said.as_mut().ok()?;
+        match mark {
+            "= " => answer.files.as_mut()?.push(rest.to_string()),
+            "> " => said.stdout.extend([rest, "\n"]),
+            "! " => said.stderr.extend([rest, "\n"]),
+            _ => return None,
+        }
+    }
+    Some(answers)
+}
+
+fn hash(value: impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
+}

@@ -1,0 +1,268 @@
+//! The cases of `fixtures/cases`, whose form `cases/case.rs` describes: what the search finds in a small file system,
+//! chooses and says, to the byte.
+
+mod case;
+
+use crate::config::{Config, Link};
+use crate::model::environment::Environment;
+use crate::model::platform::Platform;
+use crate::runtime::facts::finding::Severity;
+use crate::runtime::facts::finding_id::FindingId;
+use crate::system::Host;
+use crate::system::directive::Directive;
+use crate::system::probe_cache::ProbeCache;
+use crate::toolchain::Toolchain;
+use case::Case;
+use std::fs;
+use std::path::Path;
+
+#[test]
+fn every_case_is_told_as_expected() {
+    let scratch = std::env::temp_dir().join(format!("cudnn-guard-cases-{}", std::process::id()));
+    let mut differing = Vec::new();
+    let cases = Case::all();
+    for case in &cases {
+        let told = told(case, &scratch.join(case.name()));
+        if std::env::var_os("BLESS").is_some() {
+            case.bless(&told);
+        } else if case.expected != told {
+            differing.push(format!("=== {}\n{told}", case.name()));
+        }
+    }
+    fs::remove_dir_all(&scratch).unwrap();
+    assert!(cases.len() > 15, "the cases are there");
+    assert!(
+        differing.is_empty(),
+        "BLESS=1 writes what is told now:\n{}",
+        differing.join("\n")
+    );
+}
+
+/// What a case shows, then the failures of the catalogue that it stands for, if any: `CFG-09 LNK-07`.
+#[test]
+fn what_a_case_stands_for_is_named_rightly() {
+    let mut named = 0;
+    for case in Case::all() {
+        let (lines, about) = (&case.about, case.name());
+        assert!(matches!(lines.len(), 1 | 2), "{about}: {lines:?}");
+        for id in lines.get(1).into_iter().flat_map(|ids| ids.split(' ')) {
+            let (kind, number) = id.split_once('-').unwrap_or_default();
+            let known = kind.len() == 3 && kind.bytes().all(|byte| byte.is_ascii_uppercase());
+            let counted = number.len() == 2 && number.bytes().all(|byte| byte.is_ascii_digit());
+            assert!(known && counted, "{about}: {id:?}");
+            named += 1;
+        }
+    }
+    assert!(named > 40, "{named}");
+}
+
+/// Findings that no case can show, since they need more than files: where they are shown.
+const SHOWN_ELSEWHERE: &[(&str, &[FindingId])] = &[
+    (
+        "src/kernels",
+        &[FindingId::NvccNotFound, FindingId::NvccFailed],
+    ),
+    (
+        "src/targets/select/tests.rs",
+        &[
+            FindingId::ArchUnknown,
+            FindingId::ArchUnsupportedByNvcc,
+            FindingId::GpuNewerThanNvcc,
+            FindingId::NoGpu,
+        ],
+    ),
+    (
+        "src/system",
+        &[FindingId::IoError, FindingId::ProgramTimeout],
+    ),
+    ("tests/terminal/fetch.rs", &[FindingId::FetchFailed]),
+    (
+        "the guard's tests",
+        &[
+            FindingId::KernelsNotCoveringGpu,
+            FindingId::GpuNewerThanCudnn,
+            FindingId::ArchDroppedByCudnn,
+            FindingId::PtxNewerThanDriver,
+            FindingId::KnownBadRelease,
+            FindingId::DriverMissing,
+            FindingId::DriverStub,
+            FindingId::DriverTooOld,
+            FindingId::DriverError,
+            FindingId::DeviceBusy,
+            FindingId::DeviceMemoryLow,
+            FindingId::NotLoadedYet,
+            FindingId::CudnnNotLoadable,
+            FindingId::CudnnVersionMismatch,
+            FindingId::CudnnAborted,
+            FindingId::CudnnCreateFailed,
+            FindingId::ConvolutionFailed,
+            FindingId::ConvolutionWrong,
+            FindingId::ConvolutionTimeout,
+            FindingId::ChildNotStarted,
+            FindingId::BuiltWithoutCuda,
+        ],
+    ),
+    ("tests/inspect.rs", &[FindingId::LibraryNotFound]),
+    (
+        "src/kernels/host_compiler_check",
+        &[
+            FindingId::HostCompilerUnsupported,
+            FindingId::HostHeadersIncompatible,
+        ],
+    ),
+];
+
+#[test]
+fn every_finding_of_the_search_has_a_case() {
+    let cases = Case::all();
+    let elsewhere: Vec<FindingId> = SHOWN_ELSEWHERE
+        .iter()
+        .flat_map(|(_, ids)| ids.iter().copied())
+        .collect();
+    for id in FindingId::ALL
+        .iter()
+        .filter(|known| !elsewhere.contains(known))
+    {
+        let shown = format!("[{id}]");
+        assert!(
+            cases.iter().any(|case| case.expected.contains(&shown)),
+            "{id}"
+        );
+    }
+}
+
+#[test]
+fn cargo_watches_what_was_asked_and_nothing_that_changes_by_itself() {
+    let names = |env: &[(&str, &str)]| -> Vec<String> {
+        let pairs = env
+            .iter()
+            .map(|(name, value)| (name.to_string(), value.into()));
+        let platform = Platform::from_triple("x86_64-unknown-linux-gnu");
+        let host = Host {
+            env: Environment::new(pairs),
+            platform,
+            root: Some("/var/empty".into()),
+            answers: ProbeCache::default(),
+        };
+        let config = Config::new().cuda(">=1").cudnn(">=1");
+        let needs = config.needs();
+        let directives = Toolchain::find(config, host, needs).reruns();
+        let names = directives
+            .into_iter()
+            .filter_map(|directive| match directive {
+                Directive::RerunIfEnvChanged(name) => Some(name),
+                _ => None,
+            });
+        names.collect()
+    };
+    let watched = names(&[
+        ("LD_LIBRARY_PATH", "/a"),
+        ("PATH", "/bin"),
+        ("HOME", "/root"),
+    ]);
+    for name in [
+        "CUDA_HOME",
+        "CUDNN_PATH",
+        "CUDNN_GUARD_HOME",
+        "CUDNN_GUARD_ALLOW",
+        "VIRTUAL_ENV",
+        "CONDA_PREFIX",
+        "EBROOTCUDNN",
+        "NVHPC_ROOT",
+        "TF_CUDA_PATHS",
+    ] {
+        assert!(
+            watched.iter().any(|watched| watched == name),
+            "{name}: {watched:?}"
+        );
+    }
+    let by_name = names(&[("NVCC", "ccache nvcc"), ("PATH", "/bin")]);
+    assert!(
+        by_name.iter().any(|watched| watched == "PATH"),
+        "{by_name:?}"
+    );
+    for name in ["PATH", "LD_LIBRARY_PATH", "HOME"] {
+        assert!(
+            !watched.iter().any(|watched| watched == name),
+            "{name}: {watched:?}"
+        );
+    }
+}
+
+fn told(case: &Case, root: &Path) -> String {
+    let root_text = root.to_str().unwrap();
+    let at_root = |line: &String| line.replace("$ROOT", root_text);
+    let config = case.config.iter().map(at_root);
+    let config = config.fold(Config::new().root(root), configured);
+    let triple = config
+        .target
+        .clone()
+        .unwrap_or_else(|| "x86_64-unknown-linux-gnu".into());
+    let platform = Platform::from_triple(&triple);
+    case.unpack(root, &platform.cpu);
+    let pairs = case.env.iter().map(at_root).map(|line| {
+        let (name, value) = line.split_once('=').unwrap();
+        (name.to_string(), value.into())
+    });
+    let host = Host {
+        env: Environment::new(pairs)
+            .with_pairs(&config.env)
+            .for_target(&triple),
+        platform,
+        root: config.root.clone(),
+        answers: ProbeCache::default(),
+    };
+    let needs = config.needs();
+    let toolchain = Toolchain::find(config, host, needs);
+    let mut out = toolchain.listing();
+    for path in &toolchain.read {
+        assert!(
+            path.is_file(),
+            "cargo would take {} for changed, every time",
+            path.display()
+        );
+    }
+    let settled = toolchain.settle();
+    let asks = |what| case.config.iter().any(|line| line == what);
+    if let (Ok(toolchain), true) = (&settled, asks("directives")) {
+        out.push_str(&format!("{}\n", toolchain.directives().join("\n")));
+    }
+    let mut compiles = true;
+    if let (Ok(toolchain), true) = (&settled, asks("targets")) {
+        let told = match toolchain.selection() {
+            Ok(selection) => selection.findings,
+            Err(error) => error.findings().to_vec(),
+        };
+        for finding in told {
+            out.push_str(&format!("{}: {finding}\n", finding.severity));
+            compiles &= finding.severity != Severity::Error;
+        }
+    }
+    out.push_str(match settled {
+        Ok(_) if !compiles => "No kernel is compiled.\n",
+        Ok(Toolchain {
+            absent: Some(_), ..
+        }) => "The build goes on without CUDA.\n",
+        Ok(_) => "The build goes on.\n",
+        Err(_) => "The build stops.\n",
+    });
+    out.replace(root_text, "$ROOT")
+}
+
+fn configured(config: Config, line: String) -> Config {
+    match line.split_once(' ').unwrap_or((&line, "")) {
+        ("cuda", text) => config.cuda(text),
+        ("cudnn", text) => config.cudnn(text),
+        ("link", "runtime") => config.link(Link::Runtime),
+        ("link", "static") => config.link(Link::Static),
+        ("libs", names) => config.libs(names.split(' ')),
+        ("archs", text) => config.archs([text]),
+        // What is shown besides.
+        ("directives" | "targets", "") => config,
+        ("optional", "") => config.optional(),
+        ("allow", id) => config.allow(id),
+        ("target", triple) => config.target(triple),
+        ("env", pair) => config.env([pair.split_once('=').unwrap()]),
+        _ => panic!("{line:?} is no call that a case can make"),
+    }
+}

@@ -1,0 +1,321 @@
+//! NVIDIA's own wheels, where there are some: `CUDNN_GUARD_REAL` names a directory with one `pip install --target`
+//! directory in it for each.
+
+use crate::config::Config;
+use crate::cudnn::consistency;
+use crate::model::candidate::{Candidate, Cudnn, Found, LinkName, Part};
+use crate::model::environment::Environment;
+use crate::model::platform::Platform;
+use crate::model::version_source::VersionSource;
+use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::version::Version;
+use crate::system::Host;
+use crate::system::probe_cache::ProbeCache;
+use crate::toolchain::{Needs, Toolchain};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+pub fn wheels() -> PathBuf {
+    std::env::var_os("CUDNN_GUARD_REAL")
+        .expect("CUDNN_GUARD_REAL names the wheels")
+        .into()
+}
+
+pub fn found(pairs: &[(&str, PathBuf)]) -> Toolchain {
+    found_in(pairs, Some(wheels()))
+}
+
+pub fn found_for(triple: &str, pairs: &[(&str, PathBuf)]) -> Toolchain {
+    found_as(triple, pairs, Some(wheels()))
+}
+
+fn found_in(pairs: &[(&str, PathBuf)], root: Option<PathBuf>) -> Toolchain {
+    found_as("x86_64-unknown-linux-gnu", pairs, root)
+}
+
+fn found_as(triple: &str, pairs: &[(&str, PathBuf)], root: Option<PathBuf>) -> Toolchain {
+    let env = Environment::new(
+        pairs
+            .iter()
+            .map(|(name, value)| (name.to_string(), value.clone().into_os_string())),
+    );
+    let platform = Platform::from_triple(triple);
+    let host = Host {
+        env,
+        platform,
+        root,
+        answers: ProbeCache::default(),
+    };
+    Toolchain::find(
+        Config::new(),
+        host,
+        Needs {
+            toolkit: true,
+            cudnn: true,
+        },
+    )
+}
+
+fn cudnn_of(wheel: &str) -> Cudnn {
+    let toolchain = found(&[("CUDNN_PATH", wheels().join(wheel).join("nvidia/cudnn"))]);
+    toolchain
+        .cudnn
+        .unwrap_or_else(|| panic!("{wheel}: {:?}", toolchain.findings))
+}
+
+#[test]
+#[ignore = "needs CUDNN_GUARD_REAL"]
+fn each_cudnn_is_read_rightly() {
+    let eight = [
+        "adv_infer",
+        "adv_train",
+        "cnn_infer",
+        "cnn_train",
+        "cudnn",
+        "ops_infer",
+        "ops_train",
+    ];
+    let nine = [
+        "adv",
+        "cnn",
+        "cudnn",
+        "engines_precompiled",
+        "engines_runtime_compiled",
+        "graph",
+        "heuristic",
+        "ops",
+    ];
+    let latest = ["engines_tensor_ir", "ext"];
+    for (wheel, version, cuda_major, told) in [
+        ("cudnn-cu11-8.5", Version::new(8, 5, 0), 11, 4),
+        ("cudnn-cu12-8.9.7", Version::new(8, 9, 7), 12, 4),
+        ("cudnn-cu12-9.1.0", Version::new(9, 1, 0), 12, 3),
+        ("cudnn-cu12-9.10", Version::new(9, 10, 2), 12, 3),
+        ("cudnn-cu13-9.14", Version::new(9, 14, 0), 13, 3),
+        ("cudnn-cu13-9.28", Version::new(9, 28, 0), 13, 3),
+    ] {
+        let cudnn = cudnn_of(wheel);
+        assert_eq!(cudnn.header_version, Some(version), "{wheel}");
+        assert_eq!(cudnn.library_version, Some(version), "{wheel}");
+        assert_eq!(cudnn.cuda_major, Some(cuda_major), "{wheel}");
+        let soname = format!("libcudnn.so.{}", version.major);
+        assert_eq!(cudnn.link_name, Some(LinkName::Verbatim(soname)), "{wheel}");
+        let mut parts: Vec<&str> = cudnn.parts.iter().map(|part| part.name.as_str()).collect();
+        parts.sort();
+        let mut wanted = if version.major == 8 {
+            eight.to_vec()
+        } else {
+            nine.to_vec()
+        };
+        if version.minor == 28 {
+            wanted.extend(latest);
+            wanted.sort();
+        }
+        assert_eq!(parts, wanted, "{wheel}");
+        let by = |how: &str| {
+            let told = |part: &&Part| {
+                let by = part.told_by.as_ref().map(VersionSource::to_string);
+                by.unwrap_or_default().starts_with(how)
+            };
+            cudnn.parts.iter().filter(told).count()
+        };
+        assert!(by("symbol") >= told, "{wheel}: {:?}", cudnn.parts);
+        assert_eq!(by("symbol") + by("build-id"), cudnn.parts.len(), "{wheel}");
+        for part in &cudnn.parts {
+            assert_eq!(part.version, Some(version), "{wheel}: {part:?}");
+        }
+        assert_eq!(consistency::findings(&cudnn, &[], &[]), [], "{wheel}");
+        // From 9.22 the first library looks for the others beside itself before all else.
+        let own_first = version > Version::new(9, 22, 0);
+        assert_eq!(cudnn.files.own_first, own_first, "{wheel}");
+    }
+}
+
+#[test]
+#[ignore = "needs CUDNN_GUARD_REAL"]
+fn the_libraries_themselves_tell_their_cuda() {
+    use crate::runtime::binary::elf::Elf;
+    for (file, wanted) in [
+        (
+            "cudnn-cu12-8.9.7/nvidia/cudnn/lib/libcudnn_ops_infer.so.8",
+            12,
+        ),
+        ("cudnn-cu12-9.1.0/nvidia/cudnn/lib/libcudnn_adv.so.9", 12),
+        ("cudnn-cu12-9.10/nvidia/cudnn/lib/libcudnn_adv.so.9", 12),
+        ("cudnn-cu13-9.14/nvidia/cudnn/lib/libcudnn_adv.so.9", 13),
+        ("cudnn-cu13-9.28/nvidia/cudnn/lib/libcudnn_adv.so.9", 13),
+    ] {
+        let library = Elf::read(&wheels().join(file)).unwrap();
+        assert_eq!(library.cuda_major(), Some(wanted), "{file}");
+    }
+}
+
+#[test]
+#[ignore = "needs CUDNN_GUARD_REAL"]
+fn a_toolkit_of_wheels_is_whole() {
+    let root = wheels().join("cuda-cu13/nvidia/cu13");
+    let toolkit = found(&[("CUDA_HOME", root.clone())]).toolkit.unwrap();
+    assert_eq!(toolkit.version, Some(Version::new(13, 5, 0)));
+    assert_eq!(toolkit.nvcc, Some(root.join("bin/nvcc")));
+    assert_eq!(
+        (toolkit.include_dirs, toolkit.link_dirs),
+        (vec![root.join("include")], vec![root.join("lib")])
+    );
+}
+
+/// CFG-03, LNK-04, LNK-06: Debian spreads its toolkit over `/usr`, with a script for nvcc, and nothing of it need run.
+#[test]
+#[ignore = "needs CUDNN_GUARD_REAL"]
+fn debians_toolkit_is_found_in_an_image() {
+    let root = wheels().join("debian-cuda");
+    let system = |triple: &str| {
+        let host = Host {
+            env: Environment::new([]),
+            platform: Platform::from_triple(triple),
+            root: Some(root.clone()),
+            answers: ProbeCache::default(),
+        };
+        let needs = Needs {
+            toolkit: true,
+            cudnn: false,
+        };
+        Toolchain::find(Config::new(), host, needs)
+    };
+    let found = system("x86_64-unknown-linux-gnu");
+    assert_eq!(found.findings, []);
+    let toolkit = found.toolkit.unwrap();
+    assert_eq!(toolkit.version, Some(Version::new(11, 8, 0)));
+    assert_eq!(toolkit.nvcc, Some(root.join("usr/bin/nvcc")));
+    let usr = root.join("usr");
+    assert_eq!(toolkit.include_dirs, [usr.join("include")]);
+    let libraries = usr.join("lib/x86_64-linux-gnu");
+    assert_eq!(toolkit.link_dirs, std::slice::from_ref(&libraries));
+    assert_eq!(toolkit.stub_dirs, [libraries.join("stubs")]);
+    assert_eq!(found.candidates.len(), 1, "{:?}", found.candidates);
+    let named = found_in(&[("CUDA_HOME", usr.clone())], None)
+        .toolkit
+        .unwrap();
+    assert!(named.link_dirs.contains(&libraries), "{named:?}");
+    // The directory of links that it keeps for others holds headers alone.
+    let by_name = found_in(&[("CUDA_HOME", usr.join("lib/cuda"))], Some(root.clone()));
+    assert_eq!(
+        by_name
+            .findings
+            .iter()
+            .map(|one| one.id)
+            .collect::<Vec<_>>(),
+        [FindingId::CudnnNotFound, FindingId::PartialToolkit],
+        "{:?}",
+        by_name.findings
+    );
+    let other = system("aarch64-unknown-linux-gnu").toolkit.unwrap();
+    assert!(other.link_dirs.is_empty(), "{other:?}");
+}
+
+/// LNK-03: what is for another processor is read as well as one's own, and is not taken for it.
+#[test]
+#[ignore = "needs CUDNN_GUARD_REAL"]
+fn a_cudnn_for_another_processor_is_read() {
+    let wheel = wheels().join("cudnn-cu13-9.28-aarch64/nvidia/cudnn");
+    let env = || Environment::new([("CUDNN_PATH".to_string(), wheel.clone().into_os_string())]);
+    let on = |triple: &str| {
+        let host = Host {
+            env: env(),
+            platform: Platform::from_triple(triple),
+            root: Some(wheels()),
+            answers: ProbeCache::default(),
+        };
+        let needs = Needs {
+            toolkit: false,
+            cudnn: true,
+        };
+        Toolchain::find(Config::new(), host, needs)
+    };
+    let cudnn = on("aarch64-unknown-linux-gnu").cudnn.unwrap();
+    let release = Some(Version::new(9, 28, 0));
+    assert_eq!(
+        (cudnn.header_version, cudnn.library_version),
+        (release, release)
+    );
+    assert_eq!((cudnn.cuda_major, cudnn.cpu), (Some(13), Some("aarch64")));
+    assert_eq!(cudnn.library, Some(wheel.join("lib/libcudnn.so.9")));
+    let told = |name: &str| {
+        let part = cudnn.parts.iter().find(|part| part.name == name).unwrap();
+        (part.version, part.told_by.clone())
+    };
+    assert_eq!(
+        told("graph"),
+        (
+            release,
+            Some(VersionSource::Symbol("cudnn_graph_version".into()))
+        )
+    );
+    let here = on("x86_64-unknown-linux-gnu");
+    assert!(here.cudnn.is_none());
+    assert_eq!(here.findings[0].id, FindingId::WrongArchitecture);
+}
+
+/// LNK-03: nor are the libraries of this machine's toolkit.
+#[test]
+#[ignore = "needs CUDNN_GUARD_REAL"]
+fn a_toolkit_for_this_processor_has_nothing_for_another() {
+    let host = Host {
+        env: Environment::new([(
+            "CUDA_HOME".to_string(),
+            wheels().join("cuda-cu13/nvidia/cu13").into_os_string(),
+        )]),
+        platform: Platform::from_triple("aarch64-unknown-linux-gnu"),
+        root: Some(wheels()),
+        answers: ProbeCache::default(),
+    };
+    let needs = Needs {
+        toolkit: true,
+        cudnn: false,
+    };
+    let found = Toolchain::find(Config::new(), host, needs);
+    assert!(found.toolkit.unwrap().link_dirs.is_empty());
+    assert_eq!(found.findings[0].id, FindingId::PartialToolkit);
+}
+
+#[test]
+#[ignore = "needs CUDNN_GUARD_REAL"]
+fn a_probe_is_quick() {
+    let cuda = wheels().join("cuda-cu13/nvidia/cu13");
+    let (linux, windows) = ("x86_64-unknown-linux-gnu", "x86_64-pc-windows-msvc");
+    for (wheel, triple) in [
+        ("cudnn-cu12-8.9.7", linux),
+        ("cudnn-cu13-9.28", linux),
+        ("cudnn-win-cu12-8.9.7", windows),
+        ("cudnn-win-cu13-9.28", windows),
+    ] {
+        let cudnn = wheels().join(wheel).join("nvidia/cudnn");
+        let pairs = [("CUDA_HOME", cuda.clone()), ("CUDNN_PATH", cudnn)];
+        let once = || {
+            let start = Instant::now();
+            let candidates = found_for(triple, &pairs).candidates;
+            let is_cudnn = |one: &Candidate| matches!(one.found, Found::Cudnn(_));
+            assert!(candidates.iter().any(is_cudnn));
+            start.elapsed()
+        };
+        once();
+        // The best of a few: other work on the machine only ever adds.
+        let time = (0..5).map(|_| once()).min().unwrap();
+        assert!(time < Duration::from_millis(30), "{wheel}: {time:?}");
+    }
+}
+
+#[test]
+#[ignore = "needs CUDNN_GUARD_REAL"]
+fn replacing_a_wheel_changes_a_file_that_cargo_watches() {
+    let wheel = wheels().join("cudnn-cu13-9.14");
+    let read = found(&[("CUDNN_PATH", wheel.join("nvidia/cudnn"))]).read;
+    assert!(
+        read.contains(&wheel.join("nvidia_cudnn_cu13-9.14.0.64.dist-info/RECORD")),
+        "{read:?}"
+    );
+    assert!(
+        read.contains(&Path::new(&wheel).join("nvidia/cudnn/lib/libcudnn_heuristic.so.9")),
+        "{read:?}"
+    );
+    assert!(read.iter().all(|path| path.is_file()), "{read:?}");
+}

@@ -1,0 +1,150 @@
+//! The device code in NVIDIA's own wheels: what each part holds by itself, and what all of them serve.
+
+use crate::compat;
+use crate::cudnn::device_code;
+use crate::cudnn::device_code::gpu_code::{format_targets, is_core};
+use crate::model::candidate::{Found, Part};
+use crate::model::platform::Platform;
+use crate::runtime::facts::compute_capability::Target;
+use crate::toolchain::tests::real::{found_for, wheels};
+
+const LINUX: &str = "x86_64-unknown-linux-gnu";
+const ARM: &str = "aarch64-unknown-linux-gnu";
+const WINDOWS: &str = "x86_64-pc-windows-msvc";
+
+const TO_NINE: &str = "sm_50 sm_60 sm_61 sm_70 sm_75 sm_80 sm_86 sm_90 compute_90";
+const TO_TWELVE: &str =
+    "sm_50 sm_60 sm_61 sm_70 sm_75 sm_80 sm_86 sm_90a sm_100 sm_120 compute_120";
+const TURING: &str = "sm_75 sm_80 sm_86 sm_90a sm_100f sm_120f sm_121 compute_121";
+const FAMILIES: &str = "sm_75 sm_80 sm_86 sm_90a sm_100f sm_120f compute_120f";
+const THOR: &str = "sm_75 sm_80 sm_86 sm_90a sm_100f sm_110f sm_120f compute_120f";
+
+/// A wheel, its system, what most of its core parts hold, and which hold something else.
+type Build = (
+    &'static str,
+    &'static str,
+    &'static str,
+    &'static [(&'static str, &'static str)],
+);
+
+const BUILDS: [Build; 9] = [
+    (
+        "cudnn-cu11-8.5",
+        LINUX,
+        "sm_35 sm_50 sm_60 sm_61 sm_70 sm_75 sm_80 sm_86 compute_70",
+        &[],
+    ),
+    (
+        "cudnn-cu12-8.9.7",
+        LINUX,
+        TO_NINE,
+        &[
+            (
+                "cnn_infer",
+                "sm_50 sm_60 sm_61 sm_70 sm_75 sm_80 sm_86 sm_90 sm_90a compute_52 compute_90",
+            ),
+            (
+                "cnn_train",
+                "sm_50 sm_60 sm_61 sm_70 sm_75 sm_80 sm_86 sm_90 compute_52 compute_90",
+            ),
+        ],
+    ),
+    (
+        "cudnn-win-cu12-8.9.7",
+        WINDOWS,
+        TO_NINE,
+        &[
+            (
+                "cnn_infer",
+                "sm_50 sm_60 sm_61 sm_70 sm_75 sm_80 sm_86 sm_90 sm_90a compute_80 compute_86 compute_90",
+            ),
+            (
+                "cnn_train",
+                "sm_50 sm_60 sm_61 sm_70 sm_75 sm_80 sm_86 sm_90 compute_80 compute_86 compute_90",
+            ),
+        ],
+    ),
+    (
+        "cudnn-cu12-9.1.0",
+        LINUX,
+        TO_NINE,
+        &[(
+            "engines_runtime_compiled",
+            "sm_50 sm_60 sm_61 sm_70 sm_75 sm_80 sm_86 sm_90 sm_90a compute_90",
+        )],
+    ),
+    (
+        "cudnn-cu12-9.10",
+        LINUX,
+        TO_TWELVE,
+        &[(
+            "ops",
+            "sm_50 sm_60 sm_61 sm_70 sm_80 sm_90a sm_100 sm_120 compute_120",
+        )],
+    ),
+    (
+        "cudnn-cu13-9.14",
+        LINUX,
+        TURING,
+        &[(
+            "ops",
+            "sm_75 sm_80 sm_90a sm_100f sm_120f sm_121 compute_121",
+        )],
+    ),
+    (
+        "cudnn-cu13-9.28",
+        LINUX,
+        FAMILIES,
+        &[("ops", "sm_75 sm_80 sm_90a sm_100f sm_120f compute_120f")],
+    ),
+    (
+        "cudnn-cu13-9.28-aarch64",
+        ARM,
+        THOR,
+        &[(
+            "ops",
+            "sm_75 sm_80 sm_90a sm_100f sm_110f sm_120f compute_120f",
+        )],
+    ),
+    (
+        "cudnn-win-cu13-9.28",
+        WINDOWS,
+        FAMILIES,
+        &[("ops", "sm_75 sm_80 sm_90a sm_100f sm_120f compute_120f")],
+    ),
+];
+
+/// ARC-02, ARC-03, ARC-04: the table has what is read.
+#[test]
+#[ignore = "needs CUDNN_GUARD_REAL"]
+fn device_code_is_read_rightly() {
+    for (wheel, triple, of_most, others) in BUILDS {
+        let platform = Platform::from_triple(triple);
+        let path = wheels().join(wheel).join("nvidia/cudnn");
+        // The newest for Windows cannot be linked, and is not chosen.
+        let found = found_for(triple, &[("CUDNN_PATH", path)]).candidates;
+        let cudnn = found.into_iter().find_map(|one| match one.found {
+            Found::Cudnn(cudnn) => Some(cudnn),
+            Found::Toolkit(_) => None,
+        });
+        let cudnn = cudnn.unwrap();
+        let core = cudnn.parts.iter().filter(|part| is_core(&part.name));
+        let core: Vec<&Part> = core.collect();
+        let count = if wheel.contains("-8.") { 6 } else { 4 };
+        assert_eq!(core.len(), count, "{wheel}");
+        for part in core {
+            let other = others.iter().find(|(name, _)| *name == part.name);
+            let wanted = other.map_or(of_most, |(_, code)| code);
+            let held = device_code::read_library(&part.path, platform.os).unwrap();
+            let held: Vec<Target> = held.into_iter().collect();
+            assert_eq!(format_targets(&held), wanted, "{wheel}: {}", part.name);
+        }
+        let read = device_code::read(&cudnn, platform.os);
+        let (version, rows) = (cudnn.version().unwrap(), compat::gpus(&platform.cpu));
+        let row = rows.iter().find(|row| {
+            Some(row.cuda) == cudnn.cuda_major && row.first <= version && version <= row.last
+        });
+        let table = format_targets(&row.unwrap().code);
+        assert_eq!(format_targets(&read), table, "{wheel}");
+    }
+}

@@ -1,0 +1,148 @@
+//! NVIDIA's own wheels, mixed, cut and changed.
+
+use crate::runtime::facts::finding_id::FindingId;
+use crate::toolchain::tests::real::{found, wheels};
+use std::path::{Path, PathBuf};
+
+/// A directory of links to the files of one wheel, some of them to another's.
+fn mixed(name: &str, wheel: &str, foreign: &[&str], other: &str) -> PathBuf {
+    let dir = std::env::temp_dir().join(format!("cudnn-guard-{name}-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&dir);
+    std::fs::create_dir_all(dir.join("lib")).unwrap();
+    let of = |wheel: &str| wheels().join(wheel).join("nvidia/cudnn");
+    std::os::unix::fs::symlink(of(wheel).join("include"), dir.join("include")).unwrap();
+    for file in std::fs::read_dir(of(wheel).join("lib")).unwrap() {
+        let name = file.unwrap().file_name().into_string().unwrap();
+        let part = name.strip_prefix("libcudnn").unwrap_or_default();
+        let from = if foreign
+            .iter()
+            .any(|one| part.starts_with(&format!("{one}.so")))
+        {
+            of(other)
+        } else {
+            of(wheel)
+        };
+        std::os::unix::fs::symlink(from.join("lib").join(&name), dir.join("lib").join(&name))
+            .unwrap();
+    }
+    dir
+}
+
+/// What is said of the cuDNN in this directory, which `$T` stands for.
+fn said_of(dir: &Path) -> String {
+    let told = found(&[("CUDNN_PATH", dir.to_path_buf())]).findings;
+    let told = told
+        .iter()
+        .filter(|finding| finding.id != FindingId::CudaNotFound);
+    let lines: Vec<String> = told
+        .map(|finding| format!("{}: {finding}\n", finding.severity))
+        .collect();
+    std::fs::remove_dir_all(dir).unwrap();
+    lines.concat().replace(dir.to_str().unwrap(), "$T")
+}
+
+#[test]
+#[ignore = "needs CUDNN_GUARD_REAL"]
+fn parts_of_another_release_are_told_by_their_build() {
+    // The loader and cuDNN itself notice nothing of this.
+    let foreign = ["_cnn", "_heuristic", "_engines_precompiled"];
+    let dir = mixed("near", "cudnn-cu13-9.14", &foreign, "cudnn-cu12-9.10");
+    assert_eq!(
+        said_of(&dir),
+        "error: cuDNN at `$T/lib` is put together from parts of different releases  [parts-mixed]\n  \
+         parts       9.14.0  $T/lib/libcudnn.so.9, by its build-id\n              \
+         9.14.0  $T/lib/libcudnn_adv.so.9\n              \
+         9.10.2  $T/lib/libcudnn_cnn.so.9, by its build-id\n              \
+         9.10.2  $T/lib/libcudnn_engines_precompiled.so.9, by its build-id\n              \
+         9.14.0  $T/lib/libcudnn_engines_runtime_compiled.so.9, by its build-id\n              \
+         9.14.0  $T/lib/libcudnn_graph.so.9\n              \
+         9.10.2  $T/lib/libcudnn_heuristic.so.9, by its build-id\n              \
+         9.14.0  $T/lib/libcudnn_ops.so.9\n  \
+         = help: remove all `libcudnn*` files from `$T/lib` and install one cuDNN there, whole\n"
+    );
+    let dir = mixed("shim", "cudnn-cu12-9.10", &[""], "cudnn-cu13-9.28");
+    let said = said_of(&dir);
+    assert!(
+        said.contains("9.28.0  $T/lib/libcudnn.so.9, by its build-id\n"),
+        "{said}"
+    );
+    let dir = mixed("adv", "cudnn-cu13-9.14", &["_adv"], "cudnn-cu13-9.28");
+    let said = said_of(&dir);
+    assert!(
+        said.starts_with("warning: a part of the cuDNN at `$T/lib` that no convolution uses"),
+        "{said}"
+    );
+}
+
+#[test]
+#[ignore = "needs CUDNN_GUARD_REAL"]
+fn headers_of_another_release_are_noticed() {
+    let all = ["", "_graph", "_ops", "_cnn", "_adv", "_heuristic"];
+    let engines = ["_engines_precompiled", "_engines_runtime_compiled"];
+    let foreign = [&all[..], &engines[..]].concat();
+    let dir = mixed("header", "cudnn-cu13-9.14", &foreign, "cudnn-cu12-9.10");
+    assert_eq!(
+        said_of(&dir),
+        "error: the headers are those of cuDNN 9.14.0, and the library to link is 9.10.2  [header-library-skew]\n  \
+         header      $T/include/cudnn_version.h\n  \
+         library     $T/lib/libcudnn.so.9\n              \
+         9.10.2 in libcudnn_graph.so.9, by its cudnn_graph_version\n  \
+         = help: install one release of cuDNN in `$T`, headers and libraries\n  \
+         = help: or set CUDNN_PATH to a directory that holds both, of one release\n"
+    );
+}
+
+#[test]
+#[ignore = "needs CUDNN_GUARD_REAL"]
+fn a_part_that_is_cut_off_or_missing_is_named() {
+    let dir = mixed("cut", "cudnn-cu13-9.14", &[], "");
+    let cnn = dir.join("lib/libcudnn_cnn.so.9");
+    let start = std::fs::read(&cnn).unwrap();
+    std::fs::remove_file(&cnn).unwrap();
+    std::fs::write(&cnn, &start[..start.len() / 2]).unwrap();
+    std::fs::remove_file(dir.join("lib/libcudnn_heuristic.so.9")).unwrap();
+    let said = said_of(&dir);
+    assert!(
+        said.starts_with("error: `$T/lib/libcudnn_cnn.so.9` is cut off: it ends at byte "),
+        "{said}"
+    );
+    assert!(
+        said.contains("warning: cuDNN 9.14.0 in `$T/lib` lacks libcudnn_heuristic.so.9, which a convolution needs  ["),
+        "{said}"
+    );
+}
+
+#[test]
+#[ignore = "needs CUDNN_GUARD_REAL"]
+fn parts_of_far_releases_lack_what_they_need_of_each_other() {
+    use crate::runtime::binary::elf::Elf;
+    let open = |wheel: &str, part: &str| {
+        let file = format!("nvidia/cudnn/lib/libcudnn_{part}.so.9");
+        Elf::read(&wheels().join(wheel).join(file)).unwrap()
+    };
+    let lacking = |part: (&str, &str), sibling: (&str, &str)| {
+        let wants = open(part.0, part.1).wants();
+        let file = format!("libcudnn_{}.so.9", sibling.1);
+        let wanted = wants.iter().filter(|(name, _)| *name == file);
+        let mut wanted = wanted.map(|(_, symbol)| &symbol[..]).peekable();
+        assert!(wanted.peek().is_some(), "{part:?}");
+        open(sibling.0, sibling.1).lacks(wanted).len()
+    };
+    for wheel in [
+        "cudnn-cu12-9.1.0",
+        "cudnn-cu12-9.10",
+        "cudnn-cu13-9.14",
+        "cudnn-cu13-9.28",
+    ] {
+        for part in ["cnn", "ops", "adv", "heuristic", "engines_precompiled"] {
+            assert_eq!(
+                lacking((wheel, part), (wheel, "graph")),
+                0,
+                "{wheel} {part}"
+            );
+        }
+    }
+    let (old, new) = ("cudnn-cu13-9.14", "cudnn-cu13-9.28");
+    assert!(lacking((new, "cnn"), (old, "graph")) > 5);
+    assert!(lacking((new, "engines_precompiled"), (old, "graph")) > 5);
+}

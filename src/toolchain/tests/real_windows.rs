@@ -1,0 +1,221 @@
+//! NVIDIA's own wheels for Windows, read on another system.
+
+use crate::model::candidate::{Found, LinkName};
+use crate::model::version_source::VersionSource;
+use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::version::Version;
+use crate::toolchain::Toolchain;
+use crate::toolchain::tests::real::{found_for, wheels};
+use std::path::{Path, PathBuf};
+
+const WINDOWS: &str = "x86_64-pc-windows-msvc";
+const EIGHT: &str = "cudnn-win-cu12-8.9.7";
+const NINE: &str = "cudnn-win-cu13-9.28";
+
+/// CFG-10, LNK-07, LNK-08: the wheels for Windows, read on any system.
+#[test]
+#[cfg(unix)]
+#[ignore = "needs CUDNN_GUARD_REAL"]
+fn dlls_are_read_rightly() {
+    for (wheel, version, cuda_major, parts, silent) in [
+        (EIGHT, Version::new(8, 9, 7), 12, 7, &[][..]),
+        (
+            NINE,
+            Version::new(9, 28, 0),
+            13,
+            10,
+            &["engines_tensor_ir", "heuristic"],
+        ),
+    ] {
+        let alone = std::env::temp_dir().join(format!("cudnn-guard-dlls-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&alone);
+        std::fs::create_dir_all(&alone).unwrap();
+        for leaf in ["bin", "include", "lib"] {
+            let dir = wheels().join(wheel).join("nvidia/cudnn").join(leaf);
+            if dir.is_dir() {
+                std::os::unix::fs::symlink(dir, alone.join(leaf)).unwrap();
+            }
+        }
+        let pairs = [("CUDNN_PATH", alone.clone())];
+        let toolchain = found_for("x86_64-pc-windows-msvc", &pairs);
+        let cudnn = match &toolchain.candidates[0].found {
+            Found::Cudnn(cudnn) => cudnn,
+            Found::Toolkit(_) => panic!("{:?}", toolchain.candidates),
+        };
+        assert_eq!(cudnn.header_version, Some(version), "{wheel}");
+        assert_eq!(cudnn.library_version, Some(version), "{wheel}");
+        assert_eq!(cudnn.cuda_major, Some(cuda_major), "{wheel}");
+        assert_eq!(cudnn.cpu, Some("x86_64"), "{wheel}");
+        assert_eq!(cudnn.parts.len(), parts, "{wheel}: {:?}", cudnn.parts);
+        let first = &cudnn.parts[0];
+        assert_eq!(
+            (&*first.name, first.told_by.as_ref()),
+            ("cudnn", Some(&VersionSource::VersionResource))
+        );
+        for part in &cudnn.parts {
+            assert_eq!(part.version, Some(version), "{wheel}: {part:?}");
+            let by_record = part.told_by == Some(VersionSource::PackageRecord);
+            let is_silent = silent.contains(&part.name.as_str());
+            assert_eq!(by_record, is_silent, "{wheel}: {part:?}");
+        }
+        let by_symbol = cudnn
+            .parts
+            .iter()
+            .filter(|part| matches!(part.told_by, Some(VersionSource::Symbol(_))));
+        assert_eq!(
+            by_symbol.count(),
+            if version.major == 8 { 4 } else { 3 },
+            "{wheel}"
+        );
+        // That of 8.9 has import libraries, that of 9.28 has none.
+        if version.major == 8 {
+            assert_eq!(cudnn.link_name, Some(LinkName::Short("cudnn".into())));
+            assert!(toolchain.cudnn.is_some());
+        } else {
+            assert_eq!(cudnn.link_name, None);
+            let said = toolchain.findings.iter().map(|one| one.to_string());
+            let said: Vec<String> = said.collect();
+            assert!(
+                said.iter().any(|text| text.contains("no import library")),
+                "{said:?}"
+            );
+        }
+        std::fs::remove_dir_all(&alone).unwrap();
+    }
+}
+
+/// A whole cuDNN of links to the files of one wheel, except for these parts, with an import library as NVIDIA's
+/// installer has it, and the library that cuDNN 8 opens.
+struct Mixed(PathBuf);
+
+impl Mixed {
+    fn of(name: &str, wheel: &str) -> Self {
+        let dir = std::env::temp_dir().join(format!("cudnn-guard-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&dir);
+        for leaf in ["bin", "lib/x64"] {
+            std::fs::create_dir_all(dir.join(leaf)).unwrap();
+        }
+        for file in ["lib/x64/cudnn.lib", "bin/zlibwapi.dll"] {
+            std::fs::write(dir.join(file), "").unwrap();
+        }
+        let from = wheels().join(wheel).join("nvidia/cudnn");
+        link(&from.join("include"), &dir.join("include"));
+        for file in std::fs::read_dir(from.join("bin")).unwrap() {
+            let path = file.unwrap().path();
+            if path.extension().is_some_and(|end| end == "dll") {
+                link(&path, &dir.join("bin").join(path.file_name().unwrap()));
+            }
+        }
+        Self(dir)
+    }
+
+    fn without(self, file: &str) -> Self {
+        std::fs::remove_file(self.0.join("bin").join(file)).unwrap();
+        self
+    }
+
+    fn with(self, file: &str, target: &Path) -> Self {
+        let path = self.0.join("bin").join(file);
+        std::fs::remove_file(&path).unwrap();
+        link(target, &path);
+        self
+    }
+
+    fn cut(self, file: &str) -> Self {
+        let path = self.0.join("bin").join(file);
+        let bytes = std::fs::read(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        std::fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
+        self
+    }
+
+    /// What is said of it, which `$T` stands for.
+    fn said(self) -> String {
+        let toolchain: Toolchain = found_for(WINDOWS, &[("CUDNN_PATH", self.0.clone())]);
+        let told = toolchain.findings.iter();
+        let told = told.filter(|finding| finding.id != FindingId::CudaNotFound);
+        let lines: Vec<String> = told
+            .map(|finding| format!("{}: {finding}\n", finding.severity))
+            .collect();
+        std::fs::remove_dir_all(&self.0).unwrap();
+        lines.concat().replace(self.0.to_str().unwrap(), "$T")
+    }
+}
+
+fn link(target: &Path, link: &Path) {
+    std::os::unix::fs::symlink(target, link).unwrap();
+}
+
+/// LOD-16, LOD-17, SUB-08
+#[test]
+#[ignore = "needs CUDNN_GUARD_REAL"]
+fn a_sound_cudnn_for_windows_is_told_nothing() {
+    assert_eq!(Mixed::of("sound-9", NINE).said(), "");
+    assert_eq!(Mixed::of("sound-8", EIGHT).said(), "");
+    let said = Mixed::of("zlib", EIGHT).without("zlibwapi.dll").said();
+    assert!(
+        said.starts_with("note: cuDNN 8.9.7 for Windows opens `zlibwapi.dll`, which does not"),
+        "{said}"
+    );
+    assert_eq!(said.matches("note: ").count(), 1, "{said}");
+    assert_eq!(Mixed::of("zlib-9", NINE).without("zlibwapi.dll").said(), "");
+}
+
+/// LOD-17, SUB-08
+#[test]
+#[ignore = "needs CUDNN_GUARD_REAL"]
+fn a_dll_that_is_cut_off_or_missing_is_named() {
+    let said = Mixed::of("missing", NINE)
+        .without("cudnn_heuristic64_9.dll")
+        .without("cudnn_ext64_9.dll")
+        .said();
+    assert_eq!(
+        said,
+        "warning: cuDNN 9.28.0 in `$T/bin` lacks cudnn_heuristic64_9.dll, which a convolution needs  [parts-missing]\n  \
+         = help: copy every `cudnn*.dll` file of that release there, since `cudnn64_9.dll` opens the others\n"
+    );
+    let said = Mixed::of("needed", EIGHT)
+        .without("cudnn_ops_train64_8.dll")
+        .said();
+    assert!(
+        said.starts_with("note: `cudnn_adv_train64_8.dll` needs `cudnn_ops_train64_8.dll`, which"),
+        "{said}"
+    );
+    let said = Mixed::of("cut", NINE).cut("cudnn_cnn64_9.dll").said();
+    assert!(
+        said.starts_with("error: `$T/bin/cudnn_cnn64_9.dll` is cut off: it ends at byte 731192, and its sections reach to "),
+        "{said}"
+    );
+}
+
+/// LOD-14: error 127 for parts that neither tell their release nor find each other's functions.
+#[test]
+#[ignore = "needs CUDNN_GUARD_REAL"]
+fn dlls_of_different_releases_are_noticed() {
+    let eight = wheels().join(EIGHT).join("nvidia/cudnn/bin");
+    let said = Mixed::of("swapped", NINE)
+        .with("cudnn_ops64_9.dll", &eight.join("cudnn_ops_infer64_8.dll"))
+        .said();
+    let first = said.lines().next().unwrap_or_default();
+    assert_eq!(
+        first,
+        "error: cuDNN at `$T/bin` is put together from parts of different releases  [parts-mixed]"
+    );
+    // Without its record, `cudnn_heuristic64_9.dll` tells no release.
+    let moved = std::env::temp_dir().join(format!("cudnn-guard-silent-{}.dll", std::process::id()));
+    let heuristic = wheels()
+        .join(NINE)
+        .join("nvidia/cudnn/bin/cudnn_heuristic64_9.dll");
+    std::fs::copy(heuristic, &moved).unwrap();
+    let silent = || Mixed::of("silent", NINE).with("cudnn_heuristic64_9.dll", &moved);
+    let sound = silent().said();
+    let graph = eight.join("cudnn_ops_infer64_8.dll");
+    let strange = silent().with("cudnn_graph64_9.dll", &graph).said();
+    std::fs::remove_file(&moved).unwrap();
+    assert_eq!(sound.matches("error: ").count(), 0, "{sound}");
+    assert!(
+        strange.contains("cudnn_heuristic64_9.dll needs ?")
+            && strange.contains(" more of cudnn_graph64_9.dll"),
+        "{strange}"
+    );
+}
