@@ -63,7 +63,8 @@ impl BoundedFile {
         while at < end {
             let block = at / BLOCK * BLOCK;
             let stop = end.min(block + BLOCK);
-            let mut blocks = self.blocks.borrow_mut();
+            // Never held twice; a panic would put this file's path into the program.
+            let mut blocks = self.blocks.try_borrow_mut().ok()?;
             if !blocks.contains_key(&block) {
                 if blocks.len() >= MOST_BLOCKS {
                     blocks.clear();
