@@ -22,12 +22,10 @@ pub fn of(
     config: &Config,
     host: &Host,
 ) -> Vec<Finding> {
-    let mut findings = Vec::new();
     let dll_path = DllSearchPath::from_host(host);
     let unresolved = unresolved_symbols(cudnn, host.platform.os);
     let elsewhere = dll_path.as_ref().map(|path| path.elsewhere(cudnn));
-    let elsewhere = elsewhere.unwrap_or_default();
-    findings.extend(consistency::findings(cudnn, &unresolved, &elsewhere));
+    let mut findings = consistency::findings(cudnn, &unresolved, &elsewhere.unwrap_or_default());
     if let Some(path) = &dll_path {
         findings.extend(on_windows(cudnn, toolkit, path));
     }
