@@ -11,7 +11,8 @@ use crate::runtime::facts::finding_id::FindingId;
 use crate::search::search_step::Kind;
 
 impl Situation<'_> {
-    pub(super) fn misfit(&self) -> Option<Finding> {
+    /// The finding if toolkit and cuDNN are for different CUDA majors.
+    pub fn misfit(&self) -> Option<Finding> {
         let (toolkit, cudnn) = self.choice.misfit?;
         let (toolkit, cudnn) = (self.candidates.get(toolkit)?, self.candidates.get(cudnn)?);
         let major = cudnn.cudnn()?.cuda_major?;
@@ -57,11 +58,5 @@ impl Situation<'_> {
         let toolkit = place(Kind::Toolkit, format!("a toolkit of CUDA {major}"));
         let finding = finding.help(format!("set CUDNN_PATH to {cudnn}"));
         Some(finding.help(format!("or set CUDA_HOME to {toolkit}")))
-    }
-
-    /// The finding if toolkit and cuDNN are for different CUDA majors, where the build needs both.
-    pub fn flavour(&self) -> Option<Finding> {
-        self.choice.toolkit?;
-        self.misfit()
     }
 }

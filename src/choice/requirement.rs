@@ -6,16 +6,7 @@ use crate::runtime::facts::version::Version;
 use crate::search::search_step::Kind;
 use semver::{Comparator, Op, VersionReq};
 
-/// A requirement such as `>=9.1, <10`, read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Requirement {
-    /// As the build script wrote it.
-    pub text: String,
-    /// The first release that meets it.
-    pub from: Version,
-    /// The first release that no longer does.
-    pub below: Option<Version>,
-}
+pub use crate::runtime::facts::built::Requirement;
 
 /// What the build script asks of CUDA and of cuDNN.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -49,7 +40,7 @@ impl Requirements {
 
 impl Requirement {
     /// Reads what was given to `method`, which is `cuda` or `cudnn`.
-    pub fn parse(text: &str, method: &'static str) -> Result<Self, Finding> {
+    pub(crate) fn parse(text: &str, method: &'static str) -> Result<Self, Finding> {
         let invalid = |summary: String| {
             let cuda = method == "cuda";
             let example = if cuda { ">=12.0" } else { ">=9.1, <10" };

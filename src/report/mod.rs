@@ -43,8 +43,7 @@ impl Toolchain {
             cudnn: self.cudnn.clone(),
             candidates: self.candidates.clone(),
             findings: self.findings.clone(),
-            machine: None,
-            cudarc: None,
+            ..Report::default()
         }
     }
 

@@ -100,13 +100,8 @@ impl At<'_> {
         if files.is_empty() {
             return Vec::new();
         }
-        let place = Place::Nvcc(files);
-        vec![Step::unasked(
-            Kind::Toolkit,
-            &FoundVia::NvccOnPath,
-            false,
-            place,
-        )]
+        let (via, place) = (&FoundVia::NvccOnPath, Place::Nvcc(files));
+        vec![Step::unasked(Kind::Toolkit, via, false, place)]
     }
 
     fn usual_directories(&self) -> Vec<Step> {
@@ -155,12 +150,12 @@ impl At<'_> {
         let whole = install_layout::toolkit(self.platform, dir, &format!("{below}/cu#"));
         let split = install_layout::split_toolkit(self.platform, dir, below);
         let cudnn = install_layout::cudnn(self.platform, dir, &format!("{below}/cudnn"));
-        let toolkits = [(Kind::Toolkit, whole), (Kind::Toolkit, split)];
-        surroundings(
-            via,
-            fixed,
-            toolkits.into_iter().chain([(Kind::Cudnn, cudnn)]),
-        )
+        let trees = [
+            (Kind::Toolkit, whole),
+            (Kind::Toolkit, split),
+            (Kind::Cudnn, cudnn),
+        ];
+        surroundings(via, fixed, trees)
     }
 
     /// A toolkit, and a cuDNN that was copied into it.

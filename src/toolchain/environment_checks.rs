@@ -35,7 +35,8 @@ pub fn of(
         let first = shadowing::nvrtc(toolkit, cudnn, host);
         findings.extend(first.and_then(|first| path_shadowing::nvrtc(cudnn, toolkit, &first)));
     }
-    if let (Some(dir), true) = (&cudnn.link_dir, config.links_by_rpath()) {
+    let by_rpath = config.link == Link::Dynamic && config.rpath;
+    if let (Some(dir), true) = (&cudnn.link_dir, by_rpath) {
         let cxx = shadowing::conda_cxx(cudnn, host);
         findings.extend(cxx.map(|cxx| path_shadowing::conda_rpath(dir, &cxx)));
     }

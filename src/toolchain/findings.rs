@@ -98,10 +98,10 @@ pub fn config_faults(config: &Config, host: &Host) -> Vec<Finding> {
         }
     }
     if let Some(root) = host.root.as_deref().filter(|root| !files::is_dir(root)) {
-        let headline = format!("the root `{}` is not a directory", root.display());
+        let help = "name a directory that holds usr/ of the system to look at";
         add(
-            headline,
-            "name a directory that holds usr/ of the system to look at",
+            format!("the root `{}` is not a directory", root.display()),
+            help,
         );
     }
     findings

@@ -103,8 +103,8 @@ impl Probe<'_> {
         findings.extend(invalid);
         let (faults, toolkit_fault) = self.faults(&situation, sight);
         findings.extend(faults);
-        if self.needs.toolkit && self.needs.cudnn {
-            findings.extend(situation.flavour());
+        if self.needs.toolkit && self.needs.cudnn && choice.toolkit.is_some() {
+            findings.extend(situation.misfit());
         }
         findings.extend(self.met_at_run_time(&situation));
         if self.needs.toolkit {

@@ -203,13 +203,10 @@ fn absent(toolkit: &Toolkit, lacking: &[Archive], os: Os) -> Option<Finding> {
         1 => finding,
         _ => finding.with("lacking", names.join("\n")),
     };
+    let dirs = toolkit.link_dirs.iter().map(|dir| dir.display());
     let finding = match toolkit.link_dirs.is_empty() {
         true => finding.with("looked at", "no directory of libraries"),
-        false => with_lines(
-            finding,
-            "looked at",
-            toolkit.link_dirs.iter().map(|dir| dir.display()),
-        ),
+        false => with_lines(finding, "looked at", dirs),
     };
     match install(toolkit, lacking, os) {
         Some(install) => Some(finding.help(install).help(DYNAMIC)),
