@@ -105,11 +105,6 @@ impl Config {
         Host::capture(self.target.as_deref(), self.root.clone(), &self.env)
     }
 
-    /// Whether the program is told where its libraries are.
-    fn links_by_rpath(&self) -> bool {
-        self.link == Link::Dynamic && self.rpath
-    }
-
     /// What the build cannot do without. A program that opens cuDNN while it runs needs nothing to be built.
     fn needs(&self) -> Needs {
         let builds_with = self.link != Link::Runtime;
@@ -144,24 +139,15 @@ impl Toolchain {
 
     /// Directories with the headers of cuDNN and CUDA.
     pub fn include_dirs(&self) -> Vec<PathBuf> {
-        let cudnn = self
-            .cudnn
-            .iter()
-            .filter_map(|cudnn| cudnn.include_dir.clone());
-        let cuda = self
-            .toolkit
-            .iter()
-            .flat_map(|toolkit| toolkit.include_dirs.clone());
+        let cudnn = self.cudnn.iter().flat_map(|one| one.include_dir.clone());
+        let cuda = self.toolkit.iter().flat_map(|one| one.include_dirs.clone());
         files::dedup(cudnn.chain(cuda))
     }
 
     /// Directories with the libraries of cuDNN and CUDA, without stubs.
     pub fn link_dirs(&self) -> Vec<PathBuf> {
-        let cudnn = self.cudnn.iter().filter_map(|cudnn| cudnn.link_dir.clone());
-        let cuda = self
-            .toolkit
-            .iter()
-            .flat_map(|toolkit| toolkit.link_dirs.clone());
+        let cudnn = self.cudnn.iter().flat_map(|one| one.link_dir.clone());
+        let cuda = self.toolkit.iter().flat_map(|one| one.link_dirs.clone());
         files::dedup(cudnn.chain(cuda))
     }
 
@@ -194,17 +180,19 @@ impl Toolchain {
             requirements: &requirements,
             allowed: &allowed,
         };
-        let located = probe.locate();
-        let selected = probe.select(&located);
-        let (toolkit, cudnn) = (selected.toolkit().cloned(), selected.cudnn().cloned());
-        let archives = static_link::find(&config, &host, toolkit.as_ref(), cudnn.as_ref());
-        let (findings, toolkit_fault) = probe.check(invalid, &located, &selected, &archives);
-        let mut read = located.sight.read;
+        let (steps, sight) = probe.locate();
+        let (candidates, choice) = probe.select(&steps, &sight);
+        let (toolkit, cudnn) = probe::chosen(&candidates);
+        let archives = static_link::find(&config, &host, toolkit, cudnn);
+        let (toolkit, cudnn) = (toolkit.cloned(), cudnn.cloned());
+        let (looked, chosen) = ((&steps[..], &sight), (&candidates[..], choice));
+        let (findings, toolkit_fault) = probe.check(invalid, looked, chosen, &archives);
+        let mut read = sight.read;
         read.extend(archives.files.iter().cloned());
         Self {
             toolkit,
             cudnn,
-            candidates: selected.candidates,
+            candidates,
             findings,
             read,
             absent: None,
@@ -221,10 +209,8 @@ impl Toolchain {
 
     /// Whether the build goes on with this: yes, yes without CUDA, or no.
     fn settle(mut self) -> Result<Self, Error> {
-        let (errors, rest): (Vec<_>, Vec<_>) = self
-            .findings
-            .into_iter()
-            .partition(|finding| finding.severity == Severity::Error);
+        let is_error = |finding: &Finding| finding.severity == Severity::Error;
+        let (errors, rest) = self.findings.into_iter().partition::<Vec<_>, _>(is_error);
         self.findings = rest;
         if errors.is_empty() {
             return Ok(self);
@@ -244,16 +230,13 @@ impl Toolchain {
     /// Everything that was found, as an error: cargo hides what a successful build script says.
     fn shown(&self) -> Error {
         let report = self.report().to_string();
-        let lines = report
-            .lines()
-            .map(|line| line.strip_prefix("  ").unwrap_or(line));
+        let lines = report.lines();
+        let lines = lines.map(|line| line.strip_prefix("  ").unwrap_or(line));
         let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
-        Finding::error(
-            FindingId::ConfigInvalid,
-            "`CUDNN_GUARD_PRINT` is set, so this build stops to show what was found",
-        )
-        .with("found", lines.join("\n"))
-        .help("unset CUDNN_GUARD_PRINT to build")
-        .into()
+        let headline = "`CUDNN_GUARD_PRINT` is set, so this build stops to show what was found";
+        Finding::error(FindingId::ConfigInvalid, headline)
+            .with("found", lines.join("\n"))
+            .help("unset CUDNN_GUARD_PRINT to build")
+            .into()
     }
 }

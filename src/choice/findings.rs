@@ -1,6 +1,8 @@
 //! What is wrong with the choice: why a kind is missing, or what the chosen one lacks.
 
-use crate::choice::message_format::{also, brief, found_via, is_gone, named, root_of};
+use crate::choice::message_format::{
+    also, brief, found_via, is_gone, landmark, named, root_of, with_lines,
+};
 use crate::choice::requirement::{Requirement, Requirements};
 use crate::choice::select_pair::{
     Choice, has_library, is_usable, kind_of, other_cpu, unfit_path, version_of,
@@ -21,7 +23,6 @@ use std::path::Path;
 /// All that is known when the choice is made.
 #[derive(Clone, Copy, Debug)]
 pub struct Situation<'a> {
-    /// The environment.
     pub env: &'a Environment,
     /// The system that is built for.
     pub platform: &'a Platform,
@@ -31,7 +32,6 @@ pub struct Situation<'a> {
     pub candidates: &'a [Candidate],
     /// What could not be asked, in words.
     pub left_out: &'a [(Kind, String)],
-    /// What was chosen.
     pub choice: Choice,
     /// What is asked of them.
     pub requirements: &'a Requirements,
@@ -40,21 +40,15 @@ pub struct Situation<'a> {
 impl Situation<'_> {
     /// Why there is nothing of this kind to use, or what is missing in what there is. None if all is well.
     pub fn fault(&self, kind: Kind) -> Option<Finding> {
-        let chosen = match kind {
-            Kind::Toolkit => self.choice.toolkit,
-            Kind::Cudnn => self.choice.cudnn,
-        };
+        let chosen = self.choice.of(kind);
         match chosen.and_then(|index| self.candidates.get(index)) {
-            Some(candidate) => self.without_headers(candidate),
+            Some(chosen) => {
+                let cudnn = chosen.cudnn().filter(|cudnn| cudnn.header.is_none())?;
+                Some(headers_missing(cudnn, &chosen.via, self.env))
+            }
             None if kind == Kind::Toolkit && self.choice.misfit.is_some() => self.misfit(),
             None => Some(self.none_usable(kind)),
         }
-    }
-
-    /// What the chosen candidate lacks.
-    fn without_headers(&self, chosen: &Candidate) -> Option<Finding> {
-        let cudnn = chosen.cudnn().filter(|cudnn| cudnn.header.is_none())?;
-        Some(headers_missing(cudnn, &chosen.via, self.env))
     }
 
     /// Why nothing of this kind was chosen.
@@ -63,30 +57,26 @@ impl Situation<'_> {
         let mut found: Vec<&Candidate> = self.candidates.iter().filter(of_kind).collect();
         // What a variable asked for comes first, then the order of the search.
         found.sort_by_key(|candidate| candidate.wish.is_none());
-        let asked = found.first().and_then(|first| Some((first, first.wish?)));
-        if let Some(finding) = asked.and_then(|(first, by)| self.asked_unusable(first, by)) {
-            return finding;
+        if let Some((first, by)) = found.first().and_then(|first| Some((first, first.wish?))) {
+            if let Some(finding) = self.asked_unusable(first, by) {
+                return finding;
+            }
         }
-        let requirement = match kind {
-            Kind::Toolkit => self.requirements.cuda.as_ref(),
-            Kind::Cudnn => self.requirements.cudnn.as_ref(),
-        };
-        let is_unmet = |candidate: &Candidate, requirement: &Requirement| {
-            let version = version_of(candidate);
-            is_usable(candidate) && version.is_some_and(|version| !requirement.admits(version))
-        };
-        let unmet = requirement.and_then(|requirement| {
-            let mut found = found.iter();
-            let first = found.find(|candidate| is_unmet(candidate, requirement))?;
-            Some((first, requirement))
-        });
+        if let Some(asked) = self.requirements.of(kind) {
+            let is_unmet = |candidate: &&&Candidate| {
+                let version = version_of(candidate);
+                is_usable(candidate) && version.is_some_and(|version| !asked.admits(version))
+            };
+            if let Some(first) = found.iter().find(is_unmet) {
+                return self.unmet(kind, first, &found, asked);
+            }
+        }
         let is_dll_alone = |candidate: &&&Candidate| {
             self.platform.os == Os::Windows && !linkable(candidate) && has_library(candidate)
         };
-        match (unmet, found.iter().find(is_dll_alone)) {
-            (Some((first, requirement)), _) => self.unmet(kind, first, &found, requirement),
-            (None, Some(first)) => no_import_library(first),
-            (None, None) => self.not_found(kind, &found),
+        match found.iter().find(is_dll_alone) {
+            Some(first) => no_import_library(first),
+            None => self.not_found(kind, &found),
         }
     }
 
@@ -111,15 +101,13 @@ impl Situation<'_> {
 
     fn other_processor(&self, candidate: &Candidate, cpu: &str) -> Finding {
         let wanted = &self.platform.cpu;
-        let headline = format!(
-            "{} is for {cpu}, and this build is for {wanted}",
-            named(candidate)
-        );
+        let named = named(candidate);
+        let headline = format!("{named} is for {cpu}, and this build is for {wanted}");
+        let via = &candidate.via;
         Finding::error(FindingId::WrongArchitecture, headline)
             .with("found via", found_via(candidate))
             .help(format!(
-                "let {} name a directory with a cuDNN for {wanted}",
-                candidate.via
+                "let {via} name a directory with a cuDNN for {wanted}"
             ))
     }
 
@@ -130,20 +118,12 @@ impl Situation<'_> {
         found: &[&Candidate],
         asked: &Requirement,
     ) -> Finding {
-        let (product, method, variable, id) = match kind {
-            Kind::Toolkit => (
-                "CUDA toolkit",
-                "cuda",
-                "CUDA_HOME",
-                FindingId::CudaRequirementUnmet,
-            ),
-            Kind::Cudnn => (
-                "cuDNN",
-                "cudnn",
-                "CUDNN_PATH",
-                FindingId::CudnnRequirementUnmet,
-            ),
+        let id = match kind {
+            Kind::Toolkit => FindingId::CudaRequirementUnmet,
+            Kind::Cudnn => FindingId::CudnnRequirementUnmet,
         };
+        let product = kind.product();
+        let (variable, _) = landmark(kind, self.platform.os);
         let version = version_of(first).unwrap_or(asked.from);
         let older = version < asked.from;
         let wanted = if older {
@@ -152,59 +132,43 @@ impl Situation<'_> {
             format!("newer than the `{}`", asked.text)
         };
         let headline = format!("{} is {wanted} this crate asks for", named(first));
-        let mut finding = Finding::error(id, headline).with("found via", found_via(first));
+        let finding = Finding::error(id, headline).with("found via", found_via(first));
         let owner = owner(first);
-        if let Some(owner) = owner {
-            finding = finding.with("owner", owner);
-        }
-        let others: Vec<String> = found
-            .iter()
-            .filter(|other| !std::ptr::eq(**other, first))
-            .map(|other| also(other))
-            .collect();
-        if !others.is_empty() {
-            finding = finding.with("also found", others.join("\n"));
-        }
-        let better = found
-            .iter()
-            .find(|other| version_of(other).is_some_and(|version| asked.admits(version)));
-        let install = owner.and_then(|owner| owner.install(asked.from, asked.below));
-        let finding = match (better, install) {
-            (None, Some(command)) => finding.help(format!("run `{command}`")),
-            _ => finding,
-        };
-        let finding = match (better, first.wish) {
-            (Some(better), _) => {
-                let activate = if better.via.is_inactive() {
-                    "activate that environment, or "
-                } else {
-                    ""
-                };
-                let root = root_of(better).display();
-                finding.help(format!("{activate}set {variable} to `{root}`"))
-            }
-            (None, Some(_)) => finding.help(format!(
-                "let {} name a directory with a {product} that meets `{}`",
-                first.via, asked.text
-            )),
-            (None, None) => finding.help(format!(
-                "install a {product} that meets `{}`, or set {variable} to the directory of one",
-                asked.text
-            )),
+        let others = found.iter().filter(|other| !std::ptr::eq(**other, first));
+        let finding = with_lines(finding, "owner", owner);
+        let finding = with_lines(finding, "also found", others.map(|other| also(other)));
+        let text = &asked.text;
+        let meets = |other: &&&Candidate| version_of(other).is_some_and(|one| asked.admits(one));
+        let finding = if let Some(better) = found.iter().find(meets) {
+            let activate = match better.via.is_inactive() {
+                true => "activate that environment, or ",
+                false => "",
+            };
+            let root = root_of(better).display();
+            finding.help(format!("{activate}set {variable} to `{root}`"))
+        } else {
+            let install = owner.and_then(|owner| owner.install(asked.from, asked.below));
+            let finding = match install {
+                Some(command) => finding.help(format!("run `{command}`")),
+                None => finding,
+            };
+            let wanted = format!("a {product} that meets `{text}`");
+            finding.help(match first.wish {
+                Some(_) => format!("let {} name a directory with {wanted}", first.via),
+                None => format!("install {wanted}, or set {variable} to the directory of one"),
+            })
         };
         let verb = if older { "lower" } else { "raise" };
-        finding.help(format!(
-            "or {verb} `.{method}({:?})` in build.rs",
-            asked.text
-        ))
+        let method = kind.name();
+        finding.help(format!("or {verb} `.{method}({text:?})` in build.rs"))
     }
 }
 
 /// The wheels for Windows have none from cuDNN 9 on.
 fn no_import_library(candidate: &Candidate) -> Finding {
+    let named = named(candidate);
     let headline = format!(
-        "{} has no import library `cudnn.lib`, without which nothing can be linked to it",
-        named(candidate)
+        "{named} has no import library `cudnn.lib`, without which nothing can be linked to it"
     );
     let library = candidate.cudnn().and_then(|cudnn| cudnn.library.as_deref());
     let library = library.unwrap_or(root_of(candidate)).display();
@@ -220,25 +184,15 @@ fn headers_missing(cudnn: &Cudnn, via: &FoundVia, env: &Environment) -> Finding 
         dir.starts_with(prefix)
     });
     let version = cudnn.library_version;
-    let major = version.map_or_else(
-        || major_of(cudnn.library.as_deref()),
-        |version| version.major,
-    );
-    let flavour = cudnn
-        .cuda_major
-        .map_or_else(|| "12".to_string(), |major| major.to_string());
+    let flavour = cudnn.cuda_major.unwrap_or(12);
     let release = version.map_or_else(String::new, |version| format!(" {version}"));
-    let library = cudnn
-        .library
-        .as_deref()
-        .or(cudnn.link_dir.as_deref())
-        .unwrap_or(&cudnn.root);
+    let link = cudnn.library.as_ref().or(cudnn.link_dir.as_ref());
+    let library = link.unwrap_or(&cudnn.root);
+    let root = cudnn.root.display();
     if let Some(header) = &cudnn.files.unreadable {
         let dir = quoted(&header.parent().unwrap_or(header).to_string_lossy());
-        let headline = format!(
-            "the headers of the cuDNN{release} at `{}` may not be read by this user",
-            cudnn.root.display()
-        );
+        let headline =
+            format!("the headers of the cuDNN{release} at `{root}` may not be read by this user");
         return Finding::error(FindingId::CudnnHeadersMissing, headline)
             .with("found via", format!("{via}: {}", header.display()))
             .help(format!(
@@ -248,16 +202,17 @@ fn headers_missing(cudnn: &Cudnn, via: &FoundVia, env: &Environment) -> Finding 
     }
     let headline = match &cudnn.files.mute {
         Some(header) => mute(header, &release),
-        None => format!(
-            "cuDNN{release} at `{}` has libraries and no headers",
-            cudnn.root.display()
-        ),
+        None => format!("cuDNN{release} at `{root}` has libraries and no headers"),
     };
     let mut finding = Finding::error(FindingId::CudnnHeadersMissing, headline)
         .with("found via", format!("{via}: {}", library.display()));
     if nvidia_image::is_without_cudnn_headers(env) {
         finding = finding.help(nvidia_image::build_in("cudnn-devel"));
     }
+    // 9 of `…/libcudnn.so.9`.
+    let in_name = || LibraryName::of(cudnn.library.as_deref()?)?.major();
+    let major = version.map(|version| version.major).or_else(in_name);
+    let major = major.unwrap_or(9);
     // Debian 8.x packages are for one CUDA each, without its number in the name.
     let dev = |kind: &str| match major {
         9.. => format!("libcudnn{major}-{kind}-cuda-{flavour}"),
@@ -288,9 +243,8 @@ fn headers_missing(cudnn: &Cudnn, via: &FoundVia, env: &Environment) -> Finding 
         Some(_) => "cudnn_version.h",
         None => "cudnn.h",
     };
-    finding.help(install).help(format!(
-        "or set CUDNN_INCLUDE_DIR to the directory that holds {told_by}"
-    ))
+    let instead = format!("or set CUDNN_INCLUDE_DIR to the directory that holds {told_by}");
+    finding.help(install).help(instead)
 }
 
 /// From cuDNN 8 on `cudnn.h` includes the header that tells the release.
@@ -303,12 +257,6 @@ fn mute(header: &Path, release: &str) -> String {
         "the headers of cuDNN{release} are not whole: no CUDNN_MAJOR is in `{}`{beside}",
         header.display()
     )
-}
-
-/// 9 of `…/libcudnn.so.9`.
-fn major_of(library: Option<&Path>) -> u32 {
-    let major = library.and_then(|library| LibraryName::of(library)?.major());
-    major.unwrap_or(9)
 }
 
 pub fn linkable(candidate: &Candidate) -> bool {

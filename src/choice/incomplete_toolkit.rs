@@ -1,8 +1,11 @@
 //! The finding for a toolkit that lacks a part.
 
 use crate::choice::findings::Situation;
-use crate::choice::message_format::{also, found_via, named, root_of};
-use crate::model::candidate::{Candidate, Found, Toolkit};
+use crate::choice::message_format::{
+    also, by_distribution, found_via, is_of_wheels, named, package_suffix, root_of,
+};
+use crate::choice::select_pair::is_whole;
+use crate::model::candidate::{Candidate, Toolkit};
 use crate::model::platform::Os;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
@@ -17,10 +20,9 @@ impl Situation<'_> {
         let host = self.env.var("HOST").unwrap_or(&self.platform.triple);
         let cpu = &self.platform.cpu;
         let cross = !host.starts_with(cpu.as_str());
-        let target = if cross {
-            format!(" for {cpu}")
-        } else {
-            String::new()
+        let target = match cross {
+            true => format!(" for {cpu}"),
+            false => String::new(),
         };
         let missing = lacks.join(" and no ");
         let headline = format!("{} has no {missing}{target}", named(candidate));
@@ -31,8 +33,9 @@ impl Situation<'_> {
         };
         let mut finding = finding.with("found via", found_via(candidate));
         // A whole one was passed over because a variable asks for this one, or because it does not fit the cuDNN.
+        let is_whole_toolkit = |other: &&Candidate| other.toolkit().is_some() && is_whole(other);
         let mut or = "";
-        if let Some(whole) = self.candidates.iter().find(|other| is_whole(other)) {
+        if let Some(whole) = self.candidates.iter().find(is_whole_toolkit) {
             finding = finding.with("also found", also(whole));
             if candidate.wish.is_some() {
                 let root = root_of(whole).display();
@@ -50,69 +53,47 @@ impl Situation<'_> {
     }
 }
 
-fn is_whole(candidate: &Candidate) -> bool {
-    matches!(&candidate.found, Found::Toolkit(toolkit) if toolkit.lacks().is_empty())
-}
-
 /// The packages to install, as whoever installed the toolkit names them.
 pub fn packages(candidate: &Candidate, toolkit: &Toolkit, lacks: &[&str], os: Os) -> String {
-    let root = &toolkit.root;
-    let major = toolkit.version.map(|version| version.major);
-    let wheels = root.ends_with("nvidia") || root.parent().is_some_and(|up| up.ends_with("nvidia"));
-    let named = |names: Vec<String>| names.join(" and ");
-    let part = |nvcc: &str, rest: &str| {
+    let names = |nvcc: &str, rest: &str| {
         let rest_lacks = lacks.iter().any(|part| *part != "nvcc");
-        let names = [(lacks.contains(&"nvcc"), nvcc), (rest_lacks, rest)];
-        let names = names.into_iter().filter(|(lacking, _)| *lacking);
-        names.map(|(_, name)| format!("`{name}`")).collect()
+        match (lacks.contains(&"nvcc"), rest_lacks) {
+            (true, true) => format!("`{nvcc}` and `{rest}`"),
+            (true, false) => format!("`{nvcc}`"),
+            (false, _) => format!("`{rest}`"),
+        }
     };
-    if wheels && major.is_some_and(|major| major < 13) {
-        // These wheels hold only a part of the compiler, which cannot compile.
-        let major = major.unwrap_or_default();
-        return match lacks {
-            ["nvcc"] => "a CUDA toolkit from NVIDIA if you compile kernels: wheels before CUDA 13 hold no nvcc".into(),
-            _ => format!("the wheel `nvidia-cuda-runtime-cu{major}`"),
+    if is_of_wheels(&toolkit.root) {
+        return match (toolkit.version.map(|version| version.major), lacks) {
+            // These wheels hold only a part of the compiler, which cannot compile.
+            (Some(..13), ["nvcc"]) => "a CUDA toolkit from NVIDIA if you compile kernels: wheels before CUDA 13 hold no nvcc".into(),
+            (Some(major @ ..13), _) => format!("the wheel `nvidia-cuda-runtime-cu{major}`"),
+            _ => names("nvidia-cuda-nvcc", "nvidia-cuda-runtime") + " with pip",
         };
     }
-    if wheels {
-        return named(part("nvidia-cuda-nvcc", "nvidia-cuda-runtime")) + " with pip";
-    }
     if candidate.via.is_conda() {
-        return named(part("cuda-nvcc", "cuda-cudart-dev")) + " from conda-forge";
+        return names("cuda-nvcc", "cuda-cudart-dev") + " from conda-forge";
     }
     if os == Os::Windows {
         // The components of NVIDIA's installer: `cuda_12.9.1_windows.exe -s nvcc_12.9`.
-        let release = toolkit.version.map_or_else(String::new, |version| {
-            format!("_{}.{}", version.major, version.minor)
-        });
-        let parts = part(&format!("nvcc{release}"), &format!("cudart{release}"));
-        return named(parts) + " with NVIDIA's installer";
+        let release = toolkit
+            .version
+            .map(|version| format!("_{}", version.short()));
+        let release = release.unwrap_or_default();
+        let parts = names(&format!("nvcc{release}"), &format!("cudart{release}"));
+        return parts + " with NVIDIA's installer";
     }
-    let release = toolkit.version.map_or_else(String::new, |version| {
-        format!("-{}-{}", version.major, version.minor)
-    });
-    let debian = part(
-        &format!("cuda-nvcc{release}"),
-        &format!("cuda-cudart-dev{release}"),
-    );
-    let fedora = part(
-        &format!("cuda-nvcc{release}"),
-        &format!("cuda-cudart-devel{release}"),
-    );
-    if debian == fedora {
-        named(debian)
-    } else {
-        format!(
-            "{} (Debian, Ubuntu) or {} (Fedora, RHEL)",
-            named(debian),
-            named(fedora)
-        )
-    }
+    let release = package_suffix(toolkit.version);
+    let nvcc = format!("cuda-nvcc{release}");
+    let debian = names(&nvcc, &format!("cuda-cudart-dev{release}"));
+    let fedora = names(&nvcc, &format!("cuda-cudart-devel{release}"));
+    by_distribution(&debian, &fedora)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::candidate::Found;
     use crate::model::found_via::FoundVia;
     use crate::runtime::facts::version::Version;
 

@@ -3,6 +3,7 @@
 use crate::choice::select_pair::version_of;
 use crate::model::candidate::{Candidate, Found};
 use crate::model::platform::Os;
+use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::version::Version;
 use crate::search::search_step::Kind;
 use std::path::Path;
@@ -17,12 +18,35 @@ pub fn landmark(kind: Kind, os: Os) -> (&'static str, &'static str) {
     }
 }
 
-/// The file to link against, for messages.
-pub fn link_file(os: Os) -> &'static str {
-    match os {
-        Os::Windows => "cudnn.lib",
-        _ => "libcudnn.so or libcudnn.so.9",
+/// With these lines below one label, if there are any.
+pub fn with_lines(
+    finding: Finding,
+    label: &'static str,
+    lines: impl IntoIterator<Item = impl ToString>,
+) -> Finding {
+    let lines: Vec<String> = lines.into_iter().map(|line| line.to_string()).collect();
+    match lines.is_empty() {
+        true => finding,
+        false => finding.with(label, lines.join("\n")),
     }
+}
+
+/// What to install, where Debian and Fedora may have other names for it.
+pub fn by_distribution(debian: &str, fedora: &str) -> String {
+    match debian == fedora {
+        true => debian.to_string(),
+        false => format!("{debian} (Debian, Ubuntu) or {fedora} (Fedora, RHEL)"),
+    }
+}
+
+/// `-12-8`, as NVIDIA's packages end.
+pub fn package_suffix(version: Option<Version>) -> String {
+    version.map_or_else(String::new, |one| format!("-{}-{}", one.major, one.minor))
+}
+
+/// Whether a toolkit consists of NVIDIA's wheels.
+pub fn is_of_wheels(root: &Path) -> bool {
+    root.ends_with("nvidia") || root.parent().is_some_and(|up| up.ends_with("nvidia"))
 }
 
 /// The product's name.

@@ -2,10 +2,10 @@
 
 use crate::choice::findings::Situation;
 use crate::choice::incomplete_toolkit::packages;
-use crate::choice::message_format::{also, is_gone, landmark, root_of};
+use crate::choice::message_format::{also, is_gone, landmark, root_of, with_lines};
 use crate::choice::select_pair::{is_whole, kind_of};
 use crate::cudnn::nvidia_image;
-use crate::model::candidate::{Candidate, Found};
+use crate::model::candidate::Candidate;
 use crate::model::found_via::FoundVia;
 use crate::model::platform::Os;
 use crate::runtime::facts::finding::Finding;
@@ -16,30 +16,17 @@ use std::path::Path;
 /// More directories than this that were found in one way are counted, not listed.
 const MANY: usize = 4;
 
-/// A place that was looked at, for messages.
-#[derive(PartialEq)]
-struct Looked<'a> {
-    via: &'a FoundVia,
-    /// Its path, or how many there are.
-    place: String,
-}
-
 impl Situation<'_> {
     pub(super) fn not_found(&self, kind: Kind, found: &[&Candidate]) -> Finding {
-        let (id, product) = match kind {
-            Kind::Toolkit => (FindingId::CudaNotFound, "CUDA toolkit"),
-            Kind::Cudnn => (FindingId::CudnnNotFound, "cuDNN"),
+        let id = match kind {
+            Kind::Toolkit => FindingId::CudaNotFound,
+            Kind::Cudnn => FindingId::CudnnNotFound,
         };
-        let mut finding = Finding::error(id, format!("no {product} was found"));
-        for (key, lines) in [
-            ("also found", found.iter().map(|one| also(one)).collect()),
-            ("looked at", self.looked_at(kind)),
-            ("left out", self.left_out(kind)),
-        ] {
-            if !lines.is_empty() {
-                finding = finding.with(key, lines.join("\n"));
-            }
-        }
+        let product = kind.product();
+        let finding = Finding::error(id, format!("no {product} was found"));
+        let finding = with_lines(finding, "also found", found.iter().map(|one| also(one)));
+        let finding = with_lines(finding, "looked at", self.looked_at(kind));
+        let mut finding = with_lines(finding, "left out", self.left_out(kind));
         if self.platform.os == Os::Other {
             return finding
                 .help(format!(
@@ -48,10 +35,6 @@ impl Situation<'_> {
                 ))
                 .help("or call `.optional()` in build.rs, to build without");
         }
-        let runtime = found.iter().find_map(|candidate| match &candidate.found {
-            Found::Toolkit(toolkit) if toolkit.is_runtime() => Some((candidate, toolkit)),
-            _ => None,
-        });
         let mut help = Vec::new();
         let image = nvidia_image::without_headers(self.env);
         if let Some(image) = &image {
@@ -62,7 +45,9 @@ impl Situation<'_> {
                 Kind::Cudnn => "cudnn-devel",
             }));
         }
-        if let Some((candidate, toolkit)) = runtime {
+        let toolkits = found.iter().filter_map(|one| Some((one, one.toolkit()?)));
+        let mut runtimes = toolkits.filter(|(_, toolkit)| toolkit.is_runtime());
+        if let Some((candidate, toolkit)) = runtimes.next() {
             let packages = packages(candidate, toolkit, &toolkit.lacks(), self.platform.os);
             help.push(format!("install {packages}, which a build needs"));
             if image.is_none() {
@@ -81,21 +66,17 @@ impl Situation<'_> {
         }
         let (variable, contents) = landmark(kind, self.platform.os);
         // What LD_LIBRARY_PATH leads to may hold all that a build needs.
-        let there = found
-            .iter()
-            .find(|one| one.via == FoundVia::LibraryPath && is_whole(one));
-        help.extend(there.map(|one| {
-            let root = root_of(one).display();
-            format!(
-                "set {variable} to `{root}`, to build with what {} leads to",
-                one.via
-            )
-        }));
-        if there.is_none() {
-            help.push(format!(
-                "set {variable} to the directory that holds {contents}"
-            ));
-        }
+        let mut led_to = found.iter().filter(|one| one.via == FoundVia::LibraryPath);
+        help.push(match led_to.find(|one| is_whole(one)) {
+            Some(one) => {
+                let root = root_of(one).display();
+                format!(
+                    "set {variable} to `{root}`, to build with what {} leads to",
+                    one.via
+                )
+            }
+            None => format!("set {variable} to the directory that holds {contents}"),
+        });
         help.push(
             "run `cudnn-guard fetch` (from `cargo install cudnn-guard --features cli`), which installs CUDA and cuDNN \
              without root"
@@ -108,13 +89,13 @@ impl Situation<'_> {
         finding
     }
 
-    /// The places that were looked at, a line each.
+    /// The places that were looked at, a line each: a path, or how many there are.
     fn looked_at(&self, kind: Kind) -> Vec<String> {
-        let mut looked: Vec<Looked> = Vec::new();
+        let mut looked: Vec<(&FoundVia, String)> = Vec::new();
         for step in self.steps.iter().filter(|step| step.kind == kind) {
             let via = &step.via;
             // The first of all directories above the crate's own stands for the rest.
-            let is_above = via.is_inactive() && looked.iter().any(|known| known.via == via);
+            let is_above = via.is_inactive() && looked.iter().any(|(known, _)| *known == via);
             if is_above || matches!(step.place, Place::Copy(..)) {
                 continue;
             }
@@ -124,21 +105,19 @@ impl Situation<'_> {
             } else {
                 step.whereabouts()
             };
-            let line = Looked { via, place };
-            if !looked.contains(&line) {
-                looked.push(line);
+            if !looked.contains(&(via, place.clone())) {
+                looked.push((via, place));
             }
         }
         // `…/nvidia` says enough of `…/nvidia/cu*`.
-        let is_within = |one: &Looked| {
-            let place = Path::new(&one.place);
-            let mut others = looked.iter().filter(|other| other.via == one.via);
-            place.ends_with("cu*")
-                && others.any(|other| place.parent() == Some(Path::new(&other.place)))
+        let is_within = |(via, place): &&(&FoundVia, String)| {
+            let up = Path::new(place).parent();
+            let is_up = |other: &String| up == Some(Path::new(other));
+            place.ends_with("cu*") && looked.iter().any(|(other, dir)| other == via && is_up(dir))
         };
         let shown = looked.iter().filter(|one| !is_within(one));
         shown
-            .map(|one| format!("{}: {}", one.via, one.place))
+            .map(|(via, place)| format!("{via}: {place}"))
             .collect()
     }
 
@@ -170,10 +149,7 @@ impl Situation<'_> {
 
     /// The command for modules or Spack. They alone know where their packages are: loading one sets the variables.
     fn modules(&self, kind: Kind) -> Option<String> {
-        let name = match kind {
-            Kind::Toolkit => "cuda",
-            Kind::Cudnn => "cudnn",
-        };
+        let name = kind.name();
         let is_set = |variable| self.env.os_var(variable).is_some();
         if is_set("MODULESHOME") || is_set("LMOD_CMD") {
             Some(format!(

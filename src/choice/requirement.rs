@@ -3,6 +3,7 @@
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
+use crate::search::search_step::Kind;
 use semver::{Comparator, Op, VersionReq};
 
 pub use crate::runtime::facts::built::Requirement;
@@ -10,13 +11,18 @@ pub use crate::runtime::facts::built::Requirement;
 /// What the build script asks of CUDA and of cuDNN.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Requirements {
-    /// Of the toolkit.
     pub cuda: Option<Requirement>,
-    /// Of cuDNN.
     pub cudnn: Option<Requirement>,
 }
 
 impl Requirements {
+    pub fn of(&self, kind: Kind) -> Option<&Requirement> {
+        match kind {
+            Kind::Toolkit => self.cuda.as_ref(),
+            Kind::Cudnn => self.cudnn.as_ref(),
+        }
+    }
+
     /// Reads what was given to `.cuda(..)` and `.cudnn(..)`, with what is wrong with it.
     pub fn parse(cuda: Option<&str>, cudnn: Option<&str>) -> (Self, Vec<Finding>) {
         let mut invalid = Vec::new();
@@ -36,20 +42,15 @@ impl Requirement {
     /// Reads what was given to `method`, which is `cuda` or `cudnn`.
     pub(crate) fn parse(text: &str, method: &'static str) -> Result<Self, Finding> {
         let invalid = |summary: String| {
+            let cuda = method == "cuda";
+            let example = if cuda { ">=12.0" } else { ">=9.1, <10" };
             Finding::error(FindingId::ConfigInvalid, summary).help(format!(
-                "write it in build.rs as in Cargo.toml, for example `.{method}(\"{}\")`",
-                if method == "cuda" {
-                    ">=12.0"
-                } else {
-                    ">=9.1, <10"
-                }
+                "write it in build.rs as in Cargo.toml, for example `.{method}(\"{example}\")`"
             ))
         };
+        let written = format!("`.{method}({text:?})`");
         let parsed = VersionReq::parse(text).map_err(|error| {
-            invalid(format!(
-                "`.{method}({text:?})` is not a version requirement"
-            ))
-            .with("reason", error)
+            invalid(format!("{written} is not a version requirement")).with("reason", error)
         })?;
         let mut range = Self {
             text: text.to_string(),
@@ -65,9 +66,7 @@ impl Requirement {
             };
         }
         if range.below.is_some_and(|below| below <= range.from) {
-            return Err(invalid(format!(
-                "no release can meet `.{method}({text:?})`"
-            )));
+            return Err(invalid(format!("no release can meet {written}")));
         }
         Ok(range)
     }
@@ -114,25 +113,10 @@ fn lowered(comparator: &Comparator) -> (Version, Option<Version>) {
         Op::LessEq => (start, Some(behind)),
         Op::Tilde if minor.is_none() => (first, Some(next_major)),
         Op::Tilde => (first, Some(next_minor)),
-        _ => (
-            first,
-            Some(caret(
-                major,
-                minor,
-                patch,
-                [next_major, next_minor, next_patch],
-            )),
-        ),
-    }
-}
-
-/// Where `^` ends: at the next change of the first number that is not 0.
-fn caret(major: u32, minor: Option<u32>, patch: Option<u32>, next: [Version; 3]) -> Version {
-    let [next_major, next_minor, next_patch] = next;
-    match (major, minor, patch) {
-        (1.., _, _) | (0, None, _) => next_major,
-        (0, Some(1..), _) | (0, Some(0), None) => next_minor,
-        (0, Some(0), Some(_)) => next_patch,
+        // `^` ends at the next change of the first number that is not 0.
+        _ if major > 0 || minor.is_none() => (first, Some(next_major)),
+        _ if minor > Some(0) || patch.is_none() => (first, Some(next_minor)),
+        _ => (first, Some(next_patch)),
     }
 }
 

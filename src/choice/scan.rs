@@ -59,15 +59,20 @@ struct Scan<'a> {
 
 impl Scan<'_> {
     fn step(&mut self, step: &Step) {
-        let eyes = Sysroot {
-            root: match step.fixed {
-                true => self.host.root.as_deref(),
-                false => None,
-            },
-        };
+        let root = self.host.root.as_deref().filter(|_| step.fixed);
+        let eyes = Sysroot { root };
         match &step.place {
             Place::Nvcc(compilers) => self.compiler(step, compilers, eyes),
-            Place::Copy(owner, tree) => self.copies(step, owner, tree, eyes),
+            Place::Copy(owner, tree) => {
+                for top in eyes.expand(&tree.base, &tree.pattern) {
+                    let copy = cudnn::bundled_copy(&top, tree, &self.host.platform);
+                    if let Some(found) = copy.map(Found::Cudnn) {
+                        // The answer does not rest on it, so its files are not noted.
+                        let bundled = Rejection::BundledWith(owner);
+                        self.sight.add_rejected(found, step.via.clone(), bundled);
+                    }
+                }
+            }
             Place::PkgConfig(dirs) => {
                 for file in pkg_config::files(dirs, step.kind) {
                     if is_met(step.kind, &self.sight.candidates, self.wants) {
@@ -107,13 +112,9 @@ impl Scan<'_> {
     /// Whether this compiler belongs to a toolkit that was found before: it would say the same again.
     fn is_known(&self, compiler: &Path, eyes: Sysroot) -> bool {
         let real = eyes.canonical(compiler);
-        let mut known = self.sight.candidates.iter();
-        known.any(|candidate| {
-            let nvcc = candidate
-                .toolkit()
-                .and_then(|toolkit| toolkit.nvcc.as_ref());
-            nvcc.is_some_and(|nvcc| eyes.canonical(nvcc) == real)
-        })
+        let toolkits = self.sight.candidates.iter().filter_map(Candidate::toolkit);
+        let mut known = toolkits.filter_map(|toolkit| toolkit.nvcc.as_ref());
+        known.any(|nvcc| eyes.canonical(nvcc) == real)
     }
 
     /// A cuDNN that was copied into a toolkit, as Nix and Spack do.
@@ -121,22 +122,13 @@ impl Scan<'_> {
         if root == Path::new("/usr") || !self.looks_for(Kind::Cudnn) {
             return;
         }
-        let platform = &self.host.platform;
-        let tree = install_layout::cudnn(platform, root, "");
-        if let Some((cudnn, read)) = cudnn::read_install(root, &tree, eyes, platform) {
+        let tree = install_layout::cudnn(&self.host.platform, root, "");
+        if let Some((found, read)) = in_tree(Kind::Cudnn, root, &tree, eyes, self.host) {
             let step = Step {
                 wish: None,
                 ..step.clone()
             };
-            self.add(&step, eyes, Found::Cudnn(cudnn), read);
-        }
-    }
-
-    fn copies(&mut self, step: &Step, owner: &'static str, tree: &Tree, eyes: Sysroot) {
-        for top in eyes.expand(&tree.base, tree.pattern) {
-            if let Some(cudnn) = cudnn::bundled_copy(&top, tree, &self.host.platform) {
-                self.sight.add_copy(step, owner, cudnn);
-            }
+            self.add(&step, eyes, found, read);
         }
     }
 
@@ -152,7 +144,7 @@ impl Scan<'_> {
             via: FoundVia::PkgConfig(Some(file.clone())),
             ..step.clone()
         };
-        match in_tree(&tree.base, &tree, &step, eyes, self.host) {
+        match in_tree(step.kind, &tree.base, &tree, eyes, self.host) {
             Some((found, mut read)) => {
                 read.push(file);
                 self.add(&step, eyes, found, read);
@@ -163,13 +155,18 @@ impl Scan<'_> {
     }
 
     fn tree(&mut self, step: &Step, tree: &Tree, eyes: Sysroot) {
-        for top in eyes.expand(&tree.base, tree.pattern) {
+        for top in eyes.expand(&tree.base, &tree.pattern) {
             // Most of the places that nobody asked for do not exist.
             if step.wish.is_none() && eyes.dir(&top).is_none() {
                 continue;
             }
             for tree in flavours(&top, tree, eyes) {
-                if let Some((found, read)) = in_tree(&top, &tree, step, eyes, self.host) {
+                let Some((found, read)) = in_tree(step.kind, &top, &tree, eyes, self.host) else {
+                    continue;
+                };
+                // A runtime alone is no answer to somebody who asked for a toolkit.
+                let is_runtime = matches!(&found, Found::Toolkit(found) if found.is_runtime());
+                if step.wish.is_none() || !is_runtime {
                     self.add(step, eyes, found, read);
                 }
             }
@@ -217,11 +214,12 @@ impl Scan<'_> {
             let mut candidates = self.sight.candidates.iter();
             candidates.any(|one| is_usable(one) && kind_of(one) == kind)
         };
-        let mut lacking = vec![Kind::Toolkit, Kind::Cudnn];
+        let mut lacking = Kind::BOTH.to_vec();
         lacking.retain(|&kind| self.looks_for(kind) && !is_found(kind));
         if !lacking.is_empty() {
-            let changing = what_an_installation_changes(self.host);
-            self.sight.read.extend(changing);
+            self.sight
+                .read
+                .extend(what_an_installation_changes(self.host));
             self.sight.add_where_programs_run(&lacking, self.host);
         }
         self.sight
@@ -246,37 +244,21 @@ impl Sight {
     /// Adds what LD_LIBRARY_PATH leads to. It is for programs that run, and most who set it meant the build too.
     fn add_where_programs_run(&mut self, lacking: &[Kind], host: &Host) {
         let eyes = Sysroot { root: None };
-        let platform = &host.platform;
         for dir in shadowing::library_path(host) {
             let top = match dir.parent() {
                 Some(up) if dir.ends_with("lib") || dir.ends_with("lib64") => up,
                 _ => &dir,
             };
             for &kind in lacking {
-                let found = match kind {
-                    Kind::Toolkit => {
-                        let tree = install_layout::toolkit(platform, top, "");
-                        toolkit::read_install(top, &tree, eyes, host)
-                            .map(|(toolkit, _)| Found::Toolkit(toolkit))
-                    }
-                    Kind::Cudnn => {
-                        let tree = install_layout::cudnn(platform, top, "");
-                        cudnn::read_install(top, &tree, eyes, platform)
-                            .map(|(cudnn, _)| Found::Cudnn(cudnn))
-                    }
+                let tree = install_layout::usual(kind, &host.platform, top, "");
+                let Some((found, _)) = in_tree(kind, top, &tree, eyes, host) else {
+                    continue;
                 };
-                let known = |found: &Found| self.candidates.iter().any(|one| one.found == *found);
-                if let Some(found) = found.filter(|found| !known(found)) {
+                if !self.candidates.iter().any(|one| one.found == found) {
                     self.add_rejected(found, FoundVia::LibraryPath, Rejection::OnLibraryPath);
                 }
             }
         }
-    }
-
-    /// Adds a cuDNN that a Python package keeps for itself. The answer does not rest on it, so its files are not noted.
-    fn add_copy(&mut self, step: &Step, owner: &'static str, cudnn: Cudnn) {
-        let bundled = Rejection::BundledWith(owner);
-        self.add_rejected(Found::Cudnn(cudnn), step.via.clone(), bundled);
     }
 
     /// Adds a directory that was removed by hand and left its record behind.
@@ -318,19 +300,17 @@ impl Sight {
 }
 
 /// What is in a directory, and the files that were read.
-fn in_tree(
+pub(super) fn in_tree(
+    kind: Kind,
     top: &Path,
     tree: &Tree,
-    step: &Step,
     eyes: Sysroot,
     host: &Host,
 ) -> Option<(Found, Vec<PathBuf>)> {
-    match step.kind {
+    match kind {
         Kind::Toolkit => {
             let (toolkit, read) = toolkit::read_install(top, tree, eyes, host)?;
-            // A runtime alone is no answer to somebody who asked for a toolkit.
-            let answers = step.wish.is_none() || !toolkit.is_runtime();
-            answers.then_some((Found::Toolkit(toolkit), read))
+            Some((Found::Toolkit(toolkit), read))
         }
         Kind::Cudnn => {
             let (cudnn, read) = cudnn::read_install(top, tree, eyes, &host.platform)?;
@@ -347,20 +327,14 @@ fn flavours(top: &Path, tree: &Tree, eyes: Sysroot) -> Vec<Tree> {
     let mut names: Vec<String> = Vec::new();
     for dir in ["lib", "bin", "include"] {
         for dir in eyes.expand(&top.join(dir), "#") {
-            let name = dir
-                .file_name()
-                .unwrap_or_default()
-                .to_string_lossy()
-                .into_owned();
-            if !names.contains(&name) {
-                names.push(name);
+            let name = dir.file_name().unwrap_or_default().to_string_lossy();
+            if !names.iter().any(|known| *known == name) {
+                names.push(name.into_owned());
             }
         }
     }
-    names
-        .iter()
-        .map(|name| install_layout::of_flavour(tree, name))
-        .collect()
+    let flavours = names.iter().map(|name| install_layout::flavour(tree, name));
+    flavours.collect()
 }
 
 /// What makes two finds the same: not the names by which one came to them.
@@ -368,26 +342,20 @@ fn key(found: &Found, eyes: Sysroot) -> Vec<PathBuf> {
     match found {
         Found::Toolkit(toolkit) => vec![eyes.canonical(&toolkit.root)],
         Found::Cudnn(cudnn) => {
-            let places = [
-                cudnn.header.as_ref(),
-                cudnn.library.as_ref().or(cudnn.link_dir.as_ref()),
-            ];
-            places
-                .map(|place| place.map_or_else(PathBuf::new, |place| eyes.canonical(place)))
-                .to_vec()
+            let library = cudnn.library.as_ref().or(cudnn.link_dir.as_ref());
+            let real = |place: Option<&PathBuf>| place.map(|place| eyes.canonical(place));
+            let places = [cudnn.header.as_ref(), library].map(real);
+            places.map(Option::unwrap_or_default).to_vec()
         }
     }
 }
 
 /// Where nothing was found: what changes when something is installed. These are files that are always there.
 fn what_an_installation_changes(host: &Host) -> Vec<PathBuf> {
-    let conda = host.env.path(Variable::CondaPrefix);
-    let history = conda.map(|prefix| prefix.join("conda-meta/history"));
     let top = host.root.as_deref().unwrap_or(Path::new("/"));
-    let cache = top.join("etc/ld.so.cache");
-    [Some(cache), history]
-        .into_iter()
-        .flatten()
-        .filter(|path| files::is_file(path))
-        .collect()
+    let conda = host.env.path(Variable::CondaPrefix);
+    let mut paths = vec![top.join("etc/ld.so.cache")];
+    paths.extend(conda.map(|prefix| prefix.join("conda-meta/history")));
+    paths.retain(|path| files::is_file(path));
+    paths
 }

@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod tests;
 
+use crate::choice::message_format::root_of;
 use crate::choice::requirement::Requirement;
 use crate::cudnn::consistency;
 use crate::model::candidate::{Candidate, Cudnn, Found, Toolkit};
@@ -11,6 +12,7 @@ use crate::model::rejection::Rejection;
 use crate::runtime::facts::version::Version;
 use crate::search::search_step::Kind;
 use crate::system::path_encoding::cargo_cannot_take;
+use std::path::PathBuf;
 
 /// What the choice has to meet.
 #[derive(Clone, Copy, Debug, Default)]
@@ -30,12 +32,19 @@ pub struct Wants<'a> {
 /// The pair that is best, as indices in the list of candidates. Findings are about it even where it may not be used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Choice {
-    /// The toolkit.
     pub toolkit: Option<usize>,
-    /// The cuDNN.
     pub cudnn: Option<usize>,
     /// The toolkit and the cuDNN that would have been taken if they were for the same CUDA.
     pub misfit: Option<(usize, usize)>,
+}
+
+impl Choice {
+    pub fn of(&self, kind: Kind) -> Option<usize> {
+        match kind {
+            Kind::Toolkit => self.toolkit,
+            Kind::Cudnn => self.cudnn,
+        }
+    }
 }
 
 /// Chooses the first pair that meets the requirements and fits. Each candidate is marked as chosen, or gets the reason
@@ -44,9 +53,8 @@ pub fn choose(candidates: &mut [Candidate], wants: &Wants) -> Choice {
     let toolkits = eligible(candidates, Kind::Toolkit, wants.cuda, wants.platform);
     let cudnns = eligible(candidates, Kind::Cudnn, wants.cudnn, wants.platform);
     let mut choice = pair(candidates, &toolkits, &cudnns, wants.toolkit_needed);
-    choice.toolkit = choice
-        .toolkit
-        .map(|index| with_compiler(candidates, index, &toolkits));
+    let toolkit = choice.toolkit;
+    choice.toolkit = toolkit.map(|index| with_compiler(candidates, index, &toolkits));
     mark(candidates, choice, wants.blocked);
     choice
 }
@@ -58,11 +66,9 @@ fn eligible(
     requirement: Option<&Requirement>,
     platform: Option<&Platform>,
 ) -> Vec<usize> {
-    let of_kind =
-        |candidate: &Candidate| kind_of(candidate) == kind && candidate.rejected.is_none();
-    let wish = candidates
-        .iter()
-        .find(|candidate| of_kind(candidate) && candidate.wish.is_some());
+    let of_kind = |one: &Candidate| kind_of(one) == kind && one.rejected.is_none();
+    let mut asked = candidates.iter().filter(|one| one.wish.is_some());
+    let wish = asked.find(|one| of_kind(one));
     let wish = wish.map(|candidate| (candidate.wish, candidate.via.clone()));
     let mut left = Vec::new();
     for (index, candidate) in candidates.iter_mut().enumerate() {
@@ -91,7 +97,11 @@ fn unusable(candidate: &Candidate, platform: Option<&Platform>) -> Option<Reject
     }
     match &candidate.found {
         Found::Toolkit(toolkit) => toolkit.is_runtime().then_some(Rejection::RuntimeOnly),
-        Found::Cudnn(cudnn) if cudnn.link_dir.is_none() => Some(without_library(cudnn)),
+        Found::Cudnn(cudnn) if cudnn.link_dir.is_none() => Some(match &cudnn.files.dangling {
+            _ if cudnn.library.is_some() => Rejection::NoImportLibrary,
+            Some(link) => Rejection::DanglingLink(link.clone()),
+            None => Rejection::NoLibrary,
+        }),
         Found::Cudnn(cudnn) => platform
             .and_then(|platform| other_cpu(candidate, platform))
             .map(Rejection::OtherCpu)
@@ -99,25 +109,14 @@ fn unusable(candidate: &Candidate, platform: Option<&Platform>) -> Option<Reject
     }
 }
 
-/// Why there is nothing to link against.
-fn without_library(cudnn: &Cudnn) -> Rejection {
-    match &cudnn.files.dangling {
-        _ if cudnn.library.is_some() => Rejection::NoImportLibrary,
-        Some(link) => Rejection::DanglingLink(link.clone()),
-        None => Rejection::NoLibrary,
-    }
-}
-
 /// Why the requirement is not met. A release that is not known may meet it.
 fn unmet(candidate: &Candidate, requirement: Option<&Requirement>) -> Option<Rejection> {
     let (requirement, version) = (requirement?, version_of(candidate)?);
-    let text = || requirement.text.clone();
-    if requirement.admits(version) {
-        None
-    } else if version < requirement.from {
-        Some(Rejection::TooOld(text()))
-    } else {
-        Some(Rejection::TooNew(text()))
+    let text = requirement.text.clone();
+    match requirement.admits(version) {
+        true => None,
+        false if version < requirement.from => Some(Rejection::TooOld(text)),
+        false => Some(Rejection::TooNew(text)),
     }
 }
 
@@ -131,16 +130,15 @@ pub fn other_cpu(candidate: &Candidate, platform: &Platform) -> Option<&'static 
 
 /// What it is about its paths that keeps them from cargo.
 pub fn unfit_path(candidate: &Candidate) -> Option<&'static str> {
-    let (root, dirs) = match &candidate.found {
-        Found::Toolkit(toolkit) => (&toolkit.root, toolkit.link_dirs.iter().collect::<Vec<_>>()),
+    let mut paths = vec![root_of(candidate)];
+    match &candidate.found {
+        Found::Toolkit(toolkit) => paths.extend(toolkit.link_dirs.iter().map(PathBuf::as_path)),
         Found::Cudnn(cudnn) => {
-            let dirs = cudnn.link_dir.iter().chain(&cudnn.include_dir);
-            (&cudnn.root, dirs.collect())
+            let dirs = [&cudnn.link_dir, &cudnn.include_dir];
+            paths.extend(dirs.into_iter().filter_map(|dir| dir.as_deref()));
         }
-    };
-    std::iter::once(root)
-        .chain(dirs)
-        .find_map(|path| cargo_cannot_take(path))
+    }
+    paths.into_iter().find_map(cargo_cannot_take)
 }
 
 /// Why its library can be neither linked nor opened.
@@ -154,11 +152,7 @@ fn flaw(cudnn: &Cudnn) -> Option<Rejection> {
 pub fn is_met(kind: Kind, found: &[Candidate], wants: &Wants) -> bool {
     let mut found = found.to_vec();
     let choice = choose(&mut found, wants);
-    let chosen = match kind {
-        Kind::Toolkit => choice.toolkit,
-        Kind::Cudnn => choice.cudnn,
-    };
-    let chosen = chosen.and_then(|index| found.get(index));
+    let chosen = choice.of(kind).and_then(|index| found.get(index));
     choice.misfit.is_none() && chosen.is_some_and(is_whole)
 }
 
@@ -174,11 +168,10 @@ pub fn is_whole(candidate: &Candidate) -> bool {
 fn doubt(candidate: &Candidate) -> usize {
     let lacking = match &candidate.found {
         // Whether a compiler is needed shows later.
-        Found::Toolkit(toolkit) => toolkit
-            .lacks()
-            .iter()
-            .filter(|part| **part != "nvcc")
-            .count(),
+        Found::Toolkit(toolkit) => {
+            let lacks = toolkit.lacks();
+            lacks.iter().filter(|part| **part != "nvcc").count()
+        }
         Found::Cudnn(cudnn) => {
             usize::from(cudnn.header.is_none())
                 + usize::from(consistency::doubtful(cudnn).is_some())
@@ -206,77 +199,59 @@ fn pair(
     cudnns: &[usize],
     toolkit_needed: bool,
 ) -> Choice {
-    let (Some(&toolkit), Some(&cudnn)) = (toolkits.first(), cudnns.first()) else {
+    let (first_toolkit, first_cudnn) = (toolkits.first().copied(), cudnns.first().copied());
+    let Some(misfit) = first_toolkit.zip(first_cudnn) else {
         return Choice {
-            toolkit: toolkits.first().copied(),
-            cudnn: cudnns.first().copied(),
+            toolkit: first_toolkit,
+            cudnn: first_cudnn,
             misfit: None,
         };
     };
     // The order of a pair is that of its better half: what is in the active environment pulls the other with it.
-    let mut best: Option<((usize, usize, usize), Choice)> = None;
+    let mut best: Option<((usize, usize, usize), usize, usize)> = None;
     for &one in toolkits {
         for &other in cudnns {
             let (Some(left), Some(right)) = (candidates.get(one), candidates.get(other)) else {
                 continue;
             };
             let rank = (doubt(left) + doubt(right), one.min(other), one.max(other));
-            if fits(left, right) && best.is_none_or(|(known, _)| rank < known) {
-                best = Some((
-                    rank,
-                    Choice {
-                        toolkit: Some(one),
-                        cudnn: Some(other),
-                        misfit: None,
-                    },
-                ));
+            let fits = other_cuda(left, right).is_none();
+            if fits && best.is_none_or(|(known, ..)| rank < known) {
+                best = Some((rank, one, other));
             }
         }
     }
-    best.map_or(
-        Choice {
-            toolkit: toolkit_needed.then_some(toolkit),
+    match best {
+        Some((_, toolkit, cudnn)) => Choice {
+            toolkit: Some(toolkit),
             cudnn: Some(cudnn),
-            misfit: Some((toolkit, cudnn)),
+            misfit: None,
         },
-        |(_, choice)| choice,
-    )
-}
-
-/// Whether they are for the same CUDA, as far as they say.
-fn fits(toolkit: &Candidate, cudnn: &Candidate) -> bool {
-    match (&toolkit.found, &cudnn.found) {
-        (Found::Toolkit(toolkit), Found::Cudnn(cudnn)) => other_cuda(toolkit, cudnn).is_none(),
-        _ => true,
+        None => Choice {
+            toolkit: first_toolkit.filter(|_| toolkit_needed),
+            cudnn: first_cudnn,
+            misfit: Some(misfit),
+        },
     }
 }
 
 /// The CUDA major that the cuDNN was built for, where that is not the toolkit's.
-fn other_cuda(toolkit: &Toolkit, cudnn: &Cudnn) -> Option<u32> {
-    let (version, major) = (toolkit.version?, cudnn.cuda_major?);
+fn other_cuda(toolkit: &Candidate, cudnn: &Candidate) -> Option<u32> {
+    let (version, major) = (toolkit.toolkit()?.version?, cudnn.cudnn()?.cuda_major?);
     (version.major != major).then_some(major)
 }
 
 /// A toolkit without a compiler does not hide a whole one of the same CUDA, unless it was asked for by name.
 fn with_compiler(candidates: &[Candidate], chosen: usize, toolkits: &[usize]) -> usize {
-    let toolkit = |index: usize| match candidates.get(index) {
-        Some(Candidate {
-            found: Found::Toolkit(toolkit),
-            wish,
-            ..
-        }) => Some((toolkit, wish)),
-        _ => None,
-    };
-    let Some((part, None)) = toolkit(chosen) else {
+    let toolkit = |index: usize| candidates.get(index)?.toolkit();
+    let is_asked = candidates.get(chosen).is_some_and(|one| one.wish.is_some());
+    let Some(part) = toolkit(chosen).filter(|part| part.nvcc.is_none() && !is_asked) else {
         return chosen;
     };
     let major = |toolkit: &Toolkit| toolkit.version.map(|version| version.major);
-    if part.nvcc.is_some() {
-        return chosen;
-    }
-    let whole = toolkits.iter().copied().find(|&index| {
-        toolkit(index).is_some_and(|(whole, _)| whole.nvcc.is_some() && major(whole) == major(part))
-    });
+    let has_compiler = |whole: &Toolkit| whole.nvcc.is_some() && major(whole) == major(part);
+    let mut toolkits = toolkits.iter().copied();
+    let whole = toolkits.find(|&index| toolkit(index).is_some_and(has_compiler));
     whole.unwrap_or(chosen)
 }
 
@@ -308,18 +283,11 @@ fn passed_over(
     chosen: Option<&Candidate>,
     partner: Option<&Candidate>,
 ) -> Rejection {
-    match (&candidate.found, partner.map(|partner| &partner.found)) {
-        (Found::Toolkit(toolkit), Some(Found::Cudnn(cudnn))) => {
-            if let Some(major) = other_cuda(toolkit, cudnn) {
-                return Rejection::CudnnBuiltForCuda(major);
-            }
-        }
-        (Found::Cudnn(cudnn), Some(Found::Toolkit(toolkit))) => {
-            if let Some(major) = other_cuda(toolkit, cudnn) {
-                return Rejection::BuiltForCuda(major);
-            }
-        }
-        _ => {}
+    if let Some(major) = partner.and_then(|cudnn| other_cuda(candidate, cudnn)) {
+        return Rejection::CudnnBuiltForCuda(major);
+    }
+    if let Some(major) = partner.and_then(|toolkit| other_cuda(toolkit, candidate)) {
+        return Rejection::BuiltForCuda(major);
     }
     let Some(chosen) = chosen else {
         return Rejection::NothingFits;

@@ -1,19 +1,18 @@
 //! Variables that name a place where nothing is.
 
-use crate::model::candidate::Candidate;
+use crate::choice::scan::in_tree;
+use crate::model::candidate::{Candidate, Found};
 use crate::model::environment::Variable;
 use crate::runtime::facts::finding::Finding;
 use crate::search::install_layout;
 use crate::search::search_step::{Kind, Place, Step};
 use crate::system::sysroot::Sysroot;
 use crate::system::{Host, files};
-use crate::{cudnn, toolkit};
 use std::path::{Path, PathBuf};
 
 /// A variable that names a place where nothing is.
 #[derive(Clone, Debug)]
 pub struct Unusable {
-    /// The variable.
     pub variable: Variable,
     /// Whether the place exists at all.
     pub exists: bool,
@@ -34,9 +33,7 @@ pub fn unusable(
 ) -> Vec<Unusable> {
     let mut found: Vec<Unusable> = Vec::new();
     for variable in steps.iter().filter_map(|step| step.wish) {
-        let used = candidates
-            .iter()
-            .any(|candidate| candidate.wish == Some(variable));
+        let used = candidates.iter().any(|one| one.wish == Some(variable));
         if used || found.iter().any(|known| known.variable == variable) {
             continue;
         }
@@ -55,42 +52,37 @@ pub fn unusable(
 
 /// People name `bin` or the compiler for the toolkit, or the folder of all wheels for one of them.
 fn nearby(steps: &[Step], variable: Variable, value: &Path, host: &Host) -> Option<PathBuf> {
-    let eyes = Sysroot { root: None };
-    let asked = |kind| {
-        let mut steps = steps.iter();
-        steps.any(|step| {
-            step.wish == Some(variable) && step.kind == kind && matches!(step.place, Place::Tree(_))
-        })
-    };
     // The header itself, where its directory is asked for.
-    if matches!(
-        variable,
-        Variable::CudnnIncludeDir | Variable::CudnnIncludePath
-    ) {
+    let headers = [Variable::CudnnIncludeDir, Variable::CudnnIncludePath];
+    if headers.contains(&variable) {
         let is_header = value.ends_with("cudnn.h") && files::is_file(value);
-        return match value.parent() {
-            Some(dir) if is_header => Some(dir.to_path_buf()),
-            _ => None,
-        };
+        let dir = value.parent().filter(|_| is_header)?;
+        return Some(dir.to_path_buf());
     }
-    let mut above = value.ancestors().skip(1).take(2);
-    match (asked(Kind::Toolkit), asked(Kind::Cudnn)) {
-        (true, false) => above
-            .find(|dir| {
-                let tree = install_layout::toolkit(&host.platform, dir, "");
-                tree.nvcc.iter().any(|nvcc| files::is_file(&dir.join(nvcc)))
-                    && toolkit::read_install(dir, &tree, eyes, host).is_some()
-            })
-            .map(Path::to_path_buf),
-        (false, true) => {
-            let below = ["cudnn", "nvidia/cudnn", "cuda"].map(|name| value.join(name));
-            let mut all = above.map(Path::to_path_buf).chain(below);
-            all.find(|dir| {
-                let tree = install_layout::cudnn(&host.platform, dir, "");
-                cudnn::read_install(dir, &tree, eyes, &host.platform)
-                    .is_some_and(|(cudnn, _)| cudnn.header.is_some() && cudnn.link_dir.is_some())
-            })
+    let is_tree = |step: &Step| step.wish == Some(variable) && matches!(step.place, Place::Tree(_));
+    let asked = |kind| steps.iter().any(|step| is_tree(step) && step.kind == kind);
+    let mut dirs: Vec<PathBuf> = value
+        .ancestors()
+        .skip(1)
+        .take(2)
+        .map(PathBuf::from)
+        .collect();
+    let kind = match Kind::BOTH.map(asked) {
+        [true, false] => Kind::Toolkit,
+        [false, true] => {
+            dirs.extend(["cudnn", "nvidia/cudnn", "cuda"].map(|name| value.join(name)));
+            Kind::Cudnn
         }
-        _ => None,
-    }
+        _ => return None,
+    };
+    dirs.into_iter().find(|dir| {
+        let tree = install_layout::usual(kind, &host.platform, dir, "");
+        match in_tree(kind, dir, &tree, Sysroot { root: None }, host) {
+            Some((Found::Toolkit(_), _)) => {
+                tree.nvcc.iter().any(|nvcc| files::is_file(&dir.join(nvcc)))
+            }
+            Some((Found::Cudnn(cudnn), _)) => cudnn.header.is_some() && cudnn.link_dir.is_some(),
+            None => false,
+        }
+    })
 }

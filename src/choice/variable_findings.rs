@@ -1,8 +1,9 @@
 //! What is wrong with the variables that ask for a place.
 
 use crate::choice::findings::Situation;
-use crate::choice::message_format::{found_via, landmark, link_file};
+use crate::choice::message_format::{found_via, landmark, with_lines};
 use crate::choice::select_pair::kind_of;
+use crate::choice::unusable_variables::Unusable;
 use crate::model::candidate::Candidate;
 use crate::model::environment::Variable;
 use crate::model::platform::Os;
@@ -10,32 +11,25 @@ use crate::model::rejection::Rejection;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::search::search_step::{Kind, Place, Step};
+use crate::system::files;
 use std::path::{Path, PathBuf};
 
 impl Situation<'_> {
     /// A variable that names a place where nothing is.
-    pub fn unusable(
-        &self,
-        variable: Variable,
-        (exists, forbidden): (bool, bool),
-        nearby: Option<&Path>,
-        reason: Option<&Finding>,
-    ) -> Finding {
-        let steps: Vec<&Step> = self
-            .steps
-            .iter()
-            .filter(|step| step.wish == Some(variable))
-            .collect();
+    pub fn unusable(&self, unusable: &Unusable) -> Finding {
+        let (variable, exists, forbidden) =
+            (unusable.variable, unusable.exists, unusable.forbidden);
+        let (name, value) = (self.env.spelling(variable), self.value(variable));
+        let mut steps = self.steps.to_vec();
+        steps.retain(|step| step.wish == Some(variable));
+        let asks = |kind| steps.iter().any(|step| step.kind == kind);
         let asks_nvcc = steps
             .iter()
             .any(|step| matches!(step.place, Place::Nvcc(_)));
-        let toolkit = steps.iter().any(|step| step.kind == Kind::Toolkit);
-        let cudnn = steps.iter().any(|step| step.kind == Kind::Cudnn);
-        let lack = match (toolkit, cudnn) {
-            _ if reason.is_some() => "which does not answer as nvcc does",
-            _ if asks_nvcc && !self.value(variable).contains(['/', '\\']) => {
-                "which is in no directory of PATH"
-            }
+        let is_bare_name = asks_nvcc && !value.contains(['/', '\\']);
+        let lack = match (asks(Kind::Toolkit), asks(Kind::Cudnn)) {
+            _ if unusable.reason.is_some() => "which does not answer as nvcc does",
+            _ if is_bare_name => "which is in no directory of PATH",
             _ if asks_nvcc && exists => "which is no program",
             _ if forbidden => "where this user may not look",
             _ if !exists => "which does not exist",
@@ -43,60 +37,40 @@ impl Situation<'_> {
             (true, _) => "which holds no CUDA toolkit",
             _ => "which holds no cuDNN",
         };
-        let mut missed: Vec<PathBuf> = Vec::new();
-        for path in steps.iter().flat_map(|step| step.wanted(self.platform)) {
-            if !missed.contains(&path) {
-                missed.push(path);
-            }
-        }
-        let mut finding = Finding::error(
-            FindingId::VariableUnusable,
-            format!(
-                "`{}` is set to `{}`, {lack}",
-                self.env.spelling(variable),
-                self.value(variable)
-            ),
-        );
-        match reason {
+        let headline = format!("`{name}` is set to `{value}`, {lack}");
+        let mut finding = Finding::error(FindingId::VariableUnusable, headline);
+        match &unusable.reason {
             Some(reason) => {
                 finding = finding.with("reason", &reason.summary);
                 finding.evidence.extend(reason.evidence.iter().cloned());
             }
-            None if asks_nvcc && !self.value(variable).contains(['/', '\\']) => {
-                let path: Vec<String> = steps.iter().map(|step| step.whereabouts()).collect();
-                finding = finding.with("looked at", path.join("\n"));
+            None if is_bare_name => {
+                finding = with_lines(finding, "looked at", steps.iter().map(Step::whereabouts));
             }
             None if forbidden => {}
-            None => finding = finding.with("missed", lines(&missed)),
+            None => {
+                let missed = steps.iter().flat_map(|step| step.wanted(self.platform));
+                finding = finding.with("missed", lines(&files::dedup(missed)));
+            }
         }
         if forbidden {
-            let name = self.env.spelling(variable);
             return finding
                 .help("let this user look there: `ls -ld` of each directory above shows who may")
                 .help(format!(
                     "or set {name} to a directory that this user may read"
                 ));
         }
-        self.mend(
-            finding,
-            variable,
-            if toolkit && !cudnn {
-                Kind::Toolkit
-            } else {
-                Kind::Cudnn
-            },
-            exists,
-            nearby,
-        )
+        let kind = match asks(Kind::Cudnn) {
+            true => Kind::Cudnn,
+            false => Kind::Toolkit,
+        };
+        self.mend(finding, variable, kind, exists, unusable.nearby.as_deref())
     }
 
     /// A variable that names a path which cannot be passed on.
     pub fn unfit(&self, variable: Variable, what: &str) -> Finding {
-        let name = self.env.spelling(variable);
-        let headline = format!(
-            "`{name}` is set to `{}`, {what}, which cargo cannot be told",
-            self.value(variable)
-        );
+        let (name, value) = (self.env.spelling(variable), self.value(variable));
+        let headline = format!("`{name}` is set to `{value}`, {what}, which cargo cannot be told");
         Finding::error(FindingId::VariableUnusable, headline).help(format!(
             "make a link to that directory under a plain name, and set {name} to the link"
         ))
@@ -104,17 +78,12 @@ impl Situation<'_> {
 
     /// A variable that names headers without a library.
     pub fn no_library(&self, variable: Variable) -> Finding {
-        let steps = self
-            .steps
-            .iter()
-            .filter(|step| step.wish == Some(variable) && step.kind == Kind::Cudnn);
+        let steps = self.steps.iter().filter(|step| step.wish == Some(variable));
+        let steps = steps.filter(|step| step.kind == Kind::Cudnn);
         let mut missed: Vec<PathBuf> = steps.flat_map(|step| step.wanted(self.platform)).collect();
         missed.retain(|path| !path.ends_with("cudnn.h"));
-        let headline = format!(
-            "`{}` is set to `{}`, which holds no cuDNN library",
-            self.env.spelling(variable),
-            self.value(variable)
-        );
+        let (name, value) = (self.env.spelling(variable), self.value(variable));
+        let headline = format!("`{name}` is set to `{value}`, which holds no cuDNN library");
         let finding =
             Finding::error(FindingId::VariableUnusable, headline).with("missed", lines(&missed));
         self.mend(finding, variable, Kind::Cudnn, true, None)
@@ -130,6 +99,11 @@ impl Situation<'_> {
     ) -> Finding {
         let name = self.env.spelling(variable);
         let misspelt = misspelt(&self.value(variable), &name, self.platform.os);
+        let (_, contents) = landmark(kind, self.platform.os);
+        let file = match self.platform.os {
+            Os::Windows => "cudnn.lib",
+            _ => "libcudnn.so or libcudnn.so.9",
+        };
         let help = match variable {
             _ if !exists && misspelt.is_some() => misspelt.unwrap_or_default(),
             Variable::Nvcc | Variable::CudaCxx => format!("set {name} to the whole path of nvcc"),
@@ -143,26 +117,17 @@ impl Situation<'_> {
                 Some(dir) => format!("set {name} to `{}`, which holds cudnn.h", dir.display()),
                 None => format!("set {name} to the directory that holds cudnn.h"),
             },
-            Variable::CudnnLibrary => {
-                format!("set {name} to the file {}", link_file(self.platform.os))
-            }
+            Variable::CudnnLibrary => format!("set {name} to the file {file}"),
             Variable::CudnnLibDir | Variable::CudnnLib | Variable::CudnnLibraryPath => {
-                format!(
-                    "set {name} to the directory that holds {}",
-                    link_file(self.platform.os)
-                )
+                format!("set {name} to the directory that holds {file}")
             }
             _ => match nearby {
                 Some(dir) => format!("set {name} to `{}`, which holds one", dir.display()),
-                None => format!(
-                    "set {name} to the directory that holds {}",
-                    landmark(kind, self.platform.os).1
-                ),
+                None => format!("set {name} to the directory that holds {contents}"),
             },
         };
-        finding.help(help).help(format!(
-            "or unset {name}, so that the usual places are searched"
-        ))
+        let instead = format!("or unset {name}, so that the usual places are searched");
+        finding.help(help).help(instead)
     }
 
     /// That a variable asks for something else than the one before it.
@@ -178,25 +143,14 @@ impl Situation<'_> {
             if same || other.wish == first.wish {
                 continue;
             }
-            let headline = format!(
-                "{} and {} name different {}; that of {} is taken",
-                first.via,
-                other.via,
-                if kind == Kind::Toolkit {
-                    "CUDA toolkits"
-                } else {
-                    "cuDNNs"
-                },
-                first.via
-            );
+            let (taken, left, product) = (&first.via, &other.via, kind.product());
+            let headline =
+                format!("{taken} and {left} name different {product}s; that of {taken} is taken");
             findings.push(
                 Finding::warning(FindingId::VariablesDisagree, headline)
                     .with("taken", found_via(first))
                     .with("left out", found_via(other))
-                    .help(format!(
-                        "unset {}, or let both name the same directory",
-                        other.via
-                    )),
+                    .help(format!("unset {left}, or let both name the same directory")),
             );
         }
         findings
@@ -204,25 +158,18 @@ impl Situation<'_> {
 
     /// That a variable names a place where nothing is, while one before it names a good one.
     pub fn idle(&self, variable: Variable, first: &Candidate) -> Finding {
-        let headline = format!(
-            "`{}` is set to `{}`, where nothing is; that of {} is taken",
-            self.env.spelling(variable),
-            self.value(variable),
-            first.via
-        );
+        let (name, value) = (self.env.spelling(variable), self.value(variable));
+        let taken = &first.via;
+        let headline =
+            format!("`{name}` is set to `{value}`, where nothing is; that of {taken} is taken");
         Finding::warning(FindingId::VariablesDisagree, headline)
             .with("taken", found_via(first))
-            .help(format!(
-                "unset {}, or let both name the same directory",
-                self.env.spelling(variable)
-            ))
+            .help(format!("unset {name}, or let both name the same directory"))
     }
 
     fn value(&self, variable: Variable) -> String {
-        self.env
-            .get(variable)
-            .map(|value| value.to_string_lossy().into_owned())
-            .unwrap_or_default()
+        let value = self.env.get(variable).unwrap_or_default();
+        value.to_string_lossy().into_owned()
     }
 }
 
@@ -230,10 +177,9 @@ impl Situation<'_> {
 fn misspelt(value: &str, name: &str, os: Os) -> Option<String> {
     let quoted = |quote: char| value.starts_with(quote) && value.ends_with(quote);
     // CMake's lists have a semicolon everywhere.
-    let list: &[char] = if os == Os::Windows {
-        &[';']
-    } else {
-        &[':', ';']
+    let list: &[char] = match os {
+        Os::Windows => &[';'],
+        _ => &[':', ';'],
     };
     Some(if value.starts_with('~') {
         format!("write the path in {name} out: only a shell puts your home in place of `~`")
@@ -258,10 +204,7 @@ fn is_windows(value: &str) -> bool {
 }
 
 fn lines(paths: &[PathBuf]) -> String {
-    let lines: Vec<String> = paths
-        .iter()
-        .map(|path| path.to_string_lossy().into_owned())
-        .collect();
+    let lines: Vec<_> = paths.iter().map(|path| path.to_string_lossy()).collect();
     lines.join("\n")
 }
 

@@ -3,6 +3,7 @@
 use super::*;
 use crate::cudnn::part_version::Teller;
 use crate::search::install_layout;
+use crate::search::search_step::Kind;
 use std::process::Command;
 
 /// Two parts, one of which takes functions from the other under the name of a version, as NVIDIA's do.
@@ -123,7 +124,7 @@ fn the_directory_of_headers_is_the_one_that_a_program_can_include_from() {
         std::fs::write(usr.join(file), text).unwrap();
     }
     let platform = Platform::from_triple("x86_64-unknown-linux-gnu");
-    let tree = install_layout::system_cudnn(&platform, &usr);
+    let tree = install_layout::system(Kind::Cudnn, &platform, &usr);
     let (cudnn, _) = read_install(&usr, &tree, Sysroot { root: None }, &platform).unwrap();
     assert_eq!(cudnn.include_dir, Some(usr.join("include")));
     std::fs::remove_dir_all(&usr).unwrap();

@@ -2,7 +2,7 @@
 
 use crate::inspection::Inspection;
 use crate::model::linkage::{Format, Missing, Object};
-use crate::report::json::{SCHEMA, cudnn, driver, gpu, path, texts};
+use crate::report::json::{SCHEMA, cudnn, driver, gpu, list, number, or_null, path, texts};
 use crate::runtime::facts::built::Built;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::json::Json;
@@ -11,31 +11,20 @@ use crate::runtime::facts::json::Json;
 pub(super) fn inspection(inspection: &Inspection) -> Json {
     let picture = &inspection.picture;
     let found_via = Some(picture.found_via.as_str()).filter(|via| !via.is_empty());
+    let cudnn = inspection.cudnn().map(|found| cudnn(found, found_via));
+    let driver = inspection.driver.as_ref().map(driver);
+    let others = picture.objects.get(1..).unwrap_or_default();
     Json::object([
         ("schema", Json::Integer(SCHEMA)),
         ("verdict", Json::text(inspection.verdict())),
         ("unknown", texts(&inspection.unknown)),
         ("program", program(inspection)),
-        (
-            "cudnn",
-            inspection
-                .cudnn()
-                .map_or(Json::Null, |found| cudnn(found, found_via)),
-        ),
-        (
-            "libraries",
-            Json::list(picture.objects.iter().skip(1).map(library)),
-        ),
-        ("missing", Json::list(picture.missing.iter().map(missing))),
-        (
-            "driver",
-            inspection.driver.as_ref().map_or(Json::Null, driver),
-        ),
-        ("gpus", Json::list(picture.gpus.iter().map(gpu))),
-        (
-            "findings",
-            Json::list(inspection.findings.iter().map(Finding::to_json)),
-        ),
+        ("cudnn", or_null(cudnn)),
+        ("libraries", list(others, library)),
+        ("missing", list(&picture.missing, missing)),
+        ("driver", or_null(driver)),
+        ("gpus", list(&picture.gpus, gpu)),
+        ("findings", list(&inspection.findings, Finding::to_json)),
     ])
 }
 
@@ -50,14 +39,12 @@ fn program(inspection: &Inspection) -> Json {
         ("format", Json::text(format)),
         ("cpu", Json::text(&linkage.cpu)),
         ("needed", texts(&linkage.needed)),
-        (
-            "guards",
-            Json::list(inspection.picture.guards.iter().map(guard)),
-        ),
+        ("guards", list(&inspection.picture.guards, guard)),
     ])
 }
 
 fn guard(built: &Built) -> Json {
+    let requirement = built.requirement.as_ref().map(|asked| &asked.text);
     let lower = |name: String| Json::text(name.to_ascii_lowercase());
     let noticed = built.findings.iter();
     let noticed: Vec<String> = noticed
@@ -67,17 +54,9 @@ fn guard(built: &Built) -> Json {
         ("crate", Json::optional(built.package.as_ref())),
         ("written_by", Json::text(&built.written_by)),
         ("cudnn", Json::optional(built.cudnn)),
-        (
-            "cudnn_cuda_major",
-            built
-                .cudnn_cuda_major
-                .map_or(Json::Null, |major| Json::Integer(i64::from(major))),
-        ),
+        ("cudnn_cuda_major", number(built.cudnn_cuda_major)),
         ("cuda", Json::optional(built.cuda.map(|cuda| cuda.short()))),
-        (
-            "requirement",
-            Json::optional(built.requirement.as_ref().map(|asked| &asked.text)),
-        ),
+        ("requirement", Json::optional(requirement)),
         ("policy", lower(format!("{:?}", built.policy))),
         ("loader", lower(format!("{:?}", built.loader))),
         ("cudarc", Json::optional(built.cudarc)),

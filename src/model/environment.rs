@@ -11,6 +11,8 @@ pub enum Kind {
     Wish,
     /// A place to look at, or evidence; never an error.
     Surrounding,
+    /// The same of this login or this machine, which says too little of a build for cargo to watch it.
+    Session,
     /// A choice of ours or of the build tools.
     Setting,
 }
@@ -82,15 +84,15 @@ variables! {
     CondaBuild = "CONDA_BUILD", Surrounding;
     CondaHostPrefix = "PREFIX", Surrounding;
     CondaBuildPrefix = "BUILD_PREFIX", Surrounding;
-    Path = "PATH", Surrounding;
-    LdLibraryPath = "LD_LIBRARY_PATH", Surrounding;
-    Home = "HOME", Surrounding;
-    XdgDataHome = "XDG_DATA_HOME", Surrounding;
-    LocalAppData = "LOCALAPPDATA", Surrounding;
-    ProgramW6432 = "ProgramW6432", Surrounding;
-    ProgramFiles = "ProgramFiles", Surrounding;
-    SystemDrive = "SystemDrive", Surrounding;
-    SystemRoot = "SystemRoot", Surrounding;
+    Path = "PATH", Session;
+    LdLibraryPath = "LD_LIBRARY_PATH", Session;
+    Home = "HOME", Session;
+    XdgDataHome = "XDG_DATA_HOME", Session;
+    LocalAppData = "LOCALAPPDATA", Session;
+    ProgramW6432 = "ProgramW6432", Session;
+    ProgramFiles = "ProgramFiles", Session;
+    SystemDrive = "SystemDrive", Session;
+    SystemRoot = "SystemRoot", Session;
     GuardArchs = "CUDNN_GUARD_ARCHS", Setting;
     CudaArchs = "CUDAARCHS", Setting;
     TorchCudaArchList = "TORCH_CUDA_ARCH_LIST", Setting;

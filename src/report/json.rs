@@ -1,6 +1,8 @@
 //! The report as JSON. Keys are never renamed, and all of them are always there: what is not known is `null` or
 //! an empty list.
 
+use crate::choice::message_format::{release, root_of};
+use crate::choice::select_pair::version_of;
 use crate::model::candidate::{Candidate, Cudnn, Found, LinkName, Part, Toolkit};
 use crate::model::found_via::FoundVia;
 use crate::model::gpu::Gpu;
@@ -9,6 +11,7 @@ use crate::report::Report;
 use crate::runtime::driver::query::Driver;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::json::Json;
+use crate::search::search_step::Kind;
 use std::path::{Path, PathBuf};
 
 /// The shape that programs may rely on: `schema` changes when a key changes its meaning.
@@ -18,52 +21,31 @@ pub(crate) const SCHEMA: i64 = 1;
 pub(super) fn report(report: &Report) -> Json {
     let machine = report.machine.clone().unwrap_or_default();
     let gpu_codes = texts(&machine.gpu_codes);
+    let found = report.toolkit.as_ref();
+    let toolkit = found.map(|found| toolkit(found, report.via(Kind::Toolkit), gpu_codes));
+    let found = report.cudnn.as_ref();
+    let cudnn = found.map(|found| cudnn(found, report.via(Kind::Cudnn)));
     Json::object([
         ("schema", Json::Integer(SCHEMA)),
         ("verdict", Json::text(report.verdict())),
-        (
-            "toolkit",
-            report.toolkit.as_ref().map_or(Json::Null, |found| {
-                toolkit(found, report.toolkit_via(), gpu_codes)
-            }),
-        ),
-        (
-            "cudnn",
-            report
-                .cudnn
-                .as_ref()
-                .map_or(Json::Null, |found| cudnn(found, report.cudnn_via())),
-        ),
-        (
-            "candidates",
-            Json::list(report.candidates.iter().map(candidate)),
-        ),
-        ("driver", machine.driver.as_ref().map_or(Json::Null, driver)),
-        ("gpus", Json::list(machine.gpus.iter().map(gpu))),
+        ("toolkit", or_null(toolkit)),
+        ("cudnn", or_null(cudnn)),
+        ("candidates", list(&report.candidates, candidate)),
+        ("driver", or_null(machine.driver.as_ref().map(driver))),
+        ("gpus", list(&machine.gpus, gpu)),
         ("targets", texts(&machine.targets)),
-        (
-            "findings",
-            Json::list(report.findings.iter().map(Finding::to_json)),
-        ),
+        ("findings", list(&report.findings, Finding::to_json)),
     ])
 }
 
 fn toolkit(toolkit: &Toolkit, via: Option<&FoundVia>, gpu_codes: Json) -> Json {
+    let version = toolkit.version.map(|version| version.short());
     Json::object([
         ("root", path(&toolkit.root)),
-        (
-            "version",
-            Json::optional(toolkit.version.map(|version| version.short())),
-        ),
+        ("version", Json::optional(version)),
         ("nvcc", optional_path(&toolkit.nvcc)),
-        (
-            "include_dirs",
-            Json::list(toolkit.include_dirs.iter().map(|dir| path(dir))),
-        ),
-        (
-            "link_dirs",
-            Json::list(toolkit.link_dirs.iter().map(|dir| path(dir))),
-        ),
+        ("include_dirs", list(&toolkit.include_dirs, |dir| path(dir))),
+        ("link_dirs", list(&toolkit.link_dirs, |dir| path(dir))),
         ("found_via", Json::optional(via)),
         ("gpu_codes", gpu_codes),
     ])
@@ -81,16 +63,11 @@ pub(crate) fn cudnn(cudnn: &Cudnn, via: Option<impl std::fmt::Display>) -> Json 
         ("library_version", Json::optional(cudnn.library_version)),
         ("link_dir", optional_path(&cudnn.link_dir)),
         ("link_name", Json::optional(link_name)),
-        (
-            "cuda_major",
-            cudnn
-                .cuda_major
-                .map_or(Json::Null, |major| Json::Integer(i64::from(major))),
-        ),
+        ("cuda_major", number(cudnn.cuda_major)),
         ("found_via", Json::optional(via)),
         ("gpu_codes", texts(&cudnn.gpu_codes)),
-        ("parts", Json::list(cudnn.parts.iter().map(part))),
-        ("owner", cudnn.owner.as_deref().map_or(Json::Null, owner)),
+        ("parts", list(&cudnn.parts, part)),
+        ("owner", or_null(cudnn.owner.as_deref().map(owner))),
     ])
 }
 
@@ -117,21 +94,14 @@ fn part(part: &Part) -> Json {
 }
 
 fn candidate(candidate: &Candidate) -> Json {
-    let (kind, root, version) = match &candidate.found {
-        Found::Toolkit(toolkit) => (
-            "toolkit",
-            &toolkit.root,
-            toolkit.version.map(|version| version.short()),
-        ),
-        Found::Cudnn(cudnn) => (
-            "cudnn",
-            &cudnn.root,
-            cudnn.version().map(|version| version.to_string()),
-        ),
+    let kind = match candidate.found {
+        Found::Toolkit(_) => "toolkit",
+        Found::Cudnn(_) => "cudnn",
     };
+    let version = version_of(candidate).map(|_| release(candidate));
     Json::object([
         ("kind", Json::text(kind)),
-        ("path", path(root)),
+        ("path", path(root_of(candidate))),
         ("found_via", Json::text(&candidate.via)),
         ("version", Json::optional(version)),
         ("chosen", Json::Bool(candidate.chosen)),
@@ -140,13 +110,11 @@ fn candidate(candidate: &Candidate) -> Json {
 }
 
 pub(crate) fn driver(driver: &Driver) -> Json {
+    let cuda = driver.cuda.map(|version| version.short());
     Json::object([
         ("library", Json::text(&driver.library)),
         ("version", Json::optional(driver.version.as_ref())),
-        (
-            "cuda",
-            Json::optional(driver.cuda.map(|version| version.short())),
-        ),
+        ("cuda", Json::optional(cuda)),
     ])
 }
 
@@ -159,6 +127,18 @@ pub(crate) fn gpu(gpu: &Gpu) -> Json {
 
 pub(crate) fn texts(values: &[impl std::fmt::Display]) -> Json {
     Json::list(values.iter().map(Json::text))
+}
+
+pub(crate) fn list<T>(values: &[T], one: fn(&T) -> Json) -> Json {
+    Json::list(values.iter().map(one))
+}
+
+pub(crate) fn or_null(value: Option<Json>) -> Json {
+    value.unwrap_or(Json::Null)
+}
+
+pub(crate) fn number(value: Option<u32>) -> Json {
+    or_null(value.map(|value| Json::Integer(i64::from(value))))
 }
 
 pub(crate) fn path(path: &Path) -> Json {

@@ -44,13 +44,10 @@ pub(super) fn ask(toolchain: &Toolchain, findings: &mut Vec<Finding>) -> Machine
         }
         None => {
             let seconds = DEADLINE.as_secs();
-            findings.push(
-                Finding::warning(
-                    FindingId::DriverError,
-                    format!("NVIDIA's driver did not answer within {seconds} s"),
-                )
-                .help("run `nvidia-smi`: if it hangs too, restart the machine or its driver"),
-            );
+            let headline = format!("NVIDIA's driver did not answer within {seconds} s");
+            let finding = Finding::warning(FindingId::DriverError, headline);
+            let help = "run `nvidia-smi`: if it hangs too, restart the machine or its driver";
+            findings.push(finding.help(help));
         }
     }
     if let Some(driver) = &machine.driver {
@@ -62,10 +59,8 @@ pub(super) fn ask(toolchain: &Toolchain, findings: &mut Vec<Finding>) -> Machine
         let (targets, gpus) = (&machine.targets, &machine.gpus);
         let platform = &toolchain.host.platform;
         let noticed = rules::driver(cuda, toolkit, cudnn, targets, gpus, platform);
-        let release = machine
-            .driver
-            .as_ref()
-            .and_then(|one| one.version.as_deref());
+        let driver = machine.driver.as_ref();
+        let release = driver.and_then(|driver| driver.version.as_deref());
         let by_image = image_driver::unmet(&toolchain.host.env, cuda, release, platform);
         let said = |id| noticed.iter().any(|finding| finding.id == id);
         findings.extend(by_image.filter(|finding| !said(finding.id)));
@@ -82,10 +77,7 @@ pub(super) fn ask(toolchain: &Toolchain, findings: &mut Vec<Finding>) -> Machine
 
 /// What kernels would be compiled for.
 fn kernels(machine: &mut Machine, toolchain: &Toolchain, findings: &mut Vec<Finding>) {
-    let Some(toolkit) = &toolchain.toolkit else {
-        return;
-    };
-    if let Some(nvcc) = &toolkit.nvcc {
+    if let Some(nvcc) = toolchain.nvcc() {
         // An nvcc that does not answer is noticed by the selection, too.
         machine.gpu_codes = nvcc::gpu_codes(nvcc, &toolchain.host.answers).unwrap_or_default();
         let noticed = match toolchain.selection() {

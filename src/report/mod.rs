@@ -7,11 +7,13 @@ pub mod target_report;
 mod tests;
 pub mod text;
 
+use crate::choice::select_pair::kind_of;
 use crate::compat::cudarc;
-use crate::model::candidate::{Candidate, Cudnn, Found, Toolkit};
+use crate::model::candidate::{Candidate, Cudnn, Toolkit};
 use crate::model::found_via::FoundVia;
 use crate::model::platform::Os;
 use crate::runtime::facts::finding::{Finding, Severity, Verdict};
+use crate::search::search_step::Kind;
 use crate::system::files;
 use crate::toolchain::Toolchain;
 use machine::Machine;
@@ -41,8 +43,7 @@ impl Toolchain {
             cudnn: self.cudnn.clone(),
             candidates: self.candidates.clone(),
             findings: self.findings.clone(),
-            machine: None,
-            cudarc: None,
+            ..Report::default()
         }
     }
 
@@ -90,18 +91,13 @@ impl Report {
 
     /// Whether kernels can be compiled.
     pub fn has_nvcc(&self) -> bool {
-        self.toolkit
-            .as_ref()
-            .is_some_and(|toolkit| toolkit.nvcc.is_some())
+        self.toolkit.iter().any(|toolkit| toolkit.nvcc.is_some())
     }
 
     /// The directories that a program which opens cuDNN and CUDA itself has to find.
     pub fn library_dirs(&self) -> Vec<PathBuf> {
-        let cudnn = self.cudnn.iter().filter_map(|cudnn| cudnn.link_dir.clone());
-        let toolkit = self
-            .toolkit
-            .iter()
-            .flat_map(|toolkit| toolkit.link_dirs.clone());
+        let cudnn = self.cudnn.iter().flat_map(|one| one.link_dir.clone());
+        let toolkit = self.toolkit.iter().flat_map(|one| one.link_dirs.clone());
         cudnn.chain(toolkit).collect()
     }
 
@@ -111,10 +107,8 @@ impl Report {
     }
 
     fn errors(&self) -> usize {
-        self.findings
-            .iter()
-            .filter(|finding| finding.severity == Severity::Error)
-            .count()
+        let errors = self.findings.iter().map(|finding| finding.severity);
+        errors.filter(|one| *one == Severity::Error).count()
     }
 
     /// What nobody could look at, in words.
@@ -134,21 +128,11 @@ impl Report {
         unchecked
     }
 
-    /// The chosen candidate among toolkits or among cuDNNs.
-    fn chosen(&self, is_kind: fn(&Found) -> bool) -> Option<&Candidate> {
-        self.candidates
-            .iter()
-            .find(|candidate| candidate.chosen && is_kind(&candidate.found))
-    }
-
-    fn toolkit_via(&self) -> Option<&FoundVia> {
-        self.chosen(|found| matches!(found, Found::Toolkit(_)))
-            .map(|candidate| &candidate.via)
-    }
-
-    fn cudnn_via(&self) -> Option<&FoundVia> {
-        self.chosen(|found| matches!(found, Found::Cudnn(_)))
-            .map(|candidate| &candidate.via)
+    /// How the chosen one of this kind was found.
+    fn via(&self, kind: Kind) -> Option<&FoundVia> {
+        let mut chosen = self.candidates.iter().filter(|one| one.chosen);
+        let one = chosen.find(|one| kind_of(one) == kind)?;
+        Some(&one.via)
     }
 }
 

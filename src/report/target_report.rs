@@ -3,6 +3,7 @@
 use crate::config::Config;
 use crate::model::chosen_by::ChosenBy;
 use crate::model::target_list::TargetList;
+use crate::report::json::{list, texts};
 use crate::runtime::facts::finding::{Finding, Severity, Verdict};
 use crate::runtime::facts::json::Json;
 use crate::runtime::facts::version::Version;
@@ -52,13 +53,9 @@ impl Config {
                 (compiler, told_by)
             }
         };
-        let (list, chosen_by) = match choose(
-            wish.as_ref(),
-            compiler.as_ref(),
-            &|_| true,
-            &host,
-            &mut findings,
-        ) {
+        let (wished, compiler) = (wish.as_ref(), compiler.as_ref());
+        let chosen = choose(wished, compiler, &|_| true, &host, &mut findings);
+        let (list, chosen_by) = match chosen {
             Ok(selection) => {
                 let list = selection.list();
                 findings.extend(selection.findings);
@@ -102,14 +99,10 @@ impl TargetReport {
 
     /// The report for programs: `{"targets": [..], "flags": [..], "findings": [..]}`.
     pub fn to_json(&self) -> String {
-        let targets = self.list.targets();
         Json::object([
-            ("targets", Json::list(targets.iter().map(Json::text))),
-            ("flags", Json::list(self.list.nvcc().iter().map(Json::text))),
-            (
-                "findings",
-                Json::list(self.findings.iter().map(Finding::to_json)),
-            ),
+            ("targets", texts(&self.list.targets())),
+            ("flags", texts(&self.list.nvcc())),
+            ("findings", list(&self.findings, Finding::to_json)),
         ])
         .to_string()
     }
@@ -127,11 +120,8 @@ impl fmt::Display for TargetReport {
             writeln!(f, "PyTorch    {}", self.list.torch().unwrap_or_else(none))?;
         }
         for (index, finding) in self.findings.iter().enumerate() {
-            let gap = if index > 0 || self.verdict() == Verdict::Pass {
-                "\n"
-            } else {
-                ""
-            };
+            let is_first = index == 0 && self.verdict() == Verdict::Fail;
+            let gap = if is_first { "" } else { "\n" };
             writeln!(f, "{gap}{}: {finding}", finding.severity)?;
         }
         Ok(())

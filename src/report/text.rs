@@ -3,17 +3,18 @@
 //! A mark stands only ever in the third column of a line, behind two spaces: that is how the terminal program
 //! knows what to colour.
 
+use crate::choice::message_format::{product, release, root_of};
+use crate::choice::select_pair::kind_of;
 use crate::compat::cudarc;
 use crate::cudnn::device_code::gpu_code;
-use crate::model::candidate::{Candidate, Cudnn, Found, Part};
+use crate::model::candidate::{Cudnn, Part};
 use crate::model::found_via::FoundVia;
 use crate::report::Report;
 use crate::runtime::facts::finding::{Finding, Severity, Verdict, printable};
 use crate::runtime::facts::finding_id::FindingId;
-use std::fmt::{
-    Formatter, {self},
-};
-use std::path::Path;
+use crate::search::search_step::Kind;
+use std::fmt::{self, Formatter};
+use std::path::{Path, PathBuf};
 
 /// Text is broken between words so as to stay within a terminal. A path is never broken.
 const COLUMNS: usize = 80;
@@ -93,10 +94,8 @@ pub(super) fn report(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
     stack(report, f)?;
     machine(report, f)?;
     cudarc(report, f)?;
-    let own = report
-        .findings
-        .iter()
-        .filter(|finding| !has_line(report, thing(finding.id)));
+    let own = report.findings.iter();
+    let own = own.filter(|finding| !has_line(report, thing(finding.id)));
     for (index, finding) in own.enumerate() {
         let gap = if index == 0 { "\n" } else { "" };
         let mark = match finding.severity {
@@ -117,7 +116,7 @@ pub(super) fn stack(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
             let version = toolkit.version.map(|version| version.short());
             let text = format!("CUDA {}", at(version, &toolkit.root));
             line(f, report, Thing::Toolkit, Mark::Tick, "toolkit", &text)?;
-            via(f, report.toolkit_via())?;
+            via(f, report.via(Kind::Toolkit))?;
             match &toolkit.nvcc {
                 Some(nvcc) => line(f, report, Thing::Nvcc, Mark::Tick, "nvcc", &shown(nvcc))?,
                 None => line(f, report, Thing::Nvcc, Mark::Dash, "nvcc", "not there")?,
@@ -125,7 +124,7 @@ pub(super) fn stack(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
             findings(f, report, Thing::Nvcc)?;
         }
         None => {
-            let text = none(report, |found| matches!(found, Found::Toolkit(_)));
+            let text = none(report, Kind::Toolkit);
             line(f, report, Thing::Toolkit, Mark::Dash, "toolkit", text)?;
         }
     }
@@ -133,7 +132,7 @@ pub(super) fn stack(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
     match &report.cudnn {
         Some(cudnn) => chosen_cudnn(report, cudnn, f),
         None => {
-            let text = none(report, |found| matches!(found, Found::Cudnn(_)));
+            let text = none(report, Kind::Cudnn);
             line(f, report, Thing::Cudnn, Mark::Dash, "cuDNN", text)?;
             findings(f, report, Thing::Cudnn)
         }
@@ -141,24 +140,21 @@ pub(super) fn stack(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
 }
 
 /// Why none is chosen.
-fn none(report: &Report, is_kind: fn(&Found) -> bool) -> &'static str {
-    let mut candidates = report.candidates.iter();
-    if candidates.any(|candidate| is_kind(&candidate.found)) {
-        "none that fits"
-    } else {
-        "not found"
+fn none(report: &Report, kind: Kind) -> &'static str {
+    match report.candidates.iter().any(|one| kind_of(one) == kind) {
+        true => "none that fits",
+        false => "not found",
     }
 }
 
 fn chosen_cudnn(report: &Report, cudnn: &Cudnn, f: &mut Formatter<'_>) -> fmt::Result {
-    let flavour = cudnn
-        .cuda_major
-        .map_or(String::new(), |major| format!(" for CUDA {major}"));
+    let flavour = cudnn.cuda_major.map(|major| format!(" for CUDA {major}"));
+    let flavour = flavour.unwrap_or_default();
     let version = cudnn.version().map(|version| format!("{version}{flavour}"));
     let text = at(version, &cudnn.root);
     line(f, report, Thing::Cudnn, Mark::Tick, "cuDNN", &text)?;
-    via(f, report.cudnn_via())?;
-    let told = |what: &Option<std::path::PathBuf>, version| match (what, version) {
+    via(f, report.via(Kind::Cudnn))?;
+    let told = |what: &Option<PathBuf>, version| match (what, version) {
         (Some(path), Some(version)) => (Mark::Tick, format!("{version} in {}", shown(path))),
         (Some(path), None) => (Mark::Dash, format!("{}, release not told", shown(path))),
         (None, _) => (Mark::Dash, "not there".to_string()),
@@ -176,12 +172,8 @@ fn chosen_cudnn(report: &Report, cudnn: &Cudnn, f: &mut Formatter<'_>) -> fmt::R
         line(f, report, Thing::Parts, Mark::Dash, "parts", "none seen")?;
     } else {
         let last = cudnn.parts.len() - 1;
-        let parts: Vec<String> = cudnn
-            .parts
-            .iter()
-            .enumerate()
-            .map(|(index, of)| part(of) + if index < last { "," } else { "" })
-            .collect();
+        let mut parts: Vec<String> = cudnn.parts.iter().map(part).collect();
+        parts.iter_mut().take(last).for_each(|part| part.push(','));
         // A part and its release stay together.
         let text = pieces(parts.iter().map(String::as_str), INDENT);
         line(f, report, Thing::Parts, Mark::Tick, "parts", &text)?;
@@ -227,11 +219,8 @@ fn machine(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
     }
     for (index, gpu) in machine.gpus.iter().enumerate() {
         let label = if index == 0 { "GPUs" } else { "" };
-        let text = printable(&format!(
-            "{}, compute capability {}",
-            gpu.name, gpu.capability
-        ));
-        line(f, report, Thing::Gpus, Mark::Tick, label, &text)?;
+        let text = format!("{}, compute capability {}", gpu.name, gpu.capability);
+        line(f, report, Thing::Gpus, Mark::Tick, label, &printable(&text))?;
     }
     findings(f, report, Thing::Gpus)?;
     let targets: Vec<String> = machine.targets.iter().map(ToString::to_string).collect();
@@ -247,20 +236,14 @@ fn machine(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
 /// Which of cudarc's features fits, for a crate that uses it.
 fn cudarc(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
     let toolkit = report.toolkit.as_ref().and_then(|one| one.version);
-    let driver = report
-        .machine
-        .as_ref()
-        .and_then(|one| one.driver.as_ref()?.cuda);
-    match (&report.cudarc, cudarc::advice(toolkit, driver)) {
-        (Some(release), Some(advice)) => {
-            let text = wrapped(
-                &printable(&format!("{release} in Cargo.lock: {advice}")),
-                INDENT,
-            );
-            line(f, report, Thing::Itself, Mark::Dash, "cudarc", &text)
-        }
-        _ => Ok(()),
-    }
+    let driver = report.machine.as_ref().and_then(|one| one.driver.as_ref());
+    let advice = cudarc::advice(toolkit, driver.and_then(|driver| driver.cuda));
+    let Some((release, advice)) = report.cudarc.as_ref().zip(advice) else {
+        return Ok(());
+    };
+    let text = printable(&format!("{release} in Cargo.lock: {advice}"));
+    let text = wrapped(&text, INDENT);
+    line(f, report, Thing::Itself, Mark::Dash, "cudarc", &text)
 }
 
 /// Whether a line of this thing is shown, so that its findings stand below that line.
@@ -283,11 +266,11 @@ fn line(
     label: &str,
     text: &str,
 ) -> fmt::Result {
-    let wrong = about != Thing::Itself
-        && report
-            .findings
-            .iter()
-            .any(|finding| finding.severity == Severity::Error && thing(finding.id) == about);
+    let mut errors = report
+        .findings
+        .iter()
+        .filter(|one| one.severity == Severity::Error);
+    let wrong = about != Thing::Itself && errors.any(|error| thing(error.id) == about);
     let mark = if wrong { Mark::Cross } else { mark };
     writeln!(f, "  {mark} {label:<9} {text}")
 }
@@ -302,16 +285,13 @@ fn via(f: &mut Formatter<'_>, via: Option<&FoundVia>) -> fmt::Result {
 
 /// What was noticed about the thing on the line above; the stack alone (`{:#}`) leaves notes out.
 fn findings(f: &mut Formatter<'_>, report: &Report, about: Thing) -> fmt::Result {
-    let brief = f.alternate();
-    report
-        .findings
-        .iter()
-        .filter(|finding| thing(finding.id) == about)
-        .filter(|finding| !brief || finding.severity != Severity::Note)
-        .try_for_each(|finding| {
+    for finding in report.findings.iter().filter(|one| thing(one.id) == about) {
+        if !f.alternate() || finding.severity != Severity::Note {
             write!(f, "    ")?;
-            below(f, finding, 4)
-        })
+            below(f, finding, 4)?;
+        }
+    }
+    Ok(())
 }
 
 /// A finding whose first line is already indented. Only its headline is broken between words: evidence and help
@@ -334,7 +314,8 @@ fn others(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
         if index == 0 {
             writeln!(f, "\nalso found")?;
         }
-        writeln!(f, "  {}", name(other))?;
+        let (product, root) = (product(other), shown(root_of(other)));
+        writeln!(f, "  {product} {} at {root}", release(other))?;
         let reason = match &other.rejected {
             Some(reason) => reason.to_string(),
             None => "not looked into".into(),
@@ -343,19 +324,6 @@ fn others(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
         writeln!(f, "    not chosen: {}", wrapped(&printable(&reason), 4))?;
     }
     Ok(())
-}
-
-fn name(candidate: &Candidate) -> String {
-    match &candidate.found {
-        Found::Toolkit(toolkit) => {
-            let version = toolkit.version.map(|version| version.short());
-            format!("CUDA {}", at(version, &toolkit.root))
-        }
-        Found::Cudnn(cudnn) => {
-            let version = cudnn.version().map(|version| version.to_string());
-            format!("cuDNN {}", at(version, &cudnn.root))
-        }
-    }
 }
 
 fn verdict(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {

@@ -2,7 +2,7 @@
 
 use crate::model::environment::Variable;
 use crate::model::found_via::FoundVia;
-use crate::model::platform::Os;
+use crate::search::install_layout::LEAVES;
 use crate::search::search_step::{Kind, Step, Tree};
 use crate::search::{At, surroundings};
 use std::ffi::OsStr;
@@ -17,35 +17,29 @@ const INCLUDE: [Variable; 3] = [
 
 impl At<'_> {
     pub(super) fn compiler_paths(&self) -> Vec<Step> {
-        if self.platform.os != Os::Linux {
-            return Vec::new();
-        }
-        let listed = |variable: &Variable| match self.env.get(*variable) {
-            Some(list) => self.listed(list),
-            None => Vec::new(),
-        };
         let set = |variables: &[Variable]| {
             let set = variables.iter().filter(|one| self.env.get(**one).is_some());
             FoundVia::variables(set.map(|one| one.name().to_string()))
         };
-        let include: Vec<PathBuf> = INCLUDE.iter().flat_map(listed).collect();
+        let include = INCLUDE.map(|variable| self.listed(variable)).concat();
+        let lib = self.listed(Variable::LibraryPath);
         let [a, b, c] = INCLUDE;
-        let via = set(&[a, b, c, Variable::LibraryPath]);
-        let mut steps = self.named_dirs(&via, include, listed(&Variable::LibraryPath));
+        let mut steps = self.named_dirs(&set(&[a, b, c, Variable::LibraryPath]), include, lib);
         let flags = |variable: Variable, flags: &[&str]| {
             let text = self.env.get(variable).and_then(OsStr::to_str);
             flagged(text.unwrap_or_default(), flags)
         };
-        steps.extend(self.named_dirs(
-            &set(&[Variable::NixCFlags, Variable::NixLdFlags]),
-            flags(Variable::NixCFlags, &["-isystem", "-I"]),
-            flags(Variable::NixLdFlags, &["-L"]),
-        ));
+        let include = flags(Variable::NixCFlags, &["-isystem", "-I"]);
+        let lib = flags(Variable::NixLdFlags, &["-L"]);
+        let via = set(&[Variable::NixCFlags, Variable::NixLdFlags]);
+        steps.extend(self.named_dirs(&via, include, lib));
         // Spack and Nix list the prefixes of what is loaded.
-        let prefixes = listed(&Variable::CmakePrefixPath).into_iter();
-        let prefixes = prefixes.filter(|dir| !is_system(dir) && self.is_inside(dir));
         let via = FoundVia::variable(Variable::CmakePrefixPath.name());
-        steps.extend(prefixes.flat_map(|dir| self.both(&via, false, &dir, "")));
+        for dir in self.listed(Variable::CmakePrefixPath) {
+            if !is_system(&dir) && self.is_inside(&dir) {
+                steps.extend(self.both(&via, false, &dir, ""));
+            }
+        }
         steps
     }
 
@@ -59,22 +53,19 @@ impl At<'_> {
         // Below a root, what the shell of this machine has in mind is not meant.
         include.retain(|dir| self.is_inside(dir));
         lib.retain(|dir| self.is_inside(dir));
-        let mut prefixes: Vec<&Path> = Vec::new();
-        let leaves = ["include", "lib", "lib64"];
-        let mut named = include.iter().chain(&lib).collect::<Vec<_>>();
-        named.retain(|dir| leaves.iter().any(|leaf| dir.ends_with(leaf)));
-        for prefix in named.into_iter().filter_map(|dir| dir.parent()) {
-            if !is_system(prefix) && !prefixes.contains(&prefix) {
-                prefixes.push(prefix);
+        let mut steps = Vec::new();
+        let mut known = Vec::new();
+        for dir in include.iter().chain(&lib) {
+            let is_named = LEAVES.iter().any(|leaf| dir.ends_with(leaf));
+            let prefix = dir.parent().filter(|prefix| is_named && !is_system(prefix));
+            if let Some(prefix) = prefix.filter(|prefix| !known.contains(prefix)) {
+                steps.extend(self.both(via, false, prefix, ""));
+                known.push(prefix);
             }
         }
-        let prefixes = prefixes.into_iter();
-        let mut steps: Vec<Step> = prefixes
-            .flat_map(|dir| self.both(via, false, dir, ""))
-            .collect();
-        if let (Some(first), false) = (include.first(), lib.is_empty()) {
+        if let (Some(base), false) = (include.first().cloned(), lib.is_empty()) {
             let tree = Tree {
-                base: first.clone(),
+                base,
                 include,
                 lib,
                 ..Tree::default()
@@ -87,9 +78,7 @@ impl At<'_> {
 
 /// What is looked at in its own turn.
 fn is_system(dir: &Path) -> bool {
-    ["/", "/usr", "/usr/local"]
-        .iter()
-        .any(|own| dir == Path::new(own))
+    ["/", "/usr", "/usr/local"].map(Path::new).contains(&dir)
 }
 
 /// The directories behind these flags: `-isystem /a/include -L/b/lib`.
@@ -97,8 +86,7 @@ fn flagged(text: &str, flags: &[&str]) -> Vec<PathBuf> {
     let mut words = text.split_whitespace();
     let mut dirs = Vec::new();
     while let Some(word) = words.next() {
-        let value = flags.iter().find_map(|flag| word.strip_prefix(flag));
-        let value = match value {
+        let value = match flags.iter().find_map(|flag| word.strip_prefix(flag)) {
             Some("") => words.next(),
             other => other,
         };

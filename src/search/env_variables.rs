@@ -49,11 +49,15 @@ impl At<'_> {
     pub(super) fn cudnn_wishes(&self, origin: Origin) -> Vec<Step> {
         let roots = CUDNN_WISHES.iter().filter_map(|&variable| {
             let dir = self.wish(variable, origin)?;
-            let named = [install_layout::named_cudnn(self.platform, &dir)].into_iter();
-            let trees = named.chain(install_layout::archives(self.platform, &dir));
+            let mut trees = vec![install_layout::named_cudnn(self.platform, &dir)];
+            match self.platform.os {
+                Os::Linux => trees.extend(install_layout::archives(self.platform, &dir)),
+                // One release of NVIDIA's cuDNN installer: `CUDNN\v9.2`.
+                Os::Windows => trees.push(install_layout::installed_cudnn(self.platform, &dir, "")),
+                Os::Other => {}
+            }
             let step = |tree| self.step(Kind::Cudnn, variable, Place::Tree(tree));
-            let installed = self.installed_below(variable, origin);
-            Some(trees.map(step).chain(installed).collect::<Vec<_>>())
+            Some(trees.into_iter().map(step).collect::<Vec<_>>())
         });
         roots
             .flatten()
@@ -64,10 +68,8 @@ impl At<'_> {
     /// Headers and libraries that are named one by one go together; what is not named is looked for beside the other.
     pub(super) fn cudnn_in_pieces(&self, origin: Origin) -> Option<Step> {
         let named = |wishes: &[Variable]| -> Vec<(Variable, PathBuf)> {
-            let set = wishes
-                .iter()
-                .filter_map(|&variable| Some((variable, self.wish(variable, origin)?)));
-            set.collect()
+            let path = |&variable: &Variable| Some((variable, self.wish(variable, origin)?));
+            wishes.iter().filter_map(path).collect()
         };
         let include = named(&CUDNN_INCLUDE_WISHES);
         let lib = named(&CUDNN_LIBRARY_WISHES);
@@ -77,11 +79,9 @@ impl At<'_> {
         let multiarch = self.platform.multiarch();
         let mut tree = Tree {
             base,
+            include: include.iter().map(|(_, dir)| dir.clone()).collect(),
             ..Tree::default()
         };
-        for (_, dir) in &include {
-            tree.include.push(dir.clone());
-        }
         for (_, path) in &lib {
             // `CUDNN_LIBRARY` names a file; people set the others to one as well.
             tree.lib.push(path.clone());
@@ -91,16 +91,14 @@ impl At<'_> {
         }
         if let (Some((_, dir)), true) = (include.first(), lib.is_empty()) {
             let up = dir.parent().unwrap_or(dir);
-            tree.lib.extend([
-                up.join("lib64"),
-                up.join("lib"),
-                up.join("lib").join(multiarch),
-            ]);
+            let multiarch = up.join("lib").join(multiarch);
+            tree.lib
+                .extend([up.join("lib64"), up.join("lib"), multiarch]);
         } else if include.is_empty() {
             for dir in tree.lib.clone() {
-                let up = dir.parent().unwrap_or(&dir).to_path_buf();
-                tree.include
-                    .extend([up.join("include"), up.join("include").join(&multiarch)]);
+                let include = dir.parent().unwrap_or(&dir).join("include");
+                let multiarch = include.join(&multiarch);
+                tree.include.extend([include, multiarch]);
             }
         }
         if self.platform.os == Os::Windows {
@@ -116,7 +114,7 @@ impl At<'_> {
         let Some(dir) = self.wish(Variable::GuardHome, origin) else {
             return Vec::new();
         };
-        let mut steps = self.wheels(&self.via(Variable::GuardHome), &dir, PACKAGES);
+        let mut steps = self.wheels(&self.via(Variable::GuardHome), false, &dir, PACKAGES);
         for step in &mut steps {
             step.wish = Some(Variable::GuardHome);
         }
@@ -126,15 +124,14 @@ impl At<'_> {
     /// A toolkit into which cuDNN was copied. Nobody asked for that cuDNN by name, so it comes after those.
     pub(super) fn cudnn_in_wished_toolkits(&self) -> Vec<Step> {
         let inside = TOOLKIT_WISHES.iter().filter_map(|&variable| {
-            let dir = self.env.path(variable)?;
-            Some(Step {
-                wish: None,
-                ..self.step(
-                    Kind::Cudnn,
-                    variable,
-                    Place::Tree(install_layout::cudnn(self.platform, &dir, "")),
-                )
-            })
+            let tree = install_layout::cudnn(self.platform, &self.env.path(variable)?, "");
+            let place = Place::Tree(tree);
+            Some(Step::unasked(
+                Kind::Cudnn,
+                &self.via(variable),
+                false,
+                place,
+            ))
         });
         inside.collect()
     }
@@ -177,7 +174,7 @@ impl At<'_> {
             } else if name == value {
                 files.push(whole.clone());
             } else {
-                files.push(PathBuf::from(name));
+                files.push(name.into());
             }
             if value == last {
                 break;

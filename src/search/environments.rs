@@ -3,10 +3,9 @@
 use crate::model::environment::Variable;
 use crate::model::found_via::FoundVia;
 use crate::model::platform::Os;
-use crate::search::install_layout::{JIT_SITE, SITE, WINDOWS_SITE, Wheels};
+use crate::search::install_layout::{SITE, WINDOWS_SITE};
 use crate::search::search_step::{Kind, Place, Step, Tree};
 use crate::search::{At, install_layout, is_conda_build, surroundings};
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 /// Python packages that bring a cuDNN of their own, and where in a Python's directory it lies.
@@ -21,22 +20,9 @@ const COPIES: [(&str, &str); 6] = [
 
 impl At<'_> {
     pub(super) fn virtual_environment(&self) -> Vec<Step> {
-        let Some(dir) = self.env.path(Variable::VirtualEnv) else {
-            return Vec::new();
-        };
-        let via = &FoundVia::VirtualEnvironment;
-        [
-            self.wheels(via, &dir, self.site()),
-            self.jit_wheel(via, &dir),
-            self.copies(via, &dir),
-        ]
-        .concat()
-    }
-
-    pub(super) fn site(&self) -> Wheels {
-        match self.platform.os {
-            Os::Windows => WINDOWS_SITE,
-            _ => SITE,
+        match self.env.path(Variable::VirtualEnv) {
+            Some(dir) => self.python(&FoundVia::VirtualEnvironment, &dir),
+            None => Vec::new(),
         }
     }
 
@@ -45,18 +31,17 @@ impl At<'_> {
             return Vec::new();
         };
         let via = &FoundVia::Conda;
-        let own = match self.platform.os {
-            Os::Windows => self.both(via, false, &prefix.join("Library"), ""),
-            _ => self.both(via, false, &prefix, ""),
-        };
+        let mut steps = self.both(via, false, &self.below_conda(&prefix), "");
         // And what pip installed into it.
-        [
-            own,
-            self.wheels(via, &prefix, self.site()),
-            self.jit_wheel(via, &prefix),
-            self.copies(via, &prefix),
-        ]
-        .concat()
+        steps.extend(self.python(via, &prefix));
+        steps
+    }
+
+    fn below_conda(&self, prefix: &Path) -> PathBuf {
+        match self.platform.os {
+            Os::Windows => prefix.join("Library"),
+            _ => prefix.to_path_buf(),
+        }
     }
 
     /// conda-build keeps what the package is built with in two environments: headers and libraries in one, the compiler
@@ -66,18 +51,13 @@ impl At<'_> {
         let (Some(prefix), true) = (prefix, is_conda_build(self.env)) else {
             return Vec::new();
         };
-        let below = |prefix: &Path| match self.platform.os {
-            Os::Windows => prefix.join("Library"),
-            _ => prefix.to_path_buf(),
-        };
-        let mut steps = self.both(&FoundVia::CondaBuild, false, &below(&prefix), "");
+        let mut steps = self.both(&FoundVia::CondaBuild, false, &self.below_conda(&prefix), "");
         if let Some(tools) = self.env.path(Variable::CondaBuildPrefix) {
-            let tools = install_layout::toolkit(self.platform, &below(&tools), "");
-            let compilers = tools.nvcc.iter().map(|nvcc| tools.base.join(nvcc));
-            let compilers: Vec<PathBuf> = compilers.collect();
+            let tools = install_layout::toolkit(self.platform, &self.below_conda(&tools), "");
             for step in &mut steps {
                 if let (Kind::Toolkit, Place::Tree(tree)) = (step.kind, &mut step.place) {
-                    tree.nvcc.splice(0..0, compilers.clone());
+                    let compilers = tools.nvcc.iter().map(|nvcc| tools.base.join(nvcc));
+                    tree.nvcc.splice(0..0, compilers);
                 }
             }
         }
@@ -88,11 +68,11 @@ impl At<'_> {
     /// PATH alone.
     pub(super) fn loaded_modules(&self) -> Vec<Step> {
         let modules = [Variable::EasyBuildCuda, Variable::EasyBuildCudnn];
-        let loaded = modules.iter().filter_map(|&variable| {
-            let dir = self.env.path(variable)?;
-            Some(self.both(&FoundVia::Module(variable), false, &dir, ""))
+        let loaded = modules.map(|variable| match self.env.path(variable) {
+            Some(dir) => self.both(&FoundVia::Module(variable), false, &dir, ""),
+            None => Vec::new(),
         });
-        loaded.flatten().collect()
+        loaded.concat()
     }
 
     /// What uv, poetry and pixi make in a project, where nobody activated it. A crate of a workspace has it in a
@@ -105,11 +85,8 @@ impl At<'_> {
         let out = self.env.var("OUT_DIR").map(Path::new);
         let target = out.and_then(|out| out.ancestors().find(|dir| dir.ends_with("target")));
         let mut dirs: Vec<&Path> = package.ancestors().take(4).collect();
-        dirs.extend(
-            target
-                .and_then(Path::parent)
-                .filter(|dir| !dirs.contains(dir)),
-        );
+        let project = target.and_then(Path::parent);
+        dirs.extend(project.filter(|dir| !dirs.contains(dir)));
         dirs.retain(|dir| dir.is_absolute() && dir.parent().is_some());
         // The project of the machine that builds is no part of another system's image.
         dirs.retain(|dir| self.is_inside(dir));
@@ -121,13 +98,13 @@ impl At<'_> {
             };
             let via = FoundVia::variable(Variable::UvProjectEnvironment.name());
             for dir in &places {
-                steps.extend(self.wheels(&via, dir, self.site()));
+                steps.extend(self.wheels(&via, false, dir, self.site()));
             }
         }
         if self.env.get(Variable::VirtualEnv).is_none() {
             let via = &FoundVia::InactiveVirtualEnvironment;
             for dir in &dirs {
-                steps.extend(self.wheels(via, &dir.join(".venv"), self.site()));
+                steps.extend(self.wheels(via, false, &dir.join(".venv"), self.site()));
             }
         }
         if self.env.get(Variable::CondaPrefix).is_none() && self.platform.os == Os::Linux {
@@ -141,57 +118,52 @@ impl At<'_> {
 
     /// Images put an environment on PATH and activate none; pyenv and conda leave one there.
     pub(super) fn environments_on_path(&self) -> Vec<Step> {
-        let path = self.env.get(Variable::Path).unwrap_or(OsStr::new(""));
-        let bins = self.listed(path).into_iter();
-        let bins = bins.filter(|dir| dir.ends_with("bin") && self.platform.os == Os::Linux);
-        // Below a root, what the shell of this machine has in mind is not meant.
-        let bins = bins.filter(|dir| self.is_inside(dir));
-        let mut prefixes: Vec<PathBuf> = Vec::new();
-        for prefix in bins.filter_map(|dir| dir.parent().map(Path::to_path_buf)) {
-            // Those of the system are looked at as such.
-            let own = ["/", "/usr", "/usr/local"].map(|dir| self.below_root(Path::new(dir)));
-            if !own.contains(&prefix) && !prefixes.contains(&prefix) {
-                prefixes.push(prefix);
+        // Those of the system are looked at as such.
+        let system = ["/", "/usr", "/usr/local"].map(|dir| self.below_root(Path::new(dir)));
+        let via = &FoundVia::EnvironmentOnPath;
+        let mut known = Vec::new();
+        let mut steps = Vec::new();
+        for bin in self.listed(Variable::Path) {
+            // Below a root, what the shell of this machine has in mind is not meant.
+            let is_meant = bin.ends_with("bin") && self.is_inside(&bin);
+            let Some(prefix) = bin.parent().filter(|_| is_meant).map(Path::to_path_buf) else {
+                continue;
+            };
+            if !system.contains(&prefix) && !known.contains(&prefix) {
+                let own = install_layout::cudnn(self.platform, &prefix, "");
+                steps.extend(surroundings(via, false, [(Kind::Cudnn, own)]));
+                steps.extend(self.wheels(via, false, &prefix, SITE));
+                known.push(prefix);
             }
         }
-        let via = &FoundVia::EnvironmentOnPath;
-        let steps = prefixes.iter().flat_map(|prefix| {
-            let own = install_layout::cudnn(self.platform, prefix, "");
-            let own = surroundings(via, false, [(Kind::Cudnn, own)]);
-            [own, self.wheels(via, prefix, SITE)].concat()
-        });
-        steps.collect()
+        steps
     }
 
-    /// A wheel with the part of cuDNN that compiles graphs at run time.
-    pub(super) fn jit_wheel(&self, via: &FoundVia, dir: &Path) -> Vec<Step> {
-        if self.platform.os != Os::Linux {
-            return Vec::new();
+    fn site(&self) -> &'static str {
+        match self.platform.os {
+            Os::Windows => WINDOWS_SITE,
+            _ => SITE,
         }
-        let tree = install_layout::cudnn(self.platform, dir, JIT_SITE);
-        surroundings(via, false, [(Kind::Cudnn, tree)])
     }
 
-    /// What Python packages in this environment bring along: never linked, and perhaps loaded first.
-    pub(super) fn copies(&self, via: &FoundVia, dir: &Path) -> Vec<Step> {
-        if self.platform.os != Os::Linux {
-            return Vec::new();
-        }
-        let step = |(owner, pattern)| Step {
-            kind: Kind::Cudnn,
-            via: via.clone(),
-            wish: None,
-            fixed: false,
-            place: Place::Copy(
-                owner,
-                Tree {
+    /// The wheels in this environment, and what its packages bring along: never linked, and perhaps loaded first.
+    fn python(&self, via: &FoundVia, dir: &Path) -> Vec<Step> {
+        let mut steps = self.wheels(via, false, dir, self.site());
+        if self.platform.os == Os::Linux {
+            // The wheel of no more than what compiles graphs at run time. There is none for Windows.
+            let jit = install_layout::cudnn(self.platform, dir, &format!("{SITE}/cudnn_jit"));
+            steps.extend(surroundings(via, false, [(Kind::Cudnn, jit)]));
+            for (owner, pattern) in COPIES {
+                let tree = Tree {
                     base: dir.to_path_buf(),
-                    pattern,
+                    pattern: pattern.to_string(),
                     lib: vec![PathBuf::new()],
                     ..Tree::default()
-                },
-            ),
-        };
-        COPIES.into_iter().map(step).collect()
+                };
+                let place = Place::Copy(owner, tree);
+                steps.push(Step::unasked(Kind::Cudnn, via, false, place));
+            }
+        }
+        steps
     }
 }

@@ -1,8 +1,7 @@
 //! Where in a directory headers, libraries and the compiler are.
 
 use crate::model::platform::{Os, Platform};
-use crate::search::search_step;
-use crate::search::search_step::Tree;
+use crate::search::search_step::{Kind, Tree, of_flavour};
 use std::path::{Path, PathBuf};
 
 /// NVIDIA's wheels up to CUDA 12, one directory each. cuDNN's is looked at on its own.
@@ -21,34 +20,26 @@ const COMPONENTS: [&str; 12] = [
     "nvtx",
 ];
 
-/// Below a Python's directory, NVIDIA's wheels: the toolkit from CUDA 13, the components before, cuDNN.
-pub type Wheels = [&'static str; 3];
-/// As pip installs them.
-pub const SITE: Wheels = [
-    "lib/python#/site-packages/nvidia/cu#",
-    "lib/python#/site-packages/nvidia",
-    "lib/python#/site-packages/nvidia/cudnn",
-];
+/// Where NVIDIA's wheels are below a Python's directory, as pip installs them: the toolkit from CUDA 13, the components
+/// before, cuDNN.
+pub const SITE: &str = "lib/python#/site-packages/nvidia";
 /// As pip installs them on Windows.
-pub const WINDOWS_SITE: Wheels = [
-    "Lib/site-packages/nvidia/cu#",
-    "Lib/site-packages/nvidia",
-    "Lib/site-packages/nvidia/cudnn",
-];
-/// The wheel of no more than what compiles graphs at run time. There is none for Windows.
-pub const JIT_SITE: &str = "lib/python#/site-packages/nvidia/cudnn_jit";
+pub const WINDOWS_SITE: &str = "Lib/site-packages/nvidia";
 /// Wheels where the directory holds the packages themselves.
-pub const PACKAGES: Wheels = ["nvidia/cu#", "nvidia", "nvidia/cudnn"];
+pub const PACKAGES: &str = "nvidia";
 
 /// Where RPM Fusion keeps `cuda.h`. Elsewhere libcu++ has a directory of this name, whose `atomic` is not the
 /// standard one's: it is no directory of headers unless `cuda.h` lies there.
 pub const SHARED_INCLUDE: &str = "include/cuda";
 
+/// What directories of headers and of libraries are called.
+pub const LEAVES: [&str; 3] = ["include", "lib", "lib64"];
+
 /// Where the headers of one CUDA are in what NVIDIA's cuDNN installer lays out.
 const HEADERS: &str = "include/#";
 
 /// A toolkit as NVIDIA's installer lays it out, and conda, and the wheels from CUDA 13.
-pub fn toolkit(platform: &Platform, base: &Path, pattern: &'static str) -> Tree {
+pub fn toolkit(platform: &Platform, base: &Path, pattern: &str) -> Tree {
     let mut lib = dirs(platform, "lib", &["lib64", "lib"]);
     if platform.os == Os::Linux {
         // Some name `/usr` for the toolkit that Debian spread over it.
@@ -56,7 +47,7 @@ pub fn toolkit(platform: &Platform, base: &Path, pattern: &'static str) -> Tree 
     }
     Tree {
         base: base.to_path_buf(),
-        pattern,
+        pattern: pattern.to_string(),
         include: dirs(platform, "include", &["include"]),
         lib,
         nvcc: compilers(platform),
@@ -77,35 +68,26 @@ fn compilers(platform: &Platform) -> Vec<PathBuf> {
 }
 
 /// A toolkit of wheels up to CUDA 12.
-pub fn split_toolkit(platform: &Platform, base: &Path, pattern: &'static str) -> Tree {
+pub fn split_toolkit(platform: &Platform, base: &Path, pattern: &str) -> Tree {
     let lib = match platform.os {
         Os::Windows => Path::new("lib").join(platform.windows_cpu()),
         _ => "lib".into(),
     };
-    let below = |leaf: &Path| {
-        COMPONENTS
-            .iter()
-            .map(|name| Path::new(name).join(leaf))
-            .collect()
-    };
+    let below = |leaf| COMPONENTS.map(|name| Path::new(name).join(leaf)).to_vec();
     Tree {
         base: base.to_path_buf(),
-        pattern,
+        pattern: pattern.to_string(),
         include: below(Path::new("include")),
         lib: below(&lib),
-        nvcc: vec![
-            Path::new("cuda_nvcc")
-                .join("bin")
-                .join(platform.program("nvcc")),
-        ],
+        nvcc: vec![Path::new("cuda_nvcc/bin").join(platform.program("nvcc"))],
     }
 }
 
 /// A cuDNN as NVIDIA's archive lays it out, its wheel, or what somebody copied by hand.
-pub fn cudnn(platform: &Platform, base: &Path, pattern: &'static str) -> Tree {
+pub fn cudnn(platform: &Platform, base: &Path, pattern: &str) -> Tree {
     let mut tree = Tree {
         base: base.to_path_buf(),
-        pattern,
+        pattern: pattern.to_string(),
         include: dirs(platform, "include", &["include"]),
         lib: dirs(platform, "lib", &["lib64", "lib"]),
         nvcc: Vec::new(),
@@ -128,11 +110,11 @@ pub fn cudnn(platform: &Platform, base: &Path, pattern: &'static str) -> Tree {
 
 /// The cuDNN of NVIDIA's installer for Windows: below `include`, `lib` and `bin` a directory for each CUDA that it was
 /// built for, in which there may be one for the processor.
-pub fn installed_cudnn(platform: &Platform, base: &Path, pattern: &'static str) -> Tree {
+pub fn installed_cudnn(platform: &Platform, base: &Path, pattern: &str) -> Tree {
     let cpu = platform.windows_cpu();
     Tree {
         base: base.to_path_buf(),
-        pattern,
+        pattern: pattern.to_string(),
         include: vec![HEADERS.into()],
         lib: vec![
             Path::new("lib/#").join(cpu),
@@ -150,10 +132,10 @@ pub fn has_flavours(tree: &Tree) -> bool {
 }
 
 /// The tree of one CUDA: `12.5`.
-pub fn of_flavour(tree: &Tree, cuda: &str) -> Tree {
+pub fn flavour(tree: &Tree, cuda: &str) -> Tree {
     let named = |dirs: &[PathBuf]| {
         dirs.iter()
-            .filter_map(|dir| search_step::of_flavour(dir, cuda))
+            .filter_map(|dir| of_flavour(dir, cuda))
             .collect()
     };
     Tree {
@@ -168,14 +150,11 @@ pub fn of_flavour(tree: &Tree, cuda: &str) -> Tree {
 pub fn named_cudnn(platform: &Platform, dir: &Path) -> Tree {
     let mut tree = cudnn(platform, dir, "");
     let multiarch = platform.multiarch();
-    let own = if dir.ends_with(&multiarch) {
-        dir.parent().unwrap_or(dir)
-    } else {
-        dir
+    let own = match dir.parent() {
+        Some(up) if dir.ends_with(&multiarch) => up,
+        _ => dir,
     };
-    let leaves = ["lib", "lib64", "include"];
-    let is_leaf = leaves.iter().any(|leaf| own.ends_with(leaf));
-    if let (Some(up), true) = (own.parent(), is_leaf) {
+    if let (Some(up), true) = (own.parent(), LEAVES.iter().any(|leaf| own.ends_with(leaf))) {
         let beside = |leaf| [up.join(leaf), up.join(leaf).join(&multiarch)];
         tree.include.extend(beside("include"));
         tree.lib.extend(beside("lib64"));
@@ -185,18 +164,14 @@ pub fn named_cudnn(platform: &Platform, dir: &Path) -> Tree {
 }
 
 /// What unpacking NVIDIA's archive leaves in a directory, and what its archives before 8.5 left.
-pub fn archives(platform: &Platform, dir: &Path) -> impl Iterator<Item = Tree> + use<> {
+pub fn archives(platform: &Platform, dir: &Path) -> [Tree; 2] {
     let pattern = match platform.cpu.as_str() {
         "aarch64" => "cudnn-linux-sbsa-#",
         _ => "cudnn-linux-x86_64-#",
     };
-    let linux = platform.os == Os::Linux;
-    let kinds = [(pattern, "lib"), ("cuda", "lib64")];
-    let base = dir.to_path_buf();
-    let trees = kinds.into_iter().filter(move |_| linux);
-    trees.map(move |(pattern, lib)| Tree {
-        base: base.clone(),
-        pattern,
+    [(pattern, "lib"), ("cuda", "lib64")].map(|(pattern, lib)| Tree {
+        base: dir.to_path_buf(),
+        pattern: pattern.to_string(),
         include: vec!["include".into()],
         lib: vec![lib.into()],
         nvcc: Vec::new(),
@@ -204,54 +179,52 @@ pub fn archives(platform: &Platform, dir: &Path) -> impl Iterator<Item = Tree> +
 }
 
 /// A toolkit of the HPC SDK: cuBLAS and its like are in `math_libs`, under the same release.
-pub fn hpc_toolkit(platform: &Platform, base: &Path, pattern: &'static str) -> Tree {
+pub fn hpc_toolkit(platform: &Platform, base: &Path, pattern: &str) -> Tree {
     let mut tree = toolkit(platform, base, pattern);
     tree.include.push("../../math_libs/#/include".into());
     tree.lib.push("../../math_libs/#/lib64".into());
     tree
 }
 
-/// A toolkit that Debian spread over `/usr`, or RPM Fusion.
-pub fn system_toolkit(platform: &Platform, usr: &Path) -> Tree {
-    Tree {
+/// A toolkit as NVIDIA lays it out, or such a cuDNN.
+pub fn usual(kind: Kind, platform: &Platform, base: &Path, pattern: &str) -> Tree {
+    match kind {
+        Kind::Toolkit => toolkit(platform, base, pattern),
+        Kind::Cudnn => cudnn(platform, base, pattern),
+    }
+}
+
+/// A toolkit that Debian spread over `/usr`, or RPM Fusion; or the cuDNN of a distribution's package.
+pub fn system(kind: Kind, platform: &Platform, usr: &Path) -> Tree {
+    let multiarch = platform.multiarch();
+    let mut tree = Tree {
         base: usr.to_path_buf(),
-        pattern: "",
         include: vec!["include".into(), SHARED_INCLUDE.into()],
-        lib: system_lib(platform),
-        nvcc: vec!["bin/nvcc".into(), "lib/nvidia-cuda-toolkit/bin/nvcc".into()],
+        lib: vec![Path::new("lib").join(&multiarch), "lib64".into()],
+        ..Tree::default()
+    };
+    match kind {
+        Kind::Toolkit => {
+            tree.nvcc = ["bin/nvcc", "lib/nvidia-cuda-toolkit/bin/nvcc"]
+                .map(PathBuf::from)
+                .to_vec()
+        }
+        Kind::Cudnn => {
+            tree.include.insert(0, Path::new("include").join(multiarch));
+            tree.lib.push("lib".into());
+        }
     }
-}
-
-/// A cuDNN of a distribution's package.
-pub fn system_cudnn(platform: &Platform, usr: &Path) -> Tree {
-    Tree {
-        base: usr.to_path_buf(),
-        pattern: "",
-        include: vec![
-            Path::new("include").join(platform.multiarch()),
-            "include".into(),
-            SHARED_INCLUDE.into(),
-        ],
-        lib: [system_lib(platform), vec!["lib".into()]].concat(),
-        nvcc: Vec::new(),
-    }
-}
-
-fn system_lib(platform: &Platform) -> Vec<PathBuf> {
-    vec![Path::new("lib").join(platform.multiarch()), "lib64".into()]
+    tree
 }
 
 /// The usual directories, then what the toolkit keeps for this platform below `targets/`.
 fn dirs(platform: &Platform, leaf: &str, usual: &[&str]) -> Vec<PathBuf> {
-    let own = platform.toolkit_targets().iter();
-    let own = own.map(|target| Path::new("targets").join(target).join(leaf));
-    let windows = platform.os == Os::Windows;
-    let by_cpu = windows && leaf == "lib";
-    let by_cpu = by_cpu.then(|| Path::new(leaf).join(platform.windows_cpu()));
-    let usual = usual.iter().filter(|dir| !windows || **dir != "lib64");
-    by_cpu
-        .into_iter()
-        .chain(usual.map(PathBuf::from))
-        .chain(own)
-        .collect()
+    let mut dirs: Vec<PathBuf> = usual.iter().map(PathBuf::from).collect();
+    if platform.os == Os::Windows && leaf == "lib" {
+        dirs = vec![Path::new(leaf).join(platform.windows_cpu()), leaf.into()];
+    }
+    for target in platform.toolkit_targets() {
+        dirs.push(Path::new("targets").join(target).join(leaf));
+    }
+    dirs
 }

@@ -12,43 +12,20 @@ pub mod other_locations;
 mod tests;
 pub mod windows;
 
-use crate::model::environment::{Environment, Origin, Variable};
+use crate::model::environment::{Environment, Kind as Meaning, Origin, Variable};
 use crate::model::found_via::FoundVia;
 use crate::model::platform::{Os, Platform};
-use crate::search::install_layout::{PACKAGES, Wheels};
+use crate::search::install_layout::PACKAGES;
 use crate::search::search_step::{Kind, Place, Step, Tree};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// What leads to a place without being a wish for it, and seldom changes: cargo is told to watch it.
-const SURROUNDINGS: [Variable; 21] = [
-    Variable::VirtualEnv,
-    Variable::CondaPrefix,
-    Variable::EasyBuildCuda,
-    Variable::EasyBuildCudnn,
-    Variable::NvhpcCudaHome,
-    Variable::NvhpcRoot,
-    Variable::TfCudaPaths,
-    Variable::UvProjectEnvironment,
-    Variable::CPath,
-    Variable::CIncludePath,
-    Variable::CplusIncludePath,
-    Variable::LibraryPath,
-    Variable::NixCFlags,
-    Variable::NixLdFlags,
-    Variable::CmakePrefixPath,
-    Variable::PkgConfig,
-    Variable::PkgConfigAllowCross,
-    Variable::PkgConfigPath,
-    Variable::PkgConfigLibDir,
-    Variable::PkgConfigSysroot,
-    Variable::CondaBuild,
-];
-
 /// Whether cargo is told to watch this surrounding. Others than conda-build have a `PREFIX` of their own.
 pub fn is_watched(variable: Variable, env: &Environment) -> bool {
-    let prefixes = [Variable::CondaHostPrefix, Variable::CondaBuildPrefix];
-    SURROUNDINGS.contains(&variable) || (prefixes.contains(&variable) && is_conda_build(env))
+    match variable {
+        Variable::CondaHostPrefix | Variable::CondaBuildPrefix => is_conda_build(env),
+        other => other.kind() == Meaning::Surrounding,
+    }
 }
 
 fn is_conda_build(env: &Environment) -> bool {
@@ -82,28 +59,22 @@ pub fn steps(env: &Environment, platform: &Platform, root: Option<&Path>) -> Vec
         at.conda_build(),
         at.conda(),
         at.loaded_modules(),
-        at.compiler_paths(),
+        at.on_linux(At::compiler_paths),
         // What the machine has.
         at.nvcc_on_path(),
-        at.fixed(
-            FoundVia::Directory("NVIDIA's usual directory"),
-            "/usr/local",
-            "cuda",
-        ),
-        at.fixed(VERSIONED, "/usr/local", "cuda-#"),
+        at.on_linux(At::usual_directories),
         at.windows(),
-        at.distribution(),
-        at.optional_packages(),
+        at.on_linux(At::distribution),
         // The rest.
-        at.cudnn_directories(),
-        at.hpc_sdk(),
+        at.on_linux(At::cudnn_directories),
+        at.on_linux(At::hpc_sdk),
         at.tensorflow_paths(),
-        at.environments_on_path(),
-        at.python_packages(),
+        at.on_linux(At::environments_on_path),
+        at.on_linux(At::python_packages),
         at.beside_the_manifest(),
-        at.sysroot(),
+        at.on_linux(At::sysroot),
         at.pkg_config(),
-        at.home(),
+        at.on_linux(At::home),
         // What `cudnn-guard fetch` put there.
         at.fetched(),
     ]
@@ -117,52 +88,42 @@ struct At<'a> {
 }
 
 impl At<'_> {
+    fn on_linux(&self, places: fn(&Self) -> Vec<Step>) -> Vec<Step> {
+        match self.platform.os {
+            Os::Linux => places(self),
+            _ => Vec::new(),
+        }
+    }
+
     fn nvcc_on_path(&self) -> Vec<Step> {
         let files = self.on_path("nvcc");
         if files.is_empty() {
             return Vec::new();
         }
-        vec![Step {
-            kind: Kind::Toolkit,
-            via: FoundVia::NvccOnPath,
-            wish: None,
-            fixed: false,
-            place: Place::Nvcc(files),
-        }]
+        let (via, place) = (&FoundVia::NvccOnPath, Place::Nvcc(files));
+        vec![Step::unasked(Kind::Toolkit, via, false, place)]
     }
 
-    fn fixed(&self, via: FoundVia, dir: &str, pattern: &'static str) -> Vec<Step> {
-        match self.platform.os {
-            Os::Linux => self.both(&via, true, &self.below_root(Path::new(dir)), pattern),
-            _ => Vec::new(),
-        }
-    }
-
-    /// Debian and Fedora spread CUDA and cuDNN over `/usr`; Arch does so with cuDNN alone.
-    fn distribution(&self) -> Vec<Step> {
-        if self.platform.os != Os::Linux {
-            return Vec::new();
-        }
-        let usr = self.below_root(Path::new("/usr"));
-        let trees = [
-            (
-                Kind::Toolkit,
-                install_layout::system_toolkit(self.platform, &usr),
-            ),
-            (
-                Kind::Cudnn,
-                install_layout::system_cudnn(self.platform, &usr),
-            ),
-        ];
-        surroundings(&FoundVia::Directory("system directories"), true, trees)
-    }
-
-    /// Arch Linux and Gentoo have `/opt/cuda`; packages of older releases go beside it.
-    fn optional_packages(&self) -> Vec<Step> {
-        let via = FoundVia::Directory("the distribution's /opt");
+    fn usual_directories(&self) -> Vec<Step> {
+        let usual = FoundVia::Directory("NVIDIA's usual directory");
+        let local = self.below_root(Path::new("/usr/local"));
         [
-            self.fixed(via.clone(), "/opt/cuda", ""),
-            self.fixed(via, "/opt", "cuda-#"),
+            self.both(&usual, true, &local, "cuda"),
+            self.both(&VERSIONED, true, &local, "cuda-#"),
+        ]
+        .concat()
+    }
+
+    /// Debian and Fedora spread CUDA and cuDNN over `/usr`; Arch does so with cuDNN alone. Arch Linux and Gentoo have
+    /// `/opt/cuda`; packages of older releases go beside it.
+    fn distribution(&self) -> Vec<Step> {
+        let system = FoundVia::Directory("system directories");
+        let optional = FoundVia::Directory("the distribution's /opt");
+        let opt = self.below_root(Path::new("/opt"));
+        [
+            self.spread(&system, true, &self.below_root(Path::new("/usr"))),
+            self.both(&optional, true, &opt.join("cuda"), ""),
+            self.both(&optional, true, &opt, "cuda-#"),
         ]
         .concat()
     }
@@ -170,63 +131,48 @@ impl At<'_> {
     fn fetched(&self) -> Vec<Step> {
         let data = match self.platform.os {
             Os::Windows => self.env.path(Variable::LocalAppData),
-            _ => self
-                .env
-                .path(Variable::XdgDataHome)
-                .or_else(|| Some(self.env.path(Variable::Home)?.join(".local/share"))),
+            _ => self.env.path(Variable::XdgDataHome).or_else(|| {
+                let home = self.env.path(Variable::Home)?;
+                Some(home.join(".local/share"))
+            }),
         };
-        data.map_or_else(Vec::new, |data| {
-            // What was fetched for this machine is not part of an image.
-            let dir = self.below_root(&data.join("cudnn-guard"));
-            let mut steps = self.wheels(
-                &FoundVia::Directory("fetched by cudnn-guard"),
-                &dir,
-                PACKAGES,
-            );
-            steps.iter_mut().for_each(|step| step.fixed = true);
-            steps
-        })
+        let Some(data) = data else {
+            return Vec::new();
+        };
+        // What was fetched for this machine is not part of an image.
+        let dir = self.below_root(&data.join("cudnn-guard"));
+        let via = FoundVia::Directory("fetched by cudnn-guard");
+        self.wheels(&via, true, &dir, PACKAGES)
     }
 
     /// NVIDIA's wheels: from CUDA 13 one directory, before that one for each component; cuDNN has its own.
-    fn wheels(&self, via: &FoundVia, dir: &Path, below: Wheels) -> Vec<Step> {
-        let [whole, components, cudnn] = below;
+    fn wheels(&self, via: &FoundVia, fixed: bool, dir: &Path, below: &str) -> Vec<Step> {
+        let whole = install_layout::toolkit(self.platform, dir, &format!("{below}/cu#"));
+        let split = install_layout::split_toolkit(self.platform, dir, below);
+        let cudnn = install_layout::cudnn(self.platform, dir, &format!("{below}/cudnn"));
         let trees = [
-            (
-                Kind::Toolkit,
-                install_layout::toolkit(self.platform, dir, whole),
-            ),
-            (
-                Kind::Toolkit,
-                install_layout::split_toolkit(self.platform, dir, components),
-            ),
-            (
-                Kind::Cudnn,
-                install_layout::cudnn(self.platform, dir, cudnn),
-            ),
-        ];
-        surroundings(via, false, trees)
-    }
-
-    /// A toolkit, and a cuDNN that was copied into it.
-    fn both(&self, via: &FoundVia, fixed: bool, base: &Path, pattern: &'static str) -> Vec<Step> {
-        let trees = [
-            (
-                Kind::Toolkit,
-                install_layout::toolkit(self.platform, base, pattern),
-            ),
-            (
-                Kind::Cudnn,
-                install_layout::cudnn(self.platform, base, pattern),
-            ),
+            (Kind::Toolkit, whole),
+            (Kind::Toolkit, split),
+            (Kind::Cudnn, cudnn),
         ];
         surroundings(via, fixed, trees)
     }
 
+    /// A toolkit, and a cuDNN that was copied into it.
+    fn both(&self, via: &FoundVia, fixed: bool, base: &Path, pattern: &str) -> Vec<Step> {
+        let tree = |kind| install_layout::usual(kind, self.platform, base, pattern);
+        surroundings(via, fixed, Kind::BOTH.map(|kind| (kind, tree(kind))))
+    }
+
+    /// A toolkit and a cuDNN that packages spread over this directory.
+    fn spread(&self, via: &FoundVia, fixed: bool, usr: &Path) -> Vec<Step> {
+        let tree = |kind| install_layout::system(kind, self.platform, usr);
+        surroundings(via, fixed, Kind::BOTH.map(|kind| (kind, tree(kind))))
+    }
+
     fn on_path(&self, name: &str) -> Vec<PathBuf> {
-        let path = self.env.get(Variable::Path).unwrap_or(OsStr::new(""));
         let program = self.builder().program(name);
-        let dirs = self.listed(path).into_iter();
+        let dirs = self.listed(Variable::Path).into_iter();
         dirs.map(|dir| dir.join(&program)).collect()
     }
 
@@ -237,17 +183,17 @@ impl At<'_> {
     }
 
     /// The directories in a list such as PATH, which is that of the machine that builds.
-    fn listed(&self, list: &OsStr) -> Vec<PathBuf> {
+    fn listed(&self, list: Variable) -> Vec<PathBuf> {
         let windows = self.builder().os == Os::Windows;
         let separator = if windows { ';' } else { ':' };
-        let list = list.to_string_lossy();
-        // A relative entry would mean another place in every directory that cargo is called from.
-        let dirs = list.split(separator);
+        let list = self.env.get(list).unwrap_or_default().to_string_lossy();
         // Windows itself looks past the quotation marks that people put round a path with spaces.
+        let dirs = list.split(separator);
         let dirs = dirs.map(|dir| if windows { dir.trim_matches('"') } else { dir });
-        dirs.map(PathBuf::from)
-            .filter(|dir| dir.is_absolute())
-            .collect()
+        let mut dirs: Vec<PathBuf> = dirs.map(PathBuf::from).collect();
+        // A relative entry would mean another place in every directory that cargo is called from.
+        dirs.retain(|dir| dir.is_absolute());
+        dirs
     }
 
     fn is_inside(&self, dir: &Path) -> bool {
@@ -265,17 +211,11 @@ impl At<'_> {
 }
 
 /// Places that nobody asked for by name.
-fn surroundings<const N: usize>(
+fn surroundings(
     via: &FoundVia,
     fixed: bool,
-    trees: [(Kind, Tree); N],
+    trees: impl IntoIterator<Item = (Kind, Tree)>,
 ) -> Vec<Step> {
-    let step = |(kind, tree)| Step {
-        kind,
-        via: via.clone(),
-        wish: None,
-        fixed,
-        place: Place::Tree(tree),
-    };
+    let step = |(kind, tree)| Step::unasked(kind, via, fixed, Place::Tree(tree));
     trees.into_iter().map(step).collect()
 }

@@ -3,63 +3,48 @@
 use crate::model::environment::Variable;
 use crate::model::found_via::FoundVia;
 use crate::model::platform::Os;
-use crate::search::install_layout::{PACKAGES, SITE, Wheels};
+use crate::search::install_layout::{PACKAGES, SITE};
 use crate::search::search_step::{Kind, Place, Step};
 use crate::search::{At, install_layout, surroundings};
 use std::path::{Path, PathBuf};
 
 /// As pip installs them into Debian's own Python.
-const DIST: Wheels = [
-    "lib/python#/dist-packages/nvidia/cu#",
-    "lib/python#/dist-packages/nvidia",
-    "lib/python#/dist-packages/nvidia/cudnn",
-];
+const DIST: &str = "lib/python#/dist-packages/nvidia";
 
 impl At<'_> {
     /// Where people unpack NVIDIA's archive of cuDNN.
     pub(super) fn cudnn_directories(&self) -> Vec<Step> {
-        if self.platform.os != Os::Linux {
-            return Vec::new();
-        }
         let [local, opt] = ["/usr/local", "/opt"].map(|dir| self.below_root(Path::new(dir)));
         let below = |dir: &Path, pattern| install_layout::cudnn(self.platform, dir, pattern);
-        let mut trees = vec![
+        let [unpacked, _] = install_layout::archives(self.platform, &local);
+        let [optional, _] = install_layout::archives(self.platform, &opt);
+        let trees = [
             below(&local.join("cudnn"), ""),
             below(&local, "cudnn-#"),
-            install_layout::system_cudnn(self.platform, &local),
+            install_layout::system(Kind::Cudnn, self.platform, &local),
             below(&opt.join("cudnn"), ""),
+            unpacked,
+            optional,
         ];
-        for dir in [&local, &opt] {
-            trees.extend(install_layout::archives(self.platform, dir).take(1));
-        }
-        let step = |tree| Step {
-            kind: Kind::Cudnn,
-            via: FoundVia::Directory("cuDNN's own directory"),
-            wish: None,
-            fixed: true,
-            place: Place::Tree(tree),
-        };
-        trees.into_iter().map(step).collect()
+        let via = FoundVia::Directory("cuDNN's own directory");
+        surroundings(&via, true, trees.map(|tree| (Kind::Cudnn, tree)))
     }
 
     /// NVIDIA's HPC SDK holds a toolkit for each of several releases, and the mathematical libraries beside them.
     pub(super) fn hpc_sdk(&self) -> Vec<Step> {
-        if self.platform.os != Os::Linux {
-            return Vec::new();
-        }
-        let system = format!("Linux_{}", self.platform.cpu);
-        let usual = self.below_root(&Path::new("/opt/nvidia/hpc_sdk").join(system));
         let mut steps = Vec::new();
-        if let Some(dir) = self.env.path(Variable::NvhpcCudaHome) {
-            let tree = install_layout::hpc_toolkit(self.platform, &dir, "");
-            let via = FoundVia::variable(Variable::NvhpcCudaHome.name());
-            steps.extend(surroundings(&via, false, [(Kind::Toolkit, tree)]));
+        for (variable, pattern) in [
+            (Variable::NvhpcCudaHome, ""),
+            (Variable::NvhpcRoot, "cuda/#"),
+        ] {
+            if let Some(dir) = self.env.path(variable) {
+                let tree = install_layout::hpc_toolkit(self.platform, &dir, pattern);
+                let via = FoundVia::variable(variable.name());
+                steps.extend(surroundings(&via, false, [(Kind::Toolkit, tree)]));
+            }
         }
-        if let Some(dir) = self.env.path(Variable::NvhpcRoot) {
-            let tree = install_layout::hpc_toolkit(self.platform, &dir, "cuda/#");
-            let via = FoundVia::variable(Variable::NvhpcRoot.name());
-            steps.extend(surroundings(&via, false, [(Kind::Toolkit, tree)]));
-        }
+        let system = format!("/opt/nvidia/hpc_sdk/Linux_{}", self.platform.cpu);
+        let usual = self.below_root(Path::new(&system));
         let tree = install_layout::hpc_toolkit(self.platform, &usual, "#/cuda/#");
         let via = FoundVia::Directory("HPC SDK");
         steps.extend(surroundings(&via, true, [(Kind::Toolkit, tree)]));
@@ -68,114 +53,77 @@ impl At<'_> {
 
     /// TensorFlow's list of directories, with commas between them.
     pub(super) fn tensorflow_paths(&self) -> Vec<Step> {
-        let list = self.env.var(Variable::TfCudaPaths.name());
-        let dirs = list.unwrap_or_default().split(',').map(str::trim);
-        let dirs = dirs.filter(|dir| !dir.is_empty());
-        dirs.flat_map(|dir| {
-            let dir = self.env.directory().join(dir);
-            let via = FoundVia::variable(Variable::TfCudaPaths.name());
-            self.both(&via, false, &dir, "")
-        })
-        .collect()
+        let name = Variable::TfCudaPaths.name();
+        let via = FoundVia::variable(name);
+        let list = self.env.var(name).unwrap_or_default();
+        let dirs = list.split(',').map(str::trim).filter(|dir| !dir.is_empty());
+        let dirs = dirs.map(|dir| self.env.directory().join(dir));
+        dirs.flat_map(|dir| self.both(&via, false, &dir, ""))
+            .collect()
     }
 
     /// What pip put there for one user, or as root for all.
     pub(super) fn python_packages(&self) -> Vec<Step> {
-        if self.platform.os != Os::Linux {
-            return Vec::new();
+        let mut steps = Vec::new();
+        let mut look = |via: &FoundVia, dir: &Path, below| {
+            steps.extend(self.wheels(via, true, &self.below_root(dir), below));
+        };
+        if let Some(home) = self.env.path(Variable::Home) {
+            let via = FoundVia::Directory("Python packages of this user");
+            look(&via, &home.join(".local"), SITE);
         }
-        let own = self
-            .env
-            .path(Variable::Home)
-            .map(|home| home.join(".local"));
-        let own = own.map(|dir| {
-            (
-                FoundVia::Directory("Python packages of this user"),
-                dir,
-                SITE,
-            )
-        });
-        let all = || FoundVia::Directory("Python packages of all users");
-        let places = [
-            own,
-            Some((all(), "/usr/local".into(), SITE)),
-            Some((all(), "/usr/local".into(), DIST)),
-            Some((all(), "/usr/lib/python3/dist-packages".into(), PACKAGES)),
-        ];
-        let steps = places
-            .into_iter()
-            .flatten()
-            .flat_map(|(via, dir, below)| self.wheels(&via, &self.below_root(&dir), below));
+        let via = FoundVia::Directory("Python packages of all users");
+        for (dir, below) in [
+            ("/usr/local", SITE),
+            ("/usr/local", DIST),
+            ("/usr/lib/python3/dist-packages", PACKAGES),
+        ] {
+            look(&via, Path::new(dir), below);
+        }
         steps
-            .map(|step| Step {
-                fixed: true,
-                ..step
-            })
-            .collect()
     }
 
     /// Another system's files, in which that of the target is looked for as it would be there.
     pub(super) fn sysroot(&self) -> Vec<Step> {
-        let Some(root) = self.env.path(Variable::PkgConfigSysroot) else {
+        let root = self.env.path(Variable::PkgConfigSysroot);
+        let Some(root) = root.filter(|root| root.parent().is_some()) else {
             return Vec::new();
         };
         let via = &FoundVia::variable(Variable::PkgConfigSysroot.name());
-        if self.platform.os != Os::Linux || root.parent().is_none() {
-            return Vec::new();
-        }
         let usr = root.join("usr");
-        let trees = [
-            (
-                Kind::Toolkit,
-                install_layout::system_toolkit(self.platform, &usr),
-            ),
-            (
-                Kind::Cudnn,
-                install_layout::system_cudnn(self.platform, &usr),
-            ),
-        ];
-        [
-            self.both(via, false, &usr.join("local/cuda"), ""),
-            surroundings(via, false, trees),
-        ]
-        .concat()
+        let mut steps = self.both(via, false, &usr.join("local/cuda"), "");
+        steps.extend(self.spread(via, false, &usr));
+        steps
     }
 
     /// Where those without root unpack NVIDIA's archives: `runfile --toolkitpath=$HOME/cuda-12.4`.
     pub(super) fn home(&self) -> Vec<Step> {
-        let (Some(home), Os::Linux) = (self.env.path(Variable::Home), self.platform.os) else {
+        let Some(home) = self.env.path(Variable::Home) else {
             return Vec::new();
         };
         let home = self.below_root(&home);
         let via = &FoundVia::Directory("home directory");
-        let archive = install_layout::archives(self.platform, &home).take(1);
-        let archive = archive.flat_map(|tree| surroundings(via, true, [(Kind::Cudnn, tree)]));
         let mut steps = self.both(via, true, &home, "cuda-#");
-        steps.extend(archive);
+        let [unpacked, _] = install_layout::archives(self.platform, &home);
+        steps.extend(surroundings(via, true, [(Kind::Cudnn, unpacked)]));
         steps
     }
 
     /// What a distribution or a module wrote down for pkg-config, in the order in which that looks. It looks at this
     /// system, and below no root.
     pub(super) fn pkg_config(&self) -> Vec<Step> {
-        let listed = |variable| self.env.get(variable).map(|list| self.listed(list));
-        let mut dirs = listed(Variable::PkgConfigPath).unwrap_or_default();
-        dirs.extend(match listed(Variable::PkgConfigLibDir) {
-            Some(instead) => instead,
+        let mut dirs = self.listed(Variable::PkgConfigPath);
+        dirs.extend(match self.env.get(Variable::PkgConfigLibDir) {
+            Some(_) => self.listed(Variable::PkgConfigLibDir),
             None if self.platform.os == Os::Linux => usual_pkg_config(&self.platform.multiarch()),
             None => Vec::new(),
         });
         if self.root.is_some() || dirs.is_empty() {
             return Vec::new();
         }
-        let step = |kind| Step {
-            kind,
-            via: FoundVia::PkgConfig(None),
-            wish: None,
-            fixed: false,
-            place: Place::PkgConfig(dirs.clone()),
-        };
-        [Kind::Toolkit, Kind::Cudnn].map(step).to_vec()
+        let place = Place::PkgConfig(dirs);
+        let step = |kind| Step::unasked(kind, &FoundVia::PkgConfig(None), false, place.clone());
+        Kind::BOTH.map(step).to_vec()
     }
 }
 

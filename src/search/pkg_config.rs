@@ -6,7 +6,7 @@
 
 use crate::model::environment::Variable;
 use crate::model::platform::Platform;
-use crate::search::install_layout;
+use crate::search::install_layout::{self, LEAVES};
 use crate::search::search_step::{Kind, Tree};
 use crate::system::{Host, files};
 use pkg_config::{Config, Error};
@@ -37,10 +37,8 @@ pub fn files(dirs: &[PathBuf], kind: Kind) -> Vec<PathBuf> {
         let release = |file: &Path| release_in_name(file.file_name()?.to_str()?, kind);
         let is_one = |name: &str| release_in_name(name, kind).is_some();
         let mut found = files::list_named(dir, &is_one).unwrap_or_default();
-        found.retain(|file| {
-            !all.iter()
-                .any(|known| known.file_name() == file.file_name())
-        });
+        let names: Vec<_> = all.iter().map(|file| file.file_name()).collect();
+        found.retain(|file| !names.contains(&file.file_name()));
         // Of one release, `cudart` before `cuda`, which may stand for the driver alone.
         found.sort_by(|one, other| (release(other), other).cmp(&(release(one), one)));
         all.extend(found);
@@ -62,10 +60,8 @@ fn release_in_name(name: &str, kind: Kind) -> Option<Vec<u32>> {
             // Without a number it is the one that the machine's owner made the usual one.
             return rest.is_empty().then(|| vec![u32::MAX]);
         };
-        numbers
-            .split('.')
-            .map(|number| number.parse().ok())
-            .collect()
+        let numbers = numbers.split('.').map(|number| number.parse().ok());
+        numbers.collect()
     })
 }
 
@@ -92,10 +88,8 @@ pub fn tree(file: &Path, kind: Kind, host: &Host) -> Result<Option<Tree>, String
         other => format!("`{shown}`: {other}"),
     })?;
     let straight = |dirs: Vec<PathBuf>| dirs.into_iter().map(straighten).collect();
-    let (include, lib) = (
-        straight(library.include_paths),
-        straight(library.link_paths),
-    );
+    let include = straight(library.include_paths);
+    let lib = straight(library.link_paths);
     Ok(tree_of(include, lib, kind, &host.platform))
 }
 
@@ -117,11 +111,9 @@ fn tree_of(
     include.retain(|dir| dir.is_absolute());
     lib.retain(|dir| dir.is_absolute() && !dir.ends_with("stubs"));
     let root = include.iter().chain(&lib).find_map(|dir| root_of(dir))?;
-    let mut tree = match (kind, root.ends_with("usr")) {
-        (Kind::Toolkit, false) => install_layout::toolkit(platform, root, ""),
-        (Kind::Toolkit, true) => install_layout::system_toolkit(platform, root),
-        (Kind::Cudnn, false) => install_layout::cudnn(platform, root, ""),
-        (Kind::Cudnn, true) => install_layout::system_cudnn(platform, root),
+    let mut tree = match root.ends_with("usr") {
+        true => install_layout::system(kind, platform, root),
+        false => install_layout::usual(kind, platform, root, ""),
     };
     tree.include.splice(0..0, include);
     tree.lib.splice(0..0, lib);
@@ -131,12 +123,7 @@ fn tree_of(
 /// The directory that a package is installed in: `/usr/local/cuda-12.4` of
 /// `/usr/local/cuda-12.4/targets/x86_64-linux/include`.
 fn root_of(dir: &Path) -> Option<&Path> {
-    let is_usual = |dir: &&Path| {
-        let name = dir.file_name().unwrap_or_default();
-        ["include", "lib", "lib64"]
-            .iter()
-            .any(|usual| name == *usual)
-    };
+    let is_usual = |dir: &&Path| LEAVES.iter().any(|leaf| dir.ends_with(leaf));
     let root = dir.ancestors().find(is_usual).unwrap_or(dir).parent()?;
     match root.parent() {
         Some(targets) if targets.ends_with("targets") => targets.parent(),
@@ -253,7 +240,7 @@ mod tests {
             Kind::Toolkit,
             &platform,
         );
-        let mut usual = install_layout::system_toolkit(&platform, Path::new("/usr"));
+        let mut usual = install_layout::system(Kind::Toolkit, &platform, Path::new("/usr"));
         usual.include.insert(0, "/usr/include".into());
         assert_eq!(debian, Some(usual));
         assert_eq!(tree_of(vec![], vec![], Kind::Cudnn, &platform), None);

@@ -8,16 +8,33 @@ use std::path::{Path, PathBuf};
 /// What is looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A CUDA toolkit.
     Toolkit,
-    /// A cuDNN.
     Cudnn,
+}
+
+impl Kind {
+    pub const BOTH: [Kind; 2] = [Kind::Toolkit, Kind::Cudnn];
+
+    /// As modules and the methods of `Config` are called.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Toolkit => "cuda",
+            Kind::Cudnn => "cudnn",
+        }
+    }
+
+    /// As messages name it.
+    pub fn product(self) -> &'static str {
+        match self {
+            Kind::Toolkit => "CUDA toolkit",
+            Kind::Cudnn => "cuDNN",
+        }
+    }
 }
 
 /// One place to look at.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// What is looked for.
     pub kind: Kind,
     /// How somebody came to look here.
     pub via: FoundVia,
@@ -25,11 +42,9 @@ pub struct Step {
     pub wish: Option<Variable>,
     /// Whether the place is fixed, so that the host's root goes before it and links stay below that root.
     pub fixed: bool,
-    /// The place.
     pub place: Place,
 }
 
-/// A place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
     /// A directory with headers, libraries and programs below it.
@@ -45,10 +60,9 @@ pub enum Place {
 /// A directory, and where in it things are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tree {
-    /// The directory.
     pub base: PathBuf,
     /// What lies below it: `cuda-#`. A `#` stands for any release number; the newest is looked at first.
-    pub pattern: &'static str,
+    pub pattern: String,
     /// Where headers may be; absolute, or below the rest. A `#` here stands for each CUDA: `include/#`.
     pub include: Vec<PathBuf>,
     /// Where libraries may be.
@@ -58,38 +72,48 @@ pub struct Tree {
 }
 
 impl Step {
+    /// A place that nobody asked for by name.
+    pub fn unasked(kind: Kind, via: &FoundVia, fixed: bool, place: Place) -> Self {
+        Self {
+            kind,
+            via: via.clone(),
+            wish: None,
+            fixed,
+            place,
+        }
+    }
+
     /// The files without which this place is of no use, for messages.
     pub fn wanted(&self, platform: &Platform) -> Vec<PathBuf> {
-        match &self.place {
-            Place::Nvcc(files) => files.clone(),
-            Place::Copy(..) | Place::PkgConfig(_) => Vec::new(),
-            Place::Tree(tree) => {
-                let top = tree.shown();
-                let below = |dirs: &[PathBuf], name: &str| -> Vec<PathBuf> {
-                    let starred =
-                        |dir: &PathBuf| of_flavour(dir, "*").unwrap_or_else(|| dir.clone());
-                    dirs.iter()
-                        .map(|dir| top.join(starred(dir)).join(name))
-                        .collect()
-                };
-                match (self.kind, platform.os) {
-                    (Kind::Toolkit, _) => [
-                        // Of the split wheels, only the first holds it; of a whole toolkit, `include` and `targets` do.
-                        below(tree.include.get(..2).unwrap_or(&tree.include), "cuda.h"),
-                        tree.nvcc.iter().map(|nvcc| top.join(nvcc)).collect(),
-                    ]
-                    .concat(),
-                    (Kind::Cudnn, Os::Windows) => [
-                        below(&tree.include, "cudnn.h"),
-                        below(&import_dirs(&tree.lib), "cudnn.lib"),
-                    ]
-                    .concat(),
-                    (Kind::Cudnn, _) => [
-                        below(&tree.include, "cudnn.h"),
-                        below(&tree.lib, "libcudnn.so*"),
-                    ]
-                    .concat(),
-                }
+        let tree = match &self.place {
+            Place::Nvcc(files) => return files.clone(),
+            Place::Copy(..) | Place::PkgConfig(_) => return Vec::new(),
+            Place::Tree(tree) => tree,
+        };
+        let top = tree.shown();
+        let below = |dir: &PathBuf, name: &str| {
+            let dir = of_flavour(dir, "*").unwrap_or_else(|| dir.clone());
+            top.join(dir).join(name)
+        };
+        let headers = tree.include.iter();
+        match self.kind {
+            Kind::Toolkit => {
+                // Of the split wheels, only the first holds it; of a whole toolkit, `include` and `targets` do.
+                let headers = headers.take(2).map(|dir| below(dir, "cuda.h"));
+                headers
+                    .chain(tree.nvcc.iter().map(|nvcc| top.join(nvcc)))
+                    .collect()
+            }
+            Kind::Cudnn => {
+                let windows = platform.os == Os::Windows;
+                let file = if windows { "cudnn.lib" } else { "libcudnn.so*" };
+                // Import libraries are not beside the DLLs.
+                let lib = tree
+                    .lib
+                    .iter()
+                    .filter(|dir| !(windows && dir.starts_with("bin")));
+                let headers = headers.map(|dir| below(dir, "cudnn.h"));
+                headers.chain(lib.map(|dir| below(dir, file))).collect()
             }
         }
     }
@@ -124,13 +148,6 @@ pub fn of_flavour(dir: &Path, cuda: &str) -> Option<PathBuf> {
         .iter()
         .map(|part| if part == "#" { cuda.as_ref() } else { part });
     Some(parts.collect())
-}
-
-/// Where import libraries may be: not beside the DLLs.
-fn import_dirs(dirs: &[PathBuf]) -> Vec<PathBuf> {
-    let mut dirs = dirs.to_vec();
-    dirs.retain(|dir| !dir.starts_with("bin"));
-    dirs
 }
 
 impl Tree {

@@ -1,9 +1,9 @@
 //! Where NVIDIA's installers for Windows put things.
 
-use crate::model::environment::{Origin, Variable};
+use crate::model::environment::Variable;
 use crate::model::found_via::FoundVia;
 use crate::model::platform::{Os, Platform};
-use crate::search::search_step::{Kind, Place, Step, Tree};
+use crate::search::search_step::{Kind, Step, Tree};
 use crate::search::{At, EACH_TOOLKIT, VERSIONED, install_layout, surroundings};
 use std::path::{Path, PathBuf};
 
@@ -25,11 +25,9 @@ impl At<'_> {
             let installed = install_layout::installed_cudnn(self.platform, &cudnn, "v#");
             let flat = install_layout::cudnn(self.platform, &cudnn, "v#");
             let old = install_layout::cudnn(self.platform, &toolkits, "cudnn#");
-            steps.extend(surroundings(
-                &FoundVia::Directory("NVIDIA's cuDNN installer"),
-                true,
-                [(Kind::Cudnn, installed), (Kind::Cudnn, flat)],
-            ));
+            let via = FoundVia::Directory("NVIDIA's cuDNN installer");
+            let trees = [(Kind::Cudnn, installed), (Kind::Cudnn, flat)];
+            steps.extend(surroundings(&via, true, trees));
             steps.extend(surroundings(&VERSIONED, true, [(Kind::Cudnn, old)]));
         }
         if let Some(dir) = self.drive() {
@@ -39,22 +37,12 @@ impl At<'_> {
         steps
     }
 
-    /// What a variable names may be one release of NVIDIA's cuDNN installer: `CUDNN\v9.2`.
-    pub(super) fn installed_below(&self, variable: Variable, origin: Origin) -> Option<Step> {
-        let dir = self.wish(variable, origin)?;
-        (self.platform.os == Os::Windows).then(|| {
-            let tree = install_layout::installed_cudnn(self.platform, &dir, "");
-            self.step(Kind::Cudnn, variable, Place::Tree(tree))
-        })
-    }
-
     /// A 32-bit program is told another directory in `ProgramFiles`.
     fn program_files(&self) -> Option<PathBuf> {
         match self.root {
             Some(root) => Some(root.join("Program Files")),
-            None => [Variable::ProgramW6432, Variable::ProgramFiles]
-                .iter()
-                .find_map(|&variable| self.env.path(variable)),
+            None => (self.env.path(Variable::ProgramW6432))
+                .or_else(|| self.env.path(Variable::ProgramFiles)),
         }
     }
 
@@ -64,7 +52,7 @@ impl At<'_> {
             Some(root) => Some(root.to_path_buf()),
             None => {
                 let drive = self.env.get(Variable::SystemDrive)?.to_str()?;
-                Some(Path::new(&format!("{drive}\\")).to_path_buf())
+                Some(format!("{drive}\\").into())
             }
         }
     }

@@ -22,12 +22,10 @@ pub fn of(
     config: &Config,
     host: &Host,
 ) -> Vec<Finding> {
-    let mut findings = Vec::new();
     let dll_path = DllSearchPath::from_host(host);
     let unresolved = unresolved_symbols(cudnn, host.platform.os);
     let elsewhere = dll_path.as_ref().map(|path| path.elsewhere(cudnn));
-    let elsewhere = elsewhere.unwrap_or_default();
-    findings.extend(consistency::findings(cudnn, &unresolved, &elsewhere));
+    let mut findings = consistency::findings(cudnn, &unresolved, &elsewhere.unwrap_or_default());
     if let Some(path) = &dll_path {
         findings.extend(on_windows(cudnn, toolkit, path));
     }
@@ -37,7 +35,8 @@ pub fn of(
         let first = shadowing::nvrtc(toolkit, cudnn, host);
         findings.extend(first.and_then(|first| path_shadowing::nvrtc(cudnn, toolkit, &first)));
     }
-    if let (Some(dir), true) = (&cudnn.link_dir, config.links_by_rpath()) {
+    let by_rpath = config.link == Link::Dynamic && config.rpath;
+    if let (Some(dir), true) = (&cudnn.link_dir, by_rpath) {
         let cxx = shadowing::conda_cxx(cudnn, host);
         findings.extend(cxx.map(|cxx| path_shadowing::conda_rpath(dir, &cxx)));
     }

@@ -26,15 +26,7 @@ pub fn verdict(
     for (unusable, before) in unusable_variables(situation.steps, sight, kind) {
         match before {
             Some(first) => noticed.push(situation.idle(unusable.variable, first)),
-            None => {
-                let finding = situation.unusable(
-                    unusable.variable,
-                    (unusable.exists, unusable.forbidden),
-                    unusable.nearby.as_deref(),
-                    unusable.reason.as_ref(),
-                );
-                noticed.extend(fault.replace(finding));
-            }
+            None => noticed.extend(fault.replace(situation.unusable(unusable))),
         }
     }
     match fault {
@@ -96,26 +88,20 @@ pub fn join(
 /// What is wrong with the build script's configuration.
 pub fn config_faults(config: &Config, host: &Host) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for id in config
-        .allow
-        .iter()
-        .filter(|id| FindingId::parse(id).is_none())
-    {
-        findings.push(
-            Finding::error(
-                FindingId::ConfigInvalid,
-                format!("`.allow({id:?})` names no finding"),
-            )
-            .help("copy the id from the brackets behind the headline that is to pass"),
-        );
+    let mut add = |headline: String, help: &str| {
+        findings.push(Finding::error(FindingId::ConfigInvalid, headline).help(help));
+    };
+    for id in &config.allow {
+        if FindingId::parse(id).is_none() {
+            let help = "copy the id from the brackets behind the headline that is to pass";
+            add(format!("`.allow({id:?})` names no finding"), help);
+        }
     }
     if let Some(root) = host.root.as_deref().filter(|root| !files::is_dir(root)) {
-        findings.push(
-            Finding::error(
-                FindingId::ConfigInvalid,
-                format!("the root `{}` is not a directory", root.display()),
-            )
-            .help("name a directory that holds usr/ of the system to look at"),
+        let help = "name a directory that holds usr/ of the system to look at";
+        add(
+            format!("the root `{}` is not a directory", root.display()),
+            help,
         );
     }
     findings

@@ -20,11 +20,8 @@ use crate::toolchain::static_link::Archives;
 /// What a probe goes by.
 #[derive(Clone, Copy, Debug)]
 pub struct Probe<'a> {
-    /// What the build script says.
     pub config: &'a Config,
-    /// The machine.
     pub host: &'a Host,
-    /// What the build cannot do without.
     pub needs: Needs,
     /// What the build script asks of CUDA and cuDNN, read.
     pub requirements: &'a Requirements,
@@ -35,47 +32,13 @@ pub struct Probe<'a> {
 /// What the build cannot do without.
 #[derive(Clone, Copy, Debug)]
 pub struct Needs {
-    /// A CUDA toolkit.
     pub toolkit: bool,
-    /// A cuDNN.
     pub cudnn: bool,
 }
 
-/// What the search found.
-#[derive(Debug)]
-pub struct Located {
-    /// The places, in the order of the search.
-    pub steps: Vec<Step>,
-    /// What lies there.
-    pub sight: Sight,
-}
-
-/// What was chosen of it.
-#[derive(Debug)]
-pub struct Selected {
-    /// Everything that was found, each chosen or with the reason why not.
-    pub candidates: Vec<Candidate>,
-    /// The best pair, even if a variable that asks for another place forbids its use.
-    pub choice: Choice,
-}
-
-impl Selected {
-    /// The chosen toolkit.
-    pub fn toolkit(&self) -> Option<&Toolkit> {
-        let mut chosen = self.candidates.iter().filter(|one| one.chosen);
-        chosen.find_map(Candidate::toolkit)
-    }
-
-    /// The chosen cuDNN.
-    pub fn cudnn(&self) -> Option<&Cudnn> {
-        let mut chosen = self.candidates.iter().filter(|one| one.chosen);
-        chosen.find_map(Candidate::cudnn)
-    }
-}
-
 impl Probe<'_> {
-    /// Looks at every place where a toolkit or a cuDNN may be.
-    pub fn locate(&self) -> Located {
+    /// Looks at every place where a toolkit or a cuDNN may be: the places, and what lies there.
+    pub fn locate(&self) -> (Vec<Step>, Sight) {
         let host = self.host;
         let mut steps = steps(&host.env, &host.platform, host.root.as_deref());
         if too_narrow(host).is_some() {
@@ -92,19 +55,20 @@ impl Probe<'_> {
         if self.config.link == Link::Static {
             sight.candidates.iter_mut().for_each(link_to_archives);
         }
-        Located { steps, sight }
+        (steps, sight)
     }
 
-    /// Chooses the first pair that meets the requirements and fits.
-    pub fn select(&self, located: &Located) -> Selected {
-        let mut candidates = located.sight.candidates.clone();
+    /// Chooses the first pair that meets the requirements and fits: everything that was found, each chosen or with the
+    /// reason why not, and the best pair, even if a variable that asks for another place forbids its use.
+    pub fn select(&self, steps: &[Step], sight: &Sight) -> (Vec<Candidate>, Choice) {
+        let mut candidates = sight.candidates.clone();
         let mut blocked = Vec::new();
         if !self.allowed.contains(FindingId::VariableUnusable.as_str()) {
-            blocked.extend([Kind::Toolkit, Kind::Cudnn]);
-            blocked.retain(|&kind| is_blocked(&located.steps, &located.sight, kind));
+            blocked.extend(Kind::BOTH);
+            blocked.retain(|&kind| is_blocked(steps, sight, kind));
         }
         let choice = choose(&mut candidates, &self.wants(&blocked));
-        Selected { candidates, choice }
+        (candidates, choice)
     }
 
     fn wants<'a>(&'a self, blocked: &'a [Kind]) -> Wants<'a> {
@@ -122,31 +86,31 @@ impl Probe<'_> {
     pub fn check(
         &self,
         invalid: Vec<Finding>,
-        located: &Located,
-        selected: &Selected,
+        (steps, sight): (&[Step], &Sight),
+        (candidates, choice): (&[Candidate], Choice),
         archives: &Archives,
     ) -> (Vec<Finding>, Option<Finding>) {
         let situation = Situation {
             env: &self.host.env,
             platform: &self.host.platform,
-            steps: &located.steps,
-            candidates: &selected.candidates,
-            left_out: &located.sight.left_out,
-            choice: selected.choice,
+            steps,
+            candidates,
+            left_out: &sight.left_out,
+            choice,
             requirements: self.requirements,
         };
         let mut findings = config_faults(self.config, self.host);
         findings.extend(invalid);
-        let (faults, toolkit_fault) = self.faults(&situation, &located.sight);
+        let (faults, toolkit_fault) = self.faults(&situation, sight);
         findings.extend(faults);
-        if self.needs.toolkit && self.needs.cudnn {
-            findings.extend(situation.flavour());
+        if self.needs.toolkit && self.needs.cudnn && choice.toolkit.is_some() {
+            findings.extend(situation.misfit());
         }
-        findings.extend(self.met_at_run_time(selected));
+        findings.extend(self.met_at_run_time(&situation));
         if self.needs.toolkit {
             findings.extend(situation.partial());
         }
-        findings.extend(self.releases(selected));
+        findings.extend(self.releases(candidates));
         findings.extend(archives.lacking.iter().cloned());
         self.allowed.apply(&mut findings);
         (findings, toolkit_fault)
@@ -189,32 +153,23 @@ impl Probe<'_> {
     }
 
     /// What the program meets when it opens the cuDNN. One with `Link::Static` opens none.
-    fn met_at_run_time(&self, selected: &Selected) -> Vec<Finding> {
-        let best = |index: Option<usize>| index.and_then(|index| selected.candidates.get(index));
-        let Some(cudnn) = best(selected.choice.cudnn).and_then(Candidate::cudnn) else {
+    fn met_at_run_time(&self, situation: &Situation) -> Vec<Finding> {
+        let best = |kind| situation.candidates.get(situation.choice.of(kind)?);
+        let cudnn = best(Kind::Cudnn).and_then(Candidate::cudnn);
+        let Some(cudnn) = cudnn.filter(|_| self.needs.cudnn && self.config.link != Link::Static)
+        else {
             return Vec::new();
         };
-        if !self.needs.cudnn || self.config.link == Link::Static {
-            return Vec::new();
-        }
-        let toolkit = best(selected.choice.toolkit).and_then(Candidate::toolkit);
-        let built_with = match self.needs.toolkit {
-            true => toolkit,
-            false => None,
-        };
+        let toolkit = best(Kind::Toolkit).and_then(Candidate::toolkit);
+        let built_with = toolkit.filter(|_| self.needs.toolkit);
         environment_checks::of(cudnn, toolkit, built_with, self.config, self.host)
     }
 
     /// What the tables say of the releases that the build needs, and what its libraries do not find in each other.
-    fn releases(&self, selected: &Selected) -> Vec<Finding> {
-        let toolkit = match self.needs.toolkit {
-            true => selected.toolkit(),
-            false => None,
-        };
-        let cudnn = match self.needs.cudnn {
-            true => selected.cudnn(),
-            false => None,
-        };
+    fn releases(&self, candidates: &[Candidate]) -> Vec<Finding> {
+        let (toolkit, cudnn) = chosen(candidates);
+        let toolkit = toolkit.filter(|_| self.needs.toolkit);
+        let cudnn = cudnn.filter(|_| self.needs.cudnn);
         let mut findings = rules::releases(toolkit, cudnn, &self.host.platform);
         if let Some(toolkit) = toolkit {
             let unmet = environment_checks::unmet_needs(self.config, self.host, toolkit);
@@ -222,6 +177,13 @@ impl Probe<'_> {
         }
         findings
     }
+}
+
+/// The chosen toolkit and the chosen cuDNN.
+pub fn chosen(candidates: &[Candidate]) -> (Option<&Toolkit>, Option<&Cudnn>) {
+    let chosen = || candidates.iter().filter(|one| one.chosen);
+    let toolkit = chosen().find_map(Candidate::toolkit);
+    (toolkit, chosen().find_map(Candidate::cudnn))
 }
 
 /// Makes a cuDNN usable of which there are archives alone.

@@ -26,28 +26,20 @@ impl Toolchain {
             names.extend(each.map(|(name, _)| name));
         }
         let env = names.into_iter().map(Directive::RerunIfEnvChanged);
-        let read = self
-            .read
-            .iter()
-            .filter(|path| cargo_cannot_take(path).is_none());
-        env.chain(read.cloned().map(Directive::RerunIfChanged))
-            .collect()
+        let read = self.read.iter().cloned();
+        let read = read.filter(|path| cargo_cannot_take(path).is_none());
+        env.chain(read.map(Directive::RerunIfChanged)).collect()
     }
 
     /// Whether PATH decided what was chosen. A bare name in `NVCC` is looked up there, too.
     fn path_decided(&self) -> bool {
         let bare = [Variable::Nvcc, Variable::CudaCxx].iter().any(|variable| {
             let value = self.host.env.get(*variable).and_then(OsStr::to_str);
-            value
-                .unwrap_or_default()
-                .split_whitespace()
-                .last()
-                .is_some_and(|name| !name.contains(['/', '\\']))
+            let name = value.unwrap_or_default().split_whitespace().last();
+            name.is_some_and(|name| !name.contains(['/', '\\']))
         });
-        bare || self
-            .candidates
-            .iter()
-            .any(|one| one.chosen && one.via.is_path())
+        let mut chosen = self.candidates.iter().filter(|one| one.chosen);
+        bare || chosen.any(|one| one.via.is_path())
     }
 }
 

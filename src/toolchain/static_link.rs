@@ -1,5 +1,6 @@
 //! The archives that a statically linked program takes in, and which of them are missing.
 
+use crate::choice::message_format::{by_distribution, is_of_wheels, package_suffix, with_lines};
 use crate::config::{Config, Link};
 use crate::model::candidate::{Cudnn, Toolkit};
 use crate::model::platform::Os;
@@ -39,12 +40,10 @@ pub fn find(
     }
     let os = host.platform.os;
     if config.cudnn.is_some() && os == Os::Windows {
-        let none = Finding::error(
-            FindingId::ConfigInvalid,
-            "NVIDIA ships no static cuDNN for Windows",
-        );
+        let headline = "NVIDIA ships no static cuDNN for Windows";
         all.lacking.push(
-            none.help("leave `.link(Link::Static)` out of build.rs, and link dynamically")
+            Finding::error(FindingId::ConfigInvalid, headline)
+                .help(DYNAMIC.trim_start_matches("or "))
                 .help("or write `.link(Link::Runtime)`, and open cuDNN in the program"),
         );
         return all;
@@ -59,14 +58,7 @@ pub fn find(
     };
     let (wanted, shared) = archives::cuda(&config.libs, major, os);
     all.shared = shared;
-    let mut lacking = Vec::new();
-    for archive in wanted {
-        match in_dirs(&toolkit.link_dirs, &archive, os) {
-            Some((path, name)) => all.take(path, Library::Static(name)),
-            None if archive.needed => lacking.push(archive),
-            None => {}
-        }
-    }
+    let lacking = all.take_each(wanted, &toolkit.link_dirs, os, Library::Static);
     all.lacking.extend(absent(toolkit, &lacking, os));
     if os == Os::Linux {
         // NVIDIA's archives need these of the system; zlib is for cuDNN.
@@ -91,6 +83,25 @@ impl Archives {
         self.files.push(path);
     }
 
+    /// Takes those that are in these directories. The rest is lacking, if it is needed.
+    fn take_each(
+        &mut self,
+        wanted: Vec<Archive>,
+        dirs: &[PathBuf],
+        os: Os,
+        library: fn(String) -> Library,
+    ) -> Vec<Archive> {
+        let mut lacking = Vec::new();
+        for archive in wanted {
+            match in_dirs(dirs, &archive, os) {
+                Some((path, name)) => self.take(path, library(name)),
+                None if archive.needed => lacking.push(archive),
+                None => {}
+            }
+        }
+        lacking
+    }
+
     fn take_cudnn(&mut self, cudnn: &Cudnn, major: u32, cuda: Option<u32>) {
         let Some(dir) = cudnn.files.archives.as_ref().or(cudnn.link_dir.as_ref()) else {
             return;
@@ -104,18 +115,9 @@ impl Archives {
         if let Some((path, name)) = in_dirs(dirs, &in_one, Os::Linux) {
             return self.take(path, Library::Whole(name));
         }
-        let mut lacking = Vec::new();
-        for archive in archives::cudnn(major) {
-            match in_dirs(dirs, &archive, Os::Linux) {
-                Some((path, name)) => self.take(path, Library::Whole(name)),
-                None if archive.needed => lacking.push(archive),
-                None => {}
-            }
-        }
-        let Some(finding) = lacking_parts(cudnn, dir, &lacking, (major, cuda)) else {
-            return;
-        };
-        self.lacking.push(finding);
+        let lacking = self.take_each(archives::cudnn(major), dirs, Os::Linux, Library::Whole);
+        let finding = lacking_parts(cudnn, dir, &lacking, (major, cuda));
+        self.lacking.extend(finding);
     }
 }
 
@@ -151,9 +153,8 @@ fn lacking_parts(
         [one] => format!("`{one}`"),
         more => format!("{} static parts", more.len()),
     };
-    let version = cudnn
-        .version()
-        .map_or(String::new(), |one| format!(" {one}"));
+    let version = cudnn.version().map(|one| format!(" {one}"));
+    let version = version.unwrap_or_default();
     let headline = format!(
         "the cuDNN{version} at `{}` lacks {what}, which `.link(Link::Static)` takes in",
         cudnn.root.display()
@@ -197,20 +198,16 @@ fn absent(toolkit: &Toolkit, lacking: &[Archive], os: Os) -> Option<Finding> {
         names.first()?,
         first.by
     );
-    let looked: Vec<String> = toolkit
-        .link_dirs
-        .iter()
-        .map(|dir| dir.display().to_string())
-        .collect();
-    let looked = match looked.len() {
-        0 => "no directory of libraries".to_string(),
-        _ => looked.join("\n"),
+    let finding = Finding::error(FindingId::PartialToolkit, headline);
+    let finding = match names.len() {
+        1 => finding,
+        _ => finding.with("lacking", names.join("\n")),
     };
-    let mut finding = Finding::error(FindingId::PartialToolkit, headline);
-    if names.len() > 1 {
-        finding = finding.with("lacking", names.join("\n"));
-    }
-    let finding = finding.with("looked at", looked);
+    let dirs = toolkit.link_dirs.iter().map(|dir| dir.display());
+    let finding = match toolkit.link_dirs.is_empty() {
+        true => finding.with("looked at", "no directory of libraries"),
+        false => with_lines(finding, "looked at", dirs),
+    };
     match install(toolkit, lacking, os) {
         Some(install) => Some(finding.help(install).help(DYNAMIC)),
         None => Some(finding.help(DYNAMIC.trim_start_matches("or "))),
@@ -228,27 +225,24 @@ fn install(toolkit: &Toolkit, lacking: &[Archive], os: Os) -> Option<String> {
     if os == Os::Windows {
         return None;
     }
-    if root.ends_with("nvidia") || root.parent().is_some_and(|up| up.ends_with("nvidia")) {
+    if is_of_wheels(root) {
         return Some(
             "set CUDA_HOME to a toolkit of NVIDIA's installer or packages: its wheels hold no archive but cudart's"
                 .into(),
         );
     }
     let major = toolkit.version.map(|version| version.major);
-    let packages: Vec<(&str, &str)> = lacking
-        .iter()
-        .filter_map(|one| archives::package(one.names.first()?, major))
-        .collect();
     let is_conda = files::is_dir(&root.join("conda-meta"));
-    let release = toolkit.version.map_or_else(String::new, |version| {
-        format!("-{}-{}", version.major, version.minor)
-    });
+    let release = package_suffix(toolkit.version);
     let mut names: Vec<String> = Vec::new();
-    for (package, conda) in packages {
-        let name = if is_conda {
-            format!("`{conda}`")
-        } else {
-            format!("`{package}{release}`")
+    for archive in lacking {
+        let name = archive.names.first();
+        let Some((package, conda)) = name.and_then(|name| archives::package(name, major)) else {
+            continue;
+        };
+        let name = match is_conda {
+            true => format!("`{conda}`"),
+            false => format!("`{package}{release}`"),
         };
         if !names.contains(&name) {
             names.push(name);
@@ -256,15 +250,9 @@ fn install(toolkit: &Toolkit, lacking: &[Archive], os: Os) -> Option<String> {
     }
     let debian = names.join(" and ");
     let fedora = debian.replace("-dev-", "-devel-");
-    if names.is_empty() {
-        None
-    } else if is_conda {
-        Some(format!("install {debian} from conda-forge"))
-    } else if debian == fedora {
-        Some(format!("install {debian}"))
-    } else {
-        Some(format!(
-            "install {debian} (Debian, Ubuntu) or {fedora} (Fedora, RHEL)"
-        ))
+    match is_conda {
+        _ if names.is_empty() => None,
+        true => Some(format!("install {debian} from conda-forge")),
+        false => Some(format!("install {}", by_distribution(&debian, &fedora))),
     }
 }

@@ -10,9 +10,7 @@ use crate::runtime::facts::compute_capability::{ComputeCapability, Target};
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::system::{Host, files};
 use crate::targets::gpus;
-use crate::targets::select::{
-    Compiler, Selection, Wish, {self},
-};
+use crate::targets::select::{self, Compiler, Selection, Wish};
 use crate::toolchain::Toolchain;
 use crate::toolkit::nvcc;
 
@@ -48,14 +46,8 @@ impl Toolchain {
     /// Sets a C or C++ compilation up for the chosen CUDA and cuDNN: their headers. A build with `cuda(true)` also
     /// needs the flags of [`gencode_flags`](Self::gencode_flags), and takes its nvcc from the variable `NVCC`.
     pub fn apply_to(&self, build: &mut cc::Build) {
-        let toolkit = self
-            .toolkit
-            .iter()
-            .flat_map(|toolkit| &toolkit.include_dirs);
-        let cudnn = self
-            .cudnn
-            .iter()
-            .filter_map(|cudnn| cudnn.include_dir.as_ref());
+        let toolkit = self.toolkit.iter().flat_map(|one| &one.include_dirs);
+        let cudnn = self.cudnn.iter().flat_map(|one| &one.include_dir);
         build.includes(cudnn.chain(toolkit));
     }
 
@@ -97,9 +89,10 @@ impl Toolchain {
         let name = path.display().to_string();
         match nvcc::gpu_codes(path, &self.host.answers) {
             Ok(codes) => {
-                let letters = letters
-                    .then(|| nvcc::lettered_codes(path, &self.host.answers))
-                    .flatten();
+                let letters = match letters {
+                    true => nvcc::lettered_codes(path, &self.host.answers),
+                    false => None,
+                };
                 Some(Compiler::from_answer(&name, codes, letters))
             }
             Err(mut finding) => {
@@ -127,14 +120,12 @@ impl Toolchain {
             return None;
         }
         let path = self.host.env.get(Variable::Path).unwrap_or_default();
+        let on_path = std::env::split_paths(path);
+        let on_path = on_path.map(|dir| dir.join(self.host.platform.program("nvcc")));
+        let on_path = on_path.filter(|nvcc| nvcc.is_absolute() && files::is_file(nvcc));
         let others = self.candidates.iter().filter_map(Candidate::toolkit);
         let others = others.filter_map(|other| other.nvcc.clone());
-        let others = others.chain(
-            std::env::split_paths(path)
-                .map(|dir| dir.join(self.host.platform.program("nvcc")))
-                .filter(|nvcc| nvcc.is_absolute() && files::is_file(nvcc)),
-        );
-        let mut others = files::dedup(others);
+        let mut others = files::dedup(others.chain(on_path));
         others.retain(|other| other != compiler);
         let finding = consistency::nvcc_header(compiler, said, &header, toolkit.version?, &others);
         let mut findings = [finding];

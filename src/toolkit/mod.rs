@@ -16,7 +16,7 @@ use crate::runtime::binary::elf::Elf;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::version::Version;
 use crate::search::install_layout;
-use crate::search::search_step::Tree;
+use crate::search::search_step::{Kind, Tree};
 use crate::system::sysroot::Sysroot;
 use crate::system::{Host, files};
 use std::path::{Path, PathBuf};
@@ -89,7 +89,7 @@ fn beside(compiler: &Path, top: &Path, host: &Host) -> Option<Read> {
     let platform = &host.platform;
     let eyes = Sysroot { root: None };
     let tree = if top == Path::new("/usr") {
-        install_layout::system_toolkit(platform, top)
+        install_layout::system(Kind::Toolkit, platform, top)
     } else {
         install_layout::toolkit(platform, top, "")
     };
