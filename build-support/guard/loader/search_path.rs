@@ -4,8 +4,9 @@ use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::loader::ld_so_cache;
 pub use crate::runtime::loader::load_origin::Via;
-use crate::runtime::loader::load_origin::{CACHE, PRELOADS, filled, preloads};
+use crate::runtime::loader::load_origin::{CACHE, PRELOADS, expanded, lib_folders, preloads};
 use crate::runtime::system::platform;
+use std::env::consts::ARCH;
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
@@ -57,7 +58,7 @@ impl Route {
     pub fn to(&self, file: &Path) -> Via {
         let name = file.file_name().unwrap_or_default();
         let hit = self.folders.iter().find(|via| {
-            let candidate = via_folder(via).join(name);
+            let candidate = via.folder().join(name);
             candidate == file || beyond(&candidate, file) || platform::same_file(&candidate, file)
         });
         let preload = platform::first_environment("LD_PRELOAD").unwrap_or_default();
@@ -88,7 +89,7 @@ impl Route {
     fn relative(&self, file: &Path) -> Option<Via> {
         let name = file.file_name()?;
         let led = |via: &&Via| {
-            let folder = normal(via_folder(via));
+            let folder = normal(via.folder());
             folder.is_relative() && folder.iter().count() > 0 && file.ends_with(folder.join(name))
         };
         self.folders.iter().find(led).cloned()
@@ -111,10 +112,10 @@ impl Route {
         if own_first {
             places.extend(own.clone());
         }
-        places.extend(before.map(|via| via_folder(via).to_path_buf()));
+        places.extend(before.map(|via| via.folder().to_path_buf()));
         places.extend(own);
         let places = places.into_iter().map(|folder| folder.join(name));
-        let system = system.map(|via| via_folder(via).join(name));
+        let system = system.map(|via| via.folder().join(name));
         first(places.chain(ld_so_cache::files(name)).chain(system))
     }
 
@@ -124,7 +125,7 @@ impl Route {
             .folders
             .iter()
             .partition(|via| !matches!(via, Via::System(_)));
-        let file = |via: &Via| via_folder(via).join(name);
+        let file = |via: &Via| via.folder().join(name);
         let named = named.into_iter().map(file);
         first(
             named
@@ -165,26 +166,11 @@ fn first(files: impl Iterator<Item = PathBuf>) -> Option<PathBuf> {
     passed_over
 }
 
-fn via_folder(via: &Via) -> &Path {
-    match via {
-        Via::Rpath(folder)
-        | Via::LibraryPath(folder)
-        | Via::Runpath(folder)
-        | Via::System(folder) => folder,
-        Via::Preload | Via::Preloads | Via::Cache | Via::Elsewhere | Via::Within => Path::new(""),
-    }
-}
-
 /// Whether the file lies in a folder for better CPUs below the one that was named:
 /// `<folder>/glibc-hwcaps/x86-64-v3/<name>`.
 fn beyond(candidate: &Path, file: &Path) -> bool {
-    let (Some(folder), Some(name)) = (candidate.parent(), candidate.file_name()) else {
-        return false;
-    };
-    file.file_name() == Some(name)
-        && file
-            .strip_prefix(folder)
-            .is_ok_and(|rest| rest.starts_with("glibc-hwcaps"))
+    let better = candidate.with_file_name("glibc-hwcaps");
+    file.file_name() == candidate.file_name() && file.ancestors().nth(2) == Some(&*better)
 }
 
 /// Folders that every system has: that the cache names them too tells nobody anything.
@@ -196,38 +182,19 @@ fn in_system(file: &Path) -> bool {
         || (folder.starts_with("/lib/") && folder.ends_with("-linux-gnu"))
 }
 
-/// What the loader may put for `$LIB`; which it is, is compiled into it.
-const LIB: [&str; 3] = [
-    "lib64",
-    if cfg!(target_arch = "aarch64") {
-        "lib/aarch64-linux-gnu"
-    } else {
-        "lib/x86_64-linux-gnu"
-    },
-    "lib",
-];
-
-/// The entries of a search path, with the tokens of ld.so(8) filled in for this program. Bytes, since the loader does
-/// not ask whether a path is UTF-8.
+/// The entries of a search path, as the loader reads them for this program.
 fn entries(list: Option<OsString>) -> Vec<PathBuf> {
     let Some(list) = list else {
         return Vec::new();
     };
     let program = std::env::current_exe().unwrap_or_default();
     let origin = program.parent().unwrap_or(&program).as_os_str();
-    let mut folders = Vec::new();
-    for entry in list.as_encoded_bytes().split(|byte| b":;".contains(byte)) {
-        let entry = filled(entry, "ORIGIN", origin.as_encoded_bytes());
-        let entry = filled(&entry, "PLATFORM", std::env::consts::ARCH.as_bytes());
-        for lib in LIB {
-            let folder = platform::path_of(filled(&entry, "LIB", lib.as_bytes()));
-            let folder = normal(&folder);
-            if folders.last() != Some(&folder) {
-                folders.push(folder);
-            }
-        }
-    }
-    folders
+    let libs = lib_folders(ARCH);
+    let entries = list.as_encoded_bytes().split(|byte| b":;".contains(byte));
+    entries
+        .flat_map(|entry| expanded(entry, origin.as_encoded_bytes(), ARCH, &libs))
+        .map(|path| normal(&platform::path_of(path)))
+        .collect()
 }
 
 /// Without the slash at its end; the empty entry is the working directory.
