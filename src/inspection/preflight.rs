@@ -7,6 +7,7 @@ pub mod refused;
 use crate::cudnn::consistency;
 use crate::inspection::guard_record::GuardRecord;
 use crate::loader::dll_dependencies::DllDependencies;
+use crate::loader::main_library;
 use crate::model::candidate::Cudnn;
 use crate::model::gpu::Gpu;
 use crate::model::linkage::{Missing, Need, Object};
@@ -18,7 +19,7 @@ use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
 use crate::runtime::judge::rules;
-use crate::runtime::loader::library_names::CUDARC_ASKS_FOR_9;
+use crate::runtime::loader::library_names;
 use crate::runtime::loader::load_origin::Via;
 use crate::toolkit::dependencies;
 use std::path::{Path, PathBuf};
@@ -309,17 +310,10 @@ impl PreflightInput {
             wanted = majors.max().unwrap_or(9).to_string();
             if let Some(path) = &self.unasked {
                 let dir = self.inside(path.parent().unwrap_or(path));
-                let link = format!(
-                    "put a link `libcudnn.so` to it into `{dir}`, as the -dev packages have it"
-                );
+                let major =
+                    main_library::cudnn_major(consistency::file_name(path)).unwrap_or_default();
                 let finding = finding.with("there is", path.display());
-                if consistency::file_name(path).starts_with("libcudnn.so.9") {
-                    let newer = format!(
-                        "build the program with cudarc {CUDARC_ASKS_FOR_9} or later, which asks for libcudnn.so.9 too"
-                    );
-                    return finding.help(newer).help(format!("or {link}"));
-                }
-                return finding.help(link);
+                return library_names::by_another_name(finding, major, &dir);
             }
         }
         if let Some(other) = self.others_of(names).find(same) {

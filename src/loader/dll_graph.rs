@@ -22,6 +22,7 @@ pub fn resolve(
         ..Object::default()
     }];
     let mut missing: Vec<Missing> = Vec::new();
+    let shown = |dir: &PathBuf| dir.display().to_string();
     let mut next = 0;
     while let Some(asking) = objects.get(next) {
         let needed_by = asking.path.clone();
@@ -45,7 +46,7 @@ pub fn resolve(
                     name,
                     needed_by: needed_by.clone(),
                     need,
-                    looked_at: path.looked_in(),
+                    looked_at: path.directories().iter().map(shown).collect(),
                     stands_in: None,
                 }),
                 None => {}
@@ -93,16 +94,5 @@ impl<'a> DllSearchPath<'a> {
             own: Some(own),
             ..path
         }
-    }
-
-    /// Where was looked, for messages.
-    pub fn looked_in(&self) -> Vec<String> {
-        let dirs = self.directories();
-        dirs.iter().map(|dir| dir.display().to_string()).collect()
-    }
-
-    /// The file that Windows takes for a name.
-    pub fn file(&self, name: &str) -> Option<PathBuf> {
-        self.first_in(&self.directories(), name)
     }
 }

@@ -68,15 +68,15 @@ impl<'a> DllSearchPath<'a> {
         files::dedup(own.chain(&self.dirs).cloned())
     }
 
-    /// Whether Windows finds this file.
-    pub fn has(&self, file: &str) -> bool {
-        self.first_in(&self.directories(), file).is_some()
+    /// The file that Windows takes for a name.
+    pub fn file(&self, name: &str) -> Option<PathBuf> {
+        self.first_in(&self.directories(), name)
     }
 
     /// The parts that are needed and lie apart from the others, where Windows finds them all the same.
     pub fn elsewhere(&self, cudnn: &Cudnn) -> Vec<String> {
         let mut files = consistency::missing_parts(cudnn);
-        files.retain(|file| self.has(file));
+        files.retain(|file| self.file(file).is_some());
         files
     }
 
@@ -113,7 +113,7 @@ impl<'a> DllSearchPath<'a> {
     }
 
     /// The first of that name. Windows takes any spelling, be its files on a system that does not.
-    pub fn first_in(&self, dirs: &[PathBuf], file: &str) -> Option<PathBuf> {
+    fn first_in(&self, dirs: &[PathBuf], file: &str) -> Option<PathBuf> {
         let same = |name: &str| name.eq_ignore_ascii_case(file);
         dirs.iter().find_map(|dir| {
             let found = self.eyes.file(&dir.join(file));

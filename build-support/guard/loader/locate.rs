@@ -283,7 +283,8 @@ fn nowhere(
         finding = finding.with("there is", path.display());
     }
     if let Some((major, path)) = other.as_ref().filter(|_| is_unasked) {
-        return by_another_name(finding, *major, path);
+        let dir = path.parent().unwrap_or(path).display().to_string();
+        return library_names::by_another_name(finding, *major, &dir);
     }
     // A requirement that is open at its end lets a major in that nobody can install yet.
     let newest = majors.iter().find(|major| **major <= 9);
@@ -300,22 +301,6 @@ fn nowhere(
         ));
     }
     finding
-}
-
-/// What to do where the right cuDNN is there, under a name that this cudarc does not ask for.
-fn by_another_name(finding: Finding, major: u32, path: &Path) -> Finding {
-    let link = format!(
-        "put a link `libcudnn.so` to it into `{}`, as the -dev packages have it",
-        path.parent().unwrap_or(path).display()
-    );
-    if major == 9 {
-        let newer = format!(
-            "build the program with cudarc {} or later, which asks for libcudnn.so.9 too",
-            library_names::CUDARC_ASKS_FOR_9
-        );
-        return finding.help(newer).help(format!("or {}", link));
-    }
-    finding.help(link)
 }
 
 /// A cuDNN on the way that is of a major which the program does not open, the newest first.

@@ -98,40 +98,41 @@ impl Route {
     /// The file that the loader takes for a name that a library asks for, when that library has its own DT_RPATH
     /// (before LD_LIBRARY_PATH) or DT_RUNPATH (after it) with its own folder.
     pub fn file(&self, name: &str, own: Option<&Path>, own_first: bool) -> Option<PathBuf> {
-        let mut places: Vec<PathBuf> = Vec::new();
         // A RUNPATH of the program is for what it opens itself, and the library's own switches its RPATH off.
         let before = self.folders.iter().filter(|via| match via {
             Via::Rpath(_) => own_first,
             other => matches!(other, Via::LibraryPath(_)),
         });
-        let system = self
-            .folders
-            .iter()
-            .filter(|via| matches!(via, Via::System(_)));
-        let own = own.map(Path::to_path_buf);
-        if own_first {
-            places.extend(own.clone());
-        }
-        places.extend(before.map(|via| via.folder().to_path_buf()));
-        places.extend(own);
-        let places = places.into_iter().map(|folder| folder.join(name));
-        let system = system.map(|via| via.folder().join(name));
-        first(places.chain(ld_so_cache::files(name)).chain(system))
+        let (first, last) = if own_first { (own, None) } else { (None, own) };
+        let places = first.into_iter().chain(before.map(Via::folder));
+        self.first(name, places.chain(last))
     }
 
-    /// The file that the loader would take for a name that the program opens, and what leads to it.
+    /// The file that the loader would take for a name that the program opens.
     pub fn program_file(&self, name: &str) -> Option<PathBuf> {
-        let (named, system): (Vec<&Via>, Vec<&Via>) = self
-            .folders
-            .iter()
-            .partition(|via| !matches!(via, Via::System(_)));
-        let file = |via: &Via| via.folder().join(name);
-        let named = named.into_iter().map(file);
-        first(
-            named
-                .chain(ld_so_cache::files(name))
-                .chain(system.into_iter().map(file)),
-        )
+        let is_named = |via: &&Via| !matches!(via, Via::System(_));
+        self.first(name, self.folders.iter().filter(is_named).map(Via::folder))
+    }
+
+    /// The first file that the loader takes, in these folders and then where it always looks: it passes over what it
+    /// may not read and what is for another CPU. If that is all there is, the first of those, so that it can be named.
+    fn first<'a>(&self, name: &str, named: impl Iterator<Item = &'a Path>) -> Option<PathBuf> {
+        let in_system = |via: &&Via| matches!(via, Via::System(_));
+        let system = self.folders.iter().filter(in_system).map(Via::folder);
+        let files = named
+            .map(|folder| folder.join(name))
+            .chain(ld_so_cache::files(name))
+            .chain(system.map(|folder| folder.join(name)));
+        let mut passed_over = None;
+        for file in files.filter(|file| file.is_file()) {
+            match Elf::open(&file) {
+                Err(Defect::Machine(_) | Defect::Class | Defect::Unreadable(_)) => {
+                    passed_over = passed_over.or(Some(file));
+                }
+                _ => return Some(file),
+            }
+        }
+        passed_over
     }
 
     /// The folders, for "looked at".
@@ -149,21 +150,6 @@ impl Route {
         lines.push(CACHE.to_string());
         lines
     }
-}
-
-/// The first file that the loader takes: it passes over what it may not read and what is for another CPU. If that is
-/// all there is, the first of those, so that it can be named.
-fn first(files: impl Iterator<Item = PathBuf>) -> Option<PathBuf> {
-    let mut passed_over = None;
-    for file in files.filter(|file| file.is_file()) {
-        match Elf::open(&file) {
-            Err(Defect::Machine(_) | Defect::Class | Defect::Unreadable(_)) => {
-                passed_over = passed_over.or(Some(file));
-            }
-            _ => return Some(file),
-        }
-    }
-    passed_over
 }
 
 /// Whether the file lies in a folder for better CPUs below the one that was named:

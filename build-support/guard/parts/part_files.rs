@@ -46,7 +46,7 @@ impl Parts {
     pub fn of(shim: &Path, major: u32, route: &Route, pinned: bool, asked: &[&str]) -> Self {
         let folder = shim.parent().unwrap_or(shim);
         let beside = beside(folder, major);
-        let no_others = has_jit_alone(&beside);
+        let no_others = required_parts::is_jit_only(beside.iter().map(String::as_str));
         let jit_only = no_others || is_jit_asked();
         let needed = |version| match required_parts::of(version, jit_only) {
             Some(names) => names.iter().map(|name| name.to_string()).collect(),
@@ -333,14 +333,6 @@ fn beside(folder: &Path, major: u32) -> Vec<String> {
 /// Whether cuDNN itself is told to do without the other parts.
 pub fn is_jit_asked() -> bool {
     std::env::var_os("CUDNN_LIB_CONFIG").is_some_and(|value| value == "GRAPH_JIT_ONLY")
-}
-
-/// Whether only those lie there that do without the others.
-fn has_jit_alone(beside: &[String]) -> bool {
-    beside.len() == required_parts::JIT.len()
-        && beside
-            .iter()
-            .all(|name| required_parts::JIT.contains(&name.as_str()))
 }
 
 /// The parts that the strings of a first library name; none if it is too large to look through in passing.

@@ -14,7 +14,7 @@ const OF_9: &[&str] = &[
 ];
 const OF_8: &[&str] = &["ops_infer", "cnn_infer"];
 /// What is shipped for `CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY`.
-pub const JIT: &[&str] = &["graph", "engines_runtime_compiled"];
+const JIT: &[&str] = &["graph", "engines_runtime_compiled"];
 /// Came with 9.22; since then the first descriptor of a convolution fails with status 1008 where it is missing.
 pub const TENSOR_IR: &str = "engines_tensor_ir";
 
@@ -27,6 +27,12 @@ pub fn of(version: Version, jit_only: bool) -> Option<&'static [&'static str]> {
         (8, _) => Some(OF_8),
         _ => None,
     }
+}
+
+/// Whether these parts, without the first library, are those of `GRAPH_JIT_ONLY` and no others.
+pub fn is_jit_only<'a>(parts: impl Iterator<Item = &'a str>) -> bool {
+    let parts: Vec<&str> = parts.collect();
+    parts.len() == JIT.len() && parts.iter().all(|part| JIT.contains(part))
 }
 
 /// The parts that a program can say it needs, as cuDNN 9 and as cuDNN 8 names them.

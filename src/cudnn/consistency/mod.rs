@@ -245,9 +245,8 @@ fn needed(cudnn: &Cudnn) -> &'static [&'static str] {
 
 /// Whether these are the parts that are shipped for `CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY`, and no others.
 fn is_jit_only(cudnn: &Cudnn) -> bool {
-    let parts = || cudnn.parts.iter().filter(|part| part.name != "cudnn");
-    parts().count() == required_parts::JIT.len()
-        && parts().all(|part| required_parts::JIT.contains(&&*part.name))
+    let parts = cudnn.parts.iter().map(|part| part.name.as_str());
+    required_parts::is_jit_only(parts.filter(|name| *name != "cudnn"))
 }
 
 /// Whether a convolution opens this part.
