@@ -1,9 +1,9 @@
 //! The inspection as JSON. What `cudnn-guard doctor` prints too has the same keys here.
 
 use crate::inspection::Inspection;
-use crate::inspection::guard_record::GuardRecord;
 use crate::model::linkage::{Format, Missing, Object};
 use crate::report::json::{SCHEMA, cudnn, driver, gpu, path, texts};
+use crate::runtime::facts::built::Built;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::json::Json;
 
@@ -57,12 +57,15 @@ fn program(inspection: &Inspection) -> Json {
     ])
 }
 
-fn guard(guard: &GuardRecord) -> Json {
-    let built = &guard.built;
+fn guard(built: &Built) -> Json {
     let lower = |name: String| Json::text(name.to_ascii_lowercase());
+    let noticed = built.findings.iter();
+    let noticed: Vec<String> = noticed
+        .map(|one| format!("{} {} {}", one.severity, one.id, one.summary))
+        .collect();
     Json::object([
-        ("crate", Json::optional(guard.package.as_ref())),
-        ("written_by", Json::text(&guard.written_by)),
+        ("crate", Json::optional(built.package.as_ref())),
+        ("written_by", Json::text(&built.written_by)),
         ("cudnn", Json::optional(built.cudnn)),
         (
             "cudnn_cuda_major",
@@ -73,16 +76,16 @@ fn guard(guard: &GuardRecord) -> Json {
         ("cuda", Json::optional(built.cuda.map(|cuda| cuda.short()))),
         (
             "requirement",
-            Json::optional(built.requirement.map(|asked| asked.text)),
+            Json::optional(built.requirement.as_ref().map(|asked| &asked.text)),
         ),
         ("policy", lower(format!("{:?}", built.policy))),
         ("loader", lower(format!("{:?}", built.loader))),
         ("cudarc", Json::optional(built.cudarc)),
-        ("targets", texts(built.targets)),
+        ("targets", texts(&built.targets)),
         ("convolution", Json::Bool(built.convolution)),
         ("require_gpu", Json::Bool(built.require_gpu)),
-        ("findings", texts(&guard.noticed)),
-        ("absent", Json::optional(built.absent)),
+        ("findings", texts(&noticed)),
+        ("absent", Json::optional(built.absent.as_ref())),
     ])
 }
 

@@ -1,12 +1,11 @@
 //! The inspection for people, laid out as the doctor's report is.
 
 use crate::inspection::Inspection;
-use crate::inspection::guard_record::GuardRecord;
 use crate::inspection::preflight::within;
 use crate::model::candidate::Cudnn;
 use crate::model::linkage::Format;
 use crate::report::text::{INDENT, Mark, apart, parts, shown, with_flavour, wrapped};
-use crate::runtime::facts::built::Loader;
+use crate::runtime::facts::built::{Built, Loader};
 use crate::runtime::facts::finding::{Finding, Severity, Verdict, printable};
 use crate::runtime::facts::finding_id::FindingId;
 use std::fmt::{self, Formatter};
@@ -56,9 +55,8 @@ pub(super) fn inspection(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt:
 }
 
 /// ``app 0.1.0, built with cuDNN 9.14.0 for CUDA 13 and CUDA 13.0, linked, asks for `>=9.1` ``
-fn built(guard: &GuardRecord) -> String {
-    let built = &guard.built;
-    let mut words = vec![guard.package.clone().unwrap_or_else(|| "a crate".into())];
+fn built(built: &Built) -> String {
+    let mut words = vec![built.package.clone().unwrap_or_else(|| "a crate".into())];
     if built.absent.is_some() {
         words.push("built without CUDA".into());
         return words.join(", ");
@@ -67,7 +65,7 @@ fn built(guard: &GuardRecord) -> String {
         let release = with_flavour(cudnn, built.cudnn_cuda_major);
         words.push(format!("built with cuDNN {release}"));
     }
-    if let Some(asked) = built.requirement {
+    if let Some(asked) = &built.requirement {
         words.push(format!("asks for cuDNN `{}`", asked.text));
     }
     let loader = match built.loader {
