@@ -14,7 +14,7 @@ use crate::model::platform::{Os, Platform};
 use crate::model::text::library_name::LibraryName;
 use crate::runtime::facts::allowed::Allowed;
 use crate::runtime::facts::built::{Built, Loader};
-use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
 use crate::runtime::judge::rules;
@@ -189,12 +189,10 @@ impl PreflightInput {
                         first.name
                     )
                 }
-                None if names.len() == 1 => {
-                    format!(
-                        "this program opens {}, which the loader does not find",
-                        first.name
-                    )
-                }
+                None if names.len() == 1 => format!(
+                    "this program opens {}, which the loader does not find",
+                    first.name
+                ),
                 None => format!(
                     "this program opens {}, and the loader finds none of them",
                     names.join(" or ")
@@ -279,25 +277,18 @@ impl PreflightInput {
                 lines.push(line);
             }
         }
-        if lines.is_empty() {
-            return finding;
-        }
-        finding.with("also found", lines.join("\n"))
+        finding.with_lines("also found", lines)
     }
 
     fn no_cudnn(&self, summary: String, names: &[&str], missing: &Missing, sure: bool) -> Finding {
-        let finding = if sure {
-            Finding::error(FindingId::CudnnNotLoadable, summary)
-        } else {
-            Finding::warning(FindingId::CudnnNotLoadable, summary)
-        };
-        let finding = finding.with("looked at", missing.looked_at.join("\n"));
+        let severity = Severity::error_if(sure);
+        let finding = Finding::new(FindingId::CudnnNotLoadable, severity, summary)
+            .with("looked at", missing.looked_at.join("\n"));
         let finding = self.also_found(finding, names);
         let same = |other: &&Other| {
             let file = consistency::file_name(&other.path);
-            names
-                .iter()
-                .any(|name| file == *name || file.starts_with(&format!("{name}.")))
+            let mut names = names.iter().filter_map(|name| file.strip_prefix(name));
+            names.any(|rest| rest.is_empty() || rest.starts_with('.'))
         };
         let major = |name: &str| name.rsplit('.').next().unwrap_or_default().to_string();
         // A requirement that is open at its end lets a major in that nobody can install yet.
@@ -332,17 +323,12 @@ impl PreflightInput {
 
     fn no_library(&self, missing: &Missing) -> Finding {
         let (name, asking) = (&missing.name, missing.needed_by.display());
-        let verb = if missing.need == Need::Later {
-            "opens"
-        } else {
-            "needs"
-        };
+        let is_later = missing.need == Need::Later;
+        let verb = if is_later { "opens" } else { "needs" };
         let summary = format!("`{asking}` {verb} {name}, which the loader does not find");
-        let finding = match missing.need {
-            Need::Later => Finding::warning(FindingId::LibraryNotFound, summary),
-            Need::Start | Need::Part => Finding::error(FindingId::LibraryNotFound, summary),
-        };
-        let finding = finding.with("looked at", missing.looked_at.join("\n"));
+        let severity = Severity::error_if(!is_later);
+        let finding = Finding::new(FindingId::LibraryNotFound, severity, summary)
+            .with("looked at", missing.looked_at.join("\n"));
         let finding = self.also_found(finding, &[name]);
         let is_it = |other: &&Other| consistency::file_name(&other.path) == name;
         if let Some(other) = self.others_of(&[name]).find(is_it) {

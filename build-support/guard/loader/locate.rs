@@ -85,10 +85,6 @@ impl Shim {
 
     /// That there are others beside it in the process.
     pub fn among(&self, others: &[PathBuf]) -> Finding {
-        let others: Vec<String> = others
-            .iter()
-            .map(|other| other.display().to_string())
-            .collect();
         Finding::warning(
             FindingId::DuplicateCudnn,
             format!(
@@ -96,7 +92,7 @@ impl Shim {
                 self.path.display()
             ),
         )
-        .with("also", others.join("\n"))
+        .with_lines("also", others.iter().map(|other| other.display()))
     }
 
     /// Its file, and what brought it in.

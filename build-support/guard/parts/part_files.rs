@@ -173,25 +173,9 @@ impl Parts {
                 by => format!("{}  {}, by {}", version, path.display(), with_article(by)),
             })
             .collect();
-        let folder = shim.parent().unwrap_or(shim).display();
-        let finding = if needed {
-            let summary = format!(
-                "cuDNN at `{}` is put together from parts of different releases",
-                folder
-            );
-            Finding::error(FindingId::PartsMixed, summary)
-        } else {
-            let summary = format!(
-                "a part of the cuDNN at `{}` that no convolution uses is of another release",
-                folder
-            );
-            Finding::warning(FindingId::PartsMixed, summary)
-        };
-        let finding = finding.with("parts", lines.join("\n"));
-        self.findings.push(finding.help(format!(
-            "remove all `libcudnn*` files from `{}` and install one cuDNN there, whole",
-            folder
-        )));
+        let folder = shim.parent().unwrap_or(shim).display().to_string();
+        let finding = required_parts::mixed(&folder, needed, &lines, "libcudnn*");
+        self.findings.push(finding);
     }
 }
 

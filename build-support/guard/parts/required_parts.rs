@@ -1,6 +1,8 @@
 //! Which parts of a cuDNN a forward convolution opens, and which a program can name on top: the build and the program
 //! look for the same.
 
+use crate::runtime::facts::finding::{Finding, Severity};
+use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
 
 const OF_9: &[&str] = &[
@@ -33,6 +35,32 @@ pub fn of(version: Version, jit_only: bool) -> Option<&'static [&'static str]> {
 pub fn is_jit_only<'a>(parts: impl Iterator<Item = &'a str>) -> bool {
     let parts: Vec<&str> = parts.collect();
     parts.len() == JIT.len() && parts.iter().all(|part| JIT.contains(part))
+}
+
+/// That the parts in a directory are of different releases: an error where a convolution needs those that are. `files` is
+/// what all of them are called.
+pub fn mixed(dir: &str, is_needed: bool, parts: &[String], files: &str) -> Finding {
+    let summary = if is_needed {
+        format!(
+            "cuDNN at `{}` is put together from parts of different releases",
+            dir
+        )
+    } else {
+        format!(
+            "a part of the cuDNN at `{}` that no convolution uses is of another release",
+            dir
+        )
+    };
+    Finding::new(
+        FindingId::PartsMixed,
+        Severity::error_if(is_needed),
+        summary,
+    )
+    .with_lines("parts", parts)
+    .help(format!(
+        "remove all `{}` files from `{}` and install one cuDNN there, whole",
+        files, dir
+    ))
 }
 
 /// The parts that a program can say it needs, as cuDNN 9 and as cuDNN 8 names them.
