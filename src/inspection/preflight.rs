@@ -24,7 +24,7 @@ use crate::toolkit::dependencies;
 use std::path::{Path, PathBuf};
 
 /// All that is known of the program and of where it is to run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct PreflightInput {
     /// The program's file.
     pub program: PathBuf,
