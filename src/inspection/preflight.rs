@@ -174,36 +174,34 @@ impl PreflightInput {
 
     /// The cuDNN that the program opens itself, where there is none.
     fn opened(&self, findings: &mut Vec<Finding>, unknown: &mut Vec<String>) {
-        let opened: Vec<&Missing> = self
-            .missing
-            .iter()
-            .filter(|one| one.need == Need::Later && one.name.starts_with("libcudnn.so"))
-            .collect();
-        if let Some(first) = opened.first() {
-            let names: Vec<&str> = opened.iter().map(|one| one.name.as_str()).collect();
-            let summary = match self.by_cudarc() {
-                Some(built) => {
-                    let release = built.cudarc.map_or(String::new(), |one| format!(" {one}"));
-                    format!(
-                        "cudarc{release} opens {}, and the loader finds neither that nor another name that it tries",
-                        first.name
-                    )
-                }
-                None if names.len() == 1 => format!(
-                    "this program opens {}, which the loader does not find",
-                    first.name
-                ),
-                None => format!(
-                    "this program opens {}, and the loader finds none of them",
-                    names.join(" or ")
-                ),
-            };
-            // Without a GPU it may do without.
-            let sure = !self.gpus.is_empty();
-            findings.push(self.no_cudnn(summary, &names, first, sure));
-            if !sure {
-                unknown.push("no cuDNN is found, which the program may do without".into());
+        let is_opened =
+            |one: &&Missing| one.need == Need::Later && one.name.starts_with("libcudnn.so");
+        let opened: Vec<&Missing> = self.missing.iter().filter(is_opened).collect();
+        let Some(first) = opened.first() else {
+            return;
+        };
+        let name = &first.name;
+        let names: Vec<&str> = opened.iter().map(|one| one.name.as_str()).collect();
+        let summary = match self.by_cudarc() {
+            Some(built) => {
+                let release = built.cudarc.map_or(String::new(), |one| format!(" {one}"));
+                format!(
+                    "cudarc{release} opens {name}, and the loader finds neither that nor another name that it tries"
+                )
             }
+            None if names.len() == 1 => {
+                format!("this program opens {name}, which the loader does not find")
+            }
+            None => format!(
+                "this program opens {}, and the loader finds none of them",
+                names.join(" or ")
+            ),
+        };
+        // Without a GPU it may do without.
+        let sure = !self.gpus.is_empty();
+        findings.push(self.no_cudnn(summary, &names, first, sure));
+        if !sure {
+            unknown.push("no cuDNN is found, which the program may do without".into());
         }
     }
 
@@ -251,8 +249,9 @@ impl PreflightInput {
         }
     }
 
-    /// A folder as it is called where the program runs.
-    fn inside(&self, dir: &Path) -> String {
+    /// The folder of a file, as it is called where the program runs.
+    fn dir(&self, file: &Path) -> String {
+        let dir = file.parent().unwrap_or(file);
         let root = self.root.as_deref();
         match root.and_then(|root| dir.strip_prefix(root).ok()) {
             Some(inside) => format!("/{}", inside.display()),
@@ -298,7 +297,7 @@ impl PreflightInput {
             let majors = rules::majors(built).into_iter().filter(|major| *major <= 9);
             wanted = majors.max().unwrap_or(9).to_string();
             if let Some(path) = &self.unasked {
-                let dir = self.inside(path.parent().unwrap_or(path));
+                let dir = self.dir(path);
                 let major =
                     main_library::cudnn_major(consistency::file_name(path)).unwrap_or_default();
                 let finding = finding.with("there is", path.display());
@@ -306,7 +305,7 @@ impl PreflightInput {
             }
         }
         if let Some(other) = self.others_of(names).find(same) {
-            let dir = self.inside(other.path.parent().unwrap_or(&other.path));
+            let dir = self.dir(&other.path);
             finding
                 .help(format!("put `{dir}` into LD_LIBRARY_PATH"))
                 .help("or link the program again with that directory as its rpath, which `.link()` does unless `.rpath(false)`")
@@ -332,7 +331,7 @@ impl PreflightInput {
         let finding = self.also_found(finding, &[name]);
         let is_it = |other: &&Other| consistency::file_name(&other.path) == name;
         if let Some(other) = self.others_of(&[name]).find(is_it) {
-            let dir = self.inside(other.path.parent().unwrap_or(&other.path));
+            let dir = self.dir(&other.path);
             return finding.help(format!("put `{dir}` into LD_LIBRARY_PATH"));
         }
         let cuda = LibraryName::read(name).and_then(|file| file.major());

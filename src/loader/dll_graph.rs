@@ -7,7 +7,6 @@ use crate::model::linkage::{Linkage, Missing, Need, Object};
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::pe::Pe;
 use crate::system::Host;
-use crate::system::sysroot::Sysroot;
 use std::path::{Path, PathBuf};
 
 /// What is loaded with the program or when it first calls something of it, the program first; and what is nowhere, of those that somebody has to bring along.
@@ -82,9 +81,7 @@ impl<'a> DllSearchPath<'a> {
     /// Of a program in this folder, which Windows looks at first.
     pub fn of_program(host: &'a Host, own: PathBuf) -> Self {
         let path = Self::from_host(host).unwrap_or(Self {
-            eyes: Sysroot {
-                root: host.root.as_deref(),
-            },
+            eyes: host.sysroot(),
             system: None,
             dirs: Vec::new(),
             own: None,

@@ -46,15 +46,10 @@ impl<'a> DllSearchPath<'a> {
         };
         let path = host.env.get(Variable::Path).unwrap_or_default();
         let path = path.to_string_lossy();
-        let dirs = path.split(';').map(|dir| dir.trim_matches('"'));
-        // Below a root, what the shell of this machine has in mind is not meant.
-        let inside = |dir: &PathBuf| root.is_none_or(|root| dir.starts_with(root));
-        let dirs = dirs
-            .map(PathBuf::from)
-            .filter(|dir| dir.is_absolute() && inside(dir));
-        let dirs: Vec<PathBuf> = dirs.collect();
+        let dirs = path.split(';').map(|dir| dir.trim_matches('"').into());
+        let dirs: Vec<PathBuf> = dirs.filter(|dir: &PathBuf| host.is_inside(dir)).collect();
         Some(Self {
-            eyes: Sysroot { root },
+            eyes: host.sysroot(),
             known: root.is_none() || !dirs.is_empty(),
             own: None,
             system,

@@ -16,10 +16,7 @@ use std::path::{Path, PathBuf};
 /// The directories of LD_LIBRARY_PATH that hold libraries of cuDNN with the names that the chosen one has, in order.
 /// None where the program runs on another system than this.
 pub fn along_library_path(cudnn: &Cudnn, host: &Host) -> Vec<ShadowingLibrary> {
-    let eyes = Sysroot {
-        root: host.root.as_deref(),
-    };
-    among(cudnn, library_path(host), eyes, &host.platform)
+    among(cudnn, library_path(host), host.sysroot(), &host.platform)
 }
 
 /// The directories of LD_LIBRARY_PATH, if the program runs on this system.
@@ -30,18 +27,13 @@ pub fn library_path(host: &Host) -> Vec<PathBuf> {
     let path = host.env.get(Variable::LdLibraryPath).unwrap_or_default();
     let path = path.to_string_lossy();
     let dirs = path.split([':', ';']).map(PathBuf::from);
-    // Below a root, what the shell of this machine has in mind is not meant.
-    let inside = |dir: &PathBuf| host.root.as_ref().is_none_or(|root| dir.starts_with(root));
-    let dirs = dirs.filter(|dir| dir.is_absolute() && inside(dir));
-    files::dedup(dirs)
+    files::dedup(dirs.filter(|dir| host.is_inside(dir)))
 }
 
 /// The libnvrtc that LD_LIBRARY_PATH leads to under the name that this cuDNN opens, unless it is that of the
 /// toolkit or does not tell its release.
 pub fn nvrtc(toolkit: &Toolkit, cudnn: &Cudnn, host: &Host) -> Option<Nvrtc> {
-    let eyes = Sysroot {
-        root: host.root.as_deref(),
-    };
+    let eyes = host.sysroot();
     let by_toolkit = toolkit.version.map(|version| version.major);
     // cuDNN asks for that of its own CUDA first, and only where there is none for `libnvrtc.so`.
     let name = format!("libnvrtc.so.{}", cudnn.cuda_major.or(by_toolkit)?);

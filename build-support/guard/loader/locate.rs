@@ -10,12 +10,8 @@ use crate::runtime::facts::version::Version;
 use crate::runtime::judge::rules;
 use crate::runtime::loader::search_path::{Route, Via};
 use crate::runtime::loader::{library_names, map_failures};
-use crate::runtime::parts::part_files::{
-    Parts, {self},
-};
-use crate::runtime::system::platform::{
-    Library, {self},
-};
+use crate::runtime::parts::part_files::{self, Parts};
+use crate::runtime::system::platform::{self, Library};
 use std::path::{Path, PathBuf};
 
 /// The first library of a cuDNN, through which everything else is called.

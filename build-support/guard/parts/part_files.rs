@@ -8,9 +8,7 @@ use crate::runtime::facts::version::Version;
 use crate::runtime::loader::search_path::Route;
 use crate::runtime::parts::release::{SYMBOL, Teller, Told, with_article};
 use crate::runtime::parts::required_parts;
-use crate::runtime::system::platform::{
-    Library, {self},
-};
+use crate::runtime::system::platform::{self, Library};
 use std::path::{Path, PathBuf};
 
 /// One part of a cuDNN.
