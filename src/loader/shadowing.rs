@@ -103,9 +103,11 @@ fn among(
         let parts = found.iter().map(|(_, path)| file_name(path).to_string());
         let (parts, has_shim) = (parts.collect(), shim.is_some());
         found.extend(shim.map(|shim| ("cudnn".to_string(), shim)));
+        let told = Parts::open(found, eyes, platform);
+        let any = || told.parts.iter().find_map(|part| part.version);
         Some(ShadowingLibrary {
             own,
-            version: Parts::open(found, eyes, platform).release(),
+            version: told.release().or_else(any),
             shim: has_shim,
             parts,
             dir,
