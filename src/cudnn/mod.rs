@@ -35,9 +35,11 @@ pub fn read_install(
     let header = header(top, tree, eyes);
     let header_version = header.as_ref().map(|header| header.version);
     let major = header_version.map(|version| version.major);
+    let places: Vec<PathBuf> = tree.lib.iter().map(|place| top.join(place)).collect();
+    let mut by_place = places.iter();
     let link = match platform.os {
-        Os::Windows => import_and_dll(top, tree, major, eyes, platform),
-        _ => shim(top, tree, major, eyes, platform),
+        Os::Windows => import_and_dll(&places, major, eyes, platform),
+        _ => by_place.find_map(|place| shim_in(place, major, eyes, platform)),
     };
     if header.is_none() && link.is_none() {
         return None;
@@ -48,8 +50,8 @@ pub fn read_install(
         (files.unreadable, files.mute) = silent(dirs, eyes);
     }
     if link.is_none() && platform.os != Os::Windows {
-        files.dangling = dangling(top, tree, major, platform);
-        files.archives = archives(top, tree, major, eyes);
+        files.dangling = dangling(&places, major, platform);
+        files.archives = archives(&places, major, eyes);
     }
     let link = link.unwrap_or_default();
     let cudnn = Cudnn {
@@ -94,20 +96,24 @@ fn header(top: &Path, tree: &Tree, eyes: Sysroot) -> Option<Header> {
 
 /// A link in the place of the library that leads nowhere. An upgrade leaves one behind, and so does a copy of the links
 /// alone.
-fn dangling(top: &Path, tree: &Tree, major: Option<u32>, platform: &Platform) -> Option<PathBuf> {
+fn dangling(places: &[PathBuf], major: Option<u32>, platform: &Platform) -> Option<PathBuf> {
     let names = major.map(|major| platform.cudnn_library(major));
     let names: Vec<String> = names.into_iter().chain(["libcudnn.so".into()]).collect();
-    let places = tree.lib.iter().map(|place| top.join(place));
+    let places = places.iter();
     let mut links = places.flat_map(|place| names.iter().map(move |name| place.join(name)));
     links.find(|link| files::is_link(link))
 }
 
 /// The directory with the archives, for a cuDNN without a library. Where there is one, they are beside it.
-fn archives(top: &Path, tree: &Tree, major: Option<u32>, eyes: Sysroot) -> Option<PathBuf> {
+fn archives(places: &[PathBuf], major: Option<u32>, eyes: Sysroot) -> Option<PathBuf> {
     let major = major?;
-    let places = tree.lib.iter().map(|place| top.join(place));
-    let mut dirs = places.filter_map(|place| eyes.dir(&place));
-    dirs.find(|dir| holds_archives(dir, major))
+    let names = ["_ops", "_ops_infer", ""].map(|kind| format!("libcudnn{kind}_static"));
+    let is_there = |dir: &Path, end: String| {
+        let mut files = names.iter().map(|name| dir.join(format!("{name}{end}.a")));
+        files.any(|file| files::is_file(&file))
+    };
+    let mut dirs = places.iter().filter_map(|place| eyes.dir(place));
+    dirs.find(|dir| is_there(dir, format!("_v{major}")) || is_there(dir, String::new()))
 }
 
 /// What the libraries tell, and the packages that brought them.
@@ -119,32 +125,25 @@ fn with_parts(cudnn: Cudnn, eyes: Sysroot, platform: &Platform) -> Cudnn {
     };
     let parts = Parts::open(found, eyes, platform);
     let first = parts.binary("cudnn");
-    let mut cuda_major = package_owner::wheel_cuda_major(&cudnn.root)
-        .or_else(|| folder_cuda_major(&cudnn, platform));
+    let mut cudnn = Cudnn {
+        cuda_major: package_owner::wheel_cuda_major(&cudnn.root)
+            .or_else(|| folder_cuda_major(&cudnn, platform)),
+        cpu: first.and_then(Binary::cpu),
+        ..cudnn
+    };
+    cudnn.files.own_first = first.and_then(Binary::own_first) == Some(true);
+    cudnn.files.copies = parts::copies(whole);
+    if parts.folders.len() > 1 {
+        cudnn.files.folders.clone_from(&parts.folders);
+    }
+    let mut cudnn = parts.describe(cudnn);
     if cudnn.library.is_some() {
-        cuda_major = cuda_major
-            .or_else(|| parts.cuda_major())
+        cudnn.cuda_major = cudnn
+            .cuda_major
             .or_else(|| package_owner::archive_cuda_major(&cudnn.root))
             .or_else(|| owner.as_ref()?.cuda_major());
     }
-    let mut cudnn = Cudnn {
-        cuda_major,
-        owner: owner.map(Box::new),
-        cpu: first.and_then(Binary::cpu),
-        library_version: parts.release(),
-        files: Box::new(Files {
-            own_first: first.and_then(Binary::own_first) == Some(true),
-            copies: parts::copies(whole),
-            folders: match &parts.folders[..] {
-                [_, _, ..] => parts.folders,
-                _ => Vec::new(),
-            },
-            flaws: parts.flaws,
-            ..*cudnn.files
-        }),
-        parts: parts.parts,
-        ..cudnn
-    };
+    cudnn.owner = owner.map(Box::new);
     cudnn.files.header_owner = package_owner::find_by_headers(&cudnn, eyes);
     cudnn
 }
@@ -182,18 +181,6 @@ struct Link {
     library: Option<PathBuf>,
 }
 
-/// The first library among these places.
-fn shim(
-    top: &Path,
-    tree: &Tree,
-    major: Option<u32>,
-    eyes: Sysroot,
-    platform: &Platform,
-) -> Option<Link> {
-    let mut places = tree.lib.iter().map(|place| top.join(place));
-    places.find_map(|place| shim_in(&place, major, eyes, platform))
-}
-
 /// The library that programs open, in a directory or named itself.
 fn shim_in(
     place: &Path,
@@ -209,11 +196,7 @@ fn shim_in(
         None => (place.to_path_buf(), None),
     };
     let dir = eyes.dir(&dir)?;
-    // Asked for by name, since a directory such as /usr/lib64 is long; the upper end is open enough.
-    let wanted = named_major
-        .into_iter()
-        .chain(header_major)
-        .chain((5..=30).rev());
+    let wanted = named_major.into_iter().chain(majors(header_major));
     let versioned = wanted
         .map(|major| (major, platform.cudnn_library(major)))
         .find_map(|(major, name)| {
@@ -245,31 +228,29 @@ fn shim_in(
     })
 }
 
-fn holds_archives(dir: &Path, major: u32) -> bool {
-    let kinds = ["_ops", "_ops_infer", ""];
-    kinds.iter().any(|kind| {
-        let there =
-            |end: String| files::is_file(&dir.join(format!("libcudnn{kind}_static{end}.a")));
-        there(format!("_v{major}")) || there(String::new())
-    })
+/// The majors to ask for by name, since a directory such as /usr/lib64 is long; the upper end is open enough.
+fn majors(of_header: Option<u32>) -> impl Iterator<Item = u32> {
+    of_header.into_iter().chain((5..=30).rev())
 }
 
 /// The import library and the DLL. They lie apart, and there may be either without the other.
 fn import_and_dll(
-    top: &Path,
-    tree: &Tree,
+    places: &[PathBuf],
     major: Option<u32>,
     eyes: Sysroot,
     platform: &Platform,
 ) -> Option<Link> {
-    let places = || tree.lib.iter().map(|place| top.join(place));
-    let named = places().find_map(|place| eyes.file(&place).filter(|file| has_end(file, "lib")));
-    let import = named.or_else(|| places().find_map(|place| eyes.file(&place.join("cudnn.lib"))));
-    let wanted = major.into_iter().chain((5..=30).rev());
-    let names: Vec<String> = wanted.map(|major| platform.cudnn_library(major)).collect();
-    let library = places()
-        .filter(|place| files::is_dir(place))
-        .find_map(|place| names.iter().find_map(|name| eyes.file(&place.join(name))));
+    let first =
+        |file: &dyn Fn(&Path) -> Option<PathBuf>| places.iter().find_map(|place| file(place));
+    let import = first(&|place| eyes.file(place).filter(|file| has_end(file, "lib")))
+        .or_else(|| first(&|place| eyes.file(&place.join("cudnn.lib"))));
+    let names: Vec<String> = majors(major)
+        .map(|major| platform.cudnn_library(major))
+        .collect();
+    let library = first(&|dir| {
+        let mut names = names.iter().filter(|_| files::is_dir(dir));
+        names.find_map(|name| eyes.file(&dir.join(name)))
+    });
     if import.is_none() && library.is_none() {
         return None;
     }

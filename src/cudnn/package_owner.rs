@@ -8,23 +8,11 @@ use std::path::{Path, PathBuf};
 
 /// The records of the packages that own a cuDNN below this directory.
 pub fn records(root: &Path, library: Option<&Path>) -> Vec<PathBuf> {
-    let mut found: Vec<PathBuf> = wheels(root)
-        .into_iter()
-        .map(|wheel| wheel.join("RECORD"))
-        .collect();
-    found.extend(matching(
-        &environment(root).join("conda-meta"),
-        "",
-        "cudnn",
-        ".json",
-    ));
+    let wheels = wheels(root).into_iter().map(|wheel| wheel.join("RECORD"));
+    let mut found: Vec<PathBuf> = wheels.chain(conda_records(root, "", "cudnn")).collect();
     if library.is_some_and(|library| library.starts_with("/usr/lib")) {
-        found.extend(matching(
-            Path::new("/var/lib/dpkg/info"),
-            "libcudnn",
-            "",
-            ".list",
-        ));
+        let lists = Path::new("/var/lib/dpkg/info");
+        found.extend(matching(lists, "libcudnn", "", ".list"));
     }
     found.retain(|path| files::is_file(path));
     found
@@ -57,7 +45,7 @@ fn wheel(root: &Path) -> Option<Owner> {
 
 /// `cudnn-9.3.0.75-h1.json`, which people ask for, or `libcudnn`, which has the libraries.
 fn conda(root: &Path) -> Option<Owner> {
-    let records = matching(&environment(root).join("conda-meta"), "", "cudnn", ".json");
+    let records = conda_records(root, "", "cudnn");
     let named = |wanted: &str| {
         let told = records.iter().filter_map(|record| {
             let mut fields = stem(record)?.rsplitn(3, '-').skip(1);
@@ -118,17 +106,9 @@ pub fn toolkit_records(root: &Path) -> Vec<PathBuf> {
         parent.and_then(Path::parent)
     };
     let wheels = site.map(|site| matching(site, "nvidia_cuda_", "", ".dist-info"));
-    let mut found: Vec<PathBuf> = wheels
-        .unwrap_or_default()
-        .into_iter()
-        .map(|wheel| wheel.join("RECORD"))
-        .collect();
-    found.extend(matching(
-        &environment(root).join("conda-meta"),
-        "cuda-",
-        "",
-        ".json",
-    ));
+    let wheels = wheels.unwrap_or_default().into_iter();
+    let mut found: Vec<PathBuf> = wheels.map(|wheel| wheel.join("RECORD")).collect();
+    found.extend(conda_records(root, "cuda-", ""));
     found.retain(|path| files::is_file(path));
     found
 }
@@ -156,11 +136,12 @@ pub fn wheel_cuda_major(root: &Path) -> Option<u32> {
 }
 
 /// On Windows a conda environment has its libraries one directory further down.
-fn environment(root: &Path) -> &Path {
-    match root.parent() {
+fn conda_records(root: &Path, start: &str, inside: &str) -> Vec<PathBuf> {
+    let environment = match root.parent() {
         Some(above) if root.ends_with("Library") => above,
         _ => root,
-    }
+    };
+    matching(&environment.join("conda-meta"), start, inside, ".json")
 }
 
 /// The CUDA major in the name of NVIDIA's archive: `cudnn-linux-x86_64-9.14.0.64_cuda13-archive`.

@@ -2,7 +2,7 @@
 
 use crate::cudnn::part_version::Teller;
 use crate::cudnn::real_major;
-use crate::model::candidate::Part;
+use crate::model::candidate::{Cudnn, Part};
 use crate::model::platform::Platform;
 use crate::model::text::library_name::LibraryName;
 use crate::runtime::binary::defect::Defect;
@@ -67,6 +67,15 @@ impl Parts {
         told(&["graph"])
             .or_else(|| told(&["ops_infer"]))
             .or_else(|| told(&["ops", "adv", "cnn", "cnn_infer", "adv_infer", "cudnn"]))
+    }
+
+    /// This cuDNN, with what its parts tell.
+    pub fn describe(self, mut cudnn: Cudnn) -> Cudnn {
+        cudnn.library_version = self.release();
+        cudnn.cuda_major = cudnn.cuda_major.or(self.cuda_major());
+        cudnn.files.flaws = self.flaws;
+        cudnn.parts = self.parts;
+        cudnn
     }
 
     /// The CUDA major that the parts were built for.

@@ -34,23 +34,24 @@ impl Inspection {
             root: root.map(Path::to_path_buf),
             library_path: library_path.join(":"),
             preload: preload.filter_map(inside).collect(),
-            preloads: Vec::new(),
-            loader: Loader::default(),
             levels: match hwcaps_levels(&cpu) {
                 [] => Some(Vec::new()),
                 _ => (root.is_none() && cpu == ARCH).then(cpu::hwcaps_levels),
             },
             cpu,
+            ..LoaderEnv::default()
         };
-        let everywhere = Sysroot { root }.file(&below_root(Path::new(PRELOADS), &ground));
-        let everywhere = everywhere.and_then(|file| files::read(&file).ok());
-        ground.preloads = preloads(&everywhere.unwrap_or_default())
+        let bytes = |path: &str| {
+            let file = Sysroot { root }.file(&below_root(Path::new(path), &ground))?;
+            files::bytes(&file).ok()
+        };
+        let everywhere = bytes(PRELOADS).unwrap_or_default();
+        let loader = self.linkage.interpreter.as_deref().and_then(bytes);
+        let loader = Loader::parse(&loader.unwrap_or_default(), &ground.cpu);
+        ground.preloads = preloads(&String::from_utf8_lossy(&everywhere))
             .map(String::from)
             .collect();
-        let loader = self.linkage.interpreter.as_deref().unwrap_or_default();
-        let loader = Sysroot { root }.file(&below_root(Path::new(loader), &ground));
-        let loader = loader.and_then(|file| files::bytes(&file).ok());
-        ground.loader = Loader::parse(&loader.unwrap_or_default(), &ground.cpu);
+        ground.loader = loader;
         ground
     }
 }

@@ -25,7 +25,6 @@ use crate::model::platform::Platform;
 use crate::report::machine;
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::driver::query::Driver;
-use crate::runtime::facts::allowed::Allowed;
 use crate::runtime::facts::built::{Built, Loader};
 use crate::runtime::facts::finding::{Finding, Severity, Verdict};
 use crate::runtime::facts::finding_id::FindingId;
@@ -72,19 +71,7 @@ impl Inspection {
                 root: root.map(Path::to_path_buf),
                 platform,
                 guards,
-                objects: Vec::new(),
-                missing: Vec::new(),
-                cudnn: None,
-                via: None,
-                found_via: String::new(),
-                others: Vec::new(),
-                unasked: None,
-                elsewhere: Vec::new(),
-                company: None,
-                path_known: false,
-                allow: Allowed::default(),
-                driver: None,
-                gpus: Vec::new(),
+                ..PreflightInput::default()
             },
             linkage: read,
             driver: None,

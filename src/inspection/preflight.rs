@@ -6,6 +6,7 @@ pub mod refused;
 
 use crate::cudnn::consistency;
 use crate::loader::dll_dependencies::DllDependencies;
+use crate::loader::main_library;
 use crate::model::candidate::Cudnn;
 use crate::model::gpu::Gpu;
 use crate::model::linkage::{Missing, Need, Object};
@@ -13,17 +14,17 @@ use crate::model::platform::{Os, Platform};
 use crate::model::text::library_name::LibraryName;
 use crate::runtime::facts::allowed::Allowed;
 use crate::runtime::facts::built::{Built, Loader};
-use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
 use crate::runtime::judge::rules;
-use crate::runtime::loader::library_names::CUDARC_ASKS_FOR_9;
+use crate::runtime::loader::library_names;
 use crate::runtime::loader::load_origin::Via;
 use crate::toolkit::dependencies;
 use std::path::{Path, PathBuf};
 
 /// All that is known of the program and of where it is to run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct PreflightInput {
     /// The program's file.
     pub program: PathBuf,
@@ -173,38 +174,34 @@ impl PreflightInput {
 
     /// The cuDNN that the program opens itself, where there is none.
     fn opened(&self, findings: &mut Vec<Finding>, unknown: &mut Vec<String>) {
-        let opened: Vec<&Missing> = self
-            .missing
-            .iter()
-            .filter(|one| one.need == Need::Later && one.name.starts_with("libcudnn.so"))
-            .collect();
-        if let Some(first) = opened.first() {
-            let names: Vec<&str> = opened.iter().map(|one| one.name.as_str()).collect();
-            let summary = match self.by_cudarc() {
-                Some(built) => {
-                    let release = built.cudarc.map_or(String::new(), |one| format!(" {one}"));
-                    format!(
-                        "cudarc{release} opens {}, and the loader finds neither that nor another name that it tries",
-                        first.name
-                    )
-                }
-                None if names.len() == 1 => {
-                    format!(
-                        "this program opens {}, which the loader does not find",
-                        first.name
-                    )
-                }
-                None => format!(
-                    "this program opens {}, and the loader finds none of them",
-                    names.join(" or ")
-                ),
-            };
-            // Without a GPU it may do without.
-            let sure = !self.gpus.is_empty();
-            findings.push(self.no_cudnn(summary, &names, first, sure));
-            if !sure {
-                unknown.push("no cuDNN is found, which the program may do without".into());
+        let is_opened =
+            |one: &&Missing| one.need == Need::Later && one.name.starts_with("libcudnn.so");
+        let opened: Vec<&Missing> = self.missing.iter().filter(is_opened).collect();
+        let Some(first) = opened.first() else {
+            return;
+        };
+        let name = &first.name;
+        let names: Vec<&str> = opened.iter().map(|one| one.name.as_str()).collect();
+        let summary = match self.by_cudarc() {
+            Some(built) => {
+                let release = built.cudarc.map_or(String::new(), |one| format!(" {one}"));
+                format!(
+                    "cudarc{release} opens {name}, and the loader finds neither that nor another name that it tries"
+                )
             }
+            None if names.len() == 1 => {
+                format!("this program opens {name}, which the loader does not find")
+            }
+            None => format!(
+                "this program opens {}, and the loader finds none of them",
+                names.join(" or ")
+            ),
+        };
+        // Without a GPU it may do without.
+        let sure = !self.gpus.is_empty();
+        findings.push(self.no_cudnn(summary, &names, first, sure));
+        if !sure {
+            unknown.push("no cuDNN is found, which the program may do without".into());
         }
     }
 
@@ -252,8 +249,9 @@ impl PreflightInput {
         }
     }
 
-    /// A folder as it is called where the program runs.
-    fn inside(&self, dir: &Path) -> String {
+    /// The folder of a file, as it is called where the program runs.
+    fn dir(&self, file: &Path) -> String {
+        let dir = file.parent().unwrap_or(file);
         let root = self.root.as_deref();
         match root.and_then(|root| dir.strip_prefix(root).ok()) {
             Some(inside) => format!("/{}", inside.display()),
@@ -278,25 +276,18 @@ impl PreflightInput {
                 lines.push(line);
             }
         }
-        if lines.is_empty() {
-            return finding;
-        }
-        finding.with("also found", lines.join("\n"))
+        finding.with_lines("also found", lines)
     }
 
     fn no_cudnn(&self, summary: String, names: &[&str], missing: &Missing, sure: bool) -> Finding {
-        let finding = if sure {
-            Finding::error(FindingId::CudnnNotLoadable, summary)
-        } else {
-            Finding::warning(FindingId::CudnnNotLoadable, summary)
-        };
-        let finding = finding.with("looked at", missing.looked_at.join("\n"));
+        let severity = Severity::error_if(sure);
+        let finding = Finding::new(FindingId::CudnnNotLoadable, severity, summary)
+            .with("looked at", missing.looked_at.join("\n"));
         let finding = self.also_found(finding, names);
         let same = |other: &&Other| {
             let file = consistency::file_name(&other.path);
-            names
-                .iter()
-                .any(|name| file == *name || file.starts_with(&format!("{name}.")))
+            let mut names = names.iter().filter_map(|name| file.strip_prefix(name));
+            names.any(|rest| rest.is_empty() || rest.starts_with('.'))
         };
         let major = |name: &str| name.rsplit('.').next().unwrap_or_default().to_string();
         // A requirement that is open at its end lets a major in that nobody can install yet.
@@ -306,22 +297,15 @@ impl PreflightInput {
             let majors = rules::majors(built).into_iter().filter(|major| *major <= 9);
             wanted = majors.max().unwrap_or(9).to_string();
             if let Some(path) = &self.unasked {
-                let dir = self.inside(path.parent().unwrap_or(path));
-                let link = format!(
-                    "put a link `libcudnn.so` to it into `{dir}`, as the -dev packages have it"
-                );
+                let dir = self.dir(path);
+                let major =
+                    main_library::cudnn_major(consistency::file_name(path)).unwrap_or_default();
                 let finding = finding.with("there is", path.display());
-                if consistency::file_name(path).starts_with("libcudnn.so.9") {
-                    let newer = format!(
-                        "build the program with cudarc {CUDARC_ASKS_FOR_9} or later, which asks for libcudnn.so.9 too"
-                    );
-                    return finding.help(newer).help(format!("or {link}"));
-                }
-                return finding.help(link);
+                return library_names::by_another_name(finding, major, &dir);
             }
         }
         if let Some(other) = self.others_of(names).find(same) {
-            let dir = self.inside(other.path.parent().unwrap_or(&other.path));
+            let dir = self.dir(&other.path);
             finding
                 .help(format!("put `{dir}` into LD_LIBRARY_PATH"))
                 .help("or link the program again with that directory as its rpath, which `.link()` does unless `.rpath(false)`")
@@ -338,21 +322,16 @@ impl PreflightInput {
 
     fn no_library(&self, missing: &Missing) -> Finding {
         let (name, asking) = (&missing.name, missing.needed_by.display());
-        let verb = if missing.need == Need::Later {
-            "opens"
-        } else {
-            "needs"
-        };
+        let is_later = missing.need == Need::Later;
+        let verb = if is_later { "opens" } else { "needs" };
         let summary = format!("`{asking}` {verb} {name}, which the loader does not find");
-        let finding = match missing.need {
-            Need::Later => Finding::warning(FindingId::LibraryNotFound, summary),
-            Need::Start | Need::Part => Finding::error(FindingId::LibraryNotFound, summary),
-        };
-        let finding = finding.with("looked at", missing.looked_at.join("\n"));
+        let severity = Severity::error_if(!is_later);
+        let finding = Finding::new(FindingId::LibraryNotFound, severity, summary)
+            .with("looked at", missing.looked_at.join("\n"));
         let finding = self.also_found(finding, &[name]);
         let is_it = |other: &&Other| consistency::file_name(&other.path) == name;
         if let Some(other) = self.others_of(&[name]).find(is_it) {
-            let dir = self.inside(other.path.parent().unwrap_or(&other.path));
+            let dir = self.dir(&other.path);
             return finding.help(format!("put `{dir}` into LD_LIBRARY_PATH"));
         }
         let cuda = LibraryName::read(name).and_then(|file| file.major());

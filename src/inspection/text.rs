@@ -4,13 +4,11 @@ use crate::inspection::Inspection;
 use crate::inspection::preflight::within;
 use crate::model::candidate::Cudnn;
 use crate::model::linkage::Format;
-use crate::report::text::{INDENT, Mark, below, part, pieces, shown, wrapped};
+use crate::report::text::{INDENT, Mark, apart, parts, shown, with_flavour, wrapped};
 use crate::runtime::facts::built::{Built, Loader};
-use crate::runtime::facts::finding::{Severity, Verdict, printable};
+use crate::runtime::facts::finding::{Finding, Severity, Verdict, printable};
 use crate::runtime::facts::finding_id::FindingId;
-use std::fmt::{
-    Formatter, {self},
-};
+use std::fmt::{self, Formatter};
 
 /// Everything.
 pub(super) fn inspection(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt::Result {
@@ -21,19 +19,11 @@ pub(super) fn inspection(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt:
     };
     let program = shown(&picture.program);
     let cpu = &inspection.linkage.cpu;
-    line(
-        f,
-        Mark::Tick,
-        "program",
-        &format!("{program}, {format} for {cpu}"),
-    )?;
+    let text = format!("{program}, {format} for {cpu}");
+    line(f, Mark::Tick, "program", &text)?;
     for guard in &picture.guards {
-        writeln!(
-            f,
-            "{:INDENT$}{}",
-            "",
-            wrapped(&printable(&built(guard)), INDENT)
-        )?;
+        let text = wrapped(&printable(&built(guard)), INDENT);
+        writeln!(f, "{:INDENT$}{text}", "")?;
     }
     if picture.guards.is_empty() {
         writeln!(f, "{:INDENT$}without the facts of a guard", "")?;
@@ -41,19 +31,9 @@ pub(super) fn inspection(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt:
     cudnn(inspection, f)?;
     libraries(inspection, f)?;
     driver(inspection, f)?;
-    for (index, finding) in inspection.findings.iter().enumerate() {
-        let gap = if index == 0 { "\n" } else { "" };
-        let mark = match finding.severity {
-            Severity::Error => Mark::Cross,
-            Severity::Warning | Severity::Note => Mark::Dash,
-        };
-        write!(f, "{gap}  {mark} ")?;
-        below(f, finding, 4)?;
-    }
-    let errors = inspection.findings.iter();
-    let errors = errors
-        .filter(|finding| finding.severity == Severity::Error)
-        .count();
+    apart(f, inspection.findings.iter())?;
+    let is_error = |finding: &&Finding| finding.severity == Severity::Error;
+    let errors = inspection.findings.iter().filter(is_error).count();
     let why = match inspection.verdict() {
         Verdict::Pass => "what it was built with and what is here fit together".to_string(),
         Verdict::Fail if errors == 1 => "1 error".to_string(),
@@ -81,29 +61,20 @@ fn built(built: &Built) -> String {
         words.push("built without CUDA".into());
         return words.join(", ");
     }
-    let flavour = built
-        .cudnn_cuda_major
-        .map_or(String::new(), |major| format!(" for CUDA {major}"));
-    words.extend(
-        built
-            .cudnn
-            .map(|cudnn| format!("built with cuDNN {cudnn}{flavour}")),
-    );
-    words.extend(
-        built
-            .requirement
-            .as_ref()
-            .map(|asked| format!("asks for cuDNN `{}`", asked.text)),
-    );
-    words.push(
-        match built.loader {
-            Loader::Linked => "is linked with it",
-            Loader::Dlopen => "opens it by its name",
-            Loader::Cudarc => "lets cudarc open it",
-            Loader::Static => "holds it",
-        }
-        .into(),
-    );
+    if let Some(cudnn) = built.cudnn {
+        let release = with_flavour(cudnn, built.cudnn_cuda_major);
+        words.push(format!("built with cuDNN {release}"));
+    }
+    if let Some(asked) = &built.requirement {
+        words.push(format!("asks for cuDNN `{}`", asked.text));
+    }
+    let loader = match built.loader {
+        Loader::Linked => "is linked with it",
+        Loader::Dlopen => "opens it by its name",
+        Loader::Cudarc => "lets cudarc open it",
+        Loader::Static => "holds it",
+    };
+    words.push(loader.into());
     if !built.targets.is_empty() {
         let targets: Vec<String> = built.targets.iter().map(ToString::to_string).collect();
         words.push(format!("kernels for {}", targets.join(" ")));
@@ -121,11 +92,8 @@ fn cudnn(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt::Result {
         }
     }
     let Some(cudnn) = inspection.cudnn() else {
-        let is_wrong = inspection
-            .picture
-            .missing
-            .iter()
-            .any(|one| one.name.starts_with("libcudnn"));
+        let mut missing = inspection.picture.missing.iter();
+        let is_wrong = missing.any(|one| one.name.starts_with("libcudnn"));
         let mark = if is_wrong && inspection.verdict() == Verdict::Fail {
             Mark::Cross
         } else {
@@ -133,39 +101,20 @@ fn cudnn(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt::Result {
         };
         return line(f, mark, "cuDNN", "none that the loader comes to");
     };
-    let version = release(cudnn);
     let library = cudnn.library.as_deref().map_or(String::new(), shown);
-    line(
-        f,
-        inspection.mark(OF_CUDNN),
-        "cuDNN",
-        &format!("{version} at {library}"),
-    )?;
-    writeln!(
-        f,
-        "{:INDENT$}found via {}",
-        "",
-        printable(&inspection.picture.found_via)
-    )?;
-    let last = cudnn.parts.len().saturating_sub(1);
-    let parts = cudnn.parts.iter().enumerate();
-    let parts: Vec<String> = parts
-        .map(|(index, of)| part(of) + if index < last { "," } else { "" })
-        .collect();
-    let text = pieces(parts.iter().map(String::as_str), INDENT);
-    line(f, inspection.mark(OF_PARTS), "parts", &text)
+    let text = format!("{} at {library}", release(cudnn));
+    line(f, inspection.mark(OF_CUDNN), "cuDNN", &text)?;
+    let found_via = printable(&inspection.picture.found_via);
+    writeln!(f, "{:INDENT$}found via {found_via}", "")?;
+    line(f, inspection.mark(OF_PARTS), "parts", &parts(cudnn))
 }
 
 /// `9.14.0 for CUDA 13`
 fn release(cudnn: &Cudnn) -> String {
-    let flavour = cudnn
-        .cuda_major
-        .map_or(String::new(), |major| format!(" for CUDA {major}"));
-    cudnn
-        .library_version
-        .map_or("of unknown release".into(), |version| {
-            format!("{version}{flavour}")
-        })
+    match cudnn.library_version {
+        Some(version) => with_flavour(version, cudnn.cuda_major),
+        None => "of unknown release".into(),
+    }
 }
 
 const OF_CUDNN: &[FindingId] = &[FindingId::CudnnVersionMismatch, FindingId::CudnnNotLoadable];
@@ -193,11 +142,8 @@ fn libraries(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt::Result {
     if picture.objects.is_empty() {
         return line(f, Mark::Dash, "libraries", "not followed");
     }
-    let names: Vec<&str> = picture
-        .missing
-        .iter()
-        .map(|one| one.name.as_str())
-        .collect();
+    let missing = picture.missing.iter();
+    let names: Vec<&str> = missing.map(|one| one.name.as_str()).collect();
     let text = if names.is_empty() {
         format!("{found}, all found")
     } else {
@@ -212,10 +158,8 @@ fn libraries(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt::Result {
 
 fn driver(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt::Result {
     let Some(driver) = &inspection.driver else {
-        let asked = inspection
-            .findings
-            .iter()
-            .any(|one| one.id == FindingId::DriverMissing);
+        let mut findings = inspection.findings.iter();
+        let asked = findings.any(|one| one.id == FindingId::DriverMissing);
         let text = if asked && inspection.picture.root.is_none() {
             "none here"
         } else {

@@ -49,7 +49,6 @@ impl Lacking {
         let (caller, library) = (self.caller.display(), self.library.display());
         let first = self.functions.first().map_or("", String::as_str);
         let others = self.functions.iter().skip(1).take(MOST_NAMED);
-        let others: Vec<&str> = others.map(String::as_str).collect();
         let finding = if self.stem == "libcuda" {
             let summary = format!(
                 "`{caller}` calls {first}, which NVIDIA's driver at `{library}` does not have"
@@ -68,11 +67,7 @@ impl Lacking {
                 self.stem
             ))
         };
-        let mut finding = if others.is_empty() {
-            finding
-        } else {
-            finding.with("also", others.join("\n"))
-        };
+        let mut finding = finding.with_lines("also", others);
         if is_image && self.stem == "libcuda" {
             finding.severity = Severity::Warning;
         }

@@ -1,6 +1,7 @@
 //! What differs from one loader to the next: the folders that are compiled into it, what it puts for `$LIB`, and the
 //! subfolders that it prefers on better processors.
 
+use crate::runtime::loader::load_origin::lib_folders;
 use std::path::{Path, PathBuf};
 
 /// What is compiled into the loader of a distribution.
@@ -16,38 +17,21 @@ impl Loader {
     /// Reads it off the loader's own file. Where that tells nothing, whatever it may be is looked at; a file for
     /// another processor or word size is passed over anyway.
     pub fn parse(bytes: &[u8], cpu: &str) -> Self {
-        let multiarch = format!("lib/{}", multiarch(cpu));
-        let has = |dir: &str| {
+        let known = lib_folders(cpu);
+        let has = |dir: &&String| {
             let text = format!("/usr/{dir}/\0");
-            bytes
-                .windows(text.len())
-                .any(|window| window == text.as_bytes())
+            let mut windows = bytes.windows(text.len());
+            windows.any(|window| window == text.as_bytes())
         };
         // Of two, the longer one: Debian's has `/usr/lib` too.
-        let known = [multiarch.as_str(), "lib64", "lib"];
-        let text = |names: &[&str]| names.iter().map(ToString::to_string).collect();
-        match known.into_iter().find(|dir| has(dir)) {
-            Some(lib) => {
-                let mut dirs = vec![format!("/{lib}"), format!("/usr/{lib}")];
-                if lib == multiarch {
-                    dirs.extend(["/lib".to_string(), "/usr/lib".to_string()]);
-                }
-                Self {
-                    dirs,
-                    lib: text(&[lib]),
-                }
-            }
-            None => {
-                let lib: Vec<String> = text(&[multiarch.as_str(), "lib64", "lib"]);
-                let dirs = lib
-                    .iter()
-                    .flat_map(|lib| [format!("/{lib}"), format!("/usr/{lib}")]);
-                Self {
-                    dirs: dirs.collect(),
-                    lib: lib.clone(),
-                }
-            }
+        let told = known.iter().find(has);
+        let lib = told.map_or_else(|| known.to_vec(), |lib| vec![lib.clone()]);
+        let both = |lib: &String| [format!("/{lib}"), format!("/usr/{lib}")];
+        let mut dirs: Vec<String> = lib.iter().flat_map(both).collect();
+        if told == known.first() {
+            dirs.extend(["/lib".to_string(), "/usr/lib".to_string()]);
         }
+        Self { dirs, lib }
     }
 }
 
@@ -66,47 +50,42 @@ pub fn hwcaps_level(file: &Path) -> Option<&str> {
     (folder.parent()?.file_name()? == "glibc-hwcaps").then_some(folder.file_name()?.to_str()?)
 }
 
-/// The files that a loader tries for one in this folder, the first that is there being taken. Where the processor is
-/// not known, the one for all of them comes first.
-pub fn hwcaps_candidates(file: &Path, known: Option<&[&str]>, cpu: &str) -> Vec<PathBuf> {
-    let (Some(folder), Some(name)) = (file.parent(), file.file_name()) else {
-        return vec![file.to_path_buf()];
+/// The files that a loader tries for one in this folder, the first that is there being taken.
+pub fn hwcaps_candidates(file: &Path, known: Option<&[&'static str]>, cpu: &str) -> Vec<PathBuf> {
+    let at = |level: Option<&str>| match (level, file.file_name()) {
+        (Some(level), Some(name)) => file.with_file_name("glibc-hwcaps").join(level).join(name),
+        _ => file.to_path_buf(),
     };
-    let at = |level: &&str| folder.join("glibc-hwcaps").join(level).join(name);
-    match known {
-        Some(levels) => {
-            let better = levels.iter().map(at);
-            better.chain([file.to_path_buf()]).collect()
-        }
-        None => {
-            let better = hwcaps_levels(cpu).iter().rev().map(at);
-            [file.to_path_buf()].into_iter().chain(better).collect()
-        }
-    }
+    hwcaps_order(known, cpu).into_iter().map(at).collect()
 }
 
 /// The files of the cache for one name, as this processor's loader prefers them.
-pub fn best_hwcaps(mut files: Vec<PathBuf>, known: Option<&[&str]>, cpu: &str) -> Vec<PathBuf> {
-    let all = known.unwrap_or(hwcaps_levels(cpu));
-    let rank = |file: &PathBuf| match (hwcaps_level(file), known) {
-        (Some(level), Some(_)) => all.iter().position(|known| *known == level),
-        (Some(level), None) => all
-            .iter()
-            .rev()
-            .position(|known| *known == level)
-            .map(|at| at + 1),
-        (None, Some(_)) => Some(all.len()),
-        (None, None) => Some(0),
-    };
+pub fn best_hwcaps(
+    mut files: Vec<PathBuf>,
+    known: Option<&[&'static str]>,
+    cpu: &str,
+) -> Vec<PathBuf> {
+    let order = hwcaps_order(known, cpu);
+    let rank = |file: &PathBuf| order.iter().position(|one| *one == hwcaps_level(file));
     files.retain(|file| rank(file).is_some());
     files.sort_by_key(rank);
     files
 }
 
-/// As Debian calls the folder of a processor.
-pub fn multiarch(cpu: &str) -> String {
-    let cpu = if cpu == "i686" { "i386" } else { cpu };
-    format!("{cpu}-linux-gnu")
+/// The levels in the order in which they are tried, and none for the file that is for all processors. That comes first
+/// where the processor is not known.
+fn hwcaps_order(known: Option<&[&'static str]>, cpu: &str) -> Vec<Option<&'static str>> {
+    let mut order: Vec<_> = known
+        .unwrap_or(hwcaps_levels(cpu))
+        .iter()
+        .copied()
+        .map(Some)
+        .collect();
+    order.push(None);
+    if known.is_none() {
+        order.reverse();
+    }
+    order
 }
 
 #[cfg(test)]

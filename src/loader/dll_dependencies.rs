@@ -3,7 +3,7 @@
 
 use crate::cudnn::consistency::{file_name, missing_parts};
 use crate::model::candidate::Cudnn;
-use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
 use std::path::PathBuf;
@@ -116,26 +116,20 @@ impl DllDependencies {
             file_name(&first.part),
             first.dll
         );
-        let mut finding = self.finding(id, summary);
-        if unmet.len() > 1 {
-            let lines: Vec<String> = unmet.iter().map(|one| needs(one)).collect();
-            finding = finding.with("lacking", lines.join("\n"));
-        }
-        Some(finding)
+        let all = unmet.iter().filter(|_| unmet.len() > 1);
+        Some(
+            self.finding(id, summary)
+                .with_lines("lacking", all.map(|one| needs(one))),
+        )
     }
 
     fn finding(&self, id: FindingId, summary: String) -> Finding {
-        let mut places: Vec<String> = self
-            .places
-            .iter()
-            .map(|dir| dir.display().to_string())
-            .collect();
-        let finding = if self.path_known {
-            places.push("PATH".into());
-            Finding::warning(id, summary)
-        } else {
-            Finding::note(id, summary)
+        let severity = match self.path_known {
+            true => Severity::Warning,
+            false => Severity::Note,
         };
-        finding.with("looked in", places.join("\n"))
+        let places = self.places.iter().map(|dir| dir.display().to_string());
+        let path = self.path_known.then(|| "PATH".to_string());
+        Finding::new(id, severity, summary).with_lines("looked in", places.chain(path))
     }
 }

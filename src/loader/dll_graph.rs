@@ -7,7 +7,6 @@ use crate::model::linkage::{Linkage, Missing, Need, Object};
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::pe::Pe;
 use crate::system::Host;
-use crate::system::sysroot::Sysroot;
 use std::path::{Path, PathBuf};
 
 /// What is loaded with the program or when it first calls something of it, the program first; and what is nowhere, of those that somebody has to bring along.
@@ -22,6 +21,7 @@ pub fn resolve(
         ..Object::default()
     }];
     let mut missing: Vec<Missing> = Vec::new();
+    let shown = |dir: &PathBuf| dir.display().to_string();
     let mut next = 0;
     while let Some(asking) = objects.get(next) {
         let needed_by = asking.path.clone();
@@ -45,7 +45,7 @@ pub fn resolve(
                     name,
                     needed_by: needed_by.clone(),
                     need,
-                    looked_at: path.looked_in(),
+                    looked_at: path.directories().iter().map(shown).collect(),
                     stands_in: None,
                 }),
                 None => {}
@@ -81,9 +81,7 @@ impl<'a> DllSearchPath<'a> {
     /// Of a program in this folder, which Windows looks at first.
     pub fn of_program(host: &'a Host, own: PathBuf) -> Self {
         let path = Self::from_host(host).unwrap_or(Self {
-            eyes: Sysroot {
-                root: host.root.as_deref(),
-            },
+            eyes: host.sysroot(),
             system: None,
             dirs: Vec::new(),
             own: None,
@@ -93,16 +91,5 @@ impl<'a> DllSearchPath<'a> {
             own: Some(own),
             ..path
         }
-    }
-
-    /// Where was looked, for messages.
-    pub fn looked_in(&self) -> Vec<String> {
-        let dirs = self.directories();
-        dirs.iter().map(|dir| dir.display().to_string()).collect()
-    }
-
-    /// The file that Windows takes for a name.
-    pub fn file(&self, name: &str) -> Option<PathBuf> {
-        self.first_in(&self.directories(), name)
     }
 }

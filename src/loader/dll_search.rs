@@ -46,15 +46,10 @@ impl<'a> DllSearchPath<'a> {
         };
         let path = host.env.get(Variable::Path).unwrap_or_default();
         let path = path.to_string_lossy();
-        let dirs = path.split(';').map(|dir| dir.trim_matches('"'));
-        // Below a root, what the shell of this machine has in mind is not meant.
-        let inside = |dir: &PathBuf| root.is_none_or(|root| dir.starts_with(root));
-        let dirs = dirs
-            .map(PathBuf::from)
-            .filter(|dir| dir.is_absolute() && inside(dir));
-        let dirs: Vec<PathBuf> = dirs.collect();
+        let dirs = path.split(';').map(|dir| dir.trim_matches('"').into());
+        let dirs: Vec<PathBuf> = dirs.filter(|dir: &PathBuf| host.is_inside(dir)).collect();
         Some(Self {
-            eyes: Sysroot { root },
+            eyes: host.sysroot(),
             known: root.is_none() || !dirs.is_empty(),
             own: None,
             system,
@@ -68,15 +63,15 @@ impl<'a> DllSearchPath<'a> {
         files::dedup(own.chain(&self.dirs).cloned())
     }
 
-    /// Whether Windows finds this file.
-    pub fn has(&self, file: &str) -> bool {
-        self.first_in(&self.directories(), file).is_some()
+    /// The file that Windows takes for a name.
+    pub fn file(&self, name: &str) -> Option<PathBuf> {
+        self.first_in(&self.directories(), name)
     }
 
     /// The parts that are needed and lie apart from the others, where Windows finds them all the same.
     pub fn elsewhere(&self, cudnn: &Cudnn) -> Vec<String> {
         let mut files = consistency::missing_parts(cudnn);
-        files.retain(|file| self.has(file));
+        files.retain(|file| self.file(file).is_some());
         files
     }
 
@@ -113,7 +108,7 @@ impl<'a> DllSearchPath<'a> {
     }
 
     /// The first of that name. Windows takes any spelling, be its files on a system that does not.
-    pub fn first_in(&self, dirs: &[PathBuf], file: &str) -> Option<PathBuf> {
+    fn first_in(&self, dirs: &[PathBuf], file: &str) -> Option<PathBuf> {
         let same = |name: &str| name.eq_ignore_ascii_case(file);
         dirs.iter().find_map(|dir| {
             let found = self.eyes.file(&dir.join(file));

@@ -11,6 +11,7 @@ use crate::runtime::loader::load_origin::{CACHE, Via};
 use crate::system::files;
 use crate::system::sysroot::Sysroot;
 use crate::toolkit::dependencies;
+use std::iter::{once_with, successors};
 use std::path::{Path, PathBuf};
 
 /// What is loaded, in the loader's order, the program first; and what it does not find.
@@ -132,76 +133,63 @@ impl LoadGraph {
     }
 
     fn find(&self, name: &str, asking: usize) -> Result<Object, Missing> {
-        let mut chain = vec![asking];
-        let mut up = self.objects.get(asking).and_then(|object| object.asked_by);
-        while let Some(index) = up {
-            chain.insert(0, index);
-            up = self.objects.get(index).and_then(|object| object.asked_by);
-        }
-        let found = |via: Via, owner, (origin, path, read): Fitting| Object {
-            name: name.into(),
-            path,
-            origin,
-            via: Some(via),
-            owner,
-            need: Need::Later,
-            asked_by: Some(asking),
-            flaw: read.as_ref().err().cloned(),
-            linkage: read.unwrap_or_default(),
-        };
-        let mut stands_in = None;
-        let mut try_one = |path: PathBuf| self.fitting(&path, &mut stands_in);
+        let own = self.objects.get(asking);
         let mut places = Vec::new();
-        if name.contains('/') {
-            let own = self.objects.get(asking);
-            let paths = own.map_or_else(Vec::new, |own| {
-                search_order::path_of_name(name, own, &self.ground)
-            });
-            for path in paths {
-                if let Some(one) = try_one(path) {
-                    return Ok(found(Via::Elsewhere, 0, one));
-                }
-            }
+        let mut stands_in = None;
+        let take = |(via, owner, path): (Via, usize, PathBuf)| {
+            let (file, read) = self.fitting(&path, &mut stands_in)?;
+            Some(Object {
+                name: name.into(),
+                origin: folder(&path),
+                path: file,
+                via: Some(via),
+                owner,
+                need: Need::Later,
+                asked_by: Some(asking),
+                flaw: read.as_ref().err().cloned(),
+                linkage: read.unwrap_or_default(),
+            })
+        };
+        let found = if name.contains('/') {
+            let paths = own.map(|own| search_order::path_of_name(name, own, &self.ground));
+            let paths = paths.into_iter().flatten();
+            paths.map(|path| (Via::Elsewhere, 0, path)).find_map(take)
         } else {
-            places = before_cache(&self.objects, &chain, &self.ground);
-            for place in &places {
-                let versions = self.versions_of(&place.dir.join(name));
-                if let Some(one) = versions.into_iter().find_map(&mut try_one) {
-                    return Ok(found(place.via.clone(), place.owner, one));
-                }
-            }
-            let system = system(&self.ground);
-            let own = self.objects.get(asking);
+            let up = |index: &usize| self.objects.get(*index)?.asked_by;
+            let mut chain: Vec<usize> = successors(Some(asking), up).collect();
+            chain.reverse();
+            let named = before_cache(&self.objects, &chain, &self.ground);
+            let mut system = system(&self.ground);
             let shuns = own.is_some_and(|object| object.linkage.shuns_system);
-            let shunned = |path: &Path| {
-                let mut system = system.iter();
-                shuns && system.any(|place| path.starts_with(&place.dir))
+            let in_system =
+                |path: &PathBuf| system.iter().any(|place| path.starts_with(&place.dir));
+            let cached = || {
+                self.cached(name)
+                    .into_iter()
+                    .filter(|path| !(shuns && in_system(path)))
             };
-            for path in self.cached(name) {
-                if shunned(&path) {
-                    continue;
-                }
-                if let Some(one) = try_one(path) {
-                    return Ok(found(Via::Cache, 0, one));
-                }
-            }
-            if !shuns {
-                for place in &system {
-                    let versions = self.versions_of(&place.dir.join(name));
-                    if let Some(one) = versions.into_iter().find_map(&mut try_one) {
-                        return Ok(found(place.via.clone(), 0, one));
-                    }
-                }
-                places.extend(system);
-            }
-        }
-        Err(Missing {
+            let below = |place: &SearchDirectory| {
+                let (via, owner) = (place.via.clone(), place.owner);
+                let versions = self.versions_of(&place.dir.join(name)).into_iter();
+                versions.map(move |path| (via.clone(), owner, path))
+            };
+            let found = named
+                .iter()
+                .flat_map(below)
+                .chain(
+                    once_with(cached)
+                        .flatten()
+                        .map(|path| (Via::Cache, 0, path)),
+                )
+                .chain(system.iter().filter(|_| !shuns).flat_map(below))
+                .find_map(take);
+            system.retain(|_| !shuns);
+            places = [named, system].concat();
+            found
+        };
+        found.ok_or_else(|| Missing {
             name: name.into(),
-            needed_by: self
-                .objects
-                .get(asking)
-                .map(|object| object.path.clone())
-                .unwrap_or_default(),
+            needed_by: own.map(|object| object.path.clone()).unwrap_or_default(),
             need: Need::Later,
             looked_at: self.looked_at(&places),
             stands_in,
@@ -227,8 +215,12 @@ impl LoadGraph {
         others.find(|file| hwcaps_level(file).is_some() && self.eyes().file(file).is_some())
     }
 
-    /// The file with its origin, if the loader does not pass it over: what is for another processor, it does.
-    fn fitting(&self, path: &Path, stands_in: &mut Option<PathBuf>) -> Option<Fitting> {
+    /// The file and what it says, if the loader does not pass it over: what is for another processor, it does.
+    fn fitting(
+        &self,
+        path: &Path,
+        stands_in: &mut Option<PathBuf>,
+    ) -> Option<(PathBuf, Result<Linkage, Defect>)> {
         let there = self.eyes().file(path);
         let empty = match &there {
             Some(file) => files::size(file) == 0,
@@ -251,7 +243,7 @@ impl LoadGraph {
             // over.
             Ok(_) | Err(_) => Err(Elf::read(&file).ok()?.defect()?),
         };
-        Some((folder(path), file, read))
+        Some((file, read))
     }
 
     /// The files that the cache gives to a name. An image that `ldconfig` has not seen yet has its folders alone.
@@ -349,9 +341,6 @@ impl LoadGraph {
         }
     }
 }
-
-/// A file that is taken: what `$ORIGIN` stands for in it, where it lies, and what it says.
-type Fitting = (PathBuf, PathBuf, Result<Linkage, Defect>);
 
 fn folder(file: &Path) -> PathBuf {
     file.parent().unwrap_or(file).to_path_buf()

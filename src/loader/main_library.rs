@@ -2,7 +2,7 @@
 
 use crate::cudnn::parts::{Named, Parts};
 use crate::loader::ldso::LoadGraph;
-use crate::model::candidate::{Cudnn, Files};
+use crate::model::candidate::Cudnn;
 use crate::model::linkage::{Need, Object};
 use crate::model::platform::Platform;
 use crate::model::text::library_name::LibraryName;
@@ -33,12 +33,8 @@ pub fn cudnn(way: &mut LoadGraph, shim: usize, platform: &Platform) -> Option<Cu
     let object = way.objects.get(shim)?;
     let major = loaded_major(object)?;
     let library = object.path.clone();
-    let dir = library.parent().unwrap_or(&library).to_path_buf();
-    let beside = beside(&dir, major, platform);
-    let jit_only = beside.len() == required_parts::JIT.len()
-        && beside
-            .iter()
-            .all(|(name, _)| required_parts::JIT.contains(&name.as_str()));
+    let beside = beside(&library, major, platform);
+    let jit_only = required_parts::is_jit_only(beside.iter().map(|(name, _)| name.as_str()));
     // What is opened depends on the release, which this part tells.
     let first = (major >= 9)
         .then(|| way.open(&file("graph", major), shim, Need::Part))
@@ -61,13 +57,8 @@ pub fn cudnn(way: &mut LoadGraph, shim: usize, platform: &Platform) -> Option<Cu
             found.push((name, path));
         }
     }
-    let cudnn = Cudnn {
-        root: dir.clone(),
-        link_dir: Some(dir),
-        library: Some(library),
-        ..Cudnn::default()
-    };
-    let cudnn = read(cudnn, found, way.ground.root.as_deref(), platform);
+    let mut cudnn = read(library, found, way.ground.root.as_deref(), platform);
+    cudnn.link_dir = Some(cudnn.root.clone());
     let of = |name: &str| indices.iter().find(|(known, _)| *known == name);
     let opener = |names: [&str; 2]| names.into_iter().find_map(of).map(|(_, index)| *index);
     if let Some(cuda) = cudnn.cuda_major {
@@ -85,8 +76,9 @@ fn file(name: &str, major: u32) -> String {
     format!("libcudnn_{name}.so.{major}")
 }
 
-/// The other parts in the folder.
-fn beside(dir: &Path, major: u32, platform: &Platform) -> Vec<(String, PathBuf)> {
+/// The other parts in the folder of a first library.
+fn beside(library: &Path, major: u32, platform: &Platform) -> Named {
+    let dir = library.parent().unwrap_or(library);
     let files = files::list_named(dir, &|name| name.contains("cudnn")).unwrap_or_default();
     let parts = files.iter().filter_map(|path| {
         let (name, file) = platform.cudnn_part(path)?;
@@ -95,35 +87,22 @@ fn beside(dir: &Path, major: u32, platform: &Platform) -> Vec<(String, PathBuf)>
     parts.collect()
 }
 
-fn read(cudnn: Cudnn, found: Named, root: Option<&Path>, platform: &Platform) -> Cudnn {
+fn read(library: PathBuf, found: Named, root: Option<&Path>, platform: &Platform) -> Cudnn {
     let eyes = Sysroot { root };
     let there = |(name, path): (String, PathBuf)| Some((name, eyes.file(&path)?));
-    let parts = Parts::open(
-        found.into_iter().filter_map(there).collect(),
-        eyes,
-        platform,
-    );
-    Cudnn {
-        library_version: parts.release(),
-        cuda_major: parts.cuda_major(),
-        files: Box::new(Files {
-            flaws: parts.flaws,
-            ..*cudnn.files
-        }),
-        parts: parts.parts,
-        ..cudnn
-    }
+    let found = found.into_iter().filter_map(there).collect();
+    let cudnn = Cudnn {
+        root: library.parent().unwrap_or(&library).to_path_buf(),
+        library: Some(library),
+        ..Cudnn::default()
+    };
+    Parts::open(found, eyes, platform).describe(cudnn)
 }
 
 /// The DLLs of a directory.
 pub fn dlls(dir: &Path, major: u32, platform: &Platform) -> Cudnn {
     let library = dir.join(platform.cudnn_library(major));
     let mut found = vec![("cudnn".to_string(), library.clone())];
-    found.extend(beside(dir, major, platform));
-    let cudnn = Cudnn {
-        root: dir.to_path_buf(),
-        library: Some(library),
-        ..Cudnn::default()
-    };
-    read(cudnn, found, None, platform)
+    found.extend(beside(&library, major, platform));
+    read(library, found, None, platform)
 }

@@ -24,45 +24,60 @@ pub struct ShadowingLibrary {
 
 /// Says which cuDNN will be loaded in place of the chosen one, or which parts in place of its own.
 pub fn library_path(cudnn: &Cudnn, rivals: &[ShadowingLibrary]) -> Option<Finding> {
-    let library = cudnn.library.as_deref()?;
-    let file = library.file_name()?.to_str()?;
-    // What comes behind the chosen directory in LD_LIBRARY_PATH, or in the system, is not reached.
+    let rival = first_rival(cudnn, rivals, !cudnn.files.own_first)?;
+    let reason = if rival.shim {
+        "LD_LIBRARY_PATH counts before the rpath that a linker writes today, and before the system's directories"
+    } else {
+        "up to cuDNN 9.20 the first library looks for the others in LD_LIBRARY_PATH before it looks beside itself"
+    };
+    let help = format!(
+        "take `{}` out of LD_LIBRARY_PATH where the program runs, or put `{}` before it",
+        rival.dir.display(),
+        folder(cudnn.library.as_deref()?)
+    );
+    let finding = rival.finding(cudnn, "LD_LIBRARY_PATH")?;
+    Some(finding.with("reason", reason).help(help))
+}
+
+/// The one that is loaded in place of the chosen cuDNN, or whose parts are, where those count. What comes behind the
+/// chosen directory, or in the system, is not reached.
+fn first_rival<'a>(
+    cudnn: &Cudnn,
+    rivals: &'a [ShadowingLibrary],
+    parts_count: bool,
+) -> Option<&'a ShadowingLibrary> {
     let before = || rivals.iter().take_while(|rival| !rival.own);
     let whole = before().find(|rival| rival.shim);
-    let parts = before().find(|rival| !rival.parts.is_empty() && !cudnn.files.own_first);
-    let rival = whole.or(parts)?;
-    if rival.version.is_some() && rival.version == cudnn.library_version {
-        return None;
+    let rival = whole.or_else(|| before().find(|rival| parts_count && !rival.parts.is_empty()))?;
+    let is_same = rival.version.is_some() && rival.version == cudnn.library_version;
+    (!is_same).then_some(rival)
+}
+
+impl ShadowingLibrary {
+    /// That a variable leads the program to it.
+    fn finding(&self, cudnn: &Cudnn, variable: &str) -> Option<Finding> {
+        let library = cudnn.library.as_deref()?;
+        let file = library.file_name()?.to_str()?;
+        let dir = self.dir.display();
+        let (theirs, ours) = (release(self.version), release(cudnn.library_version));
+        let (summary, first) = if self.shim {
+            let summary = format!(
+                "{variable} leads the program to the cuDNN {theirs} in `{dir}`, and it is linked to {ours}"
+            );
+            (summary, self.dir.join(file).display().to_string())
+        } else {
+            let summary = format!(
+                "{variable} gives `{file}` the parts {theirs} in `{dir}`, and it is {ours} itself"
+            );
+            (summary, self.parts.join("\n"))
+        };
+        let finding = Finding::warning(FindingId::LibraryPathHijack, summary);
+        Some(
+            finding
+                .with("linked", library.display())
+                .with("first", first),
+        )
     }
-    let (dir, linked) = (rival.dir.display(), folder(library));
-    let theirs = release(rival.version);
-    let ours = release(cudnn.library_version);
-    let finding = if whole.is_some() {
-        let summary = format!(
-            "LD_LIBRARY_PATH leads the program to the cuDNN {theirs} in `{dir}`, and it is linked to {ours}"
-        );
-        Finding::warning(FindingId::LibraryPathHijack, summary)
-            .with("linked", library.display())
-            .with("first", rival.dir.join(file).display())
-            .with(
-                "reason",
-                "LD_LIBRARY_PATH counts before the rpath that a linker writes today, and before the system's directories",
-            )
-    } else {
-        let summary = format!(
-            "LD_LIBRARY_PATH gives `{file}` the parts {theirs} in `{dir}`, and it is {ours} itself"
-        );
-        Finding::warning(FindingId::LibraryPathHijack, summary)
-            .with("linked", library.display())
-            .with("first", rival.parts.join("\n"))
-            .with(
-                "reason",
-                "up to cuDNN 9.20 the first library looks for the others in LD_LIBRARY_PATH before it looks beside itself",
-            )
-    };
-    Some(finding.help(format!(
-        "take `{dir}` out of LD_LIBRARY_PATH where the program runs, or put `{linked}` before it"
-    )))
 }
 
 /// The libnvrtc that stands first in LD_LIBRARY_PATH.
@@ -110,43 +125,21 @@ pub fn dll_path(
     rivals: &[ShadowingLibrary],
     system: Option<&Path>,
 ) -> Option<Finding> {
-    let library = cudnn.library.as_deref()?;
-    let file = library.file_name()?.to_str()?;
-    let before = || rivals.iter().take_while(|rival| !rival.own);
-    let whole = before().find(|rival| rival.shim);
-    let rival = whole.or(before().find(|rival| !rival.parts.is_empty()))?;
-    if rival.version.is_some() && rival.version == cudnn.library_version {
-        return None;
-    }
-    let (dir, linked) = (rival.dir.display(), folder(library));
-    let (theirs, ours) = (release(rival.version), release(cudnn.library_version));
+    let rival = first_rival(cudnn, rivals, true)?;
+    let (dir, linked) = (rival.dir.display(), folder(cudnn.library.as_deref()?));
     let by_system = system == Some(&*rival.dir);
-    let who = if by_system { "Windows" } else { "PATH" };
-    let finding = if whole.is_some() {
-        let summary = format!(
-            "{who} leads the program to the cuDNN {theirs} in `{dir}`, and it is linked to {ours}"
-        );
-        Finding::warning(FindingId::LibraryPathHijack, summary)
-            .with("linked", library.display())
-            .with("first", rival.dir.join(file).display())
-    } else {
-        let summary =
-            format!("{who} gives `{file}` the parts {theirs} in `{dir}`, and it is {ours} itself");
-        Finding::warning(FindingId::LibraryPathHijack, summary)
-            .with("linked", library.display())
-            .with("first", rival.parts.join("\n"))
-    };
-    let finding = finding.with(
-        "reason",
-        "Windows looks for each DLL beside the program, then in its system directory, then along PATH",
-    );
     let remedy = if by_system {
         format!("delete the files `cudnn*.dll` from `{dir}`")
     } else {
         format!("put `{linked}` before `{dir}` in PATH where the program runs")
     };
-    let beside = format!("or copy all DLLs of `{linked}` beside the program");
-    Some(finding.help(remedy).help(beside))
+    let finding = rival.finding(cudnn, if by_system { "Windows" } else { "PATH" })?;
+    Some(
+        finding
+            .with("reason", "Windows looks for each DLL beside the program, then in its system directory, then along PATH")
+            .help(remedy)
+            .help(format!("or copy all DLLs of `{linked}` beside the program")),
+    )
 }
 
 /// NVIDIA's installer puts `bin` on PATH, and the DLLs lie in a directory of their CUDA below it. `dirs` are those of

@@ -3,7 +3,7 @@
 
 use crate::loader::config::Loader;
 use crate::model::linkage::Object;
-use crate::runtime::loader::load_origin::{Via, filled};
+use crate::runtime::loader::load_origin::{Via, expanded};
 use std::path::{Path, PathBuf};
 
 /// The system that the program runs on.
@@ -13,7 +13,7 @@ pub struct LoaderEnv {
     pub root: Option<PathBuf>,
     /// The program's processor.
     pub cpu: String,
-    /// LD_LIBRARY_PATH, as far as it is known there.
+    /// LD_LIBRARY_PATH with colons alone, as far as it is known there.
     pub library_path: String,
     /// What LD_PRELOAD names, as far as it is known there.
     pub preload: Vec<String>,
@@ -65,8 +65,7 @@ pub fn before_cache(
             add(rpath, owner, Via::Rpath);
         }
     }
-    let library_path = ground.library_path.replace(';', ":");
-    add(Some(&library_path), 0, Via::LibraryPath);
+    add(Some(&ground.library_path), 0, Via::LibraryPath);
     let runpath = of(asking).and_then(|object| object.linkage.runpath.as_ref());
     add(runpath, asking, Via::Runpath);
     places
@@ -100,30 +99,22 @@ pub fn below_root(path: &Path, ground: &LoaderEnv) -> PathBuf {
 /// from where the program is started, which nobody knows of another system.
 fn folders(entry: &str, origin: Option<&Path>, ground: &LoaderEnv) -> Vec<(PathBuf, PathBuf)> {
     let entry = if entry.is_empty() { "." } else { entry };
-    let here = origin.unwrap_or(Path::new("")).to_string_lossy();
+    let origin = origin.unwrap_or(Path::new("")).to_string_lossy();
+    // The folder of a file is known by where it lies on this machine already.
     let starts_here = entry.starts_with("$ORIGIN") || entry.starts_with("${ORIGIN}");
-    let folder = |lib: &str| {
-        let entry = filled(entry.as_bytes(), "ORIGIN", here.as_bytes());
-        let entry = filled(&entry, "PLATFORM", ground.cpu.as_bytes());
-        let entry = filled(&entry, "LIB", lib.as_bytes());
-        let path = PathBuf::from(String::from_utf8_lossy(&entry).into_owned());
-        // The folder of a file is known by where it lies on this machine already.
-        let dir = if starts_here {
-            path.clone()
-        } else {
-            below_root(&path, ground)
-        };
-        (path, dir)
-    };
-    let mut found: Vec<(PathBuf, PathBuf)> = Vec::new();
-    for lib in &ground.loader.lib {
-        let one = folder(lib);
-        let is_known = ground.root.is_none() || one.0.is_absolute();
-        if is_known && !found.contains(&one) {
-            found.push(one);
-        }
-    }
-    found
+    let libs = &ground.loader.lib;
+    expanded(entry.as_bytes(), origin.as_bytes(), &ground.cpu, libs)
+        .iter()
+        .map(|path| PathBuf::from(String::from_utf8_lossy(path).into_owned()))
+        .filter(|path| ground.root.is_none() || path.is_absolute())
+        .map(|path| {
+            let dir = match starts_here {
+                true => path.clone(),
+                false => below_root(&path, ground),
+            };
+            (path, dir)
+        })
+        .collect()
 }
 
 #[cfg(test)]

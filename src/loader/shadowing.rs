@@ -1,14 +1,14 @@
 //! Where else the loader may find a cuDNN.
 
-use crate::cudnn::part_version::Teller;
+use crate::cudnn::consistency::file_name;
+use crate::cudnn::parts::{Named, Parts};
 use crate::loader::dll_search::DllSearchPath;
 use crate::loader::path_shadowing::{Nvrtc, ShadowingLibrary};
 use crate::model::candidate::{Cudnn, Toolkit};
 use crate::model::environment::Variable;
-use crate::model::platform::Os;
+use crate::model::platform::{Os, Platform};
 use crate::model::text::library_name::LibraryName;
 use crate::runtime::facts::version::Version;
-use crate::system::library_file::Binary;
 use crate::system::sysroot::Sysroot;
 use crate::system::{Host, files};
 use std::path::{Path, PathBuf};
@@ -16,10 +16,7 @@ use std::path::{Path, PathBuf};
 /// The directories of LD_LIBRARY_PATH that hold libraries of cuDNN with the names that the chosen one has, in order.
 /// None where the program runs on another system than this.
 pub fn along_library_path(cudnn: &Cudnn, host: &Host) -> Vec<ShadowingLibrary> {
-    let eyes = Sysroot {
-        root: host.root.as_deref(),
-    };
-    among(cudnn, library_path(host), eyes, Os::Linux)
+    among(cudnn, library_path(host), host.sysroot(), &host.platform)
 }
 
 /// The directories of LD_LIBRARY_PATH, if the program runs on this system.
@@ -30,18 +27,13 @@ pub fn library_path(host: &Host) -> Vec<PathBuf> {
     let path = host.env.get(Variable::LdLibraryPath).unwrap_or_default();
     let path = path.to_string_lossy();
     let dirs = path.split([':', ';']).map(PathBuf::from);
-    // Below a root, what the shell of this machine has in mind is not meant.
-    let inside = |dir: &PathBuf| host.root.as_ref().is_none_or(|root| dir.starts_with(root));
-    let dirs = dirs.filter(|dir| dir.is_absolute() && inside(dir));
-    files::dedup(dirs)
+    files::dedup(dirs.filter(|dir| host.is_inside(dir)))
 }
 
 /// The libnvrtc that LD_LIBRARY_PATH leads to under the name that this cuDNN opens, unless it is that of the
 /// toolkit or does not tell its release.
 pub fn nvrtc(toolkit: &Toolkit, cudnn: &Cudnn, host: &Host) -> Option<Nvrtc> {
-    let eyes = Sysroot {
-        root: host.root.as_deref(),
-    };
+    let eyes = host.sysroot();
     let by_toolkit = toolkit.version.map(|version| version.major);
     // cuDNN asks for that of its own CUDA first, and only where there is none for `libnvrtc.so`.
     let name = format!("libnvrtc.so.{}", cudnn.cuda_major.or(by_toolkit)?);
@@ -77,62 +69,51 @@ fn release_in(path: &Path) -> Option<Version> {
 }
 
 /// The same for Windows' own directory and those of PATH.
-pub fn along_dll_path(cudnn: &Cudnn, path: &DllSearchPath) -> Vec<ShadowingLibrary> {
-    among(cudnn, path.directories(), path.eyes, Os::Windows)
+pub fn along_dll_path(
+    cudnn: &Cudnn,
+    path: &DllSearchPath,
+    platform: &Platform,
+) -> Vec<ShadowingLibrary> {
+    among(cudnn, path.directories(), path.eyes, platform)
 }
 
-fn among(cudnn: &Cudnn, dirs: Vec<PathBuf>, eyes: Sysroot, os: Os) -> Vec<ShadowingLibrary> {
-    let Some(file) = cudnn.library.as_deref().and_then(Path::file_name) else {
+fn among(
+    cudnn: &Cudnn,
+    dirs: Vec<PathBuf>,
+    eyes: Sysroot,
+    platform: &Platform,
+) -> Vec<ShadowingLibrary> {
+    let library = cudnn.library.as_deref();
+    let Some((library, file)) = library.zip(library.and_then(Path::file_name)) else {
         return Vec::new();
     };
-    let own = cudnn.library.as_deref().map(|own| eyes.canonical(own));
-    dirs.into_iter()
-        .filter_map(|dir| {
-            let shim = eyes.file(&dir.join(file));
-            let beside = cudnn.parts.iter().filter(|part| part.name != "cudnn");
-            let parts: Vec<(&str, PathBuf)> = beside
-                .filter_map(|part| {
-                    let there = eyes.file(&dir.join(part.path.file_name()?))?;
-                    (eyes.canonical(&there) != eyes.canonical(&part.path))
-                        .then_some((part.name.as_str(), there))
-                })
-                .collect();
-            let is_own = shim.as_deref().map(|shim| eyes.canonical(shim)) == own;
-            if !is_own && shim.is_none() && parts.is_empty() {
-                return None;
-            }
-            let named = |path: &PathBuf| Some(path.file_name()?.to_string_lossy().into_owned());
-            Some(ShadowingLibrary {
-                own: is_own,
-                version: release(shim.as_deref(), &parts, eyes, os),
-                shim: shim.is_some(),
-                parts: parts.iter().filter_map(|(_, path)| named(path)).collect(),
-                dir,
-            })
+    let same = |one: &Path, other: &Path| eyes.canonical(one) == eyes.canonical(other);
+    let rival = |dir: PathBuf| {
+        let shim = eyes.file(&dir.join(file));
+        let beside = cudnn.parts.iter().filter(|part| part.name != "cudnn");
+        let parts = beside.filter_map(|part| {
+            let there = eyes.file(&dir.join(part.path.file_name()?))?;
+            (!same(&there, &part.path)).then_some((part.name.clone(), there))
+        });
+        let mut found: Named = parts.collect();
+        let own = shim.as_deref().is_some_and(|shim| same(shim, library));
+        if shim.is_none() && found.is_empty() {
+            return None;
+        }
+        let parts = found.iter().map(|(_, path)| file_name(path).to_string());
+        let (parts, has_shim) = (parts.collect(), shim.is_some());
+        found.extend(shim.map(|shim| ("cudnn".to_string(), shim)));
+        let told = Parts::open(found, eyes, platform);
+        let any = || told.parts.iter().find_map(|part| part.version);
+        Some(ShadowingLibrary {
+            own,
+            version: told.release().or_else(any),
+            shim: has_shim,
+            parts,
+            dir,
         })
-        .collect()
-}
-
-/// Graph and ops_infer answer for all; where neither tells, any other.
-fn release(
-    shim: Option<&Path>,
-    parts: &[(&str, PathBuf)],
-    eyes: Sysroot,
-    os: Os,
-) -> Option<Version> {
-    let mut files: Vec<(&str, &Path)> = parts.iter().map(|(name, path)| (*name, &**path)).collect();
-    files.extend(shim.map(|shim| ("cudnn", shim)));
-    files.sort_by_key(|(name, _)| !["graph", "ops_infer"].contains(name));
-    let mut teller = Teller::new(files.len());
-    for (name, path) in files {
-        teller.look(name, &eyes.canonical(path), Binary::open(path, os).as_ref());
-    }
-    teller
-        .tell()
-        .into_iter()
-        .flatten()
-        .next()
-        .map(|told| told.0)
+    };
+    dirs.into_iter().filter_map(rival).collect()
 }
 
 /// The C++ library beside the chosen cuDNN, if both are of a conda environment whose compilers are not in use.

@@ -4,18 +4,19 @@ use crate::model::text::library_name::LibraryName;
 use std::path::Path;
 
 /// An operating system, as far as CUDA cares.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Os {
     /// Linux with glibc, WSL included.
     Linux,
     /// Windows.
     Windows,
     /// Anything else; NVIDIA ships no cuDNN for it.
+    #[default]
     Other,
 }
 
 /// A target triple, read.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Platform {
     /// The triple as cargo spells it.
     pub triple: String,

@@ -12,6 +12,7 @@ use crate::model::found_via::FoundVia;
 use crate::report::Report;
 use crate::runtime::facts::finding::{Finding, Severity, Verdict, printable};
 use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::version::Version;
 use crate::search::search_step::Kind;
 use std::fmt::{self, Formatter};
 use std::path::{Path, PathBuf};
@@ -94,17 +95,11 @@ pub(super) fn report(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
     stack(report, f)?;
     machine(report, f)?;
     cudarc(report, f)?;
-    let own = report.findings.iter();
-    let own = own.filter(|finding| !has_line(report, thing(finding.id)));
-    for (index, finding) in own.enumerate() {
-        let gap = if index == 0 { "\n" } else { "" };
-        let mark = match finding.severity {
-            Severity::Error => Mark::Cross,
-            Severity::Warning | Severity::Note => Mark::Dash,
-        };
-        write!(f, "{gap}  {mark} ")?;
-        below(f, finding, 4)?;
-    }
+    let own = report
+        .findings
+        .iter()
+        .filter(|finding| !has_line(report, thing(finding.id)));
+    apart(f, own)?;
     others(report, f)?;
     verdict(report, f)
 }
@@ -148,9 +143,9 @@ fn none(report: &Report, kind: Kind) -> &'static str {
 }
 
 fn chosen_cudnn(report: &Report, cudnn: &Cudnn, f: &mut Formatter<'_>) -> fmt::Result {
-    let flavour = cudnn.cuda_major.map(|major| format!(" for CUDA {major}"));
-    let flavour = flavour.unwrap_or_default();
-    let version = cudnn.version().map(|version| format!("{version}{flavour}"));
+    let version = cudnn
+        .version()
+        .map(|version| with_flavour(version, cudnn.cuda_major));
     let text = at(version, &cudnn.root);
     line(f, report, Thing::Cudnn, Mark::Tick, "cuDNN", &text)?;
     via(f, report.via(Kind::Cudnn))?;
@@ -171,12 +166,7 @@ fn chosen_cudnn(report: &Report, cudnn: &Cudnn, f: &mut Formatter<'_>) -> fmt::R
     if cudnn.parts.is_empty() {
         line(f, report, Thing::Parts, Mark::Dash, "parts", "none seen")?;
     } else {
-        let last = cudnn.parts.len() - 1;
-        let mut parts: Vec<String> = cudnn.parts.iter().map(part).collect();
-        parts.iter_mut().take(last).for_each(|part| part.push(','));
-        // A part and its release stay together.
-        let text = pieces(parts.iter().map(String::as_str), INDENT);
-        line(f, report, Thing::Parts, Mark::Tick, "parts", &text)?;
+        line(f, report, Thing::Parts, Mark::Tick, "parts", &parts(cudnn))?;
     }
     findings(f, report, Thing::Parts)?;
     if f.alternate() || cudnn.gpu_codes.is_empty() {
@@ -186,8 +176,24 @@ fn chosen_cudnn(report: &Report, cudnn: &Cudnn, f: &mut Formatter<'_>) -> fmt::R
     line(f, report, Thing::Itself, Mark::Tick, "GPU code", &text)
 }
 
+/// `9.14.0 for CUDA 13`
+pub(crate) fn with_flavour(version: Version, cuda_major: Option<u32>) -> String {
+    let flavour = cuda_major.map(|major| format!(" for CUDA {major}"));
+    format!("{version}{}", flavour.unwrap_or_default())
+}
+
+/// `graph 9.14.0, ops 9.14.0`: a part and its release stay together.
+pub(crate) fn parts(cudnn: &Cudnn) -> String {
+    let last = cudnn.parts.len().saturating_sub(1);
+    let parts = cudnn.parts.iter().enumerate();
+    let parts: Vec<String> = parts
+        .map(|(index, of)| part(of) + if index < last { "," } else { "" })
+        .collect();
+    pieces(parts.iter().map(String::as_str), INDENT)
+}
+
 /// `graph 9.14.0`; a part that does not tell its release is named alone.
-pub(crate) fn part(part: &Part) -> String {
+fn part(part: &Part) -> String {
     match part.version {
         Some(version) => printable(&format!("{} {version}", part.name)),
         None => printable(&part.name),
@@ -294,9 +300,26 @@ fn findings(f: &mut Formatter<'_>, report: &Report, about: Thing) -> fmt::Result
     Ok(())
 }
 
+/// Findings that stand below no line of their own.
+pub(crate) fn apart<'a>(
+    f: &mut Formatter<'_>,
+    findings: impl Iterator<Item = &'a Finding>,
+) -> fmt::Result {
+    for (index, finding) in findings.enumerate() {
+        let gap = if index == 0 { "\n" } else { "" };
+        let mark = match finding.severity {
+            Severity::Error => Mark::Cross,
+            Severity::Warning | Severity::Note => Mark::Dash,
+        };
+        write!(f, "{gap}  {mark} ")?;
+        below(f, finding, 4)?;
+    }
+    Ok(())
+}
+
 /// A finding whose first line is already indented. Only its headline is broken between words: evidence and help
 /// hold paths and commands to be pasted.
-pub(crate) fn below(f: &mut Formatter<'_>, finding: &Finding, indent: usize) -> fmt::Result {
+fn below(f: &mut Formatter<'_>, finding: &Finding, indent: usize) -> fmt::Result {
     for (index, text) in finding.to_string().lines().enumerate() {
         if index == 0 {
             writeln!(f, "{}", wrapped(text, indent))?;

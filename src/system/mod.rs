@@ -18,8 +18,9 @@ pub mod sysroot;
 use crate::model::environment::{Environment, Variable};
 use crate::model::platform::Platform;
 use crate::system::probe_cache::ProbeCache;
+use crate::system::sysroot::Sysroot;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The machine, as it was when the build began.
 #[derive(Clone, Debug)]
@@ -66,6 +67,20 @@ impl Host {
             answers: ProbeCache::open(&env),
             env: env.for_target(&triple),
         }
+    }
+
+    /// How its files are seen.
+    pub fn sysroot(&self) -> Sysroot<'_> {
+        Sysroot {
+            root: self.root.as_deref(),
+        }
+    }
+
+    /// Whether a directory of a search path of this shell is one of the program's: below a root, what the shell of this
+    /// machine has in mind is not meant.
+    pub fn is_inside(&self, dir: &Path) -> bool {
+        let root = self.root.as_ref();
+        dir.is_absolute() && root.is_none_or(|root| dir.starts_with(root))
     }
 
     /// Whether what is built runs on this very system.

@@ -6,7 +6,7 @@ use crate::loader::dll_search::DllSearchPath;
 use crate::loader::find_library::shared_file;
 use crate::loader::{dll_dependencies, path_shadowing, shadowing};
 use crate::model::candidate::{Cudnn, Toolkit};
-use crate::model::platform::Os;
+use crate::model::platform::{Os, Platform};
 use crate::runtime::facts::finding::Finding;
 use crate::system::{Host, files};
 use crate::toolkit::closure::unmet_dependency;
@@ -27,7 +27,7 @@ pub fn of(
     let elsewhere = dll_path.as_ref().map(|path| path.elsewhere(cudnn));
     let mut findings = consistency::findings(cudnn, &unresolved, &elsewhere.unwrap_or_default());
     if let Some(path) = &dll_path {
-        findings.extend(on_windows(cudnn, toolkit, path));
+        findings.extend(on_windows(cudnn, toolkit, path, &host.platform));
     }
     let rivals = shadowing::along_library_path(cudnn, host);
     findings.extend(path_shadowing::library_path(cudnn, &rivals));
@@ -44,14 +44,19 @@ pub fn of(
 }
 
 /// What Windows would load in place of, or beside, the DLLs of this cuDNN.
-fn on_windows(cudnn: &Cudnn, toolkit: Option<&Toolkit>, path: &DllSearchPath) -> Vec<Finding> {
+fn on_windows(
+    cudnn: &Cudnn,
+    toolkit: Option<&Toolkit>,
+    path: &DllSearchPath,
+    platform: &Platform,
+) -> Vec<Finding> {
     let Some(shim) = cudnn.library.as_deref().and_then(Path::file_name) else {
         return Vec::new();
     };
-    let rivals = shadowing::along_dll_path(cudnn, path);
+    let rivals = shadowing::along_dll_path(cudnn, path, platform);
     let hijack = path_shadowing::dll_path(cudnn, &rivals, path.system.as_deref());
     let mut findings: Vec<Finding> = hijack.into_iter().collect();
-    if !path.has(&shim.to_string_lossy()) {
+    if path.file(&shim.to_string_lossy()).is_none() {
         findings.extend(path_shadowing::below_path(cudnn, &path.dirs));
     }
     let company = path.dependencies(cudnn, toolkit);

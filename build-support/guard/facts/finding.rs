@@ -36,6 +36,17 @@ pub enum Severity {
     Note,
 }
 
+impl Severity {
+    /// An error if it is one, else a warning.
+    pub fn error_if(is_error: bool) -> Self {
+        if is_error {
+            Severity::Error
+        } else {
+            Severity::Warning
+        }
+    }
+}
+
 impl fmt::Display for Severity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -84,7 +95,8 @@ impl Finding {
         Self::new(id, Severity::Note, summary)
     }
 
-    fn new(id: FindingId, severity: Severity, summary: impl Into<String>) -> Self {
+    /// One that matters so much, with this headline.
+    pub fn new(id: FindingId, severity: Severity, summary: impl Into<String>) -> Self {
         Self {
             id,
             severity,
@@ -98,6 +110,19 @@ impl Finding {
     pub fn with(mut self, label: &'static str, value: impl fmt::Display) -> Self {
         self.evidence.push((label, value.to_string()));
         self
+    }
+
+    /// With a piece of evidence that has a line for each of these, if there are any.
+    pub fn with_lines(
+        self,
+        label: &'static str,
+        lines: impl IntoIterator<Item = impl fmt::Display>,
+    ) -> Self {
+        let lines: Vec<String> = lines.into_iter().map(|line| line.to_string()).collect();
+        if lines.is_empty() {
+            return self;
+        }
+        self.with(label, lines.join("\n"))
     }
 
     /// With one more way to mend it.

@@ -69,13 +69,9 @@ impl Eager {
             ),
         )
         .with("made for", format!("CUDA {}", self.cuda.short()));
-        let finding = if others.is_empty() {
-            finding
-        } else {
-            finding.with("also", others.join("\n"))
-        };
         Some(
             finding
+                .with_lines("also", others)
                 .help("update NVIDIA's driver")
                 .help("or build the program with the `cuda-` feature of cudarc that `nvidia-smi` shows for the driver")
                 .help("or build it with cudarc 0.19 or later, which looks up what is called alone"),

@@ -1,6 +1,7 @@
 //! The names by which a program opens cuDNN.
 
 use crate::runtime::facts::built::{Built, Loader};
+use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::version::Version;
 use crate::runtime::judge::rules;
 
@@ -17,7 +18,23 @@ pub fn of(built: &Built) -> Vec<String> {
 
 /// The first cudarc that asks for `libcudnn.so.9`. For those before it there is `libcudnn.so` or nothing: their other
 /// names are of no cuDNN that ever was.
-pub const CUDARC_ASKS_FOR_9: Version = Version::new(0, 19, 2);
+const CUDARC_ASKS_FOR_9: Version = Version::new(0, 19, 2);
+
+/// What to do where the right cuDNN is in this directory, under a name that this cudarc does not ask for.
+pub fn by_another_name(finding: Finding, major: u32, dir: &str) -> Finding {
+    let link = format!(
+        "put a link `libcudnn.so` to it into `{}`, as the -dev packages have it",
+        dir
+    );
+    if major != 9 {
+        return finding.help(link);
+    }
+    let newer = format!(
+        "build the program with cudarc {} or later, which asks for libcudnn.so.9 too",
+        CUDARC_ASKS_FOR_9
+    );
+    finding.help(newer).help(format!("or {}", link))
+}
 
 /// Those of the crate cudarc, in its order; a test holds them against its own. An unknown release has those of the
 /// newest. Some have the release of CUDA in them for which cudarc is compiled, which is taken to be that of the build.

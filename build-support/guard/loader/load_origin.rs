@@ -59,6 +59,17 @@ impl fmt::Display for Via {
 }
 
 impl Via {
+    /// The folder that it names, if it does.
+    pub fn folder(&self) -> &Path {
+        match self {
+            Via::Rpath(folder)
+            | Via::LibraryPath(folder)
+            | Via::Runpath(folder)
+            | Via::System(folder) => folder,
+            _ => Path::new(""),
+        }
+    }
+
     /// What the reader can do to get another cuDNN loaded.
     pub fn help(&self, folder: &Path, wanted: &str) -> String {
         match self {
@@ -99,8 +110,33 @@ pub fn preloads(text: &str) -> impl Iterator<Item = &str> {
     names.filter(|name| !name.is_empty())
 }
 
+/// The folders below `/usr` that a loader may put for `$LIB`; which it is, is compiled into it.
+pub fn lib_folders(cpu: &str) -> [String; 3] {
+    let multiarch = if cpu == "i686" { "i386" } else { cpu };
+    [
+        format!("lib/{}-linux-gnu", multiarch),
+        "lib64".to_string(),
+        "lib".to_string(),
+    ]
+}
+
+/// What an entry of a search path may stand for, with the tokens of ld.so(8) filled in: one path for each of `libs`.
+/// Bytes, since the loader does not ask whether a path is UTF-8.
+pub fn expanded(entry: &[u8], origin: &[u8], cpu: &str, libs: &[String]) -> Vec<Vec<u8>> {
+    let entry = filled(entry, "ORIGIN", origin);
+    let entry = filled(&entry, "PLATFORM", cpu.as_bytes());
+    let mut paths = Vec::new();
+    for lib in libs {
+        let path = filled(&entry, "LIB", lib.as_bytes());
+        if !paths.contains(&path) {
+            paths.push(path);
+        }
+    }
+    paths
+}
+
 /// With `$TOKEN` and `${TOKEN}` replaced, as the loader does it: `$TOKENS` is another word.
-pub fn filled(entry: &[u8], token: &str, by: &[u8]) -> Vec<u8> {
+fn filled(entry: &[u8], token: &str, by: &[u8]) -> Vec<u8> {
     let (plain, braced) = (format!("${}", token), format!("${{{}}}", token));
     let ends = |tail: &&[u8]| !matches!(tail.first(), Some(next) if next.is_ascii_alphanumeric() || *next == b'_');
     let mut out = Vec::new();

@@ -10,12 +10,8 @@ use crate::runtime::facts::version::Version;
 use crate::runtime::judge::rules;
 use crate::runtime::loader::search_path::{Route, Via};
 use crate::runtime::loader::{library_names, map_failures};
-use crate::runtime::parts::part_files::{
-    Parts, {self},
-};
-use crate::runtime::system::platform::{
-    Library, {self},
-};
+use crate::runtime::parts::part_files::{self, Parts};
+use crate::runtime::system::platform::{self, Library};
 use std::path::{Path, PathBuf};
 
 /// The first library of a cuDNN, through which everything else is called.
@@ -85,10 +81,6 @@ impl Shim {
 
     /// That there are others beside it in the process.
     pub fn among(&self, others: &[PathBuf]) -> Finding {
-        let others: Vec<String> = others
-            .iter()
-            .map(|other| other.display().to_string())
-            .collect();
         Finding::warning(
             FindingId::DuplicateCudnn,
             format!(
@@ -96,7 +88,7 @@ impl Shim {
                 self.path.display()
             ),
         )
-        .with("also", others.join("\n"))
+        .with_lines("also", others.iter().map(|other| other.display()))
     }
 
     /// Its file, and what brought it in.
@@ -283,7 +275,8 @@ fn nowhere(
         finding = finding.with("there is", path.display());
     }
     if let Some((major, path)) = other.as_ref().filter(|_| is_unasked) {
-        return by_another_name(finding, *major, path);
+        let dir = path.parent().unwrap_or(path).display().to_string();
+        return library_names::by_another_name(finding, *major, &dir);
     }
     // A requirement that is open at its end lets a major in that nobody can install yet.
     let newest = majors.iter().find(|major| **major <= 9);
@@ -300,22 +293,6 @@ fn nowhere(
         ));
     }
     finding
-}
-
-/// What to do where the right cuDNN is there, under a name that this cudarc does not ask for.
-fn by_another_name(finding: Finding, major: u32, path: &Path) -> Finding {
-    let link = format!(
-        "put a link `libcudnn.so` to it into `{}`, as the -dev packages have it",
-        path.parent().unwrap_or(path).display()
-    );
-    if major == 9 {
-        let newer = format!(
-            "build the program with cudarc {} or later, which asks for libcudnn.so.9 too",
-            library_names::CUDARC_ASKS_FOR_9
-        );
-        return finding.help(newer).help(format!("or {}", link));
-    }
-    finding.help(link)
 }
 
 /// A cuDNN on the way that is of a major which the program does not open, the newest first.

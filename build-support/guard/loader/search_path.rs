@@ -4,8 +4,9 @@ use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::loader::ld_so_cache;
 pub use crate::runtime::loader::load_origin::Via;
-use crate::runtime::loader::load_origin::{CACHE, PRELOADS, filled, preloads};
+use crate::runtime::loader::load_origin::{CACHE, PRELOADS, expanded, lib_folders, preloads};
 use crate::runtime::system::platform;
+use std::env::consts::ARCH;
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
@@ -57,7 +58,7 @@ impl Route {
     pub fn to(&self, file: &Path) -> Via {
         let name = file.file_name().unwrap_or_default();
         let hit = self.folders.iter().find(|via| {
-            let candidate = via_folder(via).join(name);
+            let candidate = via.folder().join(name);
             candidate == file || beyond(&candidate, file) || platform::same_file(&candidate, file)
         });
         let preload = platform::first_environment("LD_PRELOAD").unwrap_or_default();
@@ -88,7 +89,7 @@ impl Route {
     fn relative(&self, file: &Path) -> Option<Via> {
         let name = file.file_name()?;
         let led = |via: &&Via| {
-            let folder = normal(via_folder(via));
+            let folder = normal(via.folder());
             folder.is_relative() && folder.iter().count() > 0 && file.ends_with(folder.join(name))
         };
         self.folders.iter().find(led).cloned()
@@ -97,40 +98,41 @@ impl Route {
     /// The file that the loader takes for a name that a library asks for, when that library has its own DT_RPATH
     /// (before LD_LIBRARY_PATH) or DT_RUNPATH (after it) with its own folder.
     pub fn file(&self, name: &str, own: Option<&Path>, own_first: bool) -> Option<PathBuf> {
-        let mut places: Vec<PathBuf> = Vec::new();
         // A RUNPATH of the program is for what it opens itself, and the library's own switches its RPATH off.
         let before = self.folders.iter().filter(|via| match via {
             Via::Rpath(_) => own_first,
             other => matches!(other, Via::LibraryPath(_)),
         });
-        let system = self
-            .folders
-            .iter()
-            .filter(|via| matches!(via, Via::System(_)));
-        let own = own.map(Path::to_path_buf);
-        if own_first {
-            places.extend(own.clone());
-        }
-        places.extend(before.map(|via| via_folder(via).to_path_buf()));
-        places.extend(own);
-        let places = places.into_iter().map(|folder| folder.join(name));
-        let system = system.map(|via| via_folder(via).join(name));
-        first(places.chain(ld_so_cache::files(name)).chain(system))
+        let (first, last) = if own_first { (own, None) } else { (None, own) };
+        let places = first.into_iter().chain(before.map(Via::folder));
+        self.first(name, places.chain(last))
     }
 
-    /// The file that the loader would take for a name that the program opens, and what leads to it.
+    /// The file that the loader would take for a name that the program opens.
     pub fn program_file(&self, name: &str) -> Option<PathBuf> {
-        let (named, system): (Vec<&Via>, Vec<&Via>) = self
-            .folders
-            .iter()
-            .partition(|via| !matches!(via, Via::System(_)));
-        let file = |via: &Via| via_folder(via).join(name);
-        let named = named.into_iter().map(file);
-        first(
-            named
-                .chain(ld_so_cache::files(name))
-                .chain(system.into_iter().map(file)),
-        )
+        let is_named = |via: &&Via| !matches!(via, Via::System(_));
+        self.first(name, self.folders.iter().filter(is_named).map(Via::folder))
+    }
+
+    /// The first file that the loader takes, in these folders and then where it always looks: it passes over what it
+    /// may not read and what is for another CPU. If that is all there is, the first of those, so that it can be named.
+    fn first<'a>(&self, name: &str, named: impl Iterator<Item = &'a Path>) -> Option<PathBuf> {
+        let in_system = |via: &&Via| matches!(via, Via::System(_));
+        let system = self.folders.iter().filter(in_system).map(Via::folder);
+        let files = named
+            .map(|folder| folder.join(name))
+            .chain(ld_so_cache::files(name))
+            .chain(system.map(|folder| folder.join(name)));
+        let mut passed_over = None;
+        for file in files.filter(|file| file.is_file()) {
+            match Elf::open(&file) {
+                Err(Defect::Machine(_) | Defect::Class | Defect::Unreadable(_)) => {
+                    passed_over = passed_over.or(Some(file));
+                }
+                _ => return Some(file),
+            }
+        }
+        passed_over
     }
 
     /// The folders, for "looked at".
@@ -150,41 +152,11 @@ impl Route {
     }
 }
 
-/// The first file that the loader takes: it passes over what it may not read and what is for another CPU. If that is
-/// all there is, the first of those, so that it can be named.
-fn first(files: impl Iterator<Item = PathBuf>) -> Option<PathBuf> {
-    let mut passed_over = None;
-    for file in files.filter(|file| file.is_file()) {
-        match Elf::open(&file) {
-            Err(Defect::Machine(_) | Defect::Class | Defect::Unreadable(_)) => {
-                passed_over = passed_over.or(Some(file));
-            }
-            _ => return Some(file),
-        }
-    }
-    passed_over
-}
-
-fn via_folder(via: &Via) -> &Path {
-    match via {
-        Via::Rpath(folder)
-        | Via::LibraryPath(folder)
-        | Via::Runpath(folder)
-        | Via::System(folder) => folder,
-        Via::Preload | Via::Preloads | Via::Cache | Via::Elsewhere | Via::Within => Path::new(""),
-    }
-}
-
 /// Whether the file lies in a folder for better CPUs below the one that was named:
 /// `<folder>/glibc-hwcaps/x86-64-v3/<name>`.
 fn beyond(candidate: &Path, file: &Path) -> bool {
-    let (Some(folder), Some(name)) = (candidate.parent(), candidate.file_name()) else {
-        return false;
-    };
-    file.file_name() == Some(name)
-        && file
-            .strip_prefix(folder)
-            .is_ok_and(|rest| rest.starts_with("glibc-hwcaps"))
+    let better = candidate.with_file_name("glibc-hwcaps");
+    file.file_name() == candidate.file_name() && file.ancestors().nth(2) == Some(&*better)
 }
 
 /// Folders that every system has: that the cache names them too tells nobody anything.
@@ -196,38 +168,19 @@ fn in_system(file: &Path) -> bool {
         || (folder.starts_with("/lib/") && folder.ends_with("-linux-gnu"))
 }
 
-/// What the loader may put for `$LIB`; which it is, is compiled into it.
-const LIB: [&str; 3] = [
-    "lib64",
-    if cfg!(target_arch = "aarch64") {
-        "lib/aarch64-linux-gnu"
-    } else {
-        "lib/x86_64-linux-gnu"
-    },
-    "lib",
-];
-
-/// The entries of a search path, with the tokens of ld.so(8) filled in for this program. Bytes, since the loader does
-/// not ask whether a path is UTF-8.
+/// The entries of a search path, as the loader reads them for this program.
 fn entries(list: Option<OsString>) -> Vec<PathBuf> {
     let Some(list) = list else {
         return Vec::new();
     };
     let program = std::env::current_exe().unwrap_or_default();
     let origin = program.parent().unwrap_or(&program).as_os_str();
-    let mut folders = Vec::new();
-    for entry in list.as_encoded_bytes().split(|byte| b":;".contains(byte)) {
-        let entry = filled(entry, "ORIGIN", origin.as_encoded_bytes());
-        let entry = filled(&entry, "PLATFORM", std::env::consts::ARCH.as_bytes());
-        for lib in LIB {
-            let folder = platform::path_of(filled(&entry, "LIB", lib.as_bytes()));
-            let folder = normal(&folder);
-            if folders.last() != Some(&folder) {
-                folders.push(folder);
-            }
-        }
-    }
-    folders
+    let libs = lib_folders(ARCH);
+    let entries = list.as_encoded_bytes().split(|byte| b":;".contains(byte));
+    entries
+        .flat_map(|entry| expanded(entry, origin.as_encoded_bytes(), ARCH, &libs))
+        .map(|path| normal(&platform::path_of(path)))
+        .collect()
 }
 
 /// Without the slash at its end; the empty entry is the working directory.

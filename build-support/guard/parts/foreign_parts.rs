@@ -5,9 +5,7 @@ use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::loader::locate::Shim;
 use crate::runtime::loader::search_path::Via;
-use crate::runtime::parts::part_files::{
-    Parts, {self},
-};
+use crate::runtime::parts::part_files::{self, Parts};
 use crate::runtime::parts::release::Teller;
 use crate::runtime::report::result::Report;
 use crate::runtime::system::platform;

@@ -8,9 +8,7 @@ use crate::runtime::facts::version::Version;
 use crate::runtime::loader::search_path::Route;
 use crate::runtime::parts::release::{SYMBOL, Teller, Told, with_article};
 use crate::runtime::parts::required_parts;
-use crate::runtime::system::platform::{
-    Library, {self},
-};
+use crate::runtime::system::platform::{self, Library};
 use std::path::{Path, PathBuf};
 
 /// One part of a cuDNN.
@@ -46,7 +44,7 @@ impl Parts {
     pub fn of(shim: &Path, major: u32, route: &Route, pinned: bool, asked: &[String]) -> Self {
         let folder = shim.parent().unwrap_or(shim);
         let beside = beside(folder, major);
-        let no_others = has_jit_alone(&beside);
+        let no_others = required_parts::is_jit_only(beside.iter().map(String::as_str));
         let jit_only = no_others || is_jit_asked();
         let needed = |version| match required_parts::of(version, jit_only) {
             Some(names) => names.iter().map(|name| name.to_string()).collect(),
@@ -173,25 +171,9 @@ impl Parts {
                 by => format!("{}  {}, by {}", version, path.display(), with_article(by)),
             })
             .collect();
-        let folder = shim.parent().unwrap_or(shim).display();
-        let finding = if needed {
-            let summary = format!(
-                "cuDNN at `{}` is put together from parts of different releases",
-                folder
-            );
-            Finding::error(FindingId::PartsMixed, summary)
-        } else {
-            let summary = format!(
-                "a part of the cuDNN at `{}` that no convolution uses is of another release",
-                folder
-            );
-            Finding::warning(FindingId::PartsMixed, summary)
-        };
-        let finding = finding.with("parts", lines.join("\n"));
-        self.findings.push(finding.help(format!(
-            "remove all `libcudnn*` files from `{}` and install one cuDNN there, whole",
-            folder
-        )));
+        let folder = shim.parent().unwrap_or(shim).display().to_string();
+        let finding = required_parts::mixed(&folder, needed, &lines, "libcudnn*");
+        self.findings.push(finding);
     }
 }
 
@@ -333,14 +315,6 @@ fn beside(folder: &Path, major: u32) -> Vec<String> {
 /// Whether cuDNN itself is told to do without the other parts.
 pub fn is_jit_asked() -> bool {
     std::env::var_os("CUDNN_LIB_CONFIG").is_some_and(|value| value == "GRAPH_JIT_ONLY")
-}
-
-/// Whether only those lie there that do without the others.
-fn has_jit_alone(beside: &[String]) -> bool {
-    beside.len() == required_parts::JIT.len()
-        && beside
-            .iter()
-            .all(|name| required_parts::JIT.contains(&name.as_str()))
 }
 
 /// The parts that the strings of a first library name; none if it is too large to look through in passing.

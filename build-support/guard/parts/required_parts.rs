@@ -1,6 +1,8 @@
 //! Which parts of a cuDNN a forward convolution opens, and which a program can name on top: the build and the program
 //! look for the same.
 
+use crate::runtime::facts::finding::{Finding, Severity};
+use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
 
 const OF_9: &[&str] = &[
@@ -14,7 +16,7 @@ const OF_9: &[&str] = &[
 ];
 const OF_8: &[&str] = &["ops_infer", "cnn_infer"];
 /// What is shipped for `CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY`.
-pub const JIT: &[&str] = &["graph", "engines_runtime_compiled"];
+const JIT: &[&str] = &["graph", "engines_runtime_compiled"];
 /// Came with 9.22; since then the first descriptor of a convolution fails with status 1008 where it is missing.
 pub const TENSOR_IR: &str = "engines_tensor_ir";
 
@@ -27,6 +29,38 @@ pub fn of(version: Version, jit_only: bool) -> Option<&'static [&'static str]> {
         (8, _) => Some(OF_8),
         _ => None,
     }
+}
+
+/// Whether these parts, without the first library, are those of `GRAPH_JIT_ONLY` and no others.
+pub fn is_jit_only<'a>(parts: impl Iterator<Item = &'a str>) -> bool {
+    let parts: Vec<&str> = parts.collect();
+    parts.len() == JIT.len() && parts.iter().all(|part| JIT.contains(part))
+}
+
+/// That the parts in a directory are of different releases: an error where a convolution needs those that are. `files` is
+/// what all of them are called.
+pub fn mixed(dir: &str, is_needed: bool, parts: &[String], files: &str) -> Finding {
+    let summary = if is_needed {
+        format!(
+            "cuDNN at `{}` is put together from parts of different releases",
+            dir
+        )
+    } else {
+        format!(
+            "a part of the cuDNN at `{}` that no convolution uses is of another release",
+            dir
+        )
+    };
+    Finding::new(
+        FindingId::PartsMixed,
+        Severity::error_if(is_needed),
+        summary,
+    )
+    .with_lines("parts", parts)
+    .help(format!(
+        "remove all `{}` files from `{}` and install one cuDNN there, whole",
+        files, dir
+    ))
 }
 
 /// The parts that a program can say it needs, as cuDNN 9 and as cuDNN 8 names them.

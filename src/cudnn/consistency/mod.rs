@@ -10,7 +10,7 @@ use crate::model::owner::{Installer, Owner};
 use crate::model::rejection::Rejection;
 use crate::model::text::library_name::LibraryName;
 use crate::runtime::binary::defect::Defect;
-use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
 use crate::runtime::parts::required_parts;
@@ -73,11 +73,8 @@ fn header_library(cudnn: &Cudnn) -> Option<Finding> {
     let (header, library) = differing(cudnn)?;
     let summary =
         format!("the headers are those of cuDNN {header}, and the library to link is {library}");
-    let finding = if same(header, library) {
-        Finding::warning(FindingId::HeaderLibrarySkew, summary)
-    } else {
-        Finding::error(FindingId::HeaderLibrarySkew, summary)
-    };
+    let severity = Severity::error_if(!same(header, library));
+    let finding = Finding::new(FindingId::HeaderLibrarySkew, severity, summary);
     let (file, path) = (cudnn.header.as_ref()?, cudnn.library.as_ref()?);
     let of_release = cudnn
         .parts
@@ -161,22 +158,14 @@ fn beside(header: &Path, library: &Path) -> bool {
 /// Files of the parts that nothing can open. The library that programs open is none of them: with that, the cuDNN is
 /// not chosen.
 fn flawed(cudnn: &Cudnn) -> Vec<Finding> {
-    let parts = cudnn
-        .files
-        .flaws
-        .iter()
-        .filter(|(name, ..)| name != "cudnn");
-    parts
-        .map(|(name, path, flaw)| {
-            let summary = format!("`{}` {flaw}", path.display());
-            let finding = if is_needed(cudnn, name) {
-                Finding::error(flaw.id(), summary)
-            } else {
-                Finding::warning(flaw.id(), summary)
-            };
-            finding.help(again(flaw, cudnn))
-        })
-        .collect()
+    let flaws = cudnn.files.flaws.iter();
+    let of_parts = flaws.filter(|(name, ..)| name != "cudnn");
+    let finding = |(name, path, flaw): &(String, PathBuf, Defect)| {
+        let summary = format!("`{}` {flaw}", path.display());
+        let severity = Severity::error_if(is_needed(cudnn, name));
+        Finding::new(flaw.id(), severity, summary).help(again(flaw, cudnn))
+    };
+    of_parts.map(finding).collect()
 }
 
 fn worst_flaw(cudnn: &Cudnn) -> Option<&(String, PathBuf, Defect)> {
@@ -209,17 +198,10 @@ pub fn nvcc_header(
     let (said, read) = (said.short(), read.short());
     let summary =
         format!("nvcc is of CUDA {said}, and the headers that it would read are of {read}");
-    let mut finding = Finding::error(FindingId::NvccHeaderSkew, summary)
+    Finding::error(FindingId::NvccHeaderSkew, summary)
         .with("nvcc", nvcc.display())
-        .with("header", header.display());
-    if !others.is_empty() {
-        let others: Vec<String> = others
-            .iter()
-            .map(|other| other.display().to_string())
-            .collect();
-        finding = finding.with("also found", others.join("\n"));
-    }
-    finding
+        .with("header", header.display())
+        .with_lines("also found", others.iter().map(|other| other.display()))
         .help("set CUDA_HOME to a toolkit whose nvcc and cuda.h are of one release")
         .help(format!(
             "or install nvcc {read} there, or the headers of {said}"
@@ -245,9 +227,8 @@ fn needed(cudnn: &Cudnn) -> &'static [&'static str] {
 
 /// Whether these are the parts that are shipped for `CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY`, and no others.
 fn is_jit_only(cudnn: &Cudnn) -> bool {
-    let parts = || cudnn.parts.iter().filter(|part| part.name != "cudnn");
-    parts().count() == required_parts::JIT.len()
-        && parts().all(|part| required_parts::JIT.contains(&&*part.name))
+    let parts = cudnn.parts.iter().map(|part| part.name.as_str());
+    required_parts::is_jit_only(parts.filter(|name| *name != "cudnn"))
 }
 
 /// Whether a convolution opens this part.

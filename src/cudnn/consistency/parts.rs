@@ -5,6 +5,7 @@ use crate::model::candidate::{Cudnn, Part, Unresolved};
 use crate::model::version_source::VersionSource;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::parts::required_parts;
 
 /// That hurts only where the program runs, which may be elsewhere: a warning.
 pub(super) fn missing(cudnn: &Cudnn, elsewhere: &[String]) -> Option<Finding> {
@@ -23,10 +24,8 @@ pub(super) fn missing(cudnn: &Cudnn, elsewhere: &[String]) -> Option<Finding> {
         more => format!("{} parts", more.len()),
     };
     let summary = format!("cuDNN{version} in `{dir}` lacks {what}, which a convolution needs");
-    let mut finding = Finding::warning(FindingId::PartsMissing, summary);
-    if lacking.len() > 1 {
-        finding = finding.with("lacking", lacking.join("\n"));
-    }
+    let all = lacking.iter().filter(|_| lacking.len() > 1);
+    let finding = Finding::warning(FindingId::PartsMissing, summary).with_lines("lacking", all);
     Some(finding.help(format!(
         "copy every `{}` file of that release there, since `{}` opens the others",
         all_files(cudnn),
@@ -65,21 +64,13 @@ pub(super) fn mixed(cudnn: &Cudnn) -> Option<Finding> {
         };
         Some(format!("{}  {}{by}", part.version?, part.path.display()))
     });
-    let lines = lines.collect::<Vec<_>>().join("\n");
-    let dir = folder(cudnn);
-    let finding = if needs_another(cudnn) {
-        let summary = format!("cuDNN at `{dir}` is put together from parts of different releases");
-        Finding::error(FindingId::PartsMixed, summary)
-    } else {
-        let summary = format!(
-            "a part of the cuDNN at `{dir}` that no convolution uses is of another release"
-        );
-        Finding::warning(FindingId::PartsMixed, summary)
-    };
-    Some(finding.with("parts", lines).help(format!(
-        "remove all `{}` files from `{dir}` and install one cuDNN there, whole",
-        all_files(cudnn)
-    )))
+    let (lines, dir): (Vec<String>, _) = (lines.collect(), folder(cudnn));
+    Some(required_parts::mixed(
+        &dir,
+        needs_another(cudnn),
+        &lines,
+        all_files(cudnn),
+    ))
 }
 
 pub(super) fn needs_another(cudnn: &Cudnn) -> bool {
@@ -98,39 +89,26 @@ pub(super) fn folders(cudnn: &Cudnn) -> Option<Finding> {
     if folders.is_empty() || cudnn.parts.iter().all(|part| part.version.is_some()) {
         return None;
     }
-    let folders: Vec<String> = folders
-        .iter()
-        .map(|dir| dir.display().to_string())
-        .collect();
-    Some(
-        Finding::warning(
-            FindingId::PartsMixed,
-            format!(
-                "the parts of the cuDNN at `{}` lie in different directories, and not all tell their release",
-                folder(cudnn)
-            ),
-        )
-        .with("parts in", folders.join("\n"))
-        .help("let all of its links lead into the directory of one cuDNN"),
-    )
+    let summary = format!(
+        "the parts of the cuDNN at `{}` lie in different directories, and not all tell their release",
+        folder(cudnn)
+    );
+    let finding = Finding::warning(FindingId::PartsMixed, summary)
+        .with_lines("parts in", folders.iter().map(|dir| dir.display()));
+    Some(finding.help("let all of its links lead into the directory of one cuDNN"))
 }
 
 pub(super) fn lacking(cudnn: &Cudnn, unresolved: &[Unresolved]) -> Option<Finding> {
     let first = unresolved.first()?;
-    let lines: Vec<String> = unresolved
-        .iter()
-        .map(|one| {
-            let symbol = one.symbols.first().map(String::as_str).unwrap_or_default();
-            let more = one.symbols.len().saturating_sub(1);
-            let more = if more == 0 {
-                String::new()
-            } else {
-                format!(" and {more} more")
-            };
-            let (part, sibling) = (file_name(&one.part), file_name(&one.sibling));
-            format!("{part} needs {symbol}{more} of {sibling}")
-        })
-        .collect();
+    let lines = unresolved.iter().map(|one| {
+        let symbol = one.symbols.first().map_or("", String::as_str);
+        let more = match one.symbols.len().saturating_sub(1) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let (part, sibling) = (file_name(&one.part), file_name(&one.sibling));
+        format!("{part} needs {symbol}{more} of {sibling}")
+    });
     let dir = folder(cudnn);
     let summary = format!(
         "`{}` in `{dir}` needs what `{}` beside it does not have: they are of different releases",
@@ -139,7 +117,7 @@ pub(super) fn lacking(cudnn: &Cudnn, unresolved: &[Unresolved]) -> Option<Findin
     );
     Some(
         Finding::error(FindingId::PartsMixed, summary)
-            .with("lacking", lines.join("\n"))
+            .with_lines("lacking", lines)
             .help(format!(
                 "remove all `{}` files from `{dir}` and install one cuDNN there, whole",
                 all_files(cudnn)
@@ -157,15 +135,14 @@ pub(super) fn copies(cudnn: &Cudnn) -> Option<Finding> {
         1 => "; so is one other library".into(),
         others => format!("; so are {others} other libraries"),
     };
+    let summary = format!(
+        "{} in `{}` are whole files, where there should be one and links to it{others}",
+        names.join(", "),
+        folder(cudnn)
+    );
     Some(
-        Finding::note(
-            FindingId::DuplicateCudnn,
-            format!(
-                "{} in `{}` are whole files, where there should be one and links to it{others}",
-                names.join(", "),
-                folder(cudnn)
-            ),
-        )
-        .help("copy with `cp -a`, which keeps links: one of several copies is easily left behind"),
+        Finding::note(FindingId::DuplicateCudnn, summary).help(
+            "copy with `cp -a`, which keeps links: one of several copies is easily left behind",
+        ),
     )
 }

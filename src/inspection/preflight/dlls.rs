@@ -3,7 +3,7 @@
 use crate::cudnn::consistency;
 use crate::inspection::preflight::PreflightInput;
 use crate::model::linkage::Need;
-use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
 
 impl PreflightInput {
@@ -27,18 +27,14 @@ impl PreflightInput {
                 false => "does not lie beside the program",
             };
             let summary = format!("`{asking}` {verb} `{name}`{when}, which {lack}");
-            let finding = if self.path_known && later {
-                Finding::warning(id, summary)
-            } else if self.path_known {
-                Finding::error(id, summary)
-            } else {
+            if !self.path_known {
                 unknown.push(format!(
                     "{name} is looked for along the PATH of wherever the program runs"
                 ));
-                Finding::warning(id, summary)
-            };
+            }
+            let severity = Severity::error_if(self.path_known && !later);
             findings.push(
-                finding
+                Finding::new(id, severity, summary)
                     .with("looked in", missing.looked_at.join("\n"))
                     .help("copy it beside the program, or put the directory that holds it on PATH where the program runs"),
             );

@@ -58,10 +58,8 @@ impl PreflightInput {
         let is_part = |missing: &&Missing| missing.name.starts_with("libcudnn_");
         let mut parts = self.missing.iter().filter(is_part);
         let later = parts.find_map(|missing| missing.stands_in.as_ref());
-        for mut finding in own
-            .into_iter()
-            .chain(consistency::findings(cudnn, &[], &self.elsewhere))
-        {
+        let found = consistency::findings(cudnn, &[], &self.elsewhere);
+        for mut finding in own.into_iter().chain(found) {
             if finding.id == FindingId::PartsMissing {
                 // Parts of the release that the name promises would not help it.
                 if is_misnamed(cudnn) {
@@ -78,18 +76,16 @@ impl PreflightInput {
                     }
                 }
             }
-            finding
-                .evidence
-                .insert(0, ("found via", self.found_via.clone()));
+            let found_via = ("found via", self.found_via.clone());
+            finding.evidence.insert(0, found_via);
             findings.push(finding);
         }
         if let Some(company) = &self.company {
             findings.extend(dll_dependencies::findings(cudnn, company));
             if !company.unmet.is_empty() {
-                unknown.push(
-                    "DLLs that the cuDNN needs may lie along the PATH of wherever the program runs"
-                        .into(),
-                );
+                let reason =
+                    "DLLs that the cuDNN needs may lie along the PATH of wherever the program runs";
+                unknown.push(reason.into());
             }
         }
     }
@@ -101,9 +97,8 @@ impl PreflightInput {
         };
         let major = named_major(library);
         let major = major.filter(|major| !rules::majors(guard).contains(major));
-        let version = cudnn
-            .library_version
-            .or(major.map(|major| Version::new(major, 0, 0)));
+        let by_name = major.map(|major| Version::new(major, 0, 0));
+        let version = cudnn.library_version.or(by_name);
         let (Some(version), None) = (version, &guard.absent) else {
             return;
         };
@@ -122,11 +117,8 @@ impl PreflightInput {
             };
             findings.push(mismatch.finding(evidence).help(help));
         }
-        findings.extend(
-            cudnn
-                .cuda_major
-                .and_then(|major| rules::flavour(guard, major)),
-        );
+        let cuda = cudnn.cuda_major;
+        findings.extend(cuda.and_then(|major| rules::flavour(guard, major)));
     }
 
     /// Whether driver and GPUs serve both.

@@ -3,7 +3,7 @@
 use crate::inspection::preflight::PreflightInput;
 use crate::model::linkage::Need;
 use crate::runtime::binary::defect::Defect;
-use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
 use std::path::Path;
 
@@ -19,24 +19,17 @@ impl PreflightInput {
                 continue;
             }
             let summary = format!("`{}` {flaw}", object.path.display());
-            let finding = match object.need {
-                Need::Later => Finding::warning(flaw.id(), summary),
-                Need::Start | Need::Part => Finding::error(flaw.id(), summary),
-            };
+            let severity = Severity::error_if(object.need != Need::Later);
             let asking = object.asked_by.and_then(|index| self.objects.get(index));
-            let finding = match asking {
-                Some(asking) => finding.with("needed by", asking.path.display()),
-                None => finding,
+            let help = match flaw {
+                Defect::Cpu(_) => format!("copy the one for {} in its place", self.platform.cpu),
+                _ => "install the package that has it again, and see that the disk is not full"
+                    .into(),
             };
-            if let Defect::Cpu(_) = flaw {
-                let own = &self.platform.cpu;
-                findings.push(finding.help(format!("copy the one for {own} in its place")));
-                continue;
-            }
             findings.push(
-                finding.help(
-                    "install the package that has it again, and see that the disk is not full",
-                ),
+                Finding::new(flaw.id(), severity, summary)
+                    .with_lines("needed by", asking.map(|asking| asking.path.display()))
+                    .help(help),
             );
         }
     }
@@ -44,11 +37,8 @@ impl PreflightInput {
     /// Versions of symbols that a library of the system is too old for.
     pub(super) fn too_old(&self, findings: &mut Vec<Finding>) {
         let mut said: Vec<&Path> = Vec::new();
-        for object in self
-            .objects
-            .iter()
-            .filter(|object| object.need != Need::Later)
-        {
+        let objects = self.objects.iter();
+        for object in objects.filter(|object| object.need != Need::Later) {
             for (from, versions) in &object.linkage.wants {
                 // Parts of cuDNN are compared by their releases.
                 if from.starts_with("libcudnn") {
