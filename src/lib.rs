@@ -102,7 +102,7 @@ pub use link::Linked;
 pub use model::target_list::TargetList;
 #[cfg(feature = "build")]
 pub use report::Report;
-#[cfg(feature = "build")]
+#[cfg(feature = "cli")]
 pub use report::target_report::TargetReport;
 #[cfg(feature = "build")]
 pub use runtime::facts::built::Loader;
@@ -123,8 +123,6 @@ pub use runtime::facts::finding::Severity;
 #[cfg(feature = "build")]
 pub use runtime::facts::finding::Verdict;
 pub use runtime::facts::finding_id::FindingId;
-#[cfg(feature = "build")]
-pub use runtime::facts::json::Json;
 #[cfg(feature = "build")]
 pub use runtime::facts::version::Version;
 #[cfg(feature = "build")]

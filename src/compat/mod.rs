@@ -2,6 +2,7 @@
 
 pub mod cargo_lock;
 pub mod cudarc;
+#[cfg(feature = "cli")]
 pub mod image_driver;
 pub mod rules;
 

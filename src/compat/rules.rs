@@ -4,18 +4,21 @@
 mod tests;
 
 use crate::compat;
-use crate::cudnn::device_code::gpu_code;
 use crate::model::candidate::{Cudnn, Toolkit};
 use crate::model::chosen_by::ChosenBy;
+#[cfg(feature = "cli")]
 use crate::model::gpu::Gpu;
 use crate::model::platform::Platform;
-use crate::runtime::facts::compute_capability::{Code, ComputeCapability, Target};
+#[cfg(feature = "cli")]
+use crate::runtime::facts::compute_capability::Code;
+use crate::runtime::facts::compute_capability::{ComputeCapability, Target};
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::tables::Gpus;
 use crate::runtime::facts::version::Version;
 use crate::runtime::judge::gpu_support::Served;
 use crate::runtime::judge::{gpu_support, rules};
+use crate::targets::select::listed;
 
 /// Releases that the tables do not know, or know nothing good of. None of it stops a build.
 pub fn releases(
@@ -96,7 +99,7 @@ pub fn targets(
     let (Some(version), Some(cuda)) = (cudnn.version(), cudnn.cuda_major) else {
         return Vec::new();
     };
-    let code = gpu_code::format_targets(&cudnn.gpu_codes);
+    let code = listed(&cudnn.gpu_codes);
     let rows = rows(&code, version, cuda, platform);
     rules::Cudnn { version, cuda }.targets(&rows, targets, &chosen_by.to_string())
 }
@@ -124,11 +127,12 @@ pub fn may_serve(cudnn: &Cudnn, gpu: ComputeCapability, platform: &Platform) -> 
 }
 
 /// GPUs of this machine that the cuDNN does not serve.
+#[cfg(feature = "cli")]
 pub fn gpus(cudnn: &Cudnn, gpus: &[Gpu], platform: &Platform) -> Vec<Finding> {
     let (Some(version), Some(cuda)) = (cudnn.version(), cudnn.cuda_major) else {
         return Vec::new();
     };
-    let code = gpu_code::format_targets(&cudnn.gpu_codes);
+    let code = listed(&cudnn.gpu_codes);
     let rows = rows(&code, version, cuda, platform);
     let cudnn = rules::Cudnn { version, cuda };
     let mut seen = Vec::new();
@@ -152,6 +156,7 @@ fn warned(mut finding: Finding) -> Finding {
 
 /// What the driver of this machine cannot do for what is built here. The program may run elsewhere, so that it is a
 /// warning at most.
+#[cfg(feature = "cli")]
 pub fn driver(
     driver: Version,
     toolkit: Option<&Toolkit>,

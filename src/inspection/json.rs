@@ -3,100 +3,71 @@
 use crate::inspection::Inspection;
 use crate::inspection::guard_record::GuardRecord;
 use crate::model::linkage::{Format, Missing, Object};
-use crate::report::json::{SCHEMA, cudnn, driver, gpu, path, texts};
-use crate::runtime::facts::finding::Finding;
-use crate::runtime::facts::json::Json;
+use crate::report::json::{SCHEMA, cudnn, driver, finding, gpu, list, path, text};
+use crate::runtime::facts::version::Version;
+use serde_json::{Value, json};
 
 /// The whole inspection.
-pub(super) fn inspection(inspection: &Inspection) -> Json {
+pub(super) fn inspection(inspection: &Inspection) -> Value {
     let picture = &inspection.picture;
-    let found_via = Some(picture.found_via.as_str()).filter(|via| !via.is_empty());
-    Json::object([
-        ("schema", Json::Integer(SCHEMA)),
-        ("verdict", Json::text(inspection.verdict())),
-        ("unknown", texts(&inspection.unknown)),
-        ("program", program(inspection)),
-        (
-            "cudnn",
-            inspection
-                .cudnn()
-                .map_or(Json::Null, |found| cudnn(found, found_via)),
-        ),
-        (
-            "libraries",
-            Json::list(picture.objects.iter().skip(1).map(library)),
-        ),
-        ("missing", Json::list(picture.missing.iter().map(missing))),
-        (
-            "driver",
-            inspection.driver.as_ref().map_or(Json::Null, driver),
-        ),
-        ("gpus", Json::list(picture.gpus.iter().map(gpu))),
-        (
-            "findings",
-            Json::list(inspection.findings.iter().map(Finding::to_json)),
-        ),
-    ])
+    let found_via = Some(&picture.found_via).filter(|via| !via.is_empty());
+    json!({
+        "schema": SCHEMA,
+        "verdict": text(inspection.verdict()),
+        "unknown": list(&inspection.unknown, text),
+        "program": program(inspection),
+        "cudnn": inspection.cudnn().map(|found| cudnn(found, found_via)),
+        "libraries": list(picture.objects.get(1..).unwrap_or_default(), library),
+        "missing": list(&picture.missing, missing),
+        "driver": inspection.driver.as_ref().map(driver),
+        "gpus": list(&picture.gpus, gpu),
+        "findings": list(&inspection.findings, finding),
+    })
 }
 
-fn program(inspection: &Inspection) -> Json {
+fn program(inspection: &Inspection) -> Value {
     let linkage = &inspection.linkage;
     let format = match linkage.format {
         Format::Elf => "elf",
         Format::Pe => "pe",
     };
-    Json::object([
-        ("path", path(&inspection.picture.program)),
-        ("format", Json::text(format)),
-        ("cpu", Json::text(&linkage.cpu)),
-        ("needed", texts(&linkage.needed)),
-        (
-            "guards",
-            Json::list(inspection.picture.guards.iter().map(guard)),
-        ),
-    ])
+    json!({
+        "path": path(&inspection.picture.program),
+        "format": format,
+        "cpu": linkage.cpu,
+        "needed": linkage.needed,
+        "guards": list(&inspection.picture.guards, guard),
+    })
 }
 
-fn guard(guard: &GuardRecord) -> Json {
+fn guard(guard: &GuardRecord) -> Value {
     let built = &guard.built;
-    let lower = |name: String| Json::text(name.to_ascii_lowercase());
-    Json::object([
-        ("crate", Json::optional(guard.package.as_ref())),
-        ("written_by", Json::text(&guard.written_by)),
-        ("cudnn", Json::optional(built.cudnn)),
-        (
-            "cudnn_cuda_major",
-            built
-                .cudnn_cuda_major
-                .map_or(Json::Null, |major| Json::Integer(i64::from(major))),
-        ),
-        ("cuda", Json::optional(built.cuda.map(|cuda| cuda.short()))),
-        (
-            "requirement",
-            Json::optional(built.requirement.map(|asked| asked.text)),
-        ),
-        ("policy", lower(format!("{:?}", built.policy))),
-        ("loader", lower(format!("{:?}", built.loader))),
-        ("cudarc", Json::optional(built.cudarc)),
-        ("targets", texts(built.targets)),
-        ("convolution", Json::Bool(built.convolution)),
-        ("require_gpu", Json::Bool(built.require_gpu)),
-        ("findings", texts(&guard.noticed)),
-        ("absent", Json::optional(built.absent)),
-    ])
+    json!({
+        "crate": guard.package,
+        "written_by": guard.written_by,
+        "cudnn": built.cudnn.map(text),
+        "cudnn_cuda_major": built.cudnn_cuda_major,
+        "cuda": built.cuda.map(Version::short),
+        "requirement": built.requirement.map(|asked| asked.text),
+        "policy": format!("{:?}", built.policy).to_ascii_lowercase(),
+        "loader": format!("{:?}", built.loader).to_ascii_lowercase(),
+        "cudarc": built.cudarc.map(text),
+        "targets": list(built.targets, text),
+        "convolution": built.convolution,
+        "require_gpu": built.require_gpu,
+        "findings": list(&guard.noticed, text),
+        "absent": built.absent.map(text),
+    })
 }
 
-fn library(object: &Object) -> Json {
-    Json::object([
-        ("name", Json::text(&object.name)),
-        ("path", path(&object.path)),
-        ("found_via", Json::optional(object.via.as_ref())),
-    ])
+fn library(object: &Object) -> Value {
+    json!({
+        "name": object.name,
+        "path": path(&object.path),
+        "found_via": object.via.as_ref().map(text),
+    })
 }
 
-fn missing(missing: &Missing) -> Json {
-    Json::object([
-        ("name", Json::text(&missing.name)),
-        ("needed_by", path(&missing.needed_by)),
-    ])
+fn missing(missing: &Missing) -> Value {
+    json!({ "name": missing.name, "needed_by": path(&missing.needed_by) })
 }

@@ -25,6 +25,7 @@ use crate::model::candidate::{Cudnn, Found};
 use crate::model::gpu::Gpu;
 use crate::model::linkage::{Format, Linkage, Need};
 use crate::model::platform::Platform;
+use crate::report::json::line;
 use crate::report::machine;
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::driver::query::Driver;
@@ -326,7 +327,7 @@ impl Inspection {
 
     /// The same for programs, as `cudnn-guard inspect --json` prints it.
     pub fn to_json(&self) -> String {
-        json::inspection(self).to_string()
+        line(&json::inspection(self))
     }
 
     fn cudnn(&self) -> Option<&Cudnn> {

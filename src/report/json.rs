@@ -7,164 +7,154 @@ use crate::model::gpu::Gpu;
 use crate::model::owner::{Installer, Owner};
 use crate::report::Report;
 use crate::runtime::driver::query::Driver;
+use crate::runtime::facts::compute_capability::Target;
 use crate::runtime::facts::finding::Finding;
-use crate::runtime::facts::json::Json;
+use crate::runtime::facts::version::Version;
+use serde_json::{Map, Value, json};
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 /// The shape that programs may rely on: `schema` changes when a key changes its meaning.
 pub(crate) const SCHEMA: i64 = 1;
 
+/// One line, in which no text of the machine can move a cursor: JSON lets DEL and the controls behind it stand.
+pub(crate) fn line(value: &Value) -> String {
+    let mut line = String::new();
+    for character in value.to_string().chars() {
+        if character.is_control() {
+            line.push_str(&format!("\\u{:04x}", u32::from(character)));
+        } else {
+            line.push(character);
+        }
+    }
+    line
+}
+
 /// The whole report.
-pub(super) fn report(report: &Report) -> Json {
+pub(super) fn report(report: &Report) -> Value {
     let machine = report.machine.clone().unwrap_or_default();
-    let gpu_codes = texts(&machine.gpu_codes);
-    Json::object([
-        ("schema", Json::Integer(SCHEMA)),
-        ("verdict", Json::text(report.verdict())),
-        (
-            "toolkit",
-            report.toolkit.as_ref().map_or(Json::Null, |found| {
-                toolkit(found, report.toolkit_via(), gpu_codes)
-            }),
-        ),
-        (
-            "cudnn",
-            report
-                .cudnn
-                .as_ref()
-                .map_or(Json::Null, |found| cudnn(found, report.cudnn_via())),
-        ),
-        (
-            "candidates",
-            Json::list(report.candidates.iter().map(candidate)),
-        ),
-        ("driver", machine.driver.as_ref().map_or(Json::Null, driver)),
-        ("gpus", Json::list(machine.gpus.iter().map(gpu))),
-        ("targets", texts(&machine.targets)),
-        (
-            "findings",
-            Json::list(report.findings.iter().map(Finding::to_json)),
-        ),
-    ])
+    let gpu_codes = &machine.gpu_codes;
+    let (toolkit_via, cudnn_via) = (report.toolkit_via(), report.cudnn_via());
+    json!({
+        "schema": SCHEMA,
+        "verdict": text(report.verdict()),
+        "toolkit": report.toolkit.as_ref().map(|found| toolkit(found, toolkit_via, gpu_codes)),
+        "cudnn": report.cudnn.as_ref().map(|found| cudnn(found, cudnn_via)),
+        "candidates": list(&report.candidates, candidate),
+        "driver": machine.driver.as_ref().map(driver),
+        "gpus": list(&machine.gpus, gpu),
+        "targets": list(&machine.targets, text),
+        "findings": list(&report.findings, finding),
+    })
 }
 
-fn toolkit(toolkit: &Toolkit, via: Option<&FoundVia>, gpu_codes: Json) -> Json {
-    Json::object([
-        ("root", path(&toolkit.root)),
-        (
-            "version",
-            Json::optional(toolkit.version.map(|version| version.short())),
-        ),
-        ("nvcc", optional_path(&toolkit.nvcc)),
-        (
-            "include_dirs",
-            Json::list(toolkit.include_dirs.iter().map(|dir| path(dir))),
-        ),
-        (
-            "link_dirs",
-            Json::list(toolkit.link_dirs.iter().map(|dir| path(dir))),
-        ),
-        ("found_via", Json::optional(via)),
-        ("gpu_codes", gpu_codes),
-    ])
+fn toolkit(toolkit: &Toolkit, via: Option<&FoundVia>, gpu_codes: &[Target]) -> Value {
+    json!({
+        "root": path(&toolkit.root),
+        "version": toolkit.version.map(Version::short),
+        "nvcc": optional_path(&toolkit.nvcc),
+        "include_dirs": list(&toolkit.include_dirs, |dir| path(dir)),
+        "link_dirs": list(&toolkit.link_dirs, |dir| path(dir)),
+        "found_via": via.map(text),
+        "gpu_codes": list(gpu_codes, text),
+    })
 }
 
-pub(crate) fn cudnn(cudnn: &Cudnn, via: Option<impl std::fmt::Display>) -> Json {
+pub(crate) fn cudnn(cudnn: &Cudnn, via: Option<impl Display>) -> Value {
     let link_name = cudnn.link_name.as_ref().map(|name| match name {
         LinkName::Short(name) | LinkName::Verbatim(name) => name,
     });
-    Json::object([
-        ("version", Json::optional(cudnn.version())),
-        ("header", optional_path(&cudnn.header)),
-        ("include_dir", optional_path(&cudnn.include_dir)),
-        ("library", optional_path(&cudnn.library)),
-        ("library_version", Json::optional(cudnn.library_version)),
-        ("link_dir", optional_path(&cudnn.link_dir)),
-        ("link_name", Json::optional(link_name)),
-        (
-            "cuda_major",
-            cudnn
-                .cuda_major
-                .map_or(Json::Null, |major| Json::Integer(i64::from(major))),
-        ),
-        ("found_via", Json::optional(via)),
-        ("gpu_codes", texts(&cudnn.gpu_codes)),
-        ("parts", Json::list(cudnn.parts.iter().map(part))),
-        ("owner", cudnn.owner.as_deref().map_or(Json::Null, owner)),
-    ])
+    json!({
+        "version": cudnn.version().map(text),
+        "header": optional_path(&cudnn.header),
+        "include_dir": optional_path(&cudnn.include_dir),
+        "library": optional_path(&cudnn.library),
+        "library_version": cudnn.library_version.map(text),
+        "link_dir": optional_path(&cudnn.link_dir),
+        "link_name": link_name,
+        "cuda_major": cudnn.cuda_major,
+        "found_via": via.map(text),
+        "gpu_codes": list(&cudnn.gpu_codes, text),
+        "parts": list(&cudnn.parts, part),
+        "owner": cudnn.owner.as_deref().map(owner),
+    })
 }
 
-fn owner(owner: &Owner) -> Json {
+fn owner(owner: &Owner) -> Value {
     let installer = match owner.installer {
         Installer::Conda => "conda",
         Installer::Pip => "pip",
         Installer::Apt => "apt",
     };
-    Json::object([
-        ("installer", Json::text(installer)),
-        ("name", Json::text(&owner.name)),
-        ("version", Json::text(&owner.version)),
-    ])
+    json!({ "installer": installer, "name": owner.name, "version": owner.version })
 }
 
-fn part(part: &Part) -> Json {
-    Json::object([
-        ("name", Json::text(&part.name)),
-        ("path", path(&part.path)),
-        ("version", Json::optional(part.version)),
-        ("told_by", Json::optional(part.told_by.as_ref())),
-    ])
+fn part(part: &Part) -> Value {
+    json!({
+        "name": part.name,
+        "path": path(&part.path),
+        "version": part.version.map(text),
+        "told_by": part.told_by.as_ref().map(text),
+    })
 }
 
-fn candidate(candidate: &Candidate) -> Json {
+fn candidate(candidate: &Candidate) -> Value {
     let (kind, root, version) = match &candidate.found {
         Found::Toolkit(toolkit) => (
             "toolkit",
             &toolkit.root,
-            toolkit.version.map(|version| version.short()),
+            toolkit.version.map(Version::short),
         ),
-        Found::Cudnn(cudnn) => (
-            "cudnn",
-            &cudnn.root,
-            cudnn.version().map(|version| version.to_string()),
-        ),
+        Found::Cudnn(cudnn) => ("cudnn", &cudnn.root, cudnn.version().map(text)),
     };
-    Json::object([
-        ("kind", Json::text(kind)),
-        ("path", path(root)),
-        ("found_via", Json::text(&candidate.via)),
-        ("version", Json::optional(version)),
-        ("chosen", Json::Bool(candidate.chosen)),
-        ("rejected", Json::optional(candidate.rejected.as_ref())),
-    ])
+    json!({
+        "kind": kind,
+        "path": path(root),
+        "found_via": text(&candidate.via),
+        "version": version,
+        "chosen": candidate.chosen,
+        "rejected": candidate.rejected.as_ref().map(text),
+    })
 }
 
-pub(crate) fn driver(driver: &Driver) -> Json {
-    Json::object([
-        ("library", Json::text(&driver.library)),
-        ("version", Json::optional(driver.version.as_ref())),
-        (
-            "cuda",
-            Json::optional(driver.cuda.map(|version| version.short())),
-        ),
-    ])
+pub(crate) fn driver(driver: &Driver) -> Value {
+    json!({
+        "library": driver.library,
+        "version": driver.version,
+        "cuda": driver.cuda.map(Version::short),
+    })
 }
 
-pub(crate) fn gpu(gpu: &Gpu) -> Json {
-    Json::object([
-        ("name", Json::text(&gpu.name)),
-        ("compute_capability", Json::text(gpu.capability)),
-    ])
+pub(crate) fn gpu(gpu: &Gpu) -> Value {
+    json!({ "name": gpu.name, "compute_capability": text(gpu.capability) })
 }
 
-pub(crate) fn texts(values: &[impl std::fmt::Display]) -> Json {
-    Json::list(values.iter().map(Json::text))
+pub(crate) fn finding(finding: &Finding) -> Value {
+    let evidence = finding.evidence.iter();
+    let evidence: Map<String, Value> = evidence
+        .map(|(label, value)| (label.to_string(), json!(value)))
+        .collect();
+    json!({
+        "id": finding.id.as_str(),
+        "severity": text(finding.severity),
+        "summary": finding.summary,
+        "evidence": evidence,
+        "help": finding.help,
+    })
 }
 
-pub(crate) fn path(path: &Path) -> Json {
-    Json::text(path.display())
+pub(crate) fn list<'a, T, V>(values: &'a [T], one: impl Fn(&'a T) -> V) -> Vec<V> {
+    values.iter().map(one).collect()
 }
 
-fn optional_path(path: &Option<PathBuf>) -> Json {
-    Json::optional(path.as_ref().map(|path| path.display()))
+pub(crate) fn text(value: impl Display) -> String {
+    value.to_string()
+}
+
+pub(crate) fn path(path: &Path) -> String {
+    text(path.display())
+}
+
+fn optional_path(optional: &Option<PathBuf>) -> Option<String> {
+    optional.as_deref().map(path)
 }

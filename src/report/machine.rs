@@ -2,9 +2,9 @@
 
 use crate::compat::{image_driver, rules};
 use crate::model::gpu::Gpu;
+use crate::report::Machine;
 use crate::runtime::driver::query;
 use crate::runtime::driver::query::Problem;
-use crate::runtime::facts::compute_capability::Target;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::targets::gpus;
@@ -15,19 +15,6 @@ use std::time::Duration;
 
 /// Starting CUDA can hang for ever inside a sick driver.
 const DEADLINE: Duration = Duration::from_secs(5);
-
-/// The answers; what was not answered is empty.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Machine {
-    /// What the toolkit's nvcc makes machine code for.
-    pub(crate) gpu_codes: Vec<Target>,
-    /// The driver. Its devices stand in `gpus`.
-    pub(crate) driver: Option<query::Driver>,
-    /// The GPUs that programs see.
-    pub(crate) gpus: Vec<Gpu>,
-    /// What kernels would be compiled for.
-    pub(crate) targets: Vec<Target>,
-}
 
 /// Asks, and adds what was noticed.
 pub(super) fn ask(toolchain: &Toolchain, findings: &mut Vec<Finding>) -> Machine {

@@ -3,13 +3,14 @@
 use crate::config::Config;
 use crate::model::chosen_by::ChosenBy;
 use crate::model::target_list::TargetList;
+use crate::report::json::{finding, line, list, text};
 use crate::runtime::facts::finding::{Finding, Severity, Verdict};
-use crate::runtime::facts::json::Json;
 use crate::runtime::facts::version::Version;
 use crate::targets::dialect::Dialect;
 use crate::targets::select;
 use crate::targets::select::{Compiler, Wish};
 use crate::toolchain::targets::choose;
+use serde_json::json;
 use std::fmt;
 
 /// The targets of a list, their flags for nvcc, and what was noticed.
@@ -102,16 +103,11 @@ impl TargetReport {
 
     /// The report for programs: `{"targets": [..], "flags": [..], "findings": [..]}`.
     pub fn to_json(&self) -> String {
-        let targets = self.list.targets();
-        Json::object([
-            ("targets", Json::list(targets.iter().map(Json::text))),
-            ("flags", Json::list(self.list.nvcc().iter().map(Json::text))),
-            (
-                "findings",
-                Json::list(self.findings.iter().map(Finding::to_json)),
-            ),
-        ])
-        .to_string()
+        line(&json!({
+            "targets": list(&self.list.targets(), text),
+            "flags": self.list.nvcc(),
+            "findings": list(&self.findings, finding),
+        }))
     }
 }
 

@@ -4,6 +4,7 @@
 //! knows what to colour.
 
 use crate::compat::cudarc;
+#[cfg(feature = "cli")]
 use crate::cudnn::device_code::gpu_code;
 use crate::model::candidate::{Candidate, Cudnn, Found, Part};
 use crate::model::found_via::FoundVia;
@@ -187,11 +188,12 @@ fn chosen_cudnn(report: &Report, cudnn: &Cudnn, f: &mut Formatter<'_>) -> fmt::R
         line(f, report, Thing::Parts, Mark::Tick, "parts", &text)?;
     }
     findings(f, report, Thing::Parts)?;
-    if f.alternate() || cudnn.gpu_codes.is_empty() {
-        return Ok(());
+    #[cfg(feature = "cli")] // a build reads none
+    if !f.alternate() && !cudnn.gpu_codes.is_empty() {
+        let text = wrapped(&gpu_code::describe(&cudnn.gpu_codes), INDENT);
+        line(f, report, Thing::Itself, Mark::Tick, "GPU code", &text)?;
     }
-    let text = wrapped(&gpu_code::describe(&cudnn.gpu_codes), INDENT);
-    line(f, report, Thing::Itself, Mark::Tick, "GPU code", &text)
+    Ok(())
 }
 
 /// `graph 9.14.0`; a part that does not tell its release is named alone.

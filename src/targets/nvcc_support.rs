@@ -59,6 +59,7 @@ impl Compiler {
     }
 
     /// Whether it was asked itself.
+    #[cfg(feature = "cli")]
     pub fn was_asked(&self) -> bool {
         self.asked
     }

@@ -384,7 +384,8 @@ const fn ptx(capability: ComputeCapability) -> Target {
     }
 }
 
-fn listed(targets: &[Target]) -> String {
+/// `sm_80 compute_90`
+pub fn listed(targets: &[Target]) -> String {
     let words: Vec<String> = targets.iter().map(Target::to_string).collect();
     words.join(" ")
 }
