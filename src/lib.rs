@@ -145,6 +145,9 @@ pub use model::environment as variables;
 #[cfg(feature = "cli")]
 #[doc(hidden)]
 pub use model::invocation;
+#[cfg(feature = "cli")]
+#[doc(hidden)]
+pub use system::programs::on_path;
 
 /// Runs a build script. An error becomes `cargo::error` lines, with the errors under it
 /// ([`source`](std::error::Error::source)), so that cargo shows its text and nothing of this program around it, and

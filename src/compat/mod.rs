@@ -121,20 +121,21 @@ fn of_system<'a>(platform: &Platform, linux: &'a str, windows: &'a str) -> Optio
     (driver != "-").then_some(driver)
 }
 
-fn rows(table: &'static str) -> impl Iterator<Item = &'static str> {
+/// The rows of a table.
+pub fn rows(table: &'static str) -> impl Iterator<Item = &'static str> {
     table
         .lines()
         .filter(|line| !line.starts_with('#') && !line.is_empty())
 }
 
 /// The last column takes the rest of the line.
-fn columns<const N: usize>(line: &str) -> Option<[&str; N]> {
+pub fn columns<const N: usize>(line: &str) -> Option<[&str; N]> {
     let columns: Vec<&str> = line.splitn(N, ' ').collect();
     columns.try_into().ok()
 }
 
 /// 9.14.0 of `9.14.0`, 13.5.0 of `13.5`.
-fn version(text: &str) -> Option<Version> {
+pub fn version(text: &str) -> Option<Version> {
     let mut numbers = text.split('.').map(|number| number.parse().ok());
     let (major, minor) = (numbers.next()??, numbers.next()??);
     let patch = match numbers.next() {

@@ -4,8 +4,7 @@ use crate::model::environment::{Environment, Variable};
 use crate::model::invocation::Invocation;
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
-use crate::system::files;
-use crate::system::programs::run;
+use crate::system::programs::{on_path, run};
 use crate::targets::nvidia_smi;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -124,7 +123,9 @@ fn ask() -> Answer {
 
 /// What `nvidia-smi` says, where there is one. Without it there is no GPU here, as in a container.
 fn without_library(env: &Environment, deadline: Duration) -> Result<Vec<Gpu>, Finding> {
-    match on_path("nvidia-smi", env) {
+    let name = format!("nvidia-smi{}", std::env::consts::EXE_SUFFIX);
+    let path = env.get(Variable::Path).unwrap_or_default();
+    match on_path(&name, path) {
         Some(program) => smi(program, env, deadline),
         None => Ok(Vec::new()),
     }
@@ -156,14 +157,6 @@ fn smi(program: PathBuf, env: &Environment, deadline: Duration) -> Result<Vec<Gp
     } else {
         Vec::new()
     })
-}
-
-fn on_path(name: &str, env: &Environment) -> Option<PathBuf> {
-    let name = format!("{name}{}", std::env::consts::EXE_SUFFIX);
-    std::env::split_paths(env.get(Variable::Path)?)
-        .filter(|dir| dir.is_absolute())
-        .map(|dir| dir.join(&name))
-        .find(|program| files::is_file(program))
 }
 
 #[cfg(all(test, unix))]

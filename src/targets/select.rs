@@ -9,6 +9,7 @@ use crate::model::environment::{Environment, Variable};
 use crate::model::gencode::Gencode;
 use crate::model::gpu::Gpu;
 use crate::model::target_list::TargetList;
+use crate::model::text::joined;
 use crate::runtime::facts::compute_capability::{Code, ComputeCapability, Suffix, Target};
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
@@ -386,8 +387,7 @@ const fn ptx(capability: ComputeCapability) -> Target {
 
 /// `sm_80 compute_90`
 pub fn listed(targets: &[Target]) -> String {
-    let words: Vec<String> = targets.iter().map(Target::to_string).collect();
-    words.join(" ")
+    joined(targets, " ")
 }
 
 use crate::targets::select::messages::{
