@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""What the generated guard costs the compiler of a program that includes it.
+"""What the guard costs with every edit of the crate that includes it.
 
     python3 .ci/guard_compile.py [--runs N]
 
-Has a build script write the guard, then runs rustc on a program with and without it, in turn. Prints medians of the CPU
-seconds, and what the guard adds. A bar would measure the machine: numbers alone.
+Three crates that differ in nothing but their guard: none, the short one, and one that stands alone. Each is built once;
+then a line of its main.rs is changed, and cargo builds it again: with `cargo build`, `cargo build --release` and `cargo
+check`, in turn. Prints medians of the CPU seconds of all processes, and exits with 1 if the short guard costs more than
+the bar above none.
 """
 
 import argparse
@@ -13,71 +15,84 @@ import pathlib
 import resource
 import statistics
 import subprocess
+import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent.parent
-MODES = {"debug": [], "release": ["-Copt-level=3"]}
+BAR = 0.1
+MODES = {"debug": ["build"], "release": ["build", "--release"], "check": ["check"]}
+FORMS = ["without", "short", "standalone"]
 BUILD = """fn main() {
     cudnn_guard::build(|| {
         let gpu = cudnn_guard::Config::new().cudnn(">=9, <10").link(cudnn_guard::Link::Runtime).probe()?;
-        gpu.guard().write()
+        GUARD
     });
 }
 """
-WITHOUT = 'fn main() { println!("done"); }\n'
-WITH = """mod cudnn_guard { include!(concat!(env!("OUT_DIR"), "/cudnn_guard.rs")); }
-fn main() { cudnn_guard::startup(); println!("{:?}", cudnn_guard::check().is_ok()); }
+GUARDS = {
+    "without": "drop(gpu); Ok(())",
+    "short": "gpu.guard().write()",
+    "standalone": "gpu.guard().standalone().write()",
+}
+WITHOUT = 'fn main() { println!("run RUN"); }\n'
+WITH = """mod gpu { include!(concat!(env!("OUT_DIR"), "/cudnn_guard.rs")); }
+fn main() { gpu::startup(); println!("run RUN {:?}", gpu::check().is_ok()); }
 """
 
 
-def generated(folder: pathlib.Path) -> pathlib.Path:
-    """The folder of a guard that was written for this crate."""
-    (folder / "src").mkdir()
-    (folder / "src/main.rs").write_text(WITH)
-    (folder / "build.rs").write_text(BUILD)
-    (folder / "Cargo.toml").write_text(
-        '[package]\nname = "guard-compile"\nversion = "0.0.0"\nedition = "2024"\n'
+def crate(folder: pathlib.Path, form: str) -> pathlib.Path:
+    home = folder / form
+    (home / "src").mkdir(parents=True)
+    (home / "build.rs").write_text(BUILD.replace("GUARD", GUARDS[form]))
+    (home / "Cargo.toml").write_text(
+        f'[package]\nname = "{form}"\nversion = "0.0.0"\nedition = "2024"\n'
+        f'[dependencies]\ncudnn-guard = {{ path = "{HERE}", default-features = false, features = ["runtime"] }}\n'
         f'[build-dependencies]\ncudnn-guard = {{ path = "{HERE}" }}\n[workspace]\n'
     )
-    (folder / "Cargo.lock").write_bytes((HERE / "Cargo.lock").read_bytes())
-    environment = dict(os.environ, CARGO_TARGET_DIR=str(folder / "target"))
-    subprocess.run(["cargo", "check", "--quiet"], cwd=folder, check=True, env=environment)
-    (file,) = folder.glob("target/debug/build/*/out/cudnn_guard.rs")
-    return file.parent
+    (home / "Cargo.lock").write_bytes((HERE / "Cargo.lock").read_bytes())
+    return home
 
 
-def seconds(command: list[str], environment: dict[str, str]) -> float:
+def edited(home: pathlib.Path, run: int, mode: str) -> None:
+    text = WITHOUT if home.name == "without" else WITH
+    (home / "src/main.rs").write_text(text.replace("RUN", f"{run} {mode}"))
+
+
+def seconds(home: pathlib.Path, arguments: list[str], target: pathlib.Path) -> float:
+    environment = dict(os.environ, CARGO_TARGET_DIR=str(target))
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run(command, check=True, env=environment)
+    subprocess.run(["cargo", *arguments, "--quiet"], cwd=home, check=True, env=environment)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def main() -> None:
     options = argparse.ArgumentParser()
-    options.add_argument("--runs", type=int, default=5)
+    options.add_argument("--runs", type=int, default=9)
     options = options.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(scratch)
-        out = generated(folder)
-        size = (out / "cudnn_guard.rs").stat().st_size
-        environment = dict(os.environ, OUT_DIR=str(out))
-        sources = {"without": WITHOUT, "with": WITH}
-        for name, text in sources.items():
-            (folder / f"{name}.rs").write_text(text)
-        found = {(mode, name): [] for mode in MODES for name in sources}
-        # The first round fills the page cache and does not count.
-        for run in range(options.runs + 1):
-            for (mode, name), numbers in found.items():
-                source, program = folder / f"{name}.rs", folder / f"{name}-{mode}"
-                command = ["rustc", "--edition=2024", *MODES[mode], str(source), "-o", str(program)]
-                time = seconds(command, environment)
-                if run > 0:
-                    numbers.append(time)
-    print(f"the generated guard: {size} bytes; median of {options.runs} runs of rustc, CPU seconds")
+        homes = [crate(folder, form) for form in FORMS]
+        found = {(mode, form): [] for mode in MODES for form in FORMS}
+        # The first round compiles the dependencies and does not count, and the second fills the caches.
+        for run in range(options.runs + 2):
+            for mode, arguments in MODES.items():
+                for home in homes:
+                    edited(home, run, mode)
+                    time = seconds(home, arguments, folder / "target")
+                    if run > 1:
+                        found[mode, home.name].append(time)
+    print(f"CPU seconds of an edit of main.rs, median of {options.runs} runs")
+    over = False
     for mode in MODES:
-        without, with_guard = (statistics.median(found[mode, name]) for name in sources)
-        print(f"{mode:8} {without:5.2f} without, {with_guard:5.2f} with: {with_guard - without:5.2f} for the guard")
+        without, short, alone = (statistics.median(found[mode, form]) for form in FORMS)
+        over |= short - without > BAR
+        print(
+            f"{mode:8} {without:5.2f} without a guard, {short:5.2f} with one ({short - without:+.2f}), "
+            f"{alone:5.2f} with one that stands alone ({alone - without:+.2f})"
+        )
+    if over:
+        sys.exit(f"the guard costs more than {BAR} s")
 
 
 if __name__ == "__main__":

@@ -16,14 +16,23 @@
 //! });
 //! ```
 //!
-//! The guard is a file, `$OUT_DIR/cudnn_guard.rs`, that depends on the standard library alone. The program includes it
-//! and calls `startup()` first thing in `main`:
+//! The guard is a file, `$OUT_DIR/cudnn_guard.rs`, that hands what this build knew to [`runtime`], which the program
+//! depends on without anything else of this crate:
+//!
+//! ```toml
+//! [dependencies]
+//! cudnn-guard = { version = "0.1", default-features = false, features = ["runtime"] }
+//! [build-dependencies]
+//! cudnn-guard = "0.1"
+//! ```
+//!
+//! The program includes the file and calls `startup()` first thing in `main`:
 //!
 //! ```ignore
-//! mod cudnn_guard { include!(concat!(env!("OUT_DIR"), "/cudnn_guard.rs")); }
+//! mod gpu { include!(concat!(env!("OUT_DIR"), "/cudnn_guard.rs")); }
 //!
 //! fn main() {
-//!     cudnn_guard::startup();
+//!     gpu::startup();
 //! }
 //! ```
 //!

@@ -17,6 +17,7 @@ use crate::config::{Config, Link};
 #[cfg(feature = "cli")]
 use crate::cudnn::device_code;
 use crate::error::Error;
+use crate::guard::guard_file::Progress;
 use crate::model::candidate::{Candidate, Cudnn, Toolkit};
 use crate::model::environment::Variable;
 use crate::runtime::facts::finding::{Finding, Severity};
@@ -27,7 +28,7 @@ use crate::targets::select::Selection;
 pub(crate) use crate::toolchain::output_registry::Written;
 use crate::toolchain::probe::{Needs, Probe};
 use crate::toolchain::static_link::Archives;
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::path::{Path, PathBuf};
 
 /// The CUDA and cuDNN that were chosen, all that was passed over, and the findings about them.
@@ -54,6 +55,8 @@ pub struct Toolchain {
     pub(crate) archives: Archives,
     /// The files that kernels were compiled to.
     pub(crate) written: Written,
+    /// What its guard is about.
+    pub(crate) guard: RefCell<Progress>,
 }
 
 impl Config {
@@ -211,6 +214,7 @@ impl Toolchain {
             toolkit_fault,
             selection: OnceCell::new(),
             written: Written::default(),
+            guard: RefCell::default(),
             requirements,
             archives,
             config,

@@ -6,12 +6,12 @@ mod support;
 
 use std::path::PathBuf;
 use support::circumstances::installed;
-use support::{cargo, consumers, program, run, scratch};
+use support::{cargo, consumers, program, run, target};
 
 /// What Python is told by the extension after these lines; it finds libraries in these folders.
 fn ask(before: &str, folders: &[PathBuf]) -> (serde_json::Value, String) {
     run(&mut cargo(consumers(), &["build", "-p", "extension"])).exits_with(0);
-    let extension = scratch("consumers-target").join("debug/libextension.so");
+    let extension = target().join("debug/libextension.so");
     let script = format!(
         "import ctypes\n{before}\n\
          guard = ctypes.CDLL({:?})\n\

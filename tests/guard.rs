@@ -20,6 +20,7 @@ mod guard {
     pub mod paths;
     pub mod process;
     pub mod program;
+    pub mod record;
     pub mod reports;
     pub mod route;
     pub mod tree;

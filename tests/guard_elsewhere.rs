@@ -13,7 +13,7 @@ use support::{built, cargo, program, project, run};
 const BUILD: &str = r#"fn main() {
     cudnn_guard::build(|| {
         let gpu = cudnn_guard::Config::new().cudnn(">=9").link(cudnn_guard::Link::Runtime).probe()?;
-        gpu.guard().write()
+        gpu.guard().standalone().write()
     });
     let file = std::path::Path::new(&std::env::var("OUT_DIR").unwrap()).join("cudnn_guard.rs");
     let text = std::fs::read_to_string(&file).unwrap();

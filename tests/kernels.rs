@@ -2,7 +2,7 @@
 #![cfg(unix)]
 #![allow(clippy::disallowed_methods)] // tests make and read a machine of their own
 
-use cudnn_guard::{ComputeCapability, Config, Toolchain};
+use cudnn_guard::{ComputeCapability, Config, Link, Toolchain};
 use std::path::{Path, PathBuf};
 
 struct Package(PathBuf);
@@ -30,13 +30,31 @@ impl Package {
         self.0.join(path).to_string_lossy().into_owned()
     }
 
+    /// The same for a program with a guard.
+    fn guarded(&self, archs: &str) -> Toolchain {
+        let config = self.config(archs).cudnn(">=9").link(Link::Runtime);
+        config.probe().unwrap()
+    }
+
+    /// The targets that the guard says kernels are compiled for.
+    fn claimed(&self) -> String {
+        let guard = std::fs::read_to_string(self.0.join("out/cudnn_guard.rs")).unwrap();
+        let mut lines = guard.lines().map(str::trim_start);
+        let line = lines.find_map(|line| line.strip_prefix("targets "));
+        line.unwrap_or_default().trim_end_matches("\\n\\").into()
+    }
+
     fn probe(&self, archs: &str) -> Toolchain {
+        self.config(archs).probe().unwrap()
+    }
+
+    fn config(&self, archs: &str) -> Config {
         let env = [
             ("CUDA_HOME", self.path("cuda")),
             ("OUT_DIR", self.path("out")),
             ("CUDNN_GUARD_ARCHS", archs.to_string()),
         ];
-        Config::new().cuda(">=12").env(env).probe().unwrap()
+        Config::new().cuda(">=12").env(env)
     }
 }
 
@@ -212,4 +230,42 @@ fn nvcc_is_asked_once() {
     assert_eq!(asked(), "", "by the next build");
     dated(2019);
     assert_eq!(asked(), "--version\n--list-gpu-code\n", "another nvcc");
+}
+
+/// The build script may write its guard first, and what it compiles later is known all the same.
+#[test]
+fn the_guard_claims_what_kernels_were_compiled_for() {
+    let package = Package::new("kernels-guard");
+    let gpu = package.guarded("80 90 compute_90");
+    gpu.guard().write().unwrap();
+    assert_eq!(package.claimed(), "");
+    let kernels = || gpu.kernels().files(package.path("src/*.cu"));
+    kernels().compile("mine").unwrap();
+    assert_eq!(package.claimed(), "sm_80 sm_90 compute_90");
+    // The other order.
+    let again = Package::new("kernels-guard-after");
+    let gpu = again.guarded("80 90 compute_90");
+    let kernels = gpu.kernels().files(again.path("src/*.cu"));
+    kernels.compile("mine").unwrap();
+    gpu.guard().standalone().write().unwrap();
+    assert_eq!(again.claimed(), "sm_80 sm_90 compute_90");
+}
+
+#[test]
+fn the_guard_claims_nothing_that_was_not_compiled() {
+    let package = Package::new("kernels-guard-less");
+    let gpu = package.guarded("80 90");
+    assert_eq!(gpu.gencode_flags().unwrap().len(), 2);
+    assert_eq!(gpu.targets().unwrap().len(), 2);
+    gpu.guard().write().unwrap();
+    assert_eq!(package.claimed(), "");
+    let kernels = || gpu.kernels().files(package.path("src/*.cu"));
+    let newer = kernels().at_least(ComputeCapability::new(9, 0));
+    newer.compile("newer").unwrap();
+    assert_eq!(package.claimed(), "sm_90");
+    let broken = gpu.kernels().file(package.path("src/none.cu"));
+    assert!(broken.fatbin().is_err());
+    assert_eq!(package.claimed(), "sm_90");
+    kernels().ptx().unwrap();
+    assert_eq!(package.claimed(), "compute_80 sm_90");
 }

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use support::builds::{SCRIPT, toolkit, write};
-use support::{Ran, built, cargo, fresh, project, repository, run, scratch, simulated};
+use support::{Ran, both_forms, built, cargo, fresh, project, repository, run, scratch, simulated};
 
 /// Compiles C into an archive.
 fn archive(dir: &Path, name: &str, source: &str) -> PathBuf {
@@ -228,23 +228,37 @@ fn main() {
 fn a_guard_judges_the_cudnn_within_its_program() {
     let test = fresh("links-static-guard");
     let (cuda, cudnn, driver) = static_simulator(&test);
-    let dir = project("static-guarded", GUARD_SCRIPT, GUARDED);
-    build(&dir, "", &cuda, &cudnn)
+    let forms = both_forms("static-guarded", GUARD_SCRIPT);
+    for (name, script) in &forms {
+        judges_the_cudnn_within((name, script), (&cuda, &cudnn, &driver));
+    }
+    fs::remove_dir_all(&test).unwrap();
+}
+
+fn judges_the_cudnn_within(
+    (name, script): (&str, &str),
+    (cuda, cudnn, driver): (&Path, &Path, &Path),
+) {
+    let header = cudnn.join("include/cudnn_version.h");
+    let text = fs::read_to_string(&header).unwrap();
+    write(&header, &text.replace("CUDNN_MINOR 15", "CUDNN_MINOR 14"));
+    let dir = project(name, script, GUARDED);
+    build(&dir, "", cuda, cudnn)
         .exits_with(0)
         .does_not_say("warning");
     let program = |fault: &str| {
-        let mut program = Command::new(built("static-guarded"));
-        program.env("LD_LIBRARY_PATH", &driver);
+        let mut program = Command::new(built(name));
+        program.env("LD_LIBRARY_PATH", driver);
         program.env("SIM_FAULT", fault);
         run(&mut program)
     };
     program("")
         .exits_with(0)
         .says("loaded      ")
-        .says("static-guarded: 9.14.0\n")
+        .says(&format!("{name}: 9.14.0\n"))
         .says("found via   its archives, which are linked into the program itself\n")
         .says("not tried   the driver, the GPU and a convolution: only the release was asked for\npass\n")
-        .says("static-guarded: 9.14.0, for CUDA 13\n")
+        .says(&format!("{name}: 9.14.0, for CUDA 13\n"))
         .says("tried       f32 convolution forward on Simulated GPU: pass")
         .does_not_say("  [");
     program("wrong").says("[convolution-wrong]");
@@ -252,11 +266,8 @@ fn a_guard_judges_the_cudnn_within_its_program() {
         .says("cuDNN ended the process that tried it with SIGABRT while running the forward convolution")
         .says("= help: build the program again, with the archives of another release of cuDNN");
     // Headers of a later release than the archives.
-    let header = cudnn.join("include/cudnn_version.h");
-    let text = fs::read_to_string(&header).unwrap();
     write(&header, &text.replace("CUDNN_MINOR 14", "CUDNN_MINOR 15"));
-    build(&dir, "", &cuda, &cudnn).exits_with(0);
-    fs::remove_dir_all(&test).unwrap();
+    build(&dir, "", cuda, cudnn).exits_with(0);
     program("")
         .exits_with(0)
         .says(

@@ -13,7 +13,9 @@ use std::process::Command;
 use support::simulator::{
     Simulated, {self},
 };
-use support::{Ran, cargo, consumers, fresh, place, program, project, repository, run, scratch};
+use support::{
+    Ran, cargo, consumers, fresh, place, program, project, repository, run, scratch, target,
+};
 
 const ARM: &str = "aarch64-unknown-linux-gnu";
 
@@ -58,7 +60,7 @@ fn built(dir: &Path, arguments: &[&str], name: &str) -> PathBuf {
         .env("CUDA_HOME", folder().join("cuda-cu13/nvidia/cu13"))
         .env("CUDNN_PATH", cudnn("cudnn-cu13-9.28-aarch64")))
     .exits_with(0);
-    let target = scratch("consumers-target").join(ARM);
+    let target = target().join(ARM);
     target.join("debug").join(name)
 }
 

@@ -14,8 +14,7 @@ mod guard {
 }
 use cudnn_guard::runtime::binary::elf::Elf;
 use cudnn_guard::runtime::check;
-use cudnn_guard::runtime::facts::built::{Built, Loader, Policy};
-use cudnn_guard::runtime::facts::tables::Tables;
+use cudnn_guard::runtime::facts::built::Built;
 use cudnn_guard::runtime::facts::version::Version;
 use cudnn_guard::runtime::parts::part_files;
 use cudnn_guard::runtime::parts::release::Teller;
@@ -124,20 +123,7 @@ fn program() {
         .collect();
     let built = Built {
         cudnn: Some(Version::new(numbers[0], numbers[1], numbers[2])),
-        cudnn_cuda_major: None,
-        cuda: None,
-        requirement: None,
-        policy: Policy::Compatible,
-        loader: Loader::Dlopen,
-        cudarc: None,
-        targets: &[],
-        convolution: true,
-        require_gpu: false,
-        needs: &[],
-        findings: &[],
-        tables: Tables::NONE,
-        linked_in: None,
-        absent: None,
+        ..Built::default()
     };
     if let Err(failure) = check::check_version(&built) {
         writeln!(std::io::stderr(), "check_version: {}", failure.headline()).unwrap();

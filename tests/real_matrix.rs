@@ -8,7 +8,6 @@
 
 use cudnn_guard::runtime::check;
 use cudnn_guard::runtime::facts::built::{Built, Loader, Policy, Requirement};
-use cudnn_guard::runtime::facts::tables::Tables;
 use cudnn_guard::runtime::facts::version::Version;
 use cudnn_guard::runtime::system::platform::Library;
 use std::io::Write;
@@ -122,10 +121,8 @@ fn program() {
     let linked = std::env::var("TEST_LINKED").unwrap();
     let built = Built {
         cudnn: asked.is_none().then(|| release(&text)),
-        cudnn_cuda_major: None,
-        cuda: None,
         requirement: asked.map(|(text, from, below, _)| Requirement {
-            text,
+            text: (*text).into(),
             from: version(*from),
             below: below.map(version),
         }),
@@ -141,15 +138,7 @@ fn program() {
         } else {
             Loader::Linked
         },
-        cudarc: None,
-        targets: &[],
-        convolution: true,
-        require_gpu: false,
-        findings: &[],
-        needs: &[],
-        tables: Tables::NONE,
-        linked_in: None,
-        absent: None,
+        ..Built::default()
     };
     if !linked.is_empty() {
         let major = if linked.contains("-8.") { 8 } else { 9 };

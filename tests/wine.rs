@@ -12,7 +12,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use support::{Ran, cargo, consumers, place, program, repository, run, scratch, write_if_new};
+use support::{
+    Ran, cargo, consumers, place, program, repository, run, scratch, target, write_if_new,
+};
 
 const WINDOWS: &str = "x86_64-pc-windows-gnu";
 const TOOLKIT: &str = r"C:\Program Files\NVIDIA GPU Computing Toolkit\CUDA\v13.0";
@@ -120,7 +122,7 @@ fn real(set: &str) -> PathBuf {
 fn built(dir: &Path, arguments: &[&str], name: &str) -> PathBuf {
     let arguments = [&["build", "--target", WINDOWS], arguments].concat();
     run(&mut cargo(dir, &arguments)).exits_with(0);
-    let target = scratch("consumers-target").join(WINDOWS);
+    let target = target().join(WINDOWS);
     target.join("debug").join(format!("{name}.exe"))
 }
 

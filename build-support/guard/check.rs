@@ -37,7 +37,7 @@ pub fn check_version(built: &Built) -> Result<Report, Failure> {
     let mut report = Report::new(built);
     report.findings = operator.findings();
     if let Some((route, shim)) = find(&mut report, built, &operator, None) {
-        let parts = shim.parts(&route, false, built.needs);
+        let parts = shim.parts(&route, false, &built.needs);
         judge_files(&mut report, built, &shim, parts);
         if report
             .loaded
@@ -115,7 +115,7 @@ fn find(
     operator: &Operator,
     asked: Option<Functions>,
 ) -> Option<(Route, Shim)> {
-    if let Some(reason) = built.absent {
+    if let Some(reason) = &built.absent {
         let summary = "this program was built without CUDA";
         report
             .unknown(Finding::warning(FindingId::BuiltWithoutCuda, summary).with("reason", reason));
@@ -132,6 +132,10 @@ fn find(
             FindingId::PlatformUnsupported,
             format!("cuDNN is not checked on {} {}{}", arch, system, libc),
         ));
+        return None;
+    }
+    if let Some(words) = &built.not_understood {
+        report.unknown(not_understood(built, words));
         return None;
     }
     let route = Route::of_program();
@@ -201,7 +205,7 @@ fn try_it(
     (how, functions): (How, Functions),
     (route, shim): (&Route, &Shim),
 ) {
-    let parts = shim.parts(route, true, built.needs);
+    let parts = shim.parts(route, true, &built.needs);
     judge_files(report, built, shim, parts.clone());
     if stops(report, operator) {
         let alone = match shim.via {
@@ -301,7 +305,7 @@ fn judge_files(report: &mut Report, built: &Built, shim: &Shim, parts: Parts) {
     let release = report.loaded.as_ref().and_then(|loaded| loaded.version);
     let release = release.map(|told| told.0);
     report.findings.extend(shim.mismatch(built, release));
-    let newer = release.is_some_and(|release| rules::is_newer(built.tables.gpus, release));
+    let newer = release.is_some_and(|release| rules::is_newer(&built.tables.gpus, release));
     for mut finding in parts.findings {
         // A release that nobody knew may be made of other parts; what cannot do without is seen when it convolves.
         if newer && finding.id == FindingId::PartsMissing {
@@ -319,7 +323,7 @@ fn pin(report: &mut Report, built: &Built, shim: &Shim, parts: &Parts, route: &R
             dlerror_messages::refused(report, &part.path, &words);
         }
     }
-    let again = shim.parts(route, true, built.needs);
+    let again = shim.parts(route, true, &built.needs);
     let needed = |parts: &Parts| -> Vec<part_files::Part> {
         parts
             .list
@@ -345,6 +349,17 @@ fn pin(report: &mut Report, built: &Built, shim: &Shim, parts: &Parts, route: &R
             .help("start the program again when nothing is being installed"),
         );
     }
+}
+
+/// That a later cudnn-guard wrote a rule by which this one cannot judge.
+fn not_understood(built: &Built, words: &str) -> Finding {
+    Finding::warning(
+        FindingId::UnknownNewerVersion,
+        "what this program may load is written in a way that this cudnn-guard does not know",
+    )
+    .with("written by", format!("cudnn-guard {}", built.written_by))
+    .with("written", words)
+    .help("use the same release of cudnn-guard in [dependencies] and [build-dependencies] of Cargo.toml")
 }
 
 fn unreadable_release(shim: &Shim) -> Finding {

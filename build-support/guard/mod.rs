@@ -1,4 +1,56 @@
-//! The runtime.
+//! The guard of a program: whether the cuDNN that it really loads fits what it was built with, and works.
+//!
+//! The build script writes `$OUT_DIR/cudnn_guard.rs` (`cudnn_guard::Toolchain::guard`, feature `build`), and the program
+//! includes it:
+//!
+//! ```ignore
+//! mod gpu { include!(concat!(env!("OUT_DIR"), "/cudnn_guard.rs")); }
+//!
+//! fn main() {
+//!     gpu::startup();              // fail: prints and exits with 78. unknown: one line, and goes on. pass: silent
+//! }
+//! ```
+//!
+//! The file holds what the build knew as `BUILT`, and four functions that hand it to those here: [`startup()`],
+//! [`check()`], [`check_thoroughly()`] and [`check_version()`]. Programs call them there; nobody else makes a [`Built`].
+//!
+//! ```ignore
+//! match gpu::check() {             // never panics, never exits
+//!     Ok(report) => run_on_gpu(report.library_path()),
+//!     Err(failure) => run_on_cpu(failure.verdict(), failure.to_json()),
+//! }
+//! ```
+//!
+//! # What happens
+//!
+//! 1. The cuDNN to judge is the one in the process, else the one that the program would open, by the same names. In a
+//!    library that is loaded into a process (a Python extension) what is there is judged, and nothing is opened.
+//! 2. The file of each part is read (present, of this processor, not cut short, its release) before a line of cuDNN runs.
+//! 3. Its release is held against [`Built`] under the [`Policy`], with the CUDA that it was built for.
+//! 4. In a child process: the driver, the GPUs, cuDNN's handle, and small convolutions whose numbers are compared with
+//!    those computed here. What crashes or hangs there does not take the program along. The parent never starts CUDA.
+//! 5. After a pass the parent opens the very files that the child found to work.
+//!
+//! What does not fit is [`Verdict::Fail`]. What could not be checked is [`Verdict::Unknown`], and unknown goes on: no GPU,
+//! a busy one, no child, a deadline, a system that is not Linux with glibc on x86_64 or aarch64
+//! (`platform-unsupported`), a program that was built without CUDA (`built-without-cuda`).
+//!
+//! # Variables
+//!
+//! | variable | |
+//! |---|---|
+//! | `CUDNN_GUARD=deny\|warn\|off` | whether [`startup()`] ends the program; `deny` unless set |
+//! | `CUDNN_GUARD_REPORT=file.json` | the report is written there; `%p` is the process id |
+//! | `CUDNN_GUARD_DEVICES=0,2` | the visible GPUs that are tried, or `all`; the first one unless set |
+//! | `CUDNN_GUARD_DEADLINE=seconds` | how long the child may take; 60 unless set |
+//! | `CUDNN_GUARD_REQUIRE_GPU=1` | a machine without a usable GPU is a failure |
+//! | `CUDNN_GUARD_ALLOW=id,id` | findings that are let pass, visibly |
+//!
+//! # Where things are
+//!
+//! `facts` what the build knew, and its record · `system` the operating system · `binary` files read as bytes ·
+//! `loader` which cuDNN, and why that one · `parts` its libraries · `driver`, `cudnn` NVIDIA's functions · `convolution`
+//! what is computed · `child` the process in which it is · `judge` the rules · `report` what came of it.
 
 #[doc(hidden)]
 pub mod binary;
@@ -40,7 +92,7 @@ pub use self::check::check;
 pub use self::check::check_thoroughly;
 #[cfg(feature = "runtime")]
 pub use self::check::check_version;
-pub use self::facts::built::{Built, BuiltFinding, Loader, Policy, Requirement};
+pub use self::facts::built::{Built, BuiltFinding, BuiltRecord, Loader, Policy, Requirement};
 pub use self::facts::finding::{Finding, Severity, Verdict};
 pub use self::facts::finding_id::FindingId;
 pub use self::facts::linked_in::LinkedIn;

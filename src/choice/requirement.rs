@@ -5,16 +5,7 @@ use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
 use semver::{Comparator, Op, VersionReq};
 
-/// A requirement such as `>=9.1, <10`, read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Requirement {
-    /// As the build script wrote it.
-    pub text: String,
-    /// The first release that meets it.
-    pub from: Version,
-    /// The first release that no longer does.
-    pub below: Option<Version>,
-}
+pub use crate::runtime::facts::built::Requirement;
 
 /// What the build script asks of CUDA and of cuDNN.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -10,6 +10,7 @@ pub mod rules;
 mod tests;
 
 use crate::model::platform::{Os, Platform};
+use crate::runtime::facts::compute_capability::Target;
 use crate::runtime::facts::tables::{Gpus, KnownBad};
 use crate::runtime::facts::version::Version;
 
@@ -19,14 +20,14 @@ const DRIVERS: &str = include_str!("../../build-support/compat/drivers.txt");
 const KNOWN_BAD: &str = include_str!("../../build-support/compat/known-bad.txt");
 
 /// Which GPUs the builds of cuDNN for this processor serve.
-pub fn gpus(cpu: &str) -> Vec<Gpus<'static>> {
+pub fn gpus(cpu: &str) -> Vec<Gpus> {
     let row = |line: &'static str| {
         let [first, last, cuda, of, code] = columns(line)?;
         let row = Gpus {
-            first: version(first)?,
-            last: version(last)?,
+            first: Version::parse(first)?,
+            last: Version::parse(last)?,
             cuda: cuda.parse().ok()?,
-            code,
+            code: Target::parse_all(code),
         };
         (of == cpu).then_some(row)
     };
@@ -39,12 +40,12 @@ pub fn known_bad() -> Vec<KnownBad> {
         let [from, below, good, when, rest] = columns(line)?;
         let (operation, what) = rest.split_once(' ')?;
         Some(KnownBad {
-            from: version(from)?,
-            below: version(below)?,
-            good: version(good)?,
-            cublas: when.strip_prefix("cublas-").and_then(version),
-            operation: (operation != "any").then_some(operation),
-            what,
+            from: Version::parse(from)?,
+            below: Version::parse(below)?,
+            good: Version::parse(good)?,
+            cublas: when.strip_prefix("cublas-").and_then(Version::parse),
+            operation: (operation != "any").then(|| operation.to_string()),
+            what: what.to_string(),
         })
     };
     rows(KNOWN_BAD).filter_map(row).collect()
@@ -56,7 +57,7 @@ pub fn newest_toolkit(cudnn: Version, cuda_major: u32) -> Option<Version> {
     let row = |line: &'static str| {
         let [release, cuda, _, last] = columns(line)?;
         let of_major = cuda.parse() == Ok(cuda_major);
-        Some((version(release)?, version(last)?))
+        Some((Version::parse(release)?, Version::parse(last)?))
             .filter(|(release, _)| of_major && *release >= cudnn)
     };
     let next = rows(TOOLKITS).filter_map(row).min();
@@ -74,12 +75,12 @@ pub fn newest_cuda() -> Option<Version> {
 }
 
 /// The first driver that serves programs of a CUDA major at all: minor-version compatibility.
-pub fn drivers(platform: &Platform) -> Vec<(u32, &'static str)> {
+pub fn drivers(platform: &Platform) -> Vec<(u32, String)> {
     let (_, majors) = DRIVERS.split_once("\nmajor\n").unwrap_or_default();
     let row = |line: &'static str| {
         let [major, _, linux, windows] = columns(line)?;
         let first = of_system(platform, linux, windows)?;
-        Some((major.parse().ok()?, first))
+        Some((major.parse().ok()?, first.to_string()))
     };
     rows(majors).filter_map(row).collect()
 }
@@ -109,7 +110,7 @@ fn releases() -> impl Iterator<Item = Release> {
     let (minors, _) = DRIVERS.split_once("\nmajor\n").unwrap_or((DRIVERS, ""));
     rows(minors).filter_map(|line| {
         let [cuda, ptx, linux, windows] = columns(line)?;
-        Some((version(cuda)?, version(ptx)?, linux, windows))
+        Some((Version::parse(cuda)?, Version::parse(ptx)?, linux, windows))
     })
 }
 
@@ -132,15 +133,4 @@ pub fn rows(table: &'static str) -> impl Iterator<Item = &'static str> {
 pub fn columns<const N: usize>(line: &str) -> Option<[&str; N]> {
     let columns: Vec<&str> = line.splitn(N, ' ').collect();
     columns.try_into().ok()
-}
-
-/// 9.14.0 of `9.14.0`, 13.5.0 of `13.5`.
-pub fn version(text: &str) -> Option<Version> {
-    let mut numbers = text.split('.').map(|number| number.parse().ok());
-    let (major, minor) = (numbers.next()??, numbers.next()??);
-    let patch = match numbers.next() {
-        Some(patch) => patch?,
-        None => 0,
-    };
-    Some(Version::new(major, minor, patch))
 }

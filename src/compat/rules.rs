@@ -18,7 +18,6 @@ use crate::runtime::facts::tables::Gpus;
 use crate::runtime::facts::version::Version;
 use crate::runtime::judge::gpu_support::Served;
 use crate::runtime::judge::{gpu_support, rules};
-use crate::targets::select::listed;
 
 /// Releases that the tables do not know, or know nothing good of. None of it stops a build.
 pub fn releases(
@@ -99,21 +98,22 @@ pub fn targets(
     let (Some(version), Some(cuda)) = (cudnn.version(), cudnn.cuda_major) else {
         return Vec::new();
     };
-    let code = listed(&cudnn.gpu_codes);
-    let rows = rows(&code, version, cuda, platform);
+    let rows = rows(cudnn, version, cuda, platform);
     rules::Cudnn { version, cuda }.targets(&rows, targets, &chosen_by.to_string())
 }
 
 /// The table, with a row for what was read off this very cuDNN: it goes before the row of its release.
-fn rows<'a>(code: &'a str, version: Version, cuda: u32, platform: &Platform) -> Vec<Gpus<'a>> {
+fn rows(cudnn: &Cudnn, version: Version, cuda: u32, platform: &Platform) -> Vec<Gpus> {
     let read = Gpus {
         first: version,
         last: version,
         cuda,
-        code,
+        code: cudnn.gpu_codes.clone(),
     };
     let known = compat::gpus(&platform.cpu).into_iter();
-    known.chain((!code.is_empty()).then_some(read)).collect()
+    known
+        .chain((!read.code.is_empty()).then_some(read))
+        .collect()
 }
 
 /// Whether the cuDNN may have something for the GPU: all but a plain no, and a Jetson's, of which the tables know
@@ -132,8 +132,7 @@ pub fn gpus(cudnn: &Cudnn, gpus: &[Gpu], platform: &Platform) -> Vec<Finding> {
     let (Some(version), Some(cuda)) = (cudnn.version(), cudnn.cuda_major) else {
         return Vec::new();
     };
-    let code = listed(&cudnn.gpu_codes);
-    let rows = rows(&code, version, cuda, platform);
+    let rows = rows(cudnn, version, cuda, platform);
     let cudnn = rules::Cudnn { version, cuda };
     let mut seen = Vec::new();
     let mut findings = Vec::new();

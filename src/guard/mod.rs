@@ -1,29 +1,28 @@
 //! The runtime guard that a build writes for its program.
 
-pub mod facts;
+pub mod guard_file;
+pub mod linked_in;
 pub mod needs;
-pub mod record;
+pub mod runtime_text;
 pub mod tables;
 pub mod text;
-pub mod within;
+pub mod without_folders;
 
 use crate::compat;
 use crate::compat::{cargo_lock, cudarc};
 use crate::config::Link;
 use crate::error::Error;
 use crate::runtime::facts::allowed::Allowed;
-use crate::runtime::facts::built::{Loader, Policy};
+use crate::runtime::facts::built::{Built, BuiltFinding, Loader, Policy};
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
 use crate::system::directive::Directive;
 use crate::system::path_encoding::cargo_cannot_take;
-use crate::system::{Host, cargo, files};
+use crate::system::{Host, cargo};
 use crate::toolchain::Toolchain;
-use facts::{Facts, without_folders};
-use std::path::PathBuf;
-use tables::{NONE, tables};
-use text::text;
+use tables::tables;
+use without_folders::without_folders;
 
 /// The runtime guard of a program.
 #[derive(Debug)]
@@ -35,6 +34,7 @@ pub struct Guard<'a> {
     convolution: bool,
     require_gpu: bool,
     needs: Vec<String>,
+    standalone: bool,
 }
 
 impl Toolchain {
@@ -47,6 +47,7 @@ impl Toolchain {
             convolution: true,
             require_gpu: false,
             needs: Vec::new(),
+            standalone: false,
         }
     }
 }
@@ -85,7 +86,15 @@ impl Guard<'_> {
         self
     }
 
-    /// Writes `$OUT_DIR/cudnn_guard.rs`.
+    /// The whole runtime is written into the file, instead of calls into `cudnn_guard::runtime`: for a program that is
+    /// to depend on nothing. Each change of the crate then compiles all of it again, and `forbid(unsafe_code)` cannot
+    /// stand.
+    pub fn standalone(mut self) -> Self {
+        self.standalone = true;
+        self
+    }
+
+    /// Writes `$OUT_DIR/cudnn_guard.rs`. It knows of the kernels that this build script compiles, before or after this.
     ///
     /// # Errors
     /// `config-invalid` where the build script asked for no cuDNN, where policy, loader and link contradict each other,
@@ -97,10 +106,7 @@ impl Guard<'_> {
             return Err(finding.into());
         }
         if let Some(error) = &toolchain.absent {
-            return write_text(
-                &toolchain.host,
-                &text(&absent_facts(error, &toolchain.host)),
-            );
+            return toolchain.write_guard(absent(error, &toolchain.host), self.standalone);
         }
         let config = &toolchain.config;
         let Some(requirement) = toolchain.requirements.cudnn.clone() else {
@@ -124,10 +130,6 @@ impl Guard<'_> {
         });
         contradiction(config.link, loader, policy)?;
         let cudnn = toolchain.cudnn.as_ref().filter(|_| !runtime);
-        let targets = match toolchain.selection.get() {
-            Some(Ok(selection)) => selection.targets.as_slice(),
-            _ => &[],
-        };
         let with = cudnn.and_then(|cudnn| cudnn.version());
         let from = with.filter(|_| policy != Policy::Requirement);
         let cuda = toolchain.cuda_version().filter(|_| !runtime);
@@ -136,8 +138,8 @@ impl Guard<'_> {
             let bad = needs::known_bad(&self.needs, &compat::known_bad(), version);
             findings.extend(let_pass(bad, &config.allowed(&toolchain.host.env))?);
         }
-        let facts = Facts {
-            package: package(&toolchain.host),
+        findings.retain(|finding| finding.severity != Severity::Note);
+        let built = Built {
             cudnn: with,
             cudnn_cuda_major: cudnn.and_then(|cudnn| cudnn.cuda_major),
             tables: tables(
@@ -150,14 +152,13 @@ impl Guard<'_> {
             policy,
             loader,
             cudarc: cudarc_release(loader, &toolchain.host),
-            targets,
             convolution: self.convolution,
             require_gpu: self.require_gpu,
-            needs: &self.needs,
-            findings: &findings,
-            absent: None,
+            needs: self.needs,
+            findings: findings.iter().map(carried).collect(),
+            ..of_package(&toolchain.host)
         };
-        write_text(&toolchain.host, &text(&facts))
+        toolchain.write_guard(built, self.standalone)
     }
 }
 
@@ -169,7 +170,16 @@ impl Guard<'static> {
     /// `config-invalid` outside a build script, `io-error` where the file cannot be written.
     pub fn write_absent(error: &Error) -> Result<(), Error> {
         let host = crate::Config::new().host();
-        write_text(&host, &text(&absent_facts(error, &host)))
+        guard_file::write(&host, &absent(error, &host), false)
+    }
+
+    /// The same as [`Guard::standalone`] has it.
+    ///
+    /// # Errors
+    /// `config-invalid` outside a build script, `io-error` where the file cannot be written.
+    pub fn write_absent_standalone(error: &Error) -> Result<(), Error> {
+        let host = crate::Config::new().host();
+        guard_file::write(&host, &absent(error, &host), true)
     }
 }
 
@@ -207,28 +217,35 @@ fn contradiction(link: Link, loader: Loader, policy: Policy) -> Result<(), Error
     Ok(())
 }
 
-fn absent_facts(error: &Error, host: &Host) -> Facts<'static> {
+/// What is known of a program that is built without CUDA.
+fn absent(error: &Error, host: &Host) -> Built {
     let reasons: Vec<String> = error
         .findings()
         .iter()
         .map(|finding| without_folders(&finding.summary))
         .collect();
-    Facts {
-        package: package(host),
-        cudnn: None,
-        cudnn_cuda_major: None,
-        cuda: None,
-        requirement: None,
+    Built {
         policy: Policy::Requirement,
-        loader: Loader::Dlopen,
-        cudarc: None,
-        targets: &[],
         convolution: false,
-        require_gpu: false,
-        needs: &[],
-        findings: &[],
-        tables: NONE.to_string(),
         absent: Some(reasons.join("; ")),
+        ..of_package(host)
+    }
+}
+
+/// Nothing but who is built, and who wrote it.
+fn of_package(host: &Host) -> Built {
+    Built {
+        written_by: env!("CARGO_PKG_VERSION").to_string(),
+        package: package(host),
+        ..Built::default()
+    }
+}
+
+fn carried(finding: &Finding) -> BuiltFinding {
+    BuiltFinding {
+        id: finding.id.to_string(),
+        severity: finding.severity,
+        summary: without_folders(&finding.summary),
     }
 }
 
@@ -249,19 +266,6 @@ fn package(host: &Host) -> Option<String> {
     let name = host.env.var("CARGO_PKG_NAME")?;
     let version = host.env.var("CARGO_PKG_VERSION")?;
     Some(format!("{name} {version}"))
-}
-
-fn write_text(host: &Host, text: &str) -> Result<(), Error> {
-    let Some(out_dir) = host.env.os_var("OUT_DIR") else {
-        return Err(Finding::error(
-            FindingId::ConfigInvalid,
-            "the guard can only be written from a build script: `OUT_DIR` is not set",
-        )
-        .help("call this from build.rs")
-        .into());
-    };
-    let path = PathBuf::from(out_dir).join("cudnn_guard.rs");
-    files::write(&path, text).map_err(Error::from)
 }
 
 #[cfg(test)]

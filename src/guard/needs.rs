@@ -9,7 +9,10 @@ use crate::runtime::parts::required_parts;
 
 /// A word that is neither a part nor an operation of the tables.
 pub fn unknown(words: &[String], rows: &[KnownBad]) -> Option<Finding> {
-    let mut operations: Vec<&str> = rows.iter().filter_map(|row| row.operation).collect();
+    let mut operations: Vec<&str> = rows
+        .iter()
+        .filter_map(|row| row.operation.as_deref())
+        .collect();
     operations.dedup();
     let known = |word: &&String| {
         required_parts::PARTS.contains(&word.as_str()) || operations.contains(&word.as_str())
@@ -27,8 +30,7 @@ pub fn unknown(words: &[String], rows: &[KnownBad]) -> Option<Finding> {
 
 /// What the release that is built with is known to do wrong in an operation that the program uses.
 pub fn known_bad(words: &[String], rows: &[KnownBad], cudnn: Version) -> Vec<Finding> {
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let mut told = rules::known_bad(rows, cudnn, None, None, &words);
+    let mut told = rules::known_bad(rows, cudnn, None, None, words);
     told.retain(|finding| finding.severity == Severity::Error);
     told
 }

@@ -118,7 +118,7 @@ fn rows() -> impl Iterator<Item = (Version, Limits)> {
             clang: Some(clang.parse().ok()?),
             msvc: Some((first.parse().ok()?, above.parse().ok()?)),
         };
-        Some((compat::version(cuda)?, limits))
+        Some((Version::parse(cuda)?, limits))
     })
 }
 

@@ -1,9 +1,9 @@
 //! The inspection as JSON. What `cudnn-guard doctor` prints too has the same keys here.
 
 use crate::inspection::Inspection;
-use crate::inspection::guard_record::GuardRecord;
 use crate::model::linkage::{Format, Missing, Object};
 use crate::report::json::{SCHEMA, cudnn, driver, finding, gpu, list, path, text};
+use crate::runtime::facts::built::Built;
 use crate::runtime::facts::version::Version;
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ pub(super) fn inspection(inspection: &Inspection) -> Value {
     json!({
         "schema": SCHEMA,
         "verdict": text(inspection.verdict()),
-        "unknown": list(&inspection.unknown, text),
+        "unknown": inspection.unknown,
         "program": program(inspection),
         "cudnn": inspection.cudnn().map(|found| cudnn(found, found_via)),
         "libraries": list(picture.objects.get(1..).unwrap_or_default(), library),
@@ -40,23 +40,24 @@ fn program(inspection: &Inspection) -> Value {
     })
 }
 
-fn guard(guard: &GuardRecord) -> Value {
-    let built = &guard.built;
+fn guard(built: &Built) -> Value {
     json!({
-        "crate": guard.package,
-        "written_by": guard.written_by,
+        "crate": built.package.as_ref().map(text),
+        "written_by": text(&built.written_by),
         "cudnn": built.cudnn.map(text),
         "cudnn_cuda_major": built.cudnn_cuda_major,
         "cuda": built.cuda.map(Version::short),
-        "requirement": built.requirement.map(|asked| asked.text),
+        "requirement": built.requirement.as_ref().map(|asked| text(&asked.text)),
         "policy": format!("{:?}", built.policy).to_ascii_lowercase(),
         "loader": format!("{:?}", built.loader).to_ascii_lowercase(),
         "cudarc": built.cudarc.map(text),
-        "targets": list(built.targets, text),
+        "targets": list(&built.targets, text),
         "convolution": built.convolution,
         "require_gpu": built.require_gpu,
-        "findings": list(&guard.noticed, text),
-        "absent": built.absent.map(text),
+        "findings": list(&built.findings, |one| {
+            format!("{} {} {}", one.severity, one.id, one.summary)
+        }),
+        "absent": built.absent.as_ref().map(text),
     })
 }
 

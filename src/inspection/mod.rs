@@ -1,8 +1,6 @@
 //! What a compiled program is, and whether it will run on this machine or in an image.
 
 #[cfg(feature = "cli")]
-pub mod guard_record;
-#[cfg(feature = "cli")]
 pub mod preflight;
 #[cfg(feature = "cli")]
 pub mod symbol_lookup;
@@ -16,7 +14,6 @@ pub mod windows;
 
 use crate::config::Config;
 use crate::error::Error;
-use crate::inspection::guard_record::GuardRecord;
 use crate::inspection::preflight::{Other, PreflightInput};
 use crate::inspection::undefined_symbols::Lacking;
 use crate::loader::ldso::LoadGraph;
@@ -30,7 +27,7 @@ use crate::report::machine;
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::driver::query::Driver;
 use crate::runtime::facts::allowed::Allowed;
-use crate::runtime::facts::built::Loader;
+use crate::runtime::facts::built::{Built, Loader};
 use crate::runtime::facts::finding::{Finding, Severity, Verdict};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::judge::rules;
@@ -61,10 +58,9 @@ impl Inspection {
     /// `io-error` where the file is no program, `library-damaged` where it is not whole.
     pub fn read(program: &Path, root: Option<&Path>) -> Result<Self, Error> {
         let read = linkage::read(program).map_err(|defect| no_program(program, defect))?;
-        let guards: Vec<GuardRecord> = linkage::records(program)
+        let (guards, others): (Vec<Built>, Vec<Built>) = linkage::records(program)
             .into_iter()
-            .filter_map(guard_record::read)
-            .collect();
+            .partition(|built| built.not_understood.is_none());
         let system = match read.format {
             Format::Elf => "unknown-linux-gnu",
             Format::Pe => "pc-windows-msvc",
@@ -94,7 +90,7 @@ impl Inspection {
             linkage: read,
             driver: None,
             findings: Vec::new(),
-            unknown: Vec::new(),
+            unknown: others.iter().map(not_understood).collect(),
             lenient: None,
         };
         let host = inspection.config(root).host();
@@ -177,7 +173,7 @@ impl Inspection {
         let library = library.display().to_string();
         let mut finding = eager.finding(&whose, &library, &lacks);
         // Without a guard nobody says that the program uses it, and an image gets the driver of its machine.
-        let of_cudarc = |guard: &GuardRecord| guard.built.loader == Loader::Cudarc;
+        let of_cudarc = |guard: &Built| guard.loader == Loader::Cudarc;
         if is_image || !self.picture.guards.iter().any(of_cudarc) {
             finding
                 .iter_mut()
@@ -191,15 +187,13 @@ impl Inspection {
     /// what is loaded already.
     fn shim(&mut self, way: &mut LoadGraph) -> Option<usize> {
         let by = |loader| {
-            let mut guards = self.picture.guards.iter().map(|guard| &guard.built);
+            let mut guards = self.picture.guards.iter();
             guards.find(|built| built.loader == loader && built.absent.is_none())
         };
         let cudarc = by(Loader::Cudarc);
         if cudarc.is_none() {
             let guards = self.picture.guards.iter();
-            let majors: Vec<u32> = guards
-                .flat_map(|guard| rules::majors(&guard.built))
-                .collect();
+            let majors: Vec<u32> = guards.flat_map(rules::majors).collect();
             let objects = way.objects.iter().enumerate();
             let there: Vec<(usize, u32)> = objects
                 .filter_map(|(index, object)| Some((index, main_library::loaded_major(object)?)))
@@ -339,6 +333,16 @@ impl fmt::Display for Inspection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         text::inspection(self, f)
     }
+}
+
+/// A record with a rule of a later release, by which nothing can be judged here.
+fn not_understood(built: &Built) -> String {
+    format!(
+        "{} was built with cudnn-guard {}, which says in a newer way what may be loaded (`{}`)",
+        built.package.as_deref().unwrap_or("a crate"),
+        built.written_by,
+        built.not_understood.as_deref().unwrap_or_default()
+    )
 }
 
 fn no_program(path: &Path, defect: Option<Defect>) -> Finding {

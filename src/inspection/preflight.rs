@@ -5,7 +5,6 @@ pub mod found;
 pub mod refused;
 
 use crate::cudnn::consistency;
-use crate::inspection::guard_record::GuardRecord;
 use crate::loader::dll_dependencies::DllDependencies;
 use crate::model::candidate::Cudnn;
 use crate::model::gpu::Gpu;
@@ -33,7 +32,7 @@ pub struct PreflightInput {
     /// Where it lies, if that is another than this one.
     pub root: Option<PathBuf>,
     /// What its guards say.
-    pub guards: Vec<GuardRecord>,
+    pub guards: Vec<Built>,
     /// What is loaded, the program first.
     pub objects: Vec<Object>,
     /// What the loader does not find.
@@ -74,14 +73,13 @@ pub struct Other {
 }
 
 /// The cuDNN whose archives are linked into the program, where the guard knows its release.
-pub fn within(guard: &GuardRecord) -> Option<Cudnn> {
-    let built = &guard.built;
-    if built.loader != Loader::Static || built.absent.is_some() {
+pub fn within(guard: &Built) -> Option<Cudnn> {
+    if guard.loader != Loader::Static || guard.absent.is_some() {
         return None;
     }
     Some(Cudnn {
-        library_version: Some(built.cudnn?),
-        cuda_major: built.cudnn_cuda_major,
+        library_version: Some(guard.cudnn?),
+        cuda_major: guard.cudnn_cuda_major,
         ..Cudnn::default()
     })
 }
@@ -127,9 +125,9 @@ impl PreflightInput {
     }
 
     /// What a guard says that does not depend on the cuDNN that is found.
-    fn guard(&self, guard: &GuardRecord, findings: &mut Vec<Finding>, unknown: &mut Vec<String>) {
+    fn guard(&self, guard: &Built, findings: &mut Vec<Finding>, unknown: &mut Vec<String>) {
         let package = guard.package.as_deref().unwrap_or("this program");
-        if let Some(reason) = guard.built.absent {
+        if let Some(reason) = &guard.absent {
             let summary = format!("{package} was built without CUDA");
             findings.push(
                 Finding::warning(FindingId::BuiltWithoutCuda, summary).with("reason", reason),
@@ -137,7 +135,7 @@ impl PreflightInput {
             unknown.push(format!("{package} was built without CUDA"));
             return;
         }
-        match guard.built.loader {
+        match guard.loader {
             Loader::Static => match within(guard) {
                 Some(cudnn) => {
                     self.machine(&cudnn, guard, findings);
@@ -162,7 +160,7 @@ impl PreflightInput {
 
     /// The guard whose cuDNN cudarc opens.
     fn by_cudarc(&self) -> Option<&Built> {
-        let mut guards = self.guards.iter().map(|guard| &guard.built);
+        let mut guards = self.guards.iter();
         guards.find(|built| built.loader == Loader::Cudarc)
     }
 

@@ -1,12 +1,11 @@
 //! The inspection for people, laid out as the doctor's report is.
 
 use crate::inspection::Inspection;
-use crate::inspection::guard_record::GuardRecord;
 use crate::inspection::preflight::within;
 use crate::model::candidate::Cudnn;
 use crate::model::linkage::Format;
 use crate::report::text::{INDENT, Mark, below, part, pieces, shown, wrapped};
-use crate::runtime::facts::built::Loader;
+use crate::runtime::facts::built::{Built, Loader};
 use crate::runtime::facts::finding::{Severity, Verdict, printable};
 use crate::runtime::facts::finding_id::FindingId;
 use std::fmt::{
@@ -76,9 +75,8 @@ pub(super) fn inspection(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt:
 }
 
 /// ``app 0.1.0, built with cuDNN 9.14.0 for CUDA 13 and CUDA 13.0, linked, asks for `>=9.1` ``
-fn built(guard: &GuardRecord) -> String {
-    let built = &guard.built;
-    let mut words = vec![guard.package.clone().unwrap_or_else(|| "a crate".into())];
+fn built(built: &Built) -> String {
+    let mut words = vec![built.package.clone().unwrap_or_else(|| "a crate".into())];
     if built.absent.is_some() {
         words.push("built without CUDA".into());
         return words.join(", ");
@@ -94,6 +92,7 @@ fn built(guard: &GuardRecord) -> String {
     words.extend(
         built
             .requirement
+            .as_ref()
             .map(|asked| format!("asks for cuDNN `{}`", asked.text)),
     );
     words.push(

@@ -1,10 +1,9 @@
 //! A program for Windows: the DLLs that it imports, and the cuDNN among them or the one that it opens.
 
 use crate::inspection::Inspection;
-use crate::inspection::guard_record::GuardRecord;
 use crate::loader::dll_search::DllSearchPath;
 use crate::loader::{dll_graph, main_library};
-use crate::runtime::facts::built::Loader;
+use crate::runtime::facts::built::{Built, Loader};
 use crate::runtime::judge::rules;
 use crate::system::Host;
 use std::path::PathBuf;
@@ -46,7 +45,7 @@ impl Inspection {
         let mut objects = self.picture.objects.iter();
         let imported = objects.find_map(|object| Some((object.path.clone(), major(&object.name)?)));
         imported.or_else(|| {
-            let mut majors = self.opens().flat_map(|guard| rules::majors(&guard.built));
+            let mut majors = self.opens().flat_map(rules::majors);
             majors.find_map(|major| {
                 let name = self.picture.platform.cudnn_library(major);
                 Some((path.file(&name)?, major))
@@ -55,10 +54,10 @@ impl Inspection {
     }
 
     /// The guards of crates that may open a cuDNN: a linked one too, as a DLL may be loaded when it is first called.
-    fn opens(&self) -> impl Iterator<Item = &GuardRecord> {
+    fn opens(&self) -> impl Iterator<Item = &Built> {
         self.picture
             .guards
             .iter()
-            .filter(|guard| guard.built.loader != Loader::Static && guard.built.absent.is_none())
+            .filter(|guard| guard.loader != Loader::Static && guard.absent.is_none())
     }
 }

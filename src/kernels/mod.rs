@@ -247,6 +247,7 @@ impl Kernels<'_> {
             }
         }
         if failed.is_empty() {
+            toolchain.compiled(targets.iter().map(|one| one.target))?;
             Ok(outputs)
         } else {
             Err(Error::new(failed))

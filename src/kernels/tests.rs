@@ -263,6 +263,7 @@ fn what_was_noticed_while_choosing_targets_is_a_warning() {
     });
     let toolchain = Toolchain {
         selection: OnceCell::from(chosen),
+        guard: std::cell::RefCell::default(),
         ..toolchain
     };
     let lines = package.compile_with(&toolchain).1;

@@ -1,15 +1,13 @@
 //! Reads what a program or library asks the loader for, and what a guard left in it.
 
 use crate::model::linkage::{Format, Linkage};
-use crate::model::record::{SECTION, texts};
 use crate::runtime::binary::defect::{Defect, cpu_name};
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::binary::pe::Pe;
+use crate::runtime::facts::built::Built;
+use crate::runtime::facts::record;
 use crate::system::library_file::Binary;
 use std::path::Path;
-
-/// More than the facts of many guards.
-const MOST_RECORDS: u64 = 1 << 20;
 
 /// What the file says; else why it is neither ELF nor PE, or that it cannot be read.
 pub fn read(path: &Path) -> Result<Linkage, Option<Defect>> {
@@ -19,14 +17,20 @@ pub fn read(path: &Path) -> Result<Linkage, Option<Defect>> {
     }
 }
 
-/// The facts that guards left in a program.
-pub fn records(path: &Path) -> Vec<String> {
-    let section = || {
-        let file = Binary::recognise(path).ok()?;
-        let (offset, size) = file.section(SECTION)?;
-        file.bytes(offset, size.min(MOST_RECORDS))
+/// What the builds of the crates in a program knew, each once.
+pub fn records(path: &Path) -> Vec<Built> {
+    let parts = match Binary::recognise(path) {
+        Ok(Binary::Elf(elf)) => elf.constants(u64::MAX).into_iter().collect(),
+        Ok(Binary::Pe(pe)) => pe.read_only(),
+        Err(_) => Vec::new(),
     };
-    texts(&section().unwrap_or_default())
+    let mut records = Vec::new();
+    for built in parts.iter().flat_map(|part| record::find(part)) {
+        if !records.contains(&built) {
+            records.push(built);
+        }
+    }
+    records
 }
 
 /// None where the head is not one of an ELF file that is known.

@@ -11,7 +11,6 @@ pub mod invocation;
 pub mod linkage;
 pub mod owner;
 pub mod platform;
-pub mod record;
 pub mod rejection;
 pub mod target_list;
 pub mod text;

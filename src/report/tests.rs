@@ -14,7 +14,6 @@ use crate::runtime::facts::compute_capability::{Code, ComputeCapability, Suffix,
 use crate::runtime::facts::finding::{Finding, Verdict};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
-use crate::runtime::judge::gpu_support;
 
 fn part(name: &str, version: Option<Version>) -> Part {
     Part {
@@ -57,7 +56,7 @@ fn cudnn() -> Cudnn {
             part("heuristic", None),
             part("ops", release),
         ],
-        gpu_codes: gpu_support::targets("sm_75 sm_80 sm_90a sm_120f sm_121 compute_121").collect(),
+        gpu_codes: Target::parse_all("sm_75 sm_80 sm_90a sm_120f sm_121 compute_121"),
         owner: Some(Box::new(Owner {
             installer: Installer::Conda,
             name: "cudnn".to_string(),

@@ -3,7 +3,6 @@
 use crate::compat;
 use crate::runtime::facts::compute_capability::{Code, Target};
 use crate::runtime::facts::version::Version;
-use crate::runtime::judge::gpu_support;
 
 const TABLE: &str = include_str!("../../build-support/compat/nvcc-targets.txt");
 
@@ -25,13 +24,13 @@ fn row(line: &str) -> Option<Row> {
     let [cuda, codes] = compat::columns(line)?;
     let mut codes: Vec<Target> = codes.split(' ').filter_map(code).collect();
     codes.sort();
-    let cuda = compat::version(cuda)?;
+    let cuda = Version::parse(cuda)?;
     Some(Row { cuda, codes })
 }
 
 /// `90a` as machine code.
 fn code(text: &str) -> Option<Target> {
-    gpu_support::targets(&format!("sm_{text}")).next()
+    Target::parse(&format!("sm_{text}"))
 }
 
 /// What the nvcc of this release has; of one older than the table nothing is known.

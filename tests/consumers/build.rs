@@ -1,6 +1,6 @@
 //! What building such a crate says and writes.
 
-use crate::support::{Ran, built, cargo, fresh, program, project, run};
+use crate::support::{Ran, built, cargo, form, fresh, program, project, repository, run};
 use crate::{GUARDED, NEEDS_BOTH, installed, on};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -15,7 +15,9 @@ fn out_dir(said: &Ran, package: &str) -> PathBuf {
         .map(|line| serde_json::from_str(line).unwrap());
     let of_package = |message: &serde_json::Value| {
         let id = message["package_id"].as_str().unwrap_or_default();
-        message["reason"] == "build-script-executed" && id.contains(&format!("/{package}#"))
+        message["reason"] == "build-script-executed"
+            && (id.contains(&format!("/{package}#"))
+                || id.contains(&format!("/{package}{}#", form())))
     };
     let message = messages
         .into_iter()
@@ -153,7 +155,7 @@ fn a_program_that_needs_what_a_release_gets_wrong_is_not_built_with_it() {
     .says("warning: needs@0.1.0: cuDNN 9.10.2 is known to compute wrong numbers in three-dimensional bf16 convolutions, which this program uses  [known-bad-release]");
     let guard = out_dir(&allowed, "needs").join("cudnn_guard.rs");
     let guard = fs::read_to_string(guard).unwrap();
-    assert!(guard.contains("    needs: &[\"adv\", \"conv3d-bf16\"],\n"));
+    assert!(guard.contains("\n    needs adv conv3d-bf16\\n\\\n"));
     let unknown = NEEDS_BOTH.replace(".write()", ".needs([\"convolution\"]).write()");
     let dir = project("needs-unknown", &unknown, GUARDED);
     on(&mut cargo(&dir, &["build"]), &bad)
@@ -164,34 +166,101 @@ fn a_program_that_needs_what_a_release_gets_wrong_is_not_built_with_it() {
 #[test]
 fn generated_file_is_free_of_warnings_in_every_edition() {
     let sound = installed("editions-9.14", (9, 14, 0), &[]);
-    let dir = project("editions", NEEDS_BOTH, GUARDED);
-    let mut check = cargo(&dir, &["check", "--message-format=json"]);
-    let out = out_dir(&on(&mut check, &sound).exits_with(0), "editions");
-    let compiled = fresh("editions-compiled");
-    let main = compiled.join("lib.rs");
-    fs::write(
-        &main,
-        "//! Denies what a consumer may deny.\n\
-         #![deny(warnings, unused, missing_docs, unreachable_pub, unsafe_op_in_unsafe_fn)]\n\
-         #![deny(clippy::all, clippy::pedantic)]\n\
-         mod cudnn_guard { include!(concat!(env!(\"OUT_DIR\"), \"/cudnn_guard.rs\")); }\n\
-         /// Uses it.\npub fn f() { cudnn_guard::startup(); }\n\
-         /// And again, public.\npub mod guard { include!(concat!(env!(\"OUT_DIR\"), \"/cudnn_guard.rs\")); }\n",
-    )
-    .unwrap();
-    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-    for edition in ["2018", "2021", "2024"] {
-        let compiler = |path: &std::ffi::OsStr| {
-            run(program(path)
-                .args(["--crate-type=lib", "--emit=metadata", "--edition", edition])
-                .arg("--out-dir")
-                .arg(&compiled)
-                .arg(&main)
-                .env("OUT_DIR", &out))
-        };
-        compiler(&rustc).exits_with(0);
-        if std::env::var_os("RUSTC").is_none() {
-            compiler("clippy-driver".as_ref()).exits_with(0);
+    let linked = NEEDS_BOTH.to_string();
+    let standalone = NEEDS_BOTH.replace(".guard()", ".guard().standalone()");
+    let opened = NEEDS_BOTH.replace(".probe()", ".link(cudnn_guard::Link::Runtime).probe()");
+    for (name, build_script, forbidden) in [
+        ("editions", linked, ""),
+        ("editions-alone", standalone, ""),
+        ("editions-opened", opened, "#![forbid(unsafe_code)]\n"),
+    ] {
+        let dir = project(name, &build_script, GUARDED);
+        let mut check = cargo(&dir, &["check", "--message-format=json"]);
+        let said = on(&mut check, &sound).exits_with(0);
+        let (out, runtime) = (out_dir(&said, name), runtime(&said));
+        let compiled = fresh(&format!("{name}-compiled"));
+        let main = compiled.join("lib.rs");
+        let text = format!(
+            "//! Denies what a consumer may deny.\n{forbidden}\
+             #![deny(warnings, unused, missing_docs, unreachable_pub, unsafe_op_in_unsafe_fn)]\n\
+             #![deny(clippy::all, clippy::pedantic)]\n\
+             mod cudnn_guard {{ include!(concat!(env!(\"OUT_DIR\"), \"/cudnn_guard.rs\")); }}\n\
+             /// Uses it.\npub fn f() {{ cudnn_guard::startup(); }}\n\
+             /// And again, public.\npub mod guard {{ include!(concat!(env!(\"OUT_DIR\"), \"/cudnn_guard.rs\")); }}\n"
+        );
+        fs::write(&main, text).unwrap();
+        let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+        for edition in ["2018", "2021", "2024"] {
+            let compiler = |path: &std::ffi::OsStr| {
+                run(program(path)
+                    .args(["--crate-type=lib", "--emit=metadata", "--edition", edition])
+                    .arg("--extern")
+                    .arg(format!("cudnn_guard={}", runtime.display()))
+                    .arg("--out-dir")
+                    .arg(&compiled)
+                    .arg(&main)
+                    .env("OUT_DIR", &out))
+            };
+            compiler(&rustc).exits_with(0);
+            if std::env::var_os("RUSTC").is_none() {
+                compiler("clippy-driver".as_ref()).exits_with(0);
+            }
         }
     }
+}
+
+/// The crate `cudnn-guard` as the program has it, of what cargo said in JSON.
+fn runtime(said: &Ran) -> PathBuf {
+    let lines = said.stdout.lines();
+    let mut artifacts =
+        lines.filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+    let artifact = artifacts
+        .find(|line| line["target"]["name"] == "cudnn_guard" && line["features"][0] == "runtime");
+    let artifact = artifact.unwrap_or_else(|| panic!("{}", said.text()));
+    artifact["filenames"][0].as_str().unwrap().into()
+}
+
+/// A crate of the oldest edition, under the resolver that gives all dependencies the features of all, which forbids
+/// unsafe code; and two crates with a guard each have one runtime.
+#[test]
+fn two_old_crates_without_unsafe_code_share_a_runtime() {
+    let dir = fresh(&format!("shared{}", form()));
+    let dependency = |kind: &str, features: &str| {
+        let path = repository();
+        format!("[{kind}]\ncudnn-guard = {{ path = {path:?}{features} }}\n")
+    };
+    let runtime = ", default-features = false, features = [\"runtime\"]";
+    let (build, runtime) = (
+        dependency("build-dependencies", ""),
+        dependency("dependencies", runtime),
+    );
+    for (name, above) in [("one", ""), ("other", "one = { path = \"../one\" }\n")] {
+        let member = dir.join(name);
+        fs::create_dir_all(member.join("src")).unwrap();
+        let head =
+            format!("[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2018\"\n");
+        let manifest = format!("{head}{runtime}{above}{build}");
+        fs::write(member.join("Cargo.toml"), manifest).unwrap();
+        let script = "fn main() { cudnn_guard::build(|| {\n    \
+            let gpu = cudnn_guard::Config::new().cudnn(\">=9\").link(cudnn_guard::Link::Runtime).probe()?;\n    \
+            gpu.guard().write()\n}) }\n";
+        fs::write(member.join("build.rs"), script).unwrap();
+    }
+    let guard = "#![forbid(unsafe_code)]\npub mod gpu { include!(concat!(env!(\"OUT_DIR\"), \"/cudnn_guard.rs\")); }\n";
+    fs::write(dir.join("one/src/lib.rs"), guard).unwrap();
+    let main = "fn main() {\n    \
+        let both: [&gpu::Built; 2] = [&gpu::BUILT, &one::gpu::BUILT];\n    \
+        println!(\"{:?}\", both.map(|built| built.package.as_deref()));\n    \
+        gpu::startup();\n    one::gpu::startup();\n}\n";
+    fs::write(dir.join("other/src/main.rs"), format!("{guard}{main}")).unwrap();
+    fs::write(
+        dir.join("Cargo.toml"),
+        "[workspace]\nmembers = [\"one\", \"other\"]\n",
+    )
+    .unwrap();
+    fs::copy(repository().join("Cargo.lock"), dir.join("Cargo.lock")).unwrap();
+    run(&mut cargo(&dir, &["build"])).exits_with(0);
+    run(&mut program(built("other")))
+        .exits_with(0)
+        .says("[Some(\"other 0.1.0\"), Some(\"one 0.1.0\")]\n");
 }

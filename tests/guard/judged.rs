@@ -1,7 +1,7 @@
 //! What the rules say of releases, drivers and GPUs, by literals.
 
 use super::program::{
-    TABLES, {self},
+    tables, {self},
 };
 use cudnn_guard::runtime::facts::built::{Built, Policy, Requirement};
 use cudnn_guard::runtime::facts::compute_capability::{Code, ComputeCapability, Suffix, Target};
@@ -52,7 +52,7 @@ fn each_policy_is_the_rule_of_somebody() {
     }
     let asking = |text, from: &str, below: Option<&str>| Built {
         requirement: Some(Requirement {
-            text,
+            text: String::from(text),
             from: release(from),
             below: below.map(release),
         }),
@@ -82,7 +82,7 @@ fn cudnn(version: &str, cuda: u32) -> Cudnn {
 
 fn on(version: &str, major: u32, minor: u32) -> Option<Finding> {
     let gpu = ComputeCapability::new(major, minor);
-    cudnn(version, 13).device(TABLES.gpus, "NVIDIA X", gpu)
+    cudnn(version, 13).device(&tables().gpus, "NVIDIA X", gpu)
 }
 
 /// ARC-02, ARC-03: the GPU was left behind.
@@ -130,7 +130,7 @@ fn a_gpu_that_is_newer_is_named_with_the_first_release_that_serves_it() {
 #[test]
 fn a_driver_of_an_older_major_is_told_what_to_become() {
     let built = Built {
-        tables: TABLES,
+        tables: tables(),
         ..program::built()
     };
     assert_eq!(
@@ -143,7 +143,7 @@ fn a_driver_of_an_older_major_is_told_what_to_become() {
     );
     let old = Built {
         cuda: Some(Version::new(12, 4, 0)),
-        ..built
+        ..built.clone()
     };
     assert_eq!(
         rules::driver(&old, Some(12), Version::new(11, 4, 0))
@@ -168,8 +168,8 @@ fn ptx_alone_wants_a_driver_of_its_cuda() {
     const TARGETS: [Target; 2] = [target(8, 0, Code::Machine), target(8, 0, Code::Ptx)];
     let mut built = Built {
         cuda: Some(Version::new(13, 2, 0)),
-        targets: &TARGETS,
-        tables: TABLES,
+        targets: TARGETS.to_vec(),
+        tables: tables(),
         ..program::built()
     };
     built.tables.ptx = Some(Version::new(13, 2, 0));
@@ -208,13 +208,19 @@ fn known_bad_releases_are_bad_where_it_shows() {
         good: release("9.10.1"),
         cublas: Some(release("12.9")),
         operation: None,
-        what: "compute wrong numbers on several GPUs beside cuBLAS 12.9 or later",
+        what: "compute wrong numbers on several GPUs beside cuBLAS 12.9 or later".into(),
     }];
     let told = |cudnn, cublas: &str, gpus| {
-        rules::known_bad(&rows, release(cudnn), Some(release(cublas)), gpus, &["any"])
-            .iter()
-            .map(|finding| finding.severity)
-            .collect::<Vec<_>>()
+        rules::known_bad(
+            &rows,
+            release(cudnn),
+            Some(release(cublas)),
+            gpus,
+            &["any".into()],
+        )
+        .iter()
+        .map(|finding| finding.severity)
+        .collect::<Vec<_>>()
     };
     assert_eq!(told("9.10.0", "12.9", Some(2)), [Severity::Warning]);
     assert_eq!(told("9.10.0", "12.10", Some(2)), [Severity::Warning]);
@@ -222,26 +228,32 @@ fn known_bad_releases_are_bad_where_it_shows() {
     assert_eq!(told("9.10.0", "12.9", Some(1)), []);
     assert_eq!(told("9.10.0", "12.8", Some(2)), []);
     assert_eq!(told("9.10.1", "12.9", Some(2)), []);
-    let bad = rules::known_bad(TABLES.known_bad, release("9.14.0"), None, None, &[]);
+    let bad = rules::known_bad(&tables().known_bad, release("9.14.0"), None, None, &[]);
     assert_eq!(
         bad[0].to_string(),
         "cuDNN 9.14.0 is known to add up wrongly  [known-bad-release]\n  = help: install cuDNN 9.15.0 or a later one"
     );
     let one = [KnownBad {
         cublas: None,
-        operation: Some("conv3d-bf16"),
-        ..rows[0]
+        operation: Some("conv3d-bf16".into()),
+        ..rows[0].clone()
     }];
-    let noted = rules::known_bad(&one, release("9.8.0"), None, Some(1), &["adv"]);
+    let noted = rules::known_bad(&one, release("9.8.0"), None, Some(1), &["adv".into()]);
     assert_eq!(noted[0].severity, Severity::Note);
-    let used = rules::known_bad(&one, release("9.8.0"), None, Some(1), &["conv3d-bf16"]);
+    let used = rules::known_bad(
+        &one,
+        release("9.8.0"),
+        None,
+        Some(1),
+        &["conv3d-bf16".into()],
+    );
     assert_eq!(used[0].severity, Severity::Error);
     assert_eq!(
         used[0].summary,
         "cuDNN 9.8.0 is known to compute wrong numbers on several GPUs beside cuBLAS 12.9 or later, which this program uses"
     );
     assert_eq!(
-        rules::known_bad(TABLES.known_bad, release("9.14.1"), None, None, &[]),
+        rules::known_bad(&tables().known_bad, release("9.14.1"), None, None, &[]),
         []
     );
 }

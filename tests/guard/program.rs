@@ -1,8 +1,8 @@
 //! A program with a guard in it: this test binary, run once more with a task in its environment.
 
 use cudnn_guard::runtime::child::work::Functions;
-use cudnn_guard::runtime::facts::built::{Built, BuiltFinding, Loader, Policy};
-use cudnn_guard::runtime::facts::compute_capability::{Code, ComputeCapability, Suffix, Target};
+use cudnn_guard::runtime::facts::built::{Built, BuiltFinding, Loader};
+use cudnn_guard::runtime::facts::compute_capability::Target;
 use cudnn_guard::runtime::facts::finding::Severity;
 use cudnn_guard::runtime::facts::tables::{Gpus, KnownBad, Tables};
 use cudnn_guard::runtime::facts::version::Version;
@@ -168,50 +168,45 @@ fn is_run() {
     std::fs::write(std::env::var_os("TEST_JSON").unwrap(), json).unwrap();
 }
 
-const TARGETS: [Target; 1] = [Target {
-    capability: ComputeCapability::new(8, 0),
-    suffix: Suffix::None,
-    code: Code::Machine,
-}];
-const FINDINGS: [BuiltFinding; 1] = [BuiltFinding {
-    id: "nvcc-header-skew",
-    severity: Severity::Warning,
-    summary: "nvcc and cuda.h differ",
-}];
-
 /// A few rows as the build writes them.
-pub const TABLES: Tables = Tables {
-    gpus: &[
-        Gpus {
-            first: Version::new(9, 10, 0),
-            last: Version::new(9, 10, 2),
-            cuda: 13,
-            code: "sm_50 sm_61 sm_70 sm_80 compute_80",
-        },
-        Gpus {
-            first: Version::new(9, 14, 0),
-            last: Version::new(9, 14, 0),
-            cuda: 13,
-            code: "sm_75 sm_80 sm_90a sm_100f compute_100f",
-        },
-        Gpus {
-            first: Version::new(9, 28, 0),
-            last: Version::new(9, 28, 0),
-            cuda: 13,
-            code: "sm_75 sm_80 sm_90a sm_100f sm_120f compute_120f",
-        },
-    ],
-    known_bad: &[KnownBad {
-        from: Version::new(9, 14, 0),
-        below: Version::new(9, 14, 1),
-        good: Version::new(9, 15, 0),
-        cublas: None,
-        operation: None,
-        what: "add up wrongly",
-    }],
-    drivers: &[(12, "525.60.13"), (13, "580.65.06")],
-    ptx: Some(Version::new(13, 0, 0)),
-};
+pub fn tables() -> Tables {
+    let gpus = |first, last, code| Gpus {
+        first,
+        last,
+        cuda: 13,
+        code: Target::parse_all(code),
+    };
+    let of_9 = |minor, patch| Version::new(9, minor, patch);
+    Tables {
+        gpus: vec![
+            gpus(
+                of_9(10, 0),
+                of_9(10, 2),
+                "sm_50 sm_61 sm_70 sm_80 compute_80",
+            ),
+            gpus(
+                of_9(14, 0),
+                of_9(14, 0),
+                "sm_75 sm_80 sm_90a sm_100f compute_100f",
+            ),
+            gpus(
+                of_9(28, 0),
+                of_9(28, 0),
+                "sm_75 sm_80 sm_90a sm_100f sm_120f compute_120f",
+            ),
+        ],
+        known_bad: vec![KnownBad {
+            from: of_9(14, 0),
+            below: of_9(14, 1),
+            good: of_9(15, 0),
+            cublas: None,
+            operation: None,
+            what: "add up wrongly".into(),
+        }],
+        drivers: vec![(12, "525.60.13".into()), (13, "580.65.06".into())],
+        ptx: Some(Version::new(13, 0, 0)),
+    }
+}
 
 /// What the program was built with: cuDNN 9.14.0, unless a variable says otherwise.
 pub fn built() -> Built {
@@ -222,8 +217,6 @@ pub fn built() -> Built {
         cudnn: Some(Version::new(numbers[0], numbers[1], numbers[2])),
         cudnn_cuda_major: Some(13),
         cuda: Some(Version::new(13, 0, 0)),
-        requirement: None,
-        policy: Policy::Compatible,
         loader: if set("TEST_LINKED") {
             Loader::Linked
         } else if set("TEST_CUDARC") {
@@ -238,25 +231,27 @@ pub fn built() -> Built {
             };
             Some(Version::new(major, minor, patch))
         }),
-        targets: if set("TEST_TARGETS") { &TARGETS } else { &[] },
-        convolution: true,
-        require_gpu: false,
+        targets: Target::parse_all(if set("TEST_TARGETS") { "sm_80" } else { "" }),
         needs: if set("TEST_NEEDS") {
-            &["adv", "conv3d-bf16"]
+            vec!["adv".into(), "conv3d-bf16".into()]
         } else {
-            &[]
+            Vec::new()
         },
-        findings: if set("TEST_FINDINGS") { &FINDINGS } else { &[] },
+        findings: if set("TEST_FINDINGS") {
+            vec![BuiltFinding {
+                id: "nvcc-header-skew".into(),
+                severity: Severity::Warning,
+                summary: "nvcc and cuda.h differ".into(),
+            }]
+        } else {
+            Vec::new()
+        },
         tables: if set("TEST_TABLES") {
-            TABLES
+            tables()
         } else {
-            Tables::NONE
+            Tables::default()
         },
-        linked_in: None,
-        absent: if set("TEST_ABSENT") {
-            Some("no CUDA\nfor aarch64")
-        } else {
-            None
-        },
+        absent: set("TEST_ABSENT").then(|| "no CUDA\nfor aarch64".into()),
+        ..Built::default()
     }
 }

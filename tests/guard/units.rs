@@ -56,12 +56,12 @@ fn each_policy_draws_its_own_line() {
         [false, false, true, false, false, false]
     );
     let wanted = Requirement {
-        text: ">=9.14.1, <10",
+        text: ">=9.14.1, <10".into(),
         from: Version::new(9, 14, 1),
         below: Some(Version::new(10, 0, 0)),
     };
     let required = Built {
-        requirement: Some(wanted),
+        requirement: Some(wanted.clone()),
         cudnn: None,
         ..built(Policy::Requirement)
     };
@@ -71,14 +71,14 @@ fn each_policy_draws_its_own_line() {
     );
     assert_eq!(rules::majors(&required), [9]);
     let open = Requirement {
-        text: ">=8",
+        text: ">=8".into(),
         from: Version::new(8, 0, 0),
         below: None,
     };
     assert_eq!(
         rules::majors(&Built {
             requirement: Some(open),
-            ..required
+            ..required.clone()
         }),
         [10, 9, 8]
     );
@@ -109,14 +109,14 @@ fn a_mismatch_says_what_may_be_loaded() {
          [cudnn-version-mismatch]\n  built with  9.14.0, so any 9.14 may be loaded"
     );
     let wanted = Requirement {
-        text: ">=9.1, <10",
+        text: ">=9.1, <10".into(),
         from: Version::new(9, 1, 0),
         below: Some(Version::new(10, 0, 0)),
     };
     assert_eq!(
         text(
             &Built {
-                requirement: Some(wanted),
+                requirement: Some(wanted.clone()),
                 ..built(Policy::Requirement)
             },
             Version::new(8, 9, 7)

@@ -169,8 +169,8 @@ fn two_guards_of_one_program_answer_from_every_thread() {
     let dir = project("guard-above", &script(">=9"), &main);
     let manifest = dir.join("Cargo.toml");
     let text = fs::read_to_string(&manifest).unwrap();
-    let depends = format!("[dependencies]\nguard-below = {{ path = {below:?} }}\n\n[workspace]");
-    fs::write(&manifest, text.replace("[workspace]", &depends)).unwrap();
+    let depends = format!("guard-below = {{ path = {below:?} }}\n\n[build-dependencies]");
+    fs::write(&manifest, text.replace("[build-dependencies]", &depends)).unwrap();
     run(cargo(&dir, &["build"])
         .env("CUDA_HOME", &sound)
         .env("CUDNN_PATH", &sound))

@@ -111,6 +111,36 @@ pub fn program(path: impl AsRef<std::ffi::OsStr>) -> Command {
     command
 }
 
+/// Which form of the guard the programs have that are built here: the short one, or, with `GUARD_FORM=standalone`, the
+/// one that stands alone. Their folders end in it.
+pub fn form() -> &'static str {
+    match std::env::var("GUARD_FORM").as_deref() {
+        Ok("standalone") => "-standalone",
+        Ok(other) => panic!("GUARD_FORM={other}"),
+        Err(_) => "",
+    }
+}
+
+/// A build script that writes the guard in that form.
+fn in_form(build_rs: &str) -> String {
+    match form() {
+        "" => build_rs.to_string(),
+        _ => {
+            let short = build_rs.replace(".standalone()", "");
+            short.replace(".guard()", ".guard().standalone()")
+        }
+    }
+}
+
+/// A crate's name and build script for the short form, and for the one that stands alone.
+pub fn both_forms(name: &str, build_rs: &str) -> [(String, String); 2] {
+    let alone = build_rs.replace(".guard()", ".guard().standalone()");
+    [
+        (name.into(), build_rs.into()),
+        (format!("{name}-alone"), alone),
+    ]
+}
+
 /// `cargo …` in this folder, offline, with one target folder for all consumers.
 pub fn cargo(dir: &Path, args: &[&str]) -> Command {
     let mut command = program(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
@@ -118,38 +148,44 @@ pub fn cargo(dir: &Path, args: &[&str]) -> Command {
         .current_dir(dir)
         .args(args)
         .arg("--offline")
-        .env("CARGO_TARGET_DIR", scratch("consumers-target"))
+        .env("CARGO_TARGET_DIR", target())
         .env("CARGO_TERM_COLOR", "never");
     command
 }
 
 /// Where a consumer's program lies once it is built.
 pub fn built(name: &str) -> PathBuf {
-    scratch("consumers-target").join("debug").join(name)
+    target().join("debug").join(name)
+}
+
+/// The target folder of all consumers in this form.
+pub fn target() -> PathBuf {
+    scratch(&format!("consumers-target{}", form()))
 }
 
 /// The consumers, staged once per test program.
 pub fn consumers() -> &'static Path {
     static STAGED: OnceLock<PathBuf> = OnceLock::new();
     STAGED.get_or_init(|| {
-        let dir = scratch("consumers");
-        consumer::stage(repository(), &dir).unwrap();
+        let dir = scratch(&format!("consumers{}", form()));
+        consumer::stage(repository(), &dir, &in_form).unwrap();
         dir
     })
 }
 
 /// A crate of one build script and one main, for what no consumer shows.
 pub fn project(name: &str, build_rs: &str, main_rs: &str) -> PathBuf {
-    let dir = scratch(name);
+    let dir = scratch(&format!("{name}{}", form()));
     fs::create_dir_all(dir.join("src")).unwrap();
     let manifest = format!(
         "[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n\
-         [build-dependencies]\ncudnn-guard = {{ path = {:?} }}\n\n[workspace]\n\n\
+         [dependencies]\ncudnn-guard = {{ path = {0:?}, default-features = false, features = [\"runtime\"] }}\n\n\
+         [build-dependencies]\ncudnn-guard = {{ path = {0:?} }}\n\n[workspace]\n\n\
          [profile.dev.build-override]\ndebug = false\n",
         repository()
     );
     write_if_new(&dir.join("Cargo.toml"), &manifest);
-    write_if_new(&dir.join("build.rs"), build_rs);
+    write_if_new(&dir.join("build.rs"), &in_form(build_rs));
     write_if_new(&dir.join("src/main.rs"), main_rs);
     let lock = dir.join("Cargo.lock");
     if !lock.exists() {

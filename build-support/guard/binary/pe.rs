@@ -40,6 +40,7 @@ struct Section {
     offset: u32,
     /// Of what the file holds of it.
     size: u32,
+    flags: u32,
 }
 
 impl Pe {
@@ -94,6 +95,7 @@ impl Pe {
                 address: number(entry, 12, 4)?,
                 size: number(entry, 16, 4)?,
                 offset: number(entry, 20, 4)?,
+                flags: number(entry, 36, 4)?,
             })
         };
         self.sections = (0..count).filter_map(section).collect();
@@ -157,6 +159,16 @@ impl Pe {
         let (offset, size) = self.section(".rdata")?;
         let text = self.bytes(offset, Some(size).filter(|size| *size <= MOST_CONSTANTS)?)?;
         cublas_major(&text, b"cublasL", b"t64_")
+    }
+
+    /// What is never written to.
+    pub fn read_only(&self) -> Vec<Vec<u8>> {
+        const WRITABLE: u32 = 1 << 31;
+        let sections = self.sections.iter();
+        let sections = sections.filter(|one| one.flags & WRITABLE == 0);
+        sections
+            .filter_map(|one| self.bytes(one.offset.into(), one.size.into()))
+            .collect()
     }
 
     /// So many bytes of the file, if there are as many.

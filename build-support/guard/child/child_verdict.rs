@@ -165,11 +165,11 @@ pub fn release(report: &mut Report, built: &Built, gpus: Option<usize>) {
     let Some((version, _)) = loaded else {
         return;
     };
-    let tables = built.tables;
-    let bad = rules::known_bad(tables.known_bad, version, built.cuda, gpus, built.needs);
+    let tables = &built.tables;
+    let bad = rules::known_bad(&tables.known_bad, version, built.cuda, gpus, &built.needs);
     report.findings.extend(bad);
     if let Some(known) = tables.gpus.iter().map(|row| row.last).max() {
-        if rules::is_newer(tables.gpus, version) {
+        if rules::is_newer(&tables.gpus, version) {
             let newer = rules::newer("cuDNN", &version.to_string(), &known.to_string());
             report.findings.push(newer);
         }
@@ -214,7 +214,7 @@ fn devices(report: &mut Report, built: &Built, operator: &Operator, cudnn_cuda_m
             .iter()
             .any(|outcome| outcome.verdict == Verdict::Pass && outcome.device == label);
         let kernels = rules::kernels(built, driver.cuda, name, capability);
-        let served = cudnn.and_then(|cudnn| cudnn.device(built.tables.gpus, name, capability));
+        let served = cudnn.and_then(|cudnn| cudnn.device(&built.tables.gpus, name, capability));
         let is_tried = tried.contains(&number);
         let judged = kernels
             .map(|finding| (finding, is_tried))

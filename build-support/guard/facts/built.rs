@@ -1,11 +1,13 @@
-//! What the build knew, as constants. The build script writes one value of `Built`; everything else in the guard
-//! is the same text in every program.
+//! What the build knew. The build script writes one value of `Built` as a record; the program reads it once.
 
 use crate::runtime::facts::compute_capability::Target;
 use crate::runtime::facts::finding::Severity;
 use crate::runtime::facts::linked_in::LinkedIn;
 use crate::runtime::facts::tables::Tables;
 use crate::runtime::facts::version::Version;
+use std::fmt;
+use std::ops::Deref;
+use std::sync::OnceLock;
 
 /// Which releases may be loaded, seen from the one that was built with.
 ///
@@ -45,10 +47,10 @@ pub enum Loader {
 }
 
 /// A requirement such as `>=9.1, <10`, lowered to one half-open range.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Requirement {
     /// As the build script wrote it.
-    pub text: &'static str,
+    pub text: String,
     /// The first release that meets it.
     pub from: Version,
     /// The first release that no longer does.
@@ -56,19 +58,23 @@ pub struct Requirement {
 }
 
 /// A finding of the build, without the paths of the machine it was built on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BuiltFinding {
     /// Its id.
-    pub id: &'static str,
+    pub id: String,
     /// How much it mattered.
     pub severity: Severity,
     /// Its headline; of paths, the last component alone.
-    pub summary: &'static str,
+    pub summary: String,
 }
 
 /// What the build knew.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Built {
+    /// The release of cudnn-guard that wrote it.
+    pub written_by: String,
+    /// The crate whose guard it is: `app 0.1.0`.
+    pub package: Option<String>,
     /// The cuDNN of the headers; none where the program links nothing.
     pub cudnn: Option<Version>,
     /// The CUDA major that the cuDNN was built for.
@@ -84,19 +90,93 @@ pub struct Built {
     /// The release of cudarc that it is built with, where cudarc loads.
     pub cudarc: Option<Version>,
     /// The device code compiled into the program; empty if it has none.
-    pub targets: &'static [Target],
+    pub targets: Vec<Target>,
     /// Whether `check` runs a convolution.
     pub convolution: bool,
     /// Whether a machine without a usable GPU fails.
     pub require_gpu: bool,
     /// Parts of cuDNN, and operations of the version tables, that the program says it uses.
-    pub needs: &'static [&'static str],
+    pub needs: Vec<String>,
     /// What was noticed when it was built.
-    pub findings: &'static [BuiltFinding],
+    pub findings: Vec<BuiltFinding>,
     /// Rows of the version tables that the program may need.
     pub tables: Tables,
     /// Why the program was built without CUDA, if it was.
-    pub absent: Option<&'static str>,
-    /// The functions of the cuDNN that is part of the program, if one is.
+    pub absent: Option<String>,
+    /// What a later release wrote that this one cannot judge by: `policy newer`.
+    pub not_understood: Option<String>,
+    /// The functions of the cuDNN that is part of the program, if one is. No record holds them.
     pub linked_in: Option<LinkedIn>,
+}
+
+impl Default for Built {
+    /// Nothing was asked and nothing is known: what a record that leaves everything out means.
+    fn default() -> Self {
+        Self {
+            written_by: String::new(),
+            package: None,
+            cudnn: None,
+            cudnn_cuda_major: None,
+            cuda: None,
+            requirement: None,
+            policy: Policy::Compatible,
+            loader: Loader::Dlopen,
+            cudarc: None,
+            targets: Vec::new(),
+            convolution: true,
+            require_gpu: false,
+            needs: Vec::new(),
+            findings: Vec::new(),
+            tables: Tables::default(),
+            absent: None,
+            not_understood: None,
+            linked_in: None,
+        }
+    }
+}
+
+/// [`Built`] as a program has it: its record, read when somebody first asks. It is no `LazyLock`, which every program
+/// would compile for itself.
+pub struct BuiltRecord {
+    record: &'static [u8],
+    functions: Option<&'static LinkedIn>,
+    built: OnceLock<Built>,
+}
+
+impl BuiltRecord {
+    /// What stands in this record.
+    pub const fn new(record: &'static [u8]) -> Self {
+        Self {
+            record,
+            functions: None,
+            built: OnceLock::new(),
+        }
+    }
+
+    /// The same for a program with these functions of cuDNN in itself.
+    pub const fn with_functions(record: &'static [u8], functions: &'static LinkedIn) -> Self {
+        Self {
+            record,
+            functions: Some(functions),
+            built: OnceLock::new(),
+        }
+    }
+}
+
+impl Deref for BuiltRecord {
+    type Target = Built;
+
+    #[inline(never)]
+    fn deref(&self) -> &Built {
+        self.built.get_or_init(|| Built {
+            linked_in: self.functions.copied(),
+            ..Built::read(self.record)
+        })
+    }
+}
+
+impl fmt::Debug for BuiltRecord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&**self, f)
+    }
 }

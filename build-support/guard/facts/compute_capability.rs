@@ -68,6 +68,29 @@ pub struct Target {
 }
 
 impl Target {
+    /// Reads a target as it is printed: `sm_90a`, `compute_120f`.
+    pub fn parse(word: &str) -> Option<Self> {
+        let (code, rest) = match word.strip_prefix("sm_") {
+            Some(rest) => (Code::Machine, rest),
+            None => (Code::Ptx, word.strip_prefix("compute_")?),
+        };
+        let (suffix, number) = match (rest.strip_suffix('a'), rest.strip_suffix('f')) {
+            (Some(number), _) => (Suffix::Arch, number),
+            (_, Some(number)) => (Suffix::Family, number),
+            _ => (Suffix::None, rest),
+        };
+        Some(Self {
+            capability: ComputeCapability::from_number(number.parse().ok()?),
+            suffix,
+            code,
+        })
+    }
+
+    /// Reads targets with spaces between them; what is none is passed over.
+    pub fn parse_all(words: &str) -> Vec<Self> {
+        words.split_whitespace().filter_map(Self::parse).collect()
+    }
+
     /// Whether a device of this compute capability can run it; for PTX, given a driver that knows the PTX.
     /// The rule agrees with `ptxas` on which PTX target compiles to which machine code, and with NVIDIA's
     /// promise that machine code runs on the same major from its own minor on.

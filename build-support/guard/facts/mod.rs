@@ -7,5 +7,6 @@ pub mod finding;
 pub mod finding_id;
 pub mod json;
 pub mod linked_in;
+pub mod record;
 pub mod tables;
 pub mod version;

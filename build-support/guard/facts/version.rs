@@ -35,6 +35,17 @@ impl Version {
         Self::new(number / 1000, number % 1000 / 10, 0)
     }
 
+    /// Reads two or three numbers with points between them: 9.14.0 of `9.14.0`, 13.5.0 of `13.5`.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut numbers = text.split('.').map(|number| number.parse().ok());
+        let (major, minor) = (numbers.next()??, numbers.next()??);
+        let patch = numbers.next().unwrap_or(Some(0))?;
+        match numbers.next() {
+            None => Some(Self::new(major, minor, patch)),
+            Some(_) => None,
+        }
+    }
+
     /// The first two numbers, as CUDA releases are named: `13.5`.
     pub fn short(self) -> String {
         format!("{}.{}", self.major, self.minor)

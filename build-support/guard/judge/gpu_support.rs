@@ -1,6 +1,6 @@
 //! Which GPUs a cuDNN serves: a rule over the rows of a table.
 
-use crate::runtime::facts::compute_capability::{Code, ComputeCapability, Suffix, Target};
+use crate::runtime::facts::compute_capability::{Code, ComputeCapability};
 use crate::runtime::facts::tables::Gpus;
 use crate::runtime::facts::version::Version;
 
@@ -20,7 +20,7 @@ pub enum Served {
 /// What this cuDNN, built for this CUDA major, has for the GPU. Between two builds that were read it is known if both
 /// agree; a release newer than all of them serves what the newest serves, and does not take up again what that left
 /// behind.
-pub fn serves(rows: &[Gpus<'_>], cudnn: Version, cuda: u32, gpu: ComputeCapability) -> Served {
+pub fn serves(rows: &[Gpus], cudnn: Version, cuda: u32, gpu: ComputeCapability) -> Served {
     let (below, above) = around(rows, cudnn, cuda);
     match (below, above) {
         (Some(row), _) if cudnn <= row.last => answer(row, gpu),
@@ -35,20 +35,20 @@ pub fn serves(rows: &[Gpus<'_>], cudnn: Version, cuda: u32, gpu: ComputeCapabili
 }
 
 /// Whether the GPU is older than all that this cuDNN has machine code for.
-pub fn is_too_old(rows: &[Gpus<'_>], cudnn: Version, cuda: u32, gpu: ComputeCapability) -> bool {
+pub fn is_too_old(rows: &[Gpus], cudnn: Version, cuda: u32, gpu: ComputeCapability) -> bool {
     around(rows, cudnn, cuda)
         .0
         .is_some_and(|row| is_below(row, gpu))
 }
 
 /// The newest GPU that this cuDNN has machine code for.
-pub fn newest(rows: &[Gpus<'_>], cudnn: Version, cuda: u32) -> Option<ComputeCapability> {
+pub fn newest(rows: &[Gpus], cudnn: Version, cuda: u32) -> Option<ComputeCapability> {
     machine_code(around(rows, cudnn, cuda).0?).max()
 }
 
 /// The last release before this one that is known to have machine code for the GPU.
 pub fn last_with(
-    rows: &[Gpus<'_>],
+    rows: &[Gpus],
     cudnn: Version,
     cuda: u32,
     gpu: ComputeCapability,
@@ -62,7 +62,7 @@ pub fn last_with(
 /// The first release after this one that is known to have machine code for the GPU, and its CUDA major: that of the
 /// program if it can be.
 pub fn first_with(
-    rows: &[Gpus<'_>],
+    rows: &[Gpus],
     cudnn: Version,
     cuda: u32,
     gpu: ComputeCapability,
@@ -76,11 +76,7 @@ pub fn first_with(
 
 /// The row that the release lies in or behind, and the one before which it lies. Of two that begin alike, the later row
 /// counts.
-fn around<'r, 'a>(
-    rows: &'r [Gpus<'a>],
-    cudnn: Version,
-    cuda: u32,
-) -> (Option<&'r Gpus<'a>>, Option<&'r Gpus<'a>>) {
+fn around(rows: &[Gpus], cudnn: Version, cuda: u32) -> (Option<&Gpus>, Option<&Gpus>) {
     let of_cuda = || rows.iter().filter(|row| row.cuda == cuda);
     (
         of_cuda()
@@ -92,13 +88,16 @@ fn around<'r, 'a>(
     )
 }
 
-fn answer(row: &Gpus<'_>, gpu: ComputeCapability) -> Served {
+fn answer(row: &Gpus, gpu: ComputeCapability) -> Served {
     // NVIDIA does not promise that machine code for cards runs on the GPU of a Jetson.
     if is_jetson(gpu) {
         return Served::Unknown;
     }
-    let runs =
-        |wanted: Code| targets(row.code).any(|target| target.code == wanted && target.runs_on(gpu));
+    let runs = |wanted: Code| {
+        row.code
+            .iter()
+            .any(|target| target.code == wanted && target.runs_on(gpu))
+    };
     if runs(Code::Machine) {
         Served::Yes
     } else if runs(Code::Ptx) {
@@ -113,35 +112,13 @@ pub fn is_jetson(gpu: ComputeCapability) -> bool {
     [(5, 3), (6, 2), (7, 2), (8, 7)].contains(&(gpu.major, gpu.minor))
 }
 
-fn is_below(row: &Gpus<'_>, gpu: ComputeCapability) -> bool {
+fn is_below(row: &Gpus, gpu: ComputeCapability) -> bool {
     machine_code(row).min().is_some_and(|lowest| gpu < lowest)
 }
 
-fn machine_code<'a>(row: &Gpus<'a>) -> impl Iterator<Item = ComputeCapability> + 'a {
-    targets(row.code)
+fn machine_code(row: &Gpus) -> impl Iterator<Item = ComputeCapability> + '_ {
+    row.code
+        .iter()
         .filter(|target| target.code == Code::Machine)
         .map(|target| target.capability)
-}
-
-/// The targets in a row; what is none is passed over.
-pub fn targets(code: &str) -> impl Iterator<Item = Target> + '_ {
-    code.split(' ').filter_map(target)
-}
-
-/// `sm_90a`, `compute_120f`: as a target is printed.
-fn target(word: &str) -> Option<Target> {
-    let (code, rest) = match word.strip_prefix("sm_") {
-        Some(rest) => (Code::Machine, rest),
-        None => (Code::Ptx, word.strip_prefix("compute_")?),
-    };
-    let (suffix, number) = match (rest.strip_suffix('a'), rest.strip_suffix('f')) {
-        (Some(number), _) => (Suffix::Arch, number),
-        (_, Some(number)) => (Suffix::Family, number),
-        _ => (Suffix::None, rest),
-    };
-    Some(Target {
-        capability: ComputeCapability::from_number(number.parse().ok()?),
-        suffix,
-        code,
-    })
 }

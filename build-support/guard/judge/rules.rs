@@ -44,7 +44,7 @@ pub fn major(built: &Built, loaded: u32) -> Result<(), Mismatch> {
 }
 
 fn named(built: &Built, loaded: Version, name: &str) -> Result<(), Mismatch> {
-    if let (Policy::Requirement, Some(wanted)) = (built.policy, built.requirement) {
+    if let (Policy::Requirement, Some(wanted)) = (built.policy, &built.requirement) {
         let below = wanted.below.is_none_or(|below| loaded < below);
         if loaded >= wanted.from && below {
             return Ok(());
@@ -100,7 +100,7 @@ fn named(built: &Built, loaded: Version, name: &str) -> Result<(), Mismatch> {
 
 /// The majors of the releases that the program may load, the newest first.
 pub fn majors(built: &Built) -> Vec<u32> {
-    match (built.policy, built.requirement, built.cudnn) {
+    match (built.policy, &built.requirement, built.cudnn) {
         (Policy::Requirement, Some(wanted), _) | (_, Some(wanted), None) => {
             let last = match wanted.below {
                 Some(below) if below.minor == 0 && below.patch == 0 => {
@@ -151,7 +151,7 @@ pub fn driver(built: &Built, cudnn_cuda_major: Option<u32>, driver: Version) -> 
         (_, Some(program)) if program > driver.major => (program, "this program is"),
         _ => return None,
     };
-    let finding = too_old(driver, needed, what, built.tables.drivers);
+    let finding = too_old(driver, needed, what, &built.tables.drivers);
     Some(finding.help(format!(
         "or use a program and a cuDNN that are built for CUDA {}",
         driver.major
@@ -159,7 +159,7 @@ pub fn driver(built: &Built, cudnn_cuda_major: Option<u32>, driver: Version) -> 
 }
 
 /// That the driver serves an older CUDA major than what needs it. `first` holds the first driver for each major.
-pub fn too_old(driver: Version, needed: u32, what: &str, first: &[(u32, &str)]) -> Finding {
+pub fn too_old(driver: Version, needed: u32, what: &str, first: &[(u32, String)]) -> Finding {
     let headline = format!(
         "the NVIDIA driver serves CUDA {}, and {} for CUDA {}",
         driver.short(),
@@ -243,7 +243,7 @@ impl Cudnn {
     /// A GPU that this cuDNN has no machine code for.
     pub fn device(
         self,
-        rows: &[Gpus<'_>],
+        rows: &[Gpus],
         device: &str,
         capability: ComputeCapability,
     ) -> Option<Finding> {
@@ -255,7 +255,7 @@ impl Cudnn {
     }
 
     /// GPUs that kernels are compiled for and that this cuDNN has no machine code for.
-    pub fn targets(self, rows: &[Gpus<'_>], targets: &[Target], chosen_by: &str) -> Vec<Finding> {
+    pub fn targets(self, rows: &[Gpus], targets: &[Target], chosen_by: &str) -> Vec<Finding> {
         let mut findings: Vec<Finding> = Vec::new();
         let mut seen = Vec::new();
         let machine = targets.iter().filter(|target| target.code == Code::Machine);
@@ -286,7 +286,7 @@ impl Cudnn {
 
     fn unserved(
         self,
-        rows: &[Gpus<'_>],
+        rows: &[Gpus],
         served: Served,
         gpu: ComputeCapability,
         headline: impl Fn(&str) -> String,
@@ -339,7 +339,7 @@ pub fn known_bad(
     cudnn: Version,
     cublas: Option<Version>,
     gpus: Option<usize>,
-    needs: &[&str],
+    needs: &[String],
 ) -> Vec<Finding> {
     let rows = rows
         .iter()
@@ -357,7 +357,8 @@ pub fn known_bad(
         }
         if row
             .operation
-            .is_some_and(|operation| needs.contains(&operation))
+            .as_ref()
+            .is_some_and(|operation| needs.contains(operation))
         {
             finding.severity = Severity::Error;
             finding.summary.push_str(", which this program uses");
@@ -370,7 +371,7 @@ pub fn known_bad(
 }
 
 /// Whether a release is newer than all that these rows know.
-pub fn is_newer(rows: &[Gpus<'_>], cudnn: Version) -> bool {
+pub fn is_newer(rows: &[Gpus], cudnn: Version) -> bool {
     let known = rows.iter().map(|row| (row.last.major, row.last.minor));
     known
         .max()

@@ -47,7 +47,7 @@ impl Shim {
     }
 
     /// The files that belong to it.
-    pub fn parts(&self, route: &Route, pinned: bool, asked: &[&str]) -> Parts {
+    pub fn parts(&self, route: &Route, pinned: bool, asked: &[String]) -> Parts {
         match self.via {
             Via::Within => Parts::default(),
             _ => Parts::of(&self.path, self.major, route, pinned, asked),

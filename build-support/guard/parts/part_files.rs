@@ -43,7 +43,7 @@ impl Parts {
     /// Looks at the parts of the cuDNN whose first library is `shim`, of this major, for a program that says it needs
     /// `asked`. `pinned`: the guard will open those beside the shim by their paths; else those count which the loader
     /// would find.
-    pub fn of(shim: &Path, major: u32, route: &Route, pinned: bool, asked: &[&str]) -> Self {
+    pub fn of(shim: &Path, major: u32, route: &Route, pinned: bool, asked: &[String]) -> Self {
         let folder = shim.parent().unwrap_or(shim);
         let beside = beside(folder, major);
         let no_others = has_jit_alone(&beside);

@@ -11,9 +11,9 @@ use crate::runtime::report::result::Loaded;
 pub fn built(built: &Built) -> Json {
     let findings = built.findings.iter().map(|finding| {
         Json::object([
-            ("id", Json::text(finding.id)),
+            ("id", Json::text(&finding.id)),
             ("severity", Json::text(finding.severity)),
-            ("summary", Json::text(finding.summary)),
+            ("summary", Json::text(&finding.summary)),
         ])
     });
     Json::object([
@@ -21,7 +21,7 @@ pub fn built(built: &Built) -> Json {
         ("cuda", Json::optional(built.cuda.map(Version::short))),
         (
             "requirement",
-            Json::optional(built.requirement.map(|wanted| wanted.text)),
+            Json::optional(built.requirement.as_ref().map(|wanted| &wanted.text)),
         ),
         ("targets", Json::list(built.targets.iter().map(Json::text))),
         ("findings", Json::list(findings)),

@@ -15,6 +15,8 @@ use crate::runtime::report::env_config::Operator;
 use crate::runtime::report::{json_members, text};
 use crate::runtime::system::platform;
 use std::fmt;
+use std::mem::ManuallyDrop;
+use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
 
 /// The cuDNN that was judged.
@@ -33,6 +35,12 @@ pub struct Loaded {
 
 /// Everything that is known of the cuDNN under this program. Printed, it says what was checked and what was not.
 pub struct Report {
+    /// Given back by a function of this file: whoever drops a report would otherwise compile how all of it is given back.
+    contents: ManuallyDrop<Box<Contents>>,
+}
+
+/// What is in a report.
+pub struct Contents {
     pub(crate) built: Built,
     pub(crate) loaded: Option<Loaded>,
     pub(crate) driver: Option<Driver>,
@@ -46,19 +54,44 @@ pub struct Report {
 
 /// The cuDNN does not fit, or it is not known whether it does.
 pub struct Failure {
-    report: Box<Report>,
+    report: Report,
+}
+
+impl Deref for Report {
+    type Target = Contents;
+
+    fn deref(&self) -> &Contents {
+        &self.contents
+    }
+}
+
+impl DerefMut for Report {
+    fn deref_mut(&mut self) -> &mut Contents {
+        &mut self.contents
+    }
+}
+
+impl Drop for Report {
+    #[inline(never)]
+    fn drop(&mut self) {
+        // SAFETY: nobody sees them after this.
+        unsafe { ManuallyDrop::drop(&mut self.contents) }
+    }
 }
 
 impl Report {
     pub(crate) fn new(built: &Built) -> Self {
-        Self {
-            built: *built,
+        let contents = Contents {
+            built: built.clone(),
             loaded: None,
             driver: None,
             outcomes: Vec::new(),
             findings: Vec::new(),
             unchecked: Vec::new(),
             unknown: None,
+        };
+        Self {
+            contents: ManuallyDrop::new(Box::new(contents)),
         }
     }
 
@@ -166,13 +199,14 @@ impl Report {
         } else {
             None
         };
-        operator.allow.apply(&mut self.findings);
-        for finding in &mut self.findings {
+        let contents = &mut *self.contents;
+        operator.allow.apply(&mut contents.findings);
+        for finding in &mut contents.findings {
             if platform::is_privileged() {
                 without_library_path(finding);
             }
             let allowed = operator.allow.contains(finding.id.as_str());
-            let unknown = Some(finding.id) == self.unknown;
+            let unknown = Some(finding.id) == contents.unknown;
             if let (Some(by), false, true) = (required, allowed, unknown) {
                 finding.severity = Severity::Error;
                 finding
@@ -190,9 +224,7 @@ impl Report {
         self.findings = findings;
         match self.verdict() {
             Verdict::Pass => Ok(self),
-            _ => Err(Failure {
-                report: Box::new(self),
-            }),
+            _ => Err(Failure { report: self }),
         }
     }
 
@@ -284,7 +316,7 @@ impl fmt::Display for Failure {
         if let Some(cause) = cause {
             write!(f, "{}", cause)?;
         }
-        for finding in report.built.findings {
+        for finding in &report.built.findings {
             text::row(
                 f,
                 "at build",

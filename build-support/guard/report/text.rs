@@ -21,6 +21,7 @@ pub fn stack(report: &Report, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     with.extend(
         built
             .requirement
+            .as_ref()
             .map(|wanted| format!("the requirement `{}`", wanted.text)),
     );
     row(

@@ -230,7 +230,7 @@ fn look(variables: &[(&'static str, String)], without: &[&'static str]) -> Repor
 /// Builds the consumer; cargo's own words are shown only if it fails.
 fn build(place: &Place, stack: &Stack) -> Result<PathBuf, String> {
     let consumers = place.work.join("consumers");
-    consumer::stage(place.repository, &consumers).map_err(|error| {
+    consumer::stage(place.repository, &consumers, &str::to_string).map_err(|error| {
         format!(
             "cannot copy fixtures/consumers to `{}`: {error}",
             consumers.display()

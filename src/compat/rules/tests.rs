@@ -141,7 +141,7 @@ fn targets_that_the_cudnn_does_not_serve_are_warnings() {
 #[test]
 fn what_was_read_outranks_the_table() {
     let read = |major, minor, patch, flavour, words: &str| Cudnn {
-        gpu_codes: gpu_support::targets(words).collect(),
+        gpu_codes: Target::parse_all(words),
         ..cudnn(major, minor, patch, flavour)
     };
     let said = |cudnn: &Cudnn, number| told(&gpus(cudnn, &[gpu(number)], &linux()));

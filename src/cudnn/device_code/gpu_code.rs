@@ -68,12 +68,11 @@ fn by_code(targets: &[Target], text: impl Fn(&Target) -> String) -> (Vec<String>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::runtime::judge::gpu_support;
 
     fn of(parts: &[&str]) -> String {
         let parts: Vec<BTreeSet<Target>> = parts
             .iter()
-            .map(|part| gpu_support::targets(part).collect())
+            .map(|part| Target::parse_all(part).into_iter().collect())
             .collect();
         format_targets(&common(&parts))
     }
@@ -127,7 +126,7 @@ mod tests {
 
     #[test]
     fn people_read_compute_capabilities() {
-        let told = |words: &str| describe(&gpu_support::targets(words).collect::<Vec<_>>());
+        let told = |words: &str| describe(&Target::parse_all(words));
         assert_eq!(
             told("sm_75 sm_90a sm_100f compute_90 compute_120f"),
             "7.5 9.0a 10.0f, PTX 9.0, PTX 12.0f, read off its parts"

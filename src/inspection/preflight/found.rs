@@ -2,7 +2,6 @@
 
 use crate::compat;
 use crate::cudnn::consistency;
-use crate::inspection::guard_record::GuardRecord;
 use crate::inspection::preflight::{PreflightInput, within};
 use crate::loader::dll_dependencies;
 use crate::model::candidate::Cudnn;
@@ -43,8 +42,8 @@ impl PreflightInput {
             return;
         };
         let gpus = self.driver.map(|_| self.gpus.len());
-        let needs = self.guards.iter().flat_map(|guard| guard.built.needs);
-        let needs: Vec<&str> = needs.copied().collect();
+        let needs = self.guards.iter().flat_map(|guard| &guard.needs);
+        let needs: Vec<String> = needs.cloned().collect();
         let bad = rules::known_bad(&compat::known_bad(), version, None, gpus, &needs);
         findings.extend(bad.into_iter().filter(|one| one.severity != Severity::Note));
     }
@@ -96,20 +95,19 @@ impl PreflightInput {
     }
 
     /// Whether a guard of the program accepts the release.
-    fn release(&self, cudnn: &Cudnn, guard: &GuardRecord, findings: &mut Vec<Finding>) {
+    fn release(&self, cudnn: &Cudnn, guard: &Built, findings: &mut Vec<Finding>) {
         let Some(library) = &cudnn.library else {
             return;
         };
-        let built = &guard.built;
         let major = named_major(library);
-        let major = major.filter(|major| !rules::majors(built).contains(major));
+        let major = major.filter(|major| !rules::majors(guard).contains(major));
         let version = cudnn
             .library_version
             .or(major.map(|major| Version::new(major, 0, 0)));
-        let (Some(version), None) = (version, &built.absent) else {
+        let (Some(version), None) = (version, &guard.absent) else {
             return;
         };
-        if let Err(mismatch) = rules::version(built, version) {
+        if let Err(mismatch) = rules::version(guard, version) {
             let mut evidence = vec![
                 ("loaded", library.display().to_string()),
                 ("found via", self.found_via.clone()),
@@ -127,22 +125,22 @@ impl PreflightInput {
         findings.extend(
             cudnn
                 .cuda_major
-                .and_then(|major| rules::flavour(built, major)),
+                .and_then(|major| rules::flavour(guard, major)),
         );
     }
 
     /// Whether driver and GPUs serve both.
-    pub(super) fn machine(&self, cudnn: &Cudnn, guard: &GuardRecord, findings: &mut Vec<Finding>) {
+    pub(super) fn machine(&self, cudnn: &Cudnn, guard: &Built, findings: &mut Vec<Finding>) {
         let Some(driver) = self.driver else {
             return;
         };
         let built = Built {
             tables: Tables {
-                drivers: compat::drivers(&self.platform).leak(),
-                ptx: guard.built.cuda.and_then(compat::ptx_from),
-                ..Tables::NONE
+                drivers: compat::drivers(&self.platform),
+                ptx: guard.cuda.and_then(compat::ptx_from),
+                ..Tables::default()
             },
-            ..guard.built
+            ..guard.clone()
         };
         let mut add = |finding: Option<Finding>| {
             findings.extend(finding.filter(|finding| !findings.contains(finding)));

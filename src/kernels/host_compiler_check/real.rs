@@ -27,6 +27,7 @@ fn toolchain(package: &Package, nvcc: PathBuf, include: PathBuf, version: Versio
             ..Toolkit::default()
         }),
         selection: OnceCell::new(),
+        guard: std::cell::RefCell::default(),
         ..package.toolchain()
     }
 }

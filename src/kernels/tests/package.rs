@@ -105,6 +105,7 @@ impl Package {
             requirements: Requirements::default(),
             archives: Archives::default(),
             selection: OnceCell::new(),
+            guard: std::cell::RefCell::default(),
             written: Written::default(),
         }
     }

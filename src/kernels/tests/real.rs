@@ -50,6 +50,7 @@ pub fn of(package: &Package, root: PathBuf) -> Toolchain {
             ..Toolkit::default()
         }),
         selection: OnceCell::new(),
+        guard: std::cell::RefCell::default(),
         ..package.toolchain()
     }
 }

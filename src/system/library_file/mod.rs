@@ -135,15 +135,6 @@ impl Binary {
         }
     }
 
-    /// Where the section of this name is in the file, and its size.
-    #[cfg(feature = "cli")]
-    pub fn section(&self, name: &str) -> Option<(u64, u64)> {
-        match self {
-            Binary::Elf(elf) => elf.section(name),
-            Binary::Pe(pe) => pe.section(name),
-        }
-    }
-
     /// What it takes from other libraries: the file name and the symbol.
     pub fn wants(&self) -> Vec<(String, Vec<u8>)> {
         match self {

@@ -1,11 +1,11 @@
 //! Fatbins for tests.
 
-use crate::runtime::facts::compute_capability::{Code, Suffix};
-use crate::runtime::judge::gpu_support;
+use crate::runtime::facts::compute_capability::{Code, Suffix, Target};
 
 /// A fatbin with an entry for each target, of 24 bytes of code behind a header of 64.
 pub fn fatbin(targets: &str) -> Vec<u8> {
-    let entries: Vec<u8> = gpu_support::targets(targets)
+    let entries: Vec<u8> = Target::parse_all(targets)
+        .into_iter()
         .flat_map(|target| {
             let mut entry = [0x5a; 88];
             let mut set =

@@ -3,7 +3,8 @@
 //! No loader finds them by name. The table stands in assembly: a second declaration of a function that the program's
 //! own bindings declare with other types would be warned of there, in code that its author did not write.
 
-use crate::guard::facts::Facts;
+use crate::guard::text::KNOWN;
+use crate::runtime::facts::built::Built;
 use std::fmt::Write;
 
 /// What every release since 8 has and the guard calls without a GPU.
@@ -45,24 +46,23 @@ const CONVOLUTION: &[&str] = &[
     "cudnnBackendExecute",
 ];
 
-/// The module of the generated file.
-pub fn module(facts: &Facts<'_>) -> String {
+/// The module of the generated file, which is not there on systems that the guard does not know.
+pub fn linked_in(built: &Built) -> String {
     let mut names = ALWAYS.to_vec();
-    if facts.cudnn.is_some_and(|version| version.major >= 9) {
+    if built.cudnn.is_some_and(|version| version.major >= 9) {
         names.extend(SINCE_9);
     }
-    if facts.convolution {
+    if built.convolution {
         names.extend(CONVOLUTION);
     }
     // Every crate of a program may have a guard, and a name in assembly is the whole program's.
-    let package: String = facts.package.iter().flat_map(|name| name.chars()).collect();
-    let table = format!(
-        "cudnn_guard_functions_{}",
-        package.replace(|letter: char| !letter.is_ascii_alphanumeric(), "_")
-    );
+    let package = built.package.as_deref().unwrap_or_default();
+    let package = package.replace(|letter: char| !letter.is_ascii_alphanumeric(), "_");
+    let table = format!("cudnn_guard_functions_{package}");
     let count = names.len();
     let mut out = format!(
-        "use super::facts::linked_in::LinkedIn;\n\
+        "#[cfg({KNOWN})]\nmod linked_in {{\n\
+         use super::runtime::LinkedIn;\n\
          unsafe extern \"C\" {{\n    \
          #[link_name = {table:?}]\n    static FUNCTIONS: [usize; {count}];\n}}\n\
          static NAMES: [&str; {count}] = {names:?};\n\
@@ -76,14 +76,14 @@ pub fn module(facts: &Facts<'_>) -> String {
         // Writing to a String cannot fail.
         let _ = writeln!(out, "    \".quad {name}\",");
     }
-    out.push_str("    \".popsection\"\n);\n");
+    out.push_str("    \".popsection\"\n);\n}\n");
     out
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::guard::text::SOURCES;
+    use crate::guard::runtime_text::SOURCES;
 
     /// The parts' own checks are made where there are parts.
     #[test]

@@ -1,35 +1,6 @@
-//! What goes into the guard of one program.
+//! Paths of the machine that was built on, which a program tells nobody.
 
-use crate::choice::requirement::Requirement;
-use crate::runtime::facts::built::{Loader, Policy};
-use crate::runtime::facts::compute_capability::Target;
-use crate::runtime::facts::finding::Finding;
-use crate::runtime::facts::version::Version;
 use std::path::Path;
-
-/// Where the guard's modules for Linux are taken, whose structures and signal numbers are those of these processors.
-pub const KNOWN: &str = "all(target_os = \"linux\", target_env = \"gnu\", any(target_arch = \"x86_64\", target_arch = \"aarch64\"))";
-
-/// `facts::Built` before it is written; there everything is `'static`.
-pub struct Facts<'a> {
-    /// Whose guard it is: name and version of the crate.
-    pub package: Option<String>,
-    pub cudnn: Option<Version>,
-    pub cudnn_cuda_major: Option<u32>,
-    pub cuda: Option<Version>,
-    pub requirement: Option<Requirement>,
-    pub policy: Policy,
-    pub loader: Loader,
-    pub cudarc: Option<Version>,
-    pub targets: &'a [Target],
-    pub convolution: bool,
-    pub require_gpu: bool,
-    pub needs: &'a [String],
-    pub findings: &'a [Finding],
-    /// As it is written.
-    pub tables: String,
-    pub absent: Option<String>,
-}
 
 /// A headline with every absolute path in backticks cut to its last component: what is generated is the same in
 /// every folder, and tells nothing of the machine it was built on.

@@ -1,0 +1,58 @@
+//! `$OUT_DIR/cudnn_guard.rs`: when it is written, and when again.
+
+use crate::error::Error;
+use crate::guard::text::text;
+use crate::runtime::facts::built::Built;
+use crate::runtime::facts::compute_capability::Target;
+use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding_id::FindingId;
+use crate::system::{Host, files};
+use crate::toolchain::Toolchain;
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+/// What a build script has done so far that its guard is about.
+#[derive(Debug, Default)]
+pub struct Progress {
+    /// What kernels were compiled to.
+    targets: BTreeSet<Target>,
+    /// The guard that was written, and whether it stands alone.
+    written: Option<(Built, bool)>,
+}
+
+impl Toolchain {
+    /// Writes the guard, with the targets that kernels were compiled for until now.
+    pub(crate) fn write_guard(&self, built: Built, standalone: bool) -> Result<(), Error> {
+        self.guard.borrow_mut().written = Some((built, standalone));
+        self.update_guard()
+    }
+
+    /// Notes what kernels were compiled to. A guard that was written before is written again.
+    pub(crate) fn compiled(&self, targets: impl Iterator<Item = Target>) -> Result<(), Error> {
+        self.guard.borrow_mut().targets.extend(targets);
+        self.update_guard()
+    }
+
+    fn update_guard(&self) -> Result<(), Error> {
+        let Progress { targets, written } = &mut *self.guard.borrow_mut();
+        let Some((built, standalone)) = written else {
+            return Ok(());
+        };
+        built.targets = targets.iter().copied().collect();
+        write(&self.host, built, *standalone)
+    }
+}
+
+/// Writes the file.
+pub fn write(host: &Host, built: &Built, standalone: bool) -> Result<(), Error> {
+    let Some(out_dir) = host.env.var("OUT_DIR") else {
+        return Err(Finding::error(
+            FindingId::ConfigInvalid,
+            "the guard can only be written from a build script: `OUT_DIR` is not set",
+        )
+        .help("call this from build.rs")
+        .into());
+    };
+    let path = PathBuf::from(out_dir).join("cudnn_guard.rs");
+    files::write(&path, &text(built, standalone)).map_err(Error::from)
+}

@@ -1,0 +1,179 @@
+//! The runtime as text, for a guard that stands alone: the files of build-support/guard, each in a module of its own.
+
+use std::fmt::Write;
+
+macro_rules! sources {
+    ($($name:literal),* $(,)?) => {
+        &[$(($name, include_str!(concat!("../../build-support/guard/", $name, ".rs")))),*]
+    };
+}
+
+/// The files of the runtime.
+pub(super) const SOURCES: &[(&str, &str)] = sources![
+    "binary/bounded_file",
+    "binary/defect",
+    "binary/elf",
+    "binary/elf_symbols",
+    "binary/mod",
+    "binary/package_record",
+    "binary/version_symbol",
+    "check",
+    "child/child_verdict",
+    "child/exit_status",
+    "child/fork",
+    "child/in_process",
+    "child/mod",
+    "child/no_fork",
+    "child/pipe_sink",
+    "child/process_lock",
+    "child/protocol",
+    "child/work",
+    "convolution/algorithm",
+    "convolution/case",
+    "convolution/case_result",
+    "convolution/cudnn_error",
+    "convolution/data_type",
+    "convolution/failure",
+    "convolution/graph_engines",
+    "convolution/mod",
+    "convolution/reference",
+    "convolution/run_case",
+    "convolution/shape",
+    "convolution/suite",
+    "convolution/tolerance",
+    "cudnn/descriptor",
+    "cudnn/functions",
+    "cudnn/graph",
+    "cudnn/graph_signatures",
+    "cudnn/mod",
+    "cudnn/signatures",
+    "cudnn/status",
+    "driver/cuda_status",
+    "driver/device_memory",
+    "driver/devices",
+    "driver/driver_missing",
+    "driver/mod",
+    "driver/no_gpu",
+    "driver/query",
+    "facts/allowed",
+    "facts/built",
+    "facts/compute_capability",
+    "facts/finding",
+    "facts/json",
+    "facts/linked_in",
+    "facts/mod",
+    "facts/record",
+    "facts/tables",
+    "facts/version",
+    "judge/gpu_support",
+    "judge/mod",
+    "judge/rules",
+    "loader/cudarc_eager",
+    "loader/dlerror_messages",
+    "loader/ld_so_cache",
+    "loader/library_names",
+    "loader/load_origin",
+    "loader/locate",
+    "loader/map_failures",
+    "loader/mod",
+    "loader/search_path",
+    "mod",
+    "parts/dlopen_dependencies",
+    "parts/foreign_parts",
+    "parts/missing_dlopen",
+    "parts/mod",
+    "parts/part_files",
+    "parts/release",
+    "parts/required_parts",
+    "report/env_config",
+    "report/json_members",
+    "report/mod",
+    "report/output",
+    "report/result",
+    "report/text",
+    "startup",
+    "system/linux",
+    "system/mapped",
+    "system/mod",
+    "system/other",
+    "system/windows",
+];
+
+/// The text of a file, with those that it declares as modules in their places. They have no files here, and their root
+/// is not the crate's.
+pub fn module_text(out: &mut String, name: &str) {
+    let source = SOURCES.iter().find(|(known, _)| *known == name);
+    let source = source.map_or("", |(_, source)| source);
+    let folder = name.strip_suffix("mod").unwrap_or_default();
+    let mut lines = source.lines();
+    while let Some(line) = lines.next() {
+        let declared = line.strip_prefix("pub mod ");
+        match declared.and_then(|rest| rest.strip_suffix(';')) {
+            Some(module) => {
+                let _ = writeln!(out, "pub mod {module} {{");
+                let file = format!("{folder}{module}");
+                let is_file = SOURCES.iter().any(|(known, _)| *known == file);
+                module_text(out, &if is_file { file } else { file + "/mod" });
+                out.push_str("}\n");
+            }
+            None if line == "#[cfg(feature = \"runtime\")]" => {}
+            // A program does without what only the build reads.
+            None if line == "#[cfg(feature = \"build\")]" => {
+                lines.next();
+            }
+            None => {
+                out.push_str(&line.replace(ROOT, &to_root(name)));
+                out.push('\n');
+            }
+        }
+    }
+}
+
+/// How the files of the runtime name its root.
+const ROOT: &str = "crate::runtime::";
+
+/// The same from within the module of this file, wherever the text is included.
+fn to_root(name: &str) -> String {
+    let folders = name.matches('/').count();
+    match folders + usize::from(!name.ends_with("mod")) {
+        0 => "self::".to_string(),
+        depth => "super::".repeat(depth),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_finds_the_root_from_where_it_stands() {
+        assert_eq!(to_root("mod"), "self::");
+        assert_eq!(to_root("check"), "super::");
+        assert_eq!(to_root("facts/mod"), "super::");
+        assert_eq!(to_root("facts/version"), "super::super::");
+    }
+
+    /// A module within a file would stand at another depth than the file.
+    #[test]
+    fn no_file_holds_a_module() {
+        for (name, source) in SOURCES {
+            for line in source.lines().map(str::trim_start) {
+                let opened = line.contains("mod ") && line.ends_with('{');
+                assert!(!opened || line.starts_with("//"), "{name}: {line}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_text_has_every_file_and_knows_no_crate() {
+        let mut text = String::new();
+        module_text(&mut text, "mod");
+        for (name, source) in SOURCES {
+            let first = source.lines().next().unwrap_or_default();
+            assert!(text.contains(first), "{name}");
+        }
+        assert!(!text.contains("crate::runtime"), "a path is left");
+        // What the build alone reads is not in it, nor is a feature of this crate.
+        assert!(!text.contains("mod pe ") && !text.contains("feature ="));
+    }
+}
