@@ -6,9 +6,9 @@ mod tests;
 use crate::compat;
 use crate::model::candidate::{Cudnn, Toolkit};
 use crate::model::chosen_by::ChosenBy;
-#[cfg(feature = "cli")]
-use crate::model::gpu::Gpu;
 use crate::model::platform::Platform;
+#[cfg(feature = "cli")]
+use crate::runtime::driver::query::Device;
 #[cfg(feature = "cli")]
 use crate::runtime::facts::compute_capability::Code;
 use crate::runtime::facts::compute_capability::{ComputeCapability, Target};
@@ -128,7 +128,7 @@ pub fn may_serve(cudnn: &Cudnn, gpu: ComputeCapability, platform: &Platform) -> 
 
 /// GPUs of this machine that the cuDNN does not serve.
 #[cfg(feature = "cli")]
-pub fn gpus(cudnn: &Cudnn, gpus: &[Gpu], platform: &Platform) -> Vec<Finding> {
+pub fn gpus(cudnn: &Cudnn, gpus: &[Device], platform: &Platform) -> Vec<Finding> {
     let (Some(version), Some(cuda)) = (cudnn.version(), cudnn.cuda_major) else {
         return Vec::new();
     };
@@ -161,7 +161,7 @@ pub fn driver(
     toolkit: Option<&Toolkit>,
     cudnn: Option<&Cudnn>,
     targets: &[Target],
-    gpus: &[Gpu],
+    gpus: &[Device],
     platform: &Platform,
 ) -> Vec<Finding> {
     let floors = compat::drivers(platform);
@@ -178,7 +178,7 @@ pub fn driver(
             &floors,
         ));
     } else if let Some(cuda) = cuda {
-        let by_ptx = |gpu: &Gpu| {
+        let by_ptx = |gpu: &Device| {
             let mut able = targets
                 .iter()
                 .filter(|target| target.runs_on(gpu.capability));

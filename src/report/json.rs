@@ -3,10 +3,9 @@
 
 use crate::model::candidate::{Candidate, Cudnn, Found, LinkName, Part, Toolkit};
 use crate::model::found_via::FoundVia;
-use crate::model::gpu::Gpu;
 use crate::model::owner::{Installer, Owner};
 use crate::report::Report;
-use crate::runtime::driver::query::Driver;
+use crate::runtime::driver::query::{Device, Driver};
 use crate::runtime::facts::compute_capability::Target;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::version::Version;
@@ -125,7 +124,7 @@ pub(crate) fn driver(driver: &Driver) -> Value {
     })
 }
 
-pub(crate) fn gpu(gpu: &Gpu) -> Value {
+pub(crate) fn gpu(gpu: &Device) -> Value {
     json!({ "name": gpu.name, "compute_capability": text(gpu.capability) })
 }
 

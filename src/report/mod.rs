@@ -14,10 +14,9 @@ pub mod text;
 use crate::compat::cudarc;
 use crate::model::candidate::{Candidate, Cudnn, Found, Toolkit};
 use crate::model::found_via::FoundVia;
-use crate::model::gpu::Gpu;
 #[cfg(feature = "cli")]
 use crate::model::platform::Os;
-use crate::runtime::driver::query::Driver;
+use crate::runtime::driver::query::{Device, Driver};
 use crate::runtime::facts::compute_capability::Target;
 use crate::runtime::facts::finding::{Finding, Severity, Verdict};
 #[cfg(feature = "cli")]
@@ -52,7 +51,7 @@ pub(crate) struct Machine {
     /// The driver. Its devices stand in `gpus`.
     pub(crate) driver: Option<Driver>,
     /// The GPUs that programs see.
-    pub(crate) gpus: Vec<Gpu>,
+    pub(crate) gpus: Vec<Device>,
     /// What kernels would be compiled for.
     pub(crate) targets: Vec<Target>,
 }

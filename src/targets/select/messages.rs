@@ -71,7 +71,7 @@ pub(super) fn unsupported(compiler: &Compiler, lacking: &[Target], wish: &Wish) 
     .help("write targets that this nvcc knows, or choose another CUDA toolkit with CUDA_HOME")
 }
 
-pub(super) fn gpu_too_new(gpu: &Gpu, targets: &[Target], compiler: &Compiler) -> Finding {
+pub(super) fn gpu_too_new(gpu: &Device, targets: &[Target], compiler: &Compiler) -> Finding {
     let summary = format!(
         "`{}`, compute capability {}, is newer than what {} can compile for",
         gpu.name,
@@ -95,7 +95,7 @@ pub(super) fn gpu_too_new(gpu: &Gpu, targets: &[Target], compiler: &Compiler) ->
         .help(help)
 }
 
-pub(super) fn gpu_too_old(gpu: &Gpu, compiler: &Compiler) -> Finding {
+pub(super) fn gpu_too_old(gpu: &Device, compiler: &Compiler) -> Finding {
     let summary = format!(
         "`{}`, compute capability {}, is older than all that {} can compile for",
         gpu.name,
