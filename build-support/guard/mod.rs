@@ -11,8 +11,8 @@
 //! }
 //! ```
 //!
-//! The file holds what the build knew as `BUILT`, and four functions that hand it to those here: [`startup()`],
-//! [`check()`], [`check_thoroughly()`] and [`check_version()`]. Programs call them there; nobody else makes a [`Built`].
+//! The file holds what the build knew as `BUILT`, and four functions that hand it to those here: `startup()`,
+//! `check()`, `check_thoroughly()` and `check_version()`. Programs call them there; nobody else makes a [`Built`].
 //!
 //! ```ignore
 //! match gpu::check() {             // never panics, never exits
@@ -39,7 +39,7 @@
 //!
 //! | variable | |
 //! |---|---|
-//! | `CUDNN_GUARD=deny\|warn\|off` | whether [`startup()`] ends the program; `deny` unless set |
+//! | `CUDNN_GUARD=deny\|warn\|off` | whether `startup()` ends the program; `deny` unless set |
 //! | `CUDNN_GUARD_REPORT=file.json` | the report is written there; `%p` is the process id |
 //! | `CUDNN_GUARD_DEVICES=0,2` | the visible GPUs that are tried, or `all`; the first one unless set |
 //! | `CUDNN_GUARD_DEADLINE=seconds` | how long the child may take; 60 unless set |

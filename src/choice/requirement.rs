@@ -34,7 +34,7 @@ impl Requirements {
 
 impl Requirement {
     /// Reads what was given to `method`, which is `cuda` or `cudnn`.
-    pub fn parse(text: &str, method: &'static str) -> Result<Self, Finding> {
+    pub(crate) fn parse(text: &str, method: &'static str) -> Result<Self, Finding> {
         let invalid = |summary: String| {
             Finding::error(FindingId::ConfigInvalid, summary).help(format!(
                 "write it in build.rs as in Cargo.toml, for example `.{method}(\"{}\")`",

@@ -59,6 +59,7 @@ pub(super) const SOURCES: &[(&str, &str)] = sources![
     "facts/built",
     "facts/compute_capability",
     "facts/finding",
+    "facts/finding_id",
     "facts/json",
     "facts/linked_in",
     "facts/mod",
@@ -160,6 +161,25 @@ mod tests {
             for line in source.lines().map(str::trim_start) {
                 let opened = line.contains("mod ") && line.ends_with('{');
                 assert!(!opened || line.starts_with("//"), "{name}: {line}");
+            }
+        }
+    }
+
+    /// One that is missing would be an empty module in somebody's program.
+    #[test]
+    fn every_module_that_is_declared_has_its_file() {
+        for (name, source) in SOURCES {
+            let folder = name.strip_suffix("mod").unwrap_or_default();
+            let mut before = "";
+            for line in source.lines() {
+                let declared = line.strip_prefix("pub mod ");
+                let module = declared.and_then(|rest| rest.strip_suffix(';'));
+                if let (Some(module), false) = (module, before.contains("\"build\"")) {
+                    let file = format!("{folder}{module}");
+                    let is_it = |known: &str| known == file || known == format!("{file}/mod");
+                    assert!(SOURCES.iter().any(|(known, _)| is_it(known)), "{file}");
+                }
+                before = line;
             }
         }
     }
