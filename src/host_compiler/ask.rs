@@ -49,7 +49,7 @@ fn read(output: &Output, host: &Host) -> Option<(HostCompiler, PathBuf)> {
         Make::Gcc => ("gcc".to_string(), None),
     });
     let path = path.or_else(|| Some(host.env.var(Variable::Path.name())?.to_string()));
-    let program = on_path(&program, &path.unwrap_or_default()).unwrap_or_else(|| program.into());
+    let program = on_path(&program, path.unwrap_or_default()).unwrap_or_else(|| program.into());
     Some((compiler, program))
 }
 
