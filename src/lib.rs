@@ -111,7 +111,7 @@ pub use link::Linked;
 pub use model::target_list::TargetList;
 #[cfg(feature = "build")]
 pub use report::Report;
-#[cfg(feature = "build")]
+#[cfg(feature = "cli")]
 pub use report::target_report::TargetReport;
 #[cfg(feature = "build")]
 pub use runtime::facts::built::Loader;
@@ -132,8 +132,6 @@ pub use runtime::facts::finding::Severity;
 #[cfg(feature = "build")]
 pub use runtime::facts::finding::Verdict;
 pub use runtime::facts::finding_id::FindingId;
-#[cfg(feature = "build")]
-pub use runtime::facts::json::Json;
 #[cfg(feature = "build")]
 pub use runtime::facts::version::Version;
 #[cfg(feature = "build")]
@@ -156,6 +154,9 @@ pub use model::environment as variables;
 #[cfg(feature = "cli")]
 #[doc(hidden)]
 pub use model::invocation;
+#[cfg(feature = "cli")]
+#[doc(hidden)]
+pub use system::programs::on_path;
 
 /// Runs a build script. An error becomes `cargo::error` lines, with the errors under it
 /// ([`source`](std::error::Error::source)), so that cargo shows its text and nothing of this program around it, and

@@ -14,6 +14,7 @@ pub mod tests;
 
 use crate::choice::requirement::Requirements;
 use crate::config::{Config, Link};
+#[cfg(feature = "cli")]
 use crate::cudnn::device_code;
 use crate::error::Error;
 use crate::guard::guard_file::Progress;
@@ -81,11 +82,13 @@ impl Config {
 
     /// Looks at the machine as `probe` does, for CUDA and cuDNN both; prints nothing and never fails. What is wrong
     /// is among the findings.
+    #[cfg(feature = "cli")]
     pub fn survey(&self) -> Toolchain {
         self.survey_on(self.host())
     }
 
     /// The same of a machine whose environment has been read.
+    #[cfg(feature = "cli")]
     pub(crate) fn survey_on(&self, host: Host) -> Toolchain {
         let needs = Needs {
             toolkit: true,

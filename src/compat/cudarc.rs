@@ -4,6 +4,7 @@ use crate::model::text::pattern::{Pattern, pattern, release};
 use crate::runtime::facts::version::Version;
 
 /// The release of cudarc that a `Cargo.lock` holds; the last, where there are several.
+#[cfg(feature = "cli")]
 pub fn in_lock(lock: &str) -> Option<&str> {
     let of_cudarc = packages(lock).filter(|package| package.name == "cudarc");
     Some(of_cudarc.last()?.version)

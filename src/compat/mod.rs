@@ -2,6 +2,7 @@
 
 pub mod cargo_lock;
 pub mod cudarc;
+#[cfg(feature = "cli")]
 pub mod image_driver;
 pub mod rules;
 
@@ -121,14 +122,15 @@ fn of_system<'a>(platform: &Platform, linux: &'a str, windows: &'a str) -> Optio
     (driver != "-").then_some(driver)
 }
 
-fn rows(table: &'static str) -> impl Iterator<Item = &'static str> {
+/// The rows of a table.
+pub fn rows(table: &'static str) -> impl Iterator<Item = &'static str> {
     table
         .lines()
         .filter(|line| !line.starts_with('#') && !line.is_empty())
 }
 
 /// The last column takes the rest of the line.
-fn columns<const N: usize>(line: &str) -> Option<[&str; N]> {
+pub fn columns<const N: usize>(line: &str) -> Option<[&str; N]> {
     let columns: Vec<&str> = line.splitn(N, ' ').collect();
     columns.try_into().ok()
 }

@@ -4,12 +4,14 @@
 mod tests;
 
 use crate::compat;
-use crate::cudnn::device_code::gpu_code;
 use crate::model::candidate::{Cudnn, Toolkit};
 use crate::model::chosen_by::ChosenBy;
-use crate::model::gpu::Gpu;
 use crate::model::platform::Platform;
-use crate::runtime::facts::compute_capability::{Code, ComputeCapability, Target};
+#[cfg(feature = "cli")]
+use crate::runtime::driver::query::Device;
+#[cfg(feature = "cli")]
+use crate::runtime::facts::compute_capability::Code;
+use crate::runtime::facts::compute_capability::{ComputeCapability, Target};
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::tables::Gpus;
@@ -102,12 +104,11 @@ pub fn targets(
 
 /// The table, with a row for what was read off this very cuDNN: it goes before the row of its release.
 fn rows(cudnn: &Cudnn, version: Version, cuda: u32, platform: &Platform) -> Vec<Gpus> {
-    let code = Target::parse_all(&gpu_code::format_targets(&cudnn.gpu_codes));
     let read = Gpus {
         first: version,
         last: version,
         cuda,
-        code,
+        code: cudnn.gpu_codes.clone(),
     };
     let known = compat::gpus(&platform.cpu).into_iter();
     known
@@ -126,7 +127,8 @@ pub fn may_serve(cudnn: &Cudnn, gpu: ComputeCapability, platform: &Platform) -> 
 }
 
 /// GPUs of this machine that the cuDNN does not serve.
-pub fn gpus(cudnn: &Cudnn, gpus: &[Gpu], platform: &Platform) -> Vec<Finding> {
+#[cfg(feature = "cli")]
+pub fn gpus(cudnn: &Cudnn, gpus: &[Device], platform: &Platform) -> Vec<Finding> {
     let (Some(version), Some(cuda)) = (cudnn.version(), cudnn.cuda_major) else {
         return Vec::new();
     };
@@ -153,12 +155,13 @@ fn warned(mut finding: Finding) -> Finding {
 
 /// What the driver of this machine cannot do for what is built here. The program may run elsewhere, so that it is a
 /// warning at most.
+#[cfg(feature = "cli")]
 pub fn driver(
     driver: Version,
     toolkit: Option<&Toolkit>,
     cudnn: Option<&Cudnn>,
     targets: &[Target],
-    gpus: &[Gpu],
+    gpus: &[Device],
     platform: &Platform,
 ) -> Vec<Finding> {
     let floors = compat::drivers(platform);
@@ -175,7 +178,7 @@ pub fn driver(
             &floors,
         ));
     } else if let Some(cuda) = cuda {
-        let by_ptx = |gpu: &Gpu| {
+        let by_ptx = |gpu: &Device| {
             let mut able = targets
                 .iter()
                 .filter(|target| target.runs_on(gpu.capability));

@@ -2,6 +2,7 @@
 
 pub mod build_ids;
 pub mod consistency;
+#[cfg(feature = "cli")]
 pub mod device_code;
 pub mod nvidia_image;
 pub mod package_owner;

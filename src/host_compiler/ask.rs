@@ -7,7 +7,7 @@ use crate::host_compiler::{
 use crate::model::environment::Variable;
 use crate::model::invocation::Invocation;
 use crate::runtime::facts::finding::Finding;
-use crate::system::programs::{Output, run};
+use crate::system::programs::{Output, on_path, run};
 use crate::system::{Host, files};
 use crate::toolkit::nvcc_command;
 use crate::toolkit::nvcc_command::Plan;
@@ -49,7 +49,7 @@ fn read(output: &Output, host: &Host) -> Option<(HostCompiler, PathBuf)> {
         Make::Gcc => ("gcc".to_string(), None),
     });
     let path = path.or_else(|| Some(host.env.var(Variable::Path.name())?.to_string()));
-    let program = on_path(&program, &path.unwrap_or_default()).unwrap_or_else(|| program.into());
+    let program = on_path(&program, path.unwrap_or_default()).unwrap_or_else(|| program.into());
     Some((compiler, program))
 }
 
@@ -81,16 +81,4 @@ pub fn installed_alternatives(
 pub fn visual_studio(triple: &str) -> Option<PathBuf> {
     let tool = cc::windows_registry::find_tool(triple, "cl.exe")?;
     Some(tool.path().to_path_buf())
-}
-
-/// The program that a shell would start, if it is there. A relative entry of PATH would mean another place in every
-/// directory.
-pub fn on_path(name: &str, path: &str) -> Option<PathBuf> {
-    if name.contains(['/', '\\']) {
-        return Some(PathBuf::from(name));
-    }
-    std::env::split_paths(path)
-        .filter(|dir| dir.is_absolute())
-        .map(|dir| dir.join(name))
-        .find(|program| files::is_file(program))
 }

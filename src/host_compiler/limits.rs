@@ -1,6 +1,8 @@
 //! Which host compilers a CUDA takes.
 
+use crate::compat;
 use crate::runtime::facts::version::Version;
+use std::fmt;
 
 const TABLE: &str = include_str!("../../build-support/compat/host-compilers.txt");
 
@@ -22,6 +24,15 @@ pub enum Misfit {
     Newer,
     /// It is too old.
     Older,
+}
+
+impl fmt::Display for Misfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Misfit::Newer => "newer",
+            Misfit::Older => "older",
+        })
+    }
 }
 
 /// The limits of one CUDA; what is not known does not limit.
@@ -100,20 +111,14 @@ pub fn first_with(make: Make, number: u32) -> Option<Version> {
 
 /// The table, the oldest CUDA first.
 fn rows() -> impl Iterator<Item = (Version, Limits)> {
-    let lines = TABLE.lines().filter(|line| !line.starts_with('#'));
-    lines.filter_map(|line| {
-        let mut words = line.split(' ');
-        let (major, minor) = words.next()?.split_once('.')?;
-        let mut number = || words.next()?.parse().ok();
+    compat::rows(TABLE).filter_map(|line| {
+        let [cuda, gcc, clang, first, above, _] = compat::columns(line)?;
         let limits = Limits {
-            gcc: Some(number()?),
-            clang: Some(number()?),
-            msvc: Some((number()?, number()?)),
+            gcc: Some(gcc.parse().ok()?),
+            clang: Some(clang.parse().ok()?),
+            msvc: Some((first.parse().ok()?, above.parse().ok()?)),
         };
-        Some((
-            Version::new(major.parse().ok()?, minor.parse().ok()?, 0),
-            limits,
-        ))
+        Some((Version::parse(cuda)?, limits))
     })
 }
 

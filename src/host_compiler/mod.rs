@@ -10,10 +10,12 @@ mod tests;
 use crate::host_compiler::limits::{Limits, Make, Misfit, first_with};
 use crate::model::environment::{Environment, Variable};
 use crate::model::platform::{Os, Platform};
+use crate::model::text::joined;
 use crate::model::text::pattern::{Pattern, pattern};
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
+use crate::toolkit::nvcc_command::all_flags;
 use std::path::{Path, PathBuf};
 
 /// A source that nvcc gives to its host compiler to preprocess. So it is answered by the compiler that will compile,
@@ -147,15 +149,12 @@ pub enum Choice {
 /// NVCC_CCBIN, which nvcc knows, CUDAHOSTCXX, which CMake knows, else CXX, unless that is more than a program
 /// (`ccache g++`, `g++ -m64`), which nvcc cannot start.
 pub fn choice(env: &Environment, flags: &[String]) -> Choice {
-    let extra = [Variable::NvccPrependFlags, Variable::NvccAppendFlags]
-        .map(|variable| env.get(variable).unwrap_or_default().to_string_lossy());
-    let extra = extra.iter().flat_map(|flags| flags.split_whitespace());
-    let names = |flag: &str| {
+    let names = |flag: &String| {
         let flag = flag.trim_start_matches('-');
         let name = flag.split('=').next();
         matches!(name, Some("ccbin" | "compiler-bindir"))
     };
-    if flags.iter().map(String::as_str).chain(extra).any(names) {
+    if all_flags(flags, env).iter().any(names) {
         return Choice::Flag;
     }
     let named = |variable| Some((variable, env.get(variable)?.to_str()?));
@@ -197,14 +196,10 @@ pub struct HostCompilerCheck<'a> {
 impl HostCompilerCheck<'_> {
     /// The compiler cannot be taken.
     pub fn unsupported(&self, misfit: Misfit) -> Finding {
-        let side = match misfit {
-            Misfit::Newer => "newer",
-            Misfit::Older => "older",
-        };
         let mut finding = Finding::error(
             FindingId::HostCompilerUnsupported,
             format!(
-                "{} at `{}` is {side} than {} takes, which is {}",
+                "{} at `{}` is {misfit} than {} takes, which is {}",
                 self.compiler.named(),
                 self.program.display(),
                 self.cuda,
@@ -259,15 +254,11 @@ impl HostCompilerCheck<'_> {
 
     /// The compiler is not taken, and another one compiles.
     pub fn replaced(&self, misfit: Misfit, by: &AlternativeCompiler) -> Finding {
-        let side = match misfit {
-            Misfit::Newer => "newer",
-            Misfit::Older => "older",
-        };
         let program = by.program.display();
         let finding = Finding::warning(
             FindingId::HostCompilerUnsupported,
             format!(
-                "{} at `{}` is {side} than {} takes, so `{program}` compiles the kernels",
+                "{} at `{}` is {misfit} than {} takes, so `{program}` compiles the kernels",
                 self.compiler.named(),
                 self.program.display(),
                 self.cuda
@@ -319,42 +310,24 @@ impl HostCompilerCheck<'_> {
         if self.rivals.is_empty() {
             return finding;
         }
-        let rivals = self.rivals.iter();
-        let rivals: Vec<String> = rivals
-            .map(|rival| format!("{} in {}", rival.release, rival.program.display()))
-            .collect();
-        finding.with("also found", rivals.join("\n"))
+        let rival =
+            |one: &AlternativeCompiler| format!("{} in {}", one.release, one.program.display());
+        finding.with("also found", joined(self.rivals.iter().map(rival), "\n"))
     }
 
     /// `gcc 14 or older`
     fn takes(&self) -> String {
+        let Limits { gcc, clang, msvc } = self.limits;
         let cl = |number: u32| format!("{}.{:02}", number / 100, number % 100);
-        match (self.compiler.make, self.limits) {
-            (
-                Make::Gcc,
-                Limits {
-                    gcc: Some(last), ..
-                },
-            ) => format!("gcc {last} or older"),
-            (
-                Make::Clang,
-                Limits {
-                    clang: Some(above), ..
-                },
-            ) => {
-                format!("clang {} or older", above.saturating_sub(1))
-            }
-            (
-                Make::Msvc,
-                Limits {
-                    msvc: Some((first, above)),
-                    ..
-                },
-            ) => {
-                format!("cl {} to {}", cl(*first), cl(above.saturating_sub(1)))
-            }
-            _ => "another".to_string(),
-        }
+        let older = |name: &str, last: u32| format!("{name} {last} or older");
+        let known = match self.compiler.make {
+            Make::Gcc => gcc.map(|last| older("gcc", last)),
+            Make::Clang => clang.map(|above| older("clang", above.saturating_sub(1))),
+            Make::Msvc => msvc.map(|(first, above)| {
+                format!("cl {} to {}", cl(first), cl(above.saturating_sub(1)))
+            }),
+        };
+        known.unwrap_or_else(|| "another".to_string())
     }
 }
 

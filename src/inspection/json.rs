@@ -2,83 +2,73 @@
 
 use crate::inspection::Inspection;
 use crate::model::linkage::{Format, Missing, Object};
-use crate::report::json::{SCHEMA, cudnn, driver, gpu, list, number, or_null, path, texts};
+use crate::report::json::{SCHEMA, cudnn, driver, finding, gpu, list, path, text};
 use crate::runtime::facts::built::Built;
-use crate::runtime::facts::finding::Finding;
-use crate::runtime::facts::json::Json;
+use crate::runtime::facts::version::Version;
+use serde_json::{Value, json};
 
 /// The whole inspection.
-pub(super) fn inspection(inspection: &Inspection) -> Json {
+pub(super) fn inspection(inspection: &Inspection) -> Value {
     let picture = &inspection.picture;
-    let found_via = Some(picture.found_via.as_str()).filter(|via| !via.is_empty());
-    let cudnn = inspection.cudnn().map(|found| cudnn(found, found_via));
-    let driver = inspection.driver.as_ref().map(driver);
-    let others = picture.objects.get(1..).unwrap_or_default();
-    Json::object([
-        ("schema", Json::Integer(SCHEMA)),
-        ("verdict", Json::text(inspection.verdict())),
-        ("unknown", texts(&inspection.unknown)),
-        ("program", program(inspection)),
-        ("cudnn", or_null(cudnn)),
-        ("libraries", list(others, library)),
-        ("missing", list(&picture.missing, missing)),
-        ("driver", or_null(driver)),
-        ("gpus", list(&picture.gpus, gpu)),
-        ("findings", list(&inspection.findings, Finding::to_json)),
-    ])
+    let found_via = Some(&picture.found_via).filter(|via| !via.is_empty());
+    json!({
+        "schema": SCHEMA,
+        "verdict": text(inspection.verdict()),
+        "unknown": inspection.unknown,
+        "program": program(inspection),
+        "cudnn": inspection.cudnn().map(|found| cudnn(found, found_via)),
+        "libraries": list(picture.objects.get(1..).unwrap_or_default(), library),
+        "missing": list(&picture.missing, missing),
+        "driver": inspection.driver.as_ref().map(driver),
+        "gpus": list(&picture.gpus, gpu),
+        "findings": list(&inspection.findings, finding),
+    })
 }
 
-fn program(inspection: &Inspection) -> Json {
+fn program(inspection: &Inspection) -> Value {
     let linkage = &inspection.linkage;
     let format = match linkage.format {
         Format::Elf => "elf",
         Format::Pe => "pe",
     };
-    Json::object([
-        ("path", path(&inspection.picture.program)),
-        ("format", Json::text(format)),
-        ("cpu", Json::text(&linkage.cpu)),
-        ("needed", texts(&linkage.needed)),
-        ("guards", list(&inspection.picture.guards, guard)),
-    ])
+    json!({
+        "path": path(&inspection.picture.program),
+        "format": format,
+        "cpu": linkage.cpu,
+        "needed": linkage.needed,
+        "guards": list(&inspection.picture.guards, guard),
+    })
 }
 
-fn guard(built: &Built) -> Json {
-    let requirement = built.requirement.as_ref().map(|asked| &asked.text);
-    let lower = |name: String| Json::text(name.to_ascii_lowercase());
-    let noticed = built.findings.iter();
-    let noticed: Vec<String> = noticed
-        .map(|one| format!("{} {} {}", one.severity, one.id, one.summary))
-        .collect();
-    Json::object([
-        ("crate", Json::optional(built.package.as_ref())),
-        ("written_by", Json::text(&built.written_by)),
-        ("cudnn", Json::optional(built.cudnn)),
-        ("cudnn_cuda_major", number(built.cudnn_cuda_major)),
-        ("cuda", Json::optional(built.cuda.map(|cuda| cuda.short()))),
-        ("requirement", Json::optional(requirement)),
-        ("policy", lower(format!("{:?}", built.policy))),
-        ("loader", lower(format!("{:?}", built.loader))),
-        ("cudarc", Json::optional(built.cudarc)),
-        ("targets", texts(&built.targets)),
-        ("convolution", Json::Bool(built.convolution)),
-        ("require_gpu", Json::Bool(built.require_gpu)),
-        ("findings", texts(&noticed)),
-        ("absent", Json::optional(built.absent.as_ref())),
-    ])
+fn guard(built: &Built) -> Value {
+    json!({
+        "crate": built.package.as_ref().map(text),
+        "written_by": text(&built.written_by),
+        "cudnn": built.cudnn.map(text),
+        "cudnn_cuda_major": built.cudnn_cuda_major,
+        "cuda": built.cuda.map(Version::short),
+        "requirement": built.requirement.as_ref().map(|asked| text(&asked.text)),
+        "policy": format!("{:?}", built.policy).to_ascii_lowercase(),
+        "loader": format!("{:?}", built.loader).to_ascii_lowercase(),
+        "cudarc": built.cudarc.map(text),
+        "targets": list(&built.targets, text),
+        "convolution": built.convolution,
+        "require_gpu": built.require_gpu,
+        "findings": list(&built.findings, |one| {
+            format!("{} {} {}", one.severity, one.id, one.summary)
+        }),
+        "absent": built.absent.as_ref().map(text),
+    })
 }
 
-fn library(object: &Object) -> Json {
-    Json::object([
-        ("name", Json::text(&object.name)),
-        ("path", path(&object.path)),
-        ("found_via", Json::optional(object.via.as_ref())),
-    ])
+fn library(object: &Object) -> Value {
+    json!({
+        "name": object.name,
+        "path": path(&object.path),
+        "found_via": object.via.as_ref().map(text),
+    })
 }
 
-fn missing(missing: &Missing) -> Json {
-    Json::object([
-        ("name", Json::text(&missing.name)),
-        ("needed_by", path(&missing.needed_by)),
-    ])
+fn missing(missing: &Missing) -> Value {
+    json!({ "name": missing.name, "needed_by": path(&missing.needed_by) })
 }

@@ -19,11 +19,11 @@ use crate::inspection::undefined_symbols::Lacking;
 use crate::loader::ldso::LoadGraph;
 use crate::loader::{linkage, main_library};
 use crate::model::candidate::{Cudnn, Found};
-use crate::model::gpu::Gpu;
 use crate::model::linkage::{Format, Linkage, Need};
 use crate::model::platform::Platform;
-use crate::report::machine;
+use crate::report::json::line;
 use crate::runtime::binary::defect::Defect;
+use crate::runtime::driver::query;
 use crate::runtime::driver::query::Driver;
 use crate::runtime::facts::built::{Built, Loader};
 use crate::runtime::facts::finding::{Finding, Severity, Verdict};
@@ -31,6 +31,7 @@ use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::judge::rules;
 use crate::runtime::loader::library_names;
 use crate::system::{Host, files};
+use crate::targets::gpus::{DEADLINE, within};
 use crate::toolkit::dependencies;
 use std::env::consts::{ARCH, OS};
 use std::fmt;
@@ -268,20 +269,20 @@ impl Inspection {
 
     /// The driver and the GPUs of this machine.
     fn ask(&mut self) {
-        match machine::answer() {
-            Some(Ok(driver)) => self.driver = Some(driver),
-            Some(Err(problem)) => {
+        match within(DEADLINE, query::ask) {
+            Ok(Ok(driver)) => self.driver = Some(driver),
+            Ok(Err(problem)) => {
                 self.findings.push(problem.finding());
                 self.driver = problem.driver().cloned();
             }
-            None => self.unknown.push("the driver does not answer".into()),
+            Err(_) => self.unknown.push("the driver does not answer".into()),
         }
         let Some(driver) = &self.driver else {
             self.unknown.push("there is no driver here".into());
             return;
         };
         self.picture.driver = driver.cuda;
-        let gpus: Vec<Gpu> = driver.devices.iter().map(machine::gpu).collect();
+        let gpus = driver.devices.clone();
         if gpus.is_empty() {
             self.unknown.push("there is no GPU here".into());
         }
@@ -307,7 +308,7 @@ impl Inspection {
 
     /// The same for programs, as `cudnn-guard inspect --json` prints it.
     pub fn to_json(&self) -> String {
-        json::inspection(self).to_string()
+        line(&json::inspection(self))
     }
 
     fn cudnn(&self) -> Option<&Cudnn> {

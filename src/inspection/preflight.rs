@@ -8,10 +8,10 @@ use crate::cudnn::consistency;
 use crate::loader::dll_dependencies::DllDependencies;
 use crate::loader::main_library;
 use crate::model::candidate::Cudnn;
-use crate::model::gpu::Gpu;
 use crate::model::linkage::{Missing, Need, Object};
 use crate::model::platform::{Os, Platform};
 use crate::model::text::library_name::LibraryName;
+use crate::runtime::driver::query::Device;
 use crate::runtime::facts::allowed::Allowed;
 use crate::runtime::facts::built::{Built, Loader};
 use crate::runtime::facts::finding::{Finding, Severity};
@@ -59,7 +59,7 @@ pub struct PreflightInput {
     /// The newest CUDA that the driver serves, where it could be asked.
     pub driver: Option<Version>,
     /// The GPUs that programs see, where they could be asked for.
-    pub gpus: Vec<Gpu>,
+    pub gpus: Vec<Device>,
 }
 
 /// A library that lies somewhere and that the loader does not come to.

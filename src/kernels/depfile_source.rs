@@ -1,7 +1,7 @@
 //! Who is asked which files a compilation read.
 
-use crate::model::environment::{Environment, Variable};
-use crate::toolkit::nvcc_command::{Plan, Product};
+use crate::model::environment::Environment;
+use crate::toolkit::nvcc_command::{Plan, Product, all_flags};
 use std::path::Path;
 
 /// Who writes down which files were read.
@@ -24,11 +24,8 @@ impl DepfileSource {
             .to_str()
             .is_some_and(|text| text.chars().all(is_plain));
         // Somebody may ask for another list, or for one of another form.
-        let extra = [Variable::NvccPrependFlags, Variable::NvccAppendFlags];
-        let extra = extra.map(|name| env.get(name).unwrap_or_default().to_string_lossy());
-        let mut flags = plan.flags.iter().map(String::as_str);
-        let asked =
-            flags.any(|flag| flag.contains("-M")) || extra.iter().any(|all| all.contains("-M"));
+        let flags = all_flags(&plan.flags, env);
+        let asked = flags.iter().any(|flag| flag.contains("-M"));
         if plan.is_gcc && is_alone && is_plain && !asked {
             Self::Gcc
         } else {

@@ -1,6 +1,7 @@
 //! Kernels that are written for newer GPUs than some of the targets.
 
 use crate::model::chosen_by::ChosenBy;
+use crate::model::text::joined;
 use crate::runtime::facts::compute_capability::{ComputeCapability, Target};
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
@@ -15,8 +16,7 @@ pub fn apply(minimum: ComputeCapability, selection: &mut Selection) -> Option<Fi
         return None;
     }
     selection.targets.retain(|target| !below(target));
-    let words: Vec<String> = lost.iter().map(Target::to_string).collect();
-    let lost = words.join(", ");
+    let lost = joined(lost, ", ");
     let summary = if selection.targets.is_empty() {
         format!(
             "these kernels need compute capability {minimum}, and there are only {lost} to compile for"

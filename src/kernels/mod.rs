@@ -36,6 +36,7 @@ use crate::host_compiler::ask::visual_studio;
 use crate::kernels::rerun::is_own;
 use crate::model::gencode::Gencode;
 use crate::model::platform::Os;
+use crate::model::text::joined;
 use crate::runtime::facts::compute_capability::ComputeCapability;
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
@@ -154,10 +155,8 @@ impl Kernels<'_> {
             return Ok(());
         }
         let host = &self.toolchain.host;
-        let link_dirs = match &self.toolchain.toolkit {
-            Some(toolkit) => &toolkit.link_dirs[..],
-            None => &[],
-        };
+        let toolkit = self.toolchain.toolkit.as_ref();
+        let link_dirs = toolkit.map_or(&[][..], |toolkit| &toolkit.link_dirs);
         let out_dir = self.out_dir()?;
         archive::create(name, &objects, host, &out_dir)?;
         lines.push(Directive::LinkSearch(out_dir.clone()));
@@ -202,8 +201,7 @@ impl Kernels<'_> {
         if fresh.contains(&None) {
             let how = |setup: &Setup| jobs.first().map(|job| job.how(setup));
             let before = how(&setup);
-            let noticed =
-                crate::kernels::host_compiler_check::host_compiler(&mut plan, toolchain, &out_dir)?;
+            let noticed = host_compiler_check::host_compiler(&mut plan, toolchain, &out_dir)?;
             lines.extend(noticed.iter().flat_map(|one| warnings(&one.to_string())));
             setup = Setup::new(plan, toolchain);
             // With another compiler others are fresh.
@@ -224,14 +222,11 @@ impl Kernels<'_> {
         );
         let mut anew = anew.into_iter();
         let mut told = BTreeSet::new();
-        for fresh in fresh {
-            let made = match fresh {
-                Some(files) => Ok(Made::fresh(files)),
-                None => match anew.next() {
-                    Some(made) => made,
-                    None => break,
-                },
-            };
+        let made = fresh.into_iter().map_while(|fresh| match fresh {
+            Some(files) => Some(Ok(Made::fresh(files))),
+            None => anew.next(),
+        });
+        for made in made {
             match made {
                 Ok(made) => {
                     lines.extend(warnings(&made.said));
@@ -269,9 +264,9 @@ impl Kernels<'_> {
     ) -> Result<(), Finding> {
         let written = &self.toolchain.written;
         if product == Product::Object {
-            let hows: Vec<String> = jobs.iter().map(|job| job.how(setup)).collect();
+            let hows = joined(jobs.iter().map(|job| job.how(setup)), "\n");
             let archive = self.out_dir()?.join(format!("lib{name}.a"));
-            return written.library(&archive, name, &hows.join("\n"));
+            return written.library(&archive, name, &hows);
         }
         jobs.iter()
             .try_for_each(|job| written.file(&job.output, &job.source, &job.how(setup)))
@@ -295,12 +290,9 @@ impl Kernels<'_> {
                 )
                 .help("correct the pattern in build.rs: it is relative to the package"));
             }
-            for path in found {
-                if !sources.contains(&path) {
-                    sources.push(path);
-                }
-            }
+            sources.extend(found);
         }
+        let sources = files::dedup(sources.into_iter());
         for path in &sources {
             if !files::is_file(path) {
                 let summary = format!("`{}` is not there, which build.rs compiles", path.display());
@@ -327,16 +319,12 @@ impl Kernels<'_> {
     ) -> Result<(Plan, Vec<Gencode>), Error> {
         let toolkit = self.toolchain.need_toolkit()?;
         let Some(nvcc) = toolkit.nvcc.clone() else {
-            return Err(crate::kernels::nvcc_missing::nvcc(
-                toolkit,
-                &self.toolchain.candidates,
-                sources,
-            )
-            .into());
+            let candidates = &self.toolchain.candidates;
+            return Err(nvcc_missing::nvcc(toolkit, candidates, sources).into());
         };
         let mut selection = self.toolchain.selection()?;
         if let Some(minimum) = self.minimum {
-            let noticed = crate::kernels::min_capability::apply(minimum, &mut selection);
+            let noticed = min_capability::apply(minimum, &mut selection);
             selection.findings.extend(noticed);
         }
         let (stop, findings): (Vec<_>, Vec<_>) = std::mem::take(&mut selection.findings)
@@ -367,7 +355,7 @@ impl Kernels<'_> {
         }
         let mut paths = paths.iter();
         if let Some((path, sign)) = paths.find_map(|path| Some((path, nvcc_cannot_take(path)?))) {
-            return Err(crate::kernels::nvcc_missing::untaken(path, sign).into());
+            return Err(nvcc_missing::untaken(path, sign).into());
         }
         let platform = &self.toolchain.host.platform;
         let choice = host_compiler::choice(&self.toolchain.host.env, &flags);

@@ -13,20 +13,15 @@ pub fn link(
     name: &str,
     out_dir: &Path,
 ) -> Result<Vec<Directive>, Finding> {
-    let search = || {
-        link_dirs
-            .iter()
-            .cloned()
-            .map(Directive::LinkSearch)
-            .collect()
+    let found = |library| {
+        let dirs = link_dirs.iter().cloned().map(Directive::LinkSearch);
+        dirs.chain([Directive::LinkLib(library)]).collect()
     };
     if os == Os::Windows {
-        let mut lines: Vec<Directive> = search();
-        lines.push(Directive::LinkLib(Library::Dynamic("cudart".into())));
-        return Ok(lines);
+        return Ok(found(Library::Dynamic("cudart".into())));
     }
     let mut paths = link_dirs.iter().map(|dir| dir.join("libcudart_static.a"));
-    let mut lines = match paths.find(|path| files::is_file(path)) {
+    let mut lines: Vec<Directive> = match paths.find(|path| files::is_file(path)) {
         Some(archive) => {
             // Under a name of its own: a linker reads archives in order, so the one that `link()` asked for, before
             // the kernels, does not serve them, and rustc takes a name with modifiers only once.
@@ -34,11 +29,7 @@ pub fn link(
             out_dir::alias(&archive, &out_dir.join(format!("lib{alias}.a")))?;
             vec![Directive::LinkLib(Library::Static(alias))]
         }
-        None => {
-            let mut lines = search();
-            lines.push(Directive::LinkLib(shared(link_dirs)));
-            lines
-        }
+        None => found(shared(link_dirs)),
     };
     lines.extend(
         ["stdc++", "rt", "dl", "pthread"]
@@ -49,20 +40,14 @@ pub fn link(
 
 /// What to link where there is no static runtime. Wheels have no `libcudart.so`: then the file's whole name.
 fn shared(link_dirs: &[PathBuf]) -> Library {
-    // The shortest is the link for linking, then the SONAME.
-    let mut best: Option<String> = None;
-    for path in link_dirs
+    let is_runtime = |name: &str| name.starts_with("libcudart.so");
+    let files = link_dirs
         .iter()
-        .flat_map(|dir| files::list(dir).unwrap_or_default())
-    {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let shorter = best.as_ref().is_none_or(|best| name.len() < best.len());
-        if name.starts_with("libcudart.so") && shorter {
-            best = Some(name.into_owned());
-        }
-    }
-    match best.as_deref() {
-        None | Some("libcudart.so") => Library::Dynamic("cudart".into()),
-        Some(name) => Library::Verbatim(name.to_string()),
+        .flat_map(|dir| files::list_named(dir, &is_runtime).unwrap_or_default());
+    let names = files.filter_map(|file| Some(file.file_name()?.to_string_lossy().into_owned()));
+    // The shortest is the link for linking, then the SONAME.
+    match names.min_by_key(String::len) {
+        Some(name) if name != "libcudart.so" => Library::Verbatim(name),
+        _ => Library::Dynamic("cudart".into()),
     }
 }

@@ -1,8 +1,9 @@
 //! What compiles: nvcc, the programs that it runs, and what steers them.
 
-use crate::host_compiler::ask::on_path;
 use crate::model::environment::Variable;
+use crate::model::text::joined;
 use crate::system::freshness::fingerprint;
+use crate::system::programs::on_path;
 use crate::system::{Host, files};
 use crate::toolkit::nvcc_command::Plan;
 use std::path::{Path, PathBuf};
@@ -40,9 +41,9 @@ pub fn state(plan: &Plan, host: &Host, root: Option<&Path>) -> String {
     let programs = programs
         .iter()
         .filter_map(|program| fingerprint::read(program));
-    let programs: Vec<String> = programs.collect();
+    let programs = joined(programs, "\n");
     let flags = [Variable::NvccPrependFlags, Variable::NvccAppendFlags]
         .map(|variable| host.env.get(variable).unwrap_or_default());
     let headers = HEADER_PATHS.map(|name| host.env.os_var(name).unwrap_or_default());
-    format!("{}\n{flags:?}\n{headers:?}", programs.join("\n"))
+    format!("{programs}\n{flags:?}\n{headers:?}")
 }

@@ -11,6 +11,7 @@ pub enum ChosenBy {
     /// `.archs(..)` in build.rs.
     BuildScript,
     /// The list that was given to `cudnn-guard targets`.
+    #[cfg(feature = "cli")]
     CommandLine,
     /// The GPUs of the machine that builds.
     Gpus,
@@ -24,6 +25,7 @@ impl fmt::Display for ChosenBy {
         f.write_str(match self {
             Self::Variable(variable) => variable.name(),
             Self::BuildScript => "the build script",
+            #[cfg(feature = "cli")]
             Self::CommandLine => "the command line",
             Self::Gpus => "the GPUs of this machine",
             Self::Default => "the default",

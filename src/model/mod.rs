@@ -5,7 +5,6 @@ pub mod chosen_by;
 pub mod environment;
 pub mod found_via;
 pub mod gencode;
-pub mod gpu;
 pub mod invocation;
 #[cfg(feature = "cli")]
 pub mod linkage;

@@ -1,150 +1,160 @@
 //! The report as JSON. Keys are never renamed, and all of them are always there: what is not known is `null` or
 //! an empty list.
 
-use crate::choice::message_format::{release, root_of};
-use crate::choice::select_pair::version_of;
 use crate::model::candidate::{Candidate, Cudnn, Found, LinkName, Part, Toolkit};
 use crate::model::found_via::FoundVia;
-use crate::model::gpu::Gpu;
 use crate::model::owner::{Installer, Owner};
 use crate::report::Report;
-use crate::runtime::driver::query::Driver;
+use crate::runtime::driver::query::{Device, Driver};
+use crate::runtime::facts::compute_capability::Target;
 use crate::runtime::facts::finding::Finding;
-use crate::runtime::facts::json::Json;
+use crate::runtime::facts::version::Version;
 use crate::search::search_step::Kind;
+use serde_json::{Map, Value, json};
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 /// The shape that programs may rely on: `schema` changes when a key changes its meaning.
 pub(crate) const SCHEMA: i64 = 1;
 
+/// One line, in which no text of the machine can move a cursor: JSON lets DEL and the controls behind it stand.
+pub(crate) fn line(value: &Value) -> String {
+    let mut line = String::new();
+    for character in value.to_string().chars() {
+        if character.is_control() {
+            line.push_str(&format!("\\u{:04x}", u32::from(character)));
+        } else {
+            line.push(character);
+        }
+    }
+    line
+}
+
 /// The whole report.
-pub(super) fn report(report: &Report) -> Json {
+pub(super) fn report(report: &Report) -> Value {
     let machine = report.machine.clone().unwrap_or_default();
-    let gpu_codes = texts(&machine.gpu_codes);
-    let found = report.toolkit.as_ref();
-    let toolkit = found.map(|found| toolkit(found, report.via(Kind::Toolkit), gpu_codes));
-    let found = report.cudnn.as_ref();
-    let cudnn = found.map(|found| cudnn(found, report.via(Kind::Cudnn)));
-    Json::object([
-        ("schema", Json::Integer(SCHEMA)),
-        ("verdict", Json::text(report.verdict())),
-        ("toolkit", or_null(toolkit)),
-        ("cudnn", or_null(cudnn)),
-        ("candidates", list(&report.candidates, candidate)),
-        ("driver", or_null(machine.driver.as_ref().map(driver))),
-        ("gpus", list(&machine.gpus, gpu)),
-        ("targets", texts(&machine.targets)),
-        ("findings", list(&report.findings, Finding::to_json)),
-    ])
+    let gpu_codes = &machine.gpu_codes;
+    let (toolkit_via, cudnn_via) = (report.via(Kind::Toolkit), report.via(Kind::Cudnn));
+    json!({
+        "schema": SCHEMA,
+        "verdict": text(report.verdict()),
+        "toolkit": report.toolkit.as_ref().map(|found| toolkit(found, toolkit_via, gpu_codes)),
+        "cudnn": report.cudnn.as_ref().map(|found| cudnn(found, cudnn_via)),
+        "candidates": list(&report.candidates, candidate),
+        "driver": machine.driver.as_ref().map(driver),
+        "gpus": list(&machine.gpus, gpu),
+        "targets": list(&machine.targets, text),
+        "findings": list(&report.findings, finding),
+    })
 }
 
-fn toolkit(toolkit: &Toolkit, via: Option<&FoundVia>, gpu_codes: Json) -> Json {
-    let version = toolkit.version.map(|version| version.short());
-    Json::object([
-        ("root", path(&toolkit.root)),
-        ("version", Json::optional(version)),
-        ("nvcc", optional_path(&toolkit.nvcc)),
-        ("include_dirs", list(&toolkit.include_dirs, |dir| path(dir))),
-        ("link_dirs", list(&toolkit.link_dirs, |dir| path(dir))),
-        ("found_via", Json::optional(via)),
-        ("gpu_codes", gpu_codes),
-    ])
+fn toolkit(toolkit: &Toolkit, via: Option<&FoundVia>, gpu_codes: &[Target]) -> Value {
+    json!({
+        "root": path(&toolkit.root),
+        "version": toolkit.version.map(Version::short),
+        "nvcc": optional_path(&toolkit.nvcc),
+        "include_dirs": list(&toolkit.include_dirs, |dir| path(dir)),
+        "link_dirs": list(&toolkit.link_dirs, |dir| path(dir)),
+        "found_via": via.map(text),
+        "gpu_codes": list(gpu_codes, text),
+    })
 }
 
-pub(crate) fn cudnn(cudnn: &Cudnn, via: Option<impl std::fmt::Display>) -> Json {
+pub(crate) fn cudnn(cudnn: &Cudnn, via: Option<impl Display>) -> Value {
     let link_name = cudnn.link_name.as_ref().map(|name| match name {
         LinkName::Short(name) | LinkName::Verbatim(name) => name,
     });
-    Json::object([
-        ("version", Json::optional(cudnn.version())),
-        ("header", optional_path(&cudnn.header)),
-        ("include_dir", optional_path(&cudnn.include_dir)),
-        ("library", optional_path(&cudnn.library)),
-        ("library_version", Json::optional(cudnn.library_version)),
-        ("link_dir", optional_path(&cudnn.link_dir)),
-        ("link_name", Json::optional(link_name)),
-        ("cuda_major", number(cudnn.cuda_major)),
-        ("found_via", Json::optional(via)),
-        ("gpu_codes", texts(&cudnn.gpu_codes)),
-        ("parts", list(&cudnn.parts, part)),
-        ("owner", or_null(cudnn.owner.as_deref().map(owner))),
-    ])
+    json!({
+        "version": cudnn.version().map(text),
+        "header": optional_path(&cudnn.header),
+        "include_dir": optional_path(&cudnn.include_dir),
+        "library": optional_path(&cudnn.library),
+        "library_version": cudnn.library_version.map(text),
+        "link_dir": optional_path(&cudnn.link_dir),
+        "link_name": link_name,
+        "cuda_major": cudnn.cuda_major,
+        "found_via": via.map(text),
+        "gpu_codes": list(&cudnn.gpu_codes, text),
+        "parts": list(&cudnn.parts, part),
+        "owner": cudnn.owner.as_deref().map(owner),
+    })
 }
 
-fn owner(owner: &Owner) -> Json {
+fn owner(owner: &Owner) -> Value {
     let installer = match owner.installer {
         Installer::Conda => "conda",
         Installer::Pip => "pip",
         Installer::Apt => "apt",
     };
-    Json::object([
-        ("installer", Json::text(installer)),
-        ("name", Json::text(&owner.name)),
-        ("version", Json::text(&owner.version)),
-    ])
+    json!({ "installer": installer, "name": owner.name, "version": owner.version })
 }
 
-fn part(part: &Part) -> Json {
-    Json::object([
-        ("name", Json::text(&part.name)),
-        ("path", path(&part.path)),
-        ("version", Json::optional(part.version)),
-        ("told_by", Json::optional(part.told_by.as_ref())),
-    ])
+fn part(part: &Part) -> Value {
+    json!({
+        "name": part.name,
+        "path": path(&part.path),
+        "version": part.version.map(text),
+        "told_by": part.told_by.as_ref().map(text),
+    })
 }
 
-fn candidate(candidate: &Candidate) -> Json {
-    let kind = match candidate.found {
-        Found::Toolkit(_) => "toolkit",
-        Found::Cudnn(_) => "cudnn",
+fn candidate(candidate: &Candidate) -> Value {
+    let (kind, root, version) = match &candidate.found {
+        Found::Toolkit(toolkit) => (
+            "toolkit",
+            &toolkit.root,
+            toolkit.version.map(Version::short),
+        ),
+        Found::Cudnn(cudnn) => ("cudnn", &cudnn.root, cudnn.version().map(text)),
     };
-    let version = version_of(candidate).map(|_| release(candidate));
-    Json::object([
-        ("kind", Json::text(kind)),
-        ("path", path(root_of(candidate))),
-        ("found_via", Json::text(&candidate.via)),
-        ("version", Json::optional(version)),
-        ("chosen", Json::Bool(candidate.chosen)),
-        ("rejected", Json::optional(candidate.rejected.as_ref())),
-    ])
+    json!({
+        "kind": kind,
+        "path": path(root),
+        "found_via": text(&candidate.via),
+        "version": version,
+        "chosen": candidate.chosen,
+        "rejected": candidate.rejected.as_ref().map(text),
+    })
 }
 
-pub(crate) fn driver(driver: &Driver) -> Json {
-    let cuda = driver.cuda.map(|version| version.short());
-    Json::object([
-        ("library", Json::text(&driver.library)),
-        ("version", Json::optional(driver.version.as_ref())),
-        ("cuda", Json::optional(cuda)),
-    ])
+pub(crate) fn driver(driver: &Driver) -> Value {
+    json!({
+        "library": driver.library,
+        "version": driver.version,
+        "cuda": driver.cuda.map(Version::short),
+    })
 }
 
-pub(crate) fn gpu(gpu: &Gpu) -> Json {
-    Json::object([
-        ("name", Json::text(&gpu.name)),
-        ("compute_capability", Json::text(gpu.capability)),
-    ])
+pub(crate) fn gpu(gpu: &Device) -> Value {
+    json!({ "name": gpu.name, "compute_capability": text(gpu.capability) })
 }
 
-pub(crate) fn texts(values: &[impl std::fmt::Display]) -> Json {
-    Json::list(values.iter().map(Json::text))
+pub(crate) fn finding(finding: &Finding) -> Value {
+    let evidence = finding.evidence.iter();
+    let evidence: Map<String, Value> = evidence
+        .map(|(label, value)| (label.to_string(), json!(value)))
+        .collect();
+    json!({
+        "id": finding.id.as_str(),
+        "severity": text(finding.severity),
+        "summary": finding.summary,
+        "evidence": evidence,
+        "help": finding.help,
+    })
 }
 
-pub(crate) fn list<T>(values: &[T], one: fn(&T) -> Json) -> Json {
-    Json::list(values.iter().map(one))
+pub(crate) fn list<'a, T, V>(values: &'a [T], one: impl Fn(&'a T) -> V) -> Vec<V> {
+    values.iter().map(one).collect()
 }
 
-pub(crate) fn or_null(value: Option<Json>) -> Json {
-    value.unwrap_or(Json::Null)
+pub(crate) fn text(value: impl Display) -> String {
+    value.to_string()
 }
 
-pub(crate) fn number(value: Option<u32>) -> Json {
-    or_null(value.map(|value| Json::Integer(i64::from(value))))
+pub(crate) fn path(path: &Path) -> String {
+    text(path.display())
 }
 
-pub(crate) fn path(path: &Path) -> Json {
-    Json::text(path.display())
-}
-
-fn optional_path(path: &Option<PathBuf>) -> Json {
-    Json::optional(path.as_ref().map(|path| path.display()))
+fn optional_path(optional: &Option<PathBuf>) -> Option<String> {
+    optional.as_deref().map(path)
 }

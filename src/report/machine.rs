@@ -1,57 +1,35 @@
 //! What only the running machine can tell: its driver, its GPUs, and what kernels would be compiled for here.
 
 use crate::compat::{image_driver, rules};
-use crate::model::gpu::Gpu;
+use crate::report::Machine;
 use crate::runtime::driver::query;
 use crate::runtime::driver::query::Problem;
-use crate::runtime::facts::compute_capability::Target;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
-use crate::targets::gpus;
+use crate::targets::gpus::{DEADLINE, gpus, within};
 use crate::toolchain::Toolchain;
 use crate::toolkit::nvcc;
-use std::sync::mpsc::channel;
-use std::time::Duration;
-
-/// Starting CUDA can hang for ever inside a sick driver.
-const DEADLINE: Duration = Duration::from_secs(5);
-
-/// The answers; what was not answered is empty.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Machine {
-    /// What the toolkit's nvcc makes machine code for.
-    pub(crate) gpu_codes: Vec<Target>,
-    /// The driver. Its devices stand in `gpus`.
-    pub(crate) driver: Option<query::Driver>,
-    /// The GPUs that programs see.
-    pub(crate) gpus: Vec<Gpu>,
-    /// What kernels would be compiled for.
-    pub(crate) targets: Vec<Target>,
-}
 
 /// Asks, and adds what was noticed.
 pub(super) fn ask(toolchain: &Toolchain, findings: &mut Vec<Finding>) -> Machine {
     let mut machine = Machine::default();
-    match answer() {
-        Some(Ok(driver)) => machine.driver = Some(driver),
-        Some(Err(problem)) => {
+    match within(DEADLINE, query::ask) {
+        Ok(Ok(driver)) => machine.driver = Some(driver),
+        Ok(Err(problem)) => {
             findings.push(problem.finding());
             machine.driver = problem.driver().cloned();
             if matches!(problem, Problem::Missing(_)) {
                 // nvidia-smi may know what a library that cannot be opened here does not tell.
-                machine.gpus = gpus::gpus(&toolchain.host.env).unwrap_or_default();
+                machine.gpus = gpus(&toolchain.host.env).unwrap_or_default();
             }
         }
-        None => {
-            let seconds = DEADLINE.as_secs();
-            let headline = format!("NVIDIA's driver did not answer within {seconds} s");
-            let finding = Finding::warning(FindingId::DriverError, headline);
+        Err(words) => {
             let help = "run `nvidia-smi`: if it hangs too, restart the machine or its driver";
-            findings.push(finding.help(help));
+            findings.push(Finding::warning(FindingId::DriverError, words).help(help));
         }
     }
     if let Some(driver) = &machine.driver {
-        machine.gpus = driver.devices.iter().map(gpu).collect();
+        machine.gpus.clone_from(&driver.devices);
     }
     kernels(&mut machine, toolchain, findings);
     let (toolkit, cudnn) = (toolchain.toolkit.as_ref(), toolchain.cudnn.as_ref());
@@ -94,19 +72,5 @@ fn kernels(machine: &mut Machine, toolchain: &Toolchain, findings: &mut Vec<Find
         };
         let new: Vec<Finding> = noticed.into_iter().filter(|one| !known(one)).collect();
         findings.extend(new);
-    }
-}
-
-/// The driver's answer, or none within the deadline: then the thread that hangs is left behind.
-pub(crate) fn answer() -> Option<Result<query::Driver, Problem>> {
-    let (tell, told) = channel();
-    std::thread::spawn(move || tell.send(query::ask()));
-    told.recv_timeout(DEADLINE).ok()
-}
-
-pub(crate) fn gpu(device: &query::Device) -> Gpu {
-    Gpu {
-        name: device.name.clone(),
-        capability: device.capability,
     }
 }

@@ -1,24 +1,33 @@
 //! What was found, as text and as JSON.
 
+#[cfg(feature = "cli")]
 pub mod json;
+#[cfg(feature = "cli")]
 pub mod machine;
+#[cfg(feature = "cli")]
 pub mod target_report;
 #[cfg(test)]
 mod tests;
 pub mod text;
 
 use crate::choice::select_pair::kind_of;
+#[cfg(feature = "cli")]
 use crate::compat::cudarc;
 use crate::model::candidate::{Candidate, Cudnn, Toolkit};
 use crate::model::found_via::FoundVia;
+#[cfg(feature = "cli")]
 use crate::model::platform::Os;
+use crate::runtime::driver::query::{Device, Driver};
+use crate::runtime::facts::compute_capability::Target;
 use crate::runtime::facts::finding::{Finding, Severity, Verdict};
 use crate::search::search_step::Kind;
+#[cfg(feature = "cli")]
 use crate::system::files;
 use crate::toolchain::Toolchain;
-use machine::Machine;
+#[cfg(feature = "cli")]
 use std::env::consts::{ARCH, OS};
 use std::fmt;
+#[cfg(feature = "cli")]
 use std::path::{Path, PathBuf};
 
 /// What this machine has, what was passed over, and what is thought of it.
@@ -35,6 +44,20 @@ pub struct Report {
     pub(crate) cudarc: Option<String>,
 }
 
+/// What only the running machine can tell; what was not answered is empty.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Machine {
+    /// What the toolkit's nvcc makes machine code for.
+    #[cfg(feature = "cli")]
+    pub(crate) gpu_codes: Vec<Target>,
+    /// The driver. Its devices stand in `gpus`.
+    pub(crate) driver: Option<Driver>,
+    /// The GPUs that programs see.
+    pub(crate) gpus: Vec<Device>,
+    /// What kernels would be compiled for.
+    pub(crate) targets: Vec<Target>,
+}
+
 impl Toolchain {
     /// What was found. Nothing is asked anew.
     pub fn report(&self) -> Report {
@@ -48,7 +71,9 @@ impl Toolchain {
     }
 
     /// What was found, and what only the running machine can tell: its driver, its GPUs and the targets that they
-    /// lead to, and whether the crate in the current directory uses cudarc. Where another system than this one is looked at (`root`, `target`), its GPUs are not these.
+    /// lead to, and whether the crate in the current directory uses cudarc. Where another system than this one is looked
+    /// at (`root`, `target`), its GPUs are not these.
+    #[cfg(feature = "cli")]
     pub fn examine(&self) -> Report {
         let mut report = self.report();
         let lock = files::read(Path::new("Cargo.lock")).unwrap_or_default();
@@ -85,16 +110,19 @@ impl Report {
     }
 
     /// Whether there is both a CUDA toolkit and a cuDNN.
+    #[cfg(feature = "cli")]
     pub fn is_complete(&self) -> bool {
         self.toolkit.is_some() && self.cudnn.is_some()
     }
 
     /// Whether kernels can be compiled.
+    #[cfg(feature = "cli")]
     pub fn has_nvcc(&self) -> bool {
         self.toolkit.iter().any(|toolkit| toolkit.nvcc.is_some())
     }
 
     /// The directories that a program which opens cuDNN and CUDA itself has to find.
+    #[cfg(feature = "cli")]
     pub fn library_dirs(&self) -> Vec<PathBuf> {
         let cudnn = self.cudnn.iter().flat_map(|one| one.link_dir.clone());
         let toolkit = self.toolkit.iter().flat_map(|one| one.link_dirs.clone());
@@ -102,8 +130,9 @@ impl Report {
     }
 
     /// The report for programs, as `cudnn-guard doctor --json` prints it.
+    #[cfg(feature = "cli")]
     pub fn to_json(&self) -> String {
-        json::report(self).to_string()
+        json::line(&json::report(self))
     }
 
     fn errors(&self) -> usize {

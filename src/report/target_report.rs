@@ -3,14 +3,14 @@
 use crate::config::Config;
 use crate::model::chosen_by::ChosenBy;
 use crate::model::target_list::TargetList;
-use crate::report::json::{list, texts};
+use crate::report::json::{finding, line, list, text};
 use crate::runtime::facts::finding::{Finding, Severity, Verdict};
-use crate::runtime::facts::json::Json;
 use crate::runtime::facts::version::Version;
 use crate::targets::dialect::Dialect;
 use crate::targets::select;
 use crate::targets::select::{Compiler, Wish};
 use crate::toolchain::targets::choose;
+use serde_json::json;
 use std::fmt;
 
 /// The targets of a list, their flags for nvcc, and what was noticed.
@@ -53,9 +53,13 @@ impl Config {
                 (compiler, told_by)
             }
         };
-        let (wished, compiler) = (wish.as_ref(), compiler.as_ref());
-        let chosen = choose(wished, compiler, &|_| true, &host, &mut findings);
-        let (list, chosen_by) = match chosen {
+        let (list, chosen_by) = match choose(
+            wish.as_ref(),
+            compiler.as_ref(),
+            &|_| true,
+            &host,
+            &mut findings,
+        ) {
             Ok(selection) => {
                 let list = selection.list();
                 findings.extend(selection.findings);
@@ -99,12 +103,11 @@ impl TargetReport {
 
     /// The report for programs: `{"targets": [..], "flags": [..], "findings": [..]}`.
     pub fn to_json(&self) -> String {
-        Json::object([
-            ("targets", texts(&self.list.targets())),
-            ("flags", texts(&self.list.nvcc())),
-            ("findings", list(&self.findings, Finding::to_json)),
-        ])
-        .to_string()
+        line(&json!({
+            "targets": list(&self.list.targets(), text),
+            "flags": self.list.nvcc(),
+            "findings": list(&self.findings, finding),
+        }))
     }
 }
 
@@ -120,8 +123,11 @@ impl fmt::Display for TargetReport {
             writeln!(f, "PyTorch    {}", self.list.torch().unwrap_or_else(none))?;
         }
         for (index, finding) in self.findings.iter().enumerate() {
-            let is_first = index == 0 && self.verdict() == Verdict::Fail;
-            let gap = if is_first { "" } else { "\n" };
+            let gap = if index > 0 || self.verdict() == Verdict::Pass {
+                "\n"
+            } else {
+                ""
+            };
             writeln!(f, "{gap}{}: {finding}", finding.severity)?;
         }
         Ok(())

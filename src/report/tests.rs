@@ -4,11 +4,11 @@ pub mod json;
 
 use crate::model::candidate::{Candidate, Cudnn, Found, LinkName, Part, Toolkit};
 use crate::model::found_via::FoundVia;
-use crate::model::gpu::Gpu;
 use crate::model::owner::{Installer, Owner};
 use crate::model::rejection::Rejection;
 use crate::model::version_source::VersionSource;
 use crate::report::{Machine, Report};
+use crate::runtime::driver::query::Device;
 use crate::runtime::driver::query::Driver;
 use crate::runtime::facts::compute_capability::{Code, ComputeCapability, Suffix, Target};
 use crate::runtime::facts::finding::{Finding, Verdict};
@@ -113,7 +113,7 @@ fn whole() -> Report {
                 cuda: Some(Version::new(13, 0, 0)),
                 devices: Vec::new(),
             }),
-            gpus: vec![Gpu {
+            gpus: vec![Device {
                 name: "NVIDIA H200".to_string(),
                 capability,
             }],

@@ -6,6 +6,7 @@
 use crate::choice::message_format::{product, release, root_of};
 use crate::choice::select_pair::kind_of;
 use crate::compat::cudarc;
+#[cfg(feature = "cli")]
 use crate::cudnn::device_code::gpu_code;
 use crate::model::candidate::{Cudnn, Part};
 use crate::model::found_via::FoundVia;
@@ -169,11 +170,12 @@ fn chosen_cudnn(report: &Report, cudnn: &Cudnn, f: &mut Formatter<'_>) -> fmt::R
         line(f, report, Thing::Parts, Mark::Tick, "parts", &parts(cudnn))?;
     }
     findings(f, report, Thing::Parts)?;
-    if f.alternate() || cudnn.gpu_codes.is_empty() {
-        return Ok(());
+    #[cfg(feature = "cli")] // a build reads none
+    if !f.alternate() && !cudnn.gpu_codes.is_empty() {
+        let text = wrapped(&gpu_code::describe(&cudnn.gpu_codes), INDENT);
+        line(f, report, Thing::Itself, Mark::Tick, "GPU code", &text)?;
     }
-    let text = wrapped(&gpu_code::describe(&cudnn.gpu_codes), INDENT);
-    line(f, report, Thing::Itself, Mark::Tick, "GPU code", &text)
+    Ok(())
 }
 
 /// `9.14.0 for CUDA 13`

@@ -198,7 +198,8 @@ fn inside(path: &Path, root: &Path) -> io::Result<PathBuf> {
     Ok(here)
 }
 
-fn failed(verb: &str, path: &Path, error: &io::Error) -> Finding {
+/// That something could not be done with a path.
+pub(super) fn failed(verb: &str, path: &Path, error: &io::Error) -> Finding {
     Finding::error(
         FindingId::IoError,
         format!("cannot {verb} `{}`", path.display()),

@@ -1,7 +1,7 @@
 //! What a build writes into OUT_DIR beside the texts of `files`.
 
 use crate::runtime::facts::finding::Finding;
-use crate::runtime::facts::finding_id::FindingId;
+use crate::system::files::failed;
 use std::io;
 use std::path::Path;
 
@@ -30,12 +30,4 @@ pub fn alias(file: &Path, name: &Path) -> Result<(), Finding> {
     }
     std::fs::copy(file, name).map_err(|error| failed("copy", file, &error))?;
     Ok(())
-}
-
-fn failed(verb: &str, path: &Path, error: &io::Error) -> Finding {
-    Finding::error(
-        FindingId::IoError,
-        format!("cannot {verb} `{}`", path.display()),
-    )
-    .with("reason", error)
 }

@@ -3,7 +3,9 @@
 use crate::model::invocation::Invocation;
 use crate::runtime::facts::finding::{Finding, printable};
 use crate::runtime::facts::finding_id::FindingId;
+use std::ffi::OsStr;
 use std::io::Read;
+use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -129,6 +131,18 @@ fn wait(
             None => std::thread::sleep((begun.elapsed() / 10).clamp(FIRST_LOOK, TICK)),
         }
     }
+}
+
+/// The program that a shell would start, if it is there. A relative entry of PATH would mean another place in every
+/// directory.
+pub fn on_path(name: &str, path: impl AsRef<OsStr>) -> Option<PathBuf> {
+    if name.contains(['/', '\\']) {
+        return Some(PathBuf::from(name));
+    }
+    std::env::split_paths(&path)
+        .filter(|dir| dir.is_absolute())
+        .map(|dir| dir.join(name))
+        .find(|program| program.is_file())
 }
 
 type Source = Box<dyn Read + Send>;

@@ -4,31 +4,33 @@ use crate::model::environment::{Environment, Variable};
 use crate::model::invocation::Invocation;
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
-use crate::system::files;
-use crate::system::programs::run;
+use crate::system::programs::{on_path, run};
 use crate::targets::nvidia_smi;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-pub use crate::model::gpu::Gpu;
+use crate::runtime::driver::query::Device;
 
 /// A driver that has to wake its GPUs needs two or three seconds; a sick one never answers.
-const DEADLINE: Duration = Duration::from_secs(5);
+pub const DEADLINE: Duration = Duration::from_secs(5);
 
 /// What the driver answered.
 enum Answer {
-    Gpus(Vec<Gpu>),
+    Gpus(Vec<Device>),
     /// It has no library here that can be opened; `nvidia-smi` may know more.
     NoLibrary,
     Failed(Finding),
 }
 
 /// The GPUs that programs see here, in CUDA's order. None is no fault; a driver that fails is a note.
-pub fn gpus(env: &Environment) -> Result<Vec<Gpu>, Finding> {
+pub fn gpus(env: &Environment) -> Result<Vec<Device>, Finding> {
     let found = match within(DEADLINE, ask) {
-        Answer::Gpus(gpus) => Ok(gpus),
-        Answer::Failed(finding) => Err(finding),
-        Answer::NoLibrary => without_library(env, DEADLINE),
+        Ok(Answer::Gpus(gpus)) => Ok(gpus),
+        Ok(Answer::Failed(finding)) => Err(finding),
+        Ok(Answer::NoLibrary) => without_library(env, DEADLINE),
+        Err(words) => Err(Finding::note(FindingId::DriverError, words)
+            .help("run `nvidia-smi`: if it hangs too, restart the machine or its driver")
+            .help("set CUDNN_GUARD_ARCHS, and the driver is not asked")),
     };
     found.map_err(|mut finding| {
         // A build needs no GPU.
@@ -37,26 +39,21 @@ pub fn gpus(env: &Environment) -> Result<Vec<Gpu>, Finding> {
     })
 }
 
-/// Starting CUDA can hang for ever inside the driver. The thread that hangs is left behind.
-fn within(deadline: Duration, ask: fn() -> Answer) -> Answer {
+/// What the driver answers, else why it does not, in words. Starting CUDA can hang for ever inside the driver; the
+/// thread that hangs is left behind.
+pub fn within<T: Send + 'static>(deadline: Duration, ask: fn() -> T) -> Result<T, String> {
     let begun = Instant::now();
     let asking = std::thread::spawn(ask);
     while !asking.is_finished() && begun.elapsed() < deadline {
         std::thread::sleep(Duration::from_millis(5));
     }
-    let words = if asking.is_finished() {
-        match asking.join() {
-            Ok(answer) => return answer,
-            Err(_) => "cannot be asked".to_string(),
-        }
-    } else {
-        format!("did not answer within {} s", deadline.as_secs_f64())
-    };
-    Answer::Failed(
-        Finding::note(FindingId::DriverError, format!("NVIDIA's driver {words}"))
-            .help("run `nvidia-smi`: if it hangs too, restart the machine or its driver")
-            .help("set CUDNN_GUARD_ARCHS, and the driver is not asked"),
-    )
+    if !asking.is_finished() {
+        let limit = deadline.as_secs_f64();
+        return Err(format!("NVIDIA's driver did not answer within {limit} s"));
+    }
+    asking
+        .join()
+        .map_err(|_| "NVIDIA's driver cannot be asked".to_string())
 }
 
 #[cfg(not(feature = "cudarc"))]
@@ -64,13 +61,7 @@ fn ask() -> Answer {
     use crate::runtime::driver::query;
     use crate::runtime::driver::query::Problem;
     match query::ask() {
-        Ok(driver) => {
-            let gpus = driver.devices.into_iter().map(|device| Gpu {
-                name: device.name,
-                capability: device.capability,
-            });
-            Answer::Gpus(gpus.collect())
-        }
+        Ok(driver) => Answer::Gpus(driver.devices),
         Err(Problem::NoDevice { .. }) => Answer::Gpus(Vec::new()),
         Err(Problem::Missing(_) | Problem::Stub(_) | Problem::NotADriver { .. }) => {
             Answer::NoLibrary
@@ -85,7 +76,7 @@ fn ask() -> Answer {
     use cudarc::driver::sys::{CUdevice_attribute as Attribute, CUresult, is_culib_present};
     use cudarc::driver::{DriverError, result};
 
-    fn devices() -> Result<Vec<Gpu>, DriverError> {
+    fn devices() -> Result<Vec<Device>, DriverError> {
         result::init()?;
         let describe = |ordinal| {
             let device = result::device::get(ordinal)?;
@@ -94,7 +85,7 @@ fn ask() -> Answer {
                 let value = unsafe { result::device::get_attribute(device, attribute) };
                 value.map(i32::unsigned_abs)
             };
-            Ok(Gpu {
+            Ok(Device {
                 name: result::device::get_name(device)?,
                 capability: ComputeCapability::new(
                     number(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
@@ -123,15 +114,17 @@ fn ask() -> Answer {
 }
 
 /// What `nvidia-smi` says, where there is one. Without it there is no GPU here, as in a container.
-fn without_library(env: &Environment, deadline: Duration) -> Result<Vec<Gpu>, Finding> {
-    match on_path("nvidia-smi", env) {
+fn without_library(env: &Environment, deadline: Duration) -> Result<Vec<Device>, Finding> {
+    let name = format!("nvidia-smi{}", std::env::consts::EXE_SUFFIX);
+    let path = env.get(Variable::Path).unwrap_or_default();
+    match on_path(&name, path) {
         Some(program) => smi(program, env, deadline),
         None => Ok(Vec::new()),
     }
 }
 
 /// An `nvidia-smi` that knows nothing of compute capabilities, or says that something is wrong, is no answer.
-fn smi(program: PathBuf, env: &Environment, deadline: Duration) -> Result<Vec<Gpu>, Finding> {
+fn smi(program: PathBuf, env: &Environment, deadline: Duration) -> Result<Vec<Device>, Finding> {
     let question = Invocation {
         program,
         args: [nvidia_smi::QUESTION, "--format=csv,noheader"]
@@ -158,14 +151,6 @@ fn smi(program: PathBuf, env: &Environment, deadline: Duration) -> Result<Vec<Gp
     })
 }
 
-fn on_path(name: &str, env: &Environment) -> Option<PathBuf> {
-    let name = format!("{name}{}", std::env::consts::EXE_SUFFIX);
-    std::env::split_paths(env.get(Variable::Path)?)
-        .filter(|dir| dir.is_absolute())
-        .map(|dir| dir.join(&name))
-        .find(|program| files::is_file(program))
-}
-
 #[cfg(all(test, unix))]
 mod tests {
     use super::*;
@@ -175,21 +160,19 @@ mod tests {
     /// CFG-17: so does the driver's own library.
     #[test]
     fn a_driver_that_hangs_or_dies_is_a_note() {
-        let hangs = || loop {
-            std::thread::sleep(Duration::from_secs(1));
-        };
-        let Answer::Failed(finding) = within(Duration::from_millis(50), hangs) else {
-            panic!("it answered");
-        };
-        assert_eq!(
-            finding.summary,
-            "NVIDIA's driver did not answer within 0.05 s"
-        );
-        let Answer::Failed(finding) = within(DEADLINE, || std::panic::resume_unwind(Box::new(())))
-        else {
-            panic!("it answered");
-        };
-        assert_eq!(finding.summary, "NVIDIA's driver cannot be asked");
+        fn hangs() {
+            std::thread::sleep(Duration::from_secs(60));
+        }
+        fn dies() {
+            std::panic::resume_unwind(Box::new(()));
+        }
+        for (ask, limit, words) in [
+            (hangs as fn(), 50, "did not answer within 0.05 s"),
+            (dies, 5000, "cannot be asked"),
+        ] {
+            let said = within(Duration::from_millis(limit), ask).unwrap_err();
+            assert_eq!(said, format!("NVIDIA's driver {words}"));
+        }
     }
 
     /// An `nvidia-smi` that does this. Copied by another program: were it written here, a test that starts a program

@@ -1,5 +1,6 @@
 //! What the nvcc that will compile can do.
 
+use crate::model::text::joined;
 use crate::runtime::facts::compute_capability::{Code, ComputeCapability, Suffix, Target};
 use crate::runtime::facts::version::Version;
 use crate::targets::nvcc_table;
@@ -59,6 +60,7 @@ impl Compiler {
     }
 
     /// Whether it was asked itself.
+    #[cfg(feature = "cli")]
     pub fn was_asked(&self) -> bool {
         self.asked
     }
@@ -109,8 +111,7 @@ impl Compiler {
         let letters = self.letters.iter().flatten();
         let mut all: Vec<Target> = self.codes.iter().chain(letters).copied().collect();
         all.sort();
-        let words: Vec<String> = all.iter().map(Target::to_string).collect();
-        words.join(" ")
+        joined(all, " ")
     }
 
     /// A GPU by the number that this nvcc has for it: Thor was 10.1 until CUDA 13 made it 11.0.

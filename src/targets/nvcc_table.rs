@@ -1,6 +1,7 @@
 //! Which targets each release of nvcc has, for where no nvcc can be asked.
 
-use crate::runtime::facts::compute_capability::{Code, ComputeCapability, Suffix, Target};
+use crate::compat;
+use crate::runtime::facts::compute_capability::{Code, Target};
 use crate::runtime::facts::version::Version;
 
 const TABLE: &str = include_str!("../../build-support/compat/nvcc-targets.txt");
@@ -16,31 +17,20 @@ pub struct Row {
 
 /// All releases that are known, the oldest first.
 pub fn rows() -> Vec<Row> {
-    TABLE.lines().filter_map(row).collect()
+    compat::rows(TABLE).filter_map(row).collect()
 }
 
 fn row(line: &str) -> Option<Row> {
-    let mut words = line.split(' ');
-    let (major, minor) = words.next()?.split_once('.')?;
-    let cuda = Version::new(major.parse().ok()?, minor.parse().ok()?, 0);
-    let mut codes: Vec<Target> = words.filter_map(code).collect();
+    let [cuda, codes] = compat::columns(line)?;
+    let mut codes: Vec<Target> = codes.split(' ').filter_map(code).collect();
     codes.sort();
+    let cuda = Version::parse(cuda)?;
     Some(Row { cuda, codes })
 }
 
 /// `90a` as machine code.
 fn code(text: &str) -> Option<Target> {
-    let number = text.trim_end_matches(['a', 'f']);
-    let suffix = match text.get(number.len()..) {
-        Some("a") => Suffix::Arch,
-        Some("f") => Suffix::Family,
-        _ => Suffix::None,
-    };
-    Some(Target {
-        capability: ComputeCapability::from_number(number.parse().ok()?),
-        suffix,
-        code: Code::Machine,
-    })
+    Target::parse(&format!("sm_{text}"))
 }
 
 /// What the nvcc of this release has; of one older than the table nothing is known.

@@ -1,7 +1,7 @@
 //! What `nvidia-smi` says.
 
-use crate::model::gpu::Gpu;
 use crate::model::text::pattern::{Pattern, pattern};
+use crate::runtime::driver::query::Device;
 use crate::runtime::facts::compute_capability::ComputeCapability;
 
 /// What it is asked for, in this order.
@@ -12,7 +12,7 @@ pub const QUESTION: &str = "--query-gpu=index,uuid,name,compute_cap";
 pub struct Listed {
     index: u32,
     uuid: String,
-    gpu: Gpu,
+    gpu: Device,
 }
 
 /// The answer with `--format=csv,noheader`: `0, GPU-8f1c.., NVIDIA GeForce RTX 4090, 8.9`, one GPU a line. Other lines
@@ -26,7 +26,7 @@ pub fn parse(text: &str) -> Vec<Listed> {
         Some(Listed {
             index: number(1)?,
             uuid: found[2].trim_end().to_string(),
-            gpu: Gpu {
+            gpu: Device {
                 name: found[3].trim_end().to_string(),
                 capability: ComputeCapability::new(number(4)?, number(5)?),
             },
@@ -39,7 +39,7 @@ pub fn parse(text: &str) -> Vec<Listed> {
 /// takes what stands before the first entry that names no GPU. `by_bus` tells that CUDA counts as nvidia-smi does
 /// (`CUDA_DEVICE_ORDER=PCI_BUS_ID`); where it does not, a number may mean any of several different GPUs, and all of
 /// them are taken, as they are where an entry names a part of one.
-pub fn visible(listed: Vec<Listed>, variable: Option<&str>, by_bus: bool) -> Vec<Gpu> {
+pub fn visible(listed: Vec<Listed>, variable: Option<&str>, by_bus: bool) -> Vec<Device> {
     let every = || listed.iter().map(|one| one.gpu.clone()).collect();
     let Some(value) = variable else {
         return every();

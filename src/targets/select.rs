@@ -7,8 +7,9 @@ mod tests;
 use crate::model::chosen_by::ChosenBy;
 use crate::model::environment::{Environment, Variable};
 use crate::model::gencode::Gencode;
-use crate::model::gpu::Gpu;
 use crate::model::target_list::TargetList;
+use crate::model::text::joined;
+use crate::runtime::driver::query::Device;
 use crate::runtime::facts::compute_capability::{Code, ComputeCapability, Suffix, Target};
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
@@ -103,7 +104,7 @@ pub fn needs_letters(wish: Option<&Wish>) -> bool {
 pub fn select(
     wish: Option<&Wish>,
     compiler: Option<&Compiler>,
-    gpus: &[Gpu],
+    gpus: &[Device],
 ) -> Result<Selection, Vec<Finding>> {
     match wish {
         Some(wish) => wished(wish, compiler, gpus),
@@ -114,7 +115,7 @@ pub fn select(
 fn wished(
     wish: &Wish,
     compiler: Option<&Compiler>,
-    gpus: &[Gpu],
+    gpus: &[Device],
 ) -> Result<Selection, Vec<Finding>> {
     let words = wish.words().map_err(|word| {
         let summary = format!("`{word}` in {} is not a GPU target", wish.from);
@@ -195,7 +196,7 @@ fn wished(
 /// first of each major that the cuDNN serves too, and PTX of the highest.
 pub fn default_targets(
     compiler: Option<&Compiler>,
-    gpus: &[Gpu],
+    gpus: &[Device],
     is_served: &dyn Fn(ComputeCapability) -> bool,
 ) -> Selection {
     let mut targets = Vec::new();
@@ -233,7 +234,7 @@ pub fn default_targets(
 
 /// Machine code for a GPU. Where nvcc does not know it: PTX of the newest below it, which the driver compiles, and
 /// the machine code of that one if it is of the same major, which runs there as it is.
-fn for_gpu(gpu: &Gpu, compiler: Option<&Compiler>) -> (Vec<Target>, Option<Finding>) {
+fn for_gpu(gpu: &Device, compiler: Option<&Compiler>) -> (Vec<Target>, Option<Finding>) {
     let Some(compiler) = compiler else {
         return (vec![machine(gpu.capability)], None);
     };
@@ -384,9 +385,9 @@ const fn ptx(capability: ComputeCapability) -> Target {
     }
 }
 
-fn listed(targets: &[Target]) -> String {
-    let words: Vec<String> = targets.iter().map(Target::to_string).collect();
-    words.join(" ")
+/// `sm_80 compute_90`
+pub fn listed(targets: &[Target]) -> String {
+    joined(targets, " ")
 }
 
 use crate::targets::select::messages::{

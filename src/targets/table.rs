@@ -2,8 +2,8 @@
 
 use crate::model::chosen_by::ChosenBy;
 use crate::model::gencode::Gencode;
-use crate::model::gpu::Gpu;
 use crate::model::invocation::Invocation;
+use crate::runtime::driver::query::Device;
 use crate::runtime::facts::compute_capability::ComputeCapability;
 use crate::runtime::facts::version::Version;
 use crate::system::programs::run_to_end;
@@ -46,8 +46,8 @@ impl Row {
         })
     }
 
-    fn gpus(&self) -> Vec<Gpu> {
-        let gpu = |number: &str| Gpu {
+    fn gpus(&self) -> Vec<Device> {
+        let gpu = |number: &str| Device {
             name: "this one".to_string(),
             capability: ComputeCapability::from_number(number.parse().unwrap()),
         };

@@ -1,5 +1,6 @@
 //! What a library of the toolkit needs of its neighbours.
 
+use crate::model::text::joined;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
@@ -49,10 +50,6 @@ pub fn finding(unmet: &Unmet, version: Option<Version>, root: &Path) -> Finding 
         || "of CUDA".into(),
         |one| format!("of CUDA {}", one.short()),
     );
-    let listed = |paths: &[PathBuf]| {
-        let texts: Vec<String> = paths.iter().map(|one| one.display().to_string()).collect();
-        texts.join("\n")
-    };
     let finding = match &unmet.beside {
         Some(beside) => {
             let first = unmet.symbols.first().map_or("", String::as_str);
@@ -73,7 +70,8 @@ pub fn finding(unmet: &Unmet, version: Option<Version>, root: &Path) -> Finding 
             if unmet.others.is_empty() {
                 finding
             } else {
-                finding.with("also found", listed(&unmet.others))
+                let others = unmet.others.iter().map(|other| other.display());
+                finding.with("also found", joined(others, "\n"))
             }
         }
     };

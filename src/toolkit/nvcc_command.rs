@@ -96,11 +96,7 @@ pub fn compile(
 pub fn breadth(plan: &Plan, targets: usize, release: Option<Version>, env: &Environment) -> usize {
     let knows = release.is_some_and(|release| release >= Version::new(11, 2, 0));
     // nvcc takes the option only once.
-    let extra = [Variable::NvccPrependFlags, Variable::NvccAppendFlags];
-    let extra = extra.map(|name| env.get(name).unwrap_or_default().to_string_lossy());
-    let extra = extra.iter().flat_map(|flags| flags.split_whitespace());
-    let mut flags = plan.flags.iter().map(String::as_str).chain(extra);
-    let is_told = flags.any(|flag| {
+    let is_told = all_flags(&plan.flags, env).iter().any(|flag| {
         let name = flag.trim_start_matches('-');
         flag.starts_with('-') && name.starts_with('t')
     });
@@ -108,6 +104,16 @@ pub fn breadth(plan: &Plan, targets: usize, release: Option<Version>, env: &Envi
         Product::Object | Product::Fatbin if knows && !is_told => targets,
         _ => 1,
     }
+}
+
+/// What nvcc is told besides the sources: by the build script, and by the two variables that it reads itself.
+pub fn all_flags(flags: &[String], env: &Environment) -> Vec<String> {
+    let mut all = flags.to_vec();
+    for variable in [Variable::NvccPrependFlags, Variable::NvccAppendFlags] {
+        let extra = env.get(variable).unwrap_or_default().to_string_lossy();
+        all.extend(extra.split_whitespace().map(String::from));
+    }
+    all
 }
 
 /// The command that asks the host compiler of a plan what it is. With `-v`, nvcc shows what it runs.

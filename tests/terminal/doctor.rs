@@ -87,15 +87,15 @@ fn what_lies_below_a_root_is_found_there() {
     assert_eq!(
         names,
         [
-            "candidates",
-            "cudnn",
-            "driver",
-            "findings",
-            "gpus",
             "schema",
-            "targets",
+            "verdict",
             "toolkit",
-            "verdict"
+            "cudnn",
+            "candidates",
+            "driver",
+            "gpus",
+            "targets",
+            "findings",
         ]
     );
     assert_eq!(json["toolkit"]["version"], "13.0");

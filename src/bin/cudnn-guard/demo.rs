@@ -13,9 +13,10 @@ use crate::simulator::{
 };
 use crate::terminal::show;
 use crate::variables::{Kind, Variable};
-use crate::{consumer, fetch};
+use crate::{consumer, fetch, terminal};
 use clap::{Arg, ArgAction, ArgMatches, Command as Cli};
 use cudnn_guard::{Config, Finding, FindingId, Report, Verdict};
+use serde_json::Value;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -49,7 +50,7 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
     match demo(arguments.get_flag("real")) {
         Ok((verdict, stack)) => {
             show(format!("\nverdict: {verdict} ({stack})\n"));
-            ExitCode::from(u8::from(verdict == Verdict::Fail))
+            terminal::exit(verdict)
         }
         Err(error) => {
             show(format!(
@@ -133,7 +134,7 @@ fn fetched() -> Result<Stack, String> {
         .and_then(|home| fetch::fetch(&home, None, None))
         .map_err(|finding| finding.to_string())?;
     let build = installed.variables();
-    let report = look(&build);
+    let report = look(&build, &wishes());
     show(format!("\n{report:#}\n"));
     if !report.is_complete() {
         return Err(texts(report.findings()));
@@ -149,7 +150,7 @@ fn fetched() -> Result<Stack, String> {
 
 /// What is installed here, if it is all there.
 fn present() -> Option<Stack> {
-    let report = look(&[]);
+    let report = look(&[], &[]);
     if report.is_complete() && report.verdict() != Verdict::Fail {
         show(format!(
             "CUDA and cuDNN are on this machine: this runs on them.\n\n{report:#}\n"
@@ -195,7 +196,7 @@ fn simulated(place: &Place) -> Result<Stack, String> {
     simulator::build(&sources, &root, &what)?;
     let home = root.display().to_string();
     let build = vec![("CUDA_HOME", home.clone()), ("CUDNN_PATH", home)];
-    show(format!("{:#}\n", look(&build)));
+    show(format!("{:#}\n", look(&build, &wishes())));
     Ok(Stack {
         consumer: APPLICATION,
         build,
@@ -214,18 +215,13 @@ fn wishes() -> Vec<&'static str> {
         .collect()
 }
 
-/// What a build with these variables would find.
-fn look(variables: &[(&'static str, String)]) -> Report {
-    let quiet = if variables.is_empty() {
-        Vec::new()
-    } else {
-        wishes()
-    };
+/// What a build with these variables, and without these others, would find.
+fn look(variables: &[(&'static str, String)], without: &[&'static str]) -> Report {
     Config::new()
         .cuda(ANY)
         .cudnn(ANY)
         // An empty value counts as unset.
-        .env(quiet.into_iter().map(|name| (name, "")))
+        .env(without.iter().map(|name| (*name, "")))
         .env(variables.iter().cloned())
         .survey()
         .report()
@@ -282,7 +278,7 @@ fn build(place: &Place, stack: &Stack) -> Result<PathBuf, String> {
         }
         Ok(output) => {
             let words = String::from_utf8_lossy(&output.stderr);
-            let words: Vec<String> = words.lines().map(crate::terminal::harmless).collect();
+            let words: Vec<String> = words.lines().map(terminal::harmless).collect();
             Err(format!(
                 "`{}` could not be built\n\n{}",
                 manifest.display(),
@@ -313,22 +309,16 @@ fn start(place: &Place, stack: &Stack, program: &Path) -> Result<Verdict, String
     let status = command
         .status()
         .map_err(|error| format!("cannot start `{}`: {error}", program.display()))?;
-    let text = fs::read_to_string(&report).unwrap_or_default();
     if !status.success() {
         return Ok(Verdict::Fail);
     }
-    Ok(match verdict(&text) {
+    let text = fs::read_to_string(&report).unwrap_or_default();
+    let report: Value = serde_json::from_str(&text).unwrap_or_default();
+    Ok(match report["verdict"].as_str() {
         Some("pass") => Verdict::Pass,
         Some("fail") => Verdict::Fail,
         _ => Verdict::Unknown,
     })
-}
-
-/// The report's own verdict: the first one in it.
-fn verdict(report: &str) -> Option<&str> {
-    let (_, rest) = report.split_once("\"verdict\"")?;
-    let (_, rest) = rest.split_once('"')?;
-    rest.split_once('"').map(|(word, _)| word)
 }
 
 fn texts(findings: &[Finding]) -> String {
@@ -338,7 +328,7 @@ fn texts(findings: &[Finding]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{verdict, work_folder};
+    use super::work_folder;
     use std::fs;
     use std::path::{Path, PathBuf};
 
@@ -379,12 +369,5 @@ mod tests {
         assert_eq!(place, Path::new("/var/cache/me/cudnn-guard/demo"));
         assert!(work_folder(&vendored, |_| None).is_err());
         fs::remove_dir_all(&dir).unwrap();
-    }
-
-    #[test]
-    fn the_first_verdict_is_the_reports() {
-        let report = r#"{"schema":1,"verdict": "unknown","convolution":[{"verdict":"pass"}]}"#;
-        assert_eq!(verdict(report), Some("unknown"));
-        assert_eq!(verdict(""), None);
     }
 }

@@ -1,8 +1,8 @@
 //! `cudnn-guard doctor`: what a build would find here, and what is wrong with it.
 
 use crate::terminal;
-use clap::{Arg, ArgAction, ArgMatches, Command};
-use cudnn_guard::{Config, FindingId, Severity, Verdict};
+use clap::{Arg, ArgMatches, Command};
+use cudnn_guard::{Config, Finding, Severity};
 use semver::VersionReq;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -14,12 +14,7 @@ const ANY: &str = ">=0";
 pub fn command() -> Command {
     Command::new("doctor")
         .about("Says what a build would find here, and what is wrong with it")
-        .arg(
-            Arg::new("json")
-                .long("json")
-                .action(ArgAction::SetTrue)
-                .help("Print one JSON object"),
-        )
+        .arg(terminal::json())
         .arg(root())
         .arg(
             Arg::new("target")
@@ -53,15 +48,9 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
         terminal::show(format!("{}\n", report.to_json()));
     } else {
         terminal::show(&report);
-        let mut findings = report.findings().iter();
-        if let Some(error) = findings.find(|one| one.severity == Severity::Error) {
-            terminal::show(explained(error.id));
-        }
+        explain_first(report.findings());
     }
-    match report.verdict() {
-        Verdict::Pass | Verdict::Unknown => ExitCode::SUCCESS,
-        Verdict::Fail => ExitCode::from(1),
-    }
+    terminal::exit(report.verdict())
 }
 
 /// Another system than this machine's.
@@ -73,9 +62,15 @@ pub fn root() -> Arg {
         .help("Look at the system below this directory")
 }
 
-/// Where more is said of a finding.
-pub fn explained(id: FindingId) -> String {
-    format!("`cudnn-guard explain {id}` tells how to see that by hand and how to mend it\n")
+/// Says where more is said of the first error.
+pub fn explain_first(findings: &[Finding]) {
+    let mut findings = findings.iter();
+    if let Some(error) = findings.find(|one| one.severity == Severity::Error) {
+        terminal::show(format!(
+            "`cudnn-guard explain {}` tells how to see that by hand and how to mend it\n",
+            error.id
+        ));
+    }
 }
 
 fn requirement(name: &'static str, help: &'static str) -> Arg {

@@ -1,8 +1,8 @@
 //! `cudnn-guard inspect`: whether a compiled program will run here, or in an image.
 
 use crate::{doctor, terminal};
-use clap::{Arg, ArgAction, ArgMatches, Command};
-use cudnn_guard::{Inspection, Severity, Verdict};
+use clap::{Arg, ArgMatches, Command};
+use cudnn_guard::Inspection;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -18,12 +18,7 @@ pub fn command() -> Command {
                 .help("The program, for Linux or Windows"),
         )
         .arg(doctor::root())
-        .arg(
-            Arg::new("json")
-                .long("json")
-                .action(ArgAction::SetTrue)
-                .help("Print one JSON object"),
-        )
+        .arg(terminal::json())
 }
 
 /// Looks and prints: 0 without errors, 1 with some, 2 if that is no program.
@@ -43,15 +38,9 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
         terminal::show(format!("{}\n", inspection.to_json()));
     } else {
         terminal::show(&inspection);
-        let mut findings = inspection.findings().iter();
-        if let Some(error) = findings.find(|one| one.severity == Severity::Error) {
-            terminal::show(doctor::explained(error.id));
-        }
+        doctor::explain_first(inspection.findings());
     }
-    match inspection.verdict() {
-        Verdict::Pass | Verdict::Unknown => ExitCode::SUCCESS,
-        Verdict::Fail => ExitCode::from(1),
-    }
+    terminal::exit(inspection.verdict())
 }
 
 fn file(text: &str) -> Result<PathBuf, String> {

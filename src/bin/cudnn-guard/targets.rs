@@ -1,8 +1,8 @@
 //! `cudnn-guard targets`: what a list of GPU targets comes to.
 
 use crate::terminal;
-use clap::{Arg, ArgAction, ArgMatches, Command};
-use cudnn_guard::{Config, Verdict, Version};
+use clap::{Arg, ArgMatches, Command};
+use cudnn_guard::{Config, Version};
 use std::process::ExitCode;
 
 /// Its command line.
@@ -22,12 +22,7 @@ pub fn command() -> Command {
                 .value_parser(release)
                 .help("Take what the nvcc of this release is known to do, and ask none"),
         )
-        .arg(
-            Arg::new("json")
-                .long("json")
-                .action(ArgAction::SetTrue)
-                .help("Print one JSON object"),
-        )
+        .arg(terminal::json())
 }
 
 /// Reads and prints: 0 without errors, 1 with some.
@@ -46,10 +41,7 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
     } else {
         terminal::show(&report);
     }
-    match report.verdict() {
-        Verdict::Pass | Verdict::Unknown => ExitCode::SUCCESS,
-        Verdict::Fail => ExitCode::from(1),
-    }
+    terminal::exit(report.verdict())
 }
 
 /// 12.8 of `12.8`; a third number says nothing of nvcc.

@@ -1,8 +1,11 @@
 //! Speaking to people: marks in colour, and nothing from the machine that moves the cursor.
 
 use anstyle::{AnsiColor, Style};
+use clap::{Arg, ArgAction};
+use cudnn_guard::Verdict;
 use std::fmt::Display;
 use std::io::Write;
+use std::process::ExitCode;
 
 /// Prints a text. Marks behind two spaces at the beginning of a line are coloured where standard output is a
 /// terminal that wants colours. A reader that has gone away is no error.
@@ -16,6 +19,19 @@ pub fn show(text: impl Display) {
 pub fn complain(text: impl Display) {
     let mut out = anstream::stderr().lock();
     let _ = out.write_all(text.to_string().as_bytes());
+}
+
+/// The argument by which a command speaks to programs.
+pub fn json() -> Arg {
+    Arg::new("json")
+        .long("json")
+        .action(ArgAction::SetTrue)
+        .help("Print one JSON object")
+}
+
+/// What a command ends with: 1 if something is wrong.
+pub fn exit(verdict: Verdict) -> ExitCode {
+    ExitCode::from(u8::from(verdict == Verdict::Fail))
 }
 
 /// A line that stands above others.

@@ -30,8 +30,8 @@ fn machine(number: u32) -> Target {
     }
 }
 
-fn gpu(number: u32) -> Gpu {
-    Gpu {
+fn gpu(number: u32) -> Device {
+    Device {
         name: "NVIDIA X".into(),
         capability: ComputeCapability::from_number(number),
     }

@@ -36,6 +36,7 @@ fn is_covered(target: Target, by: &BTreeSet<Target>) -> bool {
 }
 
 /// As in the tables: `sm_80 sm_90a compute_120`.
+#[cfg(test)]
 pub fn format_targets(targets: &[Target]) -> String {
     let (ptx, machine) = by_code(targets, Target::to_string);
     [machine, ptx].concat().join(" ")

@@ -12,9 +12,10 @@ use crate::model::candidate::Toolkit;
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::system::files;
 use crate::toolchain::Toolchain;
-use crate::toolkit::nvcc_command::Plan;
+use crate::toolkit::nvcc_command::{Plan, all_flags};
 use std::path::Path;
 
+/// The flag with which nvcc does not look at the release.
 const UNCHECKED: &str = "allow-unsupported-compiler";
 
 /// What was noticed, as far as it does not stop the build. Where the compiler that nvcc takes by itself does not fit
@@ -57,7 +58,9 @@ pub fn host_compiler(
     let allowed = toolchain.config.allowed(&machine.env);
     let mut findings = Vec::new();
     if let Some(misfit) = misfit {
-        let unchecked = is_unchecked(plan, toolchain);
+        let unchecked = all_flags(&plan.flags, &machine.env)
+            .iter()
+            .any(|flag| flag.trim_start_matches('-') == UNCHECKED);
         let mut finding = situation.unsupported(misfit);
         match rivals.first() {
             _ if unchecked => finding.severity = Severity::Warning,
@@ -90,22 +93,6 @@ pub fn host_compiler(
         return Err(Error::new(findings.into_iter().filter(stops).collect()));
     }
     Ok(findings)
-}
-
-/// Whether nvcc was told not to look at the release.
-fn is_unchecked(plan: &Plan, toolchain: &Toolchain) -> bool {
-    use crate::model::environment::Variable::{NvccAppendFlags, NvccPrependFlags};
-    let extra = [NvccPrependFlags, NvccAppendFlags].map(|name| {
-        toolchain
-            .host
-            .env
-            .get(name)
-            .unwrap_or_default()
-            .to_string_lossy()
-    });
-    let extra = extra.iter().flat_map(|flags| flags.split_whitespace());
-    let mut flags = plan.flags.iter().map(String::as_str).chain(extra);
-    flags.any(|flag| flag.trim_start_matches('-') == UNCHECKED)
 }
 
 /// `CUDA 12.9`

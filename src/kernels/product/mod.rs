@@ -7,6 +7,7 @@ use crate::error::Error;
 use crate::kernels::{Kernels, warnings};
 use crate::model::chosen_by::ChosenBy;
 use crate::model::gencode::Gencode;
+use crate::model::text::joined;
 use crate::runtime::driver::query;
 use crate::runtime::facts::compute_capability::{Code, Suffix, Target};
 use crate::runtime::facts::finding::Finding;
@@ -90,11 +91,9 @@ pub fn targets(product: Product, selection: &Selection) -> Result<Vec<Gencode>, 
 
 /// There is nothing to make a cubin of.
 fn only_ptx(targets: &[Gencode], chosen_by: ChosenBy) -> Finding {
-    let words = targets.iter().map(|one| one.target.to_string());
-    let words: Vec<String> = words.collect();
     let summary = format!(
         "a cubin holds machine code, and there is only PTX to compile for: {}",
-        words.join(", ")
+        joined(targets.iter().map(|one| one.target), ", ")
     );
     let finding = Finding::error(FindingId::ConfigInvalid, summary).with("chosen by", chosen_by);
     let number = targets.first().map(|one| one.target.capability.number());

@@ -118,3 +118,17 @@ fn what_is_not_there_is_null_or_empty() {
          \"driver\":null,\"gpus\":[],\"targets\":[],\"findings\":[]}"
     );
 }
+
+/// JSON lets DEL and the controls behind it stand, and a terminal may take them for commands.
+#[test]
+fn no_text_of_the_machine_can_move_a_cursor() {
+    let mut report = whole();
+    report.findings = vec![Finding::note(FindingId::NoGpu, "a\u{7f}b\u{9b}2Jc\n\"d\"")];
+    let line = report.to_json();
+    assert!(!line.contains(char::is_control), "{line:?}");
+    let json: serde_json::Value = serde_json::from_str(&line).expect("JSON");
+    assert_eq!(
+        json.pointer("/findings/0/summary"),
+        Some(&serde_json::json!("a\u{7f}b\u{9b}2Jc\n\"d\""))
+    );
+}

@@ -118,6 +118,7 @@ impl Binary {
     }
 
     /// Where its device code is in the file, and the size of that: 0 if it has none.
+    #[cfg(feature = "cli")]
     pub fn device_code(&self) -> Option<(u64, u64)> {
         match self {
             Binary::Elf(elf) => elf.device_code(),
@@ -126,6 +127,7 @@ impl Binary {
     }
 
     /// So many bytes of the file, if there are as many.
+    #[cfg(feature = "cli")]
     pub fn bytes(&self, offset: u64, size: u64) -> Option<Vec<u8>> {
         match self {
             Binary::Elf(elf) => elf.bytes(offset, size),

@@ -56,13 +56,12 @@ pub(super) fn unsound(wish: &Wish, gencode: Gencode) -> Finding {
 }
 
 pub(super) fn unsupported(compiler: &Compiler, lacking: &[Target], wish: &Wish) -> Finding {
-    let words: Vec<String> = lacking.iter().map(Target::to_string).collect();
     Finding::error(
         FindingId::ArchUnsupportedByNvcc,
         format!(
             "{} cannot compile for {}, which {} asks for",
             compiler.name(),
-            words.join(", "),
+            joined(lacking, ", "),
             wish.from
         ),
     )
@@ -72,7 +71,7 @@ pub(super) fn unsupported(compiler: &Compiler, lacking: &[Target], wish: &Wish) 
     .help("write targets that this nvcc knows, or choose another CUDA toolkit with CUDA_HOME")
 }
 
-pub(super) fn gpu_too_new(gpu: &Gpu, targets: &[Target], compiler: &Compiler) -> Finding {
+pub(super) fn gpu_too_new(gpu: &Device, targets: &[Target], compiler: &Compiler) -> Finding {
     let summary = format!(
         "`{}`, compute capability {}, is newer than what {} can compile for",
         gpu.name,
@@ -96,7 +95,7 @@ pub(super) fn gpu_too_new(gpu: &Gpu, targets: &[Target], compiler: &Compiler) ->
         .help(help)
 }
 
-pub(super) fn gpu_too_old(gpu: &Gpu, compiler: &Compiler) -> Finding {
+pub(super) fn gpu_too_old(gpu: &Device, compiler: &Compiler) -> Finding {
     let summary = format!(
         "`{}`, compute capability {}, is older than all that {} can compile for",
         gpu.name,
@@ -112,8 +111,7 @@ pub(super) fn gpu_too_old(gpu: &Gpu, compiler: &Compiler) -> Finding {
 /// Which CUDA has each, one a line.
 fn served_by(targets: &[Target]) -> String {
     let line = |target: &Target| format!("{target}: {}", nvcc_table::served_by(*target));
-    let lines: Vec<String> = targets.iter().map(line).collect();
-    lines.join("\n")
+    joined(targets.iter().map(line), "\n")
 }
 
 /// That a release build is for the GPUs of this machine, and which others nvcc could serve.
@@ -125,13 +123,9 @@ pub fn left_out(targets: &[Target], compiler: Option<&Compiler>) -> Option<Findi
     };
     let mut lines = Vec::new();
     for (name, members) in gpu_names::generations() {
-        let numbers: Vec<String> = members
-            .iter()
-            .filter(|one| left(one))
-            .map(ToString::to_string)
-            .collect();
+        let numbers = joined(members.iter().filter(|one| left(one)), ", ");
         if !numbers.is_empty() {
-            lines.push(format!("{name}: {}", numbers.join(", ")));
+            lines.push(format!("{name}: {numbers}"));
         }
     }
     if lines.is_empty() {

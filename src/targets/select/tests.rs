@@ -22,8 +22,8 @@ fn nvcc() -> Compiler {
     Compiler::from_answer("/cuda/bin/nvcc", codes.map(code).to_vec(), letters)
 }
 
-fn gpu(number: u32) -> Gpu {
-    Gpu {
+fn gpu(number: u32) -> Device {
+    Device {
         name: format!("GPU {number}"),
         capability: ComputeCapability::from_number(number),
     }
@@ -39,14 +39,14 @@ fn ours(text: &str) -> Wish {
 
 #[track_caller]
 fn gives(wish: Option<&str>, gpus: &[u32], wanted: &str) -> Selection {
-    let gpus: Vec<Gpu> = gpus.iter().copied().map(gpu).collect();
+    let gpus: Vec<Device> = gpus.iter().copied().map(gpu).collect();
     let selection = select(wish.map(ours).as_ref(), Some(&nvcc()), &gpus).unwrap();
     assert_eq!(listed(&selection.targets), wanted);
     selection
 }
 
 #[track_caller]
-fn refuses(wish: &Wish, gpus: &[Gpu], wanted: &str) {
+fn refuses(wish: &Wish, gpus: &[Device], wanted: &str) {
     let findings = select(Some(wish), Some(&nvcc()), gpus).unwrap_err();
     let texts: Vec<String> = findings.iter().map(Finding::to_string).collect();
     assert_eq!(texts.join("\n\n"), wanted);

@@ -3,7 +3,7 @@
 use crate::fetch::component::Component;
 use crate::invocation::Invocation;
 use crate::terminal::{harmless, show};
-use cudnn_guard::{Finding, FindingId};
+use cudnn_guard::{Finding, FindingId, on_path};
 use std::env;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -35,7 +35,7 @@ const PIP: &[&str] = &[
 impl Installer {
     /// `uv`, else a Python that has pip.
     pub fn find() -> Result<Self, Finding> {
-        if let Some(program) = on_path("uv") {
+        if let Some(program) = installed("uv") {
             return Ok(Self {
                 program,
                 arguments: UV,
@@ -43,7 +43,7 @@ impl Installer {
         }
         let mut without_pip = Vec::new();
         for name in ["python3", "python"] {
-            let Some(program) = on_path(name) else {
+            let Some(program) = installed(name) else {
                 continue;
             };
             let has_pip = Command::new(&program)
@@ -157,12 +157,11 @@ fn downloaded(line: &str) -> Option<String> {
     }
 }
 
-fn on_path(name: &str) -> Option<PathBuf> {
-    let name = format!("{name}{}", env::consts::EXE_SUFFIX);
-    env::split_paths(&env::var_os("PATH")?)
-        .filter(|dir| dir.is_absolute())
-        .map(|dir| dir.join(&name))
-        .find(|path| path.is_file())
+fn installed(name: &str) -> Option<PathBuf> {
+    on_path(
+        &format!("{name}{}", env::consts::EXE_SUFFIX),
+        env::var_os("PATH")?,
+    )
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use crate::runtime::facts::finding_id::FindingId;
 fn of_release(cuda: &str, wish: &str, gpus: &[u32], wanted: &str) -> Selection {
     let (major, minor) = cuda.split_once('.').unwrap();
     let cuda = Version::new(major.parse().unwrap(), minor.parse().unwrap(), 0);
-    let gpus: Vec<Gpu> = gpus.iter().copied().map(gpu).collect();
+    let gpus: Vec<Device> = gpus.iter().copied().map(gpu).collect();
     let compiler = Compiler::from_table(None, cuda).unwrap();
     let wish = (!wish.is_empty()).then(|| ours(wish));
     let selection = select(wish.as_ref(), Some(&compiler), &gpus).unwrap();
