@@ -17,11 +17,14 @@ fn where_no_child_can_be_made_startup_calls_nothing_and_check_says_so() {
     let ran = run("check", &cudnn.0, &[GPU, few]);
     ran.must_be("pass", &["child-not-started"]);
     assert_eq!(
-        ran.json["findings"][0].to_string(),
-        "{\"evidence\":{\"reason\":\"pipe: Too many open files (os error 24)\"},\
-         \"help\":[\"raise the limit on processes (`ulimit -u`), or allow `fork`\"],\
-         \"id\":\"child-not-started\",\"severity\":\"warning\",\
-         \"summary\":\"cuDNN was tried in this process itself, unprotected, for want of a child\"}"
+        ran.json["findings"][0],
+        serde_json::json!({
+            "id": "child-not-started",
+            "severity": "warning",
+            "summary": "cuDNN was tried in this process itself, unprotected, for want of a child",
+            "evidence": { "reason": "pipe: Too many open files (os error 24)" },
+            "help": ["raise the limit on processes (`ulimit -u`), or allow `fork`"],
+        })
     );
     // What hangs here cannot be ended, and is left behind.
     let slow = [
