@@ -42,12 +42,19 @@
 #![warn(clippy::missing_errors_doc)]
 #![cfg_attr(test, allow(clippy::disallowed_methods))] // tests make and read machines of their own
 
+#[cfg(feature = "runtime")]
 #[path = "../build-support/guard/mod.rs"]
 #[allow(
     clippy::disallowed_methods,
     reason = "it reads the environment and the files of the program that it is in"
 )]
 pub mod runtime;
+
+// A build script needs some of it and shows none: what nothing calls is then not compiled.
+#[cfg(not(feature = "runtime"))]
+#[path = "../build-support/guard/mod.rs"]
+#[allow(dead_code, unused_imports, clippy::disallowed_methods)]
+mod runtime;
 
 #[cfg(feature = "build")]
 mod choice;
