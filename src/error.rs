@@ -2,9 +2,7 @@
 
 use crate::runtime::facts::finding::{Finding, printable};
 use crate::runtime::facts::finding_id::FindingId;
-use std::fmt::{
-    Write, {self},
-};
+use std::fmt::{self, Write};
 
 /// Everything that stops the build, all of it at once. `Display` and `Debug` are the same whole text, since a
 /// build script's error is printed with `Debug`.

@@ -12,9 +12,7 @@ use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use support::simulator::{
-    Simulated, {self},
-};
+use support::simulator::{self, Simulated};
 use support::{Ran, built, cargo, consumers, fresh, program, repository, run};
 
 fn build() {

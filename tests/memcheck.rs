@@ -7,9 +7,7 @@
 
 mod support;
 
-use support::simulator::{
-    Simulated, {self},
-};
+use support::simulator::{self, Simulated};
 use support::{built, cargo, consumers, fresh, program, repository, run};
 
 #[test]

@@ -10,9 +10,7 @@ mod support;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use support::simulator::{
-    Simulated, {self},
-};
+use support::simulator::{self, Simulated};
 use support::{
     Ran, cargo, consumers, fresh, place, program, project, repository, run, scratch, target,
 };

@@ -8,13 +8,9 @@
     reason = "tests touch the machine"
 )]
 
-use cudnn_guard::runtime::convolution::case::{
-    Kind, Operation, {self},
-};
+use cudnn_guard::runtime::convolution::case::{self, Kind, Operation};
 use cudnn_guard::runtime::convolution::data_type::to_half;
-use cudnn_guard::runtime::convolution::reference::{
-    Operands, {self},
-};
+use cudnn_guard::runtime::convolution::reference::{self, Operands};
 use cudnn_guard::runtime::convolution::shape::Shape;
 use std::path::Path;
 use std::process::Command;

@@ -13,9 +13,7 @@ use cudnn_guard::runtime::convolution::case;
 use cudnn_guard::runtime::convolution::data_type::DataType;
 use cudnn_guard::runtime::convolution::shape::Layout;
 use cudnn_guard::runtime::cudnn::functions::Cudnn;
-use cudnn_guard::runtime::cudnn::graph::{
-    Graph, {self},
-};
+use cudnn_guard::runtime::cudnn::graph::{self, Graph};
 use cudnn_guard::runtime::cudnn::graph_signatures as calls;
 use cudnn_guard::runtime::system::platform::Library;
 use std::path::{Path, PathBuf};

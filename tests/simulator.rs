@@ -21,18 +21,14 @@ mod support;
 
 use cudnn_guard::runtime::convolution::case_result::{Extent, Outcome, Scope, Told};
 use cudnn_guard::runtime::convolution::suite;
-use cudnn_guard::runtime::driver::query::{
-    Driver, Problem, {self},
-};
+use cudnn_guard::runtime::driver::query::{self, Driver, Problem};
 use cudnn_guard::runtime::facts::version::Version;
 use cudnn_guard::runtime::system::platform::Library;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
-use support::simulated::{
-    simulated, without, {self},
-};
+use support::simulated::{self, simulated, without};
 
 const V9_14: (u32, u32, u32) = (9, 14, 0);
 const V9_28: (u32, u32, u32) = (9, 28, 0);

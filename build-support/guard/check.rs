@@ -1,32 +1,22 @@
 //! The way through: which cuDNN, which parts, which release; then, in a child, whether it works.
 
 use crate::runtime::child::process_lock::Turn;
-use crate::runtime::child::work::{
-    Functions, REAL, Task, {self},
-};
+use crate::runtime::child::work::{self, Functions, REAL, Task};
 use crate::runtime::child::{child_verdict, in_process};
 use crate::runtime::convolution::case_result::{Extent, Scope};
-use crate::runtime::driver::devices::{
-    Devices, {self},
-};
+use crate::runtime::driver::devices::{self, Devices};
 use crate::runtime::facts::built::Built;
 use crate::runtime::facts::finding::{Finding, Severity, Verdict};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::judge::rules;
 use crate::runtime::loader::dlerror_messages;
-use crate::runtime::loader::locate::{
-    Shim, {self},
-};
+use crate::runtime::loader::locate::{self, Shim};
 use crate::runtime::loader::search_path::{Route, Via};
-use crate::runtime::parts::part_files::{
-    Parts, {self},
-};
+use crate::runtime::parts::part_files::{self, Parts};
 use crate::runtime::report::env_config::Operator;
 use crate::runtime::report::output;
 use crate::runtime::report::result::{Failure, Report};
-use crate::runtime::system::platform::{
-    Library, {self},
-};
+use crate::runtime::system::platform::{self, Library};
 use std::path::Path;
 
 /// Whether the release that is loaded fits: files and version symbols alone. It calls nothing in cuDNN and never

@@ -1,8 +1,6 @@
 //! The guard as the first line of `main`: the only file that prints, and the only one that ends the program.
 
-use crate::runtime::check::{
-    How, {self},
-};
+use crate::runtime::check::{self, How};
 use crate::runtime::child::work::{Functions, REAL};
 use crate::runtime::convolution::case_result::Extent;
 use crate::runtime::facts::built::Built;

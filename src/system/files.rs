@@ -5,9 +5,7 @@ use crate::runtime::facts::finding_id::FindingId;
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{
-    Read, {self},
-};
+use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 
 /// The text of a file; bytes that are not UTF-8 are replaced, since headers hold names of people.

@@ -1,15 +1,11 @@
 //! What the rules say of releases, drivers and GPUs, by literals.
 
-use super::program::{
-    tables, {self},
-};
+use super::program::{self, tables};
 use cudnn_guard::runtime::facts::built::{Built, Policy, Requirement};
 use cudnn_guard::runtime::facts::compute_capability::{Code, ComputeCapability, Suffix, Target};
 use cudnn_guard::runtime::facts::finding::{Finding, Severity};
 use cudnn_guard::runtime::facts::version::Version;
-use cudnn_guard::runtime::judge::rules::{
-    Cudnn, {self},
-};
+use cudnn_guard::runtime::judge::rules::{self, Cudnn};
 
 fn release(text: &str) -> Version {
     let numbers: Vec<u32> = text.split('.').map(|n| n.parse().unwrap()).collect();

@@ -1,9 +1,7 @@
 //! Programs of this machine, and such as cargo builds.
 
 use super::image::{Image, ids, linked};
-use crate::support::simulator::{
-    Simulated, {self},
-};
+use crate::support::simulator::{self, Simulated};
 use crate::support::{built, cargo, fresh, program, project, repository, run};
 use serde_json::Value;
 use std::fs;
@@ -98,15 +96,11 @@ fn facts_survive_the_linker() {
         "mod cudnn_guard { include!(concat!(env!(\"OUT_DIR\"), \"/cudnn_guard.rs\")); }\n\
          fn main() { cudnn_guard::startup(); }\n",
     );
-    for (lto, flags) in [
-        ("fat", ""),
-        ("thin", "-Clink-arg=-fuse-ld=bfd"),
-        ("off", "-Clink-arg=-fuse-ld=bfd"),
-    ] {
+    for (lto, level, flags) in [("fat", "3", ""), ("thin", "1", "-Clink-arg=-fuse-ld=bfd")] {
         run(cargo(&dir, &["build"])
             .env("CUDA_HOME", &sound)
             .env("CUDNN_PATH", &sound)
-            .env("CARGO_PROFILE_DEV_OPT_LEVEL", "3")
+            .env("CARGO_PROFILE_DEV_OPT_LEVEL", level)
             .env("CARGO_PROFILE_DEV_LTO", lto)
             .env("CARGO_PROFILE_DEV_STRIP", "true")
             .env("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUSTFLAGS", flags))

@@ -1,8 +1,6 @@
 //! Faults of a cuDNN, each found by the first convolution, or by what comes before it.
 
-use crate::simulated::{
-    simulated, without, {self},
-};
+use crate::simulated::{self, simulated, without};
 use crate::{
     ALL, V8_9, V9_14, V9_28, child, child_within, convolve, convolve_in, fault, libraries,
 };

@@ -2,9 +2,7 @@
 
 use crate::{V9_14, ask, child, convolve, libraries, simulated, tempfile};
 use cudnn_guard::runtime::driver::no_gpu::Around;
-use cudnn_guard::runtime::driver::query::{
-    Driver, Problem, {self},
-};
+use cudnn_guard::runtime::driver::query::{self, Driver, Problem};
 use cudnn_guard::runtime::facts::version::Version;
 
 #[test]

@@ -1,9 +1,7 @@
 //! Every operation in every format: sound ones pass, and every fault is found and named.
 
 use crate::{Ended, V8_9, V9_14, V9_28, child, fault, libraries, simulated, without};
-use cudnn_guard::runtime::convolution::case::{
-    Kind, {self},
-};
+use cudnn_guard::runtime::convolution::case::{self, Kind};
 use cudnn_guard::runtime::convolution::failure::Trouble;
 use cudnn_guard::runtime::convolution::shape::Layout;
 use cudnn_guard::runtime::facts::version::Version;

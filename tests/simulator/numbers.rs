@@ -1,15 +1,11 @@
 //! The reference, its tolerances and the short formats, against other ways to the same numbers.
 
 use cudnn_guard::runtime::convolution::algorithm::Algorithm;
-use cudnn_guard::runtime::convolution::case::{
-    Kind, Operation, {self},
-};
+use cudnn_guard::runtime::convolution::case::{self, Kind, Operation};
 use cudnn_guard::runtime::convolution::data_type::{
     DataType, from_bfloat16, from_half, to_bfloat16, to_half,
 };
-use cudnn_guard::runtime::convolution::reference::{
-    Expected, Operands, {self},
-};
+use cudnn_guard::runtime::convolution::reference::{self, Expected, Operands};
 use cudnn_guard::runtime::convolution::shape::{Layout, Shape, count, place};
 use cudnn_guard::runtime::convolution::tolerance::{Tolerance, compare};
 

@@ -4,9 +4,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{
-    BufRead, Read, Seek, SeekFrom, {self},
-};
+use std::io::{self, BufRead, Read, Seek, SeekFrom};
 use std::path::Path;
 
 /// The most that is read at once.

@@ -11,9 +11,7 @@ use crate::runtime::facts::finding::{Finding, Severity, Verdict};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
 use crate::runtime::judge::rules;
-use crate::runtime::loader::cudarc_eager::{
-    Eager, {self},
-};
+use crate::runtime::loader::cudarc_eager::{self, Eager};
 use crate::runtime::loader::dlerror_messages;
 use crate::runtime::loader::locate::Shim;
 use crate::runtime::loader::search_path::{Route, Via};

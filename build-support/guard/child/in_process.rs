@@ -3,9 +3,7 @@
 
 use crate::runtime::child::exit_status::{End, Ended};
 use crate::runtime::child::pipe_sink::Tell;
-use crate::runtime::system::platform::{
-    Library, {self},
-};
+use crate::runtime::system::platform::{self, Library};
 use std::ffi::c_int;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};

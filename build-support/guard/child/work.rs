@@ -2,26 +2,18 @@
 
 use crate::runtime::child::exit_status::{End, Ended};
 use crate::runtime::child::pipe_sink::Tell;
-use crate::runtime::child::protocol::{
-    Answer, {self},
-};
+use crate::runtime::child::protocol::{self, Answer};
 use crate::runtime::child::{in_process, process};
 use crate::runtime::convolution::case_result::{Extent, Scope, Told};
 use crate::runtime::convolution::suite;
 use crate::runtime::driver::devices::Devices;
-use crate::runtime::driver::query::{
-    Driver, Problem, {self},
-};
+use crate::runtime::driver::query::{self, Driver, Problem};
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
 use crate::runtime::parts::dlopen_dependencies;
-use crate::runtime::parts::part_files::{
-    Part, {self},
-};
-use crate::runtime::system::platform::{
-    Library, {self},
-};
+use crate::runtime::parts::part_files::{self, Part};
+use crate::runtime::system::platform::{self, Library};
 use std::collections::hash_map::RandomState;
 use std::ffi::c_int;
 use std::hash::{BuildHasher, Hasher};

@@ -6,14 +6,10 @@ use crate::runtime::convolution::case_result::Told;
 use crate::runtime::convolution::failure::Trouble;
 use crate::runtime::convolution::reference::{Expected, Operands};
 use crate::runtime::convolution::shape::count;
-use crate::runtime::convolution::tolerance::{
-    Tolerance, {self},
-};
+use crate::runtime::convolution::tolerance::{self, Tolerance};
 use crate::runtime::cudnn::descriptor::{Descriptors, Owned};
 use crate::runtime::cudnn::functions::{Cudnn, Data, Refused};
-use crate::runtime::driver::device_memory::{
-    Current, POISON, {self},
-};
+use crate::runtime::driver::device_memory::{self, Current, POISON};
 use crate::runtime::facts::compute_capability::ComputeCapability;
 use crate::runtime::facts::version::Version;
 use crate::runtime::system::platform::Library;

@@ -7,17 +7,11 @@
 //! report says by which it was.
 
 use crate::runtime::convolution::algorithm::Algorithm;
-use crate::runtime::convolution::case::{
-    Kind, {self},
-};
+use crate::runtime::convolution::case::{self, Kind};
 use crate::runtime::convolution::case_result::{Api, Extent, Outcome, Scope, Start, Told};
 use crate::runtime::convolution::failure::Trouble;
-use crate::runtime::convolution::reference::{
-    Operands, {self},
-};
-use crate::runtime::convolution::run_case::{
-    Trial, {self},
-};
+use crate::runtime::convolution::reference::{self, Operands};
+use crate::runtime::convolution::run_case::{self, Trial};
 use crate::runtime::cudnn::functions::Cudnn;
 use crate::runtime::driver::device_memory::Current;
 use crate::runtime::driver::{devices, query};

@@ -1,8 +1,6 @@
 //! A GPU in use: CUDA's own context, and memory with canaries round it, through the driver alone.
 
-use crate::runtime::driver::query::{
-    function, {self},
-};
+use crate::runtime::driver::query::{self, function};
 use crate::runtime::system::platform::Library;
 use std::ffi::{c_int, c_uint, c_void};
 

@@ -6,9 +6,7 @@ use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::tables::{Gpus, KnownBad};
 use crate::runtime::facts::version::Version;
-use crate::runtime::judge::gpu_support::{
-    Served, {self},
-};
+use crate::runtime::judge::gpu_support::{self, Served};
 
 /// The release that is loaded is none that the program can run with.
 #[derive(Clone, Debug, PartialEq, Eq)]

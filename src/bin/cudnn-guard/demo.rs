@@ -8,9 +8,7 @@
 //!   report.json          what the guard wrote
 //! ```
 
-use crate::simulator::{
-    Simulated, {self},
-};
+use crate::simulator::{self, Simulated};
 use crate::terminal::show;
 use crate::variables::{Kind, Variable};
 use crate::{consumer, fetch, terminal};

@@ -1,8 +1,6 @@
 //! What `fetch` installs: the toolkit and cuDNN, each a few of NVIDIA's wheels.
 
-use crate::fetch::wheels::{
-    Wheel, {self},
-};
+use crate::fetch::wheels::{self, Wheel};
 use std::fmt;
 use std::path::Path;
 

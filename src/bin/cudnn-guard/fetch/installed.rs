@@ -1,8 +1,6 @@
 //! What is in the folder of `cudnn-guard fetch`, and how to use it.
 
-use crate::fetch::cargo_config::{
-    Refused, {self},
-};
+use crate::fetch::cargo_config::{self, Refused};
 use crate::fetch::component::Component;
 use cudnn_guard::{Finding, FindingId};
 use std::path::{Path, PathBuf};
