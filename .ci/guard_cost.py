@@ -73,6 +73,7 @@ def build(folder: pathlib.Path) -> pathlib.Path:
     (folder / "build.rs").write_text(BUILD)
     (folder / "Cargo.toml").write_text(
         '[package]\nname = "guard-cost"\nversion = "0.0.0"\nedition = "2024"\n'
+        f'[dependencies]\ncudnn-guard = {{ path = "{HERE}", default-features = false, features = ["runtime"] }}\n'
         f'[build-dependencies]\ncudnn-guard = {{ path = "{HERE}" }}\n[workspace]\n'
     )
     (folder / "Cargo.lock").write_bytes((HERE / "Cargo.lock").read_bytes())

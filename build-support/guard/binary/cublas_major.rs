@@ -8,6 +8,10 @@ pub fn cublas_major(constants: &[u8], before: &[u8], behind: &[u8]) -> Option<u3
     let mut rest = constants;
     // `skip_until` comes compiled with optimisation; a loop over bytes in a build script does not.
     while rest.skip_until(b'L').is_ok_and(|skipped| skipped > 0) && !rest.is_empty() {
+        // Most of the letters are numbers in tables: one byte tells that, before anything is compared.
+        if rest.first() != behind.first() {
+            continue;
+        }
         let passed = constants.get(..constants.len() - rest.len())?;
         if let (true, Some(tail)) = (passed.ends_with(before), rest.strip_prefix(behind)) {
             let digits = tail.iter().take_while(|byte| byte.is_ascii_digit()).count();
