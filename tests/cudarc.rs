@@ -49,12 +49,12 @@ fn farm(name: &str, of: &Path, renamed: &[&str]) -> PathBuf {
 }
 
 /// What came of a run whose guard warns and lets it go on.
-struct Outcome {
+struct CaseResult {
     ran: Ran,
     report: Value,
 }
 
-impl Outcome {
+impl CaseResult {
     fn of(dirs: &[&Path], arguments: &[&str]) -> Self {
         let report = fresh("cudarc-report").join("json");
         let dirs = std::env::join_paths(dirs).unwrap();
@@ -131,7 +131,7 @@ fn the_guard_judges_the_file_that_cudarc_uses() {
     );
     let driver = &*new.join("driver");
     let with =
-        |dirs: &[&Path], arguments: &[&str]| Outcome::of(&[dirs, &[driver]].concat(), arguments);
+        |dirs: &[&Path], arguments: &[&str]| CaseResult::of(&[dirs, &[driver]].concat(), arguments);
     let (whole, old, eight) = (new.join("lib64"), old.join("lib64"), eight.join("lib64"));
 
     // As a -dev package has it, as a wheel has it, and as somebody may have it.
@@ -165,7 +165,7 @@ fn the_guard_judges_the_file_that_cudarc_uses() {
     // Nothing there: on a machine with a GPU that is a fault, without one it is unknown.
     let nothing = "libcudnn.so cannot be loaded, nor by any other name that cudarc 0.";
     with(&[], &[]).finds_none(nothing);
-    Outcome::of(&[], &[]).finds_none(nothing);
+    CaseResult::of(&[], &[]).finds_none(nothing);
     with(&[&eight], &[]).finds_none(" tries; there is only libcudnn.so.8  [cudnn-not-loadable]\n");
     let denied = run(program(built("with-cudarc")).env("LD_LIBRARY_PATH", driver));
     let denied = denied.exits_with(78).says(nothing);
@@ -184,7 +184,7 @@ fn the_guard_judges_the_real_cudnn_that_cudarc_uses() {
     let only = newest.join("libcudnn.so.9");
     let none = ["driver-missing"];
     for arguments in [&[][..], &["first"]] {
-        Outcome::of(&[&newest], arguments)
+        CaseResult::of(&[&newest], arguments)
             .uses(&only, "9.28.0", &none)
             .answers(92800);
     }
@@ -200,11 +200,11 @@ fn the_guard_judges_the_real_cudnn_that_cudarc_uses() {
             _ => &["cudnn-version-mismatch"],
         };
         let file = farm.join("libcudnn.so");
-        Outcome::of(&[&newest, &farm], &[]).uses(&file, release, ids);
-        Outcome::of(&[&farm], &["first"]).uses(&file, release, ids);
+        CaseResult::of(&[&newest, &farm], &[]).uses(&file, release, ids);
+        CaseResult::of(&[&farm], &["first"]).uses(&file, release, ids);
         if release == "9.14.0" {
             // The parts come by the other name, from the other folder.
-            let mixed = Outcome::of(&[&newest, &farm], &["first"]);
+            let mixed = CaseResult::of(&[&newest, &farm], &["first"]);
             mixed
                 .uses(&file, "9.28.0", &["parts-mixed"])
                 .ran
@@ -212,6 +212,6 @@ fn the_guard_judges_the_real_cudnn_that_cudarc_uses() {
         }
     }
     let eight = wheel("cudnn-cu12-8.9.7");
-    Outcome::of(&[&eight], &[]).finds_none("there is only libcudnn.so.8");
-    Outcome::of(&[&eight, &newest], &[]).uses(&only, "9.28.0", &none);
+    CaseResult::of(&[&eight], &[]).finds_none("there is only libcudnn.so.8");
+    CaseResult::of(&[&eight, &newest], &[]).uses(&only, "9.28.0", &none);
 }

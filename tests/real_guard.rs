@@ -17,7 +17,7 @@ use cudnn_guard::runtime::check;
 use cudnn_guard::runtime::facts::built::Built;
 use cudnn_guard::runtime::facts::version::Version;
 use cudnn_guard::runtime::parts::part_files;
-use cudnn_guard::runtime::parts::release::Teller;
+use cudnn_guard::runtime::parts::release::VersionDetector;
 use cudnn_guard::runtime::startup::startup_with;
 use guard::program::FAKES;
 use std::io::Write;
@@ -142,7 +142,7 @@ fn releases_are_read_off_the_parts() {
             let Some((part, _)) = part_files::name_of(&path) else {
                 continue;
             };
-            let found = Teller::default().part(&Elf::open(&path).unwrap(), &part, &path);
+            let found = VersionDetector::default().part(&Elf::open(&path).unwrap(), &part, &path);
             let (release, by) = found.unwrap_or_else(|| panic!("{}", path.display()));
             assert_eq!(release, wanted, "{} by {by}", path.display());
             if by == "version symbol" {

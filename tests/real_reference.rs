@@ -8,7 +8,7 @@
     reason = "tests touch the machine"
 )]
 
-use cudnn_guard::runtime::convolution::case::{self, Kind, Operation};
+use cudnn_guard::runtime::convolution::case::{self, Case, Operation};
 use cudnn_guard::runtime::convolution::data_type::to_half;
 use cudnn_guard::runtime::convolution::reference::{self, Operands};
 use cudnn_guard::runtime::convolution::shape::Shape;
@@ -75,7 +75,7 @@ fn numpy_agrees() {
     for _ in 0..SHAPES {
         let shape = dice.shape();
         for (operation, name) in operations {
-            let kind = Kind {
+            let kind = Case {
                 operation,
                 shape,
                 ..case::FIRST

@@ -187,8 +187,8 @@ fn graph_numbers() -> Vec<(String, i32)> {
             );
         }
     }
-    is("HEUR_MODE_A".into(), graph::Mode::Fast.number());
-    is("HEUR_MODE_FALLBACK".into(), graph::Mode::Fallback.number());
+    is("HEUR_MODE_A".into(), graph::HeuristicMode::Fast.number());
+    is("HEUR_MODE_FALLBACK".into(), graph::HeuristicMode::Fallback.number());
     for (number, name) in [
         (graph::TENSOR_CORE, "TENSOR_CORE"),
         (graph::DOWN_CONVERT_INPUTS, "DOWN_CONVERT_INPUTS"),

@@ -19,9 +19,9 @@ mod simulator {
 }
 mod support;
 
-use cudnn_guard::runtime::convolution::case_result::{Extent, Outcome, Scope, Told};
+use cudnn_guard::runtime::convolution::case_result::{Extent, CaseResult, Scope, SuiteEvent};
 use cudnn_guard::runtime::convolution::suite;
-use cudnn_guard::runtime::driver::query::{self, Driver, Problem};
+use cudnn_guard::runtime::driver::query::{self, Driver, DriverProblem};
 use cudnn_guard::runtime::facts::version::Version;
 use cudnn_guard::runtime::system::platform::Library;
 use std::fmt::Write as _;
@@ -212,11 +212,11 @@ fn in_child() {
 }
 
 /// All that was told, and what was about to be done.
-fn collect(run: impl FnOnce(&mut dyn FnMut(Told))) -> (Vec<Outcome>, Vec<String>) {
+fn collect(run: impl FnOnce(&mut dyn FnMut(SuiteEvent))) -> (Vec<CaseResult>, Vec<String>) {
     let (mut outcomes, mut stages) = (Vec::new(), Vec::new());
     run(&mut |told| match told {
-        Told::Next(words) => stages.push(words),
-        Told::Done(outcome) => outcomes.push(*outcome),
+        SuiteEvent::Next(words) => stages.push(words),
+        SuiteEvent::Done(outcome) => outcomes.push(*outcome),
     });
     (outcomes, stages)
 }
@@ -239,7 +239,7 @@ fn first(shim: Library, version: Version) -> String {
 }
 
 /// Every outcome, one line each and its finding, and every stage.
-fn all(run: impl FnOnce(&mut dyn FnMut(Told))) -> String {
+fn all(run: impl FnOnce(&mut dyn FnMut(SuiteEvent))) -> String {
     let (outcomes, stages) = collect(run);
     let mut text = String::new();
     for it in &outcomes {
@@ -305,7 +305,7 @@ fn fork() -> String {
         let pid = fork();
         if pid == 0 {
             let code = match query::ask() {
-                Err(Problem::Failed { code, .. }) => code,
+                Err(DriverProblem::Failed { code, .. }) => code,
                 _ => 0,
             };
             _exit(code);

@@ -1,6 +1,6 @@
 //! The way through: which cuDNN, which parts, which release; then, in a child, whether it works.
 
-use crate::runtime::child::process_lock::Turn;
+use crate::runtime::child::process_lock::ProcessLock;
 use crate::runtime::child::work::{self, Functions, REAL, Task};
 use crate::runtime::child::{child_verdict, in_process};
 use crate::runtime::convolution::case_result::{Extent, Scope};
@@ -10,10 +10,10 @@ use crate::runtime::facts::finding::{Finding, Severity, Verdict};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::judge::rules;
 use crate::runtime::loader::dlerror_messages;
-use crate::runtime::loader::locate::{self, Shim};
-use crate::runtime::loader::search_path::{Route, Via};
+use crate::runtime::loader::locate::{self, MainLibrary};
+use crate::runtime::loader::search_path::{SearchPath, LoadOrigin};
 use crate::runtime::parts::part_files::{self, Parts};
-use crate::runtime::report::env_config::Operator;
+use crate::runtime::report::env_config::EnvConfig;
 use crate::runtime::report::output;
 use crate::runtime::report::result::{Failure, Report};
 use crate::runtime::system::platform::{self, Library};
@@ -22,8 +22,8 @@ use std::path::Path;
 /// Whether the release that is loaded fits: files and version symbols alone. It calls nothing in cuDNN and never
 /// starts CUDA. What is linked into the program has no files, and is asked for its release.
 pub fn check_version(built: &Built) -> Result<Report, Failure> {
-    let operator = Operator::read();
-    let _turn = Turn::wait(operator.deadline);
+    let operator = EnvConfig::read();
+    let _turn = ProcessLock::wait(operator.deadline);
     let mut report = Report::new(built);
     report.findings = operator.findings();
     if let Some((route, shim)) = find(&mut report, built, &operator, None) {
@@ -51,8 +51,8 @@ pub fn check(built: &Built) -> Result<Report, Failure> {
 
 /// The same by these functions.
 pub fn check_with(built: &Built, functions: Functions) -> Result<Report, Failure> {
-    let how = How::Anywhere(Extent::Quick);
-    check_for(built, &Operator::read(), how, functions)
+    let how = CheckMode::Anywhere(Extent::Quick);
+    check_for(built, &EnvConfig::read(), how, functions)
 }
 
 /// The same with every kind of convolution and every algorithm that cuDNN offers. It may take many times as long.
@@ -62,13 +62,13 @@ pub fn check_thoroughly(built: &Built) -> Result<Report, Failure> {
 
 /// The same by these functions.
 pub fn check_thoroughly_with(built: &Built, functions: Functions) -> Result<Report, Failure> {
-    let how = How::Anywhere(Extent::Thorough);
-    check_for(built, &Operator::read(), how, functions)
+    let how = CheckMode::Anywhere(Extent::Thorough);
+    check_for(built, &EnvConfig::read(), how, functions)
 }
 
 /// How much is convolved, and whether cuDNN may be called in this process itself.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum How {
+pub enum CheckMode {
     /// Where no child can be made it is, and the report says so.
     Anywhere(Extent),
     /// It is not, and without a child nothing is known.
@@ -78,11 +78,11 @@ pub enum How {
 /// The same, as this operator wants it.
 pub fn check_for(
     built: &Built,
-    operator: &Operator,
-    how: How,
+    operator: &EnvConfig,
+    how: CheckMode,
     functions: Functions,
 ) -> Result<Report, Failure> {
-    let _turn = Turn::wait(operator.deadline);
+    let _turn = ProcessLock::wait(operator.deadline);
     let mut report = Report::new(built);
     report.findings = operator.findings();
     if let Some((route, shim)) = find(&mut report, built, operator, Some(functions)) {
@@ -102,9 +102,9 @@ pub fn check_for(
 fn find(
     report: &mut Report,
     built: &Built,
-    operator: &Operator,
+    operator: &EnvConfig,
     asked: Option<Functions>,
-) -> Option<(Route, Shim)> {
+) -> Option<(SearchPath, MainLibrary)> {
     if let Some(reason) = &built.absent {
         let summary = "this program was built without CUDA";
         report
@@ -128,9 +128,9 @@ fn find(
         report.unknown(not_understood(built, words));
         return None;
     }
-    let route = Route::of_program();
+    let route = SearchPath::of_program();
     let found = match built.linked_in {
-        Some(functions) => Ok(Shim::within(built, functions)),
+        Some(functions) => Ok(MainLibrary::within(built, functions)),
         None => locate::find(built, &route),
     };
     match found {
@@ -153,7 +153,7 @@ fn find(
 fn not_loadable(
     report: &mut Report,
     finding: Finding,
-    operator: &Operator,
+    operator: &EnvConfig,
     asked: Option<Functions>,
 ) {
     let task = |functions| Task {
@@ -191,15 +191,15 @@ fn not_loadable(
 fn try_it(
     report: &mut Report,
     built: &Built,
-    operator: &Operator,
-    (how, functions): (How, Functions),
-    (route, shim): (&Route, &Shim),
+    operator: &EnvConfig,
+    (how, functions): (CheckMode, Functions),
+    (route, shim): (&SearchPath, &MainLibrary),
 ) {
     let parts = shim.parts(route, true, &built.needs);
     judge_files(report, built, shim, parts.clone());
     if stops(report, operator) {
         let alone = match shim.via {
-            Via::Within => "its release alone does not fit",
+            LoadOrigin::Within => "its release alone does not fit",
             _ => "the files alone do not fit",
         };
         report
@@ -208,8 +208,8 @@ fn try_it(
         return;
     }
     let (may_be_here, extent) = match how {
-        How::Anywhere(extent) => (true, extent),
-        How::InChild(extent) => (false, extent),
+        CheckMode::Anywhere(extent) => (true, extent),
+        CheckMode::InChild(extent) => (false, extent),
     };
     let shared = match operator.devices {
         Devices::First => devices::shared_by(),
@@ -290,7 +290,7 @@ fn try_it(
     }
 }
 
-fn judge_files(report: &mut Report, built: &Built, shim: &Shim, parts: Parts) {
+fn judge_files(report: &mut Report, built: &Built, shim: &MainLibrary, parts: Parts) {
     report.set_loaded(shim, &parts);
     let release = report.loaded.as_ref().and_then(|loaded| loaded.version);
     let release = release.map(|told| told.0);
@@ -307,7 +307,7 @@ fn judge_files(report: &mut Report, built: &Built, shim: &Shim, parts: Parts) {
 }
 
 /// The parent opens the files that the child found to work, and looks once more, since files can change.
-fn pin(report: &mut Report, built: &Built, shim: &Shim, parts: &Parts, route: &Route) {
+fn pin(report: &mut Report, built: &Built, shim: &MainLibrary, parts: &Parts, route: &SearchPath) {
     for part in parts.list.iter().filter(|part| part.needed) {
         if let Err(words) = Library::open_file(&part.path) {
             dlerror_messages::refused(report, &part.path, &words);
@@ -352,7 +352,7 @@ fn not_understood(built: &Built, words: &str) -> Finding {
     .help("use the same release of cudnn-guard in [dependencies] and [build-dependencies] of Cargo.toml")
 }
 
-fn unreadable_release(shim: &Shim) -> Finding {
+fn unreadable_release(shim: &MainLibrary) -> Finding {
     Finding::warning(
         FindingId::UnknownNewerVersion,
         format!(
@@ -363,7 +363,7 @@ fn unreadable_release(shim: &Shim) -> Finding {
 }
 
 /// Whether something was found that the operator does not let pass.
-fn stops(report: &Report, operator: &Operator) -> bool {
+fn stops(report: &Report, operator: &EnvConfig) -> bool {
     let passes = |finding: &&Finding| !operator.allow.contains(finding.id.as_str());
     report
         .findings

@@ -1,12 +1,12 @@
 //! The guard as the first line of `main`: the only file that prints, and the only one that ends the program.
 
-use crate::runtime::check::{self, How};
+use crate::runtime::check::{self, CheckMode};
 use crate::runtime::child::work::{Functions, REAL};
 use crate::runtime::convolution::case_result::Extent;
 use crate::runtime::facts::built::Built;
 use crate::runtime::facts::finding::Verdict;
 use crate::runtime::facts::finding_id::FindingId;
-use crate::runtime::report::env_config::{Mode, Operator};
+use crate::runtime::report::env_config::{Mode, EnvConfig};
 use crate::runtime::system::platform;
 use std::io::Write;
 
@@ -21,14 +21,14 @@ pub fn startup(built: &Built) {
 
 /// The same by these functions.
 pub fn startup_with(built: &Built, functions: Functions) {
-    let operator = Operator::read();
+    let operator = EnvConfig::read();
     for complaint in &operator.complaints {
         say(&format!("cudnn-guard: {}", complaint));
     }
     if operator.mode == Mode::Off {
         return;
     }
-    let result = check::check_for(built, &operator, How::InChild(Extent::Quick), functions);
+    let result = check::check_for(built, &operator, CheckMode::InChild(Extent::Quick), functions);
     let findings = match &result {
         Ok(report) => report.findings(),
         Err(failure) => failure.findings(),

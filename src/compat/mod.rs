@@ -11,7 +11,7 @@ mod tests;
 
 use crate::model::platform::{Os, Platform};
 use crate::runtime::facts::compute_capability::Target;
-use crate::runtime::facts::tables::{Gpus, KnownBad};
+use crate::runtime::facts::tables::{CudnnTargets, KnownBad};
 use crate::runtime::facts::version::Version;
 
 const GPUS: &str = include_str!("../../build-support/compat/cudnn-gpus.txt");
@@ -20,10 +20,10 @@ const DRIVERS: &str = include_str!("../../build-support/compat/drivers.txt");
 const KNOWN_BAD: &str = include_str!("../../build-support/compat/known-bad.txt");
 
 /// Which GPUs the builds of cuDNN for this processor serve.
-pub fn gpus(cpu: &str) -> Vec<Gpus> {
+pub fn gpus(cpu: &str) -> Vec<CudnnTargets> {
     let row = |line: &'static str| {
         let [first, last, cuda, of, code] = columns(line)?;
-        let row = Gpus {
+        let row = CudnnTargets {
             first: Version::parse(first)?,
             last: Version::parse(last)?,
             cuda: cuda.parse().ok()?,

@@ -14,9 +14,9 @@ use crate::runtime::facts::compute_capability::Code;
 use crate::runtime::facts::compute_capability::{ComputeCapability, Target};
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
-use crate::runtime::facts::tables::Gpus;
+use crate::runtime::facts::tables::CudnnTargets;
 use crate::runtime::facts::version::Version;
-use crate::runtime::judge::gpu_support::Served;
+use crate::runtime::judge::gpu_support::GpuSupport;
 use crate::runtime::judge::{gpu_support, rules};
 
 /// Releases that the tables do not know, or know nothing good of. None of it stops a build.
@@ -103,8 +103,8 @@ pub fn targets(
 }
 
 /// The table, with a row for what was read off this very cuDNN: it goes before the row of its release.
-fn rows(cudnn: &Cudnn, version: Version, cuda: u32, platform: &Platform) -> Vec<Gpus> {
-    let read = Gpus {
+fn rows(cudnn: &Cudnn, version: Version, cuda: u32, platform: &Platform) -> Vec<CudnnTargets> {
+    let read = CudnnTargets {
         first: version,
         last: version,
         cuda,
@@ -123,7 +123,7 @@ pub fn may_serve(cudnn: &Cudnn, gpu: ComputeCapability, platform: &Platform) -> 
         return true;
     };
     let rows = compat::gpus(&platform.cpu);
-    !gpu_support::is_jetson(gpu) && gpu_support::serves(&rows, version, cuda, gpu) != Served::No
+    !gpu_support::is_jetson(gpu) && gpu_support::serves(&rows, version, cuda, gpu) != GpuSupport::No
 }
 
 /// GPUs of this machine that the cuDNN does not serve.

@@ -1,7 +1,7 @@
 use super::*;
 use crate::runtime::facts::compute_capability::{Code, ComputeCapability};
 use crate::runtime::judge::gpu_support;
-use crate::runtime::judge::gpu_support::{Served, serves};
+use crate::runtime::judge::gpu_support::{GpuSupport, serves};
 use crate::runtime::parts::required_parts;
 
 const BUILDS: &str = include_str!("../../fixtures/cudnn-builds.txt");
@@ -29,7 +29,7 @@ fn every_build_that_was_read_comes_out_of_the_rules() {
             assert!(parts.contains(needed), "{needed}: {line}");
         }
         let (table, cuda) = (gpus(cpu), cuda.parse().unwrap());
-        for (list, wanted) in [(yes, Served::Yes), (ptx, Served::ByPtx), (no, Served::No)] {
+        for (list, wanted) in [(yes, GpuSupport::Yes), (ptx, GpuSupport::ByPtx), (no, GpuSupport::No)] {
             for gpu in list.split(',').filter(|gpu| *gpu != "-") {
                 assert_eq!(serves(&table, told, cuda, cc(gpu)), wanted, "{gpu}: {line}");
                 compared += 1;
@@ -45,35 +45,35 @@ fn what_lies_between_builds_is_known_as_far_as_both_agree() {
     let table = gpus("x86_64");
     for (cudnn, cuda, gpu, wanted) in [
         // 9.5.1 has only PTX for Blackwell, 9.7.0 has machine code.
-        ("9.6.0", 12, "9.0", Served::Yes),
-        ("9.6.0", 12, "12.0", Served::Unknown),
-        ("9.6.0", 12, "3.5", Served::No),
-        ("9.10.1", 12, "6.1", Served::Yes),
-        ("9.12.0", 12, "6.1", Served::No),
-        ("9.12.0", 12, "12.1", Served::Yes),
+        ("9.6.0", 12, "9.0", GpuSupport::Yes),
+        ("9.6.0", 12, "12.0", GpuSupport::Unknown),
+        ("9.6.0", 12, "3.5", GpuSupport::No),
+        ("9.10.1", 12, "6.1", GpuSupport::Yes),
+        ("9.12.0", 12, "6.1", GpuSupport::No),
+        ("9.12.0", 12, "12.1", GpuSupport::Yes),
         // A build for CUDA 11 lost its PTX somewhere on the way.
-        ("9.5.1", 11, "12.0", Served::Unknown),
+        ("9.5.1", 11, "12.0", GpuSupport::Unknown),
         // Newer than all: what is served stays so, what was left behind stays behind, what is to come may have come.
-        ("9.99.0", 13, "9.0", Served::Yes),
-        ("9.99.0", 13, "7.0", Served::No),
-        ("9.99.0", 13, "13.0", Served::Unknown),
-        ("10.0.0", 13, "11.0", Served::Unknown),
-        ("9.14.0", 12, "2.1", Served::No),
+        ("9.99.0", 13, "9.0", GpuSupport::Yes),
+        ("9.99.0", 13, "7.0", GpuSupport::No),
+        ("9.99.0", 13, "13.0", GpuSupport::Unknown),
+        ("10.0.0", 13, "11.0", GpuSupport::Unknown),
+        ("9.14.0", 12, "2.1", GpuSupport::No),
         // Older than all, or of a flavour that nobody knows.
-        ("7.6.5", 11, "2.1", Served::Unknown),
-        ("9.28.0", 14, "9.0", Served::Unknown),
+        ("7.6.5", 11, "2.1", GpuSupport::Unknown),
+        ("9.28.0", 14, "9.0", GpuSupport::Unknown),
         // Machine code for cards is not promised to a Jetson.
-        ("9.28.0", 13, "8.7", Served::Unknown),
+        ("9.28.0", 13, "8.7", GpuSupport::Unknown),
     ] {
         let told = serves(&table, release(cudnn), cuda, cc(gpu));
         assert_eq!(told, wanted, "{cudnn} for CUDA {cuda} on {gpu}");
     }
     // Thor is served by builds for its own processor alone.
     let thor = cc("11.0");
-    assert_eq!(serves(&table, release("9.28.0"), 13, thor), Served::No);
+    assert_eq!(serves(&table, release("9.28.0"), 13, thor), GpuSupport::No);
     let table = gpus("aarch64");
-    assert_eq!(serves(&table, release("9.28.0"), 13, thor), Served::Yes);
-    assert_eq!(serves(&table, release("9.14.0"), 13, thor), Served::Unknown);
+    assert_eq!(serves(&table, release("9.28.0"), 13, thor), GpuSupport::Yes);
+    assert_eq!(serves(&table, release("9.14.0"), 13, thor), GpuSupport::Unknown);
     assert!(gpus("riscv64").is_empty());
 }
 
@@ -97,7 +97,7 @@ fn the_nearest_release_that_serves_is_known() {
 #[test]
 fn every_row_of_every_table_is_whole() {
     let cpus = ["x86_64", "aarch64"];
-    let all: Vec<Gpus> = cpus.into_iter().flat_map(gpus).collect();
+    let all: Vec<CudnnTargets> = cpus.into_iter().flat_map(gpus).collect();
     assert_eq!(all.len(), rows(GPUS).count());
     for row in &all {
         assert!(row.first <= row.last, "{row:?}");

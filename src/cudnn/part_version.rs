@@ -10,22 +10,22 @@ use crate::system::library_file::Binary;
 use std::path::{Path, PathBuf};
 
 /// A release, and what told it.
-pub type Told = (Version, VersionSource);
+pub type SourcedVersion = (Version, VersionSource);
 
 /// Looks at all parts before it tells: what one of them says for certain decides what is believed of another.
-pub struct Teller {
+pub struct VersionDetector {
     parts: Vec<StatCache>,
 }
 
 struct StatCache {
     path: PathBuf,
     length: u64,
-    told: Option<Told>,
+    told: Option<SourcedVersion>,
     /// One build may have been shipped in several releases.
     among: Vec<Version>,
 }
 
-impl Teller {
+impl VersionDetector {
     /// For so many parts.
     pub fn new(count: usize) -> Self {
         Self {
@@ -52,7 +52,7 @@ impl Teller {
     }
 
     /// The releases of the parts, in the order in which they were looked at.
-    pub fn tell(self) -> Vec<Option<Told>> {
+    pub fn tell(self) -> Vec<Option<SourcedVersion>> {
         let certain = |path: &Path| -> Vec<Version> {
             let beside = self
                 .parts

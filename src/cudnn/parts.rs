@@ -1,6 +1,6 @@
 //! The libraries that one cuDNN is made of, opened.
 
-use crate::cudnn::part_version::Teller;
+use crate::cudnn::part_version::VersionDetector;
 use crate::cudnn::real_major;
 use crate::model::candidate::{Cudnn, Part};
 use crate::model::platform::Platform;
@@ -31,7 +31,7 @@ impl Parts {
     pub fn open(named: Named, eyes: Sysroot, platform: &Platform) -> Self {
         let open = |(_, path): &(String, PathBuf)| Binary::open(path, platform.os);
         let binaries: Vec<Option<Binary>> = named.iter().map(open).collect();
-        let mut teller = Teller::new(named.len());
+        let mut teller = VersionDetector::new(named.len());
         let (mut folders, mut flaws) = (Vec::new(), Vec::new());
         for ((name, path), binary) in named.iter().zip(&binaries) {
             let real = eyes.canonical(path);

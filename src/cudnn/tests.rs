@@ -1,7 +1,7 @@
 //! What is read of a cuDNN, on libraries that the C compiler makes.
 
 use super::*;
-use crate::cudnn::part_version::Teller;
+use crate::cudnn::part_version::VersionDetector;
 use crate::search::install_layout;
 use crate::search::search_step::Kind;
 use std::process::Command;
@@ -81,7 +81,7 @@ fn a_record_that_the_parts_contradict_is_not_believed() {
             format!("nvidia/cudnn/lib/libcudnn{part}.so.9,sha256=x,{size}\n")
         });
         std::fs::write(wheel.join("RECORD"), lines.concat()).unwrap();
-        let mut teller = Teller::new(2);
+        let mut teller = VersionDetector::new(2);
         let lib = dir.join("lib");
         std::fs::create_dir_all(&lib).unwrap();
         let source = site.join("graph.c");

@@ -19,7 +19,7 @@ use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
 use crate::runtime::judge::rules;
 use crate::runtime::loader::library_names;
-use crate::runtime::loader::load_origin::Via;
+use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::toolkit::dependencies;
 use std::path::{Path, PathBuf};
 
@@ -41,7 +41,7 @@ pub struct PreflightInput {
     /// The cuDNN that it comes to.
     pub cudnn: Option<Cudnn>,
     /// What made the loader take that cuDNN.
-    pub via: Option<Via>,
+    pub via: Option<LoadOrigin>,
     /// The same in words.
     pub found_via: String,
     /// Files elsewhere on that system, for what is missing.

@@ -5,7 +5,7 @@ use crate::inspection::undefined_symbols::{Lacking, owner};
 use crate::loader::ldso::LoadGraph;
 use crate::model::linkage::Need;
 use crate::runtime::binary::elf::Elf;
-use crate::runtime::loader::cudarc_eager::Eager;
+use crate::runtime::loader::cudarc_eager::EagerLookup;
 use std::path::PathBuf;
 
 /// More constants than a program has that is not made of data.
@@ -69,12 +69,12 @@ pub fn missing_functions(way: &LoadGraph) -> Vec<Lacking> {
 }
 
 /// The cudarc that looks up what the driver does not have, the driver, and what that is.
-pub fn by_cudarc(way: &mut LoadGraph) -> Option<(Eager, PathBuf, Vec<String>)> {
+pub fn by_cudarc(way: &mut LoadGraph) -> Option<(EagerLookup, PathBuf, Vec<String>)> {
     let program = way.objects.first()?.path.clone();
     let file = Elf::read(&program).ok()?;
     let (offset, size) = file.section(".rodata")?;
     let constants = file.bytes(offset, Some(size).filter(|size| *size <= MOST_CONSTANTS)?)?;
-    let eager = Eager::of(&constants)?;
+    let eager = EagerLookup::of(&constants)?;
     let index = way.open(DRIVER, 0, Need::Later);
     // That there is no driver is said by whoever asks it.
     way.missing

@@ -79,7 +79,7 @@ impl Lacking {
 mod tests {
     use super::*;
     use crate::runtime::facts::version::Version;
-    use crate::runtime::loader::cudarc_eager::{Eager, NEWEST};
+    use crate::runtime::loader::cudarc_eager::{EagerLookup, NEWEST};
 
     #[test]
     fn a_function_belongs_to_the_library_that_its_name_begins_with() {
@@ -102,13 +102,13 @@ mod tests {
     #[test]
     fn only_a_cudarc_that_looks_all_functions_up_tells_by_its_names() {
         let eager = b"x\0cuLaunchKernelEx\0cuLogsCurrent\0Expected symbol in library";
-        let told = Eager {
+        let told = EagerLookup {
             cuda: Version::new(12, 9, 0),
             functions: ["cuLogsCurrent", "cuLaunchKernelEx"]
                 .map(String::from)
                 .into(),
         };
-        assert_eq!(Eager::of(eager), Some(told));
+        assert_eq!(EagerLookup::of(eager), Some(told));
         for other in [
             &b"cuLogsCurrent\0Expected function, got error."[..],
             b"cuLogsCurrentExpected symbol in library",
@@ -116,10 +116,10 @@ mod tests {
             b"Expected symbol in library",
             b"",
         ] {
-            assert_eq!(Eager::of(other), None);
+            assert_eq!(EagerLookup::of(other), None);
         }
         assert_eq!(
-            Eager::of(b"Expected symbol in librarycuGraphGetId\0")
+            EagerLookup::of(b"Expected symbol in librarycuGraphGetId\0")
                 .unwrap()
                 .cuda,
             NEWEST

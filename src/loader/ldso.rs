@@ -7,7 +7,7 @@ use crate::model::linkage::{Linkage, Missing, Need, Object};
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::loader::ld_so_cache;
-use crate::runtime::loader::load_origin::{CACHE, Via};
+use crate::runtime::loader::load_origin::{CACHE, LoadOrigin};
 use crate::system::files;
 use crate::system::sysroot::Sysroot;
 use crate::toolkit::dependencies;
@@ -44,10 +44,10 @@ impl LoadGraph {
             ..Object::default()
         });
         for name in way.ground.preload.clone() {
-            way.preload(&name, Via::Preload);
+            way.preload(&name, LoadOrigin::Preload);
         }
         for name in way.ground.preloads.clone() {
-            way.preload(&name, Via::Preloads);
+            way.preload(&name, LoadOrigin::Preloads);
         }
         way.follow(0, Need::Start);
         way
@@ -68,7 +68,7 @@ impl LoadGraph {
 
     /// What LD_PRELOAD names comes behind the program, then what the system puts into every program. What they name and
     /// is not there, or is no library, the loader leaves out, and a file under a second name.
-    fn preload(&mut self, name: &str, via: Via) {
+    fn preload(&mut self, name: &str, via: LoadOrigin) {
         if self.loaded(name).is_some() {
             return;
         }
@@ -136,7 +136,7 @@ impl LoadGraph {
         let own = self.objects.get(asking);
         let mut places = Vec::new();
         let mut stands_in = None;
-        let take = |(via, owner, path): (Via, usize, PathBuf)| {
+        let take = |(via, owner, path): (LoadOrigin, usize, PathBuf)| {
             let (file, read) = self.fitting(&path, &mut stands_in)?;
             Some(Object {
                 name: name.into(),
@@ -153,7 +153,7 @@ impl LoadGraph {
         let found = if name.contains('/') {
             let paths = own.map(|own| search_order::path_of_name(name, own, &self.ground));
             let paths = paths.into_iter().flatten();
-            paths.map(|path| (Via::Elsewhere, 0, path)).find_map(take)
+            paths.map(|path| (LoadOrigin::Elsewhere, 0, path)).find_map(take)
         } else {
             let up = |index: &usize| self.objects.get(*index)?.asked_by;
             let mut chain: Vec<usize> = successors(Some(asking), up).collect();
@@ -179,7 +179,7 @@ impl LoadGraph {
                 .chain(
                     once_with(cached)
                         .flatten()
-                        .map(|path| (Via::Cache, 0, path)),
+                        .map(|path| (LoadOrigin::Cache, 0, path)),
                 )
                 .chain(system.iter().filter(|_| !shuns).flat_map(below))
                 .find_map(take);
@@ -307,7 +307,7 @@ impl LoadGraph {
                 lines.push(line);
             }
         };
-        let is_system = |place: &&SearchDirectory| matches!(place.via, Via::System(_));
+        let is_system = |place: &&SearchDirectory| matches!(place.via, LoadOrigin::System(_));
         for place in places.iter().filter(|place| !is_system(place)) {
             add(self.text(&place.via, place.owner));
         }
@@ -322,13 +322,13 @@ impl LoadGraph {
     }
 
     /// What made the loader look somewhere, in words.
-    pub fn text(&self, via: &Via, owner: usize) -> String {
+    pub fn text(&self, via: &LoadOrigin, owner: usize) -> String {
         let name = self.objects.get(owner).map(|object| object.name.as_str());
         match (via, name.filter(|name| !name.is_empty())) {
-            (Via::Rpath(entry), Some(name)) => {
+            (LoadOrigin::Rpath(entry), Some(name)) => {
                 format!("the RPATH of {name}, its entry `{}`", entry.display())
             }
-            (Via::Runpath(entry), Some(name)) => {
+            (LoadOrigin::Runpath(entry), Some(name)) => {
                 format!("the RUNPATH of {name}, its entry `{}`", entry.display())
             }
             _ => via.to_string(),

@@ -3,7 +3,7 @@
 
 use crate::loader::config::Loader;
 use crate::model::linkage::Object;
-use crate::runtime::loader::load_origin::{Via, expanded};
+use crate::runtime::loader::load_origin::{LoadOrigin, expanded};
 use std::path::{Path, PathBuf};
 
 /// The system that the program runs on.
@@ -29,7 +29,7 @@ pub struct LoaderEnv {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SearchDirectory {
     /// What named it.
-    pub via: Via,
+    pub via: LoadOrigin,
     /// Whose path it is, for RPATH and RUNPATH.
     pub owner: usize,
     /// The folder on this machine.
@@ -48,7 +48,7 @@ pub fn before_cache(
         return places;
     };
     let of = |index: usize| objects.get(index);
-    let mut add = |list: Option<&String>, owner: usize, named: fn(PathBuf) -> Via| {
+    let mut add = |list: Option<&String>, owner: usize, named: fn(PathBuf) -> LoadOrigin| {
         let origin = of(owner).map(|object| object.origin.as_path());
         let list = list.filter(|list| !list.is_empty()).into_iter();
         for entry in list.flat_map(|list| list.split(':')) {
@@ -62,12 +62,12 @@ pub fn before_cache(
     if of(asking).is_some_and(|object| object.linkage.runpath.is_none()) {
         for &owner in chain.iter().rev() {
             let rpath = of(owner).and_then(|object| object.linkage.rpath.as_ref());
-            add(rpath, owner, Via::Rpath);
+            add(rpath, owner, LoadOrigin::Rpath);
         }
     }
-    add(Some(&ground.library_path), 0, Via::LibraryPath);
+    add(Some(&ground.library_path), 0, LoadOrigin::LibraryPath);
     let runpath = of(asking).and_then(|object| object.linkage.runpath.as_ref());
-    add(runpath, asking, Via::Runpath);
+    add(runpath, asking, LoadOrigin::Runpath);
     places
 }
 
@@ -75,7 +75,7 @@ pub fn before_cache(
 pub fn system(ground: &LoaderEnv) -> Vec<SearchDirectory> {
     let place = |name: &String| SearchDirectory {
         dir: below_root(Path::new(name), ground),
-        via: Via::System(name.into()),
+        via: LoadOrigin::System(name.into()),
         owner: 0,
     };
     ground.loader.dirs.iter().map(place).collect()

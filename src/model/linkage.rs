@@ -1,7 +1,7 @@
 //! What a program or library asks the loader for.
 
 use crate::runtime::binary::defect::Defect;
-use crate::runtime::loader::load_origin::Via;
+use crate::runtime::loader::load_origin::LoadOrigin;
 use std::path::PathBuf;
 
 /// The file formats of programs.
@@ -53,7 +53,7 @@ pub struct Object {
     /// The folder that `$ORIGIN` stands for in it: where the loader came to it, be that by a link.
     pub origin: PathBuf,
     /// What made the loader take it.
-    pub via: Option<Via>,
+    pub via: Option<LoadOrigin>,
     /// Whose path that was, for RPATH and RUNPATH.
     pub owner: usize,
     /// How much it is needed.

@@ -3,7 +3,7 @@
 use crate::compat::{image_driver, rules};
 use crate::report::Machine;
 use crate::runtime::driver::query;
-use crate::runtime::driver::query::Problem;
+use crate::runtime::driver::query::DriverProblem;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::targets::gpus::{DEADLINE, gpus, within};
@@ -18,7 +18,7 @@ pub(super) fn ask(toolchain: &Toolchain, findings: &mut Vec<Finding>) -> Machine
         Ok(Err(problem)) => {
             findings.push(problem.finding());
             machine.driver = problem.driver().cloned();
-            if matches!(problem, Problem::Missing(_)) {
+            if matches!(problem, DriverProblem::Missing(_)) {
                 // nvidia-smi may know what a library that cannot be opened here does not tell.
                 machine.gpus = gpus(&toolchain.host.env).unwrap_or_default();
             }

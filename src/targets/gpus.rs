@@ -59,14 +59,14 @@ pub fn within<T: Send + 'static>(deadline: Duration, ask: fn() -> T) -> Result<T
 #[cfg(not(feature = "cudarc"))]
 fn ask() -> Answer {
     use crate::runtime::driver::query;
-    use crate::runtime::driver::query::Problem;
+    use crate::runtime::driver::query::DriverProblem;
     match query::ask() {
         Ok(driver) => Answer::Gpus(driver.devices),
-        Err(Problem::NoDevice { .. }) => Answer::Gpus(Vec::new()),
-        Err(Problem::Missing(_) | Problem::Stub(_) | Problem::NotADriver { .. }) => {
+        Err(DriverProblem::NoDevice { .. }) => Answer::Gpus(Vec::new()),
+        Err(DriverProblem::Missing(_) | DriverProblem::Stub(_) | DriverProblem::NotADriver { .. }) => {
             Answer::NoLibrary
         }
-        Err(problem @ Problem::Failed { .. }) => Answer::Failed(problem.finding()),
+        Err(problem @ DriverProblem::Failed { .. }) => Answer::Failed(problem.finding()),
     }
 }
 

@@ -5,7 +5,7 @@
     reason = "this stands for a library that prints"
 )]
 
-use cudnn_guard::runtime::convolution::case_result::{Api, Extent, Outcome, Scope, Start, Told};
+use cudnn_guard::runtime::convolution::case_result::{Api, Extent, CaseResult, Scope, SetupTimes, SuiteEvent};
 use cudnn_guard::runtime::facts::finding::{Finding, Verdict};
 use cudnn_guard::runtime::facts::version::Version;
 use cudnn_guard::runtime::system::platform::Library;
@@ -15,10 +15,10 @@ pub fn run(
     _version: Version,
     _number: usize,
     scope: Scope,
-    tell: &mut dyn FnMut(Told),
+    tell: &mut dyn FnMut(SuiteEvent),
 ) {
-    tell(Told::Next("running the convolution".to_string()));
-    let mut outcome = Outcome {
+    tell(SuiteEvent::Next("running the convolution".to_string()));
+    let mut outcome = CaseResult {
         device: "Test\tGPU".to_string(),
         api: if scope.graph_only {
             Api::Graph
@@ -32,7 +32,7 @@ pub fn run(
         verdict: Verdict::Pass,
         largest_error: Some(1.25e-7),
         milliseconds: 0.5,
-        start: Some(Start {
+        start: Some(SetupTimes {
             context: 100.0,
             handle: 20.0,
         }),
@@ -97,7 +97,7 @@ pub fn run(
         _ => {}
     }
     let mut second = outcome.clone();
-    tell(Told::Done(Box::new(outcome)));
+    tell(SuiteEvent::Done(Box::new(outcome)));
     if scope.extent == Extent::Thorough {
         second.data_type = "bf16";
         second.algorithm.clear();
@@ -106,6 +106,6 @@ pub fn run(
         second.start = None;
         second.tf32 = None;
         second.left_out = Some("this\tGPU is too old".to_string());
-        tell(Told::Done(Box::new(second)));
+        tell(SuiteEvent::Done(Box::new(second)));
     }
 }

@@ -1,17 +1,17 @@
 //! The driver's place in the guard, held by one that answers what the test says in the environment.
 
-use cudnn_guard::runtime::driver::driver_missing::NoDriver;
-use cudnn_guard::runtime::driver::query::{Device, Driver, Problem};
+use cudnn_guard::runtime::driver::driver_missing::MissingDriver;
+use cudnn_guard::runtime::driver::query::{Device, Driver, DriverProblem};
 use cudnn_guard::runtime::facts::compute_capability::ComputeCapability;
 use cudnn_guard::runtime::facts::version::Version;
 
 /// `TEST_GPU` is a compute capability, `none` for a driver without devices, or unset for no driver. `TEST_DRIVER` is its
 /// file, and `TEST_CUDA` what it serves.
-pub fn ask() -> Result<Driver, Problem> {
+pub fn ask() -> Result<Driver, DriverProblem> {
     let Ok(gpu) = std::env::var("TEST_GPU") else {
-        return Err(Problem::Missing(Box::new(NoDriver {
+        return Err(DriverProblem::Missing(Box::new(MissingDriver {
             words: "libcuda.so.1:\nno".to_string(),
-            ..NoDriver::default()
+            ..MissingDriver::default()
         })));
     };
     let cuda = std::env::var("TEST_CUDA")
@@ -24,7 +24,7 @@ pub fn ask() -> Result<Driver, Problem> {
         devices: Vec::new(),
     };
     let Ok(number) = gpu.parse() else {
-        return Err(Problem::NoDevice {
+        return Err(DriverProblem::NoDevice {
             driver,
             around: Box::default(),
         });

@@ -2,8 +2,8 @@
 
 use super::program::{Ran, run};
 use super::tree::{Folder, GPU, compile, sound};
-use cudnn_guard::runtime::loader::search_path::Route;
-use cudnn_guard::runtime::parts::missing_dlopen::Unopened;
+use cudnn_guard::runtime::loader::search_path::SearchPath;
+use cudnn_guard::runtime::parts::missing_dlopen::MissingDlopen;
 
 const REFUSED: (&str, &str) = ("TEST_CONVOLUTION", "refused");
 
@@ -225,8 +225,8 @@ fn what_cudnn_says_it_does_not_find_is_named_when_it_fails() {
     let wsl = Folder::new();
     let driver = wsl.file("libcuda.so.1");
     std::fs::write(wsl.file("libcuda.so"), "").unwrap();
-    let nothing = Route::new(&[], None, None, None);
-    let unopened = Unopened::of(
+    let nothing = SearchPath::new(&[], None, None, None);
+    let unopened = MissingDlopen::of(
         "libcuda.so: cannot open shared object file",
         Some(&driver),
         None,

@@ -4,7 +4,7 @@ use cudnn_guard::runtime::child::work::Functions;
 use cudnn_guard::runtime::facts::built::{Built, BuiltFinding, Loader};
 use cudnn_guard::runtime::facts::compute_capability::Target;
 use cudnn_guard::runtime::facts::finding::Severity;
-use cudnn_guard::runtime::facts::tables::{Gpus, KnownBad, Tables};
+use cudnn_guard::runtime::facts::tables::{CudnnTargets, KnownBad, Tables};
 use cudnn_guard::runtime::facts::version::Version;
 use cudnn_guard::runtime::system::platform::Library;
 use cudnn_guard::runtime::{check, startup};
@@ -170,7 +170,7 @@ fn is_run() {
 
 /// A few rows as the build writes them.
 pub fn tables() -> Tables {
-    let gpus = |first, last, code| Gpus {
+    let gpus = |first, last, code| CudnnTargets {
         first,
         last,
         cuda: 13,

@@ -1,7 +1,7 @@
 //! The loader's way to a library.
 
 use super::tree::Folder;
-use cudnn_guard::runtime::loader::search_path::{Route, Via};
+use cudnn_guard::runtime::loader::search_path::{SearchPath, LoadOrigin};
 use cudnn_guard::runtime::loader::{ld_so_cache, load_origin};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -14,26 +14,26 @@ fn the_way_to_a_library_is_told() {
         .iter()
         .map(PathBuf::from)
         .collect();
-    let via = |route: &Route, file: &str| route.to(Path::new(file));
-    let route = Route::new(&all, text("/r"), text("/l/:/both"), text("/u:/both"));
-    assert_eq!(via(&route, "/r/x.so"), Via::Rpath("/r".into()));
-    assert_eq!(via(&route, "/l/x.so"), Via::LibraryPath("/l".into()));
-    assert_eq!(via(&route, "/both/x.so"), Via::LibraryPath("/both".into()));
-    assert_eq!(via(&route, "/u/x.so"), Via::Runpath("/u".into()));
-    assert_eq!(via(&route, "/lib/x.so"), Via::System("/lib".into()));
+    let via = |route: &SearchPath, file: &str| route.to(Path::new(file));
+    let route = SearchPath::new(&all, text("/r"), text("/l/:/both"), text("/u:/both"));
+    assert_eq!(via(&route, "/r/x.so"), LoadOrigin::Rpath("/r".into()));
+    assert_eq!(via(&route, "/l/x.so"), LoadOrigin::LibraryPath("/l".into()));
+    assert_eq!(via(&route, "/both/x.so"), LoadOrigin::LibraryPath("/both".into()));
+    assert_eq!(via(&route, "/u/x.so"), LoadOrigin::Runpath("/u".into()));
+    assert_eq!(via(&route, "/lib/x.so"), LoadOrigin::System("/lib".into()));
     assert_eq!(
         via(&route, "/l/glibc-hwcaps/x86-64-v3/x.so"),
-        Via::LibraryPath("/l".into())
+        LoadOrigin::LibraryPath("/l".into())
     );
-    assert_eq!(via(&route, "/elsewhere/x.so"), Via::Elsewhere);
+    assert_eq!(via(&route, "/elsewhere/x.so"), LoadOrigin::Elsewhere);
     // A relative entry leads to a file also after the program has moved elsewhere; the empty one tells nothing.
     let relative: Vec<PathBuf> = vec!["rel/lib".into(), ".".into()];
-    let route = Route::new(&relative, None, text("rel/lib:"), None);
+    let route = SearchPath::new(&relative, None, text("rel/lib:"), None);
     assert_eq!(
         via(&route, "/then/rel/lib/x.so"),
-        Via::LibraryPath("rel/lib".into())
+        LoadOrigin::LibraryPath("rel/lib".into())
     );
-    assert_eq!(via(&route, "/then/x.so"), Via::Elsewhere);
+    assert_eq!(via(&route, "/then/x.so"), LoadOrigin::Elsewhere);
     // The loader fills in its tokens, and asks nobody whether a path is UTF-8.
     let here = std::env::current_exe().unwrap();
     let here = here.parent().unwrap();
@@ -41,14 +41,14 @@ fn the_way_to_a_library_is_told() {
     let folders = [here.join("../l"), "/t/lib64".into(), odd.clone().into()];
     let mut list = OsString::from("$ORIGIN/../l:/t/${LIB};");
     list.push(&odd);
-    let route = Route::new(&folders, None, Some(list), None);
+    let route = SearchPath::new(&folders, None, Some(list), None);
     for folder in folders {
         let file = folder.join("x.so");
-        assert_eq!(route.to(&file), Via::LibraryPath(folder));
+        assert_eq!(route.to(&file), LoadOrigin::LibraryPath(folder));
     }
     // Without the variable the same folders are the loader's own.
-    let route = Route::new(&all, None, None, None);
-    assert_eq!(via(&route, "/l/x.so"), Via::System("/l".into()));
+    let route = SearchPath::new(&all, None, None, None);
+    assert_eq!(via(&route, "/l/x.so"), LoadOrigin::System("/l".into()));
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn a_library_with_a_runpath_looks_elsewhere_than_its_program() {
     }
     let folders = [rpath.0.clone(), library_path.0.clone()];
     let text = |folder: &Folder| Some(OsString::from(folder.text()));
-    let route = Route::new(&folders, text(&rpath), text(&library_path), None);
+    let route = SearchPath::new(&folders, text(&rpath), text(&library_path), None);
     let file = |own_first| {
         let file = route.file("libpart-of-a-test.so", Some(&own.0), own_first);
         file.unwrap().parent().unwrap().to_path_buf()

@@ -3,16 +3,16 @@
 use super::program;
 use super::tree::Folder;
 use cudnn_guard::runtime::child::protocol::{
-    Answer, finding_line, line, outcome_lines, path_field,
+    ChildReport, finding_line, line, outcome_lines, path_field,
 };
-use cudnn_guard::runtime::convolution::case_result::{Api, Outcome, Start};
+use cudnn_guard::runtime::convolution::case_result::{Api, CaseResult, SetupTimes};
 use cudnn_guard::runtime::driver::devices::Devices;
 use cudnn_guard::runtime::facts::built::{Built, Policy, Requirement};
 use cudnn_guard::runtime::facts::finding::{Finding, Verdict};
 use cudnn_guard::runtime::facts::version::Version;
 use cudnn_guard::runtime::judge::rules;
 use cudnn_guard::runtime::parts::part_files;
-use cudnn_guard::runtime::report::env_config::{Mode, Operator};
+use cudnn_guard::runtime::report::env_config::{Mode, EnvConfig};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
@@ -188,7 +188,7 @@ fn part_names_are_read() {
 
 #[test]
 fn a_childs_answer_keeps_its_outcomes() {
-    let passed = Outcome {
+    let passed = CaseResult {
         device: "GPU\tof\nmine".to_string(),
         api: Api::Graph,
         operation: "convolution forward",
@@ -198,7 +198,7 @@ fn a_childs_answer_keeps_its_outcomes() {
         verdict: Verdict::Pass,
         largest_error: Some(1.5e-3),
         milliseconds: 0.25,
-        start: Some(Start {
+        start: Some(SetupTimes {
             context: 100.5,
             handle: 1.0,
         }),
@@ -206,7 +206,7 @@ fn a_childs_answer_keeps_its_outcomes() {
         left_out: None,
         finding: None,
     };
-    let left_out = Outcome {
+    let left_out = CaseResult {
         api: Api::Legacy,
         algorithm: String::new(),
         verdict: Verdict::Unknown,
@@ -216,7 +216,7 @@ fn a_childs_answer_keeps_its_outcomes() {
         left_out: Some("for\treasons".to_string()),
         ..passed.clone()
     };
-    let failed = Outcome {
+    let failed = CaseResult {
         verdict: Verdict::Fail,
         tf32: Some(false),
         finding: Some(
@@ -226,7 +226,7 @@ fn a_childs_answer_keeps_its_outcomes() {
     };
     let told = [passed, left_out, failed];
     let lines: Vec<String> = told.iter().flat_map(outcome_lines).collect();
-    let answer = Answer::parse(&(lines.join("\n") + "\n"), "");
+    let answer = ChildReport::parse(&(lines.join("\n") + "\n"), "");
     assert_eq!(answer.outcomes, told);
 }
 
@@ -242,21 +242,21 @@ fn a_childs_answer_keeps_its_text() {
         finding_line("problem", &finding),
         line("end", &["secret"])
     );
-    let answer = Answer::parse(&text, "secret");
+    let answer = ChildReport::parse(&text, "secret");
     assert_eq!(answer.problem, Some(finding));
     assert!(answer.whole);
     let path = PathBuf::from(OsString::from_vec(b"/caf\xe9 \n".to_vec()));
     let map = line("map", &[&path_field(&path)]);
     let map = format!("{map}\n{}\n", line("map", &["/plain"]));
     assert_eq!(
-        Answer::parse(&map, "").mapped,
+        ChildReport::parse(&map, "").mapped,
         [path, PathBuf::from("/plain")]
     );
     // Neither another token nor an unfinished line makes it whole.
-    assert!(!Answer::parse(&text, "other").whole);
-    assert!(!Answer::parse(text.trim_end(), "secret").whole);
+    assert!(!ChildReport::parse(&text, "other").whole);
+    assert!(!ChildReport::parse(text.trim_end(), "secret").whole);
     assert_eq!(
-        Answer::parse("version\t91400\ncudart\t13000\nversion\nx\ty", "").version,
+        ChildReport::parse("version\t91400\ncudart\t13000\nversion\nx\ty", "").version,
         Some(Version::new(9, 14, 0))
     );
 }
@@ -264,7 +264,7 @@ fn a_childs_answer_keeps_its_text() {
 #[test]
 fn the_operators_wishes_are_read() {
     let read = |pairs: &'static [(&str, &str)]| {
-        Operator::parse(move |name| {
+        EnvConfig::parse(move |name| {
             let pair = pairs.iter().find(|pair| pair.0 == name);
             pair.map(|pair| pair.1.to_string())
         })

@@ -1,8 +1,8 @@
 //! What the driver answers, and what it does not.
 
 use crate::{V9_14, ask, child, convolve, libraries, simulated, tempfile};
-use cudnn_guard::runtime::driver::no_gpu::Around;
-use cudnn_guard::runtime::driver::query::{self, Driver, Problem};
+use cudnn_guard::runtime::driver::no_gpu::GpuVisibility;
+use cudnn_guard::runtime::driver::query::{self, Driver, DriverProblem};
 use cudnn_guard::runtime::facts::version::Version;
 
 #[test]
@@ -93,11 +93,11 @@ fn what_hides_the_gpus_is_named() {
 /// DRV-09, DRV-10, DRV-11, DRV-12, DRV-13: why there is no GPU to be seen.
 #[test]
 fn what_hides_or_closes_the_gpus_is_told_apart() {
-    let told = |around: &Around| around.helped(around.finding()).to_string();
+    let told = |around: &GpuVisibility| around.helped(around.finding()).to_string();
     let visible = |value: &str| {
-        told(&Around {
+        told(&GpuVisibility {
             visible: Some(value.into()),
-            ..Around::default()
+            ..GpuVisibility::default()
         })
     };
     assert_eq!(
@@ -127,9 +127,9 @@ fn what_hides_or_closes_the_gpus_is_told_apart() {
     assert!(visible("MIG-1,MIG-2").contains(
         "  = help: set CUDA_VISIBLE_DEVICES to one MIG instance: a process can use no more\n"
     ));
-    let closed = Around {
+    let closed = GpuVisibility {
         closed: Some("/dev/nvidia0"),
-        ..Around::default()
+        ..GpuVisibility::default()
     };
     assert_eq!(
         told(&closed),
@@ -137,9 +137,9 @@ fn what_hides_or_closes_the_gpus_is_told_apart() {
   = help: add this user to the group that `ls -l /dev/nvidia0` shows, or give the container the GPU with its rights
   = help: start a container with `--gpus all` (docker) or `--device nvidia.com/gpu=all` (podman), if `nvidia-smi` lists GPUs outside it"
     );
-    let container = Around {
+    let container = GpuVisibility {
         container: Some("/.dockerenv"),
-        ..Around::default()
+        ..GpuVisibility::default()
     };
     assert!(told(&container).starts_with("this container was started without a GPU  [no-gpu]\n"));
 }
@@ -153,7 +153,7 @@ fn every_problem_is_worded() {
         cuda: Some(Version::new(12, 2, 0)),
         devices: Vec::new(),
     };
-    let none = Problem::NoDevice {
+    let none = DriverProblem::NoDevice {
         driver: driver(),
         around: Box::default(),
     };
@@ -166,12 +166,12 @@ fn every_problem_is_worded() {
   = help: start a container with `--gpus all` (docker) or `--device nvidia.com/gpu=all` (podman), if `nvidia-smi` lists GPUs outside it"
     );
     assert_eq!(
-        Problem::Stub(driver()).finding().to_string(),
+        DriverProblem::Stub(driver()).finding().to_string(),
         "`/usr/lib/libcuda.so.535.183.01` is the toolkit's stub, not NVIDIA's driver, so no GPU can be used  [driver-stub]
   = help: remove the `stubs` directory from LD_LIBRARY_PATH and from the rpath: it is for linking alone
   = help: install NVIDIA's driver, if `nvidia-smi` does not run either"
     );
-    let failed = Problem::Failed {
+    let failed = DriverProblem::Failed {
         driver: driver(),
         call: "cuInit",
         code: 803,
@@ -183,7 +183,7 @@ fn every_problem_is_worded() {
   driver      535.183.01, for CUDA up to 12.2
   = help: reboot, so that the new kernel module is loaded; in a container, give it the host's libraries"
     );
-    let updated = Problem::Failed {
+    let updated = DriverProblem::Failed {
         driver: Driver {
             version: Some("550.120".to_string()),
             ..driver()
@@ -197,7 +197,7 @@ fn every_problem_is_worded() {
             .to_string()
             .contains("\n  releases    the module is 550.120, the library 535.183.01\n")
     );
-    let other = Problem::NotADriver {
+    let other = DriverProblem::NotADriver {
         driver: driver(),
         function: "cuInit",
     };

@@ -1,8 +1,8 @@
 //! Every operation in every format: sound ones pass, and every fault is found and named.
 
 use crate::{Ended, V8_9, V9_14, V9_28, child, fault, libraries, simulated, without};
-use cudnn_guard::runtime::convolution::case::{self, Kind};
-use cudnn_guard::runtime::convolution::failure::Trouble;
+use cudnn_guard::runtime::convolution::case::{self, Case};
+use cudnn_guard::runtime::convolution::failure::CaseFailure;
 use cudnn_guard::runtime::convolution::shape::Layout;
 use cudnn_guard::runtime::facts::version::Version;
 use std::path::Path;
@@ -36,10 +36,10 @@ const OPERATIONS: [(&str, &str, &str, &str); 4] = [
 const TYPES: [&str; 4] = ["f32", "tf32", "f16", "bf16"];
 
 /// The first convolution, a few of this operation and format, and those that differ from them in one of the two.
-pub fn some(operation: &str, data_type: &str) -> Vec<Kind> {
+pub fn some(operation: &str, data_type: &str) -> Vec<Case> {
     let place = OPERATIONS.iter().position(|it| it.0 == operation).unwrap();
     let name = OPERATIONS[place].2;
-    let is = |kind: &Kind| {
+    let is = |kind: &Case| {
         (
             kind.operation.name() == name,
             kind.data_type.name() == data_type,
@@ -319,7 +319,7 @@ fn an_error_of_the_gpu_ends_the_rest() {
 /// What cuDNN answers after the GPU has failed says nothing of what it serves.
 #[test]
 fn an_error_of_the_gpu_is_not_left_out() {
-    let refused = |gpu| Trouble::Cudnn {
+    let refused = |gpu| CaseFailure::Cudnn {
         call: "cudnnConvolutionForward",
         status: 3000,
         algorithm: None,

@@ -1,7 +1,7 @@
 //! Who has to bring the driver's library, where there is none.
 
-use cudnn_guard::runtime::driver::driver_missing::NoDriver;
-use cudnn_guard::runtime::driver::query::Problem;
+use cudnn_guard::runtime::driver::driver_missing::MissingDriver;
+use cudnn_guard::runtime::driver::query::DriverProblem;
 use std::fs;
 use std::path::PathBuf;
 
@@ -20,9 +20,9 @@ fn on(files: &[&str], words: &str, module: Option<&str>) -> String {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, "").unwrap();
     }
-    let around = NoDriver::look(&root, words.into(), module.map(String::from));
+    let around = MissingDriver::look(&root, words.into(), module.map(String::from));
     let _ = fs::remove_dir_all(&root);
-    let problem = Problem::Missing(Box::new(around));
+    let problem = DriverProblem::Missing(Box::new(around));
     assert_eq!(problem.driver(), None);
     problem.finding().to_string()
 }

@@ -1,7 +1,7 @@
 //! The reference, its tolerances and the short formats, against other ways to the same numbers.
 
 use cudnn_guard::runtime::convolution::algorithm::Algorithm;
-use cudnn_guard::runtime::convolution::case::{self, Kind, Operation};
+use cudnn_guard::runtime::convolution::case::{self, Case, Operation};
 use cudnn_guard::runtime::convolution::data_type::{
     DataType, from_bfloat16, from_half, to_bfloat16, to_half,
 };
@@ -27,7 +27,7 @@ fn the_reference_convolves() {
         dilation: [1, 1],
         groups: 1,
     };
-    let kind = Kind {
+    let kind = Case {
         shape,
         ..case::FIRST
     };
@@ -77,7 +77,7 @@ fn the_reference_convolves() {
 #[test]
 fn the_three_operations_are_adjoint() {
     for kind in case::thorough() {
-        let kind = Kind {
+        let kind = Case {
             data_type: DataType::F32,
             ..kind
         };
@@ -88,7 +88,7 @@ fn the_three_operations_are_adjoint() {
             (Operation::BackwardFilter, &operands.w),
         ]
         .map(|(operation, with)| {
-            let result = reference::convolve(&Kind { operation, ..kind }, &operands);
+            let result = reference::convolve(&Case { operation, ..kind }, &operands);
             assert_eq!(result.len(), with.len());
             let products = result.iter().zip(with.iter());
             products
@@ -102,7 +102,7 @@ fn the_three_operations_are_adjoint() {
 
 #[test]
 fn bias_and_relu_are_applied() {
-    let kind = Kind {
+    let kind = Case {
         operation: Operation::Fused,
         ..case::FIRST
     };
@@ -372,7 +372,7 @@ fn tf32_shows_in_single_precision_alone() {
     let strict = Tolerance::of(&case::FIRST, false, &expected);
     let comparison = compare(&rounded, &expected, &strict);
     assert!(comparison.wrong > expected.len() / 2, "{comparison:?}");
-    let loose = Kind {
+    let loose = Case {
         data_type: DataType::Tf32,
         ..case::FIRST
     };

@@ -17,7 +17,7 @@ const MOST_SYMBOLS: u64 = 1 << 20;
 const MOST_LETTERS: usize = 32 << 20;
 
 /// What is taken from one library.
-struct Needed {
+struct VerneedEntry {
     file: String,
     versions: Vec<NeededVersion>,
 }
@@ -30,9 +30,9 @@ struct NeededVersion {
 }
 
 /// How many letters of names may yet be kept.
-struct Letters(usize);
+struct NameBudget(usize);
 
-impl Letters {
+impl NameBudget {
     fn take(&mut self, count: usize) -> Option<()> {
         self.0 = self.0.checked_sub(count)?;
         Some(())
@@ -68,7 +68,7 @@ impl Elf {
 
     fn defined_versions(&self) -> Option<Vec<String>> {
         let layout = self.layout()?;
-        let mut letters = Letters(MOST_LETTERS);
+        let mut letters = NameBudget(MOST_LETTERS);
         let mut versions = Vec::new();
         let mut at = self.tagged(DT_VERDEF)?;
         for _ in 0..NUMBER {
@@ -86,9 +86,9 @@ impl Elf {
         None
     }
 
-    fn version_needs(&self) -> Option<Vec<Needed>> {
+    fn version_needs(&self) -> Option<Vec<VerneedEntry>> {
         let layout = self.layout()?;
-        let mut letters = Letters(MOST_LETTERS);
+        let mut letters = NameBudget(MOST_LETTERS);
         let (mut needed, mut count) = (Vec::new(), 0);
         let mut at = self.tagged(DT_VERNEED)?;
         while count < NUMBER {
@@ -112,7 +112,7 @@ impl Elf {
                 }
             }
             count += 1 + versions.len() as u64;
-            needed.push(Needed {
+            needed.push(VerneedEntry {
                 file: lossy(file),
                 versions,
             });
@@ -136,7 +136,7 @@ impl Elf {
                     .or_insert_with(|| needed.file.clone());
             }
         }
-        let mut letters = Letters(MOST_LETTERS);
+        let mut letters = NameBudget(MOST_LETTERS);
         let mut wanted = Vec::new();
         for index in 1..first.min(MOST_SYMBOLS) {
             let symbol = self.symbol(index)?;
@@ -160,7 +160,7 @@ impl Elf {
         let sections = self.sections()?;
         let table = sections.iter().find(|one| one.kind == SHT_DYNSYM)?;
         let count = table.size / self.layout()?.either(16, 24);
-        let mut letters = Letters(MOST_LETTERS);
+        let mut letters = NameBudget(MOST_LETTERS);
         let mut imports = Vec::new();
         for index in 1..count.min(MOST_SYMBOLS) {
             let Some(symbol) = self.symbol(index) else {

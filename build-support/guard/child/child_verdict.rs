@@ -1,9 +1,9 @@
 //! What it means that things went in the child as they did.
 
 use crate::runtime::binary::elf::Elf;
-use crate::runtime::child::exit_status::{End, signal_name};
-use crate::runtime::child::work::Tried;
-use crate::runtime::convolution::case_result::Outcome;
+use crate::runtime::child::exit_status::{ExitStatus, signal_name};
+use crate::runtime::child::work::ChildOutcome;
+use crate::runtime::convolution::case_result::CaseResult;
 use crate::runtime::driver::devices;
 use crate::runtime::driver::query::Driver;
 use crate::runtime::facts::built::{Built, Loader};
@@ -11,14 +11,14 @@ use crate::runtime::facts::finding::{Finding, Severity, Verdict};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
 use crate::runtime::judge::rules;
-use crate::runtime::loader::cudarc_eager::{self, Eager};
+use crate::runtime::loader::cudarc_eager::{self, EagerLookup};
 use crate::runtime::loader::dlerror_messages;
-use crate::runtime::loader::locate::Shim;
-use crate::runtime::loader::search_path::{Route, Via};
-use crate::runtime::parts::missing_dlopen::Unopened;
+use crate::runtime::loader::locate::MainLibrary;
+use crate::runtime::loader::search_path::{SearchPath, LoadOrigin};
+use crate::runtime::parts::missing_dlopen::MissingDlopen;
 use crate::runtime::parts::part_files::Parts;
 use crate::runtime::parts::{dlopen_dependencies, foreign_parts};
-use crate::runtime::report::env_config::Operator;
+use crate::runtime::report::env_config::EnvConfig;
 use crate::runtime::report::result::Report;
 use std::path::Path;
 
@@ -26,10 +26,10 @@ use std::path::Path;
 pub fn judge(
     report: &mut Report,
     built: &Built,
-    (route, shim): (&Route, &Shim),
+    (route, shim): (&SearchPath, &MainLibrary),
     parts: &Parts,
-    operator: &Operator,
-    mut tried: Tried,
+    operator: &EnvConfig,
+    mut tried: ChildOutcome,
 ) {
     let loaded = report.loaded.as_ref().and_then(|loaded| loaded.version);
     let by_files = loaded.map(|(version, _)| version);
@@ -64,16 +64,16 @@ pub fn judge(
         .driver
         .as_ref()
         .map(|driver| Path::new(&driver.library));
-    let unopened = Unopened::of(&tried.said, driver, answer.cuda_major, route);
+    let unopened = MissingDlopen::of(&tried.said, driver, answer.cuda_major, route);
     end(report, &tried, unopened.as_ref());
     // Wrong numbers have other reasons.
-    let refused = |outcome: &Outcome| {
+    let refused = |outcome: &CaseResult| {
         let finding = outcome.finding.as_ref();
         outcome.verdict == Verdict::Fail
             && finding.is_some_and(|it| it.id != FindingId::ConvolutionWrong)
     };
     let was_refused = report.outcomes.iter().any(refused);
-    let broke = matches!(tried.end, End::Signal(_)) || was_refused;
+    let broke = matches!(tried.end, ExitStatus::Signal(_)) || was_refused;
     if let (true, Some(cuda)) = (broke, answer.cuda_major) {
         let suspects = dlopen_dependencies::suspects(parts, cuda, &answer.mapped, route);
         report.findings.extend(suspects);
@@ -87,7 +87,7 @@ pub fn judge(
 
 /// cuDNN itself does not agree with its files, and nothing from elsewhere is there to explain it.
 fn disagreement(
-    shim: &Shim,
+    shim: &MainLibrary,
     files: Option<Version>,
     called: Option<Version>,
     failed_checks: &[String],
@@ -148,7 +148,7 @@ pub fn outcomes(report: &mut Report, built: &Built) {
             .unchecked
             .push("a convolution: it did not come to that".to_string());
     }
-    let passed = |outcome: &Outcome| outcome.verdict == Verdict::Pass;
+    let passed = |outcome: &CaseResult| outcome.verdict == Verdict::Pass;
     if !report.outcomes.iter().any(passed) && report.verdict() == Verdict::Pass {
         report.unknown(Finding::warning(
             FindingId::ConvolutionFailed,
@@ -175,7 +175,7 @@ pub fn release(report: &mut Report, built: &Built, gpus: Option<usize>) {
 }
 
 /// Every kind of GPU is judged; what those lack that are tried stops the program, which may never use the others.
-fn devices(report: &mut Report, built: &Built, operator: &Operator, cudnn_cuda_major: Option<u32>) {
+fn devices(report: &mut Report, built: &Built, operator: &EnvConfig, cudnn_cuda_major: Option<u32>) {
     let count = report.device_count();
     release(report, built, Some(count));
     let Some(driver) = report.driver.as_ref().filter(|_| count > 0) else {
@@ -240,7 +240,7 @@ fn looked_up_in_vain(driver: &Driver) -> Option<Finding> {
     }
     let library = Elf::open(Path::new(&driver.library)).ok()?;
     let program = Elf::open(Path::new("/proc/self/exe")).ok()?;
-    let found = Eager::of(&program.constants(MOST_CONSTANTS)?)?;
+    let found = EagerLookup::of(&program.constants(MOST_CONSTANTS)?)?;
     let mut lacks = found.functions.clone();
     lacks.retain(|name| !library.defines(name));
     // What does not even tell this function tells none.
@@ -249,7 +249,7 @@ fn looked_up_in_vain(driver: &Driver) -> Option<Finding> {
     finding.filter(|_| tells)
 }
 
-fn end(report: &mut Report, tried: &Tried, unopened: Option<&Unopened>) {
+fn end(report: &mut Report, tried: &ChildOutcome, unopened: Option<&MissingDlopen>) {
     let stage = match tried.answer.stage.as_str() {
         "" => "starting",
         stage => stage,
@@ -260,8 +260,8 @@ fn end(report: &mut Report, tried: &Tried, unopened: Option<&Unopened>) {
         "the child process"
     };
     let finding = match tried.end {
-        End::Itself if tried.answer.whole => return,
-        End::Itself if stage != "asking the driver" && dlerror_messages::missed_function(&tried.said).is_some() => Finding::error(
+        ExitStatus::Itself if tried.answer.whole => return,
+        ExitStatus::Itself if stage != "asking the driver" && dlerror_messages::missed_function(&tried.said).is_some() => Finding::error(
             FindingId::CudnnAborted,
             format!(
                 "the loader ended the process that tried cuDNN while {}, for lack of a function",
@@ -270,14 +270,14 @@ fn end(report: &mut Report, tried: &Tried, unopened: Option<&Unopened>) {
         )
         .with("loader", dlerror_messages::missed_function(&tried.said).unwrap_or_default())
         .help("install cuDNN, and the CUDA libraries that it is linked to, each whole and of one release"),
-        End::Itself => Finding::warning(
+        ExitStatus::Itself => Finding::warning(
             FindingId::ChildNotStarted,
             format!(
                 "{} that tries cuDNN ended without a word while {}",
                 who, stage
             ),
         ),
-        End::Late => Finding::warning(
+        ExitStatus::Late => Finding::warning(
             FindingId::ConvolutionTimeout,
             format!(
                 "{} that tries cuDNN was still {} when its time was over",
@@ -285,12 +285,12 @@ fn end(report: &mut Report, tried: &Tried, unopened: Option<&Unopened>) {
             ),
         )
         .help("set CUDNN_GUARD_DEADLINE to more seconds, if this machine is only slow"),
-        End::Signal(_) if dlerror_messages::no_memory(&tried.said) => {
+        ExitStatus::Signal(_) if dlerror_messages::no_memory(&tried.said) => {
             let summary = format!("{} that tries cuDNN found no memory while {}", who, stage);
             Finding::warning(FindingId::ChildNotStarted, summary)
                 .help("raise the limit on memory (`ulimit -v`), or see with `free -m` whether any is left")
         }
-        End::Signal(number) => {
+        ExitStatus::Signal(number) => {
             // Before it starts, nothing of cuDNN's has run.
             let name = signal_name(number).filter(|_| stage != "starting");
             match name {
@@ -304,7 +304,7 @@ fn end(report: &mut Report, tried: &Tried, unopened: Option<&Unopened>) {
                             FindingId::CudnnAborted,
                             format!("{}: {}", headline, unopened.reason()),
                         )),
-                        (None, Some(Via::Within)) => Finding::error(FindingId::CudnnAborted, headline)
+                        (None, Some(LoadOrigin::Within)) => Finding::error(FindingId::CudnnAborted, headline)
                             .help("build the program again, with the archives of another release of cuDNN"),
                         (None, _) => Finding::error(FindingId::CudnnAborted, headline)
                             .help("install the same release of cuDNN again, whole, or another one"),

@@ -2,7 +2,7 @@
 
 /// How a child ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum ExitStatus {
     /// By itself; whether the answer is whole, it alone tells.
     Itself,
     /// By this signal.
@@ -13,9 +13,9 @@ pub enum End {
 
 /// What a child left.
 #[derive(Debug)]
-pub struct Ended {
+pub struct ChildExit {
     /// How it ended.
-    pub end: End,
+    pub end: ExitStatus,
     /// The lines that it told.
     pub answer: String,
     /// The beginning of what was printed in it.

@@ -1,7 +1,7 @@
 //! A child process on Linux, by `fork` alone: no second run of `main`, no interpreter, no loader in its place.
 
-use crate::runtime::child::exit_status::{End, Ended};
-use crate::runtime::child::pipe_sink::Tell;
+use crate::runtime::child::exit_status::{ExitStatus, ChildExit};
+use crate::runtime::child::pipe_sink::PipeSink;
 use crate::runtime::system::platform;
 use std::ffi::{c_int, c_short, c_ulong, c_void};
 use std::io::Error;
@@ -87,7 +87,7 @@ extern "C" fn dying(number: c_int) {
 /// the child: `dl_iterate_phdr`'s (glibc resets others), or the one of an allocator that knows nothing of `fork`. So
 /// the first thing in the work is to go through such locks and to tell a word, and a child that does not come to
 /// that is no child: another one is made, at another moment.
-pub fn in_child(deadline: Duration, work: &mut dyn FnMut(&Tell<'_>)) -> Result<Ended, String> {
+pub fn in_child(deadline: Duration, work: &mut dyn FnMut(&PipeSink<'_>)) -> Result<ChildExit, String> {
     let until = Instant::now() + deadline;
     for milliseconds in FIRST_WORD {
         let patience = Duration::from_millis(milliseconds);
@@ -105,8 +105,8 @@ pub fn in_child(deadline: Duration, work: &mut dyn FnMut(&Tell<'_>)) -> Result<E
 fn one_child(
     patience: Option<Duration>,
     until: Instant,
-    work: &mut dyn FnMut(&Tell<'_>),
-) -> Result<Ended, String> {
+    work: &mut dyn FnMut(&PipeSink<'_>),
+) -> Result<ChildExit, String> {
     let [answer, tell] = pipe()?;
     let [said, say] = match pipe() {
         Ok(ends) => ends,
@@ -125,7 +125,7 @@ fn one_child(
         become_child(parent, tell, say);
         // A panic must not unwind into the parent's frames.
         let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            work(&Tell::to(&|text| {
+            work(&PipeSink::to(&|text| {
                 let line = format!("{}\n", text);
                 write_all(tell, line.as_bytes());
             }));
@@ -160,13 +160,13 @@ fn one_child(
         None => (answer, None),
     };
     let end = match (whole, told, status) {
-        (false, _, _) => End::Late,
-        (true, Some(number), _) => End::Signal(number),
-        (true, None, Some(status)) if status & 0x7f != 0 => End::Signal(status & 0x7f),
-        _ => End::Itself,
+        (false, _, _) => ExitStatus::Late,
+        (true, Some(number), _) => ExitStatus::Signal(number),
+        (true, None, Some(status)) if status & 0x7f != 0 => ExitStatus::Signal(status & 0x7f),
+        _ => ExitStatus::Itself,
     };
     let said = String::from_utf8_lossy(&said_bytes).into_owned();
-    Ok(Ended { end, answer, said })
+    Ok(ChildExit { end, answer, said })
 }
 
 fn become_child(parent: c_int, tell: c_int, say: c_int) {

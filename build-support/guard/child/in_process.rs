@@ -1,8 +1,8 @@
 //! The work in this process itself, for where no child can do it: in a thread of its own, so that the context, the
 //! device and the last error of the thread that asks stay as they are.
 
-use crate::runtime::child::exit_status::{End, Ended};
-use crate::runtime::child::pipe_sink::Tell;
+use crate::runtime::child::exit_status::{ExitStatus, ChildExit};
+use crate::runtime::child::pipe_sink::PipeSink;
 use crate::runtime::system::platform::{self, Library};
 use std::ffi::c_int;
 use std::sync::{Arc, Mutex};
@@ -31,32 +31,32 @@ pub fn cuda_is_started() -> bool {
 /// Does the work in a thread, which is left behind when the time is over: what hangs in a driver cannot be ended.
 pub fn in_thread(
     deadline: Duration,
-    work: impl FnOnce(&Tell<'_>) + Clone + Send + 'static,
-) -> Ended {
+    work: impl FnOnce(&PipeSink<'_>) + Clone + Send + 'static,
+) -> ChildExit {
     let until = Instant::now() + deadline;
     let told = Arc::new(Mutex::new(String::new()));
     let (again, to) = (work.clone(), Arc::clone(&told));
     let thread = std::thread::Builder::new().stack_size(STACK);
-    let thread = thread.spawn(move || work(&Tell::to(&|text| put(&to, text))));
+    let thread = thread.spawn(move || work(&PipeSink::to(&|text| put(&to, text))));
     let end = match thread {
         // Whatever forbids children may forbid threads.
         Err(_) => {
-            again(&Tell::to(&|text| put(&told, text)));
-            End::Itself
+            again(&PipeSink::to(&|text| put(&told, text)));
+            ExitStatus::Itself
         }
         // A channel would wake this one at once, and take as long to compile as a twentieth of all this.
         Ok(thread) => loop {
             if thread.is_finished() {
-                break End::Itself;
+                break ExitStatus::Itself;
             }
             if Instant::now() >= until {
-                break End::Late;
+                break ExitStatus::Late;
             }
             std::thread::sleep(TICK);
         },
     };
     let answer = told.lock().map(|lines| lines.clone());
-    Ended {
+    ChildExit {
         end,
         answer: answer.unwrap_or_default(),
         said: String::new(),

@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
 /// A thread's turn, which ends when it goes away.
-pub struct Turn {
+pub struct ProcessLock {
     mine: bool,
 }
 
-impl Turn {
+impl ProcessLock {
     /// Waits for it, but not for ever: in a child that the program made itself, whoever has it may not exist.
     pub fn wait(limit: Duration) -> Self {
         let until = Instant::now() + limit;
@@ -28,7 +28,7 @@ impl Turn {
     }
 }
 
-impl Drop for Turn {
+impl Drop for ProcessLock {
     fn drop(&mut self) {
         if self.mine {
             TAKEN.store(false, Ordering::Release);

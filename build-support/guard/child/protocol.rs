@@ -1,6 +1,6 @@
 //! What the child tells its parent: lines of fields, so that whatever was told before a crash is known.
 
-use crate::runtime::convolution::case_result::{Api, Outcome, Start};
+use crate::runtime::convolution::case_result::{Api, CaseResult, SetupTimes};
 use crate::runtime::driver::query::{Device, Driver};
 use crate::runtime::facts::compute_capability::ComputeCapability;
 use crate::runtime::facts::finding::{Finding, Verdict};
@@ -12,7 +12,7 @@ use std::sync::Mutex;
 
 /// All that a child told.
 #[derive(Default)]
-pub struct Answer {
+pub struct ChildReport {
     /// What it was doing last.
     pub stage: String,
     /// Files that the loader would not open, with its words.
@@ -28,7 +28,7 @@ pub struct Answer {
     /// Why there is no usable GPU.
     pub problem: Option<Finding>,
     /// The operations that were tried.
-    pub outcomes: Vec<Outcome>,
+    pub outcomes: Vec<CaseResult>,
     /// What was mapped at the end.
     pub mapped: Vec<PathBuf>,
     /// Whether it came to its end.
@@ -109,7 +109,7 @@ pub fn finding_line(kind: &str, finding: &Finding) -> String {
 }
 
 /// The lines of an operation that was tried.
-pub fn outcome_lines(outcome: &Outcome) -> Vec<String> {
+pub fn outcome_lines(outcome: &CaseResult) -> Vec<String> {
     let bits = |number: Option<f64>| {
         number.map_or_else(String::new, |number| number.to_bits().to_string())
     };
@@ -147,7 +147,7 @@ pub fn outcome_lines(outcome: &Outcome) -> Vec<String> {
     lines
 }
 
-impl Answer {
+impl ChildReport {
     /// Reads the lines. Those that make no sense are passed over; the last one carries the token that only the
     /// child knows.
     pub fn parse(text: &str, token: &str) -> Self {
@@ -209,7 +209,7 @@ impl Answer {
     }
 }
 
-fn outcome(fields: &[&str]) -> Option<Outcome> {
+fn outcome(fields: &[&str]) -> Option<CaseResult> {
     let [
         device,
         api,
@@ -230,10 +230,10 @@ fn outcome(fields: &[&str]) -> Option<Outcome> {
     };
     let number = |field: &str| field.parse().ok().map(f64::from_bits);
     let start = match (number(context), number(handle)) {
-        (Some(context), Some(handle)) => Some(Start { context, handle }),
+        (Some(context), Some(handle)) => Some(SetupTimes { context, handle }),
         _ => None,
     };
-    Some(Outcome {
+    Some(CaseResult {
         device: device.to_string(),
         api: if *api == Api::Graph.name() {
             Api::Graph

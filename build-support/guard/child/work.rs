@@ -1,13 +1,13 @@
 //! What happens in the child: everything that could take the process down, and everything that starts CUDA.
 
-use crate::runtime::child::exit_status::{End, Ended};
-use crate::runtime::child::pipe_sink::Tell;
-use crate::runtime::child::protocol::{self, Answer};
+use crate::runtime::child::exit_status::{ExitStatus, ChildExit};
+use crate::runtime::child::pipe_sink::PipeSink;
+use crate::runtime::child::protocol::{self, ChildReport};
 use crate::runtime::child::{in_process, process};
-use crate::runtime::convolution::case_result::{Extent, Scope, Told};
+use crate::runtime::convolution::case_result::{Extent, Scope, SuiteEvent};
 use crate::runtime::convolution::suite;
 use crate::runtime::driver::devices::Devices;
-use crate::runtime::driver::query::{self, Driver, Problem};
+use crate::runtime::driver::query::{self, Driver, DriverProblem};
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
@@ -34,9 +34,9 @@ const MISMATCH: [c_int; 2] = [1002, 14];
 #[derive(Clone, Copy)]
 pub struct Functions {
     /// Asks the driver for its GPUs.
-    pub driver: fn() -> Result<Driver, Problem>,
+    pub driver: fn() -> Result<Driver, DriverProblem>,
     /// Convolves on the GPU of this number.
-    pub convolve: fn(Library, Version, usize, Scope, &mut dyn FnMut(Told)),
+    pub convolve: fn(Library, Version, usize, Scope, &mut dyn FnMut(SuiteEvent)),
 }
 
 /// Those that a program has.
@@ -60,37 +60,37 @@ pub struct Task<'a> {
 }
 
 /// How it went.
-pub struct Tried {
+pub struct ChildOutcome {
     /// What the child told.
-    pub answer: Answer,
+    pub answer: ChildReport,
     /// How it ended.
-    pub end: End,
+    pub end: ExitStatus,
     /// What was printed in it.
     pub said: String,
     /// Why it was no child, but this process itself.
-    pub unprotected: Option<NoChild>,
+    pub unprotected: Option<ChildNotStarted>,
 }
 
 /// Why there is no child.
-pub enum NoChild {
+pub enum ChildNotStarted {
     /// CUDA is started in this process.
     Started,
     /// The system refuses one, in these words.
-    Refused(String),
+    CudnnStatus(String),
 }
 
-impl NoChild {
+impl ChildNotStarted {
     /// The same under this headline.
     pub fn finding(&self, summary: &str) -> Finding {
         let finding = Finding::warning(FindingId::ChildNotStarted, summary);
         match self {
-            NoChild::Started => finding
+            ChildNotStarted::Started => finding
                 .with(
                     "reason",
                     "CUDA is started in this process already, and a child made by `fork` cannot use it then",
                 )
                 .help("call `startup()` before anything uses CUDA: as the first line of `main`"),
-            NoChild::Refused(words) => finding
+            ChildNotStarted::CudnnStatus(words) => finding
                 .with("reason", words)
                 .help("raise the limit on processes (`ulimit -u`), or allow `fork`"),
         }
@@ -98,16 +98,16 @@ impl NoChild {
 }
 
 /// Tries it in a child; without one in this process itself, if that `may_be_here`. The error says why there is none.
-pub fn run(task: &Task<'_>, deadline: Duration, may_be_here: bool) -> Result<Tried, NoChild> {
+pub fn run(task: &Task<'_>, deadline: Duration, may_be_here: bool) -> Result<ChildOutcome, ChildNotStarted> {
     let token = format!("{:016x}", RandomState::new().build_hasher().finish());
-    let tried = |ended: Ended, unprotected| Tried {
-        answer: Answer::parse(&ended.answer, &token),
+    let tried = |ended: ChildExit, unprotected| ChildOutcome {
+        answer: ChildReport::parse(&ended.answer, &token),
         end: ended.end,
         said: ended.said,
         unprotected,
     };
     let no_child = if in_process::cuda_is_started() {
-        NoChild::Started
+        ChildNotStarted::Started
     } else {
         let child = process::in_child(deadline, &mut |tell| {
             in_process::roomy(&|| {
@@ -119,7 +119,7 @@ pub fn run(task: &Task<'_>, deadline: Duration, may_be_here: bool) -> Result<Tri
         });
         match child {
             Ok(ended) => return Ok(tried(ended, None)),
-            Err(words) => NoChild::Refused(words),
+            Err(words) => ChildNotStarted::CudnnStatus(words),
         }
     };
     if !may_be_here {
@@ -142,11 +142,11 @@ pub fn run(task: &Task<'_>, deadline: Duration, may_be_here: bool) -> Result<Tri
     Ok(tried(ended, Some(no_child)))
 }
 
-fn work(task: &Task<'_>, tell: &Tell<'_>) {
+fn work(task: &Task<'_>, tell: &PipeSink<'_>) {
     let mut cudnn = None;
     if let Some(shim) = task.shim {
         let opened = open(task.parts, tell);
-        if opened != Opened::Refused {
+        if opened != PartsOpened::CudnnStatus {
             cudnn = version(shim, task.parts, tell).map(|version| (shim, version, opened));
         }
     }
@@ -154,15 +154,15 @@ fn work(task: &Task<'_>, tell: &Tell<'_>) {
     if let (Some(scope), Some((shim, version, opened))) = (task.convolution, cudnn) {
         // The driver may lie where only CUDA looks, and is in the process now.
         let wanted = !numbers.is_empty();
-        if wanted && (opened == Opened::All || open(task.parts, tell) == Opened::All) {
+        if wanted && (opened == PartsOpened::All || open(task.parts, tell) == PartsOpened::All) {
             if scope.extent == Extent::Thorough {
                 open_for_training(task.parts, tell);
             }
             for number in numbers {
                 stage(tell, "preparing a convolution");
                 (task.functions.convolve)(shim, version, number, scope, &mut |told| match told {
-                    Told::Next(words) => stage(tell, &words),
-                    Told::Done(outcome) => {
+                    SuiteEvent::Next(words) => stage(tell, &words),
+                    SuiteEvent::Done(outcome) => {
                         for line in protocol::outcome_lines(&outcome) {
                             tell.line(&line);
                         }
@@ -181,24 +181,24 @@ fn work(task: &Task<'_>, tell: &Tell<'_>) {
 
 /// How it went with the parts.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Opened {
+enum PartsOpened {
     All,
     /// All but those which are linked to the driver, for want of it. cuDNN can be asked for its release.
     ButDriver,
-    Refused,
+    CudnnStatus,
 }
 
-fn open(parts: &[Part], tell: &Tell<'_>) -> Opened {
-    let mut opened = Opened::All;
+fn open(parts: &[Part], tell: &PipeSink<'_>) -> PartsOpened {
+    let mut opened = PartsOpened::All;
     for part in parts.iter().filter(|part| part.needed) {
         let path = protocol::path_field(&part.path);
         stage(tell, &format!("opening {}", part.path.display()));
         if let Err(words) = Library::open_file(&part.path) {
             tell.line(&protocol::line("refused", &[&path, &words]));
             if !wants_driver(&words) {
-                return Opened::Refused;
+                return PartsOpened::CudnnStatus;
             }
-            opened = Opened::ButDriver;
+            opened = PartsOpened::ButDriver;
         }
     }
     opened
@@ -206,7 +206,7 @@ fn open(parts: &[Part], tell: &Tell<'_>) -> Opened {
 
 /// In 8 the gradient of the filters has parts of its own, and a program that does not train may lack them. They stand
 /// in the order in which they need each other.
-fn open_for_training(parts: &[Part], tell: &Tell<'_>) {
+fn open_for_training(parts: &[Part], tell: &PipeSink<'_>) {
     for name in ["ops_train", "cnn_train"] {
         for part in parts.iter().filter(|part| part.name == name) {
             stage(tell, &format!("opening {}", part.path.display()));
@@ -222,7 +222,7 @@ pub fn wants_driver(words: &str) -> bool {
 }
 
 /// Asks cuDNN what it answers without a GPU.
-fn version(shim: Library, parts: &[Part], tell: &Tell<'_>) -> Option<Version> {
+fn version(shim: Library, parts: &[Part], tell: &PipeSink<'_>) -> Option<Version> {
     let number = ask(tell, shim, "cudnnGetVersion")?;
     tell.line(&protocol::line("version", &[&number.to_string()]));
     if let Some(number) = ask(tell, shim, "cudnnGetCudartVersion") {
@@ -242,7 +242,7 @@ fn version(shim: Library, parts: &[Part], tell: &Tell<'_>) -> Option<Version> {
     Some(Version::from_cudnn(number))
 }
 
-fn ask(tell: &Tell<'_>, shim: Library, name: &str) -> Option<u32> {
+fn ask(tell: &PipeSink<'_>, shim: Library, name: &str) -> Option<u32> {
     let address = shim.symbol(name)?;
     stage(tell, &format!("calling {}", name));
     // SAFETY: every release declares both as `size_t (void)`.
@@ -251,7 +251,7 @@ fn ask(tell: &Tell<'_>, shim: Library, name: &str) -> Option<u32> {
 }
 
 /// How many GPUs there are.
-fn driver(functions: Functions, tell: &Tell<'_>) -> usize {
+fn driver(functions: Functions, tell: &PipeSink<'_>) -> usize {
     stage(tell, "asking the driver");
     let found = (functions.driver)();
     let known = match &found {
@@ -270,6 +270,6 @@ fn driver(functions: Functions, tell: &Tell<'_>) -> usize {
     found.map_or(0, |driver| driver.devices.len())
 }
 
-fn stage(tell: &Tell<'_>, words: &str) {
+fn stage(tell: &PipeSink<'_>, words: &str) {
     tell.line(&protocol::line("stage", &[words]));
 }

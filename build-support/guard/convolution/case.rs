@@ -61,7 +61,7 @@ impl Operation {
 
 /// One convolution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Kind {
+pub struct Case {
     /// By which interface.
     pub api: Api,
     /// What is computed.
@@ -74,7 +74,7 @@ pub struct Kind {
     pub shape: Shape,
 }
 
-impl Kind {
+impl Case {
     /// Its name in a sentence.
     pub fn words(&self) -> String {
         let (operation, through) = (self.operation.words(), self.api.through());
@@ -208,7 +208,7 @@ const GROUPS: Shape = Shape {
 const DEPTH: Shape = Shape { groups: 8, ..SMALL };
 
 /// What is always tried, and before all others.
-pub const FIRST: Kind = Kind {
+pub const FIRST: Case = Case {
     api: Api::Legacy,
     operation: Operation::Forward,
     data_type: DataType::F32,
@@ -223,8 +223,8 @@ const TRAINING: [Operation; 3] = [
 const TYPES: [DataType; 4] = [DataType::F32, DataType::Tf32, DataType::F16, DataType::Bf16];
 
 /// One shape for each format, as inference without a change of layout has it.
-pub fn quick() -> Vec<Kind> {
-    let rest = TYPES.iter().skip(1).map(|data_type| Kind {
+pub fn quick() -> Vec<Case> {
+    let rest = TYPES.iter().skip(1).map(|data_type| Case {
         data_type: *data_type,
         shape: SMALL,
         ..FIRST
@@ -233,12 +233,12 @@ pub fn quick() -> Vec<Kind> {
 }
 
 /// Every operation in every format and layout, and every operation in every format on shapes that other engines take.
-pub fn thorough() -> Vec<Kind> {
+pub fn thorough() -> Vec<Case> {
     let mut kinds = vec![FIRST];
     for data_type in TYPES {
         for operation in TRAINING.iter().copied().chain([Operation::Fused]) {
             for layout in [Layout::Nchw, Layout::Nhwc] {
-                kinds.push(Kind {
+                kinds.push(Case {
                     api: Api::Legacy,
                     operation,
                     data_type,
@@ -255,7 +255,7 @@ pub fn thorough() -> Vec<Kind> {
             (GROUPS, Layout::Nhwc),
             (DEPTH, Layout::Nchw),
         ] {
-            kinds.extend(TRAINING.iter().map(|operation| Kind {
+            kinds.extend(TRAINING.iter().map(|operation| Case {
                 api: Api::Legacy,
                 operation: *operation,
                 data_type,
@@ -268,14 +268,14 @@ pub fn thorough() -> Vec<Kind> {
 }
 
 /// Through the graph: what networks run, and what every program may.
-pub fn quick_graph() -> Vec<Kind> {
+pub fn quick_graph() -> Vec<Case> {
     let types = [DataType::F16, DataType::F32];
     let forward = |data_type| graph(Operation::Forward, data_type);
     types.iter().copied().map(forward).collect()
 }
 
 /// Through the graph, everything that trains a network.
-pub fn thorough_graph() -> Vec<Kind> {
+pub fn thorough_graph() -> Vec<Case> {
     let all = TRAINING.iter().flat_map(|operation| {
         let types = [DataType::F16, DataType::F32, DataType::Tf32, DataType::Bf16];
         let of = move |data_type: &DataType| graph(*operation, *data_type);
@@ -285,8 +285,8 @@ pub fn thorough_graph() -> Vec<Kind> {
 }
 
 /// In the order of numbers that most engines take.
-fn graph(operation: Operation, data_type: DataType) -> Kind {
-    Kind {
+fn graph(operation: Operation, data_type: DataType) -> Case {
+    Case {
         api: Api::Graph,
         operation,
         data_type,
@@ -296,6 +296,6 @@ fn graph(operation: Operation, data_type: DataType) -> Kind {
 }
 
 /// Those of which every algorithm is tried that cuDNN offers.
-pub fn every_algorithm() -> Vec<Kind> {
+pub fn every_algorithm() -> Vec<Case> {
     quick()
 }

@@ -49,7 +49,7 @@ pub enum Extent {
 
 /// How one convolution went.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Outcome {
+pub struct CaseResult {
     /// The GPU; empty if there is none.
     pub device: String,
     /// By which interface.
@@ -69,7 +69,7 @@ pub struct Outcome {
     /// How long it took.
     pub milliseconds: f64,
     /// How long it took before, for the first one.
-    pub start: Option<Start>,
+    pub start: Option<SetupTimes>,
     /// Whether single precision was rounded to TF32, where that can be told.
     pub tf32: Option<bool>,
     /// Why it was left out, if this GPU or this cuDNN does not serve it.
@@ -80,7 +80,7 @@ pub struct Outcome {
 
 /// What is done once before all convolutions, in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Start {
+pub struct SetupTimes {
     /// The GPU's context.
     pub context: f64,
     /// cuDNN's handle.
@@ -88,9 +88,9 @@ pub struct Start {
 }
 
 /// What is told while convolutions are tried.
-pub enum Told {
+pub enum SuiteEvent {
     /// What comes next, in words that follow "while".
     Next(String),
     /// How it went.
-    Done(Box<Outcome>),
+    Done(Box<CaseResult>),
 }

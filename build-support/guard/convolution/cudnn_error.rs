@@ -1,7 +1,7 @@
 //! What it means that cuDNN or the GPU refused.
 
 use crate::runtime::convolution::algorithm::Algorithm;
-use crate::runtime::convolution::case::Kind;
+use crate::runtime::convolution::case::Case;
 use crate::runtime::convolution::case_result::Api;
 use crate::runtime::cudnn::status;
 use crate::runtime::driver::{cuda_status, device_memory};
@@ -14,7 +14,7 @@ const MIB: usize = 1 << 20;
 const LOW_MEMORY: usize = 512 * MIB;
 
 /// What the GPU or its driver refuses is not cuDNN's fault, nor the program's.
-pub fn refused_by_gpu(refused: device_memory::Refused, device: &str) -> Finding {
+pub fn refused_by_gpu(refused: device_memory::CudaStatus, device: &str) -> Finding {
     let Some(code) = refused.code else {
         return Finding::warning(
             FindingId::DriverError,
@@ -63,7 +63,7 @@ pub fn memory_low(device: &str, free: Option<usize>) -> Finding {
 }
 
 /// What cuDNN refused, and what was seen round it.
-pub struct Refusal<'a> {
+pub struct CudnnError<'a> {
     /// The call.
     pub call: &'static str,
     /// What it answered.
@@ -78,9 +78,9 @@ pub struct Refusal<'a> {
     pub free: Option<usize>,
 }
 
-impl Refusal<'_> {
+impl CudnnError<'_> {
     /// What it means for a program.
-    pub fn judge(&self, version: Version, device: &str, kind: &Kind) -> (Verdict, Finding) {
+    pub fn judge(&self, version: Version, device: &str, kind: &Case) -> (Verdict, Finding) {
         let named = status::named(self.status, version.major);
         let with_words = |finding: Finding| {
             if self.last_error.is_empty() {
@@ -99,7 +99,7 @@ impl Refusal<'_> {
         }
         let outside = |code: &i32| is_memory(*code) || is_elsewhere(*code);
         if let Some(code) = self.gpu.filter(outside) {
-            let refused = device_memory::Refused {
+            let refused = device_memory::CudaStatus {
                 call: "cuCtxSynchronize",
                 code: Some(code),
             };

@@ -3,9 +3,9 @@
 //! Only what cuDNN itself does wrong or refuses fails; what CUDA refuses, or a lack of memory, leaves it unknown.
 
 use crate::runtime::convolution::algorithm::Algorithm;
-use crate::runtime::convolution::case::Kind;
+use crate::runtime::convolution::case::Case;
 use crate::runtime::convolution::cudnn_error::{
-    Refusal, is_elsewhere, is_memory, memory_low, refused_by_gpu,
+    CudnnError, is_elsewhere, is_memory, memory_low, refused_by_gpu,
 };
 use crate::runtime::convolution::shape::{dimensions, place};
 use crate::runtime::convolution::tolerance::Comparison;
@@ -18,7 +18,7 @@ use crate::runtime::facts::version::Version;
 const MIB: usize = 1 << 20;
 
 /// Why there is no right result.
-pub enum Trouble {
+pub enum CaseFailure {
     /// It was not tried, in words.
     Unserved(String),
     /// This cuDNN has no such function.
@@ -36,7 +36,7 @@ pub enum Trouble {
         free: usize,
     },
     /// CUDA refused, before cuDNN was asked to convolve.
-    Gpu(device_memory::Refused),
+    Gpu(device_memory::CudaStatus),
     /// cuDNN refused.
     Cudnn {
         /// The call.
@@ -96,12 +96,12 @@ pub enum Trouble {
     },
 }
 
-impl Trouble {
+impl CaseFailure {
     /// Whether it only says that this way of computing is not offered.
     pub fn another_algorithm_may_do(&self, version: Version) -> bool {
         match self {
-            Trouble::Cudnn { status, .. } => status::is_not_supported(*status, version.major),
-            Trouble::Workspace { .. } => true,
+            CaseFailure::Cudnn { status, .. } => status::is_not_supported(*status, version.major),
+            CaseFailure::Workspace { .. } => true,
             _ => false,
         }
     }
@@ -110,12 +110,12 @@ impl Trouble {
     /// that either: the first convolution is set up by the same calls, and must pass.
     pub fn left_out(&self, version: Version) -> Option<String> {
         match self {
-            Trouble::Unserved(reason) => Some(reason.clone()),
-            Trouble::Lacks(name) => Some(format!("this cuDNN has no `{}`", name)),
-            Trouble::Workspace { bytes, .. } => {
+            CaseFailure::Unserved(reason) => Some(reason.clone()),
+            CaseFailure::Lacks(name) => Some(format!("this cuDNN has no `{}`", name)),
+            CaseFailure::Workspace { bytes, .. } => {
                 Some(format!("cuDNN wants {} MiB to work in", bytes / MIB))
             }
-            Trouble::Cudnn {
+            CaseFailure::Cudnn {
                 call,
                 status,
                 gpu: None,
@@ -131,12 +131,12 @@ impl Trouble {
     /// What ran, or was to run.
     pub fn algorithm(&self) -> Option<Algorithm> {
         match self {
-            Trouble::Cudnn { algorithm, .. } => *algorithm,
-            Trouble::Workspace { algorithm, .. }
-            | Trouble::Crashed { algorithm, .. }
-            | Trouble::Breach { algorithm, .. }
-            | Trouble::Rounded { algorithm, .. }
-            | Trouble::Wrong { algorithm, .. } => Some(*algorithm),
+            CaseFailure::Cudnn { algorithm, .. } => *algorithm,
+            CaseFailure::Workspace { algorithm, .. }
+            | CaseFailure::Crashed { algorithm, .. }
+            | CaseFailure::Breach { algorithm, .. }
+            | CaseFailure::Rounded { algorithm, .. }
+            | CaseFailure::Wrong { algorithm, .. } => Some(*algorithm),
             _ => None,
         }
     }
@@ -144,7 +144,7 @@ impl Trouble {
     /// The largest distance from what is right, if there is a result.
     pub fn largest_error(&self) -> Option<f64> {
         match self {
-            Trouble::Rounded { comparison, .. } | Trouble::Wrong { comparison, .. } => {
+            CaseFailure::Rounded { comparison, .. } | CaseFailure::Wrong { comparison, .. } => {
                 Some(comparison.largest_error)
             }
             _ => None,
@@ -154,25 +154,25 @@ impl Trouble {
     /// Whether nothing can be computed after it: an error of the GPU stays with the context.
     pub fn ends_the_context(&self) -> bool {
         match self {
-            Trouble::Cudnn { gpu, .. } => gpu.is_some(),
-            Trouble::Crashed { .. } | Trouble::Gpu(_) | Trouble::Full { .. } => true,
+            CaseFailure::Cudnn { gpu, .. } => gpu.is_some(),
+            CaseFailure::Crashed { .. } | CaseFailure::Gpu(_) | CaseFailure::Full { .. } => true,
             _ => false,
         }
     }
 
     /// What it means for a program, in words: `version` is the cuDNN's, `device` the GPU's name.
-    pub fn judge(&self, version: Version, device: &str, kind: &Kind) -> (Verdict, Finding) {
+    pub fn judge(&self, version: Version, device: &str, kind: &Case) -> (Verdict, Finding) {
         let cudnn = format!("cuDNN {}", version);
         let words = kind.words();
         match self {
-            Trouble::Unserved(reason) => (
+            CaseFailure::Unserved(reason) => (
                 Verdict::Unknown,
                 Finding::warning(
                     FindingId::ConvolutionFailed,
                     format!("no {} was tried: {}", words, reason),
                 ),
             ),
-            Trouble::Lacks(name) => (
+            CaseFailure::Lacks(name) => (
                 Verdict::Unknown,
                 Finding::warning(
                     FindingId::ConvolutionFailed,
@@ -180,7 +180,7 @@ impl Trouble {
                 )
                 .help("update cudnn-guard: it does not know this release"),
             ),
-            Trouble::Workspace { bytes, .. } => (
+            CaseFailure::Workspace { bytes, .. } => (
                 Verdict::Unknown,
                 Finding::warning(
                     FindingId::ConvolutionFailed,
@@ -192,13 +192,13 @@ impl Trouble {
                 )
                 .help("update cudnn-guard: it does not know this release"),
             ),
-            Trouble::Full { free } => {
+            CaseFailure::Full { free } => {
                 let finding = memory_low(device, Some(*free));
                 let why = "it was not asked: CUDA takes memory by pieces of 2 MiB";
                 (Verdict::Unknown, finding.with("cuDNN", why))
             }
-            Trouble::Gpu(refused) => (Verdict::Unknown, refused_by_gpu(*refused, device)),
-            Trouble::Cudnn {
+            CaseFailure::Gpu(refused) => (Verdict::Unknown, refused_by_gpu(*refused, device)),
+            CaseFailure::Cudnn {
                 call,
                 status,
                 algorithm,
@@ -206,7 +206,7 @@ impl Trouble {
                 gpu,
                 free,
             } => {
-                let refused = Refusal {
+                let refused = CudnnError {
                     call,
                     status: *status,
                     algorithm: *algorithm,
@@ -216,14 +216,14 @@ impl Trouble {
                 };
                 refused.judge(version, device, kind)
             }
-            Trouble::Crashed { code, .. } if is_memory(*code) || is_elsewhere(*code) => {
-                let refused = device_memory::Refused {
+            CaseFailure::Crashed { code, .. } if is_memory(*code) || is_elsewhere(*code) => {
+                let refused = device_memory::CudaStatus {
                     call: "cuCtxSynchronize",
                     code: Some(*code),
                 };
                 (Verdict::Unknown, refused_by_gpu(refused, device))
             }
-            Trouble::Crashed { code, .. } => {
+            CaseFailure::Crashed { code, .. } => {
                 let error = cuda_status::explain(*code);
                 let finding = Finding::error(
                     FindingId::ConvolutionFailed,
@@ -238,7 +238,7 @@ impl Trouble {
                 let finding = self.described(finding, kind).with("meaning", error.words);
                 (Verdict::Fail, finding.help(BELONG))
             }
-            Trouble::Dimensions(told) => {
+            CaseFailure::Dimensions(told) => {
                 let finding = Finding::error(
                     FindingId::ConvolutionWrong,
                     format!(
@@ -250,7 +250,7 @@ impl Trouble {
                 );
                 (Verdict::Fail, self.described(finding, kind).help(BELONG))
             }
-            Trouble::Breach { buffer, place, .. } => {
+            CaseFailure::Breach { buffer, place, .. } => {
                 let finding = Finding::error(
                     FindingId::ConvolutionWrong,
                     format!(
@@ -260,7 +260,7 @@ impl Trouble {
                 );
                 (Verdict::Fail, self.described(finding, kind).help(BELONG))
             }
-            Trouble::Rounded {
+            CaseFailure::Rounded {
                 comparison,
                 allowed,
                 ..
@@ -281,7 +281,7 @@ impl Trouble {
                 );
                 (Verdict::Unknown, overridden(finding))
             }
-            Trouble::Wrong {
+            CaseFailure::Wrong {
                 comparison,
                 there,
                 expected,
@@ -330,7 +330,7 @@ impl Trouble {
         }
     }
 
-    fn described(&self, finding: Finding, kind: &Kind) -> Finding {
+    fn described(&self, finding: Finding, kind: &Case) -> Finding {
         kind.describe(finding, self.algorithm())
     }
 }

@@ -1,33 +1,33 @@
 //! A convolution through cuDNN's graph interface: engines are tried in turn, as programs do it.
 
-use crate::runtime::convolution::case::Kind;
-use crate::runtime::convolution::case_result::Told;
-use crate::runtime::convolution::failure::Trouble;
+use crate::runtime::convolution::case::Case;
+use crate::runtime::convolution::case_result::SuiteEvent;
+use crate::runtime::convolution::failure::CaseFailure;
 use crate::runtime::convolution::reference::{Expected, Operands};
-use crate::runtime::convolution::run_case::{MOST_WORKSPACE, Right, Trial};
-use crate::runtime::cudnn::graph::{Engine, Graph, Mode, Plan};
+use crate::runtime::convolution::run_case::{MOST_WORKSPACE, CaseSuccess, CaseRunner};
+use crate::runtime::cudnn::graph::{Engine, Graph, HeuristicMode, Plan};
 use crate::runtime::cudnn::status;
 use crate::runtime::facts::version::Version;
 
-impl Trial<'_> {
+impl CaseRunner<'_> {
     /// Computes by the first engine that takes it, and compares.
     ///
     /// An engine that refuses while it is made ready is passed over, whatever its reason: programs go on to the next
     /// one as well. One that fails while it computes is a failure of theirs.
     pub fn by_engines(
         &self,
-        kind: &Kind,
+        kind: &Case,
         operands: &Operands,
         expected: &[Expected],
-        tell: &mut dyn FnMut(Told),
-    ) -> Result<Right, Trouble> {
+        tell: &mut dyn FnMut(SuiteEvent),
+    ) -> Result<CaseSuccess, CaseFailure> {
         let refused = |refused| self.refused(refused, None);
         let what = format!("{} ({})", kind.words(), kind.layout.name());
-        tell(Told::Next(format!("asking for engines for the {}", what)));
+        tell(SuiteEvent::Next(format!("asking for engines for the {}", what)));
         let graph = Graph::of(self.cudnn.shim).map_err(refused)?;
         let with = graph.describe(self.handle, kind).map_err(refused)?;
         let mut passed_over = PassedOver::new(self.version);
-        for mode in [Mode::Fast, Mode::Fallback] {
+        for mode in [HeuristicMode::Fast, HeuristicMode::Fallback] {
             let engines = match graph.engines(&with, mode) {
                 Ok(engines) => engines,
                 Err(refused) => {
@@ -40,7 +40,7 @@ impl Trial<'_> {
                     passed_over.add(rounds(&engine))?;
                     continue;
                 }
-                tell(Told::Next(format!(
+                tell(SuiteEvent::Next(format!(
                     "making {} ready for the {}",
                     engine.algorithm, what
                 )));
@@ -51,7 +51,7 @@ impl Trial<'_> {
                         continue;
                     }
                 };
-                tell(Told::Next(format!(
+                tell(SuiteEvent::Next(format!(
                     "running the {} ({}, {})",
                     kind.words(),
                     kind.layout.name(),
@@ -63,7 +63,7 @@ impl Trial<'_> {
                     unsafe { graph.convolve(self.handle, &plan, data) }
                 });
                 match done {
-                    Err(Trouble::Rounded { .. }) => passed_over.add(rounds(&engine))?,
+                    Err(CaseFailure::Rounded { .. }) => passed_over.add(rounds(&engine))?,
                     Err(trouble) if trouble.another_algorithm_may_do(self.version) => {
                         passed_over.add(trouble)?;
                     }
@@ -74,29 +74,29 @@ impl Trial<'_> {
         Err(passed_over.trouble())
     }
 
-    fn plan(&self, graph: &Graph, engine: &Engine) -> Result<Plan, Trouble> {
+    fn plan(&self, graph: &Graph, engine: &Engine) -> Result<Plan, CaseFailure> {
         let algorithm = engine.algorithm;
         let plan = graph.plan(self.handle, engine);
         let plan = plan.map_err(|refused| self.refused(refused, Some(algorithm)))?;
         let bytes = plan.workspace;
         if bytes > MOST_WORKSPACE {
-            return Err(Trouble::Workspace { bytes, algorithm });
+            return Err(CaseFailure::Workspace { bytes, algorithm });
         }
         Ok(plan)
     }
 }
 
 /// An engine says so beforehand, or its numbers do.
-fn rounds(engine: &Engine) -> Trouble {
+fn rounds(engine: &Engine) -> CaseFailure {
     let by = engine.algorithm;
-    Trouble::Unserved(format!("{} rounds single precision", by))
+    CaseFailure::Unserved(format!("{} rounds single precision", by))
 }
 
 /// What was said of the engines that were passed over; what shows a fault counts more than what shows none, and what
 /// was said first more than what was said later.
 struct PassedOver {
     version: Version,
-    most: Option<Trouble>,
+    most: Option<CaseFailure>,
 }
 
 impl PassedOver {
@@ -106,14 +106,14 @@ impl PassedOver {
     }
 
     /// Goes on, unless the GPU itself has failed.
-    fn add(&mut self, trouble: Trouble) -> Result<(), Trouble> {
+    fn add(&mut self, trouble: CaseFailure) -> Result<(), CaseFailure> {
         if trouble.ends_the_context() {
             return Err(trouble);
         }
-        let weight = |trouble: &Trouble| match trouble {
-            Trouble::Cudnn { status, .. } if status::is_broken(*status) => 3,
-            Trouble::Cudnn { .. } if trouble.left_out(self.version).is_none() => 2,
-            Trouble::Unserved(_) => 0,
+        let weight = |trouble: &CaseFailure| match trouble {
+            CaseFailure::Cudnn { status, .. } if status::is_broken(*status) => 3,
+            CaseFailure::Cudnn { .. } if trouble.left_out(self.version).is_none() => 2,
+            CaseFailure::Unserved(_) => 0,
             _ => 1,
         };
         let most = self.most.as_ref().map(weight);
@@ -123,8 +123,8 @@ impl PassedOver {
         Ok(())
     }
 
-    fn trouble(self) -> Trouble {
-        let none = || Trouble::Unserved("cuDNN offers no engine for it".to_string());
+    fn trouble(self) -> CaseFailure {
+        let none = || CaseFailure::Unserved("cuDNN offers no engine for it".to_string());
         self.most.unwrap_or_else(none)
     }
 }

@@ -1,6 +1,6 @@
 //! What a convolution must give: plain loops in double precision.
 
-use crate::runtime::convolution::case::{Kind, Operation};
+use crate::runtime::convolution::case::{Case, Operation};
 use crate::runtime::convolution::shape::{count, place, quotient};
 
 /// What goes into a convolution, in NCHW order; each operation takes two of the first three.
@@ -22,7 +22,7 @@ impl Operands {
     /// get small whole ones: as long as no sum of their magnitudes is above `2^precision`, each partial sum can be
     /// written down exactly in the format itself, in whatever order and by whatever unit it is summed, and one
     /// product too few or too many is off by 1 at least.
-    pub fn of(kind: &Kind) -> Self {
+    pub fn of(kind: &Case) -> Self {
         let shape = kind.shape;
         let (x, w, y) = (count(shape.x()), count(shape.filter()), count(shape.y()));
         if kind.data_type.is_short() {
@@ -86,7 +86,7 @@ pub struct Expected {
 
 /// Convolves in double precision; the result is in NCHW order. Every product of a convolution belongs to one number
 /// of `x`, one of `w` and one of `y`: the operations differ only in which of the three is asked for.
-pub fn convolve(kind: &Kind, operands: &Operands) -> Vec<Expected> {
+pub fn convolve(kind: &Case, operands: &Operands) -> Vec<Expected> {
     // In few calls: a program that is not optimized does this too, before its own first line.
     let at = |values: &[f32], index: usize| match values.get(index) {
         Some(value) => f64::from(*value),

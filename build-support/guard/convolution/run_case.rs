@@ -1,15 +1,15 @@
 //! One convolution: described to cuDNN, computed, read back and compared.
 
 use crate::runtime::convolution::algorithm::Algorithm;
-use crate::runtime::convolution::case::{Kind, Operation};
-use crate::runtime::convolution::case_result::Told;
-use crate::runtime::convolution::failure::Trouble;
+use crate::runtime::convolution::case::{Case, Operation};
+use crate::runtime::convolution::case_result::SuiteEvent;
+use crate::runtime::convolution::failure::CaseFailure;
 use crate::runtime::convolution::reference::{Expected, Operands};
 use crate::runtime::convolution::shape::count;
 use crate::runtime::convolution::tolerance::{self, Tolerance};
-use crate::runtime::cudnn::descriptor::{Descriptors, Owned};
-use crate::runtime::cudnn::functions::{Cudnn, Data, Refused};
-use crate::runtime::driver::device_memory::{self, Current, POISON};
+use crate::runtime::cudnn::descriptor::{Descriptors, OwnedDescriptor};
+use crate::runtime::cudnn::functions::{Cudnn, DeviceTensors, CudnnStatus};
+use crate::runtime::driver::device_memory::{self, CurrentContext, POISON};
 use crate::runtime::facts::compute_capability::ComputeCapability;
 use crate::runtime::facts::version::Version;
 use crate::runtime::system::platform::Library;
@@ -19,7 +19,7 @@ const MIB: usize = 1 << 20;
 pub const MOST_WORKSPACE: usize = 48 * MIB;
 
 /// A result that is right.
-pub struct Right {
+pub struct CaseSuccess {
     /// The largest distance from the CPU's.
     pub largest_error: f64,
     /// How it was computed.
@@ -29,27 +29,27 @@ pub struct Right {
 }
 
 /// What every convolution takes.
-pub struct Trial<'a> {
+pub struct CaseRunner<'a> {
     /// Ready to be called.
     pub cudnn: Cudnn,
     /// From [`Cudnn::handle`].
-    pub handle: &'a Owned,
+    pub handle: &'a OwnedDescriptor,
     /// The GPU in use.
-    pub current: &'a Current,
+    pub current: &'a CurrentContext,
     /// The release that it says it is.
     pub version: Version,
     /// What the GPU is.
     pub capability: ComputeCapability,
 }
 
-impl Trial<'_> {
+impl CaseRunner<'_> {
     /// What cuDNN offers for a kind beside what is tried in any case. A heuristic that refuses offers nothing.
-    pub fn offers(&self, kind: &Kind, tell: &mut dyn FnMut(Told)) -> Vec<(Algorithm, i32)> {
+    pub fn offers(&self, kind: &Case, tell: &mut dyn FnMut(SuiteEvent)) -> Vec<(Algorithm, i32)> {
         if self.unserved(kind).is_some() {
             return Vec::new();
         }
         let what = format!("{} ({})", kind.words(), kind.layout.name());
-        tell(Told::Next(format!(
+        tell(SuiteEvent::Next(format!(
             "asking for algorithms for the {}",
             what
         )));
@@ -62,7 +62,7 @@ impl Trial<'_> {
     }
 
     /// Why this GPU or this cuDNN is not even asked.
-    pub fn unserved(&self, kind: &Kind) -> Option<String> {
+    pub fn unserved(&self, kind: &Case) -> Option<String> {
         let (wanted, name) = (kind.data_type.since(), kind.data_type.name());
         if self.capability < wanted {
             return Some(format!(
@@ -83,7 +83,7 @@ impl Trial<'_> {
         None
     }
 
-    fn describe(&self, kind: &Kind) -> Result<Descriptors<'_>, Refused> {
+    fn describe(&self, kind: &Case) -> Result<Descriptors<'_>, CudnnStatus> {
         let (shape, data_type, layout) = (kind.shape, kind.data_type, kind.layout);
         let tensor = |dims| self.cudnn.tensor(dims, data_type, layout);
         let fused = if kind.operation == Operation::Fused {
@@ -104,23 +104,23 @@ impl Trial<'_> {
     /// Computes and compares.
     pub fn attempt(
         &self,
-        kind: &Kind,
+        kind: &Case,
         offer: Option<(Algorithm, i32)>,
         operands: &Operands,
         expected: &[Expected],
-        tell: &mut dyn FnMut(Told),
-    ) -> Result<Right, Trouble> {
+        tell: &mut dyn FnMut(SuiteEvent),
+    ) -> Result<CaseSuccess, CaseFailure> {
         let refused = |refused| self.refused(refused, None);
         let what = format!("{} ({})", kind.words(), kind.layout.name());
-        tell(Told::Next(format!("setting up the {}", what)));
+        tell(SuiteEvent::Next(format!("setting up the {}", what)));
         let with = self.describe(kind).map_err(refused)?;
         let told = self.cudnn.output(&with.x, &with.w, &with.convolution);
         let told = told.map_err(refused)?;
         if told != kind.shape.y() {
-            return Err(Trouble::Dimensions(told));
+            return Err(CaseFailure::Dimensions(told));
         }
         let mut by = |algorithm: Algorithm| {
-            tell(Told::Next(format!(
+            tell(SuiteEvent::Next(format!(
                 "running the {} ({}, {})",
                 kind.words(),
                 kind.layout.name(),
@@ -145,16 +145,16 @@ impl Trial<'_> {
 
     fn by(
         &self,
-        kind: &Kind,
+        kind: &Case,
         with: &Descriptors<'_>,
         algorithm: Algorithm,
         operands: &Operands,
         expected: &[Expected],
-    ) -> Result<Right, Trouble> {
+    ) -> Result<CaseSuccess, CaseFailure> {
         let bytes = self.cudnn.workspace(kind.operation, with, algorithm);
         let bytes = bytes.map_err(|refused| self.refused(refused, Some(algorithm)))?;
         if bytes > MOST_WORKSPACE {
-            return Err(Trouble::Workspace { bytes, algorithm });
+            return Err(CaseFailure::Workspace { bytes, algorithm });
         }
         self.compute(kind, algorithm, bytes, operands, expected, &|data| {
             let (operation, cudnn) = (kind.operation, &self.cudnn);
@@ -166,14 +166,14 @@ impl Trial<'_> {
     /// Computes on the GPU with this much to work in, and compares. `convolve` starts it.
     pub fn compute(
         &self,
-        kind: &Kind,
+        kind: &Case,
         algorithm: Algorithm,
         bytes: usize,
         operands: &Operands,
         expected: &[Expected],
-        convolve: &dyn Fn(&Data) -> Result<(), Refused>,
-    ) -> Result<Right, Trouble> {
-        let gpu = Trouble::Gpu;
+        convolve: &dyn Fn(&DeviceTensors) -> Result<(), CudnnStatus>,
+    ) -> Result<CaseSuccess, CaseFailure> {
+        let gpu = CaseFailure::Gpu;
         let (shape, data_type, layout) = (kind.shape, kind.data_type, kind.layout);
         let buffer = |count| self.current.buffer(data_type.bytes(count)).map_err(gpu);
         let x = buffer(count(shape.x()))?;
@@ -203,7 +203,7 @@ impl Trial<'_> {
             let zeros = vec![0; data_type.bytes(count(shape.y()))];
             z.write(&zeros).map_err(gpu)?;
         }
-        let data = Data {
+        let data = DeviceTensors {
             x: x.pointer(),
             w: w.pointer(),
             y: y.pointer(),
@@ -213,9 +213,9 @@ impl Trial<'_> {
         };
         convolve(&data).map_err(|refused| self.refused(refused, Some(algorithm)))?;
         // From here on it is cuDNN's code on the GPU that fails.
-        let crashed = |refused: device_memory::Refused| match refused.code {
-            Some(code) => Trouble::Crashed { code, algorithm },
-            None => Trouble::Gpu(refused),
+        let crashed = |refused: device_memory::CudaStatus| match refused.code {
+            Some(code) => CaseFailure::Crashed { code, algorithm },
+            None => CaseFailure::Gpu(refused),
         };
         self.current.wait().map_err(crashed)?;
         let [x_name, w_name, y_name] = kind.operation.buffers();
@@ -228,7 +228,7 @@ impl Trial<'_> {
             (&workspace, "workspace"),
         ] {
             if let Some(place) = buffer.breach().map_err(crashed)? {
-                return Err(Trouble::Breach {
+                return Err(CaseFailure::Breach {
                     buffer: name,
                     place,
                     algorithm,
@@ -240,7 +240,7 @@ impl Trial<'_> {
     }
 
     /// cuDNN's refusal, with what can be asked after it.
-    pub fn refused(&self, refused: Refused, algorithm: Option<Algorithm>) -> Trouble {
+    pub fn refused(&self, refused: CudnnStatus, algorithm: Option<Algorithm>) -> CaseFailure {
         refused_by(&self.cudnn, self.current, refused, algorithm)
     }
 }
@@ -248,14 +248,14 @@ impl Trial<'_> {
 /// cuDNN's refusal, with what can be asked after it.
 pub fn refused_by(
     cudnn: &Cudnn,
-    current: &Current,
-    refused: Refused,
+    current: &CurrentContext,
+    refused: CudnnStatus,
     algorithm: Option<Algorithm>,
-) -> Trouble {
+) -> CaseFailure {
     let Some(status) = refused.status else {
-        return Trouble::Lacks(refused.call);
+        return CaseFailure::Lacks(refused.call);
     };
-    Trouble::Cudnn {
+    CaseFailure::Cudnn {
         call: refused.call,
         status,
         algorithm,
@@ -267,11 +267,11 @@ pub fn refused_by(
 
 /// Whether a result is right.
 fn judge(
-    kind: &Kind,
+    kind: &Case,
     bytes: &[u8],
     expected: &[Expected],
     algorithm: Algorithm,
-) -> Result<Right, Trouble> {
+) -> Result<CaseSuccess, CaseFailure> {
     let mut result = kind.data_type.unpack(bytes);
     result.truncate(expected.len());
     let result = kind.layout.restore(kind.result(), &result);
@@ -292,7 +292,7 @@ fn judge(
         Some(within && off.saturating_mul(4) > expected.len())
     };
     if right {
-        return Ok(Right {
+        return Ok(CaseSuccess {
             largest_error: comparison.largest_error,
             algorithm,
             tf32,
@@ -301,13 +301,13 @@ fn judge(
     let worst = comparison.worst.unwrap_or(0);
     let expected = expected.get(worst).copied().unwrap_or_default();
     if tf32 == Some(true) && !zeros {
-        return Err(Trouble::Rounded {
+        return Err(CaseFailure::Rounded {
             comparison,
             allowed: allowed.at(&expected),
             algorithm,
         });
     }
-    Err(Trouble::Wrong {
+    Err(CaseFailure::Wrong {
         comparison,
         algorithm,
         there: result.get(worst).copied().unwrap_or(f32::NAN),

@@ -7,13 +7,13 @@
 //! report says by which it was.
 
 use crate::runtime::convolution::algorithm::Algorithm;
-use crate::runtime::convolution::case::{self, Kind};
-use crate::runtime::convolution::case_result::{Api, Extent, Outcome, Scope, Start, Told};
-use crate::runtime::convolution::failure::Trouble;
+use crate::runtime::convolution::case::{self, Case};
+use crate::runtime::convolution::case_result::{Api, Extent, CaseResult, Scope, SetupTimes, SuiteEvent};
+use crate::runtime::convolution::failure::CaseFailure;
 use crate::runtime::convolution::reference::{self, Operands};
-use crate::runtime::convolution::run_case::{self, Trial};
+use crate::runtime::convolution::run_case::{self, CaseRunner};
 use crate::runtime::cudnn::functions::Cudnn;
-use crate::runtime::driver::device_memory::Current;
+use crate::runtime::driver::device_memory::CurrentContext;
 use crate::runtime::driver::{devices, query};
 use crate::runtime::facts::finding::Verdict;
 use crate::runtime::facts::version::Version;
@@ -33,7 +33,7 @@ pub fn run(
     version: Version,
     number: usize,
     scope: Scope,
-    tell: &mut dyn FnMut(Told),
+    tell: &mut dyn FnMut(SuiteEvent),
 ) {
     let (mut kinds, graph, mut by_every_algorithm) = match scope.extent {
         Extent::Quick => (case::quick(), case::quick_graph(), Vec::new()),
@@ -59,12 +59,12 @@ pub fn run_kinds(
     shim: Library,
     version: Version,
     number: usize,
-    kinds: &[Kind],
-    by_every_algorithm: &[Kind],
-    tell: &mut dyn FnMut(Told),
+    kinds: &[Case],
+    by_every_algorithm: &[Case],
+    tell: &mut dyn FnMut(SuiteEvent),
 ) {
     let clock = Instant::now();
-    let mut first = Row::new(String::new(), case::FIRST);
+    let mut first = ResultRow::new(String::new(), case::FIRST);
     let driver = match query::ask() {
         Ok(driver) => driver,
         Err(problem) => {
@@ -78,22 +78,22 @@ pub fn run_kinds(
     };
     let name = devices::label(&device.name, number);
     first.outcome.device.clone_from(&name);
-    let current = match Current::of(number as i32) {
+    let current = match CurrentContext::of(number as i32) {
         Ok(current) => current,
         Err(refused) => {
-            first.fail(&Trouble::Gpu(refused), version);
+            first.fail(&CaseFailure::Gpu(refused), version);
             return first.tell(tell, clock);
         }
     };
     let context = milliseconds(clock);
     // Asked before cuDNN is, which may end the process for lack of it.
     if let Some(free) = current.free_memory().filter(|free| *free < LEAST_MEMORY) {
-        first.fail(&Trouble::Full { free }, version);
+        first.fail(&CaseFailure::Full { free }, version);
         return first.tell(tell, clock);
     }
     let cudnn = Cudnn::of(shim);
     let clock = Instant::now();
-    tell(Told::Next("creating a handle".to_string()));
+    tell(SuiteEvent::Next("creating a handle".to_string()));
     let handle = match cudnn.handle() {
         Ok(handle) => handle,
         Err(refused) => {
@@ -104,12 +104,12 @@ pub fn run_kinds(
             return first.tell(tell, clock);
         }
     };
-    let start = Start {
+    let start = SetupTimes {
         context,
         handle: milliseconds(clock),
     };
-    let trials = Trials {
-        trial: Trial {
+    let trials = Suite {
+        trial: CaseRunner {
             cudnn,
             handle: &handle,
             current: &current,
@@ -122,14 +122,14 @@ pub fn run_kinds(
 }
 
 /// A row of the report while it is made.
-struct Row {
-    kind: Kind,
-    outcome: Outcome,
+struct ResultRow {
+    kind: Case,
+    outcome: CaseResult,
 }
 
-impl Row {
-    fn new(device: String, kind: Kind) -> Self {
-        let outcome = Outcome {
+impl ResultRow {
+    fn new(device: String, kind: Case) -> Self {
+        let outcome = CaseResult {
             device,
             api: kind.api,
             operation: kind.operation.name(),
@@ -147,7 +147,7 @@ impl Row {
         Self { kind, outcome }
     }
 
-    fn fail(&mut self, trouble: &Trouble, version: Version) {
+    fn fail(&mut self, trouble: &CaseFailure, version: Version) {
         let (verdict, finding) = trouble.judge(version, &self.outcome.device, &self.kind);
         self.outcome.algorithm = by(trouble);
         self.outcome.largest_error = trouble.largest_error();
@@ -160,14 +160,14 @@ impl Row {
         self.outcome.left_out = Some(reason);
     }
 
-    fn tell(mut self, tell: &mut dyn FnMut(Told), clock: Instant) {
+    fn tell(mut self, tell: &mut dyn FnMut(SuiteEvent), clock: Instant) {
         self.outcome.milliseconds = milliseconds(clock);
-        tell(Told::Done(Box::new(self.outcome)));
+        tell(SuiteEvent::Done(Box::new(self.outcome)));
     }
 }
 
 /// By which algorithm there is trouble, if one was chosen.
-fn by(trouble: &Trouble) -> String {
+fn by(trouble: &CaseFailure) -> String {
     let algorithm = trouble.algorithm();
     algorithm.map_or_else(String::new, |algorithm| algorithm.to_string())
 }
@@ -177,32 +177,32 @@ fn milliseconds(since: Instant) -> f64 {
 }
 
 /// The trials, one after the other.
-struct Trials<'a> {
-    trial: Trial<'a>,
+struct Suite<'a> {
+    trial: CaseRunner<'a>,
     device: &'a str,
 }
 
-impl Trials<'_> {
+impl Suite<'_> {
     fn all(
         &self,
-        kinds: &[Kind],
-        by_every_algorithm: &[Kind],
-        start: Start,
-        tell: &mut dyn FnMut(Told),
+        kinds: &[Case],
+        by_every_algorithm: &[Case],
+        start: SetupTimes,
+        tell: &mut dyn FnMut(SuiteEvent),
     ) {
         let (mut start, mut failed) = (Some(start), 0);
-        let mut goes_on = |kind: &Kind, offer, tell: &mut dyn FnMut(Told)| match self.one(
+        let mut goes_on = |kind: &Case, offer, tell: &mut dyn FnMut(SuiteEvent)| match self.one(
             *kind,
             offer,
             start.take(),
             tell,
         ) {
-            Going::On => true,
-            Going::Failed => {
+            Control::On => true,
+            Control::Failed => {
                 failed += 1;
                 failed < MOST_FAILED
             }
-            Going::Ended => false,
+            Control::Ended => false,
         };
         if !kinds.iter().all(|kind| goes_on(kind, None, tell)) {
             return;
@@ -220,19 +220,19 @@ impl Trials<'_> {
     /// One convolution, by the algorithm and arithmetic that are given or by those that are usual.
     fn one(
         &self,
-        kind: Kind,
+        kind: Case,
         offer: Option<(Algorithm, i32)>,
-        start: Option<Start>,
-        tell: &mut dyn FnMut(Told),
-    ) -> Going {
+        start: Option<SetupTimes>,
+        tell: &mut dyn FnMut(SuiteEvent),
+    ) -> Control {
         let version = self.trial.version;
-        let mut row = Row::new(self.device.to_string(), kind);
+        let mut row = ResultRow::new(self.device.to_string(), kind);
         row.outcome.start = start;
         let operands = Operands::of(&kind);
         let expected = reference::convolve(&kind, &operands);
         let clock = Instant::now();
         let result = match self.trial.unserved(&kind) {
-            Some(reason) => Err(Trouble::Unserved(reason)),
+            Some(reason) => Err(CaseFailure::Unserved(reason)),
             None if kind.api == Api::Graph => {
                 self.trial.by_engines(&kind, &operands, &expected, tell)
             }
@@ -243,21 +243,21 @@ impl Trials<'_> {
                 row.outcome.algorithm = right.algorithm.to_string();
                 row.outcome.largest_error = Some(right.largest_error);
                 row.outcome.tf32 = right.tf32;
-                Going::On
+                Control::On
             }
             Err(trouble) => match trouble.left_out(version) {
                 Some(reason) if offer.is_some() || !kind.is_basic() => {
                     row.outcome.algorithm = by(&trouble);
                     row.leave_out(reason);
-                    Going::On
+                    Control::On
                 }
                 _ => {
                     row.fail(&trouble, version);
                     match trouble {
-                        Trouble::Rounded { .. } => Going::On,
-                        _ if trouble.ends_the_context() => Going::Ended,
-                        _ if row.outcome.verdict == Verdict::Fail => Going::Failed,
-                        _ => Going::Ended,
+                        CaseFailure::Rounded { .. } => Control::On,
+                        _ if trouble.ends_the_context() => Control::Ended,
+                        _ if row.outcome.verdict == Verdict::Fail => Control::Failed,
+                        _ => Control::Ended,
                     }
                 }
             },
@@ -268,7 +268,7 @@ impl Trials<'_> {
 }
 
 /// What becomes of the convolutions after one.
-enum Going {
+enum Control {
     /// It passed or was left out.
     On,
     /// It failed, and others may tell more.

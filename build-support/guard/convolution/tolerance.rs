@@ -1,6 +1,6 @@
 //! How far a sound result may be off, and whether a result is.
 
-use crate::runtime::convolution::case::Kind;
+use crate::runtime::convolution::case::Case;
 use crate::runtime::convolution::data_type::DataType;
 use crate::runtime::convolution::reference::Expected;
 
@@ -36,21 +36,21 @@ pub struct Tolerance {
 
 impl Tolerance {
     /// For a kind, computed by an algorithm that transforms or by one that does not.
-    pub fn of(kind: &Kind, transforms: bool, expected: &[Expected]) -> Self {
+    pub fn of(kind: &Case, transforms: bool, expected: &[Expected]) -> Self {
         Self::of_type(kind.data_type, kind, transforms, expected)
     }
 
     /// The same as if it had been computed in strict single precision.
-    pub fn in_f32(kind: &Kind, expected: &[Expected]) -> Self {
+    pub fn in_f32(kind: &Case, expected: &[Expected]) -> Self {
         Self::of_type(DataType::F32, kind, false, expected)
     }
 
     /// The same as if it had been computed in TF32.
-    pub fn in_tf32(kind: &Kind, expected: &[Expected]) -> Self {
+    pub fn in_tf32(kind: &Case, expected: &[Expected]) -> Self {
         Self::of_type(DataType::Tf32, kind, false, expected)
     }
 
-    fn of_type(data_type: DataType, kind: &Kind, transforms: bool, expected: &[Expected]) -> Self {
+    fn of_type(data_type: DataType, kind: &Case, transforms: bool, expected: &[Expected]) -> Self {
         let terms = kind.products() as f64 + 1.0;
         let power = |exponent: i32| 2f64.powi(exponent);
         let on_tensor_cores = terms * power(-22);

@@ -2,7 +2,7 @@
 
 use crate::runtime::convolution::data_type::DataType;
 use crate::runtime::convolution::shape::{Layout, Shape};
-use crate::runtime::cudnn::functions::{Cudnn, Refused, check, int};
+use crate::runtime::cudnn::functions::{Cudnn, CudnnStatus, check, int};
 use crate::runtime::cudnn::signatures::{
     Destroy, Opaque, SetActivation, SetConvolution, SetDimensions, SetNumber,
 };
@@ -31,7 +31,7 @@ impl Cudnn {
         dims: [usize; 4],
         data_type: DataType,
         layout: Layout,
-    ) -> Result<Owned, Refused> {
+    ) -> Result<OwnedDescriptor, CudnnStatus> {
         let tensor = self.create(
             "cudnnCreateTensorDescriptor",
             "cudnnDestroyTensorDescriptor",
@@ -51,7 +51,7 @@ impl Cudnn {
         dims: [usize; 4],
         data_type: DataType,
         layout: Layout,
-    ) -> Result<Owned, Refused> {
+    ) -> Result<OwnedDescriptor, CudnnStatus> {
         let filter = self.create(
             "cudnnCreateFilterDescriptor",
             "cudnnDestroyFilterDescriptor",
@@ -66,7 +66,7 @@ impl Cudnn {
     }
 
     /// A convolution that sums in single precision.
-    pub fn convolution(&self, shape: &Shape, data_type: DataType) -> Result<Owned, Refused> {
+    pub fn convolution(&self, shape: &Shape, data_type: DataType) -> Result<OwnedDescriptor, CudnnStatus> {
         let convolution = self.create(
             "cudnnCreateConvolutionDescriptor",
             "cudnnDestroyConvolutionDescriptor",
@@ -101,11 +101,11 @@ impl Cudnn {
     }
 
     /// With another kind of arithmetic, one that cuDNN itself named.
-    pub fn set_math(&self, convolution: &Owned, math: i32) -> Result<(), Refused> {
+    pub fn set_math(&self, convolution: &OwnedDescriptor, math: i32) -> Result<(), CudnnStatus> {
         self.set("cudnnSetConvolutionMathType", convolution, math)
     }
 
-    fn set(&self, call: &'static str, convolution: &Owned, value: c_int) -> Result<(), Refused> {
+    fn set(&self, call: &'static str, convolution: &OwnedDescriptor, value: c_int) -> Result<(), CudnnStatus> {
         // SAFETY: the type is that of cudnn.h, and the descriptor is alive.
         check(call, unsafe {
             self.find::<SetNumber>(call)?(convolution.what, value)
@@ -113,7 +113,7 @@ impl Cudnn {
     }
 
     /// What makes negative numbers 0. Any other treatment of NaN is refused in a fused convolution.
-    pub fn relu(&self) -> Result<Owned, Refused> {
+    pub fn relu(&self) -> Result<OwnedDescriptor, CudnnStatus> {
         let relu = self.create(
             "cudnnCreateActivationDescriptor",
             "cudnnDestroyActivationDescriptor",
@@ -130,26 +130,26 @@ impl Cudnn {
 /// All that a convolution takes, but for its data. For a gradient, `x`, `w` and `y` describe the gradients too.
 pub struct Descriptors<'a> {
     /// From [`Cudnn::handle`].
-    pub handle: &'a Owned,
+    pub handle: &'a OwnedDescriptor,
     /// The tensor that goes in.
-    pub x: Owned,
+    pub x: OwnedDescriptor,
     /// The filters.
-    pub w: Owned,
+    pub w: OwnedDescriptor,
     /// The tensor that comes out.
-    pub y: Owned,
+    pub y: OwnedDescriptor,
     /// The convolution.
-    pub convolution: Owned,
+    pub convolution: OwnedDescriptor,
     /// For a fused one: a number for each channel that comes out, and what [`Cudnn::relu`] gives.
-    pub fused: Option<[Owned; 2]>,
+    pub fused: Option<[OwnedDescriptor; 2]>,
 }
 
 /// A handle or descriptor, destroyed when it goes away.
-pub struct Owned {
+pub struct OwnedDescriptor {
     pub(crate) what: Opaque,
     pub(crate) destroy: Destroy,
 }
 
-impl Drop for Owned {
+impl Drop for OwnedDescriptor {
     fn drop(&mut self) {
         // SAFETY: created once, destroyed once.
         unsafe { (self.destroy)(self.what) };

@@ -4,9 +4,9 @@
 
 use crate::runtime::convolution::algorithm::Algorithm;
 use crate::runtime::convolution::case::Operation;
-use crate::runtime::cudnn::descriptor::{Descriptors, Owned};
+use crate::runtime::cudnn::descriptor::{Descriptors, OwnedDescriptor};
 use crate::runtime::cudnn::signatures::{
-    Convolve, Create, Destroy, Fuse, LastError, Offer, Offers, Opaque, OutputDim, WorkspaceSize,
+    Convolve, Create, Destroy, Fuse, LastError, AlgorithmPerf, GetAlgorithms, Opaque, OutputDim, WorkspaceSize,
 };
 use crate::runtime::driver::query::function;
 use crate::runtime::system::platform::Library;
@@ -14,7 +14,7 @@ use std::ffi::{c_char, c_int, c_void};
 
 /// `cudnnStatus_t` of a call that failed, with its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Refused {
+pub struct CudnnStatus {
     /// The call.
     pub call: &'static str,
     /// What it answered; none if this cuDNN has no such function.
@@ -49,10 +49,10 @@ impl Cudnn {
     pub(crate) unsafe fn find<Function: Copy>(
         &self,
         call: &'static str,
-    ) -> Result<Function, Refused> {
+    ) -> Result<Function, CudnnStatus> {
         let status = None;
         // SAFETY: the caller vouches for the type.
-        unsafe { function(self.shim, call) }.map_err(|call| Refused { call, status })
+        unsafe { function(self.shim, call) }.map_err(|call| CudnnStatus { call, status })
     }
 
     /// What cuDNN says of the last call that failed on this thread, on one line; empty if it says nothing.
@@ -72,23 +72,23 @@ impl Cudnn {
         &self,
         create: &'static str,
         destroy: &'static str,
-    ) -> Result<Owned, Refused> {
+    ) -> Result<OwnedDescriptor, CudnnStatus> {
         let mut what: Opaque = std::ptr::null_mut();
         // SAFETY: the types are those of cudnn.h, and `what` outlives the call.
         unsafe {
             let destroy: Destroy = self.find(destroy)?;
             check(create, self.find::<Create>(create)?(&mut what))?;
-            Ok(Owned { what, destroy })
+            Ok(OwnedDescriptor { what, destroy })
         }
     }
 
     /// A handle on the GPU whose context is current.
-    pub fn handle(&self) -> Result<Owned, Refused> {
+    pub fn handle(&self) -> Result<OwnedDescriptor, CudnnStatus> {
         self.create("cudnnCreate", "cudnnDestroy")
     }
 
     /// The dimensions that cuDNN says come out.
-    pub fn output(&self, x: &Owned, w: &Owned, convolution: &Owned) -> Result<[usize; 4], Refused> {
+    pub fn output(&self, x: &OwnedDescriptor, w: &OwnedDescriptor, convolution: &OwnedDescriptor) -> Result<[usize; 4], CudnnStatus> {
         let call = "cudnnGetConvolution2dForwardOutputDim";
         let mut out: [c_int; 4] = [0; 4];
         let [n, c, height, width] = &mut out;
@@ -101,13 +101,13 @@ impl Cudnn {
     }
 
     /// The algorithms that cuDNN's heuristic offers for a forward convolution, each with its kind of arithmetic.
-    pub fn offers(&self, with: &Descriptors) -> Result<Vec<(Algorithm, i32)>, Refused> {
+    pub fn offers(&self, with: &Descriptors) -> Result<Vec<(Algorithm, i32)>, CudnnStatus> {
         let call = "cudnnGetConvolutionForwardAlgorithm_v7";
-        let mut offers = [Offer::default(); MOST_OFFERS];
+        let mut offers = [AlgorithmPerf::default(); MOST_OFFERS];
         let mut count: c_int = 0;
         // SAFETY: the type is that of cudnn.h, handle and descriptors are alive, and there is room for all answers.
         check(call, unsafe {
-            self.find::<Offers>(call)?(
+            self.find::<GetAlgorithms>(call)?(
                 with.handle.what,
                 with.x.what,
                 with.w.what,
@@ -134,7 +134,7 @@ impl Cudnn {
         operation: Operation,
         with: &Descriptors,
         by: Algorithm,
-    ) -> Result<usize, Refused> {
+    ) -> Result<usize, CudnnStatus> {
         let (x, w, y) = (with.x.what, with.w.what, with.y.what);
         let (call, one, other, to) = match operation {
             Operation::Forward | Operation::Fused => {
@@ -164,9 +164,9 @@ impl Cudnn {
         operation: Operation,
         with: &Descriptors,
         by: Algorithm,
-        data: &Data,
+        data: &DeviceTensors,
         bytes: usize,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), CudnnStatus> {
         let (one, zero) = (1.0f32, 0.0f32);
         let (one, zero): (*const f32, *const f32) = (&one, &zero);
         let (one, zero) = (one.cast::<c_void>(), zero.cast::<c_void>());
@@ -185,7 +185,7 @@ impl Cudnn {
                 let call = "cudnnConvolutionBiasActivationForward";
                 let Some([bias, relu]) = &with.fused else {
                     let status = None;
-                    return Err(Refused { call, status });
+                    return Err(CudnnStatus { call, status });
                 };
                 let (bias, relu) = (bias.what, relu.what);
                 // SAFETY: the type is that of cudnn.h, handle and descriptors are alive, and the caller vouches for
@@ -236,7 +236,7 @@ impl Cudnn {
 }
 
 /// Where the data of a convolution lies on the GPU.
-pub struct Data {
+pub struct DeviceTensors {
     /// What goes in, or its gradient.
     pub x: *mut c_void,
     /// The filters, or their gradient.
@@ -252,12 +252,12 @@ pub struct Data {
 }
 
 /// What a call answered.
-pub fn check(call: &'static str, status: c_int) -> Result<(), Refused> {
+pub fn check(call: &'static str, status: c_int) -> Result<(), CudnnStatus> {
     if status == 0 {
         Ok(())
     } else {
         let status = Some(status);
-        Err(Refused { call, status })
+        Err(CudnnStatus { call, status })
     }
 }
 

@@ -3,30 +3,30 @@
 //! A broken cuDNN ends the process in any of these: they are called in the child.
 
 use crate::runtime::convolution::algorithm::Algorithm;
-use crate::runtime::convolution::case::{Kind, Operation};
+use crate::runtime::convolution::case::{Case, Operation};
 use crate::runtime::convolution::shape::Layout;
-use crate::runtime::cudnn::descriptor::{CROSS_CORRELATION, FLOAT, Owned, number};
-use crate::runtime::cudnn::functions::{Data, Refused};
+use crate::runtime::cudnn::descriptor::{CROSS_CORRELATION, FLOAT, OwnedDescriptor, number};
+use crate::runtime::cudnn::functions::{DeviceTensors, CudnnStatus};
 use crate::runtime::cudnn::graph_signatures::{
-    Calls, Node, {self as is},
+    BackendFunctions, Node, {self as is},
 };
 use crate::runtime::system::platform::Library;
 
 /// `cudnnBackendHeurMode_t`: what cuDNN thinks is fast, and what serves where nothing fast does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
+pub enum HeuristicMode {
     /// `CUDNN_HEUR_MODE_A`
     Fast,
     /// `CUDNN_HEUR_MODE_FALLBACK`
     Fallback,
 }
 
-impl Mode {
+impl HeuristicMode {
     /// Its number.
     pub fn number(self) -> i32 {
         match self {
-            Mode::Fast => 3,
-            Mode::Fallback => 2,
+            HeuristicMode::Fast => 3,
+            HeuristicMode::Fallback => 2,
         }
     }
 }
@@ -49,11 +49,11 @@ const IDS: [i64; 3] = [1, 2, 3];
 /// cuDNN's graph interface, ready to be called.
 #[derive(Clone, Copy)]
 pub struct Graph {
-    calls: Calls,
+    calls: BackendFunctions,
 }
 
 /// A convolution as it was described. What is made of others stands before them, and so goes away first.
-pub struct Described {
+pub struct ConvolutionGraph {
     graph: Node,
     _operation: Node,
     _convolution: Node,
@@ -79,16 +79,16 @@ pub struct Plan {
 
 impl Graph {
     /// That of a shim.
-    pub fn of(shim: Library) -> Result<Self, Refused> {
-        Calls::of(shim).map(|calls| Self { calls })
+    pub fn of(shim: Library) -> Result<Self, CudnnStatus> {
+        BackendFunctions::of(shim).map(|calls| Self { calls })
     }
 
-    fn node(&self, sort: &'static is::Sort) -> Result<Node, Refused> {
+    fn node(&self, sort: &'static is::DescriptorKind) -> Result<Node, CudnnStatus> {
         Node::new(self.calls, sort)
     }
 
     /// A tensor.
-    pub fn tensor(&self, kind: &Kind, dims: [usize; 4], id: i64) -> Result<Node, Refused> {
+    pub fn tensor(&self, kind: &Case, dims: [usize; 4], id: i64) -> Result<Node, CudnnStatus> {
         let tensor = self.node(&is::TENSOR)?;
         tensor.word(is::TENSOR_TYPE, number(kind.data_type))?;
         tensor.numbers(is::DIMENSIONS, &dims.map(whole))?;
@@ -100,7 +100,7 @@ impl Graph {
     }
 
     /// A convolution that sums in single precision. Groups are told by the tensors' channels.
-    pub fn convolution(&self, kind: &Kind) -> Result<Node, Refused> {
+    pub fn convolution(&self, kind: &Case) -> Result<Node, CudnnStatus> {
         let (shape, convolution) = (kind.shape, self.node(&is::CONVOLUTION)?);
         let pad = shape.pad.map(whole);
         convolution.word(is::COMP_TYPE, FLOAT)?;
@@ -120,7 +120,7 @@ impl Graph {
         operation: Operation,
         convolution: &Node,
         [x, w, y]: [&Node; 3],
-    ) -> Result<Node, Refused> {
+    ) -> Result<Node, CudnnStatus> {
         let (sort, of) = match operation {
             Operation::Forward | Operation::Fused => (&is::FORWARD, is::OF_FORWARD),
             Operation::BackwardData => (&is::BACKWARD_DATA, is::OF_BACKWARD_DATA),
@@ -138,7 +138,7 @@ impl Graph {
     }
 
     /// Describes a convolution to the cuDNN of this handle.
-    pub fn describe(&self, handle: &Owned, kind: &Kind) -> Result<Described, Refused> {
+    pub fn describe(&self, handle: &OwnedDescriptor, kind: &Case) -> Result<ConvolutionGraph, CudnnStatus> {
         let (shape, [x, w, y]) = (kind.shape, IDS);
         let x = self.tensor(kind, shape.x(), x)?;
         let w = self.tensor(kind, shape.filter(), w)?;
@@ -149,7 +149,7 @@ impl Graph {
         graph.pointers(is::GRAPH_HANDLE, &[handle.what])?;
         graph.pointers(is::GRAPH_OPS, &[operation.pointer()])?;
         graph.finalize()?;
-        Ok(Described {
+        Ok(ConvolutionGraph {
             graph,
             _operation: operation,
             _convolution: convolution,
@@ -158,12 +158,12 @@ impl Graph {
     }
 
     /// The engines that cuDNN's heuristic offers, in its order.
-    pub fn engines(&self, with: &Described, mode: Mode) -> Result<Vec<Engine>, Refused> {
+    pub fn engines(&self, with: &ConvolutionGraph, mode: HeuristicMode) -> Result<Vec<Engine>, CudnnStatus> {
         let heuristic = self.node(&is::ENGINEHEUR)?;
         heuristic.pointers(is::HEUR_GRAPH, &[with.graph.pointer()])?;
         heuristic.word(is::HEUR_BY, mode.number())?;
         heuristic.finalize()?;
-        let room: Result<Vec<Node>, Refused> = (0..MOST_ENGINES)
+        let room: Result<Vec<Node>, CudnnStatus> = (0..MOST_ENGINES)
             .map(|_| self.node(&is::ENGINECFG))
             .collect();
         let configs = heuristic.nodes(is::HEUR_RESULTS, room?)?;
@@ -174,7 +174,7 @@ impl Graph {
     }
 
     /// Which engine a configuration is of; none if it does not say.
-    fn engine(&self, config: Node) -> Result<Option<Engine>, Refused> {
+    fn engine(&self, config: Node) -> Result<Option<Engine>, CudnnStatus> {
         let room = vec![self.node(&is::ENGINE)?];
         let mut engines = config.nodes(is::CFG_ENGINE, room)?;
         let Some(engine) = engines.pop() else {
@@ -196,7 +196,7 @@ impl Graph {
     }
 
     /// Makes an engine ready, which may take a compiler.
-    pub fn plan(&self, handle: &Owned, engine: &Engine) -> Result<Plan, Refused> {
+    pub fn plan(&self, handle: &OwnedDescriptor, engine: &Engine) -> Result<Plan, CudnnStatus> {
         let plan = self.node(&is::EXECUTION_PLAN)?;
         plan.pointers(is::PLAN_CONFIG, &[engine.config.pointer()])?;
         plan.pointers(is::PLAN_HANDLE, &[handle.what])?;
@@ -211,7 +211,7 @@ impl Graph {
     ///
     /// # Safety
     /// The pointers are memory of the current GPU, as large as the tensors and as the plan's workspace.
-    pub unsafe fn convolve(&self, handle: &Owned, plan: &Plan, data: &Data) -> Result<(), Refused> {
+    pub unsafe fn convolve(&self, handle: &OwnedDescriptor, plan: &Plan, data: &DeviceTensors) -> Result<(), CudnnStatus> {
         let pack = self.node(&is::VARIANT_PACK)?;
         pack.numbers(is::PACK_IDS, &IDS)?;
         pack.pointers(is::PACK_POINTERS, &[data.x, data.w, data.y])?;

@@ -1,7 +1,7 @@
 //! The functions and numbers of cuDNN's graph interface, as `cudnn_graph.h` has them; tests/real_signatures.rs holds
 //! both against it.
 
-use crate::runtime::cudnn::functions::{Refused, check};
+use crate::runtime::cudnn::functions::{CudnnStatus, check};
 use crate::runtime::cudnn::signatures::{Destroy, Opaque};
 use crate::runtime::driver::query::function;
 use crate::runtime::system::platform::Library;
@@ -20,7 +20,7 @@ type Execute = unsafe extern "C" fn(Opaque, Opaque, Opaque) -> c_int;
 
 /// The six functions that do everything.
 #[derive(Clone, Copy)]
-pub struct Calls {
+pub struct BackendFunctions {
     pub create: Create,
     pub destroy: Destroy,
     pub finalize: Finalize,
@@ -29,9 +29,9 @@ pub struct Calls {
     pub execute: Execute,
 }
 
-impl Calls {
+impl BackendFunctions {
     /// Those of a shim.
-    pub fn of(shim: Library) -> Result<Self, Refused> {
+    pub fn of(shim: Library) -> Result<Self, CudnnStatus> {
         // SAFETY: the types are those of cudnn_graph.h.
         let calls = unsafe {
             let find = || {
@@ -46,12 +46,12 @@ impl Calls {
             };
             find()
         };
-        calls.map_err(|call| Refused { call, status: None })
+        calls.map_err(|call| CudnnStatus { call, status: None })
     }
 }
 
 /// A kind of descriptor: its number, and what is called for it.
-pub struct Sort {
+pub struct DescriptorKind {
     /// Its `cudnnBackendDescriptorType_t`.
     pub number: c_int,
     create: &'static str,
@@ -64,7 +64,7 @@ macro_rules! sorts {
     ($($name:ident = $number:literal $text:literal)*) => {
         $(
             #[doc = concat!("`CUDNN_BACKEND_", $text, "_DESCRIPTOR`")]
-            pub const $name: Sort = Sort {
+            pub const $name: DescriptorKind = DescriptorKind {
                 number: $number,
                 create: concat!("cudnnBackendCreateDescriptor(", $text, ")"),
                 finalize: concat!("cudnnBackendFinalize(", $text, ")"),
@@ -167,14 +167,14 @@ pub const OF_BACKWARD_FILTER: Operand = operand(712, 716, 715, 717);
 
 /// A descriptor, destroyed when it goes away. What it was made of must not go away before.
 pub struct Node {
-    calls: Calls,
-    sort: &'static Sort,
+    calls: BackendFunctions,
+    sort: &'static DescriptorKind,
     what: Opaque,
 }
 
 impl Node {
     /// A new one.
-    pub fn new(calls: Calls, sort: &'static Sort) -> Result<Self, Refused> {
+    pub fn new(calls: BackendFunctions, sort: &'static DescriptorKind) -> Result<Self, CudnnStatus> {
         let mut what: Opaque = std::ptr::null_mut();
         // SAFETY: the type is that of cudnn_graph.h, and `what` outlives the call.
         check(sort.create, unsafe {
@@ -189,7 +189,7 @@ impl Node {
     }
 
     /// Gives it values, whose type in memory is that of the attribute.
-    fn set<Value: Copy>(&self, attribute: Attribute, values: &[Value]) -> Result<(), Refused> {
+    fn set<Value: Copy>(&self, attribute: Attribute, values: &[Value]) -> Result<(), CudnnStatus> {
         let Attribute(name, of) = attribute;
         let from = values.as_ptr().cast::<c_void>();
         // SAFETY: the descriptor is alive, and callers vouch for the type of the values, which outlive the call.
@@ -199,27 +199,27 @@ impl Node {
     }
 
     /// Whole numbers, each `CUDNN_TYPE_INT64`.
-    pub fn numbers(&self, attribute: Attribute, values: &[i64]) -> Result<(), Refused> {
+    pub fn numbers(&self, attribute: Attribute, values: &[i64]) -> Result<(), CudnnStatus> {
         self.set(attribute, values)
     }
 
     /// One of an enum.
-    pub fn word(&self, attribute: Attribute, value: c_int) -> Result<(), Refused> {
+    pub fn word(&self, attribute: Attribute, value: c_int) -> Result<(), CudnnStatus> {
         self.set(attribute, &[value])
     }
 
     /// A factor, which has the type of the sums.
-    pub fn factor(&self, attribute: Attribute, value: f32) -> Result<(), Refused> {
+    pub fn factor(&self, attribute: Attribute, value: f32) -> Result<(), CudnnStatus> {
         self.set(attribute, &[value])
     }
 
     /// Descriptors, a handle, or places on the GPU.
-    pub fn pointers(&self, attribute: Attribute, values: &[Opaque]) -> Result<(), Refused> {
+    pub fn pointers(&self, attribute: Attribute, values: &[Opaque]) -> Result<(), CudnnStatus> {
         self.set(attribute, values)
     }
 
     /// Ends the setting of values.
-    pub fn finalize(&self) -> Result<(), Refused> {
+    pub fn finalize(&self) -> Result<(), CudnnStatus> {
         // SAFETY: the descriptor is alive.
         check(self.sort.finalize, unsafe {
             (self.calls.finalize)(self.what)
@@ -231,7 +231,7 @@ impl Node {
         &self,
         attribute: Attribute,
         values: &mut [Value],
-    ) -> Result<usize, Refused> {
+    ) -> Result<usize, CudnnStatus> {
         let Attribute(name, of) = attribute;
         let (room, mut there) = (values.len(), 0);
         let to = values.as_mut_ptr().cast::<c_void>();
@@ -245,7 +245,7 @@ impl Node {
     }
 
     /// A whole number; none if it has no such value.
-    pub fn number(&self, attribute: Attribute) -> Result<Option<i64>, Refused> {
+    pub fn number(&self, attribute: Attribute) -> Result<Option<i64>, CudnnStatus> {
         let mut value = [0i64];
         let [number] = match self.get(attribute, &mut value)? {
             0 => return Ok(None),
@@ -255,7 +255,7 @@ impl Node {
     }
 
     /// Values of an enum.
-    pub fn words(&self, attribute: Attribute) -> Result<Vec<c_int>, Refused> {
+    pub fn words(&self, attribute: Attribute) -> Result<Vec<c_int>, CudnnStatus> {
         // More than any enum that is asked for has, now or soon.
         let mut words = [0; 64];
         let there = self.get(attribute, &mut words)?;
@@ -263,7 +263,7 @@ impl Node {
     }
 
     /// Descriptors. cuDNN fills those that it is given, so there must be some.
-    pub fn nodes(&self, attribute: Attribute, mut into: Vec<Self>) -> Result<Vec<Self>, Refused> {
+    pub fn nodes(&self, attribute: Attribute, mut into: Vec<Self>) -> Result<Vec<Self>, CudnnStatus> {
         let mut pointers: Vec<Opaque> = into.iter().map(Self::pointer).collect();
         let there = self.get(attribute, &mut pointers)?;
         into.truncate(there);
@@ -274,7 +274,7 @@ impl Node {
     ///
     /// # Safety
     /// The pack's pointers are memory of the current GPU, as large as the tensors and the workspace of the plan.
-    pub unsafe fn execute(&self, handle: Opaque, pack: &Self) -> Result<(), Refused> {
+    pub unsafe fn execute(&self, handle: Opaque, pack: &Self) -> Result<(), CudnnStatus> {
         // SAFETY: all three are alive, and the caller vouches for the rest.
         check("cudnnBackendExecute", unsafe {
             (self.calls.execute)(handle, self.what, pack.what)

@@ -35,7 +35,7 @@ pub type OutputDim = unsafe extern "C" fn(
 pub type WorkspaceSize =
     unsafe extern "C" fn(Opaque, Opaque, Opaque, Opaque, Opaque, c_int, *mut usize) -> c_int;
 /// handle, x, w, convolution, y, room for so many answers, answers, the answers
-pub type Offers = unsafe extern "C" fn(
+pub type GetAlgorithms = unsafe extern "C" fn(
     Opaque,
     Opaque,
     Opaque,
@@ -43,7 +43,7 @@ pub type Offers = unsafe extern "C" fn(
     Opaque,
     c_int,
     *mut c_int,
-    *mut Offer,
+    *mut AlgorithmPerf,
 ) -> c_int;
 /// handle, alpha, the first that goes in, its data, the second, its data, convolution, algorithm, workspace, its
 /// bytes, beta, what comes out, its data
@@ -88,7 +88,7 @@ pub type Fuse = unsafe extern "C" fn(
 /// `cudnnConvolutionFwdAlgoPerf_t`
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
-pub struct Offer {
+pub struct AlgorithmPerf {
     /// The algorithm.
     pub algorithm: c_int,
     /// Whether it can be had.

@@ -6,7 +6,7 @@ use std::ffi::{c_int, c_uint, c_void};
 
 /// `CUresult` of a call, with its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Refused {
+pub struct CudaStatus {
     /// The call.
     pub call: &'static str,
     /// What it answered; none if the driver has no such function.
@@ -25,7 +25,7 @@ const CANARY: u32 = 0x2684_C5A3;
 pub const POISON: u8 = 0xFF;
 
 #[derive(Clone, Copy)]
-struct Calls {
+struct MemoryFunctions {
     device: unsafe extern "C" fn(*mut c_int, c_int) -> c_int,
     retain: unsafe extern "C" fn(*mut Context, c_int) -> c_int,
     release: unsafe extern "C" fn(c_int) -> c_int,
@@ -40,7 +40,7 @@ struct Calls {
     fill: unsafe extern "C" fn(Address, c_uint, usize) -> c_int,
 }
 
-impl Calls {
+impl MemoryFunctions {
     fn of(library: Library) -> Result<Self, &'static str> {
         // SAFETY: the types are those of cuda.h, held against it by tests/real_signatures.rs.
         unsafe {
@@ -64,28 +64,28 @@ impl Calls {
     }
 }
 
-fn check(call: &'static str, code: c_int) -> Result<(), Refused> {
+fn check(call: &'static str, code: c_int) -> Result<(), CudaStatus> {
     if code == 0 {
         Ok(())
     } else {
         let code = Some(code);
-        Err(Refused { call, code })
+        Err(CudaStatus { call, code })
     }
 }
 
 /// The primary context of a GPU, current while this value lives; what was current before is so again afterwards.
 /// The CUDA runtime, and so cuDNN, works in the primary context too.
-pub struct Current {
-    calls: Calls,
+pub struct CurrentContext {
+    calls: MemoryFunctions,
     device: c_int,
 }
 
-impl Current {
+impl CurrentContext {
     /// Makes the primary context of the GPU of this number current. CUDA must have been started.
-    pub fn of(ordinal: i32) -> Result<Self, Refused> {
-        let lacks = |call| Refused { call, code: None };
+    pub fn of(ordinal: i32) -> Result<Self, CudaStatus> {
+        let lacks = |call| CudaStatus { call, code: None };
         let library = query::open().map_err(|_| lacks("cuInit"))?;
-        let calls = Calls::of(library).map_err(lacks)?;
+        let calls = MemoryFunctions::of(library).map_err(lacks)?;
         let mut device = 0;
         // SAFETY: `device` outlives the call.
         check("cuDeviceGet", unsafe {
@@ -106,7 +106,7 @@ impl Current {
     }
 
     /// Waits until all that was started on the GPU is done, and says how it ended.
-    pub fn wait(&self) -> Result<(), Refused> {
+    pub fn wait(&self) -> Result<(), CudaStatus> {
         // SAFETY: a context is current.
         check("cuCtxSynchronize", unsafe { (self.calls.synchronize)() })
     }
@@ -121,7 +121,7 @@ impl Current {
 
     /// A buffer of so many bytes, poisoned, with canaries before and after it. It is made of whole words: up to three
     /// bytes more are its user's, though nobody asked for them.
-    pub fn buffer(&self, bytes: usize) -> Result<Buffer<'_>, Refused> {
+    pub fn buffer(&self, bytes: usize) -> Result<Buffer<'_>, CudaStatus> {
         let words = bytes / 4 + usize::from(bytes % 4 != 0);
         let bytes = words.saturating_mul(4).saturating_add(2 * MARGIN);
         let mut start: Address = 0;
@@ -139,7 +139,7 @@ impl Current {
         Ok(buffer)
     }
 
-    fn fill(&self, at: Address, value: u32, words: usize) -> Result<(), Refused> {
+    fn fill(&self, at: Address, value: u32, words: usize) -> Result<(), CudaStatus> {
         if words == 0 {
             return Ok(());
         }
@@ -149,7 +149,7 @@ impl Current {
         })
     }
 
-    fn read(&self, at: Address, into: &mut [u8]) -> Result<(), Refused> {
+    fn read(&self, at: Address, into: &mut [u8]) -> Result<(), CudaStatus> {
         let bytes = into.len();
         // SAFETY: callers give a range of a buffer of theirs that is as long as `into`.
         check("cuMemcpyDtoH", unsafe {
@@ -158,7 +158,7 @@ impl Current {
     }
 }
 
-impl Drop for Current {
+impl Drop for CurrentContext {
     fn drop(&mut self) {
         let mut context: Context = std::ptr::null_mut();
         // SAFETY: pushed once and retained once, so popped once and released once.
@@ -171,7 +171,7 @@ impl Drop for Current {
 
 /// Memory on the GPU.
 pub struct Buffer<'a> {
-    current: &'a Current,
+    current: &'a CurrentContext,
     start: Address,
     words: usize,
 }
@@ -192,7 +192,7 @@ impl Buffer<'_> {
     }
 
     /// Writes all of it. What does not fit is left out.
-    pub fn write(&self, values: &[u8]) -> Result<(), Refused> {
+    pub fn write(&self, values: &[u8]) -> Result<(), CudaStatus> {
         let bytes = values.len().min(self.words.saturating_mul(4));
         // SAFETY: not longer than either side.
         check("cuMemcpyHtoD", unsafe {
@@ -202,14 +202,14 @@ impl Buffer<'_> {
     }
 
     /// What it holds, bit for bit.
-    pub fn bytes(&self) -> Result<Vec<u8>, Refused> {
+    pub fn bytes(&self) -> Result<Vec<u8>, CudaStatus> {
         let mut bytes = vec![0; self.words.saturating_mul(4)];
         self.current.read(self.address(), &mut bytes)?;
         Ok(bytes)
     }
 
     /// Whether nobody wrote before its beginning or past its end; if somebody did, where.
-    pub fn breach(&self) -> Result<Option<&'static str>, Refused> {
+    pub fn breach(&self) -> Result<Option<&'static str>, CudaStatus> {
         let end = self.address().wrapping_add(self.words as u64 * 4);
         for (at, place) in [(end, "past the end"), (self.start, "before the beginning")] {
             let mut bytes = [0; MARGIN];

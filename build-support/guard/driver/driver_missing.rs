@@ -21,7 +21,7 @@ pub const CONTAINER: [&str; 2] = ["/.dockerenv", "/run/.containerenv"];
 
 /// What shows where a driver should be.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct NoDriver {
+pub struct MissingDriver {
     /// The loader's own words.
     pub words: String,
     /// The release of the kernel module, if one is loaded all the same.
@@ -34,7 +34,7 @@ pub struct NoDriver {
     pub container: Option<&'static str>,
 }
 
-impl NoDriver {
+impl MissingDriver {
     /// Looks below a root, which is `/`.
     pub fn look(root: &Path, words: String, module: Option<String>) -> Self {
         let there = |path: &str| root.join(path.trim_start_matches('/')).exists();

@@ -11,7 +11,7 @@ const NODES: [&str; 3] = ["/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia0"];
 
 /// What shows around a driver that has no GPU to show.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Around {
+pub struct GpuVisibility {
     /// The value of `CUDA_VISIBLE_DEVICES`, if it is set.
     pub visible: Option<String>,
     /// A device that is there and that this process may not open.
@@ -20,7 +20,7 @@ pub struct Around {
     pub container: Option<&'static str>,
 }
 
-impl Around {
+impl GpuVisibility {
     /// Looks.
     pub fn look() -> Self {
         let there = |path: &&str| std::path::Path::new(path).exists();

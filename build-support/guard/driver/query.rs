@@ -3,8 +3,8 @@
 //! Nothing here waits or starts a thread, but `cuInit` itself can hang on a sick machine: callers hold a deadline.
 
 use crate::runtime::driver::cuda_status;
-use crate::runtime::driver::driver_missing::{LIBRARY, NoDriver};
-use crate::runtime::driver::no_gpu::Around;
+use crate::runtime::driver::driver_missing::{LIBRARY, MissingDriver};
+use crate::runtime::driver::no_gpu::GpuVisibility;
 use crate::runtime::facts::compute_capability::ComputeCapability;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
@@ -56,9 +56,9 @@ pub struct Driver {
 
 /// Why no GPU can be used. None of these is the program's fault, so none stops it by itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Problem {
+pub enum DriverProblem {
     /// There is no library of the driver.
-    Missing(Box<NoDriver>),
+    Missing(Box<MissingDriver>),
     /// The library that was found is the toolkit's stub, which is for linking alone.
     Stub(Driver),
     /// The driver answers, and shows no GPU.
@@ -66,7 +66,7 @@ pub enum Problem {
         /// What is known all the same.
         driver: Driver,
         /// What may be the reason.
-        around: Box<Around>,
+        around: Box<GpuVisibility>,
     },
     /// The library lacks a function that every driver has.
     NotADriver {
@@ -86,23 +86,23 @@ pub enum Problem {
     },
 }
 
-impl Problem {
+impl DriverProblem {
     /// What is known of the driver all the same.
     pub fn driver(&self) -> Option<&Driver> {
         match self {
-            Problem::Missing(_) => None,
-            Problem::Stub(driver)
-            | Problem::NoDevice { driver, .. }
-            | Problem::NotADriver { driver, .. }
-            | Problem::Failed { driver, .. } => Some(driver),
+            DriverProblem::Missing(_) => None,
+            DriverProblem::Stub(driver)
+            | DriverProblem::NoDevice { driver, .. }
+            | DriverProblem::NotADriver { driver, .. }
+            | DriverProblem::Failed { driver, .. } => Some(driver),
         }
     }
 
     /// The same in words.
     pub fn finding(&self) -> Finding {
         match self {
-            Problem::Missing(around) => around.finding(),
-            Problem::Stub(driver) => Finding::warning(
+            DriverProblem::Missing(around) => around.finding(),
+            DriverProblem::Stub(driver) => Finding::warning(
                 FindingId::DriverStub,
                 format!(
                     "`{}` is the toolkit's stub, not NVIDIA's driver, so no GPU can be used",
@@ -111,10 +111,10 @@ impl Problem {
             )
             .help("remove the `stubs` directory from LD_LIBRARY_PATH and from the rpath: it is for linking alone")
             .help("install NVIDIA's driver, if `nvidia-smi` does not run either"),
-            Problem::NoDevice { driver, around } => {
+            DriverProblem::NoDevice { driver, around } => {
                 around.helped(with_driver(around.finding(), driver))
             }
-            Problem::NotADriver { driver, function } => Finding::warning(
+            DriverProblem::NotADriver { driver, function } => Finding::warning(
                 FindingId::DriverError,
                 format!(
                     "`{}` has no `{}`, so it is not NVIDIA's driver",
@@ -122,7 +122,7 @@ impl Problem {
                 ),
             )
             .help("remove that file from the library path, or install NVIDIA's driver again"),
-            Problem::Failed { driver, call, code } => failed(driver, call, *code),
+            DriverProblem::Failed { driver, call, code } => failed(driver, call, *code),
         }
     }
 }
@@ -130,7 +130,7 @@ impl Problem {
 /// Opens the driver, starts CUDA and asks for the GPUs.
 ///
 /// After this CUDA is initialised in the process, and a child forked from it can no longer use CUDA.
-pub fn ask() -> Result<Driver, Problem> {
+pub fn ask() -> Result<Driver, DriverProblem> {
     let library = open()?;
     let mut driver = Driver {
         version: release(),
@@ -143,9 +143,9 @@ pub fn ask() -> Result<Driver, Problem> {
     if driver.version.is_none() {
         driver.version = release_in_name(&driver.library);
     }
-    let calls = match Calls::of(library) {
+    let calls = match DriverFunctions::of(library) {
         Ok(calls) => calls,
-        Err(function) => return Err(Problem::NotADriver { driver, function }),
+        Err(function) => return Err(DriverProblem::NotADriver { driver, function }),
     };
     // SAFETY: both are functions of the driver with the types cuda.h gives them; `number` outlives the call.
     let (started, known, number) = unsafe {
@@ -160,26 +160,26 @@ pub fn ask() -> Result<Driver, Problem> {
     }
     match started {
         0 => {}
-        STUB => return Err(Problem::Stub(driver)),
-        NO_DEVICE => return Err(Problem::no_device(driver)),
+        STUB => return Err(DriverProblem::Stub(driver)),
+        NO_DEVICE => return Err(DriverProblem::no_device(driver)),
         code => {
             let call = "cuInit";
-            return Err(Problem::Failed { driver, call, code });
+            return Err(DriverProblem::Failed { driver, call, code });
         }
     }
     match calls.devices() {
         Ok(devices) => driver.devices = devices,
-        Err((call, code)) => return Err(Problem::Failed { driver, call, code }),
+        Err((call, code)) => return Err(DriverProblem::Failed { driver, call, code }),
     }
     if driver.devices.is_empty() {
-        return Err(Problem::no_device(driver));
+        return Err(DriverProblem::no_device(driver));
     }
     Ok(driver)
 }
 
 /// The newest CUDA that the driver serves. CUDA is not started, so that nothing can hang.
 pub fn newest_cuda() -> Option<Version> {
-    let calls = Calls::of(open().ok()?).ok()?;
+    let calls = DriverFunctions::of(open().ok()?).ok()?;
     let mut number: c_int = 0;
     // SAFETY: the type is that of cuda.h; `number` outlives the call.
     let code = unsafe { (calls.driver_version)(&mut number) };
@@ -187,7 +187,7 @@ pub fn newest_cuda() -> Option<Version> {
 }
 
 /// Opens the driver's library and calls nothing in it.
-pub fn open() -> Result<Library, Problem> {
+pub fn open() -> Result<Library, DriverProblem> {
     let first = match Library::open(LIBRARIES[0]) {
         Ok(library) => return Ok(library),
         Err(words) => words,
@@ -202,8 +202,8 @@ pub fn open() -> Result<Library, Problem> {
             } else {
                 first
             };
-            let around = NoDriver::look(Path::new("/"), words, release());
-            Err(Problem::Missing(Box::new(around)))
+            let around = MissingDriver::look(Path::new("/"), words, release());
+            Err(DriverProblem::Missing(Box::new(around)))
         }
     }
 }
@@ -224,7 +224,7 @@ pub unsafe fn function<Function: Copy>(
     Ok(unsafe { std::mem::transmute_copy::<*mut c_void, Function>(&address) })
 }
 
-struct Calls {
+struct DriverFunctions {
     init: unsafe extern "C" fn(c_uint) -> c_int,
     driver_version: unsafe extern "C" fn(*mut c_int) -> c_int,
     count: unsafe extern "C" fn(*mut c_int) -> c_int,
@@ -233,7 +233,7 @@ struct Calls {
     attribute: unsafe extern "C" fn(*mut c_int, c_int, c_int) -> c_int,
 }
 
-impl Calls {
+impl DriverFunctions {
     fn of(library: Library) -> Result<Self, &'static str> {
         // SAFETY: the types are those of cuda.h, held against it by tests/real_signatures.rs.
         unsafe {
@@ -292,11 +292,11 @@ impl Calls {
     }
 }
 
-impl Problem {
+impl DriverProblem {
     fn no_device(driver: Driver) -> Self {
-        Problem::NoDevice {
+        DriverProblem::NoDevice {
             driver,
-            around: Box::new(Around::look()),
+            around: Box::new(GpuVisibility::look()),
         }
     }
 }

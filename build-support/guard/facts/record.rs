@@ -15,7 +15,7 @@
 use crate::runtime::facts::built::{Built, BuiltFinding, Loader, Policy, Requirement};
 use crate::runtime::facts::compute_capability::Target;
 use crate::runtime::facts::finding::Severity;
-use crate::runtime::facts::tables::{Gpus, KnownBad};
+use crate::runtime::facts::tables::{CudnnTargets, KnownBad};
 use crate::runtime::facts::version::Version;
 use std::convert::TryFrom;
 use std::io::BufRead;
@@ -213,9 +213,9 @@ fn finding(value: &str) -> Option<BuiltFinding> {
     })
 }
 
-fn gpus(value: &str) -> Option<Gpus> {
+fn gpus(value: &str) -> Option<CudnnTargets> {
     let mut columns = value.splitn(4, ' ');
-    Some(Gpus {
+    Some(CudnnTargets {
         first: Version::parse(columns.next()?)?,
         last: Version::parse(columns.next()?)?,
         cuda: columns.next()?.parse().ok()?,

@@ -8,7 +8,7 @@ use crate::runtime::facts::version::Version;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tables {
     /// Which GPUs a cuDNN serves, for the processor of the program.
-    pub gpus: Vec<Gpus>,
+    pub gpus: Vec<CudnnTargets>,
     /// Releases of cuDNN that are known to be bad.
     pub known_bad: Vec<KnownBad>,
     /// The first driver that serves programs of a CUDA major at all.
@@ -19,7 +19,7 @@ pub struct Tables {
 
 /// The device code that every core part of these builds of cuDNN holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Gpus {
+pub struct CudnnTargets {
     /// The first release that was read.
     pub first: Version,
     /// The last of them with the same code.

@@ -4,13 +4,13 @@ use crate::runtime::facts::built::{Built, Policy};
 use crate::runtime::facts::compute_capability::{Code, ComputeCapability, Target};
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
-use crate::runtime::facts::tables::{Gpus, KnownBad};
+use crate::runtime::facts::tables::{CudnnTargets, KnownBad};
 use crate::runtime::facts::version::Version;
-use crate::runtime::judge::gpu_support::{self, Served};
+use crate::runtime::judge::gpu_support::{self, GpuSupport};
 
 /// The release that is loaded is none that the program can run with.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mismatch {
+pub struct ReleaseMismatch {
     /// What does not fit, in one sentence.
     pub headline: String,
     /// What was built with, and what may be loaded.
@@ -19,7 +19,7 @@ pub struct Mismatch {
     pub wanted: String,
 }
 
-impl Mismatch {
+impl ReleaseMismatch {
     /// The finding, with what is known of the loaded library before what was wanted.
     pub fn finding(&self, loaded: Vec<(&'static str, String)>) -> Finding {
         let mut finding = Finding::error(FindingId::CudnnVersionMismatch, self.headline.as_str());
@@ -29,25 +29,25 @@ impl Mismatch {
 }
 
 /// Whether the loaded release is one that the program can run with.
-pub fn version(built: &Built, loaded: Version) -> Result<(), Mismatch> {
+pub fn version(built: &Built, loaded: Version) -> Result<(), ReleaseMismatch> {
     named(built, loaded, &loaded.to_string())
 }
 
 /// The same for one of another major, of which no more is known.
-pub fn major(built: &Built, loaded: u32) -> Result<(), Mismatch> {
+pub fn major(built: &Built, loaded: u32) -> Result<(), ReleaseMismatch> {
     if majors(built).contains(&loaded) {
         return Ok(());
     }
     named(built, Version::new(loaded, 0, 0), &loaded.to_string())
 }
 
-fn named(built: &Built, loaded: Version, name: &str) -> Result<(), Mismatch> {
+fn named(built: &Built, loaded: Version, name: &str) -> Result<(), ReleaseMismatch> {
     if let (Policy::Requirement, Some(wanted)) = (built.policy, &built.requirement) {
         let below = wanted.below.is_none_or(|below| loaded < below);
         if loaded >= wanted.from && below {
             return Ok(());
         }
-        return Err(Mismatch {
+        return Err(ReleaseMismatch {
             headline: format!(
                 "loaded cuDNN {} does not meet the `{}` that this program asks for",
                 name, wanted.text
@@ -82,7 +82,7 @@ fn named(built: &Built, loaded: Version, name: &str) -> Result<(), Mismatch> {
     } else {
         "is newer than"
     };
-    Err(Mismatch {
+    Err(ReleaseMismatch {
         headline: format!(
             "loaded cuDNN {} {} the {} that this program was built with",
             name, relation, with
@@ -241,7 +241,7 @@ impl Cudnn {
     /// A GPU that this cuDNN has no machine code for.
     pub fn device(
         self,
-        rows: &[Gpus],
+        rows: &[CudnnTargets],
         device: &str,
         capability: ComputeCapability,
     ) -> Option<Finding> {
@@ -253,7 +253,7 @@ impl Cudnn {
     }
 
     /// GPUs that kernels are compiled for and that this cuDNN has no machine code for.
-    pub fn targets(self, rows: &[Gpus], targets: &[Target], chosen_by: &str) -> Vec<Finding> {
+    pub fn targets(self, rows: &[CudnnTargets], targets: &[Target], chosen_by: &str) -> Vec<Finding> {
         let mut findings: Vec<Finding> = Vec::new();
         let mut seen = Vec::new();
         let machine = targets.iter().filter(|target| target.code == Code::Machine);
@@ -284,15 +284,15 @@ impl Cudnn {
 
     fn unserved(
         self,
-        rows: &[Gpus],
-        served: Served,
+        rows: &[CudnnTargets],
+        served: GpuSupport,
         gpu: ComputeCapability,
         headline: impl Fn(&str) -> String,
     ) -> Option<Finding> {
         let (cudnn, cuda) = (self.version, self.cuda);
         let finding = match served {
-            Served::Yes | Served::Unknown => return None,
-            Served::No if gpu_support::is_too_old(rows, cudnn, cuda, gpu) => {
+            GpuSupport::Yes | GpuSupport::Unknown => return None,
+            GpuSupport::No if gpu_support::is_too_old(rows, cudnn, cuda, gpu) => {
                 let finding =
                     Finding::error(FindingId::ArchDroppedByCudnn, headline("no longer serves"));
                 return Some(match gpu_support::last_with(rows, cudnn, cuda, gpu) {
@@ -303,8 +303,8 @@ impl Cudnn {
                     None => finding.help("use a newer GPU, or an older cuDNN that serves this one"),
                 });
             }
-            Served::No => Finding::error(FindingId::GpuNewerThanCudnn, headline("has no code for")),
-            Served::ByPtx => Finding::warning(
+            GpuSupport::No => Finding::error(FindingId::GpuNewerThanCudnn, headline("has no code for")),
+            GpuSupport::ByPtx => Finding::warning(
                 FindingId::GpuNewerThanCudnn,
                 headline("has only PTX, which the driver has to compile, for"),
             ),
@@ -369,7 +369,7 @@ pub fn known_bad(
 }
 
 /// Whether a release is newer than all that these rows know.
-pub fn is_newer(rows: &[Gpus], cudnn: Version) -> bool {
+pub fn is_newer(rows: &[CudnnTargets], cudnn: Version) -> bool {
     let known = rows.iter().map(|row| (row.last.major, row.last.minor));
     known
         .max()

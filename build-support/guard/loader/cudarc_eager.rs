@@ -31,14 +31,14 @@ const RUNTIME: &[u8] = b"udaErrorInvalidValue\0";
 
 /// The functions that it looks up, the newest first, and the release of CUDA which that one came with.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Eager {
+pub struct EagerLookup {
     /// The release.
     pub cuda: Version,
     /// The functions.
     pub functions: Vec<String>,
 }
 
-impl Eager {
+impl EagerLookup {
     /// By the constants of a program; none where it holds no such cudarc, or names that may be another's.
     pub fn of(constants: &[u8]) -> Option<Self> {
         if !holds(constants, b'E', PANIC) || holds(constants, b'c', RUNTIME) {

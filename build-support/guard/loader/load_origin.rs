@@ -11,7 +11,7 @@ pub const PRELOADS: &str = "/etc/ld.so.preload";
 
 /// What made the loader look there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Via {
+pub enum LoadOrigin {
     /// The program's DT_RPATH, which wins over LD_LIBRARY_PATH.
     Rpath(PathBuf),
     /// LD_LIBRARY_PATH, as it was when the program was started.
@@ -32,40 +32,40 @@ pub enum Via {
     Within,
 }
 
-impl fmt::Display for Via {
+impl fmt::Display for LoadOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Via::Rpath(entry) => write!(f, "the program's RPATH, its entry `{}`", entry.display()),
-            Via::LibraryPath(entry) => {
+            LoadOrigin::Rpath(entry) => write!(f, "the program's RPATH, its entry `{}`", entry.display()),
+            LoadOrigin::LibraryPath(entry) => {
                 write!(f, "LD_LIBRARY_PATH, its entry `{}`", entry.display())
             }
-            Via::Runpath(entry) => {
+            LoadOrigin::Runpath(entry) => {
                 write!(f, "the program's RUNPATH, its entry `{}`", entry.display())
             }
-            Via::Preload => f.write_str("LD_PRELOAD"),
-            Via::Preloads => f.write_str(PRELOADS),
-            Via::Cache => f.write_str(CACHE),
-            Via::System(folder) => write!(
+            LoadOrigin::Preload => f.write_str("LD_PRELOAD"),
+            LoadOrigin::Preloads => f.write_str(PRELOADS),
+            LoadOrigin::Cache => f.write_str(CACHE),
+            LoadOrigin::System(folder) => write!(
                 f,
                 "the system's library directories, `{}`",
                 folder.display()
             ),
-            Via::Elsewhere => {
+            LoadOrigin::Elsewhere => {
                 f.write_str("another library of this process, which opened it by its own path")
             }
-            Via::Within => f.write_str("its archives, which are linked into the program itself"),
+            LoadOrigin::Within => f.write_str("its archives, which are linked into the program itself"),
         }
     }
 }
 
-impl Via {
+impl LoadOrigin {
     /// The folder that it names, if it does.
     pub fn folder(&self) -> &Path {
         match self {
-            Via::Rpath(folder)
-            | Via::LibraryPath(folder)
-            | Via::Runpath(folder)
-            | Via::System(folder) => folder,
+            LoadOrigin::Rpath(folder)
+            | LoadOrigin::LibraryPath(folder)
+            | LoadOrigin::Runpath(folder)
+            | LoadOrigin::System(folder) => folder,
             _ => Path::new(""),
         }
     }
@@ -73,31 +73,31 @@ impl Via {
     /// What the reader can do to get another cuDNN loaded.
     pub fn help(&self, folder: &Path, wanted: &str) -> String {
         match self {
-            Via::LibraryPath(entry) => format!(
+            LoadOrigin::LibraryPath(entry) => format!(
                 "take `{}` out of LD_LIBRARY_PATH, or put the directory of {} before it",
                 entry.display(),
                 wanted
             ),
-            Via::Rpath(entry) => format!("install {} in `{}`", wanted, entry.display()),
-            Via::Runpath(entry) => format!(
+            LoadOrigin::Rpath(entry) => format!("install {} in `{}`", wanted, entry.display()),
+            LoadOrigin::Runpath(entry) => format!(
                 "install {} in `{}`, or put its directory into LD_LIBRARY_PATH",
                 wanted,
                 entry.display()
             ),
-            Via::Preload => format!("take it out of LD_PRELOAD, or put {} there", wanted),
-            Via::Preloads => format!("take it out of {}, or put {} there", PRELOADS, wanted),
-            Via::Cache | Via::System(_) => {
+            LoadOrigin::Preload => format!("take it out of LD_PRELOAD, or put {} there", wanted),
+            LoadOrigin::Preloads => format!("take it out of {}, or put {} there", PRELOADS, wanted),
+            LoadOrigin::Cache | LoadOrigin::System(_) => {
                 format!(
                     "install {}, or put its directory into LD_LIBRARY_PATH",
                     wanted
                 )
             }
-            Via::Elsewhere => format!(
+            LoadOrigin::Elsewhere => format!(
                 "let whatever opened the one in `{}` use {}, as the first one loaded serves everybody",
                 folder.display(),
                 wanted
             ),
-            Via::Within => format!("build the program again, with the archives of {}", wanted),
+            LoadOrigin::Within => format!("build the program again, with the archives of {}", wanted),
         }
     }
 }

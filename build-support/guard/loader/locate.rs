@@ -8,7 +8,7 @@ use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::linked_in::LinkedIn;
 use crate::runtime::facts::version::Version;
 use crate::runtime::judge::rules;
-use crate::runtime::loader::search_path::{Route, Via};
+use crate::runtime::loader::search_path::{SearchPath, LoadOrigin};
 use crate::runtime::loader::{library_names, map_failures};
 use crate::runtime::parts::part_files::{self, Parts};
 use crate::runtime::system::platform::{self, Library};
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 /// The first library of a cuDNN, through which everything else is called.
 #[derive(Clone, Debug)]
-pub struct Shim {
+pub struct MainLibrary {
     /// It, open.
     pub library: Library,
     /// Its file, as the loader found it.
@@ -24,12 +24,12 @@ pub struct Shim {
     /// The number in its SONAME.
     pub major: u32,
     /// What made the loader take it.
-    pub via: Via,
+    pub via: LoadOrigin,
     /// Other first libraries of the same major in this process.
     pub others: Vec<PathBuf>,
 }
 
-impl Shim {
+impl MainLibrary {
     /// The cuDNN that is linked into the program itself, and has no files.
     pub fn within(built: &Built, functions: LinkedIn) -> Self {
         let library = Library::within(functions);
@@ -37,15 +37,15 @@ impl Shim {
             library,
             path: library.path().unwrap_or_default(),
             major: built.cudnn.map_or(9, |version| version.major),
-            via: Via::Within,
+            via: LoadOrigin::Within,
             others: in_process().into_iter().map(|other| other.0).collect(),
         }
     }
 
     /// The files that belong to it.
-    pub fn parts(&self, route: &Route, pinned: bool, asked: &[String]) -> Parts {
+    pub fn parts(&self, route: &SearchPath, pinned: bool, asked: &[String]) -> Parts {
         match self.via {
-            Via::Within => Parts::default(),
+            LoadOrigin::Within => Parts::default(),
             _ => Parts::of(&self.path, self.major, route, pinned, asked),
         }
     }
@@ -53,7 +53,7 @@ impl Shim {
     /// What a cuDNN without files answers itself: a constant, whatever else is wrong with it.
     pub fn answer(&self) -> Option<Version> {
         let address = match self.via {
-            Via::Within => self.library.symbol("cudnnGetVersion")?,
+            LoadOrigin::Within => self.library.symbol("cudnnGetVersion")?,
             _ => return None,
         };
         // SAFETY: every release declares it as `size_t (void)`.
@@ -104,7 +104,7 @@ impl Shim {
 }
 
 /// Finds it. A cuDNN that the program would open itself is opened here in the same way; its parts are not.
-pub fn find(built: &Built, route: &Route) -> Result<Shim, Finding> {
+pub fn find(built: &Built, route: &SearchPath) -> Result<MainLibrary, Finding> {
     let majors = rules::majors(built);
     let mut there = in_process();
     if built.loader == Loader::Cudarc && platform::is_program() {
@@ -127,7 +127,7 @@ pub fn find(built: &Built, route: &Route) -> Result<Shim, Finding> {
         if let Some(library) = Library::loaded_file(&path) {
             there.retain(|other| other.1 == major);
             let others = there.into_iter().map(|other| other.0).collect();
-            return Ok(Shim {
+            return Ok(MainLibrary {
                 library,
                 via: route.to(&path),
                 path,
@@ -172,9 +172,9 @@ fn major_by_soname(path: &Path) -> Option<u32> {
 fn open(
     built: &Built,
     majors: &[u32],
-    route: &Route,
+    route: &SearchPath,
     there: &[(PathBuf, u32)],
-) -> Result<Shim, Finding> {
+) -> Result<MainLibrary, Finding> {
     let names = library_names::of(built);
     let mut words = Vec::new();
     let mut unfit = None;
@@ -205,7 +205,7 @@ fn open(
                     other.1 == major && !platform::same_file(&other.0, &path)
                 };
                 let others = there.iter().filter(other);
-                return Ok(Shim {
+                return Ok(MainLibrary {
                     library,
                     others: others.map(|other| other.0.clone()).collect(),
                     path,
@@ -228,7 +228,7 @@ fn open(
 fn nowhere(
     built: &Built,
     majors: &[u32],
-    route: &Route,
+    route: &SearchPath,
     (names, words): (&[String], &[String]),
     unfit: Option<(PathBuf, Defect)>,
 ) -> Finding {
@@ -296,7 +296,7 @@ fn nowhere(
 }
 
 /// A cuDNN on the way that is of a major which the program does not open, the newest first.
-fn other_major(majors: &[u32], route: &Route) -> Option<(u32, PathBuf)> {
+fn other_major(majors: &[u32], route: &SearchPath) -> Option<(u32, PathBuf)> {
     let others = (7..=9).rev().filter(|major| !majors.contains(major));
     let file = |major| {
         Some((

@@ -3,7 +3,7 @@
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::loader::ld_so_cache;
-pub use crate::runtime::loader::load_origin::Via;
+pub use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::runtime::loader::load_origin::{CACHE, PRELOADS, expanded, lib_folders, preloads};
 use crate::runtime::system::platform;
 use std::env::consts::ARCH;
@@ -12,11 +12,11 @@ use std::path::{Component, Path, PathBuf};
 
 /// The loader's search path for the program, each folder with who named it.
 #[derive(Clone, Debug)]
-pub struct Route {
-    folders: Vec<Via>,
+pub struct SearchPath {
+    folders: Vec<LoadOrigin>,
 }
 
-impl Route {
+impl SearchPath {
     /// Asks the loader.
     pub fn of_program() -> Self {
         let (rpath, runpath) = platform::program_paths();
@@ -45,17 +45,17 @@ impl Route {
                 .find(|stage| named.get(*stage).is_some_and(|list| list.iter().any(is)));
             stage = from.unwrap_or(stage);
             with.push(match from {
-                Some(0) => Via::Rpath(folder.clone()),
-                Some(1) => Via::LibraryPath(folder.clone()),
-                Some(_) => Via::Runpath(folder.clone()),
-                None => Via::System(folder.clone()),
+                Some(0) => LoadOrigin::Rpath(folder.clone()),
+                Some(1) => LoadOrigin::LibraryPath(folder.clone()),
+                Some(_) => LoadOrigin::Runpath(folder.clone()),
+                None => LoadOrigin::System(folder.clone()),
             });
         }
         Self { folders: with }
     }
 
     /// What made the loader take this file for this name.
-    pub fn to(&self, file: &Path) -> Via {
+    pub fn to(&self, file: &Path) -> LoadOrigin {
         let name = file.file_name().unwrap_or_default();
         let hit = self.folders.iter().find(|via| {
             let candidate = via.folder().join(name);
@@ -67,11 +67,11 @@ impl Route {
             .split([':', ' '])
             .any(|one| !one.is_empty() && Path::new(one) == file)
         {
-            return Via::Preload;
+            return LoadOrigin::Preload;
         }
         let everywhere = std::fs::read_to_string(PRELOADS).unwrap_or_default();
         if preloads(&everywhere).any(|one| Path::new(one) == file) {
-            return Via::Preloads;
+            return LoadOrigin::Preloads;
         }
         let cached = || {
             name.to_str()
@@ -79,16 +79,16 @@ impl Route {
         };
         match hit {
             // The cache is asked before the system's folders, and names what lies there.
-            Some(Via::System(_)) | None if cached() && !in_system(file) => Via::Cache,
+            Some(LoadOrigin::System(_)) | None if cached() && !in_system(file) => LoadOrigin::Cache,
             Some(via) => via.clone(),
-            None => self.relative(file).unwrap_or(Via::Elsewhere),
+            None => self.relative(file).unwrap_or(LoadOrigin::Elsewhere),
         }
     }
 
     /// The relative entry that led to a file before the program changed its working directory.
-    fn relative(&self, file: &Path) -> Option<Via> {
+    fn relative(&self, file: &Path) -> Option<LoadOrigin> {
         let name = file.file_name()?;
-        let led = |via: &&Via| {
+        let led = |via: &&LoadOrigin| {
             let folder = normal(via.folder());
             folder.is_relative() && folder.iter().count() > 0 && file.ends_with(folder.join(name))
         };
@@ -100,25 +100,25 @@ impl Route {
     pub fn file(&self, name: &str, own: Option<&Path>, own_first: bool) -> Option<PathBuf> {
         // A RUNPATH of the program is for what it opens itself, and the library's own switches its RPATH off.
         let before = self.folders.iter().filter(|via| match via {
-            Via::Rpath(_) => own_first,
-            other => matches!(other, Via::LibraryPath(_)),
+            LoadOrigin::Rpath(_) => own_first,
+            other => matches!(other, LoadOrigin::LibraryPath(_)),
         });
         let (first, last) = if own_first { (own, None) } else { (None, own) };
-        let places = first.into_iter().chain(before.map(Via::folder));
+        let places = first.into_iter().chain(before.map(LoadOrigin::folder));
         self.first(name, places.chain(last))
     }
 
     /// The file that the loader would take for a name that the program opens.
     pub fn program_file(&self, name: &str) -> Option<PathBuf> {
-        let is_named = |via: &&Via| !matches!(via, Via::System(_));
-        self.first(name, self.folders.iter().filter(is_named).map(Via::folder))
+        let is_named = |via: &&LoadOrigin| !matches!(via, LoadOrigin::System(_));
+        self.first(name, self.folders.iter().filter(is_named).map(LoadOrigin::folder))
     }
 
     /// The first file that the loader takes, in these folders and then where it always looks: it passes over what it
     /// may not read and what is for another CPU. If that is all there is, the first of those, so that it can be named.
     fn first<'a>(&self, name: &str, named: impl Iterator<Item = &'a Path>) -> Option<PathBuf> {
-        let in_system = |via: &&Via| matches!(via, Via::System(_));
-        let system = self.folders.iter().filter(in_system).map(Via::folder);
+        let in_system = |via: &&LoadOrigin| matches!(via, LoadOrigin::System(_));
+        let system = self.folders.iter().filter(in_system).map(LoadOrigin::folder);
         let files = named
             .map(|folder| folder.join(name))
             .chain(ld_so_cache::files(name))
@@ -140,7 +140,7 @@ impl Route {
         let mut lines: Vec<String> = Vec::new();
         for via in &self.folders {
             let line = match via {
-                Via::System(folder) => folder.display().to_string(),
+                LoadOrigin::System(folder) => folder.display().to_string(),
                 named => named.to_string(),
             };
             if !lines.contains(&line) {

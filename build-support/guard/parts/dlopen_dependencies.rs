@@ -4,7 +4,7 @@
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
-use crate::runtime::loader::search_path::Route;
+use crate::runtime::loader::search_path::SearchPath;
 use crate::runtime::parts::part_files::Parts;
 use crate::runtime::parts::required_parts;
 use crate::runtime::system::platform::Library;
@@ -46,7 +46,7 @@ pub fn is_one(path: &Path) -> bool {
 }
 
 /// What is wrong with those that the needed parts open: cuDNN failed, and this may be why.
-pub fn suspects(parts: &Parts, cuda: u32, mapped: &[PathBuf], route: &Route) -> Vec<Finding> {
+pub fn suspects(parts: &Parts, cuda: u32, mapped: &[PathBuf], route: &SearchPath) -> Vec<Finding> {
     let mut findings = Vec::new();
     for part in parts.list.iter().filter(|part| part.needed) {
         let own = Elf::open(&part.path).map_or_else(|_| Vec::new(), |elf| elf.folders(&part.path));
@@ -72,7 +72,7 @@ pub fn suspects(parts: &Parts, cuda: u32, mapped: &[PathBuf], route: &Route) -> 
     findings
 }
 
-fn find(name: &str, own: &[PathBuf], mapped: &[PathBuf], route: &Route) -> Option<PathBuf> {
+fn find(name: &str, own: &[PathBuf], mapped: &[PathBuf], route: &SearchPath) -> Option<PathBuf> {
     let in_child = mapped
         .iter()
         .find(|path| path.file_name() == Some(name.as_ref()));
@@ -89,7 +89,7 @@ fn find(name: &str, own: &[PathBuf], mapped: &[PathBuf], route: &Route) -> Optio
         .or_else(|| route.file(name, None, false))
 }
 
-fn missing(part: &Path, name: &str, own: &[PathBuf], route: &Route) -> Finding {
+fn missing(part: &Path, name: &str, own: &[PathBuf], route: &SearchPath) -> Finding {
     let own = own.iter().map(|folder| folder.display().to_string());
     let places: Vec<String> = own.chain(route.looked_at()).collect();
     Finding::warning(

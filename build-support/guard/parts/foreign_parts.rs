@@ -3,10 +3,10 @@
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
-use crate::runtime::loader::locate::Shim;
-use crate::runtime::loader::search_path::Via;
+use crate::runtime::loader::locate::MainLibrary;
+use crate::runtime::loader::search_path::LoadOrigin;
 use crate::runtime::parts::part_files::{self, Parts};
-use crate::runtime::parts::release::Teller;
+use crate::runtime::parts::release::VersionDetector;
 use crate::runtime::report::result::Report;
 use crate::runtime::system::platform;
 use std::path::PathBuf;
@@ -15,12 +15,12 @@ use std::path::PathBuf;
 /// foreign too when cuDNN says that something does not fit. True if there are such.
 pub fn judge(
     report: &mut Report,
-    shim: &Shim,
+    shim: &MainLibrary,
     parts: &Parts,
     mapped: &[PathBuf],
     disagree: bool,
 ) -> bool {
-    if shim.via == Via::Within {
+    if shim.via == LoadOrigin::Within {
         // Parts of another cuDNN are its own; that it is there is said already.
         return false;
     }
@@ -29,7 +29,7 @@ pub fn judge(
         .as_ref()
         .and_then(|loaded| loaded.version)
         .map(|(version, _)| version);
-    let mut teller = Teller::default();
+    let mut teller = VersionDetector::default();
     let (mut foreign, mut copies) = (Vec::new(), Vec::new());
     for path in mapped {
         let Some((name, Some(major))) = part_files::name_of(path) else {

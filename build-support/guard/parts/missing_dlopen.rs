@@ -2,7 +2,7 @@
 
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
-use crate::runtime::loader::search_path::Route;
+use crate::runtime::loader::search_path::SearchPath;
 use std::path::{Path, PathBuf};
 
 /// glibc's words behind the name.
@@ -13,14 +13,14 @@ const PLAIN_DRIVER: &str = "libcuda.so";
 const DRIVER: &str = "libcuda.so.1";
 
 /// What was asked for, and what there is in place of it.
-pub struct Unopened {
+pub struct MissingDlopen {
     name: String,
     there: Option<PathBuf>,
 }
 
-impl Unopened {
+impl MissingDlopen {
     /// Reads what was printed. `driver` is the file of the driver that is in use, `cuda` the major of the cuDNN.
-    pub fn of(said: &str, driver: Option<&Path>, cuda: Option<u32>, route: &Route) -> Option<Self> {
+    pub fn of(said: &str, driver: Option<&Path>, cuda: Option<u32>, route: &SearchPath) -> Option<Self> {
         let name = name_in(said)?;
         let own = driver.filter(|file| file.is_absolute() && name == PLAIN_DRIVER);
         let there = own.map(Path::to_path_buf).or_else(|| {

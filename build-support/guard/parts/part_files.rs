@@ -5,8 +5,8 @@ use crate::runtime::binary::elf::Elf;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
-use crate::runtime::loader::search_path::Route;
-use crate::runtime::parts::release::{SYMBOL, Teller, Told, with_article};
+use crate::runtime::loader::search_path::SearchPath;
+use crate::runtime::parts::release::{SYMBOL, VersionDetector, SourcedVersion, with_article};
 use crate::runtime::parts::required_parts;
 use crate::runtime::system::platform::{self, Library};
 use std::path::{Path, PathBuf};
@@ -41,7 +41,7 @@ impl Parts {
     /// Looks at the parts of the cuDNN whose first library is `shim`, of this major, for a program that says it needs
     /// `asked`. `pinned`: the guard will open those beside the shim by their paths; else those count which the loader
     /// would find.
-    pub fn of(shim: &Path, major: u32, route: &Route, pinned: bool, asked: &[String]) -> Self {
+    pub fn of(shim: &Path, major: u32, route: &SearchPath, pinned: bool, asked: &[String]) -> Self {
         let folder = shim.parent().unwrap_or(shim);
         let beside = beside(folder, major);
         let no_others = required_parts::is_jit_only(beside.iter().map(String::as_str));
@@ -57,7 +57,7 @@ impl Parts {
         };
         let own_first = Elf::open(shim).is_ok_and(|elf| elf.own_first() == Some(true));
         let mapped = platform::mapped();
-        let mut teller = Teller::default();
+        let mut teller = VersionDetector::default();
         let (mut missing, mut missed) = (Vec::new(), Vec::new());
         let mut seen: Vec<String> = Vec::new();
         let mut look = |parts: &mut Self, name: &String, lacks: Option<&mut Vec<String>>| {
@@ -118,7 +118,7 @@ impl Parts {
     }
 
     /// The release of the whole, as the part that answers `cudnnGetVersion` tells it, else any other.
-    pub fn release(&self) -> Option<Told> {
+    pub fn release(&self) -> Option<SourcedVersion> {
         let first = self
             .list
             .iter()
@@ -127,7 +127,7 @@ impl Parts {
         all.find_map(|part| Some((part.version?, part.told_by?)))
     }
 
-    fn look(&mut self, teller: &mut Teller, name: &str, path: PathBuf, needed: bool) {
+    fn look(&mut self, teller: &mut VersionDetector, name: &str, path: PathBuf, needed: bool) {
         let told = match Elf::open(&path) {
             Ok(elf) => teller.part(&elf, name, &path),
             Err(defect) => {
@@ -145,7 +145,7 @@ impl Parts {
     }
 
     /// Parts of different releases do not work together, even where cuDNN itself does not notice.
-    fn compare(&mut self, shim: &Path, shim_told: Option<Told>) {
+    fn compare(&mut self, shim: &Path, shim_told: Option<SourcedVersion>) {
         let Some((release, _)) = self.release() else {
             return;
         };
@@ -228,8 +228,8 @@ fn missing_finding(
     folder: &Path,
     missing: &[String],
     by: &str,
-    release: &Option<Told>,
-    route: &Route,
+    release: &Option<SourcedVersion>,
+    route: &SearchPath,
 ) -> Finding {
     let all = if missing.len() == 1 { "" } else { " all" };
     let here = folder.display().to_string();
@@ -251,7 +251,7 @@ fn missing_finding(
 
 const WHOLE: &str = "install a whole cuDNN in its place: this one brings nothing but what compiles graphs at run time";
 
-fn again(folder: &Path, release: &Option<Told>) -> String {
+fn again(folder: &Path, release: &Option<SourcedVersion>) -> String {
     format!(
         "install cuDNN{} again in `{}`, whole, since the first library opens the others from there",
         spaced(release),
@@ -260,7 +260,7 @@ fn again(folder: &Path, release: &Option<Told>) -> String {
 }
 
 /// The release behind a name.
-fn spaced(release: &Option<Told>) -> String {
+fn spaced(release: &Option<SourcedVersion>) -> String {
     release.map_or_else(String::new, |(version, _)| format!(" {}", version))
 }
 
@@ -271,7 +271,7 @@ fn asks_elsewhere(version: Version) -> bool {
 }
 
 /// Whether the loader can open it decides whether it does harm, so it is a warning.
-fn stranger(folder: &Path, release: Version, path: &Path, (version, by): Told) -> Finding {
+fn stranger(folder: &Path, release: Version, path: &Path, (version, by): SourcedVersion) -> Finding {
     let summary = format!(
         "cuDNN {} at `{}` comes without {}, and finds that of {} elsewhere",
         release,
@@ -351,7 +351,7 @@ fn locate(
     folder: &Path,
     name: &str,
     major: u32,
-    route: &Route,
+    route: &SearchPath,
     own_first: bool,
 ) -> Option<PathBuf> {
     let plain = file_name(name, major);

@@ -15,7 +15,7 @@ const WITH_SYMBOL: [&str; 6] = ["graph", "ops", "adv", "ops_infer", "cnn_infer",
 pub const SYMBOL: &str = "version symbol";
 
 /// A release, and what told it.
-pub type Told = (Version, &'static str);
+pub type SourcedVersion = (Version, &'static str);
 
 /// What told a release, as it stands after "by".
 pub fn with_article(told_by: &str) -> String {
@@ -27,13 +27,13 @@ pub fn with_article(told_by: &str) -> String {
 }
 
 /// Tells releases, and remembers the records of each folder that it came by.
-pub struct Teller {
+pub struct VersionDetector {
     folders: Vec<(PathBuf, Wheels)>,
     /// Other files than those that are mapped lie there now, and tell another release.
     replaced: Vec<PathBuf>,
 }
 
-impl Default for Teller {
+impl Default for VersionDetector {
     fn default() -> Self {
         Self {
             folders: Vec::new(),
@@ -42,9 +42,9 @@ impl Default for Teller {
     }
 }
 
-impl Teller {
+impl VersionDetector {
     /// The release of a part.
-    pub fn part(&mut self, elf: &Elf, name: &str, path: &Path) -> Option<Told> {
+    pub fn part(&mut self, elf: &Elf, name: &str, path: &Path) -> Option<SourcedVersion> {
         match elf.release(name) {
             _ if self.is_replaced(path) => None,
             Some((version, _)) => Some((version, SYMBOL)),
@@ -53,7 +53,7 @@ impl Teller {
     }
 
     /// The same from what surrounds a file.
-    pub fn file(&mut self, path: &Path) -> Option<Told> {
+    pub fn file(&mut self, path: &Path) -> Option<SourcedVersion> {
         if self.is_replaced(path) {
             return None;
         }

@@ -21,7 +21,7 @@ pub enum Mode {
 
 /// The variables, read.
 #[derive(Clone, Debug)]
-pub struct Operator {
+pub struct EnvConfig {
     /// `CUDNN_GUARD`
     pub mode: Mode,
     /// `CUDNN_GUARD_REPORT`, with the process id put in.
@@ -38,7 +38,7 @@ pub struct Operator {
     pub complaints: Vec<String>,
 }
 
-impl Operator {
+impl EnvConfig {
     /// The complaints, for the report.
     pub fn findings(&self) -> Vec<Finding> {
         let complaints = self.complaints.iter();

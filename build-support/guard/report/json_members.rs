@@ -1,11 +1,11 @@
 //! The members of a report's JSON, whose names and shapes stay as they are.
 
-use crate::runtime::convolution::case_result::Outcome;
+use crate::runtime::convolution::case_result::CaseResult;
 use crate::runtime::driver::query::Driver;
 use crate::runtime::facts::built::Built;
 use crate::runtime::facts::json::Json;
 use crate::runtime::facts::version::Version;
-use crate::runtime::report::result::Loaded;
+use crate::runtime::report::result::LoadedCudnn;
 
 /// `built`.
 pub fn built(built: &Built) -> Json {
@@ -29,7 +29,7 @@ pub fn built(built: &Built) -> Json {
 }
 
 /// `loaded`.
-pub fn loaded(loaded: &Loaded) -> Json {
+pub fn loaded(loaded: &LoadedCudnn) -> Json {
     let parts = loaded.parts.iter().map(|part| {
         Json::object([
             ("name", Json::text(&part.name)),
@@ -65,7 +65,7 @@ pub fn driver(driver: &Driver) -> Json {
 }
 
 /// One of `convolution`. What comes first is there in every release.
-pub fn outcome(outcome: &Outcome) -> Json {
+pub fn outcome(outcome: &CaseResult) -> Json {
     let number = |number: Option<f64>| number.map_or(Json::Null, Json::Float);
     Json::object([
         ("device", Json::text(&outcome.device)),

@@ -2,13 +2,13 @@
 
 use crate::runtime::facts::finding::{Finding, Verdict, printable};
 use crate::runtime::facts::finding_id::FindingId;
-use crate::runtime::report::env_config::Operator;
+use crate::runtime::report::env_config::EnvConfig;
 use crate::runtime::report::result::{Failure, Report};
 use crate::runtime::system::platform;
 use std::path::Path;
 
 /// `CUDNN_GUARD_REPORT`; that it cannot be written changes no verdict.
-pub fn write(mut result: Result<Report, Failure>, operator: &Operator) -> Result<Report, Failure> {
+pub fn write(mut result: Result<Report, Failure>, operator: &EnvConfig) -> Result<Report, Failure> {
     let Some(path) = &operator.report else {
         return result;
     };

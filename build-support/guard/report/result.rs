@@ -1,17 +1,17 @@
 //! What was checked, what was not, and what came of it.
 
-use crate::runtime::child::protocol::Answer;
-use crate::runtime::convolution::case_result::Outcome;
+use crate::runtime::child::protocol::ChildReport;
+use crate::runtime::convolution::case_result::CaseResult;
 use crate::runtime::driver::query::Driver;
 use crate::runtime::facts::built::Built;
 use crate::runtime::facts::finding::{Finding, Severity, Verdict, printable};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::json::Json;
 use crate::runtime::facts::version::Version;
-use crate::runtime::loader::locate::Shim;
-use crate::runtime::loader::search_path::Via;
+use crate::runtime::loader::locate::MainLibrary;
+use crate::runtime::loader::search_path::LoadOrigin;
 use crate::runtime::parts::part_files::{Part, Parts};
-use crate::runtime::report::env_config::Operator;
+use crate::runtime::report::env_config::EnvConfig;
 use crate::runtime::report::{json_members, text};
 use crate::runtime::system::platform;
 use std::fmt;
@@ -20,11 +20,11 @@ use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
 
 /// The cuDNN that was judged.
-pub struct Loaded {
+pub struct LoadedCudnn {
     /// The file of its first library.
     pub path: PathBuf,
     /// What made the loader take it.
-    pub via: Via,
+    pub via: LoadOrigin,
     /// Its release, and what told it.
     pub version: Option<(Version, &'static str)>,
     /// The CUDA major that it was built for.
@@ -42,9 +42,9 @@ pub struct Report {
 /// What is in a report.
 pub struct Contents {
     pub(crate) built: Built,
-    pub(crate) loaded: Option<Loaded>,
+    pub(crate) loaded: Option<LoadedCudnn>,
     pub(crate) driver: Option<Driver>,
-    pub(crate) outcomes: Vec<Outcome>,
+    pub(crate) outcomes: Vec<CaseResult>,
     pub(crate) findings: Vec<Finding>,
     /// What was not looked at, and why.
     pub(crate) unchecked: Vec<String>,
@@ -160,8 +160,8 @@ impl Report {
         .to_string()
     }
 
-    pub(crate) fn set_loaded(&mut self, shim: &Shim, parts: &Parts) {
-        self.loaded = Some(Loaded {
+    pub(crate) fn set_loaded(&mut self, shim: &MainLibrary, parts: &Parts) {
+        self.loaded = Some(LoadedCudnn {
             path: shim.path.clone(),
             via: shim.via.clone(),
             version: parts.release().or_else(|| {
@@ -173,7 +173,7 @@ impl Report {
         });
     }
 
-    pub(crate) fn take(&mut self, answer: &mut Answer) {
+    pub(crate) fn take(&mut self, answer: &mut ChildReport) {
         if let Some(loaded) = &mut self.loaded {
             loaded.cuda_major = answer.cuda_major;
             let called = answer.version.map(|version| (version, "cudnnGetVersion"));
@@ -191,7 +191,7 @@ impl Report {
     }
 
     /// Applies what the operator lets pass, and what is asked for on top.
-    pub(crate) fn finish(mut self, operator: &Operator) -> Result<Self, Failure> {
+    pub(crate) fn finish(mut self, operator: &EnvConfig) -> Result<Self, Failure> {
         let required = if operator.require_gpu {
             Some("CUDNN_GUARD_REQUIRE_GPU=1")
         } else if self.built.require_gpu {

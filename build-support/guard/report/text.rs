@@ -1,9 +1,9 @@
 //! A report as text: what is under the program, each thing on a line of its own that fits into 80 columns.
 
-use crate::runtime::convolution::case_result::Outcome;
+use crate::runtime::convolution::case_result::CaseResult;
 use crate::runtime::facts::finding::printable;
 use crate::runtime::parts::release::with_article;
-use crate::runtime::report::result::{Loaded, Report};
+use crate::runtime::report::result::{LoadedCudnn, Report};
 use std::fmt;
 use std::path::Path;
 
@@ -70,7 +70,7 @@ pub fn stack(report: &Report, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             )?;
         }
     }
-    for tried in Tried::of(&report.outcomes) {
+    for tried in ResultGroup::of(&report.outcomes) {
         row(f, "tried", tried.text())?;
     }
     for line in &report.unchecked {
@@ -80,19 +80,19 @@ pub fn stack(report: &Report, f: &mut fmt::Formatter<'_>) -> fmt::Result {
 }
 
 /// Outcomes that share a line: those of one operation and format that came to the same verdict.
-struct Tried<'a> {
-    first: &'a Outcome,
+struct ResultGroup<'a> {
+    first: &'a CaseResult,
     times: usize,
     largest_error: Option<f64>,
     milliseconds: f64,
     tf32: bool,
 }
 
-impl<'a> Tried<'a> {
-    fn of(outcomes: &'a [Outcome]) -> Vec<Self> {
+impl<'a> ResultGroup<'a> {
+    fn of(outcomes: &'a [CaseResult]) -> Vec<Self> {
         let mut all: Vec<Self> = Vec::new();
         for outcome in outcomes.iter().filter(|it| it.left_out.is_none()) {
-            let same = |it: &Outcome| {
+            let same = |it: &CaseResult| {
                 it.device == outcome.device
                     && it.operation == outcome.operation
                     && it.data_type == outcome.data_type
@@ -142,7 +142,7 @@ impl<'a> Tried<'a> {
 
 /// One line a part. The folder of the first library stands above those that lie in it; a part from elsewhere keeps
 /// its whole path.
-fn parts(loaded: &Loaded, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+fn parts(loaded: &LoadedCudnn, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let folder = loaded.path.parent().unwrap_or_else(|| Path::new(""));
     let inside = |path: &Path| path.parent() == Some(folder);
     let file = |path: &Path| {
