@@ -142,7 +142,8 @@ fn releases_are_read_off_the_parts() {
             let Some((part, _)) = part_files::name_of(&path) else {
                 continue;
             };
-            let found = VersionDetector::default().part(&Elf::open(&path).unwrap(), &part, &path);
+            let found =
+                VersionDetector::default().part_version(&Elf::open(&path).unwrap(), &part, &path);
             let (release, by) = found.unwrap_or_else(|| panic!("{}", path.display()));
             assert_eq!(release, wanted, "{} by {by}", path.display());
             if by == "version symbol" {

@@ -80,7 +80,7 @@ fn numpy_agrees() {
                 shape,
                 ..case::FIRST
             };
-            let operands = Operands::of(&kind);
+            let operands = Operands::for_case(&kind);
             let tensors = [&operands.x, &operands.w, &operands.y, &operands.bias];
             for number in tensors.into_iter().flatten() {
                 numbers.extend(number.to_ne_bytes());

@@ -187,8 +187,11 @@ fn graph_numbers() -> Vec<(String, i32)> {
             );
         }
     }
-    is("HEUR_MODE_A".into(), graph::HeuristicMode::Fast.number());
-    is("HEUR_MODE_FALLBACK".into(), graph::HeuristicMode::Fallback.number());
+    is("HEUR_MODE_A".into(), graph::HeuristicMode::Fast.as_number());
+    is(
+        "HEUR_MODE_FALLBACK".into(),
+        graph::HeuristicMode::Fallback.as_number(),
+    );
     for (number, name) in [
         (graph::TENSOR_CORE, "TENSOR_CORE"),
         (graph::DOWN_CONVERT_INPUTS, "DOWN_CONVERT_INPUTS"),
@@ -263,7 +266,7 @@ fn graph_in_child() {
         return;
     };
     let shim = Library::open(shim.to_str().unwrap()).unwrap();
-    let graph = Graph::of(shim).unwrap();
+    let graph = Graph::open(shim).unwrap();
     let kinds = case::thorough_graph();
     for kind in &kinds {
         let shape = kind.shape;
@@ -343,7 +346,7 @@ fn in_child() {
         println!("needs cuBLAS: {words}");
         return;
     }
-    let cudnn = Cudnn::of(Library::open(shim.to_str().unwrap()).unwrap());
+    let cudnn = Cudnn::open(Library::open(shim.to_str().unwrap()).unwrap());
     let mut unserved = Vec::new();
     for kind in case::thorough() {
         let (shape, data_type, layout) = (kind.shape, kind.data_type, kind.layout);

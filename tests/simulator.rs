@@ -19,7 +19,7 @@ mod simulator {
 }
 mod support;
 
-use cudnn_guard::runtime::convolution::case_result::{Extent, CaseResult, Scope, SuiteEvent};
+use cudnn_guard::runtime::convolution::case_result::{CaseResult, Extent, Scope, SuiteEvent};
 use cudnn_guard::runtime::convolution::suite;
 use cudnn_guard::runtime::driver::query::{self, Driver, DriverProblem};
 use cudnn_guard::runtime::facts::version::Version;
@@ -244,7 +244,7 @@ fn all(run: impl FnOnce(&mut dyn FnMut(SuiteEvent))) -> String {
     let mut text = String::new();
     for it in &outcomes {
         let (what, by) = (it.operation, &it.algorithm);
-        let what = format!("{what}{}", it.api.through());
+        let what = format!("{what}{}", it.api.api_words());
         write!(text, "{what}, {}, {}, {by}: ", it.data_type, it.layout).unwrap();
         match &it.left_out {
             Some(reason) => writeln!(text, "left out, {reason}").unwrap(),

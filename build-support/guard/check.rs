@@ -11,7 +11,7 @@ use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::judge::rules;
 use crate::runtime::loader::dlerror_messages;
 use crate::runtime::loader::locate::{self, MainLibrary};
-use crate::runtime::loader::search_path::{SearchPath, LoadOrigin};
+use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
 use crate::runtime::parts::part_files::{self, Parts};
 use crate::runtime::report::env_config::EnvConfig;
 use crate::runtime::report::output;
@@ -23,10 +23,10 @@ use std::path::Path;
 /// starts CUDA. What is linked into the program has no files, and is asked for its release.
 pub fn check_version(built: &Built) -> Result<Report, Failure> {
     let operator = EnvConfig::read();
-    let _turn = ProcessLock::wait(operator.deadline);
+    let _turn = ProcessLock::acquire(operator.deadline);
     let mut report = Report::new(built);
     report.findings = operator.findings();
-    if let Some((route, shim)) = find(&mut report, built, &operator, None) {
+    if let Some((route, shim)) = locate_cudnn(&mut report, built, &operator, None) {
         let parts = shim.parts(&route, false, &built.needs);
         judge_files(&mut report, built, &shim, parts);
         if report
@@ -82,11 +82,11 @@ pub fn check_for(
     how: CheckMode,
     functions: Functions,
 ) -> Result<Report, Failure> {
-    let _turn = ProcessLock::wait(operator.deadline);
+    let _turn = ProcessLock::acquire(operator.deadline);
     let mut report = Report::new(built);
     report.findings = operator.findings();
-    if let Some((route, shim)) = find(&mut report, built, operator, Some(functions)) {
-        try_it(
+    if let Some((route, shim)) = locate_cudnn(&mut report, built, operator, Some(functions)) {
+        run_checks(
             &mut report,
             built,
             operator,
@@ -99,7 +99,7 @@ pub fn check_for(
 }
 
 /// The cuDNN to judge; where there is none, the report says why.
-fn find(
+fn locate_cudnn(
     report: &mut Report,
     built: &Built,
     operator: &EnvConfig,
@@ -130,13 +130,13 @@ fn find(
     }
     let route = SearchPath::of_program();
     let found = match built.linked_in {
-        Some(functions) => Ok(MainLibrary::within(built, functions)),
+        Some(functions) => Ok(MainLibrary::linked_in(built, functions)),
         None => locate::find(built, &route),
     };
     match found {
         Ok(shim) => {
             if !shim.others.is_empty() {
-                report.findings.push(shim.among(&shim.others));
+                report.findings.push(shim.others_finding(&shim.others));
             }
             return Some((route, shim));
         }
@@ -172,7 +172,7 @@ fn not_loadable(
         report.unknown(finding);
         return;
     };
-    report.take(&mut tried.answer);
+    report.merge_child_report(&mut tried.answer);
     let gpu = report
         .driver
         .as_ref()
@@ -188,7 +188,7 @@ fn not_loadable(
 }
 
 /// Step by step: what can be judged by hand, then the child, then the parent once more.
-fn try_it(
+fn run_checks(
     report: &mut Report,
     built: &Built,
     operator: &EnvConfig,
@@ -197,7 +197,7 @@ fn try_it(
 ) {
     let parts = shim.parts(route, true, &built.needs);
     judge_files(report, built, shim, parts.clone());
-    if stops(report, operator) {
+    if is_fatal(report, operator) {
         let alone = match shim.via {
             LoadOrigin::Within => "its release alone does not fit",
             _ => "the files alone do not fit",
@@ -265,7 +265,7 @@ fn try_it(
             .help("set CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY, as NVIDIA asks for a cuDNN without its other parts"),
         );
     }
-    let beyond = operator.devices.beyond(report.device_count());
+    let beyond = operator.devices.out_of_range(report.device_count());
     if report.device_count() > 0 && !beyond.is_empty() {
         report.unknown(Finding::warning(
             FindingId::VariableUnusable,
@@ -285,7 +285,7 @@ fn try_it(
         .outcomes
         .iter()
         .any(|outcome| outcome.verdict == Verdict::Pass);
-    if (passed || !built.convolution) && !stops(report, operator) {
+    if (passed || !built.convolution) && !is_fatal(report, operator) {
         pin(report, built, shim, &parts, route);
     }
 }
@@ -363,7 +363,7 @@ fn unreadable_release(shim: &MainLibrary) -> Finding {
 }
 
 /// Whether something was found that the operator does not let pass.
-fn stops(report: &Report, operator: &EnvConfig) -> bool {
+fn is_fatal(report: &Report, operator: &EnvConfig) -> bool {
     let passes = |finding: &&Finding| !operator.allow.contains(finding.id.as_str());
     report
         .findings

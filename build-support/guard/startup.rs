@@ -6,7 +6,7 @@ use crate::runtime::convolution::case_result::Extent;
 use crate::runtime::facts::built::Built;
 use crate::runtime::facts::finding::Verdict;
 use crate::runtime::facts::finding_id::FindingId;
-use crate::runtime::report::env_config::{Mode, EnvConfig};
+use crate::runtime::report::env_config::{EnvConfig, Mode};
 use crate::runtime::system::platform;
 use std::io::Write;
 
@@ -23,12 +23,17 @@ pub fn startup(built: &Built) {
 pub fn startup_with(built: &Built, functions: Functions) {
     let operator = EnvConfig::read();
     for complaint in &operator.complaints {
-        say(&format!("cudnn-guard: {}", complaint));
+        write_stderr(&format!("cudnn-guard: {}", complaint));
     }
     if operator.mode == Mode::Off {
         return;
     }
-    let result = check::check_for(built, &operator, CheckMode::InChild(Extent::Quick), functions);
+    let result = check::check_for(
+        built,
+        &operator,
+        CheckMode::InChild(Extent::Quick),
+        functions,
+    );
     let findings = match &result {
         Ok(report) => report.findings(),
         Err(failure) => failure.findings(),
@@ -37,31 +42,31 @@ pub fn startup_with(built: &Built, functions: Functions) {
         .iter()
         .filter(|finding| operator.report.is_some() && finding.id == FindingId::IoError)
     {
-        say(&format!("cudnn-guard: {}", finding));
+        write_stderr(&format!("cudnn-guard: {}", finding));
     }
     let Err(failure) = result else {
         return;
     };
     if failure.verdict() != Verdict::Fail {
-        say(&format!("cudnn-guard: unknown: {}", failure.headline()));
+        write_stderr(&format!("cudnn-guard: unknown: {}", failure.headline()));
         return;
     }
     if operator.mode == Mode::Warn {
-        say(&format!("{}", failure));
+        write_stderr(&format!("{}", failure));
         return;
     }
     let text = failure.to_string();
     let hint = "  = help: set CUDNN_GUARD=warn to start the program all the same";
     // Under the cause, before the report.
     match text.split_once("\n\n") {
-        Some((cause, rest)) => say(&format!("{}\n{}\n\n{}", cause, hint, rest)),
-        None => say(&format!("{}\n{}", text, hint)),
+        Some((cause, rest)) => write_stderr(&format!("{}\n{}\n\n{}", cause, hint, rest)),
+        None => write_stderr(&format!("{}\n{}", text, hint)),
     }
     std::process::exit(EXIT);
 }
 
 /// A closed stderr is no reason to panic, nor to end.
-fn say(text: &str) {
+fn write_stderr(text: &str) {
     if !platform::stderr_is_open() {
         return;
     }

@@ -25,11 +25,15 @@ fn every_build_that_was_read_comes_out_of_the_rules() {
         assert_eq!(told, release(text), "{line}");
         assert_eq!(told.to_string(), text);
         let parts: Vec<&str> = parts.split(',').collect();
-        for needed in required_parts::of(told, false).unwrap() {
+        for needed in required_parts::part_names(told, false).unwrap() {
             assert!(parts.contains(needed), "{needed}: {line}");
         }
         let (table, cuda) = (gpus(cpu), cuda.parse().unwrap());
-        for (list, wanted) in [(yes, GpuSupport::Yes), (ptx, GpuSupport::ByPtx), (no, GpuSupport::No)] {
+        for (list, wanted) in [
+            (yes, GpuSupport::Yes),
+            (ptx, GpuSupport::ByPtx),
+            (no, GpuSupport::No),
+        ] {
             for gpu in list.split(',').filter(|gpu| *gpu != "-") {
                 assert_eq!(serves(&table, told, cuda, cc(gpu)), wanted, "{gpu}: {line}");
                 compared += 1;
@@ -73,7 +77,10 @@ fn what_lies_between_builds_is_known_as_far_as_both_agree() {
     assert_eq!(serves(&table, release("9.28.0"), 13, thor), GpuSupport::No);
     let table = gpus("aarch64");
     assert_eq!(serves(&table, release("9.28.0"), 13, thor), GpuSupport::Yes);
-    assert_eq!(serves(&table, release("9.14.0"), 13, thor), GpuSupport::Unknown);
+    assert_eq!(
+        serves(&table, release("9.14.0"), 13, thor),
+        GpuSupport::Unknown
+    );
     assert!(gpus("riscv64").is_empty());
 }
 

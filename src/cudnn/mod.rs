@@ -299,7 +299,7 @@ pub fn unresolved_symbols(cudnn: &Cudnn, os: Os) -> Vec<Unresolved> {
         .filter_map(|part| Some((&*part.path, Binary::open(&part.path, os)?)))
         .collect();
     for (part, library) in &opened {
-        let wants = library.wants();
+        let wants = library.named_imports();
         for (sibling, library) in &opened {
             let file = sibling.file_name().and_then(|name| name.to_str());
             let wanted = wants.iter().filter(|(name, _)| Some(name.as_str()) == file);
@@ -307,7 +307,7 @@ pub fn unresolved_symbols(cudnn: &Cudnn, os: Os) -> Vec<Unresolved> {
             if wanted.peek().is_none() {
                 continue;
             }
-            let symbols = library.lacks(wanted);
+            let symbols = library.missing_symbols(wanted);
             if !symbols.is_empty() {
                 found.push(Unresolved {
                     part: part.to_path_buf(),

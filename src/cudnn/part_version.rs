@@ -82,11 +82,11 @@ impl VersionDetector {
             all.push(told.or_else(|| {
                 let folder = part.path.parent()?;
                 if !folders.iter().any(|(known, _)| known == folder) {
-                    let mut wheels = Wheels::of(folder);
+                    let mut wheels = Wheels::find_above(folder);
                     // Another release was unpacked over that wheel: what still has the right size has it by chance.
                     // Wheels of 8 and 9 share the folder in peace.
                     let beside = certain(&part.path);
-                    wheels.without(|gone| {
+                    wheels.drop_records(|gone| {
                         let contradicts = |one: &Version| one.major == gone.major && *one != gone;
                         beside.iter().any(contradicts)
                     });

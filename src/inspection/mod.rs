@@ -192,7 +192,7 @@ impl Inspection {
                 return loaded;
             }
         }
-        let names = library_names::of(cudarc.or(by(Loader::Dlopen))?);
+        let names = library_names::opened_names(cudarc.or(by(Loader::Dlopen))?);
         let found = names.iter().find_map(|name| way.open(name, 0, Need::Later));
         if let (Some(built), None) = (cudarc, found) {
             let mut aside = way.clone();

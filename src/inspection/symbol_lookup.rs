@@ -52,7 +52,7 @@ pub fn missing_functions(way: &LoadGraph) -> Vec<Lacking> {
                 if functions.is_empty() {
                     break;
                 }
-                functions = file.lacks(functions.iter().map(|name| name.as_bytes()));
+                functions = file.missing_symbols(functions.iter().map(|name| name.as_bytes()));
             }
             if !functions.is_empty() {
                 functions.sort();
@@ -74,13 +74,13 @@ pub fn by_cudarc(way: &mut LoadGraph) -> Option<(EagerLookup, PathBuf, Vec<Strin
     let file = Elf::read(&program).ok()?;
     let (offset, size) = file.section(".rodata")?;
     let constants = file.bytes(offset, Some(size).filter(|size| *size <= MOST_CONSTANTS)?)?;
-    let eager = EagerLookup::of(&constants)?;
+    let eager = EagerLookup::detect(&constants)?;
     let index = way.open(DRIVER, 0, Need::Later);
     // That there is no driver is said by whoever asks it.
     way.missing
         .retain(|missing| missing.name != DRIVER || missing.need != Need::Later);
     let library = way.objects.get(index?)?.path.clone();
     let names = eager.functions.iter().map(String::as_bytes);
-    let lacks = Elf::read(&library).ok()?.lacks(names);
+    let lacks = Elf::read(&library).ok()?.missing_symbols(names);
     Some((eager, library, lacks))
 }

@@ -108,7 +108,7 @@ mod tests {
                 .map(String::from)
                 .into(),
         };
-        assert_eq!(EagerLookup::of(eager), Some(told));
+        assert_eq!(EagerLookup::detect(eager), Some(told));
         for other in [
             &b"cuLogsCurrent\0Expected function, got error."[..],
             b"cuLogsCurrentExpected symbol in library",
@@ -116,10 +116,10 @@ mod tests {
             b"Expected symbol in library",
             b"",
         ] {
-            assert_eq!(EagerLookup::of(other), None);
+            assert_eq!(EagerLookup::detect(other), None);
         }
         assert_eq!(
-            EagerLookup::of(b"Expected symbol in librarycuGraphGetId\0")
+            EagerLookup::detect(b"Expected symbol in librarycuGraphGetId\0")
                 .unwrap()
                 .cuda,
             NEWEST

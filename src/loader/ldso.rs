@@ -153,7 +153,9 @@ impl LoadGraph {
         let found = if name.contains('/') {
             let paths = own.map(|own| search_order::path_of_name(name, own, &self.ground));
             let paths = paths.into_iter().flatten();
-            paths.map(|path| (LoadOrigin::Elsewhere, 0, path)).find_map(take)
+            paths
+                .map(|path| (LoadOrigin::Elsewhere, 0, path))
+                .find_map(take)
         } else {
             let up = |index: &usize| self.objects.get(*index)?.asked_by;
             let mut chain: Vec<usize> = successors(Some(asking), up).collect();

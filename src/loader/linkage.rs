@@ -48,7 +48,7 @@ fn of_elf(elf: &Elf) -> Option<Linkage> {
         delayed: Vec::new(),
         rpath: elf.rpath(),
         runpath: elf.runpath(),
-        shuns_system: elf.shuns_system(),
+        shuns_system: elf.is_nodeflib(),
         interpreter: elf.interpreter(),
         wants: elf.needed_versions(),
         has: elf.versions(),

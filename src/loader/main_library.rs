@@ -42,7 +42,7 @@ pub fn cudnn(way: &mut LoadGraph, shim: usize, platform: &Platform) -> Option<Cu
     let first = first.and_then(|index| Some(way.objects.get(index)?.path.clone()));
     let told = first.and_then(|path| Binary::open(&path, platform.os)?.release("graph"));
     let release = told.map_or(Version::new(major, 0, 0), |(version, _)| version);
-    let needed = required_parts::of(release, jit_only).unwrap_or_default();
+    let needed = required_parts::part_names(release, jit_only).unwrap_or_default();
     let mut found: Vec<(String, PathBuf)> = vec![("cudnn".into(), library.clone())];
     let mut indices = Vec::new();
     for name in needed {

@@ -63,9 +63,9 @@ fn ask() -> Answer {
     match query::ask() {
         Ok(driver) => Answer::Gpus(driver.devices),
         Err(DriverProblem::NoDevice { .. }) => Answer::Gpus(Vec::new()),
-        Err(DriverProblem::Missing(_) | DriverProblem::Stub(_) | DriverProblem::NotADriver { .. }) => {
-            Answer::NoLibrary
-        }
+        Err(
+            DriverProblem::Missing(_) | DriverProblem::Stub(_) | DriverProblem::NotADriver { .. },
+        ) => Answer::NoLibrary,
         Err(problem @ DriverProblem::Failed { .. }) => Answer::Failed(problem.finding()),
     }
 }

@@ -18,7 +18,7 @@ pub fn unmet_dependency(library: &Path, dirs: &[PathBuf]) -> Option<Unmet> {
         let Ok(opened) = Elf::read(&path) else {
             continue;
         };
-        let wants = opened.wants();
+        let wants = opened.named_imports();
         let own = path.parent().map(Path::to_path_buf);
         let places: Vec<&PathBuf> = own.iter().chain(dirs).collect();
         for needs in opened
@@ -39,8 +39,8 @@ pub fn unmet_dependency(library: &Path, dirs: &[PathBuf]) -> Option<Unmet> {
             };
             let called = wants.iter().filter(|(file, _)| *file == needs);
             let called = called.map(|(_, symbol)| &symbol[..]);
-            let lacks =
-                Elf::read(&there).map_or_else(|_| Vec::new(), |library| library.lacks(called));
+            let lacks = Elf::read(&there)
+                .map_or_else(|_| Vec::new(), |library| library.missing_symbols(called));
             if !lacks.is_empty() {
                 return Some(unmet(Some(there), lacks, Vec::new()));
             }

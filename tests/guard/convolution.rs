@@ -5,7 +5,9 @@
     reason = "this stands for a library that prints"
 )]
 
-use cudnn_guard::runtime::convolution::case_result::{Api, Extent, CaseResult, Scope, SetupTimes, SuiteEvent};
+use cudnn_guard::runtime::convolution::case_result::{
+    Api, CaseResult, Extent, Scope, SetupTimes, SuiteEvent,
+};
 use cudnn_guard::runtime::facts::finding::{Finding, Verdict};
 use cudnn_guard::runtime::facts::version::Version;
 use cudnn_guard::runtime::system::platform::Library;

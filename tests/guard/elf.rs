@@ -24,14 +24,17 @@ fn ask(path: &Path) {
     let _ = (elf.release("graph"), elf.version("a"), elf.defines("f"));
     let _ = (elf.cuda_major(), elf.defect(), elf.build_id());
     let _ = (
-        elf.own_first(),
+        elf.rpath_first(),
         elf.rpath(),
         elf.soname(),
         elf.folders(path),
     );
-    let _ = (elf.needed(), elf.interpreter(), elf.shuns_system());
-    let _ = (elf.wants(), elf.calls(), elf.versions());
-    let _ = (elf.needed_versions(), elf.lacks([&b"f"[..]].into_iter()));
+    let _ = (elf.needed(), elf.interpreter(), elf.is_nodeflib());
+    let _ = (elf.named_imports(), elf.calls(), elf.versions());
+    let _ = (
+        elf.needed_versions(),
+        elf.missing_symbols([&b"f"[..]].into_iter()),
+    );
     let _ = (elf.device_code(), elf.constants(1 << 20), elf.cpu());
     let _ = Elf::open(path);
 }
@@ -199,11 +202,14 @@ fn a_library_tells_what_it_takes_and_what_it_has() {
         let library = Elf::read(&path).unwrap();
         assert_eq!(library.needed(), ["libc.so.6"]);
         let asked = [&b"first"[..], b"getenv", b"", b"second"];
-        assert_eq!(library.lacks(asked.into_iter()), ["getenv", "", "second"]);
+        assert_eq!(
+            library.missing_symbols(asked.into_iter()),
+            ["getenv", "", "second"]
+        );
         assert!(library.calls().contains(&"elsewhere".to_string()));
         assert!(!library.calls().contains(&"perhaps".to_string()));
         assert_eq!(library.device_code(), Some((0, 0)));
-        assert_eq!(library.own_first(), Some(false));
+        assert_eq!(library.rpath_first(), Some(false));
         let id = library.build_id().unwrap();
         assert!(id.len() == 40 && id.bytes().all(|byte| byte.is_ascii_hexdigit()));
         let (from, versions) = &library.needed_versions()[0];
@@ -212,7 +218,7 @@ fn a_library_tells_what_it_takes_and_what_it_has() {
     }
     let path = compiled(&folder, code, &["-Wl,--hash-style=gnu", LIBC]);
     // What has no version may be in any library.
-    let wants = Elf::read(&path).unwrap().wants();
+    let wants = Elf::read(&path).unwrap().named_imports();
     let getenv = ("libc.so.6".to_string(), b"getenv".to_vec());
     assert!(wants.contains(&getenv), "{wants:?}");
     assert!(!wants.iter().any(|(_, name)| name == b"elsewhere"));
@@ -232,7 +238,10 @@ fn a_library_that_only_leads_to_others_lacks_nothing() {
         let flags = [&format!("-Wl,--hash-style={style}"), "-nostdlib"];
         let library = Elf::read(&compiled(&folder, "", &flags)).unwrap();
         let asked = [&b"cudnnCreate"[..]];
-        assert!(library.lacks(asked.into_iter()).is_empty(), "{style}");
+        assert!(
+            library.missing_symbols(asked.into_iter()).is_empty(),
+            "{style}"
+        );
     }
 }
 
@@ -251,7 +260,7 @@ fn what_a_program_imports_is_not_its_own() {
     assert!(made.unwrap().success());
     let program = Elf::open(&program).unwrap();
     let asked = [&b"elsewhere"[..]];
-    assert_eq!(program.lacks(asked.into_iter()), ["elsewhere"]);
+    assert_eq!(program.missing_symbols(asked.into_iter()), ["elsewhere"]);
     assert!(!program.defines("elsewhere"));
 }
 
@@ -272,8 +281,8 @@ fn a_library_tells_its_versions_and_who_comes_first() {
         assert_eq!(versions[1..], ["ONE", "TWO"], "{versions:?}");
         assert_eq!(library.rpath().as_deref(), rpath);
         assert_eq!(library.runpath().as_deref(), runpath);
-        assert_eq!(library.own_first(), Some(rpath.is_some()));
-        assert!(library.shuns_system());
+        assert_eq!(library.rpath_first(), Some(rpath.is_some()));
+        assert!(library.is_nodeflib());
         assert_eq!(
             library.folders(&path),
             [PathBuf::from("/x"), folder.0.join("y")]
@@ -281,7 +290,7 @@ fn a_library_tells_its_versions_and_who_comes_first() {
     }
     let shell = Elf::open(Path::new("/bin/sh")).unwrap();
     assert!(shell.interpreter().unwrap().starts_with('/'));
-    assert!(!shell.shuns_system());
+    assert!(!shell.is_nodeflib());
 }
 
 /// Linkers differ in whether constants have a segment of their own.
@@ -325,7 +334,7 @@ fn a_library_of_32_bits_tells_the_same() {
         );
         assert_eq!(library.calls(), ["elsewhere"]);
         let asked = [&b"first"[..], b"second"];
-        assert_eq!(library.lacks(asked.into_iter()), ["second"]);
+        assert_eq!(library.missing_symbols(asked.into_iter()), ["second"]);
         assert_eq!(Elf::open(&path).err(), Some(Defect::Class));
     }
 }

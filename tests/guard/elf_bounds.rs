@@ -134,13 +134,13 @@ fn ask(path: &Path) -> usize {
         .map(|one| format!("cudnnFunction{one}").into_bytes())
         .collect();
     let elf = Elf::open(path).unwrap();
-    let wants = elf.wants();
+    let wants = elf.named_imports();
     let needed = elf.needed_versions();
     let lists = [
         elf.calls(),
         elf.versions(),
         elf.needed(),
-        elf.lacks(names.iter().map(|name| &name[..])),
+        elf.missing_symbols(names.iter().map(|name| &name[..])),
     ];
     let _ = (
         elf.release("graph"),

@@ -226,7 +226,7 @@ fn what_cudnn_says_it_does_not_find_is_named_when_it_fails() {
     let driver = wsl.file("libcuda.so.1");
     std::fs::write(wsl.file("libcuda.so"), "").unwrap();
     let nothing = SearchPath::new(&[], None, None, None);
-    let unopened = MissingDlopen::of(
+    let unopened = MissingDlopen::parse_output(
         "libcuda.so: cannot open shared object file",
         Some(&driver),
         None,

@@ -1,7 +1,7 @@
 //! The loader's way to a library.
 
 use super::tree::Folder;
-use cudnn_guard::runtime::loader::search_path::{SearchPath, LoadOrigin};
+use cudnn_guard::runtime::loader::search_path::{LoadOrigin, SearchPath};
 use cudnn_guard::runtime::loader::{ld_so_cache, load_origin};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -18,7 +18,10 @@ fn the_way_to_a_library_is_told() {
     let route = SearchPath::new(&all, text("/r"), text("/l/:/both"), text("/u:/both"));
     assert_eq!(via(&route, "/r/x.so"), LoadOrigin::Rpath("/r".into()));
     assert_eq!(via(&route, "/l/x.so"), LoadOrigin::LibraryPath("/l".into()));
-    assert_eq!(via(&route, "/both/x.so"), LoadOrigin::LibraryPath("/both".into()));
+    assert_eq!(
+        via(&route, "/both/x.so"),
+        LoadOrigin::LibraryPath("/both".into())
+    );
     assert_eq!(via(&route, "/u/x.so"), LoadOrigin::Runpath("/u".into()));
     assert_eq!(via(&route, "/lib/x.so"), LoadOrigin::System("/lib".into()));
     assert_eq!(
@@ -61,7 +64,7 @@ fn a_library_with_a_runpath_looks_elsewhere_than_its_program() {
     let text = |folder: &Folder| Some(OsString::from(folder.text()));
     let route = SearchPath::new(&folders, text(&rpath), text(&library_path), None);
     let file = |own_first| {
-        let file = route.file("libpart-of-a-test.so", Some(&own.0), own_first);
+        let file = route.resolve("libpart-of-a-test.so", Some(&own.0), own_first);
         file.unwrap().parent().unwrap().to_path_buf()
     };
     assert_eq!(file(true), own.0);

@@ -12,7 +12,7 @@ use cudnn_guard::runtime::facts::finding::{Finding, Verdict};
 use cudnn_guard::runtime::facts::version::Version;
 use cudnn_guard::runtime::judge::rules;
 use cudnn_guard::runtime::parts::part_files;
-use cudnn_guard::runtime::report::env_config::{Mode, EnvConfig};
+use cudnn_guard::runtime::report::env_config::{EnvConfig, Mode};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
@@ -308,7 +308,7 @@ fn the_operators_wishes_are_read() {
         Devices::Listed(vec![0, 2])
     );
     assert_eq!(
-        read(&[("CUDNN_GUARD_DEVICES", "all")]).devices.of(3),
+        read(&[("CUDNN_GUARD_DEVICES", "all")]).devices.selected(3),
         [0, 1, 2]
     );
 }

@@ -281,8 +281,11 @@ fn the_programs_own_context_is_current_again() {
 /// VER-05
 #[test]
 fn statuses_have_the_names_of_their_release() {
-    assert_eq!(status::named(6, 8), "CUDNN_STATUS_ARCH_MISMATCH (6)");
-    assert_eq!(status::named(6, 9), "status 6");
-    assert_eq!(status::named(4000, 9), "CUDNN_STATUS_INTERNAL_ERROR (4000)");
-    assert_eq!(status::named(4000, 8), "status 4000");
+    assert_eq!(status::status_name(6, 8), "CUDNN_STATUS_ARCH_MISMATCH (6)");
+    assert_eq!(status::status_name(6, 9), "status 6");
+    assert_eq!(
+        status::status_name(4000, 9),
+        "CUDNN_STATUS_INTERNAL_ERROR (4000)"
+    );
+    assert_eq!(status::status_name(4000, 8), "status 4000");
 }

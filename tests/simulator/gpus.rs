@@ -93,7 +93,7 @@ fn what_hides_the_gpus_is_named() {
 /// DRV-09, DRV-10, DRV-11, DRV-12, DRV-13: why there is no GPU to be seen.
 #[test]
 fn what_hides_or_closes_the_gpus_is_told_apart() {
-    let told = |around: &GpuVisibility| around.helped(around.finding()).to_string();
+    let told = |around: &GpuVisibility| around.with_help(around.finding()).to_string();
     let visible = |value: &str| {
         told(&GpuVisibility {
             visible: Some(value.into()),

@@ -20,7 +20,7 @@ fn on(files: &[&str], words: &str, module: Option<&str>) -> String {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, "").unwrap();
     }
-    let around = MissingDriver::look(&root, words.into(), module.map(String::from));
+    let around = MissingDriver::detect(&root, words.into(), module.map(String::from));
     let _ = fs::remove_dir_all(&root);
     let problem = DriverProblem::Missing(Box::new(around));
     assert_eq!(problem.driver(), None);

@@ -6,7 +6,7 @@ use cudnn_guard::runtime::convolution::data_type::{
     DataType, from_bfloat16, from_half, to_bfloat16, to_half,
 };
 use cudnn_guard::runtime::convolution::reference::{self, Expected, Operands};
-use cudnn_guard::runtime::convolution::shape::{Layout, Shape, count, place};
+use cudnn_guard::runtime::convolution::shape::{Layout, Shape, count, indices};
 use cudnn_guard::runtime::convolution::tolerance::{Tolerance, compare};
 
 const TYPES: [DataType; 4] = [DataType::F32, DataType::Tf32, DataType::F16, DataType::Bf16];
@@ -32,7 +32,7 @@ fn the_reference_convolves() {
         ..case::FIRST
     };
     assert_eq!(shape.y(), [1, 3, 3, 3]);
-    let operands = Operands::of(&kind);
+    let operands = Operands::for_case(&kind);
     let mut patches = Vec::new();
     for top in [-1i32, 1, 3] {
         for left in [-1i32, 1, 3] {
@@ -63,11 +63,11 @@ fn the_reference_convolves() {
         })
         .collect();
     let expected = reference::convolve(&kind, &operands);
-    let tolerance = Tolerance::of(&kind, false, &expected);
+    let tolerance = Tolerance::for_case(&kind, false, &expected);
     assert_eq!(expected.len(), 27);
     for (one, other) in expected.iter().zip(&by_hand) {
         assert!((one.value - other).abs() < 1e-15, "{one:?} {other}");
-        let allowed = tolerance.at(one);
+        let allowed = tolerance.bound(one);
         assert!(allowed > 0.0 && allowed < 1e-4, "{one:?}");
     }
 }
@@ -81,7 +81,7 @@ fn the_three_operations_are_adjoint() {
             data_type: DataType::F32,
             ..kind
         };
-        let operands = Operands::of(&kind);
+        let operands = Operands::for_case(&kind);
         let [y, x, w] = [
             (Operation::Forward, &operands.y),
             (Operation::BackwardData, &operands.x),
@@ -106,12 +106,12 @@ fn bias_and_relu_are_applied() {
         operation: Operation::Fused,
         ..case::FIRST
     };
-    let operands = Operands::of(&kind);
+    let operands = Operands::for_case(&kind);
     let plain = reference::convolve(&case::FIRST, &operands);
     let fused = reference::convolve(&kind, &operands);
     let mut zeros = 0;
     for (index, (one, other)) in plain.iter().zip(&fused).enumerate() {
-        let [_, k, _, _] = place(kind.result(), index);
+        let [_, k, _, _] = indices(kind.result(), index);
         let sum = one.value + f64::from(operands.bias[k]);
         assert_eq!(other.value, if sum > 0.0 { sum } else { 0.0 });
         assert!(other.magnitude > one.magnitude);
@@ -154,7 +154,7 @@ fn a_layout_is_undone() {
     assert_eq!(other[..4], [0.0, 20.0, 40.0, 1.0]);
     assert_eq!(Layout::Nhwc.restore(dims, &other), numbers);
     assert!(Layout::Nhwc.restore(dims, &other[..119])[119].is_nan());
-    assert_eq!(place(dims, 119), [1, 2, 3, 4]);
+    assert_eq!(indices(dims, 119), [1, 2, 3, 4]);
 }
 
 /// Every pattern there is: what it stands for is computed from its definition, and it comes back.
@@ -250,7 +250,7 @@ fn small_whole_numbers_are_exact() {
         if !kind.data_type.is_short() {
             continue;
         }
-        let operands = Operands::of(&kind);
+        let operands = Operands::for_case(&kind);
         for number in operands.x.iter().chain(&operands.w).chain(&operands.y) {
             assert!([1.0, 2.0].contains(&number.abs()));
             assert_eq!(
@@ -259,7 +259,7 @@ fn small_whole_numbers_are_exact() {
             );
         }
         let expected = reference::convolve(&kind, &operands);
-        let tolerance = Tolerance::of(&kind, false, &expected);
+        let tolerance = Tolerance::for_case(&kind, false, &expected);
         let limit = 2f64.powi(kind.data_type.precision());
         all += 1;
         if expected.iter().all(|it| it.magnitude <= limit) {
@@ -268,7 +268,7 @@ fn small_whole_numbers_are_exact() {
             for it in &expected {
                 let written = kind.data_type.unpack(&as_written(it));
                 assert_eq!(f64::from(written[0]), it.value);
-                assert_eq!(tolerance.at(it), 0.25);
+                assert_eq!(tolerance.bound(it), 0.25);
             }
         }
     }
@@ -281,9 +281,9 @@ fn small_whole_numbers_are_exact() {
 #[test]
 fn sound_results_pass_and_one_product_shows() {
     for kind in case::quick().into_iter().chain(case::thorough()) {
-        let operands = Operands::of(&kind);
+        let operands = Operands::for_case(&kind);
         let expected = reference::convolve(&kind, &operands);
-        let tolerance = Tolerance::of(&kind, false, &expected);
+        let tolerance = Tolerance::for_case(&kind, false, &expected);
         let round = |value: f64| match kind.data_type {
             DataType::F32 => f64::from(value as f32),
             // Cut, not rounded: the worst that is allowed.
@@ -321,7 +321,7 @@ fn sound_results_pass_and_one_product_shows() {
         let mut broken = sound;
         broken[middle] += typical as f32;
         let comparison = compare(&broken, &expected, &tolerance);
-        let exact = tolerance.at(&expected[middle]) <= 0.25;
+        let exact = tolerance.bound(&expected[middle]) <= 0.25;
         assert!(comparison.wrong == 1 || !exact, "{kind:?} {comparison:?}");
     }
 }
@@ -333,8 +333,8 @@ fn a_comparison_takes_nothing_on_trust() {
         value,
         magnitude: 0.05,
     });
-    let tolerance = Tolerance::of(&kind, false, &expected);
-    assert!(tolerance.at(&expected[0]) < 1e-6 && tolerance.at(&expected[0]) > 5e-7);
+    let tolerance = Tolerance::for_case(&kind, false, &expected);
+    assert!(tolerance.bound(&expected[0]) < 1e-6 && tolerance.bound(&expected[0]) > 5e-7);
     let compare = |result: &[f32]| {
         let comparison = compare(result, &expected, &tolerance);
         (comparison.worst, comparison.wrong)
@@ -351,7 +351,7 @@ fn a_comparison_takes_nothing_on_trust() {
 /// NUM-01: TF32 keeps ten bits of each factor: it must not pass for single precision, and must pass for itself.
 #[test]
 fn tf32_shows_in_single_precision_alone() {
-    let operands = Operands::of(&case::FIRST);
+    let operands = Operands::for_case(&case::FIRST);
     let round = |values: &[f32]| -> Vec<f32> {
         values
             .iter()
@@ -369,20 +369,20 @@ fn tf32_shows_in_single_precision_alone() {
         .map(|it| it.value as f32)
         .collect();
     let expected = reference::convolve(&case::FIRST, &operands);
-    let strict = Tolerance::of(&case::FIRST, false, &expected);
+    let strict = Tolerance::for_case(&case::FIRST, false, &expected);
     let comparison = compare(&rounded, &expected, &strict);
     assert!(comparison.wrong > expected.len() / 2, "{comparison:?}");
     let loose = Case {
         data_type: DataType::Tf32,
         ..case::FIRST
     };
-    let loose = Tolerance::of(&loose, false, &expected);
+    let loose = Tolerance::for_case(&loose, false, &expected);
     assert_eq!(compare(&rounded, &expected, &loose).wrong, 0);
 }
 
 #[test]
 fn algorithms_have_cudnns_names() {
-    let named = |operation, number| Algorithm::of(operation, number).to_string();
+    let named = |operation, number| Algorithm::from_number(operation, number).to_string();
     assert_eq!(named(Operation::Forward, 7), "WINOGRAD_NONFUSED");
     assert_eq!(named(Operation::Fused, 1), "IMPLICIT_PRECOMP_GEMM");
     assert_eq!(named(Operation::BackwardData, 3), "FFT_TILING");
@@ -390,6 +390,6 @@ fn algorithms_have_cudnns_names() {
     for number in [-1, 8, i32::MAX] {
         assert_eq!(named(Operation::Forward, number), "unknown");
     }
-    assert!(Algorithm::of(Operation::Forward, 4).transforms());
-    assert!(!Algorithm::of(Operation::Forward, 2).transforms());
+    assert!(Algorithm::from_number(Operation::Forward, 4).transforms());
+    assert!(!Algorithm::from_number(Operation::Forward, 2).transforms());
 }

@@ -33,7 +33,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    fn of(head: &[u8]) -> Option<Self> {
+    fn from_ident(head: &[u8]) -> Option<Self> {
         let known = head.starts_with(b"\x7fELF") && head.len() as u64 == HEAD;
         match head.get(4..7).filter(|_| known)? {
             [class @ (1 | 2), order @ (1 | 2), 1] => Some(Self {
@@ -94,7 +94,7 @@ impl Elf {
             BoundedFile::open(path).map_err(|error| Defect::Unreadable(error.to_string()))?;
         let start = file.read(0, file.length().min(HEAD)).ok_or(not_elf(&[]))?;
         let mut elf = Self {
-            layout: Layout::of(&start),
+            layout: Layout::from_ident(&start),
             file,
             start,
             reach: 0,
@@ -179,31 +179,31 @@ impl Elf {
 
     /// The name under which the loader knows it.
     pub fn soname(&self) -> Option<String> {
-        self.tagged_name(DT_SONAME)
+        self.dynamic_string(DT_SONAME)
     }
 
     /// Its DT_RPATH, which wins over LD_LIBRARY_PATH, unless there is a DT_RUNPATH.
     pub fn rpath(&self) -> Option<String> {
-        match self.tagged(DT_RUNPATH) {
+        match self.dynamic_value(DT_RUNPATH) {
             Some(_) => None,
-            None => self.tagged_name(DT_RPATH),
+            None => self.dynamic_string(DT_RPATH),
         }
     }
 
     /// Its DT_RUNPATH.
     pub fn runpath(&self) -> Option<String> {
-        self.tagged_name(DT_RUNPATH)
+        self.dynamic_string(DT_RUNPATH)
     }
 
     /// Whether the folders that it names itself are looked at before those of LD_LIBRARY_PATH.
-    pub fn own_first(&self) -> Option<bool> {
+    pub fn rpath_first(&self) -> Option<bool> {
         self.dynamic.as_ref()?;
-        Some(self.tagged(DT_RPATH).is_some() && self.tagged(DT_RUNPATH).is_none())
+        Some(self.dynamic_value(DT_RPATH).is_some() && self.dynamic_value(DT_RUNPATH).is_none())
     }
 
     /// DF_1_NODEFLIB: what it needs is not looked for in the system's folders.
-    pub fn shuns_system(&self) -> bool {
-        self.tagged(DT_FLAGS_1)
+    pub fn is_nodeflib(&self) -> bool {
+        self.dynamic_value(DT_FLAGS_1)
             .is_some_and(|flags| flags & DF_1_NODEFLIB != 0)
     }
 
@@ -305,13 +305,13 @@ impl Elf {
     }
 
     /// The first value of the dynamic table with this tag.
-    pub fn tagged(&self, tag: u64) -> Option<u64> {
+    pub fn dynamic_value(&self, tag: u64) -> Option<u64> {
         let mut entries = self.dynamic.iter().flatten();
         entries.find(|entry| entry.0 == tag).map(|entry| entry.1)
     }
 
-    fn tagged_name(&self, tag: u64) -> Option<String> {
-        self.name(self.tagged(tag)?).map(lossy)
+    fn dynamic_string(&self, tag: u64) -> Option<String> {
+        self.name(self.dynamic_value(tag)?).map(lossy)
     }
 
     /// The name that stands at this place of the table of strings.
@@ -326,9 +326,9 @@ impl Elf {
     }
 
     fn name_within(&self, at: u64, most: u64) -> Option<Vec<u8>> {
-        let size = self.tagged(DT_STRSZ).unwrap_or(u64::MAX);
+        let size = self.dynamic_value(DT_STRSZ).unwrap_or(u64::MAX);
         let left = size.checked_sub(at)?;
-        let address = self.tagged(DT_STRTAB)?.checked_add(at)?;
+        let address = self.dynamic_value(DT_STRTAB)?.checked_add(at)?;
         self.file.text(self.offset_of(address)?, left.min(most))
     }
 

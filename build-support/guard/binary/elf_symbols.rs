@@ -58,7 +58,7 @@ impl Elf {
     }
 
     /// Those of the symbols that it does not define. None are lacking from a library that does not tell.
-    pub fn lacks<'s>(&self, wanted: impl Iterator<Item = &'s [u8]>) -> Vec<String> {
+    pub fn missing_symbols<'s>(&self, wanted: impl Iterator<Item = &'s [u8]>) -> Vec<String> {
         if self.has_any() != Some(true) {
             return Vec::new();
         }
@@ -80,7 +80,7 @@ impl Elf {
             }
             return Some(false);
         }
-        let count = self.word(self.tagged(DT_HASH)?, 1)?;
+        let count = self.word(self.dynamic_value(DT_HASH)?, 1)?;
         for index in 1..count.min(MOST_EMPTY) {
             if self.symbol(index)?.is_defined {
                 return Some(true);
@@ -98,12 +98,12 @@ impl Elf {
     fn find(&self, name: &[u8], steps: &mut u32) -> Option<Option<Symbol>> {
         match self.gnu_hash() {
             Some(table) => self.find_by_gnu_hash(&table, name, steps),
-            None => self.find_by_hash(self.tagged(DT_HASH)?, name, steps),
+            None => self.find_by_hash(self.dynamic_value(DT_HASH)?, name, steps),
         }
     }
 
     pub fn gnu_hash(&self) -> Option<GnuHash> {
-        let table = self.tagged(DT_GNU_HASH)?;
+        let table = self.dynamic_value(DT_GNU_HASH)?;
         let buckets = self.word(table, 0)?;
         let filter = self.word(table, 2)? * self.layout()?.either(4, 8);
         let buckets_at = table.checked_add(16)?.checked_add(filter)?;
@@ -177,7 +177,7 @@ impl Elf {
     pub fn symbol(&self, index: u64) -> Option<Symbol> {
         let layout = self.layout()?;
         let size = layout.either(16, 24);
-        let at = self.tagged(DT_SYMTAB)?.checked_add(index * size)?;
+        let at = self.dynamic_value(DT_SYMTAB)?.checked_add(index * size)?;
         let row = self.entry(at, size)?;
         Some(Symbol {
             name: layout.number(&row, 0, 4)?,

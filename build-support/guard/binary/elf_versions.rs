@@ -33,7 +33,7 @@ struct NeededVersion {
 struct NameBudget(usize);
 
 impl NameBudget {
-    fn take(&mut self, count: usize) -> Option<()> {
+    fn spend(&mut self, count: usize) -> Option<()> {
         self.0 = self.0.checked_sub(count)?;
         Some(())
     }
@@ -57,7 +57,7 @@ impl Elf {
     }
 
     /// What it takes from other libraries under the name of a version: the library's file name and the symbol.
-    pub fn wants(&self) -> Vec<(String, Vec<u8>)> {
+    pub fn named_imports(&self) -> Vec<(String, Vec<u8>)> {
         self.versioned_imports().unwrap_or_default()
     }
 
@@ -70,13 +70,13 @@ impl Elf {
         let layout = self.layout()?;
         let mut letters = NameBudget(MOST_LETTERS);
         let mut versions = Vec::new();
-        let mut at = self.tagged(DT_VERDEF)?;
+        let mut at = self.dynamic_value(DT_VERDEF)?;
         for _ in 0..NUMBER {
             let row = self.entry(at, 20)?;
             let first = at.checked_add(layout.number(&row, 12, 4)?)?;
             // Behind its own name stand those of the versions that it continues.
             let name = self.name(layout.number(&self.entry(first, 8)?, 0, 4)?)?;
-            letters.take(name.len())?;
+            letters.spend(name.len())?;
             versions.push(lossy(name));
             match layout.number(&row, 16, 4)? {
                 0 => return Some(versions),
@@ -90,17 +90,17 @@ impl Elf {
         let layout = self.layout()?;
         let mut letters = NameBudget(MOST_LETTERS);
         let (mut needed, mut count) = (Vec::new(), 0);
-        let mut at = self.tagged(DT_VERNEED)?;
+        let mut at = self.dynamic_value(DT_VERNEED)?;
         while count < NUMBER {
             let row = self.entry(at, 16)?;
             let file = self.name(layout.number(&row, 4, 4)?)?;
-            letters.take(file.len())?;
+            letters.spend(file.len())?;
             let mut versions = Vec::new();
             let mut version_at = at.checked_add(layout.number(&row, 8, 4)?)?;
             for _ in 0..layout.number(&row, 2, 2)? {
                 let row = self.entry(version_at, 16)?;
                 let name = self.name(layout.number(&row, 8, 4)?)?;
-                letters.take(name.len())?;
+                letters.spend(name.len())?;
                 versions.push(NeededVersion {
                     number: layout.number(&row, 6, 2)? & NUMBER,
                     name: lossy(name),
@@ -126,7 +126,7 @@ impl Elf {
 
     fn versioned_imports(&self) -> Option<Vec<(String, Vec<u8>)>> {
         let layout = self.layout()?;
-        let numbers_at = self.tagged(DT_VERSYM)?;
+        let numbers_at = self.dynamic_value(DT_VERSYM)?;
         let first = self.gnu_hash()?.first;
         let mut files = BTreeMap::new();
         for needed in self.version_needs()? {
@@ -147,7 +147,7 @@ impl Elf {
             let number = layout.number(&number, 0, 2)? & NUMBER;
             // A name that is too long to be one of NVIDIA's is left out.
             if let (Some(file), Some(name)) = (files.get(&number), self.name(symbol.name)) {
-                letters.take(file.len() + name.len())?;
+                letters.spend(file.len() + name.len())?;
                 wanted.push((file.clone(), name));
             }
         }
@@ -170,7 +170,7 @@ impl Elf {
                 continue;
             }
             if let Some(name) = self.name(symbol.name) {
-                letters.take(name.len())?;
+                letters.spend(name.len())?;
                 imports.push(lossy(name));
             }
         }

@@ -19,7 +19,7 @@ pub struct Wheels {
 impl Wheels {
     /// Looks for records in this folder and above it. A record tells of files, not of links: give the folder as
     /// `canonicalize` spells it.
-    pub fn of(folder: &Path) -> Self {
+    pub fn find_above(folder: &Path) -> Self {
         let mut wheels = Self::default();
         for top in folder.ancestors().skip(1).take(FOLDERS) {
             let Some(below) = folder.strip_prefix(top).ok().and_then(slashed) else {
@@ -61,7 +61,7 @@ impl Wheels {
     }
 
     /// Drops the records of wheels that a file shows to be no longer there.
-    pub fn without(&mut self, gone: impl Fn(Version) -> bool) {
+    pub fn drop_records(&mut self, gone: impl Fn(Version) -> bool) {
         self.records.retain(|record| !gone(record.0));
     }
 

@@ -75,15 +75,15 @@ impl Pe {
         if !start.starts_with(b"MZ") {
             return Err(foreign(&start));
         }
-        let place = u64::from(number(&start, 0x3c, 4).ok_or(self.cut_off(64))?);
-        let head = self.part(place, 24)?;
+        let place = u64::from(number(&start, 0x3c, 4).ok_or(self.truncated(64))?);
+        let head = self.read_range(place, 24)?;
         if !head.starts_with(b"PE\0\0") {
             return Err(foreign(&[]));
         }
         self.machine = number(&head, 4, 2).unwrap_or_default();
         let count = number(&head, 6, 2).unwrap_or_default();
         let size = number(&head, 20, 2).unwrap_or_default();
-        let rest = self.part(place + 24, u64::from(size + count * 40))?;
+        let rest = self.read_range(place + 24, u64::from(size + count * 40))?;
         // 64 bit alone: cuDNN has never been anything else.
         if number(&rest, 0, 2) != Some(0x20b) {
             return Ok(());
@@ -103,7 +103,7 @@ impl Pe {
         let ends = ends.map(|one| u64::from(one.offset) + u64::from(one.size));
         let reach = ends.max().unwrap_or_default();
         if reach > self.length() {
-            return Err(self.cut_off(reach));
+            return Err(self.truncated(reach));
         }
         self.sections.truncate(MOST_SECTIONS);
         let table = |at| number(&rest, at, 4).unwrap_or_default();
@@ -113,11 +113,11 @@ impl Pe {
         Ok(())
     }
 
-    fn part(&self, place: u64, size: u64) -> Result<Vec<u8>, Defect> {
-        self.bytes(place, size).ok_or(self.cut_off(place + size))
+    fn read_range(&self, place: u64, size: u64) -> Result<Vec<u8>, Defect> {
+        self.bytes(place, size).ok_or(self.truncated(place + size))
     }
 
-    fn cut_off(&self, reach: u64) -> Defect {
+    fn truncated(&self, reach: u64) -> Defect {
         Defect::CutOff("sections", reach, self.length())
     }
 
@@ -210,7 +210,7 @@ impl Pe {
     }
 
     /// What it takes from other DLLs by name: the DLL's file name and the function.
-    pub fn wants(&self) -> Vec<(String, Vec<u8>)> {
+    pub fn named_imports(&self) -> Vec<(String, Vec<u8>)> {
         let (mut wanted, mut letters, mut left) = (Vec::new(), MOST_LETTERS, MOST_NAMES);
         for (name, table) in self.imported() {
             for index in 0..MOST_NAMES {
@@ -237,7 +237,7 @@ impl Pe {
     }
 
     /// Those of the functions that it does not export. None are lacking from a DLL that does not tell.
-    pub fn lacks<'s>(&self, wanted: impl Iterator<Item = &'s [u8]>) -> Vec<String> {
+    pub fn missing_symbols<'s>(&self, wanted: impl Iterator<Item = &'s [u8]>) -> Vec<String> {
         wanted
             .filter(|name| self.export(name) == Some(None))
             .map(|name| String::from_utf8_lossy(name).into_owned())
@@ -258,12 +258,12 @@ impl Pe {
 
     /// A text that a zero ends.
     fn text(&self, address: u32) -> Option<Vec<u8>> {
-        let (offset, left) = self.place(address)?;
+        let (offset, left) = self.file_range(address)?;
         self.file.text(offset, left)
     }
 
     /// Where an address is in the file, and how much of its section there is from there on.
-    fn place(&self, address: u32) -> Option<(u64, u64)> {
+    fn file_range(&self, address: u32) -> Option<(u64, u64)> {
         self.sections.iter().find_map(|section| {
             let inside = address.checked_sub(section.address)?;
             let left = section.size.checked_sub(inside).filter(|left| *left > 0)?;
@@ -273,7 +273,7 @@ impl Pe {
 
     /// Bytes at an address, of one section.
     fn read_at(&self, address: u32, size: u32) -> Option<Vec<u8>> {
-        let (offset, left) = self.place(address)?;
+        let (offset, left) = self.file_range(address)?;
         self.file
             .entry(offset, Some(size.into()).filter(|size| *size <= left)?)
     }
@@ -291,7 +291,7 @@ impl Pe {
         while low < high {
             let middle = low + (high - low) / 2;
             let pointer = self.entry(names, middle, 4)?;
-            let (offset, left) = self.place(pointer)?;
+            let (offset, left) = self.file_range(pointer)?;
             let found = self.file.entry(offset, left.min(wanted.len() as u64))?;
             match found.cmp(&wanted) {
                 std::cmp::Ordering::Equal => {
@@ -312,9 +312,9 @@ impl Pe {
 
     /// The first three numbers of its version resource, in the first language.
     fn file_version(&self) -> Option<Version> {
-        let mut place = self.child(0, Some(VERSION))?;
+        let mut place = self.resource_entry(0, Some(VERSION))?;
         for _ in 0..2 {
-            place = self.child(place.checked_sub(1 << 31)?, None)?;
+            place = self.resource_entry(place.checked_sub(1 << 31)?, None)?;
         }
         let leaf = self.read_at(self.resources.checked_add(place)?, 8)?;
         let size = number(&leaf, 4, 4)?.min(1 << 16);
@@ -331,7 +331,7 @@ impl Pe {
 
     /// What a directory of resources has under an id, or first: a place below it, with the highest bit set for another
     /// directory.
-    fn child(&self, directory: u32, id: Option<u32>) -> Option<u32> {
+    fn resource_entry(&self, directory: u32, id: Option<u32>) -> Option<u32> {
         let start = self.resources.checked_add(directory)?;
         let head = self.read_at(start, 16)?;
         let count = number(&head, 12, 2)? + number(&head, 14, 2)?;

@@ -14,7 +14,7 @@ use crate::runtime::judge::rules;
 use crate::runtime::loader::cudarc_eager::{self, EagerLookup};
 use crate::runtime::loader::dlerror_messages;
 use crate::runtime::loader::locate::MainLibrary;
-use crate::runtime::loader::search_path::{SearchPath, LoadOrigin};
+use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
 use crate::runtime::parts::missing_dlopen::MissingDlopen;
 use crate::runtime::parts::part_files::Parts;
 use crate::runtime::parts::{dlopen_dependencies, foreign_parts};
@@ -33,7 +33,7 @@ pub fn judge(
 ) {
     let loaded = report.loaded.as_ref().and_then(|loaded| loaded.version);
     let by_files = loaded.map(|(version, _)| version);
-    report.take(&mut tried.answer);
+    report.merge_child_report(&mut tried.answer);
     let answer = &tried.answer;
     let disagree = !answer.failed_checks.is_empty()
         || matches!((by_files, answer.version), (Some(files), Some(called)) if files != called);
@@ -64,8 +64,8 @@ pub fn judge(
         .driver
         .as_ref()
         .map(|driver| Path::new(&driver.library));
-    let unopened = MissingDlopen::of(&tried.said, driver, answer.cuda_major, route);
-    end(report, &tried, unopened.as_ref());
+    let unopened = MissingDlopen::parse_output(&tried.said, driver, answer.cuda_major, route);
+    judge_exit(report, &tried, unopened.as_ref());
     // Wrong numbers have other reasons.
     let refused = |outcome: &CaseResult| {
         let finding = outcome.finding.as_ref();
@@ -75,7 +75,7 @@ pub fn judge(
     let was_refused = report.outcomes.iter().any(refused);
     let broke = matches!(tried.end, ExitStatus::Signal(_)) || was_refused;
     if let (true, Some(cuda)) = (broke, answer.cuda_major) {
-        let suspects = dlopen_dependencies::suspects(parts, cuda, &answer.mapped, route);
+        let suspects = dlopen_dependencies::suspect_findings(parts, cuda, &answer.mapped, route);
         report.findings.extend(suspects);
     }
     if let (true, Some(unopened)) = (was_refused, unopened) {
@@ -126,7 +126,7 @@ pub fn outcomes(report: &mut Report, built: &Built) {
             _ => {}
         }
         if let Some(reason) = &outcome.left_out {
-            let through = outcome.api.through();
+            let through = outcome.api.api_words();
             let line = format!(
                 "{} {}{}: {}",
                 outcome.data_type, outcome.operation, through, reason
@@ -175,7 +175,12 @@ pub fn release(report: &mut Report, built: &Built, gpus: Option<usize>) {
 }
 
 /// Every kind of GPU is judged; what those lack that are tried stops the program, which may never use the others.
-fn devices(report: &mut Report, built: &Built, operator: &EnvConfig, cudnn_cuda_major: Option<u32>) {
+fn devices(
+    report: &mut Report,
+    built: &Built,
+    operator: &EnvConfig,
+    cudnn_cuda_major: Option<u32>,
+) {
     let count = report.device_count();
     release(report, built, Some(count));
     let Some(driver) = report.driver.as_ref().filter(|_| count > 0) else {
@@ -188,13 +193,13 @@ fn devices(report: &mut Report, built: &Built, operator: &EnvConfig, cudnn_cuda_
             .and_then(|cuda| rules::driver(built, cudnn_cuda_major, cuda)),
     );
     if built.loader == Loader::Cudarc {
-        findings.extend(looked_up_in_vain(driver));
+        findings.extend(missing_driver_functions(driver));
     }
     let loaded = report.loaded.as_ref().and_then(|loaded| loaded.version);
     let cudnn = loaded
         .zip(cudnn_cuda_major)
         .map(|((version, _), cuda)| rules::Cudnn { version, cuda });
-    let tried = operator.devices.of(count);
+    let tried = operator.devices.selected(count);
     let others = (0..count).filter(|number| !tried.contains(number));
     let mut seen = Vec::new();
     for number in tried.iter().copied().chain(others) {
@@ -233,14 +238,14 @@ fn devices(report: &mut Report, built: &Built, operator: &EnvConfig, cudnn_cuda_
 const MOST_CONSTANTS: u64 = 64 << 20;
 
 /// What cudarc is going to miss in the driver.
-fn looked_up_in_vain(driver: &Driver) -> Option<Finding> {
+fn missing_driver_functions(driver: &Driver) -> Option<Finding> {
     // Most programs are spared the look.
     if driver.cuda.is_none_or(|cuda| cuda >= cudarc_eager::NEWEST) {
         return None;
     }
     let library = Elf::open(Path::new(&driver.library)).ok()?;
     let program = Elf::open(Path::new("/proc/self/exe")).ok()?;
-    let found = EagerLookup::of(&program.constants(MOST_CONSTANTS)?)?;
+    let found = EagerLookup::detect(&program.constants(MOST_CONSTANTS)?)?;
     let mut lacks = found.functions.clone();
     lacks.retain(|name| !library.defines(name));
     // What does not even tell this function tells none.
@@ -249,7 +254,7 @@ fn looked_up_in_vain(driver: &Driver) -> Option<Finding> {
     finding.filter(|_| tells)
 }
 
-fn end(report: &mut Report, tried: &ChildOutcome, unopened: Option<&MissingDlopen>) {
+fn judge_exit(report: &mut Report, tried: &ChildOutcome, unopened: Option<&MissingDlopen>) {
     let stage = match tried.answer.stage.as_str() {
         "" => "starting",
         stage => stage,
@@ -300,7 +305,7 @@ fn end(report: &mut Report, tried: &ChildOutcome, unopened: Option<&MissingDlope
                         name, stage
                     );
                     match (unopened, report.loaded.as_ref().map(|loaded| &loaded.via)) {
-                        (Some(unopened), _) => unopened.helped(Finding::error(
+                        (Some(unopened), _) => unopened.with_help(Finding::error(
                             FindingId::CudnnAborted,
                             format!("{}: {}", headline, unopened.reason()),
                         )),

@@ -1,6 +1,6 @@
 //! A child process on Linux, by `fork` alone: no second run of `main`, no interpreter, no loader in its place.
 
-use crate::runtime::child::exit_status::{ExitStatus, ChildExit};
+use crate::runtime::child::exit_status::{ChildExit, ExitStatus};
 use crate::runtime::child::pipe_sink::PipeSink;
 use crate::runtime::system::platform;
 use std::ffi::{c_int, c_short, c_ulong, c_void};
@@ -87,7 +87,10 @@ extern "C" fn dying(number: c_int) {
 /// the child: `dl_iterate_phdr`'s (glibc resets others), or the one of an allocator that knows nothing of `fork`. So
 /// the first thing in the work is to go through such locks and to tell a word, and a child that does not come to
 /// that is no child: another one is made, at another moment.
-pub fn in_child(deadline: Duration, work: &mut dyn FnMut(&PipeSink<'_>)) -> Result<ChildExit, String> {
+pub fn in_child(
+    deadline: Duration,
+    work: &mut dyn FnMut(&PipeSink<'_>),
+) -> Result<ChildExit, String> {
     let until = Instant::now() + deadline;
     for milliseconds in FIRST_WORD {
         let patience = Duration::from_millis(milliseconds);
@@ -142,10 +145,11 @@ fn one_child(
         return Err(format!("fork: {}", failed));
     }
     let mut gone = None;
-    let (whole, answer_bytes, said_bytes) = drain(answer, said, [first_word, until], &mut || {
-        gone = gone.or_else(|| ended(pid));
-        gone.is_some()
-    });
+    let (whole, answer_bytes, said_bytes) =
+        read_until_end(answer, said, [first_word, until], &mut || {
+            gone = gone.or_else(|| ended(pid));
+            gone.is_some()
+        });
     gone = gone.or_else(|| ended(pid));
     if !whole && gone.is_none() {
         // It has not ended, so the number is still its own.
@@ -153,7 +157,7 @@ fn one_child(
         unsafe { kill(pid, SIGKILL) };
     }
     close_all(&[answer, said]);
-    let status = gone.unwrap_or_else(|| reap(pid));
+    let status = gone.unwrap_or_else(|| wait_status(pid));
     let answer = String::from_utf8_lossy(&answer_bytes).into_owned();
     let (answer, told) = match answer.rsplit_once("\nsignal\t") {
         Some((answer, number)) => (answer.to_string(), number.trim().parse().ok()),
@@ -222,7 +226,7 @@ fn write_all(fd: c_int, mut bytes: &[u8]) {
     while !bytes.is_empty() {
         // SAFETY: the bytes are valid for their length.
         let written = unsafe { write(fd, bytes.as_ptr().cast(), bytes.len()) };
-        match size(written) {
+        match byte_count(written) {
             Some(0) => return,
             Some(count) => bytes = bytes.get(count..).unwrap_or(&[]),
             None if Error::last_os_error().kind() == std::io::ErrorKind::Interrupted => {}
@@ -234,7 +238,7 @@ fn write_all(fd: c_int, mut bytes: &[u8]) {
 /// Reads both pipes until the first one ends (true) or the time is over (false), which is so earlier while nothing
 /// was answered. Somebody else's child may hold the pipes too, so that what is `gone` counts as well, when there is
 /// nothing left to read.
-fn drain(
+fn read_until_end(
     answer: c_int,
     said: c_int,
     [first_word, until]: [Instant; 2],
@@ -274,19 +278,19 @@ fn drain(
         }
         // The end of the answer comes last, so that what was printed before it is not lost.
         if fds[0].revents & POLLIN == 0 && fds[1].revents != 0 {
-            said_open = take(said, &mut buffer, &mut said_bytes, SAID_LIMIT);
+            said_open = read_once(said, &mut buffer, &mut said_bytes, SAID_LIMIT);
         } else if fds[0].revents != 0 {
-            answer_open = take(answer, &mut buffer, &mut answer_bytes, ANSWER_LIMIT);
+            answer_open = read_once(answer, &mut buffer, &mut answer_bytes, ANSWER_LIMIT);
         }
     }
     (true, answer_bytes, said_bytes)
 }
 
 /// Reads once; what is over the limit is dropped. False at the end.
-fn take(fd: c_int, buffer: &mut [u8], into: &mut Vec<u8>, limit: usize) -> bool {
+fn read_once(fd: c_int, buffer: &mut [u8], into: &mut Vec<u8>, limit: usize) -> bool {
     // SAFETY: the buffer is valid for its length.
     let count = unsafe { read(fd, buffer.as_mut_ptr().cast(), buffer.len()) };
-    match size(count) {
+    match byte_count(count) {
         Some(0) => false,
         Some(count) => {
             let room = limit.saturating_sub(into.len());
@@ -299,7 +303,7 @@ fn take(fd: c_int, buffer: &mut [u8], into: &mut Vec<u8>, limit: usize) -> bool 
 
 /// The wait status, if it can be had: with SIGCHLD ignored, or a handler that waits for all, it cannot. A child
 /// that hangs in the kernel is not waited for.
-fn reap(pid: c_int) -> Option<c_int> {
+fn wait_status(pid: c_int) -> Option<c_int> {
     for _ in 0..400 {
         if let Some(status) = ended(pid) {
             return status;
@@ -322,6 +326,6 @@ fn ended(pid: c_int) -> Option<Option<c_int>> {
 }
 
 /// What read or write counted; none on an error.
-fn size(count: isize) -> Option<usize> {
+fn byte_count(count: isize) -> Option<usize> {
     std::convert::TryFrom::try_from(count).ok()
 }

@@ -1,7 +1,7 @@
 //! The work in this process itself, for where no child can do it: in a thread of its own, so that the context, the
 //! device and the last error of the thread that asks stay as they are.
 
-use crate::runtime::child::exit_status::{ExitStatus, ChildExit};
+use crate::runtime::child::exit_status::{ChildExit, ExitStatus};
 use crate::runtime::child::pipe_sink::PipeSink;
 use crate::runtime::system::platform::{self, Library};
 use std::ffi::c_int;
@@ -37,11 +37,11 @@ pub fn in_thread(
     let told = Arc::new(Mutex::new(String::new()));
     let (again, to) = (work.clone(), Arc::clone(&told));
     let thread = std::thread::Builder::new().stack_size(STACK);
-    let thread = thread.spawn(move || work(&PipeSink::to(&|text| put(&to, text))));
+    let thread = thread.spawn(move || work(&PipeSink::to(&|text| append(&to, text))));
     let end = match thread {
         // Whatever forbids children may forbid threads.
         Err(_) => {
-            again(&PipeSink::to(&|text| put(&told, text)));
+            again(&PipeSink::to(&|text| append(&told, text)));
             ExitStatus::Itself
         }
         // A channel would wake this one at once, and take as long to compile as a twentieth of all this.
@@ -63,7 +63,7 @@ pub fn in_thread(
     }
 }
 
-fn put(lines: &Mutex<String>, text: &str) {
+fn append(lines: &Mutex<String>, text: &str) {
     if let Ok(mut lines) = lines.lock() {
         lines.push_str(text);
         lines.push('\n');
@@ -72,7 +72,7 @@ fn put(lines: &Mutex<String>, text: &str) {
 
 /// Does the work on a stack of that size, where a thread can be had, and waits for it: whoever asks may be a thread
 /// with a small stack.
-pub fn roomy(work: &(dyn Fn() + Sync)) {
+pub fn with_large_stack(work: &(dyn Fn() + Sync)) {
     let thread = std::thread::Builder::new().stack_size(STACK);
     // `std::thread::scope` holds a panic, with the path of the file that it is in.
     // SAFETY: the thread is joined before anything that the work borrows goes away.

@@ -5,6 +5,9 @@ use crate::runtime::child::pipe_sink::PipeSink;
 use std::time::Duration;
 
 /// Always an error: there is no child.
-pub fn in_child(_deadline: Duration, _work: &mut dyn FnMut(&PipeSink<'_>)) -> Result<ChildExit, String> {
+pub fn in_child(
+    _deadline: Duration,
+    _work: &mut dyn FnMut(&PipeSink<'_>),
+) -> Result<ChildExit, String> {
     Err("no child can be made on this system".to_string())
 }

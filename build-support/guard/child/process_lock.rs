@@ -13,7 +13,7 @@ pub struct ProcessLock {
 
 impl ProcessLock {
     /// Waits for it, but not for ever: in a child that the program made itself, whoever has it may not exist.
-    pub fn wait(limit: Duration) -> Self {
+    pub fn acquire(limit: Duration) -> Self {
         let until = Instant::now() + limit;
         loop {
             let order = (Ordering::Acquire, Ordering::Relaxed);

@@ -157,16 +157,16 @@ impl ChildReport {
             .split_inclusive('\n')
             .filter_map(|line| line.strip_suffix('\n'))
         {
-            let fields: Vec<String> = line.split('\t').map(plain).collect();
+            let fields: Vec<String> = line.split('\t').map(unescape).collect();
             let fields: Vec<&str> = fields.iter().map(String::as_str).collect();
             if let Some((kind, fields)) = fields.split_first() {
-                answer.take(kind, fields, token);
+                answer.parse_line(kind, fields, token);
             }
         }
         answer
     }
 
-    fn take(&mut self, kind: &str, fields: &[&str], token: &str) {
+    fn parse_line(&mut self, kind: &str, fields: &[&str], token: &str) {
         match (kind, fields) {
             ("stage", [stage]) => self.stage = stage.to_string(),
             ("refused", [file, words]) => {
@@ -240,9 +240,9 @@ fn outcome(fields: &[&str]) -> Option<CaseResult> {
         } else {
             Api::Legacy
         },
-        operation: word(operation),
-        data_type: word(data_type),
-        layout: word(layout),
+        operation: intern(operation),
+        data_type: intern(data_type),
+        layout: intern(layout),
         algorithm: algorithm.to_string(),
         verdict: match *verdict {
             "pass" => Verdict::Pass,
@@ -271,7 +271,7 @@ fn finding(fields: &[&str]) -> Option<Finding> {
     };
     let mut rest = rest.iter();
     while let Some(label) = rest.next().filter(|label| !label.is_empty()) {
-        finding = finding.with(word(label), rest.next()?);
+        finding = finding.with(intern(label), rest.next()?);
     }
     finding.help.extend(rest.map(|help| help.to_string()));
     Some(finding)
@@ -283,7 +283,7 @@ fn numbers(text: &str) -> Option<(u32, u32)> {
     Some((numbers.next()??, numbers.next()??))
 }
 
-fn plain(field: &str) -> String {
+fn unescape(field: &str) -> String {
     let mut out = String::with_capacity(field.len());
     let mut characters = field.chars();
     while let Some(character) = characters.next() {
@@ -303,7 +303,7 @@ fn plain(field: &str) -> String {
 /// The words that came through the pipe. They are few, and each is kept once for the life of the process.
 static WORDS: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
 
-fn word(text: &str) -> &'static str {
+fn intern(text: &str) -> &'static str {
     let Ok(mut words) = WORDS.lock() else {
         return "unknown";
     };

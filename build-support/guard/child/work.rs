@@ -1,6 +1,6 @@
 //! What happens in the child: everything that could take the process down, and everything that starts CUDA.
 
-use crate::runtime::child::exit_status::{ExitStatus, ChildExit};
+use crate::runtime::child::exit_status::{ChildExit, ExitStatus};
 use crate::runtime::child::pipe_sink::PipeSink;
 use crate::runtime::child::protocol::{self, ChildReport};
 use crate::runtime::child::{in_process, process};
@@ -98,7 +98,11 @@ impl ChildNotStarted {
 }
 
 /// Tries it in a child; without one in this process itself, if that `may_be_here`. The error says why there is none.
-pub fn run(task: &Task<'_>, deadline: Duration, may_be_here: bool) -> Result<ChildOutcome, ChildNotStarted> {
+pub fn run(
+    task: &Task<'_>,
+    deadline: Duration,
+    may_be_here: bool,
+) -> Result<ChildOutcome, ChildNotStarted> {
     let token = format!("{:016x}", RandomState::new().build_hasher().finish());
     let tried = |ended: ChildExit, unprotected| ChildOutcome {
         answer: ChildReport::parse(&ended.answer, &token),
@@ -110,7 +114,7 @@ pub fn run(task: &Task<'_>, deadline: Duration, may_be_here: bool) -> Result<Chi
         ChildNotStarted::Started
     } else {
         let child = process::in_child(deadline, &mut |tell| {
-            in_process::roomy(&|| {
+            in_process::with_large_stack(&|| {
                 in_process::pass_locks();
                 stage(tell, "starting");
                 work(task, tell);
@@ -150,7 +154,7 @@ fn work(task: &Task<'_>, tell: &PipeSink<'_>) {
             cudnn = version(shim, task.parts, tell).map(|version| (shim, version, opened));
         }
     }
-    let numbers = task.devices.of(driver(task.functions, tell));
+    let numbers = task.devices.selected(driver(task.functions, tell));
     if let (Some(scope), Some((shim, version, opened))) = (task.convolution, cudnn) {
         // The driver may lie where only CUDA looks, and is in the process now.
         let wanted = !numbers.is_empty();
@@ -173,7 +177,7 @@ fn work(task: &Task<'_>, tell: &PipeSink<'_>) {
     }
     stage(tell, "looking at what is mapped");
     for path in platform::mapped() {
-        if part_files::name_of(&path).is_some() || dlopen_dependencies::is_one(&path) {
+        if part_files::name_of(&path).is_some() || dlopen_dependencies::is_dependency(&path) {
             tell.line(&protocol::line("map", &[&protocol::path_field(&path)]));
         }
     }

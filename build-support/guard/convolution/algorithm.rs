@@ -47,7 +47,7 @@ pub const BACKWARD_FILTER: &[&str] = &[
 
 impl Algorithm {
     /// The algorithm of this number.
-    pub fn of(operation: Operation, number: i32) -> Self {
+    pub fn from_number(operation: Operation, number: i32) -> Self {
         let names = match operation {
             Operation::Forward | Operation::Fused => FORWARD,
             Operation::BackwardData => BACKWARD_DATA,
@@ -77,7 +77,10 @@ impl Algorithm {
     /// The two that are tried in turn. Number 1 of each operation sums in one order and may want a workspace; number
     /// 0 wants none, and every cuDNN offers it on every GPU where it offers the operation at all.
     pub fn usual(operation: Operation) -> [Self; 2] {
-        [Self::of(operation, 1), Self::of(operation, 0)]
+        [
+            Self::from_number(operation, 1),
+            Self::from_number(operation, 0),
+        ]
     }
 
     /// Whether it computes with something else than the numbers themselves, and so loses more of them.

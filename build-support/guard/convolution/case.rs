@@ -77,7 +77,7 @@ pub struct Case {
 impl Case {
     /// Its name in a sentence.
     pub fn words(&self) -> String {
-        let (operation, through) = (self.operation.words(), self.api.through());
+        let (operation, through) = (self.operation.words(), self.api.api_words());
         format!("{} in {}{}", operation, self.data_type.name(), through)
     }
 

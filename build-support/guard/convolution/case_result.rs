@@ -21,7 +21,7 @@ impl Api {
     }
 
     /// What is added to a sentence; nothing for what everybody means.
-    pub fn through(self) -> &'static str {
+    pub fn api_words(self) -> &'static str {
         match self {
             Api::Legacy => "",
             Api::Graph => " through the graph API",

@@ -26,7 +26,11 @@ pub fn refused_by_gpu(refused: device_memory::CudaStatus, device: &str) -> Findi
         .help("update NVIDIA's driver");
     };
     let error = cuda_status::explain(code);
-    let answered = format!("`{}` answered {}", refused.call, cuda_status::named(code));
+    let answered = format!(
+        "`{}` answered {}",
+        refused.call,
+        cuda_status::status_name(code)
+    );
     if is_memory(code) {
         return memory_low(device, None).with("driver", answered);
     }
@@ -81,7 +85,7 @@ pub struct CudnnError<'a> {
 impl CudnnError<'_> {
     /// What it means for a program.
     pub fn judge(&self, version: Version, device: &str, kind: &Case) -> (Verdict, Finding) {
-        let named = status::named(self.status, version.major);
+        let named = status::status_name(self.status, version.major);
         let with_words = |finding: Finding| {
             if self.last_error.is_empty() {
                 finding
@@ -123,7 +127,7 @@ impl CudnnError<'_> {
             finding = kind.describe(finding, self.algorithm);
         }
         if let Some(code) = self.gpu {
-            finding = finding.with("GPU", cuda_status::named(code));
+            finding = finding.with("GPU", cuda_status::status_name(code));
         }
         let help = status::help(self.status, version.major);
         let mut finding = with_words(finding).help(help);

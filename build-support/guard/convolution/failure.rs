@@ -7,7 +7,7 @@ use crate::runtime::convolution::case::Case;
 use crate::runtime::convolution::cudnn_error::{
     CudnnError, is_elsewhere, is_memory, memory_low, refused_by_gpu,
 };
-use crate::runtime::convolution::shape::{dimensions, place};
+use crate::runtime::convolution::shape::{dimensions, indices};
 use crate::runtime::convolution::tolerance::Comparison;
 use crate::runtime::cudnn::status;
 use crate::runtime::driver::{cuda_status, device_memory};
@@ -121,7 +121,7 @@ impl CaseFailure {
                 gpu: None,
                 ..
             } if status::is_unserved(*status, version.major) => {
-                let named = status::named(*status, version.major);
+                let named = status::status_name(*status, version.major);
                 Some(format!("`{}` answered {}", call, named))
             }
             _ => None,
@@ -232,10 +232,10 @@ impl CaseFailure {
                         words,
                         cudnn,
                         device,
-                        cuda_status::named(*code)
+                        cuda_status::status_name(*code)
                     ),
                 );
-                let finding = self.described(finding, kind).with("meaning", error.words);
+                let finding = self.with_case(finding, kind).with("meaning", error.words);
                 (Verdict::Fail, finding.help(BELONG))
             }
             CaseFailure::Dimensions(told) => {
@@ -248,7 +248,7 @@ impl CaseFailure {
                         dimensions(kind.shape.y())
                     ),
                 );
-                (Verdict::Fail, self.described(finding, kind).help(BELONG))
+                (Verdict::Fail, self.with_case(finding, kind).help(BELONG))
             }
             CaseFailure::Breach { buffer, place, .. } => {
                 let finding = Finding::error(
@@ -258,7 +258,7 @@ impl CaseFailure {
                         cudnn, place, buffer, words, device
                     ),
                 );
-                (Verdict::Fail, self.described(finding, kind).help(BELONG))
+                (Verdict::Fail, self.with_case(finding, kind).help(BELONG))
             }
             CaseFailure::Rounded {
                 comparison,
@@ -272,14 +272,14 @@ impl CaseFailure {
                         cudnn, device
                     ),
                 );
-                let finding = self.described(finding, kind).with(
+                let finding = self.with_case(finding, kind).with(
                     "largest",
                     format!(
                         "off by {:.1e}, where about {:.1e} is allowed",
                         comparison.largest_error, allowed
                     ),
                 );
-                (Verdict::Unknown, overridden(finding))
+                (Verdict::Unknown, with_override_help(finding))
             }
             CaseFailure::Wrong {
                 comparison,
@@ -305,9 +305,9 @@ impl CaseFailure {
                         cudnn, words, device, what
                     ),
                 );
-                let [a, b, c, d] = place(kind.result(), comparison.worst.unwrap_or(0));
+                let [a, b, c, d] = indices(kind.result(), comparison.worst.unwrap_or(0));
                 let finding = self
-                    .described(finding, kind)
+                    .with_case(finding, kind)
                     .with(
                         "where",
                         format!(
@@ -330,7 +330,7 @@ impl CaseFailure {
         }
     }
 
-    fn described(&self, finding: Finding, kind: &Case) -> Finding {
+    fn with_case(&self, finding: Finding, kind: &Case) -> Finding {
         kind.describe(finding, self.algorithm())
     }
 }
@@ -339,7 +339,7 @@ const BELONG: &str = "install cuDNN, CUDA and driver releases that belong togeth
 const HARDWARE: &str = "run the same on another GPU, if all of that fits: `nvidia-smi -q -d ECC` shows errors of this one's memory";
 
 /// What may have made cuDNN round, and what to do about it.
-fn overridden(finding: Finding) -> Finding {
+fn with_override_help(finding: Finding) -> Finding {
     let name = "NVIDIA_TF32_OVERRIDE";
     match std::env::var(name) {
         Ok(value) => finding

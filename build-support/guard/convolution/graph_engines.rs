@@ -4,7 +4,7 @@ use crate::runtime::convolution::case::Case;
 use crate::runtime::convolution::case_result::SuiteEvent;
 use crate::runtime::convolution::failure::CaseFailure;
 use crate::runtime::convolution::reference::{Expected, Operands};
-use crate::runtime::convolution::run_case::{MOST_WORKSPACE, CaseSuccess, CaseRunner};
+use crate::runtime::convolution::run_case::{CaseRunner, CaseSuccess, MOST_WORKSPACE};
 use crate::runtime::cudnn::graph::{Engine, Graph, HeuristicMode, Plan};
 use crate::runtime::cudnn::status;
 use crate::runtime::facts::version::Version;
@@ -23,8 +23,11 @@ impl CaseRunner<'_> {
     ) -> Result<CaseSuccess, CaseFailure> {
         let refused = |refused| self.refused(refused, None);
         let what = format!("{} ({})", kind.words(), kind.layout.name());
-        tell(SuiteEvent::Next(format!("asking for engines for the {}", what)));
-        let graph = Graph::of(self.cudnn.shim).map_err(refused)?;
+        tell(SuiteEvent::Next(format!(
+            "asking for engines for the {}",
+            what
+        )));
+        let graph = Graph::open(self.cudnn.shim).map_err(refused)?;
         let with = graph.describe(self.handle, kind).map_err(refused)?;
         let mut passed_over = PassedOver::new(self.version);
         for mode in [HeuristicMode::Fast, HeuristicMode::Fallback] {
@@ -37,7 +40,7 @@ impl CaseRunner<'_> {
             };
             for engine in engines {
                 if kind.data_type.is_strict() && engine.rounds {
-                    passed_over.add(rounds(&engine))?;
+                    passed_over.add(rounding_failure(&engine))?;
                     continue;
                 }
                 tell(SuiteEvent::Next(format!(
@@ -63,7 +66,9 @@ impl CaseRunner<'_> {
                     unsafe { graph.convolve(self.handle, &plan, data) }
                 });
                 match done {
-                    Err(CaseFailure::Rounded { .. }) => passed_over.add(rounds(&engine))?,
+                    Err(CaseFailure::Rounded { .. }) => {
+                        passed_over.add(rounding_failure(&engine))?
+                    }
                     Err(trouble) if trouble.another_algorithm_may_do(self.version) => {
                         passed_over.add(trouble)?;
                     }
@@ -71,7 +76,7 @@ impl CaseRunner<'_> {
                 }
             }
         }
-        Err(passed_over.trouble())
+        Err(passed_over.into_failure())
     }
 
     fn plan(&self, graph: &Graph, engine: &Engine) -> Result<Plan, CaseFailure> {
@@ -87,7 +92,7 @@ impl CaseRunner<'_> {
 }
 
 /// An engine says so beforehand, or its numbers do.
-fn rounds(engine: &Engine) -> CaseFailure {
+fn rounding_failure(engine: &Engine) -> CaseFailure {
     let by = engine.algorithm;
     CaseFailure::Unserved(format!("{} rounds single precision", by))
 }
@@ -123,7 +128,7 @@ impl PassedOver {
         Ok(())
     }
 
-    fn trouble(self) -> CaseFailure {
+    fn into_failure(self) -> CaseFailure {
         let none = || CaseFailure::Unserved("cuDNN offers no engine for it".to_string());
         self.most.unwrap_or_else(none)
     }

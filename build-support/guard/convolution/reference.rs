@@ -1,7 +1,7 @@
 //! What a convolution must give: plain loops in double precision.
 
 use crate::runtime::convolution::case::{Case, Operation};
-use crate::runtime::convolution::shape::{count, place, quotient};
+use crate::runtime::convolution::shape::{count, indices, quotient};
 
 /// What goes into a convolution, in NCHW order; each operation takes two of the first three.
 pub struct Operands {
@@ -22,7 +22,7 @@ impl Operands {
     /// get small whole ones: as long as no sum of their magnitudes is above `2^precision`, each partial sum can be
     /// written down exactly in the format itself, in whatever order and by whatever unit it is summed, and one
     /// product too few or too many is off by 1 at least.
-    pub fn of(kind: &Case) -> Self {
+    pub fn for_case(kind: &Case) -> Self {
         let shape = kind.shape;
         let (x, w, y) = (count(shape.x()), count(shape.filter()), count(shape.y()));
         if kind.data_type.is_short() {
@@ -140,7 +140,7 @@ pub fn convolve(kind: &Case, operands: &Operands) -> Vec<Expected> {
     }
     if kind.operation == Operation::Fused {
         for (index, sum) in sums.iter_mut().enumerate() {
-            let [_, k, _, _] = place(kind.result(), index);
+            let [_, k, _, _] = indices(kind.result(), index);
             let bias = at(&operands.bias, k);
             sum.value = (sum.value + bias).max(0.0);
             sum.magnitude += bias.abs();

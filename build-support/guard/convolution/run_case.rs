@@ -8,7 +8,7 @@ use crate::runtime::convolution::reference::{Expected, Operands};
 use crate::runtime::convolution::shape::count;
 use crate::runtime::convolution::tolerance::{self, Tolerance};
 use crate::runtime::cudnn::descriptor::{Descriptors, OwnedDescriptor};
-use crate::runtime::cudnn::functions::{Cudnn, DeviceTensors, CudnnStatus};
+use crate::runtime::cudnn::functions::{Cudnn, CudnnStatus, DeviceTensors};
 use crate::runtime::driver::device_memory::{self, CurrentContext, POISON};
 use crate::runtime::facts::compute_capability::ComputeCapability;
 use crate::runtime::facts::version::Version;
@@ -44,8 +44,12 @@ pub struct CaseRunner<'a> {
 
 impl CaseRunner<'_> {
     /// What cuDNN offers for a kind beside what is tried in any case. A heuristic that refuses offers nothing.
-    pub fn offers(&self, kind: &Case, tell: &mut dyn FnMut(SuiteEvent)) -> Vec<(Algorithm, i32)> {
-        if self.unserved(kind).is_some() {
+    pub fn offered_algorithms(
+        &self,
+        kind: &Case,
+        tell: &mut dyn FnMut(SuiteEvent),
+    ) -> Vec<(Algorithm, i32)> {
+        if self.unsupported_reason(kind).is_some() {
             return Vec::new();
         }
         let what = format!("{} ({})", kind.words(), kind.layout.name());
@@ -54,7 +58,7 @@ impl CaseRunner<'_> {
             what
         )));
         let with = self.describe(kind).ok();
-        let offers = with.and_then(|with| self.cudnn.offers(&with).ok());
+        let offers = with.and_then(|with| self.cudnn.heuristic_algorithms(&with).ok());
         let [usual, _] = Algorithm::usual(kind.operation);
         let mut offers = offers.unwrap_or_default();
         offers.retain(|(algorithm, _)| *algorithm != usual);
@@ -62,7 +66,7 @@ impl CaseRunner<'_> {
     }
 
     /// Why this GPU or this cuDNN is not even asked.
-    pub fn unserved(&self, kind: &Case) -> Option<String> {
+    pub fn unsupported_reason(&self, kind: &Case) -> Option<String> {
         let (wanted, name) = (kind.data_type.since(), kind.data_type.name());
         if self.capability < wanted {
             return Some(format!(
@@ -126,7 +130,7 @@ impl CaseRunner<'_> {
                 kind.layout.name(),
                 algorithm
             )));
-            self.by(kind, &with, algorithm, operands, expected)
+            self.run_algorithm(kind, &with, algorithm, operands, expected)
         };
         if let Some((algorithm, math)) = offer {
             // Strict single precision stays strict, whatever goes with the algorithm.
@@ -143,7 +147,7 @@ impl CaseRunner<'_> {
         }
     }
 
-    fn by(
+    fn run_algorithm(
         &self,
         kind: &Case,
         with: &Descriptors<'_>,
@@ -236,7 +240,7 @@ impl CaseRunner<'_> {
             }
         }
         let bytes = result.bytes().map_err(crashed)?;
-        judge(kind, &bytes, expected, algorithm)
+        compare(kind, &bytes, expected, algorithm)
     }
 
     /// cuDNN's refusal, with what can be asked after it.
@@ -266,7 +270,7 @@ pub fn refused_by(
 }
 
 /// Whether a result is right.
-fn judge(
+fn compare(
     kind: &Case,
     bytes: &[u8],
     expected: &[Expected],
@@ -275,7 +279,7 @@ fn judge(
     let mut result = kind.data_type.unpack(bytes);
     result.truncate(expected.len());
     let result = kind.layout.restore(kind.result(), &result);
-    let allowed = Tolerance::of(kind, algorithm.transforms(), expected);
+    let allowed = Tolerance::for_case(kind, algorithm.transforms(), expected);
     let comparison = tolerance::compare(&result, expected, &allowed);
     let zeros = result.iter().all(|value| *value == 0.0);
     let right = comparison.worst.is_none() && !zeros;
@@ -303,7 +307,7 @@ fn judge(
     if tf32 == Some(true) && !zeros {
         return Err(CaseFailure::Rounded {
             comparison,
-            allowed: allowed.at(&expected),
+            allowed: allowed.bound(&expected),
             algorithm,
         });
     }
@@ -312,7 +316,7 @@ fn judge(
         algorithm,
         there: result.get(worst).copied().unwrap_or(f32::NAN),
         expected: expected.value,
-        allowed: allowed.at(&expected),
+        allowed: allowed.bound(&expected),
         all: if bytes.iter().all(|byte| *byte == POISON) {
             Some("nothing was written")
         } else if zeros {

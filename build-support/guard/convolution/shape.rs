@@ -78,7 +78,7 @@ impl Layout {
     /// Brings numbers from NCHW order into this one.
     pub fn arrange(self, dims: [usize; 4], values: &[f32]) -> Vec<f32> {
         let mut out = vec![0.0; values.len()];
-        for (value, to) in values.iter().zip(self.places(dims)) {
+        for (value, to) in values.iter().zip(self.offsets(dims)) {
             if let Some(slot) = out.get_mut(to) {
                 *slot = *value;
             }
@@ -88,7 +88,7 @@ impl Layout {
 
     /// Brings numbers from this order into NCHW. One that is missing is not a number.
     pub fn restore(self, dims: [usize; 4], values: &[f32]) -> Vec<f32> {
-        let places = self.places(dims).into_iter();
+        let places = self.offsets(dims).into_iter();
         places
             .map(|from| values.get(from).copied().unwrap_or(f32::NAN))
             .collect()
@@ -103,7 +103,7 @@ impl Layout {
     }
 
     /// For each number in NCHW order, its place in this one.
-    fn places(self, [a, b, c, d]: [usize; 4]) -> Vec<usize> {
+    fn offsets(self, [a, b, c, d]: [usize; 4]) -> Vec<usize> {
         let mut places = Vec::with_capacity(a * b * c * d);
         for i in 0..a {
             for j in 0..b {
@@ -127,7 +127,7 @@ pub fn count(dims: [usize; 4]) -> usize {
 }
 
 /// The four indices of a number in NCHW order.
-pub fn place(dims: [usize; 4], index: usize) -> [usize; 4] {
+pub fn indices(dims: [usize; 4], index: usize) -> [usize; 4] {
     let [_, b, c, d] = dims;
     let (rest, l) = divide(index, d);
     let (rest, k) = divide(rest, c);

@@ -8,7 +8,9 @@
 
 use crate::runtime::convolution::algorithm::Algorithm;
 use crate::runtime::convolution::case::{self, Case};
-use crate::runtime::convolution::case_result::{Api, Extent, CaseResult, Scope, SetupTimes, SuiteEvent};
+use crate::runtime::convolution::case_result::{
+    Api, CaseResult, Extent, Scope, SetupTimes, SuiteEvent,
+};
 use crate::runtime::convolution::failure::CaseFailure;
 use crate::runtime::convolution::reference::{self, Operands};
 use crate::runtime::convolution::run_case::{self, CaseRunner};
@@ -78,7 +80,7 @@ pub fn run_kinds(
     };
     let name = devices::label(&device.name, number);
     first.outcome.device.clone_from(&name);
-    let current = match CurrentContext::of(number as i32) {
+    let current = match CurrentContext::enter(number as i32) {
         Ok(current) => current,
         Err(refused) => {
             first.fail(&CaseFailure::Gpu(refused), version);
@@ -91,7 +93,7 @@ pub fn run_kinds(
         first.fail(&CaseFailure::Full { free }, version);
         return first.tell(tell, clock);
     }
-    let cudnn = Cudnn::of(shim);
+    let cudnn = Cudnn::open(shim);
     let clock = Instant::now();
     tell(SuiteEvent::Next("creating a handle".to_string()));
     let handle = match cudnn.handle() {
@@ -118,7 +120,7 @@ pub fn run_kinds(
         },
         device: &name,
     };
-    trials.all(kinds, by_every_algorithm, start, tell);
+    trials.run_cases(kinds, by_every_algorithm, start, tell);
 }
 
 /// A row of the report while it is made.
@@ -149,7 +151,7 @@ impl ResultRow {
 
     fn fail(&mut self, trouble: &CaseFailure, version: Version) {
         let (verdict, finding) = trouble.judge(version, &self.outcome.device, &self.kind);
-        self.outcome.algorithm = by(trouble);
+        self.outcome.algorithm = algorithm_words(trouble);
         self.outcome.largest_error = trouble.largest_error();
         self.outcome.verdict = verdict;
         self.outcome.finding = Some(finding);
@@ -167,7 +169,7 @@ impl ResultRow {
 }
 
 /// By which algorithm there is trouble, if one was chosen.
-fn by(trouble: &CaseFailure) -> String {
+fn algorithm_words(trouble: &CaseFailure) -> String {
     let algorithm = trouble.algorithm();
     algorithm.map_or_else(String::new, |algorithm| algorithm.to_string())
 }
@@ -183,7 +185,7 @@ struct Suite<'a> {
 }
 
 impl Suite<'_> {
-    fn all(
+    fn run_cases(
         &self,
         kinds: &[Case],
         by_every_algorithm: &[Case],
@@ -191,12 +193,9 @@ impl Suite<'_> {
         tell: &mut dyn FnMut(SuiteEvent),
     ) {
         let (mut start, mut failed) = (Some(start), 0);
-        let mut goes_on = |kind: &Case, offer, tell: &mut dyn FnMut(SuiteEvent)| match self.one(
-            *kind,
-            offer,
-            start.take(),
-            tell,
-        ) {
+        let mut goes_on = |kind: &Case, offer, tell: &mut dyn FnMut(SuiteEvent)| match self
+            .run_case(*kind, offer, start.take(), tell)
+        {
             Control::On => true,
             Control::Failed => {
                 failed += 1;
@@ -209,7 +208,7 @@ impl Suite<'_> {
         }
         // Asked for one by one: a GPU that has failed is not asked.
         for kind in by_every_algorithm {
-            for offer in self.trial.offers(kind, tell) {
+            for offer in self.trial.offered_algorithms(kind, tell) {
                 if !goes_on(kind, Some(offer), tell) {
                     return;
                 }
@@ -218,7 +217,7 @@ impl Suite<'_> {
     }
 
     /// One convolution, by the algorithm and arithmetic that are given or by those that are usual.
-    fn one(
+    fn run_case(
         &self,
         kind: Case,
         offer: Option<(Algorithm, i32)>,
@@ -228,10 +227,10 @@ impl Suite<'_> {
         let version = self.trial.version;
         let mut row = ResultRow::new(self.device.to_string(), kind);
         row.outcome.start = start;
-        let operands = Operands::of(&kind);
+        let operands = Operands::for_case(&kind);
         let expected = reference::convolve(&kind, &operands);
         let clock = Instant::now();
-        let result = match self.trial.unserved(&kind) {
+        let result = match self.trial.unsupported_reason(&kind) {
             Some(reason) => Err(CaseFailure::Unserved(reason)),
             None if kind.api == Api::Graph => {
                 self.trial.by_engines(&kind, &operands, &expected, tell)
@@ -247,7 +246,7 @@ impl Suite<'_> {
             }
             Err(trouble) => match trouble.left_out(version) {
                 Some(reason) if offer.is_some() || !kind.is_basic() => {
-                    row.outcome.algorithm = by(&trouble);
+                    row.outcome.algorithm = algorithm_words(&trouble);
                     row.leave_out(reason);
                     Control::On
                 }

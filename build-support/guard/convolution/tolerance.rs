@@ -36,7 +36,7 @@ pub struct Tolerance {
 
 impl Tolerance {
     /// For a kind, computed by an algorithm that transforms or by one that does not.
-    pub fn of(kind: &Case, transforms: bool, expected: &[Expected]) -> Self {
+    pub fn for_case(kind: &Case, transforms: bool, expected: &[Expected]) -> Self {
         Self::of_type(kind.data_type, kind, transforms, expected)
     }
 
@@ -79,7 +79,7 @@ impl Tolerance {
     }
 
     /// For one number.
-    pub fn at(&self, expected: &Expected) -> f64 {
+    pub fn bound(&self, expected: &Expected) -> f64 {
         let magnitude = self.magnitude.unwrap_or(expected.magnitude);
         let exact = 2f64.powi(self.data_type.precision());
         if self.data_type.is_short() && self.magnitude.is_none() && magnitude <= exact {
@@ -117,7 +117,7 @@ pub fn compare(result: &[f32], expected: &[Expected], tolerance: &Tolerance) -> 
             _ => f64::INFINITY,
         };
         comparison.largest_error = error.max(comparison.largest_error);
-        let allowed = tolerance.at(expected);
+        let allowed = tolerance.bound(expected);
         if error > allowed {
             comparison.wrong += 1;
             let beyond = error - allowed;

@@ -37,7 +37,7 @@ impl Cudnn {
             "cudnnDestroyTensorDescriptor",
         )?;
         let (call, [n, c, h, w]) = ("cudnnSetTensor4dDescriptor", dims.map(int));
-        let (order, kind) = (order(layout), number(data_type));
+        let (order, kind) = (order(layout), data_type_number(data_type));
         // SAFETY: the type is that of cudnn.h, and the descriptor is alive.
         check(call, unsafe {
             self.find::<SetDimensions>(call)?(tensor.what, order, kind, n, c, h, w)
@@ -57,7 +57,7 @@ impl Cudnn {
             "cudnnDestroyFilterDescriptor",
         )?;
         let (call, [k, c, h, w]) = ("cudnnSetFilter4dDescriptor", dims.map(int));
-        let (order, kind) = (order(layout), number(data_type));
+        let (order, kind) = (order(layout), data_type_number(data_type));
         // SAFETY: as above; type and order stand the other way round than for a tensor.
         check(call, unsafe {
             self.find::<SetDimensions>(call)?(filter.what, kind, order, k, c, h, w)
@@ -66,7 +66,11 @@ impl Cudnn {
     }
 
     /// A convolution that sums in single precision.
-    pub fn convolution(&self, shape: &Shape, data_type: DataType) -> Result<OwnedDescriptor, CudnnStatus> {
+    pub fn convolution(
+        &self,
+        shape: &Shape,
+        data_type: DataType,
+    ) -> Result<OwnedDescriptor, CudnnStatus> {
         let convolution = self.create(
             "cudnnCreateConvolutionDescriptor",
             "cudnnDestroyConvolutionDescriptor",
@@ -105,7 +109,12 @@ impl Cudnn {
         self.set("cudnnSetConvolutionMathType", convolution, math)
     }
 
-    fn set(&self, call: &'static str, convolution: &OwnedDescriptor, value: c_int) -> Result<(), CudnnStatus> {
+    fn set(
+        &self,
+        call: &'static str,
+        convolution: &OwnedDescriptor,
+        value: c_int,
+    ) -> Result<(), CudnnStatus> {
         // SAFETY: the type is that of cudnn.h, and the descriptor is alive.
         check(call, unsafe {
             self.find::<SetNumber>(call)?(convolution.what, value)
@@ -157,7 +166,7 @@ impl Drop for OwnedDescriptor {
 }
 
 /// Its `cudnnDataType_t`.
-pub fn number(data_type: DataType) -> c_int {
+pub fn data_type_number(data_type: DataType) -> c_int {
     match data_type {
         DataType::F32 | DataType::Tf32 => FLOAT,
         DataType::F16 => HALF,

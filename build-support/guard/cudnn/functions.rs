@@ -6,7 +6,8 @@ use crate::runtime::convolution::algorithm::Algorithm;
 use crate::runtime::convolution::case::Operation;
 use crate::runtime::cudnn::descriptor::{Descriptors, OwnedDescriptor};
 use crate::runtime::cudnn::signatures::{
-    Convolve, Create, Destroy, Fuse, LastError, AlgorithmPerf, GetAlgorithms, Opaque, OutputDim, WorkspaceSize,
+    AlgorithmPerf, Convolve, Create, Destroy, Fuse, GetAlgorithms, LastError, Opaque, OutputDim,
+    WorkspaceSize,
 };
 use crate::runtime::driver::query::function;
 use crate::runtime::system::platform::Library;
@@ -35,7 +36,7 @@ pub struct Cudnn {
 
 impl Cudnn {
     /// The cuDNN of a shim.
-    pub fn of(shim: Library) -> Self {
+    pub fn open(shim: Library) -> Self {
         // SAFETY: the type is that of cudnn.h.
         let last_error = unsafe { function(shim, "cudnnGetLastErrorString") };
         let last_error = last_error.ok();
@@ -88,7 +89,12 @@ impl Cudnn {
     }
 
     /// The dimensions that cuDNN says come out.
-    pub fn output(&self, x: &OwnedDescriptor, w: &OwnedDescriptor, convolution: &OwnedDescriptor) -> Result<[usize; 4], CudnnStatus> {
+    pub fn output(
+        &self,
+        x: &OwnedDescriptor,
+        w: &OwnedDescriptor,
+        convolution: &OwnedDescriptor,
+    ) -> Result<[usize; 4], CudnnStatus> {
         let call = "cudnnGetConvolution2dForwardOutputDim";
         let mut out: [c_int; 4] = [0; 4];
         let [n, c, height, width] = &mut out;
@@ -101,7 +107,10 @@ impl Cudnn {
     }
 
     /// The algorithms that cuDNN's heuristic offers for a forward convolution, each with its kind of arithmetic.
-    pub fn offers(&self, with: &Descriptors) -> Result<Vec<(Algorithm, i32)>, CudnnStatus> {
+    pub fn heuristic_algorithms(
+        &self,
+        with: &Descriptors,
+    ) -> Result<Vec<(Algorithm, i32)>, CudnnStatus> {
         let call = "cudnnGetConvolutionForwardAlgorithm_v7";
         let mut offers = [AlgorithmPerf::default(); MOST_OFFERS];
         let mut count: c_int = 0;
@@ -122,7 +131,7 @@ impl Cudnn {
         Ok(answered
             .filter(|offer| offer.status == 0)
             .map(|offer| {
-                let algorithm = Algorithm::of(Operation::Forward, offer.algorithm);
+                let algorithm = Algorithm::from_number(Operation::Forward, offer.algorithm);
                 (algorithm, offer.math)
             })
             .collect())

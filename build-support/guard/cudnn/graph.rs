@@ -5,8 +5,10 @@
 use crate::runtime::convolution::algorithm::Algorithm;
 use crate::runtime::convolution::case::{Case, Operation};
 use crate::runtime::convolution::shape::Layout;
-use crate::runtime::cudnn::descriptor::{CROSS_CORRELATION, FLOAT, OwnedDescriptor, number};
-use crate::runtime::cudnn::functions::{DeviceTensors, CudnnStatus};
+use crate::runtime::cudnn::descriptor::{
+    CROSS_CORRELATION, FLOAT, OwnedDescriptor, data_type_number,
+};
+use crate::runtime::cudnn::functions::{CudnnStatus, DeviceTensors};
 use crate::runtime::cudnn::graph_signatures::{
     BackendFunctions, Node, {self as is},
 };
@@ -23,7 +25,7 @@ pub enum HeuristicMode {
 
 impl HeuristicMode {
     /// Its number.
-    pub fn number(self) -> i32 {
+    pub fn as_number(self) -> i32 {
         match self {
             HeuristicMode::Fast => 3,
             HeuristicMode::Fallback => 2,
@@ -79,8 +81,8 @@ pub struct Plan {
 
 impl Graph {
     /// That of a shim.
-    pub fn of(shim: Library) -> Result<Self, CudnnStatus> {
-        BackendFunctions::of(shim).map(|calls| Self { calls })
+    pub fn open(shim: Library) -> Result<Self, CudnnStatus> {
+        BackendFunctions::resolve(shim).map(|calls| Self { calls })
     }
 
     fn node(&self, sort: &'static is::DescriptorKind) -> Result<Node, CudnnStatus> {
@@ -90,7 +92,7 @@ impl Graph {
     /// A tensor.
     pub fn tensor(&self, kind: &Case, dims: [usize; 4], id: i64) -> Result<Node, CudnnStatus> {
         let tensor = self.node(&is::TENSOR)?;
-        tensor.word(is::TENSOR_TYPE, number(kind.data_type))?;
+        tensor.word(is::TENSOR_TYPE, data_type_number(kind.data_type))?;
         tensor.numbers(is::DIMENSIONS, &dims.map(whole))?;
         tensor.numbers(is::STRIDES, &strides(kind.layout, dims))?;
         tensor.numbers(is::UNIQUE_ID, &[id])?;
@@ -138,7 +140,11 @@ impl Graph {
     }
 
     /// Describes a convolution to the cuDNN of this handle.
-    pub fn describe(&self, handle: &OwnedDescriptor, kind: &Case) -> Result<ConvolutionGraph, CudnnStatus> {
+    pub fn describe(
+        &self,
+        handle: &OwnedDescriptor,
+        kind: &Case,
+    ) -> Result<ConvolutionGraph, CudnnStatus> {
         let (shape, [x, w, y]) = (kind.shape, IDS);
         let x = self.tensor(kind, shape.x(), x)?;
         let w = self.tensor(kind, shape.filter(), w)?;
@@ -158,10 +164,14 @@ impl Graph {
     }
 
     /// The engines that cuDNN's heuristic offers, in its order.
-    pub fn engines(&self, with: &ConvolutionGraph, mode: HeuristicMode) -> Result<Vec<Engine>, CudnnStatus> {
+    pub fn engines(
+        &self,
+        with: &ConvolutionGraph,
+        mode: HeuristicMode,
+    ) -> Result<Vec<Engine>, CudnnStatus> {
         let heuristic = self.node(&is::ENGINEHEUR)?;
         heuristic.pointers(is::HEUR_GRAPH, &[with.graph.pointer()])?;
-        heuristic.word(is::HEUR_BY, mode.number())?;
+        heuristic.word(is::HEUR_BY, mode.as_number())?;
         heuristic.finalize()?;
         let room: Result<Vec<Node>, CudnnStatus> = (0..MOST_ENGINES)
             .map(|_| self.node(&is::ENGINECFG))
@@ -211,7 +221,12 @@ impl Graph {
     ///
     /// # Safety
     /// The pointers are memory of the current GPU, as large as the tensors and as the plan's workspace.
-    pub unsafe fn convolve(&self, handle: &OwnedDescriptor, plan: &Plan, data: &DeviceTensors) -> Result<(), CudnnStatus> {
+    pub unsafe fn convolve(
+        &self,
+        handle: &OwnedDescriptor,
+        plan: &Plan,
+        data: &DeviceTensors,
+    ) -> Result<(), CudnnStatus> {
         let pack = self.node(&is::VARIANT_PACK)?;
         pack.numbers(is::PACK_IDS, &IDS)?;
         pack.pointers(is::PACK_POINTERS, &[data.x, data.w, data.y])?;

@@ -31,7 +31,7 @@ pub struct BackendFunctions {
 
 impl BackendFunctions {
     /// Those of a shim.
-    pub fn of(shim: Library) -> Result<Self, CudnnStatus> {
+    pub fn resolve(shim: Library) -> Result<Self, CudnnStatus> {
         // SAFETY: the types are those of cudnn_graph.h.
         let calls = unsafe {
             let find = || {
@@ -174,7 +174,10 @@ pub struct Node {
 
 impl Node {
     /// A new one.
-    pub fn new(calls: BackendFunctions, sort: &'static DescriptorKind) -> Result<Self, CudnnStatus> {
+    pub fn new(
+        calls: BackendFunctions,
+        sort: &'static DescriptorKind,
+    ) -> Result<Self, CudnnStatus> {
         let mut what: Opaque = std::ptr::null_mut();
         // SAFETY: the type is that of cudnn_graph.h, and `what` outlives the call.
         check(sort.create, unsafe {
@@ -263,7 +266,11 @@ impl Node {
     }
 
     /// Descriptors. cuDNN fills those that it is given, so there must be some.
-    pub fn nodes(&self, attribute: Attribute, mut into: Vec<Self>) -> Result<Vec<Self>, CudnnStatus> {
+    pub fn nodes(
+        &self,
+        attribute: Attribute,
+        mut into: Vec<Self>,
+    ) -> Result<Vec<Self>, CudnnStatus> {
         let mut pointers: Vec<Opaque> = into.iter().map(Self::pointer).collect();
         let there = self.get(attribute, &mut pointers)?;
         into.truncate(there);

@@ -1,7 +1,7 @@
 //! What cuDNN answers (`cudnnStatus_t`), by name. The numbers changed at 9.
 
 /// A `cudnnStatus_t` by name and number.
-pub fn named(code: i32, major: u32) -> String {
+pub fn status_name(code: i32, major: u32) -> String {
     let name = if major < 9 { name8(code) } else { name9(code) };
     match name {
         "" => format!("status {}", code),

@@ -1,7 +1,7 @@
 //! What CUDA answers (`CUresult`), by name and in words.
 
 /// A `CUresult` by name and number.
-pub fn named(code: i32) -> String {
+pub fn status_name(code: i32) -> String {
     match explain(code).name {
         "" => format!("CUDA error {}", code),
         name => format!("{} ({})", name, code),

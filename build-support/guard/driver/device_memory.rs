@@ -41,7 +41,7 @@ struct MemoryFunctions {
 }
 
 impl MemoryFunctions {
-    fn of(library: Library) -> Result<Self, &'static str> {
+    fn resolve(library: Library) -> Result<Self, &'static str> {
         // SAFETY: the types are those of cuda.h, held against it by tests/real_signatures.rs.
         unsafe {
             Ok(Self {
@@ -82,10 +82,10 @@ pub struct CurrentContext {
 
 impl CurrentContext {
     /// Makes the primary context of the GPU of this number current. CUDA must have been started.
-    pub fn of(ordinal: i32) -> Result<Self, CudaStatus> {
+    pub fn enter(ordinal: i32) -> Result<Self, CudaStatus> {
         let lacks = |call| CudaStatus { call, code: None };
         let library = query::open().map_err(|_| lacks("cuInit"))?;
-        let calls = MemoryFunctions::of(library).map_err(lacks)?;
+        let calls = MemoryFunctions::resolve(library).map_err(lacks)?;
         let mut device = 0;
         // SAFETY: `device` outlives the call.
         check("cuDeviceGet", unsafe {

@@ -25,7 +25,7 @@ impl Devices {
     }
 
     /// Those of so many that are tried.
-    pub fn of(&self, count: usize) -> Vec<usize> {
+    pub fn selected(&self, count: usize) -> Vec<usize> {
         match self {
             Devices::First => (0..count.min(1)).collect(),
             Devices::All => (0..count).collect(),
@@ -37,7 +37,7 @@ impl Devices {
     }
 
     /// Those that are asked for and not there.
-    pub fn beyond(&self, count: usize) -> Vec<usize> {
+    pub fn out_of_range(&self, count: usize) -> Vec<usize> {
         match self {
             Devices::Listed(numbers) => {
                 let beyond = numbers.iter().copied().filter(|number| *number >= count);

@@ -36,7 +36,7 @@ pub struct MissingDriver {
 
 impl MissingDriver {
     /// Looks below a root, which is `/`.
-    pub fn look(root: &Path, words: String, module: Option<String>) -> Self {
+    pub fn detect(root: &Path, words: String, module: Option<String>) -> Self {
         let there = |path: &str| root.join(path.trim_start_matches('/')).exists();
         Self {
             words,

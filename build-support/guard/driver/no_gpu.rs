@@ -22,7 +22,7 @@ pub struct GpuVisibility {
 
 impl GpuVisibility {
     /// Looks.
-    pub fn look() -> Self {
+    pub fn detect() -> Self {
         let there = |path: &&str| std::path::Path::new(path).exists();
         let closed = NODES.iter().copied().find(|node| {
             let opened = std::fs::OpenOptions::new()
@@ -41,7 +41,7 @@ impl GpuVisibility {
 
     /// What is wrong, and the evidence for it.
     pub fn finding(&self) -> Finding {
-        let hidden = self.hides();
+        let hidden = self.hiding_variable();
         let headline = match (&hidden, &self.closed, &self.container) {
             (Some(words), ..) => words.clone(),
             (None, Some(node), _) => format!(
@@ -60,7 +60,7 @@ impl GpuVisibility {
     }
 
     /// What to do about it.
-    pub fn helped(&self, finding: Finding) -> Finding {
+    pub fn with_help(&self, finding: Finding) -> Finding {
         let instances = self.visible.as_deref().unwrap_or_default().split(',');
         let instances = instances.filter(|entry| entry.trim().starts_with("MIG-"));
         let finding = match &self.visible {
@@ -71,7 +71,7 @@ impl GpuVisibility {
             Some(_) => finding.help(format!("unset {}", VISIBLE)),
             None => finding,
         };
-        if self.hides().is_some() {
+        if self.hiding_variable().is_some() {
             return finding;
         }
         let finding = match &self.closed {
@@ -88,7 +88,7 @@ impl GpuVisibility {
     }
 
     /// Every GPU from the first entry on that names none is hidden, so that a first one hides them all.
-    fn hides(&self) -> Option<String> {
+    fn hiding_variable(&self) -> Option<String> {
         let first = self.visible.as_deref()?.split(',').next()?.trim();
         if first.is_empty() || first.starts_with('-') {
             return Some(format!("{} hides every GPU from this program", VISIBLE));

@@ -112,7 +112,7 @@ impl DriverProblem {
             .help("remove the `stubs` directory from LD_LIBRARY_PATH and from the rpath: it is for linking alone")
             .help("install NVIDIA's driver, if `nvidia-smi` does not run either"),
             DriverProblem::NoDevice { driver, around } => {
-                around.helped(with_driver(around.finding(), driver))
+                around.with_help(with_driver(around.finding(), driver))
             }
             DriverProblem::NotADriver { driver, function } => Finding::warning(
                 FindingId::DriverError,
@@ -143,7 +143,7 @@ pub fn ask() -> Result<Driver, DriverProblem> {
     if driver.version.is_none() {
         driver.version = release_in_name(&driver.library);
     }
-    let calls = match DriverFunctions::of(library) {
+    let calls = match DriverFunctions::resolve(library) {
         Ok(calls) => calls,
         Err(function) => return Err(DriverProblem::NotADriver { driver, function }),
     };
@@ -179,7 +179,7 @@ pub fn ask() -> Result<Driver, DriverProblem> {
 
 /// The newest CUDA that the driver serves. CUDA is not started, so that nothing can hang.
 pub fn newest_cuda() -> Option<Version> {
-    let calls = DriverFunctions::of(open().ok()?).ok()?;
+    let calls = DriverFunctions::resolve(open().ok()?).ok()?;
     let mut number: c_int = 0;
     // SAFETY: the type is that of cuda.h; `number` outlives the call.
     let code = unsafe { (calls.driver_version)(&mut number) };
@@ -202,7 +202,7 @@ pub fn open() -> Result<Library, DriverProblem> {
             } else {
                 first
             };
-            let around = MissingDriver::look(Path::new("/"), words, release());
+            let around = MissingDriver::detect(Path::new("/"), words, release());
             Err(DriverProblem::Missing(Box::new(around)))
         }
     }
@@ -234,7 +234,7 @@ struct DriverFunctions {
 }
 
 impl DriverFunctions {
-    fn of(library: Library) -> Result<Self, &'static str> {
+    fn resolve(library: Library) -> Result<Self, &'static str> {
         // SAFETY: the types are those of cuda.h, held against it by tests/real_signatures.rs.
         unsafe {
             Ok(Self {
@@ -296,7 +296,7 @@ impl DriverProblem {
     fn no_device(driver: Driver) -> Self {
         DriverProblem::NoDevice {
             driver,
-            around: Box::new(GpuVisibility::look()),
+            around: Box::new(GpuVisibility::detect()),
         }
     }
 }
@@ -372,7 +372,7 @@ fn failed(driver: &Driver, call: &str, code: i32) -> Finding {
             "{}: `{}` answered {}",
             error.words,
             call,
-            cuda_status::named(code)
+            cuda_status::status_name(code)
         ),
     );
     let finding = with_driver(finding, driver);

@@ -32,13 +32,15 @@ impl Allowed {
 
     /// Whether the finding of this id may pass.
     pub fn contains(&self, id: &str) -> bool {
-        self.by(id).is_some()
+        self.allowed_by(id).is_some()
     }
 
     /// Makes warnings of the errors that may pass, each with who let it.
     pub fn apply(&self, findings: &mut [Finding]) {
         for finding in findings {
-            if let (Some(by), Severity::Error) = (self.by(finding.id.as_str()), finding.severity) {
+            if let (Some(by), Severity::Error) =
+                (self.allowed_by(finding.id.as_str()), finding.severity)
+            {
                 finding.severity = Severity::Warning;
                 finding.evidence.push(("let pass", by.to_string()));
             }
@@ -46,7 +48,7 @@ impl Allowed {
     }
 
     /// Who lets it pass. A build script that contradicts itself cannot be followed: that never passes.
-    fn by(&self, id: &str) -> Option<&'static str> {
+    fn allowed_by(&self, id: &str) -> Option<&'static str> {
         if id == FindingId::ConfigInvalid.as_str() {
             return None;
         }

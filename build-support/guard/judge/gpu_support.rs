@@ -20,8 +20,13 @@ pub enum GpuSupport {
 /// What this cuDNN, built for this CUDA major, has for the GPU. Between two builds that were read it is known if both
 /// agree; a release newer than all of them serves what the newest serves, and does not take up again what that left
 /// behind.
-pub fn serves(rows: &[CudnnTargets], cudnn: Version, cuda: u32, gpu: ComputeCapability) -> GpuSupport {
-    let (below, above) = around(rows, cudnn, cuda);
+pub fn serves(
+    rows: &[CudnnTargets],
+    cudnn: Version,
+    cuda: u32,
+    gpu: ComputeCapability,
+) -> GpuSupport {
+    let (below, above) = bracketing_rows(rows, cudnn, cuda);
     match (below, above) {
         (Some(row), _) if cudnn <= row.last => answer(row, gpu),
         (Some(row), Some(next)) if answer(row, gpu) == answer(next, gpu) => answer(row, gpu),
@@ -35,15 +40,20 @@ pub fn serves(rows: &[CudnnTargets], cudnn: Version, cuda: u32, gpu: ComputeCapa
 }
 
 /// Whether the GPU is older than all that this cuDNN has machine code for.
-pub fn is_too_old(rows: &[CudnnTargets], cudnn: Version, cuda: u32, gpu: ComputeCapability) -> bool {
-    around(rows, cudnn, cuda)
+pub fn is_too_old(
+    rows: &[CudnnTargets],
+    cudnn: Version,
+    cuda: u32,
+    gpu: ComputeCapability,
+) -> bool {
+    bracketing_rows(rows, cudnn, cuda)
         .0
         .is_some_and(|row| is_below(row, gpu))
 }
 
 /// The newest GPU that this cuDNN has machine code for.
 pub fn newest(rows: &[CudnnTargets], cudnn: Version, cuda: u32) -> Option<ComputeCapability> {
-    machine_code(around(rows, cudnn, cuda).0?).max()
+    machine_code(bracketing_rows(rows, cudnn, cuda).0?).max()
 }
 
 /// The last release before this one that is known to have machine code for the GPU.
@@ -76,7 +86,11 @@ pub fn first_with(
 
 /// The row that the release lies in or behind, and the one before which it lies. Of two that begin alike, the later row
 /// counts.
-fn around(rows: &[CudnnTargets], cudnn: Version, cuda: u32) -> (Option<&CudnnTargets>, Option<&CudnnTargets>) {
+fn bracketing_rows(
+    rows: &[CudnnTargets],
+    cudnn: Version,
+    cuda: u32,
+) -> (Option<&CudnnTargets>, Option<&CudnnTargets>) {
     let of_cuda = || rows.iter().filter(|row| row.cuda == cuda);
     (
         of_cuda()

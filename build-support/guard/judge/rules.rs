@@ -30,7 +30,7 @@ impl ReleaseMismatch {
 
 /// Whether the loaded release is one that the program can run with.
 pub fn version(built: &Built, loaded: Version) -> Result<(), ReleaseMismatch> {
-    named(built, loaded, &loaded.to_string())
+    check_requirement(built, loaded, &loaded.to_string())
 }
 
 /// The same for one of another major, of which no more is known.
@@ -38,10 +38,10 @@ pub fn major(built: &Built, loaded: u32) -> Result<(), ReleaseMismatch> {
     if majors(built).contains(&loaded) {
         return Ok(());
     }
-    named(built, Version::new(loaded, 0, 0), &loaded.to_string())
+    check_requirement(built, Version::new(loaded, 0, 0), &loaded.to_string())
 }
 
-fn named(built: &Built, loaded: Version, name: &str) -> Result<(), ReleaseMismatch> {
+fn check_requirement(built: &Built, loaded: Version, name: &str) -> Result<(), ReleaseMismatch> {
     if let (Policy::Requirement, Some(wanted)) = (built.policy, &built.requirement) {
         let below = wanted.below.is_none_or(|below| loaded < below);
         if loaded >= wanted.from && below {
@@ -185,7 +185,7 @@ pub fn kernels(
     if built.targets.is_empty() {
         return None;
     }
-    let gpu = printed(device, capability);
+    let gpu = device_words(device, capability);
     let runs = |target: &&Target| target.runs_on(capability);
     let able: Vec<&Target> = built.targets.iter().filter(runs).collect();
     let finding = if able.is_empty() {
@@ -234,7 +234,7 @@ pub struct Cudnn {
 }
 
 impl Cudnn {
-    fn named(self) -> String {
+    fn words(self) -> String {
         format!("cuDNN {} for CUDA {}", self.version, self.cuda)
     }
 
@@ -246,14 +246,19 @@ impl Cudnn {
         capability: ComputeCapability,
     ) -> Option<Finding> {
         let served = gpu_support::serves(rows, self.version, self.cuda, capability);
-        let what = printed(device, capability);
+        let what = device_words(device, capability);
         self.unserved(rows, served, capability, |verb| {
-            format!("{} {} {}", self.named(), verb, what)
+            format!("{} {} {}", self.words(), verb, what)
         })
     }
 
     /// GPUs that kernels are compiled for and that this cuDNN has no machine code for.
-    pub fn targets(self, rows: &[CudnnTargets], targets: &[Target], chosen_by: &str) -> Vec<Finding> {
+    pub fn targets(
+        self,
+        rows: &[CudnnTargets],
+        targets: &[Target],
+        chosen_by: &str,
+    ) -> Vec<Finding> {
         let mut findings: Vec<Finding> = Vec::new();
         let mut seen = Vec::new();
         let machine = targets.iter().filter(|target| target.code == Code::Machine);
@@ -266,7 +271,7 @@ impl Cudnn {
             let finding = self.unserved(rows, served, capability, |verb| {
                 format!(
                     "{} {} GPUs of compute capability {}, which kernels are compiled for",
-                    self.named(),
+                    self.words(),
                     verb,
                     capability
                 )
@@ -303,7 +308,9 @@ impl Cudnn {
                     None => finding.help("use a newer GPU, or an older cuDNN that serves this one"),
                 });
             }
-            GpuSupport::No => Finding::error(FindingId::GpuNewerThanCudnn, headline("has no code for")),
+            GpuSupport::No => {
+                Finding::error(FindingId::GpuNewerThanCudnn, headline("has no code for"))
+            }
             GpuSupport::ByPtx => Finding::warning(
                 FindingId::GpuNewerThanCudnn,
                 headline("has only PTX, which the driver has to compile, for"),
@@ -325,7 +332,7 @@ impl Cudnn {
     }
 }
 
-fn printed(device: &str, capability: ComputeCapability) -> String {
+fn device_words(device: &str, capability: ComputeCapability) -> String {
     format!("{}, whose compute capability is {}", device, capability)
 }
 

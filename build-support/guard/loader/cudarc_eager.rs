@@ -40,13 +40,13 @@ pub struct EagerLookup {
 
 impl EagerLookup {
     /// By the constants of a program; none where it holds no such cudarc, or names that may be another's.
-    pub fn of(constants: &[u8]) -> Option<Self> {
-        if !holds(constants, b'E', PANIC) || holds(constants, b'c', RUNTIME) {
+    pub fn detect(constants: &[u8]) -> Option<Self> {
+        if !has_framed_name(constants, b'E', PANIC) || has_framed_name(constants, b'c', RUNTIME) {
             return None;
         }
         let mut named = FIRST.iter().rev().filter(|(_, name)| {
             let rest = format!("u{}\0", name);
-            holds(constants, b'c', rest.as_bytes())
+            has_framed_name(constants, b'c', rest.as_bytes())
         });
         let (cuda, first) = named.next()?;
         let others = named.map(|(_, name)| *name);
@@ -80,7 +80,7 @@ impl EagerLookup {
 }
 
 /// Whether this stands behind such a letter.
-fn holds(text: &[u8], letter: u8, wanted: &[u8]) -> bool {
+fn has_framed_name(text: &[u8], letter: u8, wanted: &[u8]) -> bool {
     let mut rest = text;
     // `skip_until` comes compiled with optimisation; a loop over bytes in a program that is not does not.
     while rest.skip_until(letter).is_ok_and(|skipped| skipped > 0) {

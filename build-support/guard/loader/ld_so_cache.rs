@@ -28,19 +28,19 @@ pub fn parse(bytes: &[u8], name: &str) -> Vec<PathBuf> {
     let Some(cache) = bytes.get(start..) else {
         return Vec::new();
     };
-    let count = word(cache, MAGIC.len()).unwrap_or(0).min(1 << 16);
+    let count = read_u32(cache, MAGIC.len()).unwrap_or(0).min(1 << 16);
     let entries = cache
         .get(HEADER..)
         .unwrap_or(&[])
         .chunks_exact(ENTRY)
         .take(count);
     entries
-        .filter(|entry| word(entry, 4).and_then(|at| string(cache, at)) == Some(name))
-        .filter_map(|entry| string(cache, word(entry, 8)?).map(PathBuf::from))
+        .filter(|entry| read_u32(entry, 4).and_then(|at| string(cache, at)) == Some(name))
+        .filter_map(|entry| string(cache, read_u32(entry, 8)?).map(PathBuf::from))
         .collect()
 }
 
-fn word(bytes: &[u8], at: usize) -> Option<usize> {
+fn read_u32(bytes: &[u8], at: usize) -> Option<usize> {
     let field = bytes.get(at..at.checked_add(4)?)?;
     let value = field
         .iter()

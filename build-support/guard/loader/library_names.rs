@@ -6,7 +6,7 @@ use crate::runtime::facts::version::Version;
 use crate::runtime::judge::rules;
 
 /// In the order in which they are tried.
-pub fn of(built: &Built) -> Vec<String> {
+pub fn opened_names(built: &Built) -> Vec<String> {
     if built.loader == Loader::Cudarc {
         return of_cudarc(built.cudarc, built.cuda);
     }

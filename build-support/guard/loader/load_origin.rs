@@ -35,7 +35,9 @@ pub enum LoadOrigin {
 impl fmt::Display for LoadOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            LoadOrigin::Rpath(entry) => write!(f, "the program's RPATH, its entry `{}`", entry.display()),
+            LoadOrigin::Rpath(entry) => {
+                write!(f, "the program's RPATH, its entry `{}`", entry.display())
+            }
             LoadOrigin::LibraryPath(entry) => {
                 write!(f, "LD_LIBRARY_PATH, its entry `{}`", entry.display())
             }
@@ -53,7 +55,9 @@ impl fmt::Display for LoadOrigin {
             LoadOrigin::Elsewhere => {
                 f.write_str("another library of this process, which opened it by its own path")
             }
-            LoadOrigin::Within => f.write_str("its archives, which are linked into the program itself"),
+            LoadOrigin::Within => {
+                f.write_str("its archives, which are linked into the program itself")
+            }
         }
     }
 }
@@ -97,7 +101,9 @@ impl LoadOrigin {
                 folder.display(),
                 wanted
             ),
-            LoadOrigin::Within => format!("build the program again, with the archives of {}", wanted),
+            LoadOrigin::Within => {
+                format!("build the program again, with the archives of {}", wanted)
+            }
         }
     }
 }
@@ -123,11 +129,11 @@ pub fn lib_folders(cpu: &str) -> [String; 3] {
 /// What an entry of a search path may stand for, with the tokens of ld.so(8) filled in: one path for each of `libs`.
 /// Bytes, since the loader does not ask whether a path is UTF-8.
 pub fn expanded(entry: &[u8], origin: &[u8], cpu: &str, libs: &[String]) -> Vec<Vec<u8>> {
-    let entry = filled(entry, "ORIGIN", origin);
-    let entry = filled(&entry, "PLATFORM", cpu.as_bytes());
+    let entry = replace_token(entry, "ORIGIN", origin);
+    let entry = replace_token(&entry, "PLATFORM", cpu.as_bytes());
     let mut paths = Vec::new();
     for lib in libs {
-        let path = filled(&entry, "LIB", lib.as_bytes());
+        let path = replace_token(&entry, "LIB", lib.as_bytes());
         if !paths.contains(&path) {
             paths.push(path);
         }
@@ -136,7 +142,7 @@ pub fn expanded(entry: &[u8], origin: &[u8], cpu: &str, libs: &[String]) -> Vec<
 }
 
 /// With `$TOKEN` and `${TOKEN}` replaced, as the loader does it: `$TOKENS` is another word.
-fn filled(entry: &[u8], token: &str, by: &[u8]) -> Vec<u8> {
+fn replace_token(entry: &[u8], token: &str, by: &[u8]) -> Vec<u8> {
     let (plain, braced) = (format!("${}", token), format!("${{{}}}", token));
     let ends = |tail: &&[u8]| !matches!(tail.first(), Some(next) if next.is_ascii_alphanumeric() || *next == b'_');
     let mut out = Vec::new();

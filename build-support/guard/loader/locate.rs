@@ -8,7 +8,7 @@ use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::linked_in::LinkedIn;
 use crate::runtime::facts::version::Version;
 use crate::runtime::judge::rules;
-use crate::runtime::loader::search_path::{SearchPath, LoadOrigin};
+use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
 use crate::runtime::loader::{library_names, map_failures};
 use crate::runtime::parts::part_files::{self, Parts};
 use crate::runtime::system::platform::{self, Library};
@@ -31,7 +31,7 @@ pub struct MainLibrary {
 
 impl MainLibrary {
     /// The cuDNN that is linked into the program itself, and has no files.
-    pub fn within(built: &Built, functions: LinkedIn) -> Self {
+    pub fn linked_in(built: &Built, functions: LinkedIn) -> Self {
         let library = Library::within(functions);
         Self {
             library,
@@ -46,7 +46,7 @@ impl MainLibrary {
     pub fn parts(&self, route: &SearchPath, pinned: bool, asked: &[String]) -> Parts {
         match self.via {
             LoadOrigin::Within => Parts::default(),
-            _ => Parts::of(&self.path, self.major, route, pinned, asked),
+            _ => Parts::locate_all(&self.path, self.major, route, pinned, asked),
         }
     }
 
@@ -80,7 +80,7 @@ impl MainLibrary {
     }
 
     /// That there are others beside it in the process.
-    pub fn among(&self, others: &[PathBuf]) -> Finding {
+    pub fn others_finding(&self, others: &[PathBuf]) -> Finding {
         Finding::warning(
             FindingId::DuplicateCudnn,
             format!(
@@ -175,7 +175,7 @@ fn open(
     route: &SearchPath,
     there: &[(PathBuf, u32)],
 ) -> Result<MainLibrary, Finding> {
-    let names = library_names::of(built);
+    let names = library_names::opened_names(built);
     let mut words = Vec::new();
     let mut unfit = None;
     for name in &names {
@@ -221,11 +221,17 @@ fn open(
     if let Some(finding) = unmapped.find_map(|words| map_failures::finding(words, &way)) {
         return Err(finding);
     }
-    Err(nowhere(built, majors, route, (&names, &words), unfit))
+    Err(not_found_finding(
+        built,
+        majors,
+        route,
+        (&names, &words),
+        unfit,
+    ))
 }
 
 /// That none can be opened by these names; what the loader said of each, and a file that it passed over.
-fn nowhere(
+fn not_found_finding(
     built: &Built,
     majors: &[u32],
     route: &SearchPath,

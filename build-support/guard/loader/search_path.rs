@@ -34,11 +34,15 @@ impl SearchPath {
         library_path: Option<OsString>,
         runpath: Option<OsString>,
     ) -> Self {
-        let named = [entries(rpath), entries(library_path), entries(runpath)];
+        let named = [
+            split_entries(rpath),
+            split_entries(library_path),
+            split_entries(runpath),
+        ];
         let mut stage = 0;
         let mut with = Vec::new();
         for folder in folders {
-            let plain = normal(folder);
+            let plain = normalized(folder);
             // As text: there may be thousands, and to compare paths takes them apart.
             let is = |one: &PathBuf| one.as_os_str() == plain.as_os_str();
             let from = (stage..named.len())
@@ -59,7 +63,9 @@ impl SearchPath {
         let name = file.file_name().unwrap_or_default();
         let hit = self.folders.iter().find(|via| {
             let candidate = via.folder().join(name);
-            candidate == file || beyond(&candidate, file) || platform::same_file(&candidate, file)
+            candidate == file
+                || in_hwcaps_folder(&candidate, file)
+                || platform::same_file(&candidate, file)
         });
         let preload = platform::first_environment("LD_PRELOAD").unwrap_or_default();
         let preload = preload.to_string_lossy();
@@ -79,7 +85,9 @@ impl SearchPath {
         };
         match hit {
             // The cache is asked before the system's folders, and names what lies there.
-            Some(LoadOrigin::System(_)) | None if cached() && !in_system(file) => LoadOrigin::Cache,
+            Some(LoadOrigin::System(_)) | None if cached() && !in_default_folder(file) => {
+                LoadOrigin::Cache
+            }
             Some(via) => via.clone(),
             None => self.relative(file).unwrap_or(LoadOrigin::Elsewhere),
         }
@@ -89,7 +97,7 @@ impl SearchPath {
     fn relative(&self, file: &Path) -> Option<LoadOrigin> {
         let name = file.file_name()?;
         let led = |via: &&LoadOrigin| {
-            let folder = normal(via.folder());
+            let folder = normalized(via.folder());
             folder.is_relative() && folder.iter().count() > 0 && file.ends_with(folder.join(name))
         };
         self.folders.iter().find(led).cloned()
@@ -97,7 +105,7 @@ impl SearchPath {
 
     /// The file that the loader takes for a name that a library asks for, when that library has its own DT_RPATH
     /// (before LD_LIBRARY_PATH) or DT_RUNPATH (after it) with its own folder.
-    pub fn file(&self, name: &str, own: Option<&Path>, own_first: bool) -> Option<PathBuf> {
+    pub fn resolve(&self, name: &str, own: Option<&Path>, own_first: bool) -> Option<PathBuf> {
         // A RUNPATH of the program is for what it opens itself, and the library's own switches its RPATH off.
         let before = self.folders.iter().filter(|via| match via {
             LoadOrigin::Rpath(_) => own_first,
@@ -105,20 +113,31 @@ impl SearchPath {
         });
         let (first, last) = if own_first { (own, None) } else { (None, own) };
         let places = first.into_iter().chain(before.map(LoadOrigin::folder));
-        self.first(name, places.chain(last))
+        self.first_usable(name, places.chain(last))
     }
 
     /// The file that the loader would take for a name that the program opens.
     pub fn program_file(&self, name: &str) -> Option<PathBuf> {
         let is_named = |via: &&LoadOrigin| !matches!(via, LoadOrigin::System(_));
-        self.first(name, self.folders.iter().filter(is_named).map(LoadOrigin::folder))
+        self.first_usable(
+            name,
+            self.folders.iter().filter(is_named).map(LoadOrigin::folder),
+        )
     }
 
     /// The first file that the loader takes, in these folders and then where it always looks: it passes over what it
     /// may not read and what is for another CPU. If that is all there is, the first of those, so that it can be named.
-    fn first<'a>(&self, name: &str, named: impl Iterator<Item = &'a Path>) -> Option<PathBuf> {
+    fn first_usable<'a>(
+        &self,
+        name: &str,
+        named: impl Iterator<Item = &'a Path>,
+    ) -> Option<PathBuf> {
         let in_system = |via: &&LoadOrigin| matches!(via, LoadOrigin::System(_));
-        let system = self.folders.iter().filter(in_system).map(LoadOrigin::folder);
+        let system = self
+            .folders
+            .iter()
+            .filter(in_system)
+            .map(LoadOrigin::folder);
         let files = named
             .map(|folder| folder.join(name))
             .chain(ld_so_cache::files(name))
@@ -154,13 +173,13 @@ impl SearchPath {
 
 /// Whether the file lies in a folder for better CPUs below the one that was named:
 /// `<folder>/glibc-hwcaps/x86-64-v3/<name>`.
-fn beyond(candidate: &Path, file: &Path) -> bool {
+fn in_hwcaps_folder(candidate: &Path, file: &Path) -> bool {
     let better = candidate.with_file_name("glibc-hwcaps");
     file.file_name() == candidate.file_name() && file.ancestors().nth(2) == Some(&*better)
 }
 
 /// Folders that every system has: that the cache names them too tells nobody anything.
-fn in_system(file: &Path) -> bool {
+fn in_default_folder(file: &Path) -> bool {
     let folder = file.parent().unwrap_or(file).to_string_lossy().into_owned();
     let folder = folder.strip_prefix("/usr").unwrap_or(&folder);
     folder == "/lib"
@@ -169,7 +188,7 @@ fn in_system(file: &Path) -> bool {
 }
 
 /// The entries of a search path, as the loader reads them for this program.
-fn entries(list: Option<OsString>) -> Vec<PathBuf> {
+fn split_entries(list: Option<OsString>) -> Vec<PathBuf> {
     let Some(list) = list else {
         return Vec::new();
     };
@@ -179,12 +198,12 @@ fn entries(list: Option<OsString>) -> Vec<PathBuf> {
     let entries = list.as_encoded_bytes().split(|byte| b":;".contains(byte));
     entries
         .flat_map(|entry| expanded(entry, origin.as_encoded_bytes(), ARCH, &libs))
-        .map(|path| normal(&platform::path_of(path)))
+        .map(|path| normalized(&platform::path_of(path)))
         .collect()
 }
 
 /// Without the slash at its end; the empty entry is the working directory.
-fn normal(folder: &Path) -> PathBuf {
+fn normalized(folder: &Path) -> PathBuf {
     let plain: PathBuf = folder
         .components()
         .filter(|part| *part != Component::CurDir)

@@ -32,7 +32,7 @@ fn opened_by(part: &str, cuda: u32) -> Vec<String> {
 }
 
 /// Whether a file is one of them.
-pub fn is_one(path: &Path) -> bool {
+pub fn is_dependency(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     [
         CUDART,
@@ -46,7 +46,12 @@ pub fn is_one(path: &Path) -> bool {
 }
 
 /// What is wrong with those that the needed parts open: cuDNN failed, and this may be why.
-pub fn suspects(parts: &Parts, cuda: u32, mapped: &[PathBuf], route: &SearchPath) -> Vec<Finding> {
+pub fn suspect_findings(
+    parts: &Parts,
+    cuda: u32,
+    mapped: &[PathBuf],
+    route: &SearchPath,
+) -> Vec<Finding> {
     let mut findings = Vec::new();
     for part in parts.list.iter().filter(|part| part.needed) {
         let own = Elf::open(&part.path).map_or_else(|_| Vec::new(), |elf| elf.folders(&part.path));
@@ -54,7 +59,7 @@ pub fn suspects(parts: &Parts, cuda: u32, mapped: &[PathBuf], route: &SearchPath
         for name in opened_by(&part.name, cuda) {
             let plain = Some(CUDART).filter(|plain| name.starts_with(plain));
             let names = std::iter::once(name.as_str()).chain(plain);
-            let mut files = names.filter_map(|name| find(name, &own, mapped, route));
+            let mut files = names.filter_map(|name| locate(name, &own, mapped, route));
             match files.next() {
                 Some(file) => found.push((name, file)),
                 None => findings.push(missing(&part.path, &name, &own, route)),
@@ -66,13 +71,13 @@ pub fn suspects(parts: &Parts, cuda: u32, mapped: &[PathBuf], route: &SearchPath
                 .find_map(|(name, file)| without_builtins(name, file, cuda)),
         );
         if let [(_, blas), (_, lt), ..] = found.as_slice() {
-            findings.extend(apart(blas, lt));
+            findings.extend(cublas_mismatch(blas, lt));
         }
     }
     findings
 }
 
-fn find(name: &str, own: &[PathBuf], mapped: &[PathBuf], route: &SearchPath) -> Option<PathBuf> {
+fn locate(name: &str, own: &[PathBuf], mapped: &[PathBuf], route: &SearchPath) -> Option<PathBuf> {
     let in_child = mapped
         .iter()
         .find(|path| path.file_name() == Some(name.as_ref()));
@@ -86,7 +91,7 @@ fn find(name: &str, own: &[PathBuf], mapped: &[PathBuf], route: &SearchPath) -> 
         .cloned()
         .or_else(in_process)
         .or_else(beside)
-        .or_else(|| route.file(name, None, false))
+        .or_else(|| route.resolve(name, None, false))
 }
 
 fn missing(part: &Path, name: &str, own: &[PathBuf], route: &SearchPath) -> Finding {
@@ -128,7 +133,7 @@ fn without_builtins(name: &str, file: &Path, cuda: u32) -> Option<Finding> {
 }
 
 /// cuBLAS is tied to the cublasLt of its own release.
-fn apart(blas: &Path, lt: &Path) -> Option<Finding> {
+fn cublas_mismatch(blas: &Path, lt: &Path) -> Option<Finding> {
     let folder = |file: &Path| {
         std::fs::canonicalize(file)
             .ok()?

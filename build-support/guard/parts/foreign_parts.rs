@@ -45,7 +45,7 @@ pub fn judge(
         }
         let version = Elf::open(path)
             .ok()
-            .and_then(|elf| teller.part(&elf, &name, path))
+            .and_then(|elf| teller.part_version(&elf, &name, path))
             .map(|told| told.0);
         let own_shim = mapped.iter().any(|other| {
             other.parent() == path.parent()
@@ -60,7 +60,7 @@ pub fn judge(
         }
     }
     if !copies.is_empty() {
-        report.findings.push(shim.among(&copies));
+        report.findings.push(shim.others_finding(&copies));
     }
     if foreign.is_empty() {
         return false;

@@ -20,7 +20,12 @@ pub struct MissingDlopen {
 
 impl MissingDlopen {
     /// Reads what was printed. `driver` is the file of the driver that is in use, `cuda` the major of the cuDNN.
-    pub fn of(said: &str, driver: Option<&Path>, cuda: Option<u32>, route: &SearchPath) -> Option<Self> {
+    pub fn parse_output(
+        said: &str,
+        driver: Option<&Path>,
+        cuda: Option<u32>,
+        route: &SearchPath,
+    ) -> Option<Self> {
         let name = name_in(said)?;
         let own = driver.filter(|file| file.is_absolute() && name == PLAIN_DRIVER);
         let there = own.map(Path::to_path_buf).or_else(|| {
@@ -47,11 +52,11 @@ impl MissingDlopen {
     pub fn finding(&self, said: &str) -> Finding {
         let summary = format!("cuDNN opens {}, which the loader does not find", self.name);
         let finding = Finding::warning(FindingId::CudnnNotLoadable, summary);
-        self.helped(finding.with("it printed", said.trim()))
+        self.with_help(finding.with("it printed", said.trim()))
     }
 
     /// With what there is, and what the reader can do.
-    pub fn helped(&self, finding: Finding) -> Finding {
+    pub fn with_help(&self, finding: Finding) -> Finding {
         let name = &self.name;
         let Some(there) = &self.there else {
             return finding.help(if name == PLAIN_DRIVER {

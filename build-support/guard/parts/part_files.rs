@@ -6,7 +6,7 @@ use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
 use crate::runtime::loader::search_path::SearchPath;
-use crate::runtime::parts::release::{SYMBOL, VersionDetector, SourcedVersion, with_article};
+use crate::runtime::parts::release::{SYMBOL, SourcedVersion, VersionDetector, with_article};
 use crate::runtime::parts::required_parts;
 use crate::runtime::system::platform::{self, Library};
 use std::path::{Path, PathBuf};
@@ -41,12 +41,18 @@ impl Parts {
     /// Looks at the parts of the cuDNN whose first library is `shim`, of this major, for a program that says it needs
     /// `asked`. `pinned`: the guard will open those beside the shim by their paths; else those count which the loader
     /// would find.
-    pub fn of(shim: &Path, major: u32, route: &SearchPath, pinned: bool, asked: &[String]) -> Self {
+    pub fn locate_all(
+        shim: &Path,
+        major: u32,
+        route: &SearchPath,
+        pinned: bool,
+        asked: &[String],
+    ) -> Self {
         let folder = shim.parent().unwrap_or(shim);
         let beside = beside(folder, major);
         let no_others = required_parts::is_jit_only(beside.iter().map(String::as_str));
         let jit_only = no_others || is_jit_asked();
-        let needed = |version| match required_parts::of(version, jit_only) {
+        let needed = |version| match required_parts::part_names(version, jit_only) {
             Some(names) => names.iter().map(|name| name.to_string()).collect(),
             // A major that nobody knows yet: what its first library names.
             None => named_in(shim),
@@ -55,7 +61,7 @@ impl Parts {
             jit_only,
             ..Self::default()
         };
-        let own_first = Elf::open(shim).is_ok_and(|elf| elf.own_first() == Some(true));
+        let own_first = Elf::open(shim).is_ok_and(|elf| elf.rpath_first() == Some(true));
         let mapped = platform::mapped();
         let mut teller = VersionDetector::default();
         let (mut missing, mut missed) = (Vec::new(), Vec::new());
@@ -68,7 +74,7 @@ impl Parts {
             let file = in_process(&mapped, name, major)
                 .or_else(|| locate(folder, name, major, route, pinned || own_first));
             match (file, lacks) {
-                (Some(path), lacks) => parts.look(&mut teller, name, path, lacks.is_some()),
+                (Some(path), lacks) => parts.add_part(&mut teller, name, path, lacks.is_some()),
                 (None, Some(lacks)) => lacks.push(file_name(name, major)),
                 (None, None) => {}
             }
@@ -86,7 +92,7 @@ impl Parts {
         }
         let own = asked
             .iter()
-            .filter_map(|word| required_parts::part(word, major));
+            .filter_map(|word| required_parts::part_name(word, major));
         own.for_each(|name| look(&mut parts, &name, Some(&mut missed)));
         beside.iter().for_each(|name| look(&mut parts, name, None));
         for (files, by) in [(missed, "this program"), (missing, "a convolution")] {
@@ -95,23 +101,23 @@ impl Parts {
                 let help = if no_others {
                     WHOLE.to_string()
                 } else {
-                    again(folder, &parts.release())
+                    reinstall_help(folder, &parts.release())
                 };
                 parts.findings.insert(0, finding.help(help));
             }
         }
-        parts.compare(shim, teller.file(shim));
-        if let Some(release) = release.filter(|release| asks_elsewhere(*release)) {
+        parts.compare(shim, teller.file_version(shim));
+        if let Some(release) = release.filter(|release| opens_absent_part(*release)) {
             let has = parts
                 .list
                 .iter()
                 .any(|part| part.name == required_parts::TENSOR_IR);
             let file = file_name(required_parts::TENSOR_IR, major);
-            if let (false, Some(path)) = (has, route.file(&file, Some(folder), own_first)) {
-                let told = teller.file(&path).filter(|told| told.0 != release);
+            if let (false, Some(path)) = (has, route.resolve(&file, Some(folder), own_first)) {
+                let told = teller.file_version(&path).filter(|told| told.0 != release);
                 parts
                     .findings
-                    .extend(told.map(|told| stranger(folder, release, &path, told)));
+                    .extend(told.map(|told| other_release_finding(folder, release, &path, told)));
             }
         }
         parts
@@ -127,9 +133,9 @@ impl Parts {
         all.find_map(|part| Some((part.version?, part.told_by?)))
     }
 
-    fn look(&mut self, teller: &mut VersionDetector, name: &str, path: PathBuf, needed: bool) {
+    fn add_part(&mut self, teller: &mut VersionDetector, name: &str, path: PathBuf, needed: bool) {
         let told = match Elf::open(&path) {
-            Ok(elf) => teller.part(&elf, name, &path),
+            Ok(elf) => teller.part_version(&elf, name, &path),
             Err(defect) => {
                 self.findings.push(defect_finding(&path, &defect, needed));
                 None
@@ -172,7 +178,7 @@ impl Parts {
             })
             .collect();
         let folder = shim.parent().unwrap_or(shim).display().to_string();
-        let finding = required_parts::mixed(&folder, needed, &lines, "libcudnn*");
+        let finding = required_parts::mixed_finding(&folder, needed, &lines, "libcudnn*");
         self.findings.push(finding);
     }
 }
@@ -239,7 +245,7 @@ fn missing_finding(
         FindingId::PartsMissing,
         format!(
             "cuDNN{} at `{}` lacks {}, which {} needs{}",
-            spaced(release),
+            version_words(release),
             folder.display(),
             missing.join(", "),
             by,
@@ -251,27 +257,32 @@ fn missing_finding(
 
 const WHOLE: &str = "install a whole cuDNN in its place: this one brings nothing but what compiles graphs at run time";
 
-fn again(folder: &Path, release: &Option<SourcedVersion>) -> String {
+fn reinstall_help(folder: &Path, release: &Option<SourcedVersion>) -> String {
     format!(
         "install cuDNN{} again in `{}`, whole, since the first library opens the others from there",
-        spaced(release),
+        version_words(release),
         folder.display()
     )
 }
 
 /// The release behind a name.
-fn spaced(release: &Option<SourcedVersion>) -> String {
+fn version_words(release: &Option<SourcedVersion>) -> String {
     release.map_or_else(String::new, |(version, _)| format!(" {}", version))
 }
 
 /// Whether this release asks for a part that it does not bring along: one from elsewhere is taken, if it can be
 /// opened, and then refused with status 1002.
-fn asks_elsewhere(version: Version) -> bool {
+fn opens_absent_part(version: Version) -> bool {
     version.major == 9 && (20..22).contains(&version.minor)
 }
 
 /// Whether the loader can open it decides whether it does harm, so it is a warning.
-fn stranger(folder: &Path, release: Version, path: &Path, (version, by): SourcedVersion) -> Finding {
+fn other_release_finding(
+    folder: &Path,
+    release: Version,
+    path: &Path,
+    (version, by): SourcedVersion,
+) -> Finding {
     let summary = format!(
         "cuDNN {} at `{}` comes without {}, and finds that of {} elsewhere",
         release,
@@ -363,7 +374,7 @@ fn locate(
             return here;
         }
     }
-    let found = route.file(&plain, Some(folder), own_first);
+    let found = route.resolve(&plain, Some(folder), own_first);
     found.or_else(|| Library::loaded(&plain)?.path())
 }
 

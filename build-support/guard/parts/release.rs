@@ -44,16 +44,16 @@ impl Default for VersionDetector {
 
 impl VersionDetector {
     /// The release of a part.
-    pub fn part(&mut self, elf: &Elf, name: &str, path: &Path) -> Option<SourcedVersion> {
+    pub fn part_version(&mut self, elf: &Elf, name: &str, path: &Path) -> Option<SourcedVersion> {
         match elf.release(name) {
             _ if self.is_replaced(path) => None,
             Some((version, _)) => Some((version, SYMBOL)),
-            None => self.file(path),
+            None => self.file_version(path),
         }
     }
 
     /// The same from what surrounds a file.
-    pub fn file(&mut self, path: &Path) -> Option<SourcedVersion> {
+    pub fn file_version(&mut self, path: &Path) -> Option<SourcedVersion> {
         if self.is_replaced(path) {
             return None;
         }
@@ -84,7 +84,7 @@ impl VersionDetector {
 /// The records of a folder, but for those that its own libraries contradict: another release was unpacked over that
 /// wheel, and what still has the right size has it by chance.
 fn trusted(folder: &Path) -> Wheels {
-    let mut wheels = Wheels::of(folder);
+    let mut wheels = Wheels::find_above(folder);
     if wheels.is_empty() {
         return wheels;
     }
@@ -99,7 +99,7 @@ fn trusted(folder: &Path) -> Wheels {
         })
         .collect();
     // Wheels of 8 and 9 share the folder in peace.
-    wheels.without(|version| {
+    wheels.drop_records(|version| {
         let contradicts = |release: &Version| release.major == version.major && *release != version;
         releases.iter().any(contradicts)
     });

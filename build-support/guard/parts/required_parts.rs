@@ -21,7 +21,7 @@ const JIT: &[&str] = &["graph", "engines_runtime_compiled"];
 pub const TENSOR_IR: &str = "engines_tensor_ir";
 
 /// The parts by name, for a cuDNN of this release; none where the parts of its major are not known.
-pub fn of(version: Version, jit_only: bool) -> Option<&'static [&'static str]> {
+pub fn part_names(version: Version, jit_only: bool) -> Option<&'static [&'static str]> {
     match (version.major, jit_only) {
         (9, true) => Some(JIT),
         (9, false) if version.minor >= 22 => Some(OF_9),
@@ -39,7 +39,7 @@ pub fn is_jit_only<'a>(parts: impl Iterator<Item = &'a str>) -> bool {
 
 /// That the parts in a directory are of different releases: an error where a convolution needs those that are. `files` is
 /// what all of them are called.
-pub fn mixed(dir: &str, is_needed: bool, parts: &[String], files: &str) -> Finding {
+pub fn mixed_finding(dir: &str, is_needed: bool, parts: &[String], files: &str) -> Finding {
     let summary = if is_needed {
         format!(
             "cuDNN at `{}` is put together from parts of different releases",
@@ -82,7 +82,7 @@ pub const PARTS: &[&str] = &[
 
 /// The part of a cuDNN of this major that is meant: 9 has one part where 8 has one to infer and one to train. None
 /// where that major has no such part, or is not known.
-pub fn part(word: &str, major: u32) -> Option<String> {
+pub fn part_name(word: &str, major: u32) -> Option<String> {
     let stem = word
         .strip_suffix("_infer")
         .or_else(|| word.strip_suffix("_train"));

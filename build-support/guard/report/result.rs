@@ -173,7 +173,7 @@ impl Report {
         });
     }
 
-    pub(crate) fn take(&mut self, answer: &mut ChildReport) {
+    pub(crate) fn merge_child_report(&mut self, answer: &mut ChildReport) {
         if let Some(loaded) = &mut self.loaded {
             loaded.cuda_major = answer.cuda_major;
             let called = answer.version.map(|version| (version, "cudnnGetVersion"));
@@ -317,7 +317,7 @@ impl fmt::Display for Failure {
             write!(f, "{}", cause)?;
         }
         for finding in &report.built.findings {
-            text::row(
+            text::write_row(
                 f,
                 "at build",
                 format!("{} [{}]", finding.summary, finding.id),

@@ -24,7 +24,7 @@ pub fn stack(report: &Report, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             .as_ref()
             .map(|wanted| format!("the requirement `{}`", wanted.text)),
     );
-    row(
+    write_row(
         f,
         "built with",
         if with.is_empty() {
@@ -41,12 +41,12 @@ pub fn stack(report: &Report, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let cuda = loaded
             .cuda_major
             .map_or_else(String::new, |major| format!(", for CUDA {}", major));
-        row(
+        write_row(
             f,
             "loaded",
             format!("{}: {}{}", loaded.path.display(), version, cuda),
         )?;
-        row(f, "found via", &loaded.via)?;
+        write_row(f, "found via", &loaded.via)?;
         parts(loaded, f)?;
     }
     if let Some(driver) = &report.driver {
@@ -57,24 +57,24 @@ pub fn stack(report: &Report, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let cuda = driver.cuda.map_or_else(String::new, |cuda| {
             format!(", serves CUDA {}", cuda.short())
         });
-        row(
+        write_row(
             f,
             "driver",
             format!("{}{}{}", driver.library, release, cuda),
         )?;
         for device in &driver.devices {
-            row(
+            write_row(
                 f,
                 "device",
                 format!("{}, compute capability {}", device.name, device.capability),
             )?;
         }
     }
-    for tried in ResultGroup::of(&report.outcomes) {
-        row(f, "tried", tried.text())?;
+    for tried in ResultGroup::group(&report.outcomes) {
+        write_row(f, "tried", tried.text())?;
     }
     for line in &report.unchecked {
-        row(f, "not tried", line)?;
+        write_row(f, "not tried", line)?;
     }
     Ok(())
 }
@@ -89,7 +89,7 @@ struct ResultGroup<'a> {
 }
 
 impl<'a> ResultGroup<'a> {
-    fn of(outcomes: &'a [CaseResult]) -> Vec<Self> {
+    fn group(outcomes: &'a [CaseResult]) -> Vec<Self> {
         let mut all: Vec<Self> = Vec::new();
         for outcome in outcomes.iter().filter(|it| it.left_out.is_none()) {
             let same = |it: &CaseResult| {
@@ -122,7 +122,7 @@ impl<'a> ResultGroup<'a> {
 
     fn text(&self) -> String {
         let first = self.first;
-        let through = first.api.through();
+        let through = first.api.api_words();
         let mut text = format!(
             "{} {}{} on {}: {}",
             first.data_type, first.operation, through, first.device, first.verdict
@@ -154,8 +154,8 @@ fn parts(loaded: &LoadedCudnn, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let width = names.map(|part| length(&part.path)).max().unwrap_or(0);
     match (loaded.parts.is_empty(), width) {
         (true, _) => {}
-        (false, 0) => row(f, "parts", "none of them beside the first library")?,
-        (false, _) => row(f, "parts in", folder.display())?,
+        (false, 0) => write_row(f, "parts", "none of them beside the first library")?,
+        (false, _) => write_row(f, "parts in", folder.display())?,
     }
     for part in &loaded.parts {
         let told = match (part.version, part.told_by) {
@@ -176,6 +176,6 @@ fn parts(loaded: &LoadedCudnn, f: &mut fmt::Formatter<'_>) -> fmt::Result {
 }
 
 /// A label and what it stands for.
-pub fn row(f: &mut fmt::Formatter<'_>, label: &str, value: impl fmt::Display) -> fmt::Result {
+pub fn write_row(f: &mut fmt::Formatter<'_>, label: &str, value: impl fmt::Display) -> fmt::Result {
     write!(f, "\n  {:<12}{}", label, printable(&value.to_string()))
 }

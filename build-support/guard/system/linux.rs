@@ -2,7 +2,7 @@
 //! this file, `mapped.rs` and `child/fork.rs` knows which system it is on.
 
 use crate::runtime::facts::linked_in::LinkedIn;
-use crate::runtime::system::mapped::{path, settled};
+use crate::runtime::system::mapped::{current_path, path};
 use std::ffi::{
     CStr, CString, OsStr, OsString, c_char, c_int, c_long, c_short, c_uint, c_ulong, c_void,
 };
@@ -143,7 +143,7 @@ impl Library {
             let map = self.link_map()?;
             (path(CStr::from_ptr((*map).name)), (*map).dynamic as usize)
         };
-        Some(settled(name, inside))
+        Some(current_path(name, inside))
     }
 
     fn link_map(self) -> Option<*const LinkMap> {
@@ -246,7 +246,7 @@ fn own_file() -> Option<PathBuf> {
     let map = own_map()?;
     // SAFETY: this code is never unloaded while it runs; the name ends in NUL.
     let (name, inside) = unsafe { (path(CStr::from_ptr((*map).name)), (*map).dynamic as usize) };
-    Some(settled(name, inside))
+    Some(current_path(name, inside))
 }
 
 fn own_map() -> Option<*const LinkMap> {

@@ -26,7 +26,7 @@ struct Mapped {
 pub fn mapped() -> Vec<PathBuf> {
     let settled = listed()
         .into_iter()
-        .map(|(name, inside)| settled(name, inside));
+        .map(|(name, inside)| current_path(name, inside));
     settled.collect()
 }
 
@@ -36,7 +36,7 @@ pub fn replaced(asked: &dyn Fn(&Path) -> bool) -> Vec<PathBuf> {
     let maps = std::fs::read("/proc/self/maps").unwrap_or_default();
     let mut found = Vec::new();
     for (name, inside) in listed() {
-        let name = settled(name, inside);
+        let name = current_path(name, inside);
         if !asked(&name) {
             continue;
         }
@@ -56,7 +56,7 @@ pub fn replaced(asked: &dyn Fn(&Path) -> bool) -> Vec<PathBuf> {
 
 /// The names, each with an address in that file.
 fn listed() -> Vec<(PathBuf, usize)> {
-    extern "C" fn each(mapped: *const Mapped, _size: usize, data: *mut c_void) -> c_int {
+    extern "C" fn for_each_object(mapped: *const Mapped, _size: usize, data: *mut c_void) -> c_int {
         // SAFETY: the loader hands over a valid entry, and `data` is the list that `mapped` below lends.
         unsafe {
             let name = (*mapped).name;
@@ -70,14 +70,14 @@ fn listed() -> Vec<(PathBuf, usize)> {
     let mut names: Vec<(PathBuf, usize)> = Vec::new();
     let data: *mut Vec<(PathBuf, usize)> = &mut names;
     // SAFETY: the callback is called during this call only.
-    unsafe { dl_iterate_phdr(each, data.cast()) };
+    unsafe { dl_iterate_phdr(for_each_object, data.cast()) };
     names
 }
 
 /// A file that the loader knows by this name and that is mapped at this address. A name that was relative is so to
 /// the working directory of its time, from which the program may have moved away; the kernel knows better. (So does
 /// the loader, but RTLD_DI_ORIGIN follows a wild pointer where that directory could not be told.)
-pub fn settled(name: PathBuf, inside: usize) -> PathBuf {
+pub fn current_path(name: PathBuf, inside: usize) -> PathBuf {
     let bytes = name.as_os_str().as_bytes();
     // The kernel's own, `linux-vdso.so.1`, lies nowhere.
     if name.is_absolute() || (bytes.starts_with(b"linux-") && !bytes.contains(&b'/')) {

@@ -221,7 +221,7 @@ fn needed(cudnn: &Cudnn) -> &'static [&'static str] {
         _ => Version::new(major, 0, 0),
     };
     major(cudnn)
-        .and_then(|major| required_parts::of(version(major), is_jit_only(cudnn)))
+        .and_then(|major| required_parts::part_names(version(major), is_jit_only(cudnn)))
         .unwrap_or_default()
 }
 

@@ -65,7 +65,7 @@ pub(super) fn mixed(cudnn: &Cudnn) -> Option<Finding> {
         Some(format!("{}  {}{by}", part.version?, part.path.display()))
     });
     let (lines, dir): (Vec<String>, _) = (lines.collect(), folder(cudnn));
-    Some(required_parts::mixed(
+    Some(required_parts::mixed_finding(
         &dir,
         needs_another(cudnn),
         &lines,

@@ -18,7 +18,7 @@ fn part(name: &str, numbers: (u32, u32, u32), told_by: VersionSource) -> Part {
 /// A cuDNN of one release, whole.
 fn cudnn(numbers: (u32, u32, u32)) -> Cudnn {
     let release = Version::new(numbers.0, numbers.1, numbers.2);
-    let needed = required_parts::of(release, false).unwrap();
+    let needed = required_parts::part_names(release, false).unwrap();
     let release = Some(release);
     let names = ["cudnn"].iter().chain(needed);
     Cudnn {

@@ -104,7 +104,7 @@ impl Binary {
     /// Whether the directories that it names itself come before those of the environment. A DLL names none.
     pub fn own_first(&self) -> Option<bool> {
         match self {
-            Binary::Elf(elf) => elf.own_first(),
+            Binary::Elf(elf) => elf.rpath_first(),
             Binary::Pe(_) => None,
         }
     }
@@ -136,18 +136,18 @@ impl Binary {
     }
 
     /// What it takes from other libraries: the file name and the symbol.
-    pub fn wants(&self) -> Vec<(String, Vec<u8>)> {
+    pub fn named_imports(&self) -> Vec<(String, Vec<u8>)> {
         match self {
-            Binary::Elf(elf) => elf.wants(),
-            Binary::Pe(pe) => pe.wants(),
+            Binary::Elf(elf) => elf.named_imports(),
+            Binary::Pe(pe) => pe.named_imports(),
         }
     }
 
     /// Those of the symbols that it does not define. None are lacking from a library that does not tell.
-    pub fn lacks<'s>(&self, wanted: impl Iterator<Item = &'s [u8]>) -> Vec<String> {
+    pub fn missing_symbols<'s>(&self, wanted: impl Iterator<Item = &'s [u8]>) -> Vec<String> {
         match self {
-            Binary::Elf(elf) => elf.lacks(wanted),
-            Binary::Pe(pe) => pe.lacks(wanted),
+            Binary::Elf(elf) => elf.missing_symbols(wanted),
+            Binary::Pe(pe) => pe.missing_symbols(wanted),
         }
     }
 }

@@ -85,7 +85,7 @@ fn what_it_takes_from_others_and_what_it_has_not() {
         assert_eq!(dll.needs(), ["KERNEL32.dll", "cudnn_graph64_9.dll"]);
         let graph = "cudnn_graph64_9.dll".to_string();
         assert_eq!(
-            dll.wants(),
+            dll.named_imports(),
             [
                 ("KERNEL32.dll".to_string(), b"LoadLibraryExA".to_vec()),
                 (graph.clone(), b"?one@cudnn@@YAXXZ".to_vec()),
@@ -94,14 +94,16 @@ fn what_it_takes_from_others_and_what_it_has_not() {
         );
         let asked: [&[u8]; 4] = [b"another", b"cudnn_cnn_versions", b"cudnn_cnn_version", b""];
         assert_eq!(
-            dll.lacks(asked.into_iter()),
+            dll.missing_symbols(asked.into_iter()),
             ["cudnn_cnn_versions".to_string(), String::new()]
         );
     });
     // One that exports nothing tells nothing.
     let silent = Made::from_lines("", "x86_64");
     let asked: [&[u8]; 1] = [b"one"];
-    assert!(open(&silent, |dll| dll.lacks(asked.into_iter()).is_empty()));
+    assert!(open(&silent, |dll| dll
+        .missing_symbols(asked.into_iter())
+        .is_empty()));
 }
 
 #[test]
@@ -113,7 +115,7 @@ fn damage_ends_in_an_answer() {
         let (release, _, cuda_major) = told(cut, "graph");
         assert_eq!((release, cuda_major), (None, None), "{length}");
         let flaw = open(cut, |dll| {
-            assert!(dll.needs().is_empty() && dll.wants().is_empty());
+            assert!(dll.needs().is_empty() && dll.named_imports().is_empty());
             dll.defect()
         });
         let end = length as u64;
@@ -130,8 +132,8 @@ fn damage_ends_in_an_answer() {
         told(&bent, "graph");
         open(&bent, |dll| {
             dll.needs();
-            let wants = dll.wants();
-            dll.lacks(wants.iter().map(|(_, name)| &name[..]));
+            let wants = dll.named_imports();
+            dll.missing_symbols(wants.iter().map(|(_, name)| &name[..]));
         });
     }
 }
@@ -187,7 +189,7 @@ fn what_it_takes_is_told_within_bounds() {
         bytes[table..][..127 * 20].copy_from_slice(&entry.repeat(127));
         bytes[list..][..16_000 * 8].copy_from_slice(&function.repeat(16_000));
         let start = std::time::Instant::now();
-        let wants = open(&bytes, |dll| dll.wants());
+        let wants = open(&bytes, |dll| dll.named_imports());
         assert!(wants[0].1.len() == letters && wants.len() <= most);
         // Half a second, where nothing else runs.
         assert!(start.elapsed().as_secs() < 10);

@@ -121,12 +121,12 @@ fn parts_of_far_releases_lack_what_they_need_of_each_other() {
         Elf::read(&wheels().join(wheel).join(file)).unwrap()
     };
     let lacking = |part: (&str, &str), sibling: (&str, &str)| {
-        let wants = open(part.0, part.1).wants();
+        let wants = open(part.0, part.1).named_imports();
         let file = format!("libcudnn_{}.so.9", sibling.1);
         let wanted = wants.iter().filter(|(name, _)| *name == file);
         let mut wanted = wanted.map(|(_, symbol)| &symbol[..]).peekable();
         assert!(wanted.peek().is_some(), "{part:?}");
-        open(sibling.0, sibling.1).lacks(wanted).len()
+        open(sibling.0, sibling.1).missing_symbols(wanted).len()
     };
     for wheel in [
         "cudnn-cu12-9.1.0",
