@@ -336,7 +336,7 @@ fn in_child() {
     let Some(shim) = std::env::var_os("GUARD_TEST_SHIM") else {
         return;
     };
-    // Up to 8.8 the parts are linked to cuBLAS, and the shim aborts where that is missing.
+    // Up to 8.8 the parts are linked to cuBLAS, and the main library aborts where that is missing.
     let part = shim
         .to_str()
         .unwrap()

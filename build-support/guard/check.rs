@@ -22,26 +22,26 @@ use std::path::Path;
 /// Whether the release that is loaded fits: files and version symbols alone. It calls nothing in cuDNN and never
 /// starts CUDA. What is linked into the program has no files, and is asked for its release.
 pub fn check_version(built: &Built) -> Result<Report, Failure> {
-    let operator = EnvConfig::read();
-    let _turn = ProcessLock::acquire(operator.deadline);
+    let env_config = EnvConfig::read();
+    let _turn = ProcessLock::acquire(env_config.deadline);
     let mut report = Report::new(built);
-    report.findings = operator.findings();
-    if let Some((route, shim)) = locate_cudnn(&mut report, built, &operator, None) {
-        let parts = shim.parts(&route, false, &built.needs);
-        judge_files(&mut report, built, &shim, parts);
+    report.findings = env_config.findings();
+    if let Some((search_path, main_library)) = locate_cudnn(&mut report, built, &env_config, None) {
+        let parts = main_library.parts(&search_path, false, &built.needs);
+        judge_files(&mut report, built, &main_library, parts);
         if report
             .loaded
             .as_ref()
             .is_some_and(|loaded| loaded.version.is_none())
         {
-            report.unknown(unreadable_release(&shim));
+            report.unknown(unreadable_release(&main_library));
         }
         child_verdict::release(&mut report, built, None);
         report.unchecked.push(
             "the driver, the GPU and a convolution: only the release was asked for".to_string(),
         );
     }
-    report.finish(&operator)
+    report.finish(&env_config)
 }
 
 /// Whether the cuDNN under this program fits and works. Whatever could take the process down happens in a child.
@@ -75,34 +75,36 @@ pub enum CheckMode {
     InChild(Extent),
 }
 
-/// The same, as this operator wants it.
+/// The same, with these variables.
 pub fn check_for(
     built: &Built,
-    operator: &EnvConfig,
+    env_config: &EnvConfig,
     how: CheckMode,
     functions: Functions,
 ) -> Result<Report, Failure> {
-    let _turn = ProcessLock::acquire(operator.deadline);
+    let _turn = ProcessLock::acquire(env_config.deadline);
     let mut report = Report::new(built);
-    report.findings = operator.findings();
-    if let Some((route, shim)) = locate_cudnn(&mut report, built, operator, Some(functions)) {
+    report.findings = env_config.findings();
+    if let Some((search_path, main_library)) =
+        locate_cudnn(&mut report, built, env_config, Some(functions))
+    {
         run_checks(
             &mut report,
             built,
-            operator,
+            env_config,
             (how, functions),
-            (&route, &shim),
+            (&search_path, &main_library),
         );
     }
-    let result = report.finish(operator);
-    output::write(result, operator)
+    let result = report.finish(env_config);
+    output::write(result, env_config)
 }
 
 /// The cuDNN to judge; where there is none, the report says why.
 fn locate_cudnn(
     report: &mut Report,
     built: &Built,
-    operator: &EnvConfig,
+    env_config: &EnvConfig,
     asked: Option<Functions>,
 ) -> Option<(SearchPath, MainLibrary)> {
     if let Some(reason) = &built.absent {
@@ -128,20 +130,22 @@ fn locate_cudnn(
         report.unknown(not_understood(built, words));
         return None;
     }
-    let route = SearchPath::of_program();
+    let search_path = SearchPath::of_program();
     let found = match built.linked_in {
         Some(functions) => Ok(MainLibrary::linked_in(built, functions)),
-        None => locate::find(built, &route),
+        None => locate::find(built, &search_path),
     };
     match found {
-        Ok(shim) => {
-            if !shim.others.is_empty() {
-                report.findings.push(shim.others_finding(&shim.others));
+        Ok(main_library) => {
+            if !main_library.others.is_empty() {
+                report
+                    .findings
+                    .push(main_library.others_finding(&main_library.others));
             }
-            return Some((route, shim));
+            return Some((search_path, main_library));
         }
         Err(finding) if finding.id == FindingId::CudnnNotLoadable => {
-            not_loadable(report, finding, operator, asked);
+            not_loadable(report, finding, env_config, asked);
         }
         Err(finding) if finding.severity == Severity::Error => report.findings.push(finding),
         Err(finding) => report.unknown(finding),
@@ -153,26 +157,26 @@ fn locate_cudnn(
 fn not_loadable(
     report: &mut Report,
     finding: Finding,
-    operator: &EnvConfig,
+    env_config: &EnvConfig,
     asked: Option<Functions>,
 ) {
     let task = |functions| Task {
         functions,
-        shim: None,
+        main_library: None,
         parts: &[],
-        devices: &operator.devices,
+        devices: &env_config.devices,
         convolution: None,
     };
-    let tried = asked.and_then(|functions| {
+    let outcome = asked.and_then(|functions| {
         // Where CUDA is started already, nothing is changed by asking it here.
         let may_be_here = in_process::cuda_is_started();
-        work::run(&task(functions), operator.deadline, may_be_here).ok()
+        work::run(&task(functions), env_config.deadline, may_be_here).ok()
     });
-    let Some(mut tried) = tried else {
+    let Some(mut outcome) = outcome else {
         report.unknown(finding);
         return;
     };
-    report.merge_child_report(&mut tried.answer);
+    report.merge_child_report(&mut outcome.answer);
     let gpu = report
         .driver
         .as_ref()
@@ -181,7 +185,7 @@ fn not_loadable(
         report.findings.push(finding);
     } else {
         report.unknown(finding);
-        if let Some(problem) = tried.answer.problem {
+        if let Some(problem) = outcome.answer.problem {
             report.unknown(problem);
         }
     }
@@ -191,14 +195,14 @@ fn not_loadable(
 fn run_checks(
     report: &mut Report,
     built: &Built,
-    operator: &EnvConfig,
+    env_config: &EnvConfig,
     (how, functions): (CheckMode, Functions),
-    (route, shim): (&SearchPath, &MainLibrary),
+    (search_path, main_library): (&SearchPath, &MainLibrary),
 ) {
-    let parts = shim.parts(route, true, &built.needs);
-    judge_files(report, built, shim, parts.clone());
-    if is_fatal(report, operator) {
-        let alone = match shim.via {
+    let parts = main_library.parts(search_path, true, &built.needs);
+    judge_files(report, built, main_library, parts.clone());
+    if is_fatal(report, env_config) {
+        let alone = match main_library.origin {
             LoadOrigin::Within => "its release alone does not fit",
             _ => "the files alone do not fit",
         };
@@ -211,7 +215,7 @@ fn run_checks(
         CheckMode::Anywhere(extent) => (true, extent),
         CheckMode::InChild(extent) => (false, extent),
     };
-    let shared = match operator.devices {
+    let shared = match env_config.devices {
         Devices::First => devices::shared_by(),
         _ => None,
     };
@@ -224,13 +228,13 @@ fn run_checks(
     let convolution = Some(scope).filter(|_| built.convolution && shared.is_none() && can);
     let task = Task {
         functions,
-        shim: Some(shim.library),
+        main_library: Some(main_library.library),
         parts: &parts.list,
-        devices: &operator.devices,
+        devices: &env_config.devices,
         convolution,
     };
-    let tried = match work::run(&task, operator.deadline, may_be_here) {
-        Ok(tried) => tried,
+    let outcome = match work::run(&task, env_config.deadline, may_be_here) {
+        Ok(outcome) => outcome,
         Err(no_child) => {
             report
                 .unchecked
@@ -241,11 +245,18 @@ fn run_checks(
             return;
         }
     };
-    if let Some(no_child) = &tried.unprotected {
+    if let Some(no_child) = &outcome.unprotected {
         let summary = "cuDNN was tried in this process itself, unprotected, for want of a child";
         report.findings.push(no_child.finding(summary));
     }
-    child_verdict::judge(report, built, (route, shim), &parts, operator, tried);
+    child_verdict::judge(
+        report,
+        built,
+        (search_path, main_library),
+        &parts,
+        env_config,
+        outcome,
+    );
     if let (true, Some(control)) = (built.convolution, shared) {
         report.unknown(
             Finding::warning(
@@ -265,7 +276,7 @@ fn run_checks(
             .help("set CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY, as NVIDIA asks for a cuDNN without its other parts"),
         );
     }
-    let beyond = operator.devices.out_of_range(report.device_count());
+    let beyond = env_config.devices.out_of_range(report.device_count());
     if report.device_count() > 0 && !beyond.is_empty() {
         report.unknown(Finding::warning(
             FindingId::VariableUnusable,
@@ -285,35 +296,43 @@ fn run_checks(
         .outcomes
         .iter()
         .any(|outcome| outcome.verdict == Verdict::Pass);
-    if (passed || !built.convolution) && !is_fatal(report, operator) {
-        pin(report, built, shim, &parts, route);
+    if (passed || !built.convolution) && !is_fatal(report, env_config) {
+        pin(report, built, main_library, &parts, search_path);
     }
 }
 
-fn judge_files(report: &mut Report, built: &Built, shim: &MainLibrary, parts: Parts) {
-    report.set_loaded(shim, &parts);
+fn judge_files(report: &mut Report, built: &Built, main_library: &MainLibrary, parts: Parts) {
+    report.set_loaded(main_library, &parts);
     let release = report.loaded.as_ref().and_then(|loaded| loaded.version);
     let release = release.map(|told| told.0);
-    report.findings.extend(shim.mismatch(built, release));
+    report
+        .findings
+        .extend(main_library.mismatch(built, release));
     let newer = release.is_some_and(|release| rules::is_newer(&built.tables.gpus, release));
     for mut finding in parts.findings {
         // A release that nobody knew may be made of other parts; what cannot do without is seen when it convolves.
         if newer && finding.id == FindingId::PartsMissing {
             finding.severity = Severity::Warning;
         }
-        finding.evidence.splice(0..0, shim.evidence());
+        finding.evidence.splice(0..0, main_library.evidence());
         report.findings.push(finding);
     }
 }
 
 /// The parent opens the files that the child found to work, and looks once more, since files can change.
-fn pin(report: &mut Report, built: &Built, shim: &MainLibrary, parts: &Parts, route: &SearchPath) {
+fn pin(
+    report: &mut Report,
+    built: &Built,
+    main_library: &MainLibrary,
+    parts: &Parts,
+    search_path: &SearchPath,
+) {
     for part in parts.list.iter().filter(|part| part.needed) {
         if let Err(words) = Library::open_file(&part.path) {
             dlerror_messages::refused(report, &part.path, &words);
         }
     }
-    let again = shim.parts(route, true, &built.needs);
+    let again = main_library.parts(search_path, true, &built.needs);
     let needed = |parts: &Parts| -> Vec<part_files::Part> {
         parts
             .list
@@ -352,19 +371,19 @@ fn not_understood(built: &Built, words: &str) -> Finding {
     .help("use the same release of cudnn-guard in [dependencies] and [build-dependencies] of Cargo.toml")
 }
 
-fn unreadable_release(shim: &MainLibrary) -> Finding {
+fn unreadable_release(main_library: &MainLibrary) -> Finding {
     Finding::warning(
         FindingId::UnknownNewerVersion,
         format!(
             "the files of the cuDNN at `{}` do not tell their release",
-            shim.folder().display()
+            main_library.folder().display()
         ),
     )
 }
 
 /// Whether something was found that the operator does not let pass.
-fn is_fatal(report: &Report, operator: &EnvConfig) -> bool {
-    let passes = |finding: &&Finding| !operator.allow.contains(finding.id.as_str());
+fn is_fatal(report: &Report, env_config: &EnvConfig) -> bool {
+    let passes = |finding: &&Finding| !env_config.allow.contains(finding.id.as_str());
     report
         .findings
         .iter()

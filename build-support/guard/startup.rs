@@ -21,16 +21,16 @@ pub fn startup(built: &Built) {
 
 /// The same by these functions.
 pub fn startup_with(built: &Built, functions: Functions) {
-    let operator = EnvConfig::read();
-    for complaint in &operator.complaints {
+    let env_config = EnvConfig::read();
+    for complaint in &env_config.complaints {
         write_stderr(&format!("cudnn-guard: {}", complaint));
     }
-    if operator.mode == Mode::Off {
+    if env_config.mode == Mode::Off {
         return;
     }
     let result = check::check_for(
         built,
-        &operator,
+        &env_config,
         CheckMode::InChild(Extent::Quick),
         functions,
     );
@@ -40,7 +40,7 @@ pub fn startup_with(built: &Built, functions: Functions) {
     };
     for finding in findings
         .iter()
-        .filter(|finding| operator.report.is_some() && finding.id == FindingId::IoError)
+        .filter(|finding| env_config.report.is_some() && finding.id == FindingId::IoError)
     {
         write_stderr(&format!("cudnn-guard: {}", finding));
     }
@@ -51,7 +51,7 @@ pub fn startup_with(built: &Built, functions: Functions) {
         write_stderr(&format!("cudnn-guard: unknown: {}", failure.headline()));
         return;
     }
-    if operator.mode == Mode::Warn {
+    if env_config.mode == Mode::Warn {
         write_stderr(&format!("{}", failure));
         return;
     }

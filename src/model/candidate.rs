@@ -57,7 +57,7 @@ pub enum LinkName {
 /// One of the libraries that cuDNN is made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// `graph`, `ops`, `cnn_infer`, ...; the shim is `cudnn`.
+    /// `graph`, `ops`, `cnn_infer`, ...; the main library is `cudnn`.
     pub name: String,
     /// Its file.
     pub path: PathBuf,
@@ -90,7 +90,7 @@ pub struct Cudnn {
     pub cuda_major: Option<u32>,
     /// The processor that the library is for: `x86_64`, `aarch64`.
     pub cpu: Option<&'static str>,
-    /// The shim and its parts.
+    /// The main library and its parts.
     pub parts: Vec<Part>,
     /// The device code that all its core parts hold, read off them; empty where nobody looked.
     pub gpu_codes: Vec<Target>,
@@ -119,7 +119,7 @@ pub struct Files {
     pub header_owner: Option<Owner>,
     /// A link in the place of its library that leads nowhere.
     pub dangling: Option<PathBuf>,
-    /// Whether the shim looks for its parts beside itself before it looks in LD_LIBRARY_PATH: a DT_RPATH, from 9.22.
+    /// Whether the main library looks for its parts beside itself before it looks in LD_LIBRARY_PATH: a DT_RPATH, from 9.22.
     pub own_first: bool,
 }
 

@@ -26,7 +26,7 @@ pub fn ask() -> Result<Driver, DriverProblem> {
     let Ok(number) = gpu.parse() else {
         return Err(DriverProblem::NoDevice {
             driver,
-            around: Box::default(),
+            visibility: Box::default(),
         });
     };
     driver.devices.push(Device {

@@ -155,7 +155,7 @@ fn every_problem_is_worded() {
     };
     let none = DriverProblem::NoDevice {
         driver: driver(),
-        around: Box::default(),
+        visibility: Box::default(),
     };
     assert_eq!(
         none.finding().to_string(),

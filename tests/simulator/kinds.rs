@@ -39,17 +39,17 @@ const TYPES: [&str; 4] = ["f32", "tf32", "f16", "bf16"];
 pub fn some(operation: &str, data_type: &str) -> Vec<Case> {
     let place = OPERATIONS.iter().position(|it| it.0 == operation).unwrap();
     let name = OPERATIONS[place].2;
-    let is = |kind: &Case| {
+    let is = |case: &Case| {
         (
-            kind.operation.name() == name,
-            kind.data_type.name() == data_type,
+            case.operation.name() == name,
+            case.data_type.name() == data_type,
         )
     };
     let all = case::thorough();
-    let meant = all.iter().filter(|kind| is(kind) == (true, true)).take(4);
-    let near = all.iter().filter(|kind| {
-        let (same_operation, same_type) = is(kind);
-        same_operation != same_type && kind.shape == case::SMALL && kind.layout == Layout::Nhwc
+    let meant = all.iter().filter(|case| is(case) == (true, true)).take(4);
+    let near = all.iter().filter(|case| {
+        let (same_operation, same_type) = is(case);
+        same_operation != same_type && case.shape == case::SMALL && case.layout == Layout::Nhwc
     });
     let mut kinds = vec![case::FIRST];
     kinds.extend(meant.chain(near));

@@ -27,12 +27,12 @@ fn the_reference_convolves() {
         dilation: [1, 1],
         groups: 1,
     };
-    let kind = Case {
+    let case = Case {
         shape,
         ..case::FIRST
     };
     assert_eq!(shape.y(), [1, 3, 3, 3]);
-    let operands = Operands::for_case(&kind);
+    let operands = Operands::for_case(&case);
     let mut patches = Vec::new();
     for top in [-1i32, 1, 3] {
         for left in [-1i32, 1, 3] {
@@ -62,8 +62,8 @@ fn the_reference_convolves() {
             })
         })
         .collect();
-    let expected = reference::convolve(&kind, &operands);
-    let tolerance = Tolerance::for_case(&kind, false, &expected);
+    let expected = reference::convolve(&case, &operands);
+    let tolerance = Tolerance::for_case(&case, false, &expected);
     assert_eq!(expected.len(), 27);
     for (one, other) in expected.iter().zip(&by_hand) {
         assert!((one.value - other).abs() < 1e-15, "{one:?} {other}");
@@ -76,42 +76,42 @@ fn the_reference_convolves() {
 /// number as `<x, dx(y, w)>` and `<w, dw(x, y)>`.
 #[test]
 fn the_three_operations_are_adjoint() {
-    for kind in case::thorough() {
-        let kind = Case {
+    for case in case::thorough() {
+        let case = Case {
             data_type: DataType::F32,
-            ..kind
+            ..case
         };
-        let operands = Operands::for_case(&kind);
+        let operands = Operands::for_case(&case);
         let [y, x, w] = [
             (Operation::Forward, &operands.y),
             (Operation::BackwardData, &operands.x),
             (Operation::BackwardFilter, &operands.w),
         ]
         .map(|(operation, with)| {
-            let result = reference::convolve(&Case { operation, ..kind }, &operands);
+            let result = reference::convolve(&Case { operation, ..case }, &operands);
             assert_eq!(result.len(), with.len());
             let products = result.iter().zip(with.iter());
             products
                 .map(|(it, other)| it.value * f64::from(*other))
                 .sum::<f64>()
         });
-        assert!((y - x).abs() < 1e-10 && (y - w).abs() < 1e-10, "{kind:?}");
-        assert!(y.abs() > 1e-3, "{kind:?}");
+        assert!((y - x).abs() < 1e-10 && (y - w).abs() < 1e-10, "{case:?}");
+        assert!(y.abs() > 1e-3, "{case:?}");
     }
 }
 
 #[test]
 fn bias_and_relu_are_applied() {
-    let kind = Case {
+    let case = Case {
         operation: Operation::Fused,
         ..case::FIRST
     };
-    let operands = Operands::for_case(&kind);
+    let operands = Operands::for_case(&case);
     let plain = reference::convolve(&case::FIRST, &operands);
-    let fused = reference::convolve(&kind, &operands);
+    let fused = reference::convolve(&case, &operands);
     let mut zeros = 0;
     for (index, (one, other)) in plain.iter().zip(&fused).enumerate() {
-        let [_, k, _, _] = indices(kind.result(), index);
+        let [_, k, _, _] = indices(case.result(), index);
         let sum = one.value + f64::from(operands.bias[k]);
         assert_eq!(other.value, if sum > 0.0 { sum } else { 0.0 });
         assert!(other.magnitude > one.magnitude);
@@ -123,10 +123,10 @@ fn bias_and_relu_are_applied() {
 /// Each canary stands right behind the last number only where the numbers fill whole words.
 #[test]
 fn every_buffer_is_whole_words() {
-    for kind in case::quick().into_iter().chain(case::thorough()) {
-        let shape = kind.shape;
+    for case in case::quick().into_iter().chain(case::thorough()) {
+        let shape = case.shape;
         for dims in [shape.x(), shape.filter(), shape.y(), [1, shape.k, 1, 1]] {
-            assert!(count(dims) > 0 && count(dims).is_multiple_of(2), "{kind:?}");
+            assert!(count(dims) > 0 && count(dims).is_multiple_of(2), "{case:?}");
         }
     }
 }
@@ -134,12 +134,12 @@ fn every_buffer_is_whole_words() {
 /// All buffers of one convolution but the workspace, whose own bound is 48 MiB, with their margins.
 #[test]
 fn buffers_are_small() {
-    for kind in case::quick().into_iter().chain(case::thorough()) {
-        let shape = kind.shape;
+    for case in case::quick().into_iter().chain(case::thorough()) {
+        let shape = case.shape;
         let numbers = count(shape.x()) + count(shape.filter()) + 2 * count(shape.y()) + shape.k;
         assert!(
-            kind.data_type.bytes(numbers) + 6 * 1024 < 1 << 20,
-            "{kind:?}"
+            case.data_type.bytes(numbers) + 6 * 1024 < 1 << 20,
+            "{case:?}"
         );
     }
 }
@@ -246,27 +246,27 @@ fn poison_is_a_nan_in_every_format() {
 #[test]
 fn small_whole_numbers_are_exact() {
     let (mut exact, mut all) = (0, 0);
-    for kind in case::quick().into_iter().chain(case::thorough()) {
-        if !kind.data_type.is_short() {
+    for case in case::quick().into_iter().chain(case::thorough()) {
+        if !case.data_type.is_short() {
             continue;
         }
-        let operands = Operands::for_case(&kind);
+        let operands = Operands::for_case(&case);
         for number in operands.x.iter().chain(&operands.w).chain(&operands.y) {
             assert!([1.0, 2.0].contains(&number.abs()));
             assert_eq!(
-                kind.data_type.unpack(&kind.data_type.pack(&[*number])),
+                case.data_type.unpack(&case.data_type.pack(&[*number])),
                 [*number]
             );
         }
-        let expected = reference::convolve(&kind, &operands);
-        let tolerance = Tolerance::for_case(&kind, false, &expected);
-        let limit = 2f64.powi(kind.data_type.precision());
+        let expected = reference::convolve(&case, &operands);
+        let tolerance = Tolerance::for_case(&case, false, &expected);
+        let limit = 2f64.powi(case.data_type.precision());
         all += 1;
         if expected.iter().all(|it| it.magnitude <= limit) {
             exact += 1;
-            let as_written = |it: &Expected| kind.data_type.pack(&[it.value as f32]);
+            let as_written = |it: &Expected| case.data_type.pack(&[it.value as f32]);
             for it in &expected {
-                let written = kind.data_type.unpack(&as_written(it));
+                let written = case.data_type.unpack(&as_written(it));
                 assert_eq!(f64::from(written[0]), it.value);
                 assert_eq!(tolerance.bound(it), 0.25);
             }
@@ -280,11 +280,11 @@ fn small_whole_numbers_are_exact() {
 /// product left out, beyond it.
 #[test]
 fn sound_results_pass_and_one_product_shows() {
-    for kind in case::quick().into_iter().chain(case::thorough()) {
-        let operands = Operands::for_case(&kind);
-        let expected = reference::convolve(&kind, &operands);
-        let tolerance = Tolerance::for_case(&kind, false, &expected);
-        let round = |value: f64| match kind.data_type {
+    for case in case::quick().into_iter().chain(case::thorough()) {
+        let operands = Operands::for_case(&case);
+        let expected = reference::convolve(&case, &operands);
+        let tolerance = Tolerance::for_case(&case, false, &expected);
+        let round = |value: f64| match case.data_type {
             DataType::F32 => f64::from(value as f32),
             // Cut, not rounded: the worst that is allowed.
             DataType::Tf32 => f64::from(f32::from_bits((value as f32).to_bits() & 0xFFFF_E000)),
@@ -302,38 +302,38 @@ fn sound_results_pass_and_one_product_shows() {
             y: rounded(&operands.y),
             bias: operands.bias.clone(),
         };
-        let sums = reference::convolve(&kind, &cut);
+        let sums = reference::convolve(&case, &cut);
         let sound: Vec<f32> = sums
             .iter()
-            .map(|it| match kind.data_type {
+            .map(|it| match case.data_type {
                 DataType::Tf32 => it.value as f32,
                 _ => round(it.value) as f32,
             })
             .collect();
         let comparison = compare(&sound, &expected, &tolerance);
-        assert_eq!(comparison.wrong, 0, "{kind:?} {comparison:?}");
+        assert_eq!(comparison.wrong, 0, "{case:?} {comparison:?}");
         // A typical product is as large as the magnitude over their number; of small whole ones, at least 1.
         let middle = expected.len() / 2;
-        let typical = match kind.data_type.is_short() {
+        let typical = match case.data_type.is_short() {
             true => 1.0,
-            false => expected[middle].magnitude / kind.products() as f64,
+            false => expected[middle].magnitude / case.products() as f64,
         };
         let mut broken = sound;
         broken[middle] += typical as f32;
         let comparison = compare(&broken, &expected, &tolerance);
         let exact = tolerance.bound(&expected[middle]) <= 0.25;
-        assert!(comparison.wrong == 1 || !exact, "{kind:?} {comparison:?}");
+        assert!(comparison.wrong == 1 || !exact, "{case:?} {comparison:?}");
     }
 }
 
 #[test]
 fn a_comparison_takes_nothing_on_trust() {
-    let kind = case::FIRST;
+    let case = case::FIRST;
     let expected = [1.0, 2.0, 3.0].map(|value| Expected {
         value,
         magnitude: 0.05,
     });
-    let tolerance = Tolerance::for_case(&kind, false, &expected);
+    let tolerance = Tolerance::for_case(&case, false, &expected);
     assert!(tolerance.bound(&expected[0]) < 1e-6 && tolerance.bound(&expected[0]) > 5e-7);
     let compare = |result: &[f32]| {
         let comparison = compare(result, &expected, &tolerance);

@@ -26,29 +26,31 @@ use std::path::Path;
 pub fn judge(
     report: &mut Report,
     built: &Built,
-    (route, shim): (&SearchPath, &MainLibrary),
+    (search_path, main_library): (&SearchPath, &MainLibrary),
     parts: &Parts,
-    operator: &EnvConfig,
-    mut tried: ChildOutcome,
+    env_config: &EnvConfig,
+    mut outcome: ChildOutcome,
 ) {
     let loaded = report.loaded.as_ref().and_then(|loaded| loaded.version);
     let by_files = loaded.map(|(version, _)| version);
-    report.merge_child_report(&mut tried.answer);
-    let answer = &tried.answer;
+    report.merge_child_report(&mut outcome.answer);
+    let answer = &outcome.answer;
     let disagree = !answer.failed_checks.is_empty()
         || matches!((by_files, answer.version), (Some(files), Some(called)) if files != called);
     if let (None, Some(called)) = (by_files, answer.version) {
-        report.findings.extend(shim.mismatch(built, Some(called)));
+        report
+            .findings
+            .extend(main_library.mismatch(built, Some(called)));
     }
-    if !foreign_parts::judge(report, shim, parts, &answer.mapped, disagree) && disagree {
+    if !foreign_parts::judge(report, main_library, parts, &answer.mapped, disagree) && disagree {
         report.findings.push(disagreement(
-            shim,
+            main_library,
             by_files,
             answer.version,
             &answer.failed_checks,
         ));
     }
-    for (path, words) in &answer.refused {
+    for (path, words) in &answer.unopened {
         dlerror_messages::refused(report, path, words);
     }
     report.findings.extend(
@@ -59,35 +61,41 @@ pub fn judge(
     if let Some(problem) = &answer.problem {
         report.unknown(problem.clone());
     }
-    devices(report, built, operator, answer.cuda_major);
+    devices(report, built, env_config, answer.cuda_major);
     let driver = report
         .driver
         .as_ref()
         .map(|driver| Path::new(&driver.library));
-    let unopened = MissingDlopen::parse_output(&tried.said, driver, answer.cuda_major, route);
-    judge_exit(report, &tried, unopened.as_ref());
+    let missing_dlopen =
+        MissingDlopen::parse_output(&outcome.said, driver, answer.cuda_major, search_path);
+    judge_exit(report, &outcome, missing_dlopen.as_ref());
     // Wrong numbers have other reasons.
-    let refused = |outcome: &CaseResult| {
+    let was_refused = |outcome: &CaseResult| {
         let finding = outcome.finding.as_ref();
         outcome.verdict == Verdict::Fail
             && finding.is_some_and(|it| it.id != FindingId::ConvolutionWrong)
     };
-    let was_refused = report.outcomes.iter().any(refused);
-    let broke = matches!(tried.end, ExitStatus::Signal(_)) || was_refused;
+    let was_refused = report.outcomes.iter().any(was_refused);
+    let broke = matches!(outcome.end, ExitStatus::Signal(_)) || was_refused;
     if let (true, Some(cuda)) = (broke, answer.cuda_major) {
-        let suspects = dlopen_dependencies::suspect_findings(parts, cuda, &answer.mapped, route);
+        let suspects =
+            dlopen_dependencies::suspect_findings(parts, cuda, &answer.mapped, search_path);
         report.findings.extend(suspects);
     }
-    if let (true, Some(unopened)) = (was_refused, unopened) {
-        if !report.findings.iter().any(|it| unopened.is_named_in(it)) {
-            report.findings.push(unopened.finding(&tried.said));
+    if let (true, Some(missing_dlopen)) = (was_refused, missing_dlopen) {
+        if !report
+            .findings
+            .iter()
+            .any(|it| missing_dlopen.is_named_in(it))
+        {
+            report.findings.push(missing_dlopen.finding(&outcome.said));
         }
     }
 }
 
 /// cuDNN itself does not agree with its files, and nothing from elsewhere is there to explain it.
 fn disagreement(
-    shim: &MainLibrary,
+    main_library: &MainLibrary,
     files: Option<Version>,
     called: Option<Version>,
     failed_checks: &[String],
@@ -96,10 +104,10 @@ fn disagreement(
         FindingId::PartsMixed,
         format!(
             "the parts of cuDNN at `{}` do not belong together",
-            shim.folder().display()
+            main_library.folder().display()
         ),
     );
-    finding.evidence = shim.evidence();
+    finding.evidence = main_library.evidence();
     if let (Some(files), Some(called)) = (files, called) {
         if files != called {
             finding = finding.with(
@@ -113,7 +121,7 @@ fn disagreement(
     }
     finding.help(format!(
         "remove all `libcudnn*` files from `{}` and install one cuDNN there, whole",
-        shim.folder().display()
+        main_library.folder().display()
     ))
 }
 
@@ -178,7 +186,7 @@ pub fn release(report: &mut Report, built: &Built, gpus: Option<usize>) {
 fn devices(
     report: &mut Report,
     built: &Built,
-    operator: &EnvConfig,
+    env_config: &EnvConfig,
     cudnn_cuda_major: Option<u32>,
 ) {
     let count = report.device_count();
@@ -199,10 +207,10 @@ fn devices(
     let cudnn = loaded
         .zip(cudnn_cuda_major)
         .map(|((version, _), cuda)| rules::Cudnn { version, cuda });
-    let tried = operator.devices.selected(count);
-    let others = (0..count).filter(|number| !tried.contains(number));
+    let outcome = env_config.devices.selected(count);
+    let others = (0..count).filter(|number| !outcome.contains(number));
     let mut seen = Vec::new();
-    for number in tried.iter().copied().chain(others) {
+    for number in outcome.iter().copied().chain(others) {
         let Some(device) = driver.devices.get(number) else {
             continue;
         };
@@ -218,7 +226,7 @@ fn devices(
             .any(|outcome| outcome.verdict == Verdict::Pass && outcome.device == label);
         let kernels = rules::kernels(built, driver.cuda, name, capability);
         let served = cudnn.and_then(|cudnn| cudnn.device(&built.tables.gpus, name, capability));
-        let is_tried = tried.contains(&number);
+        let is_tried = outcome.contains(&number);
         let judged = kernels
             .map(|finding| (finding, is_tried))
             .into_iter()
@@ -254,26 +262,26 @@ fn missing_driver_functions(driver: &Driver) -> Option<Finding> {
     finding.filter(|_| tells)
 }
 
-fn judge_exit(report: &mut Report, tried: &ChildOutcome, unopened: Option<&MissingDlopen>) {
-    let stage = match tried.answer.stage.as_str() {
+fn judge_exit(report: &mut Report, outcome: &ChildOutcome, missing_dlopen: Option<&MissingDlopen>) {
+    let stage = match outcome.answer.stage.as_str() {
         "" => "starting",
         stage => stage,
     };
-    let who = if tried.unprotected.is_some() {
+    let who = if outcome.unprotected.is_some() {
         "the thread"
     } else {
         "the child process"
     };
-    let finding = match tried.end {
-        ExitStatus::Itself if tried.answer.whole => return,
-        ExitStatus::Itself if stage != "asking the driver" && dlerror_messages::missed_function(&tried.said).is_some() => Finding::error(
+    let finding = match outcome.end {
+        ExitStatus::Itself if outcome.answer.whole => return,
+        ExitStatus::Itself if stage != "asking the driver" && dlerror_messages::missed_function(&outcome.said).is_some() => Finding::error(
             FindingId::CudnnAborted,
             format!(
                 "the loader ended the process that tried cuDNN while {}, for lack of a function",
                 stage
             ),
         )
-        .with("loader", dlerror_messages::missed_function(&tried.said).unwrap_or_default())
+        .with("loader", dlerror_messages::missed_function(&outcome.said).unwrap_or_default())
         .help("install cuDNN, and the CUDA libraries that it is linked to, each whole and of one release"),
         ExitStatus::Itself => Finding::warning(
             FindingId::ChildNotStarted,
@@ -290,7 +298,7 @@ fn judge_exit(report: &mut Report, tried: &ChildOutcome, unopened: Option<&Missi
             ),
         )
         .help("set CUDNN_GUARD_DEADLINE to more seconds, if this machine is only slow"),
-        ExitStatus::Signal(_) if dlerror_messages::no_memory(&tried.said) => {
+        ExitStatus::Signal(_) if dlerror_messages::no_memory(&outcome.said) => {
             let summary = format!("{} that tries cuDNN found no memory while {}", who, stage);
             Finding::warning(FindingId::ChildNotStarted, summary)
                 .help("raise the limit on memory (`ulimit -v`), or see with `free -m` whether any is left")
@@ -304,10 +312,10 @@ fn judge_exit(report: &mut Report, tried: &ChildOutcome, unopened: Option<&Missi
                         "cuDNN ended the process that tried it with {} while {}",
                         name, stage
                     );
-                    match (unopened, report.loaded.as_ref().map(|loaded| &loaded.via)) {
-                        (Some(unopened), _) => unopened.with_help(Finding::error(
+                    match (missing_dlopen, report.loaded.as_ref().map(|loaded| &loaded.origin)) {
+                        (Some(missing_dlopen), _) => missing_dlopen.with_help(Finding::error(
                             FindingId::CudnnAborted,
-                            format!("{}: {}", headline, unopened.reason()),
+                            format!("{}: {}", headline, missing_dlopen.reason()),
                         )),
                         (None, Some(LoadOrigin::Within)) => Finding::error(FindingId::CudnnAborted, headline)
                             .help("build the program again, with the archives of another release of cuDNN"),
@@ -333,7 +341,7 @@ fn judge_exit(report: &mut Report, tried: &ChildOutcome, unopened: Option<&Missi
             }
         }
     };
-    let said = tried.said.trim();
+    let said = outcome.said.trim();
     let finding = if said.is_empty() || finding.evidence.iter().any(|one| one.0 == "loader") {
         finding
     } else {

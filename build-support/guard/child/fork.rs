@@ -97,9 +97,9 @@ pub fn in_child(
         if Instant::now() + patience >= until {
             break;
         }
-        let ended = one_child(Some(patience), until, work)?;
-        if !ended.answer.is_empty() {
-            return Ok(ended);
+        let exit = one_child(Some(patience), until, work)?;
+        if !exit.answer.is_empty() {
+            return Ok(exit);
         }
     }
     one_child(None, until, work)
@@ -110,11 +110,11 @@ fn one_child(
     until: Instant,
     work: &mut dyn FnMut(&PipeSink<'_>),
 ) -> Result<ChildExit, String> {
-    let [answer, tell] = pipe()?;
+    let [answer, sink] = pipe()?;
     let [said, say] = match pipe() {
         Ok(ends) => ends,
         Err(words) => {
-            close_all(&[answer, tell]);
+            close_all(&[answer, sink]);
             return Err(words);
         }
     };
@@ -125,12 +125,12 @@ fn one_child(
     // SAFETY: the child below returns to nothing of its parent's: it ends in _exit.
     let pid = unsafe { fork() };
     if pid == 0 {
-        become_child(parent, tell, say);
+        become_child(parent, sink, say);
         // A panic must not unwind into the parent's frames.
         let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             work(&PipeSink::to(&|text| {
                 let line = format!("{}\n", text);
-                write_all(tell, line.as_bytes());
+                write_all(sink, line.as_bytes());
             }));
         }));
         // SAFETY: ends this process at once: exit handlers are the parent's.
@@ -139,7 +139,7 @@ fn one_child(
     let failed = Error::last_os_error();
     // A large program takes its time to be doubled, which is not the child's.
     let first_word = patience.map_or(until, |patience| Instant::now() + patience);
-    close_all(&[tell, say]);
+    close_all(&[sink, say]);
     if pid < 0 {
         close_all(&[answer, said]);
         return Err(format!("fork: {}", failed));
@@ -147,10 +147,10 @@ fn one_child(
     let mut gone = None;
     let (whole, answer_bytes, said_bytes) =
         read_until_end(answer, said, [first_word, until], &mut || {
-            gone = gone.or_else(|| ended(pid));
+            gone = gone.or_else(|| reaped(pid));
             gone.is_some()
         });
-    gone = gone.or_else(|| ended(pid));
+    gone = gone.or_else(|| reaped(pid));
     if !whole && gone.is_none() {
         // It has not ended, so the number is still its own.
         // SAFETY: kill has no conditions.
@@ -173,8 +173,8 @@ fn one_child(
     Ok(ChildExit { end, answer, said })
 }
 
-fn become_child(parent: c_int, tell: c_int, say: c_int) {
-    ANSWER.store(tell, Ordering::Relaxed);
+fn become_child(parent: c_int, sink: c_int, say: c_int) {
+    ANSWER.store(sink, Ordering::Relaxed);
     let handler: extern "C" fn(c_int) = dying;
     // SAFETY: plain system calls on this process alone. Handlers of the program's own are replaced, so that a
     // crash in here does not start its crash reporter.
@@ -305,7 +305,7 @@ fn read_once(fd: c_int, buffer: &mut [u8], into: &mut Vec<u8>, limit: usize) -> 
 /// that hangs in the kernel is not waited for.
 fn wait_status(pid: c_int) -> Option<c_int> {
     for _ in 0..400 {
-        if let Some(status) = ended(pid) {
+        if let Some(status) = reaped(pid) {
             return status;
         }
         std::thread::sleep(Duration::from_millis(5));
@@ -314,7 +314,7 @@ fn wait_status(pid: c_int) -> Option<c_int> {
 }
 
 /// Whether it has ended, and its status, if it can be had.
-fn ended(pid: c_int) -> Option<Option<c_int>> {
+fn reaped(pid: c_int) -> Option<Option<c_int>> {
     let mut status = 0;
     // SAFETY: waits for the child made here.
     let ended = unsafe { waitpid(pid, &mut status, WNOHANG) };

@@ -16,7 +16,7 @@ pub struct ChildReport {
     /// What it was doing last.
     pub stage: String,
     /// Files that the loader would not open, with its words.
-    pub refused: Vec<(PathBuf, String)>,
+    pub unopened: Vec<(PathBuf, String)>,
     /// `cudnnGetVersion`.
     pub version: Option<Version>,
     /// The CUDA major in `cudnnGetCudartVersion`.
@@ -170,7 +170,7 @@ impl ChildReport {
         match (kind, fields) {
             ("stage", [stage]) => self.stage = stage.to_string(),
             ("refused", [file, words]) => {
-                self.refused.push((path(file), words.to_string()));
+                self.unopened.push((path(file), words.to_string()));
             }
             ("version", [number]) => self.version = number.parse().ok().map(Version::from_cudnn),
             ("cudart", [number]) => {

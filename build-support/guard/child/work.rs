@@ -50,7 +50,7 @@ pub struct Task<'a> {
     /// By which functions.
     pub functions: Functions,
     /// The cuDNN; without one, only the driver is asked.
-    pub shim: Option<Library>,
+    pub main_library: Option<Library>,
     /// Its parts, in the order in which they are opened.
     pub parts: &'a [Part],
     /// On which GPUs.
@@ -104,81 +104,85 @@ pub fn run(
     may_be_here: bool,
 ) -> Result<ChildOutcome, ChildNotStarted> {
     let token = format!("{:016x}", RandomState::new().build_hasher().finish());
-    let tried = |ended: ChildExit, unprotected| ChildOutcome {
-        answer: ChildReport::parse(&ended.answer, &token),
-        end: ended.end,
-        said: ended.said,
+    let outcome = |exit: ChildExit, unprotected| ChildOutcome {
+        answer: ChildReport::parse(&exit.answer, &token),
+        end: exit.end,
+        said: exit.said,
         unprotected,
     };
     let no_child = if in_process::cuda_is_started() {
         ChildNotStarted::Started
     } else {
-        let child = process::in_child(deadline, &mut |tell| {
+        let child = process::in_child(deadline, &mut |sink| {
             in_process::with_large_stack(&|| {
                 in_process::pass_locks();
-                stage(tell, "starting");
-                work(task, tell);
+                stage(sink, "starting");
+                work(task, sink);
             });
-            tell.line(&protocol::line("end", &[&token]));
+            sink.line(&protocol::line("end", &[&token]));
         });
         match child {
-            Ok(ended) => return Ok(tried(ended, None)),
+            Ok(exit) => return Ok(outcome(exit, None)),
             Err(words) => ChildNotStarted::CudnnStatus(words),
         }
     };
     if !may_be_here {
         return Err(no_child);
     }
-    let (functions, shim, convolution) = (task.functions, task.shim, task.convolution);
+    let (functions, main_library, convolution) =
+        (task.functions, task.main_library, task.convolution);
     let devices = task.devices.clone();
     let (parts, end) = (task.parts.to_vec(), protocol::line("end", &[&token]));
-    let ended = in_process::in_thread(deadline, move |tell| {
+    let exit = in_process::in_thread(deadline, move |sink| {
         let task = Task {
             functions,
-            shim,
+            main_library,
             parts: &parts,
             devices: &devices,
             convolution,
         };
-        work(&task, tell);
-        tell.line(&end);
+        work(&task, sink);
+        sink.line(&end);
     });
-    Ok(tried(ended, Some(no_child)))
+    Ok(outcome(exit, Some(no_child)))
 }
 
-fn work(task: &Task<'_>, tell: &PipeSink<'_>) {
+fn work(task: &Task<'_>, sink: &PipeSink<'_>) {
     let mut cudnn = None;
-    if let Some(shim) = task.shim {
-        let opened = open(task.parts, tell);
+    if let Some(main_library) = task.main_library {
+        let opened = open(task.parts, sink);
         if opened != PartsOpened::CudnnStatus {
-            cudnn = version(shim, task.parts, tell).map(|version| (shim, version, opened));
+            cudnn = version(main_library, task.parts, sink)
+                .map(|version| (main_library, version, opened));
         }
     }
-    let numbers = task.devices.selected(driver(task.functions, tell));
-    if let (Some(scope), Some((shim, version, opened))) = (task.convolution, cudnn) {
+    let numbers = task.devices.selected(driver(task.functions, sink));
+    if let (Some(scope), Some((main_library, version, opened))) = (task.convolution, cudnn) {
         // The driver may lie where only CUDA looks, and is in the process now.
         let wanted = !numbers.is_empty();
-        if wanted && (opened == PartsOpened::All || open(task.parts, tell) == PartsOpened::All) {
+        if wanted && (opened == PartsOpened::All || open(task.parts, sink) == PartsOpened::All) {
             if scope.extent == Extent::Thorough {
-                open_for_training(task.parts, tell);
+                open_for_training(task.parts, sink);
             }
             for number in numbers {
-                stage(tell, "preparing a convolution");
-                (task.functions.convolve)(shim, version, number, scope, &mut |told| match told {
-                    SuiteEvent::Next(words) => stage(tell, &words),
-                    SuiteEvent::Done(outcome) => {
-                        for line in protocol::outcome_lines(&outcome) {
-                            tell.line(&line);
+                stage(sink, "preparing a convolution");
+                (task.functions.convolve)(main_library, version, number, scope, &mut |told| {
+                    match told {
+                        SuiteEvent::Next(words) => stage(sink, &words),
+                        SuiteEvent::Done(outcome) => {
+                            for line in protocol::outcome_lines(&outcome) {
+                                sink.line(&line);
+                            }
                         }
                     }
                 });
             }
         }
     }
-    stage(tell, "looking at what is mapped");
+    stage(sink, "looking at what is mapped");
     for path in platform::mapped() {
         if part_files::name_of(&path).is_some() || dlopen_dependencies::is_dependency(&path) {
-            tell.line(&protocol::line("map", &[&protocol::path_field(&path)]));
+            sink.line(&protocol::line("map", &[&protocol::path_field(&path)]));
         }
     }
 }
@@ -192,13 +196,13 @@ enum PartsOpened {
     CudnnStatus,
 }
 
-fn open(parts: &[Part], tell: &PipeSink<'_>) -> PartsOpened {
+fn open(parts: &[Part], sink: &PipeSink<'_>) -> PartsOpened {
     let mut opened = PartsOpened::All;
     for part in parts.iter().filter(|part| part.needed) {
         let path = protocol::path_field(&part.path);
-        stage(tell, &format!("opening {}", part.path.display()));
+        stage(sink, &format!("opening {}", part.path.display()));
         if let Err(words) = Library::open_file(&part.path) {
-            tell.line(&protocol::line("refused", &[&path, &words]));
+            sink.line(&protocol::line("refused", &[&path, &words]));
             if !wants_driver(&words) {
                 return PartsOpened::CudnnStatus;
             }
@@ -210,10 +214,10 @@ fn open(parts: &[Part], tell: &PipeSink<'_>) -> PartsOpened {
 
 /// In 8 the gradient of the filters has parts of its own, and a program that does not train may lack them. They stand
 /// in the order in which they need each other.
-fn open_for_training(parts: &[Part], tell: &PipeSink<'_>) {
+fn open_for_training(parts: &[Part], sink: &PipeSink<'_>) {
     for name in ["ops_train", "cnn_train"] {
         for part in parts.iter().filter(|part| part.name == name) {
-            stage(tell, &format!("opening {}", part.path.display()));
+            stage(sink, &format!("opening {}", part.path.display()));
             // One that is refused is not there: what needs it is left out.
             let _ = Library::open_file(&part.path);
         }
@@ -226,54 +230,54 @@ pub fn wants_driver(words: &str) -> bool {
 }
 
 /// Asks cuDNN what it answers without a GPU.
-fn version(shim: Library, parts: &[Part], tell: &PipeSink<'_>) -> Option<Version> {
-    let number = ask(tell, shim, "cudnnGetVersion")?;
-    tell.line(&protocol::line("version", &[&number.to_string()]));
-    if let Some(number) = ask(tell, shim, "cudnnGetCudartVersion") {
-        tell.line(&protocol::line("cudart", &[&number.to_string()]));
+fn version(main_library: Library, parts: &[Part], sink: &PipeSink<'_>) -> Option<Version> {
+    let number = ask(sink, main_library, "cudnnGetVersion")?;
+    sink.line(&protocol::line("version", &[&number.to_string()]));
+    if let Some(number) = ask(sink, main_library, "cudnnGetCudartVersion") {
+        sink.line(&protocol::line("cudart", &[&number.to_string()]));
     }
     let opened = |name| parts.iter().any(|part| part.needed && part.name == name);
     for (_, name) in CHECKS.iter().filter(|(part, _)| opened(*part)) {
-        if let Some(address) = shim.symbol(name) {
-            stage(tell, &format!("calling {}", name));
+        if let Some(address) = main_library.symbol(name) {
+            stage(sink, &format!("calling {}", name));
             // SAFETY: every release declares these as `cudnnStatus_t (void)`, an enum of an int's size.
             let check: extern "C" fn() -> c_int = unsafe { std::mem::transmute(address) };
             if MISMATCH.contains(&check()) {
-                tell.line(&protocol::line("failed-check", &[name]));
+                sink.line(&protocol::line("failed-check", &[name]));
             }
         }
     }
     Some(Version::from_cudnn(number))
 }
 
-fn ask(tell: &PipeSink<'_>, shim: Library, name: &str) -> Option<u32> {
-    let address = shim.symbol(name)?;
-    stage(tell, &format!("calling {}", name));
+fn ask(sink: &PipeSink<'_>, main_library: Library, name: &str) -> Option<u32> {
+    let address = main_library.symbol(name)?;
+    stage(sink, &format!("calling {}", name));
     // SAFETY: every release declares both as `size_t (void)`.
     let function: extern "C" fn() -> usize = unsafe { std::mem::transmute(address) };
     std::convert::TryFrom::try_from(function()).ok()
 }
 
 /// How many GPUs there are.
-fn driver(functions: Functions, tell: &PipeSink<'_>) -> usize {
-    stage(tell, "asking the driver");
+fn driver(functions: Functions, sink: &PipeSink<'_>) -> usize {
+    stage(sink, "asking the driver");
     let found = (functions.driver)();
     let known = match &found {
         Ok(driver) => Some(driver),
         Err(problem) => {
-            tell.line(&protocol::finding_line("problem", &problem.finding()));
+            sink.line(&protocol::finding_line("problem", &problem.finding()));
             problem.driver()
         }
     };
     if let Some(driver) = known {
-        tell.line(&protocol::driver_line(driver));
+        sink.line(&protocol::driver_line(driver));
         for device in &driver.devices {
-            tell.line(&protocol::device_line(device));
+            sink.line(&protocol::device_line(device));
         }
     }
     found.map_or(0, |driver| driver.devices.len())
 }
 
-fn stage(tell: &PipeSink<'_>, words: &str) {
-    tell.line(&protocol::line("stage", &[words]));
+fn stage(sink: &PipeSink<'_>, words: &str) {
+    sink.line(&protocol::line("stage", &[words]));
 }

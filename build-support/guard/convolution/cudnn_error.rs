@@ -14,13 +14,13 @@ const MIB: usize = 1 << 20;
 const LOW_MEMORY: usize = 512 * MIB;
 
 /// What the GPU or its driver refuses is not cuDNN's fault, nor the program's.
-pub fn refused_by_gpu(refused: device_memory::CudaStatus, device: &str) -> Finding {
-    let Some(code) = refused.code else {
+pub fn refused_by_gpu(status: device_memory::CudaStatus, device: &str) -> Finding {
+    let Some(code) = status.code else {
         return Finding::warning(
             FindingId::DriverError,
             format!(
                 "NVIDIA's driver has no `{}`, so no convolution was tried",
-                refused.call
+                status.call
             ),
         )
         .help("update NVIDIA's driver");
@@ -28,7 +28,7 @@ pub fn refused_by_gpu(refused: device_memory::CudaStatus, device: &str) -> Findi
     let error = cuda_status::explain(code);
     let answered = format!(
         "`{}` answered {}",
-        refused.call,
+        status.call,
         cuda_status::status_name(code)
     );
     if is_memory(code) {
@@ -84,7 +84,7 @@ pub struct CudnnError<'a> {
 
 impl CudnnError<'_> {
     /// What it means for a program.
-    pub fn judge(&self, version: Version, device: &str, kind: &Case) -> (Verdict, Finding) {
+    pub fn judge(&self, version: Version, device: &str, case: &Case) -> (Verdict, Finding) {
         let named = status::status_name(self.status, version.major);
         let with_words = |finding: Finding| {
             if self.last_error.is_empty() {
@@ -103,11 +103,11 @@ impl CudnnError<'_> {
         }
         let outside = |code: &i32| is_memory(*code) || is_elsewhere(*code);
         if let Some(code) = self.gpu.filter(outside) {
-            let refused = device_memory::CudaStatus {
+            let status = device_memory::CudaStatus {
                 call: "cuCtxSynchronize",
                 code: Some(code),
             };
-            let finding = refused_by_gpu(refused, device).with("cuDNN", answered);
+            let finding = refused_by_gpu(status, device).with("cuDNN", answered);
             return (Verdict::Unknown, with_words(finding));
         }
         let handle = self.call == "cudnnCreate";
@@ -124,7 +124,7 @@ impl CudnnError<'_> {
             ),
         );
         if !handle {
-            finding = kind.describe(finding, self.algorithm);
+            finding = case.describe(finding, self.algorithm);
         }
         if let Some(code) = self.gpu {
             finding = finding.with("GPU", cuda_status::status_name(code));
@@ -133,7 +133,7 @@ impl CudnnError<'_> {
         let mut finding = with_words(finding).help(help);
         // A program that asks for a graph is ready to be refused, and may have another way.
         let executed = self.call == "cudnnBackendExecute";
-        if kind.api == Api::Graph && !executed && !status::is_broken(self.status) {
+        if case.api == Api::Graph && !executed && !status::is_broken(self.status) {
             finding.severity = Severity::Warning;
             return (Verdict::Unknown, finding);
         }

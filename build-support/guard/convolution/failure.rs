@@ -161,9 +161,9 @@ impl CaseFailure {
     }
 
     /// What it means for a program, in words: `version` is the cuDNN's, `device` the GPU's name.
-    pub fn judge(&self, version: Version, device: &str, kind: &Case) -> (Verdict, Finding) {
+    pub fn judge(&self, version: Version, device: &str, case: &Case) -> (Verdict, Finding) {
         let cudnn = format!("cuDNN {}", version);
-        let words = kind.words();
+        let words = case.words();
         match self {
             CaseFailure::Unserved(reason) => (
                 Verdict::Unknown,
@@ -197,7 +197,7 @@ impl CaseFailure {
                 let why = "it was not asked: CUDA takes memory by pieces of 2 MiB";
                 (Verdict::Unknown, finding.with("cuDNN", why))
             }
-            CaseFailure::Gpu(refused) => (Verdict::Unknown, refused_by_gpu(*refused, device)),
+            CaseFailure::Gpu(status) => (Verdict::Unknown, refused_by_gpu(*status, device)),
             CaseFailure::Cudnn {
                 call,
                 status,
@@ -206,7 +206,7 @@ impl CaseFailure {
                 gpu,
                 free,
             } => {
-                let refused = CudnnError {
+                let status = CudnnError {
                     call,
                     status: *status,
                     algorithm: *algorithm,
@@ -214,14 +214,14 @@ impl CaseFailure {
                     gpu: *gpu,
                     free: *free,
                 };
-                refused.judge(version, device, kind)
+                status.judge(version, device, case)
             }
             CaseFailure::Crashed { code, .. } if is_memory(*code) || is_elsewhere(*code) => {
-                let refused = device_memory::CudaStatus {
+                let status = device_memory::CudaStatus {
                     call: "cuCtxSynchronize",
                     code: Some(*code),
                 };
-                (Verdict::Unknown, refused_by_gpu(refused, device))
+                (Verdict::Unknown, refused_by_gpu(status, device))
             }
             CaseFailure::Crashed { code, .. } => {
                 let error = cuda_status::explain(*code);
@@ -235,7 +235,7 @@ impl CaseFailure {
                         cuda_status::status_name(*code)
                     ),
                 );
-                let finding = self.with_case(finding, kind).with("meaning", error.words);
+                let finding = self.with_case(finding, case).with("meaning", error.words);
                 (Verdict::Fail, finding.help(BELONG))
             }
             CaseFailure::Dimensions(told) => {
@@ -245,10 +245,10 @@ impl CaseFailure {
                         "{} says that a convolution gives {} numbers, where {} is right",
                         cudnn,
                         dimensions(*told),
-                        dimensions(kind.shape.y())
+                        dimensions(case.shape.y())
                     ),
                 );
-                (Verdict::Fail, self.with_case(finding, kind).help(BELONG))
+                (Verdict::Fail, self.with_case(finding, case).help(BELONG))
             }
             CaseFailure::Breach { buffer, place, .. } => {
                 let finding = Finding::error(
@@ -258,7 +258,7 @@ impl CaseFailure {
                         cudnn, place, buffer, words, device
                     ),
                 );
-                (Verdict::Fail, self.with_case(finding, kind).help(BELONG))
+                (Verdict::Fail, self.with_case(finding, case).help(BELONG))
             }
             CaseFailure::Rounded {
                 comparison,
@@ -272,7 +272,7 @@ impl CaseFailure {
                         cudnn, device
                     ),
                 );
-                let finding = self.with_case(finding, kind).with(
+                let finding = self.with_case(finding, case).with(
                     "largest",
                     format!(
                         "off by {:.1e}, where about {:.1e} is allowed",
@@ -305,14 +305,14 @@ impl CaseFailure {
                         cudnn, words, device, what
                     ),
                 );
-                let [a, b, c, d] = indices(kind.result(), comparison.worst.unwrap_or(0));
+                let [a, b, c, d] = indices(case.result(), comparison.worst.unwrap_or(0));
                 let finding = self
-                    .with_case(finding, kind)
+                    .with_case(finding, case)
                     .with(
                         "where",
                         format!(
                             "{}[{}][{}][{}][{}] is {}, and {:.7} is right",
-                            kind.operation.result(),
+                            case.operation.result(),
                             a,
                             b,
                             c,
@@ -330,8 +330,8 @@ impl CaseFailure {
         }
     }
 
-    fn with_case(&self, finding: Finding, kind: &Case) -> Finding {
-        kind.describe(finding, self.algorithm())
+    fn with_case(&self, finding: Finding, case: &Case) -> Finding {
+        case.describe(finding, self.algorithm())
     }
 }
 

@@ -16,52 +16,52 @@ impl CaseRunner<'_> {
     /// one as well. One that fails while it computes is a failure of theirs.
     pub fn by_engines(
         &self,
-        kind: &Case,
+        case: &Case,
         operands: &Operands,
         expected: &[Expected],
-        tell: &mut dyn FnMut(SuiteEvent),
+        emit: &mut dyn FnMut(SuiteEvent),
     ) -> Result<CaseSuccess, CaseFailure> {
-        let refused = |refused| self.refused(refused, None);
-        let what = format!("{} ({})", kind.words(), kind.layout.name());
-        tell(SuiteEvent::Next(format!(
+        let refused = |status| self.refused(status, None);
+        let what = format!("{} ({})", case.words(), case.layout.name());
+        emit(SuiteEvent::Next(format!(
             "asking for engines for the {}",
             what
         )));
-        let graph = Graph::open(self.cudnn.shim).map_err(refused)?;
-        let with = graph.describe(self.handle, kind).map_err(refused)?;
+        let graph = Graph::open(self.cudnn.main_library).map_err(refused)?;
+        let with = graph.describe(self.handle, case).map_err(refused)?;
         let mut passed_over = PassedOver::new(self.version);
         for mode in [HeuristicMode::Fast, HeuristicMode::Fallback] {
             let engines = match graph.engines(&with, mode) {
                 Ok(engines) => engines,
-                Err(refused) => {
-                    passed_over.add(self.refused(refused, None))?;
+                Err(status) => {
+                    passed_over.add(self.refused(status, None))?;
                     continue;
                 }
             };
             for engine in engines {
-                if kind.data_type.is_strict() && engine.rounds {
+                if case.data_type.is_strict() && engine.rounds {
                     passed_over.add(rounding_failure(&engine))?;
                     continue;
                 }
-                tell(SuiteEvent::Next(format!(
+                emit(SuiteEvent::Next(format!(
                     "making {} ready for the {}",
                     engine.algorithm, what
                 )));
                 let plan = match self.plan(&graph, &engine) {
                     Ok(plan) => plan,
-                    Err(trouble) => {
-                        passed_over.add(trouble)?;
+                    Err(failure) => {
+                        passed_over.add(failure)?;
                         continue;
                     }
                 };
-                tell(SuiteEvent::Next(format!(
+                emit(SuiteEvent::Next(format!(
                     "running the {} ({}, {})",
-                    kind.words(),
-                    kind.layout.name(),
+                    case.words(),
+                    case.layout.name(),
                     engine.algorithm
                 )));
                 let (algorithm, bytes) = (engine.algorithm, plan.workspace);
-                let done = self.compute(kind, algorithm, bytes, operands, expected, &|data| {
+                let done = self.compute(case, algorithm, bytes, operands, expected, &|data| {
                     // SAFETY: the buffers are as large as the tensors, and the workspace as large as the plan asks.
                     unsafe { graph.convolve(self.handle, &plan, data) }
                 });
@@ -69,8 +69,8 @@ impl CaseRunner<'_> {
                     Err(CaseFailure::Rounded { .. }) => {
                         passed_over.add(rounding_failure(&engine))?
                     }
-                    Err(trouble) if trouble.another_algorithm_may_do(self.version) => {
-                        passed_over.add(trouble)?;
+                    Err(failure) if failure.another_algorithm_may_do(self.version) => {
+                        passed_over.add(failure)?;
                     }
                     done => return done,
                 }
@@ -82,7 +82,7 @@ impl CaseRunner<'_> {
     fn plan(&self, graph: &Graph, engine: &Engine) -> Result<Plan, CaseFailure> {
         let algorithm = engine.algorithm;
         let plan = graph.plan(self.handle, engine);
-        let plan = plan.map_err(|refused| self.refused(refused, Some(algorithm)))?;
+        let plan = plan.map_err(|status| self.refused(status, Some(algorithm)))?;
         let bytes = plan.workspace;
         if bytes > MOST_WORKSPACE {
             return Err(CaseFailure::Workspace { bytes, algorithm });
@@ -111,19 +111,19 @@ impl PassedOver {
     }
 
     /// Goes on, unless the GPU itself has failed.
-    fn add(&mut self, trouble: CaseFailure) -> Result<(), CaseFailure> {
-        if trouble.ends_the_context() {
-            return Err(trouble);
+    fn add(&mut self, failure: CaseFailure) -> Result<(), CaseFailure> {
+        if failure.ends_the_context() {
+            return Err(failure);
         }
-        let weight = |trouble: &CaseFailure| match trouble {
+        let weight = |failure: &CaseFailure| match failure {
             CaseFailure::Cudnn { status, .. } if status::is_broken(*status) => 3,
-            CaseFailure::Cudnn { .. } if trouble.left_out(self.version).is_none() => 2,
+            CaseFailure::Cudnn { .. } if failure.left_out(self.version).is_none() => 2,
             CaseFailure::Unserved(_) => 0,
             _ => 1,
         };
         let most = self.most.as_ref().map(weight);
-        if most.is_none_or(|most| weight(&trouble) > most) {
-            self.most = Some(trouble);
+        if most.is_none_or(|most| weight(&failure) > most) {
+            self.most = Some(failure);
         }
         Ok(())
     }

@@ -22,10 +22,10 @@ impl Operands {
     /// get small whole ones: as long as no sum of their magnitudes is above `2^precision`, each partial sum can be
     /// written down exactly in the format itself, in whatever order and by whatever unit it is summed, and one
     /// product too few or too many is off by 1 at least.
-    pub fn for_case(kind: &Case) -> Self {
-        let shape = kind.shape;
+    pub fn for_case(case: &Case) -> Self {
+        let shape = case.shape;
         let (x, w, y) = (count(shape.x()), count(shape.filter()), count(shape.y()));
-        if kind.data_type.is_short() {
+        if case.data_type.is_short() {
             Self {
                 x: whole(x, 1, 2),
                 w: whole(w, 2, 1),
@@ -86,19 +86,19 @@ pub struct Expected {
 
 /// Convolves in double precision; the result is in NCHW order. Every product of a convolution belongs to one number
 /// of `x`, one of `w` and one of `y`: the operations differ only in which of the three is asked for.
-pub fn convolve(kind: &Case, operands: &Operands) -> Vec<Expected> {
+pub fn convolve(case: &Case, operands: &Operands) -> Vec<Expected> {
     // In few calls: a program that is not optimized does this too, before its own first line.
     let at = |values: &[f32], index: usize| match values.get(index) {
         Some(value) => f64::from(*value),
         None => 0.0,
     };
-    let shape = kind.shape;
+    let shape = case.shape;
     let ([pad_h, pad_w], [step_h, step_w]) = (shape.pad, shape.stride);
     let [wide_h, wide_w] = shape.dilation;
     let [filters, channels, _, _] = shape.filter();
     let [_, _, out_h, out_w] = shape.y();
     let filters_of_group = quotient(filters, shape.groups);
-    let mut sums = vec![Expected::default(); count(kind.result())];
+    let mut sums = vec![Expected::default(); count(case.result())];
     for n in 0..shape.n {
         for k in 0..filters {
             let first_channel = quotient(k, filters_of_group) * channels;
@@ -119,7 +119,7 @@ pub fn convolve(kind: &Case, operands: &Operands) -> Vec<Expected> {
                             continue;
                         }
                         let (x, w) = (x_row + right - pad_w, w_row + s);
-                        let (to, one, other) = match kind.operation {
+                        let (to, one, other) = match case.operation {
                             Operation::Forward | Operation::Fused => {
                                 (y, at(&operands.x, x), at(&operands.w, w))
                             }
@@ -138,9 +138,9 @@ pub fn convolve(kind: &Case, operands: &Operands) -> Vec<Expected> {
             }
         }
     }
-    if kind.operation == Operation::Fused {
+    if case.operation == Operation::Fused {
         for (index, sum) in sums.iter_mut().enumerate() {
-            let [_, k, _, _] = indices(kind.result(), index);
+            let [_, k, _, _] = indices(case.result(), index);
             let bias = at(&operands.bias, k);
             sum.value = (sum.value + bias).max(0.0);
             sum.magnitude += bias.abs();

@@ -46,51 +46,51 @@ impl CaseRunner<'_> {
     /// What cuDNN offers for a kind beside what is tried in any case. A heuristic that refuses offers nothing.
     pub fn offered_algorithms(
         &self,
-        kind: &Case,
-        tell: &mut dyn FnMut(SuiteEvent),
+        case: &Case,
+        emit: &mut dyn FnMut(SuiteEvent),
     ) -> Vec<(Algorithm, i32)> {
-        if self.unsupported_reason(kind).is_some() {
+        if self.unsupported_reason(case).is_some() {
             return Vec::new();
         }
-        let what = format!("{} ({})", kind.words(), kind.layout.name());
-        tell(SuiteEvent::Next(format!(
+        let what = format!("{} ({})", case.words(), case.layout.name());
+        emit(SuiteEvent::Next(format!(
             "asking for algorithms for the {}",
             what
         )));
-        let with = self.describe(kind).ok();
+        let with = self.describe(case).ok();
         let offers = with.and_then(|with| self.cudnn.heuristic_algorithms(&with).ok());
-        let [usual, _] = Algorithm::usual(kind.operation);
+        let [usual, _] = Algorithm::usual(case.operation);
         let mut offers = offers.unwrap_or_default();
         offers.retain(|(algorithm, _)| *algorithm != usual);
         offers
     }
 
     /// Why this GPU or this cuDNN is not even asked.
-    pub fn unsupported_reason(&self, kind: &Case) -> Option<String> {
-        let (wanted, name) = (kind.data_type.since(), kind.data_type.name());
+    pub fn unsupported_reason(&self, case: &Case) -> Option<String> {
+        let (wanted, name) = (case.data_type.since(), case.data_type.name());
         if self.capability < wanted {
             return Some(format!(
                 "the GPU is of compute capability {}, and {} begins with {}",
                 self.capability, name, wanted
             ));
         }
-        let first = kind.data_type.first_release();
+        let first = case.data_type.first_release();
         if self.version < first {
             return Some(format!("{} begins with cuDNN {}", name, first.short()));
         }
-        // In 8 it has parts of its own, without which the shim ends the process.
+        // In 8 it has parts of its own, without which the main library ends the process.
         let part = "libcudnn_cnn_train.so.8";
-        let wants = kind.operation == Operation::BackwardFilter && self.version.major == 8;
+        let wants = case.operation == Operation::BackwardFilter && self.version.major == 8;
         if wants && Library::open(part).is_err() {
             return Some(format!("{} is not here", part));
         }
         None
     }
 
-    fn describe(&self, kind: &Case) -> Result<Descriptors<'_>, CudnnStatus> {
-        let (shape, data_type, layout) = (kind.shape, kind.data_type, kind.layout);
+    fn describe(&self, case: &Case) -> Result<Descriptors<'_>, CudnnStatus> {
+        let (shape, data_type, layout) = (case.shape, case.data_type, case.layout);
         let tensor = |dims| self.cudnn.tensor(dims, data_type, layout);
-        let fused = if kind.operation == Operation::Fused {
+        let fused = if case.operation == Operation::Fused {
             Some([tensor([1, shape.k, 1, 1])?, self.cudnn.relu()?])
         } else {
             None
@@ -108,60 +108,60 @@ impl CaseRunner<'_> {
     /// Computes and compares.
     pub fn attempt(
         &self,
-        kind: &Case,
+        case: &Case,
         offer: Option<(Algorithm, i32)>,
         operands: &Operands,
         expected: &[Expected],
-        tell: &mut dyn FnMut(SuiteEvent),
+        emit: &mut dyn FnMut(SuiteEvent),
     ) -> Result<CaseSuccess, CaseFailure> {
-        let refused = |refused| self.refused(refused, None);
-        let what = format!("{} ({})", kind.words(), kind.layout.name());
-        tell(SuiteEvent::Next(format!("setting up the {}", what)));
-        let with = self.describe(kind).map_err(refused)?;
+        let refused = |status| self.refused(status, None);
+        let what = format!("{} ({})", case.words(), case.layout.name());
+        emit(SuiteEvent::Next(format!("setting up the {}", what)));
+        let with = self.describe(case).map_err(refused)?;
         let told = self.cudnn.output(&with.x, &with.w, &with.convolution);
         let told = told.map_err(refused)?;
-        if told != kind.shape.y() {
+        if told != case.shape.y() {
             return Err(CaseFailure::Dimensions(told));
         }
         let mut by = |algorithm: Algorithm| {
-            tell(SuiteEvent::Next(format!(
+            emit(SuiteEvent::Next(format!(
                 "running the {} ({}, {})",
-                kind.words(),
-                kind.layout.name(),
+                case.words(),
+                case.layout.name(),
                 algorithm
             )));
-            self.run_algorithm(kind, &with, algorithm, operands, expected)
+            self.run_algorithm(case, &with, algorithm, operands, expected)
         };
         if let Some((algorithm, math)) = offer {
             // Strict single precision stays strict, whatever goes with the algorithm.
-            if !kind.data_type.is_strict() {
+            if !case.data_type.is_strict() {
                 let set = self.cudnn.set_math(&with.convolution, math);
-                set.map_err(|refused| self.refused(refused, Some(algorithm)))?;
+                set.map_err(|status| self.refused(status, Some(algorithm)))?;
             }
             return by(algorithm);
         }
-        let [first, second] = Algorithm::usual(kind.operation);
+        let [first, second] = Algorithm::usual(case.operation);
         match by(first) {
-            Err(trouble) if trouble.another_algorithm_may_do(self.version) => by(second),
+            Err(failure) if failure.another_algorithm_may_do(self.version) => by(second),
             result => result,
         }
     }
 
     fn run_algorithm(
         &self,
-        kind: &Case,
+        case: &Case,
         with: &Descriptors<'_>,
         algorithm: Algorithm,
         operands: &Operands,
         expected: &[Expected],
     ) -> Result<CaseSuccess, CaseFailure> {
-        let bytes = self.cudnn.workspace(kind.operation, with, algorithm);
-        let bytes = bytes.map_err(|refused| self.refused(refused, Some(algorithm)))?;
+        let bytes = self.cudnn.workspace(case.operation, with, algorithm);
+        let bytes = bytes.map_err(|status| self.refused(status, Some(algorithm)))?;
         if bytes > MOST_WORKSPACE {
             return Err(CaseFailure::Workspace { bytes, algorithm });
         }
-        self.compute(kind, algorithm, bytes, operands, expected, &|data| {
-            let (operation, cudnn) = (kind.operation, &self.cudnn);
+        self.compute(case, algorithm, bytes, operands, expected, &|data| {
+            let (operation, cudnn) = (case.operation, &self.cudnn);
             // SAFETY: the buffers are as large as the descriptors, and the workspace as large as cuDNN asked for.
             unsafe { cudnn.convolve(operation, with, algorithm, data, bytes) }
         })
@@ -170,7 +170,7 @@ impl CaseRunner<'_> {
     /// Computes on the GPU with this much to work in, and compares. `convolve` starts it.
     pub fn compute(
         &self,
-        kind: &Case,
+        case: &Case,
         algorithm: Algorithm,
         bytes: usize,
         operands: &Operands,
@@ -178,16 +178,16 @@ impl CaseRunner<'_> {
         convolve: &dyn Fn(&DeviceTensors) -> Result<(), CudnnStatus>,
     ) -> Result<CaseSuccess, CaseFailure> {
         let gpu = CaseFailure::Gpu;
-        let (shape, data_type, layout) = (kind.shape, kind.data_type, kind.layout);
+        let (shape, data_type, layout) = (case.shape, case.data_type, case.layout);
         let buffer = |count| self.current.buffer(data_type.bytes(count)).map_err(gpu);
         let x = buffer(count(shape.x()))?;
         let w = buffer(count(shape.filter()))?;
         let y = buffer(count(shape.y()))?;
-        let fused = kind.operation == Operation::Fused;
+        let fused = case.operation == Operation::Fused;
         let z = buffer(if fused { count(shape.y()) } else { 0 })?;
         let bias = buffer(if fused { shape.k } else { 0 })?;
         let workspace = self.current.buffer(bytes).map_err(gpu)?;
-        let result = match kind.operation {
+        let result = match case.operation {
             Operation::Forward | Operation::Fused => &y,
             Operation::BackwardData => &x,
             Operation::BackwardFilter => &w,
@@ -215,14 +215,14 @@ impl CaseRunner<'_> {
             bias: bias.pointer(),
             workspace: workspace.pointer(),
         };
-        convolve(&data).map_err(|refused| self.refused(refused, Some(algorithm)))?;
+        convolve(&data).map_err(|status| self.refused(status, Some(algorithm)))?;
         // From here on it is cuDNN's code on the GPU that fails.
-        let crashed = |refused: device_memory::CudaStatus| match refused.code {
+        let crashed = |status: device_memory::CudaStatus| match status.code {
             Some(code) => CaseFailure::Crashed { code, algorithm },
-            None => CaseFailure::Gpu(refused),
+            None => CaseFailure::Gpu(status),
         };
         self.current.wait().map_err(crashed)?;
-        let [x_name, w_name, y_name] = kind.operation.buffers();
+        let [x_name, w_name, y_name] = case.operation.buffers();
         for (buffer, name) in [
             (&y, y_name),
             (&x, x_name),
@@ -240,12 +240,12 @@ impl CaseRunner<'_> {
             }
         }
         let bytes = result.bytes().map_err(crashed)?;
-        compare(kind, &bytes, expected, algorithm)
+        compare(case, &bytes, expected, algorithm)
     }
 
     /// cuDNN's refusal, with what can be asked after it.
-    pub fn refused(&self, refused: CudnnStatus, algorithm: Option<Algorithm>) -> CaseFailure {
-        refused_by(&self.cudnn, self.current, refused, algorithm)
+    pub fn refused(&self, status: CudnnStatus, algorithm: Option<Algorithm>) -> CaseFailure {
+        refused_by(&self.cudnn, self.current, status, algorithm)
     }
 }
 
@@ -253,43 +253,43 @@ impl CaseRunner<'_> {
 pub fn refused_by(
     cudnn: &Cudnn,
     current: &CurrentContext,
-    refused: CudnnStatus,
+    CudnnStatus { call, status }: CudnnStatus,
     algorithm: Option<Algorithm>,
 ) -> CaseFailure {
-    let Some(status) = refused.status else {
-        return CaseFailure::Lacks(refused.call);
+    let Some(status) = status else {
+        return CaseFailure::Lacks(call);
     };
     CaseFailure::Cudnn {
-        call: refused.call,
+        call,
         status,
         algorithm,
         last_error: cudnn.last_error(),
-        gpu: current.wait().err().and_then(|refused| refused.code),
+        gpu: current.wait().err().and_then(|status| status.code),
         free: current.free_memory(),
     }
 }
 
 /// Whether a result is right.
 fn compare(
-    kind: &Case,
+    case: &Case,
     bytes: &[u8],
     expected: &[Expected],
     algorithm: Algorithm,
 ) -> Result<CaseSuccess, CaseFailure> {
-    let mut result = kind.data_type.unpack(bytes);
+    let mut result = case.data_type.unpack(bytes);
     result.truncate(expected.len());
-    let result = kind.layout.restore(kind.result(), &result);
-    let allowed = Tolerance::for_case(kind, algorithm.transforms(), expected);
+    let result = case.layout.restore(case.result(), &result);
+    let allowed = Tolerance::for_case(case, algorithm.transforms(), expected);
     let comparison = tolerance::compare(&result, expected, &allowed);
     let zeros = result.iter().all(|value| *value == 0.0);
     let right = comparison.worst.is_none() && !zeros;
-    let tf32 = if kind.data_type.is_short() || algorithm.transforms() {
+    let tf32 = if case.data_type.is_short() || algorithm.transforms() {
         None
     } else {
         // Not one number beyond single precision's bound, but all over the result.
-        let strict = Tolerance::in_f32(kind, expected);
+        let strict = Tolerance::in_f32(case, expected);
         let off = tolerance::compare(&result, expected, &strict).wrong;
-        let loose = Tolerance::in_tf32(kind, expected);
+        let loose = Tolerance::in_tf32(case, expected);
         let within = tolerance::compare(&result, expected, &loose)
             .worst
             .is_none();

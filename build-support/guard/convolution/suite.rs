@@ -29,13 +29,13 @@ const MOST_FAILED: usize = 3;
 /// is nowhere promised: with more than this cuDNN itself is asked.
 const LEAST_MEMORY: usize = 2 << 20;
 
-/// Convolves on the visible GPU of this number with the cuDNN of this shim and release, and tells how each one went.
+/// Convolves on the visible GPU of this number with the cuDNN of this main library and release, and tells how each one went.
 pub fn run(
-    shim: Library,
+    main_library: Library,
     version: Version,
     number: usize,
     scope: Scope,
-    tell: &mut dyn FnMut(SuiteEvent),
+    emit: &mut dyn FnMut(SuiteEvent),
 ) {
     let (mut kinds, graph, mut by_every_algorithm) = match scope.extent {
         Extent::Quick => (case::quick(), case::quick_graph(), Vec::new()),
@@ -53,17 +53,24 @@ pub fn run(
     if version.major >= 9 {
         kinds.extend(graph);
     }
-    run_kinds(shim, version, number, &kinds, &by_every_algorithm, tell);
+    run_kinds(
+        main_library,
+        version,
+        number,
+        &kinds,
+        &by_every_algorithm,
+        emit,
+    );
 }
 
 /// The same with these kinds, and with those by every algorithm that cuDNN offers for them.
 pub fn run_kinds(
-    shim: Library,
+    main_library: Library,
     version: Version,
     number: usize,
     kinds: &[Case],
     by_every_algorithm: &[Case],
-    tell: &mut dyn FnMut(SuiteEvent),
+    emit: &mut dyn FnMut(SuiteEvent),
 ) {
     let clock = Instant::now();
     let mut first = ResultRow::new(String::new(), case::FIRST);
@@ -72,7 +79,7 @@ pub fn run_kinds(
         Err(problem) => {
             first.outcome.verdict = Verdict::Unknown;
             first.outcome.finding = Some(problem.finding());
-            return first.tell(tell, clock);
+            return first.emit(emit, clock);
         }
     };
     let Some(device) = driver.devices.into_iter().nth(number) else {
@@ -82,36 +89,36 @@ pub fn run_kinds(
     first.outcome.device.clone_from(&name);
     let current = match CurrentContext::enter(number as i32) {
         Ok(current) => current,
-        Err(refused) => {
-            first.fail(&CaseFailure::Gpu(refused), version);
-            return first.tell(tell, clock);
+        Err(status) => {
+            first.fail(&CaseFailure::Gpu(status), version);
+            return first.emit(emit, clock);
         }
     };
     let context = milliseconds(clock);
     // Asked before cuDNN is, which may end the process for lack of it.
     if let Some(free) = current.free_memory().filter(|free| *free < LEAST_MEMORY) {
         first.fail(&CaseFailure::Full { free }, version);
-        return first.tell(tell, clock);
+        return first.emit(emit, clock);
     }
-    let cudnn = Cudnn::open(shim);
+    let cudnn = Cudnn::open(main_library);
     let clock = Instant::now();
-    tell(SuiteEvent::Next("creating a handle".to_string()));
+    emit(SuiteEvent::Next("creating a handle".to_string()));
     let handle = match cudnn.handle() {
         Ok(handle) => handle,
-        Err(refused) => {
+        Err(status) => {
             first.fail(
-                &run_case::refused_by(&cudnn, &current, refused, None),
+                &run_case::refused_by(&cudnn, &current, status, None),
                 version,
             );
-            return first.tell(tell, clock);
+            return first.emit(emit, clock);
         }
     };
     let start = SetupTimes {
         context,
         handle: milliseconds(clock),
     };
-    let trials = Suite {
-        trial: CaseRunner {
+    let suite = Suite {
+        runner: CaseRunner {
             cudnn,
             handle: &handle,
             current: &current,
@@ -120,23 +127,23 @@ pub fn run_kinds(
         },
         device: &name,
     };
-    trials.run_cases(kinds, by_every_algorithm, start, tell);
+    suite.run_cases(kinds, by_every_algorithm, start, emit);
 }
 
 /// A row of the report while it is made.
 struct ResultRow {
-    kind: Case,
+    case: Case,
     outcome: CaseResult,
 }
 
 impl ResultRow {
-    fn new(device: String, kind: Case) -> Self {
+    fn new(device: String, case: Case) -> Self {
         let outcome = CaseResult {
             device,
-            api: kind.api,
-            operation: kind.operation.name(),
-            data_type: kind.data_type.name(),
-            layout: kind.layout.name(),
+            api: case.api,
+            operation: case.operation.name(),
+            data_type: case.data_type.name(),
+            layout: case.layout.name(),
             algorithm: String::new(),
             verdict: Verdict::Pass,
             largest_error: None,
@@ -146,13 +153,13 @@ impl ResultRow {
             left_out: None,
             finding: None,
         };
-        Self { kind, outcome }
+        Self { case, outcome }
     }
 
-    fn fail(&mut self, trouble: &CaseFailure, version: Version) {
-        let (verdict, finding) = trouble.judge(version, &self.outcome.device, &self.kind);
-        self.outcome.algorithm = algorithm_words(trouble);
-        self.outcome.largest_error = trouble.largest_error();
+    fn fail(&mut self, failure: &CaseFailure, version: Version) {
+        let (verdict, finding) = failure.judge(version, &self.outcome.device, &self.case);
+        self.outcome.algorithm = algorithm_words(failure);
+        self.outcome.largest_error = failure.largest_error();
         self.outcome.verdict = verdict;
         self.outcome.finding = Some(finding);
     }
@@ -162,15 +169,15 @@ impl ResultRow {
         self.outcome.left_out = Some(reason);
     }
 
-    fn tell(mut self, tell: &mut dyn FnMut(SuiteEvent), clock: Instant) {
+    fn emit(mut self, emit: &mut dyn FnMut(SuiteEvent), clock: Instant) {
         self.outcome.milliseconds = milliseconds(clock);
-        tell(SuiteEvent::Done(Box::new(self.outcome)));
+        emit(SuiteEvent::Done(Box::new(self.outcome)));
     }
 }
 
 /// By which algorithm there is trouble, if one was chosen.
-fn algorithm_words(trouble: &CaseFailure) -> String {
-    let algorithm = trouble.algorithm();
+fn algorithm_words(failure: &CaseFailure) -> String {
+    let algorithm = failure.algorithm();
     algorithm.map_or_else(String::new, |algorithm| algorithm.to_string())
 }
 
@@ -178,9 +185,9 @@ fn milliseconds(since: Instant) -> f64 {
     since.elapsed().as_secs_f64() * 1000.0
 }
 
-/// The trials, one after the other.
+/// The cases, one after the other.
 struct Suite<'a> {
-    trial: CaseRunner<'a>,
+    runner: CaseRunner<'a>,
     device: &'a str,
 }
 
@@ -190,11 +197,11 @@ impl Suite<'_> {
         kinds: &[Case],
         by_every_algorithm: &[Case],
         start: SetupTimes,
-        tell: &mut dyn FnMut(SuiteEvent),
+        emit: &mut dyn FnMut(SuiteEvent),
     ) {
         let (mut start, mut failed) = (Some(start), 0);
-        let mut goes_on = |kind: &Case, offer, tell: &mut dyn FnMut(SuiteEvent)| match self
-            .run_case(*kind, offer, start.take(), tell)
+        let mut goes_on = |case: &Case, offer, emit: &mut dyn FnMut(SuiteEvent)| match self
+            .run_case(*case, offer, start.take(), emit)
         {
             Control::On => true,
             Control::Failed => {
@@ -203,13 +210,13 @@ impl Suite<'_> {
             }
             Control::Ended => false,
         };
-        if !kinds.iter().all(|kind| goes_on(kind, None, tell)) {
+        if !kinds.iter().all(|case| goes_on(case, None, emit)) {
             return;
         }
         // Asked for one by one: a GPU that has failed is not asked.
-        for kind in by_every_algorithm {
-            for offer in self.trial.offered_algorithms(kind, tell) {
-                if !goes_on(kind, Some(offer), tell) {
+        for case in by_every_algorithm {
+            for offer in self.runner.offered_algorithms(case, emit) {
+                if !goes_on(case, Some(offer), emit) {
                     return;
                 }
             }
@@ -219,50 +226,52 @@ impl Suite<'_> {
     /// One convolution, by the algorithm and arithmetic that are given or by those that are usual.
     fn run_case(
         &self,
-        kind: Case,
+        case: Case,
         offer: Option<(Algorithm, i32)>,
         start: Option<SetupTimes>,
-        tell: &mut dyn FnMut(SuiteEvent),
+        emit: &mut dyn FnMut(SuiteEvent),
     ) -> Control {
-        let version = self.trial.version;
-        let mut row = ResultRow::new(self.device.to_string(), kind);
+        let version = self.runner.version;
+        let mut row = ResultRow::new(self.device.to_string(), case);
         row.outcome.start = start;
-        let operands = Operands::for_case(&kind);
-        let expected = reference::convolve(&kind, &operands);
+        let operands = Operands::for_case(&case);
+        let expected = reference::convolve(&case, &operands);
         let clock = Instant::now();
-        let result = match self.trial.unsupported_reason(&kind) {
+        let result = match self.runner.unsupported_reason(&case) {
             Some(reason) => Err(CaseFailure::Unserved(reason)),
-            None if kind.api == Api::Graph => {
-                self.trial.by_engines(&kind, &operands, &expected, tell)
+            None if case.api == Api::Graph => {
+                self.runner.by_engines(&case, &operands, &expected, emit)
             }
-            None => self.trial.attempt(&kind, offer, &operands, &expected, tell),
+            None => self
+                .runner
+                .attempt(&case, offer, &operands, &expected, emit),
         };
-        let going = match result {
+        let control = match result {
             Ok(right) => {
                 row.outcome.algorithm = right.algorithm.to_string();
                 row.outcome.largest_error = Some(right.largest_error);
                 row.outcome.tf32 = right.tf32;
                 Control::On
             }
-            Err(trouble) => match trouble.left_out(version) {
-                Some(reason) if offer.is_some() || !kind.is_basic() => {
-                    row.outcome.algorithm = algorithm_words(&trouble);
+            Err(failure) => match failure.left_out(version) {
+                Some(reason) if offer.is_some() || !case.is_basic() => {
+                    row.outcome.algorithm = algorithm_words(&failure);
                     row.leave_out(reason);
                     Control::On
                 }
                 _ => {
-                    row.fail(&trouble, version);
-                    match trouble {
+                    row.fail(&failure, version);
+                    match failure {
                         CaseFailure::Rounded { .. } => Control::On,
-                        _ if trouble.ends_the_context() => Control::Ended,
+                        _ if failure.ends_the_context() => Control::Ended,
                         _ if row.outcome.verdict == Verdict::Fail => Control::Failed,
                         _ => Control::Ended,
                     }
                 }
             },
         };
-        row.tell(tell, clock);
-        going
+        row.emit(emit, clock);
+        control
     }
 }
 

@@ -36,22 +36,22 @@ pub struct Tolerance {
 
 impl Tolerance {
     /// For a kind, computed by an algorithm that transforms or by one that does not.
-    pub fn for_case(kind: &Case, transforms: bool, expected: &[Expected]) -> Self {
-        Self::of_type(kind.data_type, kind, transforms, expected)
+    pub fn for_case(case: &Case, transforms: bool, expected: &[Expected]) -> Self {
+        Self::of_type(case.data_type, case, transforms, expected)
     }
 
     /// The same as if it had been computed in strict single precision.
-    pub fn in_f32(kind: &Case, expected: &[Expected]) -> Self {
-        Self::of_type(DataType::F32, kind, false, expected)
+    pub fn in_f32(case: &Case, expected: &[Expected]) -> Self {
+        Self::of_type(DataType::F32, case, false, expected)
     }
 
     /// The same as if it had been computed in TF32.
-    pub fn in_tf32(kind: &Case, expected: &[Expected]) -> Self {
-        Self::of_type(DataType::Tf32, kind, false, expected)
+    pub fn in_tf32(case: &Case, expected: &[Expected]) -> Self {
+        Self::of_type(DataType::Tf32, case, false, expected)
     }
 
-    fn of_type(data_type: DataType, kind: &Case, transforms: bool, expected: &[Expected]) -> Self {
-        let terms = kind.products() as f64 + 1.0;
+    fn of_type(data_type: DataType, case: &Case, transforms: bool, expected: &[Expected]) -> Self {
+        let terms = case.products() as f64 + 1.0;
         let power = |exponent: i32| 2f64.powi(exponent);
         let on_tensor_cores = terms * power(-22);
         let (factor, transformed) = match data_type {

@@ -29,18 +29,21 @@ const MOST_OFFERS: usize = 16;
 #[derive(Clone, Copy)]
 pub struct Cudnn {
     /// Its first library.
-    pub shim: Library,
+    pub main_library: Library,
     /// Since 9.0; in 8 there is nothing of the kind.
     last_error: Option<LastError>,
 }
 
 impl Cudnn {
-    /// The cuDNN of a shim.
-    pub fn open(shim: Library) -> Self {
+    /// The functions of a main library.
+    pub fn open(main_library: Library) -> Self {
         // SAFETY: the type is that of cudnn.h.
-        let last_error = unsafe { function(shim, "cudnnGetLastErrorString") };
+        let last_error = unsafe { function(main_library, "cudnnGetLastErrorString") };
         let last_error = last_error.ok();
-        Self { shim, last_error }
+        Self {
+            main_library,
+            last_error,
+        }
     }
 
     /// A function of it.
@@ -53,7 +56,7 @@ impl Cudnn {
     ) -> Result<Function, CudnnStatus> {
         let status = None;
         // SAFETY: the caller vouches for the type.
-        unsafe { function(self.shim, call) }.map_err(|call| CudnnStatus { call, status })
+        unsafe { function(self.main_library, call) }.map_err(|call| CudnnStatus { call, status })
     }
 
     /// What cuDNN says of the last call that failed on this thread, on one line; empty if it says nothing.

@@ -51,7 +51,7 @@ const IDS: [i64; 3] = [1, 2, 3];
 /// cuDNN's graph interface, ready to be called.
 #[derive(Clone, Copy)]
 pub struct Graph {
-    calls: BackendFunctions,
+    functions: BackendFunctions,
 }
 
 /// A convolution as it was described. What is made of others stands before them, and so goes away first.
@@ -80,21 +80,21 @@ pub struct Plan {
 }
 
 impl Graph {
-    /// That of a shim.
-    pub fn open(shim: Library) -> Result<Self, CudnnStatus> {
-        BackendFunctions::resolve(shim).map(|calls| Self { calls })
+    /// The graph API of a main library.
+    pub fn open(main_library: Library) -> Result<Self, CudnnStatus> {
+        BackendFunctions::resolve(main_library).map(|functions| Self { functions })
     }
 
     fn node(&self, sort: &'static is::DescriptorKind) -> Result<Node, CudnnStatus> {
-        Node::new(self.calls, sort)
+        Node::new(self.functions, sort)
     }
 
     /// A tensor.
-    pub fn tensor(&self, kind: &Case, dims: [usize; 4], id: i64) -> Result<Node, CudnnStatus> {
+    pub fn tensor(&self, case: &Case, dims: [usize; 4], id: i64) -> Result<Node, CudnnStatus> {
         let tensor = self.node(&is::TENSOR)?;
-        tensor.word(is::TENSOR_TYPE, data_type_number(kind.data_type))?;
+        tensor.word(is::TENSOR_TYPE, data_type_number(case.data_type))?;
         tensor.numbers(is::DIMENSIONS, &dims.map(whole))?;
-        tensor.numbers(is::STRIDES, &strides(kind.layout, dims))?;
+        tensor.numbers(is::STRIDES, &strides(case.layout, dims))?;
         tensor.numbers(is::UNIQUE_ID, &[id])?;
         tensor.numbers(is::ALIGNMENT, &[ALIGNED])?;
         tensor.finalize()?;
@@ -102,8 +102,8 @@ impl Graph {
     }
 
     /// A convolution that sums in single precision. Groups are told by the tensors' channels.
-    pub fn convolution(&self, kind: &Case) -> Result<Node, CudnnStatus> {
-        let (shape, convolution) = (kind.shape, self.node(&is::CONVOLUTION)?);
+    pub fn convolution(&self, case: &Case) -> Result<Node, CudnnStatus> {
+        let (shape, convolution) = (case.shape, self.node(&is::CONVOLUTION)?);
         let pad = shape.pad.map(whole);
         convolution.word(is::COMP_TYPE, FLOAT)?;
         convolution.word(is::CONV_MODE, CROSS_CORRELATION)?;
@@ -143,14 +143,14 @@ impl Graph {
     pub fn describe(
         &self,
         handle: &OwnedDescriptor,
-        kind: &Case,
+        case: &Case,
     ) -> Result<ConvolutionGraph, CudnnStatus> {
-        let (shape, [x, w, y]) = (kind.shape, IDS);
-        let x = self.tensor(kind, shape.x(), x)?;
-        let w = self.tensor(kind, shape.filter(), w)?;
-        let y = self.tensor(kind, shape.y(), y)?;
-        let convolution = self.convolution(kind)?;
-        let operation = self.operation(kind.operation, &convolution, [&x, &w, &y])?;
+        let (shape, [x, w, y]) = (case.shape, IDS);
+        let x = self.tensor(case, shape.x(), x)?;
+        let w = self.tensor(case, shape.filter(), w)?;
+        let y = self.tensor(case, shape.y(), y)?;
+        let convolution = self.convolution(case)?;
+        let operation = self.operation(case.operation, &convolution, [&x, &w, &y])?;
         let graph = self.node(&is::OPERATIONGRAPH)?;
         graph.pointers(is::GRAPH_HANDLE, &[handle.what])?;
         graph.pointers(is::GRAPH_OPS, &[operation.pointer()])?;

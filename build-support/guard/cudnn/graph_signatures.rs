@@ -30,23 +30,23 @@ pub struct BackendFunctions {
 }
 
 impl BackendFunctions {
-    /// Those of a shim.
-    pub fn resolve(shim: Library) -> Result<Self, CudnnStatus> {
+    /// The functions of a main library.
+    pub fn resolve(main_library: Library) -> Result<Self, CudnnStatus> {
         // SAFETY: the types are those of cudnn_graph.h.
-        let calls = unsafe {
+        let functions = unsafe {
             let find = || {
                 Ok(Self {
-                    create: function(shim, "cudnnBackendCreateDescriptor")?,
-                    destroy: function(shim, "cudnnBackendDestroyDescriptor")?,
-                    finalize: function(shim, "cudnnBackendFinalize")?,
-                    set: function(shim, "cudnnBackendSetAttribute")?,
-                    get: function(shim, "cudnnBackendGetAttribute")?,
-                    execute: function(shim, "cudnnBackendExecute")?,
+                    create: function(main_library, "cudnnBackendCreateDescriptor")?,
+                    destroy: function(main_library, "cudnnBackendDestroyDescriptor")?,
+                    finalize: function(main_library, "cudnnBackendFinalize")?,
+                    set: function(main_library, "cudnnBackendSetAttribute")?,
+                    get: function(main_library, "cudnnBackendGetAttribute")?,
+                    execute: function(main_library, "cudnnBackendExecute")?,
                 })
             };
             find()
         };
-        calls.map_err(|call| CudnnStatus { call, status: None })
+        functions.map_err(|call| CudnnStatus { call, status: None })
     }
 }
 
@@ -167,7 +167,7 @@ pub const OF_BACKWARD_FILTER: Operand = operand(712, 716, 715, 717);
 
 /// A descriptor, destroyed when it goes away. What it was made of must not go away before.
 pub struct Node {
-    calls: BackendFunctions,
+    functions: BackendFunctions,
     sort: &'static DescriptorKind,
     what: Opaque,
 }
@@ -175,15 +175,19 @@ pub struct Node {
 impl Node {
     /// A new one.
     pub fn new(
-        calls: BackendFunctions,
+        functions: BackendFunctions,
         sort: &'static DescriptorKind,
     ) -> Result<Self, CudnnStatus> {
         let mut what: Opaque = std::ptr::null_mut();
         // SAFETY: the type is that of cudnn_graph.h, and `what` outlives the call.
         check(sort.create, unsafe {
-            (calls.create)(sort.number, &mut what)
+            (functions.create)(sort.number, &mut what)
         })?;
-        Ok(Self { calls, sort, what })
+        Ok(Self {
+            functions,
+            sort,
+            what,
+        })
     }
 
     /// As other descriptors take it.
@@ -197,7 +201,7 @@ impl Node {
         let from = values.as_ptr().cast::<c_void>();
         // SAFETY: the descriptor is alive, and callers vouch for the type of the values, which outlive the call.
         check(self.sort.set, unsafe {
-            (self.calls.set)(self.what, name, of, values.len() as i64, from)
+            (self.functions.set)(self.what, name, of, values.len() as i64, from)
         })
     }
 
@@ -225,7 +229,7 @@ impl Node {
     pub fn finalize(&self) -> Result<(), CudnnStatus> {
         // SAFETY: the descriptor is alive.
         check(self.sort.finalize, unsafe {
-            (self.calls.finalize)(self.what)
+            (self.functions.finalize)(self.what)
         })
     }
 
@@ -241,7 +245,7 @@ impl Node {
         // SAFETY: the descriptor is alive, callers vouch for the type of the values, and cuDNN writes no more of them
         // than it is told there is room for.
         check(self.sort.get, unsafe {
-            (self.calls.get)(self.what, name, of, room as i64, &mut there, to)
+            (self.functions.get)(self.what, name, of, room as i64, &mut there, to)
         })?;
         let there: Result<usize, _> = std::convert::TryFrom::try_from(there);
         Ok(there.map_or(0, |there| there.min(room)))
@@ -284,7 +288,7 @@ impl Node {
     pub unsafe fn execute(&self, handle: Opaque, pack: &Self) -> Result<(), CudnnStatus> {
         // SAFETY: all three are alive, and the caller vouches for the rest.
         check("cudnnBackendExecute", unsafe {
-            (self.calls.execute)(handle, self.what, pack.what)
+            (self.functions.execute)(handle, self.what, pack.what)
         })
     }
 }
@@ -292,6 +296,6 @@ impl Node {
 impl Drop for Node {
     fn drop(&mut self) {
         // SAFETY: created once, destroyed once.
-        unsafe { (self.calls.destroy)(self.what) };
+        unsafe { (self.functions.destroy)(self.what) };
     }
 }

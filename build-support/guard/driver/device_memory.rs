@@ -76,7 +76,7 @@ fn check(call: &'static str, code: c_int) -> Result<(), CudaStatus> {
 /// The primary context of a GPU, current while this value lives; what was current before is so again afterwards.
 /// The CUDA runtime, and so cuDNN, works in the primary context too.
 pub struct CurrentContext {
-    calls: MemoryFunctions,
+    functions: MemoryFunctions,
     device: c_int,
 }
 
@@ -85,37 +85,39 @@ impl CurrentContext {
     pub fn enter(ordinal: i32) -> Result<Self, CudaStatus> {
         let lacks = |call| CudaStatus { call, code: None };
         let library = query::open().map_err(|_| lacks("cuInit"))?;
-        let calls = MemoryFunctions::resolve(library).map_err(lacks)?;
+        let functions = MemoryFunctions::resolve(library).map_err(lacks)?;
         let mut device = 0;
         // SAFETY: `device` outlives the call.
         check("cuDeviceGet", unsafe {
-            (calls.device)(&mut device, ordinal)
+            (functions.device)(&mut device, ordinal)
         })?;
         let mut context: Context = std::ptr::null_mut();
         // SAFETY: `context` outlives the call.
         check("cuDevicePrimaryCtxRetain", unsafe {
-            (calls.retain)(&mut context, device)
+            (functions.retain)(&mut context, device)
         })?;
         // SAFETY: the context was retained just now.
-        let pushed = check("cuCtxPushCurrent", unsafe { (calls.push)(context) });
+        let pushed = check("cuCtxPushCurrent", unsafe { (functions.push)(context) });
         if pushed.is_err() {
             // SAFETY: retained once, released once.
-            unsafe { (calls.release)(device) };
+            unsafe { (functions.release)(device) };
         }
-        pushed.map(|()| Self { calls, device })
+        pushed.map(|()| Self { functions, device })
     }
 
     /// Waits until all that was started on the GPU is done, and says how it ended.
     pub fn wait(&self) -> Result<(), CudaStatus> {
         // SAFETY: a context is current.
-        check("cuCtxSynchronize", unsafe { (self.calls.synchronize)() })
+        check("cuCtxSynchronize", unsafe {
+            (self.functions.synchronize)()
+        })
     }
 
     /// Bytes of memory that are free on the GPU; none if it does not say.
     pub fn free_memory(&self) -> Option<usize> {
         let (mut free, mut total) = (0, 0);
         // SAFETY: a context is current, both numbers outlive the call.
-        let code = unsafe { (self.calls.info)(&mut free, &mut total) };
+        let code = unsafe { (self.functions.info)(&mut free, &mut total) };
         if code == 0 { Some(free) } else { None }
     }
 
@@ -127,7 +129,7 @@ impl CurrentContext {
         let mut start: Address = 0;
         // SAFETY: a context is current, `start` outlives the call.
         check("cuMemAlloc", unsafe {
-            (self.calls.alloc)(&mut start, bytes)
+            (self.functions.alloc)(&mut start, bytes)
         })?;
         let buffer = Buffer {
             current: self,
@@ -145,7 +147,7 @@ impl CurrentContext {
         }
         // SAFETY: callers give a range of a buffer of theirs.
         check("cuMemsetD32", unsafe {
-            (self.calls.fill)(at, value, words)
+            (self.functions.fill)(at, value, words)
         })
     }
 
@@ -153,7 +155,7 @@ impl CurrentContext {
         let bytes = into.len();
         // SAFETY: callers give a range of a buffer of theirs that is as long as `into`.
         check("cuMemcpyDtoH", unsafe {
-            (self.calls.to_host)(into.as_mut_ptr().cast::<c_void>(), at, bytes)
+            (self.functions.to_host)(into.as_mut_ptr().cast::<c_void>(), at, bytes)
         })
     }
 }
@@ -163,8 +165,8 @@ impl Drop for CurrentContext {
         let mut context: Context = std::ptr::null_mut();
         // SAFETY: pushed once and retained once, so popped once and released once.
         unsafe {
-            (self.calls.pop)(&mut context);
-            (self.calls.release)(self.device);
+            (self.functions.pop)(&mut context);
+            (self.functions.release)(self.device);
         }
     }
 }
@@ -197,7 +199,7 @@ impl Buffer<'_> {
         // SAFETY: not longer than either side.
         check("cuMemcpyHtoD", unsafe {
             let from = values.as_ptr().cast::<c_void>();
-            (self.current.calls.to_device)(self.address(), from, bytes)
+            (self.current.functions.to_device)(self.address(), from, bytes)
         })
     }
 
@@ -226,6 +228,6 @@ impl Buffer<'_> {
 impl Drop for Buffer<'_> {
     fn drop(&mut self) {
         // SAFETY: allocated once, freed once, in the context that is current as long as `current` lives.
-        unsafe { (self.current.calls.free)(self.start) };
+        unsafe { (self.current.functions.free)(self.start) };
     }
 }

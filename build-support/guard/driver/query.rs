@@ -66,7 +66,7 @@ pub enum DriverProblem {
         /// What is known all the same.
         driver: Driver,
         /// What may be the reason.
-        around: Box<GpuVisibility>,
+        visibility: Box<GpuVisibility>,
     },
     /// The library lacks a function that every driver has.
     NotADriver {
@@ -101,7 +101,7 @@ impl DriverProblem {
     /// The same in words.
     pub fn finding(&self) -> Finding {
         match self {
-            DriverProblem::Missing(around) => around.finding(),
+            DriverProblem::Missing(visibility) => visibility.finding(),
             DriverProblem::Stub(driver) => Finding::warning(
                 FindingId::DriverStub,
                 format!(
@@ -111,8 +111,8 @@ impl DriverProblem {
             )
             .help("remove the `stubs` directory from LD_LIBRARY_PATH and from the rpath: it is for linking alone")
             .help("install NVIDIA's driver, if `nvidia-smi` does not run either"),
-            DriverProblem::NoDevice { driver, around } => {
-                around.with_help(with_driver(around.finding(), driver))
+            DriverProblem::NoDevice { driver, visibility } => {
+                visibility.with_help(with_driver(visibility.finding(), driver))
             }
             DriverProblem::NotADriver { driver, function } => Finding::warning(
                 FindingId::DriverError,
@@ -143,16 +143,16 @@ pub fn ask() -> Result<Driver, DriverProblem> {
     if driver.version.is_none() {
         driver.version = release_in_name(&driver.library);
     }
-    let calls = match DriverFunctions::resolve(library) {
-        Ok(calls) => calls,
+    let functions = match DriverFunctions::resolve(library) {
+        Ok(functions) => functions,
         Err(function) => return Err(DriverProblem::NotADriver { driver, function }),
     };
     // SAFETY: both are functions of the driver with the types cuda.h gives them; `number` outlives the call.
     let (started, known, number) = unsafe {
-        let started = (calls.init)(0);
+        let started = (functions.init)(0);
         // Answered by a driver without GPUs too.
         let mut number: c_int = 0;
-        let known = (calls.driver_version)(&mut number);
+        let known = (functions.driver_version)(&mut number);
         (started, known, number)
     };
     if known == 0 && number > 0 {
@@ -167,7 +167,7 @@ pub fn ask() -> Result<Driver, DriverProblem> {
             return Err(DriverProblem::Failed { driver, call, code });
         }
     }
-    match calls.devices() {
+    match functions.devices() {
         Ok(devices) => driver.devices = devices,
         Err((call, code)) => return Err(DriverProblem::Failed { driver, call, code }),
     }
@@ -179,10 +179,10 @@ pub fn ask() -> Result<Driver, DriverProblem> {
 
 /// The newest CUDA that the driver serves. CUDA is not started, so that nothing can hang.
 pub fn newest_cuda() -> Option<Version> {
-    let calls = DriverFunctions::resolve(open().ok()?).ok()?;
+    let functions = DriverFunctions::resolve(open().ok()?).ok()?;
     let mut number: c_int = 0;
     // SAFETY: the type is that of cuda.h; `number` outlives the call.
-    let code = unsafe { (calls.driver_version)(&mut number) };
+    let code = unsafe { (functions.driver_version)(&mut number) };
     (code == 0 && number > 0).then(|| Version::from_cuda(number.unsigned_abs()))
 }
 
@@ -202,8 +202,8 @@ pub fn open() -> Result<Library, DriverProblem> {
             } else {
                 first
             };
-            let around = MissingDriver::detect(Path::new("/"), words, release());
-            Err(DriverProblem::Missing(Box::new(around)))
+            let visibility = MissingDriver::detect(Path::new("/"), words, release());
+            Err(DriverProblem::Missing(Box::new(visibility)))
         }
     }
 }
@@ -296,7 +296,7 @@ impl DriverProblem {
     fn no_device(driver: Driver) -> Self {
         DriverProblem::NoDevice {
             driver,
-            around: Box::new(GpuVisibility::detect()),
+            visibility: Box::new(GpuVisibility::detect()),
         }
     }
 }

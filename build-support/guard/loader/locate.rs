@@ -24,7 +24,7 @@ pub struct MainLibrary {
     /// The number in its SONAME.
     pub major: u32,
     /// What made the loader take it.
-    pub via: LoadOrigin,
+    pub origin: LoadOrigin,
     /// Other first libraries of the same major in this process.
     pub others: Vec<PathBuf>,
 }
@@ -37,22 +37,22 @@ impl MainLibrary {
             library,
             path: library.path().unwrap_or_default(),
             major: built.cudnn.map_or(9, |version| version.major),
-            via: LoadOrigin::Within,
+            origin: LoadOrigin::Within,
             others: in_process().into_iter().map(|other| other.0).collect(),
         }
     }
 
     /// The files that belong to it.
-    pub fn parts(&self, route: &SearchPath, pinned: bool, asked: &[String]) -> Parts {
-        match self.via {
+    pub fn parts(&self, search_path: &SearchPath, pinned: bool, asked: &[String]) -> Parts {
+        match self.origin {
             LoadOrigin::Within => Parts::default(),
-            _ => Parts::locate_all(&self.path, self.major, route, pinned, asked),
+            _ => Parts::locate_all(&self.path, self.major, search_path, pinned, asked),
         }
     }
 
     /// What a cuDNN without files answers itself: a constant, whatever else is wrong with it.
     pub fn answer(&self) -> Option<Version> {
-        let address = match self.via {
+        let address = match self.origin {
             LoadOrigin::Within => self.library.symbol("cudnnGetVersion")?,
             _ => return None,
         };
@@ -75,7 +75,7 @@ impl MainLibrary {
             None => rules::major(built, self.major),
         };
         let mismatch = judged.err()?;
-        let help = self.via.help(self.folder(), &mismatch.wanted);
+        let help = self.origin.help(self.folder(), &mismatch.wanted);
         Some(mismatch.finding(self.evidence()).help(help))
     }
 
@@ -98,20 +98,20 @@ impl MainLibrary {
         if by_file.is_some_and(|major| major != self.major) {
             evidence.push(("own name", format!("libcudnn.so.{}", self.major)));
         }
-        evidence.push(("found via", self.via.to_string()));
+        evidence.push(("found via", self.origin.to_string()));
         evidence
     }
 }
 
 /// Finds it. A cuDNN that the program would open itself is opened here in the same way; its parts are not.
-pub fn find(built: &Built, route: &SearchPath) -> Result<MainLibrary, Finding> {
+pub fn find(built: &Built, search_path: &SearchPath) -> Result<MainLibrary, Finding> {
     let majors = rules::majors(built);
     let mut there = in_process();
     if built.loader == Loader::Cudarc && platform::is_program() {
         // What its names lead to may be another one than that which is there: no SONAME is `libcudnn.so`.
-        return open(built, &majors, route, &there);
+        return open(built, &majors, search_path, &there);
     }
-    let fits = |shim: &(PathBuf, u32)| majors.contains(&shim.1);
+    let fits = |main_library: &(PathBuf, u32)| majors.contains(&main_library.1);
     if built.loader == Loader::Linked && !there.iter().any(fits) && there.is_empty() {
         return Err(Finding::warning(
             FindingId::NotLoadedYet,
@@ -129,7 +129,7 @@ pub fn find(built: &Built, route: &SearchPath) -> Result<MainLibrary, Finding> {
             let others = there.into_iter().map(|other| other.0).collect();
             return Ok(MainLibrary {
                 library,
-                via: route.to(&path),
+                origin: search_path.to(&path),
                 path,
                 major,
                 others,
@@ -144,7 +144,7 @@ pub fn find(built: &Built, route: &SearchPath) -> Result<MainLibrary, Finding> {
         )
         .help("call `check()` after the first use of cuDNN: what is in the process is judged"));
     }
-    open(built, &majors, route, &there)
+    open(built, &majors, search_path, &there)
 }
 
 /// The first libraries of cuDNN in this process, with their majors.
@@ -172,7 +172,7 @@ fn major_by_soname(path: &Path) -> Option<u32> {
 fn open(
     built: &Built,
     majors: &[u32],
-    route: &SearchPath,
+    search_path: &SearchPath,
     there: &[(PathBuf, u32)],
 ) -> Result<MainLibrary, Finding> {
     let names = library_names::opened_names(built);
@@ -182,14 +182,14 @@ fn open(
         // For a name that the process knows already, no file is looked for.
         let file = match Library::loaded(name) {
             Some(_) => None,
-            None => route.program_file(name),
+            None => search_path.program_file(name),
         };
         if let Some(path) = file {
             // To open these would kill the process, or worse.
             match Elf::open(&path) {
                 Err(defect @ (Defect::CutOff(..) | Defect::Garbled)) => {
                     return Err(part_files::defect_finding(&path, &defect, true)
-                        .with("found via", route.to(&path)));
+                        .with("found via", search_path.to(&path)));
                 }
                 Err(defect) => unfit = Some((path, defect)),
                 Ok(_) => {}
@@ -199,7 +199,7 @@ fn open(
             Ok(library) => {
                 let path = library.path().unwrap_or_else(|| PathBuf::from(name));
                 let by_name = || part_files::name_of(Path::new(name)).and_then(|(_, major)| major);
-                let via = route.to(&path);
+                let origin = search_path.to(&path);
                 let major = major_by_soname(&path).or_else(by_name).unwrap_or(9);
                 let other = |other: &&(PathBuf, u32)| {
                     other.1 == major && !platform::same_file(&other.0, &path)
@@ -210,13 +210,13 @@ fn open(
                     others: others.map(|other| other.0.clone()).collect(),
                     path,
                     major,
-                    via,
+                    origin,
                 });
             }
             Err(said) => words.push(said),
         }
     }
-    let way = |name: &str| route.program_file(name);
+    let way = |name: &str| search_path.program_file(name);
     let mut unmapped = words.iter();
     if let Some(finding) = unmapped.find_map(|words| map_failures::finding(words, &way)) {
         return Err(finding);
@@ -224,7 +224,7 @@ fn open(
     Err(not_found_finding(
         built,
         majors,
-        route,
+        search_path,
         (&names, &words),
         unfit,
     ))
@@ -234,7 +234,7 @@ fn open(
 fn not_found_finding(
     built: &Built,
     majors: &[u32],
-    route: &SearchPath,
+    search_path: &SearchPath,
     (names, words): (&[String], &[String]),
     unfit: Option<(PathBuf, Defect)>,
 ) -> Finding {
@@ -250,13 +250,15 @@ fn not_found_finding(
     };
     let unasked = majors.iter().find_map(|major| {
         let name = format!("libcudnn.so.{}", major);
-        let file = route.program_file(&name).filter(|_| !names.contains(&name));
+        let file = search_path
+            .program_file(&name)
+            .filter(|_| !names.contains(&name));
         Some((*major, file?))
     });
     let is_unasked = unasked.is_some();
     let other = match unfit {
         Some(_) => None,
-        None => unasked.or_else(|| other_major(majors, route)),
+        None => unasked.or_else(|| other_major(majors, search_path)),
     };
     let mut summary = if cudarc {
         let release = built
@@ -276,7 +278,7 @@ fn not_found_finding(
     }
     let mut finding = Finding::error(FindingId::CudnnNotLoadable, summary)
         .with("loader", said)
-        .with("looked at", route.looked_at().join("\n"));
+        .with("looked at", search_path.looked_at().join("\n"));
     if let Some((_, path)) = &other {
         finding = finding.with("there is", path.display());
     }
@@ -302,12 +304,12 @@ fn not_found_finding(
 }
 
 /// A cuDNN on the way that is of a major which the program does not open, the newest first.
-fn other_major(majors: &[u32], route: &SearchPath) -> Option<(u32, PathBuf)> {
+fn other_major(majors: &[u32], search_path: &SearchPath) -> Option<(u32, PathBuf)> {
     let others = (7..=9).rev().filter(|major| !majors.contains(major));
     let file = |major| {
         Some((
             major,
-            route.program_file(&format!("libcudnn.so.{}", major))?,
+            search_path.program_file(&format!("libcudnn.so.{}", major))?,
         ))
     };
     others.filter_map(file).next()

@@ -61,8 +61,8 @@ impl SearchPath {
     /// What made the loader take this file for this name.
     pub fn to(&self, file: &Path) -> LoadOrigin {
         let name = file.file_name().unwrap_or_default();
-        let hit = self.folders.iter().find(|via| {
-            let candidate = via.folder().join(name);
+        let hit = self.folders.iter().find(|origin| {
+            let candidate = origin.folder().join(name);
             candidate == file
                 || in_hwcaps_folder(&candidate, file)
                 || platform::same_file(&candidate, file)
@@ -88,7 +88,7 @@ impl SearchPath {
             Some(LoadOrigin::System(_)) | None if cached() && !in_default_folder(file) => {
                 LoadOrigin::Cache
             }
-            Some(via) => via.clone(),
+            Some(origin) => origin.clone(),
             None => self.relative(file).unwrap_or(LoadOrigin::Elsewhere),
         }
     }
@@ -96,8 +96,8 @@ impl SearchPath {
     /// The relative entry that led to a file before the program changed its working directory.
     fn relative(&self, file: &Path) -> Option<LoadOrigin> {
         let name = file.file_name()?;
-        let led = |via: &&LoadOrigin| {
-            let folder = normalized(via.folder());
+        let led = |origin: &&LoadOrigin| {
+            let folder = normalized(origin.folder());
             folder.is_relative() && folder.iter().count() > 0 && file.ends_with(folder.join(name))
         };
         self.folders.iter().find(led).cloned()
@@ -107,7 +107,7 @@ impl SearchPath {
     /// (before LD_LIBRARY_PATH) or DT_RUNPATH (after it) with its own folder.
     pub fn resolve(&self, name: &str, own: Option<&Path>, own_first: bool) -> Option<PathBuf> {
         // A RUNPATH of the program is for what it opens itself, and the library's own switches its RPATH off.
-        let before = self.folders.iter().filter(|via| match via {
+        let before = self.folders.iter().filter(|origin| match origin {
             LoadOrigin::Rpath(_) => own_first,
             other => matches!(other, LoadOrigin::LibraryPath(_)),
         });
@@ -118,7 +118,7 @@ impl SearchPath {
 
     /// The file that the loader would take for a name that the program opens.
     pub fn program_file(&self, name: &str) -> Option<PathBuf> {
-        let is_named = |via: &&LoadOrigin| !matches!(via, LoadOrigin::System(_));
+        let is_named = |origin: &&LoadOrigin| !matches!(origin, LoadOrigin::System(_));
         self.first_usable(
             name,
             self.folders.iter().filter(is_named).map(LoadOrigin::folder),
@@ -132,7 +132,7 @@ impl SearchPath {
         name: &str,
         named: impl Iterator<Item = &'a Path>,
     ) -> Option<PathBuf> {
-        let in_system = |via: &&LoadOrigin| matches!(via, LoadOrigin::System(_));
+        let in_system = |origin: &&LoadOrigin| matches!(origin, LoadOrigin::System(_));
         let system = self
             .folders
             .iter()
@@ -157,8 +157,8 @@ impl SearchPath {
     /// The folders, for "looked at".
     pub fn looked_at(&self) -> Vec<String> {
         let mut lines: Vec<String> = Vec::new();
-        for via in &self.folders {
-            let line = match via {
+        for origin in &self.folders {
+            let line = match origin {
                 LoadOrigin::System(folder) => folder.display().to_string(),
                 named => named.to_string(),
             };

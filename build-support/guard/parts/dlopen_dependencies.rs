@@ -50,7 +50,7 @@ pub fn suspect_findings(
     parts: &Parts,
     cuda: u32,
     mapped: &[PathBuf],
-    route: &SearchPath,
+    search_path: &SearchPath,
 ) -> Vec<Finding> {
     let mut findings = Vec::new();
     for part in parts.list.iter().filter(|part| part.needed) {
@@ -59,10 +59,10 @@ pub fn suspect_findings(
         for name in opened_by(&part.name, cuda) {
             let plain = Some(CUDART).filter(|plain| name.starts_with(plain));
             let names = std::iter::once(name.as_str()).chain(plain);
-            let mut files = names.filter_map(|name| locate(name, &own, mapped, route));
+            let mut files = names.filter_map(|name| locate(name, &own, mapped, search_path));
             match files.next() {
                 Some(file) => found.push((name, file)),
-                None => findings.push(missing(&part.path, &name, &own, route)),
+                None => findings.push(missing(&part.path, &name, &own, search_path)),
             }
         }
         findings.extend(
@@ -77,7 +77,12 @@ pub fn suspect_findings(
     findings
 }
 
-fn locate(name: &str, own: &[PathBuf], mapped: &[PathBuf], route: &SearchPath) -> Option<PathBuf> {
+fn locate(
+    name: &str,
+    own: &[PathBuf],
+    mapped: &[PathBuf],
+    search_path: &SearchPath,
+) -> Option<PathBuf> {
     let in_child = mapped
         .iter()
         .find(|path| path.file_name() == Some(name.as_ref()));
@@ -91,12 +96,12 @@ fn locate(name: &str, own: &[PathBuf], mapped: &[PathBuf], route: &SearchPath) -
         .cloned()
         .or_else(in_process)
         .or_else(beside)
-        .or_else(|| route.resolve(name, None, false))
+        .or_else(|| search_path.resolve(name, None, false))
 }
 
-fn missing(part: &Path, name: &str, own: &[PathBuf], route: &SearchPath) -> Finding {
+fn missing(part: &Path, name: &str, own: &[PathBuf], search_path: &SearchPath) -> Finding {
     let own = own.iter().map(|folder| folder.display().to_string());
-    let places: Vec<String> = own.chain(route.looked_at()).collect();
+    let places: Vec<String> = own.chain(search_path.looked_at()).collect();
     Finding::warning(
         FindingId::CudnnNotLoadable,
         format!(

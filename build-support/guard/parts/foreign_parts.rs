@@ -15,12 +15,12 @@ use std::path::PathBuf;
 /// foreign too when cuDNN says that something does not fit. True if there are such.
 pub fn judge(
     report: &mut Report,
-    shim: &MainLibrary,
+    main_library: &MainLibrary,
     parts: &Parts,
     mapped: &[PathBuf],
     disagree: bool,
 ) -> bool {
-    if shim.via == LoadOrigin::Within {
+    if main_library.origin == LoadOrigin::Within {
         // Parts of another cuDNN are its own; that it is there is said already.
         return false;
     }
@@ -29,7 +29,7 @@ pub fn judge(
         .as_ref()
         .and_then(|loaded| loaded.version)
         .map(|(version, _)| version);
-    let mut teller = VersionDetector::default();
+    let mut detector = VersionDetector::default();
     let (mut foreign, mut copies) = (Vec::new(), Vec::new());
     for path in mapped {
         let Some((name, Some(major))) = part_files::name_of(path) else {
@@ -40,16 +40,16 @@ pub fn judge(
             .list
             .iter()
             .any(|part| part.path == *path || platform::same_file(&part.path, path));
-        if major != shim.major || name.is_empty() || looked_at {
+        if major != main_library.major || name.is_empty() || looked_at {
             continue;
         }
         let version = Elf::open(path)
             .ok()
-            .and_then(|elf| teller.part_version(&elf, &name, path))
+            .and_then(|elf| detector.part_version(&elf, &name, path))
             .map(|told| told.0);
         let own_shim = mapped.iter().any(|other| {
             other.parent() == path.parent()
-                && *other != shim.path
+                && *other != main_library.path
                 && part_files::name_of(other) == Some((String::new(), Some(major)))
         });
         let fits = !disagree && (version.is_none() || version == release);
@@ -60,17 +60,17 @@ pub fn judge(
         }
     }
     if !copies.is_empty() {
-        report.findings.push(shim.others_finding(&copies));
+        report.findings.push(main_library.others_finding(&copies));
     }
     if foreign.is_empty() {
         return false;
     }
     let summary = format!(
         "cuDNN at `{}` loads parts of another release from elsewhere",
-        shim.folder().display()
+        main_library.folder().display()
     );
     let mut finding = Finding::error(FindingId::PartsMixed, summary);
-    finding.evidence = shim.evidence();
+    finding.evidence = main_library.evidence();
     report.findings.push(
         finding
             .with("and also", foreign.join("\n"))

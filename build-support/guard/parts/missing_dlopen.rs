@@ -24,13 +24,15 @@ impl MissingDlopen {
         said: &str,
         driver: Option<&Path>,
         cuda: Option<u32>,
-        route: &SearchPath,
+        search_path: &SearchPath,
     ) -> Option<Self> {
         let name = name_in(said)?;
         let own = driver.filter(|file| file.is_absolute() && name == PLAIN_DRIVER);
         let there = own.map(Path::to_path_buf).or_else(|| {
             let others = numbered(&name, cuda);
-            others.iter().find_map(|other| route.program_file(other))
+            others
+                .iter()
+                .find_map(|other| search_path.program_file(other))
         });
         Some(Self { name, there })
     }

@@ -38,32 +38,32 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// Looks at the parts of the cuDNN whose first library is `shim`, of this major, for a program that says it needs
-    /// `asked`. `pinned`: the guard will open those beside the shim by their paths; else those count which the loader
+    /// Looks at the parts of the cuDNN whose first library is `main_library`, of this major, for a program that says it needs
+    /// `asked`. `pinned`: the guard will open those beside the main library by their paths; else those count which the loader
     /// would find.
     pub fn locate_all(
-        shim: &Path,
+        main_library: &Path,
         major: u32,
-        route: &SearchPath,
+        search_path: &SearchPath,
         pinned: bool,
         asked: &[String],
     ) -> Self {
-        let folder = shim.parent().unwrap_or(shim);
+        let folder = main_library.parent().unwrap_or(main_library);
         let beside = beside(folder, major);
         let no_others = required_parts::is_jit_only(beside.iter().map(String::as_str));
         let jit_only = no_others || is_jit_asked();
         let needed = |version| match required_parts::part_names(version, jit_only) {
             Some(names) => names.iter().map(|name| name.to_string()).collect(),
             // A major that nobody knows yet: what its first library names.
-            None => named_in(shim),
+            None => named_in(main_library),
         };
         let mut parts = Self {
             jit_only,
             ..Self::default()
         };
-        let own_first = Elf::open(shim).is_ok_and(|elf| elf.rpath_first() == Some(true));
+        let own_first = Elf::open(main_library).is_ok_and(|elf| elf.rpath_first() == Some(true));
         let mapped = platform::mapped();
-        let mut teller = VersionDetector::default();
+        let mut detector = VersionDetector::default();
         let (mut missing, mut missed) = (Vec::new(), Vec::new());
         let mut seen: Vec<String> = Vec::new();
         let mut look = |parts: &mut Self, name: &String, lacks: Option<&mut Vec<String>>| {
@@ -72,9 +72,9 @@ impl Parts {
             }
             seen.push(name.clone());
             let file = in_process(&mapped, name, major)
-                .or_else(|| locate(folder, name, major, route, pinned || own_first));
+                .or_else(|| locate(folder, name, major, search_path, pinned || own_first));
             match (file, lacks) {
-                (Some(path), lacks) => parts.add_part(&mut teller, name, path, lacks.is_some()),
+                (Some(path), lacks) => parts.add_part(&mut detector, name, path, lacks.is_some()),
                 (None, Some(lacks)) => lacks.push(file_name(name, major)),
                 (None, None) => {}
             }
@@ -97,7 +97,7 @@ impl Parts {
         beside.iter().for_each(|name| look(&mut parts, name, None));
         for (files, by) in [(missed, "this program"), (missing, "a convolution")] {
             if !files.is_empty() {
-                let finding = missing_finding(folder, &files, by, &parts.release(), route);
+                let finding = missing_finding(folder, &files, by, &parts.release(), search_path);
                 let help = if no_others {
                     WHOLE.to_string()
                 } else {
@@ -106,15 +106,18 @@ impl Parts {
                 parts.findings.insert(0, finding.help(help));
             }
         }
-        parts.compare(shim, teller.file_version(shim));
+        parts.compare(main_library, detector.file_version(main_library));
         if let Some(release) = release.filter(|release| opens_absent_part(*release)) {
             let has = parts
                 .list
                 .iter()
                 .any(|part| part.name == required_parts::TENSOR_IR);
             let file = file_name(required_parts::TENSOR_IR, major);
-            if let (false, Some(path)) = (has, route.resolve(&file, Some(folder), own_first)) {
-                let told = teller.file_version(&path).filter(|told| told.0 != release);
+            if let (false, Some(path)) = (has, search_path.resolve(&file, Some(folder), own_first))
+            {
+                let told = detector
+                    .file_version(&path)
+                    .filter(|told| told.0 != release);
                 parts
                     .findings
                     .extend(told.map(|told| other_release_finding(folder, release, &path, told)));
@@ -133,9 +136,15 @@ impl Parts {
         all.find_map(|part| Some((part.version?, part.told_by?)))
     }
 
-    fn add_part(&mut self, teller: &mut VersionDetector, name: &str, path: PathBuf, needed: bool) {
+    fn add_part(
+        &mut self,
+        detector: &mut VersionDetector,
+        name: &str,
+        path: PathBuf,
+        needed: bool,
+    ) {
         let told = match Elf::open(&path) {
-            Ok(elf) => teller.part_version(&elf, name, &path),
+            Ok(elf) => detector.part_version(&elf, name, &path),
             Err(defect) => {
                 self.findings.push(defect_finding(&path, &defect, needed));
                 None
@@ -151,7 +160,7 @@ impl Parts {
     }
 
     /// Parts of different releases do not work together, even where cuDNN itself does not notice.
-    fn compare(&mut self, shim: &Path, shim_told: Option<SourcedVersion>) {
+    fn compare(&mut self, main_library: &Path, shim_told: Option<SourcedVersion>) {
         let Some((release, _)) = self.release() else {
             return;
         };
@@ -169,7 +178,7 @@ impl Parts {
             let told = (part.version?, part.told_by?);
             Some((told, part.path.as_path()))
         });
-        let all = shim_told.map(|told| (told, shim)).into_iter();
+        let all = shim_told.map(|told| (told, main_library)).into_iter();
         let lines: Vec<String> = all
             .chain(of_parts)
             .map(|((version, by), path)| match by {
@@ -177,7 +186,11 @@ impl Parts {
                 by => format!("{}  {}, by {}", version, path.display(), with_article(by)),
             })
             .collect();
-        let folder = shim.parent().unwrap_or(shim).display().to_string();
+        let folder = main_library
+            .parent()
+            .unwrap_or(main_library)
+            .display()
+            .to_string();
         let finding = required_parts::mixed_finding(&folder, needed, &lines, "libcudnn*");
         self.findings.push(finding);
     }
@@ -235,11 +248,14 @@ fn missing_finding(
     missing: &[String],
     by: &str,
     release: &Option<SourcedVersion>,
-    route: &SearchPath,
+    search_path: &SearchPath,
 ) -> Finding {
     let all = if missing.len() == 1 { "" } else { " all" };
     let here = folder.display().to_string();
-    let others = route.looked_at().into_iter().filter(|place| *place != here);
+    let others = search_path
+        .looked_at()
+        .into_iter()
+        .filter(|place| *place != here);
     let places: Vec<String> = std::iter::once(here.clone()).chain(others).collect();
     Finding::error(
         FindingId::PartsMissing,
@@ -329,10 +345,10 @@ pub fn is_jit_asked() -> bool {
 }
 
 /// The parts that the strings of a first library name; none if it is too large to look through in passing.
-fn named_in(shim: &Path) -> Vec<String> {
-    let small = std::fs::metadata(shim).is_ok_and(|data| data.len() < 1 << 20);
+fn named_in(main_library: &Path) -> Vec<String> {
+    let small = std::fs::metadata(main_library).is_ok_and(|data| data.len() < 1 << 20);
     let bytes = if small {
-        std::fs::read(shim).unwrap_or_default()
+        std::fs::read(main_library).unwrap_or_default()
     } else {
         Vec::new()
     };
@@ -362,7 +378,7 @@ fn locate(
     folder: &Path,
     name: &str,
     major: u32,
-    route: &SearchPath,
+    search_path: &SearchPath,
     own_first: bool,
 ) -> Option<PathBuf> {
     let plain = file_name(name, major);
@@ -374,7 +390,7 @@ fn locate(
             return here;
         }
     }
-    let found = route.resolve(&plain, Some(folder), own_first);
+    let found = search_path.resolve(&plain, Some(folder), own_first);
     found.or_else(|| Library::loaded(&plain)?.path())
 }
 

@@ -44,7 +44,7 @@ pub fn loaded(loaded: &LoadedCudnn) -> Json {
             Json::optional(loaded.version.map(|(version, _)| version)),
         ),
         ("path", Json::text(loaded.path.display())),
-        ("found_via", Json::text(&loaded.via)),
+        ("found_via", Json::text(&loaded.origin)),
         (
             "cuda_major",
             loaded

@@ -8,8 +8,11 @@ use crate::runtime::system::platform;
 use std::path::Path;
 
 /// `CUDNN_GUARD_REPORT`; that it cannot be written changes no verdict.
-pub fn write(mut result: Result<Report, Failure>, operator: &EnvConfig) -> Result<Report, Failure> {
-    let Some(path) = &operator.report else {
+pub fn write(
+    mut result: Result<Report, Failure>,
+    env_config: &EnvConfig,
+) -> Result<Report, Failure> {
+    let Some(path) = &env_config.report else {
         return result;
     };
     let text = match &result {

@@ -24,7 +24,7 @@ pub struct LoadedCudnn {
     /// The file of its first library.
     pub path: PathBuf,
     /// What made the loader take it.
-    pub via: LoadOrigin,
+    pub origin: LoadOrigin,
     /// Its release, and what told it.
     pub version: Option<(Version, &'static str)>,
     /// The CUDA major that it was built for.
@@ -160,12 +160,12 @@ impl Report {
         .to_string()
     }
 
-    pub(crate) fn set_loaded(&mut self, shim: &MainLibrary, parts: &Parts) {
+    pub(crate) fn set_loaded(&mut self, main_library: &MainLibrary, parts: &Parts) {
         self.loaded = Some(LoadedCudnn {
-            path: shim.path.clone(),
-            via: shim.via.clone(),
+            path: main_library.path.clone(),
+            origin: main_library.origin.clone(),
             version: parts.release().or_else(|| {
-                let answer = shim.answer()?;
+                let answer = main_library.answer()?;
                 Some((answer, "cudnnGetVersion"))
             }),
             cuda_major: None,
@@ -191,8 +191,8 @@ impl Report {
     }
 
     /// Applies what the operator lets pass, and what is asked for on top.
-    pub(crate) fn finish(mut self, operator: &EnvConfig) -> Result<Self, Failure> {
-        let required = if operator.require_gpu {
+    pub(crate) fn finish(mut self, env_config: &EnvConfig) -> Result<Self, Failure> {
+        let required = if env_config.require_gpu {
             Some("CUDNN_GUARD_REQUIRE_GPU=1")
         } else if self.built.require_gpu {
             Some("this program")
@@ -200,12 +200,12 @@ impl Report {
             None
         };
         let contents = &mut *self.contents;
-        operator.allow.apply(&mut contents.findings);
+        env_config.allow.apply(&mut contents.findings);
         for finding in &mut contents.findings {
             if platform::is_privileged() {
                 without_library_path(finding);
             }
-            let allowed = operator.allow.contains(finding.id.as_str());
+            let allowed = env_config.allow.contains(finding.id.as_str());
             let unknown = Some(finding.id) == contents.unknown;
             if let (Some(by), false, true) = (required, allowed, unknown) {
                 finding.severity = Severity::Error;

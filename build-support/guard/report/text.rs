@@ -46,7 +46,7 @@ pub fn stack(report: &Report, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             "loaded",
             format!("{}: {}{}", loaded.path.display(), version, cuda),
         )?;
-        write_row(f, "found via", &loaded.via)?;
+        write_row(f, "found via", &loaded.origin)?;
         parts(loaded, f)?;
     }
     if let Some(driver) = &report.driver {
