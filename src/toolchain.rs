@@ -183,14 +183,14 @@ impl Toolchain {
             requirements: &requirements,
             allowed: &allowed,
         };
-        let (steps, sight) = probe.locate();
-        let (candidates, choice) = probe.select(&steps, &sight);
+        let (steps, scan) = probe.locate();
+        let (candidates, choice) = probe.select(&steps, &scan);
         let (toolkit, cudnn) = probe::chosen(&candidates);
         let archives = static_link::find(&config, &host, toolkit, cudnn);
         let (toolkit, cudnn) = (toolkit.cloned(), cudnn.cloned());
-        let (looked, chosen) = ((&steps[..], &sight), (&candidates[..], choice));
+        let (looked, chosen) = ((&steps[..], &scan), (&candidates[..], choice));
         let (findings, toolkit_fault) = probe.check(invalid, looked, chosen, &archives);
-        let mut read = sight.read;
+        let mut read = scan.read;
         read.extend(archives.files.iter().cloned());
         Self {
             toolkit,

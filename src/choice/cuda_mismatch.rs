@@ -1,6 +1,6 @@
 //! The finding for a toolkit and a cuDNN that are for different CUDA majors.
 
-use crate::choice::findings::{Situation, linkable, owner};
+use crate::choice::findings::{CheckContext, linkable, owner};
 use crate::choice::message_format::{
     also, found_via, is_gone, named, product, root_of, with_lines,
 };
@@ -10,7 +10,7 @@ use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::search::search_step::Kind;
 
-impl Situation<'_> {
+impl CheckContext<'_> {
     /// The finding if toolkit and cuDNN are for different CUDA majors.
     pub fn misfit(&self) -> Option<Finding> {
         let (toolkit, cudnn) = self.choice.misfit?;

@@ -22,7 +22,7 @@ use std::path::Path;
 
 /// All that is known when the choice is made.
 #[derive(Clone, Copy, Debug)]
-pub struct Situation<'a> {
+pub struct CheckContext<'a> {
     pub env: &'a Environment,
     /// The system that is built for.
     pub platform: &'a Platform,
@@ -37,7 +37,7 @@ pub struct Situation<'a> {
     pub requirements: &'a Requirements,
 }
 
-impl Situation<'_> {
+impl CheckContext<'_> {
     /// Why there is nothing of this kind to use, or what is missing in what there is. None if all is well.
     pub fn fault(&self, kind: Kind) -> Option<Finding> {
         let chosen = self.choice.of(kind);
@@ -56,8 +56,11 @@ impl Situation<'_> {
         let of_kind = |candidate: &&Candidate| kind_of(candidate) == kind && !is_gone(candidate);
         let mut found: Vec<&Candidate> = self.candidates.iter().filter(of_kind).collect();
         // What a variable asked for comes first, then the order of the search.
-        found.sort_by_key(|candidate| candidate.wish.is_none());
-        if let Some((first, by)) = found.first().and_then(|first| Some((first, first.wish?))) {
+        found.sort_by_key(|candidate| candidate.request.is_none());
+        if let Some((first, by)) = found
+            .first()
+            .and_then(|first| Some((first, first.request?)))
+        {
             if let Some(finding) = self.asked_unusable(first, by) {
                 return finding;
             }
@@ -153,7 +156,7 @@ impl Situation<'_> {
                 None => finding,
             };
             let wanted = format!("a {product} that meets `{text}`");
-            finding.help(match first.wish {
+            finding.help(match first.request {
                 Some(_) => format!("let {} name a directory with {wanted}", first.via),
                 None => format!("install {wanted}, or set {variable} to the directory of one"),
             })

@@ -1,6 +1,6 @@
 //! The finding for a toolkit that lacks a part.
 
-use crate::choice::findings::Situation;
+use crate::choice::findings::CheckContext;
 use crate::choice::message_format::{
     also, by_distribution, found_via, is_of_wheels, named, package_suffix, root_of,
 };
@@ -10,7 +10,7 @@ use crate::model::platform::Os;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 
-impl Situation<'_> {
+impl CheckContext<'_> {
     /// The finding if the chosen toolkit lacks a part. That is no error here: kernels that need a compiler say so
     /// themselves, and a build that brings its own bindings needs no headers.
     pub fn partial(&self) -> Option<Finding> {
@@ -37,7 +37,7 @@ impl Situation<'_> {
         let mut or = "";
         if let Some(whole) = self.candidates.iter().find(is_whole_toolkit) {
             finding = finding.with("also found", also(whole));
-            if candidate.wish.is_some() {
+            if candidate.request.is_some() {
                 let root = root_of(whole).display();
                 finding = finding.help(format!("set {} to `{root}`", candidate.via));
                 or = "or ";
@@ -108,7 +108,7 @@ mod tests {
             via,
             chosen: true,
             rejected: None,
-            wish: None,
+            request: None,
         };
         let windows = root.contains('\\');
         let os = if windows { Os::Windows } else { Os::Linux };

@@ -1,6 +1,6 @@
 //! The finding for a kind of which nothing can be used.
 
-use crate::choice::findings::Situation;
+use crate::choice::findings::CheckContext;
 use crate::choice::incomplete_toolkit::packages;
 use crate::choice::message_format::{also, is_gone, landmark, root_of, with_lines};
 use crate::choice::select_pair::{is_whole, kind_of};
@@ -16,7 +16,7 @@ use std::path::Path;
 /// More directories than this that were found in one way are counted, not listed.
 const MANY: usize = 4;
 
-impl Situation<'_> {
+impl CheckContext<'_> {
     pub(super) fn not_found(&self, kind: Kind, found: &[&Candidate]) -> Finding {
         let id = match kind {
             Kind::Toolkit => FindingId::CudaNotFound,

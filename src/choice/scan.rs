@@ -1,6 +1,6 @@
 //! Looks at the places of the search, one after the other.
 
-use crate::choice::select_pair::{Wants, is_met, is_usable, kind_of};
+use crate::choice::select_pair::{SelectionConstraints, is_met, is_usable, kind_of};
 use crate::choice::unusable_variables::{Unusable, unusable};
 use crate::cudnn::package_owner;
 use crate::loader::shadowing;
@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 
 /// What was seen.
 #[derive(Clone, Debug, Default)]
-pub struct Sight {
+pub struct ScanResult {
     /// Everything that was found, in the order of the search.
     pub candidates: Vec<Candidate>,
     /// Variables that name a place where nothing is.
@@ -30,12 +30,12 @@ pub struct Sight {
 }
 
 /// Looks at all steps. pkg-config is run only while nothing found before meets what is wanted.
-pub fn look(steps: &[Step], host: &Host, wants: &Wants) -> Sight {
+pub fn look(steps: &[Step], host: &Host, constraints: &SelectionConstraints) -> ScanResult {
     let mut scan = Scan {
         steps,
         host,
-        wants,
-        sight: Sight::default(),
+        constraints,
+        scan: ScanResult::default(),
         keys: Vec::new(),
         failures: Vec::new(),
     };
@@ -49,8 +49,8 @@ pub fn look(steps: &[Step], host: &Host, wants: &Wants) -> Sight {
 struct Scan<'a> {
     steps: &'a [Step],
     host: &'a Host,
-    wants: &'a Wants<'a>,
-    sight: Sight,
+    constraints: &'a SelectionConstraints<'a>,
+    scan: ScanResult,
     /// What makes two finds the same, with how the first was found.
     keys: Vec<(Vec<PathBuf>, FoundVia)>,
     /// Why a compiler that a variable names could not be asked.
@@ -60,37 +60,37 @@ struct Scan<'a> {
 impl Scan<'_> {
     fn step(&mut self, step: &Step) {
         let root = self.host.root.as_deref().filter(|_| step.fixed);
-        let eyes = Sysroot { root };
+        let sysroot = Sysroot { root };
         match &step.place {
-            Place::Nvcc(compilers) => self.compiler(step, compilers, eyes),
+            Place::Nvcc(compilers) => self.compiler(step, compilers, sysroot),
             Place::Copy(owner, tree) => {
-                for top in eyes.expand(&tree.base, &tree.pattern) {
+                for top in sysroot.expand(&tree.base, &tree.pattern) {
                     let copy = cudnn::bundled_copy(&top, tree, &self.host.platform);
                     if let Some(found) = copy.map(Found::Cudnn) {
                         // The answer does not rest on it, so its files are not noted.
                         let bundled = Rejection::BundledWith(owner);
-                        self.sight.add_rejected(found, step.via.clone(), bundled);
+                        self.scan.add_rejected(found, step.via.clone(), bundled);
                     }
                 }
             }
             Place::PkgConfig(dirs) => {
                 for file in pkg_config::files(dirs, step.kind) {
-                    if is_met(step.kind, &self.sight.candidates, self.wants) {
+                    if is_met(step.kind, &self.scan.candidates, self.constraints) {
                         break;
                     }
                     self.package(step, file);
                 }
             }
-            Place::Tree(tree) => self.tree(step, tree, eyes),
+            Place::Tree(tree) => self.tree(step, tree, sysroot),
         }
     }
 
     /// The toolkit of the first of these compilers that there is.
-    fn compiler(&mut self, step: &Step, compilers: &[PathBuf], eyes: Sysroot) {
-        let Some(compiler) = compilers.iter().find_map(|file| eyes.file(file)) else {
+    fn compiler(&mut self, step: &Step, compilers: &[PathBuf], sysroot: Sysroot) {
+        let Some(compiler) = compilers.iter().find_map(|file| sysroot.file(file)) else {
             return;
         };
-        if step.wish.is_none() && self.is_known(&compiler, eyes) {
+        if step.request.is_none() && self.is_known(&compiler, sysroot) {
             return;
         }
         // nvcc is run only where its toolkit cannot be read off the directories around it.
@@ -98,76 +98,77 @@ impl Scan<'_> {
             Some(found) => Ok(found),
             None => toolkit::from_nvcc(&compiler, self.host),
         };
-        match (found, step.wish) {
+        match (found, step.request) {
             (Ok((toolkit, read)), _) => {
                 let root = toolkit.root.clone();
-                self.add(step, eyes, Found::Toolkit(toolkit), read);
-                self.cudnn_in_toolkit(step, &root, eyes);
+                self.add(step, sysroot, Found::Toolkit(toolkit), read);
+                self.cudnn_in_toolkit(step, &root, sysroot);
             }
             (Err(finding), Some(variable)) => self.failures.push((variable, finding)),
-            (Err(finding), None) => self.sight.left_out.push((step.kind, finding.summary)),
+            (Err(finding), None) => self.scan.left_out.push((step.kind, finding.summary)),
         }
     }
 
     /// Whether this compiler belongs to a toolkit that was found before: it would say the same again.
-    fn is_known(&self, compiler: &Path, eyes: Sysroot) -> bool {
-        let real = eyes.canonical(compiler);
-        let toolkits = self.sight.candidates.iter().filter_map(Candidate::toolkit);
+    fn is_known(&self, compiler: &Path, sysroot: Sysroot) -> bool {
+        let real = sysroot.canonical(compiler);
+        let toolkits = self.scan.candidates.iter().filter_map(Candidate::toolkit);
         let mut known = toolkits.filter_map(|toolkit| toolkit.nvcc.as_ref());
-        known.any(|nvcc| eyes.canonical(nvcc) == real)
+        known.any(|nvcc| sysroot.canonical(nvcc) == real)
     }
 
     /// A cuDNN that was copied into a toolkit, as Nix and Spack do.
-    fn cudnn_in_toolkit(&mut self, step: &Step, root: &Path, eyes: Sysroot) {
+    fn cudnn_in_toolkit(&mut self, step: &Step, root: &Path, sysroot: Sysroot) {
         if root == Path::new("/usr") || !self.looks_for(Kind::Cudnn) {
             return;
         }
         let tree = install_layout::cudnn(&self.host.platform, root, "");
-        if let Some((found, read)) = in_tree(Kind::Cudnn, root, &tree, eyes, self.host) {
+        if let Some((found, read)) = in_tree(Kind::Cudnn, root, &tree, sysroot, self.host) {
             let step = Step {
-                wish: None,
+                request: None,
                 ..step.clone()
             };
-            self.add(&step, eyes, found, read);
+            self.add(&step, sysroot, found, read);
         }
     }
 
     /// What a .pc file leads to.
     fn package(&mut self, step: &Step, file: PathBuf) {
-        let eyes = Sysroot { root: None };
+        let sysroot = Sysroot { root: None };
         let tree = match pkg_config::tree(&file, step.kind, self.host) {
             Ok(Some(tree)) => tree,
             Ok(None) => return,
-            Err(why) => return self.sight.left_out.push((step.kind, why)),
+            Err(why) => return self.scan.left_out.push((step.kind, why)),
         };
         let step = Step {
             via: FoundVia::PkgConfig(Some(file.clone())),
             ..step.clone()
         };
-        match in_tree(step.kind, &tree.base, &tree, eyes, self.host) {
+        match in_tree(step.kind, &tree.base, &tree, sysroot, self.host) {
             Some((found, mut read)) => {
                 read.push(file);
-                self.add(&step, eyes, found, read);
+                self.add(&step, sysroot, found, read);
             }
-            None if eyes.dir(&tree.base).is_none() => self.sight.add_gone(&step, tree.base),
+            None if sysroot.dir(&tree.base).is_none() => self.scan.add_gone(&step, tree.base),
             None => {}
         }
     }
 
-    fn tree(&mut self, step: &Step, tree: &Tree, eyes: Sysroot) {
-        for top in eyes.expand(&tree.base, &tree.pattern) {
+    fn tree(&mut self, step: &Step, tree: &Tree, sysroot: Sysroot) {
+        for top in sysroot.expand(&tree.base, &tree.pattern) {
             // Most of the places that nobody asked for do not exist.
-            if step.wish.is_none() && eyes.dir(&top).is_none() {
+            if step.request.is_none() && sysroot.dir(&top).is_none() {
                 continue;
             }
-            for tree in flavours(&top, tree, eyes) {
-                let Some((found, read)) = in_tree(step.kind, &top, &tree, eyes, self.host) else {
+            for tree in flavours(&top, tree, sysroot) {
+                let Some((found, read)) = in_tree(step.kind, &top, &tree, sysroot, self.host)
+                else {
                     continue;
                 };
                 // A runtime alone is no answer to somebody who asked for a toolkit.
                 let is_runtime = matches!(&found, Found::Toolkit(found) if found.is_runtime());
-                if step.wish.is_none() || !is_runtime {
-                    self.add(step, eyes, found, read);
+                if step.request.is_none() || !is_runtime {
+                    self.add(step, sysroot, found, read);
                 }
             }
         }
@@ -177,60 +178,60 @@ impl Scan<'_> {
         self.steps.iter().any(|step| step.kind == kind)
     }
 
-    fn add(&mut self, step: &Step, eyes: Sysroot, found: Found, read: Vec<PathBuf>) {
-        let key = key(&found, eyes);
+    fn add(&mut self, step: &Step, sysroot: Sysroot, found: Found, read: Vec<PathBuf>) {
+        let key = key(&found, sysroot);
         let first = self.keys.iter().find(|(known, _)| *known == key);
         let rejected = first.map(|(_, via)| Rejection::SameAs(via.clone()));
-        if rejected.is_some() && step.wish.is_none() {
+        if rejected.is_some() && step.request.is_none() {
             return;
         }
-        self.sight.note_all(read, eyes);
+        self.scan.note_all(read, sysroot);
         let mut records = match &found {
             Found::Cudnn(cudnn) => package_owner::records(&cudnn.root, cudnn.library.as_deref()),
             Found::Toolkit(toolkit) => package_owner::toolkit_records(&toolkit.root),
         };
-        if step.fixed && eyes.root.is_none() {
+        if step.fixed && sysroot.root.is_none() {
             records.extend(package_owner::alternatives());
         }
         for record in records {
-            self.sight.note_read(record);
+            self.scan.note_read(record);
         }
         self.keys.push((key, step.via.clone()));
-        self.sight.candidates.push(Candidate {
+        self.scan.candidates.push(Candidate {
             found,
             via: step.via.clone(),
             chosen: false,
             rejected,
-            wish: step.wish,
+            request: step.request,
         });
     }
 
     /// What takes all steps to know: which variables led nowhere, and where else to look for what is missing.
-    fn finish(mut self) -> Sight {
+    fn finish(mut self) -> ScanResult {
         let failures = std::mem::take(&mut self.failures);
-        let candidates = &self.sight.candidates;
-        self.sight.unusable = unusable(self.steps, candidates, failures, self.host);
+        let candidates = &self.scan.candidates;
+        self.scan.unusable = unusable(self.steps, candidates, failures, self.host);
         let is_found = |kind| {
-            let mut candidates = self.sight.candidates.iter();
+            let mut candidates = self.scan.candidates.iter();
             candidates.any(|one| is_usable(one) && kind_of(one) == kind)
         };
         let mut lacking = Kind::BOTH.to_vec();
         lacking.retain(|&kind| self.looks_for(kind) && !is_found(kind));
         if !lacking.is_empty() {
-            self.sight
+            self.scan
                 .read
                 .extend(what_an_installation_changes(self.host));
-            self.sight.add_where_programs_run(&lacking, self.host);
+            self.scan.add_where_programs_run(&lacking, self.host);
         }
-        self.sight
+        self.scan
     }
 }
 
-impl Sight {
+impl ScanResult {
     /// Notes files, with the names under which a later build would miss them.
-    fn note_all(&mut self, read: Vec<PathBuf>, eyes: Sysroot) {
+    fn note_all(&mut self, read: Vec<PathBuf>, sysroot: Sysroot) {
         for path in read {
-            let real = eyes.canonical(&path);
+            let real = sysroot.canonical(&path);
             // `/opt/cudnn/lib/libcudnn.so.9.14.0`: no longer there once `/opt/cudnn` leads to another release.
             let versioned = real.file_name().map(|name| path.with_file_name(name));
             self.note_read(path);
@@ -243,7 +244,7 @@ impl Sight {
 
     /// Adds what LD_LIBRARY_PATH leads to. It is for programs that run, and most who set it meant the build too.
     fn add_where_programs_run(&mut self, lacking: &[Kind], host: &Host) {
-        let eyes = Sysroot { root: None };
+        let sysroot = Sysroot { root: None };
         for dir in shadowing::library_path(host) {
             let top = match dir.parent() {
                 Some(up) if dir.ends_with("lib") || dir.ends_with("lib64") => up,
@@ -251,7 +252,7 @@ impl Sight {
             };
             for &kind in lacking {
                 let tree = install_layout::usual(kind, &host.platform, top, "");
-                let Some((found, _)) = in_tree(kind, top, &tree, eyes, host) else {
+                let Some((found, _)) = in_tree(kind, top, &tree, sysroot, host) else {
                     continue;
                 };
                 if !self.candidates.iter().any(|one| one.found == found) {
@@ -286,7 +287,7 @@ impl Sight {
             via,
             chosen: false,
             rejected: Some(reason),
-            wish: None,
+            request: None,
         });
     }
 
@@ -304,29 +305,29 @@ pub(super) fn in_tree(
     kind: Kind,
     top: &Path,
     tree: &Tree,
-    eyes: Sysroot,
+    sysroot: Sysroot,
     host: &Host,
 ) -> Option<(Found, Vec<PathBuf>)> {
     match kind {
         Kind::Toolkit => {
-            let (toolkit, read) = toolkit::read_install(top, tree, eyes, host)?;
+            let (toolkit, read) = toolkit::read_install(top, tree, sysroot, host)?;
             Some((Found::Toolkit(toolkit), read))
         }
         Kind::Cudnn => {
-            let (cudnn, read) = cudnn::read_install(top, tree, eyes, &host.platform)?;
+            let (cudnn, read) = cudnn::read_install(top, tree, sysroot, &host.platform)?;
             Some((Found::Cudnn(cudnn), read))
         }
     }
 }
 
 /// The tree of a directory, or where that holds a cuDNN for more than one CUDA, one for each, the newest first.
-fn flavours(top: &Path, tree: &Tree, eyes: Sysroot) -> Vec<Tree> {
+fn flavours(top: &Path, tree: &Tree, sysroot: Sysroot) -> Vec<Tree> {
     if !install_layout::has_flavours(tree) {
         return vec![tree.clone()];
     }
     let mut names: Vec<String> = Vec::new();
     for dir in ["lib", "bin", "include"] {
-        for dir in eyes.expand(&top.join(dir), "#") {
+        for dir in sysroot.expand(&top.join(dir), "#") {
             let name = dir.file_name().unwrap_or_default().to_string_lossy();
             if !names.iter().any(|known| *known == name) {
                 names.push(name.into_owned());
@@ -338,12 +339,12 @@ fn flavours(top: &Path, tree: &Tree, eyes: Sysroot) -> Vec<Tree> {
 }
 
 /// What makes two finds the same: not the names by which one came to them.
-fn key(found: &Found, eyes: Sysroot) -> Vec<PathBuf> {
+fn key(found: &Found, sysroot: Sysroot) -> Vec<PathBuf> {
     match found {
-        Found::Toolkit(toolkit) => vec![eyes.canonical(&toolkit.root)],
+        Found::Toolkit(toolkit) => vec![sysroot.canonical(&toolkit.root)],
         Found::Cudnn(cudnn) => {
             let library = cudnn.library.as_ref().or(cudnn.link_dir.as_ref());
-            let real = |place: Option<&PathBuf>| place.map(|place| eyes.canonical(place));
+            let real = |place: Option<&PathBuf>| place.map(|place| sysroot.canonical(place));
             let places = [cudnn.header.as_ref(), library].map(real);
             places.map(Option::unwrap_or_default).to_vec()
         }

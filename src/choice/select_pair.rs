@@ -16,7 +16,7 @@ use std::path::PathBuf;
 
 /// What the choice has to meet.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Wants<'a> {
+pub struct SelectionConstraints<'a> {
     /// Of the toolkit.
     pub cuda: Option<&'a Requirement>,
     /// Of cuDNN.
@@ -49,13 +49,23 @@ impl Choice {
 
 /// Chooses the first pair that meets the requirements and fits. Each candidate is marked as chosen, or gets the reason
 /// why it is not.
-pub fn choose(candidates: &mut [Candidate], wants: &Wants) -> Choice {
-    let toolkits = eligible(candidates, Kind::Toolkit, wants.cuda, wants.platform);
-    let cudnns = eligible(candidates, Kind::Cudnn, wants.cudnn, wants.platform);
-    let mut choice = pair(candidates, &toolkits, &cudnns, wants.toolkit_needed);
+pub fn choose(candidates: &mut [Candidate], constraints: &SelectionConstraints) -> Choice {
+    let toolkits = eligible(
+        candidates,
+        Kind::Toolkit,
+        constraints.cuda,
+        constraints.platform,
+    );
+    let cudnns = eligible(
+        candidates,
+        Kind::Cudnn,
+        constraints.cudnn,
+        constraints.platform,
+    );
+    let mut choice = pair(candidates, &toolkits, &cudnns, constraints.toolkit_needed);
     let toolkit = choice.toolkit;
     choice.toolkit = toolkit.map(|index| with_compiler(candidates, index, &toolkits));
-    mark(candidates, choice, wants.blocked);
+    mark(candidates, choice, constraints.blocked);
     choice
 }
 
@@ -67,16 +77,16 @@ fn eligible(
     platform: Option<&Platform>,
 ) -> Vec<usize> {
     let of_kind = |one: &Candidate| kind_of(one) == kind && one.rejected.is_none();
-    let mut asked = candidates.iter().filter(|one| one.wish.is_some());
-    let wish = asked.find(|one| of_kind(one));
-    let wish = wish.map(|candidate| (candidate.wish, candidate.via.clone()));
+    let mut asked = candidates.iter().filter(|one| one.request.is_some());
+    let request = asked.find(|one| of_kind(one));
+    let request = request.map(|candidate| (candidate.request, candidate.via.clone()));
     let mut left = Vec::new();
     for (index, candidate) in candidates.iter_mut().enumerate() {
         if !of_kind(candidate) {
             continue;
         }
-        candidate.rejected = match (&wish, unmet(candidate, requirement)) {
-            (Some((wish, via)), _) if candidate.wish != *wish => {
+        candidate.rejected = match (&request, unmet(candidate, requirement)) {
+            (Some((request, via)), _) if candidate.request != *request => {
                 Some(Rejection::OutrankedBy(via.clone()))
             }
             (_, Some(reason)) => Some(reason),
@@ -86,7 +96,7 @@ fn eligible(
             left.push(index);
         }
     }
-    left.sort_by_key(|&index| candidates.get(index).map_or(1, doubt));
+    left.sort_by_key(|&index| candidates.get(index).map_or(1, uncertainty));
     left
 }
 
@@ -149,9 +159,9 @@ fn flaw(cudnn: &Cudnn) -> Option<Rejection> {
 }
 
 /// Whether what was found so far is all of this kind that the build needs.
-pub fn is_met(kind: Kind, found: &[Candidate], wants: &Wants) -> bool {
+pub fn is_met(kind: Kind, found: &[Candidate], constraints: &SelectionConstraints) -> bool {
     let mut found = found.to_vec();
-    let choice = choose(&mut found, wants);
+    let choice = choose(&mut found, constraints);
     let chosen = choice.of(kind).and_then(|index| found.get(index));
     choice.misfit.is_none() && chosen.is_some_and(is_whole)
 }
@@ -165,7 +175,7 @@ pub fn is_whole(candidate: &Candidate) -> bool {
 }
 
 /// What is complete, known and of one piece goes before what is not.
-fn doubt(candidate: &Candidate) -> usize {
+fn uncertainty(candidate: &Candidate) -> usize {
     let lacking = match &candidate.found {
         // Whether a compiler is needed shows later.
         Found::Toolkit(toolkit) => {
@@ -214,7 +224,11 @@ fn pair(
             let (Some(left), Some(right)) = (candidates.get(one), candidates.get(other)) else {
                 continue;
             };
-            let rank = (doubt(left) + doubt(right), one.min(other), one.max(other));
+            let rank = (
+                uncertainty(left) + uncertainty(right),
+                one.min(other),
+                one.max(other),
+            );
             let fits = other_cuda(left, right).is_none();
             if fits && best.is_none_or(|(known, ..)| rank < known) {
                 best = Some((rank, one, other));
@@ -244,7 +258,9 @@ fn other_cuda(toolkit: &Candidate, cudnn: &Candidate) -> Option<u32> {
 /// A toolkit without a compiler does not hide a whole one of the same CUDA, unless it was asked for by name.
 fn with_compiler(candidates: &[Candidate], chosen: usize, toolkits: &[usize]) -> usize {
     let toolkit = |index: usize| candidates.get(index)?.toolkit();
-    let is_asked = candidates.get(chosen).is_some_and(|one| one.wish.is_some());
+    let is_asked = candidates
+        .get(chosen)
+        .is_some_and(|one| one.request.is_some());
     let Some(part) = toolkit(chosen).filter(|part| part.nvcc.is_none() && !is_asked) else {
         return chosen;
     };

@@ -32,8 +32,8 @@ pub fn unusable(
     host: &Host,
 ) -> Vec<Unusable> {
     let mut found: Vec<Unusable> = Vec::new();
-    for variable in steps.iter().filter_map(|step| step.wish) {
-        let used = candidates.iter().any(|one| one.wish == Some(variable));
+    for variable in steps.iter().filter_map(|step| step.request) {
+        let used = candidates.iter().any(|one| one.request == Some(variable));
         if used || found.iter().any(|known| known.variable == variable) {
             continue;
         }
@@ -59,7 +59,8 @@ fn nearby(steps: &[Step], variable: Variable, value: &Path, host: &Host) -> Opti
         let dir = value.parent().filter(|_| is_header)?;
         return Some(dir.to_path_buf());
     }
-    let is_tree = |step: &Step| step.wish == Some(variable) && matches!(step.place, Place::Tree(_));
+    let is_tree =
+        |step: &Step| step.request == Some(variable) && matches!(step.place, Place::Tree(_));
     let asked = |kind| steps.iter().any(|step| is_tree(step) && step.kind == kind);
     let mut dirs: Vec<PathBuf> = value
         .ancestors()

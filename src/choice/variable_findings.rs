@@ -1,6 +1,6 @@
 //! What is wrong with the variables that ask for a place.
 
-use crate::choice::findings::Situation;
+use crate::choice::findings::CheckContext;
 use crate::choice::message_format::{found_via, landmark, with_lines};
 use crate::choice::select_pair::kind_of;
 use crate::choice::unusable_variables::Unusable;
@@ -14,14 +14,14 @@ use crate::search::search_step::{Kind, Place, Step};
 use crate::system::files;
 use std::path::{Path, PathBuf};
 
-impl Situation<'_> {
+impl CheckContext<'_> {
     /// A variable that names a place where nothing is.
     pub fn unusable(&self, unusable: &Unusable) -> Finding {
         let (variable, exists, forbidden) =
             (unusable.variable, unusable.exists, unusable.forbidden);
         let (name, value) = (self.env.spelling(variable), self.value(variable));
         let mut steps = self.steps.to_vec();
-        steps.retain(|step| step.wish == Some(variable));
+        steps.retain(|step| step.request == Some(variable));
         let asks = |kind| steps.iter().any(|step| step.kind == kind);
         let asks_nvcc = steps
             .iter()
@@ -78,7 +78,10 @@ impl Situation<'_> {
 
     /// A variable that names headers without a library.
     pub fn no_library(&self, variable: Variable) -> Finding {
-        let steps = self.steps.iter().filter(|step| step.wish == Some(variable));
+        let steps = self
+            .steps
+            .iter()
+            .filter(|step| step.request == Some(variable));
         let steps = steps.filter(|step| step.kind == Kind::Cudnn);
         let mut missed: Vec<PathBuf> = steps.flat_map(|step| step.wanted(self.platform)).collect();
         missed.retain(|path| !path.ends_with("cudnn.h"));
@@ -132,7 +135,8 @@ impl Situation<'_> {
 
     /// That a variable asks for something else than the one before it.
     pub fn disagreements(&self, kind: Kind) -> Vec<Finding> {
-        let asked = |candidate: &&Candidate| kind_of(candidate) == kind && candidate.wish.is_some();
+        let asked =
+            |candidate: &&Candidate| kind_of(candidate) == kind && candidate.request.is_some();
         let mut asked = self.candidates.iter().filter(asked);
         let Some(first) = asked.next() else {
             return Vec::new();
@@ -140,7 +144,7 @@ impl Situation<'_> {
         let mut findings: Vec<Finding> = Vec::new();
         for other in asked {
             let same = matches!(other.rejected, Some(Rejection::SameAs(_)));
-            if same || other.wish == first.wish {
+            if same || other.request == first.request {
                 continue;
             }
             let (taken, left, product) = (&first.via, &other.via, kind.product());

@@ -15,18 +15,18 @@ const HEADERS: [&str; 4] = [
 ];
 
 /// The header that tells the release, in this directory or in the one that its `cudnn.h` leads to.
-pub(super) fn header_in(dir: &Path, eyes: Sysroot) -> Option<(Version, PathBuf)> {
-    telling_header(dir, eyes).or_else(|| {
-        let text = files::read(&eyes.file(&dir.join("cudnn.h"))?).ok()?;
+pub(super) fn header_in(dir: &Path, sysroot: Sysroot) -> Option<(Version, PathBuf)> {
+    telling_header(dir, sysroot).or_else(|| {
+        let text = files::read(&sysroot.file(&dir.join("cudnn.h"))?).ok()?;
         let mut named = version_header::included_by_path(&text).into_iter();
-        named.find_map(|path| telling_header(&eyes.canonical(dir.join(path).parent()?), eyes))
+        named.find_map(|path| telling_header(&sysroot.canonical(dir.join(path).parent()?), sysroot))
     })
 }
 
 /// `cudnn.h` itself tells the release up to cuDNN 7.
-fn telling_header(dir: &Path, eyes: Sysroot) -> Option<(Version, PathBuf)> {
+fn telling_header(dir: &Path, sysroot: Sysroot) -> Option<(Version, PathBuf)> {
     HEADERS.iter().find_map(|name| {
-        let header = eyes.file(&dir.join(name))?;
+        let header = sysroot.file(&dir.join(name))?;
         let version = version_header::cudnn(&files::read(&header).ok()?)?;
         Some((version, header))
     })
@@ -36,11 +36,11 @@ fn telling_header(dir: &Path, eyes: Sysroot) -> Option<(Version, PathBuf)> {
 /// there, as when `cudnn.h` alone was copied, which was right up to cuDNN 7.
 pub(super) fn silent(
     dirs: impl Iterator<Item = PathBuf>,
-    eyes: Sysroot,
+    sysroot: Sysroot,
 ) -> (Option<PathBuf>, Option<PathBuf>) {
     let headers = dirs.flat_map(|dir| HEADERS.map(|name| dir.join(name)));
     let headers: Vec<PathBuf> = headers.collect();
     let forbidden = headers.iter().find(|header| files::is_forbidden(header));
-    let there = headers.iter().find_map(|header| eyes.file(header));
+    let there = headers.iter().find_map(|header| sysroot.file(header));
     (forbidden.cloned(), there)
 }

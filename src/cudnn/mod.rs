@@ -30,17 +30,17 @@ use std::path::{Path, PathBuf};
 pub fn read_install(
     top: &Path,
     tree: &Tree,
-    eyes: Sysroot,
+    sysroot: Sysroot,
     platform: &Platform,
 ) -> Option<(Cudnn, Vec<PathBuf>)> {
-    let header = header(top, tree, eyes);
+    let header = header(top, tree, sysroot);
     let header_version = header.as_ref().map(|header| header.version);
     let major = header_version.map(|version| version.major);
     let places: Vec<PathBuf> = tree.lib.iter().map(|place| top.join(place)).collect();
     let mut by_place = places.iter();
     let link = match platform.os {
-        Os::Windows => import_and_dll(&places, major, eyes, platform),
-        _ => by_place.find_map(|place| shim_in(place, major, eyes, platform)),
+        Os::Windows => import_and_dll(&places, major, sysroot, platform),
+        _ => by_place.find_map(|place| shim_in(place, major, sysroot, platform)),
     };
     if header.is_none() && link.is_none() {
         return None;
@@ -48,11 +48,11 @@ pub fn read_install(
     let mut files = Files::default();
     if header.is_none() {
         let dirs = tree.include.iter().map(|dir| top.join(dir));
-        (files.unreadable, files.mute) = silent(dirs, eyes);
+        (files.unreadable, files.mute) = silent(dirs, sysroot);
     }
     if link.is_none() && platform.os != Os::Windows {
         files.dangling = dangling(&places, major, platform);
-        files.archives = archives(&places, major, eyes);
+        files.archives = archives(&places, major, sysroot);
     }
     let link = link.unwrap_or_default();
     let cudnn = Cudnn {
@@ -66,7 +66,7 @@ pub fn read_install(
         files: Box::new(files),
         ..Cudnn::default()
     };
-    let cudnn = with_parts(cudnn, eyes, platform);
+    let cudnn = with_parts(cudnn, sysroot, platform);
     let parts = cudnn.parts.iter().map(|part| part.path.clone());
     let read = cudnn.header.iter().cloned().chain(parts).collect();
     Some((cudnn, read))
@@ -80,15 +80,15 @@ struct Header {
     version: Version,
 }
 
-fn header(top: &Path, tree: &Tree, eyes: Sysroot) -> Option<Header> {
+fn header(top: &Path, tree: &Tree, sysroot: Sysroot) -> Option<Header> {
     // NVIDIA's Debian packages keep `cudnn_version_v9.h` where no `cudnn.h` is.
-    let whole = |dir: &&PathBuf| eyes.file(&top.join(dir).join("cudnn.h")).is_some();
+    let whole = |dir: &&PathBuf| sysroot.file(&top.join(dir).join("cudnn.h")).is_some();
     let (whole, rest): (Vec<_>, Vec<_>) = tree.include.iter().partition(whole);
     whole.into_iter().chain(rest).find_map(|dir| {
         let dir = top.join(dir);
-        let (version, file) = header_in(&dir, eyes)?;
+        let (version, file) = header_in(&dir, sysroot)?;
         Some(Header {
-            dir: eyes.dir(&dir),
+            dir: sysroot.dir(&dir),
             file,
             version,
         })
@@ -106,25 +106,25 @@ fn dangling(places: &[PathBuf], major: Option<u32>, platform: &Platform) -> Opti
 }
 
 /// The directory with the archives, for a cuDNN without a library. Where there is one, they are beside it.
-fn archives(places: &[PathBuf], major: Option<u32>, eyes: Sysroot) -> Option<PathBuf> {
+fn archives(places: &[PathBuf], major: Option<u32>, sysroot: Sysroot) -> Option<PathBuf> {
     let major = major?;
     let names = ["_ops", "_ops_infer", ""].map(|kind| format!("libcudnn{kind}_static"));
     let is_there = |dir: &Path, end: String| {
         let mut files = names.iter().map(|name| dir.join(format!("{name}{end}.a")));
         files.any(|file| files::is_file(&file))
     };
-    let mut dirs = places.iter().filter_map(|place| eyes.dir(place));
+    let mut dirs = places.iter().filter_map(|place| sysroot.dir(place));
     dirs.find(|dir| is_there(dir, format!("_v{major}")) || is_there(dir, String::new()))
 }
 
 /// What the libraries tell, and the packages that brought them.
-fn with_parts(cudnn: Cudnn, eyes: Sysroot, platform: &Platform) -> Cudnn {
-    let owner = package_owner::find(&cudnn, eyes);
+fn with_parts(cudnn: Cudnn, sysroot: Sysroot, platform: &Platform) -> Cudnn {
+    let owner = package_owner::find(&cudnn, sysroot);
     let (found, whole) = match &cudnn.library {
-        Some(library) => parts::beside(library, eyes, platform),
+        Some(library) => parts::beside(library, sysroot, platform),
         None => Default::default(),
     };
-    let parts = Parts::open(found, eyes, platform);
+    let parts = Parts::open(found, sysroot, platform);
     let first = parts.binary("cudnn");
     let mut cudnn = Cudnn {
         cuda_major: package_owner::wheel_cuda_major(&cudnn.root)
@@ -145,15 +145,15 @@ fn with_parts(cudnn: Cudnn, eyes: Sysroot, platform: &Platform) -> Cudnn {
             .or_else(|| owner.as_ref()?.cuda_major());
     }
     cudnn.owner = owner.map(Box::new);
-    cudnn.files.header_owner = package_owner::find_by_headers(&cudnn, eyes);
+    cudnn.files.header_owner = package_owner::find_by_headers(&cudnn, sysroot);
     cudnn
 }
 
 /// The libraries of cuDNN that a Python package brought along in this directory. They have its headers nowhere, and
 /// nothing is linked against them.
 pub fn bundled_copy(dir: &Path, tree: &Tree, platform: &Platform) -> Option<Cudnn> {
-    let eyes = Sysroot { root: None };
-    let whole = read_install(dir, tree, eyes, platform).map(|(cudnn, _)| cudnn);
+    let sysroot = Sysroot { root: None };
+    let whole = read_install(dir, tree, sysroot, platform).map(|(cudnn, _)| cudnn);
     let mut cudnn = whole.or_else(|| renamed_in(dir))?;
     cudnn.link_dir = None;
     cudnn.link_name = None;
@@ -186,30 +186,30 @@ struct Link {
 fn shim_in(
     place: &Path,
     header_major: Option<u32>,
-    eyes: Sysroot,
+    sysroot: Sysroot,
     platform: &Platform,
 ) -> Option<Link> {
-    let (dir, named_major) = match eyes.file(place) {
+    let (dir, named_major) = match sysroot.file(place) {
         Some(file) => {
             let major = LibraryName::of(&file).and_then(|file| file.major());
             (file.parent()?.to_path_buf(), major)
         }
         None => (place.to_path_buf(), None),
     };
-    let dir = eyes.dir(&dir)?;
+    let dir = sysroot.dir(&dir)?;
     let wanted = named_major.into_iter().chain(majors(header_major));
     let versioned = wanted
         .map(|major| (major, platform.cudnn_library(major)))
         .find_map(|(major, name)| {
             let path = dir.join(&name);
-            let file = files::exists(&path).then(|| eyes.file(&path))?;
+            let file = files::exists(&path).then(|| sysroot.file(&path))?;
             Some((file?, name, major))
         });
-    let short = eyes.file(&dir.join("libcudnn.so"));
+    let short = sysroot.file(&dir.join("libcudnn.so"));
     // Of two releases in one directory, the short name leads to one, and the headers may be the other's.
-    let leads_to = short.as_deref().and_then(|path| real_major(path, eyes));
+    let leads_to = short.as_deref().and_then(|path| real_major(path, sysroot));
     let other = versioned.as_ref().is_some_and(|(.., own)| {
-        eyes.file(place).is_none() && leads_to.is_some_and(|other| other != *own)
+        sysroot.file(place).is_none() && leads_to.is_some_and(|other| other != *own)
     });
     let link_name = match (&short, &versioned) {
         (_, Some((_, name, _))) if other => LinkName::Verbatim(name.clone()),
@@ -238,19 +238,19 @@ fn majors(of_header: Option<u32>) -> impl Iterator<Item = u32> {
 fn import_and_dll(
     places: &[PathBuf],
     major: Option<u32>,
-    eyes: Sysroot,
+    sysroot: Sysroot,
     platform: &Platform,
 ) -> Option<Link> {
     let first =
         |file: &dyn Fn(&Path) -> Option<PathBuf>| places.iter().find_map(|place| file(place));
-    let import = first(&|place| eyes.file(place).filter(|file| has_end(file, "lib")))
-        .or_else(|| first(&|place| eyes.file(&place.join("cudnn.lib"))));
+    let import = first(&|place| sysroot.file(place).filter(|file| has_end(file, "lib")))
+        .or_else(|| first(&|place| sysroot.file(&place.join("cudnn.lib"))));
     let names: Vec<String> = majors(major)
         .map(|major| platform.cudnn_library(major))
         .collect();
     let library = first(&|dir| {
         let mut names = names.iter().filter(|_| files::is_dir(dir));
-        names.find_map(|name| eyes.file(&dir.join(name)))
+        names.find_map(|name| sysroot.file(&dir.join(name)))
     });
     if import.is_none() && library.is_none() {
         return None;
@@ -299,10 +299,12 @@ pub fn unresolved_symbols(cudnn: &Cudnn, os: Os) -> Vec<Unresolved> {
         .filter_map(|part| Some((&*part.path, Binary::open(&part.path, os)?)))
         .collect();
     for (part, library) in &opened {
-        let wants = library.named_imports();
+        let constraints = library.named_imports();
         for (sibling, library) in &opened {
             let file = sibling.file_name().and_then(|name| name.to_str());
-            let wanted = wants.iter().filter(|(name, _)| Some(name.as_str()) == file);
+            let wanted = constraints
+                .iter()
+                .filter(|(name, _)| Some(name.as_str()) == file);
             let mut wanted = wanted.map(|(_, symbol)| &symbol[..]).peekable();
             if wanted.peek().is_none() {
                 continue;
@@ -321,8 +323,8 @@ pub fn unresolved_symbols(cudnn: &Cudnn, os: Os) -> Vec<Unresolved> {
 }
 
 /// 9 of `libcudnn_ops.so`, if that is a link to `libcudnn_ops.so.9.14.0`.
-fn real_major(path: &Path, eyes: Sysroot) -> Option<u32> {
-    LibraryName::of(&eyes.canonical(path))?.major()
+fn real_major(path: &Path, sysroot: Sysroot) -> Option<u32> {
+    LibraryName::of(&sysroot.canonical(path))?.major()
 }
 
 use headers::{header_in, silent};

@@ -19,18 +19,18 @@ pub fn records(root: &Path, library: Option<&Path>) -> Vec<PathBuf> {
 }
 
 /// The package that a cuDNN came in. Two of one kind in one place have overwritten each other, so neither is named.
-pub fn find(cudnn: &Cudnn, eyes: Sysroot) -> Option<Owner> {
+pub fn find(cudnn: &Cudnn, sysroot: Sysroot) -> Option<Owner> {
     wheel(&cudnn.root)
         .or_else(|| conda(&cudnn.root))
-        .or_else(|| debian(cudnn.library.as_deref()?, eyes))
+        .or_else(|| debian(cudnn.library.as_deref()?, sysroot))
 }
 
 /// The Debian package of headers that are not of the library's release. They are two packages, and apt may upgrade one.
-pub fn find_by_headers(cudnn: &Cudnn, eyes: Sysroot) -> Option<Owner> {
+pub fn find_by_headers(cudnn: &Cudnn, sysroot: Sysroot) -> Option<Owner> {
     if cudnn.header_version == cudnn.library_version {
         return None;
     }
-    debian(cudnn.header.as_deref()?, eyes)
+    debian(cudnn.header.as_deref()?, sysroot)
 }
 
 fn wheel(root: &Path) -> Option<Owner> {
@@ -63,9 +63,9 @@ fn conda(root: &Path) -> Option<Owner> {
 }
 
 /// The package whose list of files names this one, with the version that dpkg has of it.
-fn debian(file: &Path, eyes: Sysroot) -> Option<Owner> {
-    let root = eyes.root.unwrap_or(Path::new("/"));
-    let file = eyes.canonical(file);
+fn debian(file: &Path, sysroot: Sysroot) -> Option<Owner> {
+    let root = sysroot.root.unwrap_or(Path::new("/"));
+    let file = sysroot.canonical(file);
     let line = format!("/{}", file.strip_prefix(root).ok()?.to_str()?);
     // The lists of all packages are long, and packages put a cuDNN nowhere else.
     if !line.starts_with("/usr/") {

@@ -28,13 +28,13 @@ pub struct Parts {
 
 impl Parts {
     /// Opens these files.
-    pub fn open(named: Named, eyes: Sysroot, platform: &Platform) -> Self {
+    pub fn open(named: Named, sysroot: Sysroot, platform: &Platform) -> Self {
         let open = |(_, path): &(String, PathBuf)| Binary::open(path, platform.os);
         let binaries: Vec<Option<Binary>> = named.iter().map(open).collect();
         let mut teller = VersionDetector::new(named.len());
         let (mut folders, mut flaws) = (Vec::new(), Vec::new());
         for ((name, path), binary) in named.iter().zip(&binaries) {
-            let real = eyes.canonical(path);
+            let real = sysroot.canonical(path);
             folders.extend(real.parent().map(Path::to_path_buf));
             teller.look(name, &real, binary.as_ref());
             let flaw = binary.as_ref().and_then(|one| one.defect(path, platform));
@@ -94,7 +94,7 @@ impl Parts {
 }
 
 /// The first library with the parts beside it. The second list has every file that is no link, for `copies`.
-pub fn beside(library: &Path, eyes: Sysroot, platform: &Platform) -> (Named, Named) {
+pub fn beside(library: &Path, sysroot: Sysroot, platform: &Platform) -> (Named, Named) {
     let major = LibraryName::of(library).and_then(|file| file.major());
     let mut found: Named = vec![("cudnn".into(), library.to_path_buf())];
     let mut whole = Named::new();
@@ -105,12 +105,12 @@ pub fn beside(library: &Path, eyes: Sysroot, platform: &Platform) -> (Named, Nam
         };
         // Of several files for one part, the one that the program asks the loader for.
         let exact = major.is_some_and(|major| file.numbers == [major]);
-        let own = file.major().or_else(|| real_major(path, eyes));
+        let own = file.major().or_else(|| real_major(path, sysroot));
         if major.is_some() && own.is_some() && own != major {
             continue; // another cuDNN in the same directory
         }
         let is_link = files::is_link(path);
-        let Some(path) = eyes.file(path) else {
+        let Some(path) = sysroot.file(path) else {
             continue;
         };
         if !is_link {

@@ -102,9 +102,9 @@ pub fn build_with(
             &flags,
         )?;
     }
-    let shim = format!("libcudnn.so.{major}");
-    tree.library(&format!("lib64/{shim}"), &["shim.c"], &versioned)?;
-    tree.link("lib64/libcudnn.so", &shim)?;
+    let main_library = format!("libcudnn.so.{major}");
+    tree.library(&format!("lib64/{main_library}"), &["shim.c"], &versioned)?;
+    tree.link("lib64/libcudnn.so", &main_library)?;
     for part in parts {
         tree.link(
             &format!("lib64/libcudnn_{}.so", part.name),

@@ -74,7 +74,7 @@ fn msvc(number: u32) -> HostCompiler {
 }
 
 fn told(compiler: &HostCompiler, limits: &Limits, cuda: &str) -> Option<String> {
-    let situation = HostCompilerCheck {
+    let context = HostCompilerCheck {
         compiler,
         program: Path::new("C:\\VC\\cl.exe"),
         choice: &Choice::Nobody,
@@ -83,7 +83,7 @@ fn told(compiler: &HostCompiler, limits: &Limits, cuda: &str) -> Option<String> 
         rivals: &[],
     };
     let misfit = limits.misfit(compiler.make, compiler.number())?;
-    Some(situation.unsupported(misfit).to_string())
+    Some(context.unsupported(misfit).to_string())
 }
 
 /// CMP-07: nvcc says "unsupported Microsoft Visual Studio version!"

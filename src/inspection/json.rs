@@ -9,18 +9,18 @@ use serde_json::{Value, json};
 
 /// The whole inspection.
 pub(super) fn inspection(inspection: &Inspection) -> Value {
-    let picture = &inspection.picture;
-    let found_via = Some(&picture.found_via).filter(|via| !via.is_empty());
+    let input = &inspection.input;
+    let found_via = Some(&input.found_via).filter(|via| !via.is_empty());
     json!({
         "schema": SCHEMA,
         "verdict": text(inspection.verdict()),
         "unknown": inspection.unknown,
         "program": program(inspection),
         "cudnn": inspection.cudnn().map(|found| cudnn(found, found_via)),
-        "libraries": list(picture.objects.get(1..).unwrap_or_default(), library),
-        "missing": list(&picture.missing, missing),
+        "libraries": list(input.objects.get(1..).unwrap_or_default(), library),
+        "missing": list(&input.missing, missing),
         "driver": inspection.driver.as_ref().map(driver),
-        "gpus": list(&picture.gpus, gpu),
+        "gpus": list(&input.gpus, gpu),
         "findings": list(&inspection.findings, finding),
     })
 }
@@ -32,11 +32,11 @@ fn program(inspection: &Inspection) -> Value {
         Format::Pe => "pe",
     };
     json!({
-        "path": path(&inspection.picture.program),
+        "path": path(&inspection.input.program),
         "format": format,
         "cpu": linkage.cpu,
         "needed": linkage.needed,
-        "guards": list(&inspection.picture.guards, guard),
+        "guards": list(&inspection.input.guards, guard),
     })
 }
 

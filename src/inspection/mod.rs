@@ -15,11 +15,11 @@ pub mod windows;
 use crate::config::Config;
 use crate::error::Error;
 use crate::inspection::preflight::{Other, PreflightInput};
-use crate::inspection::undefined_symbols::Lacking;
+use crate::inspection::undefined_symbols::UndefinedSymbols;
 use crate::loader::ldso::LoadGraph;
 use crate::loader::{linkage, main_library};
 use crate::model::candidate::{Cudnn, Found};
-use crate::model::linkage::{Format, Linkage, Need};
+use crate::model::linkage::{Format, Linkage, LoadPhase};
 use crate::model::platform::Platform;
 use crate::report::json::line;
 use crate::runtime::binary::defect::Defect;
@@ -41,7 +41,7 @@ use std::path::{Path, PathBuf};
 /// it, and whether that fits. `cudnn-guard inspect` prints it.
 #[derive(Clone, Debug)]
 pub struct Inspection {
-    picture: PreflightInput,
+    input: PreflightInput,
     linkage: Linkage,
     driver: Option<Driver>,
     findings: Vec<Finding>,
@@ -67,7 +67,7 @@ impl Inspection {
         let platform = Platform::from_triple(&format!("{}-{system}", read.cpu));
         let of_here = read.cpu == ARCH && (read.format == Format::Elf) == (OS == "linux");
         let mut inspection = Self {
-            picture: PreflightInput {
+            input: PreflightInput {
                 program: program.to_path_buf(),
                 root: root.map(Path::to_path_buf),
                 platform,
@@ -82,7 +82,7 @@ impl Inspection {
         };
         let host = inspection.config(root).host();
         inspection.lenient = inspection.lenient(&host);
-        inspection.picture.allow = Config::new().allowed(&host.env);
+        inspection.input.allow = Config::new().allowed(&host.env);
         let refused = match inspection.linkage.format {
             Format::Elf => inspection.follow(root, &host),
             Format::Pe => {
@@ -96,10 +96,10 @@ impl Inspection {
             let reason = "no driver and no GPU was asked";
             inspection.unknown.push(reason.into());
         }
-        inspection.picture.allow.apply(&mut inspection.findings);
+        inspection.input.allow.apply(&mut inspection.findings);
         // The loader does not ask whom the guard would let pass.
         inspection.findings.extend(refused);
-        let (findings, unknown) = inspection.picture.judge();
+        let (findings, unknown) = inspection.input.judge();
         // That there is no driver is said once, whoever needs it.
         let known: Vec<FindingId> = inspection.findings.iter().map(|one| one.id).collect();
         let mut findings = findings;
@@ -124,20 +124,20 @@ impl Inspection {
             return Vec::new();
         }
         let ground = self.ground(root, host);
-        let mut way = LoadGraph::resolve(&self.picture.program, self.linkage.clone(), ground);
-        if let Some(shim) = self.shim(&mut way) {
-            let object = way.objects.get(shim);
+        let mut graph = LoadGraph::resolve(&self.input.program, self.linkage.clone(), ground);
+        if let Some(main_library) = self.main_library(&mut graph) {
+            let object = graph.objects.get(main_library);
             let via = object.and_then(|object| Some((object.via.clone()?, object.owner)));
             if let Some((via, owner)) = via {
-                self.picture.found_via = way.text(&via, owner);
-                self.picture.via = Some(via);
+                self.input.found_via = graph.text(&via, owner);
+                self.input.via = Some(via);
             }
-            self.picture.cudnn = main_library::cudnn(&mut way, shim, &self.picture.platform);
+            self.input.cudnn = main_library::cudnn(&mut graph, main_library, &self.input.platform);
         }
-        let refused = self.calls(&mut way);
-        self.picture.objects = way.objects;
-        self.picture.missing = way.missing;
-        if let Some(file) = way.by_level.first() {
+        let refused = self.calls(&mut graph);
+        self.input.objects = graph.objects;
+        self.input.missing = graph.missing;
+        if let Some(file) = graph.by_level.first() {
             self.unknown.push(format!(
                 "`{}` is for better processors than the least, and which one it will be is not known",
                 file.display()
@@ -148,20 +148,20 @@ impl Inspection {
     }
 
     /// Functions that are called, and not there: those over which the loader ends the program.
-    fn calls(&mut self, way: &mut LoadGraph) -> Vec<Finding> {
-        let is_image = self.picture.root.is_some();
-        let lacking = symbol_lookup::missing_functions(way);
-        let finding = |one: &Lacking| one.finding(is_image);
+    fn calls(&mut self, graph: &mut LoadGraph) -> Vec<Finding> {
+        let is_image = self.input.root.is_some();
+        let lacking = symbol_lookup::missing_functions(graph);
+        let finding = |one: &UndefinedSymbols| one.finding(is_image);
         let refused = lacking.iter().map(finding).collect();
-        let Some((eager, library, lacks)) = symbol_lookup::by_cudarc(way) else {
+        let Some((lookup, library, lacks)) = symbol_lookup::by_cudarc(graph) else {
             return refused;
         };
-        let whose = format!("of `{}`", self.picture.program.display());
+        let whose = format!("of `{}`", self.input.program.display());
         let library = library.display().to_string();
-        let mut finding = eager.finding(&whose, &library, &lacks);
+        let mut finding = lookup.finding(&whose, &library, &lacks);
         // Without a guard nobody says that the program uses it, and an image gets the driver of its machine.
         let of_cudarc = |guard: &Built| guard.loader == Loader::Cudarc;
-        if is_image || !self.picture.guards.iter().any(of_cudarc) {
+        if is_image || !self.input.guards.iter().any(of_cudarc) {
             finding
                 .iter_mut()
                 .for_each(|it| it.severity = Severity::Warning);
@@ -172,16 +172,16 @@ impl Inspection {
 
     /// The cuDNN that is loaded with the program, else the one that it opens. What cudarc opens may be another one than
     /// what is loaded already.
-    fn shim(&mut self, way: &mut LoadGraph) -> Option<usize> {
+    fn main_library(&mut self, graph: &mut LoadGraph) -> Option<usize> {
         let by = |loader| {
-            let mut guards = self.picture.guards.iter();
+            let mut guards = self.input.guards.iter();
             guards.find(|built| built.loader == loader && built.absent.is_none())
         };
         let cudarc = by(Loader::Cudarc);
         if cudarc.is_none() {
-            let guards = self.picture.guards.iter();
+            let guards = self.input.guards.iter();
             let majors: Vec<u32> = guards.flat_map(rules::majors).collect();
-            let objects = way.objects.iter().enumerate();
+            let objects = graph.objects.iter().enumerate();
             let there: Vec<(usize, u32)> = objects
                 .filter_map(|(index, object)| Some((index, main_library::loaded_major(object)?)))
                 .collect();
@@ -193,20 +193,23 @@ impl Inspection {
             }
         }
         let names = library_names::opened_names(cudarc.or(by(Loader::Dlopen))?);
-        let found = names.iter().find_map(|name| way.open(name, 0, Need::Later));
+        let found = names
+            .iter()
+            .find_map(|name| graph.open(name, 0, LoadPhase::Later));
         if let (Some(built), None) = (cudarc, found) {
-            let mut aside = way.clone();
+            let mut aside = graph.clone();
             let mut sonames = rules::majors(built).into_iter();
             let there = sonames
-                .find_map(|major| aside.open(&format!("libcudnn.so.{major}"), 0, Need::Later));
+                .find_map(|major| aside.open(&format!("libcudnn.so.{major}"), 0, LoadPhase::Later));
             let there = there.and_then(|index| aside.objects.get(index));
-            self.picture.unasked = there.map(|object| object.path.clone());
+            self.input.unasked = there.map(|object| object.path.clone());
         }
         // Of cudarc's many names one is enough.
         let said = usize::from(cudarc.is_some() && found.is_none());
         if found.is_some() || cudarc.is_some() {
             let others = names.get(said..).unwrap_or_default();
-            way.missing
+            graph
+                .missing
                 .retain(|missing| !others.contains(&missing.name));
         }
         found
@@ -215,7 +218,7 @@ impl Inspection {
     /// What CUDNN_GUARD says to the guard: nothing, where it ends the program or there is none.
     fn lenient(&self, host: &Host) -> Option<&'static str> {
         let said = host.env.var("CUDNN_GUARD").unwrap_or_default();
-        if self.picture.guards.is_empty() {
+        if self.input.guards.is_empty() {
             return None;
         }
         let mut modes = ["warn", "off"].into_iter();
@@ -223,7 +226,7 @@ impl Inspection {
     }
 
     fn config(&self, root: Option<&Path>) -> Config {
-        let config = Config::new().target(&self.picture.platform.triple);
+        let config = Config::new().target(&self.input.platform.triple);
         match root {
             Some(root) => config.root(root),
             None => config,
@@ -232,7 +235,7 @@ impl Inspection {
 
     /// Where a library lies that is missing: a search as for a build, which is done only then.
     fn look_elsewhere(&mut self, root: Option<&Path>, host: &Host) {
-        let missing = &self.picture.missing;
+        let missing = &self.input.missing;
         if missing.is_empty() {
             return;
         }
@@ -240,7 +243,7 @@ impl Inspection {
         let candidates = survey.report().candidates;
         for missing in missing.iter().filter(|one| one.stands_in.is_none()) {
             let mut add = |path: &Path, version| {
-                self.picture.others.push(Other {
+                self.input.others.push(Other {
                     instead_of: missing.name.clone(),
                     path: path.to_path_buf(),
                     version,
@@ -281,12 +284,12 @@ impl Inspection {
             self.unknown.push("there is no driver here".into());
             return;
         };
-        self.picture.driver = driver.cuda;
+        self.input.driver = driver.cuda;
         let gpus = driver.devices.clone();
         if gpus.is_empty() {
             self.unknown.push("there is no GPU here".into());
         }
-        self.picture.gpus = gpus;
+        self.input.gpus = gpus;
     }
 
     /// Fail if the program cannot run so; unknown if something could not be looked at; else pass.
@@ -312,7 +315,7 @@ impl Inspection {
     }
 
     fn cudnn(&self) -> Option<&Cudnn> {
-        self.picture.cudnn.as_ref()
+        self.input.cudnn.as_ref()
     }
 }
 

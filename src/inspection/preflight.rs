@@ -8,7 +8,7 @@ use crate::cudnn::consistency;
 use crate::loader::dll_dependencies::DllDependencies;
 use crate::loader::main_library;
 use crate::model::candidate::Cudnn;
-use crate::model::linkage::{Missing, Need, Object};
+use crate::model::linkage::{LoadPhase, Missing, Object};
 use crate::model::platform::{Os, Platform};
 use crate::model::text::library_name::LibraryName;
 use crate::runtime::driver::query::Device;
@@ -51,7 +51,7 @@ pub struct PreflightInput {
     /// For Windows: parts of the cuDNN that lie apart from the others, where they are found all the same.
     pub elsewhere: Vec<String>,
     /// For Windows: what the cuDNN needs besides its own parts.
-    pub company: Option<DllDependencies>,
+    pub dll_dependencies: Option<DllDependencies>,
     /// For Windows: whether PATH is that of the system where the program runs.
     pub path_known: bool,
     /// What the operator lets pass.
@@ -119,7 +119,7 @@ impl PreflightInput {
     /// Whether the loader refuses the cuDNN before the program begins.
     fn stops_at(&self, cudnn: &Cudnn) -> bool {
         self.objects.iter().any(|object| {
-            object.need == Need::Start
+            object.need == LoadPhase::Start
                 && object.flaw.is_some()
                 && Some(&object.path) == cudnn.library.as_ref()
         })
@@ -175,7 +175,7 @@ impl PreflightInput {
     /// The cuDNN that the program opens itself, where there is none.
     fn opened(&self, findings: &mut Vec<Finding>, unknown: &mut Vec<String>) {
         let is_opened =
-            |one: &&Missing| one.need == Need::Later && one.name.starts_with("libcudnn.so");
+            |one: &&Missing| one.need == LoadPhase::Later && one.name.starts_with("libcudnn.so");
         let opened: Vec<&Missing> = self.missing.iter().filter(is_opened).collect();
         let Some(first) = opened.first() else {
             return;
@@ -212,7 +212,7 @@ impl PreflightInput {
         for missing in &self.missing {
             let Missing { name, need, .. } = missing;
             let is_cudnn = name.starts_with("libcudnn");
-            if is_cudnn && *need != Need::Start {
+            if is_cudnn && *need != LoadPhase::Start {
                 // Its first library is said already; of the parts that lack, all are said at once.
                 continue;
             }
@@ -322,7 +322,7 @@ impl PreflightInput {
 
     fn no_library(&self, missing: &Missing) -> Finding {
         let (name, asking) = (&missing.name, missing.needed_by.display());
-        let is_later = missing.need == Need::Later;
+        let is_later = missing.need == LoadPhase::Later;
         let verb = if is_later { "opens" } else { "needs" };
         let summary = format!("`{asking}` {verb} {name}, which the loader does not find");
         let severity = Severity::error_if(!is_later);

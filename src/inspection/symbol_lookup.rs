@@ -1,9 +1,9 @@
 //! Looks whether the libraries that a program comes to have the functions that it calls.
 
 use crate::inspection::preflight::DRIVER;
-use crate::inspection::undefined_symbols::{Lacking, owner};
+use crate::inspection::undefined_symbols::{UndefinedSymbols, owner};
 use crate::loader::ldso::LoadGraph;
-use crate::model::linkage::Need;
+use crate::model::linkage::LoadPhase;
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::loader::cudarc_eager::EagerLookup;
 use std::path::PathBuf;
@@ -12,14 +12,14 @@ use std::path::PathBuf;
 const MOST_CONSTANTS: u64 = 128 << 20;
 
 /// The functions of NVIDIA's libraries that the program, or a library that is loaded with it, calls in vain.
-pub fn missing_functions(way: &LoadGraph) -> Vec<Lacking> {
+pub fn missing_functions(graph: &LoadGraph) -> Vec<UndefinedSymbols> {
     let mut found = Vec::new();
     let is_nvidias = |name: &str| {
         let stem = name.split(".so").next().unwrap_or_default();
         stem.starts_with("libcu") || stem.starts_with("libnv")
     };
-    let at_start = |need| need == Need::Start;
-    let loaded = || way.objects.iter().filter(|object| at_start(object.need));
+    let at_start = |need| need == LoadPhase::Start;
+    let loaded = || graph.objects.iter().filter(|object| at_start(object.need));
     // NVIDIA's own libraries are held against each other by their versions.
     for caller in loaded().filter(|object| !is_nvidias(&object.name)) {
         if !caller.linkage.needed.iter().any(|name| is_nvidias(name)) {
@@ -56,7 +56,7 @@ pub fn missing_functions(way: &LoadGraph) -> Vec<Lacking> {
             }
             if !functions.is_empty() {
                 functions.sort();
-                found.push(Lacking {
+                found.push(UndefinedSymbols {
                     caller: caller.path.clone(),
                     library: library.path.clone(),
                     stem,
@@ -69,18 +69,19 @@ pub fn missing_functions(way: &LoadGraph) -> Vec<Lacking> {
 }
 
 /// The cudarc that looks up what the driver does not have, the driver, and what that is.
-pub fn by_cudarc(way: &mut LoadGraph) -> Option<(EagerLookup, PathBuf, Vec<String>)> {
-    let program = way.objects.first()?.path.clone();
+pub fn by_cudarc(graph: &mut LoadGraph) -> Option<(EagerLookup, PathBuf, Vec<String>)> {
+    let program = graph.objects.first()?.path.clone();
     let file = Elf::read(&program).ok()?;
     let (offset, size) = file.section(".rodata")?;
     let constants = file.bytes(offset, Some(size).filter(|size| *size <= MOST_CONSTANTS)?)?;
-    let eager = EagerLookup::detect(&constants)?;
-    let index = way.open(DRIVER, 0, Need::Later);
+    let lookup = EagerLookup::detect(&constants)?;
+    let index = graph.open(DRIVER, 0, LoadPhase::Later);
     // That there is no driver is said by whoever asks it.
-    way.missing
-        .retain(|missing| missing.name != DRIVER || missing.need != Need::Later);
-    let library = way.objects.get(index?)?.path.clone();
-    let names = eager.functions.iter().map(String::as_bytes);
+    graph
+        .missing
+        .retain(|missing| missing.name != DRIVER || missing.need != LoadPhase::Later);
+    let library = graph.objects.get(index?)?.path.clone();
+    let names = lookup.functions.iter().map(String::as_bytes);
     let lacks = Elf::read(&library).ok()?.missing_symbols(names);
-    Some((eager, library, lacks))
+    Some((lookup, library, lacks))
 }

@@ -12,20 +12,20 @@ use std::fmt::{self, Formatter};
 
 /// Everything.
 pub(super) fn inspection(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt::Result {
-    let picture = &inspection.picture;
+    let input = &inspection.input;
     let format = match inspection.linkage.format {
         Format::Elf => "ELF",
         Format::Pe => "PE",
     };
-    let program = shown(&picture.program);
+    let program = shown(&input.program);
     let cpu = &inspection.linkage.cpu;
     let text = format!("{program}, {format} for {cpu}");
     line(f, Mark::Tick, "program", &text)?;
-    for guard in &picture.guards {
+    for guard in &input.guards {
         let text = wrapped(&printable(&built(guard)), INDENT);
         writeln!(f, "{:INDENT$}{text}", "")?;
     }
-    if picture.guards.is_empty() {
+    if input.guards.is_empty() {
         writeln!(f, "{:INDENT$}without the facts of a guard", "")?;
     }
     cudnn(inspection, f)?;
@@ -83,7 +83,7 @@ fn built(built: &Built) -> String {
 }
 
 fn cudnn(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt::Result {
-    let mut within = inspection.picture.guards.iter().filter_map(within);
+    let mut within = inspection.input.guards.iter().filter_map(within);
     if let Some(cudnn) = within.next() {
         let text = format!("{}, linked into the program itself", release(&cudnn));
         line(f, Mark::Tick, "cuDNN", &text)?;
@@ -92,7 +92,7 @@ fn cudnn(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt::Result {
         }
     }
     let Some(cudnn) = inspection.cudnn() else {
-        let mut missing = inspection.picture.missing.iter();
+        let mut missing = inspection.input.missing.iter();
         let is_wrong = missing.any(|one| one.name.starts_with("libcudnn"));
         let mark = if is_wrong && inspection.verdict() == Verdict::Fail {
             Mark::Cross
@@ -104,7 +104,7 @@ fn cudnn(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt::Result {
     let library = cudnn.library.as_deref().map_or(String::new(), shown);
     let text = format!("{} at {library}", release(cudnn));
     line(f, inspection.mark(OF_CUDNN), "cuDNN", &text)?;
-    let found_via = printable(&inspection.picture.found_via);
+    let found_via = printable(&inspection.input.found_via);
     writeln!(f, "{:INDENT$}found via {found_via}", "")?;
     line(f, inspection.mark(OF_PARTS), "parts", &parts(cudnn))
 }
@@ -137,12 +137,12 @@ impl Inspection {
 }
 
 fn libraries(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt::Result {
-    let picture = &inspection.picture;
-    let found = picture.objects.len().saturating_sub(1);
-    if picture.objects.is_empty() {
+    let input = &inspection.input;
+    let found = input.objects.len().saturating_sub(1);
+    if input.objects.is_empty() {
         return line(f, Mark::Dash, "libraries", "not followed");
     }
-    let missing = picture.missing.iter();
+    let missing = input.missing.iter();
     let names: Vec<&str> = missing.map(|one| one.name.as_str()).collect();
     let text = if names.is_empty() {
         format!("{found}, all found")
@@ -160,7 +160,7 @@ fn driver(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt::Result {
     let Some(driver) = &inspection.driver else {
         let mut findings = inspection.findings.iter();
         let asked = findings.any(|one| one.id == FindingId::DriverMissing);
-        let text = if asked && inspection.picture.root.is_none() {
+        let text = if asked && inspection.input.root.is_none() {
             "none here"
         } else {
             "not asked"
@@ -172,7 +172,7 @@ fn driver(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt::Result {
     });
     let text = printable(&format!("{cuda}{}", driver.library));
     line(f, inspection.mark(OF_DRIVER), "driver", &text)?;
-    for gpu in &inspection.picture.gpus {
+    for gpu in &inspection.input.gpus {
         let text = format!("{}, compute capability {}", gpu.name, gpu.capability);
         line(f, Mark::Tick, "GPU", &printable(&text))?;
     }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 /// The functions of one library that one file misses.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Lacking {
+pub struct UndefinedSymbols {
     /// Who calls them.
     pub caller: PathBuf,
     /// The library, as the loader finds it.
@@ -43,7 +43,7 @@ pub fn owner(function: &str) -> Option<&'static str> {
         .or(of("cu").then_some("libcuda"))
 }
 
-impl Lacking {
+impl UndefinedSymbols {
     /// In words. An image may hold a driver over which that of the machine is mounted.
     pub fn finding(&self, is_image: bool) -> Finding {
         let (caller, library) = (self.caller.display(), self.library.display());
@@ -101,14 +101,14 @@ mod tests {
     /// LOD-24
     #[test]
     fn only_a_cudarc_that_looks_all_functions_up_tells_by_its_names() {
-        let eager = b"x\0cuLaunchKernelEx\0cuLogsCurrent\0Expected symbol in library";
+        let lookup = b"x\0cuLaunchKernelEx\0cuLogsCurrent\0Expected symbol in library";
         let told = EagerLookup {
             cuda: Version::new(12, 9, 0),
             functions: ["cuLogsCurrent", "cuLaunchKernelEx"]
                 .map(String::from)
                 .into(),
         };
-        assert_eq!(EagerLookup::detect(eager), Some(told));
+        assert_eq!(EagerLookup::detect(lookup), Some(told));
         for other in [
             &b"cuLogsCurrent\0Expected function, got error."[..],
             b"cuLogsCurrentExpected symbol in library",

@@ -11,13 +11,13 @@ use std::path::PathBuf;
 impl Inspection {
     /// Its own folder comes first, then Windows' own, then PATH, which is known on Windows alone.
     pub(super) fn follow_dlls(&mut self, host: &Host) {
-        let program = self.picture.program.clone();
+        let program = self.input.program.clone();
         let own = program.parent().unwrap_or(&program).to_path_buf();
         let path = DllSearchPath::of_program(host, own.clone());
         let (objects, missing) = dll_graph::resolve(&program, self.linkage.clone(), &path);
-        self.picture.objects = objects;
-        self.picture.missing = missing;
-        self.picture.path_known = path.known;
+        self.input.objects = objects;
+        self.input.missing = missing;
+        self.input.path_known = path.known;
         let Some((library, major)) = self.dll(&path) else {
             if self.opens().next().is_some() && !path.known {
                 let reason = "the program looks for its cuDNN along the PATH of wherever it runs";
@@ -26,28 +26,28 @@ impl Inspection {
             return;
         };
         let dir = library.parent().unwrap_or(&library);
-        self.picture.found_via = if dir == own {
+        self.input.found_via = if dir == own {
             "the program's own directory".into()
         } else if path.system.as_deref() == Some(dir) {
             format!("Windows' own directory, `{}`", dir.display())
         } else {
             format!("PATH, its entry `{}`", dir.display())
         };
-        let cudnn = main_library::dlls(dir, major, &self.picture.platform);
-        self.picture.elsewhere = path.elsewhere(&cudnn);
-        self.picture.company = Some(path.dependencies(&cudnn, None));
-        self.picture.cudnn = Some(cudnn);
+        let cudnn = main_library::dlls(dir, major, &self.input.platform);
+        self.input.elsewhere = path.elsewhere(&cudnn);
+        self.input.dll_dependencies = Some(path.dependencies(&cudnn, None));
+        self.input.cudnn = Some(cudnn);
     }
 
     /// The first library of the cuDNN that is loaded with the program, else of the one that it opens.
     fn dll(&self, path: &DllSearchPath<'_>) -> Option<(PathBuf, u32)> {
         let major = |name: &str| main_library::cudnn_major(&name.to_ascii_lowercase());
-        let mut objects = self.picture.objects.iter();
+        let mut objects = self.input.objects.iter();
         let imported = objects.find_map(|object| Some((object.path.clone(), major(&object.name)?)));
         imported.or_else(|| {
             let mut majors = self.opens().flat_map(rules::majors);
             majors.find_map(|major| {
-                let name = self.picture.platform.cudnn_library(major);
+                let name = self.input.platform.cudnn_library(major);
                 Some((path.file(&name)?, major))
             })
         })
@@ -55,7 +55,7 @@ impl Inspection {
 
     /// The guards of crates that may open a cuDNN: a linked one too, as a DLL may be loaded when it is first called.
     fn opens(&self) -> impl Iterator<Item = &Built> {
-        self.picture
+        self.input
             .guards
             .iter()
             .filter(|guard| guard.loader != Loader::Static && guard.absent.is_none())

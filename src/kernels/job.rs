@@ -29,14 +29,14 @@ pub struct Job {
 }
 
 /// What was read to make it, and what nvcc said on the way.
-pub struct Made {
+pub struct JobOutput {
     /// All files that nvcc read, the source first.
     pub files: Vec<PathBuf>,
     /// Its warnings.
     pub said: String,
 }
 
-impl Made {
+impl JobOutput {
     /// Something that is as it was made from these.
     pub const fn fresh(files: Vec<PathBuf>) -> Self {
         let said = String::new();
@@ -150,7 +150,7 @@ impl Job {
     }
 
     /// Makes it, with that many threads.
-    pub fn make(&self, setup: &Setup, threads: usize) -> Result<Made, Finding> {
+    pub fn make(&self, setup: &Setup, threads: usize) -> Result<JobOutput, Finding> {
         let (how, search) = (self.how(setup), self.search(setup));
         let stamp = self.made(&how, &search);
         stamp.remove();
@@ -189,7 +189,7 @@ impl Job {
         if !files.is_empty() {
             stamp.write(&files, begun);
         }
-        Ok(Made { files, said })
+        Ok(JobOutput { files, said })
     }
 
     /// The command, and what it came to.

@@ -46,7 +46,7 @@ use crate::system::path_encoding::nvcc_cannot_take;
 use crate::system::{cargo, files, job_pool};
 use crate::toolchain::Toolchain;
 use crate::toolkit::nvcc_command::{Plan, Product};
-use job::{Job, Made};
+use job::{Job, JobOutput};
 use setup::Setup;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -223,7 +223,7 @@ impl Kernels<'_> {
         let mut anew = anew.into_iter();
         let mut told = BTreeSet::new();
         let made = fresh.into_iter().map_while(|fresh| match fresh {
-            Some(files) => Some(Ok(Made::fresh(files))),
+            Some(files) => Some(Ok(JobOutput::fresh(files))),
             None => anew.next(),
         });
         for made in made {

@@ -224,7 +224,7 @@ fn without_nvcc_the_places_looked_at_are_named() {
         via,
         chosen: false,
         rejected: None,
-        wish: None,
+        request: None,
     };
     toolchain.candidates = vec![candidate(&wheel, FoundVia::VirtualEnvironment)];
     toolchain.toolkit = Some(Toolkit {

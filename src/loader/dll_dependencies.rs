@@ -16,14 +16,14 @@ pub struct DllDependencies {
     /// Whether the compression library that cuDNN 8 opens is nowhere.
     pub lacks_zlib: bool,
     /// What import tables name and is nowhere.
-    pub unmet: Vec<Unmet>,
+    pub missing_dlls: Vec<MissingDll>,
     /// Whether PATH is that of the system where the program runs.
     pub path_known: bool,
 }
 
 /// A DLL that is nowhere, and the part that needs it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unmet {
+pub struct MissingDll {
     /// The part.
     pub part: PathBuf,
     /// The DLL's file name.
@@ -51,31 +51,31 @@ pub fn opens_zlib(cudnn: &Cudnn) -> bool {
 }
 
 /// Says what is nowhere. The program may bring it along itself: warnings, and notes where PATH is not known.
-pub fn findings(cudnn: &Cudnn, company: &DllDependencies) -> Vec<Finding> {
+pub fn findings(cudnn: &Cudnn, dll_dependencies: &DllDependencies) -> Vec<Finding> {
     let mut findings = Vec::new();
-    findings.extend(zlib(cudnn, company));
+    findings.extend(zlib(cudnn, dll_dependencies));
     let needed = missing_parts(cudnn);
     // That a part is lacking which a convolution needs is said already.
-    let new = company
-        .unmet
+    let new = dll_dependencies
+        .missing_dlls
         .iter()
         .filter(|one| !needed.contains(&one.dll));
     let (own, others): (Vec<_>, Vec<_>) = new.partition(|one| one.dll.starts_with("cudnn"));
-    findings.extend(own_parts(cudnn, &own, company));
-    findings.extend(of_cuda(cudnn, &others, company));
+    findings.extend(own_parts(cudnn, &own, dll_dependencies));
+    findings.extend(of_cuda(cudnn, &others, dll_dependencies));
     findings
 }
 
-fn zlib(cudnn: &Cudnn, company: &DllDependencies) -> Option<Finding> {
-    if !company.lacks_zlib {
+fn zlib(cudnn: &Cudnn, dll_dependencies: &DllDependencies) -> Option<Finding> {
+    if !dll_dependencies.lacks_zlib {
         return None;
     }
     let version = cudnn.version()?;
     let summary = format!(
         "cuDNN {version} for Windows opens `zlibwapi.dll`, which does not come with it, and none was found"
     );
-    let dir = company.places.first()?.display();
-    let finding = company.finding(FindingId::CudnnNotLoadable, summary);
+    let dir = dll_dependencies.places.first()?.display();
+    let finding = dll_dependencies.finding(FindingId::CudnnNotLoadable, summary);
     Some(
         finding
             .help(format!(
@@ -85,17 +85,25 @@ fn zlib(cudnn: &Cudnn, company: &DllDependencies) -> Option<Finding> {
     )
 }
 
-fn own_parts(cudnn: &Cudnn, unmet: &[&Unmet], company: &DllDependencies) -> Option<Finding> {
-    let shim = file_name(cudnn.library.as_deref()?);
-    let finding = company.needs(FindingId::PartsMissing, unmet)?;
-    let dir = company.places.first()?.display();
+fn own_parts(
+    cudnn: &Cudnn,
+    missing_dlls: &[&MissingDll],
+    dll_dependencies: &DllDependencies,
+) -> Option<Finding> {
+    let main_library = file_name(cudnn.library.as_deref()?);
+    let finding = dll_dependencies.needs(FindingId::PartsMissing, missing_dlls)?;
+    let dir = dll_dependencies.places.first()?.display();
     Some(finding.help(format!(
-        "copy every `cudnn*.dll` file of the release of `{shim}` to `{dir}`"
+        "copy every `cudnn*.dll` file of the release of `{main_library}` to `{dir}`"
     )))
 }
 
-fn of_cuda(cudnn: &Cudnn, unmet: &[&Unmet], company: &DllDependencies) -> Option<Finding> {
-    let finding = company.needs(FindingId::CudnnNotLoadable, unmet)?;
+fn of_cuda(
+    cudnn: &Cudnn,
+    missing_dlls: &[&MissingDll],
+    dll_dependencies: &DllDependencies,
+) -> Option<Finding> {
+    let finding = dll_dependencies.needs(FindingId::CudnnNotLoadable, missing_dlls)?;
     let major = cudnn.cuda_major;
     let toolkit = major.map_or_else(|| "the CUDA".into(), |major| format!("the CUDA {major}"));
     Some(
@@ -108,15 +116,15 @@ fn of_cuda(cudnn: &Cudnn, unmet: &[&Unmet], company: &DllDependencies) -> Option
 }
 
 impl DllDependencies {
-    fn needs(&self, id: FindingId, unmet: &[&Unmet]) -> Option<Finding> {
-        let first = unmet.first()?;
-        let needs = |one: &Unmet| format!("{} needs {}", file_name(&one.part), one.dll);
+    fn needs(&self, id: FindingId, missing_dlls: &[&MissingDll]) -> Option<Finding> {
+        let first = missing_dlls.first()?;
+        let needs = |one: &MissingDll| format!("{} needs {}", file_name(&one.part), one.dll);
         let summary = format!(
             "`{}` needs `{}`, which is not where Windows looks for it",
             file_name(&first.part),
             first.dll
         );
-        let all = unmet.iter().filter(|_| unmet.len() > 1);
+        let all = missing_dlls.iter().filter(|_| missing_dlls.len() > 1);
         Some(
             self.finding(id, summary)
                 .with_lines("lacking", all.map(|one| needs(one))),

@@ -3,7 +3,7 @@
 use crate::loader::dll_dependencies::is_judged;
 use crate::loader::dll_search::DllSearchPath;
 use crate::loader::linkage;
-use crate::model::linkage::{Linkage, Missing, Need, Object};
+use crate::model::linkage::{Linkage, LoadPhase, Missing, Object};
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::pe::Pe;
 use crate::system::Host;
@@ -27,7 +27,10 @@ pub fn resolve(
         let needed_by = asking.path.clone();
         let (linkage, own) = (asking.linkage.clone(), asking.need);
         let needed = linkage.needed.into_iter().map(|name| (name, own));
-        let delayed = linkage.delayed.into_iter().map(|name| (name, Need::Later));
+        let delayed = linkage
+            .delayed
+            .into_iter()
+            .map(|name| (name, LoadPhase::Later));
         for (name, need) in needed.chain(delayed) {
             let same = |known: &str| known.eq_ignore_ascii_case(&name);
             if objects.iter().any(|known| same(&known.name))
@@ -81,7 +84,7 @@ impl<'a> DllSearchPath<'a> {
     /// Of a program in this folder, which Windows looks at first.
     pub fn of_program(host: &'a Host, own: PathBuf) -> Self {
         let path = Self::from_host(host).unwrap_or(Self {
-            eyes: host.sysroot(),
+            sysroot: host.sysroot(),
             system: None,
             dirs: Vec::new(),
             own: None,

@@ -2,7 +2,7 @@
 //! this, and a build does not know where that will be.
 
 use crate::cudnn::consistency;
-use crate::loader::dll_dependencies::{DllDependencies, Unmet, is_judged, opens_zlib};
+use crate::loader::dll_dependencies::{DllDependencies, MissingDll, is_judged, opens_zlib};
 use crate::model::candidate::{Cudnn, Part, Toolkit};
 use crate::model::environment::Variable;
 use crate::model::platform::Os;
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 /// The directories, in their order.
 pub struct DllSearchPath<'a> {
     /// How they are looked at.
-    pub eyes: Sysroot<'a>,
+    pub sysroot: Sysroot<'a>,
     /// Windows' own.
     pub system: Option<PathBuf>,
     /// Those of PATH.
@@ -49,7 +49,7 @@ impl<'a> DllSearchPath<'a> {
         let dirs = path.split(';').map(|dir| dir.trim_matches('"').into());
         let dirs: Vec<PathBuf> = dirs.filter(|dir: &PathBuf| host.is_inside(dir)).collect();
         Some(Self {
-            eyes: host.sysroot(),
+            sysroot: host.sysroot(),
             known: root.is_none() || !dirs.is_empty(),
             own: None,
             system,
@@ -86,23 +86,23 @@ impl<'a> DllSearchPath<'a> {
         let bins = bins(cudnn, toolkit);
         places.extend(self.dirs.iter().chain(&bins).cloned());
         let has = |file: &str| self.first_in(&places, file).is_some();
-        let mut unmet: Vec<Unmet> = Vec::new();
+        let mut missing_dlls: Vec<MissingDll> = Vec::new();
         // The first that is named is one that every program has to do with.
         let mut parts: Vec<&Part> = cudnn.parts.iter().collect();
         parts.sort_by_key(|part| !consistency::is_needed(cudnn, &part.name));
         for part in parts {
             let needs = Pe::read(&part.path).map_or_else(|_| Vec::new(), |dll| dll.needs());
             for dll in needs.into_iter().filter(|dll| is_judged(dll)) {
-                if !unmet.iter().any(|known| known.dll == dll) && !has(&dll) {
+                if !missing_dlls.iter().any(|known| known.dll == dll) && !has(&dll) {
                     let part = part.path.clone();
-                    unmet.push(Unmet { part, dll });
+                    missing_dlls.push(MissingDll { part, dll });
                 }
             }
         }
         DllDependencies {
             places: shown,
             lacks_zlib: opens_zlib(cudnn) && !has("zlibwapi.dll"),
-            unmet,
+            missing_dlls,
             path_known: self.known,
         }
     }
@@ -111,7 +111,7 @@ impl<'a> DllSearchPath<'a> {
     fn first_in(&self, dirs: &[PathBuf], file: &str) -> Option<PathBuf> {
         let same = |name: &str| name.eq_ignore_ascii_case(file);
         dirs.iter().find_map(|dir| {
-            let found = self.eyes.file(&dir.join(file));
+            let found = self.sysroot.file(&dir.join(file));
             found.or_else(|| files::list_named(dir, &same).ok()?.into_iter().next())
         })
     }

@@ -3,7 +3,7 @@
 use crate::loader::config::hwcaps_level;
 use crate::loader::search_order::{LoaderEnv, SearchDirectory, before_cache, below_root, system};
 use crate::loader::{config, linkage, search_order};
-use crate::model::linkage::{Linkage, Missing, Need, Object};
+use crate::model::linkage::{Linkage, LoadPhase, Missing, Object};
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::loader::ld_so_cache;
@@ -32,25 +32,25 @@ pub struct LoadGraph {
 impl LoadGraph {
     /// Follows what is loaded with the program.
     pub fn resolve(program: &Path, linkage: Linkage, ground: LoaderEnv) -> Self {
-        let mut way = Self {
+        let mut graph = Self {
             ground,
             ..Self::default()
         };
-        let path = way.eyes().canonical(program);
-        way.push(Object {
+        let path = graph.sysroot().canonical(program);
+        graph.push(Object {
             origin: folder(&path),
             path,
             linkage,
             ..Object::default()
         });
-        for name in way.ground.preload.clone() {
-            way.preload(&name, LoadOrigin::Preload);
+        for name in graph.ground.preload.clone() {
+            graph.preload(&name, LoadOrigin::Preload);
         }
-        for name in way.ground.preloads.clone() {
-            way.preload(&name, LoadOrigin::Preloads);
+        for name in graph.ground.preloads.clone() {
+            graph.preload(&name, LoadOrigin::Preloads);
         }
-        way.follow(0, Need::Start);
-        way
+        graph.follow(0, LoadPhase::Start);
+        graph
     }
 
     /// The object that serves this name, if it is loaded already.
@@ -61,7 +61,7 @@ impl LoadGraph {
     }
 
     fn push(&mut self, object: Object) -> usize {
-        self.real.push(self.eyes().canonical(&object.path));
+        self.real.push(self.sysroot().canonical(&object.path));
         self.objects.push(object);
         self.objects.len() - 1
     }
@@ -76,15 +76,15 @@ impl LoadGraph {
         let Some(mut object) = found else {
             return;
         };
-        if !self.real.contains(&self.eyes().canonical(&object.path)) {
+        if !self.real.contains(&self.sysroot().canonical(&object.path)) {
             object.via = Some(via);
-            object.need = Need::Start;
+            object.need = LoadPhase::Start;
             self.push(object);
         }
     }
 
     /// What the loader takes when `asking` opens a library by its name, with all that it needs. Its index.
-    pub fn open(&mut self, name: &str, asking: usize, need: Need) -> Option<usize> {
+    pub fn open(&mut self, name: &str, asking: usize, need: LoadPhase) -> Option<usize> {
         let before = self.objects.len();
         let index = self.take(name, asking, need)?;
         if index >= before {
@@ -93,7 +93,7 @@ impl LoadGraph {
         Some(index)
     }
 
-    fn follow(&mut self, from: usize, need: Need) {
+    fn follow(&mut self, from: usize, need: LoadPhase) {
         let mut next = from;
         while let Some(object) = self.objects.get(next) {
             for name in object.linkage.needed.clone() {
@@ -106,7 +106,7 @@ impl LoadGraph {
         }
     }
 
-    fn take(&mut self, name: &str, asking: usize, need: Need) -> Option<usize> {
+    fn take(&mut self, name: &str, asking: usize, need: LoadPhase) -> Option<usize> {
         if let Some(index) = self.loaded(name) {
             return Some(index);
         }
@@ -115,7 +115,7 @@ impl LoadGraph {
         }
         match self.find(name, asking) {
             Ok(mut object) => {
-                let real = self.eyes().canonical(&object.path);
+                let real = self.sysroot().canonical(&object.path);
                 if let Some(index) = self.real.iter().position(|known| *known == real) {
                     return Some(index);
                 }
@@ -144,7 +144,7 @@ impl LoadGraph {
                 path: file,
                 via: Some(via),
                 owner,
-                need: Need::Later,
+                need: LoadPhase::Later,
                 asked_by: Some(asking),
                 flaw: read.as_ref().err().cloned(),
                 linkage: read.unwrap_or_default(),
@@ -192,7 +192,7 @@ impl LoadGraph {
         found.ok_or_else(|| Missing {
             name: name.into(),
             needed_by: own.map(|object| object.path.clone()).unwrap_or_default(),
-            need: Need::Later,
+            need: LoadPhase::Later,
             looked_at: self.looked_at(&places),
             stands_in,
         })
@@ -214,7 +214,7 @@ impl LoadGraph {
             return Some(taken.to_path_buf());
         }
         let mut others = self.versions_of(taken).into_iter();
-        others.find(|file| hwcaps_level(file).is_some() && self.eyes().file(file).is_some())
+        others.find(|file| hwcaps_level(file).is_some() && self.sysroot().file(file).is_some())
     }
 
     /// The file and what it says, if the loader does not pass it over: what is for another processor, it does.
@@ -223,7 +223,7 @@ impl LoadGraph {
         path: &Path,
         stands_in: &mut Option<PathBuf>,
     ) -> Option<(PathBuf, Result<Linkage, Defect>)> {
-        let there = self.eyes().file(path);
+        let there = self.sysroot().file(path);
         let empty = match &there {
             Some(file) => files::size(file) == 0,
             None => files::is_link(path),
@@ -251,7 +251,7 @@ impl LoadGraph {
     /// The files that the cache gives to a name. An image that `ldconfig` has not seen yet has its folders alone.
     fn cached(&self, name: &str) -> Vec<PathBuf> {
         let path = below_root(Path::new(CACHE), &self.ground);
-        let there = self.eyes().file(&path);
+        let there = self.sysroot().file(&path);
         let bytes = there.and_then(|path| files::bytes(&path).ok());
         let here = |path: PathBuf| below_root(&path, &self.ground);
         match bytes {
@@ -275,7 +275,7 @@ impl LoadGraph {
 
     /// The folders of a configuration file, and of those that it includes.
     fn configured(&self, file: &Path, depth: u32, dirs: &mut Vec<PathBuf>) {
-        let there = self.eyes().file(&below_root(file, &self.ground));
+        let there = self.sysroot().file(&below_root(file, &self.ground));
         let text = there.and_then(|file| files::read(&file).ok());
         for line in text.unwrap_or_default().lines() {
             let line = line.split('#').next().unwrap_or_default().trim();
@@ -337,7 +337,7 @@ impl LoadGraph {
         }
     }
 
-    fn eyes(&self) -> Sysroot<'_> {
+    fn sysroot(&self) -> Sysroot<'_> {
         Sysroot {
             root: self.ground.root.as_deref(),
         }

@@ -50,7 +50,7 @@ fn of_elf(elf: &Elf) -> Option<Linkage> {
         runpath: elf.runpath(),
         shuns_system: elf.is_nodeflib(),
         interpreter: elf.interpreter(),
-        wants: elf.needed_versions(),
+        constraints: elf.needed_versions(),
         has: elf.versions(),
     })
 }

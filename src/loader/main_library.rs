@@ -3,7 +3,7 @@
 use crate::cudnn::parts::{Named, Parts};
 use crate::loader::ldso::LoadGraph;
 use crate::model::candidate::Cudnn;
-use crate::model::linkage::{Need, Object};
+use crate::model::linkage::{LoadPhase, Object};
 use crate::model::platform::Platform;
 use crate::model::text::library_name::LibraryName;
 use crate::runtime::facts::version::Version;
@@ -29,26 +29,26 @@ pub fn loaded_major(object: &Object) -> Option<u32> {
 }
 
 /// Opens what a convolution opens, and reads the releases.
-pub fn cudnn(way: &mut LoadGraph, shim: usize, platform: &Platform) -> Option<Cudnn> {
-    let object = way.objects.get(shim)?;
+pub fn cudnn(graph: &mut LoadGraph, main_library: usize, platform: &Platform) -> Option<Cudnn> {
+    let object = graph.objects.get(main_library)?;
     let major = loaded_major(object)?;
     let library = object.path.clone();
     let beside = beside(&library, major, platform);
     let jit_only = required_parts::is_jit_only(beside.iter().map(|(name, _)| name.as_str()));
     // What is opened depends on the release, which this part tells.
     let first = (major >= 9)
-        .then(|| way.open(&file("graph", major), shim, Need::Part))
+        .then(|| graph.open(&file("graph", major), main_library, LoadPhase::Part))
         .flatten();
-    let first = first.and_then(|index| Some(way.objects.get(index)?.path.clone()));
+    let first = first.and_then(|index| Some(graph.objects.get(index)?.path.clone()));
     let told = first.and_then(|path| Binary::open(&path, platform.os)?.release("graph"));
     let release = told.map_or(Version::new(major, 0, 0), |(version, _)| version);
     let needed = required_parts::part_names(release, jit_only).unwrap_or_default();
     let mut found: Vec<(String, PathBuf)> = vec![("cudnn".into(), library.clone())];
     let mut indices = Vec::new();
     for name in needed {
-        if let Some(index) = way.open(&file(name, major), shim, Need::Part) {
+        if let Some(index) = graph.open(&file(name, major), main_library, LoadPhase::Part) {
             indices.push((*name, index));
-            let path = way.objects.get(index).map(|part| part.path.clone());
+            let path = graph.objects.get(index).map(|part| part.path.clone());
             found.extend(path.map(|path| ((*name).into(), path)));
         }
     }
@@ -57,16 +57,16 @@ pub fn cudnn(way: &mut LoadGraph, shim: usize, platform: &Platform) -> Option<Cu
             found.push((name, path));
         }
     }
-    let mut cudnn = read(library, found, way.ground.root.as_deref(), platform);
+    let mut cudnn = read(library, found, graph.ground.root.as_deref(), platform);
     cudnn.link_dir = Some(cudnn.root.clone());
     let of = |name: &str| indices.iter().find(|(known, _)| *known == name);
     let opener = |names: [&str; 2]| names.into_iter().find_map(of).map(|(_, index)| *index);
     if let Some(cuda) = cudnn.cuda_major {
         if let Some(part) = opener(["graph", "ops_infer"]) {
-            way.open(&format!("libcublasLt.so.{cuda}"), part, Need::Later);
+            graph.open(&format!("libcublasLt.so.{cuda}"), part, LoadPhase::Later);
         }
         if let Some(part) = opener(["engines_runtime_compiled", "cnn_infer"]) {
-            way.open(&format!("libnvrtc.so.{cuda}"), part, Need::Later);
+            graph.open(&format!("libnvrtc.so.{cuda}"), part, LoadPhase::Later);
         }
     }
     Some(cudnn)
@@ -88,15 +88,15 @@ fn beside(library: &Path, major: u32, platform: &Platform) -> Named {
 }
 
 fn read(library: PathBuf, found: Named, root: Option<&Path>, platform: &Platform) -> Cudnn {
-    let eyes = Sysroot { root };
-    let there = |(name, path): (String, PathBuf)| Some((name, eyes.file(&path)?));
+    let sysroot = Sysroot { root };
+    let there = |(name, path): (String, PathBuf)| Some((name, sysroot.file(&path)?));
     let found = found.into_iter().filter_map(there).collect();
     let cudnn = Cudnn {
         root: library.parent().unwrap_or(&library).to_path_buf(),
         library: Some(library),
         ..Cudnn::default()
     };
-    Parts::open(found, eyes, platform).describe(cudnn)
+    Parts::open(found, sysroot, platform).describe(cudnn)
 }
 
 /// The DLLs of a directory.

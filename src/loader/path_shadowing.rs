@@ -15,7 +15,7 @@ pub struct ShadowingLibrary {
     /// Whether its libraries are the chosen ones.
     pub own: bool,
     /// Whether the library that programs open is there.
-    pub shim: bool,
+    pub main_library: bool,
     /// The files of parts that are there.
     pub parts: Vec<String>,
     /// Their release.
@@ -25,7 +25,7 @@ pub struct ShadowingLibrary {
 /// Says which cuDNN will be loaded in place of the chosen one, or which parts in place of its own.
 pub fn library_path(cudnn: &Cudnn, rivals: &[ShadowingLibrary]) -> Option<Finding> {
     let rival = first_rival(cudnn, rivals, !cudnn.files.own_first)?;
-    let reason = if rival.shim {
+    let reason = if rival.main_library {
         "LD_LIBRARY_PATH counts before the rpath that a linker writes today, and before the system's directories"
     } else {
         "up to cuDNN 9.20 the first library looks for the others in LD_LIBRARY_PATH before it looks beside itself"
@@ -47,7 +47,7 @@ fn first_rival<'a>(
     parts_count: bool,
 ) -> Option<&'a ShadowingLibrary> {
     let before = || rivals.iter().take_while(|rival| !rival.own);
-    let whole = before().find(|rival| rival.shim);
+    let whole = before().find(|rival| rival.main_library);
     let rival = whole.or_else(|| before().find(|rival| parts_count && !rival.parts.is_empty()))?;
     let is_same = rival.version.is_some() && rival.version == cudnn.library_version;
     (!is_same).then_some(rival)
@@ -60,7 +60,7 @@ impl ShadowingLibrary {
         let file = library.file_name()?.to_str()?;
         let dir = self.dir.display();
         let (theirs, ours) = (release(self.version), release(cudnn.library_version));
-        let (summary, first) = if self.shim {
+        let (summary, first) = if self.main_library {
             let summary = format!(
                 "{variable} leads the program to the cuDNN {theirs} in `{dir}`, and it is linked to {ours}"
             );
@@ -201,11 +201,11 @@ mod tests {
         }
     }
 
-    fn rival(dir: &str, shim: bool, version: Option<Version>) -> ShadowingLibrary {
+    fn rival(dir: &str, main_library: bool, version: Option<Version>) -> ShadowingLibrary {
         ShadowingLibrary {
             dir: dir.into(),
             own: false,
-            shim,
+            main_library,
             parts: vec!["libcudnn_graph.so.9".into()],
             version,
         }

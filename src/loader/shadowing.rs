@@ -33,15 +33,15 @@ pub fn library_path(host: &Host) -> Vec<PathBuf> {
 /// The libnvrtc that LD_LIBRARY_PATH leads to under the name that this cuDNN opens, unless it is that of the
 /// toolkit or does not tell its release.
 pub fn nvrtc(toolkit: &Toolkit, cudnn: &Cudnn, host: &Host) -> Option<Nvrtc> {
-    let eyes = host.sysroot();
+    let sysroot = host.sysroot();
     let by_toolkit = toolkit.version.map(|version| version.major);
     // cuDNN asks for that of its own CUDA first, and only where there is none for `libnvrtc.so`.
     let name = format!("libnvrtc.so.{}", cudnn.cuda_major.or(by_toolkit)?);
     let mut there = library_path(host).into_iter().map(|dir| dir.join(&name));
-    let (path, file) = there.find_map(|path| Some((eyes.file(&path)?, path)))?;
-    let (real, dir) = (eyes.canonical(&path), path.parent()?);
+    let (path, file) = there.find_map(|path| Some((sysroot.file(&path)?, path)))?;
+    let (real, dir) = (sysroot.canonical(&path), path.parent()?);
     let mut own = toolkit.link_dirs.iter().map(|dir| dir.join(&name));
-    if own.any(|own| eyes.canonical(&own) == real) {
+    if own.any(|own| sysroot.canonical(&own) == real) {
         return None;
     }
     let release = release_in(&real).or_else(|| builtins(dir))?;
@@ -74,41 +74,43 @@ pub fn along_dll_path(
     path: &DllSearchPath,
     platform: &Platform,
 ) -> Vec<ShadowingLibrary> {
-    among(cudnn, path.directories(), path.eyes, platform)
+    among(cudnn, path.directories(), path.sysroot, platform)
 }
 
 fn among(
     cudnn: &Cudnn,
     dirs: Vec<PathBuf>,
-    eyes: Sysroot,
+    sysroot: Sysroot,
     platform: &Platform,
 ) -> Vec<ShadowingLibrary> {
     let library = cudnn.library.as_deref();
     let Some((library, file)) = library.zip(library.and_then(Path::file_name)) else {
         return Vec::new();
     };
-    let same = |one: &Path, other: &Path| eyes.canonical(one) == eyes.canonical(other);
+    let same = |one: &Path, other: &Path| sysroot.canonical(one) == sysroot.canonical(other);
     let rival = |dir: PathBuf| {
-        let shim = eyes.file(&dir.join(file));
+        let main_library = sysroot.file(&dir.join(file));
         let beside = cudnn.parts.iter().filter(|part| part.name != "cudnn");
         let parts = beside.filter_map(|part| {
-            let there = eyes.file(&dir.join(part.path.file_name()?))?;
+            let there = sysroot.file(&dir.join(part.path.file_name()?))?;
             (!same(&there, &part.path)).then_some((part.name.clone(), there))
         });
         let mut found: Named = parts.collect();
-        let own = shim.as_deref().is_some_and(|shim| same(shim, library));
-        if shim.is_none() && found.is_empty() {
+        let own = main_library
+            .as_deref()
+            .is_some_and(|main_library| same(main_library, library));
+        if main_library.is_none() && found.is_empty() {
             return None;
         }
         let parts = found.iter().map(|(_, path)| file_name(path).to_string());
-        let (parts, has_shim) = (parts.collect(), shim.is_some());
-        found.extend(shim.map(|shim| ("cudnn".to_string(), shim)));
-        let told = Parts::open(found, eyes, platform);
+        let (parts, has_shim) = (parts.collect(), main_library.is_some());
+        found.extend(main_library.map(|main_library| ("cudnn".to_string(), main_library)));
+        let told = Parts::open(found, sysroot, platform);
         let any = || told.parts.iter().find_map(|part| part.version);
         Some(ShadowingLibrary {
             own,
             version: told.release().or_else(any),
-            shim: has_shim,
+            main_library: has_shim,
             parts,
             dir,
         })

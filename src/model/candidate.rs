@@ -168,7 +168,7 @@ pub struct Candidate {
     /// Why it was not.
     pub rejected: Option<Rejection>,
     /// The variable in which somebody asked for it.
-    pub wish: Option<Variable>,
+    pub request: Option<Variable>,
 }
 
 impl Candidate {

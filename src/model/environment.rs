@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Somebody asked for this place: unusable is an error, never a fall-through.
-    Wish,
+    TargetRequest,
     /// A place to look at, or evidence; never an error.
     Surrounding,
     /// The same of this login or this machine, which says too little of a build for cargo to watch it.
@@ -41,26 +41,26 @@ macro_rules! variables {
 }
 
 variables! {
-    CudaHome = "CUDA_HOME", Wish;
-    CudaPath = "CUDA_PATH", Wish;
-    CudaRoot = "CUDA_ROOT", Wish;
-    CudaToolkitRoot = "CUDAToolkit_ROOT", Wish;
-    CudaToolkitRootDir = "CUDA_TOOLKIT_ROOT_DIR", Wish;
-    CudaToolkitPath = "CUDA_TOOLKIT_PATH", Wish;
-    CudaCxx = "CUDACXX", Wish;
-    Nvcc = "NVCC", Wish;
-    CudnnPath = "CUDNN_PATH", Wish;
-    CudnnHome = "CUDNN_HOME", Wish;
-    CudnnRoot = "CUDNN_ROOT", Wish;
-    CudnnRootDir = "CUDNN_ROOT_DIR", Wish;
-    CudnnInstallPath = "CUDNN_INSTALL_PATH", Wish;
-    CudnnIncludeDir = "CUDNN_INCLUDE_DIR", Wish;
-    CudnnIncludePath = "CUDNN_INCLUDE_PATH", Wish;
-    CudnnLibrary = "CUDNN_LIBRARY", Wish;
-    CudnnLibraryPath = "CUDNN_LIBRARY_PATH", Wish;
-    CudnnLibDir = "CUDNN_LIB_DIR", Wish;
-    CudnnLib = "CUDNN_LIB", Wish;
-    GuardHome = "CUDNN_GUARD_HOME", Wish;
+    CudaHome = "CUDA_HOME", TargetRequest;
+    CudaPath = "CUDA_PATH", TargetRequest;
+    CudaRoot = "CUDA_ROOT", TargetRequest;
+    CudaToolkitRoot = "CUDAToolkit_ROOT", TargetRequest;
+    CudaToolkitRootDir = "CUDA_TOOLKIT_ROOT_DIR", TargetRequest;
+    CudaToolkitPath = "CUDA_TOOLKIT_PATH", TargetRequest;
+    CudaCxx = "CUDACXX", TargetRequest;
+    Nvcc = "NVCC", TargetRequest;
+    CudnnPath = "CUDNN_PATH", TargetRequest;
+    CudnnHome = "CUDNN_HOME", TargetRequest;
+    CudnnRoot = "CUDNN_ROOT", TargetRequest;
+    CudnnRootDir = "CUDNN_ROOT_DIR", TargetRequest;
+    CudnnInstallPath = "CUDNN_INSTALL_PATH", TargetRequest;
+    CudnnIncludeDir = "CUDNN_INCLUDE_DIR", TargetRequest;
+    CudnnIncludePath = "CUDNN_INCLUDE_PATH", TargetRequest;
+    CudnnLibrary = "CUDNN_LIBRARY", TargetRequest;
+    CudnnLibraryPath = "CUDNN_LIBRARY_PATH", TargetRequest;
+    CudnnLibDir = "CUDNN_LIB_DIR", TargetRequest;
+    CudnnLib = "CUDNN_LIB", TargetRequest;
+    GuardHome = "CUDNN_GUARD_HOME", TargetRequest;
     VirtualEnv = "VIRTUAL_ENV", Surrounding;
     CondaPrefix = "CONDA_PREFIX", Surrounding;
     EasyBuildCuda = "EBROOTCUDA", Surrounding;
@@ -168,7 +168,7 @@ impl Environment {
     pub fn spellings(&self, variable: Variable) -> Vec<String> {
         let name = variable.name();
         let mut all = Vec::new();
-        let alone = variable.kind() == Kind::Wish || PKG_CONFIG.contains(&variable);
+        let alone = variable.kind() == Kind::TargetRequest || PKG_CONFIG.contains(&variable);
         if let (Some(target), true) = (&self.target, alone) {
             let side = if target.native { "HOST" } else { "TARGET" };
             all.extend([

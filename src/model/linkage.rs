@@ -38,7 +38,7 @@ pub struct Linkage {
     /// The loader that it names.
     pub interpreter: Option<String>,
     /// The versions that it takes from other libraries, by file name.
-    pub wants: Vec<(String, Vec<String>)>,
+    pub constraints: Vec<(String, Vec<String>)>,
     /// The versions that it has.
     pub has: Vec<String>,
 }
@@ -57,7 +57,7 @@ pub struct Object {
     /// Whose path that was, for RPATH and RUNPATH.
     pub owner: usize,
     /// How much it is needed.
-    pub need: Need,
+    pub need: LoadPhase,
     /// Which object asked for it first.
     pub asked_by: Option<usize>,
     /// What it says.
@@ -68,7 +68,7 @@ pub struct Object {
 
 /// How much a library is needed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Need {
+pub enum LoadPhase {
     /// The program does not start without it.
     #[default]
     Start,
@@ -86,7 +86,7 @@ pub struct Missing {
     /// The file that needs it.
     pub needed_by: PathBuf,
     /// What comes of that.
-    pub need: Need,
+    pub need: LoadPhase,
     /// Where the loader looks.
     pub looked_at: Vec<String>,
     /// A file of that name that is nothing, or a link that leads nowhere: something is mounted over it later.

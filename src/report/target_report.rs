@@ -8,7 +8,7 @@ use crate::runtime::facts::finding::{Finding, Severity, Verdict};
 use crate::runtime::facts::version::Version;
 use crate::targets::dialect::Dialect;
 use crate::targets::select;
-use crate::targets::select::{Compiler, Wish};
+use crate::targets::select::{Compiler, TargetRequest};
 use crate::toolchain::targets::choose;
 use serde_json::json;
 use std::fmt;
@@ -27,13 +27,13 @@ impl Config {
     /// what the nvcc of that release can do; without it this machine's nvcc is asked.
     pub fn examine_targets(&self, list: Option<&str>, cuda: Option<Version>) -> TargetReport {
         let host = self.host();
-        let wish = match list {
-            Some(text) => Some(Wish {
+        let request = match list {
+            Some(text) => Some(TargetRequest {
                 from: ChosenBy::CommandLine,
                 dialect: Dialect::Ours,
                 text: text.to_string(),
             }),
-            None => select::wish(&host.env, &self.archs),
+            None => select::request(&host.env, &self.archs),
         };
         let mut findings = Vec::new();
         let (compiler, told_by) = match cuda {
@@ -42,7 +42,7 @@ impl Config {
                 format!("what CUDA {} is known to do", cuda.short()),
             ),
             None => {
-                let letters = select::needs_letters(wish.as_ref());
+                let letters = select::needs_letters(request.as_ref());
                 let toolchain = self.survey_on(host.clone());
                 let compiler = toolchain.compiler(letters, &mut findings);
                 let told_by = match &compiler {
@@ -54,7 +54,7 @@ impl Config {
             }
         };
         let (list, chosen_by) = match choose(
-            wish.as_ref(),
+            request.as_ref(),
             compiler.as_ref(),
             &|_| true,
             &host,
@@ -67,7 +67,7 @@ impl Config {
             }
             Err(errors) => {
                 findings.extend(errors);
-                let from = wish.map_or(ChosenBy::Default, |wish| wish.from);
+                let from = request.map_or(ChosenBy::Default, |request| request.from);
                 (TargetList::default(), from)
             }
         };

@@ -46,7 +46,7 @@ impl fmt::Display for Mark {
 
 /// The thing that a finding is about.
 #[derive(Clone, Copy, PartialEq)]
-enum Thing {
+enum ReportSection {
     Toolkit,
     Nvcc,
     Cudnn,
@@ -58,36 +58,36 @@ enum Thing {
     Itself,
 }
 
-fn thing(id: FindingId) -> Thing {
+fn thing(id: FindingId) -> ReportSection {
     match id {
         FindingId::CudaNotFound | FindingId::CudaRequirementUnmet | FindingId::PartialToolkit => {
-            Thing::Toolkit
+            ReportSection::Toolkit
         }
         FindingId::NvccNotFound
         | FindingId::NvccHeaderSkew
         | FindingId::HostCompilerUnsupported
-        | FindingId::HostHeadersIncompatible => Thing::Nvcc,
+        | FindingId::HostHeadersIncompatible => ReportSection::Nvcc,
         FindingId::CudnnNotFound
         | FindingId::CudnnRequirementUnmet
         | FindingId::CudnnHeadersMissing
         | FindingId::CudaFlavourMismatch
         | FindingId::HeaderLibrarySkew
-        | FindingId::KnownBadRelease => Thing::Cudnn,
+        | FindingId::KnownBadRelease => ReportSection::Cudnn,
         FindingId::PartsMissing
         | FindingId::PartsMixed
         | FindingId::LibraryDamaged
         | FindingId::WrongArchitecture
-        | FindingId::CudnnNotLoadable => Thing::Parts,
+        | FindingId::CudnnNotLoadable => ReportSection::Parts,
         FindingId::DriverMissing
         | FindingId::DriverStub
         | FindingId::DriverTooOld
-        | FindingId::DriverError => Thing::Driver,
-        FindingId::NoGpu | FindingId::GpuNewerThanCudnn => Thing::Gpus,
+        | FindingId::DriverError => ReportSection::Driver,
+        FindingId::NoGpu | FindingId::GpuNewerThanCudnn => ReportSection::Gpus,
         FindingId::ArchUnknown
         | FindingId::ArchUnsupportedByNvcc
         | FindingId::ArchDroppedByCudnn
-        | FindingId::GpuNewerThanNvcc => Thing::Targets,
-        _ => Thing::Itself,
+        | FindingId::GpuNewerThanNvcc => ReportSection::Targets,
+        _ => ReportSection::Itself,
     }
 }
 
@@ -111,26 +111,54 @@ pub(super) fn stack(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
         Some(toolkit) => {
             let version = toolkit.version.map(|version| version.short());
             let text = format!("CUDA {}", at(version, &toolkit.root));
-            line(f, report, Thing::Toolkit, Mark::Tick, "toolkit", &text)?;
+            line(
+                f,
+                report,
+                ReportSection::Toolkit,
+                Mark::Tick,
+                "toolkit",
+                &text,
+            )?;
             via(f, report.via(Kind::Toolkit))?;
             match &toolkit.nvcc {
-                Some(nvcc) => line(f, report, Thing::Nvcc, Mark::Tick, "nvcc", &shown(nvcc))?,
-                None => line(f, report, Thing::Nvcc, Mark::Dash, "nvcc", "not there")?,
+                Some(nvcc) => line(
+                    f,
+                    report,
+                    ReportSection::Nvcc,
+                    Mark::Tick,
+                    "nvcc",
+                    &shown(nvcc),
+                )?,
+                None => line(
+                    f,
+                    report,
+                    ReportSection::Nvcc,
+                    Mark::Dash,
+                    "nvcc",
+                    "not there",
+                )?,
             }
-            findings(f, report, Thing::Nvcc)?;
+            findings(f, report, ReportSection::Nvcc)?;
         }
         None => {
             let text = none(report, Kind::Toolkit);
-            line(f, report, Thing::Toolkit, Mark::Dash, "toolkit", text)?;
+            line(
+                f,
+                report,
+                ReportSection::Toolkit,
+                Mark::Dash,
+                "toolkit",
+                text,
+            )?;
         }
     }
-    findings(f, report, Thing::Toolkit)?;
+    findings(f, report, ReportSection::Toolkit)?;
     match &report.cudnn {
         Some(cudnn) => chosen_cudnn(report, cudnn, f),
         None => {
             let text = none(report, Kind::Cudnn);
-            line(f, report, Thing::Cudnn, Mark::Dash, "cuDNN", text)?;
-            findings(f, report, Thing::Cudnn)
+            line(f, report, ReportSection::Cudnn, Mark::Dash, "cuDNN", text)?;
+            findings(f, report, ReportSection::Cudnn)
         }
     }
 }
@@ -148,7 +176,7 @@ fn chosen_cudnn(report: &Report, cudnn: &Cudnn, f: &mut Formatter<'_>) -> fmt::R
         .version()
         .map(|version| with_flavour(version, cudnn.cuda_major));
     let text = at(version, &cudnn.root);
-    line(f, report, Thing::Cudnn, Mark::Tick, "cuDNN", &text)?;
+    line(f, report, ReportSection::Cudnn, Mark::Tick, "cuDNN", &text)?;
     via(f, report.via(Kind::Cudnn))?;
     let told = |what: &Option<PathBuf>, version| match (what, version) {
         (Some(path), Some(version)) => (Mark::Tick, format!("{version} in {}", shown(path))),
@@ -156,24 +184,45 @@ fn chosen_cudnn(report: &Report, cudnn: &Cudnn, f: &mut Formatter<'_>) -> fmt::R
         (None, _) => (Mark::Dash, "not there".to_string()),
     };
     let (mark, text) = told(&cudnn.header, cudnn.header_version);
-    line(f, report, Thing::Itself, mark, "header", &text)?;
+    line(f, report, ReportSection::Itself, mark, "header", &text)?;
     let (mark, text) = told(&cudnn.library, cudnn.library_version);
-    line(f, report, Thing::Itself, mark, "library", &text)?;
+    line(f, report, ReportSection::Itself, mark, "library", &text)?;
     if let (Some(owner), false) = (&cudnn.owner, f.alternate()) {
         let text = printable(&owner.to_string());
-        line(f, report, Thing::Itself, Mark::Tick, "owner", &text)?;
+        line(f, report, ReportSection::Itself, Mark::Tick, "owner", &text)?;
     }
-    findings(f, report, Thing::Cudnn)?;
+    findings(f, report, ReportSection::Cudnn)?;
     if cudnn.parts.is_empty() {
-        line(f, report, Thing::Parts, Mark::Dash, "parts", "none seen")?;
+        line(
+            f,
+            report,
+            ReportSection::Parts,
+            Mark::Dash,
+            "parts",
+            "none seen",
+        )?;
     } else {
-        line(f, report, Thing::Parts, Mark::Tick, "parts", &parts(cudnn))?;
+        line(
+            f,
+            report,
+            ReportSection::Parts,
+            Mark::Tick,
+            "parts",
+            &parts(cudnn),
+        )?;
     }
-    findings(f, report, Thing::Parts)?;
+    findings(f, report, ReportSection::Parts)?;
     #[cfg(feature = "cli")] // a build reads none
     if !f.alternate() && !cudnn.gpu_codes.is_empty() {
         let text = wrapped(&gpu_code::describe(&cudnn.gpu_codes), INDENT);
-        line(f, report, Thing::Itself, Mark::Tick, "GPU code", &text)?;
+        line(
+            f,
+            report,
+            ReportSection::Itself,
+            Mark::Tick,
+            "GPU code",
+            &text,
+        )?;
     }
     Ok(())
 }
@@ -204,8 +253,22 @@ fn part(part: &Part) -> String {
 
 fn machine(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
     let Some(machine) = &report.machine else {
-        line(f, report, Thing::Driver, Mark::Dash, "driver", "not asked")?;
-        return line(f, report, Thing::Gpus, Mark::Dash, "GPUs", "not asked");
+        line(
+            f,
+            report,
+            ReportSection::Driver,
+            Mark::Dash,
+            "driver",
+            "not asked",
+        )?;
+        return line(
+            f,
+            report,
+            ReportSection::Gpus,
+            Mark::Dash,
+            "GPUs",
+            "not asked",
+        );
     };
     match &machine.driver {
         Some(driver) => {
@@ -217,28 +280,70 @@ fn machine(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
                 None => format!("{cuda}{}", driver.library),
             };
             let text = printable(&text);
-            line(f, report, Thing::Driver, Mark::Tick, "driver", &text)?;
+            line(
+                f,
+                report,
+                ReportSection::Driver,
+                Mark::Tick,
+                "driver",
+                &text,
+            )?;
         }
-        None => line(f, report, Thing::Driver, Mark::Dash, "driver", "none here")?,
+        None => line(
+            f,
+            report,
+            ReportSection::Driver,
+            Mark::Dash,
+            "driver",
+            "none here",
+        )?,
     }
-    findings(f, report, Thing::Driver)?;
+    findings(f, report, ReportSection::Driver)?;
     if machine.gpus.is_empty() {
-        line(f, report, Thing::Gpus, Mark::Dash, "GPUs", "none here")?;
+        line(
+            f,
+            report,
+            ReportSection::Gpus,
+            Mark::Dash,
+            "GPUs",
+            "none here",
+        )?;
     }
     for (index, gpu) in machine.gpus.iter().enumerate() {
         let label = if index == 0 { "GPUs" } else { "" };
         let text = format!("{}, compute capability {}", gpu.name, gpu.capability);
-        line(f, report, Thing::Gpus, Mark::Tick, label, &printable(&text))?;
+        line(
+            f,
+            report,
+            ReportSection::Gpus,
+            Mark::Tick,
+            label,
+            &printable(&text),
+        )?;
     }
-    findings(f, report, Thing::Gpus)?;
+    findings(f, report, ReportSection::Gpus)?;
     let targets: Vec<String> = machine.targets.iter().map(ToString::to_string).collect();
     if targets.is_empty() {
-        line(f, report, Thing::Targets, Mark::Dash, "targets", "none")?;
+        line(
+            f,
+            report,
+            ReportSection::Targets,
+            Mark::Dash,
+            "targets",
+            "none",
+        )?;
     } else {
         let text = wrapped(&targets.join(" "), INDENT);
-        line(f, report, Thing::Targets, Mark::Tick, "targets", &text)?;
+        line(
+            f,
+            report,
+            ReportSection::Targets,
+            Mark::Tick,
+            "targets",
+            &text,
+        )?;
     }
-    findings(f, report, Thing::Targets)
+    findings(f, report, ReportSection::Targets)
 }
 
 /// Which of cudarc's features fits, for a crate that uses it.
@@ -251,17 +356,26 @@ fn cudarc(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
     };
     let text = printable(&format!("{release} in Cargo.lock: {advice}"));
     let text = wrapped(&text, INDENT);
-    line(f, report, Thing::Itself, Mark::Dash, "cudarc", &text)
+    line(
+        f,
+        report,
+        ReportSection::Itself,
+        Mark::Dash,
+        "cudarc",
+        &text,
+    )
 }
 
 /// Whether a line of this thing is shown, so that its findings stand below that line.
-fn has_line(report: &Report, thing: Thing) -> bool {
+fn has_line(report: &Report, thing: ReportSection) -> bool {
     match thing {
-        Thing::Toolkit | Thing::Cudnn => true,
-        Thing::Nvcc => report.toolkit.is_some(),
-        Thing::Parts => report.cudnn.is_some(),
-        Thing::Driver | Thing::Gpus | Thing::Targets => report.machine.is_some(),
-        Thing::Itself => false,
+        ReportSection::Toolkit | ReportSection::Cudnn => true,
+        ReportSection::Nvcc => report.toolkit.is_some(),
+        ReportSection::Parts => report.cudnn.is_some(),
+        ReportSection::Driver | ReportSection::Gpus | ReportSection::Targets => {
+            report.machine.is_some()
+        }
+        ReportSection::Itself => false,
     }
 }
 
@@ -269,7 +383,7 @@ fn has_line(report: &Report, thing: Thing) -> bool {
 fn line(
     f: &mut Formatter<'_>,
     report: &Report,
-    about: Thing,
+    about: ReportSection,
     mark: Mark,
     label: &str,
     text: &str,
@@ -278,7 +392,7 @@ fn line(
         .findings
         .iter()
         .filter(|one| one.severity == Severity::Error);
-    let wrong = about != Thing::Itself && errors.any(|error| thing(error.id) == about);
+    let wrong = about != ReportSection::Itself && errors.any(|error| thing(error.id) == about);
     let mark = if wrong { Mark::Cross } else { mark };
     writeln!(f, "  {mark} {label:<9} {text}")
 }
@@ -292,7 +406,7 @@ fn via(f: &mut Formatter<'_>, via: Option<&FoundVia>) -> fmt::Result {
 }
 
 /// What was noticed about the thing on the line above; the stack alone (`{:#}`) leaves notes out.
-fn findings(f: &mut Formatter<'_>, report: &Report, about: Thing) -> fmt::Result {
+fn findings(f: &mut Formatter<'_>, report: &Report, about: ReportSection) -> fmt::Result {
     for finding in report.findings.iter().filter(|one| thing(one.id) == about) {
         if !f.alternate() || finding.severity != Severity::Note {
             write!(f, "    ")?;

@@ -36,11 +36,11 @@ const CUDNN_LIBRARY_WISHES: [Variable; 4] = [
 impl At<'_> {
     pub(super) fn toolkit_wishes(&self, origin: Origin) -> Vec<Step> {
         let roots = TOOLKIT_WISHES.iter().filter_map(|&variable| {
-            let tree = install_layout::toolkit(self.platform, &self.wish(variable, origin)?, "");
+            let tree = install_layout::toolkit(self.platform, &self.request(variable, origin)?, "");
             Some(self.step(Kind::Toolkit, variable, Place::Tree(tree)))
         });
         let compilers = NVCC_WISHES.iter().filter_map(|&variable| {
-            let files = self.named_program(variable, self.wish(variable, origin)?);
+            let files = self.named_program(variable, self.request(variable, origin)?);
             Some(self.step(Kind::Toolkit, variable, Place::Nvcc(files)))
         });
         roots.chain(compilers).collect()
@@ -48,7 +48,7 @@ impl At<'_> {
 
     pub(super) fn cudnn_wishes(&self, origin: Origin) -> Vec<Step> {
         let roots = CUDNN_WISHES.iter().filter_map(|&variable| {
-            let dir = self.wish(variable, origin)?;
+            let dir = self.request(variable, origin)?;
             let mut trees = vec![install_layout::named_cudnn(self.platform, &dir)];
             match self.platform.os {
                 Os::Linux => trees.extend(install_layout::archives(self.platform, &dir)),
@@ -68,7 +68,7 @@ impl At<'_> {
     /// Headers and libraries that are named one by one go together; what is not named is looked for beside the other.
     pub(super) fn cudnn_in_pieces(&self, origin: Origin) -> Option<Step> {
         let named = |wishes: &[Variable]| -> Vec<(Variable, PathBuf)> {
-            let path = |&variable: &Variable| Some((variable, self.wish(variable, origin)?));
+            let path = |&variable: &Variable| Some((variable, self.request(variable, origin)?));
             wishes.iter().filter_map(path).collect()
         };
         let include = named(&CUDNN_INCLUDE_WISHES);
@@ -111,12 +111,12 @@ impl At<'_> {
     }
 
     pub(super) fn guard_home(&self, origin: Origin) -> Vec<Step> {
-        let Some(dir) = self.wish(Variable::GuardHome, origin) else {
+        let Some(dir) = self.request(Variable::GuardHome, origin) else {
             return Vec::new();
         };
         let mut steps = self.wheels(&self.via(Variable::GuardHome), false, &dir, PACKAGES);
         for step in &mut steps {
-            step.wish = Some(Variable::GuardHome);
+            step.request = Some(Variable::GuardHome);
         }
         steps
     }
@@ -136,7 +136,7 @@ impl At<'_> {
         inside.collect()
     }
 
-    pub(super) fn wish(&self, variable: Variable, origin: Origin) -> Option<PathBuf> {
+    pub(super) fn request(&self, variable: Variable, origin: Origin) -> Option<PathBuf> {
         let path = self.env.path(variable)?;
         (self.env.origin(variable) == origin).then_some(path)
     }
@@ -156,7 +156,7 @@ impl At<'_> {
         Step {
             kind,
             via: self.via(variable),
-            wish: Some(variable),
+            request: Some(variable),
             fixed: false,
             place,
         }

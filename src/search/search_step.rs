@@ -39,7 +39,7 @@ pub struct Step {
     /// How somebody came to look here.
     pub via: FoundVia,
     /// The variable in which somebody asked for exactly this place.
-    pub wish: Option<Variable>,
+    pub request: Option<Variable>,
     /// Whether the place is fixed, so that the host's root goes before it and links stay below that root.
     pub fixed: bool,
     pub place: Place,
@@ -77,7 +77,7 @@ impl Step {
         Self {
             kind,
             via: via.clone(),
-            wish: None,
+            request: None,
             fixed,
             place,
         }

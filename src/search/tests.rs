@@ -25,7 +25,7 @@ fn list(
     let lines = steps(&env, &Platform::from_triple(triple), root.map(Path::new))
         .into_iter()
         .map(|step| {
-            let strict = if step.wish.is_some() { "!" } else { "" };
+            let strict = if step.request.is_some() { "!" } else { "" };
             format!(
                 "{:?}{strict} {}: {}",
                 step.kind,

@@ -9,7 +9,7 @@ use crate::model::text::pattern::{Pattern, pattern};
 use crate::model::text::target_name::{NUMBER, number};
 use crate::runtime::facts::compute_capability::{Code, ComputeCapability, Suffix, Target};
 use crate::targets::gpu_names;
-use crate::targets::gpu_names::Named;
+use crate::targets::gpu_names::NamedGpu;
 
 /// Whose words they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,8 +98,8 @@ fn read_name(dialect: Dialect, name: &str) -> Option<Word> {
         None => (name.as_str(), dialect == Dialect::Torch),
     };
     Some(match gpu_names::lookup(name)? {
-        Named::Generation(capabilities) => Word::Generation { capabilities, ptx },
-        Named::Product(capability) => {
+        NamedGpu::Generation(capabilities) => Word::Generation { capabilities, ptx },
+        NamedGpu::Product(capability) => {
             let codes: &[Code] = if ptx { BOTH } else { &[Code::Machine] };
             Word::Targets(targets(capability, Suffix::None, codes))
         }

@@ -7,7 +7,7 @@ const TABLE: &str = include_str!("../../build-support/compat/gpus.txt");
 
 /// What a name stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Named {
+pub enum NamedGpu {
     /// All GPUs of a generation.
     Generation(Vec<ComputeCapability>),
     /// One product.
@@ -21,12 +21,12 @@ struct Row {
 }
 
 /// The GPUs of this name, however it is spaced and capitalised.
-pub fn lookup(name: &str) -> Option<Named> {
+pub fn lookup(name: &str) -> Option<NamedGpu> {
     let name = plain(name);
     let family = match name.as_str() {
-        "kepler+tesla" => return Some(Named::Product(ComputeCapability::new(3, 7))),
+        "kepler+tesla" => return Some(NamedGpu::Product(ComputeCapability::new(3, 7))),
         "lovelace" | "adalovelace" => "ada",
-        "blackwellultra" => return Some(Named::Product(ComputeCapability::new(10, 3))),
+        "blackwellultra" => return Some(NamedGpu::Product(ComputeCapability::new(10, 3))),
         name => name,
     };
     let members: Vec<ComputeCapability> = rows()
@@ -34,9 +34,9 @@ pub fn lookup(name: &str) -> Option<Named> {
         .map(|row| row.capability)
         .collect();
     if !members.is_empty() {
-        return Some(Named::Generation(members));
+        return Some(NamedGpu::Generation(members));
     }
-    product(&name).map(Named::Product)
+    product(&name).map(NamedGpu::Product)
 }
 
 /// The generations and the compute capabilities in each, the oldest first. GPUs of Jetson stand for themselves.
@@ -98,8 +98,8 @@ mod tests {
     #[track_caller]
     fn is(name: &str, wanted: &str) {
         let text = match lookup(name) {
-            Some(Named::Product(capability)) => capability.to_string(),
-            Some(Named::Generation(all)) => {
+            Some(NamedGpu::Product(capability)) => capability.to_string(),
+            Some(NamedGpu::Generation(all)) => {
                 let all: Vec<String> = all.iter().map(ToString::to_string).collect();
                 all.join(" ")
             }

@@ -15,7 +15,7 @@ use crate::runtime::driver::query::Device;
 pub const DEADLINE: Duration = Duration::from_secs(5);
 
 /// What the driver answered.
-enum Answer {
+enum DriverAnswer {
     Gpus(Vec<Device>),
     /// It has no library here that can be opened; `nvidia-smi` may know more.
     NoLibrary,
@@ -25,9 +25,9 @@ enum Answer {
 /// The GPUs that programs see here, in CUDA's order. None is no fault; a driver that fails is a note.
 pub fn gpus(env: &Environment) -> Result<Vec<Device>, Finding> {
     let found = match within(DEADLINE, ask) {
-        Ok(Answer::Gpus(gpus)) => Ok(gpus),
-        Ok(Answer::Failed(finding)) => Err(finding),
-        Ok(Answer::NoLibrary) => without_library(env, DEADLINE),
+        Ok(DriverAnswer::Gpus(gpus)) => Ok(gpus),
+        Ok(DriverAnswer::Failed(finding)) => Err(finding),
+        Ok(DriverAnswer::NoLibrary) => without_library(env, DEADLINE),
         Err(words) => Err(Finding::note(FindingId::DriverError, words)
             .help("run `nvidia-smi`: if it hangs too, restart the machine or its driver")
             .help("set CUDNN_GUARD_ARCHS, and the driver is not asked")),
@@ -57,21 +57,21 @@ pub fn within<T: Send + 'static>(deadline: Duration, ask: fn() -> T) -> Result<T
 }
 
 #[cfg(not(feature = "cudarc"))]
-fn ask() -> Answer {
+fn ask() -> DriverAnswer {
     use crate::runtime::driver::query;
     use crate::runtime::driver::query::DriverProblem;
     match query::ask() {
-        Ok(driver) => Answer::Gpus(driver.devices),
-        Err(DriverProblem::NoDevice { .. }) => Answer::Gpus(Vec::new()),
+        Ok(driver) => DriverAnswer::Gpus(driver.devices),
+        Err(DriverProblem::NoDevice { .. }) => DriverAnswer::Gpus(Vec::new()),
         Err(
             DriverProblem::Missing(_) | DriverProblem::Stub(_) | DriverProblem::NotADriver { .. },
-        ) => Answer::NoLibrary,
-        Err(problem @ DriverProblem::Failed { .. }) => Answer::Failed(problem.finding()),
+        ) => DriverAnswer::NoLibrary,
+        Err(problem @ DriverProblem::Failed { .. }) => DriverAnswer::Failed(problem.finding()),
     }
 }
 
 #[cfg(feature = "cudarc")]
-fn ask() -> Answer {
+fn ask() -> DriverAnswer {
     use crate::runtime::facts::compute_capability::ComputeCapability;
     use cudarc::driver::sys::{CUdevice_attribute as Attribute, CUresult, is_culib_present};
     use cudarc::driver::{DriverError, result};
@@ -99,13 +99,13 @@ fn ask() -> Answer {
     // SAFETY: this opens the driver's library by its usual names, as CUDA itself does. Without it every other call
     // of cudarc panics.
     if !unsafe { is_culib_present() } {
-        return Answer::NoLibrary;
+        return DriverAnswer::NoLibrary;
     }
     match devices() {
-        Ok(gpus) => Answer::Gpus(gpus),
-        Err(DriverError(CUresult::CUDA_ERROR_NO_DEVICE)) => Answer::Gpus(Vec::new()),
-        Err(DriverError(CUresult::CUDA_ERROR_STUB_LIBRARY)) => Answer::NoLibrary,
-        Err(error) => Answer::Failed(
+        Ok(gpus) => DriverAnswer::Gpus(gpus),
+        Err(DriverError(CUresult::CUDA_ERROR_NO_DEVICE)) => DriverAnswer::Gpus(Vec::new()),
+        Err(DriverError(CUresult::CUDA_ERROR_STUB_LIBRARY)) => DriverAnswer::NoLibrary,
+        Err(error) => DriverAnswer::Failed(
             Finding::note(FindingId::DriverError, "NVIDIA's driver cannot start CUDA")
                 .with("cudarc", format!("{error:?}"))
                 .help("run `nvidia-smi` to see what it says"),

@@ -44,7 +44,7 @@ impl Selection {
 
 /// A list of targets that somebody wrote.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wish {
+pub struct TargetRequest {
     /// Who wrote it.
     pub from: ChosenBy,
     /// How to read it.
@@ -53,23 +53,23 @@ pub struct Wish {
     pub text: String,
 }
 
-impl Wish {
+impl TargetRequest {
     fn words(&self) -> Result<Vec<Word>, &str> {
         dialect::read(self.dialect, &self.text)
     }
 }
 
 /// The first of: `CUDNN_GUARD_ARCHS`, the build script, `CUDAARCHS`, `TORCH_CUDA_ARCH_LIST`, `CUDA_COMPUTE_CAP`.
-pub fn wish(env: &Environment, archs: &[String]) -> Option<Wish> {
+pub fn request(env: &Environment, archs: &[String]) -> Option<TargetRequest> {
     let variable = |variable: Variable, dialect| {
-        env.get(variable).map(|value| Wish {
+        env.get(variable).map(|value| TargetRequest {
             from: ChosenBy::Variable(variable),
             dialect,
             text: value.to_string_lossy().into_owned(),
         })
     };
     let script = || {
-        (!archs.is_empty()).then(|| Wish {
+        (!archs.is_empty()).then(|| TargetRequest {
             from: ChosenBy::BuildScript,
             dialect: Dialect::Ours,
             text: archs.join(", "),
@@ -83,14 +83,14 @@ pub fn wish(env: &Environment, archs: &[String]) -> Option<Wish> {
 }
 
 /// Whether the GPUs of this machine matter: only then is the driver asked.
-pub fn needs_gpus(wish: Option<&Wish>) -> bool {
+pub fn needs_gpus(request: Option<&TargetRequest>) -> bool {
     let here = |word: &Word| matches!(word, Word::Native | Word::Auto);
-    wish.is_none_or(|wish| wish.words().is_ok_and(|words| words.iter().any(here)))
+    request.is_none_or(|request| request.words().is_ok_and(|words| words.iter().any(here)))
 }
 
 /// Whether targets with a letter are asked for: only then is nvcc asked for these, too.
-pub fn needs_letters(wish: Option<&Wish>) -> bool {
-    let words = wish.map(Wish::words);
+pub fn needs_letters(request: Option<&TargetRequest>) -> bool {
+    let words = request.map(TargetRequest::words);
     let lettered = |word: &Word| match word {
         Word::Targets(gencodes) => gencodes.iter().any(|gencode| {
             gencode.target.suffix != Suffix::None || gencode.via.suffix != Suffix::None
@@ -102,24 +102,24 @@ pub fn needs_letters(wish: Option<&Wish>) -> bool {
 
 /// The targets to compile for, never none. Without a compiler to ask they stand as they are written.
 pub fn select(
-    wish: Option<&Wish>,
+    request: Option<&TargetRequest>,
     compiler: Option<&Compiler>,
     gpus: &[Device],
 ) -> Result<Selection, Vec<Finding>> {
-    match wish {
-        Some(wish) => wished(wish, compiler, gpus),
+    match request {
+        Some(request) => wished(request, compiler, gpus),
         None => Ok(default_targets(compiler, gpus, &|_| true)),
     }
 }
 
 fn wished(
-    wish: &Wish,
+    request: &TargetRequest,
     compiler: Option<&Compiler>,
     gpus: &[Device],
 ) -> Result<Selection, Vec<Finding>> {
-    let words = wish.words().map_err(|word| {
-        let summary = format!("`{word}` in {} is not a GPU target", wish.from);
-        vec![unreadable(wish, summary)]
+    let words = request.words().map_err(|word| {
+        let summary = format!("`{word}` in {} is not a GPU target", request.from);
+        vec![unreadable(request, summary)]
     })?;
     let mut asked: Vec<Gencode> = Vec::new();
     let mut ask = |targets: &[Target]| asked.extend(targets.iter().copied().map(Gencode::plain));
@@ -139,7 +139,7 @@ fn wished(
                 findings.extend(auto.findings);
             }
             Word::Native if gpus.is_empty() => {
-                return Err(vec![native_without_gpu(wish, compiler)]);
+                return Err(vec![native_without_gpu(request, compiler)]);
             }
             Word::Native => {
                 for gpu in gpus {
@@ -157,7 +157,7 @@ fn wished(
     }
     asked.extend(written);
     if let Some(wrong) = asked.iter().find(|gencode| !gencode.is_sound()) {
-        return Err(vec![unsound(wish, *wrong)]);
+        return Err(vec![unsound(request, *wrong)]);
     }
     if let Some(compiler) = compiler {
         findings.extend(rename(&mut asked, compiler));
@@ -166,8 +166,8 @@ fn wished(
     asked.dedup();
     findings.extend(settle(&mut asked));
     if asked.is_empty() {
-        let summary = format!("{} names no GPU target: its list is empty", wish.from);
-        return Err(vec![unreadable(wish, summary)]);
+        let summary = format!("{} names no GPU target: its list is empty", request.from);
+        return Err(vec![unreadable(request, summary)]);
     }
     if let Some(compiler) = compiler {
         let lacks = |target: &Target| compiler.can_make(*target) == Some(false);
@@ -177,7 +177,7 @@ fn wished(
             lacking.extend(first.filter(|target| !lacking.contains(target)));
         }
         if !lacking.is_empty() {
-            return Err(vec![unsupported(compiler, &lacking, wish)]);
+            return Err(vec![unsupported(compiler, &lacking, request)]);
         }
     }
     findings.dedup();
@@ -187,7 +187,7 @@ fn wished(
             .into_iter()
             .filter(|gencode| !gencode.is_plain())
             .collect(),
-        chosen_by: wish.from,
+        chosen_by: request.from,
         findings,
     })
 }

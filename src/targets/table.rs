@@ -9,7 +9,7 @@ use crate::runtime::facts::version::Version;
 use crate::system::programs::run_to_end;
 use crate::targets::dialect;
 use crate::targets::dialect::{Dialect, Word};
-use crate::targets::select::{Compiler, Wish, needs_letters, select};
+use crate::targets::select::{Compiler, TargetRequest, needs_letters, select};
 use crate::toolkit::nvcc;
 use std::path::{Path, PathBuf};
 
@@ -30,7 +30,7 @@ struct Row {
 }
 
 impl Row {
-    fn wish(&self) -> Option<Wish> {
+    fn request(&self) -> Option<TargetRequest> {
         let dialect = match self.dialect.as_str() {
             "none" => return None,
             "ours" => Dialect::Ours,
@@ -39,7 +39,7 @@ impl Row {
             "cap" => Dialect::ComputeCap,
             other => panic!("{other} is no dialect"),
         };
-        Some(Wish {
+        Some(TargetRequest {
             from: ChosenBy::CommandLine,
             dialect,
             text: self.list.clone(),
@@ -55,7 +55,7 @@ impl Row {
     }
 
     fn result(&self, compiler: &Compiler) -> String {
-        match select(self.wish().as_ref(), Some(compiler), &self.gpus()) {
+        match select(self.request().as_ref(), Some(compiler), &self.gpus()) {
             Ok(selection) => {
                 let ids = selection
                     .findings
@@ -75,11 +75,12 @@ impl Row {
 
     /// The flags that nvcc would have to be given for what was refused; none where there are no such flags.
     fn refused(&self) -> Vec<Gencode> {
-        let wish = self.wish();
-        if let Ok(selection) = select(wish.as_ref(), None, &self.gpus()) {
+        let request = self.request();
+        if let Ok(selection) = select(request.as_ref(), None, &self.gpus()) {
             return selection.list().gencodes().to_vec();
         }
-        let words = wish.map(|wish| dialect::read(wish.dialect, &wish.text).unwrap_or_default());
+        let words = request
+            .map(|request| dialect::read(request.dialect, &request.text).unwrap_or_default());
         let written = |word| match word {
             Word::Targets(gencodes) => gencodes,
             _ => Vec::new(),
@@ -187,9 +188,9 @@ fn nvcc_takes_these_flags_and_no_others() {
         };
         let (mut taken, mut refused) = (0, 0);
         for row in rows().1 {
-            let wish = row.wish();
+            let request = row.request();
             assert_eq!(row.result(&asked), row.result(&known), "{row:?}");
-            match select(wish.as_ref(), Some(&asked), &row.gpus()) {
+            match select(request.as_ref(), Some(&asked), &row.gpus()) {
                 Ok(selection) => {
                     let output = takes(selection.list().nvcc());
                     assert!(output.success, "{row:?}: {}", output.stderr);
@@ -207,7 +208,7 @@ fn nvcc_takes_these_flags_and_no_others() {
                 }
             }
             // Where letters are not asked for they are not needed.
-            if !needs_letters(wish.as_ref()) {
+            if !needs_letters(request.as_ref()) {
                 let plain = Compiler::from_answer("nvcc", asked.codes.clone(), None);
                 assert_eq!(row.result(&plain), row.result(&asked), "{row:?}");
             }

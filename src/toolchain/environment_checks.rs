@@ -50,17 +50,17 @@ fn on_windows(
     path: &DllSearchPath,
     platform: &Platform,
 ) -> Vec<Finding> {
-    let Some(shim) = cudnn.library.as_deref().and_then(Path::file_name) else {
+    let Some(main_library) = cudnn.library.as_deref().and_then(Path::file_name) else {
         return Vec::new();
     };
     let rivals = shadowing::along_dll_path(cudnn, path, platform);
     let hijack = path_shadowing::dll_path(cudnn, &rivals, path.system.as_deref());
     let mut findings: Vec<Finding> = hijack.into_iter().collect();
-    if path.file(&shim.to_string_lossy()).is_none() {
+    if path.file(&main_library.to_string_lossy()).is_none() {
         findings.extend(path_shadowing::below_path(cudnn, &path.dirs));
     }
-    let company = path.dependencies(cudnn, toolkit);
-    findings.extend(dll_dependencies::findings(cudnn, &company));
+    let dll_dependencies = path.dependencies(cudnn, toolkit);
+    findings.extend(dll_dependencies::findings(cudnn, &dll_dependencies));
     findings
 }
 

@@ -1,7 +1,7 @@
 //! What is wrong with the configuration, and with the variables that ask for a place.
 
-use crate::choice::findings::Situation;
-use crate::choice::scan::Sight;
+use crate::choice::findings::CheckContext;
+use crate::choice::scan::ScanResult;
 use crate::choice::select_pair::kind_of;
 use crate::choice::unusable_variables::Unusable;
 use crate::config::Config;
@@ -16,51 +16,51 @@ use crate::system::{Host, files};
 /// What is wrong with one kind: what was noticed, and the fault that leaves the build without it. A variable that leads
 /// nowhere is a warning if one before it leads to something. Otherwise it is the fault, and the search adds none.
 pub fn verdict(
-    situation: &Situation,
-    sight: &Sight,
+    context: &CheckContext,
+    scan: &ScanResult,
     kind: Kind,
     allowed: &Allowed,
 ) -> (Vec<Finding>, Option<Finding>) {
-    let mut noticed = situation.disagreements(kind);
+    let mut noticed = context.disagreements(kind);
     let mut fault = None;
-    for (unusable, before) in unusable_variables(situation.steps, sight, kind) {
+    for (unusable, before) in unusable_variables(context.steps, scan, kind) {
         match before {
-            Some(first) => noticed.push(situation.idle(unusable.variable, first)),
-            None => noticed.extend(fault.replace(situation.unusable(unusable))),
+            Some(first) => noticed.push(context.idle(unusable.variable, first)),
+            None => noticed.extend(fault.replace(context.unusable(unusable))),
         }
     }
     match fault {
         Some(finding) if allowed.contains(finding.id.as_str()) => {
             noticed.push(finding);
-            (noticed, situation.fault(kind))
+            (noticed, context.fault(kind))
         }
         Some(finding) => (noticed, Some(finding)),
-        None => (noticed, situation.fault(kind)),
+        None => (noticed, context.fault(kind)),
     }
 }
 
 /// Whether a variable asks for something of this kind in a place where nothing is, and none before it asks for a place
 /// where there is something.
-pub fn is_blocked(steps: &[Step], sight: &Sight, kind: Kind) -> bool {
-    unusable_variables(steps, sight, kind).any(|(_, before)| before.is_none())
+pub fn is_blocked(steps: &[Step], scan: &ScanResult, kind: Kind) -> bool {
+    unusable_variables(steps, scan, kind).any(|(_, before)| before.is_none())
 }
 
 /// The variables that ask for something of this kind in a place where nothing is, each with what a variable before it
 /// asks for and has found.
 fn unusable_variables<'a>(
     steps: &'a [Step],
-    sight: &'a Sight,
+    scan: &'a ScanResult,
     kind: Kind,
 ) -> impl Iterator<Item = (&'a Unusable, Option<&'a Candidate>)> {
-    let place = |variable| steps.iter().position(|step| step.wish == Some(variable));
-    let wished = |candidate: &&Candidate| kind_of(candidate) == kind && candidate.wish.is_some();
-    let first = sight.candidates.iter().find(wished);
+    let place = |variable| steps.iter().position(|step| step.request == Some(variable));
+    let wished = |candidate: &&Candidate| kind_of(candidate) == kind && candidate.request.is_some();
+    let first = scan.candidates.iter().find(wished);
     let asks = move |unusable: &&Unusable| {
         let mut steps = steps.iter();
-        steps.any(|step| step.wish == Some(unusable.variable) && step.kind == kind)
+        steps.any(|step| step.request == Some(unusable.variable) && step.kind == kind)
     };
-    sight.unusable.iter().filter(asks).map(move |unusable| {
-        let before = first.filter(|first| first.wish.and_then(place) < place(unusable.variable));
+    scan.unusable.iter().filter(asks).map(move |unusable| {
+        let before = first.filter(|first| first.request.and_then(place) < place(unusable.variable));
         (unusable, before)
     })
 }

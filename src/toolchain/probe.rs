@@ -1,9 +1,9 @@
 //! The steps of a probe: locate, select, check. The last one, settle, is the toolchain's.
 
-use crate::choice::findings::Situation;
+use crate::choice::findings::CheckContext;
 use crate::choice::requirement::Requirements;
-use crate::choice::scan::{Sight, look};
-use crate::choice::select_pair::{Choice, Wants, choose};
+use crate::choice::scan::{ScanResult, look};
+use crate::choice::select_pair::{Choice, SelectionConstraints, choose};
 use crate::compat::rules;
 use crate::config::{Config, Link};
 use crate::model::candidate::{Candidate, Cudnn, Found, Toolkit};
@@ -38,7 +38,7 @@ pub struct Needs {
 
 impl Probe<'_> {
     /// Looks at every place where a toolkit or a cuDNN may be: the places, and what lies there.
-    pub fn locate(&self) -> (Vec<Step>, Sight) {
+    pub fn locate(&self) -> (Vec<Step>, ScanResult) {
         let host = self.host;
         let mut steps = steps(&host.env, &host.platform, host.root.as_deref());
         if too_narrow(host).is_some() {
@@ -51,28 +51,28 @@ impl Probe<'_> {
             // A crate that only compiles kernels is not asked about cuDNN.
             steps.retain(|step| step.kind != Kind::Cudnn);
         }
-        let mut sight = look(&steps, host, &self.wants(&[]));
+        let mut scan = look(&steps, host, &self.constraints(&[]));
         if self.config.link == Link::Static {
-            sight.candidates.iter_mut().for_each(link_to_archives);
+            scan.candidates.iter_mut().for_each(link_to_archives);
         }
-        (steps, sight)
+        (steps, scan)
     }
 
     /// Chooses the first pair that meets the requirements and fits: everything that was found, each chosen or with the
     /// reason why not, and the best pair, even if a variable that asks for another place forbids its use.
-    pub fn select(&self, steps: &[Step], sight: &Sight) -> (Vec<Candidate>, Choice) {
-        let mut candidates = sight.candidates.clone();
+    pub fn select(&self, steps: &[Step], scan: &ScanResult) -> (Vec<Candidate>, Choice) {
+        let mut candidates = scan.candidates.clone();
         let mut blocked = Vec::new();
         if !self.allowed.contains(FindingId::VariableUnusable.as_str()) {
             blocked.extend(Kind::BOTH);
-            blocked.retain(|&kind| is_blocked(steps, sight, kind));
+            blocked.retain(|&kind| is_blocked(steps, scan, kind));
         }
-        let choice = choose(&mut candidates, &self.wants(&blocked));
+        let choice = choose(&mut candidates, &self.constraints(&blocked));
         (candidates, choice)
     }
 
-    fn wants<'a>(&'a self, blocked: &'a [Kind]) -> Wants<'a> {
-        Wants {
+    fn constraints<'a>(&'a self, blocked: &'a [Kind]) -> SelectionConstraints<'a> {
+        SelectionConstraints {
             cuda: self.requirements.cuda.as_ref(),
             cudnn: self.requirements.cudnn.as_ref(),
             platform: Some(&self.host.platform),
@@ -86,29 +86,29 @@ impl Probe<'_> {
     pub fn check(
         &self,
         invalid: Vec<Finding>,
-        (steps, sight): (&[Step], &Sight),
+        (steps, scan): (&[Step], &ScanResult),
         (candidates, choice): (&[Candidate], Choice),
         archives: &Archives,
     ) -> (Vec<Finding>, Option<Finding>) {
-        let situation = Situation {
+        let context = CheckContext {
             env: &self.host.env,
             platform: &self.host.platform,
             steps,
             candidates,
-            left_out: &sight.left_out,
+            left_out: &scan.left_out,
             choice,
             requirements: self.requirements,
         };
         let mut findings = config_faults(self.config, self.host);
         findings.extend(invalid);
-        let (faults, toolkit_fault) = self.faults(&situation, sight);
+        let (faults, toolkit_fault) = self.faults(&context, scan);
         findings.extend(faults);
         if self.needs.toolkit && self.needs.cudnn && choice.toolkit.is_some() {
-            findings.extend(situation.misfit());
+            findings.extend(context.misfit());
         }
-        findings.extend(self.met_at_run_time(&situation));
+        findings.extend(self.met_at_run_time(&context));
         if self.needs.toolkit {
-            findings.extend(situation.partial());
+            findings.extend(context.partial());
         }
         findings.extend(self.releases(candidates));
         findings.extend(archives.lacking.iter().cloned());
@@ -118,7 +118,7 @@ impl Probe<'_> {
 
     /// Why no toolkit or no cuDNN can be used, with what is wrong with the variables that ask for one; and the fault of
     /// the toolkit alone, which counts once somebody needs a toolkit.
-    fn faults(&self, situation: &Situation, sight: &Sight) -> (Vec<Finding>, Option<Finding>) {
+    fn faults(&self, context: &CheckContext, scan: &ScanResult) -> (Vec<Finding>, Option<Finding>) {
         let mut findings = Vec::new();
         if let Some(finding) = too_narrow(self.host) {
             if self.needs.toolkit || self.needs.cudnn {
@@ -126,8 +126,8 @@ impl Probe<'_> {
             }
             return (findings, Some(finding));
         }
-        let (toolkit_noticed, toolkit) = verdict(situation, sight, Kind::Toolkit, self.allowed);
-        let (cudnn_noticed, cudnn) = verdict(situation, sight, Kind::Cudnn, self.allowed);
+        let (toolkit_noticed, toolkit) = verdict(context, scan, Kind::Toolkit, self.allowed);
+        let (cudnn_noticed, cudnn) = verdict(context, scan, Kind::Cudnn, self.allowed);
         let (toolkit, cudnn) = match self.needs.toolkit && self.needs.cudnn {
             true => join(toolkit, cudnn, self.allowed),
             false => (toolkit, cudnn),
@@ -153,8 +153,8 @@ impl Probe<'_> {
     }
 
     /// What the program meets when it opens the cuDNN. One with `Link::Static` opens none.
-    fn met_at_run_time(&self, situation: &Situation) -> Vec<Finding> {
-        let best = |kind| situation.candidates.get(situation.choice.of(kind)?);
+    fn met_at_run_time(&self, context: &CheckContext) -> Vec<Finding> {
+        let best = |kind| context.candidates.get(context.choice.of(kind)?);
         let cudnn = best(Kind::Cudnn).and_then(Candidate::cudnn);
         let Some(cudnn) = cudnn.filter(|_| self.needs.cudnn && self.config.link != Link::Static)
         else {

@@ -10,7 +10,7 @@ use crate::runtime::facts::compute_capability::{ComputeCapability, Target};
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::system::{Host, files};
 use crate::targets::gpus;
-use crate::targets::select::{self, Compiler, Selection, Wish};
+use crate::targets::select::{self, Compiler, Selection, TargetRequest};
 use crate::toolchain::Toolchain;
 use crate::toolkit::nvcc;
 
@@ -60,16 +60,22 @@ impl Toolchain {
         if self.absent.is_some() {
             return Ok(Selection::default());
         }
-        let wish = select::wish(&self.host.env, &self.config.archs);
+        let request = select::request(&self.host.env, &self.config.archs);
         let mut noticed: Vec<Finding> = self.compiler_skew().into_iter().collect();
-        let letters = select::needs_letters(wish.as_ref());
+        let letters = select::needs_letters(request.as_ref());
         let compiler = self.compiler(letters, &mut noticed);
         let served = |gpu| match &self.cudnn {
             Some(cudnn) => rules::may_serve(cudnn, gpu, &self.host.platform),
             None => true,
         };
-        let wish = wish.as_ref();
-        let chosen = choose(wish, compiler.as_ref(), &served, &self.host, &mut noticed);
+        let request = request.as_ref();
+        let chosen = choose(
+            request,
+            compiler.as_ref(),
+            &served,
+            &self.host,
+            &mut noticed,
+        );
         let mut selection = chosen.map_err(Error::new)?;
         selection.findings.splice(0..0, noticed);
         if let Some(cudnn) = &self.cudnn {
@@ -136,21 +142,21 @@ impl Toolchain {
 
 /// Chooses, with the GPUs of this machine where they matter.
 pub(crate) fn choose(
-    wish: Option<&Wish>,
+    request: Option<&TargetRequest>,
     compiler: Option<&Compiler>,
     is_served: &dyn Fn(ComputeCapability) -> bool,
     host: &Host,
     noticed: &mut Vec<Finding>,
 ) -> Result<Selection, Vec<Finding>> {
     let mut gpus = Vec::new();
-    if select::needs_gpus(wish) {
+    if select::needs_gpus(request) {
         match gpus::gpus(&host.env) {
             Ok(found) => gpus = found,
             Err(finding) => noticed.push(finding),
         }
     }
-    let mut selection = match wish {
-        Some(_) => select::select(wish, compiler, &gpus)?,
+    let mut selection = match request {
+        Some(_) => select::select(request, compiler, &gpus)?,
         None => select::default_targets(compiler, &gpus, is_served),
     };
     if !gpus.is_empty() && host.env.var("PROFILE") == Some("release") {

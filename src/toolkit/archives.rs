@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn wants(libs: &[&str], cudnn: Option<u32>, os: Os, wanted: &str) {
+    fn constraints(libs: &[&str], cudnn: Option<u32>, os: Os, wanted: &str) {
         let libs: Vec<String> = libs.iter().map(ToString::to_string).collect();
         assert_eq!(listed(&cuda(&libs, cudnn, os).0), wanted);
     }
@@ -199,26 +199,26 @@ mod tests {
     /// LNK-05, LNK-12: whatever the order in which they are asked for, each stands before those that it calls.
     #[test]
     fn archives_stand_in_the_order_of_their_calls() {
-        wants(&[], None, Os::Linux, "cudart");
-        wants(
+        constraints(&[], None, Os::Linux, "cudart");
+        constraints(
             &["culibos", "cublas", "mine"],
             None,
             Os::Linux,
             "mine cublas cublasLt culibos cudart",
         );
-        wants(
+        constraints(
             &["cublasLt", "cusolver"],
             None,
             Os::Linux,
             "cusolver cusolver_lapack? lapack? cusolver_metis? metis? cusparse cublas cublasLt nvJitLink? culibos cudart",
         );
-        wants(
+        constraints(
             &[],
             Some(9),
             Os::Linux,
             "cublasLt nvrtc nvrtc-builtins nvptxcompiler culibos cudart",
         );
-        wants(
+        constraints(
             &[],
             Some(8),
             Os::Linux,
@@ -229,7 +229,7 @@ mod tests {
     /// LNK-05: there is no culibos for Windows.
     #[test]
     fn windows_is_not_asked_for_culibos() {
-        wants(
+        constraints(
             &["cublas"],
             None,
             Os::Windows,

@@ -2,11 +2,11 @@
 
 use crate::runtime::binary::elf::Elf;
 use crate::system::files;
-use crate::toolkit::dependencies::{Unmet, is_of_toolkit};
+use crate::toolkit::dependencies::{MissingDependency, is_of_toolkit};
 use std::path::{Path, PathBuf};
 
 /// The first need that is not met, from this library on: looked for beside it, then in `dirs`.
-pub fn unmet_dependency(library: &Path, dirs: &[PathBuf]) -> Option<Unmet> {
+pub fn unmet_dependency(library: &Path, dirs: &[PathBuf]) -> Option<MissingDependency> {
     let mut left = vec![library.to_path_buf()];
     let mut seen: Vec<PathBuf> = Vec::new();
     while let Some(path) = left.pop() {
@@ -18,7 +18,7 @@ pub fn unmet_dependency(library: &Path, dirs: &[PathBuf]) -> Option<Unmet> {
         let Ok(opened) = Elf::read(&path) else {
             continue;
         };
-        let wants = opened.named_imports();
+        let constraints = opened.named_imports();
         let own = path.parent().map(Path::to_path_buf);
         let places: Vec<&PathBuf> = own.iter().chain(dirs).collect();
         for needs in opened
@@ -27,7 +27,7 @@ pub fn unmet_dependency(library: &Path, dirs: &[PathBuf]) -> Option<Unmet> {
             .filter(|file| is_of_toolkit(file))
         {
             let mut paths = places.iter().map(|dir| dir.join(&needs));
-            let unmet = |beside, symbols, others| Unmet {
+            let missing = |beside, symbols, others| MissingDependency {
                 library: path.clone(),
                 needs: needs.clone(),
                 beside,
@@ -35,14 +35,14 @@ pub fn unmet_dependency(library: &Path, dirs: &[PathBuf]) -> Option<Unmet> {
                 others,
             };
             let Some(there) = paths.find(|path| files::is_file(path)) else {
-                return Some(unmet(None, Vec::new(), others(&needs, &places)));
+                return Some(missing(None, Vec::new(), others(&needs, &places)));
             };
-            let called = wants.iter().filter(|(file, _)| *file == needs);
+            let called = constraints.iter().filter(|(file, _)| *file == needs);
             let called = called.map(|(_, symbol)| &symbol[..]);
             let lacks = Elf::read(&there)
                 .map_or_else(|_| Vec::new(), |library| library.missing_symbols(called));
             if !lacks.is_empty() {
-                return Some(unmet(Some(there), lacks, Vec::new()));
+                return Some(missing(Some(there), lacks, Vec::new()));
             }
             left.push(there);
         }
@@ -105,8 +105,8 @@ mod tests {
             path
         }
 
-        fn text(&self, unmet: Option<Unmet>) -> String {
-            let finding = unmet.map(|one| finding(&one, Some(Version::new(12, 9, 0)), &self.0));
+        fn text(&self, missing: Option<MissingDependency>) -> String {
+            let finding = missing.map(|one| finding(&one, Some(Version::new(12, 9, 0)), &self.0));
             let text = finding.map_or_else(String::new, |finding| finding.to_string());
             text.replace(self.0.to_str().unwrap(), "$D")
         }

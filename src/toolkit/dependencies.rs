@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 /// That a library needs another which is not there, or is there and lacks what is called.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unmet {
+pub struct MissingDependency {
     /// The library that needs.
     pub library: PathBuf,
     /// The file name of the other: `libcublasLt.so.12`.
@@ -39,25 +39,25 @@ pub fn is_of_toolkit(file: &str) -> bool {
 }
 
 /// It may be found when the program is linked and run, by means that are not seen here: a warning.
-pub fn finding(unmet: &Unmet, version: Option<Version>, root: &Path) -> Finding {
+pub fn finding(missing: &MissingDependency, version: Option<Version>, root: &Path) -> Finding {
     let name = |path: &Path| {
         let name = path.file_name().unwrap_or_default();
         name.to_string_lossy().into_owned()
     };
-    let needs = &unmet.needs;
-    let library = name(&unmet.library);
+    let needs = &missing.needs;
+    let library = name(&missing.library);
     let release = version.map_or_else(
         || "of CUDA".into(),
         |one| format!("of CUDA {}", one.short()),
     );
-    let finding = match &unmet.beside {
+    let finding = match &missing.beside {
         Some(beside) => {
-            let first = unmet.symbols.first().map_or("", String::as_str);
+            let first = missing.symbols.first().map_or("", String::as_str);
             let headline = format!(
                 "`{library}` {release} calls `{first}`, which the `{needs}` beside it does not have: they are of different releases"
             );
             Finding::warning(FindingId::PartialToolkit, headline)
-                .with("library", unmet.library.display())
+                .with("library", missing.library.display())
                 .with("needs", beside.display())
         }
         None => {
@@ -66,11 +66,11 @@ pub fn finding(unmet: &Unmet, version: Option<Version>, root: &Path) -> Finding 
                 root.display()
             );
             let finding = Finding::warning(FindingId::PartialToolkit, headline)
-                .with("library", unmet.library.display());
-            if unmet.others.is_empty() {
+                .with("library", missing.library.display());
+            if missing.others.is_empty() {
                 finding
             } else {
-                let others = unmet.others.iter().map(|other| other.display());
+                let others = missing.others.iter().map(|other| other.display());
                 finding.with("also found", joined(others, "\n"))
             }
         }

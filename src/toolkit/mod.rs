@@ -26,24 +26,28 @@ pub type Read = (Toolkit, Vec<PathBuf>);
 
 /// The toolkit in this directory: there is one if `cuda.h`, the compiler or the runtime library lies there. Of what is
 /// not there, it has no directories: `include` without `cuda.h` is none.
-pub fn read_install(top: &Path, tree: &Tree, eyes: Sysroot, host: &Host) -> Option<Read> {
+pub fn read_install(top: &Path, tree: &Tree, sysroot: Sysroot, host: &Host) -> Option<Read> {
     let platform = &host.platform;
-    let mut include_dirs = existing(top, &tree.include, eyes, platform);
+    let mut include_dirs = existing(top, &tree.include, sysroot, platform);
     include_dirs.retain(|dir| {
-        !dir.ends_with(install_layout::SHARED_INCLUDE) || eyes.file(&dir.join("cuda.h")).is_some()
+        !dir.ends_with(install_layout::SHARED_INCLUDE)
+            || sysroot.file(&dir.join("cuda.h")).is_some()
     });
-    let nvcc = tree.nvcc.iter().find_map(|nvcc| eyes.file(&top.join(nvcc)));
-    let (mut version, mut told_by) = header_version(&include_dirs, eyes);
+    let nvcc = tree
+        .nvcc
+        .iter()
+        .find_map(|nvcc| sysroot.file(&top.join(nvcc)));
+    let (mut version, mut told_by) = header_version(&include_dirs, sysroot);
     if told_by.is_none() {
         include_dirs.clear();
     }
-    let mut link_dirs = existing(top, &tree.lib, eyes, platform);
+    let mut link_dirs = existing(top, &tree.lib, sysroot, platform);
     // Where a runtime lies beside the rest, it tells what processor the directory is for.
     link_dirs.retain(|dir| {
-        let cpu = runtime_in(dir, eyes).and_then(|file| Elf::read(&file).ok()?.cpu());
+        let cpu = runtime_in(dir, sysroot).and_then(|file| Elf::read(&file).ok()?.cpu());
         cpu.is_none_or(|cpu| cpu == platform.cpu)
     });
-    let runtime = link_dirs.iter().find_map(|dir| runtime_in(dir, eyes));
+    let runtime = link_dirs.iter().find_map(|dir| runtime_in(dir, sysroot));
     if runtime.is_none() && platform.os == Os::Linux {
         link_dirs.clear();
     }
@@ -51,19 +55,20 @@ pub fn read_install(top: &Path, tree: &Tree, eyes: Sysroot, host: &Host) -> Opti
         return None;
     }
     if version.is_none() {
-        (version, told_by) = own_version(top, eyes).map_or((None, told_by), |(version, file)| {
-            (Some(version), Some(file))
-        });
+        (version, told_by) = own_version(top, sysroot)
+            .map_or((None, told_by), |(version, file)| {
+                (Some(version), Some(file))
+            });
     }
     let named = || {
         runtime
             .as_deref()
-            .and_then(|file| release_in_name(&eyes.canonical(file)))
+            .and_then(|file| release_in_name(&sysroot.canonical(file)))
     };
     let toolkit = Toolkit {
         root: top.to_path_buf(),
         version: version
-            .or_else(|| compiler_version(nvcc.as_deref(), eyes, host))
+            .or_else(|| compiler_version(nvcc.as_deref(), sysroot, host))
             .or_else(named),
         stub_dirs: stubs(&link_dirs),
         include_dirs,
@@ -87,7 +92,7 @@ pub fn containing(compiler: &Path, host: &Host) -> Option<Read> {
 
 fn beside(compiler: &Path, top: &Path, host: &Host) -> Option<Read> {
     let platform = &host.platform;
-    let eyes = Sysroot { root: None };
+    let sysroot = Sysroot { root: None };
     let tree = if top == Path::new("/usr") {
         install_layout::system(Kind::Toolkit, platform, top)
     } else {
@@ -98,13 +103,13 @@ fn beside(compiler: &Path, top: &Path, host: &Host) -> Option<Read> {
     if !stands || !tree.include.iter().any(has_header) {
         return None;
     }
-    read_install(top, &tree, eyes, host).filter(|(toolkit, _)| !toolkit.link_dirs.is_empty())
+    read_install(top, &tree, sysroot, host).filter(|(toolkit, _)| !toolkit.link_dirs.is_empty())
 }
 
 /// The toolkit that a compiler says is its own.
 pub fn from_nvcc(compiler: &Path, host: &Host) -> Result<Read, Finding> {
-    let eyes = Sysroot { root: None };
-    let real = eyes.canonical(compiler);
+    let sysroot = Sysroot { root: None };
+    let real = sysroot.canonical(compiler);
     let (compiler, mut layout) = match nvcc::layout(compiler, &host.answers) {
         Ok(layout) => (compiler, layout),
         // Called by a link from elsewhere, nvcc does not find the profile beside it, and could compile nothing. A link
@@ -120,9 +125,9 @@ pub fn from_nvcc(compiler: &Path, host: &Host) -> Result<Read, Finding> {
     // Debian's compiler takes the headers from the system without naming their directory.
     let mut include_dirs = layout.include_dirs;
     include_dirs.retain(|dir| files::is_dir(dir));
-    let (mut version, mut told_by) = header_version(&include_dirs, eyes);
+    let (mut version, mut told_by) = header_version(&include_dirs, sysroot);
     if told_by.is_none() && include_dirs.is_empty() {
-        (version, told_by) = header_version(&["/usr/include".into()], eyes);
+        (version, told_by) = header_version(&["/usr/include".into()], sysroot);
         if told_by.is_some() {
             layout.top = "/usr".into();
             include_dirs.push("/usr/include".into());
@@ -132,7 +137,7 @@ pub fn from_nvcc(compiler: &Path, host: &Host) -> Result<Read, Finding> {
     link_dirs.retain(|dir| files::is_dir(dir) && !dir.ends_with("stubs"));
     let toolkit = Toolkit {
         root: layout.top,
-        version: version.or_else(|| compiler_version(Some(compiler), eyes, host)),
+        version: version.or_else(|| compiler_version(Some(compiler), sysroot, host)),
         nvcc: Some(compiler.to_path_buf()),
         include_dirs,
         stub_dirs: stubs(&link_dirs),
@@ -142,8 +147,11 @@ pub fn from_nvcc(compiler: &Path, host: &Host) -> Result<Read, Finding> {
     Ok((toolkit, read))
 }
 
-fn header_version(dirs: &[PathBuf], eyes: Sysroot) -> (Option<Version>, Option<PathBuf>) {
-    let Some(header) = dirs.iter().find_map(|dir| eyes.file(&dir.join("cuda.h"))) else {
+fn header_version(dirs: &[PathBuf], sysroot: Sysroot) -> (Option<Version>, Option<PathBuf>) {
+    let Some(header) = dirs
+        .iter()
+        .find_map(|dir| sysroot.file(&dir.join("cuda.h")))
+    else {
         return (None, None);
     };
     // `cuda.h` has a megabyte, and says its release in the first twenty thousand bytes.
@@ -158,9 +166,9 @@ fn header_version(dirs: &[PathBuf], eyes: Sysroot) -> (Option<Version>, Option<P
 }
 
 /// What the toolkit's own file says of its release: where no header does, as in what is for another processor alone.
-fn own_version(top: &Path, eyes: Sysroot) -> Option<(Version, PathBuf)> {
+fn own_version(top: &Path, sysroot: Sysroot) -> Option<(Version, PathBuf)> {
     let told = |name, parse: fn(&str) -> Option<Version>| {
-        let file = eyes.file(&top.join(name))?;
+        let file = sysroot.file(&top.join(name))?;
         let start = files::read(&file).ok()?;
         Some((parse(&start)?, file))
     };
@@ -179,8 +187,8 @@ fn all_read(told_by: Option<PathBuf>, toolkit: &Toolkit) -> Vec<PathBuf> {
 }
 
 /// Nothing of an image is run: it may be for another processor.
-fn compiler_version(nvcc: Option<&Path>, eyes: Sysroot, host: &Host) -> Option<Version> {
-    match eyes.root {
+fn compiler_version(nvcc: Option<&Path>, sysroot: Sysroot, host: &Host) -> Option<Version> {
+    match sysroot.root {
         Some(_) => None,
         None => nvcc::version(nvcc?, &host.answers).ok(),
     }
@@ -195,7 +203,7 @@ fn stubs(link_dirs: &[PathBuf]) -> Vec<PathBuf> {
 }
 
 /// A runtime library in this directory, in whatever form. Asked for by name, since `/usr/lib64` is long.
-fn runtime_in(dir: &Path, eyes: Sysroot) -> Option<PathBuf> {
+fn runtime_in(dir: &Path, sysroot: Sysroot) -> Option<PathBuf> {
     let names = [
         "libcudart.so",
         "libcudart.so.13",
@@ -203,7 +211,7 @@ fn runtime_in(dir: &Path, eyes: Sysroot) -> Option<PathBuf> {
         "libcudart.so.11.0",
         "libcudart_static.a",
     ];
-    names.iter().find_map(|name| eyes.file(&dir.join(name)))
+    names.iter().find_map(|name| sysroot.file(&dir.join(name)))
 }
 
 /// 12.4.127 of `libcudart.so.12.4.127`. The SONAME alone tells no release: `libcudart.so.12`.
@@ -215,9 +223,9 @@ fn release_in_name(file: &Path) -> Option<Version> {
 }
 
 /// A directory below the top, or beside what it is a link to: `#` is the top's own name.
-fn joined(top: &Path, dir: &Path, eyes: Sysroot) -> PathBuf {
+fn joined(top: &Path, dir: &Path, sysroot: Sysroot) -> PathBuf {
     let mut path = if dir.starts_with("..") {
-        eyes.canonical(top)
+        sysroot.canonical(top)
     } else {
         top.to_path_buf()
     };
@@ -242,14 +250,14 @@ fn is_foreign(real: &Path, platform: &Platform) -> bool {
 }
 
 /// Those of the directories that are there, each once: `include` is often a link to `targets/…/include`.
-fn existing(top: &Path, dirs: &[PathBuf], eyes: Sysroot, platform: &Platform) -> Vec<PathBuf> {
+fn existing(top: &Path, dirs: &[PathBuf], sysroot: Sysroot, platform: &Platform) -> Vec<PathBuf> {
     let mut seen = Vec::new();
     let mut found = Vec::new();
     for dir in dirs
         .iter()
-        .filter_map(|dir| eyes.dir(&joined(top, dir, eyes)))
+        .filter_map(|dir| sysroot.dir(&joined(top, dir, sysroot)))
     {
-        let real = eyes.canonical(&dir);
+        let real = sysroot.canonical(&dir);
         if !seen.contains(&real) && !is_foreign(&real, platform) {
             seen.push(real);
             found.push(dir);

@@ -2,7 +2,7 @@
 
 use super::image::{Image, PARTS, ids, linked, record};
 use super::programs::wheel;
-use crate::made::Made;
+use crate::made::DllSpec;
 use crate::support::{program, run};
 use serde_json::Value;
 use std::fs;
@@ -75,11 +75,11 @@ fn beside(image: &Image, facts: &str, imports: &[&str], dlls: &[(&str, &str)]) {
         .iter()
         .map(|name| (name.to_string(), vec!["one".to_string()]))
         .collect();
-    let made = Made {
+    let made = DllSpec {
         machine: 0x8664,
         imports,
         code: record(facts),
-        ..Made::default()
+        ..DllSpec::default()
     };
     let mut bytes = made.bytes();
     let at = bytes
@@ -91,7 +91,7 @@ fn beside(image: &Image, facts: &str, imports: &[&str], dlls: &[(&str, &str)]) {
     for (path, lines) in dlls {
         let path = image.at(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, Made::from_lines(lines, "x86_64")).unwrap();
+        fs::write(path, DllSpec::from_lines(lines, "x86_64")).unwrap();
     }
 }
 
@@ -100,11 +100,11 @@ fn cudnn(image: &Image, folder: &str, release: &str) {
     let file = |name: &str| image.at(&format!("{folder}/{name}"));
     fs::create_dir_all(image.at(folder)).unwrap();
     let text = format!("version {release}");
-    fs::write(file("cudnn64_9.dll"), Made::from_lines(&text, "x86_64")).unwrap();
+    fs::write(file("cudnn64_9.dll"), DllSpec::from_lines(&text, "x86_64")).unwrap();
     for part in PARTS {
         let name = format!("cudnn_{part}64_9.dll");
         let text = format!("version {release}\nimports cublasLt64_13.dll one");
-        fs::write(file(&name), Made::from_lines(&text, "x86_64")).unwrap();
+        fs::write(file(&name), DllSpec::from_lines(&text, "x86_64")).unwrap();
     }
 }
 

@@ -208,7 +208,7 @@ fn simulated(place: &Place) -> Result<Stack, String> {
 fn wishes() -> Vec<&'static str> {
     Variable::ALL
         .iter()
-        .filter(|variable| variable.kind() == Kind::Wish)
+        .filter(|variable| variable.kind() == Kind::TargetRequest)
         .map(|variable| variable.name())
         .collect()
 }

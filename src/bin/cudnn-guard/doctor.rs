@@ -31,12 +31,12 @@ pub fn command() -> Command {
 
 /// Looks and prints: 0 without errors, 1 with some.
 pub fn run(arguments: &ArgMatches) -> ExitCode {
-    let wish = |name: &str| {
+    let request = |name: &str| {
         arguments
             .get_one::<VersionReq>(name)
             .map_or(ANY.to_string(), ToString::to_string)
     };
-    let mut config = Config::new().cuda(wish("cuda")).cudnn(wish("cudnn"));
+    let mut config = Config::new().cuda(request("cuda")).cudnn(request("cudnn"));
     if let Some(root) = arguments.get_one::<PathBuf>("root") {
         config = config.root(root);
     }

@@ -17,7 +17,7 @@ fn toolkit(via: &'static str, version: (u32, u32), nvcc: bool) -> Candidate {
         via: FoundVia::Directory(via),
         chosen: false,
         rejected: None,
-        wish: None,
+        request: None,
     }
 }
 
@@ -34,12 +34,12 @@ fn cudnn(via: &'static str, version: (u32, u32, u32), cuda_major: u32) -> Candid
         via: FoundVia::Directory(via),
         chosen: false,
         rejected: None,
-        wish: None,
+        request: None,
     }
 }
 
-fn told(candidates: &mut [Candidate], wants: &Wants) -> Vec<String> {
-    choose(candidates, wants);
+fn told(candidates: &mut [Candidate], constraints: &SelectionConstraints) -> Vec<String> {
+    choose(candidates, constraints);
     let told = candidates
         .iter()
         .map(|candidate| match &candidate.rejected {
@@ -49,17 +49,17 @@ fn told(candidates: &mut [Candidate], wants: &Wants) -> Vec<String> {
     told.collect()
 }
 
-fn asking(requirement: &Requirement) -> Wants<'_> {
-    Wants {
+fn asking(requirement: &Requirement) -> SelectionConstraints<'_> {
+    SelectionConstraints {
         cudnn: Some(requirement),
-        ..Wants::default()
+        ..SelectionConstraints::default()
     }
 }
 
 #[test]
 fn a_need_is_met_by_what_is_whole_and_fits() {
     let nine = Requirement::parse(">=9.2", "cudnn").unwrap();
-    let needed = Wants {
+    let needed = SelectionConstraints {
         toolkit_needed: true,
         ..asking(&nine)
     };
@@ -86,7 +86,7 @@ fn the_first_pair_that_fits() {
         cudnn("d", (9, 14, 0), 13),
     ];
     assert_eq!(
-        told(&mut all, &Wants::default()),
+        told(&mut all, &SelectionConstraints::default()),
         [
             "a: chosen",
             "b: built for CUDA 12",
@@ -101,7 +101,7 @@ fn the_first_pair_that_fits() {
         toolkit("c", (12, 8), true),
     ];
     assert_eq!(
-        told(&mut all, &Wants::default()),
+        told(&mut all, &SelectionConstraints::default()),
         [
             "b: chosen",
             "a: the cuDNN was built for CUDA 12",
@@ -118,9 +118,9 @@ fn releases_are_compared_as_numbers() {
         cudnn("b", (9, 10, 0), 12),
         cudnn("c", (10, 0, 0), 12),
     ];
-    let wants = asking(&requirement);
+    let constraints = asking(&requirement);
     assert_eq!(
-        told(&mut all, &wants),
+        told(&mut all, &constraints),
         [
             "a: older than `>=9.10` asks for",
             "b: chosen",
@@ -136,10 +136,10 @@ fn what_was_asked_for_by_name_is_never_passed_over() {
         cudnn("CUDNN_PATH", (8, 9, 7), 12),
         cudnn("b", (9, 10, 0), 12),
     ];
-    all[0].wish = Some(Variable::CudnnPath);
-    let wants = asking(&requirement);
+    all[0].request = Some(Variable::CudnnPath);
+    let constraints = asking(&requirement);
     assert_eq!(
-        told(&mut all, &wants),
+        told(&mut all, &constraints),
         [
             "CUDNN_PATH: older than `>=9.1` asks for",
             "b: outranked by CUDNN_PATH"
@@ -153,9 +153,9 @@ fn no_pair_fits() {
     let mut all = [toolkit("a", (13, 0), true), cudnn("b", (9, 10, 2), 12)];
     let choice = choose(
         &mut all,
-        &Wants {
+        &SelectionConstraints {
             toolkit_needed: true,
-            ..Wants::default()
+            ..SelectionConstraints::default()
         },
     );
     assert_eq!(
@@ -169,7 +169,7 @@ fn no_pair_fits() {
     // Nobody asked for the toolkit: the cuDNN is enough.
     let mut all = [toolkit("a", (13, 0), true), cudnn("b", (9, 10, 2), 12)];
     assert_eq!(
-        told(&mut all, &Wants::default()),
+        told(&mut all, &SelectionConstraints::default()),
         ["a: the cuDNN was built for CUDA 12", "b: chosen"]
     );
 }
@@ -182,12 +182,12 @@ fn a_toolkit_without_compiler_does_not_hide_a_whole_one() {
         toolkit("c", (12, 8), true),
     ];
     assert_eq!(
-        told(&mut all, &Wants::default()),
+        told(&mut all, &SelectionConstraints::default()),
         ["a: it has no nvcc", "b: outranked by c", "c: chosen"]
     );
     let mut all = [toolkit("a", (12, 4), false), toolkit("b", (13, 0), true)];
     assert_eq!(
-        told(&mut all, &Wants::default()),
+        told(&mut all, &SelectionConstraints::default()),
         ["a: chosen", "b: outranked by a"]
     );
 }
@@ -207,7 +207,7 @@ fn headers_alone_are_not_linked_and_libraries_alone_come_last() {
         cudnn.header = None;
     }
     assert_eq!(
-        told(&mut all, &Wants::default()),
+        told(&mut all, &SelectionConstraints::default()),
         [
             "a: there is no library beside the headers",
             "b: it has no headers",
@@ -233,7 +233,7 @@ fn without(mut candidate: Candidate, nvcc: bool, headers: bool, libraries: bool)
 
 #[test]
 fn what_is_not_whole_goes_last_and_a_runtime_alone_is_none() {
-    let wants = Wants::default();
+    let constraints = SelectionConstraints::default();
     let mut all = [
         without(toolkit("a", (13, 0), true), true, true, false),
         without(toolkit("b", (13, 0), true), false, true, false),
@@ -241,7 +241,7 @@ fn what_is_not_whole_goes_last_and_a_runtime_alone_is_none() {
         toolkit("d", (12, 0), true),
     ];
     assert_eq!(
-        told(&mut all, &wants),
+        told(&mut all, &constraints),
         [
             "a: it has libraries alone: enough to run, not to build",
             "b: it has no headers",
@@ -253,9 +253,9 @@ fn what_is_not_whole_goes_last_and_a_runtime_alone_is_none() {
         without(toolkit("CUDA_HOME", (13, 0), true), false, false, true),
         toolkit("b", (12, 0), true),
     ];
-    asked[0].wish = Some(Variable::CudaHome);
+    asked[0].request = Some(Variable::CudaHome);
     assert_eq!(
-        told(&mut asked, &wants),
+        told(&mut asked, &constraints),
         ["CUDA_HOME: chosen", "b: outranked by CUDA_HOME"]
     );
 }
@@ -266,7 +266,7 @@ fn a_copy_that_a_package_brought_along_is_left_alone() {
     copy.rejected = Some(Rejection::BundledWith("torch"));
     let mut all = [copy, cudnn("system", (9, 1, 0), 12)];
     assert_eq!(
-        told(&mut all, &Wants::default()),
+        told(&mut all, &SelectionConstraints::default()),
         [
             "torch: torch's own copy, which may be loaded first at run time",
             "system: chosen"

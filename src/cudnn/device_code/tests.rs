@@ -1,7 +1,7 @@
 use super::*;
 use crate::cudnn::device_code::fatbin::made::fatbin;
 use crate::model::candidate::Part;
-use crate::system::library_file::made_dll::Made;
+use crate::system::library_file::made_dll::DllSpec;
 use std::path::PathBuf;
 
 /// A library for Linux with this for its device code.
@@ -27,10 +27,10 @@ fn elf(code: &[u8]) -> Vec<u8> {
 
 fn dll(code: Vec<u8>) -> Vec<u8> {
     let machine = 0x8664;
-    let made = Made {
+    let made = DllSpec {
         machine,
         code,
-        ..Made::default()
+        ..DllSpec::default()
     };
     made.bytes()
 }

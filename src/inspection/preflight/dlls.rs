@@ -2,7 +2,7 @@
 
 use crate::cudnn::consistency;
 use crate::inspection::preflight::PreflightInput;
-use crate::model::linkage::Need;
+use crate::model::linkage::LoadPhase;
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
 
@@ -19,7 +19,7 @@ impl PreflightInput {
             } else {
                 FindingId::LibraryNotFound
             };
-            let later = missing.need == Need::Later;
+            let later = missing.need == LoadPhase::Later;
             let verb = if later { "loads" } else { "needs" };
             let when = if later { " when it first calls it" } else { "" };
             let lack = match self.path_known {

@@ -80,9 +80,9 @@ impl PreflightInput {
             finding.evidence.insert(0, found_via);
             findings.push(finding);
         }
-        if let Some(company) = &self.company {
-            findings.extend(dll_dependencies::findings(cudnn, company));
-            if !company.unmet.is_empty() {
+        if let Some(dll_dependencies) = &self.dll_dependencies {
+            findings.extend(dll_dependencies::findings(cudnn, dll_dependencies));
+            if !dll_dependencies.missing_dlls.is_empty() {
                 let reason =
                     "DLLs that the cuDNN needs may lie along the PATH of wherever the program runs";
                 unknown.push(reason.into());

@@ -1,7 +1,7 @@
 //! Files that the loader finds and refuses: damaged ones, and libraries of the system that are too old.
 
 use crate::inspection::preflight::PreflightInput;
-use crate::model::linkage::Need;
+use crate::model::linkage::LoadPhase;
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
@@ -19,7 +19,7 @@ impl PreflightInput {
                 continue;
             }
             let summary = format!("`{}` {flaw}", object.path.display());
-            let severity = Severity::error_if(object.need != Need::Later);
+            let severity = Severity::error_if(object.need != LoadPhase::Later);
             let asking = object.asked_by.and_then(|index| self.objects.get(index));
             let help = match flaw {
                 Defect::Cpu(_) => format!("copy the one for {} in its place", self.platform.cpu),
@@ -38,8 +38,8 @@ impl PreflightInput {
     pub(super) fn too_old(&self, findings: &mut Vec<Finding>) {
         let mut said: Vec<&Path> = Vec::new();
         let objects = self.objects.iter();
-        for object in objects.filter(|object| object.need != Need::Later) {
-            for (from, versions) in &object.linkage.wants {
+        for object in objects.filter(|object| object.need != LoadPhase::Later) {
+            for (from, versions) in &object.linkage.constraints {
                 // Parts of cuDNN are compared by their releases.
                 if from.starts_with("libcudnn") {
                     continue;

@@ -47,7 +47,7 @@ pub fn host_compiler(
         None => Vec::new(),
     };
     let cuda = name_of(toolkit);
-    let situation = HostCompilerCheck {
+    let context = HostCompilerCheck {
         compiler: &compiler,
         program: &program,
         choice: &choice,
@@ -61,7 +61,7 @@ pub fn host_compiler(
         let unchecked = all_flags(&plan.flags, &machine.env)
             .iter()
             .any(|flag| flag.trim_start_matches('-') == UNCHECKED);
-        let mut finding = situation.unsupported(misfit);
+        let mut finding = context.unsupported(misfit);
         match rivals.first() {
             _ if unchecked => finding.severity = Severity::Warning,
             // nvcc has to be told as well.
@@ -72,13 +72,13 @@ pub fn host_compiler(
                     && machine.is_target() =>
             {
                 plan.ccbin = Some(rival.program.to_string_lossy().into_owned());
-                finding = situation.replaced(misfit, rival);
+                finding = context.replaced(misfit, rival);
             }
             _ => {}
         }
         findings.push(finding);
     }
-    findings.extend(release.and_then(|release| situation.known_bad(release)));
+    findings.extend(release.and_then(|release| context.known_bad(release)));
     let math = header.map(|header| header.with_file_name("math_functions.h"));
     if let (Some(math), Some(glibc)) = (math, compiler.glibc) {
         let text = files::read(&math).unwrap_or_default();

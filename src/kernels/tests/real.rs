@@ -10,7 +10,7 @@ use crate::runtime::facts::finding_id::FindingId;
 use crate::system::directive::{Directive, Library};
 use crate::system::programs::{Output, run_to_end};
 use crate::targets::select;
-use crate::targets::select::{Compiler, Wish};
+use crate::targets::select::{Compiler, TargetRequest};
 use std::cell::OnceCell;
 
 const KERNEL: &str = "\
@@ -307,7 +307,7 @@ fn every_list_of_flags_is_one_that_nvcc_takes() {
         crate::toolkit::nvcc::gpu_codes(&nvcc, &Default::default()).unwrap(),
         crate::toolkit::nvcc::lettered_codes(&nvcc, &Default::default()),
     );
-    let wish = |dialect, text: &str| Wish {
+    let request = |dialect, text: &str| TargetRequest {
         from: ChosenBy::CommandLine,
         dialect,
         text: text.to_string(),
@@ -315,26 +315,26 @@ fn every_list_of_flags_is_one_that_nvcc_takes() {
     use crate::targets::dialect::Dialect::{CMake, ComputeCap, Ours, Torch};
     let wishes = [
         None,
-        Some(wish(Ours, "all")),
-        Some(wish(Ours, "all-major")),
-        Some(wish(Ours, "8.0 9.0 10.0 12.0+PTX")),
-        Some(wish(
+        Some(request(Ours, "all")),
+        Some(request(Ours, "all-major")),
+        Some(request(Ours, "8.0 9.0 10.0 12.0+PTX")),
+        Some(request(
             Ours,
             "90a compute_90a 100f compute_100f sm_120 compute_75",
         )),
-        Some(wish(CMake, "75;80-real;90a;120-virtual")),
-        Some(wish(CMake, "all")),
-        Some(wish(Torch, "8.6;9.0a;12.0+PTX")),
-        Some(wish(ComputeCap, "8.9")),
+        Some(request(CMake, "75;80-real;90a;120-virtual")),
+        Some(request(CMake, "all")),
+        Some(request(Torch, "8.6;9.0a;12.0+PTX")),
+        Some(request(ComputeCap, "8.9")),
     ];
-    for wish in wishes {
-        let selection = select::select(wish.as_ref(), Some(&compiler), &[]).unwrap();
+    for request in wishes {
+        let selection = select::select(request.as_ref(), Some(&compiler), &[]).unwrap();
         let mut args: Vec<String> = ["--dryrun", "-c", "-x", "cu", "/dev/null", "-o", "/dev/null"]
             .map(String::from)
             .to_vec();
         args.extend(selection.list().nvcc());
         let program = nvcc.clone();
         let output = run_to_end(&Invocation { program, args }).unwrap();
-        assert!(output.success, "{wish:?}: {}", output.stderr);
+        assert!(output.success, "{request:?}: {}", output.stderr);
     }
 }

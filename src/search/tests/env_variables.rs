@@ -7,7 +7,7 @@ fn trees(pairs: &[(&str, &str)]) -> Vec<Tree> {
     let platform = Platform::from_triple("x86_64-unknown-linux-gnu");
     let wished = steps(&env, &platform, None)
         .into_iter()
-        .filter(|step| step.wish.is_some());
+        .filter(|step| step.request.is_some());
     let trees = wished.filter_map(|step| match step.place {
         Place::Tree(tree) => Some(tree),
         Place::Nvcc(_) | Place::Copy(..) | Place::PkgConfig(..) => None,
@@ -83,7 +83,7 @@ fn a_variable_for_the_target_wins() {
             .for_target(target);
         let steps = steps(&env, &Platform::from_triple(target), None).into_iter();
         let itself = |place: &Place| matches!(place, Place::Tree(tree) if tree.pattern.is_empty());
-        let wished = steps.filter(|step| step.wish.is_some() && itself(&step.place));
+        let wished = steps.filter(|step| step.request.is_some() && itself(&step.place));
         wished
             .map(|step| format!("{}: {}", step.via, step.whereabouts()))
             .collect()

@@ -2,7 +2,7 @@
 
 /// What a DLL is to say of itself. It has a section of constants at 0x1000, and one of device code if there is any.
 #[derive(Clone, Debug, Default)]
-pub struct Made {
+pub struct DllSpec {
     /// The processor's number.
     pub machine: u16,
     /// What its version resource says.
@@ -27,7 +27,7 @@ const OFFSET: usize = 0x200;
 /// The size of the part of the header that holds where the tables are.
 const HEADER: u8 = 240;
 
-impl Made {
+impl DllSpec {
     /// From lines such as `version 9.1.0`, `exports cudnn_graph_version`, `imports cublas64_11.dll one two`,
     /// `delays cudart64_13.dll`, `cpu aarch64`, `text cublasLt64_12.dll`, `cut`.
     pub fn from_lines(text: &str, cpu: &str) -> Vec<u8> {

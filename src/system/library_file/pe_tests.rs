@@ -1,6 +1,6 @@
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::pe::Pe;
-use crate::system::library_file::made_dll::Made;
+use crate::system::library_file::made_dll::DllSpec;
 
 /// Four exports, of which the search for a name has to go both ways.
 fn dll(machine: u16) -> Vec<u8> {
@@ -10,7 +10,7 @@ fn dll(machine: u16) -> Vec<u8> {
         ("cudnn_cnn_version", 26),
         ("cudnn_graph_version", 28),
     ];
-    Made {
+    DllSpec {
         machine,
         version: Some([9, 28, 3]),
         exports: exports
@@ -99,7 +99,7 @@ fn what_it_takes_from_others_and_what_it_has_not() {
         );
     });
     // One that exports nothing tells nothing.
-    let silent = Made::from_lines("", "x86_64");
+    let silent = DllSpec::from_lines("", "x86_64");
     let asked: [&[u8]; 1] = [b"one"];
     assert!(open(&silent, |dll| dll
         .missing_symbols(asked.into_iter())
@@ -132,8 +132,8 @@ fn damage_ends_in_an_answer() {
         told(&bent, "graph");
         open(&bent, |dll| {
             dll.needs();
-            let wants = dll.named_imports();
-            dll.missing_symbols(wants.iter().map(|(_, name)| &name[..]));
+            let constraints = dll.named_imports();
+            dll.missing_symbols(constraints.iter().map(|(_, name)| &name[..]));
         });
     }
 }
@@ -173,10 +173,10 @@ fn what_it_takes_is_told_within_bounds() {
     for (letters, most) in [(60, 1 << 15), (4000, 9000)] {
         let mut functions = vec![String::new(); 16_000];
         functions[0] = "f".repeat(letters);
-        let made = Made {
+        let made = DllSpec {
             imports: vec![("one.dll".into(), functions)],
             text: "\0".repeat(128 * 20),
-            ..Made::default()
+            ..DllSpec::default()
         };
         let mut bytes = made.bytes();
         let place = |bytes: &[u8], at: usize| {
@@ -189,8 +189,8 @@ fn what_it_takes_is_told_within_bounds() {
         bytes[table..][..127 * 20].copy_from_slice(&entry.repeat(127));
         bytes[list..][..16_000 * 8].copy_from_slice(&function.repeat(16_000));
         let start = std::time::Instant::now();
-        let wants = open(&bytes, |dll| dll.named_imports());
-        assert!(wants[0].1.len() == letters && wants.len() <= most);
+        let constraints = open(&bytes, |dll| dll.named_imports());
+        assert!(constraints[0].1.len() == letters && constraints.len() <= most);
         // Half a second, where nothing else runs.
         assert!(start.elapsed().as_secs() < 10);
     }

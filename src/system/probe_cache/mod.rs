@@ -42,11 +42,11 @@ const MOST: usize = 32;
 pub struct ProbeCache {
     folder: Option<PathBuf>,
     steering: Vec<Option<OsString>>,
-    known: Arc<Mutex<Option<Vec<Answer>>>>,
+    known: Arc<Mutex<Option<Vec<CachedOutput>>>>,
 }
 
 #[derive(Clone, Debug)]
-struct Answer {
+struct CachedOutput {
     key: u64,
     said: Result<Output, Finding>,
     /// The program and what it led to, each as a line of a stamp. None if it is not to be written down.
@@ -93,7 +93,7 @@ impl ProbeCache {
             lines.collect::<Option<Vec<_>>>()
         });
         let is_kept = files.is_some();
-        known.push(Answer {
+        known.push(CachedOutput {
             key,
             said: said.clone(),
             files,
@@ -110,7 +110,7 @@ impl ProbeCache {
         hash((real, question.to_string(), &self.steering))
     }
 
-    fn read(&self) -> Vec<Answer> {
+    fn read(&self) -> Vec<CachedOutput> {
         let text = self.file().and_then(|file| files::read(&file).ok());
         let mut answers = text.and_then(|text| parse(&text)).unwrap_or_default();
         // A launcher may stay as it is while what it starts has changed: what any answer of it rests on counts.
@@ -126,11 +126,11 @@ impl ProbeCache {
         answers
     }
 
-    fn write(&self, known: &[Answer]) {
+    fn write(&self, known: &[CachedOutput]) {
         let (Some(folder), Some(file)) = (&self.folder, self.file()) else {
             return;
         };
-        let texts: Vec<String> = known.iter().filter_map(Answer::text).collect();
+        let texts: Vec<String> = known.iter().filter_map(CachedOutput::text).collect();
         // Each PATH has answers of its own: the oldest go.
         let body = texts
             .get(texts.len().saturating_sub(MOST)..)
@@ -146,7 +146,7 @@ impl ProbeCache {
     }
 }
 
-impl Answer {
+impl CachedOutput {
     /// Whether all that it rests on is as it was.
     fn holds(&self) -> bool {
         let path = |line: &str| line.splitn(3, ' ').nth(2).map(PathBuf::from);
@@ -171,16 +171,16 @@ impl Answer {
     }
 }
 
-fn parse(text: &str) -> Option<Vec<Answer>> {
+fn parse(text: &str) -> Option<Vec<CachedOutput>> {
     let (sum, body) = text.split_once('\n')?;
     if sum != format!("{:016x}", hash(body)) {
         return None;
     }
-    let mut answers: Vec<Answer> = Vec::new();
+    let mut answers: Vec<CachedOutput> = Vec::new();
     for line in body.split_terminator('\n') {
         let (mark, rest) = line.split_at_checked(2)?;
         if mark == "? " {
-            answers.push(Answer {
+            answers.push(CachedOutput {
                 key: u64::from_str_radix(rest, 16).ok()?,
                 said: Ok(Output {
                     success: true,

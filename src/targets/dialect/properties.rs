@@ -4,7 +4,7 @@ use super::*;
 use crate::model::chosen_by::ChosenBy;
 use crate::model::target_list::TargetList;
 use crate::runtime::facts::version::Version;
-use crate::targets::select::{Compiler, Wish, select};
+use crate::targets::select::{Compiler, TargetRequest, select};
 
 /// Numbers without a pattern, the same in every run.
 struct Random(u64);
@@ -124,12 +124,12 @@ fn the_order_of_a_list_changes_nothing() {
             .map(|_| random.one_of(&words))
             .collect();
         let mut choose = |list: &[&str]| {
-            let wish = Wish {
+            let request = TargetRequest {
                 from: ChosenBy::CommandLine,
                 dialect: dialect_of(list.len()),
                 text: list.join(", "),
             };
-            select(Some(&wish), compiler.as_ref(), &[]).map(|selection| {
+            select(Some(&request), compiler.as_ref(), &[]).map(|selection| {
                 chosen += 1;
                 assert!(selection.targets.is_sorted(), "{list:?}");
                 (selection.targets, selection.through)
@@ -215,14 +215,14 @@ fn no_text_is_too_odd() {
                     "{text:?}: {word:?}"
                 ),
                 Ok(_) => {
-                    let wish = Wish {
+                    let request = TargetRequest {
                         from: ChosenBy::CommandLine,
                         dialect,
                         text: text.clone(),
                     };
                     for compiler in [None, compiler.as_ref()] {
                         // Never an empty list in silence.
-                        match select(Some(&wish), compiler, &[]) {
+                        match select(Some(&request), compiler, &[]) {
                             Ok(chosen) => assert!(!chosen.list().nvcc().is_empty(), "{text:?}"),
                             Err(findings) => assert!(!findings.is_empty(), "{text:?}"),
                         }

@@ -4,9 +4,9 @@ use super::*;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
 
-pub(super) fn unreadable(wish: &Wish, summary: String) -> Finding {
+pub(super) fn unreadable(request: &TargetRequest, summary: String) -> Finding {
     Finding::error(FindingId::ArchUnknown, summary)
-        .with("found", format!("{}: {:?}", wish.from, wish.text))
+        .with("found", format!("{}: {:?}", request.from, request.text))
         .help(
             "write targets as `80`, `8.6`, `90a`, `sm_86`, `compute_90`, `86-real`, `8.6+PTX`, `native`, `all` or \
              `all-major`, with spaces, commas or semicolons between them",
@@ -14,16 +14,16 @@ pub(super) fn unreadable(wish: &Wish, summary: String) -> Finding {
         .help("or name GPUs: `Ampere`, `H100`, `RTX 4090`")
 }
 
-pub(super) fn native_without_gpu(wish: &Wish, compiler: Option<&Compiler>) -> Finding {
+pub(super) fn native_without_gpu(request: &TargetRequest, compiler: Option<&Compiler>) -> Finding {
     let instead = with_ptx(majors(&known(compiler)));
     Finding::error(
         FindingId::NoGpu,
         format!(
             "this machine shows no GPU, and {} asks for `native`",
-            wish.from
+            request.from
         ),
     )
-    .with("found", format!("{}: {:?}", wish.from, wish.text))
+    .with("found", format!("{}: {:?}", request.from, request.text))
     .help(format!(
         "set CUDNN_GUARD_ARCHS=\"{}\", or fewer of these",
         listed(&instead)
@@ -39,11 +39,11 @@ pub(super) fn no_gpu(targets: &[Target]) -> Finding {
     .help("set CUDNN_GUARD_ARCHS to the GPUs that the program will meet, to compile less")
 }
 
-pub(super) fn unsound(wish: &Wish, gencode: Gencode) -> Finding {
+pub(super) fn unsound(request: &TargetRequest, gencode: Gencode) -> Finding {
     let Gencode { target, via } = gencode;
     let summary = format!(
         "{target} cannot be made through {via}, as {} asks",
-        wish.from
+        request.from
     );
     let help = match (target.code, via.suffix) {
         (Code::Ptx, _) => format!("write `{target}` alone: PTX is made as it is"),
@@ -51,21 +51,25 @@ pub(super) fn unsound(wish: &Wish, gencode: Gencode) -> Finding {
         _ => format!("write `{target}` alone, or PTX that it runs"),
     };
     Finding::error(FindingId::ArchUnsupportedByNvcc, summary)
-        .with("found", format!("{}: {:?}", wish.from, wish.text))
+        .with("found", format!("{}: {:?}", request.from, request.text))
         .help(help)
 }
 
-pub(super) fn unsupported(compiler: &Compiler, lacking: &[Target], wish: &Wish) -> Finding {
+pub(super) fn unsupported(
+    compiler: &Compiler,
+    lacking: &[Target],
+    request: &TargetRequest,
+) -> Finding {
     Finding::error(
         FindingId::ArchUnsupportedByNvcc,
         format!(
             "{} cannot compile for {}, which {} asks for",
             compiler.name(),
             joined(lacking, ", "),
-            wish.from
+            request.from
         ),
     )
-    .with("found", format!("{}: {:?}", wish.from, wish.text))
+    .with("found", format!("{}: {:?}", request.from, request.text))
     .with("nvcc knows", compiler.listed())
     .with("served by", served_by(lacking))
     .help("write targets that this nvcc knows, or choose another CUDA toolkit with CUDA_HOME")

@@ -29,8 +29,8 @@ fn gpu(number: u32) -> Device {
     }
 }
 
-fn ours(text: &str) -> Wish {
-    Wish {
+fn ours(text: &str) -> TargetRequest {
+    TargetRequest {
         from: ChosenBy::Variable(Variable::GuardArchs),
         dialect: Dialect::Ours,
         text: text.to_string(),
@@ -38,16 +38,16 @@ fn ours(text: &str) -> Wish {
 }
 
 #[track_caller]
-fn gives(wish: Option<&str>, gpus: &[u32], wanted: &str) -> Selection {
+fn gives(request: Option<&str>, gpus: &[u32], wanted: &str) -> Selection {
     let gpus: Vec<Device> = gpus.iter().copied().map(gpu).collect();
-    let selection = select(wish.map(ours).as_ref(), Some(&nvcc()), &gpus).unwrap();
+    let selection = select(request.map(ours).as_ref(), Some(&nvcc()), &gpus).unwrap();
     assert_eq!(listed(&selection.targets), wanted);
     selection
 }
 
 #[track_caller]
-fn refuses(wish: &Wish, gpus: &[Device], wanted: &str) {
-    let findings = select(Some(wish), Some(&nvcc()), gpus).unwrap_err();
+fn refuses(request: &TargetRequest, gpus: &[Device], wanted: &str) {
+    let findings = select(Some(request), Some(&nvcc()), gpus).unwrap_err();
     let texts: Vec<String> = findings.iter().map(Finding::to_string).collect();
     assert_eq!(texts.join("\n\n"), wanted);
 }
@@ -161,8 +161,8 @@ fn native_is_the_machine_code_of_this_machine() {
 /// CMP-09: a GPU newer than nvcc.
 #[test]
 fn a_gpu_that_nvcc_does_not_know_yet_gets_the_newest_ptx() {
-    for wish in [None, Some("native")] {
-        let selection = gives(wish, &[130, 130], "compute_121");
+    for request in [None, Some("native")] {
+        let selection = gives(request, &[130, 130], "compute_121");
         assert_eq!(
             selection.findings[0].to_string(),
             "`GPU 130`, compute capability 13.0, is newer than what `/cuda/bin/nvcc` can compile for  \
@@ -259,8 +259,8 @@ fn variables_and_build_script_in_their_order() {
     let script = ["89".to_string()];
     let mut order = Vec::new();
     for archs in [&script[..], &script[..], &[], &[], &[], &[]] {
-        let found = wish(&Environment::new(pairs.clone()), archs);
-        order.push(found.map(|wish| (wish.from.to_string(), wish.text)));
+        let found = request(&Environment::new(pairs.clone()), archs);
+        order.push(found.map(|request| (request.from.to_string(), request.text)));
         if order.len() != 2 {
             pairs = pairs.split_off(1.min(pairs.len()));
         }

@@ -121,9 +121,9 @@ fn parts_of_far_releases_lack_what_they_need_of_each_other() {
         Elf::read(&wheels().join(wheel).join(file)).unwrap()
     };
     let lacking = |part: (&str, &str), sibling: (&str, &str)| {
-        let wants = open(part.0, part.1).named_imports();
+        let constraints = open(part.0, part.1).named_imports();
         let file = format!("libcudnn_{}.so.9", sibling.1);
-        let wanted = wants.iter().filter(|(name, _)| *name == file);
+        let wanted = constraints.iter().filter(|(name, _)| *name == file);
         let mut wanted = wanted.map(|(_, symbol)| &symbol[..]).peekable();
         assert!(wanted.peek().is_some(), "{part:?}");
         open(sibling.0, sibling.1).missing_symbols(wanted).len()

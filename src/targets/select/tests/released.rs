@@ -5,13 +5,13 @@ use crate::runtime::facts::finding_id::FindingId;
 
 /// The nvcc of a release, which nobody can ask.
 #[track_caller]
-fn of_release(cuda: &str, wish: &str, gpus: &[u32], wanted: &str) -> Selection {
+fn of_release(cuda: &str, request: &str, gpus: &[u32], wanted: &str) -> Selection {
     let (major, minor) = cuda.split_once('.').unwrap();
     let cuda = Version::new(major.parse().unwrap(), minor.parse().unwrap(), 0);
     let gpus: Vec<Device> = gpus.iter().copied().map(gpu).collect();
     let compiler = Compiler::from_table(None, cuda).unwrap();
-    let wish = (!wish.is_empty()).then(|| ours(wish));
-    let selection = select(wish.as_ref(), Some(&compiler), &gpus).unwrap();
+    let request = (!request.is_empty()).then(|| ours(request));
+    let selection = select(request.as_ref(), Some(&compiler), &gpus).unwrap();
     assert_eq!(selection.list().to_string(), wanted);
     selection
 }
@@ -21,9 +21,9 @@ fn of_release(cuda: &str, wish: &str, gpus: &[u32], wanted: &str) -> Selection {
 fn the_table_is_open_at_the_top() {
     of_release("14.0", "80 150a sm_140", &[], "sm_80 sm_140 sm_150a");
     of_release("14.0", "", &[150], "sm_150 compute_150");
-    let wish = ours("70");
+    let request = ours("70");
     let newer = Compiler::from_table(None, Version::new(14, 0, 0));
-    let findings = select(Some(&wish), newer.as_ref(), &[]).unwrap_err();
+    let findings = select(Some(&request), newer.as_ref(), &[]).unwrap_err();
     assert_eq!(
         findings[0].summary,
         "CUDA 14.0 cannot compile for sm_70, which CUDNN_GUARD_ARCHS asks for"

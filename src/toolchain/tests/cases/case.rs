@@ -45,7 +45,7 @@
 //! To add a case, write it without `[expected]`, run `BLESS=1 cargo test --lib cases`, which writes that section of
 //! every case anew, and read what it has written.
 
-use crate::system::library_file::made_dll::Made;
+use crate::system::library_file::made_dll::DllSpec;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -172,9 +172,9 @@ impl Entry {
             "elf" => bare_elf(cpu).into(),
             "elf aarch64" => bare_elf("aarch64").into(),
             "elf cut" => bare_elf(cpu)[..40].into(),
-            "dll" => Made::from_lines("", cpu),
+            "dll" => DllSpec::from_lines("", cpu),
             _ => match kind.strip_prefix("dll ") {
-                Some(says) => Made::from_lines(&says.replace(", ", "\n"), cpu),
+                Some(says) => DllSpec::from_lines(&says.replace(", ", "\n"), cpu),
                 None => panic!("{line:?}: {kind:?} is no kind of file"),
             },
         };
