@@ -4,7 +4,7 @@
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::binary::package_record::Wheels;
 use crate::runtime::facts::version::Version;
-use crate::runtime::parts::part_files;
+use crate::runtime::parts::file_name;
 use crate::runtime::system::platform;
 use std::path::{Path, PathBuf};
 
@@ -37,7 +37,7 @@ impl Default for VersionDetector {
     fn default() -> Self {
         Self {
             folders: Vec::new(),
-            replaced: platform::replaced(&|path| part_files::name_of(path).is_some()),
+            replaced: platform::replaced(&|path| file_name::parse(path).is_some()),
         }
     }
 }
@@ -91,7 +91,7 @@ fn trusted(folder: &Path) -> Wheels {
     let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let releases: Vec<Version> = files
         .filter_map(|file| {
-            let (name, _) = part_files::name_of(&file.path())?;
+            let (name, _) = file_name::parse(&file.path())?;
             let name = WITH_SYMBOL.iter().find(|part| **part == name)?;
             // To open a pipe would wait for somebody to write into it.
             let path = Some(file.path()).filter(|path| path.is_file())?;

@@ -5,7 +5,7 @@ use crate::runtime::driver::query::Driver;
 use crate::runtime::facts::built::Built;
 use crate::runtime::facts::json::Json;
 use crate::runtime::facts::version::Version;
-use crate::runtime::report::result::LoadedCudnn;
+use crate::runtime::report::contents::LoadedCudnn;
 
 /// `built`.
 pub fn built(built: &Built) -> Json {
