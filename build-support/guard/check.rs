@@ -9,15 +9,14 @@ use crate::runtime::facts::built::Built;
 use crate::runtime::facts::finding::{Finding, Severity, Verdict};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::judge::rules;
-use crate::runtime::loader::dlerror_messages;
 use crate::runtime::loader::locate::{self, MainLibrary};
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
 use crate::runtime::parts::part_files::{self, Parts};
+use crate::runtime::parts::pin;
 use crate::runtime::report::env_config::EnvConfig;
 use crate::runtime::report::output;
 use crate::runtime::report::result::{Failure, Report};
-use crate::runtime::system::platform::{self, Library};
-use std::path::Path;
+use crate::runtime::system::platform;
 
 /// Whether the release that is loaded fits: files and version symbols alone. It calls nothing in cuDNN and never
 /// starts CUDA. What is linked into the program has no files, and is asked for its release.
@@ -27,7 +26,7 @@ pub fn check_version(built: &Built) -> Result<Report, Failure> {
     let mut report = Report::new(built);
     report.findings = env_config.findings();
     if let Some((search_path, main_library)) = locate_cudnn(&mut report, built, &env_config, None) {
-        let parts = main_library.parts(&search_path, false, &built.needs);
+        let parts = main_library.parts(&search_path, false, built);
         judge_files(&mut report, built, &main_library, parts);
         if report
             .loaded
@@ -199,9 +198,16 @@ fn run_checks(
     (how, functions): (CheckMode, Functions),
     (search_path, main_library): (&SearchPath, &MainLibrary),
 ) {
-    let parts = main_library.parts(search_path, true, &built.needs);
+    // Those that the loader gives, and those that the guard is going to open before.
+    let by_name = main_library.parts(search_path, false, built);
+    let parts = if by_name.is_together() {
+        by_name.clone()
+    } else {
+        main_library.parts(search_path, true, built)
+    };
     judge_files(report, built, main_library, parts.clone());
     if is_fatal(report, env_config) {
+        report.set_loaded(main_library, &by_name);
         let alone = match main_library.origin {
             LoadOrigin::Within => "its release alone does not fit",
             _ => "the files alone do not fit",
@@ -296,20 +302,40 @@ fn run_checks(
         .outcomes
         .iter()
         .any(|outcome| outcome.verdict == Verdict::Pass);
-    if (passed || !built.convolution) && !is_fatal(report, env_config) {
-        pin(report, built, main_library, &parts, search_path);
+    let pinned = (passed || !built.convolution) && !is_fatal(report, env_config);
+    if pinned {
+        pin::pin(report, built, main_library, &parts, search_path);
     }
+    pin::diverted(report, main_library, &parts, by_name, pinned);
 }
 
 fn judge_files(report: &mut Report, built: &Built, main_library: &MainLibrary, parts: Parts) {
     report.set_loaded(main_library, &parts);
     let release = report.loaded.as_ref().and_then(|loaded| loaded.version);
     let release = release.map(|told| told.0);
-    report
-        .findings
-        .extend(main_library.mismatch(built, release));
+    let mismatch = main_library.mismatch(built, release);
     let newer = release.is_some_and(|release| rules::is_newer(&built.tables.gpus, release));
-    for mut finding in parts.findings {
+    let is_mixed = |finding: &Finding| finding.id == FindingId::PartsMixed;
+    let together = parts.is_together();
+    let mut findings = parts.findings;
+    // Where parts come from is asked once the first library itself is the right one.
+    if mismatch.is_some() && !together {
+        findings.retain(|finding| !is_mixed(finding));
+    }
+    // What is mixed may hold the release that is wanted.
+    let is_wanted = |part: &part_files::Part| {
+        part.version
+            .is_some_and(|version| rules::version(built, version).is_ok())
+    };
+    let mixed = findings.iter().any(is_mixed);
+    let mismatch = mismatch.filter(|_| !mixed || !parts.list.iter().any(is_wanted));
+    let (first, last) = if mixed {
+        (None, mismatch)
+    } else {
+        (mismatch, None)
+    };
+    report.findings.extend(first);
+    for mut finding in findings {
         // A release that nobody knew may be made of other parts; what cannot do without is seen when it convolves.
         if newer && finding.id == FindingId::PartsMissing {
             finding.severity = Severity::Warning;
@@ -317,47 +343,7 @@ fn judge_files(report: &mut Report, built: &Built, main_library: &MainLibrary, p
         finding.evidence.splice(0..0, main_library.evidence());
         report.findings.push(finding);
     }
-}
-
-/// The parent opens the files that the child found to work, and looks once more, since files can change.
-fn pin(
-    report: &mut Report,
-    built: &Built,
-    main_library: &MainLibrary,
-    parts: &Parts,
-    search_path: &SearchPath,
-) {
-    for part in parts.list.iter().filter(|part| part.needed) {
-        if let Err(words) = Library::open_file(&part.path) {
-            dlerror_messages::refused(report, &part.path, &words);
-        }
-    }
-    let again = main_library.parts(search_path, true, &built.needs);
-    let needed = |parts: &Parts| -> Vec<part_files::Part> {
-        parts
-            .list
-            .iter()
-            .filter(|part| part.needed)
-            .cloned()
-            .collect()
-    };
-    let (before, after) = (needed(parts), needed(&again));
-    // What is mapped may have been deleted since, and does its work all the same.
-    let is_other = |one: &Path, other: &Path| one != other && !platform::same_file(one, other);
-    let changed = before.iter().zip(&after).find(|(before, after)| {
-        before.version != after.version || is_other(&before.path, &after.path)
-    });
-    if let Some((before, after)) = changed {
-        report.findings.push(
-            Finding::error(
-                FindingId::PartsMixed,
-                "cuDNN's files changed while they were checked",
-            )
-            .with("checked", before.path.display())
-            .with("loaded", after.path.display())
-            .help("start the program again when nothing is being installed"),
-        );
-    }
+    report.findings.extend(last);
 }
 
 /// That a later cudnn-guard wrote a rule by which this one cannot judge.

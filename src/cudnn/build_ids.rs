@@ -1,5 +1,7 @@
 //! Which releases of cuDNN a build-id stands for.
 
+use crate::runtime::binary::version_symbol::WITH_SYMBOL;
+use crate::runtime::facts::tables::BUILD_ID_DIGITS;
 use crate::runtime::facts::version::Version;
 
 const TABLE: &str = include_str!("../../build-support/compat/build-ids.txt");
@@ -14,6 +16,29 @@ pub fn releases(build_id: &str) -> Vec<Version> {
         .and_then(|at| TABLE[at..].lines().next());
     let releases = row.unwrap_or_default().split(' ').skip(2);
     releases.filter_map(release).collect()
+}
+
+/// What a program carries of the builds of these majors: for each release the first digits of those that tell it in no
+/// other way.
+pub fn carried(majors: &[u32]) -> Vec<(Version, String)> {
+    let mut rows: Vec<(Version, String)> = Vec::new();
+    for row in TABLE.lines().filter(|line| !line.starts_with('#')) {
+        let mut words = row.split(' ');
+        let (id, part) = (words.next().unwrap_or_default(), words.next());
+        if part.is_none_or(|part| WITH_SYMBOL.contains(&part)) {
+            continue;
+        }
+        for version in words.filter_map(release) {
+            let digits = &id[..BUILD_ID_DIGITS];
+            match rows.iter_mut().find(|(known, _)| *known == version) {
+                _ if !majors.contains(&version.major) => {}
+                Some((_, ids)) => *ids += &format!(" {digits}"),
+                None => rows.push((version, digits.to_string())),
+            }
+        }
+    }
+    rows.sort_unstable();
+    rows
 }
 
 /// 9.14.0 of `9.14.0`.
@@ -43,6 +68,27 @@ mod tests {
         );
         assert_eq!(told("f62fed595300c2f0736b79ab3201648fdae7e49b"), []);
         assert_eq!(told(""), []);
+    }
+
+    #[test]
+    fn a_program_carries_the_builds_of_its_majors_alone() {
+        let rows = carried(&[8]);
+        let releases: Vec<_> = rows.iter().map(|row| row.0.to_string()).collect();
+        assert_eq!(releases, ["8.5.0", "8.9.6", "8.9.7"]);
+        // One build may be of two releases.
+        assert!(rows[1..].iter().all(|row| row.1.contains("7e3e3ea4")));
+        let rows = carried(&[9]);
+        let of = |minor, id| {
+            rows.iter()
+                .any(|(version, ids)| version.minor == minor && ids.contains(id))
+        };
+        assert!(of(14, "f62fed59"), "libcudnn_cnn.so.9");
+        assert!(
+            !of(14, "14838e3b"),
+            "libcudnn_graph.so.9 has a version symbol"
+        );
+        let size: usize = rows.iter().map(|row| row.1.len()).sum();
+        assert!(size < 2000, "{size}");
     }
 
     #[test]

@@ -11,12 +11,15 @@ pub mod without_folders;
 use crate::compat;
 use crate::compat::{cargo_lock, cudarc};
 use crate::config::Link;
+use crate::cudnn::build_ids;
 use crate::error::Error;
+use crate::model::platform::Os;
 use crate::runtime::facts::allowed::Allowed;
 use crate::runtime::facts::built::{Built, BuiltFinding, Loader, Policy};
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
+use crate::runtime::judge::rules;
 use crate::system::directive::Directive;
 use crate::system::path_encoding::cargo_cannot_take;
 use crate::system::{Host, cargo};
@@ -139,7 +142,7 @@ impl Guard<'_> {
             findings.extend(let_pass(bad, &config.allowed(&toolchain.host.env))?);
         }
         findings.retain(|finding| finding.severity != Severity::Note);
-        let built = Built {
+        let mut built = Built {
             cudnn: with,
             cudnn_cuda_major: cudnn.and_then(|cudnn| cudnn.cuda_major),
             tables: tables(
@@ -158,6 +161,10 @@ impl Guard<'_> {
             findings: findings.iter().map(carried).collect(),
             ..of_package(&toolchain.host)
         };
+        let platform = &toolchain.host.platform;
+        if platform.os == Os::Linux && platform.cpu == "x86_64" {
+            built.tables.build_ids = build_ids::carried(&rules::majors(&built));
+        }
         toolchain.write_guard(built, self.standalone)
     }
 }

@@ -17,6 +17,7 @@ pub fn tables(platform: &Platform, from: Version, cuda: Option<Version>) -> Tabl
         known_bad,
         drivers: compat::drivers(platform),
         ptx: cuda.and_then(compat::ptx_from),
+        ..Tables::default()
     }
 }
 

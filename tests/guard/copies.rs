@@ -56,14 +56,33 @@ fn pinning_keeps_the_library_path_from_swapping_parts() {
     let foreign = Folder::new().with_cudnn("9.10.2");
     let open = ("TEST_OPEN", open.to_str().unwrap());
     let ran = run("check", &foreign.0, &[GPU, open]);
-    ran.must_be("pass", &[]);
+    ran.must_be("pass", &["parts-mixed"]);
+    let finding = &ran.json["findings"][0];
+    assert_eq!(finding["severity"], "warning");
+    assert_eq!(
+        finding["summary"],
+        format!(
+            "but for this guard, cuDNN 9.14.0 at `{}` gets libcudnn_graph.so.9, libcudnn_ops.so.9 and \
+             libcudnn_adv.so.9 from `{}`, where they are of 9.10.2",
+            own.text(),
+            foreign.text()
+        )
+    );
     assert_eq!(
         ran.json["loaded"]["parts"][0]["path"],
         own.file("libcudnn_graph.so.9").to_str().unwrap()
     );
     // Where nothing is pinned, those are judged that would be loaded.
     let ran = run("version", &foreign.0, &[GPU, open]);
-    ran.must_be("fail", &["cudnn-version-mismatch"]);
+    ran.must_be("fail", &["parts-mixed"]);
+    let told = ran.json["findings"][0]["evidence"]["parts"]
+        .as_str()
+        .unwrap();
+    let shim = format!(
+        "9.14.0  {}/libcudnn.so.9, by the part that lies beside it\n",
+        own.text()
+    );
+    assert!(told.starts_with(&shim), "{told}");
 }
 
 /// VER-10
@@ -78,16 +97,18 @@ fn a_part_that_slips_in_by_its_full_name_is_found() {
     let foreign = Folder::new();
     let slipped = foreign.file("libcudnn_graph.so.9.14.0");
     std::fs::copy(other.file("libcudnn_graph.so.9"), &slipped).unwrap();
+    let other = foreign.text();
     let (path, both) = (cudnn.text(), format!("{}:{}", cudnn.text(), foreign.text()));
     run("startup", &cudnn.0, &[GPU, ("LD_LIBRARY_PATH", &both)])
         .must_end_with(78)
         .must_begin(&format!(
             "\
-cuDNN at `{path}` loads parts of another release from elsewhere  [parts-mixed]
+cuDNN 9.14.0 at `{path}` gets libcudnn_graph.so.9.14.0 from `{other}`, where it is of 9.10.2  [parts-mixed]
   loaded      {path}/libcudnn.so.9
   found via   LD_LIBRARY_PATH, its entry `{path}`
+  by way of   LD_LIBRARY_PATH, its entry `{other}`
   and also    {}
-  = help: take the directory of these files out of LD_LIBRARY_PATH, or remove them
+  = help: take `{other}` out of LD_LIBRARY_PATH
 ",
             slipped.display()
         ));

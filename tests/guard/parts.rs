@@ -123,7 +123,7 @@ fn parts_of_two_releases_end_the_program() {
         .must_end_with(78)
         .must_begin(&format!(
             "\
-cuDNN at `{path}` is put together from parts of different releases  [parts-mixed]
+cuDNN 9.14.0 at `{path}` is mixed with libcudnn_ops.so.9 of 9.10.2  [parts-mixed]
   loaded      {path}/libcudnn.so.9
   found via   LD_LIBRARY_PATH, its entry `{path}`
   parts       9.14.0  {path}/libcudnn_graph.so.9

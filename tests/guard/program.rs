@@ -1,10 +1,11 @@
 //! A program with a guard in it: this test binary, run once more with a task in its environment.
 
+use cudnn_guard::runtime::binary::version_symbol::WITH_SYMBOL;
 use cudnn_guard::runtime::child::work::Functions;
 use cudnn_guard::runtime::facts::built::{Built, BuiltFinding, Loader};
 use cudnn_guard::runtime::facts::compute_capability::Target;
 use cudnn_guard::runtime::facts::finding::Severity;
-use cudnn_guard::runtime::facts::tables::{CudnnTargets, KnownBad, Tables};
+use cudnn_guard::runtime::facts::tables::{BUILD_ID_DIGITS, CudnnTargets, KnownBad, Tables};
 use cudnn_guard::runtime::facts::version::Version;
 use cudnn_guard::runtime::system::platform::Library;
 use cudnn_guard::runtime::{check, startup};
@@ -205,7 +206,28 @@ pub fn tables() -> Tables {
         }],
         drivers: vec![(12, "525.60.13".into()), (13, "580.65.06".into())],
         ptx: Some(Version::new(13, 0, 0)),
+        ..Tables::default()
     }
+}
+
+/// What tells the releases of NVIDIA's libraries, as a program carries it.
+fn build_ids() -> Vec<(Version, String)> {
+    let rows = include_str!("../../build-support/compat/build-ids.txt").lines();
+    let row = |row: &str| {
+        let [id, part, release] = row.split(' ').collect::<Vec<_>>()[..] else {
+            return None;
+        };
+        let told = WITH_SYMBOL.contains(&part);
+        (!told).then(|| {
+            (
+                Version::parse(release).unwrap(),
+                id[..BUILD_ID_DIGITS].into(),
+            )
+        })
+    };
+    rows.filter(|row| !row.starts_with('#'))
+        .filter_map(row)
+        .collect()
 }
 
 /// What the program was built with: cuDNN 9.14.0, unless a variable says otherwise.
@@ -246,10 +268,13 @@ pub fn built() -> Built {
         } else {
             Vec::new()
         },
-        tables: if set("TEST_TABLES") {
-            tables()
-        } else {
-            Tables::default()
+        tables: Tables {
+            build_ids: build_ids(),
+            ..if set("TEST_TABLES") {
+                tables()
+            } else {
+                Tables::default()
+            }
         },
         absent: set("TEST_ABSENT").then(|| "no CUDA\nfor aarch64".into()),
         ..Built::default()

@@ -64,7 +64,11 @@ fn a_library_with_a_runpath_looks_elsewhere_than_its_program() {
     let text = |folder: &Folder| Some(OsString::from(folder.text()));
     let route = SearchPath::new(&folders, text(&rpath), text(&library_path), None);
     let file = |own_first| {
-        let file = route.resolve("libpart-of-a-test.so", Some(&own.0), own_first);
+        let file = route.resolve(
+            "libpart-of-a-test.so",
+            std::slice::from_ref(&own.0),
+            own_first,
+        );
         file.unwrap().parent().unwrap().to_path_buf()
     };
     assert_eq!(file(true), own.0);

@@ -2,6 +2,9 @@
 
 use crate::runtime::facts::version::Version;
 
+/// The parts that have one.
+pub const WITH_SYMBOL: [&str; 6] = ["graph", "ops", "adv", "ops_infer", "cnn_infer", "adv_infer"];
+
 /// The names that it may have: `graph` and `ops_infer` carry their own, `ops` and `adv` that of their 8.x half.
 pub fn names(part: &str) -> [String; 2] {
     [

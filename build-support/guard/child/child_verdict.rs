@@ -42,7 +42,14 @@ pub fn judge(
             .findings
             .extend(main_library.mismatch(built, Some(called)));
     }
-    if !foreign_parts::judge(report, main_library, parts, &answer.mapped, disagree) && disagree {
+    if !foreign_parts::judge(
+        report,
+        main_library,
+        (parts, search_path),
+        &answer.mapped,
+        disagree,
+    ) && disagree
+    {
         report.findings.push(disagreement(
             main_library,
             by_files,

@@ -151,6 +151,9 @@ fn text(built: &Built) -> String {
         fact("driver", Some(format!("{} {}", cuda, first)));
     }
     fact("ptx", version(tables.ptx));
+    for (release, ids) in &tables.build_ids {
+        fact("build-ids", Some(format!("{} {}", release, ids)));
+    }
     fact("absent", built.absent.clone());
     text
 }
@@ -192,6 +195,12 @@ fn parse(text: &str) -> Built {
                 built.tables.drivers.extend(row);
             }
             "ptx" => built.tables.ptx = Version::parse(&value),
+            "build-ids" => {
+                let row = value.split_once(' ');
+                let row =
+                    row.and_then(|(release, ids)| Some((Version::parse(release)?, ids.into())));
+                built.tables.build_ids.extend(row);
+            }
             "absent" => built.absent = Some(value),
             _ => {}
         }

@@ -15,7 +15,13 @@ pub struct Tables {
     pub drivers: Vec<(u32, String)>,
     /// The first CUDA whose driver takes the PTX in the program.
     pub ptx: Option<Version>,
+    /// Releases, and the first digits of the build-ids of their libraries that do not tell it themselves, with blanks
+    /// between them.
+    pub build_ids: Vec<(Version, String)>,
 }
+
+/// So many digits of a build-id are carried.
+pub const BUILD_ID_DIGITS: usize = 8;
 
 /// The device code that every core part of these builds of cuDNN holds.
 #[derive(Clone, Debug, PartialEq, Eq)]

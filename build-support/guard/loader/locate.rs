@@ -10,8 +10,8 @@ use crate::runtime::facts::version::Version;
 use crate::runtime::judge::rules;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
 use crate::runtime::loader::{library_names, map_failures};
-use crate::runtime::parts::file_name;
 use crate::runtime::parts::part_files::{self, Parts};
+use crate::runtime::parts::{file_name, mixed_parts};
 use crate::runtime::system::platform::{self, Library};
 use std::path::{Path, PathBuf};
 
@@ -44,11 +44,14 @@ impl MainLibrary {
     }
 
     /// The files that belong to it.
-    pub fn parts(&self, search_path: &SearchPath, pinned: bool, asked: &[String]) -> Parts {
-        match self.origin {
-            LoadOrigin::Within => Parts::default(),
-            _ => Parts::locate_all(&self.path, self.major, search_path, pinned, asked),
+    pub fn parts(&self, search_path: &SearchPath, pinned: bool, built: &Built) -> Parts {
+        if self.origin == LoadOrigin::Within {
+            return Parts::default();
         }
+        let mut parts = Parts::locate_all(&self.path, self.major, search_path, pinned, built);
+        let mixed = mixed_parts::finding(&parts, &self.path, self.major, search_path);
+        parts.findings.extend(mixed);
+        parts
     }
 
     /// What a cuDNN without files answers itself: a constant, whatever else is wrong with it.

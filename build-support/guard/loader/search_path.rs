@@ -104,16 +104,26 @@ impl SearchPath {
     }
 
     /// The file that the loader takes for a name that a library asks for, when that library has its own DT_RPATH
-    /// (before LD_LIBRARY_PATH) or DT_RUNPATH (after it) with its own folder.
-    pub fn resolve(&self, name: &str, own: Option<&Path>, own_first: bool) -> Option<PathBuf> {
+    /// (before LD_LIBRARY_PATH) or DT_RUNPATH (after it) with these folders.
+    pub fn resolve(&self, name: &str, own: &[PathBuf], own_first: bool) -> Option<PathBuf> {
         // A RUNPATH of the program is for what it opens itself, and the library's own switches its RPATH off.
         let before = self.folders.iter().filter(|origin| match origin {
             LoadOrigin::Rpath(_) => own_first,
             other => matches!(other, LoadOrigin::LibraryPath(_)),
         });
-        let (first, last) = if own_first { (own, None) } else { (None, own) };
-        let places = first.into_iter().chain(before.map(LoadOrigin::folder));
-        self.first_usable(name, places.chain(last))
+        let (first, last) = own.split_at(if own_first { own.len() } else { 0 });
+        let places = first.iter().map(PathBuf::as_path);
+        let places = places.chain(before.map(LoadOrigin::folder));
+        self.first_usable(name, places.chain(last.iter().map(PathBuf::as_path)))
+    }
+
+    /// Whether LD_LIBRARY_PATH has this folder before that entry.
+    pub fn is_before(&self, folder: &Path, entry: &Path) -> bool {
+        let place = |of: &Path| {
+            let is = |one: &LoadOrigin| matches!(one, LoadOrigin::LibraryPath(one) if platform::same_file(one, of));
+            self.folders.iter().position(is)
+        };
+        place(folder).is_some_and(|place_of| Some(place_of) < place(entry))
     }
 
     /// The file that the loader would take for a name that the program opens.
@@ -138,9 +148,17 @@ impl SearchPath {
             .iter()
             .filter(in_system)
             .map(LoadOrigin::folder);
+        // The cache is read for want of others. It lists cuDNN by its SONAMEs, which end in the major.
+        let cached = || match name
+            .strip_prefix("libcudnn")
+            .and_then(|rest| rest.split_once(".so."))
+        {
+            Some((_, numbers)) if numbers.contains('.') => Vec::new(),
+            _ => ld_so_cache::files(name),
+        };
         let files = named
             .map(|folder| folder.join(name))
-            .chain(ld_so_cache::files(name))
+            .chain(std::iter::once_with(cached).flatten())
             .chain(system.map(|folder| folder.join(name)));
         let mut passed_over = None;
         for file in files.filter(|file| file.is_file()) {

@@ -96,7 +96,7 @@ fn locate(
         .cloned()
         .or_else(in_process)
         .or_else(beside)
-        .or_else(|| search_path.resolve(name, None, false))
+        .or_else(|| search_path.resolve(name, &[], false))
 }
 
 fn missing(part: &Path, name: &str, own: &[PathBuf], search_path: &SearchPath) -> Finding {

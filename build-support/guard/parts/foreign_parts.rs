@@ -1,13 +1,11 @@
 //! Parts that came from elsewhere than from where they were looked for.
 
 use crate::runtime::binary::elf::Elf;
-use crate::runtime::facts::finding::Finding;
-use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::loader::locate::MainLibrary;
-use crate::runtime::loader::search_path::LoadOrigin;
-use crate::runtime::parts::file_name;
-use crate::runtime::parts::part_files::Parts;
+use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
+use crate::runtime::parts::part_files::{Part, Parts};
 use crate::runtime::parts::release::VersionDetector;
+use crate::runtime::parts::{file_name, mixed_parts};
 use crate::runtime::report::result::Report;
 use crate::runtime::system::platform;
 use std::path::PathBuf;
@@ -17,7 +15,7 @@ use std::path::PathBuf;
 pub fn judge(
     report: &mut Report,
     main_library: &MainLibrary,
-    parts: &Parts,
+    (parts, search_path): (&Parts, &SearchPath),
     mapped: &[PathBuf],
     disagree: bool,
 ) -> bool {
@@ -30,8 +28,9 @@ pub fn judge(
         .as_ref()
         .and_then(|loaded| loaded.version)
         .map(|(version, _)| version);
-    let mut detector = VersionDetector::default();
-    let (mut foreign, mut copies) = (Vec::new(), Vec::new());
+    let build_ids = report.built.tables.build_ids.clone();
+    let mut detector = VersionDetector::new(&build_ids);
+    let (mut foreign, mut copies) = (Vec::<Part>::new(), Vec::new());
     for path in mapped {
         let Some((name, Some(major))) = file_name::parse(path) else {
             continue;
@@ -46,8 +45,8 @@ pub fn judge(
         }
         let version = Elf::open(path)
             .ok()
-            .and_then(|elf| detector.part_version(&elf, &name, path))
-            .map(|told| told.0);
+            .and_then(|elf| detector.part_version(&elf, &name, path));
+        let (version, told_by) = (version.map(|told| told.0), version.map(|told| told.1));
         let own_shim = mapped.iter().any(|other| {
             other.parent() == path.parent()
                 && *other != main_library.path
@@ -57,7 +56,13 @@ pub fn judge(
         if own_shim || fits {
             copies.push(path.clone());
         } else {
-            foreign.push(path.display().to_string());
+            foreign.push(Part {
+                name,
+                path: path.clone(),
+                version,
+                told_by,
+                needed: true,
+            });
         }
     }
     if !copies.is_empty() {
@@ -66,16 +71,12 @@ pub fn judge(
     if foreign.is_empty() {
         return false;
     }
-    let summary = format!(
-        "cuDNN at `{}` loads parts of another release from elsewhere",
-        main_library.folder().display()
-    );
-    let mut finding = Finding::error(FindingId::PartsMixed, summary);
-    finding.evidence = main_library.evidence();
-    report.findings.push(
-        finding
-            .with("and also", foreign.join("\n"))
-            .help("take the directory of these files out of LD_LIBRARY_PATH, or remove them"),
-    );
+    let foreign: Vec<&Part> = foreign.iter().collect();
+    let (folder, major) = (main_library.folder(), main_library.major);
+    let mut finding = mixed_parts::from_elsewhere(release, folder, major, &foreign, search_path);
+    let files = foreign.iter().map(|part| part.path.display());
+    finding = finding.with_lines("and also", files);
+    finding.evidence.splice(0..0, main_library.evidence());
+    report.findings.push(finding);
     true
 }

@@ -9,7 +9,13 @@ pub mod foreign_parts;
 #[cfg(feature = "runtime")]
 pub mod missing_dlopen;
 #[cfg(feature = "runtime")]
+pub mod mixed_parts;
+#[cfg(feature = "runtime")]
 pub mod part_files;
+#[cfg(feature = "runtime")]
+pub mod part_lookup;
+#[cfg(feature = "runtime")]
+pub mod pin;
 #[cfg(feature = "runtime")]
 pub mod release;
 pub mod required_parts;

@@ -2,15 +2,20 @@
 
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::elf::Elf;
+use crate::runtime::facts::built::Built;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
 use crate::runtime::loader::search_path::SearchPath;
 use crate::runtime::parts::file_name;
-use crate::runtime::parts::release::{SYMBOL, SourcedVersion, VersionDetector, with_article};
+use crate::runtime::parts::part_lookup::{PartLookup, file_name};
+use crate::runtime::parts::release::{SourcedVersion, VersionDetector, with_article};
 use crate::runtime::parts::required_parts;
-use crate::runtime::system::platform::{self, Library};
+use crate::runtime::system::platform;
 use std::path::{Path, PathBuf};
+
+/// What tells the release of a first library that does not tell it in any other way.
+const BESIDE: &str = "the part that lies beside it";
 
 /// One part of a cuDNN.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +32,14 @@ pub struct Part {
     pub needed: bool,
 }
 
+impl Part {
+    /// Whether it lies in this folder.
+    pub fn is_in(&self, folder: &Path) -> bool {
+        let own = self.path.parent().unwrap_or(&self.path);
+        own == folder || platform::same_file(own, folder)
+    }
+}
+
 /// A cuDNN as its files show it.
 #[derive(Clone, Debug, Default)]
 pub struct Parts {
@@ -36,18 +49,21 @@ pub struct Parts {
     pub findings: Vec<Finding>,
     /// Whether only graphs that are compiled at run time are served.
     pub jit_only: bool,
+    /// The release of the first library itself, where something tells it.
+    pub main: Option<SourcedVersion>,
+    /// Where that lies.
+    folder: PathBuf,
 }
 
 impl Parts {
-    /// Looks at the parts of the cuDNN whose first library is `main_library`, of this major, for a program that says it needs
-    /// `asked`. `pinned`: the guard will open those beside the main library by their paths; else those count which the loader
-    /// would find.
+    /// Looks at the parts of the cuDNN whose first library is `main_library`, of this major. `pinned`: the guard will open
+    /// those beside the main library by their paths; else those count which the loader would find.
     pub fn locate_all(
         main_library: &Path,
         major: u32,
         search_path: &SearchPath,
         pinned: bool,
-        asked: &[String],
+        built: &Built,
     ) -> Self {
         let folder = main_library.parent().unwrap_or(main_library);
         let beside = beside(folder, major);
@@ -58,13 +74,18 @@ impl Parts {
             // A major that nobody knows yet: what its first library names.
             None => named_in(main_library),
         };
+        let mut detector = VersionDetector::new(&built.tables.build_ids);
+        let elf = Elf::open(main_library).ok();
+        let told = |elf| detector.part_version(elf, "cudnn", main_library);
+        let main = elf.as_ref().and_then(told);
+        let release = main.map(|told| told.0);
+        let lookup = PartLookup::new(main_library, elf.as_ref(), major, release, search_path);
         let mut parts = Self {
             jit_only,
+            main,
+            folder: folder.to_path_buf(),
             ..Self::default()
         };
-        let own_first = Elf::open(main_library).is_ok_and(|elf| elf.rpath_first() == Some(true));
-        let mapped = platform::mapped();
-        let mut detector = VersionDetector::default();
         let (mut missing, mut missed) = (Vec::new(), Vec::new());
         let mut seen: Vec<String> = Vec::new();
         let mut look = |parts: &mut Self, name: &String, lacks: Option<&mut Vec<String>>| {
@@ -72,8 +93,11 @@ impl Parts {
                 return;
             }
             seen.push(name.clone());
-            let file = in_process(&mapped, name, major)
-                .or_else(|| locate(folder, name, major, search_path, pinned || own_first));
+            let file = if pinned {
+                lookup.beside_first(name)
+            } else {
+                lookup.by_name(name)
+            };
             match (file, lacks) {
                 (Some(path), lacks) => parts.add_part(&mut detector, name, path, lacks.is_some()),
                 (None, Some(lacks)) => lacks.push(file_name(name, major)),
@@ -85,17 +109,27 @@ impl Parts {
         first
             .iter()
             .for_each(|name| look(&mut parts, name, Some(&mut missing)));
-        let release = parts.release().map(|told| told.0);
+        let release = parts.release_of_parts().or(main).map(|told| told.0);
         if let Some(release) = release {
             let all: Vec<String> = needed(release);
             all.iter()
                 .for_each(|name| look(&mut parts, name, Some(&mut missing)));
         }
-        let own = asked
+        let own = built
+            .needs
             .iter()
             .filter_map(|word| required_parts::part_name(word, major));
         own.for_each(|name| look(&mut parts, &name, Some(&mut missed)));
         beside.iter().for_each(|name| look(&mut parts, name, None));
+        // Those that it does not open tell what it is.
+        if let (None, Some(first)) = (main, parts.list.first()) {
+            let own = folder.join(file_name(&first.name, major));
+            if !first.is_in(folder) {
+                let elf = Elf::open(&own).ok();
+                let told = elf.and_then(|elf| detector.part_version(&elf, &first.name, &own));
+                parts.main = told.map(|told| (told.0, BESIDE));
+            }
+        }
         for (files, by) in [(missed, "this program"), (missing, "a convolution")] {
             if !files.is_empty() {
                 let finding = missing_finding(folder, &files, by, &parts.release(), search_path);
@@ -107,17 +141,16 @@ impl Parts {
                 parts.findings.insert(0, finding.help(help));
             }
         }
-        parts.compare(main_library, detector.file_version(main_library));
         if let Some(release) = release.filter(|release| opens_absent_part(*release)) {
             let has = parts
                 .list
                 .iter()
                 .any(|part| part.name == required_parts::TENSOR_IR);
             let file = file_name(required_parts::TENSOR_IR, major);
-            if let (false, Some(path)) = (has, search_path.resolve(&file, Some(folder), own_first))
-            {
-                let told = detector
-                    .file_version(&path)
+            if let (false, Some(path)) = (has, lookup.search(&file)) {
+                let told = Elf::open(&path).ok();
+                let told = told
+                    .and_then(|elf| detector.part_version(&elf, required_parts::TENSOR_IR, &path))
                     .filter(|told| told.0 != release);
                 parts
                     .findings
@@ -127,19 +160,36 @@ impl Parts {
         parts
     }
 
-    /// The release of the whole, as the part that answers `cudnnGetVersion` tells it, else any other.
+    /// The release of the whole: that of the first library, else that of the parts.
     pub fn release(&self) -> Option<SourcedVersion> {
-        let first = self
-            .list
+        match (self.main, self.release_of_parts()) {
+            (Some(main), Some(parts)) if main.0 == parts.0 => Some(parts),
+            (main, parts) => main.or(parts),
+        }
+    }
+
+    /// That of the part which answers `cudnnGetVersion`, else of any other; of those that lie beside the first library,
+    /// if one tells it.
+    fn release_of_parts(&self) -> Option<SourcedVersion> {
+        let is_first = |part: &&Part| part.name == "graph" || part.name == "ops_infer";
+        let first = self.list.iter().filter(is_first);
+        let all = first.chain(self.list.iter().filter(|part| part.needed));
+        let beside = all.clone().filter(|part| part.is_in(&self.folder));
+        beside
+            .chain(all)
+            .find_map(|part| Some((part.version?, part.told_by?)))
+    }
+
+    /// Whether every part lies beside the first library, so that nothing can come between.
+    pub fn is_together(&self) -> bool {
+        self.list
             .iter()
-            .filter(|part| part.name == "graph" || part.name == "ops_infer");
-        let mut all = first.chain(self.list.iter().filter(|part| part.needed));
-        all.find_map(|part| Some((part.version?, part.told_by?)))
+            .all(|part| part.path.parent() == Some(&self.folder))
     }
 
     fn add_part(
         &mut self,
-        detector: &mut VersionDetector,
+        detector: &mut VersionDetector<'_>,
         name: &str,
         path: PathBuf,
         needed: bool,
@@ -158,42 +208,6 @@ impl Parts {
             told_by: told.map(|told| told.1),
             needed,
         });
-    }
-
-    /// Parts of different releases do not work together, even where cuDNN itself does not notice.
-    fn compare(&mut self, main_library: &Path, shim_told: Option<SourcedVersion>) {
-        let Some((release, _)) = self.release() else {
-            return;
-        };
-        let shim_version = shim_told.map(|told| told.0);
-        let other = |version: Option<Version>| version.is_some_and(|version| version != release);
-        let needed = other(shim_version)
-            || self
-                .list
-                .iter()
-                .any(|part| part.needed && other(part.version));
-        if !needed && !self.list.iter().any(|part| other(part.version)) {
-            return;
-        }
-        let of_parts = self.list.iter().filter_map(|part| {
-            let told = (part.version?, part.told_by?);
-            Some((told, part.path.as_path()))
-        });
-        let all = shim_told.map(|told| (told, main_library)).into_iter();
-        let lines: Vec<String> = all
-            .chain(of_parts)
-            .map(|((version, by), path)| match by {
-                SYMBOL => format!("{}  {}", version, path.display()),
-                by => format!("{}  {}, by {}", version, path.display(), with_article(by)),
-            })
-            .collect();
-        let folder = main_library
-            .parent()
-            .unwrap_or(main_library)
-            .display()
-            .to_string();
-        let finding = required_parts::mixed_finding(&folder, needed, &lines, "libcudnn*");
-        self.findings.push(finding);
     }
 }
 
@@ -293,10 +307,6 @@ fn other_release_finding(
         ))
 }
 
-fn file_name(name: &str, major: u32) -> String {
-    format!("libcudnn_{}.so.{}", name, major)
-}
-
 /// The names of the parts that lie in a folder, sorted.
 fn beside(folder: &Path, major: u32) -> Vec<String> {
     let mut names = Vec::new();
@@ -340,46 +350,4 @@ fn named_in(main_library: &Path) -> Vec<String> {
         }
     }
     names
-}
-
-/// The file of a part that the process has mapped already: it serves everybody.
-fn in_process(mapped: &[PathBuf], name: &str, major: u32) -> Option<PathBuf> {
-    let of = Some((name.to_string(), Some(major)));
-    mapped
-        .iter()
-        .find(|path| file_name::parse(path) == of)
-        .cloned()
-}
-
-/// The file of a part: beside the first library, wherever the loader finds it, or in the process by another file name.
-fn locate(
-    folder: &Path,
-    name: &str,
-    major: u32,
-    search_path: &SearchPath,
-    own_first: bool,
-) -> Option<PathBuf> {
-    let plain = file_name(name, major);
-    if own_first {
-        let here = Some(folder.join(&plain)).filter(|here| here.is_file());
-        // Debian and conda also ship the plain name; an unpacked archive may have the full one alone.
-        let here = here.or_else(|| full_name(folder, &plain));
-        if here.is_some() {
-            return here;
-        }
-    }
-    let found = search_path.resolve(&plain, Some(folder), own_first);
-    found.or_else(|| Library::loaded(&plain)?.path())
-}
-
-/// The file with the highest numbers behind the plain name: 9.14.0 before 9.9.0.
-pub fn full_name(folder: &Path, plain: &str) -> Option<PathBuf> {
-    let files = std::fs::read_dir(folder).ok()?.flatten();
-    let numbered = files.filter_map(|file| {
-        let name = file.file_name();
-        let tail = name.to_str()?.strip_prefix(plain)?.strip_prefix('.')?;
-        let numbers: Result<Vec<u32>, _> = tail.split('.').map(str::parse).collect();
-        Some((numbers.ok()?, file.path()))
-    });
-    Some(numbered.max()?.1)
 }

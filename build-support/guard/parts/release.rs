@@ -1,18 +1,18 @@
-//! What tells the release of a part without running it: its version symbol, the name of its file, or the record of
-//! the wheel that brought it.
+//! What tells the release of a part without running it: its version symbol, its build-id, the name of its file, or the
+//! record of the wheel that brought it.
 
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::binary::package_record::Wheels;
+use crate::runtime::binary::version_symbol::WITH_SYMBOL;
+use crate::runtime::facts::tables::BUILD_ID_DIGITS;
 use crate::runtime::facts::version::Version;
 use crate::runtime::parts::file_name;
 use crate::runtime::system::platform;
 use std::path::{Path, PathBuf};
 
-/// The parts that carry a version symbol.
-const WITH_SYMBOL: [&str; 6] = ["graph", "ops", "adv", "ops_infer", "cnn_infer", "adv_infer"];
-
 /// What told a release that stands in the file itself.
 pub const SYMBOL: &str = "version symbol";
+const BUILD_ID: &str = "build-id";
 
 /// A release, and what told it.
 pub type SourcedVersion = (Version, &'static str);
@@ -27,28 +27,46 @@ pub fn with_article(told_by: &str) -> String {
 }
 
 /// Tells releases, and remembers the records of each folder that it came by.
-pub struct VersionDetector {
+pub struct VersionDetector<'a> {
+    /// As a program carries them.
+    build_ids: &'a [(Version, String)],
     folders: Vec<(PathBuf, Wheels)>,
     /// Other files than those that are mapped lie there now, and tell another release.
     replaced: Vec<PathBuf>,
 }
 
-impl Default for VersionDetector {
-    fn default() -> Self {
+impl<'a> VersionDetector<'a> {
+    /// With these rows of the version tables.
+    pub fn new(build_ids: &'a [(Version, String)]) -> Self {
         Self {
+            build_ids,
             folders: Vec::new(),
             replaced: platform::replaced(&|path| file_name::parse(path).is_some()),
         }
     }
-}
 
-impl VersionDetector {
     /// The release of a part.
     pub fn part_version(&mut self, elf: &Elf, name: &str, path: &Path) -> Option<SourcedVersion> {
         match elf.release(name) {
             _ if self.is_replaced(path) => None,
             Some((version, _)) => Some((version, SYMBOL)),
-            None => self.file_version(path),
+            None => match self.build_version(elf) {
+                Some(version) => Some((version, BUILD_ID)),
+                None => self.file_version(path),
+            },
+        }
+    }
+
+    /// The one release in which NVIDIA shipped this build.
+    fn build_version(&self, elf: &Elf) -> Option<Version> {
+        let id = elf.build_id()?;
+        let digits = id.get(..BUILD_ID_DIGITS)?;
+        let mut rows = self.build_ids.iter();
+        let mut next = || rows.find(|(_, ids)| ids.split(' ').any(|one| one == digits));
+        let (version, _) = next()?;
+        match next() {
+            None => Some(*version),
+            Some(_) => None,
         }
     }
 

@@ -1,0 +1,191 @@
+//! That the libraries of one cuDNN are of different releases: which of them, who leads there, what helps.
+
+use crate::runtime::facts::finding::{Finding, Severity};
+use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::version::Version;
+use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
+use crate::runtime::parts::part_files::{Part, Parts};
+use crate::runtime::parts::part_lookup;
+use crate::runtime::parts::release::{SYMBOL, SourcedVersion, with_article};
+use std::path::Path;
+
+/// Parts of different releases do not work together, even where cuDNN itself does not notice.
+pub fn finding(
+    parts: &Parts,
+    main_library: &Path,
+    major: u32,
+    search_path: &SearchPath,
+) -> Option<Finding> {
+    let (release, _) = parts.release()?;
+    let is_other = |part: &&Part| part.version.is_some_and(|version| version != release);
+    let foreign: Vec<&Part> = parts.list.iter().filter(is_other).collect();
+    if foreign.is_empty() {
+        return None;
+    }
+    let folder = main_library.parent().unwrap_or(main_library);
+    let elsewhere: Vec<&Part> = foreign
+        .iter()
+        .copied()
+        .filter(|part| !part.is_in(folder))
+        .collect();
+    let finding = if elsewhere.is_empty() {
+        in_one_folder(parts, main_library, folder, release)
+    } else {
+        from_elsewhere(Some(release), folder, major, &elsewhere, search_path)
+    };
+    let mut finding = finding.with_lines("parts", lines(parts, main_library));
+    if !foreign.iter().any(|part| part.needed) {
+        finding.severity = Severity::Warning;
+        finding.summary += ", which no convolution uses";
+    }
+    Some(finding)
+}
+
+/// That a cuDNN of this release gets these parts from other folders.
+pub fn from_elsewhere(
+    release: Option<Version>,
+    folder: &Path,
+    major: u32,
+    elsewhere: &[&Part],
+    search_path: &SearchPath,
+) -> Finding {
+    let (mut summary, mut ways, mut helps) = (String::new(), Vec::new(), Vec::new());
+    for part in elsewhere {
+        let dir = part.path.parent().unwrap_or(&part.path);
+        let there =
+            |other: &&&Part| other.path.parent() == Some(dir) && other.version == part.version;
+        let there: Vec<&Part> = elsewhere.iter().filter(there).copied().collect();
+        if summary.is_empty() {
+            summary = format!(
+                "cuDNN{} at `{}` gets {} from `{}`, where {} of {}",
+                release.map_or_else(String::new, |release| format!(" {}", release)),
+                folder.display(),
+                names(
+                    &there
+                        .iter()
+                        .map(|part| part.path.as_path())
+                        .collect::<Vec<_>>()
+                ),
+                dir.display(),
+                if there.len() == 1 {
+                    "it is"
+                } else {
+                    "they are"
+                },
+                match part.version {
+                    Some(version) => version.to_string(),
+                    None => "another release".to_string(),
+                }
+            );
+        }
+        let origin = search_path.to(&part.path);
+        let plain = part_lookup::file_name(&part.name, major);
+        // A name with all numbers is asked for before the plain one.
+        let is_plain = part.path.file_name() == Some(plain.as_ref());
+        let has_own = folder.join(&plain).is_file();
+        let whole = match release {
+            Some(release) => format!("cuDNN {}", release),
+            None => "one cuDNN".to_string(),
+        };
+        let help = match &origin {
+            LoadOrigin::LibraryPath(entry) if has_own && is_plain => format!(
+                "take `{}` out of LD_LIBRARY_PATH, or put `{}` before it",
+                entry.display(),
+                folder.display()
+            ),
+            LoadOrigin::LibraryPath(entry) if has_own => {
+                format!("take `{}` out of LD_LIBRARY_PATH", entry.display())
+            }
+            LoadOrigin::LibraryPath(entry) if !search_path.is_before(folder, entry) => format!(
+                "install {} in `{}`, whole, and take `{}` out of LD_LIBRARY_PATH",
+                whole,
+                folder.display(),
+                entry.display()
+            ),
+            LoadOrigin::Preload | LoadOrigin::Preloads | LoadOrigin::Elsewhere => {
+                origin.help(dir, &whole)
+            }
+            _ => format!("install {} in `{}`, whole", whole, folder.display()),
+        };
+        let way = origin.to_string();
+        if !ways.contains(&way) {
+            ways.push(way);
+        }
+        if !helps.contains(&help) {
+            helps.push(help);
+        }
+    }
+    let mut finding =
+        Finding::error(FindingId::PartsMixed, summary).with("by way of", ways.join("\n"));
+    finding.help = helps;
+    finding
+}
+
+fn in_one_folder(parts: &Parts, main_library: &Path, folder: &Path, release: Version) -> Finding {
+    let main = parts.main.map(|told| (told.0, main_library));
+    let files: Vec<(Version, &Path)> = parts
+        .list
+        .iter()
+        .filter_map(|part| Some((part.version?, part.path.as_path())))
+        .chain(main)
+        .collect();
+    let count = |release: Version| files.iter().filter(|file| file.0 == release).count();
+    // That of most files; where that is undecided, that of the first library.
+    let mut most = release;
+    for (version, _) in &files {
+        if count(*version) > count(most) {
+            most = *version;
+        }
+    }
+    let odd: Vec<&(Version, &Path)> = files.iter().filter(|file| file.0 != most).collect();
+    let other = odd.first().map_or(most, |file| file.0);
+    let odd: Vec<&Path> = odd
+        .iter()
+        .filter(|file| file.0 == other)
+        .map(|file| file.1)
+        .collect();
+    let summary = format!(
+        "cuDNN {} at `{}` is mixed with {} of {}",
+        most,
+        folder.display(),
+        names(&odd),
+        other
+    );
+    Finding::error(FindingId::PartsMixed, summary).help(format!(
+        "remove all `libcudnn*` files from `{}` and install one cuDNN there, whole",
+        folder.display()
+    ))
+}
+
+/// The release of every library, and what told it.
+fn lines(parts: &Parts, main_library: &Path) -> Vec<String> {
+    let main = parts.main.map(|told| (told, main_library));
+    let of_parts = parts.list.iter().filter_map(|part| {
+        let told: SourcedVersion = (part.version?, part.told_by?);
+        Some((told, part.path.as_path()))
+    });
+    main.into_iter()
+        .chain(of_parts)
+        .map(|((version, by), path)| match by {
+            SYMBOL => format!("{}  {}", version, path.display()),
+            by => format!("{}  {}, by {}", version, path.display(), with_article(by)),
+        })
+        .collect()
+}
+
+/// Up to three file names, or how many there are.
+fn names(files: &[&Path]) -> String {
+    let name = |file: &&Path| {
+        file.file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned()
+    };
+    let names: Vec<String> = files.iter().map(name).collect();
+    match names.as_slice() {
+        [one] => one.clone(),
+        [one, two] => format!("{} and {}", one, two),
+        [one, two, three] => format!("{}, {} and {}", one, two, three),
+        more => format!("{} libraries", more.len()),
+    }
+}

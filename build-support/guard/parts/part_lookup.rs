@@ -1,0 +1,109 @@
+//! Which file a cuDNN comes to for each of its parts.
+
+use crate::runtime::binary::elf::Elf;
+use crate::runtime::facts::version::Version;
+use crate::runtime::loader::search_path::SearchPath;
+use crate::runtime::parts::file_name;
+use crate::runtime::system::platform::{self, Library};
+use std::path::{Path, PathBuf};
+
+/// The library that opens the parts, by their names alone, and where the loader looks for it.
+pub struct PartLookup<'a> {
+    /// Where it lies.
+    pub folder: &'a Path,
+    /// The number in its SONAME.
+    pub major: u32,
+    /// The way of the program.
+    pub search_path: &'a SearchPath,
+    /// Its DT_RPATH or DT_RUNPATH.
+    own: Vec<PathBuf>,
+    own_first: bool,
+    /// The names that it tries hold its own release.
+    release: Option<Version>,
+    mapped: Vec<PathBuf>,
+}
+
+impl<'a> PartLookup<'a> {
+    /// For the first library at this path.
+    pub fn new(
+        main_library: &'a Path,
+        elf: Option<&Elf>,
+        major: u32,
+        release: Option<Version>,
+        search_path: &'a SearchPath,
+    ) -> Self {
+        let folder = main_library.parent().unwrap_or(main_library);
+        let mut own = elf.map_or_else(Vec::new, |elf| elf.folders(main_library));
+        if own.is_empty() {
+            own.push(folder.to_path_buf());
+        }
+        Self {
+            folder,
+            major,
+            search_path,
+            own,
+            own_first: elf.is_some_and(|elf| elf.rpath_first() == Some(true)),
+            release,
+            mapped: platform::mapped(),
+        }
+    }
+
+    /// The file that the loader gives it. From 9 on it asks for the most precise name first, and a name is looked for
+    /// everywhere before the next one is.
+    pub fn by_name(&self, name: &str) -> Option<PathBuf> {
+        let release = self.release.filter(|release| release.major >= 9);
+        let precise = release.and_then(|release| {
+            let minor = release.short();
+            let mut numbers = [release.to_string(), minor].into_iter();
+            numbers.find_map(|number| self.search(&format!("libcudnn_{}.so.{}", name, number)))
+        });
+        let plain = file_name(name, self.major);
+        let file = precise
+            .or_else(|| self.in_process(name))
+            .or_else(|| self.search(&plain))
+            .or_else(|| Library::loaded(&plain)?.path());
+        file.or_else(|| self.search(&format!("libcudnn_{}.so", name)))
+    }
+
+    /// The file beside it, which the guard can open by its path; else the one that the loader gives it.
+    pub fn beside_first(&self, name: &str) -> Option<PathBuf> {
+        let plain = file_name(name, self.major);
+        let here = || Some(self.folder.join(&plain)).filter(|here| here.is_file());
+        self.in_process(name)
+            .or_else(here)
+            // Debian and conda also ship the plain name; an unpacked archive may have the full one alone.
+            .or_else(|| full_name(self.folder, &plain))
+            .or_else(|| self.by_name(name))
+    }
+
+    /// The file that the process has mapped already: it serves everybody.
+    fn in_process(&self, name: &str) -> Option<PathBuf> {
+        let of = Some((name.to_string(), Some(self.major)));
+        self.mapped
+            .iter()
+            .find(|path| file_name::parse(path) == of)
+            .cloned()
+    }
+
+    /// The file that the loader finds for it by this name.
+    pub fn search(&self, name: &str) -> Option<PathBuf> {
+        self.search_path.resolve(name, &self.own, self.own_first)
+    }
+}
+
+/// The name under which every cuDNN has it.
+pub fn file_name(name: &str, major: u32) -> String {
+    format!("libcudnn_{}.so.{}", name, major)
+}
+
+/// The file with the highest numbers behind the plain name: 9.14.0 before 9.9.0.
+pub fn full_name(folder: &Path, plain: &str) -> Option<PathBuf> {
+    let files = std::fs::read_dir(folder).ok()?.flatten();
+    let numbered = files.filter_map(|file| {
+        let name = file.file_name();
+        let tail = name.to_str()?.strip_prefix(plain)?.strip_prefix('.')?;
+        let numbers: Result<Vec<u32>, _> = tail.split('.').map(str::parse).collect();
+        Some((numbers.ok()?, file.path()))
+    });
+    Some(numbered.max()?.1)
+}

@@ -1,0 +1,79 @@
+//! The files that are opened by their paths, so that cuDNN finds them in the process whatever the loader would give it.
+
+use crate::runtime::facts::built::Built;
+use crate::runtime::facts::finding::{Finding, Severity};
+use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::loader::dlerror_messages;
+use crate::runtime::loader::locate::MainLibrary;
+use crate::runtime::loader::search_path::SearchPath;
+use crate::runtime::parts::part_files::{Part, Parts};
+use crate::runtime::report::result::Report;
+use crate::runtime::system::platform::{self, Library};
+use std::path::Path;
+
+/// The parent opens the files that the child found to work, and looks once more, since files can change.
+pub fn pin(
+    report: &mut Report,
+    built: &Built,
+    main_library: &MainLibrary,
+    parts: &Parts,
+    search_path: &SearchPath,
+) {
+    for part in parts.list.iter().filter(|part| part.needed) {
+        if let Err(words) = Library::open_file(&part.path) {
+            dlerror_messages::refused(report, &part.path, &words);
+        }
+    }
+    let again = main_library.parts(search_path, true, built);
+    let needed = |parts: &Parts| -> Vec<Part> {
+        parts
+            .list
+            .iter()
+            .filter(|part| part.needed)
+            .cloned()
+            .collect()
+    };
+    let (before, after) = (needed(parts), needed(&again));
+    // What is mapped may have been deleted since, and does its work all the same.
+    let is_other = |one: &Path, other: &Path| one != other && !platform::same_file(one, other);
+    let changed = before.iter().zip(&after).find(|(before, after)| {
+        before.version != after.version || is_other(&before.path, &after.path)
+    });
+    if let Some((before, after)) = changed {
+        report.findings.push(
+            Finding::error(
+                FindingId::PartsMixed,
+                "cuDNN's files changed while they were checked",
+            )
+            .with("checked", before.path.display())
+            .with("loaded", after.path.display())
+            .help("start the program again when nothing is being installed"),
+        );
+    }
+}
+
+/// That the loader would give this cuDNN parts of another release than those that were tried. What is pinned is spared.
+pub fn diverted(
+    report: &mut Report,
+    main_library: &MainLibrary,
+    tried: &Parts,
+    by_name: Parts,
+    pinned: bool,
+) {
+    let is_mixed = |finding: &&Finding| finding.id == FindingId::PartsMixed;
+    if tried.findings.iter().any(|finding| is_mixed(&finding)) {
+        return;
+    }
+    let Some(finding) = by_name.findings.iter().find(is_mixed) else {
+        return;
+    };
+    let mut finding = finding.clone();
+    finding.evidence.splice(0..0, main_library.evidence());
+    if pinned {
+        finding.severity = Severity::Warning;
+        finding.summary = format!("but for this guard, {}", finding.summary);
+    } else {
+        report.set_loaded(main_library, &by_name);
+    }
+    report.findings.push(finding);
+}

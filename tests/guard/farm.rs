@@ -1,0 +1,120 @@
+//! NVIDIA's own files, put together anew: CUDNN_GUARD_REAL is the folder of `.ci/wheels.py`.
+
+use super::program::{Ran, run};
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// A machine with one GPU, of this compute capability.
+pub const GPU: (&str, &str) = ("TEST_GPU", "90");
+
+/// The folder of libraries of a set.
+pub fn library(set: &str) -> PathBuf {
+    let root = std::env::var_os("CUDNN_GUARD_REAL")
+        .expect("CUDNN_GUARD_REAL is the folder of .ci/wheels.py");
+    PathBuf::from(root).join(set).join("nvidia/cudnn/lib")
+}
+
+/// Links to the libraries of a set, in a folder of this test alone.
+pub struct Farm(pub PathBuf);
+
+impl Farm {
+    pub fn of(set: &str) -> Self {
+        let farm = Self::empty();
+        for file in std::fs::read_dir(library(set)).unwrap() {
+            let file = file.unwrap().path();
+            let name = file.file_name().unwrap().to_str().unwrap();
+            if name.starts_with("libcudnn") {
+                symlink(&file, farm.0.join(name)).unwrap();
+            }
+        }
+        farm
+    }
+
+    pub fn empty() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let path =
+            std::env::temp_dir().join(format!("real-faults-{}-{number}", std::process::id()));
+        std::fs::create_dir(&path).unwrap();
+        Self(path.canonicalize().unwrap())
+    }
+
+    pub fn text(&self) -> &str {
+        self.0.to_str().unwrap()
+    }
+
+    pub fn without(self, file: &str) -> Self {
+        std::fs::remove_file(self.0.join(file)).unwrap();
+        self
+    }
+
+    /// Only this file is left.
+    pub fn alone(self, file: &str) -> Self {
+        for name in std::fs::read_dir(&self.0).unwrap() {
+            let name = name.unwrap();
+            if name.file_name() != file {
+                std::fs::remove_file(name.path()).unwrap();
+            }
+        }
+        self
+    }
+
+    /// Only these parts are left.
+    pub fn only(self, parts: &[&str]) -> Self {
+        for name in std::fs::read_dir(&self.0).unwrap() {
+            let name = name.unwrap();
+            let file = name.file_name().into_string().unwrap();
+            if !parts
+                .iter()
+                .any(|part| file.starts_with(&format!("libcudnn_{part}.so")))
+            {
+                std::fs::remove_file(name.path()).unwrap();
+            }
+        }
+        self
+    }
+
+    pub fn with(self, name: &str, target: &Path) -> Self {
+        let _ = std::fs::remove_file(self.0.join(name));
+        symlink(target, self.0.join(name)).unwrap();
+        self
+    }
+
+    pub fn from(self, set: &str, file: &str) -> Self {
+        self.with(file, &library(set).join(file))
+    }
+
+    /// A copy of the first bytes of a file.
+    pub fn cut(self, file: &str, length: u64) -> Self {
+        use std::io::Read;
+        let whole = std::fs::File::open(self.0.join(file)).unwrap();
+        let mut bytes = Vec::new();
+        whole.take(length).read_to_end(&mut bytes).unwrap();
+        std::fs::remove_file(self.0.join(file)).unwrap();
+        std::fs::write(self.0.join(file), bytes).unwrap();
+        self
+    }
+
+    /// Runs a program that was built with this release.
+    pub fn run(&self, task: &str, built: &str, variables: &[(&str, &str)]) -> Ran {
+        let mut all = vec![("TEST_BUILT", built), GPU];
+        all.extend(variables);
+        run(task, &self.0, &all)
+    }
+
+    /// What `startup` prints before the report, with this folder's name left out.
+    pub fn cause(&self, built: &str, variables: &[(&str, &str)]) -> String {
+        let ran = self.run("startup", built, variables);
+        ran.must_end_with(78);
+        let cause = ran.stderr.split("\n\n").next().unwrap();
+        let hint = "\n  = help: set CUDNN_GUARD=warn to start the program all the same";
+        cause.replace(self.text(), "HERE").replace(hint, "")
+    }
+}
+
+impl Drop for Farm {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}

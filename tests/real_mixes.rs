@@ -1,0 +1,159 @@
+//! NVIDIA's own files, with parts that come from elsewhere than from beside the library that opens them:
+//! CUDNN_GUARD_REAL is the folder of `.ci/wheels.py`. What is said is what the loader does: a program without a guard
+//! meets it.
+#![cfg(all(
+    feature = "cli",
+    target_os = "linux",
+    target_env = "gnu",
+    target_arch = "x86_64"
+))]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tests make and break folders and run programs"
+)]
+
+#[allow(dead_code, reason = "each test file uses some of it")]
+mod guard {
+    pub mod convolution;
+    pub mod driver;
+    pub mod farm;
+    pub mod program;
+}
+use guard::farm::{Farm, GPU, library};
+use guard::program::{Ran, run};
+use std::path::Path;
+
+/// The cause and its evidence, with these folders called so.
+fn cause(ran: &Ran, names: &[(&Farm, &str)]) -> String {
+    let mut text = ran.text.split("\n\n").next().unwrap().to_string();
+    for (farm, name) in names {
+        text = text.replace(farm.text(), name);
+    }
+    text
+}
+
+fn opened(shim: &Path) -> (&str, &str) {
+    ("TEST_OPEN", shim.to_str().unwrap())
+}
+
+/// LOD-13: up to 9.21 the first library has a RUNPATH, over which LD_LIBRARY_PATH wins; since 9.22 an RPATH.
+#[test]
+#[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
+fn two_parts_of_the_library_path_are_named_until_they_are_pinned() {
+    let stale = Farm::of("cudnn-cu12-9.10").only(&["ops", "cnn"]);
+    let good = Farm::of("cudnn-cu13-9.14");
+    let shim = good.0.join("libcudnn.so.9");
+    let names = [(&stale, "STALE"), (&good, "GOOD")];
+    let wanted = "\
+cuDNN 9.14.0 at `GOOD` gets libcudnn_ops.so.9 and libcudnn_cnn.so.9 from `STALE`, where they are of 9.10.2  [parts-mixed]
+  loaded      GOOD/libcudnn.so.9
+  found via   another library of this process, which opened it by its own path
+  by way of   LD_LIBRARY_PATH, its entry `STALE`
+  parts       9.14.0  GOOD/libcudnn.so.9, by its build-id
+              9.14.0  GOOD/libcudnn_graph.so.9
+              9.10.2  STALE/libcudnn_ops.so.9
+              9.10.2  STALE/libcudnn_cnn.so.9, by its build-id
+              9.14.0  GOOD/libcudnn_heuristic.so.9, by its build-id
+              9.14.0  GOOD/libcudnn_engines_precompiled.so.9, by its build-id
+              9.14.0  GOOD/libcudnn_engines_runtime_compiled.so.9, by its build-id
+              9.14.0  GOOD/libcudnn_adv.so.9
+  = help: take `STALE` out of LD_LIBRARY_PATH, or put `GOOD` before it";
+    // Nothing is pinned by `check_version`, nor where no GPU says that it works.
+    let ran = stale.run("version", "9.14.0", &[opened(&shim)]);
+    assert_eq!(cause(&ran, &names), wanted);
+    let ran = run("check", &stale.0, &[opened(&shim)]);
+    ran.must_be("fail", &["parts-mixed", "driver-missing"]);
+    assert_eq!(cause(&ran, &names), wanted);
+    assert_eq!(ran.json["loaded"]["version"], "9.14.0");
+    // What it asks for, done.
+    for path in ["", &format!("{}:{}", good.text(), stale.text())] {
+        let path = ("LD_LIBRARY_PATH", path);
+        let ran = stale.run("version", "9.14.0", &[opened(&shim), path]);
+        ran.must_be("pass", &[]);
+    }
+    // The guard opens those beside the first library, and what it opened serves the program.
+    let ran = stale.run("check", "9.14.0", &[opened(&shim)]);
+    ran.must_be("pass", &["parts-mixed"]);
+    let finding = &ran.json["findings"][0];
+    assert_eq!(finding["severity"], "warning");
+    let summary = finding["summary"].as_str().unwrap();
+    assert!(
+        summary.starts_with("but for this guard, cuDNN 9.14.0 at"),
+        "{summary}"
+    );
+    let shim = library("cudnn-cu13-9.28").join("libcudnn.so.9");
+    let ran = stale.run("version", "9.28.0", &[opened(&shim)]);
+    ran.must_be("pass", &[]);
+}
+
+/// A whole cuDNN, and a folder with all the parts of an older one in LD_LIBRARY_PATH.
+#[test]
+#[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
+fn all_parts_of_the_library_path_are_named() {
+    let old = Farm::of("cudnn-cu12-9.1.0").without("libcudnn.so.9");
+    let good = Farm::of("cudnn-cu13-9.14");
+    let shim = good.0.join("libcudnn.so.9");
+    let ran = old.run("version", "9.14.0", &[opened(&shim)]);
+    ran.must_be("fail", &["parts-mixed"]);
+    let text = cause(&ran, &[(&old, "OLD"), (&good, "GOOD")]);
+    assert!(
+        text.starts_with("cuDNN 9.14.0 at `GOOD` gets 7 libraries from `OLD`, where they are of 9.1.0  [parts-mixed]\n"),
+        "{text}"
+    );
+    let help = "\n  = help: take `OLD` out of LD_LIBRARY_PATH, or put `GOOD` before it";
+    assert!(text.ends_with(help), "{text}");
+    // A cuDNN of the same release serves as well as its own.
+    let same = Farm::of("cudnn-cu13-9.14").without("libcudnn.so.9");
+    same.run("version", "9.14.0", &[opened(&shim)])
+        .must_be("pass", &[]);
+}
+
+/// The first folder holds the library that programs open, and nothing else.
+#[test]
+#[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
+fn a_first_library_that_gets_its_parts_from_the_next_folder() {
+    let first = Farm::of("cudnn-cu13-9.14").alone("libcudnn.so.9");
+    let second = Farm::of("cudnn-cu12-9.1.0");
+    let path = format!("{}:{}", first.text(), second.text());
+    let path = ("LD_LIBRARY_PATH", path.as_str());
+    for task in ["version", "check"] {
+        let ran = first.run(task, "9.14.0", &[path]);
+        ran.must_be("fail", &["parts-mixed"]);
+        let text = cause(&ran, &[(&first, "FIRST"), (&second, "SECOND")]);
+        assert!(
+            text.starts_with(
+                "cuDNN 9.14.0 at `FIRST` gets 6 libraries from `SECOND`, where they are of 9.1.0  [parts-mixed]\n"
+            ),
+            "{text}"
+        );
+        assert!(
+            text.ends_with("\n  = help: install cuDNN 9.14.0 in `FIRST`, whole"),
+            "{text}"
+        );
+        assert_eq!(ran.json["loaded"]["version"], "9.14.0");
+    }
+    let whole = Farm::of("cudnn-cu13-9.14");
+    let path = format!("{}:{}", whole.text(), second.text());
+    whole
+        .run("version", "9.14.0", &[("LD_LIBRARY_PATH", &path)])
+        .must_be("pass", &[]);
+}
+
+/// A first library is asked for by its full name, and so are its parts: they go before plain names in any folder.
+#[test]
+#[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
+fn parts_with_their_full_names_are_not_swapped() {
+    let mut good = Farm::empty();
+    for file in std::fs::read_dir(library("cudnn-cu13-9.14")).unwrap() {
+        let file = file.unwrap().path();
+        let name = file.file_name().unwrap().to_str().unwrap().to_string();
+        if name.starts_with("libcudnn") {
+            good = good.with(&format!("{name}.14.0"), &file).with(&name, &file);
+        }
+    }
+    let stale = Farm::of("cudnn-cu12-9.10").only(&["ops", "cnn"]);
+    let shim = good.0.join("libcudnn.so.9");
+    let ran = stale.run("version", "9.14.0", &[opened(&shim)]);
+    ran.must_be("pass", &[]);
+    run("check", &stale.0, &[opened(&shim), GPU]).must_be("pass", &[]);
+}
