@@ -25,7 +25,8 @@ use std::path::Path;
 
 /// The cause and its evidence, with these folders called so.
 fn cause(ran: &Ran, names: &[(&Farm, &str)]) -> String {
-    let mut text = ran.text.split("\n\n").next().unwrap().to_string();
+    let text = ran.text.split("\n\n").next().unwrap();
+    let mut text = text.split("\n  see  ").next().unwrap().to_string();
     for (farm, name) in names {
         text = text.replace(farm.text(), name);
     }
@@ -46,6 +47,7 @@ fn two_parts_of_the_library_path_are_named_until_they_are_pinned() {
     let names = [(&stale, "STALE"), (&good, "GOOD")];
     let wanted = "\
 cuDNN 9.14.0 at `GOOD` gets libcudnn_ops.so.9 and libcudnn_cnn.so.9 from `STALE`, where they are of 9.10.2  [parts-mixed]
+  = help: take `STALE` out of LD_LIBRARY_PATH, or put `GOOD` before it
   loaded      GOOD/libcudnn.so.9
   found via   another library of this process, which opened it by its own path
   by way of   LD_LIBRARY_PATH, its entry `STALE`
@@ -56,8 +58,7 @@ cuDNN 9.14.0 at `GOOD` gets libcudnn_ops.so.9 and libcudnn_cnn.so.9 from `STALE`
               9.14.0  GOOD/libcudnn_heuristic.so.9, by its build-id
               9.14.0  GOOD/libcudnn_engines_precompiled.so.9, by its build-id
               9.14.0  GOOD/libcudnn_engines_runtime_compiled.so.9, by its build-id
-              9.14.0  GOOD/libcudnn_adv.so.9
-  = help: take `STALE` out of LD_LIBRARY_PATH, or put `GOOD` before it";
+              9.14.0  GOOD/libcudnn_adv.so.9";
     // Nothing is pinned by `check_version`, nor where no GPU says that it works.
     let ran = stale.run("version", "9.14.0", &[opened(&shim)]);
     assert_eq!(cause(&ran, &names), wanted);
@@ -100,8 +101,8 @@ fn all_parts_of_the_library_path_are_named() {
         text.starts_with("cuDNN 9.14.0 at `GOOD` gets 7 libraries from `OLD`, where they are of 9.1.0  [parts-mixed]\n"),
         "{text}"
     );
-    let help = "\n  = help: take `OLD` out of LD_LIBRARY_PATH, or put `GOOD` before it";
-    assert!(text.ends_with(help), "{text}");
+    let help = "\n  = help: take `OLD` out of LD_LIBRARY_PATH, or put `GOOD` before it\n";
+    assert!(text.contains(help), "{text}");
     // A cuDNN of the same release serves as well as its own.
     let same = Farm::of("cudnn-cu13-9.14").without("libcudnn.so.9");
     same.run("version", "9.14.0", &[opened(&shim)])
@@ -127,7 +128,7 @@ fn a_first_library_that_gets_its_parts_from_the_next_folder() {
             "{text}"
         );
         assert!(
-            text.ends_with("\n  = help: install cuDNN 9.14.0 in `FIRST`, whole"),
+            text.contains("\n  = help: install cuDNN 9.14.0 in `FIRST`, whole\n"),
             "{text}"
         );
         assert_eq!(ran.json["loaded"]["version"], "9.14.0");

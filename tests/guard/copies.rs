@@ -104,11 +104,11 @@ fn a_part_that_slips_in_by_its_full_name_is_found() {
         .must_begin(&format!(
             "\
 cuDNN 9.14.0 at `{path}` gets libcudnn_graph.so.9.14.0 from `{other}`, where it is of 9.10.2  [parts-mixed]
+  = help: take `{other}` out of LD_LIBRARY_PATH
   loaded      {path}/libcudnn.so.9
   found via   LD_LIBRARY_PATH, its entry `{path}`
   by way of   LD_LIBRARY_PATH, its entry `{other}`
   and also    {}
-  = help: take `{other}` out of LD_LIBRARY_PATH
 ",
             slipped.display()
         ));

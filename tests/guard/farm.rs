@@ -108,8 +108,12 @@ impl Farm {
         let ran = self.run("startup", built, variables);
         ran.must_end_with(78);
         let cause = ran.stderr.split("\n\n").next().unwrap();
+        let (cause, end) = cause
+            .split_once("\n  see         cudnn-guard explain ")
+            .unwrap();
         let hint = "\n  = help: set CUDNN_GUARD=warn to start the program all the same";
-        cause.replace(self.text(), "HERE").replace(hint, "")
+        assert!(end.ends_with(hint), "{end}");
+        cause.replace(self.text(), "HERE")
     }
 }
 
