@@ -56,7 +56,7 @@ cuDNN {built} at `HERE` lacks {lacks}, which a convolution needs all  [parts-mis
     }
 }
 
-/// SUB-06, SUB-08: an engine is missing, also the one that came with 9.22.
+/// SUB-06, SUB-08: an engine is missing, also the one that came with 9.21.
 #[test]
 #[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
 fn every_engine_is_missed() {

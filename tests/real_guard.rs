@@ -215,7 +215,7 @@ fn a_part_taken_away_is_named_and_nothing_aborts() {
                 "engines_precompiled",
                 "engines_runtime_compiled",
                 "engines_tensor_ir",
-            ][..if release.minor < 22 { 6 } else { 7 }],
+            ][..if release.minor < 21 { 6 } else { 7 }],
         };
         for part in gone {
             let farm = farm_without(&folder, part);

@@ -39,8 +39,8 @@ const PARTS_9: &[Part] = &[
     Part { name: "heuristic", sources: &["rest.c"], defines: &[], needs: &["graph"] },
     Part { name: "engines_precompiled", sources: &["rest.c"], defines: &[], needs: &["graph"] },
     Part { name: "engines_runtime_compiled", sources: &["rest.c"], defines: &[], needs: &["graph"] },
-    Part { name: "ext", sources: &["rest.c"], defines: &[], needs: &["graph"] },
     Part { name: "engines_tensor_ir", sources: &["rest.c"], defines: &[], needs: &["graph"] },
+    Part { name: "ext", sources: &["rest.c"], defines: &[], needs: &["graph"] },
 ];
 
 #[rustfmt::skip]
@@ -84,10 +84,11 @@ pub fn build_with(
         false => "-Wl,--enable-new-dtags",
     };
     let versioned = ["-Wl,--default-symver", "-Wl,-rpath,$ORIGIN", tags].map(String::from);
-    // `ext` and `engines_tensor_ir` came with 9.22.
+    // `engines_tensor_ir` came with 9.21, `ext` with 9.22.
     let parts = match (major, minor) {
         (8, _) => PARTS_8,
         (9, 22..) => PARTS_9,
+        (9, 21) => &PARTS_9[..8],
         (9, _) => &PARTS_9[..7],
         _ => return Err(format!("there is no simulator of cuDNN {major}")),
     };

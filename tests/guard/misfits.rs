@@ -158,22 +158,24 @@ the loader ended the process that tried cuDNN while calling cudnnGetVersion, for
     ));
 }
 
-/// SUB-08: 9.22 brought a part without which no convolution starts; 9.20 asks for it and goes without.
+/// SUB-08: 9.21 brought a part without which no convolution starts; 9.20 asks for it and goes without.
 #[test]
 fn the_part_that_came_later_is_missed_where_it_belongs() {
     let file = "libcudnn_engines_tensor_ir.so.9";
-    let new = Folder::new().with_cudnn("9.28.0");
-    run("check", &new.0, &[GPU]).must_be("pass", &[]);
-    let new = new.without(file);
-    let ran = run("check", &new.0, &[GPU]);
-    ran.must_be("fail", &["parts-missing"]);
-    assert_eq!(
-        ran.json["findings"][0]["summary"],
-        format!(
-            "cuDNN 9.28.0 at `{}` lacks {file}, which a convolution needs",
-            new.text()
-        )
-    );
+    for release in ["9.21.0", "9.28.0"] {
+        let new = Folder::new().with_cudnn(release);
+        run("check", &new.0, &[GPU]).must_be("pass", &[]);
+        let new = new.without(file);
+        let ran = run("check", &new.0, &[GPU]);
+        ran.must_be("fail", &["parts-missing"]);
+        assert_eq!(
+            ran.json["findings"][0]["summary"],
+            format!(
+                "cuDNN {release} at `{}` lacks {file}, which a convolution needs",
+                new.text()
+            )
+        );
+    }
     // One of another release serves as little as none.
     let old = Folder::new().with_cudnn("9.20.0");
     run("check", &old.0, &[GPU]).must_be("pass", &[]);
@@ -189,11 +191,12 @@ fn the_part_that_came_later_is_missed_where_it_belongs() {
     let told = format!(
         "
 warning: cuDNN 9.20.0 at `{here}` comes without {file}, and finds that of 9.23.2 elsewhere  [parts-mixed]
-  = help: install cuDNN 9.22 or a later one, which brings its own
-  = help: or remove the cuDNN in `{there}`, or keep that directory out of LD_LIBRARY_PATH
+  = help: install cuDNN 9.21 or a later one, which brings its own
+  = help: or take `{there}` out of LD_LIBRARY_PATH
   loaded      {here}/libcudnn.so.9
   found via   LD_LIBRARY_PATH, its entry `{here}`
-  elsewhere   {there}/{file}, by its file name"
+  elsewhere   {there}/{file}, by its file name
+  by way of   LD_LIBRARY_PATH, its entry `{there}`"
     );
     assert!(ran.text.ends_with(&told), "{}", ran.text);
     // 9.14 does not ask for it.

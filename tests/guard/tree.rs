@@ -5,7 +5,7 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The last one came with 9.22.
+/// The last one came with 9.21.
 pub const PARTS_9: [&str; 8] = [
     "graph",
     "ops",
@@ -117,7 +117,7 @@ fn built(release: &str) -> PathBuf {
     );
     let parts: &[&str] = match (major, minor) {
         (8, _) => &PARTS_8,
-        (_, 22..) => &PARTS_9,
+        (_, 21..) => &PARTS_9,
         _ => &PARTS_9[..7],
     };
     for part in parts {

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 /// The CUDA runtime, which cuDNN holds in itself and one of its parts opens all the same.
 const CUDART: &str = "libcudart.so";
 
-/// What a part of a cuDNN for this CUDA opens, read off the strings of NVIDIA's own. The part that came with 9.22 puts
+/// What a part of a cuDNN for this CUDA opens, read off the strings of NVIDIA's own. The part that came with 9.21 puts
 /// the name of its libcudart together, and takes the plain one for it.
 fn opened_by(part: &str, cuda: u32) -> Vec<String> {
     let nvrtc = if cuda == 11 {

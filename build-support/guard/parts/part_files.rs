@@ -6,7 +6,7 @@ use crate::runtime::facts::built::Built;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
-use crate::runtime::loader::search_path::SearchPath;
+use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
 use crate::runtime::parts::file_name;
 use crate::runtime::parts::part_lookup::{PartLookup, file_name};
 use crate::runtime::parts::release::{SourcedVersion, VersionDetector, with_article};
@@ -152,9 +152,11 @@ impl Parts {
                 let told = told
                     .and_then(|elf| detector.part_version(&elf, required_parts::TENSOR_IR, &path))
                     .filter(|told| told.0 != release);
-                parts
-                    .findings
-                    .extend(told.map(|told| other_release_finding(folder, release, &path, told)));
+                parts.findings.extend(
+                    told.map(|told| {
+                        other_release_finding(folder, release, &path, told, search_path)
+                    }),
+                );
             }
         }
         parts
@@ -278,7 +280,7 @@ fn version_words(release: &Option<SourcedVersion>) -> String {
 /// Whether this release asks for a part that it does not bring along: one from elsewhere is taken, if it can be
 /// opened, and then refused with status 1002.
 fn opens_absent_part(version: Version) -> bool {
-    version.major == 9 && (20..22).contains(&version.minor)
+    (version.major, version.minor) == (9, 20)
 }
 
 /// Whether the loader can open it decides whether it does harm, so it is a warning.
@@ -287,6 +289,7 @@ fn other_release_finding(
     release: Version,
     path: &Path,
     (version, by): SourcedVersion,
+    search_path: &SearchPath,
 ) -> Finding {
     let summary = format!(
         "cuDNN {} at `{}` comes without {}, and finds that of {} elsewhere",
@@ -295,16 +298,19 @@ fn other_release_finding(
         path.file_name().unwrap_or_default().to_string_lossy(),
         version
     );
-    Finding::warning(FindingId::PartsMixed, summary)
-        .with(
-            "elsewhere",
-            format!("{}, by {}", path.display(), with_article(by)),
-        )
-        .help("install cuDNN 9.22 or a later one, which brings its own")
-        .help(format!(
-            "or remove the cuDNN in `{}`, or keep that directory out of LD_LIBRARY_PATH",
-            path.parent().unwrap_or(path).display()
-        ))
+    let origin = search_path.to(path);
+    let told = format!("{}, by {}", path.display(), with_article(by));
+    let finding = Finding::warning(FindingId::PartsMixed, summary)
+        .with("elsewhere", told)
+        .with("by way of", &origin)
+        .help("install cuDNN 9.21 or a later one, which brings its own");
+    match origin {
+        LoadOrigin::LibraryPath(entry) => finding.help(format!(
+            "or take `{}` out of LD_LIBRARY_PATH",
+            entry.display()
+        )),
+        _ => finding,
+    }
 }
 
 /// The names of the parts that lie in a folder, sorted.

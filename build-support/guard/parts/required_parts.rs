@@ -17,14 +17,14 @@ const OF_9: &[&str] = &[
 const OF_8: &[&str] = &["ops_infer", "cnn_infer"];
 /// What is shipped for `CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY`.
 const JIT: &[&str] = &["graph", "engines_runtime_compiled"];
-/// Came with 9.22; since then the first descriptor of a convolution fails with status 1008 where it is missing.
+/// Came with 9.21; since then the first descriptor of a convolution fails with status 1008 where it is missing.
 pub const TENSOR_IR: &str = "engines_tensor_ir";
 
 /// The parts by name, for a cuDNN of this release; none where the parts of its major are not known.
 pub fn part_names(version: Version, jit_only: bool) -> Option<&'static [&'static str]> {
     match (version.major, jit_only) {
         (9, true) => Some(JIT),
-        (9, false) if version.minor >= 22 => Some(OF_9),
+        (9, false) if version.minor >= 21 => Some(OF_9),
         (9, false) => OF_9.split_last().map(|(_, earlier)| earlier),
         (8, _) => Some(OF_8),
         _ => None,
