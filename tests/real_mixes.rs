@@ -49,7 +49,7 @@ fn two_parts_of_the_library_path_are_named_until_they_are_pinned() {
 cuDNN 9.14.0 at `GOOD` gets libcudnn_ops.so.9 and libcudnn_cnn.so.9 from `STALE`, where they are of 9.10.2  [parts-mixed]
   = help: take `STALE` out of LD_LIBRARY_PATH, or put `GOOD` before it
   loaded      GOOD/libcudnn.so.9
-  found via   another library of this process, which opened it by its own path
+  found via   something in this process, which opened it by its path
   by way of   LD_LIBRARY_PATH, its entry `STALE`
   parts       9.14.0  GOOD/libcudnn.so.9, by its build-id
               9.14.0  GOOD/libcudnn_graph.so.9
@@ -157,4 +157,88 @@ fn parts_with_their_full_names_are_not_swapped() {
     let ran = stale.run("version", "9.14.0", &[opened(&shim)]);
     ran.must_be("pass", &[]);
     run("check", &stale.0, &[opened(&shim), GPU]).must_be("pass", &[]);
+}
+
+/// A library of somebody's that is linked to a cuDNN of its own.
+fn plugin(farm: &Farm, files: &[&str]) -> String {
+    let (source, plugin) = (farm.0.join("plugin.c"), farm.0.join("libplugin.so"));
+    std::fs::write(&source, "int plugin;").unwrap();
+    let mut cc = std::process::Command::new("cc");
+    cc.args(["-shared", "-fPIC", "-Wl,--no-as-needed", "-o"]);
+    cc.arg(&plugin).arg(&source);
+    cc.args(files.iter().map(|file| farm.0.join(file)));
+    cc.arg(format!("-Wl,-rpath,{}", farm.text()));
+    assert!(cc.status().unwrap().success());
+    plugin.to_str().unwrap().to_string()
+}
+
+/// LOD-11: the first one loaded serves everybody; who brought it in is named, and what to do about that.
+#[test]
+#[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
+fn what_brought_another_cudnn_first_is_named() {
+    let own = Farm::of("cudnn-cu12-9.10");
+    let plugin = plugin(&own, &["libcudnn.so.9"]);
+    let here = Farm::empty();
+    let none = ("LD_LIBRARY_PATH", "");
+    for (how, help, way) in [
+        (
+            "LD_PRELOAD",
+            "take `OWN/libplugin.so` out of LD_PRELOAD, or let it use cuDNN 9.14 or a later 9.x: the first one loaded serves \
+             everybody",
+            "LD_PRELOAD, its `OWN/libplugin.so`, which brings it in",
+        ),
+        (
+            "TEST_OPEN",
+            "install cuDNN 9.14 or a later 9.x in `OWN`, where `OWN/libplugin.so` looks for it: the first one loaded serves \
+             everybody",
+            "`OWN/libplugin.so`, a library of this process, which looks for it there",
+        ),
+    ] {
+        let ran = here.run("check", "9.14.0", &[none, (how, &plugin)]);
+        ran.must_be("fail", &["cudnn-version-mismatch"]);
+        assert_eq!(
+            cause(&ran, &[(&own, "OWN")]),
+            format!(
+                "\
+loaded cuDNN 9.10.2 is older than the 9.14.0 that this program was built with  [cudnn-version-mismatch]
+  = help: {help}
+  loaded      OWN/libcudnn.so.9
+  found via   {way}
+  built with  9.14.0, so 9.14 or a later 9.x may be loaded"
+            )
+        );
+    }
+    // Where both look into the same folder first, there is one cuDNN.
+    let good = Farm::of("cudnn-cu13-9.14");
+    let ran = good.run("check", "9.14.0", &[("LD_PRELOAD", &plugin)]);
+    ran.must_be("pass", &[]);
+    // So is one that the program can run with, whoever brought it.
+    let ran = here.run("check", "9.10.2", &[none, ("LD_PRELOAD", &plugin)]);
+    ran.must_be("pass", &["cuda-flavour-mismatch"]);
+}
+
+/// A sound cuDNN whose parts are there already, those of another one.
+#[test]
+#[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
+fn parts_that_a_preloaded_library_brought_are_not_taken_for_those_of_the_folder() {
+    let own = Farm::of("cudnn-cu12-9.10");
+    let plugin = plugin(&own, &["libcudnn_ops.so.9", "libcudnn_graph.so.9"]);
+    let good = Farm::of("cudnn-cu13-9.14");
+    let shim = good.0.join("libcudnn.so.9");
+    let variables = [opened(&shim), ("LD_LIBRARY_PATH", "")];
+    for task in ["version", "check"] {
+        let with = [&variables[..], &[("LD_PRELOAD", &plugin)]].concat();
+        let ran = good.run(task, "9.14.0", &with);
+        ran.must_be("fail", &["parts-mixed"]);
+        let text = cause(&ran, &[(&own, "OWN"), (&good, "GOOD")]);
+        let wanted = "\
+cuDNN 9.14.0 at `GOOD` gets libcudnn_graph.so.9 and libcudnn_ops.so.9 from `OWN`, where they are of 9.10.2  [parts-mixed]
+  = help: take `OWN/libplugin.so` out of LD_PRELOAD, or let it use cuDNN 9.14.0: the first one loaded serves everybody
+  loaded      GOOD/libcudnn.so.9
+";
+        assert!(text.starts_with(wanted), "{text}");
+        assert_eq!(ran.json["loaded"]["version"], "9.14.0");
+    }
+    // What it asks for, done.
+    good.run("check", "9.14.0", &variables).must_be("pass", &[]);
 }

@@ -79,6 +79,7 @@ pub(super) const SOURCES: &[(&str, &str)] = sources![
     "loader/locate",
     "loader/map_failures",
     "loader/mod",
+    "loader/opener",
     "loader/search_path",
     "mod",
     "parts/dlopen_dependencies",

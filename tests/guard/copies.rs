@@ -15,7 +15,7 @@ fn the_one_in_the_process_is_judged() {
         &[GPU, ("TEST_OPEN", open.to_str().unwrap())],
     );
     assert_eq!(ran.json["loaded"]["path"], open.to_str().unwrap());
-    let via = "another library of this process, which opened it by its own path";
+    let via = "something in this process, which opened it by its path";
     assert_eq!(ran.json["loaded"]["found_via"], via);
     ran.must_be("fail", &["cudnn-version-mismatch"]);
     // Eight and nine side by side are sound.

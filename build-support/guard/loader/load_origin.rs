@@ -1,5 +1,6 @@
 //! What makes the loader look in a folder, as messages name it.
 
+use crate::runtime::loader::opener::Opener;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -26,7 +27,9 @@ pub enum LoadOrigin {
     Cache,
     /// The folders that are built into the loader.
     System(PathBuf),
-    /// A path or a search path of another library in the process.
+    /// Another library in the process.
+    Library(Opener),
+    /// A path by which the program or a library in the process opened it.
     Elsewhere,
     /// Nothing: it is linked into the program itself.
     Within,
@@ -52,8 +55,22 @@ impl fmt::Display for LoadOrigin {
                 "the system's library directories, `{}`",
                 folder.display()
             ),
+            LoadOrigin::Library(opener) if opener.preloaded => {
+                write!(
+                    f,
+                    "LD_PRELOAD, its `{}`, which brings it in",
+                    opener.path.display()
+                )
+            }
+            LoadOrigin::Library(opener) => {
+                write!(
+                    f,
+                    "`{}`, a library of this process, which looks for it there",
+                    opener.path.display()
+                )
+            }
             LoadOrigin::Elsewhere => {
-                f.write_str("another library of this process, which opened it by its own path")
+                f.write_str("something in this process, which opened it by its path")
             }
             LoadOrigin::Within => {
                 f.write_str("its archives, which are linked into the program itself")
@@ -96,6 +113,17 @@ impl LoadOrigin {
                     wanted
                 )
             }
+            LoadOrigin::Library(opener) if opener.preloaded => format!(
+                "take `{}` out of LD_PRELOAD, or let it use {}: the first one loaded serves everybody",
+                opener.path.display(),
+                wanted
+            ),
+            LoadOrigin::Library(opener) => format!(
+                "install {} in `{}`, where `{}` looks for it: the first one loaded serves everybody",
+                wanted,
+                folder.display(),
+                opener.path.display()
+            ),
             LoadOrigin::Elsewhere => format!(
                 "let whatever opened the one in `{}` use {}, as the first one loaded serves everybody",
                 folder.display(),

@@ -2,9 +2,9 @@
 
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::elf::Elf;
-use crate::runtime::loader::ld_so_cache;
 pub use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::runtime::loader::load_origin::{CACHE, PRELOADS, expanded, lib_folders, preloads};
+use crate::runtime::loader::{ld_so_cache, opener};
 use crate::runtime::system::platform;
 use std::env::consts::ARCH;
 use std::ffi::OsString;
@@ -89,7 +89,12 @@ impl SearchPath {
                 LoadOrigin::Cache
             }
             Some(origin) => origin.clone(),
-            None => self.relative(file).unwrap_or(LoadOrigin::Elsewhere),
+            None => self
+                .relative(file)
+                .unwrap_or_else(|| match opener::find(file) {
+                    Some(opener) => LoadOrigin::Library(opener),
+                    None => LoadOrigin::Elsewhere,
+                }),
         }
     }
 

@@ -102,9 +102,10 @@ pub fn from_elsewhere(
                 folder.display(),
                 entry.display()
             ),
-            LoadOrigin::Preload | LoadOrigin::Preloads | LoadOrigin::Elsewhere => {
-                origin.help(dir, &whole)
-            }
+            LoadOrigin::Preload
+            | LoadOrigin::Preloads
+            | LoadOrigin::Library(_)
+            | LoadOrigin::Elsewhere => origin.help(dir, &whole),
             _ => format!("install {} in `{}`, whole", whole, folder.display()),
         };
         let way = origin.to_string();
