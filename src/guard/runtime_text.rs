@@ -13,6 +13,7 @@ pub(super) const SOURCES: &[(&str, &str)] = sources![
     "binary/bounded_file",
     "binary/defect",
     "binary/elf",
+    "binary/elf_sections",
     "binary/elf_symbols",
     "binary/mod",
     "binary/package_record",

@@ -1,12 +1,10 @@
 //! What the sections of an ELF file hold. Linkers see a file by them; a stripped one may have none.
 
-use crate::runtime::binary::cublas_major::cublas_major;
 use crate::runtime::binary::elf::Elf;
 
 const SHT_NOBITS: u64 = 8;
-/// More than any part has whose strings name cublasLt; `libcudnn_graph` has 24 MB of device code among its constants.
-const MOST_CONSTANTS: u64 = 8 << 20;
 
+/// A section.
 pub struct Section {
     name: u64,
     pub kind: u64,
@@ -16,7 +14,7 @@ pub struct Section {
 
 impl Section {
     /// Where it is in the file, and its size; none if it takes up no room there.
-    fn range(&self) -> Option<(u64, u64)> {
+    pub fn range(&self) -> Option<(u64, u64)> {
         (self.kind != SHT_NOBITS).then_some((self.offset, self.size))
     }
 }
@@ -42,29 +40,10 @@ impl Elf {
         let id = note
             .get(16..)
             .filter(|_| note.get(12..16) == Some(b"GNU\0"));
-        Some(id?.iter().map(|byte| format!("{byte:02x}")).collect())
+        Some(id?.iter().map(|byte| format!("{:02x}", byte)).collect())
     }
 
-    /// The CUDA major that a part was built for: it opens `libcublasLt.so.N` by that name.
-    pub fn cuda_major(&self) -> Option<u32> {
-        let (offset, size) = self.section(".rodata")?;
-        let text = self.bytes(offset, Some(size).filter(|size| *size <= MOST_CONSTANTS)?)?;
-        cublas_major(&text, b"libcublasL", b"t.so.")
-    }
-
-    /// Where its device code is in the file, and the size of that: 0 if it has none.
-    pub fn device_code(&self) -> Option<(u64, u64)> {
-        let sections = self.sections()?;
-        let names = self.section_names(&sections);
-        for section in &sections {
-            // One whose name is not to be read may be it.
-            if self.section_name(names?, section)? == b".nv_fatbin" {
-                return section.range();
-            }
-        }
-        Some((0, 0))
-    }
-
+    /// Their table.
     pub fn sections(&self) -> Option<Vec<Section>> {
         let (layout, head) = (self.layout()?, self.head());
         let field = |narrow, wide| layout.number(head, layout.either(narrow, wide), 2);
@@ -86,14 +65,15 @@ impl Elf {
     }
 
     /// Where the names of the sections are, and how long they are together.
-    fn section_names(&self, sections: &[Section]) -> Option<(u64, u64)> {
+    pub fn section_names(&self, sections: &[Section]) -> Option<(u64, u64)> {
         let layout = self.layout()?;
         let index = layout.number(self.head(), layout.either(50, 62), 2)?;
         let (offset, size) = sections.get(index as usize)?.range()?;
         (offset.checked_add(size)? <= self.length()).then_some((offset, size))
     }
 
-    fn section_name(&self, (offset, size): (u64, u64), section: &Section) -> Option<Vec<u8>> {
+    /// The name of one of them.
+    pub fn section_name(&self, (offset, size): (u64, u64), section: &Section) -> Option<Vec<u8>> {
         let left = size.checked_sub(section.name)?;
         self.text(offset.checked_add(section.name)?, left)
     }

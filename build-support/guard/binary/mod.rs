@@ -6,6 +6,7 @@ pub mod cublas_major;
 pub mod defect;
 pub mod elf;
 #[cfg(feature = "build")]
+pub mod elf_cuda;
 pub mod elf_sections;
 pub mod elf_symbols;
 #[cfg(feature = "build")]
