@@ -113,6 +113,25 @@ fn the_guard_on_real_cudnn() {
             .says("[parts-missing]")
             .says(&format!("{part}.so.9"));
     }
+    // Its RUNPATH leads to it, and LD_LIBRARY_PATH to parts of another, which cuDNN would take.
+    let stale = without("cudnn-cu12-9.10", "libcudnn.so");
+    let lib = wheels("cudnn-cu12-9.1.0").join("cudnn/lib");
+    start("linked", Some(&stale))
+        .exits_with(78)
+        .says(&format!("cuDNN 9.1.0 at `{}` gets ", lib.display()))
+        .says(&format!(
+            "from `{}`, where they are of 9.10.2  [parts-mixed]",
+            stale.display()
+        ))
+        .says(&format!(
+            "take `{}` out of LD_LIBRARY_PATH, or put `{}` before it",
+            stale.display(),
+            lib.display()
+        ))
+        .says(&format!(
+            "the program's RUNPATH, its entry `{}`",
+            lib.display()
+        ));
     build("linked", "cudnn-cu12-8.9.7");
     start("linked", None)
         .exits_with(0)

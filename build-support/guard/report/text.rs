@@ -154,7 +154,7 @@ fn parts(loaded: &LoadedCudnn, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let width = names.map(|part| length(&part.path)).max().unwrap_or(0);
     match (loaded.parts.is_empty(), width) {
         (true, _) => {}
-        (false, 0) => write_row(f, "parts", "none of them beside the first library")?,
+        (false, 0) => write_row(f, "parts", "none from beside the first library")?,
         (false, _) => write_row(f, "parts in", folder.display())?,
     }
     for part in &loaded.parts {
