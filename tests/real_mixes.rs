@@ -242,3 +242,84 @@ cuDNN 9.14.0 at `GOOD` gets libcudnn_graph.so.9 and libcudnn_ops.so.9 from `OWN`
     // What it asks for, done.
     good.run("check", "9.14.0", &variables).must_be("pass", &[]);
 }
+
+/// What `inspect` says of a program with a RUNPATH to this cuDNN, of its parts.
+fn inspected(good: &Farm, variables: &[(&str, &str)]) -> (Option<i32>, String) {
+    let (source, program) = (good.0.join("app.c"), good.0.join("app"));
+    let code =
+        "unsigned long cudnnGetVersion(void); int main(void) { return cudnnGetVersion() == 0; }";
+    std::fs::write(&source, code).unwrap();
+    let mut cc = std::process::Command::new("cc");
+    cc.arg(&source).arg(good.0.join("libcudnn.so.9"));
+    cc.arg(format!("-Wl,--enable-new-dtags,-rpath,{}", good.text()));
+    assert!(cc.arg("-o").arg(&program).status().unwrap().success());
+    let mut inspect = std::process::Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
+    inspect
+        .args(["inspect", "--json"])
+        .arg(&program)
+        .env_clear();
+    inspect.envs(variables.iter().copied());
+    let output = inspect.output().unwrap();
+    let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let findings = told["findings"].as_array().unwrap();
+    let mixed = findings
+        .iter()
+        .find(|finding| finding["id"] == "parts-mixed");
+    let text = mixed.map_or_else(String::new, |finding| {
+        let part = |key: &str| finding[key].as_str().unwrap().to_string();
+        format!(
+            "{}\n{}",
+            part("summary"),
+            finding["help"][0].as_str().unwrap()
+        )
+    });
+    (output.status.code(), text)
+}
+
+/// Before the program is started, the same is said.
+#[test]
+#[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
+fn inspect_names_the_way_of_foreign_parts() {
+    let good = Farm::of("cudnn-cu13-9.14");
+    let old = Farm::of("cudnn-cu12-9.1.0").without("libcudnn.so.9");
+    let stale = Farm::of("cudnn-cu12-9.10").only(&["ops", "cnn"]);
+    let own = Farm::of("cudnn-cu12-9.10");
+    let plugin = plugin(&own, &["libcudnn_ops.so.9", "libcudnn_graph.so.9"]);
+    let names = [
+        (&good, "GOOD"),
+        (&old, "OLD"),
+        (&stale, "STALE"),
+        (&own, "OWN"),
+    ];
+    for (variable, value, wanted) in [
+        (
+            "LD_LIBRARY_PATH",
+            stale.text(),
+            "cuDNN 9.14.0 at `GOOD` gets libcudnn_ops.so.9 and libcudnn_cnn.so.9 from `STALE`, where they are of 9.10.2\n\
+             take `STALE` out of LD_LIBRARY_PATH, or put `GOOD` before it",
+        ),
+        (
+            "LD_LIBRARY_PATH",
+            old.text(),
+            "cuDNN 9.14.0 at `GOOD` gets 6 libraries from `OLD`, where they are of 9.1.0\n\
+             take `OLD` out of LD_LIBRARY_PATH, or put `GOOD` before it",
+        ),
+        (
+            "LD_PRELOAD",
+            &plugin,
+            "cuDNN 9.14.0 at `GOOD` gets libcudnn_graph.so.9 and libcudnn_ops.so.9 from `OWN`, where they are of 9.10.2\n\
+             take `OWN/libplugin.so` out of LD_PRELOAD, or let it use cuDNN 9.14.0: the first one loaded serves everybody",
+        ),
+    ] {
+        let (code, mut text) = inspected(&good, &[(variable, value)]);
+        for (farm, name) in names {
+            text = text.replace(farm.text(), name);
+        }
+        assert_eq!((code, &*text), (Some(1), wanted));
+    }
+    let both = format!("{}:{}", good.text(), stale.text());
+    for path in ["", &both] {
+        let (_, text) = inspected(&good, &[("LD_LIBRARY_PATH", path)]);
+        assert_eq!(text, "");
+    }
+}

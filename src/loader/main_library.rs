@@ -57,7 +57,14 @@ pub fn cudnn(graph: &mut LoadGraph, main_library: usize, platform: &Platform) ->
             found.push((name, path));
         }
     }
+    let dir = library.parent().map(Path::to_path_buf);
     let mut cudnn = read(library, found, graph.ground.root.as_deref(), platform);
+    // What its parts say is said of another cuDNN where they are another one's.
+    let part = |name| cudnn.parts.iter().find(|part| part.name == name);
+    let told = part("graph").filter(|graph| graph.path.parent() != dir.as_deref());
+    if let (Some(_), Some(own)) = (told, part("cudnn").and_then(|own| own.version)) {
+        cudnn.library_version = Some(own);
+    }
     cudnn.link_dir = Some(cudnn.root.clone());
     let of = |name: &str| indices.iter().find(|(known, _)| *known == name);
     let opener = |names: [&str; 2]| names.into_iter().find_map(of).map(|(_, index)| *index);

@@ -73,7 +73,7 @@ pub fn judge(
     }
     let foreign: Vec<&Part> = foreign.iter().collect();
     let (folder, major) = (main_library.folder(), main_library.major);
-    let mut finding = mixed_parts::from_elsewhere(release, folder, major, &foreign, search_path);
+    let mut finding = mixed_parts::foreign_parts(release, folder, major, &foreign, search_path);
     let files = foreign.iter().map(|part| part.path.display());
     finding = finding.with_lines("and also", files);
     finding.evidence.splice(0..0, main_library.evidence());

@@ -31,7 +31,7 @@ pub fn finding(
     let finding = if elsewhere.is_empty() {
         in_one_folder(parts, main_library, folder, release)
     } else {
-        from_elsewhere(Some(release), folder, major, &elsewhere, search_path)
+        foreign_parts(Some(release), folder, major, &elsewhere, search_path)
     };
     let mut finding = finding.with_lines("parts", lines(parts, main_library));
     if !foreign.iter().any(|part| part.needed) {
@@ -41,31 +41,100 @@ pub fn finding(
     Some(finding)
 }
 
-/// That a cuDNN of this release gets these parts from other folders.
-pub fn from_elsewhere(
+/// A part of another release, or one that does not fit, from another folder.
+pub struct Foreign<'a> {
+    /// Its file.
+    pub path: &'a Path,
+    /// Its release, where something tells it.
+    pub version: Option<Version>,
+    /// What makes the loader take it.
+    pub origin: LoadOrigin,
+    /// Whether the first library has that part beside itself.
+    pub has_own: bool,
+    /// Whether its own would be taken where LD_LIBRARY_PATH names that folder first.
+    pub yields: bool,
+}
+
+impl<'a> Foreign<'a> {
+    fn new(part: &'a Part, folder: &Path, major: u32, search_path: &SearchPath) -> Self {
+        let plain = part_lookup::file_name(&part.name, major);
+        let origin = search_path.to(&part.path);
+        let has_own = folder.join(&plain).is_file();
+        let is_first = matches!(&origin, LoadOrigin::LibraryPath(entry) if search_path.is_before(folder, entry));
+        Self {
+            path: &part.path,
+            version: part.version,
+            has_own,
+            // A name with all numbers is asked for before the plain one.
+            yields: is_first || has_own && part.path.file_name() == Some(plain.as_ref()),
+            origin,
+        }
+    }
+
+    fn help(&self, folder: &Path, whole: &str) -> String {
+        let folder = folder.display();
+        match &self.origin {
+            LoadOrigin::LibraryPath(entry) => {
+                let entry = entry.display();
+                match (self.has_own, self.yields) {
+                    (true, true) => {
+                        format!(
+                            "take `{}` out of LD_LIBRARY_PATH, or put `{}` before it",
+                            entry, folder
+                        )
+                    }
+                    (true, false) => format!("take `{}` out of LD_LIBRARY_PATH", entry),
+                    (false, true) => format!("install {} in `{}`, whole", whole, folder),
+                    (false, false) => format!(
+                        "install {} in `{}`, whole, and take `{}` out of LD_LIBRARY_PATH",
+                        whole, folder, entry
+                    ),
+                }
+            }
+            LoadOrigin::Preload
+            | LoadOrigin::Preloads
+            | LoadOrigin::Library(_)
+            | LoadOrigin::Elsewhere => self
+                .origin
+                .help(self.path.parent().unwrap_or(self.path), whole),
+            _ => format!("install {} in `{}`, whole", whole, folder),
+        }
+    }
+}
+
+/// The same for parts as the guard knows them.
+pub fn foreign_parts(
     release: Option<Version>,
     folder: &Path,
     major: u32,
-    elsewhere: &[&Part],
+    parts: &[&Part],
     search_path: &SearchPath,
 ) -> Finding {
+    let foreign = parts
+        .iter()
+        .map(|part| Foreign::new(part, folder, major, search_path));
+    from_elsewhere(release, folder, &foreign.collect::<Vec<_>>())
+}
+
+/// That a cuDNN of this release gets these parts from other folders.
+pub fn from_elsewhere(release: Option<Version>, folder: &Path, foreign: &[Foreign<'_>]) -> Finding {
+    let whole = match release {
+        Some(release) => format!("cuDNN {}", release),
+        None => "one cuDNN".to_string(),
+    };
     let (mut summary, mut ways, mut helps) = (String::new(), Vec::new(), Vec::new());
-    for part in elsewhere {
-        let dir = part.path.parent().unwrap_or(&part.path);
-        let there =
-            |other: &&&Part| other.path.parent() == Some(dir) && other.version == part.version;
-        let there: Vec<&Part> = elsewhere.iter().filter(there).copied().collect();
+    for part in foreign {
+        let dir = part.path.parent().unwrap_or(part.path);
         if summary.is_empty() {
+            let there = foreign
+                .iter()
+                .filter(|other| other.path.parent() == Some(dir) && other.version == part.version);
+            let there: Vec<&Path> = there.map(|part| part.path).collect();
             summary = format!(
                 "cuDNN{} at `{}` gets {} from `{}`, where {} of {}",
                 release.map_or_else(String::new, |release| format!(" {}", release)),
                 folder.display(),
-                names(
-                    &there
-                        .iter()
-                        .map(|part| part.path.as_path())
-                        .collect::<Vec<_>>()
-                ),
+                names(&there),
                 dir.display(),
                 if there.len() == 1 {
                     "it is"
@@ -78,37 +147,7 @@ pub fn from_elsewhere(
                 }
             );
         }
-        let origin = search_path.to(&part.path);
-        let plain = part_lookup::file_name(&part.name, major);
-        // A name with all numbers is asked for before the plain one.
-        let is_plain = part.path.file_name() == Some(plain.as_ref());
-        let has_own = folder.join(&plain).is_file();
-        let whole = match release {
-            Some(release) => format!("cuDNN {}", release),
-            None => "one cuDNN".to_string(),
-        };
-        let help = match &origin {
-            LoadOrigin::LibraryPath(entry) if has_own && is_plain => format!(
-                "take `{}` out of LD_LIBRARY_PATH, or put `{}` before it",
-                entry.display(),
-                folder.display()
-            ),
-            LoadOrigin::LibraryPath(entry) if has_own => {
-                format!("take `{}` out of LD_LIBRARY_PATH", entry.display())
-            }
-            LoadOrigin::LibraryPath(entry) if !search_path.is_before(folder, entry) => format!(
-                "install {} in `{}`, whole, and take `{}` out of LD_LIBRARY_PATH",
-                whole,
-                folder.display(),
-                entry.display()
-            ),
-            LoadOrigin::Preload
-            | LoadOrigin::Preloads
-            | LoadOrigin::Library(_)
-            | LoadOrigin::Elsewhere => origin.help(dir, &whole),
-            _ => format!("install {} in `{}`, whole", whole, folder.display()),
-        };
-        let way = origin.to_string();
+        let (way, help) = (part.origin.to_string(), part.help(folder, &whole));
         if !ways.contains(&way) {
             ways.push(way);
         }

@@ -4,8 +4,8 @@ use crate::compat;
 use crate::cudnn::consistency;
 use crate::inspection::preflight::{PreflightInput, within};
 use crate::loader::dll_dependencies;
-use crate::model::candidate::Cudnn;
-use crate::model::linkage::Missing;
+use crate::model::candidate::{Cudnn, Part};
+use crate::model::linkage::{Missing, Object};
 use crate::model::platform::Os;
 use crate::model::text::library_name::LibraryName;
 use crate::runtime::facts::built::Built;
@@ -14,6 +14,9 @@ use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::tables::Tables;
 use crate::runtime::facts::version::Version;
 use crate::runtime::judge::rules;
+use crate::runtime::loader::load_origin::LoadOrigin;
+use crate::runtime::loader::opener::Opener;
+use crate::runtime::parts::mixed_parts::{self, Foreign};
 use std::path::Path;
 
 impl PreflightInput {
@@ -60,6 +63,16 @@ impl PreflightInput {
         let later = parts.find_map(|missing| missing.stands_in.as_ref());
         let found = consistency::findings(cudnn, &[], &self.elsewhere);
         for mut finding in own.into_iter().chain(found) {
+            if let (FindingId::PartsMixed, Some(other)) = (finding.id, self.from_elsewhere(cudnn)) {
+                // Where parts come from is asked once the first library itself is the right one.
+                if self.is_unfit(cudnn) {
+                    continue;
+                }
+                finding = Finding {
+                    evidence: [other.evidence, finding.evidence].concat(),
+                    ..other
+                };
+            }
             if finding.id == FindingId::PartsMissing {
                 // Parts of the release that the name promises would not help it.
                 if is_misnamed(cudnn) {
@@ -87,6 +100,61 @@ impl PreflightInput {
                     "DLLs that the cuDNN needs may lie along the PATH of wherever the program runs";
                 unknown.push(reason.into());
             }
+        }
+    }
+
+    /// Whether a guard refuses the release.
+    fn is_unfit(&self, cudnn: &Cudnn) -> bool {
+        let refuses = |version| {
+            let mut guards = self.guards.iter();
+            guards.any(|guard| guard.absent.is_none() && rules::version(guard, version).is_err())
+        };
+        cudnn.library_version.is_some_and(refuses)
+    }
+
+    /// Parts of another release from other folders than that of the first library, as the guard names them.
+    fn from_elsewhere(&self, cudnn: &Cudnn) -> Option<Finding> {
+        let (library, release) = (cudnn.library.as_ref()?, cudnn.library_version?);
+        let folder = library.parent()?;
+        let is_foreign = |part: &&Part| {
+            part.version.is_some_and(|version| version != release)
+                && part.path.parent() != Some(folder)
+        };
+        let foreign: Vec<Foreign<'_>> = cudnn
+            .parts
+            .iter()
+            .filter(is_foreign)
+            .map(|part| {
+                let has_own = part
+                    .path
+                    .file_name()
+                    .is_some_and(|name| folder.join(name).is_file());
+                Foreign {
+                    path: &part.path,
+                    version: part.version,
+                    origin: self.origin(&part.path),
+                    has_own,
+                    yields: has_own,
+                }
+            })
+            .collect();
+        (!foreign.is_empty()).then(|| mixed_parts::from_elsewhere(Some(release), folder, &foreign))
+    }
+
+    /// What makes the loader take this file.
+    fn origin(&self, path: &Path) -> LoadOrigin {
+        let object = self.objects.iter().find(|object| object.path == path);
+        let asking = object.and_then(|object| self.objects.get(object.asked_by?));
+        let is_cudnn = |object: &Object| object.name.starts_with("libcudnn");
+        match (object.and_then(|object| object.via.clone()), asking) {
+            // The program has no name.
+            (Some(_), Some(asking)) if !asking.name.is_empty() && !is_cudnn(asking) => {
+                LoadOrigin::Library(Opener {
+                    path: asking.path.clone(),
+                    preloaded: asking.via == Some(LoadOrigin::Preload),
+                })
+            }
+            (via, _) => via.unwrap_or(LoadOrigin::Elsewhere),
         }
     }
 
