@@ -4,8 +4,11 @@ use crate::runtime::child::exit_status::{ChildExit, ExitStatus};
 use crate::runtime::child::pipe_sink::PipeSink;
 use crate::runtime::child::protocol::{self, ChildReport};
 use crate::runtime::child::{in_process, process};
+use crate::runtime::convolution::case::FIRST;
 use crate::runtime::convolution::case_result::{Extent, Scope, SuiteEvent};
 use crate::runtime::convolution::suite;
+use crate::runtime::cudnn::graph::Graph;
+use crate::runtime::cudnn::status::CudnnStatus;
 use crate::runtime::driver::devices::Devices;
 use crate::runtime::driver::query::{self, Driver, DriverProblem};
 use crate::runtime::facts::finding::Finding;
@@ -158,6 +161,13 @@ fn work(task: &Task<'_>, sink: &PipeSink<'_>) {
         }
     }
     let numbers = task.devices.selected(driver(task.functions, sink));
+    if let (true, Some((main_library, version, opened))) = (numbers.is_empty(), cudnn) {
+        // Without the driver's library an engine cannot be opened, which 9.20 and later tell by a status.
+        let told = opened == PartsOpened::All || version >= Version::new(9, 20, 0);
+        if version.major >= 9 && told {
+            finalize_a_tensor(main_library, sink);
+        }
+    }
     if let (Some(scope), Some((main_library, version, opened))) = (task.convolution, cudnn) {
         // The driver may lie where only CUDA looks, and is in the process now.
         let wanted = !numbers.is_empty();
@@ -249,6 +259,23 @@ fn version(main_library: Library, parts: &[Part], sink: &PipeSink<'_>) -> Option
         }
     }
     Some(Version::from_cudnn(number))
+}
+
+/// What a convolution does first, which works without a GPU: it makes cuDNN open its engines, which no version check
+/// covers.
+fn finalize_a_tensor(main_library: Library, sink: &PipeSink<'_>) {
+    stage(sink, "finalizing a descriptor");
+    let tensor =
+        Graph::open(main_library).and_then(|graph| graph.tensor(&FIRST, FIRST.shape.x(), 1));
+    if let Err(CudnnStatus {
+        call,
+        status: Some(status),
+    }) = tensor
+    {
+        if MISMATCH.contains(&status) {
+            sink.line(&protocol::line("failed-check", &[call]));
+        }
+    }
 }
 
 fn ask(sink: &PipeSink<'_>, main_library: Library, name: &str) -> Option<u32> {
