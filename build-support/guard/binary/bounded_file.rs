@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufRead, Read, Seek, SeekFrom};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The most that is read at once.
 const MOST: u64 = 128 << 20;
@@ -95,4 +95,15 @@ impl BoundedFile {
         }
         None
     }
+}
+
+/// What lies in a folder; nothing where it cannot be read.
+pub fn files_in(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    if let Ok(entries) = std::fs::read_dir(folder) {
+        for entry in entries.flatten() {
+            files.push(entry.path());
+        }
+    }
+    files
 }

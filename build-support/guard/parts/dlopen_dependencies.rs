@@ -1,6 +1,7 @@
 //! Libraries that a part of cuDNN opens by name when it comes to use them: no table in the file tells of them, and
 //! cuDNN's own words name the part that asked, not what it asked for.
 
+use crate::runtime::binary::bounded_file::files_in;
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
@@ -100,8 +101,11 @@ fn locate(
 }
 
 fn missing(part: &Path, name: &str, own: &[PathBuf], search_path: &SearchPath) -> Finding {
-    let own = own.iter().map(|folder| folder.display().to_string());
-    let places: Vec<String> = own.chain(search_path.looked_at()).collect();
+    let mut places = Vec::new();
+    for folder in own {
+        places.push(folder.display().to_string());
+    }
+    places.append(&mut search_path.looked_at());
     Finding::warning(
         FindingId::CudnnNotLoadable,
         format!(
@@ -124,9 +128,11 @@ fn without_builtins(name: &str, file: &Path, cuda: u32) -> Option<Finding> {
     }
     let file = std::fs::canonicalize(file).ok()?;
     let wanted = format!("libnvrtc-builtins.so.{}.", cuda);
-    let mut there = std::fs::read_dir(file.parent()?).ok()?.flatten();
-    if there.any(|it| it.file_name().to_string_lossy().starts_with(&wanted)) {
-        return None;
+    for path in files_in(file.parent()?) {
+        let name = path.file_name().unwrap_or_default();
+        if name.to_string_lossy().starts_with(&wanted) {
+            return None;
+        }
     }
     let summary = format!(
         "`{}` has no libnvrtc-builtins of CUDA {} beside it, which it opens when it compiles",
