@@ -12,7 +12,7 @@ use crate::runtime::judge::rules;
 use crate::runtime::loader::dlerror_messages;
 use crate::runtime::loader::locate::{self, MainLibrary};
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
-use crate::runtime::parts::part_files::{self, Parts};
+use crate::runtime::parts::part_files::{self, Part, Parts};
 use crate::runtime::report::env_config::EnvConfig;
 use crate::runtime::report::output;
 use crate::runtime::report::result::{Failure, Report};
@@ -333,30 +333,26 @@ fn pin(
         }
     }
     let again = main_library.parts(search_path, true, &built.needs);
-    let needed = |parts: &Parts| -> Vec<part_files::Part> {
-        parts
-            .list
-            .iter()
-            .filter(|part| part.needed)
-            .cloned()
-            .collect()
-    };
-    let (before, after) = (needed(parts), needed(&again));
+    let needed = |part: &&Part| part.needed;
+    let mut now = again.list.iter().filter(needed);
     // What is mapped may have been deleted since, and does its work all the same.
     let is_other = |one: &Path, other: &Path| one != other && !platform::same_file(one, other);
-    let changed = before.iter().zip(&after).find(|(before, after)| {
-        before.version != after.version || is_other(&before.path, &after.path)
-    });
-    if let Some((before, after)) = changed {
-        report.findings.push(
-            Finding::error(
-                FindingId::PartsMixed,
-                "cuDNN's files changed while they were checked",
-            )
-            .with("checked", before.path.display())
-            .with("loaded", after.path.display())
-            .help("start the program again when nothing is being installed"),
-        );
+    for before in parts.list.iter().filter(needed) {
+        let Some(after) = now.next() else {
+            return;
+        };
+        if before.version != after.version || is_other(&before.path, &after.path) {
+            report.findings.push(
+                Finding::error(
+                    FindingId::PartsMixed,
+                    "cuDNN's files changed while they were checked",
+                )
+                .with("checked", before.path.display())
+                .with("loaded", after.path.display())
+                .help("start the program again when nothing is being installed"),
+            );
+            return;
+        }
     }
 }
 

@@ -4,7 +4,6 @@
 
 use crate::runtime::convolution::algorithm::Algorithm;
 use crate::runtime::convolution::case::{Case, Operation};
-use crate::runtime::convolution::shape::Layout;
 use crate::runtime::cudnn::descriptor::{
     CROSS_CORRELATION, FLOAT, OwnedDescriptor, data_type_number,
 };

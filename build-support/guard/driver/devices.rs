@@ -19,19 +19,22 @@ impl Devices {
         if text == "all" {
             return Some(Devices::All);
         }
-        let numbers = text.split(',').map(|number| number.trim().parse());
-        let numbers: Result<Vec<usize>, _> = numbers.collect();
-        numbers.ok().map(Devices::Listed)
+        let mut numbers = Vec::new();
+        for number in text.split(',') {
+            numbers.push(number.trim().parse().ok()?);
+        }
+        Some(Devices::Listed(numbers))
     }
 
     /// Those of so many that are tried.
     pub fn selected(&self, count: usize) -> Vec<usize> {
         match self {
-            Devices::First => (0..count.min(1)).collect(),
-            Devices::All => (0..count).collect(),
+            Devices::First => listed(count.min(1)),
+            Devices::All => listed(count),
             Devices::Listed(numbers) => {
-                let there = numbers.iter().copied().filter(|number| *number < count);
-                there.collect()
+                let mut there = numbers.clone();
+                there.retain(|number| *number < count);
+                there
             }
         }
     }
@@ -40,12 +43,22 @@ impl Devices {
     pub fn out_of_range(&self, count: usize) -> Vec<usize> {
         match self {
             Devices::Listed(numbers) => {
-                let beyond = numbers.iter().copied().filter(|number| *number >= count);
-                beyond.collect()
+                let mut beyond = numbers.clone();
+                beyond.retain(|number| *number >= count);
+                beyond
             }
             _ => Vec::new(),
         }
     }
+}
+
+/// The first so many.
+fn listed(count: usize) -> Vec<usize> {
+    let mut numbers = Vec::new();
+    for number in 0..count {
+        numbers.push(number);
+    }
+    numbers
 }
 
 /// The name of the GPU with this number: several may be called the same.

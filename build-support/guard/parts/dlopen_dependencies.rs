@@ -58,19 +58,21 @@ pub fn suspect_findings(
         let own = Elf::open(&part.path).map_or_else(|_| Vec::new(), |elf| elf.folders(&part.path));
         let mut found: Vec<(String, PathBuf)> = Vec::new();
         for name in opened_by(&part.name, cuda) {
-            let plain = Some(CUDART).filter(|plain| name.starts_with(plain));
-            let names = std::iter::once(name.as_str()).chain(plain);
-            let mut files = names.filter_map(|name| locate(name, &own, mapped, search_path));
-            match files.next() {
+            let mut file = locate(&name, &own, mapped, search_path);
+            if file.is_none() && name.starts_with(CUDART) {
+                file = locate(CUDART, &own, mapped, search_path);
+            }
+            match file {
                 Some(file) => found.push((name, file)),
                 None => findings.push(missing(&part.path, &name, &own, search_path)),
             }
         }
-        findings.extend(
-            found
-                .iter()
-                .find_map(|(name, file)| without_builtins(name, file, cuda)),
-        );
+        for (name, file) in &found {
+            if let Some(finding) = without_builtins(name, file, cuda) {
+                findings.push(finding);
+                break;
+            }
+        }
         if let [(_, blas), (_, lt), ..] = found.as_slice() {
             findings.extend(cublas_mismatch(blas, lt));
         }
@@ -84,20 +86,21 @@ fn locate(
     mapped: &[PathBuf],
     search_path: &SearchPath,
 ) -> Option<PathBuf> {
-    let in_child = mapped
-        .iter()
-        .find(|path| path.file_name() == Some(name.as_ref()));
-    let in_process = || Library::loaded(name).and_then(|library| library.path());
-    let beside = || {
-        own.iter()
-            .map(|folder| folder.join(name))
-            .find(|file| file.is_file())
-    };
-    in_child
-        .cloned()
-        .or_else(in_process)
-        .or_else(beside)
-        .or_else(|| search_path.resolve(name, None, false))
+    for path in mapped {
+        if path.file_name() == Some(name.as_ref()) {
+            return Some(path.clone());
+        }
+    }
+    if let Some(path) = Library::loaded(name).and_then(|library| library.path()) {
+        return Some(path);
+    }
+    for folder in own {
+        let file = folder.join(name);
+        if file.is_file() {
+            return Some(file);
+        }
+    }
+    search_path.resolve(name, None, false)
 }
 
 fn missing(part: &Path, name: &str, own: &[PathBuf], search_path: &SearchPath) -> Finding {

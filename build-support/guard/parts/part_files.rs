@@ -54,7 +54,13 @@ impl Parts {
         let no_others = required_parts::is_jit_only(beside.iter().map(String::as_str));
         let jit_only = no_others || is_jit_asked();
         let needed = |version| match required_parts::part_names(version, jit_only) {
-            Some(names) => names.iter().map(|name| name.to_string()).collect(),
+            Some(names) => {
+                let mut needed: Vec<String> = Vec::new();
+                for name in names {
+                    needed.push(name.to_string());
+                }
+                needed
+            }
             // A major that nobody knows yet: what its first library names.
             None => named_in(main_library),
         };
@@ -364,10 +370,10 @@ fn named_in(main_library: &Path) -> Vec<String> {
         Vec::new()
     };
     let mut names: Vec<String> = Vec::new();
-    for text in bytes
-        .split(|byte| *byte == 0)
-        .filter(|text| text.starts_with(b"libcudnn_"))
-    {
+    for text in bytes.split(|byte| *byte == 0) {
+        if !text.starts_with(b"libcudnn_") {
+            continue;
+        }
         let text = String::from_utf8_lossy(text).into_owned();
         if let Some((name, _)) = name_of(Path::new(&text)) {
             if !names.contains(&name) {
