@@ -78,9 +78,9 @@ pub fn judge(
     let was_refused = report.outcomes.iter().any(was_refused);
     let broke = matches!(outcome.end, ExitStatus::Signal(_)) || was_refused;
     if let (true, Some(cuda)) = (broke, answer.cuda_major) {
-        let suspects =
+        let mut suspects =
             dlopen_dependencies::suspect_findings(parts, cuda, &answer.mapped, search_path);
-        report.findings.extend(suspects);
+        report.findings.append(&mut suspects);
     }
     if let (true, Some(missing_dlopen)) = (was_refused, missing_dlopen) {
         if !report
@@ -172,8 +172,8 @@ pub fn release(report: &mut Report, built: &Built, gpus: Option<usize>) {
         return;
     };
     let tables = &built.tables;
-    let bad = rules::known_bad(&tables.known_bad, version, built.cuda, gpus, &built.needs);
-    report.findings.extend(bad);
+    let mut bad = rules::known_bad(&tables.known_bad, version, built.cuda, gpus, &built.needs);
+    report.findings.append(&mut bad);
     if rules::is_newer(&tables.gpus, version) {
         let mut known = Version::new(0, 0, 0);
         for row in &tables.gpus {
@@ -246,7 +246,7 @@ fn devices(
         add(served, is_tried && !computes);
         seen.push(capability);
     }
-    report.findings.extend(findings);
+    report.findings.append(&mut findings);
 }
 
 /// More constants than a program has that is not made of data.

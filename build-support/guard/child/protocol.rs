@@ -206,7 +206,11 @@ impl ChildReport {
                 }
             }
             ("problem", fields) => self.problem = finding(fields),
-            ("outcome", fields) => self.outcomes.extend(outcome(fields)),
+            ("outcome", fields) => {
+                if let Some(outcome) = outcome(fields) {
+                    self.outcomes.push(outcome);
+                }
+            }
             ("outcome-finding", fields) => {
                 if let Some(last) = self.outcomes.last_mut() {
                     last.finding = finding(fields);

@@ -133,10 +133,10 @@ impl Finding {
 
     /// `{ "id", "severity", "summary", "evidence": {}, "help": [] }`
     pub fn to_json(&self) -> Json {
-        let evidence = self.evidence.iter();
-        let evidence: Vec<(&str, Json)> = evidence
-            .map(|(label, value)| (*label, Json::text(value)))
-            .collect();
+        let mut evidence = Vec::new();
+        for (label, value) in &self.evidence {
+            evidence.push((*label, Json::text(value)));
+        }
         Json::object(&[
             ("id", Json::text(&self.id)),
             ("severity", Json::text(&self.severity)),

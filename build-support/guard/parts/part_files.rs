@@ -348,11 +348,11 @@ fn beside(folder: &Path, major: u32) -> Vec<String> {
     for file in files_in(folder) {
         if let Some((name, Some(of))) = name_of(&file) {
             if of == major && !name.is_empty() && !names.contains(&name) {
-                names.push(name);
+                let later = names.iter().position(|known| *known > name);
+                names.insert(later.unwrap_or(names.len()), name);
             }
         }
     }
-    names.sort();
     names
 }
 
