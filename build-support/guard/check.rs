@@ -276,17 +276,16 @@ fn run_checks(
             .help("set CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY, as NVIDIA asks for a cuDNN without its other parts"),
         );
     }
-    let beyond = env_config.devices.out_of_range(report.device_count());
+    let mut beyond = Vec::new();
+    for number in &env_config.devices.out_of_range(report.device_count()) {
+        beyond.push(number.to_string());
+    }
     if report.device_count() > 0 && !beyond.is_empty() {
         report.unknown(Finding::warning(
             FindingId::VariableUnusable,
             format!(
                 "CUDNN_GUARD_DEVICES asks for GPU {}, and {} are visible, counted from 0",
-                beyond
-                    .iter()
-                    .map(usize::to_string)
-                    .collect::<Vec<_>>()
-                    .join(", "),
+                beyond.join(", "),
                 report.device_count()
             ),
         ));
@@ -314,7 +313,9 @@ fn judge_files(report: &mut Report, built: &Built, main_library: &MainLibrary, p
         if newer && finding.id == FindingId::PartsMissing {
             finding.severity = Severity::Warning;
         }
-        finding.evidence.splice(0..0, main_library.evidence());
+        let mut evidence = main_library.evidence();
+        evidence.append(&mut finding.evidence);
+        finding.evidence = evidence;
         report.findings.push(finding);
     }
 }

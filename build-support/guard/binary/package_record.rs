@@ -1,5 +1,6 @@
 //! The records of Python wheels: which release put a file where it lies.
 
+use crate::runtime::binary::bounded_file::BoundedFile;
 use crate::runtime::facts::version::Version;
 use std::path::Path;
 
@@ -112,16 +113,17 @@ pub fn parse(text: &str, below: &str) -> Vec<(String, u64)> {
 fn slashed(folder: &Path) -> Option<String> {
     let mut names = Vec::new();
     for name in folder {
-        names.push(name.to_str()?);
+        names.push(name.to_str()?.to_string());
     }
     Some(names.join("/"))
 }
 
 fn read(path: &Path) -> Option<String> {
-    use std::io::Read;
-    let mut bytes = Vec::new();
     // To open a pipe would wait for somebody to write into it.
-    let file = std::fs::File::open(Some(path).filter(|path| path.is_file())?).ok()?;
-    file.take(MOST).read_to_end(&mut bytes).ok()?;
+    if !path.is_file() {
+        return None;
+    }
+    let file = BoundedFile::open(path).ok()?;
+    let bytes = file.read(0, file.length().min(MOST))?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }

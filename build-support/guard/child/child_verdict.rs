@@ -261,8 +261,12 @@ fn missing_driver_functions(driver: &Driver) -> Option<Finding> {
     let library = Elf::open(Path::new(&driver.library)).ok()?;
     let program = Elf::open(Path::new("/proc/self/exe")).ok()?;
     let found = EagerLookup::detect(&program.constants(MOST_CONSTANTS)?)?;
-    let mut lacks = found.functions.clone();
-    lacks.retain(|name| !library.defines(name));
+    let mut lacks = Vec::new();
+    for name in &found.functions {
+        if !library.defines(name) {
+            lacks.push(name.clone());
+        }
+    }
     // What does not even tell this function tells none.
     let tells = library.defines("cuInit");
     let finding = found.finding("in this program", &driver.library, &lacks);

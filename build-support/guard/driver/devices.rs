@@ -28,37 +28,38 @@ impl Devices {
 
     /// Those of so many that are tried.
     pub fn selected(&self, count: usize) -> Vec<usize> {
+        let mut selected = Vec::new();
         match self {
-            Devices::First => listed(count.min(1)),
-            Devices::All => listed(count),
             Devices::Listed(numbers) => {
-                let mut there = numbers.clone();
-                there.retain(|number| *number < count);
-                there
+                for number in numbers {
+                    if *number < count {
+                        selected.push(*number);
+                    }
+                }
+            }
+            Devices::First | Devices::All => {
+                for number in 0..count {
+                    if number == 0 || *self == Devices::All {
+                        selected.push(number);
+                    }
+                }
             }
         }
+        selected
     }
 
     /// Those that are asked for and not there.
     pub fn out_of_range(&self, count: usize) -> Vec<usize> {
-        match self {
-            Devices::Listed(numbers) => {
-                let mut beyond = numbers.clone();
-                beyond.retain(|number| *number >= count);
-                beyond
+        let mut beyond = Vec::new();
+        if let Devices::Listed(numbers) = self {
+            for number in numbers {
+                if *number >= count {
+                    beyond.push(*number);
+                }
             }
-            _ => Vec::new(),
         }
+        beyond
     }
-}
-
-/// The first so many.
-fn listed(count: usize) -> Vec<usize> {
-    let mut numbers = Vec::new();
-    for number in 0..count {
-        numbers.push(number);
-    }
-    numbers
 }
 
 /// The name of the GPU with this number: several may be called the same.

@@ -252,7 +252,10 @@ fn known_bad(value: &str) -> Option<KnownBad> {
 }
 
 fn words<T: std::fmt::Display>(items: &[T]) -> String {
-    let words: Vec<String> = items.iter().map(T::to_string).collect();
+    let mut words = Vec::new();
+    for item in items {
+        words.push(item.to_string());
+    }
     words.join(" ")
 }
 

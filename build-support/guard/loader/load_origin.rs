@@ -110,10 +110,11 @@ impl LoadOrigin {
 
 /// The names in the text of `/etc/ld.so.preload`.
 pub fn preloads(text: &str) -> Vec<&str> {
+    let gap: fn(char) -> bool = |c| c == ':' || c.is_whitespace();
     let mut names = Vec::new();
     for line in text.lines() {
         let line = line.split('#').next().unwrap_or_default();
-        for name in line.split(|c: char| c == ':' || c.is_whitespace()) {
+        for name in line.split(gap) {
             if !name.is_empty() {
                 names.push(name);
             }

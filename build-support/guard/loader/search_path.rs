@@ -69,8 +69,9 @@ impl SearchPath {
         });
         let preload = platform::first_environment("LD_PRELOAD").unwrap_or_default();
         let preload = preload.to_string_lossy();
+        let gap: fn(char) -> bool = |c| c == ':' || c == ' ';
         if preload
-            .split([':', ' '])
+            .split(gap)
             .any(|one| !one.is_empty() && Path::new(one) == file)
         {
             return LoadOrigin::Preload;
