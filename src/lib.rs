@@ -42,19 +42,11 @@
 #![warn(clippy::missing_errors_doc)]
 #![cfg_attr(test, allow(clippy::disallowed_methods))] // tests make and read machines of their own
 
-#[cfg(feature = "runtime")]
-#[path = "../build-support/guard/mod.rs"]
-#[allow(
-    clippy::disallowed_methods,
-    reason = "it reads the environment and the files of the program that it is in"
-)]
-pub mod runtime;
-
-// A build script needs some of it and shows none: what nothing calls is then not compiled.
+mod mount;
 #[cfg(not(feature = "runtime"))]
-#[path = "../build-support/guard/mod.rs"]
-#[allow(dead_code, unused_imports, clippy::disallowed_methods)]
-mod runtime;
+use mount::runtime;
+#[cfg(feature = "runtime")]
+pub use mount::runtime;
 
 #[cfg(feature = "build")]
 mod choice;
@@ -100,49 +92,24 @@ mod toolchain;
 #[cfg(feature = "build")]
 mod toolkit;
 
-#[cfg(feature = "build")]
-pub use config::Config;
-#[cfg(feature = "build")]
-pub use config::Link;
-#[cfg(feature = "build")]
-pub use error::Error;
-#[cfg(feature = "build")]
-pub use guard::Guard;
-#[cfg(feature = "cli")]
-pub use inspection::Inspection;
-#[cfg(feature = "build")]
-pub use kernels::Kernels;
-#[cfg(feature = "build")]
-pub use link::Linked;
-#[cfg(feature = "build")]
-pub use model::target_list::TargetList;
-#[cfg(feature = "build")]
-pub use report::Report;
-#[cfg(feature = "cli")]
-pub use report::target_report::TargetReport;
-#[cfg(feature = "build")]
-pub use runtime::facts::built::Loader;
-#[cfg(feature = "build")]
-pub use runtime::facts::built::Policy;
-#[cfg(feature = "build")]
-pub use runtime::facts::compute_capability::Code;
-#[cfg(feature = "build")]
-pub use runtime::facts::compute_capability::ComputeCapability;
-#[cfg(feature = "build")]
-pub use runtime::facts::compute_capability::Suffix;
-#[cfg(feature = "build")]
-pub use runtime::facts::compute_capability::Target;
-#[cfg(feature = "build")]
-pub use runtime::facts::finding::Finding;
-#[cfg(feature = "build")]
-pub use runtime::facts::finding::Severity;
-#[cfg(feature = "build")]
-pub use runtime::facts::finding::Verdict;
 pub use runtime::facts::finding_id::FindingId;
 #[cfg(feature = "build")]
-pub use runtime::facts::version::Version;
-#[cfg(feature = "build")]
-pub use toolchain::Toolchain;
+pub use {
+    config::{Config, Link},
+    error::Error,
+    guard::Guard,
+    kernels::Kernels,
+    link::Linked,
+    model::target_list::TargetList,
+    report::Report,
+    runtime::facts::built::{Loader, Policy},
+    runtime::facts::compute_capability::{Code, ComputeCapability, Suffix, Target},
+    runtime::facts::finding::{Finding, Severity, Verdict},
+    runtime::facts::version::Version,
+    toolchain::Toolchain,
+};
+#[cfg(feature = "cli")]
+pub use {inspection::Inspection, report::target_report::TargetReport};
 
 #[cfg(feature = "build")]
 use system::directive::Directive;
@@ -157,13 +124,7 @@ use system::directive::Directive;
 pub mod demo;
 #[cfg(feature = "cli")]
 #[doc(hidden)]
-pub use model::environment as variables;
-#[cfg(feature = "cli")]
-#[doc(hidden)]
-pub use model::invocation;
-#[cfg(feature = "cli")]
-#[doc(hidden)]
-pub use system::programs::on_path;
+pub use {model::environment as variables, model::invocation, system::programs::on_path};
 
 /// Runs a build script. An error becomes `cargo::error` lines, with the errors under it
 /// ([`source`](std::error::Error::source)), so that cargo shows its text and nothing of this program around it, and

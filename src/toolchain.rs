@@ -17,9 +17,9 @@ use crate::config::{Config, Link};
 #[cfg(feature = "cli")]
 use crate::cudnn::device_code;
 use crate::error::Error;
-use crate::guard::guard_file::Progress;
 use crate::model::candidate::{Candidate, Cudnn, Toolkit};
 use crate::model::environment::Variable;
+use crate::model::guard_state::GuardState;
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
@@ -56,7 +56,7 @@ pub struct Toolchain {
     /// The files that kernels were compiled to.
     pub(crate) written: Written,
     /// What its guard is about.
-    pub(crate) guard: RefCell<Progress>,
+    pub(crate) guard: RefCell<GuardState>,
 }
 
 impl Config {

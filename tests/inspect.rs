@@ -3,8 +3,9 @@
 #![allow(clippy::disallowed_methods)] // tests make files and run programs
 
 #[allow(dead_code)]
-#[path = "../src/system/library_file/made_dll.rs"]
-mod made;
+mod made {
+    include!("../src/system/library_file/made_dll.rs");
+}
 mod inspect {
     pub mod image;
     pub mod openers;

@@ -16,7 +16,7 @@ use cudnn_guard::runtime::binary::elf::Elf;
 use cudnn_guard::runtime::check;
 use cudnn_guard::runtime::facts::built::Built;
 use cudnn_guard::runtime::facts::version::Version;
-use cudnn_guard::runtime::parts::part_files;
+use cudnn_guard::runtime::parts::file_name;
 use cudnn_guard::runtime::parts::release::VersionDetector;
 use cudnn_guard::runtime::startup::startup_with;
 use guard::program::FAKES;
@@ -139,7 +139,7 @@ fn releases_are_read_off_the_parts() {
         let mut told = Vec::new();
         for file in std::fs::read_dir(&folder).unwrap() {
             let path = file.unwrap().path();
-            let Some((part, _)) = part_files::name_of(&path) else {
+            let Some((part, _)) = file_name::parse(&path) else {
                 continue;
             };
             let found =

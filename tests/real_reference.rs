@@ -8,8 +8,9 @@
     reason = "tests touch the machine"
 )]
 
-use cudnn_guard::runtime::convolution::case::{self, Case, Operation};
+use cudnn_guard::runtime::convolution::case::{self, Case};
 use cudnn_guard::runtime::convolution::data_type::to_half;
+use cudnn_guard::runtime::convolution::operation::Operation;
 use cudnn_guard::runtime::convolution::reference::{self, Operands};
 use cudnn_guard::runtime::convolution::shape::Shape;
 use std::path::Path;

@@ -54,6 +54,7 @@
 
 #[doc(hidden)]
 pub mod binary;
+#[cfg(feature = "runtime")]
 #[doc(hidden)]
 pub mod child;
 #[cfg(feature = "runtime")]

@@ -1,10 +1,7 @@
 //! The finding for a toolkit and a cuDNN that are for different CUDA majors.
 
 use crate::choice::findings::{CheckContext, linkable, owner};
-use crate::choice::message_format::{
-    also, found_via, is_gone, named, product, root_of, with_lines,
-};
-use crate::choice::select_pair::version_of;
+use crate::choice::message_format::{also, found_via, is_gone, named, product, with_lines};
 use crate::model::candidate::{Candidate, Found};
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
@@ -16,7 +13,7 @@ impl CheckContext<'_> {
         let (toolkit, cudnn) = self.choice.misfit?;
         let (toolkit, cudnn) = (self.candidates.get(toolkit)?, self.candidates.get(cudnn)?);
         let major = cudnn.cudnn()?.cuda_major?;
-        let theirs = version_of(toolkit)?.major;
+        let theirs = toolkit.version()?.major;
         let mut others = Vec::new();
         for other in self.candidates {
             let is_named = std::ptr::eq(other, toolkit) || std::ptr::eq(other, cudnn);
@@ -39,7 +36,7 @@ impl CheckContext<'_> {
             let fits = |other: &&Candidate| {
                 let met = |version| asked.is_none_or(|asked| asked.admits(version));
                 linkable(other)
-                    && version_of(other).is_some_and(met)
+                    && other.version().is_some_and(met)
                     && match (kind, &other.found) {
                         (Kind::Toolkit, Found::Toolkit(found)) => {
                             found.version.map(|one| one.major) == Some(major)
@@ -49,7 +46,7 @@ impl CheckContext<'_> {
                     }
             };
             match self.candidates.iter().find(fits) {
-                Some(other) => format!("`{}`", root_of(other).display()),
+                Some(other) => format!("`{}`", other.root().display()),
                 None => format!("the directory of {what}"),
             }
         };

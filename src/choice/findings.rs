@@ -1,12 +1,8 @@
 //! What is wrong with the choice: why a kind is missing, or what the chosen one lacks.
 
-use crate::choice::message_format::{
-    also, brief, found_via, is_gone, landmark, named, root_of, with_lines,
-};
+use crate::choice::message_format::{also, brief, found_via, is_gone, landmark, named, with_lines};
 use crate::choice::requirement::{Requirement, Requirements};
-use crate::choice::select_pair::{
-    Choice, has_library, is_usable, kind_of, other_cpu, unfit_path, version_of,
-};
+use crate::choice::select_pair::{Choice, has_library, is_usable, kind_of, other_cpu, unfit_path};
 use crate::cudnn::{consistency, nvidia_image};
 use crate::model::candidate::{Candidate, Cudnn, Found};
 use crate::model::environment::{Environment, Variable};
@@ -67,7 +63,7 @@ impl CheckContext<'_> {
         }
         if let Some(asked) = self.requirements.of(kind) {
             let is_unmet = |candidate: &&&Candidate| {
-                let version = version_of(candidate);
+                let version = candidate.version();
                 is_usable(candidate) && version.is_some_and(|version| !asked.admits(version))
             };
             if let Some(first) = found.iter().find(is_unmet) {
@@ -127,7 +123,7 @@ impl CheckContext<'_> {
         };
         let product = kind.product();
         let (variable, _) = landmark(kind, self.platform.os);
-        let version = version_of(first).unwrap_or(asked.from);
+        let version = first.version().unwrap_or(asked.from);
         let older = version < asked.from;
         let wanted = if older {
             format!("older than the {}", brief(asked.from))
@@ -141,13 +137,13 @@ impl CheckContext<'_> {
         let finding = with_lines(finding, "owner", owner);
         let finding = with_lines(finding, "also found", others.map(|other| also(other)));
         let text = &asked.text;
-        let meets = |other: &&&Candidate| version_of(other).is_some_and(|one| asked.admits(one));
+        let meets = |other: &&&Candidate| other.version().is_some_and(|one| asked.admits(one));
         let finding = if let Some(better) = found.iter().find(meets) {
             let activate = match better.via.is_inactive() {
                 true => "activate that environment, or ",
                 false => "",
             };
-            let root = root_of(better).display();
+            let root = better.root().display();
             finding.help(format!("{activate}set {variable} to `{root}`"))
         } else {
             let install = owner.and_then(|owner| owner.install(asked.from, asked.below));
@@ -174,7 +170,7 @@ fn no_import_library(candidate: &Candidate) -> Finding {
         "{named} has no import library `cudnn.lib`, without which nothing can be linked to it"
     );
     let library = candidate.cudnn().and_then(|cudnn| cudnn.library.as_deref());
-    let library = library.unwrap_or(root_of(candidate)).display();
+    let library = library.unwrap_or(candidate.root()).display();
     Finding::error(FindingId::CudnnNotFound, headline)
         .with("found via", format!("{}: {library}", candidate.via))
         .help("write `.link(Link::Runtime)` in build.rs, and open cuDNN in the program")

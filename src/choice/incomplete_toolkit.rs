@@ -2,7 +2,7 @@
 
 use crate::choice::findings::CheckContext;
 use crate::choice::message_format::{
-    also, by_distribution, found_via, is_of_wheels, named, package_suffix, root_of,
+    also, by_distribution, found_via, is_of_wheels, named, package_suffix,
 };
 use crate::choice::select_pair::is_whole;
 use crate::model::candidate::{Candidate, Toolkit};
@@ -38,7 +38,7 @@ impl CheckContext<'_> {
         if let Some(whole) = self.candidates.iter().find(is_whole_toolkit) {
             finding = finding.with("also found", also(whole));
             if candidate.request.is_some() {
-                let root = root_of(whole).display();
+                let root = whole.root().display();
                 finding = finding.help(format!("set {} to `{root}`", candidate.via));
                 or = "or ";
             }

@@ -1,6 +1,5 @@
 //! How candidates are named in messages.
 
-use crate::choice::select_pair::version_of;
 use crate::model::candidate::{Candidate, Found};
 use crate::model::platform::Os;
 use crate::runtime::facts::finding::Finding;
@@ -63,13 +62,13 @@ pub fn named(candidate: &Candidate) -> String {
         "{} {} at `{}`",
         product(candidate),
         release(candidate),
-        root_of(candidate).display()
+        candidate.root().display()
     )
 }
 
 /// Its release, as its maker writes it.
 pub fn release(candidate: &Candidate) -> String {
-    match (&candidate.found, version_of(candidate)) {
+    match (&candidate.found, candidate.version()) {
         (_, None) => "of unknown release".into(),
         (Found::Toolkit(_), Some(version)) => version.short(),
         (Found::Cudnn(_), Some(version)) => version.to_string(),
@@ -96,7 +95,7 @@ pub fn also(candidate: &Candidate) -> String {
         Some(reason) => format!(" ({reason})"),
         None => String::new(),
     };
-    let root = root_of(candidate).display();
+    let root = candidate.root().display();
     format!("{} in {root}{reason}", release(candidate))
 }
 
@@ -108,14 +107,6 @@ pub fn is_gone(candidate: &Candidate) -> bool {
             let parts = [&cudnn.header, &cudnn.library, &cudnn.link_dir];
             parts.iter().all(|part| part.is_none())
         }
-    }
-}
-
-/// Its directory.
-pub fn root_of(candidate: &Candidate) -> &Path {
-    match &candidate.found {
-        Found::Toolkit(toolkit) => &toolkit.root,
-        Found::Cudnn(cudnn) => &cudnn.root,
     }
 }
 

@@ -5,6 +5,7 @@ pub mod findings;
 pub mod incomplete_toolkit;
 pub mod message_format;
 pub mod not_found;
+pub mod read_install;
 pub mod requirement;
 pub mod scan;
 pub mod select_pair;

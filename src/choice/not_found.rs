@@ -2,7 +2,7 @@
 
 use crate::choice::findings::CheckContext;
 use crate::choice::incomplete_toolkit::packages;
-use crate::choice::message_format::{also, is_gone, landmark, root_of, with_lines};
+use crate::choice::message_format::{also, is_gone, landmark, with_lines};
 use crate::choice::select_pair::{is_whole, kind_of};
 use crate::cudnn::nvidia_image;
 use crate::model::candidate::Candidate;
@@ -69,7 +69,7 @@ impl CheckContext<'_> {
         let mut led_to = found.iter().filter(|one| one.via == FoundVia::LibraryPath);
         help.push(match led_to.find(|one| is_whole(one)) {
             Some(one) => {
-                let root = root_of(one).display();
+                let root = one.root().display();
                 format!(
                     "set {variable} to `{root}`, to build with what {} leads to",
                     one.via
@@ -125,7 +125,7 @@ impl CheckContext<'_> {
     fn left_out(&self, kind: Kind) -> Vec<String> {
         let gone = self.candidates.iter().filter(|one| kind_of(one) == kind);
         let gone = gone.filter(|one| is_gone(one)).map(|one| {
-            let root = root_of(one).display();
+            let root = one.root().display();
             format!("{} leads to `{root}`, which is not there", one.via)
         });
         let silent = self.left_out.iter().filter(|(of, _)| *of == kind);

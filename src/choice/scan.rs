@@ -1,5 +1,6 @@
 //! Looks at the places of the search, one after the other.
 
+use crate::choice::read_install::read_install;
 use crate::choice::select_pair::{SelectionConstraints, is_met, is_usable, kind_of};
 use crate::choice::unusable_variables::{Unusable, unusable};
 use crate::cudnn::package_owner;
@@ -123,7 +124,7 @@ impl Scan<'_> {
             return;
         }
         let tree = install_layout::cudnn(&self.host.platform, root, "");
-        if let Some((found, read)) = in_tree(Kind::Cudnn, root, &tree, sysroot, self.host) {
+        if let Some((found, read)) = read_install(Kind::Cudnn, root, &tree, sysroot, self.host) {
             let step = Step {
                 request: None,
                 ..step.clone()
@@ -144,7 +145,7 @@ impl Scan<'_> {
             via: FoundVia::PkgConfig(Some(file.clone())),
             ..step.clone()
         };
-        match in_tree(step.kind, &tree.base, &tree, sysroot, self.host) {
+        match read_install(step.kind, &tree.base, &tree, sysroot, self.host) {
             Some((found, mut read)) => {
                 read.push(file);
                 self.add(&step, sysroot, found, read);
@@ -161,7 +162,7 @@ impl Scan<'_> {
                 continue;
             }
             for tree in flavours(&top, tree, sysroot) {
-                let Some((found, read)) = in_tree(step.kind, &top, &tree, sysroot, self.host)
+                let Some((found, read)) = read_install(step.kind, &top, &tree, sysroot, self.host)
                 else {
                     continue;
                 };
@@ -252,7 +253,7 @@ impl ScanResult {
             };
             for &kind in lacking {
                 let tree = install_layout::usual(kind, &host.platform, top, "");
-                let Some((found, _)) = in_tree(kind, top, &tree, sysroot, host) else {
+                let Some((found, _)) = read_install(kind, top, &tree, sysroot, host) else {
                     continue;
                 };
                 if !self.candidates.iter().any(|one| one.found == found) {
@@ -296,26 +297,6 @@ impl ScanResult {
         let same = |known: &PathBuf| known.as_os_str() == path.as_os_str();
         if !self.read.iter().any(same) {
             self.read.push(path);
-        }
-    }
-}
-
-/// What is in a directory, and the files that were read.
-pub(super) fn in_tree(
-    kind: Kind,
-    top: &Path,
-    tree: &Tree,
-    sysroot: Sysroot,
-    host: &Host,
-) -> Option<(Found, Vec<PathBuf>)> {
-    match kind {
-        Kind::Toolkit => {
-            let (toolkit, read) = toolkit::read_install(top, tree, sysroot, host)?;
-            Some((Found::Toolkit(toolkit), read))
-        }
-        Kind::Cudnn => {
-            let (cudnn, read) = cudnn::read_install(top, tree, sysroot, &host.platform)?;
-            Some((Found::Cudnn(cudnn), read))
         }
     }
 }

@@ -3,13 +3,11 @@
 #[cfg(test)]
 mod tests;
 
-use crate::choice::message_format::root_of;
 use crate::choice::requirement::Requirement;
 use crate::cudnn::consistency;
 use crate::model::candidate::{Candidate, Cudnn, Found, Toolkit};
 use crate::model::platform::Platform;
 use crate::model::rejection::Rejection;
-use crate::runtime::facts::version::Version;
 use crate::search::search_step::Kind;
 use crate::system::path_encoding::cargo_cannot_take;
 use std::path::PathBuf;
@@ -121,7 +119,7 @@ fn unusable(candidate: &Candidate, platform: Option<&Platform>) -> Option<Reject
 
 /// Why the requirement is not met. A release that is not known may meet it.
 fn unmet(candidate: &Candidate, requirement: Option<&Requirement>) -> Option<Rejection> {
-    let (requirement, version) = (requirement?, version_of(candidate)?);
+    let (requirement, version) = (requirement?, candidate.version()?);
     let text = requirement.text.clone();
     match requirement.admits(version) {
         true => None,
@@ -140,7 +138,7 @@ pub fn other_cpu(candidate: &Candidate, platform: &Platform) -> Option<&'static 
 
 /// What it is about its paths that keeps them from cargo.
 pub fn unfit_path(candidate: &Candidate) -> Option<&'static str> {
-    let mut paths = vec![root_of(candidate)];
+    let mut paths = vec![candidate.root()];
     match &candidate.found {
         Found::Toolkit(toolkit) => paths.extend(toolkit.link_dirs.iter().map(PathBuf::as_path)),
         Found::Cudnn(cudnn) => {
@@ -187,7 +185,7 @@ fn uncertainty(candidate: &Candidate) -> usize {
                 + usize::from(consistency::doubtful(cudnn).is_some())
         }
     };
-    usize::from(version_of(candidate).is_none()) + lacking
+    usize::from(candidate.version().is_none()) + lacking
 }
 
 /// Whether a build could use it at all: not what a Python package brought along for itself.
@@ -324,13 +322,5 @@ pub fn kind_of(candidate: &Candidate) -> Kind {
     match candidate.found {
         Found::Toolkit(_) => Kind::Toolkit,
         Found::Cudnn(_) => Kind::Cudnn,
-    }
-}
-
-/// Its release.
-pub fn version_of(candidate: &Candidate) -> Option<Version> {
-    match &candidate.found {
-        Found::Toolkit(toolkit) => toolkit.version,
-        Found::Cudnn(cudnn) => cudnn.version(),
     }
 }

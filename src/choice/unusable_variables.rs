@@ -1,6 +1,6 @@
 //! Variables that name a place where nothing is.
 
-use crate::choice::scan::in_tree;
+use crate::choice::read_install::read_install;
 use crate::model::candidate::{Candidate, Found};
 use crate::model::environment::Variable;
 use crate::runtime::facts::finding::Finding;
@@ -78,7 +78,7 @@ fn nearby(steps: &[Step], variable: Variable, value: &Path, host: &Host) -> Opti
     };
     dirs.into_iter().find(|dir| {
         let tree = install_layout::usual(kind, &host.platform, dir, "");
-        match in_tree(kind, dir, &tree, Sysroot { root: None }, host) {
+        match read_install(kind, dir, &tree, Sysroot { root: None }, host) {
             Some((Found::Toolkit(_), _)) => {
                 tree.nvcc.iter().any(|nvcc| files::is_file(&dir.join(nvcc)))
             }

@@ -2,23 +2,14 @@
 
 use crate::error::Error;
 use crate::guard::text::text;
+use crate::model::guard_state::GuardState;
 use crate::runtime::facts::built::Built;
 use crate::runtime::facts::compute_capability::Target;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::system::{Host, files};
 use crate::toolchain::Toolchain;
-use std::collections::BTreeSet;
 use std::path::PathBuf;
-
-/// What a build script has done so far that its guard is about.
-#[derive(Debug, Default)]
-pub struct Progress {
-    /// What kernels were compiled to.
-    targets: BTreeSet<Target>,
-    /// The guard that was written, and whether it stands alone.
-    written: Option<(Built, bool)>,
-}
 
 impl Toolchain {
     /// Writes the guard, with the targets that kernels were compiled for until now.
@@ -34,7 +25,7 @@ impl Toolchain {
     }
 
     fn update_guard(&self) -> Result<(), Error> {
-        let Progress { targets, written } = &mut *self.guard.borrow_mut();
+        let GuardState { targets, written } = &mut *self.guard.borrow_mut();
         let Some((built, standalone)) = written else {
             return Ok(());
         };

@@ -3,10 +3,11 @@
 //! No loader finds them by name. The table stands in assembly: a second declaration of a function that the program's
 //! own bindings declare with other types would be warned of there, in code that its author did not write.
 
-use crate::guard::text::KNOWN;
 use crate::runtime::facts::built::Built;
 use std::fmt::Write;
 
+/// Where the guard knows the system: its structures and signal numbers are those of these processors.
+pub const KNOWN: &str = "all(target_os = \"linux\", target_env = \"gnu\", any(target_arch = \"x86_64\", target_arch = \"aarch64\"))";
 /// What every release since 8 has and the guard calls without a GPU.
 const ALWAYS: &[&str] = &["cudnnGetVersion", "cudnnGetCudartVersion"];
 /// Since 9.0.

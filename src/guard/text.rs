@@ -1,14 +1,11 @@
 //! The text of `$OUT_DIR/cudnn_guard.rs`: the record of what the build knew, and functions that hand it to the runtime,
 //! which is the crate `cudnn-guard` or, in a standalone guard, stands in the same file.
 
-use crate::guard::linked_in::linked_in;
+use crate::guard::linked_in::{KNOWN, linked_in};
 use crate::guard::runtime_text::module_text;
 use crate::runtime::facts::built::{Built, Loader};
 use crate::runtime::facts::record;
 use std::fmt::Write;
-
-/// Where the guard knows the system: its structures and signal numbers are those of these processors.
-pub const KNOWN: &str = "all(target_os = \"linux\", target_env = \"gnu\", any(target_arch = \"x86_64\", target_arch = \"aarch64\"))";
 
 /// Lints that a consumer may deny and that say nothing about a file it did not write.
 const ALLOWED: &str = "clippy::all, clippy::pedantic, clippy::nursery, clippy::restriction, clippy::cargo, dead_code, \

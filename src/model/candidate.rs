@@ -8,7 +8,7 @@ use crate::model::version_source::VersionSource;
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::compute_capability::Target;
 use crate::runtime::facts::version::Version;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A CUDA toolkit, whole or in part.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -172,6 +172,22 @@ pub struct Candidate {
 }
 
 impl Candidate {
+    /// Its directory.
+    pub fn root(&self) -> &Path {
+        match &self.found {
+            Found::Toolkit(toolkit) => &toolkit.root,
+            Found::Cudnn(cudnn) => &cudnn.root,
+        }
+    }
+
+    /// Its release.
+    pub fn version(&self) -> Option<Version> {
+        match &self.found {
+            Found::Toolkit(toolkit) => toolkit.version,
+            Found::Cudnn(cudnn) => cudnn.version(),
+        }
+    }
+
     /// The toolkit, if it is one.
     pub fn toolkit(&self) -> Option<&Toolkit> {
         match &self.found {

@@ -5,6 +5,7 @@ pub mod chosen_by;
 pub mod environment;
 pub mod found_via;
 pub mod gencode;
+pub mod guard_state;
 pub mod invocation;
 #[cfg(feature = "cli")]
 pub mod linkage;

@@ -7,8 +7,8 @@ use crate::report::json::{finding, line, list, text};
 use crate::runtime::facts::finding::{Finding, Severity, Verdict};
 use crate::runtime::facts::version::Version;
 use crate::targets::dialect::Dialect;
-use crate::targets::select;
-use crate::targets::select::{Compiler, TargetRequest};
+use crate::targets::nvcc_support::Compiler;
+use crate::targets::target_request::{self, TargetRequest};
 use crate::toolchain::targets::choose;
 use serde_json::json;
 use std::fmt;
@@ -33,7 +33,7 @@ impl Config {
                 dialect: Dialect::Ours,
                 text: text.to_string(),
             }),
-            None => select::request(&host.env, &self.archs),
+            None => target_request::request(&host.env, &self.archs),
         };
         let mut findings = Vec::new();
         let (compiler, told_by) = match cuda {
@@ -42,7 +42,7 @@ impl Config {
                 format!("what CUDA {} is known to do", cuda.short()),
             ),
             None => {
-                let letters = select::needs_letters(request.as_ref());
+                let letters = target_request::needs_letters(request.as_ref());
                 let toolchain = self.survey_on(host.clone());
                 let compiler = toolchain.compiler(letters, &mut findings);
                 let told_by = match &compiler {

@@ -3,7 +3,7 @@
 //! A mark stands only ever in the third column of a line, behind two spaces: that is how the terminal program
 //! knows what to colour.
 
-use crate::choice::message_format::{product, release, root_of};
+use crate::choice::message_format::{product, release};
 use crate::choice::select_pair::kind_of;
 use crate::compat::cudarc;
 #[cfg(feature = "cli")]
@@ -453,7 +453,7 @@ fn others(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
         if index == 0 {
             writeln!(f, "\nalso found")?;
         }
-        let (product, root) = (product(other), shown(root_of(other)));
+        let (product, root) = (product(other), shown(other.root()));
         writeln!(f, "  {product} {} at {root}", release(other))?;
         let reason = match &other.rejected {
             Some(reason) => reason.to_string(),

@@ -9,3 +9,5 @@ pub mod nvidia_smi;
 pub mod select;
 #[cfg(test)]
 mod table;
+pub mod target_lists;
+pub mod target_request;

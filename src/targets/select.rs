@@ -5,17 +5,19 @@ pub mod messages;
 mod tests;
 
 use crate::model::chosen_by::ChosenBy;
-use crate::model::environment::{Environment, Variable};
 use crate::model::gencode::Gencode;
 use crate::model::target_list::TargetList;
-use crate::model::text::joined;
 use crate::runtime::driver::query::Device;
-use crate::runtime::facts::compute_capability::{Code, ComputeCapability, Suffix, Target};
+use crate::runtime::facts::compute_capability::{ComputeCapability, Target};
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
-use crate::targets::dialect::{Dialect, Word};
-pub use crate::targets::nvcc_support::Compiler;
-use crate::targets::{dialect, gpu_names, nvcc_table};
+use crate::targets::dialect::Word;
+use crate::targets::nvcc_support::Compiler;
+use crate::targets::select::messages::{
+    gpu_too_new, gpu_too_old, native_without_gpu, no_gpu, unreadable, unsound, unsupported,
+};
+use crate::targets::target_lists::{add_all, known, machine, majors, ptx, with_ptx};
+use crate::targets::target_request::TargetRequest;
 use crate::toolkit::nvcc_output::add;
 
 /// The targets of a build, in numeric order, and who chose them.
@@ -40,64 +42,6 @@ impl Selection {
         };
         TargetList::new(self.targets.iter().map(gencode).collect())
     }
-}
-
-/// A list of targets that somebody wrote.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TargetRequest {
-    /// Who wrote it.
-    pub from: ChosenBy,
-    /// How to read it.
-    pub dialect: Dialect,
-    /// As written.
-    pub text: String,
-}
-
-impl TargetRequest {
-    fn words(&self) -> Result<Vec<Word>, &str> {
-        dialect::read(self.dialect, &self.text)
-    }
-}
-
-/// The first of: `CUDNN_GUARD_ARCHS`, the build script, `CUDAARCHS`, `TORCH_CUDA_ARCH_LIST`, `CUDA_COMPUTE_CAP`.
-pub fn request(env: &Environment, archs: &[String]) -> Option<TargetRequest> {
-    let variable = |variable: Variable, dialect| {
-        env.get(variable).map(|value| TargetRequest {
-            from: ChosenBy::Variable(variable),
-            dialect,
-            text: value.to_string_lossy().into_owned(),
-        })
-    };
-    let script = || {
-        (!archs.is_empty()).then(|| TargetRequest {
-            from: ChosenBy::BuildScript,
-            dialect: Dialect::Ours,
-            text: archs.join(", "),
-        })
-    };
-    variable(Variable::GuardArchs, Dialect::Ours)
-        .or_else(script)
-        .or_else(|| variable(Variable::CudaArchs, Dialect::CMake))
-        .or_else(|| variable(Variable::TorchCudaArchList, Dialect::Torch))
-        .or_else(|| variable(Variable::CudaComputeCap, Dialect::ComputeCap))
-}
-
-/// Whether the GPUs of this machine matter: only then is the driver asked.
-pub fn needs_gpus(request: Option<&TargetRequest>) -> bool {
-    let here = |word: &Word| matches!(word, Word::Native | Word::Auto);
-    request.is_none_or(|request| request.words().is_ok_and(|words| words.iter().any(here)))
-}
-
-/// Whether targets with a letter are asked for: only then is nvcc asked for these, too.
-pub fn needs_letters(request: Option<&TargetRequest>) -> bool {
-    let words = request.map(TargetRequest::words);
-    let lettered = |word: &Word| match word {
-        Word::Targets(gencodes) => gencodes.iter().any(|gencode| {
-            gencode.target.suffix != Suffix::None || gencode.via.suffix != Suffix::None
-        }),
-        _ => false,
-    };
-    words.is_some_and(|words| words.is_ok_and(|words| words.iter().any(lettered)))
 }
 
 /// The targets to compile for, never none. Without a compiler to ask they stand as they are written.
@@ -336,61 +280,3 @@ fn settle(asked: &mut Vec<Gencode>) -> Option<Finding> {
     *asked = kept;
     note
 }
-
-fn known(compiler: Option<&Compiler>) -> Vec<Target> {
-    let newest = || Compiler::from_table(None, nvcc_table::newest());
-    match compiler {
-        Some(compiler) => compiler.codes.clone(),
-        None => newest().map(|compiler| compiler.codes).unwrap_or_default(),
-    }
-}
-
-fn add_all(targets: &mut Vec<Target>, more: &[Target]) {
-    for target in more {
-        add(targets, *target);
-    }
-}
-
-/// The first of each major, from codes in numeric order.
-fn majors(codes: &[Target]) -> Vec<Target> {
-    let mut firsts: Vec<Target> = Vec::new();
-    for code in codes {
-        let seen = firsts.last().map(|first| first.capability.major);
-        if code.suffix == Suffix::None && seen != Some(code.capability.major) {
-            firsts.push(*code);
-        }
-    }
-    firsts
-}
-
-/// With PTX for GPUs to come: that of the first of the highest major, as nvcc's own `-arch=all` does it.
-fn with_ptx(codes: Vec<Target>) -> Vec<Target> {
-    let first = majors(&codes).last().map(|first| ptx(first.capability));
-    codes.into_iter().chain(first).collect()
-}
-
-const fn machine(capability: ComputeCapability) -> Target {
-    Target {
-        capability,
-        suffix: Suffix::None,
-        code: Code::Machine,
-    }
-}
-
-const fn ptx(capability: ComputeCapability) -> Target {
-    Target {
-        capability,
-        suffix: Suffix::None,
-        code: Code::Ptx,
-    }
-}
-
-/// `sm_80 compute_90`
-pub fn listed(targets: &[Target]) -> String {
-    joined(targets, " ")
-}
-
-use crate::targets::select::messages::{
-    gpu_too_new, gpu_too_old, native_without_gpu, no_gpu, unreadable, unsound, unsupported,
-};
-pub use crate::targets::select::messages::{left_out, unlisted};

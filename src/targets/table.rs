@@ -9,7 +9,9 @@ use crate::runtime::facts::version::Version;
 use crate::system::programs::run_to_end;
 use crate::targets::dialect;
 use crate::targets::dialect::{Dialect, Word};
-use crate::targets::select::{Compiler, TargetRequest, needs_letters, select};
+use crate::targets::nvcc_support::Compiler;
+use crate::targets::select::select;
+use crate::targets::target_request::{TargetRequest, needs_letters};
 use crate::toolkit::nvcc;
 use std::path::{Path, PathBuf};
 

@@ -10,7 +10,9 @@ use crate::runtime::facts::compute_capability::{ComputeCapability, Target};
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::system::{Host, files};
 use crate::targets::gpus;
-use crate::targets::select::{self, Compiler, Selection, TargetRequest};
+use crate::targets::nvcc_support::Compiler;
+use crate::targets::select::{self, Selection};
+use crate::targets::target_request::{self, TargetRequest};
 use crate::toolchain::Toolchain;
 use crate::toolkit::nvcc;
 
@@ -60,9 +62,9 @@ impl Toolchain {
         if self.absent.is_some() {
             return Ok(Selection::default());
         }
-        let request = select::request(&self.host.env, &self.config.archs);
+        let request = target_request::request(&self.host.env, &self.config.archs);
         let mut noticed: Vec<Finding> = self.compiler_skew().into_iter().collect();
-        let letters = select::needs_letters(request.as_ref());
+        let letters = target_request::needs_letters(request.as_ref());
         let compiler = self.compiler(letters, &mut noticed);
         let served = |gpu| match &self.cudnn {
             Some(cudnn) => rules::may_serve(cudnn, gpu, &self.host.platform),
@@ -107,7 +109,7 @@ impl Toolchain {
                     release.and_then(|cuda| Some((cuda, Compiler::from_table(Some(&name), cuda)?)));
                 finding.severity = Severity::Warning;
                 noticed.push(match &known {
-                    Some((cuda, known)) => select::unlisted(finding, *cuda, known),
+                    Some((cuda, known)) => select::messages::unlisted(finding, *cuda, known),
                     None => finding,
                 });
                 Some(known?.1)
@@ -149,7 +151,7 @@ pub(crate) fn choose(
     noticed: &mut Vec<Finding>,
 ) -> Result<Selection, Vec<Finding>> {
     let mut gpus = Vec::new();
-    if select::needs_gpus(request) {
+    if target_request::needs_gpus(request) {
         match gpus::gpus(&host.env) {
             Ok(found) => gpus = found,
             Err(finding) => noticed.push(finding),
@@ -160,7 +162,7 @@ pub(crate) fn choose(
         None => select::default_targets(compiler, &gpus, is_served),
     };
     if !gpus.is_empty() && host.env.var("PROFILE") == Some("release") {
-        let left_out = select::left_out(&selection.targets, compiler);
+        let left_out = select::messages::left_out(&selection.targets, compiler);
         selection.findings.extend(left_out);
     }
     Ok(selection)

@@ -11,6 +11,7 @@ use cudnn_guard::runtime::facts::built::{Built, Policy, Requirement};
 use cudnn_guard::runtime::facts::finding::{Finding, Verdict};
 use cudnn_guard::runtime::facts::version::Version;
 use cudnn_guard::runtime::judge::rules;
+use cudnn_guard::runtime::parts::file_name;
 use cudnn_guard::runtime::parts::part_files;
 use cudnn_guard::runtime::report::env_config::{EnvConfig, Mode};
 use std::ffi::OsString;
@@ -167,7 +168,7 @@ fn the_newest_of_full_names_is_newest_by_number() {
 
 #[test]
 fn part_names_are_read() {
-    let name = |file: &str| part_files::name_of(Path::new(file));
+    let name = |file: &str| file_name::parse(Path::new(file));
     let part = |name: &str, major| Some((name.to_string(), major));
     assert_eq!(name("/x/libcudnn.so.9"), part("", Some(9)));
     assert_eq!(

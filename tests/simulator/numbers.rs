@@ -1,10 +1,11 @@
 //! The reference, its tolerances and the short formats, against other ways to the same numbers.
 
 use cudnn_guard::runtime::convolution::algorithm::Algorithm;
-use cudnn_guard::runtime::convolution::case::{self, Case, Operation};
+use cudnn_guard::runtime::convolution::case::{self, Case};
 use cudnn_guard::runtime::convolution::data_type::{
     DataType, from_bfloat16, from_half, to_bfloat16, to_half,
 };
+use cudnn_guard::runtime::convolution::operation::Operation;
 use cudnn_guard::runtime::convolution::reference::{self, Expected, Operands};
 use cudnn_guard::runtime::convolution::shape::{Layout, Shape, count, indices};
 use cudnn_guard::runtime::convolution::tolerance::{Tolerance, compare};

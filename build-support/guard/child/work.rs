@@ -12,7 +12,8 @@ use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
 use crate::runtime::parts::dlopen_dependencies;
-use crate::runtime::parts::part_files::{self, Part};
+use crate::runtime::parts::file_name;
+use crate::runtime::parts::part_files::Part;
 use crate::runtime::system::platform::{self, Library};
 use std::collections::hash_map::RandomState;
 use std::ffi::c_int;
@@ -181,7 +182,7 @@ fn work(task: &Task<'_>, sink: &PipeSink<'_>) {
     }
     stage(sink, "looking at what is mapped");
     for path in platform::mapped() {
-        if part_files::name_of(&path).is_some() || dlopen_dependencies::is_dependency(&path) {
+        if file_name::parse(&path).is_some() || dlopen_dependencies::is_dependency(&path) {
             sink.line(&protocol::line("map", &[&protocol::path_field(&path)]));
         }
     }

@@ -3,61 +3,9 @@
 use crate::runtime::convolution::algorithm::Algorithm;
 use crate::runtime::convolution::case_result::Api;
 use crate::runtime::convolution::data_type::DataType;
+use crate::runtime::convolution::operation::Operation;
 use crate::runtime::convolution::shape::{Layout, Shape, dimensions, pair, quotient};
 use crate::runtime::facts::finding::Finding;
-
-/// What is computed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operation {
-    /// What comes out.
-    Forward,
-    /// The gradient of what went in.
-    BackwardData,
-    /// The gradient of the filters.
-    BackwardFilter,
-    /// What comes out, with a bias and ReLU in the same call.
-    Fused,
-}
-
-impl Operation {
-    /// Its name in a report.
-    pub fn name(self) -> &'static str {
-        match self {
-            Operation::Forward => "convolution forward",
-            Operation::BackwardData => "convolution backward data",
-            Operation::BackwardFilter => "convolution backward filter",
-            Operation::Fused => "convolution bias ReLU",
-        }
-    }
-
-    /// Its name in a sentence.
-    pub fn words(self) -> &'static str {
-        match self {
-            Operation::Forward => "forward convolution",
-            Operation::BackwardData => "backward data convolution",
-            Operation::BackwardFilter => "backward filter convolution",
-            Operation::Fused => "convolution with bias and ReLU",
-        }
-    }
-
-    /// What the tensors `x`, `w` and `y` are to it.
-    pub fn buffers(self) -> [&'static str; 3] {
-        match self {
-            Operation::Forward | Operation::Fused => ["input", "filter", "output"],
-            Operation::BackwardData => ["input gradient", "filter", "output gradient"],
-            Operation::BackwardFilter => ["input", "filter gradient", "output gradient"],
-        }
-    }
-
-    /// The name of what it gives.
-    pub fn result(self) -> &'static str {
-        match self {
-            Operation::Forward | Operation::Fused => "y",
-            Operation::BackwardData => "dx",
-            Operation::BackwardFilter => "dw",
-        }
-    }
-}
 
 /// One convolution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

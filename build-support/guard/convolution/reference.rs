@@ -1,6 +1,7 @@
 //! What a convolution must give: plain loops in double precision.
 
-use crate::runtime::convolution::case::{Case, Operation};
+use crate::runtime::convolution::case::Case;
+use crate::runtime::convolution::operation::Operation;
 use crate::runtime::convolution::shape::{count, divide, indices, quotient};
 
 /// What goes into a convolution, in NCHW order; each operation takes two of the first three.

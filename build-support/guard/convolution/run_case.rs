@@ -1,14 +1,16 @@
 //! One convolution: described to cuDNN, computed, read back and compared.
 
 use crate::runtime::convolution::algorithm::Algorithm;
-use crate::runtime::convolution::case::{Case, Operation};
+use crate::runtime::convolution::case::Case;
 use crate::runtime::convolution::case_result::SuiteEvent;
 use crate::runtime::convolution::failure::CaseFailure;
+use crate::runtime::convolution::operation::Operation;
 use crate::runtime::convolution::reference::{Expected, Operands};
 use crate::runtime::convolution::shape::count;
 use crate::runtime::convolution::tolerance::{self, Tolerance};
-use crate::runtime::cudnn::descriptor::{Descriptors, OwnedDescriptor};
-use crate::runtime::cudnn::functions::{Cudnn, CudnnStatus, DeviceTensors};
+use crate::runtime::cudnn::functions::{Cudnn, DeviceTensors};
+use crate::runtime::cudnn::owned_descriptor::{Descriptors, OwnedDescriptor};
+use crate::runtime::cudnn::status::CudnnStatus;
 use crate::runtime::driver::device_memory::{self, CurrentContext, POISON};
 use crate::runtime::facts::compute_capability::ComputeCapability;
 use crate::runtime::facts::version::Version;

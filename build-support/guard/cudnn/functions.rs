@@ -3,25 +3,17 @@
 //! A broken cuDNN ends the process in any of them: they are called in the child.
 
 use crate::runtime::convolution::algorithm::Algorithm;
-use crate::runtime::convolution::case::Operation;
-use crate::runtime::cudnn::descriptor::{Descriptors, OwnedDescriptor};
+use crate::runtime::convolution::operation::Operation;
+use crate::runtime::cudnn::owned_descriptor::{Descriptors, OwnedDescriptor};
 use crate::runtime::cudnn::signatures::{
     AlgorithmPerf, Convolve, Create, Destroy, Fuse, GetAlgorithms, LastError, Opaque, OutputDim,
     WorkspaceSize,
 };
+use crate::runtime::cudnn::status::{CudnnStatus, check, int};
 use crate::runtime::driver::query::address;
 use crate::runtime::system::platform::Library;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem::transmute;
-
-/// `cudnnStatus_t` of a call that failed, with its name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CudnnStatus {
-    /// The call.
-    pub call: &'static str,
-    /// What it answered; none if this cuDNN has no such function.
-    pub status: Option<i32>,
-}
 
 /// More than there are algorithms.
 const MOST_OFFERS: usize = 16;
@@ -259,19 +251,4 @@ pub struct DeviceTensors {
     pub bias: *mut c_void,
     /// Room to work in.
     pub workspace: *mut c_void,
-}
-
-/// What a call answered.
-pub fn check(call: &'static str, status: c_int) -> Result<(), CudnnStatus> {
-    if status == 0 {
-        Ok(())
-    } else {
-        let status = Some(status);
-        Err(CudnnStatus { call, status })
-    }
-}
-
-/// Our own sizes are small.
-pub(crate) fn int(size: usize) -> c_int {
-    size as c_int
 }

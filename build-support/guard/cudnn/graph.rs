@@ -3,14 +3,15 @@
 //! A broken cuDNN ends the process in any of these: they are called in the child.
 
 use crate::runtime::convolution::algorithm::Algorithm;
-use crate::runtime::convolution::case::{Case, Operation};
-use crate::runtime::cudnn::descriptor::{
-    CROSS_CORRELATION, FLOAT, OwnedDescriptor, data_type_number,
-};
-use crate::runtime::cudnn::functions::{CudnnStatus, DeviceTensors};
+use crate::runtime::convolution::case::Case;
+use crate::runtime::convolution::operation::Operation;
+use crate::runtime::cudnn::descriptor::{CROSS_CORRELATION, FLOAT, data_type_number};
+use crate::runtime::cudnn::functions::DeviceTensors;
 use crate::runtime::cudnn::graph_signatures::{
     BackendFunctions, Node, {self as is},
 };
+use crate::runtime::cudnn::owned_descriptor::OwnedDescriptor;
+use crate::runtime::cudnn::status::CudnnStatus;
 use crate::runtime::system::platform::Library;
 
 /// `cudnnBackendHeurMode_t`: what cuDNN thinks is fast, and what serves where nothing fast does.

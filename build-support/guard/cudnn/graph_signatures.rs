@@ -1,8 +1,8 @@
 //! The functions and numbers of cuDNN's graph interface, as `cudnn_graph.h` has them; tests/real_signatures.rs holds
 //! both against it.
 
-use crate::runtime::cudnn::functions::{CudnnStatus, check};
 use crate::runtime::cudnn::signatures::{Destroy, Opaque};
+use crate::runtime::cudnn::status::{CudnnStatus, check};
 use crate::runtime::driver::query::address;
 use crate::runtime::system::platform::Library;
 use std::ffi::{c_int, c_void};

@@ -10,6 +10,7 @@ use crate::runtime::facts::version::Version;
 use crate::runtime::judge::rules;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
 use crate::runtime::loader::{library_names, map_failures};
+use crate::runtime::parts::file_name;
 use crate::runtime::parts::part_files::{self, Parts};
 use crate::runtime::system::platform::{self, Library};
 use std::path::{Path, PathBuf};
@@ -98,7 +99,7 @@ impl MainLibrary {
     /// Its file, and what brought it in.
     pub fn evidence(&self) -> Vec<(&'static str, String)> {
         let mut evidence = vec![("loaded", self.path.display().to_string())];
-        let by_file = part_files::name_of(&self.path).and_then(|name| name.1);
+        let by_file = file_name::parse(&self.path).and_then(|name| name.1);
         if by_file.is_some_and(|major| major != self.major) {
             evidence.push(("own name", format!("libcudnn.so.{}", self.major)));
         }
@@ -153,7 +154,7 @@ pub fn find(built: &Built, search_path: &SearchPath) -> Result<MainLibrary, Find
 pub fn in_process() -> Vec<(PathBuf, u32)> {
     let mut found = Vec::new();
     for path in platform::mapped() {
-        if let Some((name, major)) = part_files::name_of(&path) {
+        if let Some((name, major)) = file_name::parse(&path) {
             if !name.is_empty() {
                 continue;
             }
@@ -179,7 +180,7 @@ fn paths(there: &[(PathBuf, u32)], meant: &dyn Fn(&(PathBuf, u32)) -> bool) -> V
 /// A file is known by its SONAME: `libcudnn.so` says nothing, and `libcudnn.so.9` may be a link that was made to cuDNN 8.
 fn major_by_soname(path: &Path) -> Option<u32> {
     let name = Elf::open(path).ok()?.soname()?;
-    part_files::name_of(Path::new(&name))?.1
+    file_name::parse(Path::new(&name))?.1
 }
 
 fn open(
@@ -211,7 +212,7 @@ fn open(
         match Library::open(name) {
             Ok(library) => {
                 let path = library.path().unwrap_or_else(|| PathBuf::from(name));
-                let by_name = || part_files::name_of(Path::new(name)).and_then(|(_, major)| major);
+                let by_name = || file_name::parse(Path::new(name)).and_then(|(_, major)| major);
                 let origin = search_path.to(&path);
                 let major = major_by_soname(&path).or_else(by_name).unwrap_or(9);
                 let other = |other: &(PathBuf, u32)| {

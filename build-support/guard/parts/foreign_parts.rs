@@ -5,7 +5,8 @@ use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::loader::locate::MainLibrary;
 use crate::runtime::loader::search_path::LoadOrigin;
-use crate::runtime::parts::part_files::{self, Parts};
+use crate::runtime::parts::file_name;
+use crate::runtime::parts::part_files::Parts;
 use crate::runtime::parts::release::VersionDetector;
 use crate::runtime::report::result::Report;
 use crate::runtime::system::platform;
@@ -32,7 +33,7 @@ pub fn judge(
     let mut detector = VersionDetector::default();
     let (mut foreign, mut copies) = (Vec::new(), Vec::new());
     for path in mapped {
-        let Some((name, Some(major))) = part_files::name_of(path) else {
+        let Some((name, Some(major))) = file_name::parse(path) else {
             continue;
         };
         // What was deleted is the same as nothing but by its name.
@@ -50,7 +51,7 @@ pub fn judge(
         let own_shim = mapped.iter().any(|other| {
             other.parent() == path.parent()
                 && *other != main_library.path
-                && part_files::name_of(other) == Some((String::new(), Some(major)))
+                && file_name::parse(other) == Some((String::new(), Some(major)))
         });
         let fits = !disagree && (version.is_none() || version == release);
         if own_shim || fits {

@@ -3,6 +3,8 @@
 #[cfg(feature = "runtime")]
 pub mod dlopen_dependencies;
 #[cfg(feature = "runtime")]
+pub mod file_name;
+#[cfg(feature = "runtime")]
 pub mod foreign_parts;
 #[cfg(feature = "runtime")]
 pub mod missing_dlopen;

@@ -7,6 +7,7 @@ use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
 use crate::runtime::loader::search_path::SearchPath;
+use crate::runtime::parts::file_name;
 use crate::runtime::parts::release::{SYMBOL, SourcedVersion, VersionDetector, with_article};
 use crate::runtime::parts::required_parts;
 use crate::runtime::system::platform::{self, Library};
@@ -218,32 +219,6 @@ impl Parts {
     }
 }
 
-/// The part that a file name stands for, with its major: `libcudnn_ops.so.9.1.0` is `ops` of 9, and
-/// `libcudnn.so.9` is the first library, whose name is empty.
-pub fn name_of(path: &Path) -> Option<(String, Option<u32>)> {
-    let file = path.file_name()?.to_str()?;
-    let rest = file.strip_prefix("libcudnn")?;
-    let (name, tail) = rest.split_once(".so")?;
-    let name = match name.strip_prefix('_') {
-        Some(name) => name,
-        None if name.is_empty() => name,
-        None => return None,
-    };
-    let numbers = match tail.strip_prefix('.') {
-        Some(numbers) => numbers,
-        None if tail.is_empty() => tail,
-        None => return None,
-    };
-    let major = numbers
-        .split('.')
-        .next()
-        .and_then(|major| major.parse().ok());
-    if major.is_none() && !numbers.is_empty() {
-        return None;
-    }
-    Some((name.to_string(), major))
-}
-
 /// The finding for a file that cannot be mapped into this process.
 pub fn defect_finding(path: &Path, defect: &Defect, needed: bool) -> Finding {
     let id = defect.id();
@@ -346,7 +321,7 @@ fn file_name(name: &str, major: u32) -> String {
 fn beside(folder: &Path, major: u32) -> Vec<String> {
     let mut names = Vec::new();
     for file in files_in(folder) {
-        if let Some((name, Some(of))) = name_of(&file) {
+        if let Some((name, Some(of))) = file_name::parse(&file) {
             if of == major && !name.is_empty() && !names.contains(&name) {
                 let later = names.iter().position(|known| *known > name);
                 names.insert(later.unwrap_or(names.len()), name);
@@ -375,7 +350,7 @@ fn named_in(main_library: &Path) -> Vec<String> {
             continue;
         }
         let text = String::from_utf8_lossy(text).into_owned();
-        if let Some((name, _)) = name_of(Path::new(&text)) {
+        if let Some((name, _)) = file_name::parse(Path::new(&text)) {
             if !names.contains(&name) {
                 names.push(name);
             }
@@ -387,7 +362,10 @@ fn named_in(main_library: &Path) -> Vec<String> {
 /// The file of a part that the process has mapped already: it serves everybody.
 fn in_process(mapped: &[PathBuf], name: &str, major: u32) -> Option<PathBuf> {
     let of = Some((name.to_string(), Some(major)));
-    mapped.iter().find(|path| name_of(path) == of).cloned()
+    mapped
+        .iter()
+        .find(|path| file_name::parse(path) == of)
+        .cloned()
 }
 
 /// The file of a part: beside the first library, wherever the loader finds it, or in the process by another file name.

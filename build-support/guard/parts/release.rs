@@ -5,7 +5,7 @@ use crate::runtime::binary::bounded_file::files_in;
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::binary::package_record::Wheels;
 use crate::runtime::facts::version::Version;
-use crate::runtime::parts::part_files;
+use crate::runtime::parts::file_name;
 use crate::runtime::system::platform;
 use std::path::{Path, PathBuf};
 
@@ -38,7 +38,7 @@ impl Default for VersionDetector {
     fn default() -> Self {
         Self {
             folders: Vec::new(),
-            replaced: platform::replaced(&|path| part_files::name_of(path).is_some()),
+            replaced: platform::replaced(&|path| file_name::parse(path).is_some()),
         }
     }
 }
@@ -90,7 +90,7 @@ fn trusted(folder: &Path) -> Wheels {
         return wheels;
     }
     let release = |file: &Path| -> Option<Version> {
-        let (name, _) = part_files::name_of(file)?;
+        let (name, _) = file_name::parse(file)?;
         let name = WITH_SYMBOL.iter().find(|part| **part == name)?;
         // To open a pipe would wait for somebody to write into it.
         if !file.is_file() {

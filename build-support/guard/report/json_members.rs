@@ -6,7 +6,7 @@ use crate::runtime::facts::built::{Built, BuiltFinding};
 use crate::runtime::facts::json::Json;
 use crate::runtime::facts::version::Version;
 use crate::runtime::parts::part_files::Part;
-use crate::runtime::report::result::LoadedCudnn;
+use crate::runtime::report::contents::LoadedCudnn;
 
 /// `built`.
 pub fn built(built: &Built) -> Json {

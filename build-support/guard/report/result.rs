@@ -1,55 +1,24 @@
 //! What was checked, what was not, and what came of it.
 
 use crate::runtime::child::protocol::ChildReport;
-use crate::runtime::convolution::case_result::CaseResult;
-use crate::runtime::driver::query::Driver;
 use crate::runtime::facts::built::Built;
 use crate::runtime::facts::finding::{Finding, Severity, Verdict, printable};
-use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::json::Json;
-use crate::runtime::facts::version::Version;
 use crate::runtime::loader::locate::MainLibrary;
-use crate::runtime::loader::search_path::LoadOrigin;
-use crate::runtime::parts::part_files::{Part, Parts};
+use crate::runtime::parts::part_files::Parts;
+use crate::runtime::report::contents::{Contents, LoadedCudnn};
 use crate::runtime::report::env_config::EnvConfig;
 use crate::runtime::report::{json_members, text};
 use crate::runtime::system::platform;
 use std::fmt;
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
-use std::path::{Path, PathBuf};
-
-/// The cuDNN that was judged.
-pub struct LoadedCudnn {
-    /// The file of its first library.
-    pub path: PathBuf,
-    /// What made the loader take it.
-    pub origin: LoadOrigin,
-    /// Its release, and what told it.
-    pub version: Option<(Version, &'static str)>,
-    /// The CUDA major that it was built for.
-    pub cuda_major: Option<u32>,
-    /// Its parts.
-    pub parts: Vec<Part>,
-}
+use std::path::Path;
 
 /// Everything that is known of the cuDNN under this program. Printed, it says what was checked and what was not.
 pub struct Report {
     /// Given back by a function of this file: whoever drops a report would otherwise compile how all of it is given back.
     contents: ManuallyDrop<Box<Contents>>,
-}
-
-/// What is in a report.
-pub struct Contents {
-    pub(crate) built: Built,
-    pub(crate) loaded: Option<LoadedCudnn>,
-    pub(crate) driver: Option<Driver>,
-    pub(crate) outcomes: Vec<CaseResult>,
-    pub(crate) findings: Vec<Finding>,
-    /// What was not looked at, and why.
-    pub(crate) unchecked: Vec<String>,
-    /// The id of the first finding for which the verdict is not known.
-    unknown: Option<FindingId>,
 }
 
 /// The cuDNN does not fit, or it is not known whether it does.
@@ -97,17 +66,7 @@ impl Report {
 
     /// Pass only if everything was checked and fits.
     pub fn verdict(&self) -> Verdict {
-        if self
-            .findings
-            .iter()
-            .any(|finding| finding.severity == Severity::Error)
-        {
-            Verdict::Fail
-        } else if self.unknown.is_some() {
-            Verdict::Unknown
-        } else {
-            Verdict::Pass
-        }
+        self.contents.verdict()
     }
 
     /// The file of the cuDNN that was judged.
@@ -212,17 +171,6 @@ impl Report {
     pub(crate) fn device_count(&self) -> usize {
         let driver = self.driver.as_ref();
         driver.map_or(0, |driver| driver.devices.len())
-    }
-
-    fn cause(&self) -> Option<&Finding> {
-        let unknown = self
-            .findings
-            .iter()
-            .find(|finding| Some(finding.id) == self.unknown);
-        self.findings
-            .iter()
-            .find(|finding| finding.severity == Severity::Error)
-            .or(unknown)
     }
 }
 

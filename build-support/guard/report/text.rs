@@ -3,12 +3,12 @@
 use crate::runtime::convolution::case_result::CaseResult;
 use crate::runtime::facts::finding::printable;
 use crate::runtime::parts::release::with_article;
-use crate::runtime::report::result::{LoadedCudnn, Report};
+use crate::runtime::report::contents::{Contents, LoadedCudnn};
 use std::fmt;
 use std::path::Path;
 
 /// Everything that is known, without the findings.
-pub fn stack(report: &Report, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+pub fn stack(report: &Contents, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     write!(f, "cuDNN: {}", report.verdict())?;
     let built = &report.built;
     let mut with = Vec::new();

@@ -3,6 +3,7 @@
 use super::*;
 use crate::model::environment::Variable;
 use crate::model::found_via::FoundVia;
+use crate::runtime::facts::version::Version;
 
 fn toolkit(via: &'static str, version: (u32, u32), nvcc: bool) -> Candidate {
     let found = Found::Toolkit(Toolkit {

@@ -9,8 +9,9 @@ use crate::model::invocation::Invocation;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::system::directive::{Directive, Library};
 use crate::system::programs::{Output, run_to_end};
+use crate::targets::nvcc_support::Compiler;
 use crate::targets::select;
-use crate::targets::select::{Compiler, TargetRequest};
+use crate::targets::target_request::TargetRequest;
 use std::cell::OnceCell;
 
 const KERNEL: &str = "\

@@ -4,7 +4,9 @@ use super::*;
 use crate::model::chosen_by::ChosenBy;
 use crate::model::target_list::TargetList;
 use crate::runtime::facts::version::Version;
-use crate::targets::select::{Compiler, TargetRequest, select};
+use crate::targets::nvcc_support::Compiler;
+use crate::targets::select::select;
+use crate::targets::target_request::TargetRequest;
 
 /// Numbers without a pattern, the same in every run.
 struct Random(u64);

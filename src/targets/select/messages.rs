@@ -1,8 +1,16 @@
 //! What is said about targets.
 
-use super::*;
+use crate::model::gencode::Gencode;
+use crate::model::text::joined;
+use crate::runtime::driver::query::Device;
+use crate::runtime::facts::compute_capability::{Code, ComputeCapability, Suffix, Target};
+use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
+use crate::targets::nvcc_support::Compiler;
+use crate::targets::target_lists::{known, listed, machine, majors, with_ptx};
+use crate::targets::target_request::TargetRequest;
+use crate::targets::{gpu_names, nvcc_table};
 
 pub(super) fn unreadable(request: &TargetRequest, summary: String) -> Finding {
     Finding::error(FindingId::ArchUnknown, summary)

@@ -5,10 +5,15 @@ pub mod released;
 use super::*;
 use crate::compat::rules;
 use crate::model::candidate::Cudnn;
+use crate::model::environment::{Environment, Variable};
 use crate::model::platform::Platform;
 use crate::runtime::facts::finding::Severity;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
+use crate::targets::dialect::Dialect;
+use crate::targets::select::messages::left_out;
+use crate::targets::target_lists::listed;
+use crate::targets::target_request::{needs_gpus, needs_letters, request};
 use crate::toolkit::nvcc_output::parse_help;
 
 fn code(number: u32) -> Target {

@@ -1,0 +1,65 @@
+//! Which list of targets counts, where several say one.
+
+use crate::model::chosen_by::ChosenBy;
+use crate::model::environment::{Environment, Variable};
+use crate::runtime::facts::compute_capability::Suffix;
+use crate::targets::dialect::{self, Dialect, Word};
+
+/// A list of targets that somebody wrote.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TargetRequest {
+    /// Who wrote it.
+    pub from: ChosenBy,
+    /// How to read it.
+    pub dialect: Dialect,
+    /// As written.
+    pub text: String,
+}
+
+impl TargetRequest {
+    /// Its words; the first that says nothing if there is one.
+    pub fn words(&self) -> Result<Vec<Word>, &str> {
+        dialect::read(self.dialect, &self.text)
+    }
+}
+
+/// The first of: `CUDNN_GUARD_ARCHS`, the build script, `CUDAARCHS`, `TORCH_CUDA_ARCH_LIST`, `CUDA_COMPUTE_CAP`.
+pub fn request(env: &Environment, archs: &[String]) -> Option<TargetRequest> {
+    let variable = |variable: Variable, dialect| {
+        env.get(variable).map(|value| TargetRequest {
+            from: ChosenBy::Variable(variable),
+            dialect,
+            text: value.to_string_lossy().into_owned(),
+        })
+    };
+    let script = || {
+        (!archs.is_empty()).then(|| TargetRequest {
+            from: ChosenBy::BuildScript,
+            dialect: Dialect::Ours,
+            text: archs.join(", "),
+        })
+    };
+    variable(Variable::GuardArchs, Dialect::Ours)
+        .or_else(script)
+        .or_else(|| variable(Variable::CudaArchs, Dialect::CMake))
+        .or_else(|| variable(Variable::TorchCudaArchList, Dialect::Torch))
+        .or_else(|| variable(Variable::CudaComputeCap, Dialect::ComputeCap))
+}
+
+/// Whether the GPUs of this machine matter: only then is the driver asked.
+pub fn needs_gpus(request: Option<&TargetRequest>) -> bool {
+    let here = |word: &Word| matches!(word, Word::Native | Word::Auto);
+    request.is_none_or(|request| request.words().is_ok_and(|words| words.iter().any(here)))
+}
+
+/// Whether targets with a letter are asked for: only then is nvcc asked for these, too.
+pub fn needs_letters(request: Option<&TargetRequest>) -> bool {
+    let words = request.map(TargetRequest::words);
+    let lettered = |word: &Word| match word {
+        Word::Targets(gencodes) => gencodes.iter().any(|gencode| {
+            gencode.target.suffix != Suffix::None || gencode.via.suffix != Suffix::None
+        }),
+        _ => false,
+    };
+    words.is_some_and(|words| words.is_ok_and(|words| words.iter().any(lettered)))
+}
