@@ -77,7 +77,7 @@ pub enum ChildNotStarted {
     /// CUDA is started in this process.
     Started,
     /// The system refuses one, in these words.
-    CudnnStatus(String),
+    Refused(String),
 }
 
 impl ChildNotStarted {
@@ -91,7 +91,7 @@ impl ChildNotStarted {
                     "CUDA is started in this process already, and a child made by `fork` cannot use it then",
                 )
                 .help("call `startup()` before anything uses CUDA: as the first line of `main`"),
-            ChildNotStarted::CudnnStatus(words) => finding
+            ChildNotStarted::Refused(words) => finding
                 .with("reason", words)
                 .help("raise the limit on processes (`ulimit -u`), or allow `fork`"),
         }
@@ -124,7 +124,7 @@ pub fn run(
         });
         match child {
             Ok(exit) => return Ok(outcome(exit, None)),
-            Err(words) => ChildNotStarted::CudnnStatus(words),
+            Err(words) => ChildNotStarted::Refused(words),
         }
     };
     if !may_be_here {
@@ -152,7 +152,7 @@ fn work(task: &Task<'_>, sink: &PipeSink<'_>) {
     let mut cudnn = None;
     if let Some(main_library) = task.main_library {
         let opened = open(task.parts, sink);
-        if opened != PartsOpened::CudnnStatus {
+        if opened != PartsOpened::Refused {
             cudnn = version(main_library, task.parts, sink)
                 .map(|version| (main_library, version, opened));
         }
@@ -194,7 +194,7 @@ enum PartsOpened {
     All,
     /// All but those which are linked to the driver, for want of it. cuDNN can be asked for its release.
     ButDriver,
-    CudnnStatus,
+    Refused,
 }
 
 fn open(parts: &[Part], sink: &PipeSink<'_>) -> PartsOpened {
@@ -205,7 +205,7 @@ fn open(parts: &[Part], sink: &PipeSink<'_>) -> PartsOpened {
         if let Err(words) = Library::open_file(&part.path) {
             sink.line(&protocol::line("refused", &[&path, &words]));
             if !wants_driver(&words) {
-                return PartsOpened::CudnnStatus;
+                return PartsOpened::Refused;
             }
             opened = PartsOpened::ButDriver;
         }
