@@ -282,17 +282,16 @@ fn run_checks(
             .help("set CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY, as NVIDIA asks for a cuDNN without its other parts"),
         );
     }
-    let beyond = env_config.devices.out_of_range(report.device_count());
+    let mut beyond = Vec::new();
+    for number in &env_config.devices.out_of_range(report.device_count()) {
+        beyond.push(number.to_string());
+    }
     if report.device_count() > 0 && !beyond.is_empty() {
         report.unknown(Finding::warning(
             FindingId::VariableUnusable,
             format!(
                 "CUDNN_GUARD_DEVICES asks for GPU {}, and {} are visible, counted from 0",
-                beyond
-                    .iter()
-                    .map(usize::to_string)
-                    .collect::<Vec<_>>()
-                    .join(", "),
+                beyond.join(", "),
                 report.device_count()
             ),
         ));
@@ -315,35 +314,39 @@ fn judge_files(report: &mut Report, built: &Built, main_library: &MainLibrary, p
     let release = release.map(|told| told.0);
     let mismatch = main_library.mismatch(built, release);
     let newer = release.is_some_and(|release| rules::is_newer(&built.tables.gpus, release));
-    let is_mixed = |finding: &Finding| finding.id == FindingId::PartsMixed;
-    let together = parts.is_together();
-    let mut findings = parts.findings;
+    let is_mixed = parts.is_mixed();
     // Where parts come from is asked once the first library itself is the right one.
-    if mismatch.is_some() && !together {
-        findings.retain(|finding| !is_mixed(finding));
+    let of_others = mismatch.is_some() && !parts.is_together();
+    // What is mixed here may hold the release that is wanted.
+    let mut mismatch = mismatch.filter(|_| !is_mixed || of_others || !has_wanted(&parts, built));
+    if !is_mixed || of_others {
+        report.findings.extend(mismatch.take());
     }
-    // What is mixed may hold the release that is wanted.
-    let is_wanted = |part: &part_files::Part| {
-        part.version
-            .is_some_and(|version| rules::version(built, version).is_ok())
-    };
-    let mixed = findings.iter().any(is_mixed);
-    let mismatch = mismatch.filter(|_| !mixed || !parts.list.iter().any(is_wanted));
-    let (first, last) = if mixed {
-        (None, mismatch)
-    } else {
-        (mismatch, None)
-    };
-    report.findings.extend(first);
-    for mut finding in findings {
+    for mut finding in parts.findings {
+        if of_others && finding.id == FindingId::PartsMixed {
+            continue;
+        }
         // A release that nobody knew may be made of other parts; what cannot do without is seen when it convolves.
         if newer && finding.id == FindingId::PartsMissing {
             finding.severity = Severity::Warning;
         }
-        finding.evidence.splice(0..0, main_library.evidence());
+        main_library.prove(&mut finding);
         report.findings.push(finding);
     }
-    report.findings.extend(last);
+    report.findings.extend(mismatch);
+}
+
+/// Whether one of them is of a release that the program can run with.
+fn has_wanted(parts: &Parts, built: &Built) -> bool {
+    for part in &parts.list {
+        if part
+            .version
+            .is_some_and(|version| rules::version(built, version).is_ok())
+        {
+            return true;
+        }
+    }
+    false
 }
 
 /// That a later cudnn-guard wrote a rule by which this one cannot judge.

@@ -25,8 +25,12 @@ pub fn find(file: &Path) -> Option<Opener> {
     let preload = platform::first_environment("LD_PRELOAD").unwrap_or_default();
     let preload = preload.to_string_lossy();
     let is_preloaded = |path: &Path| {
-        let mut names = preload.split([':', ' ']).filter(|name| !name.is_empty());
-        names.any(|name| Path::new(name) == path || path.file_name() == Some(name.as_ref()))
+        for name in preload.split([':', ' ']) {
+            if Path::new(name) == path || path.file_name() == Some(name.as_ref()) {
+                return true;
+            }
+        }
+        false
     };
     let mut found: Option<(Opener, bool)> = None;
     for path in platform::mapped() {

@@ -30,7 +30,7 @@ pub fn judge(
         .map(|(version, _)| version);
     let build_ids = report.built.tables.build_ids.clone();
     let mut detector = VersionDetector::new(&build_ids);
-    let (mut foreign, mut copies) = (Vec::<Part>::new(), Vec::new());
+    let (mut foreign, mut copies) = (Vec::new(), Vec::new());
     for path in mapped {
         let Some((name, Some(major))) = file_name::parse(path) else {
             continue;
@@ -71,12 +71,10 @@ pub fn judge(
     if foreign.is_empty() {
         return false;
     }
-    let foreign: Vec<&Part> = foreign.iter().collect();
     let (folder, major) = (main_library.folder(), main_library.major);
     let mut finding = mixed_parts::foreign_parts(release, folder, major, &foreign, search_path);
-    let files = foreign.iter().map(|part| part.path.display());
-    finding = finding.with_lines("and also", files);
-    finding.evidence.splice(0..0, main_library.evidence());
+    finding = finding.with_lines("and also", foreign.iter().map(|part| part.path.display()));
+    main_library.prove(&mut finding);
     report.findings.push(finding);
     true
 }

@@ -17,24 +17,26 @@ pub fn finding(
     search_path: &SearchPath,
 ) -> Option<Finding> {
     let (release, _) = parts.release()?;
-    let is_other = |part: &&Part| part.version.is_some_and(|version| version != release);
-    let foreign: Vec<&Part> = parts.list.iter().filter(is_other).collect();
-    if foreign.is_empty() {
+    let folder = main_library.parent().unwrap_or(main_library);
+    let (mut elsewhere, mut needed, mut any) = (Vec::new(), false, false);
+    for part in &parts.list {
+        if part.version.is_some_and(|version| version != release) {
+            (needed, any) = (needed || part.needed, true);
+            if !part.is_in(folder) {
+                elsewhere.push(part.clone());
+            }
+        }
+    }
+    if !any {
         return None;
     }
-    let folder = main_library.parent().unwrap_or(main_library);
-    let elsewhere: Vec<&Part> = foreign
-        .iter()
-        .copied()
-        .filter(|part| !part.is_in(folder))
-        .collect();
     let finding = if elsewhere.is_empty() {
         in_one_folder(parts, main_library, folder, release)
     } else {
         foreign_parts(Some(release), folder, major, &elsewhere, search_path)
     };
-    let mut finding = finding.with_lines("parts", lines(parts, main_library));
-    if !foreign.iter().any(|part| part.needed) {
+    let mut finding = finding.with("parts", lines(parts, main_library));
+    if !needed {
         finding.severity = Severity::Warning;
         finding.summary += ", which no convolution uses";
     }
@@ -66,7 +68,11 @@ impl<'a> Foreign<'a> {
             version: part.version,
             has_own,
             // A name with all numbers is asked for before the plain one.
-            yields: is_first || has_own && part.path.file_name() == Some(plain.as_ref()),
+            yields: if has_own {
+                part.path.file_name() == Some(plain.as_ref())
+            } else {
+                is_first
+            },
             origin,
         }
     }
@@ -107,13 +113,14 @@ pub fn foreign_parts(
     release: Option<Version>,
     folder: &Path,
     major: u32,
-    parts: &[&Part],
+    parts: &[Part],
     search_path: &SearchPath,
 ) -> Finding {
-    let foreign = parts
-        .iter()
-        .map(|part| Foreign::new(part, folder, major, search_path));
-    from_elsewhere(release, folder, &foreign.collect::<Vec<_>>())
+    let mut foreign = Vec::new();
+    for part in parts {
+        foreign.push(Foreign::new(part, folder, major, search_path));
+    }
+    from_elsewhere(release, folder, &foreign)
 }
 
 /// That a cuDNN of this release gets these parts from other folders.
@@ -126,10 +133,12 @@ pub fn from_elsewhere(release: Option<Version>, folder: &Path, foreign: &[Foreig
     for part in foreign {
         let dir = part.path.parent().unwrap_or(part.path);
         if summary.is_empty() {
-            let there = foreign
-                .iter()
-                .filter(|other| other.path.parent() == Some(dir) && other.version == part.version);
-            let there: Vec<&Path> = there.map(|part| part.path).collect();
+            let mut there = Vec::new();
+            for other in foreign {
+                if other.path.parent() == Some(dir) && other.version == part.version {
+                    there.push(other.path);
+                }
+            }
             summary = format!(
                 "cuDNN{} at `{}` gets {} from `{}`, where {} of {}",
                 release.map_or_else(String::new, |release| format!(" {}", release)),
@@ -162,33 +171,35 @@ pub fn from_elsewhere(release: Option<Version>, folder: &Path, foreign: &[Foreig
 }
 
 fn in_one_folder(parts: &Parts, main_library: &Path, folder: &Path, release: Version) -> Finding {
-    let main = parts.main.map(|told| (told.0, main_library));
-    let files: Vec<(Version, &Path)> = parts
-        .list
-        .iter()
-        .filter_map(|part| Some((part.version?, part.path.as_path())))
-        .chain(main)
-        .collect();
-    let count = |release: Version| files.iter().filter(|file| file.0 == release).count();
-    // That of most files; where that is undecided, that of the first library.
-    let mut most = release;
-    for (version, _) in &files {
-        if count(*version) > count(most) {
-            most = *version;
+    let mut files = Vec::new();
+    for part in &parts.list {
+        if let Some(version) = part.version {
+            files.push((version, part.path.as_path()));
         }
     }
-    let odd: Vec<&(Version, &Path)> = files.iter().filter(|file| file.0 != most).collect();
+    if let Some((version, _)) = parts.main {
+        files.push((version, main_library));
+    }
+    // Those of another release than most; where that is undecided, than the first library.
+    let (mut most, mut odd) = (release, odd_ones(&files, release));
+    for (version, _) in &files {
+        let others = odd_ones(&files, *version);
+        if others.len() < odd.len() {
+            (most, odd) = (*version, others);
+        }
+    }
     let other = odd.first().map_or(most, |file| file.0);
-    let odd: Vec<&Path> = odd
-        .iter()
-        .filter(|file| file.0 == other)
-        .map(|file| file.1)
-        .collect();
+    let mut named = Vec::new();
+    for (version, path) in odd {
+        if version == other {
+            named.push(path);
+        }
+    }
     let summary = format!(
         "cuDNN {} at `{}` is mixed with {} of {}",
         most,
         folder.display(),
-        names(&odd),
+        names(&named),
         other
     );
     Finding::error(FindingId::PartsMixed, summary).help(format!(
@@ -197,35 +208,49 @@ fn in_one_folder(parts: &Parts, main_library: &Path, folder: &Path, release: Ver
     ))
 }
 
+fn odd_ones<'a>(files: &[(Version, &'a Path)], release: Version) -> Vec<(Version, &'a Path)> {
+    let mut odd = Vec::new();
+    for file in files {
+        if file.0 != release {
+            odd.push(*file);
+        }
+    }
+    odd
+}
+
 /// The release of every library, and what told it.
-fn lines(parts: &Parts, main_library: &Path) -> Vec<String> {
-    let main = parts.main.map(|told| (told, main_library));
-    let of_parts = parts.list.iter().filter_map(|part| {
-        let told: SourcedVersion = (part.version?, part.told_by?);
-        Some((told, part.path.as_path()))
-    });
-    main.into_iter()
-        .chain(of_parts)
-        .map(|((version, by), path)| match by {
-            SYMBOL => format!("{}  {}", version, path.display()),
-            by => format!("{}  {}, by {}", version, path.display(), with_article(by)),
-        })
-        .collect()
+fn lines(parts: &Parts, main_library: &Path) -> String {
+    let mut lines = Vec::new();
+    let mut add = |told: Option<SourcedVersion>, path: &Path| match told {
+        Some((version, SYMBOL)) => lines.push(format!("{}  {}", version, path.display())),
+        Some((version, by)) => lines.push(format!(
+            "{}  {}, by {}",
+            version,
+            path.display(),
+            with_article(by)
+        )),
+        None => {}
+    };
+    add(parts.main, main_library);
+    for part in &parts.list {
+        add(part.version.zip(part.told_by), &part.path);
+    }
+    lines.join("\n")
 }
 
 /// Up to three file names, or how many there are.
 fn names(files: &[&Path]) -> String {
-    let name = |file: &&Path| {
-        file.file_name()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned()
-    };
-    let names: Vec<String> = files.iter().map(name).collect();
-    match names.as_slice() {
-        [one] => one.clone(),
-        [one, two] => format!("{} and {}", one, two),
-        [one, two, three] => format!("{}, {} and {}", one, two, three),
-        more => format!("{} libraries", more.len()),
+    if files.len() > 3 {
+        return format!("{} libraries", files.len());
     }
+    let mut names = String::new();
+    for (number, file) in files.iter().enumerate() {
+        names += match files.len() - number {
+            _ if number == 0 => "",
+            1 => " and ",
+            _ => ", ",
+        };
+        names += &file.file_name().unwrap_or_default().to_string_lossy();
+    }
+    names
 }

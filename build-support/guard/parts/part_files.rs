@@ -1,5 +1,6 @@
 //! The parts of a cuDNN, looked at by hand: none of their code runs here.
 
+use crate::runtime::binary::bounded_file::files_in;
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::facts::built::Built;
@@ -70,7 +71,13 @@ impl Parts {
         let no_others = required_parts::is_jit_only(beside.iter().map(String::as_str));
         let jit_only = no_others || is_jit_asked();
         let needed = |version| match required_parts::part_names(version, jit_only) {
-            Some(names) => names.iter().map(|name| name.to_string()).collect(),
+            Some(names) => {
+                let mut needed: Vec<String> = Vec::new();
+                for name in names {
+                    needed.push(name.to_string());
+                }
+                needed
+            }
             // A major that nobody knows yet: what its first library names.
             None => named_in(main_library),
         };
@@ -106,33 +113,35 @@ impl Parts {
         };
         // The first ones tell the release, and the release which others are needed.
         let first: Vec<String> = needed(Version::new(major, 0, 0));
-        first
-            .iter()
-            .for_each(|name| look(&mut parts, name, Some(&mut missing)));
+        for name in &first {
+            look(&mut parts, name, Some(&mut missing));
+        }
         let release = parts.release_of_parts().or(main).map(|told| told.0);
         if let Some(release) = release {
             let all: Vec<String> = needed(release);
-            all.iter()
-                .for_each(|name| look(&mut parts, name, Some(&mut missing)));
+            for name in &all {
+                look(&mut parts, name, Some(&mut missing));
+            }
         }
-        let own = built
-            .needs
-            .iter()
-            .filter_map(|word| required_parts::part_name(word, major));
-        own.for_each(|name| look(&mut parts, &name, Some(&mut missed)));
-        beside.iter().for_each(|name| look(&mut parts, name, None));
+        for word in &built.needs {
+            if let Some(name) = required_parts::part_name(word, major) {
+                look(&mut parts, &name, Some(&mut missed));
+            }
+        }
+        for name in &beside {
+            look(&mut parts, name, None);
+        }
         // Those that it does not open tell what it is.
         if let (None, Some(first)) = (main, parts.list.first()) {
             let own = folder.join(file_name(&first.name, major));
-            if !first.is_in(folder) {
-                let elf = Elf::open(&own).ok();
-                let told = elf.and_then(|elf| detector.part_version(&elf, &first.name, &own));
+            if let (false, Ok(elf)) = (first.is_in(folder), Elf::open(&own)) {
+                let told = detector.part_version(&elf, &first.name, &own);
                 parts.main = told.map(|told| (told.0, BESIDE));
             }
         }
-        for (files, by) in [(missed, "this program"), (missing, "a convolution")] {
+        for (files, by) in &[(missed, "this program"), (missing, "a convolution")] {
             if !files.is_empty() {
-                let finding = missing_finding(folder, &files, by, &parts.release(), search_path);
+                let finding = missing_finding(folder, files, by, &parts.release(), search_path);
                 let help = if no_others {
                     WHOLE.to_string()
                 } else {
@@ -173,20 +182,50 @@ impl Parts {
     /// That of the part which answers `cudnnGetVersion`, else of any other; of those that lie beside the first library,
     /// if one tells it.
     fn release_of_parts(&self) -> Option<SourcedVersion> {
-        let is_first = |part: &&Part| part.name == "graph" || part.name == "ops_infer";
-        let first = self.list.iter().filter(is_first);
-        let all = first.chain(self.list.iter().filter(|part| part.needed));
-        let beside = all.clone().filter(|part| part.is_in(&self.folder));
-        beside
-            .chain(all)
-            .find_map(|part| Some((part.version?, part.told_by?)))
+        let mut best: Option<(u8, SourcedVersion)> = None;
+        for part in &self.list {
+            let told = match (part.version, part.told_by) {
+                (Some(version), Some(by)) => (version, by),
+                _ => continue,
+            };
+            let rank = match (
+                part.name == "graph" || part.name == "ops_infer",
+                part.needed,
+            ) {
+                (true, _) => 0,
+                (false, true) => 1,
+                (false, false) => continue,
+            };
+            let rank = if part.is_in(&self.folder) {
+                rank
+            } else {
+                rank + 2
+            };
+            if best.is_none_or(|(other, _)| rank < other) {
+                best = Some((rank, told));
+            }
+        }
+        Some(best?.1)
+    }
+
+    /// Whether they are known to be of different releases.
+    pub fn is_mixed(&self) -> bool {
+        for finding in &self.findings {
+            if finding.id == FindingId::PartsMixed {
+                return true;
+            }
+        }
+        false
     }
 
     /// Whether every part lies beside the first library, so that nothing can come between.
     pub fn is_together(&self) -> bool {
-        self.list
-            .iter()
-            .all(|part| part.path.parent() == Some(&self.folder))
+        for part in &self.list {
+            if part.path.parent() != Some(&self.folder) {
+                return false;
+            }
+        }
+        true
     }
 
     fn add_part(
@@ -243,11 +282,9 @@ fn missing_finding(
 ) -> Finding {
     let all = if missing.len() == 1 { "" } else { " all" };
     let here = folder.display().to_string();
-    let others = search_path
-        .looked_at()
-        .into_iter()
-        .filter(|place| *place != here);
-    let places: Vec<String> = std::iter::once(here.clone()).chain(others).collect();
+    let mut places = search_path.looked_at();
+    places.retain(|place| *place != here);
+    places.insert(0, here);
     Finding::error(
         FindingId::PartsMissing,
         format!(
@@ -316,17 +353,14 @@ fn other_release_finding(
 /// The names of the parts that lie in a folder, sorted.
 fn beside(folder: &Path, major: u32) -> Vec<String> {
     let mut names = Vec::new();
-    let Ok(files) = std::fs::read_dir(folder) else {
-        return names;
-    };
-    for file in files.flatten() {
-        if let Some((name, Some(of))) = file_name::parse(Path::new(&file.file_name())) {
+    for file in files_in(folder) {
+        if let Some((name, Some(of))) = file_name::parse(&file) {
             if of == major && !name.is_empty() && !names.contains(&name) {
-                names.push(name);
+                let later = names.iter().position(|known| *known > name);
+                names.insert(later.unwrap_or(names.len()), name);
             }
         }
     }
-    names.sort();
     names
 }
 
@@ -344,10 +378,10 @@ fn named_in(main_library: &Path) -> Vec<String> {
         Vec::new()
     };
     let mut names: Vec<String> = Vec::new();
-    for text in bytes
-        .split(|byte| *byte == 0)
-        .filter(|text| text.starts_with(b"libcudnn_"))
-    {
+    for text in bytes.split(|byte| *byte == 0) {
+        if !text.starts_with(b"libcudnn_") {
+            continue;
+        }
         let text = String::from_utf8_lossy(text).into_owned();
         if let Some((name, _)) = file_name::parse(Path::new(&text)) {
             if !names.contains(&name) {

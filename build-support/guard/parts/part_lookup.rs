@@ -1,5 +1,6 @@
 //! Which file a cuDNN comes to for each of its parts.
 
+use crate::runtime::binary::bounded_file::files_in;
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::facts::version::Version;
 use crate::runtime::loader::search_path::SearchPath;
@@ -51,38 +52,49 @@ impl<'a> PartLookup<'a> {
     /// The file that the loader gives it. From 9 on it asks for the most precise name first, and a name is looked for
     /// everywhere before the next one is.
     pub fn by_name(&self, name: &str) -> Option<PathBuf> {
-        let release = self.release.filter(|release| release.major >= 9);
-        let precise = release.and_then(|release| {
-            let minor = release.short();
-            let mut numbers = [release.to_string(), minor].into_iter();
-            numbers.find_map(|number| self.search(&format!("libcudnn_{}.so.{}", name, number)))
-        });
+        if let Some(release) = self.release {
+            for numbers in [release.to_string(), release.short()] {
+                if release.major < 9 {
+                    break;
+                }
+                let file = self.search(&format!("libcudnn_{}.so.{}", name, numbers));
+                if file.is_some() {
+                    return file;
+                }
+            }
+        }
         let plain = file_name(name, self.major);
-        let file = precise
-            .or_else(|| self.in_process(name))
-            .or_else(|| self.search(&plain))
-            .or_else(|| Library::loaded(&plain)?.path());
-        file.or_else(|| self.search(&format!("libcudnn_{}.so", name)))
+        let file = self.in_process(name).or_else(|| self.search(&plain));
+        if file.is_some() {
+            return file;
+        }
+        let loaded = Library::loaded(&plain).and_then(|library| library.path());
+        loaded.or_else(|| self.search(&format!("libcudnn_{}.so", name)))
     }
 
     /// The file beside it, which the guard can open by its path; else the one that the loader gives it.
     pub fn beside_first(&self, name: &str) -> Option<PathBuf> {
+        if let Some(file) = self.in_process(name) {
+            return Some(file);
+        }
         let plain = file_name(name, self.major);
-        let here = || Some(self.folder.join(&plain)).filter(|here| here.is_file());
-        self.in_process(name)
-            .or_else(here)
-            // Debian and conda also ship the plain name; an unpacked archive may have the full one alone.
-            .or_else(|| full_name(self.folder, &plain))
-            .or_else(|| self.by_name(name))
+        let here = self.folder.join(&plain);
+        if here.is_file() {
+            return Some(here);
+        }
+        // Debian and conda also ship the plain name; an unpacked archive may have the full one alone.
+        full_name(self.folder, &plain).or_else(|| self.by_name(name))
     }
 
     /// The file that the process has mapped already: it serves everybody.
     fn in_process(&self, name: &str) -> Option<PathBuf> {
         let of = Some((name.to_string(), Some(self.major)));
-        self.mapped
-            .iter()
-            .find(|path| file_name::parse(path) == of)
-            .cloned()
+        for path in &self.mapped {
+            if file_name::parse(path) == of {
+                return Some(path.clone());
+            }
+        }
+        None
     }
 
     /// The file that the loader finds for it by this name.
@@ -98,12 +110,19 @@ pub fn file_name(name: &str, major: u32) -> String {
 
 /// The file with the highest numbers behind the plain name: 9.14.0 before 9.9.0.
 pub fn full_name(folder: &Path, plain: &str) -> Option<PathBuf> {
-    let files = std::fs::read_dir(folder).ok()?.flatten();
-    let numbered = files.filter_map(|file| {
-        let name = file.file_name();
-        let tail = name.to_str()?.strip_prefix(plain)?.strip_prefix('.')?;
-        let numbers: Result<Vec<u32>, _> = tail.split('.').map(str::parse).collect();
-        Some((numbers.ok()?, file.path()))
-    });
-    Some(numbered.max()?.1)
+    let numbers = |path: &Path| -> Option<Vec<u32>> {
+        let name = path.file_name()?.to_str()?;
+        let mut numbers = Vec::new();
+        for number in name.strip_prefix(plain)?.strip_prefix('.')?.split('.') {
+            numbers.push(number.parse().ok()?);
+        }
+        Some(numbers)
+    };
+    let mut last = None;
+    for path in files_in(folder) {
+        if let Some(numbers) = numbers(&path) {
+            last = last.max(Some((numbers, path)));
+        }
+    }
+    Some(last?.1)
 }

@@ -25,30 +25,26 @@ pub fn pin(
         }
     }
     let again = main_library.parts(search_path, true, built);
-    let needed = |parts: &Parts| -> Vec<Part> {
-        parts
-            .list
-            .iter()
-            .filter(|part| part.needed)
-            .cloned()
-            .collect()
-    };
-    let (before, after) = (needed(parts), needed(&again));
+    let needed = |part: &&Part| part.needed;
+    let mut now = again.list.iter().filter(needed);
     // What is mapped may have been deleted since, and does its work all the same.
     let is_other = |one: &Path, other: &Path| one != other && !platform::same_file(one, other);
-    let changed = before.iter().zip(&after).find(|(before, after)| {
-        before.version != after.version || is_other(&before.path, &after.path)
-    });
-    if let Some((before, after)) = changed {
-        report.findings.push(
-            Finding::error(
-                FindingId::PartsMixed,
-                "cuDNN's files changed while they were checked",
-            )
-            .with("checked", before.path.display())
-            .with("loaded", after.path.display())
-            .help("start the program again when nothing is being installed"),
-        );
+    for before in parts.list.iter().filter(needed) {
+        let Some(after) = now.next() else {
+            return;
+        };
+        if before.version != after.version || is_other(&before.path, &after.path) {
+            report.findings.push(
+                Finding::error(
+                    FindingId::PartsMixed,
+                    "cuDNN's files changed while they were checked",
+                )
+                .with("checked", before.path.display())
+                .with("loaded", after.path.display())
+                .help("start the program again when nothing is being installed"),
+            );
+            return;
+        }
     }
 }
 
@@ -60,20 +56,20 @@ pub fn diverted(
     by_name: Parts,
     pinned: bool,
 ) {
-    let is_mixed = |finding: &&Finding| finding.id == FindingId::PartsMixed;
-    if tried.findings.iter().any(|finding| is_mixed(&finding)) {
+    if tried.is_mixed() {
         return;
     }
-    let Some(finding) = by_name.findings.iter().find(is_mixed) else {
-        return;
-    };
-    let mut finding = finding.clone();
-    finding.evidence.splice(0..0, main_library.evidence());
-    if pinned {
-        finding.severity = Severity::Warning;
-        finding.summary = format!("but for this guard, {}", finding.summary);
-    } else {
-        report.set_loaded(main_library, &by_name);
+    for mut finding in by_name.findings.clone() {
+        if finding.id != FindingId::PartsMixed {
+            continue;
+        }
+        main_library.prove(&mut finding);
+        if pinned {
+            finding.severity = Severity::Warning;
+            finding.summary = format!("but for this guard, {}", finding.summary);
+        } else {
+            report.set_loaded(main_library, &by_name);
+        }
+        report.findings.push(finding);
     }
-    report.findings.push(finding);
 }
