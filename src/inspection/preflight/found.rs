@@ -17,6 +17,7 @@ use crate::runtime::judge::rules;
 use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::runtime::loader::opener::Opener;
 use crate::runtime::parts::mixed_parts::{self, Foreign};
+use crate::system::files;
 use std::path::Path;
 
 impl PreflightInput {
@@ -63,7 +64,7 @@ impl PreflightInput {
         let later = parts.find_map(|missing| missing.stands_in.as_ref());
         let found = consistency::findings(cudnn, &[], &self.elsewhere);
         for mut finding in own.into_iter().chain(found) {
-            if let (FindingId::PartsMixed, Some(other)) = (finding.id, self.from_elsewhere(cudnn)) {
+            if let (FindingId::PartsMixed, Some(other)) = (finding.id, self.foreign_parts(cudnn)) {
                 // Where parts come from is asked once the first library itself is the right one.
                 if self.is_unfit(cudnn) {
                     continue;
@@ -113,7 +114,7 @@ impl PreflightInput {
     }
 
     /// Parts of another release from other folders than that of the first library, as the guard names them.
-    fn from_elsewhere(&self, cudnn: &Cudnn) -> Option<Finding> {
+    fn foreign_parts(&self, cudnn: &Cudnn) -> Option<Finding> {
         let (library, release) = (cudnn.library.as_ref()?, cudnn.library_version?);
         let folder = library.parent()?;
         let is_foreign = |part: &&Part| {
@@ -128,7 +129,7 @@ impl PreflightInput {
                 let has_own = part
                     .path
                     .file_name()
-                    .is_some_and(|name| folder.join(name).is_file());
+                    .is_some_and(|name| files::is_file(&folder.join(name)));
                 Foreign {
                     path: &part.path,
                     version: part.version,
