@@ -323,3 +323,29 @@ fn inspect_names_the_way_of_foreign_parts() {
         assert_eq!(text, "");
     }
 }
+
+/// A build that no table knows, copied without its name and its record: cuDNN's own check tells that it does not fit.
+#[test]
+#[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
+fn a_part_of_an_unknown_build_is_named_where_cudnn_refuses() {
+    let file = "libcudnn_cnn.so.9";
+    let farm = Farm::of("cudnn-cu13-9.14").from("cudnn-cu12-9.10", file);
+    let farm = farm.cut(file, u64::MAX);
+    let path = farm.0.join(file);
+    let mut bytes = std::fs::read(&path).unwrap();
+    let id = b"GNU\0\x4d\x8c\x00\x41\x5c\x2e";
+    let at = bytes.windows(id.len()).position(|words| words == id);
+    bytes[at.unwrap() + 4] ^= 1;
+    std::fs::write(&path, bytes).unwrap();
+    let cause = farm.cause("9.14.0", &[]);
+    assert_eq!(
+        cause,
+        "\
+the parts of cuDNN at `HERE` do not belong together  [parts-mixed]
+  = help: remove all `libcudnn*` files from `HERE` and install one cuDNN there, whole
+  loaded      HERE/libcudnn.so.9
+  found via   LD_LIBRARY_PATH, its entry `HERE`
+  refused by  cudnnCnnVersionCheck
+  no release  HERE/libcudnn_cnn.so.9"
+    );
+}

@@ -55,6 +55,7 @@ pub fn judge(
             by_files,
             answer.version,
             &answer.failed_checks,
+            parts,
         ));
     }
     for (path, words) in &answer.unopened {
@@ -106,6 +107,7 @@ fn disagreement(
     files: Option<Version>,
     called: Option<Version>,
     failed_checks: &[String],
+    parts: &Parts,
 ) -> Finding {
     let mut finding = Finding::error(
         FindingId::PartsMixed,
@@ -125,6 +127,15 @@ fn disagreement(
     }
     if !failed_checks.is_empty() {
         finding = finding.with("refused by", failed_checks.join(", "));
+    }
+    let mut untold = Vec::new();
+    for part in &parts.list {
+        if part.needed && part.version.is_none() {
+            untold.push(part.path.display().to_string());
+        }
+    }
+    if !untold.is_empty() {
+        finding = finding.with("no release", untold.join("\n"));
     }
     finding.help(format!(
         "remove all `libcudnn*` files from `{}` and install one cuDNN there, whole",
