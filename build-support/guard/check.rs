@@ -278,18 +278,24 @@ fn run_checks(
     }
     let beyond = env_config.devices.out_of_range(report.device_count());
     if report.device_count() > 0 && !beyond.is_empty() {
-        report.unknown(Finding::warning(
-            FindingId::VariableUnusable,
-            format!(
-                "CUDNN_GUARD_DEVICES asks for GPU {}, and {} are visible, counted from 0",
-                beyond
-                    .iter()
-                    .map(usize::to_string)
-                    .collect::<Vec<_>>()
-                    .join(", "),
+        report.unknown(
+            Finding::warning(
+                FindingId::VariableUnusable,
+                format!(
+                    "CUDNN_GUARD_DEVICES asks for GPU {}, and {} are visible, counted from 0",
+                    beyond
+                        .iter()
+                        .map(usize::to_string)
+                        .collect::<Vec<_>>()
+                        .join(", "),
+                    report.device_count()
+                ),
+            )
+            .help(format!(
+                "set CUDNN_GUARD_DEVICES to numbers below {}, or to all",
                 report.device_count()
-            ),
-        ));
+            )),
+        );
     }
     child_verdict::outcomes(report, built);
     let passed = report

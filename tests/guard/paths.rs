@@ -165,6 +165,7 @@ fn what_cudarc_opens_is_judged() {
 libcudnn.so cannot be loaded, nor by any other name that cudarc tries; there is only libcudnn.so.8  [cudnn-not-loadable]
   loader      libcudnn.so: cannot open shared object file: No such file or directory
               (and so for 16 names more)
+  there is    {path}/libcudnn.so.8
   looked at   LD_LIBRARY_PATH, its entry `{path}`
 "
         ));
@@ -213,6 +214,7 @@ fn a_cudarc_of_old_does_not_ask_for_libcudnn_so_9() {
 libcudnn.so cannot be loaded, nor by any other name that cudarc 0.19.1 tries; there is only libcudnn.so.9  [cudnn-not-loadable]
   loader      libcudnn.so: cannot open shared object file: No such file or directory
               (and so for 13 names more)
+  there is    {path}/libcudnn.so.9
   looked at   LD_LIBRARY_PATH, its entry `{path}`
 "
         ));

@@ -191,15 +191,22 @@ fn devices(
 ) {
     let count = report.device_count();
     release(report, built, Some(count));
-    let Some(driver) = report.driver.as_ref().filter(|_| count > 0) else {
+    let Some(driver) = report.driver.as_ref() else {
         return;
     };
+    let too_old = driver
+        .cuda
+        .and_then(|cuda| rules::driver(built, cudnn_cuda_major, cuda));
+    if count == 0 {
+        // It is in nobody's way while there is no GPU, and will be when there is one.
+        if let Some(mut finding) = too_old {
+            finding.severity = Severity::Warning;
+            report.findings.push(finding);
+        }
+        return;
+    }
     let mut findings = Vec::new();
-    findings.extend(
-        driver
-            .cuda
-            .and_then(|cuda| rules::driver(built, cudnn_cuda_major, cuda)),
-    );
+    findings.extend(too_old);
     if built.loader == Loader::Cudarc {
         findings.extend(missing_driver_functions(driver));
     }
@@ -337,7 +344,8 @@ fn judge_exit(report: &mut Report, outcome: &ChildOutcome, missing_dlopen: Optio
                         "the child process that tries cuDNN was killed by signal {} while {}",
                         number, stage
                     ),
-                ),
+                )
+                .help("see with `dmesg` whether the system ended it for want of memory"),
             }
         }
     };

@@ -7,6 +7,7 @@ use crate::runtime::child::{in_process, process};
 use crate::runtime::convolution::case_result::{Extent, Scope, SuiteEvent};
 use crate::runtime::convolution::suite;
 use crate::runtime::driver::devices::Devices;
+use crate::runtime::driver::driver_library;
 use crate::runtime::driver::query::{self, Driver, DriverProblem};
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
@@ -266,7 +267,10 @@ fn driver(functions: Functions, sink: &PipeSink<'_>) -> usize {
     let known = match &found {
         Ok(driver) => Some(driver),
         Err(problem) => {
-            sink.line(&protocol::finding_line("problem", &problem.finding()));
+            sink.line(&protocol::finding_line(
+                "problem",
+                &driver_library::finding(problem),
+            ));
             problem.driver()
         }
     };

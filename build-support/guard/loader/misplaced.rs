@@ -1,0 +1,262 @@
+//! A library that lies where the loader does not look, though somebody meant it to be found there.
+
+use crate::runtime::binary::elf::Elf;
+use crate::runtime::loader::ld_so_cache;
+use crate::runtime::loader::load_origin::{CACHE, lib_folders};
+use crate::runtime::system::platform;
+use std::env::consts::ARCH;
+use std::path::{Path, PathBuf};
+
+/// Variables that name what holds a cuDNN. None of them tells the loader anything.
+const VARIABLES: [&str; 7] = [
+    "VIRTUAL_ENV",
+    "CONDA_PREFIX",
+    "CUDNN_PATH",
+    "CUDNN_HOME",
+    "CUDNN_ROOT",
+    "CUDA_HOME",
+    "CUDA_PATH",
+];
+/// Where pip and NVIDIA's installers put it for everybody.
+const PREFIXES: [&str; 2] = ["/usr/local/cuda", "/usr/local"];
+/// Where it lies in a prefix, in a directory of wheels, in an old archive and in a toolkit, besides `lib` and the like.
+const PLACES: [&str; 5] = [
+    "cudnn/lib",
+    "nvidia/cudnn/lib",
+    "cuda/lib64",
+    "targets/x86_64-linux/lib",
+    "targets/sbsa-linux/lib",
+];
+/// More directories in one are not looked into.
+const MOST: usize = 256;
+
+/// The library, and what keeps the loader from it.
+pub struct Misplaced {
+    /// Its file.
+    pub file: PathBuf,
+    /// Why the loader does not look there.
+    pub reason: String,
+    /// What leads there.
+    pub help: String,
+}
+
+impl Misplaced {
+    /// Looks where the variables and the configuration of the loader mean one of these names to be.
+    pub fn find(names: &[String]) -> Option<Self> {
+        let library_path = platform::given_environment("LD_LIBRARY_PATH").unwrap_or_default();
+        let library_path = library_path.to_string_lossy();
+        let home = std::env::var("HOME").unwrap_or_default();
+        Self::by_library_path(names, &library_path, &home)
+            .or_else(|| Self::by_configuration(names, Path::new("/etc")))
+            .or_else(|| {
+                for variable in VARIABLES {
+                    let named = std::env::var_os(variable).unwrap_or_default();
+                    let named = Path::new(&named);
+                    if let Some(file) = below(named, names).filter(|_| named.is_absolute()) {
+                        let reason = format!(
+                            "{} is `{}`, which tells the loader nothing",
+                            variable,
+                            named.display()
+                        );
+                        return Some(Self::led_by_library_path(file, reason, &library_path));
+                    }
+                }
+                let file = PREFIXES
+                    .iter()
+                    .find_map(|dir| below(Path::new(dir), names))?;
+                let reason = format!("neither LD_LIBRARY_PATH nor {} names its directory", CACHE);
+                Some(Self::led_by_library_path(file, reason, &library_path))
+            })
+    }
+
+    /// An entry of LD_LIBRARY_PATH that the loader reads in another way than it was meant.
+    pub fn by_library_path(names: &[String], library_path: &str, home: &str) -> Option<Self> {
+        let mut entries = Vec::new();
+        let mut found = None;
+        for entry in library_path.split([':', ';']) {
+            let (mut meant, why) = meant(entry, home);
+            for dir in &mut meant {
+                let file = match &found {
+                    None => at_or_near(Path::new(dir), names),
+                    Some(_) => None,
+                };
+                let Some(file) = file else { continue };
+                let parent = folder(&file).display().to_string();
+                let reason = match why {
+                    Some(why) => format!("the entry `{}` of LD_LIBRARY_PATH {}", entry, why),
+                    None if file == Path::new(dir) => {
+                        format!(
+                            "the entry `{}` of LD_LIBRARY_PATH is a file, and the loader looks into directories",
+                            entry
+                        )
+                    }
+                    None if parent == *dir && !platform::is_privileged() => continue,
+                    None if parent == *dir => {
+                        "LD_LIBRARY_PATH names its directory, which the loader ignores here"
+                            .to_string()
+                    }
+                    None => format!(
+                        "the entry `{}` of LD_LIBRARY_PATH is not the directory that it lies in",
+                        entry
+                    ),
+                };
+                *dir = parent;
+                found = Some((file, reason));
+            }
+            entries.extend(meant);
+        }
+        let (file, reason) = found?;
+        Some(Self::led_by(file, reason, &entries.join(":")))
+    }
+
+    /// A directory that the loader's configuration names and its cache does not have yet.
+    pub fn by_configuration(names: &[String], etc: &Path) -> Option<Self> {
+        let mut files = vec![etc.join("ld.so.conf")];
+        files.extend(listed(&etc.join("ld.so.conf.d")));
+        for conf in files {
+            for line in std::fs::read_to_string(&conf).unwrap_or_default().lines() {
+                let dir = line.split('#').next().unwrap_or_default().trim();
+                for name in names.iter().filter(|_| dir.starts_with('/')) {
+                    let file = Path::new(dir).join(name);
+                    if is_sound(&file) && !ld_so_cache::files(name).contains(&file) {
+                        return Some(Self {
+                            file,
+                            reason: format!(
+                                "`{}` names its directory, and {} does not have it yet",
+                                conf.display(),
+                                CACHE
+                            ),
+                            help: "run `ldconfig` as root".to_string(),
+                        });
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    fn led_by_library_path(file: PathBuf, reason: String, library_path: &str) -> Self {
+        let mut value = folder(&file).display().to_string();
+        if !library_path.is_empty() {
+            value = format!("{}:{}", value, library_path);
+        }
+        Self::led_by(file, reason, &value)
+    }
+
+    fn led_by(file: PathBuf, reason: String, value: &str) -> Self {
+        let help = if platform::is_privileged() {
+            format!(
+                "name `{}` in /etc/ld.so.conf, and run `ldconfig` as root",
+                folder(&file).display()
+            )
+        } else {
+            format!(
+                "run `export LD_LIBRARY_PATH={}` before the program",
+                quoted(value)
+            )
+        };
+        Self { file, reason, help }
+    }
+}
+
+fn folder(file: &Path) -> &Path {
+    file.parent().unwrap_or(file)
+}
+
+fn is_sound(file: &Path) -> bool {
+    file.is_file() && Elf::open(file).is_ok()
+}
+
+/// The directories that were meant by an entry of LD_LIBRARY_PATH, and how the loader reads it, where that is another
+/// way.
+fn meant(entry: &str, home: &str) -> (Vec<String>, Option<&'static str>) {
+    if Path::new(entry).exists() {
+        return (vec![entry.to_string()], None);
+    }
+    let bare = entry.replace(['"', '\''], "");
+    let mut dirs: Vec<String> = Vec::new();
+    let mut is_filled_in = false;
+    for piece in bare.split(|c: char| c == ',' || c.is_whitespace()) {
+        let rest = ["~", "$HOME", "${HOME}"]
+            .iter()
+            .find_map(|token| piece.strip_prefix(token))
+            .filter(|rest| rest.is_empty() || rest.starts_with('/'));
+        is_filled_in |= rest.is_some();
+        match rest {
+            Some(rest) => dirs.push(format!("{}{}", home, rest)),
+            None if piece.is_empty() => {}
+            None => dirs.push(piece.to_string()),
+        }
+    }
+    let why = if bare != entry {
+        Some("has quotation marks, which the loader takes for a part of the name")
+    } else if is_filled_in {
+        Some("begins with what a shell fills in, and the loader does not")
+    } else if dirs.len() != 1 || dirs.first().is_some_and(|dir| dir != entry) {
+        Some("is one directory to the loader: it wants a colon between two, and no blanks")
+    } else {
+        None
+    };
+    (dirs, why)
+}
+
+/// One of these files, in this directory, in one that people name in place of it, or itself.
+fn at_or_near(dir: &Path, names: &[String]) -> Option<PathBuf> {
+    if names.iter().any(|name| dir.ends_with(name)) && is_sound(dir) {
+        return Some(dir.to_path_buf());
+    }
+    let near = || {
+        let children = listed(dir);
+        let beside = dir
+            .parent()
+            .filter(|above| above.is_absolute())
+            .filter(|_| dir.ends_with("include") || dir.ends_with("bin") || !dir.exists());
+        let mut near = children.iter().map(PathBuf::as_path).chain(beside);
+        near.find_map(|dir| below(dir, names))
+    };
+    below(dir, names).or_else(near)
+}
+
+/// One of these files, in this directory or where it lies below a prefix.
+fn below(dir: &Path, names: &[String]) -> Option<PathBuf> {
+    let mut dirs = vec![dir.to_path_buf()];
+    dirs.extend(lib_folders(ARCH).iter().map(|lib| dir.join(lib)));
+    dirs.extend(PLACES.iter().map(|place| dir.join(place)));
+    for lib in ["lib", "lib64"] {
+        for python in listed(&dir.join(lib)) {
+            let name = python.file_name().unwrap_or_default().to_string_lossy();
+            if name.starts_with("python") {
+                dirs.push(python.join("site-packages/nvidia/cudnn/lib"));
+                dirs.push(python.join("dist-packages/nvidia/cudnn/lib"));
+            }
+        }
+    }
+    for dir in dirs {
+        for name in names {
+            let file = dir.join(name);
+            if is_sound(&file) {
+                return Some(file);
+            }
+        }
+    }
+    None
+}
+
+/// What a directory holds, sorted.
+fn listed(dir: &Path) -> Vec<PathBuf> {
+    let mut paths = Vec::new();
+    if let Ok(entries) = std::fs::read_dir(dir) {
+        paths.extend(entries.flatten().take(MOST).map(|entry| entry.path()));
+    }
+    paths.sort();
+    paths
+}
+
+/// As a shell reads it.
+fn quoted(value: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:=@".contains(c);
+    if value.chars().all(is_plain) {
+        return value.to_string();
+    }
+    format!("'{}'", value.replace('\'', "'\\''"))
+}
