@@ -138,6 +138,7 @@ impl Defect {
                 "run `git lfs pull` where that file came from: it only stands for the real one"
                     .to_string()
             }
+            Defect::Foreign(..) => format!("install cuDNN in `{dir}` again"),
             _ => "install that cuDNN again, and see that the disk is not full".to_string(),
         }
     }

@@ -53,11 +53,15 @@ pub fn judge(
     for (path, words) in &answer.unopened {
         dlerror_messages::refused(report, path, words);
     }
-    report.findings.extend(
-        answer
-            .cuda_major
-            .and_then(|major| rules::flavour(built, major)),
-    );
+    let flavour = answer
+        .cuda_major
+        .and_then(|major| rules::flavour(built, major));
+    if let (Some(mut finding), Some(with)) = (flavour, built.cudnn_cuda_major) {
+        let wanted = format!("the cuDNN for CUDA {}", with);
+        finding.evidence = main_library.evidence();
+        finding.help = vec![main_library.origin.help(main_library.folder(), &wanted)];
+        report.findings.push(finding);
+    }
     if let Some(problem) = &answer.problem {
         report.unknown(problem.clone());
     }
@@ -158,10 +162,14 @@ pub fn outcomes(report: &mut Report, built: &Built) {
     }
     let passed = |outcome: &CaseResult| outcome.verdict == Verdict::Pass;
     if !report.outcomes.iter().any(passed) && report.verdict() == Verdict::Pass {
-        report.unknown(Finding::warning(
-            FindingId::ConvolutionFailed,
-            "no convolution could be tried",
-        ));
+        let unchecked = report.unchecked.clone();
+        report.unknown(
+            Finding::warning(
+                FindingId::ConvolutionFailed,
+                "no convolution could be tried",
+            )
+            .with_lines("not tried", unchecked),
+        );
     }
 }
 

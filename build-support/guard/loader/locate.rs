@@ -285,8 +285,10 @@ fn not_found_finding(
     if let Some((path, defect)) = &unfit {
         summary += &format!("; `{}` {}", path.display(), defect);
     } else if let Some(misplaced) = &misplaced {
-        let file = misplaced.file.display();
-        summary += &format!("; `{}` lies where the loader does not look", file);
+        if let Some(file) = &misplaced.file {
+            let file = file.display();
+            summary += &format!("; `{}` lies where the loader does not look", file);
+        }
     } else if let Some((major, _)) = &other {
         summary += &format!("; there is only libcudnn.so.{}", major);
     }
@@ -305,7 +307,10 @@ fn not_found_finding(
         return finding.help(defect.help(path));
     }
     if let Some(misplaced) = misplaced {
-        return finding.help(misplaced.help);
+        finding = finding.help(misplaced.help);
+        if misplaced.file.is_some() {
+            return finding;
+        }
     }
     if let Some((major, path)) = other.as_ref().filter(|_| is_unasked) {
         let dir = path.parent().unwrap_or(path).display().to_string();

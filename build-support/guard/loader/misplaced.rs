@@ -32,8 +32,8 @@ const MOST: usize = 256;
 
 /// The library, and what keeps the loader from it.
 pub struct Misplaced {
-    /// Its file.
-    pub file: PathBuf,
+    /// Its file, where there is one.
+    pub file: Option<PathBuf>,
     /// Why the loader does not look there.
     pub reason: String,
     /// What leads there.
@@ -54,16 +54,17 @@ impl Misplaced {
                     let named = Path::new(&named);
                     if let Some(file) = below(named, names).filter(|_| named.is_absolute()) {
                         let reason = format!(
-                            "{} is `{}`, which tells the loader nothing",
+                            "{} is `{}`, and the loader does not follow that variable",
                             variable,
                             named.display()
                         );
                         return Some(Self::led_by_library_path(file, reason, &library_path));
                     }
                 }
-                let file = PREFIXES
-                    .iter()
-                    .find_map(|dir| below(Path::new(dir), names))?;
+                let mut prefixes = PREFIXES.iter();
+                let Some(file) = prefixes.find_map(|dir| below(Path::new(dir), names)) else {
+                    return Self::misread(&library_path, &home);
+                };
                 let reason = format!("neither LD_LIBRARY_PATH nor {} names its directory", CACHE);
                 Some(Self::led_by_library_path(file, reason, &library_path))
             })
@@ -76,37 +77,48 @@ impl Misplaced {
         for entry in library_path.split([':', ';']) {
             let (mut meant, why) = meant(entry, home);
             for dir in &mut meant {
-                let file = match &found {
+                let near = match &found {
                     None => at_or_near(Path::new(dir), names),
                     Some(_) => None,
                 };
-                let Some(file) = file else { continue };
+                let Some(file) = near else { continue };
                 let parent = folder(&file).display().to_string();
-                let reason = match why {
-                    Some(why) => format!("the entry `{}` of LD_LIBRARY_PATH {}", entry, why),
-                    None if file == Path::new(dir) => {
-                        format!(
-                            "the entry `{}` of LD_LIBRARY_PATH is a file, and the loader looks into directories",
-                            entry
-                        )
-                    }
+                let why = match &why {
+                    Some(why) => why.as_str(),
                     None if parent == *dir && !platform::is_privileged() => continue,
                     None if parent == *dir => {
-                        "LD_LIBRARY_PATH names its directory, which the loader ignores here"
-                            .to_string()
+                        "is that directory, and the loader ignores the variable for a program with more rights than its user (setuid)"
                     }
-                    None => format!(
-                        "the entry `{}` of LD_LIBRARY_PATH is not the directory that it lies in",
-                        entry
-                    ),
+                    None if file == Path::new(dir) => {
+                        "is the file, and the loader looks into directories alone"
+                    }
+                    None if file.starts_with(&*dir) => {
+                        "is a directory above it, and the loader looks no deeper"
+                    }
+                    None if Path::new(dir).exists() => "is another directory beside it",
+                    None => "is not there",
                 };
+                found = Some((file, entry_words(entry, why)));
                 *dir = parent;
-                found = Some((file, reason));
             }
             entries.extend(meant);
         }
         let (file, reason) = found?;
         Some(Self::led_by(file, reason, &entries.join(":")))
+    }
+
+    /// The same where no such file lies anywhere.
+    fn misread(library_path: &str, home: &str) -> Option<Self> {
+        let reason = library_path.split([':', ';']).find_map(|entry| {
+            let why = meant(entry, home).1?;
+            Some(entry_words(entry, &why))
+        })?;
+        let help = "write each directory of LD_LIBRARY_PATH out in full, with colons between them";
+        Some(Self {
+            file: None,
+            reason,
+            help: help.to_string(),
+        })
     }
 
     /// A directory that the loader's configuration names and its cache does not have yet.
@@ -120,7 +132,7 @@ impl Misplaced {
                     let file = Path::new(dir).join(name);
                     if is_sound(&file) && !ld_so_cache::files(name).contains(&file) {
                         return Some(Self {
-                            file,
+                            file: Some(file),
                             reason: format!(
                                 "`{}` names its directory, and {} does not have it yet",
                                 conf.display(),
@@ -155,8 +167,16 @@ impl Misplaced {
                 quoted(value)
             )
         };
-        Self { file, reason, help }
+        Self {
+            file: Some(file),
+            reason,
+            help,
+        }
     }
+}
+
+fn entry_words(entry: &str, why: &str) -> String {
+    format!("the entry `{}` of LD_LIBRARY_PATH {}", entry, why)
 }
 
 fn folder(file: &Path) -> &Path {
@@ -169,35 +189,39 @@ fn is_sound(file: &Path) -> bool {
 
 /// The directories that were meant by an entry of LD_LIBRARY_PATH, and how the loader reads it, where that is another
 /// way.
-fn meant(entry: &str, home: &str) -> (Vec<String>, Option<&'static str>) {
-    if Path::new(entry).exists() {
+fn meant(entry: &str, home: &str) -> (Vec<String>, Option<String>) {
+    if entry.is_empty() || Path::new(entry).exists() {
         return (vec![entry.to_string()], None);
     }
     let bare = entry.replace(['"', '\''], "");
     let mut dirs: Vec<String> = Vec::new();
-    let mut is_filled_in = false;
+    let mut filled_in = None;
     for piece in bare.split(|c: char| c == ',' || c.is_whitespace()) {
-        let rest = ["~", "$HOME", "${HOME}"]
-            .iter()
-            .find_map(|token| piece.strip_prefix(token))
-            .filter(|rest| rest.is_empty() || rest.starts_with('/'));
-        is_filled_in |= rest.is_some();
-        match rest {
-            Some(rest) => dirs.push(format!("{}{}", home, rest)),
-            None if piece.is_empty() => {}
-            None => dirs.push(piece.to_string()),
+        let mut dir = piece.to_string();
+        for token in ["~", "$HOME", "${HOME}"] {
+            let rest = piece.strip_prefix(token);
+            if let Some(rest) = rest.filter(|rest| rest.is_empty() || rest.starts_with('/')) {
+                filled_in = Some(token);
+                dir = format!("{}{}", home, rest);
+            }
+        }
+        if !dir.is_empty() {
+            dirs.push(dir);
         }
     }
     let why = if bare != entry {
-        Some("has quotation marks, which the loader takes for a part of the name")
-    } else if is_filled_in {
-        Some("begins with what a shell fills in, and the loader does not")
+        "has quotation marks, which the loader takes for a part of the name".to_string()
+    } else if let Some(token) = filled_in {
+        format!(
+            "begins with `{}`, which a shell fills in and the loader does not",
+            token
+        )
     } else if dirs.len() != 1 || dirs.first().is_some_and(|dir| dir != entry) {
-        Some("is one directory to the loader: it wants a colon between two, and no blanks")
+        "is one directory to the loader: between two it wants a colon, and no blank".to_string()
     } else {
-        None
+        return (dirs, None);
     };
-    (dirs, why)
+    (dirs, Some(why))
 }
 
 /// One of these files, in this directory, in one that people name in place of it, or itself.
