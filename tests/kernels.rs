@@ -115,10 +115,11 @@ fn a_target_that_nvcc_lacks_is_refused_before_it_is_called() {
         error.to_string(),
         format!(
             "`{nvcc}` cannot compile for sm_37, which CUDNN_GUARD_ARCHS asks for  [arch-unsupported-by-nvcc]\n  \
+             = help: write targets that this nvcc knows, or choose another CUDA toolkit with CUDA_HOME\n  \
              found       CUDNN_GUARD_ARCHS: \"80 37\"\n  \
              nvcc knows  sm_75 sm_80 sm_86 sm_90 sm_100 sm_120\n  \
              served by   sm_37: CUDA up to 11.8\n  \
-             = help: write targets that this nvcc knows, or choose another CUDA toolkit with CUDA_HOME"
+             see         cudnn-guard explain arch-unsupported-by-nvcc"
         )
     );
     assert!(!package.0.join("cuda/calls").exists());

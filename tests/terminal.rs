@@ -7,6 +7,8 @@ mod terminal {
     pub mod doctor;
     pub mod fetch;
     pub mod pkg_config;
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    pub mod run;
     pub mod targets;
 }
 

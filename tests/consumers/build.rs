@@ -62,7 +62,8 @@ fn cargo_shows_the_text_and_nothing_around_it() {
              error: unmet@0.1.0:   found via   CUDNN_PATH: {at}/include/cudnn_version.h\n\
              error: unmet@0.1.0:   = help: let CUDNN_PATH name a directory with a cuDNN that meets `>=9.1`\n\
              error: unmet@0.1.0:   = help: or lower `.cudnn(\">=9.1\")` in build.rs\n\
-             error: build script logged errors\n"
+             error: build script logged errors\n\n  \
+             see         cudnn-guard explain cudnn-requirement-unmet"
         )
     );
 }

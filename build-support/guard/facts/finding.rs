@@ -57,12 +57,12 @@ impl fmt::Display for Severity {
     }
 }
 
-/// One thing that was noticed. Printed, it is a headline with the id, then the evidence, then the help:
+/// One thing that was noticed. Printed, it is a headline with the id, then the help, then the evidence:
 ///
 /// ```text
 /// cuDNN 8.9.7 at `/usr` is older than the 9.1 this crate asks for  [cudnn-requirement-unmet]
-///   found via   system directories: /usr/include/cudnn_version.h
 ///   = help: or lower `.cudnn(">=9.1")` in build.rs
+///   found via   system directories: /usr/include/cudnn_version.h
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -131,6 +131,11 @@ impl Finding {
         self
     }
 
+    /// The command that tells more of it.
+    pub fn page(&self) -> String {
+        format!("cudnn-guard explain {}", self.id)
+    }
+
     /// `{ "id", "severity", "summary", "evidence": {}, "help": [] }`
     pub fn to_json(&self) -> Json {
         Json::object([
@@ -153,14 +158,14 @@ impl Finding {
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}  [{}]", printable(&self.summary), self.id)?;
+        for help in &self.help {
+            write!(f, "\n  = help: {}", printable(help))?;
+        }
         for (label, value) in &self.evidence {
             for (index, line) in value.split('\n').enumerate() {
                 let label = if index == 0 { *label } else { "" };
                 write!(f, "\n  {:<12}{}", label, printable(line))?;
             }
-        }
-        for help in &self.help {
-            write!(f, "\n  = help: {}", printable(help))?;
         }
         Ok(())
     }

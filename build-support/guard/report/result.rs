@@ -321,6 +321,9 @@ impl fmt::Display for Failure {
                 format!("{} [{}]", finding.summary, finding.id),
             )?;
         }
+        if let Some(cause) = cause {
+            text::write_row(f, "see", cause.page())?;
+        }
         f.write_str("\n\n")?;
         text::stack(report, f)?;
         for finding in report
