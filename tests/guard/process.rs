@@ -201,6 +201,45 @@ cudnn-guard: unknown: NVIDIA's driver shows no GPU  [no-gpu]
         );
 }
 
+/// What a GPU will ask for when there is one is said beside that there is none, with what mends it.
+#[test]
+fn what_else_was_found_is_said_beside_what_is_not_known() {
+    let cudnn = sound();
+    let path = cudnn.text();
+    let no_gpu = "\
+cudnn-guard: unknown: NVIDIA's driver shows no GPU  [no-gpu]
+  = help: run on a machine that has a GPU, or ask the scheduler for one
+  library     /drv/libcuda.so.1
+";
+    let none = ("TEST_GPU", "none");
+    let old = [none, ("TEST_CUDA", "12020"), ("TEST_TABLES", "1")];
+    let ran = run("check", &cudnn.0, &old);
+    ran.must_be(
+        "unknown",
+        &["no-gpu", "known-bad-release", "driver-too-old"],
+    );
+    run("startup", &cudnn.0, &old[..2])
+        .must_end_with(0)
+        .must_say(&format!(
+            "{no_gpu}  also        the NVIDIA driver serves CUDA 12.2, and the loaded cuDNN is for CUDA 13  \
+             [driver-too-old]; help: install an NVIDIA driver for CUDA 13 or later\n"
+        ));
+    let shim = "unsigned long cudnnGetVersion(void) { return 91400; }
+        unsigned long cudnnGetCudartVersion(void) { return 12090; }";
+    super::tree::compile(shim, &cudnn.file("libcudnn.so.9"), &["-Wl,-rpath,$ORIGIN"]);
+    run("startup", &cudnn.0, &[none])
+        .must_end_with(0)
+        .must_say(&format!(
+            "{no_gpu}  also        loaded cuDNN is for CUDA 12, and this program was built with one for CUDA 13  \
+             [cuda-flavour-mismatch]; help: take `{path}` out of LD_LIBRARY_PATH, or put the directory of the \
+             cuDNN for CUDA 13 before it\n"
+        ));
+    // It may work all the same, and then nothing is said.
+    run("startup", &cudnn.0, &[GPU])
+        .must_end_with(0)
+        .must_say("");
+}
+
 /// LOD-01
 #[test]
 fn nothing_to_load_is_a_failure_only_beside_a_gpu() {
