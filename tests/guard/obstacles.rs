@@ -180,5 +180,14 @@ fn what_this_user_may_not_read_or_enter_is_a_matter_of_rights() {
         );
         assert!(text.starts_with(&wanted), "{text}");
     }
+    // Nobody knows whether one is in there: a sound one that was meant is told of first.
+    let named = sound();
+    let way = format!("{}:{}", lib.display(), named.file(SHIM).display());
+    let text = as_another(&above, Path::new(&way));
+    let wanted = format!(
+        "{SHIM} cannot be loaded; `{}/{SHIM}` lies where the loader does not look  [cudnn-not-loadable]\n",
+        named.text()
+    );
+    assert!(text.starts_with(&wanted), "{text}");
     open(&above.file("closed"));
 }

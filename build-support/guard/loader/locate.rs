@@ -228,9 +228,13 @@ fn open(
         unfit = obstacle.filter(|(_, defect)| !usable || !defect.is_passed_over());
     }
     let misplaced = match unfit {
-        None if !usable => Misplaced::find(&names),
+        None | Some((_, Defect::Closed(_))) if !usable => Misplaced::find(&names),
         _ => None,
     };
+    if misplaced.as_ref().is_some_and(|found| found.file.is_some()) {
+        // What is in a directory that may not be entered, nobody knows.
+        unfit = None;
+    }
     Err(not_found_finding(
         built,
         majors,
