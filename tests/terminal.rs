@@ -5,6 +5,7 @@
 
 mod terminal {
     pub mod doctor;
+    pub mod explain;
     pub mod fetch;
     pub mod pkg_config;
     #[cfg(all(target_os = "linux", target_env = "gnu"))]

@@ -138,19 +138,16 @@ impl Finding {
 
     /// `{ "id", "severity", "summary", "evidence": {}, "help": [] }`
     pub fn to_json(&self) -> Json {
-        Json::object([
-            ("id", Json::text(self.id.as_str())),
-            ("severity", Json::text(self.severity)),
+        let mut evidence = Vec::new();
+        for (label, value) in &self.evidence {
+            evidence.push((*label, Json::text(value)));
+        }
+        Json::object(&[
+            ("id", Json::text(&self.id)),
+            ("severity", Json::text(&self.severity)),
             ("summary", Json::text(&self.summary)),
-            (
-                "evidence",
-                Json::object(
-                    self.evidence
-                        .iter()
-                        .map(|(label, value)| (*label, Json::text(value))),
-                ),
-            ),
-            ("help", Json::list(self.help.iter().map(Json::text))),
+            ("evidence", Json::object(&evidence)),
+            ("help", Json::list(&self.help, |help| Json::text(help))),
         ])
     }
 }
