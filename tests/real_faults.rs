@@ -336,7 +336,7 @@ fn files_that_cannot_be_opened_are_named() {
         "9.28.0",
         "\
 `HERE/libcudnn_cnn.so.9` is for aarch64, and this program is for x86_64  [wrong-architecture]
-  = help: install the cuDNN for x86_64 there
+  = help: install the cuDNN for x86_64 in `HERE`
   loaded      HERE/libcudnn.so.9
   found via   LD_LIBRARY_PATH, its entry `HERE`",
     );

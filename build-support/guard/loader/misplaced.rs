@@ -27,6 +27,12 @@ const PLACES: [&str; 5] = [
     "targets/x86_64-linux/lib",
     "targets/sbsa-linux/lib",
 ];
+/// What stands between two entries of LD_LIBRARY_PATH.
+const BETWEEN: fn(char) -> bool = |c| c == ':' || c == ';';
+/// What people put there in its place.
+const GAP: fn(char) -> bool = |c| c == ',' || c.is_whitespace();
+/// What a shell takes away.
+const QUOTE: fn(char) -> bool = |c| c == '"' || c == '\'';
 /// More directories in one are not looked into.
 const MOST: usize = 256;
 
@@ -46,35 +52,36 @@ impl Misplaced {
         let library_path = platform::given_environment("LD_LIBRARY_PATH").unwrap_or_default();
         let library_path = library_path.to_string_lossy();
         let home = std::env::var("HOME").unwrap_or_default();
-        Self::by_library_path(names, &library_path, &home)
-            .or_else(|| Self::by_configuration(names, Path::new("/etc")))
-            .or_else(|| {
-                for variable in VARIABLES {
-                    let named = std::env::var_os(variable).unwrap_or_default();
-                    let named = Path::new(&named);
-                    if let Some(file) = below(named, names).filter(|_| named.is_absolute()) {
-                        let reason = format!(
-                            "{} is `{}`, and the loader does not follow that variable",
-                            variable,
-                            named.display()
-                        );
-                        return Some(Self::led_by_library_path(file, reason, &library_path));
-                    }
-                }
-                let mut prefixes = PREFIXES.iter();
-                let Some(file) = prefixes.find_map(|dir| below(Path::new(dir), names)) else {
-                    return Self::misread(&library_path, &home);
-                };
+        let found = Self::by_library_path(names, &library_path, &home);
+        let found = found.or_else(|| Self::by_configuration(names, Path::new("/etc")));
+        if found.is_some() {
+            return found;
+        }
+        for variable in &VARIABLES {
+            let named = PathBuf::from(std::env::var_os(variable).unwrap_or_default());
+            if let (Some(file), true) = (below(&named, names), named.is_absolute()) {
+                let named = named.display();
+                let reason = format!(
+                    "{} is `{}`, and the loader does not follow that variable",
+                    variable, named
+                );
+                return Some(Self::led_by_library_path(file, reason, &library_path));
+            }
+        }
+        for prefix in &PREFIXES {
+            if let Some(file) = below(Path::new(prefix), names) {
                 let reason = format!("neither LD_LIBRARY_PATH nor {} names its directory", CACHE);
-                Some(Self::led_by_library_path(file, reason, &library_path))
-            })
+                return Some(Self::led_by_library_path(file, reason, &library_path));
+            }
+        }
+        Self::misread(&library_path, &home)
     }
 
     /// An entry of LD_LIBRARY_PATH that the loader reads in another way than it was meant.
     pub fn by_library_path(names: &[String], library_path: &str, home: &str) -> Option<Self> {
         let mut entries = Vec::new();
         let mut found = None;
-        for entry in library_path.split([':', ';']) {
+        for entry in library_path.split(BETWEEN) {
             let (mut meant, why) = meant(entry, home);
             for dir in &mut meant {
                 let near = match &found {
@@ -109,16 +116,18 @@ impl Misplaced {
 
     /// The same where no such file lies anywhere.
     fn misread(library_path: &str, home: &str) -> Option<Self> {
-        let reason = library_path.split([':', ';']).find_map(|entry| {
-            let why = meant(entry, home).1?;
-            Some(entry_words(entry, &why))
-        })?;
-        let help = "write each directory of LD_LIBRARY_PATH out in full, with colons between them";
-        Some(Self {
-            file: None,
-            reason,
-            help: help.to_string(),
-        })
+        for entry in library_path.split(BETWEEN) {
+            if let (_, Some(why)) = meant(entry, home) {
+                let help =
+                    "write each directory of LD_LIBRARY_PATH out in full, with colons between them";
+                return Some(Self {
+                    file: None,
+                    reason: entry_words(entry, &why),
+                    help: help.to_string(),
+                });
+            }
+        }
+        None
     }
 
     /// A directory that the loader's configuration names and its cache does not have yet.
@@ -128,9 +137,10 @@ impl Misplaced {
         for conf in files {
             for line in std::fs::read_to_string(&conf).unwrap_or_default().lines() {
                 let dir = line.split('#').next().unwrap_or_default().trim();
-                for name in names.iter().filter(|_| dir.starts_with('/')) {
+                for name in names {
                     let file = Path::new(dir).join(name);
-                    if is_sound(&file) && !ld_so_cache::files(name).contains(&file) {
+                    let is_known = || ld_so_cache::files(name).contains(&file);
+                    if dir.starts_with('/') && is_sound(&file) && !is_known() {
                         return Some(Self {
                             file: Some(file),
                             reason: format!(
@@ -193,10 +203,10 @@ fn meant(entry: &str, home: &str) -> (Vec<String>, Option<String>) {
     if entry.is_empty() || Path::new(entry).exists() {
         return (vec![entry.to_string()], None);
     }
-    let bare = entry.replace(['"', '\''], "");
+    let bare = entry.replace(QUOTE, "");
     let mut dirs: Vec<String> = Vec::new();
     let mut filled_in = None;
-    for piece in bare.split(|c: char| c == ',' || c.is_whitespace()) {
+    for piece in bare.split(GAP) {
         let mut dir = piece.to_string();
         for token in ["~", "$HOME", "${HOME}"] {
             let rest = piece.strip_prefix(token);
@@ -226,28 +236,38 @@ fn meant(entry: &str, home: &str) -> (Vec<String>, Option<String>) {
 
 /// One of these files, in this directory, in one that people name in place of it, or itself.
 fn at_or_near(dir: &Path, names: &[String]) -> Option<PathBuf> {
-    if names.iter().any(|name| dir.ends_with(name)) && is_sound(dir) {
-        return Some(dir.to_path_buf());
+    for name in names {
+        if dir.ends_with(name) && is_sound(dir) {
+            return Some(dir.to_path_buf());
+        }
     }
-    let near = || {
-        let children = listed(dir);
-        let beside = dir
-            .parent()
-            .filter(|above| above.is_absolute())
-            .filter(|_| dir.ends_with("include") || dir.ends_with("bin") || !dir.exists());
-        let mut near = children.iter().map(PathBuf::as_path).chain(beside);
-        near.find_map(|dir| below(dir, names))
-    };
-    below(dir, names).or_else(near)
+    let mut dirs = vec![dir.to_path_buf()];
+    dirs.append(&mut listed(dir));
+    // `include` or `bin` in place of `lib`, and `lib64` where there is `lib`.
+    let is_beside = dir.ends_with("include") || dir.ends_with("bin") || !dir.exists();
+    if let (Some(above), true) = (dir.parent(), is_beside && dir.is_absolute()) {
+        dirs.push(above.to_path_buf());
+    }
+    for dir in &dirs {
+        let found = below(dir, names);
+        if found.is_some() {
+            return found;
+        }
+    }
+    None
 }
 
 /// One of these files, in this directory or where it lies below a prefix.
 fn below(dir: &Path, names: &[String]) -> Option<PathBuf> {
     let mut dirs = vec![dir.to_path_buf()];
-    dirs.extend(lib_folders(ARCH).iter().map(|lib| dir.join(lib)));
-    dirs.extend(PLACES.iter().map(|place| dir.join(place)));
-    for lib in ["lib", "lib64"] {
-        for python in listed(&dir.join(lib)) {
+    for lib in &lib_folders(ARCH) {
+        dirs.push(dir.join(lib));
+    }
+    for place in &PLACES {
+        dirs.push(dir.join(place));
+    }
+    for lib in &["lib", "lib64"] {
+        for python in &listed(&dir.join(lib)) {
             let name = python.file_name().unwrap_or_default().to_string_lossy();
             if name.starts_with("python") {
                 dirs.push(python.join("site-packages/nvidia/cudnn/lib"));
@@ -255,7 +275,7 @@ fn below(dir: &Path, names: &[String]) -> Option<PathBuf> {
             }
         }
     }
-    for dir in dirs {
+    for dir in &dirs {
         for name in names {
             let file = dir.join(name);
             if is_sound(&file) {
@@ -266,13 +286,23 @@ fn below(dir: &Path, names: &[String]) -> Option<PathBuf> {
     None
 }
 
-/// What a directory holds, sorted.
+/// What a directory holds, sorted. To sort would be much code to compile for so few.
 fn listed(dir: &Path) -> Vec<PathBuf> {
-    let mut paths = Vec::new();
-    if let Ok(entries) = std::fs::read_dir(dir) {
-        paths.extend(entries.flatten().take(MOST).map(|entry| entry.path()));
+    let mut paths: Vec<PathBuf> = Vec::new();
+    let Ok(entries) = std::fs::read_dir(dir) else {
+        return paths;
+    };
+    for entry in entries.flatten().take(MOST) {
+        let path = entry.path();
+        let mut at = 0;
+        while paths
+            .get(at)
+            .is_some_and(|known| known.as_os_str() < path.as_os_str())
+        {
+            at += 1;
+        }
+        paths.insert(at, path);
     }
-    paths.sort();
     paths
 }
 
