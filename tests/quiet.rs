@@ -11,7 +11,7 @@ mod quiet {
 mod support;
 
 use quiet::setup::*;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use support::circumstances::{copy, installed};
 
@@ -53,6 +53,16 @@ fn rows() -> Vec<(&'static str, Said, Command)> {
             "folders of NVIDIA's images, which are not there",
             Nothing,
             with(&images()),
+        ),
+        (
+            "entries of the library path that lead nowhere before it",
+            Nothing,
+            with(&[
+                PathBuf::from("~/lib"),
+                PathBuf::from("/nowhere, /else"),
+                lib64(),
+                driver(),
+            ]),
         ),
         (
             "a second copy of the release behind",

@@ -4,6 +4,7 @@
 use super::program::{Ran, command, run};
 use super::tree::{Folder, GPU, sound};
 use cudnn_guard::runtime::loader::misplaced::Misplaced;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
@@ -245,4 +246,38 @@ libcudnn.so.9 cannot be loaded; `{path}/libcudnn.so.9` lies where the loader doe
     assert!(text.starts_with(&said) && text.contains(reason), "{text}");
     assert!(text.ends_with("\n78\n"), "{text}");
     assert_eq!(ran.status.code(), Some(0));
+}
+
+/// The loader passes over LD_LIBRARY_PATH there, and takes it out of the environment.
+#[test]
+#[ignore = "needs root: starts a setuid program as another user"]
+fn a_setuid_program_is_told_what_its_loader_ignores() {
+    let (cudnn, folder) = (sound(), Folder::new());
+    let own = folder.file("program");
+    // By another process: what this one has open for writing, a child that another test makes just then has too.
+    let mut install = Command::new("install");
+    install
+        .args(["-m", "4755"])
+        .arg(std::env::current_exe().unwrap())
+        .arg(&own);
+    assert!(install.status().unwrap().success());
+    let program = command("startup", &cudnn.0);
+    let mut setuid = Command::new(own);
+    setuid.args(program.get_args()).env_clear().uid(65534);
+    for (name, value) in program.get_envs() {
+        setuid.env(name, value.unwrap());
+    }
+    let output = setuid.output().unwrap();
+    let path = cudnn.text();
+    assert_eq!(
+        String::from_utf8(output.stderr).unwrap(),
+        format!(
+            "\
+cudnn-guard: unknown: libcudnn.so.9 cannot be loaded; `{path}/libcudnn.so.9` lies where the loader does not look  [cudnn-not-loadable]
+  = help: name `{path}` in /etc/ld.so.conf, and run `ldconfig` as root
+  reason      the entry `{path}` of LD_LIBRARY_PATH is that directory, and the loader ignores the variable for a program with more rights than its user (setuid)
+  loader      libcudnn.so.9: cannot open shared object file: No such file or directory
+"
+        )
+    );
 }

@@ -137,7 +137,7 @@ fn as_another(cudnn: &Folder, folder: &Path) -> String {
 
 #[test]
 fn what_this_user_may_not_read_or_enter_is_a_matter_of_rights() {
-    let close = |path: &Path| fs::set_permissions(path, Permissions::from_mode(0)).unwrap();
+    let close = |path: &Path| fs::set_permissions(path, Permissions::from_mode(0o0)).unwrap();
     let open = |path: &Path| fs::set_permissions(path, Permissions::from_mode(0o755)).unwrap();
     let cudnn = sound();
     let path = cudnn.text();
