@@ -7,5 +7,6 @@ pub mod library_names;
 pub mod load_origin;
 pub mod locate;
 pub mod map_failures;
+pub mod misplaced;
 pub mod opener;
 pub mod search_path;

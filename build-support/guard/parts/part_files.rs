@@ -258,19 +258,12 @@ pub fn defect_finding(path: &Path, defect: &Defect, needed: bool) -> Finding {
     let summary = format!("`{}` {}", path.display(), defect);
     let finding = match (needed, defect) {
         // What cannot be read may still be mapped by the loader: nothing is known.
-        (true, Defect::Unreadable(_)) | (false, _) => Finding::warning(id, summary),
+        (true, Defect::Unreadable(_) | Defect::Forbidden) | (false, _) => {
+            Finding::warning(id, summary)
+        }
         (true, _) => Finding::error(id, summary),
     };
-    match defect {
-        Defect::Machine(_) | Defect::Class => finding.help(format!(
-            "install the cuDNN for {} there",
-            std::env::consts::ARCH
-        )),
-        Defect::Unreadable(_) => {
-            finding.help("make it readable for the user who runs this program")
-        }
-        _ => finding.help("install that cuDNN again, and see that the disk is not full"),
-    }
+    finding.help(defect.help(path))
 }
 
 fn missing_finding(

@@ -1,6 +1,7 @@
 //! Which file a cuDNN comes to for each of its parts.
 
 use crate::runtime::binary::bounded_file::files_in;
+use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::facts::version::Version;
 use crate::runtime::loader::search_path::SearchPath;
@@ -69,7 +70,10 @@ impl<'a> PartLookup<'a> {
             return file;
         }
         let loaded = Library::loaded(&plain).and_then(|library| library.path());
-        loaded.or_else(|| self.search(&format!("libcudnn_{}.so", name)))
+        let file = loaded.or_else(|| self.search(&format!("libcudnn_{}.so", name)));
+        // What is no file is not missing either, and is told as what it is.
+        let here = self.folder.join(&plain);
+        file.or_else(|| Defect::in_the_way(&here).map(|_| here))
     }
 
     /// The file beside it, which the guard can open by its path; else the one that the loader gives it.
