@@ -94,7 +94,10 @@ impl CheckContext<'_> {
             _ if damaged.is_some() => damaged,
             (true, _) => None,
             (false, true) => Some(no_import_library(candidate)),
-            (false, false) => Some(self.no_library(variable)),
+            (false, false) => Some(match &cudnn.files.obstacle {
+                Some(obstacle) => self.obstructed(variable, obstacle, cudnn),
+                None => self.no_library(variable),
+            }),
         }
     }
 

@@ -23,7 +23,13 @@ impl CheckContext<'_> {
             Kind::Cudnn => FindingId::CudnnNotFound,
         };
         let product = kind.product();
-        let finding = Finding::error(id, format!("no {product} was found"));
+        let mut cudnns = found.iter().filter_map(|one| one.cudnn());
+        let obstructed = cudnns.find_map(|one| Some((one, one.files.obstacle.as_ref()?)));
+        let headline = match obstructed {
+            Some((_, obstacle)) => format!("no {product} can be used: {obstacle}"),
+            None => format!("no {product} was found"),
+        };
+        let finding = Finding::error(id, headline);
         let finding = with_lines(finding, "also found", found.iter().map(|one| also(one)));
         let finding = with_lines(finding, "looked at", self.looked_at(kind));
         let mut finding = with_lines(finding, "left out", self.left_out(kind));
@@ -36,6 +42,7 @@ impl CheckContext<'_> {
                 .help("or call `.optional()` in build.rs, to build without");
         }
         let mut help = Vec::new();
+        help.extend(obstructed.map(|(one, met)| met.help(one.files.unlinked.is_some())));
         let image = nvidia_image::without_headers(self.env);
         if let Some(image) = &image {
             let told = format!("{}, by {}", image.name, image.told_by);
@@ -57,13 +64,6 @@ impl CheckContext<'_> {
             }
         }
         help.extend(self.modules(kind));
-        let mut cudnns = found.iter().filter_map(|one| one.cudnn());
-        if let Some(cudnn) = cudnns.find(|cudnn| cudnn.files.dangling.is_some()) {
-            let root = cudnn.root.display();
-            help.push(format!(
-                "install the cuDNN in `{root}` again: its links lead nowhere"
-            ));
-        }
         let (variable, contents) = landmark(kind, self.platform.os);
         // What LD_LIBRARY_PATH leads to may hold all that a build needs.
         let mut led_to = found.iter().filter(|one| one.via == FoundVia::LibraryPath);

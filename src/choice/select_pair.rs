@@ -105,9 +105,9 @@ fn unusable(candidate: &Candidate, platform: Option<&Platform>) -> Option<Reject
     }
     match &candidate.found {
         Found::Toolkit(toolkit) => toolkit.is_runtime().then_some(Rejection::RuntimeOnly),
-        Found::Cudnn(cudnn) if cudnn.link_dir.is_none() => Some(match &cudnn.files.dangling {
+        Found::Cudnn(cudnn) if cudnn.link_dir.is_none() => Some(match &cudnn.files.obstacle {
             _ if cudnn.library.is_some() => Rejection::NoImportLibrary,
-            Some(link) => Rejection::DanglingLink(link.clone()),
+            Some(obstacle) => Rejection::Obstructed(obstacle.clone()),
             None => Rejection::NoLibrary,
         }),
         Found::Cudnn(cudnn) => platform

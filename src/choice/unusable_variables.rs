@@ -3,6 +3,7 @@
 use crate::choice::read_install::read_install;
 use crate::model::candidate::{Candidate, Found};
 use crate::model::environment::Variable;
+use crate::model::obstacle::Obstacle;
 use crate::runtime::facts::finding::Finding;
 use crate::search::install_layout;
 use crate::search::search_step::{Kind, Place, Step};
@@ -16,8 +17,8 @@ pub struct Unusable {
     pub variable: Variable,
     /// Whether the place exists at all.
     pub exists: bool,
-    /// Whether this user may not look there.
-    pub forbidden: bool,
+    /// Why it cannot be used, though it is there.
+    pub obstacle: Option<Obstacle>,
     /// The directory close to it that holds what was asked for.
     pub nearby: Option<PathBuf>,
     /// Why a compiler that is there could not be asked.
@@ -42,7 +43,7 @@ pub fn unusable(
         found.push(Unusable {
             variable,
             exists: files::is_dir(&value) || files::is_file(&value),
-            forbidden: files::is_forbidden(&value),
+            obstacle: files::obstacle(&value, None),
             nearby: nearby(steps, variable, &value, host),
             reason: failure.map(|index| failures.swap_remove(index).1),
         });

@@ -4,8 +4,9 @@ use crate::choice::findings::CheckContext;
 use crate::choice::message_format::{found_via, landmark, with_lines};
 use crate::choice::select_pair::kind_of;
 use crate::choice::unusable_variables::Unusable;
-use crate::model::candidate::Candidate;
+use crate::model::candidate::{Candidate, Cudnn};
 use crate::model::environment::Variable;
+use crate::model::obstacle::Obstacle;
 use crate::model::platform::Os;
 use crate::model::rejection::Rejection;
 use crate::runtime::facts::finding::Finding;
@@ -17,8 +18,7 @@ use std::path::{Path, PathBuf};
 impl CheckContext<'_> {
     /// A variable that names a place where nothing is.
     pub fn unusable(&self, unusable: &Unusable) -> Finding {
-        let (variable, exists, forbidden) =
-            (unusable.variable, unusable.exists, unusable.forbidden);
+        let (variable, exists) = (unusable.variable, unusable.exists);
         let (name, value) = (self.env.spelling(variable), self.value(variable));
         let mut steps = self.steps.to_vec();
         steps.retain(|step| step.request == Some(variable));
@@ -27,17 +27,21 @@ impl CheckContext<'_> {
             .iter()
             .any(|step| matches!(step.place, Place::Nvcc(_)));
         let is_bare_name = asks_nvcc && !value.contains(['/', '\\']);
+        let is_answer = unusable.reason.is_some() || is_bare_name;
+        let obstacle = unusable.obstacle.as_ref().filter(|_| !is_answer);
         let lack = match (asks(Kind::Toolkit), asks(Kind::Cudnn)) {
             _ if unusable.reason.is_some() => "which does not answer as nvcc does",
             _ if is_bare_name => "which is in no directory of PATH",
             _ if asks_nvcc && exists => "which is no program",
-            _ if forbidden => "where this user may not look",
             _ if !exists => "which does not exist",
             (true, true) => "which holds neither a CUDA toolkit nor a cuDNN",
             (true, _) => "which holds no CUDA toolkit",
             _ => "which holds no cuDNN",
         };
-        let headline = format!("`{name}` is set to `{value}`, {lack}");
+        let headline = match obstacle {
+            Some(obstacle) => format!("`{name}` is set to `{value}`, and {obstacle}"),
+            None => format!("`{name}` is set to `{value}`, {lack}"),
+        };
         let mut finding = Finding::error(FindingId::VariableUnusable, headline);
         match &unusable.reason {
             Some(reason) => {
@@ -47,18 +51,20 @@ impl CheckContext<'_> {
             None if is_bare_name => {
                 finding = with_lines(finding, "looked at", steps.iter().map(Step::whereabouts));
             }
-            None if forbidden => {}
+            None if obstacle.is_some() => {}
             None => {
                 let missed = steps.iter().flat_map(|step| step.wanted(self.platform));
                 finding = finding.with("missed", lines(&files::dedup(missed)));
             }
         }
-        if forbidden {
-            return finding
-                .help("let this user look there: `ls -ld` of each directory above shows who may")
-                .help(format!(
-                    "or set {name} to a directory that this user may read"
-                ));
+        if let Some(obstacle) = obstacle {
+            let finding = match obstacle {
+                Obstacle::Closed(_) => finding.help(obstacle.help(false)),
+                _ => finding.help(format!("set {name} to a directory that is there")),
+            };
+            return finding.help(format!(
+                "or unset {name}, so that the usual places are searched"
+            ));
         }
         let kind = match asks(Kind::Cudnn) {
             true => Kind::Cudnn,
@@ -74,6 +80,17 @@ impl CheckContext<'_> {
         Finding::error(FindingId::VariableUnusable, headline).help(format!(
             "make a link to that directory under a plain name, and set {name} to the link"
         ))
+    }
+
+    /// A variable that names a place whose library is there and cannot be used.
+    pub fn obstructed(&self, variable: Variable, obstacle: &Obstacle, cudnn: &Cudnn) -> Finding {
+        let (name, value) = (self.env.spelling(variable), self.value(variable));
+        let headline = format!("`{name}` is set to `{value}`, and {obstacle}");
+        Finding::error(FindingId::VariableUnusable, headline)
+            .help(obstacle.help(cudnn.files.unlinked.is_some()))
+            .help(format!(
+                "or unset {name}, so that the usual places are searched"
+            ))
     }
 
     /// A variable that names headers without a library.

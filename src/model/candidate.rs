@@ -2,6 +2,7 @@
 
 use crate::model::environment::Variable;
 use crate::model::found_via::FoundVia;
+use crate::model::obstacle::Obstacle;
 use crate::model::owner::Owner;
 use crate::model::rejection::Rejection;
 use crate::model::version_source::VersionSource;
@@ -117,8 +118,14 @@ pub struct Files {
     pub mute: Option<PathBuf>,
     /// The Debian package of its headers, where they are not of the library's release.
     pub header_owner: Option<Owner>,
-    /// A link in the place of its library that leads nowhere.
-    pub dangling: Option<PathBuf>,
+    /// Why what lies in the place of its library cannot be used.
+    pub obstacle: Option<Obstacle>,
+    /// The file of the library where its link is not what programs open.
+    pub unlinked: Option<PathBuf>,
+    /// Parts that are there and cannot be used, by their files' names.
+    pub part_obstacles: Vec<(String, Obstacle)>,
+    /// The name by which the loader looks for the library, where that is not there.
+    pub absent_soname: Option<String>,
     /// Whether the main library looks for its parts beside itself before it looks in LD_LIBRARY_PATH: a DT_RPATH, from 9.22.
     pub own_first: bool,
 }

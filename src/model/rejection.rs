@@ -1,10 +1,10 @@
 //! Why a candidate was not chosen.
 
 use crate::model::found_via::FoundVia;
+use crate::model::obstacle::Obstacle;
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::version::Version;
 use std::fmt;
-use std::path::PathBuf;
 
 /// Why a candidate was not chosen.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,8 +37,8 @@ pub enum Rejection {
     NoImportLibrary,
     /// Headers without a library.
     NoLibrary,
-    /// A link leads nowhere, in the place of its library.
-    DanglingLink(PathBuf),
+    /// What lies in the place of its library cannot be used.
+    Obstructed(Obstacle),
     /// A file of this name is no library for this system.
     Damaged(String, Defect),
     /// The headers are of the first release, the library is of the second.
@@ -72,9 +72,7 @@ impl fmt::Display for Rejection {
             Self::Lacks(parts) => write!(f, "it has no {}", parts.join(" and no ")),
             Self::NoImportLibrary => f.write_str("it has no import library"),
             Self::NoLibrary => f.write_str("there is no library beside the headers"),
-            Self::DanglingLink(link) => {
-                write!(f, "`{}` is a link that leads nowhere", link.display())
-            }
+            Self::Obstructed(obstacle) => obstacle.fmt(f),
             Self::Damaged(file, flaw) => write!(f, "`{file}` {flaw}"),
             Self::HeaderSkew(header, library) => {
                 write!(f, "its headers are {header}, its library is {library}")

@@ -4,6 +4,7 @@ pub mod json;
 
 use crate::model::candidate::{Candidate, Cudnn, Found, LinkName, Part, Toolkit};
 use crate::model::found_via::FoundVia;
+use crate::model::obstacle::Obstacle;
 use crate::model::owner::{Installer, Owner};
 use crate::model::rejection::Rejection;
 use crate::model::version_source::VersionSource;
@@ -269,7 +270,7 @@ fn nothing_read_from_a_machine_reaches_the_terminal_unescaped() {
     }
     for candidate in &mut report.candidates {
         candidate.via = FoundVia::variable(evil);
-        candidate.rejected = Some(Rejection::DanglingLink(evil.into()));
+        candidate.rejected = Some(Rejection::Obstructed(Obstacle::Loop(evil.into())));
     }
     if let Some(machine) = &mut report.machine {
         machine.gpus[0].name = evil.to_string();

@@ -1,5 +1,6 @@
 //! Looking at paths, below a root where there is one.
 
+use crate::model::obstacle::Obstacle;
 use crate::system::files;
 use std::path::{Path, PathBuf};
 
@@ -19,6 +20,11 @@ impl Sysroot<'_> {
     /// The path to use, if this is a directory.
     pub fn dir(self, path: &Path) -> Option<PathBuf> {
         self.reach(path).filter(|path| files::is_dir(path))
+    }
+
+    /// Why what is there cannot be used, if something is there.
+    pub fn obstacle(self, path: &Path) -> Option<Obstacle> {
+        files::obstacle(path, self.root.filter(|root| path.starts_with(root)))
     }
 
     /// The path without links.

@@ -2,6 +2,8 @@
 
 use crate::cudnn::consistency::{all_files, file_name, folder, is_dll, is_needed, major, needed};
 use crate::model::candidate::{Cudnn, Part, Unresolved};
+use crate::model::invocation::quoted;
+use crate::model::text::library_name::LibraryName;
 use crate::model::version_source::VersionSource;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
@@ -11,7 +13,11 @@ use crate::runtime::parts::required_parts;
 pub(super) fn missing(cudnn: &Cudnn, elsewhere: &[String]) -> Option<Finding> {
     let library = cudnn.library.as_ref()?;
     let mut lacking = missing_parts(cudnn);
-    lacking.retain(|file| !elsewhere.contains(file));
+    let is_there = |file: &String| {
+        let mut met = cudnn.files.part_obstacles.iter();
+        met.any(|(known, _)| known == file)
+    };
+    lacking.retain(|file| !elsewhere.contains(file) && !is_there(file));
     if lacking.is_empty() {
         return None;
     }
@@ -31,6 +37,49 @@ pub(super) fn missing(cudnn: &Cudnn, elsewhere: &[String]) -> Option<Finding> {
         all_files(cudnn),
         file_name(library)
     )))
+}
+
+/// Parts that are there and cannot be used, where a convolution needs them.
+pub(super) fn obstructed(cudnn: &Cudnn) -> Option<Finding> {
+    let needed = missing_parts(cudnn);
+    let mut met = cudnn.files.part_obstacles.iter();
+    let (_, first) = met.find(|(file, _)| needed.contains(file))?;
+    let headline = format!("{first}, and a convolution needs that part");
+    let all = cudnn
+        .files
+        .part_obstacles
+        .iter()
+        .filter(|(_, one)| one != first);
+    let finding = Finding::warning(FindingId::PartsMissing, headline);
+    Some(
+        finding
+            .with_lines("besides", all.map(|(_, one)| one))
+            .help(first.help(false)),
+    )
+}
+
+/// That the loader looks for the library under a name that is not there.
+pub(super) fn not_linked(cudnn: &Cudnn) -> Option<Finding> {
+    let (soname, library) = (cudnn.files.absent_soname.as_ref()?, cudnn.library.as_ref()?);
+    let dir = folder(cudnn);
+    let file = file_name(library);
+    let headline = format!(
+        "a program that is linked to `{}` asks the loader for `{soname}`, which is not in `{dir}`",
+        library.display()
+    );
+    let own = LibraryName::read(file).and_then(|name| name.major());
+    let other = own.is_some() && own != LibraryName::read(soname).and_then(|name| name.major());
+    let finding = Finding::error(FindingId::CudnnNotLoadable, headline)
+        .with("SONAME", format!("{soname}, of {}", library.display()));
+    Some(match other {
+        true => finding.help(format!(
+            "install one cuDNN in `{dir}`, whole: `{file}` is the library of another under this name"
+        )),
+        false => finding.help(format!(
+            "make its links: `sudo ldconfig -n {}`",
+            quoted(&dir)
+        )),
+    })
 }
 
 /// The files of the parts that a convolution needs and that do not lie beside the library that opens them.
