@@ -172,6 +172,16 @@ pub fn is_whole(candidate: &Candidate) -> bool {
     }
 }
 
+/// Whether it may be named as what to take instead: it has all that a build may need, and nothing is wrong with it.
+pub fn is_offered(candidate: &Candidate, platform: &Platform) -> bool {
+    let is_sound = match &candidate.found {
+        Found::Toolkit(_) => true,
+        Found::Cudnn(cudnn) => is_whole(candidate) && consistency::doubtful(cudnn).is_none(),
+    };
+    let is_own_copy = matches!(candidate.rejected, Some(Rejection::BundledWith(_)));
+    is_sound && !is_own_copy && unusable(candidate, Some(platform)).is_none()
+}
+
 /// What is complete, known and of one piece goes before what is not.
 fn uncertainty(candidate: &Candidate) -> usize {
     let lacking = match &candidate.found {

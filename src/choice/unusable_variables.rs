@@ -19,6 +19,8 @@ pub struct Unusable {
     pub exists: bool,
     /// Why it cannot be used, though it is there.
     pub obstacle: Option<Obstacle>,
+    /// An archive of cuDNN that lies there, or that it is.
+    pub archive: Option<PathBuf>,
     /// The directory close to it that holds what was asked for.
     pub nearby: Option<PathBuf>,
     /// Why a compiler that is there could not be asked.
@@ -44,11 +46,23 @@ pub fn unusable(
             variable,
             exists: files::is_dir(&value) || files::is_file(&value),
             obstacle: files::obstacle(&value, None),
+            archive: archive(&value),
             nearby: nearby(steps, variable, &value, host),
             reason: failure.map(|index| failures.swap_remove(index).1),
         });
     }
     found
+}
+
+/// What NVIDIA ships is called `cudnn-linux-x86_64-9.14.0.64_cuda12-archive.tar.xz` and the like.
+fn archive(value: &Path) -> Option<PathBuf> {
+    let ends = [".tar.xz", ".txz", ".tar.gz", ".tgz", ".zip", ".whl", ".deb"];
+    let is_it = |name: &str| name.contains("cudnn") && ends.iter().any(|end| name.ends_with(end));
+    if files::is_file(value) {
+        let name = value.file_name()?.to_str()?;
+        return is_it(name).then(|| value.to_path_buf());
+    }
+    files::list_named(value, &is_it).ok()?.pop()
 }
 
 /// People name `bin` or the compiler for the toolkit, or the folder of all wheels for one of them.

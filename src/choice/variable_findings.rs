@@ -6,6 +6,7 @@ use crate::choice::select_pair::kind_of;
 use crate::choice::unusable_variables::Unusable;
 use crate::model::candidate::{Candidate, Cudnn};
 use crate::model::environment::Variable;
+use crate::model::invocation::quoted;
 use crate::model::obstacle::Obstacle;
 use crate::model::platform::Os;
 use crate::model::rejection::Rejection;
@@ -27,6 +28,8 @@ impl CheckContext<'_> {
             .iter()
             .any(|step| matches!(step.place, Place::Nvcc(_)));
         let is_bare_name = asks_nvcc && !value.contains(['/', '\\']);
+        let archive = unusable.archive.as_deref();
+        let value_path = PathBuf::from(&value);
         let is_answer = unusable.reason.is_some() || is_bare_name;
         let obstacle = unusable.obstacle.as_ref().filter(|_| !is_answer);
         let lack = match (asks(Kind::Toolkit), asks(Kind::Cudnn)) {
@@ -34,6 +37,8 @@ impl CheckContext<'_> {
             _ if is_bare_name => "which is in no directory of PATH",
             _ if asks_nvcc && exists => "which is no program",
             _ if !exists => "which does not exist",
+            _ if archive == Some(&*value_path) => "an archive that nobody unpacked",
+            _ if archive.is_some() => "which holds an archive that nobody unpacked",
             (true, true) => "which holds neither a CUDA toolkit nor a cuDNN",
             (true, _) => "which holds no CUDA toolkit",
             _ => "which holds no cuDNN",
@@ -65,6 +70,13 @@ impl CheckContext<'_> {
             return finding.help(format!(
                 "or unset {name}, so that the usual places are searched"
             ));
+        }
+        if let Some(archive) = archive {
+            return finding
+                .help(unpack(archive, &value_path, &name))
+                .help(format!(
+                    "or unset {name}, so that the usual places are searched"
+                ));
         }
         let kind = match asks(Kind::Cudnn) {
             true => Kind::Cudnn,
@@ -161,7 +173,10 @@ impl CheckContext<'_> {
         let mut findings: Vec<Finding> = Vec::new();
         for other in asked {
             let same = matches!(other.rejected, Some(Rejection::SameAs(_)));
-            if same || other.request == first.request {
+            // The headers of the one go with the libraries of the other.
+            let header = |one: &Candidate| one.cudnn()?.header.clone();
+            let together = header(first).is_some() && header(first) == header(other);
+            if same || together || other.request == first.request {
                 continue;
             }
             let (taken, left, product) = (&first.via, &other.via, kind.product());
@@ -177,20 +192,40 @@ impl CheckContext<'_> {
         findings
     }
 
-    /// That a variable names a place where nothing is, while one before it names a good one.
-    pub fn idle(&self, variable: Variable, first: &Candidate) -> Finding {
-        let (name, value) = (self.env.spelling(variable), self.value(variable));
-        let taken = &first.via;
-        let headline =
-            format!("`{name}` is set to `{value}`, where nothing is; that of {taken} is taken");
-        Finding::warning(FindingId::VariablesDisagree, headline)
-            .with("taken", found_via(first))
-            .help(format!("unset {name}, or let both name the same directory"))
-    }
-
     fn value(&self, variable: Variable) -> String {
         let value = self.env.get(variable).unwrap_or_default();
         value.to_string_lossy().into_owned()
+    }
+}
+
+/// What unpacks an archive, and what the variable has to name then: `value` is the archive or its directory.
+fn unpack(archive: &Path, value: &Path, name: &str) -> String {
+    let dir = archive.parent().unwrap_or(archive);
+    let file = archive.file_name().unwrap_or_default().to_string_lossy();
+    let ends = [".tar.xz", ".txz", ".tar.gz", ".tgz", ".zip", ".whl"];
+    let stem = ends
+        .iter()
+        .find_map(|end| Some((*end, file.strip_suffix(end)?)));
+    let (archive_word, into) = (
+        quoted(&archive.to_string_lossy()),
+        quoted(&dir.to_string_lossy()),
+    );
+    let (command, inside) = match stem {
+        Some((".whl", _)) => ("unzip", dir.join("nvidia/cudnn")),
+        Some((".zip", stem)) => ("unzip", dir.join(stem)),
+        Some((_, stem)) => ("tar", dir.join(stem)),
+        None => return format!("install it, `sudo apt install {archive_word}`, and unset {name}"),
+    };
+    let command = match command {
+        "unzip" => format!("unzip {archive_word} -d {into}"),
+        _ => format!("tar -xf {archive_word} -C {into}"),
+    };
+    match value == archive || inside.ends_with("nvidia/cudnn") {
+        true => format!(
+            "unpack it, `{command}`, and set {name} to `{}`",
+            inside.display()
+        ),
+        false => format!("unpack it: `{command}`"),
     }
 }
 

@@ -46,6 +46,10 @@ pub fn read_install(
     let mut files = Files::default();
     if link.is_none() && platform.os != Os::Windows {
         (files.obstacle, files.unlinked) = obstacle(&places, major, sysroot, platform);
+        // What keeps this user from a directory above is told of that one.
+        let is_here =
+            |met: &Obstacle| !matches!(met, Obstacle::Closed(path) if !path.starts_with(top));
+        files.obstacle = files.obstacle.filter(is_here);
         files.archives = archives(&places, major, sysroot);
     }
     if header.is_none() && link.is_none() && files.obstacle.is_none() {
@@ -54,6 +58,14 @@ pub fn read_install(
     if header.is_none() {
         let dirs = tree.include.iter().map(|dir| top.join(dir));
         (files.unreadable, files.mute) = silent(dirs, sysroot);
+    }
+    if let Some(dir) = header.as_ref().and_then(|header| header.dir.as_deref()) {
+        let more = tree
+            .include
+            .iter()
+            .map(|dir| top.join(dir))
+            .collect::<Vec<_>>();
+        files.missing_header = missing_include(&dir.join("cudnn.h"), &more, sysroot);
     }
     let link = link.unwrap_or_default();
     let cudnn = Cudnn {
@@ -117,7 +129,9 @@ fn obstacle(
     let met = places.iter().find_map(named);
     let dirs = match &met {
         Some(met) => vec![met.dir().to_path_buf()],
-        None => places.to_vec(),
+        // A directory such as /usr/lib64 is long: it is read only where the headers tell that something is missing.
+        None if major.is_some() => places.to_vec(),
+        None => Vec::new(),
     };
     let unlinked = dirs.iter().find_map(|dir| {
         let versions = names.iter().map(|name| format!("{name}."));
@@ -365,4 +379,4 @@ fn real_major(path: &Path, sysroot: Sysroot) -> Option<u32> {
     LibraryName::of(&sysroot.canonical(path))?.major()
 }
 
-use headers::{header_in, silent};
+use headers::{header_in, missing_include, silent};

@@ -116,6 +116,8 @@ pub struct Files {
     pub unreadable: Option<PathBuf>,
     /// A header that tells no release.
     pub mute: Option<PathBuf>,
+    /// A header that includes another one of cuDNN which is not there, and that one's name.
+    pub missing_header: Option<(PathBuf, String)>,
     /// The Debian package of its headers, where they are not of the library's release.
     pub header_owner: Option<Owner>,
     /// Why what lies in the place of its library cannot be used.

@@ -79,6 +79,7 @@ fn whole() -> Report {
         code,
     };
     Report {
+        unasked: Vec::new(),
         toolkit: Some(toolkit()),
         cudnn: Some(cudnn()),
         candidates: vec![

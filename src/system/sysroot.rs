@@ -35,8 +35,19 @@ impl Sysroot<'_> {
     /// The directories that a pattern stands for: of each `#`, a release number, the highest first.
     pub fn expand(self, base: &Path, pattern: &str) -> Vec<PathBuf> {
         let mut found = vec![base.to_path_buf()];
-        for part in pattern.split('/').filter(|part| !part.is_empty()) {
+        let mut parts = pattern
+            .split('/')
+            .filter(|part| !part.is_empty())
+            .peekable();
+        while let Some(part) = parts.next() {
+            // Some Pythons keep their packages in a `lib64` that is no link to `lib`.
+            let is_python = part == "lib" && parts.peek() == Some(&"python#");
             found = match part.strip_suffix('#') {
+                None if is_python => found
+                    .into_iter()
+                    .flat_map(|dir| [dir.join("lib"), dir.join("lib64")])
+                    .filter(|dir| dir.ends_with("lib") || !files::is_link(dir))
+                    .collect(),
                 None => found.into_iter().map(|dir| dir.join(part)).collect(),
                 Some(prefix) => found
                     .iter()

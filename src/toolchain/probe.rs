@@ -16,6 +16,7 @@ use crate::system::{Host, files};
 use crate::toolchain::environment_checks;
 use crate::toolchain::findings::{config_faults, is_blocked, join, too_narrow, verdict};
 use crate::toolchain::static_link::Archives;
+use crate::toolchain::targets::compiler_skew;
 
 /// What a probe goes by.
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +35,15 @@ pub struct Probe<'a> {
 pub struct Needs {
     pub toolkit: bool,
     pub cudnn: bool,
+}
+
+impl Needs {
+    /// What it can do without.
+    pub fn unasked(self) -> Vec<Kind> {
+        let asked = [(Kind::Toolkit, self.toolkit), (Kind::Cudnn, self.cudnn)];
+        let unasked = asked.into_iter().filter(|(_, asked)| !asked);
+        unasked.map(|(kind, _)| kind).collect()
+    }
 }
 
 impl Probe<'_> {
@@ -67,7 +77,30 @@ impl Probe<'_> {
             blocked.extend(Kind::BOTH);
             blocked.retain(|&kind| is_blocked(steps, scan, kind));
         }
-        let choice = choose(&mut candidates, &self.constraints(&blocked));
+        let constraints = self.constraints(&blocked);
+        let choice = choose(&mut candidates, &constraints);
+        let lets_pass = |kind, id: FindingId| {
+            choice.of(kind).is_none()
+                && choice.misfit.is_none()
+                && self.allowed.contains(id.as_str())
+        };
+        let passes = [
+            lets_pass(Kind::Toolkit, FindingId::CudaRequirementUnmet),
+            lets_pass(Kind::Cudnn, FindingId::CudnnRequirementUnmet),
+        ];
+        if passes == [false; 2] {
+            return (candidates, choice);
+        }
+        // What may be of another release is taken where nothing meets the requirement.
+        candidates.clone_from(&scan.candidates);
+        let choice = choose(
+            &mut candidates,
+            &SelectionConstraints {
+                cuda: constraints.cuda.filter(|_| !passes[0]),
+                cudnn: constraints.cudnn.filter(|_| !passes[1]),
+                ..constraints
+            },
+        );
         (candidates, choice)
     }
 
@@ -90,7 +123,13 @@ impl Probe<'_> {
         (candidates, choice): (&[Candidate], Choice),
         archives: &Archives,
     ) -> (Vec<Finding>, Option<Finding>) {
+        let misfit = choice
+            .misfit
+            .and_then(|(toolkit, _)| candidates.get(toolkit));
+        let toolkit = misfit.and_then(Candidate::toolkit);
+        let skew = toolkit.and_then(|one| compiler_skew(one, candidates, self.host));
         let context = CheckContext {
+            skew: skew.as_ref(),
             env: &self.host.env,
             platform: &self.host.platform,
             steps,

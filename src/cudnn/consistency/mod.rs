@@ -199,13 +199,25 @@ pub fn nvcc_header(
     read: Version,
     others: &[PathBuf],
 ) -> Finding {
+    let wheels = nvcc
+        .to_str()
+        .is_some_and(|nvcc| nvcc.contains("/nvidia/cu1"));
     let (said, read) = (said.short(), read.short());
     let summary =
         format!("nvcc is of CUDA {said}, and the headers that it would read are of {read}");
-    Finding::error(FindingId::NvccHeaderSkew, summary)
+    let mut finding = Finding::error(FindingId::NvccHeaderSkew, summary)
         .with("nvcc", nvcc.display())
         .with("header", header.display())
-        .with_lines("also found", others.iter().map(|other| other.display()))
+        .with_lines("also found", others.iter().map(|other| other.display()));
+    if wheels {
+        let names =
+            ["nvcc", "crt", "runtime"].map(|name| format!("'nvidia-cuda-{name}=={said}.*'"));
+        finding = finding.help(format!(
+            "bring the wheels to one release: `pip install {} 'nvidia-nvvm=={said}.*'`",
+            names.join(" ")
+        ));
+    }
+    finding
         .help("set CUDA_HOME to a toolkit whose nvcc and cuda.h are of one release")
         .help(format!(
             "or install nvcc {read} there, or the headers of {said}"
