@@ -9,6 +9,7 @@ use crate::model::candidate::Candidate;
 use crate::model::found_via::FoundVia;
 use crate::model::owner::{Installer, Owner};
 use crate::model::platform::Os;
+use crate::model::rejection::Rejection;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::search::search_step::{Kind, Place, Step, directories};
@@ -169,7 +170,8 @@ impl CheckContext<'_> {
     /// What a compiler or a record led to and what could not be used, a line each.
     fn left_out(&self, kind: Kind) -> Vec<String> {
         let gone = self.candidates.iter().filter(|one| kind_of(one) == kind);
-        let gone = gone.filter(|one| is_gone(one)).map(|one| {
+        let gone = gone.filter(|one| is_gone(one) && one.rejected != Some(Rejection::Emptied));
+        let gone = gone.map(|one| {
             let root = one.root().display();
             format!("{} leads to `{root}`, which is not there", one.via)
         });

@@ -193,14 +193,16 @@ impl Scan<'_> {
         let Some(owner) = package_owner::wheel(top) else {
             return;
         };
-        if read_install(Kind::Cudnn, top, tree, sysroot, self.host).is_none() {
+        let is_read = install_layout::has_flavours(tree)
+            || read_install(Kind::Cudnn, top, tree, sysroot, self.host).is_some();
+        if !is_read {
             let emptied = Cudnn {
                 root: top.to_path_buf(),
                 owner: Some(Box::new(owner)),
                 ..Cudnn::default()
             };
             self.scan
-                .add_rejected(Found::Cudnn(emptied), step.via.clone(), Rejection::Gone);
+                .add_rejected(Found::Cudnn(emptied), step.via.clone(), Rejection::Emptied);
         }
     }
 

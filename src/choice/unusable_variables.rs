@@ -21,6 +21,8 @@ pub struct Unusable {
     pub obstacle: Option<Obstacle>,
     /// An archive of cuDNN that lies there, or that it is.
     pub archive: Option<PathBuf>,
+    /// What it holds for other processors: `sbsa-linux`.
+    pub foreign: Vec<String>,
     /// The directory close to it that holds what was asked for.
     pub nearby: Option<PathBuf>,
     /// Why a compiler that is there could not be asked.
@@ -47,11 +49,24 @@ pub fn unusable(
             exists: files::is_dir(&value) || files::is_file(&value),
             obstacle: files::obstacle(&value, None),
             archive: archive(&value),
+            foreign: foreign(&value, host),
             nearby: nearby(steps, variable, &value, host),
             reason: failure.map(|index| failures.swap_remove(index).1),
         });
     }
     found
+}
+
+/// The targets of a toolkit that are not built for, if it has no others.
+fn foreign(value: &Path, host: &Host) -> Vec<String> {
+    let dirs = files::list(&value.join("targets")).unwrap_or_default();
+    let name = |dir: &PathBuf| Some(dir.file_name()?.to_str()?.to_string());
+    let names: Vec<String> = dirs.iter().filter_map(name).collect();
+    let own = host.platform.toolkit_targets();
+    match names.iter().any(|name| own.contains(&name.as_str())) {
+        true => Vec::new(),
+        false => names,
+    }
 }
 
 /// What NVIDIA ships is called `cudnn-linux-x86_64-9.14.0.64_cuda12-archive.tar.xz` and the like.

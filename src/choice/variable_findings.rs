@@ -43,7 +43,13 @@ impl CheckContext<'_> {
             (true, _) => "which holds no CUDA toolkit",
             _ => "which holds no cuDNN",
         };
+        let cpu = &self.platform.cpu;
+        let foreign = unusable.foreign.join(" and ");
+        let is_foreign = asks(Kind::Toolkit) && !foreign.is_empty();
         let headline = match obstacle {
+            None if is_foreign => format!(
+                "`{name}` is set to `{value}`, a CUDA toolkit for {foreign} alone, and this build is for {cpu}"
+            ),
             Some(obstacle) => format!("`{name}` is set to `{value}`, and {obstacle}"),
             None => format!("`{name}` is set to `{value}`, {lack}"),
         };
@@ -70,6 +76,13 @@ impl CheckContext<'_> {
             return finding.help(format!(
                 "or unset {name}, so that the usual places are searched"
             ));
+        }
+        if is_foreign {
+            return finding
+                .help(format!("set {name} to a CUDA toolkit for {cpu}"))
+                .help(format!(
+                    "or unset {name}, so that the usual places are searched"
+                ));
         }
         if let Some(archive) = archive {
             return finding

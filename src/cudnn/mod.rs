@@ -176,7 +176,7 @@ fn with_parts(cudnn: Cudnn, sysroot: Sysroot, platform: &Platform) -> Cudnn {
         ..cudnn
     };
     cudnn.files.own_first = first.and_then(Binary::own_first) == Some(true);
-    cudnn.files.copies = parts::copies(whole);
+    cudnn.files.copies = parts::copies(whole, platform);
     cudnn.files.part_obstacles = closed;
     cudnn.files.absent_soname = absent_soname(&cudnn, first, sysroot);
     if parts.folders.len() > 1 {

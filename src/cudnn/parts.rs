@@ -2,7 +2,7 @@
 
 use crate::cudnn::part_version::VersionDetector;
 use crate::cudnn::real_major;
-use crate::model::candidate::{Cudnn, Part};
+use crate::model::candidate::{Copies, Cudnn, Part};
 use crate::model::obstacle::Obstacle;
 use crate::model::platform::Platform;
 use crate::model::text::library_name::LibraryName;
@@ -141,19 +141,47 @@ pub fn beside(
     (found, whole, closed)
 }
 
-/// The files of each part that has more than one whole file of one size, where there should be one and links to it.
-pub fn copies(whole: Named) -> Vec<Vec<PathBuf>> {
-    let mut groups: Vec<(String, u64, Vec<PathBuf>)> = Vec::new();
+/// The files of each part that has more than one whole file of one build, where there should be one and links to it; and
+/// those of which the one that programs open is of another build than the rest.
+pub fn copies(whole: Named, platform: &Platform) -> Vec<Copies> {
+    let mut parts: Vec<(String, Vec<PathBuf>)> = Vec::new();
     for (name, path) in whole {
-        let size = files::size(&path);
-        let known = groups
-            .iter_mut()
-            .find(|group| group.0 == name && group.1 == size);
-        match known {
-            Some((_, _, group)) => group.push(path),
-            None => groups.push((name, size, vec![path])),
+        match parts.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, files)) => files.push(path),
+            None => parts.push((name, vec![path])),
         }
     }
-    groups.retain(|(_, _, group)| group.len() > 1);
-    groups.into_iter().map(|(_, _, group)| group).collect()
+    parts.retain(|(_, files)| files.len() > 1);
+    let build = |path: &PathBuf| {
+        let library = Binary::open(path, platform.os).ok();
+        (files::size(path), library.and_then(|one| one.build_id()))
+    };
+    let is_opened = |path: &Path| {
+        let numbers = LibraryName::of(path).map(|name| name.numbers.len());
+        numbers == Some(1)
+    };
+    let mut copies = Vec::new();
+    for (_, files) in parts {
+        let builds: Vec<_> = files.iter().map(build).collect();
+        let both = || files.iter().zip(&builds);
+        let opened = both().find(|(file, _)| is_opened(file));
+        let stale = |(_, opened)| builds.iter().any(|one| one != opened);
+        if opened.is_some_and(stale) {
+            let differ = true;
+            copies.push(Copies { files, differ });
+            continue;
+        }
+        // Other releases may lie there, which nobody opens.
+        let mut seen = Vec::new();
+        for of in &builds {
+            let same = both().filter(|(_, build)| *build == of);
+            let files: Vec<PathBuf> = same.map(|(file, _)| file.clone()).collect();
+            if files.len() > 1 && !seen.contains(&of) {
+                let differ = false;
+                copies.push(Copies { files, differ });
+            }
+            seen.push(of);
+        }
+    }
+    copies
 }

@@ -101,13 +101,22 @@ pub struct Cudnn {
     pub files: Box<Files>,
 }
 
+/// Whole files of one part.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Copies {
+    /// All of them.
+    pub files: Vec<PathBuf>,
+    /// Whether they are of different builds.
+    pub differ: bool,
+}
+
 /// What shows in the files of a cuDNN beyond their releases.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Files {
     /// What is no library for this system: the part's name, its file, and why.
     pub flaws: Vec<(String, PathBuf, Defect)>,
     /// Files of one part that are all whole, where there should be one and links to it.
-    pub copies: Vec<Vec<PathBuf>>,
+    pub copies: Vec<Copies>,
     /// Where the files really lie, if in more than one directory.
     pub folders: Vec<PathBuf>,
     /// Where its archives are, if it has no library beside them.

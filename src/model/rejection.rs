@@ -53,6 +53,8 @@ pub enum Rejection {
     OnLibraryPath,
     /// The directory that a record names does not exist.
     Gone,
+    /// pip has a record of it, and its files are gone.
+    Emptied,
 }
 
 impl fmt::Display for Rejection {
@@ -88,6 +90,7 @@ impl fmt::Display for Rejection {
                 "{} leads there, which does not count in a build",
                 FoundVia::LibraryPath
             ),
+            Self::Emptied => f.write_str("pip has a record of it, and its files are not there"),
             Self::Gone => f.write_str("that directory is not there"),
         }
     }

@@ -179,9 +179,14 @@ fn own_version(top: &Path, sysroot: Sysroot) -> Option<(Version, PathBuf)> {
 /// release.
 fn all_read(told_by: Option<PathBuf>, toolkit: &Toolkit) -> Vec<PathBuf> {
     let runtimes = toolkit.link_dirs.iter().map(|dir| dir.join("libcudart.so"));
+    let profile = toolkit
+        .nvcc
+        .as_ref()
+        .map(|nvcc| nvcc.with_file_name("nvcc.profile"));
     told_by
         .or_else(|| toolkit.nvcc.clone())
         .into_iter()
+        .chain(profile.filter(|path| files::is_file(path)))
         .chain(runtimes.filter(|path| files::is_file(path)))
         .collect()
 }

@@ -1,7 +1,7 @@
 //! Parts of one cuDNN: missing, of different releases, in different directories, copied in place of linked.
 
 use crate::cudnn::consistency::{all_files, file_name, folder, is_dll, is_needed, major, needed};
-use crate::model::candidate::{Cudnn, Part, Unresolved};
+use crate::model::candidate::{Copies, Cudnn, Part, Unresolved};
 use crate::model::invocation::quoted;
 use crate::model::text::library_name::LibraryName;
 use crate::model::version_source::VersionSource;
@@ -174,24 +174,42 @@ pub(super) fn lacking(cudnn: &Cudnn, unresolved: &[Unresolved]) -> Option<Findin
     )
 }
 
-/// What becomes of links when a directory is copied by something that follows them.
+/// What becomes of links when a directory is copied by something that follows them. Equal copies are harmless; of those
+/// that differ, one was left behind by another release.
 pub(super) fn copies(cudnn: &Cudnn) -> Option<Finding> {
-    let first = cudnn.files.copies.first()?;
-    let names: Vec<&str> = first.iter().map(|path| file_name(path)).collect();
-    let count = cudnn.files.copies.len();
-    let others = match count - 1 {
+    let copies = &cudnn.files.copies;
+    let dir = folder(cudnn);
+    let names = |one: &Copies| {
+        let names: Vec<&str> = one.files.iter().map(|path| file_name(path)).collect();
+        names.join(", ")
+    };
+    if let Some(stale) = copies.iter().find(|one| one.differ) {
+        let summary = format!(
+            "{} in `{dir}` are files of different builds: programs open the one whose name ends in the major alone",
+            names(stale)
+        );
+        let others = copies.iter().filter(|one| one.differ).skip(1);
+        let finding = Finding::warning(FindingId::DuplicateCudnn, summary);
+        return Some(
+            finding
+                .with_lines("so are", others.map(names))
+                .help(format!(
+                    "remove all `{}` files from `{dir}` and install one cuDNN there, whole",
+                    all_files(cudnn)
+                )),
+        );
+    }
+    let first = copies.first()?;
+    let others = match copies.len() - 1 {
         0 => String::new(),
         1 => "; so is one other library".into(),
         others => format!("; so are {others} other libraries"),
     };
     let summary = format!(
-        "{} in `{}` are whole files, where there should be one and links to it{others}",
-        names.join(", "),
-        folder(cudnn)
+        "{} in `{dir}` are whole files of one build, where there should be one and links to it{others}",
+        names(first)
     );
-    Some(
-        Finding::note(FindingId::DuplicateCudnn, summary).help(
-            "copy with `cp -a`, which keeps links: one of several copies is easily left behind",
-        ),
-    )
+    Some(Finding::note(FindingId::DuplicateCudnn, summary).help(
+        "leave them, since equal ones are harmless; copy with `cp -a`, which keeps links, so that none is left behind",
+    ))
 }
