@@ -189,6 +189,7 @@ fn uncertainty(candidate: &Candidate) -> usize {
         Found::Toolkit(toolkit) => {
             let lacks = toolkit.lacks();
             lacks.iter().filter(|part| **part != "nvcc").count()
+                + usize::from(!toolkit.absent.is_empty())
         }
         Found::Cudnn(cudnn) => {
             usize::from(cudnn.header.is_none())
@@ -318,6 +319,7 @@ fn passed_over(
     };
     let lacking = match &candidate.found {
         Found::Toolkit(toolkit) => match toolkit.lacks() {
+            _ if !toolkit.absent.is_empty() => Some(Rejection::LacksAsked(toolkit.absent.clone())),
             parts if parts.is_empty() => None,
             parts => Some(Rejection::Lacks(parts)),
         },

@@ -151,7 +151,13 @@ pub fn copies(whole: Named, platform: &Platform) -> Vec<Copies> {
             None => parts.push((name, vec![path])),
         }
     }
+    // A script for the linker is none.
+    let is_library =
+        |path: &PathBuf| Binary::open(path, platform.os).is_ok_and(|one| one.cpu().is_some());
     parts.retain(|(_, files)| files.len() > 1);
+    parts
+        .iter_mut()
+        .for_each(|(_, files)| files.retain(is_library));
     let build = |path: &PathBuf| {
         let library = Binary::open(path, platform.os).ok();
         (files::size(path), library.and_then(|one| one.build_id()))

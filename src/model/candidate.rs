@@ -26,6 +26,8 @@ pub struct Toolkit {
     pub link_dirs: Vec<PathBuf>,
     /// Directories that hold stub libraries: the last to be searched when linking, never in an rpath.
     pub stub_dirs: Vec<PathBuf>,
+    /// What the build asks for and it does not have: libraries by their short names, their headers.
+    pub absent: Vec<String>,
 }
 
 impl Toolkit {

@@ -33,6 +33,8 @@ pub enum Rejection {
     RuntimeOnly,
     /// It lacks these.
     Lacks(Vec<&'static str>),
+    /// It lacks these libraries or headers, which the build asks for.
+    LacksAsked(Vec<String>),
     /// A cuDNN for Windows without `cudnn.lib`.
     NoImportLibrary,
     /// Headers without a library.
@@ -72,6 +74,7 @@ impl fmt::Display for Rejection {
             Self::UntellablePath(what) => write!(f, "cargo cannot be told {what}"),
             Self::RuntimeOnly => f.write_str("it has libraries alone: enough to run, not to build"),
             Self::Lacks(parts) => write!(f, "it has no {}", parts.join(" and no ")),
+            Self::LacksAsked(names) => write!(f, "it has no {}", names.join(" and no ")),
             Self::NoImportLibrary => f.write_str("it has no import library"),
             Self::NoLibrary => f.write_str("there is no library beside the headers"),
             Self::Obstructed(obstacle) => obstacle.fmt(f),

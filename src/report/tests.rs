@@ -32,6 +32,7 @@ fn toolkit() -> Toolkit {
         nvcc: Some("/opt/nv/cu13/bin/nvcc".into()),
         include_dirs: vec!["/opt/nv/cu13/include".into()],
         link_dirs: vec!["/opt/nv/cu13/lib".into()],
+        absent: Vec::new(),
         stub_dirs: Vec::new(),
     }
 }

@@ -7,6 +7,8 @@ use crate::choice::select_pair::{Choice, SelectionConstraints, choose};
 use crate::compat::rules;
 use crate::config::{Config, Link};
 use crate::model::candidate::{Candidate, Cudnn, Found, Toolkit};
+use crate::model::environment::Variable;
+use crate::model::found_via::FoundVia;
 use crate::runtime::facts::allowed::Allowed;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
@@ -17,6 +19,7 @@ use crate::toolchain::environment_checks;
 use crate::toolchain::findings::{config_faults, is_blocked, join, too_narrow, verdict};
 use crate::toolchain::static_link::Archives;
 use crate::toolchain::targets::compiler_skew;
+use crate::toolkit;
 
 /// What a probe goes by.
 #[derive(Clone, Copy, Debug)]
@@ -62,6 +65,11 @@ impl Probe<'_> {
             steps.retain(|step| step.kind != Kind::Cudnn);
         }
         let mut scan = look(&steps, host, &self.constraints(&[]));
+        for candidate in &mut scan.candidates {
+            if let Found::Toolkit(toolkit) = &mut candidate.found {
+                toolkit.absent = toolkit::absent(toolkit, &self.config.libs, &host.platform);
+            }
+        }
         if self.config.link == Link::Static {
             scan.candidates.iter_mut().for_each(link_to_archives);
         }
@@ -194,14 +202,22 @@ impl Probe<'_> {
     /// What the program meets when it opens the cuDNN. One with `Link::Static` opens none.
     fn met_at_run_time(&self, context: &CheckContext) -> Vec<Finding> {
         let best = |kind| context.candidates.get(context.choice.of(kind)?);
-        let cudnn = best(Kind::Cudnn).and_then(Candidate::cudnn);
+        let candidate = best(Kind::Cudnn);
+        let cudnn = candidate.and_then(Candidate::cudnn);
         let Some(cudnn) = cudnn.filter(|_| self.needs.cudnn && self.config.link != Link::Static)
         else {
             return Vec::new();
         };
         let toolkit = best(Kind::Toolkit).and_then(Candidate::toolkit);
         let built_with = toolkit.filter(|_| self.needs.toolkit);
-        environment_checks::of(cudnn, toolkit, built_with, self.config, self.host)
+        let mut findings =
+            environment_checks::of(cudnn, toolkit, built_with, self.config, self.host);
+        let named = candidate.and_then(|one| named_apart(cudnn, &one.via, self.host));
+        let skew = |one: &&mut Finding| one.id == FindingId::HeaderLibrarySkew;
+        if let (Some(named), Some(skew)) = (named, findings.iter_mut().find(skew)) {
+            skew.help.splice(..1, [named]);
+        }
+        findings
     }
 
     /// What the tables say of the releases that the build needs, and what its libraries do not find in each other.
@@ -216,6 +232,25 @@ impl Probe<'_> {
         }
         findings
     }
+}
+
+/// What to do where one variable names the headers and another the libraries, and they are of two releases.
+fn named_apart(cudnn: &Cudnn, via: &FoundVia, host: &Host) -> Option<String> {
+    let FoundVia::Variables(named) = via else {
+        return None;
+    };
+    let mut names: Vec<String> = named.iter().map(|one| one.name.clone()).collect();
+    let include = [Variable::CudnnIncludeDir, Variable::CudnnIncludePath];
+    if !cudnn.header.as_ref()?.starts_with(&cudnn.root) {
+        let include = include
+            .into_iter()
+            .filter(|one| host.env.get(*one).is_some());
+        names.extend(include.map(|one| host.env.spelling(one)));
+    }
+    let names = (names.len() > 1).then(|| names.join(" and "))?;
+    Some(format!(
+        "let {names} name the headers and the libraries of one release"
+    ))
 }
 
 /// The chosen toolkit and the chosen cuDNN.
