@@ -33,7 +33,7 @@ pub(super) fn missing(cudnn: &Cudnn, elsewhere: &[String]) -> Option<Finding> {
     let all = lacking.iter().filter(|_| lacking.len() > 1);
     let finding = Finding::warning(FindingId::PartsMissing, summary).with_lines("lacking", all);
     Some(finding.help(format!(
-        "copy every `{}` file of that release there, since `{}` opens the others",
+        "copy every `{}` file of that release to `{dir}`, since `{}` opens the others",
         all_files(cudnn),
         file_name(library)
     )))

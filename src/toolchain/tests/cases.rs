@@ -191,14 +191,26 @@ fn cargo_watches_what_was_asked_and_nothing_that_changes_by_itself() {
 }
 
 /// Findings whose first help no test carries out yet, by the names of their cases. Another one has to have a `[mend]`.
-const NOT_TRIED: &[(FindingId, &[&str])] = &[];
+const NOT_TRIED: &[(FindingId, &[&str])] = &[
+    // DLLs of one release, which say it: each case has its own.
+    (
+        FindingId::PartsMissing,
+        &["windows-imports-missing", "windows-parts-missing"],
+    ),
+    (
+        FindingId::PartsMixed,
+        &["windows-parts-mixed", "windows-parts-mixed-silent"],
+    ),
+    (FindingId::CudnnNotLoadable, &["windows-imports-missing"]),
+    (FindingId::ConfigInvalid, &["static-windows-cudnn"]),
+];
 
 /// Each error and each warning of each case has a help, the case says how that is done, and it is done: then the finding
 /// is gone, and no other one has come.
 #[test]
 fn a_help_that_is_done_mends_what_it_stands_under() {
     let scratch = std::env::temp_dir().join(format!("cudnn-guard-mends-{}", std::process::id()));
-    let (mut wrong, mut tried) = (Vec::new(), 0);
+    let (mut wrong, mut tried, mut left_out) = (Vec::new(), 0, 0);
     for case in &Case::all() {
         let name = case.name();
         let before = counting(look(case, &scratch.join(name)));
@@ -207,6 +219,7 @@ fn a_help_that_is_done_mends_what_it_stands_under() {
         for (id, _) in case.mends.iter().filter(|(id, _)| !ids.contains(&&**id)) {
             wrong.push(format!("{name}: there is no {id} to be mended"));
         }
+        let mut seen = Vec::new();
         for finding in &before {
             let id = finding.id;
             let help = finding.help.first().map_or("", |help| help.trim());
@@ -219,7 +232,10 @@ fn a_help_that_is_done_mends_what_it_stands_under() {
             let mend = case.mends.iter().find(|(known, _)| known == id.as_str());
             let lines = match mend {
                 Some((_, lines)) if !is_left && !lines.is_empty() => lines,
-                None if is_left => continue,
+                None if is_left => {
+                    left_out += 1;
+                    continue;
+                }
                 _ => {
                     wrong.push(format!("{name}: how is this done for {id}? {help}"));
                     continue;
@@ -228,11 +244,14 @@ fn a_help_that_is_done_mends_what_it_stands_under() {
             if mend::reason(lines).is_some_and(|reason| !reason.is_empty()) {
                 continue;
             }
-            if !lines
-                .iter()
-                .flat_map(|line| mend::names(line))
-                .any(|name| help.contains(name))
-            {
+            if seen.contains(&id) {
+                continue;
+            }
+            seen.push(id);
+            let root = scratch.join(name).display().to_string();
+            let same = before.iter().filter(|other| other.id == id);
+            let mut helps = same.filter_map(|other| other.help.first());
+            if !helps.any(|help| mend::is_asked(lines, help, &root)) {
                 wrong.push(format!(
                     "{name}: {lines:?} is not what is asked for: {help}"
                 ));
@@ -246,6 +265,9 @@ fn a_help_that_is_done_mends_what_it_stands_under() {
         }
     }
     fs::remove_dir_all(&scratch).unwrap();
+    let named = NOT_TRIED.iter().map(|(_, names)| names.len());
+    assert!(left_out >= named.sum(), "what is not tried is there");
+    assert!(tried > 100, "{tried}");
     assert!(
         wrong.is_empty(),
         "{} of {tried}\n{}",

@@ -9,8 +9,10 @@
 //! unpack opt/dnn.tar to opt/dnn                 what was an archive is a cuDNN 9.14.0
 //! open opt/dnn/include/cudnn.h                  the user may open it now
 //! install cuDNN 9.14.0 in opt/dnn               headers, the library and all of its parts
+//! install headers of 9.14.0 in opt/dnn/include
 //! install parts of 9.14.0 in opt/dnn/lib        the library and all of its parts
 //! install CUDA 12.8 in opt/cuda                 nvcc, headers and the runtime
+//! run conda install cudnn                       what the help says, and the next lines do
 //! opt/dnn/lib/libcudnn.so.9 (elf)               entries as in `[files]`, in the place of what is there
 //! ```
 //!
@@ -30,11 +32,33 @@ pub fn reason(lines: &[String]) -> Option<&str> {
     }
 }
 
-/// What a line names: one of these has to stand in the help that it carries out.
-pub fn names(line: &str) -> Vec<&str> {
-    let words = line.split([' ', '=', '/']);
-    let words = words.map(|word| word.trim_matches(['(', ')']));
-    words.filter(|word| word.len() > 2).collect()
+/// Whether these lines are what the help asks for: they name a variable or a place that it names, and the help has the
+/// commands that they stand for. `$ROOT` is `root`.
+pub fn is_asked(lines: &[String], help: &str, root: &str) -> bool {
+    let help = help.replace(root, "$ROOT");
+    let commands: Vec<&str> = lines
+        .iter()
+        .filter_map(|line| line.strip_prefix("run "))
+        .collect();
+    if !commands.is_empty() {
+        return commands.iter().all(|command| help.contains(command));
+    }
+    let names = |line: &String| {
+        let (verb, rest) = line.split_once(' ').unwrap_or((line, ""));
+        let is_entry = verb.contains('/');
+        let words = rest.split([' ', '=']).filter(|_| !is_entry);
+        let paths = words.chain([verb].into_iter().filter(|_| is_entry));
+        paths
+            .flat_map(named)
+            .any(|name| name.len() > 2 && help.contains(name))
+    };
+    lines.iter().any(names)
+}
+
+/// A word, and if that is a path, its directory and its file.
+fn named(word: &str) -> impl Iterator<Item = &str> {
+    let parts = word.rsplit_once('/').map(|(dir, file)| [dir, file]);
+    [word].into_iter().chain(parts.into_iter().flatten())
 }
 
 /// Carries the lines out in `root`; what is then asked, in which environment.
@@ -58,9 +82,11 @@ pub fn done(case: &Case, lines: &[String], root: &Path, cpu: &str) -> Case {
                 entries.extend(cudnn("9.14.0", pair(" to ").1));
             }
             "open" => case.let_open(rest),
+            "run" => {}
             "install" => entries.extend(match pair(" in ") {
                 (what, dir) if what.starts_with("CUDA ") => cuda(&what[5..], dir),
                 (what, dir) if what.starts_with("cuDNN ") => cudnn(&what[6..], dir),
+                (what, dir) if what.starts_with("headers of ") => headers(&what[11..], dir),
                 (what, dir) => parts(what.strip_prefix("parts of ").unwrap(), dir),
             }),
             _ => entries.push(line.clone()),
@@ -108,16 +134,20 @@ fn cuda(release: &str, dir: &str) -> Vec<String> {
 }
 
 fn cudnn(release: &str, dir: &str) -> Vec<String> {
+    let headers = headers(release, &format!("{dir}/include"));
+    let libraries = parts(release, &format!("{dir}/lib"));
+    headers.into_iter().chain(libraries).collect()
+}
+
+fn headers(release: &str, dir: &str) -> Vec<String> {
     let version = Version::parse(release).unwrap();
-    let headers = [
-        format!("{dir}/include/cudnn.h (empty)"),
-        format!("{dir}/include/cudnn_version.h"),
+    vec![
+        format!("{dir}/cudnn.h (empty)"),
+        format!("{dir}/cudnn_version.h"),
         format!("    #define CUDNN_MAJOR {}", version.major),
         format!("    #define CUDNN_MINOR {}", version.minor),
         format!("    #define CUDNN_PATCHLEVEL {}", version.patch),
-    ];
-    let libraries = parts(release, &format!("{dir}/lib"));
-    headers.into_iter().chain(libraries).collect()
+    ]
 }
 
 /// Links and the files that they lead to, which tell the release by their names.
