@@ -5,8 +5,8 @@
 
 Three crates that differ in nothing but their guard: none, the short one, and one that stands alone. Each is built once;
 then a line of its main.rs is changed, and cargo builds it again: with `cargo build`, `cargo build --release` and `cargo
-check`, in turn. Prints medians of the CPU seconds of all processes and what is over the bar; exits with 1 over twice the
-bar.
+check`, in turn. Prints medians of the CPU seconds of all processes and what is over the bar; exits with 1 half as much
+over it.
 """
 
 import argparse
@@ -21,7 +21,7 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent.parent
 BAR = 0.1
 # What fails: machines differ, and linking debug information is near the bar.
-LIMIT = 0.2
+LIMIT = 0.15
 MODES = {"debug": ["build"], "release": ["build", "--release"], "check": ["check"]}
 FORMS = ["without", "short", "standalone"]
 BUILD = """fn main() {
@@ -38,7 +38,7 @@ GUARDS = {
 }
 WITHOUT = 'fn main() { println!("run RUN"); }\n'
 WITH = """mod gpu { include!(concat!(env!("OUT_DIR"), "/cudnn_guard.rs")); }
-fn main() { gpu::startup(); println!("run RUN {:?}", gpu::check().is_ok()); }
+fn main() { gpu::startup(); if gpu::check().is_ok() { println!("run RUN"); } }
 """
 
 

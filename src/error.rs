@@ -138,7 +138,7 @@ impl fmt::Display for Error {
         f.write_str(&self.other)?;
         for (index, finding) in self.findings.iter().enumerate() {
             let gap = if index == 0 { "" } else { "\n\n" };
-            write!(f, "{gap}{finding}")?;
+            write!(f, "{gap}{finding}\n  {:<12}{}", "see", finding.page())?;
         }
         Ok(())
     }

@@ -315,9 +315,9 @@ fn a_warning_is_shown_and_the_build_goes_on() {
     assert_eq!(
         warnings.join("\n"),
         "CUDNN_PATH and CUDNN_HOME name different cuDNNs; that of CUDNN_PATH is taken  [variables-disagree]\n  \
+         = help: unset CUDNN_HOME, or let both name the same directory\n  \
          taken       CUDNN_PATH: $T/one/include/cudnn_version.h\n  \
-         left out    CUDNN_HOME: $T/other/include/cudnn_version.h\n  \
-         = help: unset CUDNN_HOME, or let both name the same directory"
+         left out    CUDNN_HOME: $T/other/include/cudnn_version.h"
     );
 }
 

@@ -402,9 +402,9 @@ fn a_cudnn_where_nothing_can_be_run_is_told_so() {
         .says(&format!(
             "\
 `{path}/libcudnn.so.9` lies on a file system from which nothing can be run  [cudnn-not-loadable]
+  = help: install it on another file system, or mount `{path}` without `noexec`
   loader      libcudnn.so.9: failed to map segment from shared object
   mounted     `{path}`, with `noexec`
-  = help: install it on another file system, or mount `{path}` without `noexec`
 "
         ));
 }

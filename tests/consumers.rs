@@ -7,6 +7,8 @@
 
 mod consumers {
     pub mod build;
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    pub mod extension;
 }
 mod support;
 
@@ -265,6 +267,19 @@ fn a_program_above_a_sys_crate_gets_the_rpath_that_cargo_does_not_pass_on() {
         .says("cudnnGetVersion() = 91400");
 }
 
+/// It uses the GPU only after the guard said yes.
+const FALLBACK: &str = r#"mod cudnn_guard {
+    include!(concat!(env!("OUT_DIR"), "/cudnn_guard.rs"));
+}
+
+fn main() {
+    match cudnn_guard::check() {
+        Ok(report) => println!("on the GPU, with {:?}", report.library_path()),
+        Err(failure) => println!("on the CPU: {}\n{failure}", failure.verdict()),
+    }
+}
+"#;
+
 #[test]
 fn a_program_with_a_cpu_path_builds_and_runs_on_a_machine_without_cuda() {
     let nothing = fresh("nothing-installed");
@@ -273,10 +288,49 @@ fn a_program_with_a_cpu_path_builds_and_runs_on_a_machine_without_cuda() {
         &format!(
             "fn main() {{ cudnn_guard::build(|| {{\n    let gpu = cudnn_guard::Config::new().cudnn(\">=9\").root({nothing:?}).optional().probe()?;\n    gpu.link();\n    gpu.guard().write()\n}}); }}\n"
         ),
-        include_str!("../fixtures/consumers/fallback/src/main.rs"),
+        FALLBACK,
     );
     run(&mut cargo(&dir, &["run", "--quiet"]))
         .exits_with(0)
         .says("on the CPU: unknown")
         .says("[built-without-cuda]");
+}
+
+/// The guard's own condition for a system that it knows is one that no system meets.
+const ELSEWHERE: &str = r#"fn main() {
+    cudnn_guard::build(|| {
+        let gpu = cudnn_guard::Config::new().cudnn(">=9").link(cudnn_guard::Link::Runtime).probe()?;
+        gpu.guard().standalone().write()
+    });
+    let file = std::path::Path::new(&std::env::var("OUT_DIR").unwrap()).join("cudnn_guard.rs");
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert!(text.contains("target_os = \"linux\""));
+    std::fs::write(&file, text.replace("target_os = \"linux\"", "target_os = \"none\"")).unwrap();
+}
+"#;
+const ASKED_ELSEWHERE: &str = r#"mod guard { include!(concat!(env!("OUT_DIR"), "/cudnn_guard.rs")); }
+fn main() {
+    for failure in [guard::check_version().err().unwrap(), guard::check().err().unwrap()] {
+        assert_eq!(failure.verdict(), guard::Verdict::Unknown);
+        println!("{}", failure.headline());
+    }
+    guard::startup();
+}
+"#;
+
+/// It answers, and touches nothing.
+#[test]
+fn a_system_that_the_guard_does_not_know_is_unknown() {
+    let dir = project("guard-elsewhere", ELSEWHERE, ASKED_ELSEWHERE);
+    run(&mut cargo(&dir, &["build"])).exits_with(0);
+    let ran = run(&mut program(built("guard-elsewhere"))).exits_with(0);
+    let libc = if cfg!(target_env = "musl") {
+        " with musl"
+    } else {
+        ""
+    };
+    let (system, arch) = (std::env::consts::OS, std::env::consts::ARCH);
+    let line = format!("cuDNN is not checked on {arch} {system}{libc}  [platform-unsupported]\n");
+    assert_eq!(ran.stdout, line.repeat(2));
+    assert_eq!(ran.stderr, format!("cudnn-guard: unknown: {line}"));
 }

@@ -224,3 +224,28 @@ fn a_crash_on_the_way_to_a_convolution_says_to_which() {
         ),
     ]);
 }
+
+/// SUB-11: engines of another release, on a machine without a GPU: no version check of cuDNN covers them, and no
+/// convolution can be tried.
+#[test]
+fn engines_that_do_not_fit_are_told_without_a_gpu() {
+    let none = ("SIM_DEVICES", "0");
+    for (status, verdict, id) in [
+        ("1002", "fail", "parts-mixed"),
+        // A machine without the driver's library answers that too.
+        ("1008", "unknown", "no-gpu"),
+    ] {
+        let fault = format!("status:cudnnBackendFinalize:{status}");
+        let ran = do_all(&["thorough"], &[none, ("SIM_FAULT", &fault)]).exits_with(0);
+        let json: Value = serde_json::from_str(&ran.stdout).unwrap();
+        assert_eq!(json["verdict"], verdict, "{}", ran.text());
+        let findings = json["findings"].as_array().unwrap();
+        let found = findings.iter().find(|it| it["id"] == id);
+        let found = found.unwrap_or_else(|| panic!("{}", ran.text()));
+        let refused = &found["evidence"]["refused by"];
+        assert_eq!(refused.as_str().is_some(), verdict == "fail", "{found}");
+        if verdict == "fail" {
+            assert_eq!(refused, "cudnnBackendFinalize(TENSOR)");
+        }
+    }
+}

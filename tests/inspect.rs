@@ -39,11 +39,11 @@ fn a_cudnn_off_the_loaders_way_is_named() {
     assert_eq!(
         image.said(&ran),
         "  ✗ `/app/app` needs libcudnn.so.9, which the loader does not find  [cudnn-not-loadable]\n      \
+         = help: put `/usr/local/cuda/lib64` into LD_LIBRARY_PATH\n      \
+         = help: or link the program again with that directory as its rpath, which `.link()` does unless `.rpath(false)`\n      \
          looked at   the program's RUNPATH, its entry `/opt/lib`\n                  \
          /etc/ld.so.cache\n      \
-         also found  9.14.0  /usr/local/cuda/lib64/libcudnn.so.9\n      \
-         = help: put `/usr/local/cuda/lib64` into LD_LIBRARY_PATH\n      \
-         = help: or link the program again with that directory as its rpath, which `.link()` does unless `.rpath(false)`\n\n\
+         also found  9.14.0  /usr/local/cuda/lib64/libcudnn.so.9\n\n\
          verdict: fail (1 error)\n\
          `cudnn-guard explain cudnn-not-loadable` tells how to see that by hand and how to mend it\n"
     );
@@ -179,11 +179,11 @@ fn every_guard_of_a_program_is_heard() {
     );
     let ran = image.inspect(&[]).exits_with(1);
     let wanted = "  ✗ loaded cuDNN 9.14.0 is older than the 9.20.0 that this program was built with  [cudnn-version-mismatch]\n      \
+         = help: install cuDNN 9.20 or a later 9.x in `/opt/lib`, or put its directory into LD_LIBRARY_PATH\n      \
          loaded      /opt/lib/libcudnn.so.9\n      \
          found via   the program's RUNPATH, its entry `/opt/lib`\n      \
          crate       other 2.0.0\n      \
-         built with  9.20.0, so 9.20 or a later 9.x may be loaded\n      \
-         = help: install cuDNN 9.20 or a later 9.x in `/opt/lib`, or put its directory into LD_LIBRARY_PATH\n";
+         built with  9.20.0, so 9.20 or a later 9.x may be loaded\n";
     let said = image.said(&ran);
     assert!(said.starts_with(wanted), "{said}");
     let json = image.json();

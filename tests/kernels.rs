@@ -1,8 +1,9 @@
-//! Kernels through the public interface, with the nvcc of fixtures/nvcc, which only writes down how it is called.
+//! Kernels through the public interface, with the nvcc of fixtures/nvcc, which only writes down how it is called;
+//! and which GPU runs which code, against what NVIDIA's own assembler does.
 #![cfg(unix)]
 #![allow(clippy::disallowed_methods)] // tests make and read a machine of their own
 
-use cudnn_guard::{ComputeCapability, Config, Link, Toolchain};
+use cudnn_guard::{Code, ComputeCapability, Config, Link, Suffix, Target, Toolchain};
 use std::path::{Path, PathBuf};
 
 struct Package(PathBuf);
@@ -115,10 +116,11 @@ fn a_target_that_nvcc_lacks_is_refused_before_it_is_called() {
         error.to_string(),
         format!(
             "`{nvcc}` cannot compile for sm_37, which CUDNN_GUARD_ARCHS asks for  [arch-unsupported-by-nvcc]\n  \
+             = help: write targets that this nvcc knows, or choose another CUDA toolkit with CUDA_HOME\n  \
              found       CUDNN_GUARD_ARCHS: \"80 37\"\n  \
              nvcc knows  sm_75 sm_80 sm_86 sm_90 sm_100 sm_120\n  \
              served by   sm_37: CUDA up to 11.8\n  \
-             = help: write targets that this nvcc knows, or choose another CUDA toolkit with CUDA_HOME"
+             see         cudnn-guard explain arch-unsupported-by-nvcc"
         )
     );
     assert!(!package.0.join("cuda/calls").exists());
@@ -268,4 +270,71 @@ fn the_guard_claims_nothing_that_was_not_compiled() {
     assert_eq!(package.claimed(), "sm_90");
     kernels().ptx().unwrap();
     assert_eq!(package.claimed(), "compute_80 sm_90");
+}
+
+fn target(text: &str) -> Target {
+    let number = text.trim_end_matches(['a', 'f']);
+    Target {
+        capability: ComputeCapability::from_number(number.parse().unwrap()),
+        suffix: match &text[number.len()..] {
+            "a" => Suffix::Arch,
+            "f" => Suffix::Family,
+            _ => Suffix::None,
+        },
+        code: Code::Ptx,
+    }
+}
+
+/// ARC-01: PTX runs where ptxas makes machine code of it, and nowhere else.
+#[test]
+fn ptx_runs_where_ptxas_takes_it() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/targets/ptxas.txt");
+    let text = std::fs::read_to_string(file).unwrap();
+    let rows: Vec<Vec<&str>> = text
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .map(|line| line.split(' ').collect())
+        .collect();
+    let mut pairs = 0;
+    for row in &rows {
+        let (release, from, made) = (row[0], row[1], &row[2..]);
+        for to in rows
+            .iter()
+            .filter(|other| other[0] == release)
+            .map(|other| other[1])
+        {
+            let (ptx, machine) = (target(from), target(to));
+            // PTX with an `a` becomes machine code with an `a`, on the GPU that also runs the code without.
+            if ptx.suffix == Suffix::Arch && machine.suffix != Suffix::Arch {
+                assert!(!made.contains(&to), "{release}: {from} to {to}");
+                continue;
+            }
+            assert_eq!(
+                ptx.runs_on(machine.capability),
+                made.contains(&to),
+                "CUDA {release}: {ptx} on {}",
+                machine.capability
+            );
+            pairs += 1;
+        }
+    }
+    assert!(pairs > 1900, "{pairs}");
+}
+
+/// ARC-01: what `ptxas` 13.0 does with the old number of a GPU.
+#[test]
+fn the_old_number_of_thor_is_thor() {
+    let thor = ComputeCapability::new(11, 0);
+    for old in ["101", "101a", "101f"] {
+        assert!(target(old).runs_on(thor), "{old}");
+        let machine = Target {
+            code: Code::Machine,
+            ..target(old)
+        };
+        assert!(machine.runs_on(thor), "{machine}");
+    }
+    for other in ["100a", "103a", "100f", "103f"] {
+        assert!(!target(other).runs_on(thor), "{other}");
+    }
+    assert!(!target("101a").runs_on(ComputeCapability::new(11, 1)));
 }

@@ -272,12 +272,12 @@ fn judges_the_cudnn_within(
         .exits_with(0)
         .says(
             "Fail\nloaded cuDNN 9.14.0 is older than the 9.15.0 that this program was built with  \
-             [cudnn-version-mismatch]\n",
+             [cudnn-version-mismatch]\n  \
+             = help: build the program again, with the archives of cuDNN 9.15 or a later 9.x\n",
         )
         .says(
             "  found via   its archives, which are linked into the program itself\n  \
-             built with  9.15.0, so 9.15 or a later 9.x may be loaded\n  \
-             = help: build the program again, with the archives of cuDNN 9.15 or a later 9.x\n",
+             built with  9.15.0, so 9.15 or a later 9.x may be loaded\n",
         )
         .says("not tried   the driver, the GPU and a convolution: its release alone does not fit");
 }

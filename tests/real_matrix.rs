@@ -218,10 +218,10 @@ fn each_kind_of_mismatch_is_told_to_the_byte() {
         false,
         "\
 loaded cuDNN 9.14.0 is older than the 9.28.0 that this program was built with  [cudnn-version-mismatch]
+  = help: take `HERE` out of LD_LIBRARY_PATH, or put the directory of cuDNN 9.28 or a later 9.x before it
   loaded      HERE/libcudnn.so.9
   found via   LD_LIBRARY_PATH, its entry `HERE`
   built with  9.28.0, so 9.28 or a later 9.x may be loaded
-  = help: take `HERE` out of LD_LIBRARY_PATH, or put the directory of cuDNN 9.28 or a later 9.x before it
 ",
     );
     told(
@@ -231,10 +231,10 @@ loaded cuDNN 9.14.0 is older than the 9.28.0 that this program was built with  [
         false,
         "\
 loaded cuDNN 9.28.0 is newer than the 9.10.2 that this program was built with  [cudnn-version-mismatch]
+  = help: take `HERE` out of LD_LIBRARY_PATH, or put the directory of cuDNN 9.10 before it
   loaded      HERE/libcudnn.so.9
   found via   LD_LIBRARY_PATH, its entry `HERE`
   built with  9.10.2, so any 9.10 may be loaded
-  = help: take `HERE` out of LD_LIBRARY_PATH, or put the directory of cuDNN 9.10 before it
 ",
     );
     told(
@@ -244,10 +244,10 @@ loaded cuDNN 9.28.0 is newer than the 9.10.2 that this program was built with  [
         true,
         "\
 loaded cuDNN 9.10.2 is older than the 9.10.9 that this program was built with  [cudnn-version-mismatch]
+  = help: take `HERE` out of LD_LIBRARY_PATH, or put the directory of cuDNN 9.10.9 before it
   loaded      HERE/libcudnn.so.9
   found via   LD_LIBRARY_PATH, its entry `HERE`
   built with  9.10.9, so 9.10.9 alone may be loaded
-  = help: take `HERE` out of LD_LIBRARY_PATH, or put the directory of cuDNN 9.10.9 before it
 ",
     );
     told(
@@ -257,10 +257,10 @@ loaded cuDNN 9.10.2 is older than the 9.10.9 that this program was built with  [
         true,
         "\
 loaded cuDNN 8.9.7 is of another major release than the 9.14.0 that this program was built with  [cudnn-version-mismatch]
+  = help: take `HERE` out of LD_LIBRARY_PATH, or put the directory of cuDNN 9.14 or a later 9.x before it
   loaded      HERE/libcudnn.so.8
   found via   LD_LIBRARY_PATH, its entry `HERE`
   built with  9.14.0, so 9.14 or a later 9.x may be loaded
-  = help: take `HERE` out of LD_LIBRARY_PATH, or put the directory of cuDNN 9.14 or a later 9.x before it
 ",
     );
     told(
@@ -270,10 +270,10 @@ loaded cuDNN 8.9.7 is of another major release than the 9.14.0 that this program
         false,
         "\
 loaded cuDNN 9.28.0 does not meet the `>=9.10.2, <9.28` that this program asks for  [cudnn-version-mismatch]
+  = help: take `HERE` out of LD_LIBRARY_PATH, or put the directory of a cuDNN that meets `>=9.10.2, <9.28` before it
   loaded      HERE/libcudnn.so.9
   found via   LD_LIBRARY_PATH, its entry `HERE`
   built with  the requirement `>=9.10.2, <9.28`
-  = help: take `HERE` out of LD_LIBRARY_PATH, or put the directory of a cuDNN that meets `>=9.10.2, <9.28` before it
 ",
     );
     // Which folders the system itself has is the system's.
@@ -286,12 +286,12 @@ loaded cuDNN 9.28.0 does not meet the `>=9.10.2, <9.28` that this program asks f
         format!("{head}\n..{tail}"),
         "\
 libcudnn.so.9 cannot be loaded; there is only libcudnn.so.8  [cudnn-not-loadable]
+  = help: install cuDNN 9, or put the directory of its libcudnn.so.9 into LD_LIBRARY_PATH
+  = help: or use a build of this program for cuDNN 8; a link from one name to the other does not help
   loader      libcudnn.so.9: cannot open shared object file: No such file or directory
   looked at   LD_LIBRARY_PATH, its entry `HERE`
 ..
   there is    HERE/libcudnn.so.8
-  = help: install cuDNN 9, or put the directory of its libcudnn.so.9 into LD_LIBRARY_PATH
-  = help: or use a build of this program for cuDNN 8; a link from one name to the other does not help
 "
     );
 }

@@ -25,6 +25,7 @@ use cudnn_guard::runtime::driver::query::{self, Driver, DriverProblem};
 use cudnn_guard::runtime::facts::version::Version;
 use cudnn_guard::runtime::system::platform::Library;
 use std::fmt::Write as _;
+use std::mem::transmute;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -203,7 +204,7 @@ fn in_child() {
             let shim = Library::open("libcudnn.so.9").unwrap();
             // SAFETY: cudnn.h declares it as `size_t (void)`.
             let ask: extern "C" fn() -> usize =
-                unsafe { query::function(shim, words[1].to_string().leak()).unwrap() };
+                unsafe { transmute(query::address(shim, words[1].to_string().leak()).unwrap()) };
             ask().to_string()
         }
         other => panic!("{other}"),
@@ -282,9 +283,9 @@ fn context(shim: Library, version: Version) -> String {
     // SAFETY: the simulator takes any pointer for a context.
     unsafe {
         let push: unsafe extern "C" fn(Context) -> i32 =
-            query::function(cuda, "cuCtxPushCurrent_v2").unwrap();
+            transmute(query::address(cuda, "cuCtxPushCurrent_v2").unwrap());
         let get: unsafe extern "C" fn(*mut Context) -> i32 =
-            query::function(cuda, "cuCtxGetCurrent").unwrap();
+            transmute(query::address(cuda, "cuCtxGetCurrent").unwrap());
         assert_eq!(push(mine), 0);
         let text = first(shim, version);
         assert_eq!(get(&mut found), 0);

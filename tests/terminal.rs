@@ -5,8 +5,11 @@
 
 mod terminal {
     pub mod doctor;
+    pub mod explain;
     pub mod fetch;
     pub mod pkg_config;
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    pub mod run;
     pub mod targets;
 }
 

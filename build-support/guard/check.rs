@@ -12,7 +12,7 @@ use crate::runtime::judge::rules;
 use crate::runtime::loader::dlerror_messages;
 use crate::runtime::loader::locate::{self, MainLibrary};
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
-use crate::runtime::parts::part_files::{self, Parts};
+use crate::runtime::parts::part_files::{self, Part, Parts};
 use crate::runtime::report::env_config::EnvConfig;
 use crate::runtime::report::output;
 use crate::runtime::report::result::{Failure, Report};
@@ -276,17 +276,16 @@ fn run_checks(
             .help("set CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY, as NVIDIA asks for a cuDNN without its other parts"),
         );
     }
-    let beyond = env_config.devices.out_of_range(report.device_count());
+    let mut beyond = Vec::new();
+    for number in &env_config.devices.out_of_range(report.device_count()) {
+        beyond.push(number.to_string());
+    }
     if report.device_count() > 0 && !beyond.is_empty() {
         report.unknown(Finding::warning(
             FindingId::VariableUnusable,
             format!(
                 "CUDNN_GUARD_DEVICES asks for GPU {}, and {} are visible, counted from 0",
-                beyond
-                    .iter()
-                    .map(usize::to_string)
-                    .collect::<Vec<_>>()
-                    .join(", "),
+                beyond.join(", "),
                 report.device_count()
             ),
         ));
@@ -314,7 +313,9 @@ fn judge_files(report: &mut Report, built: &Built, main_library: &MainLibrary, p
         if newer && finding.id == FindingId::PartsMissing {
             finding.severity = Severity::Warning;
         }
-        finding.evidence.splice(0..0, main_library.evidence());
+        let mut evidence = main_library.evidence();
+        evidence.append(&mut finding.evidence);
+        finding.evidence = evidence;
         report.findings.push(finding);
     }
 }
@@ -333,30 +334,26 @@ fn pin(
         }
     }
     let again = main_library.parts(search_path, true, &built.needs);
-    let needed = |parts: &Parts| -> Vec<part_files::Part> {
-        parts
-            .list
-            .iter()
-            .filter(|part| part.needed)
-            .cloned()
-            .collect()
-    };
-    let (before, after) = (needed(parts), needed(&again));
+    let needed = |part: &&Part| part.needed;
+    let mut now = again.list.iter().filter(needed);
     // What is mapped may have been deleted since, and does its work all the same.
     let is_other = |one: &Path, other: &Path| one != other && !platform::same_file(one, other);
-    let changed = before.iter().zip(&after).find(|(before, after)| {
-        before.version != after.version || is_other(&before.path, &after.path)
-    });
-    if let Some((before, after)) = changed {
-        report.findings.push(
-            Finding::error(
-                FindingId::PartsMixed,
-                "cuDNN's files changed while they were checked",
-            )
-            .with("checked", before.path.display())
-            .with("loaded", after.path.display())
-            .help("start the program again when nothing is being installed"),
-        );
+    for before in parts.list.iter().filter(needed) {
+        let Some(after) = now.next() else {
+            return;
+        };
+        if before.version != after.version || is_other(&before.path, &after.path) {
+            report.findings.push(
+                Finding::error(
+                    FindingId::PartsMixed,
+                    "cuDNN's files changed while they were checked",
+                )
+                .with("checked", before.path.display())
+                .with("loaded", after.path.display())
+                .help("start the program again when nothing is being installed"),
+            );
+            return;
+        }
     }
 }
 

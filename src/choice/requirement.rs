@@ -175,8 +175,8 @@ mod tests {
         assert_eq!(
             finding.to_string(),
             "`.cudnn(\"9.1 or so\")` is not a version requirement  [config-invalid]\n  \
-             reason      expected comma after minor version number, found 'o'\n  \
-             = help: write it in build.rs as in Cargo.toml, for example `.cudnn(\">=9.1, <10\")`"
+             = help: write it in build.rs as in Cargo.toml, for example `.cudnn(\">=9.1, <10\")`\n  \
+             reason      expected comma after minor version number, found 'o'"
         );
         let finding = Requirement::parse(">=13, <12", "cuda").unwrap_err();
         assert_eq!(

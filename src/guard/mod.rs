@@ -279,7 +279,8 @@ mod tests {
         assert_eq!(
             text(Link::Dynamic, Loader::Static, Policy::Compatible),
             "`Loader::Static` contradicts `Link::Dynamic`  [config-invalid]\n  \
-             = help: leave `.loader(..)` out: it follows from `.link(..)`"
+             = help: leave `.loader(..)` out: it follows from `.link(..)`\n  \
+             see         cudnn-guard explain config-invalid"
         );
         assert!(contradiction(Link::Runtime, Loader::Cudarc, Policy::Requirement).is_ok());
         assert!(contradiction(Link::Runtime, Loader::Dlopen, Policy::Exact).is_err());

@@ -53,10 +53,10 @@ mod tests {
         assert_eq!(
             told(&["adv", "conv4d"]).unwrap(),
             "`.needs(..)` names `conv4d`, which is neither a part of cuDNN nor an operation  [config-invalid]\n  \
+             = help: name in build.rs what stands here, and leave out the rest: it needs no name\n  \
              parts       adv, cnn, engines_precompiled, engines_runtime_compiled, graph, heuristic, ops, adv_infer, \
              adv_train, cnn_infer, cnn_train, ops_infer, ops_train\n  \
-             operations  conv3d-bf16\n  \
-             = help: name in build.rs what stands here, and leave out the rest: it needs no name"
+             operations  conv3d-bf16"
         );
         assert_eq!(told(&["adv", "conv3d-bf16", "cnn_train"]), None);
     }

@@ -88,11 +88,11 @@ extern __DEVICE_FUNCTIONS_DECL__ __device_builtin__ void                   sinco
         assert_eq!(
             finding(header, &names, Version::new(2, 41, 0), "CUDA 12.9").to_string(),
             "the headers of glibc 2.41 and of CUDA 12.9 contradict each other, so that no kernel compiles  [host-headers-incompatible]\n  \
-             in CUDA     `cospi`, `sinpi` without `noexcept`: /cuda/include/crt/math_functions.h\n  \
-             in glibc    `cospi`, `sinpi` with `noexcept`, whichever compiler reads them\n  \
              = help: install CUDA 13.0 or newer, whose headers fit this glibc\n  \
              = help: or build in a container whose glibc is older than 2.41: Debian 12, Ubuntu 24.04\n  \
-             = help: or write `noexcept (true)` behind these functions and their `float` forms in that header, if you may change it"
+             = help: or write `noexcept (true)` behind these functions and their `float` forms in that header, if you may change it\n  \
+             in CUDA     `cospi`, `sinpi` without `noexcept`: /cuda/include/crt/math_functions.h\n  \
+             in glibc    `cospi`, `sinpi` with `noexcept`, whichever compiler reads them"
         );
         let text = finding(header, &["rsqrt"], Version::new(2, 42, 0), "CUDA 13.0").to_string();
         assert!(text.contains("install CUDA 13.2 or newer"), "{text}");

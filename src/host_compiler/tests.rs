@@ -96,12 +96,12 @@ fn a_visual_studio_on_either_side_of_the_limits() {
     assert_eq!(
         told(&msvc(1944), &limits, "CUDA 11.8").unwrap(),
         "cl 19.44 at `C:\\VC\\cl.exe` is newer than CUDA 11.8 takes, which is cl 19.10 to 19.39  [host-compiler-unsupported]\n  \
-         named by    nobody: the first that nvcc finds on PATH\n  \
-         limit in    C:\\CUDA\\v11.8\\include\\crt/host_config.h\n  \
          = help: add an MSVC toolset older than 14.40 with the Visual Studio Installer, and build in a prompt that \
          `vcvarsall.bat x64 -vcvars_ver=14.x` opens with it\n  \
          = help: or take CUDA 12.4, the first that takes this compiler\n  \
-         = help: or set CUDNN_GUARD_ALLOW=host-compiler-unsupported to try it all the same"
+         = help: or set CUDNN_GUARD_ALLOW=host-compiler-unsupported to try it all the same\n  \
+         named by    nobody: the first that nvcc finds on PATH\n  \
+         limit in    C:\\CUDA\\v11.8\\include\\crt/host_config.h"
     );
     assert_eq!(told(&msvc(1939), &limits, "CUDA 11.8"), None);
     let limits = Limits {

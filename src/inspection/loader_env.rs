@@ -49,6 +49,7 @@ impl Inspection {
         let loader = self.linkage.interpreter.as_deref().and_then(bytes);
         let loader = Loader::parse(&loader.unwrap_or_default(), &ground.cpu);
         ground.preloads = preloads(&String::from_utf8_lossy(&everywhere))
+            .into_iter()
             .map(String::from)
             .collect();
         ground.loader = loader;

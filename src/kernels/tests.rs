@@ -184,7 +184,8 @@ fn every_file_that_fails_is_named_with_nvccs_own_words() {
              {quote}./out/cudnn-guard/libk/{stem}.d{quote} -gencode=arch=compute_80,code=sm_80 \
              -gencode=arch=compute_90,code=sm_90 -O3 -Xcompiler -fPIC -DN=4 -DM\n  \
              nvcc says   {source}(1): error: identifier \"mistake\" is undefined\n              \
-             \\u{{1b}}[31m1 error detected\\u{{1b}}[0m"
+             \\u{{1b}}[31m1 error detected\\u{{1b}}[0m\n  \
+             see         cudnn-guard explain nvcc-failed"
         )
     };
     assert_eq!(
@@ -237,17 +238,22 @@ fn without_nvcc_the_places_looked_at_are_named() {
         error,
         format!(
             "the CUDA at `{root}` has no nvcc to compile `./src/a.cu` with  [nvcc-not-found]\n  \
-             looked at   {root} (active virtual environment): no nvcc\n  \
              = help: install the wheels of CUDA 13, since those of CUDA 11 and 12 hold no nvcc: `pip install \
              nvidia-cuda-nvcc nvidia-nvvm nvidia-cuda-crt nvidia-cuda-runtime nvidia-cuda-cccl`\n  \
              = help: set CUDA_HOME to a CUDA toolkit that has `bin/nvcc`, or put its nvcc on PATH\n  \
-             = help: or run `cudnn-guard fetch` (from `cargo install cudnn-guard --features cli`), which installs one without root"
+             = help: or run `cudnn-guard fetch` (from `cargo install cudnn-guard --features cli`), which installs one without root\n  \
+             looked at   {root} (active virtual environment): no nvcc\n  \
+             see         cudnn-guard explain nvcc-not-found"
         )
     );
     toolchain.toolkit = None;
     toolchain.toolkit_fault = Some(Finding::error(FindingId::CudaNotFound, "no CUDA"));
     let error = package.compile_with(&toolchain).0.unwrap_err();
-    assert_eq!(error, "no CUDA  [cuda-not-found]");
+    assert_eq!(
+        error,
+        "no CUDA  [cuda-not-found]\n  \
+         see         cudnn-guard explain cuda-not-found"
+    );
 }
 
 #[test]

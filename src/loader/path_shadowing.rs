@@ -226,10 +226,10 @@ mod tests {
         assert_eq!(
             said.to_string(),
             "LD_LIBRARY_PATH leads the program to the cuDNN 9.1.0 in `/opt/old`, and it is linked to 9.14.0  [library-path-hijack]\n  \
+             = help: take `/opt/old` out of LD_LIBRARY_PATH where the program runs, or put `/opt/nv/lib` before it\n  \
              linked      /opt/nv/lib/libcudnn.so.9\n  \
              first       /opt/old/libcudnn.so.9\n  \
-             reason      LD_LIBRARY_PATH counts before the rpath that a linker writes today, and before the system's directories\n  \
-             = help: take `/opt/old` out of LD_LIBRARY_PATH where the program runs, or put `/opt/nv/lib` before it"
+             reason      LD_LIBRARY_PATH counts before the rpath that a linker writes today, and before the system's directories"
         );
         let unknown = library_path(&cudnn(14, false), &[rival("/opt/old", true, None)]).unwrap();
         assert!(unknown.summary.contains("cuDNN of unknown release in"));
@@ -244,10 +244,10 @@ mod tests {
         assert_eq!(
             said.to_string(),
             "LD_LIBRARY_PATH gives `libcudnn.so.9` the parts 9.1.0 in `/opt/parts`, and it is 9.14.0 itself  [library-path-hijack]\n  \
+             = help: take `/opt/parts` out of LD_LIBRARY_PATH where the program runs, or put `/opt/nv/lib` before it\n  \
              linked      /opt/nv/lib/libcudnn.so.9\n  \
              first       libcudnn_graph.so.9\n  \
-             reason      up to cuDNN 9.20 the first library looks for the others in LD_LIBRARY_PATH before it looks beside itself\n  \
-             = help: take `/opt/parts` out of LD_LIBRARY_PATH where the program runs, or put `/opt/nv/lib` before it"
+             reason      up to cuDNN 9.20 the first library looks for the others in LD_LIBRARY_PATH before it looks beside itself"
         );
         assert_eq!(library_path(&cudnn(28, true), &[parts]), None);
     }

@@ -180,9 +180,9 @@ fn a_fault_stands_below_its_thing_with_what_to_do() {
   ✓ nvcc      /opt/nv/cu13/bin/nvcc
   ✗ cuDNN     not found
     no cuDNN was found  [cudnn-not-found]
+      = help: run `cudnn-guard fetch`
       looked at   /usr/include
                   /usr/local/cuda/include
-      = help: run `cudnn-guard fetch`
   – driver    not asked
   – GPUs      not asked
 

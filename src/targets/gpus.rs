@@ -254,10 +254,10 @@ mod tests {
             finding.to_string(),
             format!(
                 "`{shown}` did not end within 0.3 s and was stopped  [program-timeout]\n  \
-                 command     {shown} --query-gpu=index,uuid,name,compute_cap --format=csv,noheader\n  \
                  = help: run the command by hand to see where it hangs\n  \
                  = help: or look for `NVRM` and `Xid` in what `dmesg` prints: a driver that hangs needs a restart\n  \
-                 = help: or set CUDNN_GUARD_ARCHS, and the driver is not asked"
+                 = help: or set CUDNN_GUARD_ARCHS, and the driver is not asked\n  \
+                 command     {shown} --query-gpu=index,uuid,name,compute_cap --format=csv,noheader"
             )
         );
     }

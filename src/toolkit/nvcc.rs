@@ -125,9 +125,9 @@ mod tests {
                 .unwrap_err()
                 .to_string(),
             "`/bin/echo` does not tell which GPUs it knows  [nvcc-failed]\n  \
+             = help: run the command by hand: an nvcc that works answers it\n  \
              command     /bin/echo --list-gpu-code\n  \
-             nvcc says   --list-gpu-code\n  \
-             = help: run the command by hand: an nvcc that works answers it"
+             nvcc says   --list-gpu-code"
         );
         let silent = layout(Path::new("/bin/true"), &ProbeCache::default()).unwrap_err();
         assert_eq!(silent.evidence[1], ("nvcc says", "nothing".to_string()));

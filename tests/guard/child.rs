@@ -47,8 +47,8 @@ fn what_dies_in_the_child_does_not_take_the_program_along() {
     let abort = ("TEST_CONVOLUTION", "abort");
     let text = "\
 cuDNN ended the process that tried it with SIGABRT while running the convolution  [cudnn-aborted]
-  it printed  cuDNN says: \\u{1b}[2Jno
   = help: install the same release of cuDNN again, whole, or another one
+  it printed  cuDNN says: \\u{1b}[2Jno
 ";
     run("startup", &cudnn.0, &[GPU, abort])
         .must_end_with(78)

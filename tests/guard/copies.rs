@@ -84,10 +84,10 @@ fn a_part_that_slips_in_by_its_full_name_is_found() {
         .must_begin(&format!(
             "\
 cuDNN at `{path}` loads parts of another release from elsewhere  [parts-mixed]
+  = help: take the directory of these files out of LD_LIBRARY_PATH, or remove them
   loaded      {path}/libcudnn.so.9
   found via   LD_LIBRARY_PATH, its entry `{path}`
   and also    {}
-  = help: take the directory of these files out of LD_LIBRARY_PATH, or remove them
 ",
             slipped.display()
         ));

@@ -171,10 +171,10 @@ fn a_plain_name_of_the_driver_that_is_not_there() {
         object file: No such file or directory";
     run("startup", &cudnn.0, &[GPU]).must_end_with(78).must_begin(&format!(
         "{ended}
-  there is    {path}/libcuda.so.1
-  {printed}
   = help: make a link of that name in a directory of LD_LIBRARY_PATH: `ln -s {path}/libcuda.so.1 DIRECTORY/libcuda.so`
   = help: and do not take the toolkit's `stubs` for it, which are for linking alone
+  there is    {path}/libcuda.so.1
+  {printed}
 "
     ));
     // It is what was missing.
@@ -186,8 +186,8 @@ fn a_plain_name_of_the_driver_that_is_not_there() {
     }
     run("startup", &cudnn.0, &[]).must_end_with(78).must_begin(&format!(
         "{ended}
-  {printed}
   = help: make `libcuda.so` a link to the driver's libcuda.so.1, in a directory of LD_LIBRARY_PATH, and never to the toolkit's stub
+  {printed}
 "
     ));
 }

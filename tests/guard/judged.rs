@@ -108,8 +108,8 @@ fn a_gpu_that_is_newer_is_named_with_the_first_release_that_serves_it() {
     assert_eq!(
         finding.to_string(),
         "cuDNN 9.14.0 for CUDA 13 has no code for NVIDIA X, whose compute capability is 12.0  [gpu-newer-than-cudnn]\n  \
-         serves      compute capabilities up to 10.0\n  \
-         = help: install cuDNN 9.28.0 or a later one, for CUDA 13"
+         = help: install cuDNN 9.28.0 or a later one, for CUDA 13\n  \
+         serves      compute capabilities up to 10.0"
     );
     let finding = on("9.10.2", 12, 0).unwrap();
     assert_eq!(finding.severity, Severity::Warning);
@@ -178,9 +178,9 @@ fn ptx_alone_wants_a_driver_of_its_cuda() {
         judged(old, 9, 0).unwrap(),
         "the NVIDIA driver takes PTX up to that of CUDA 13.1, and all that could run on NVIDIA X, whose compute capability \
          is 9.0, is PTX of CUDA 13.2  [ptx-newer-than-driver]\n  \
-         compiled    sm_80, compute_80\n  \
          = help: update the NVIDIA driver, or build with a CUDA toolkit up to 13.1\n  \
-         = help: build the program with CUDNN_GUARD_ARCHS=9.0 set"
+         = help: build the program with CUDNN_GUARD_ARCHS=9.0 set\n  \
+         compiled    sm_80, compute_80"
     );
     assert_eq!(judged(Some(Version::new(13, 2, 0)), 9, 0), None);
     assert_eq!(judged(None, 9, 0), None);
@@ -189,8 +189,8 @@ fn ptx_alone_wants_a_driver_of_its_cuda() {
     assert_eq!(
         judged(old, 7, 5).unwrap(),
         "no kernel of this program runs on NVIDIA X, whose compute capability is 7.5  [kernels-not-covering-gpu]\n  \
-         compiled    sm_80, compute_80\n  \
-         = help: build the program with CUDNN_GUARD_ARCHS=7.5 set"
+         = help: build the program with CUDNN_GUARD_ARCHS=7.5 set\n  \
+         compiled    sm_80, compute_80"
     );
 }
 

@@ -34,6 +34,7 @@ fn another_major_is_named_and_not_opened() {
     let cause = format!(
         "\
 loaded cuDNN 8.9.7 is of another major release than the 9.14.0 that this program was built with  [cudnn-version-mismatch]
+  = help: take `{path}` out of LD_LIBRARY_PATH, or put the directory of cuDNN 9.14 or a later 9.x before it
   loaded      {path}/libcudnn.so.9
   own name    libcudnn.so.8
   found via   LD_LIBRARY_PATH, its entry `{path}`
@@ -71,8 +72,8 @@ fn a_library_that_does_not_fit_a_part_is_named() {
     run("startup", &cudnn.0, &[]).must_end_with(78).must_begin(&format!(
         "\
 `{path}/libcudnn_cnn.so.9` needs GLIBC_2.99 of `{path}/libold.so.6`, which has no such version  [cudnn-not-loadable]
-  loader      {path}/libold.so.6: version `GLIBC_2.99' not found (required by {path}/libcudnn_cnn.so.9)
   = help: run the program on a newer system or in a newer container, or install an older cuDNN
+  loader      {path}/libold.so.6: version `GLIBC_2.99' not found (required by {path}/libcudnn_cnn.so.9)
 "
     ));
 
@@ -98,8 +99,8 @@ fn a_library_that_does_not_fit_a_part_is_named() {
     run("startup", &cudnn.0, &[]).must_end_with(78).must_begin(&format!(
         "\
 `{path}/libcublas.so.13` does not fit the libcublasLt.so.13 that the loader finds for it  [cudnn-not-loadable]
-  loader      {path}/libcublas.so.13: undefined symbol: g, version libcublasLt.so.13
   = help: take directories with another libcublasLt.so.13 out of LD_LIBRARY_PATH, or install both libraries of one CUDA release
+  loader      {path}/libcublas.so.13: undefined symbol: g, version libcublasLt.so.13
 "
     ));
 }
@@ -151,8 +152,8 @@ fn a_function_that_is_missed_when_it_is_called_is_named() {
     run("startup", &cudnn.0, &[GPU]).must_end_with(78).must_begin(&format!(
         "\
 the loader ended the process that tried cuDNN while calling cudnnGetVersion, for lack of a function  [cudnn-aborted]
-  loader      {path}/libcudnn.so.9: undefined symbol: gone
   = help: install cuDNN, and the CUDA libraries that it is linked to, each whole and of one release
+  loader      {path}/libcudnn.so.9: undefined symbol: gone
 "
     ));
 }
@@ -188,11 +189,11 @@ fn the_part_that_came_later_is_missed_where_it_belongs() {
     let told = format!(
         "
 warning: cuDNN 9.20.0 at `{here}` comes without {file}, and finds that of 9.23.2 elsewhere  [parts-mixed]
+  = help: install cuDNN 9.22 or a later one, which brings its own
+  = help: or remove the cuDNN in `{there}`, or keep that directory out of LD_LIBRARY_PATH
   loaded      {here}/libcudnn.so.9
   found via   LD_LIBRARY_PATH, its entry `{here}`
-  elsewhere   {there}/{file}, by its file name
-  = help: install cuDNN 9.22 or a later one, which brings its own
-  = help: or remove the cuDNN in `{there}`, or keep that directory out of LD_LIBRARY_PATH"
+  elsewhere   {there}/{file}, by its file name"
     );
     assert!(ran.text.ends_with(&told), "{}", ran.text);
     // 9.14 does not ask for it.

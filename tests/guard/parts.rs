@@ -16,6 +16,7 @@ fn a_missing_part_ends_the_program() {
             .must_begin(&format!(
                 "\
 cuDNN 9.14.0 at `{path}` lacks libcudnn_{part}.so.9, which a convolution needs  [parts-missing]
+  = help: install cuDNN 9.14.0 again in `{path}`, whole, since the first library opens the others from there
   loaded      {path}/libcudnn.so.9
   found via   LD_LIBRARY_PATH, its entry `{path}`
   looked at   {path}
@@ -52,6 +53,7 @@ fn a_part_that_the_program_says_it_needs_ends_it() {
         .must_begin(&format!(
             "\
 cuDNN 9.14.0 at `{path}` lacks libcudnn_adv.so.9, which this program needs  [parts-missing]
+  = help: install cuDNN 9.14.0 again in `{path}`, whole, since the first library opens the others from there
   loaded      {path}/libcudnn.so.9
   found via   LD_LIBRARY_PATH, its entry `{path}`
   looked at   {path}
@@ -124,12 +126,12 @@ fn parts_of_two_releases_end_the_program() {
         .must_begin(&format!(
             "\
 cuDNN at `{path}` is put together from parts of different releases  [parts-mixed]
+  = help: remove all `libcudnn*` files from `{path}` and install one cuDNN there, whole
   loaded      {path}/libcudnn.so.9
   found via   LD_LIBRARY_PATH, its entry `{path}`
   parts       9.14.0  {path}/libcudnn_graph.so.9
               9.10.2  {path}/libcudnn_ops.so.9
               9.14.0  {path}/libcudnn_adv.so.9
-  = help: remove all `libcudnn*` files from `{path}` and install one cuDNN there, whole
 "
         ));
     // A first library that answers otherwise than its parts.
@@ -162,8 +164,8 @@ fn a_library_that_a_part_needs_is_named() {
     run("startup", &cudnn.0, &[]).must_end_with(78).must_begin(&format!(
         "\
 `{path}/libcudnn_heuristic.so.9` needs libgone.so.1, which the loader does not find  [cudnn-not-loadable]
-  loader      libgone.so.1: cannot open shared object file: No such file or directory
   = help: install libgone.so.1, or put its directory into LD_LIBRARY_PATH
+  loader      libgone.so.1: cannot open shared object file: No such file or directory
 "
     ));
 }
@@ -251,8 +253,8 @@ fn a_part_that_wants_a_newer_library_is_refused_in_the_loaders_words() {
     run("startup", &cudnn.0, &[GPU]).must_end_with(78).must_begin(&format!(
         "\
 `{path}/libcudnn_cnn.so.9` needs SYSTEM_2.27 of `{path}/libsystem.so.1`, which has no such version  [cudnn-not-loadable]
-  loader      {path}/libsystem.so.1: version `SYSTEM_2.27' not found (required by {path}/libcudnn_cnn.so.9)
-  = help: "
+  = help: install the release of `{path}/libsystem.so.1` that belongs to it
+  loader      {path}/libsystem.so.1: version `SYSTEM_2.27' not found (required by {path}/libcudnn_cnn.so.9)"
     ));
 }
 

@@ -163,6 +163,8 @@ fn what_cudarc_opens_is_judged() {
         .must_begin(&format!(
             "\
 libcudnn.so cannot be loaded, nor by any other name that cudarc tries; there is only libcudnn.so.8  [cudnn-not-loadable]
+  = help: install cuDNN 9, or put the directory of its libcudnn.so.9 into LD_LIBRARY_PATH
+  = help: or use a build of this program for cuDNN 8; a link from one name to the other does not help
   loader      libcudnn.so: cannot open shared object file: No such file or directory
               (and so for 16 names more)
   looked at   LD_LIBRARY_PATH, its entry `{path}`
@@ -211,6 +213,8 @@ fn a_cudarc_of_old_does_not_ask_for_libcudnn_so_9() {
         .must_begin(&format!(
             "\
 libcudnn.so cannot be loaded, nor by any other name that cudarc 0.19.1 tries; there is only libcudnn.so.9  [cudnn-not-loadable]
+  = help: build the program with cudarc 0.19.2 or later, which asks for libcudnn.so.9 too
+  = help: or put a link `libcudnn.so` to it into `{path}`, as the -dev packages have it
   loader      libcudnn.so: cannot open shared object file: No such file or directory
               (and so for 13 names more)
   looked at   LD_LIBRARY_PATH, its entry `{path}`

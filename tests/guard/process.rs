@@ -89,29 +89,30 @@ fn an_older_one_ends_the_program() {
     let cause = format!(
         "\
 loaded cuDNN 9.10.2 is older than the 9.14.0 that this program was built with  [cudnn-version-mismatch]
+  = help: take `{path}` out of LD_LIBRARY_PATH, or put the directory of cuDNN 9.14 or a later 9.x before it
   loaded      {path}/libcudnn.so.9
   found via   LD_LIBRARY_PATH, its entry `{path}`
   built with  9.14.0, so 9.14 or a later 9.x may be loaded
-  = help: take `{path}` out of LD_LIBRARY_PATH, or put the directory of cuDNN 9.14 or a later 9.x before it
 "
     );
+    let see = "  see         cudnn-guard explain cudnn-version-mismatch\n";
     let hint = "  = help: set CUDNN_GUARD=warn to start the program all the same\n\n";
     run("startup", &cudnn.0, &[GPU])
         .must_end_with(78)
-        .must_begin(&format!("{cause}{hint}cuDNN: fail\n"));
+        .must_begin(&format!("{cause}{see}{hint}cuDNN: fail\n"));
     // Also without a GPU, and when only the version is asked for.
     run("startup", &cudnn.0, &[]).must_end_with(78);
     run("version", &cudnn.0, &[]).must_be("fail", &["cudnn-version-mismatch"]);
     run("startup", &cudnn.0, &[GPU, ("CUDNN_GUARD", "warn")])
         .must_end_with(0)
-        .must_begin(&format!("{cause}\ncuDNN: fail\n"));
+        .must_begin(&format!("{cause}{see}\ncuDNN: fail\n"));
     run("startup", &cudnn.0, &[GPU, ("CUDNN_GUARD", "off")])
         .must_end_with(0)
         .must_say("");
     run("startup", &cudnn.0, &[GPU, ("TEST_FINDINGS", "1")])
         .must_end_with(78)
         .must_begin(&format!(
-            "{cause}  at build    nvcc and cuda.h differ [nvcc-header-skew]\n{hint}"
+            "{cause}  at build    nvcc and cuda.h differ [nvcc-header-skew]\n{see}{hint}"
         ));
 }
 
@@ -161,11 +162,12 @@ fn without_a_gpu_one_line_is_said() {
         .must_begin(
             "\
 `libcuda.so.1`, the library of NVIDIA's driver, cannot be opened, so no GPU can be used  [driver-missing]
+  = help: install NVIDIA's driver, or run on a machine that has a GPU
+  = help: start a container with NVIDIA's container toolkit (`--gpus all`), which brings the driver's libraries in
   loader      libcuda.so.1:
               no
   required    CUDNN_GUARD_REQUIRE_GPU=1 asks for a GPU that works
-  = help: install NVIDIA's driver, or run on a machine that has a GPU
-  = help: start a container with NVIDIA's container toolkit (`--gpus all`), which brings the driver's libraries in
+  see         cudnn-guard explain driver-missing
   = help: set CUDNN_GUARD=warn",
         );
 }
@@ -182,6 +184,7 @@ fn nothing_to_load_is_a_failure_only_beside_a_gpu() {
         .must_begin(&format!(
             "\
 libcudnn.so.9 cannot be loaded  [cudnn-not-loadable]
+  = help: install cuDNN 9, or put the directory of its libcudnn.so.9 into LD_LIBRARY_PATH
   loader      libcudnn.so.9: cannot open shared object file: No such file or directory
   looked at   LD_LIBRARY_PATH, its entry `{path}`
 "

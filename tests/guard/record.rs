@@ -110,9 +110,9 @@ fn a_policy_that_nobody_knows_yet_is_not_guessed_at() {
             assert!(
                 text.starts_with(&format!(
                     "what this program may load is written in a way that this cudnn-guard does not know  \
-                     [unknown-newer-version]\n  written by  cudnn-guard 0.9.0\n  written     {line}\n  \
+                     [unknown-newer-version]\n  \
                      = help: use the same release of cudnn-guard in [dependencies] and [build-dependencies] of \
-                     Cargo.toml\n"
+                     Cargo.toml\n  written by  cudnn-guard 0.9.0\n  written     {line}\n"
                 )),
                 "{text}"
             );

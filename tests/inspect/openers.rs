@@ -26,8 +26,7 @@ fn a_program_whose_cudnn_cudarc_opens() {
     image
         .flat(&[])
         .exits_with(0)
-        .says("\u{2013} cudarc opens libcudnn.so, and the loader finds neither that nor another name that it tries [cudnn-not-loadable] looked at the program's RUNPATH, its entry `/opt/lib` the program's RUNPATH, its entry `/opt/first`")
-        .says("= help: install cuDNN 9, or put its directory into LD_LIBRARY_PATH verdict: unknown (");
+        .says("\u{2013} cudarc opens libcudnn.so, and the loader finds neither that nor another name that it tries [cudnn-not-loadable] = help: install cuDNN 9, or put its directory into LD_LIBRARY_PATH looked at the program's RUNPATH, its entry `/opt/lib` the program's RUNPATH, its entry `/opt/first`");
     assert_eq!(missing(), ["libcudnn.so"]);
 
     image.cudnn("opt/lib", 14);
@@ -40,7 +39,8 @@ fn a_program_whose_cudnn_cudarc_opens() {
         .flat(&[])
         .exits_with(0)
         .says("cudarc 0.19.1 opens libcudnn.so, and the loader finds neither that nor another name that it tries")
-        .says("/opt/lib/libcudnn.so.9 = help: build the program with cudarc 0.19.2 or later, which asks for libcudnn.so.9 too = help: or put a link `libcudnn.so` to it into `/opt/lib`, as the -dev packages have it verdict: unknown (")
+        .says("[cudnn-not-loadable] = help: build the program with cudarc 0.19.2 or later, which asks for libcudnn.so.9 too = help: or put a link `libcudnn.so` to it into `/opt/lib`, as the -dev packages have it looked at ")
+        .says("/opt/lib/libcudnn.so.9 verdict: unknown (")
         .says("there is ");
     assert_eq!(image.json()["program"]["guards"][0]["cudarc"], "0.19.1");
 

@@ -1,8 +1,8 @@
 //! Programs of this machine, and such as cargo builds.
 
 use super::image::{Image, ids, linked};
-use crate::support::simulator::{self, Simulated};
-use crate::support::{built, cargo, fresh, program, project, repository, run};
+use crate::support::circumstances::installed;
+use crate::support::{built, cargo, fresh, out_dir, program, project, repository, run};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -81,13 +81,7 @@ fn real_libraries_beside_a_program() {
 /// What is optimised, linked as one piece by either linker and stripped still holds its facts.
 #[test]
 fn facts_survive_the_linker() {
-    let sound = fresh("inspect-simulated");
-    let what = Simulated {
-        cudnn: (9, 14, 0),
-        cuda: (13, 0),
-        leave_out: Vec::new(),
-    };
-    simulator::build(&repository().join("fixtures/simulator"), &sound, &what).unwrap();
+    let sound = installed((9, 14, 0));
     let dir = project(
         "inspected",
         "fn main() { cudnn_guard::build(|| {\n    \
@@ -96,48 +90,64 @@ fn facts_survive_the_linker() {
         "mod cudnn_guard { include!(concat!(env!(\"OUT_DIR\"), \"/cudnn_guard.rs\")); }\n\
          fn main() { cudnn_guard::startup(); }\n",
     );
-    for (lto, level, flags) in [("fat", "3", ""), ("thin", "1", "-Clink-arg=-fuse-ld=bfd")] {
-        run(cargo(&dir, &["build"])
-            .env("CUDA_HOME", &sound)
-            .env("CUDNN_PATH", &sound)
-            .env("CARGO_PROFILE_DEV_OPT_LEVEL", level)
-            .env("CARGO_PROFILE_DEV_LTO", lto)
-            .env("CARGO_PROFILE_DEV_STRIP", "true")
-            .env("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUSTFLAGS", flags))
+    let mut check = cargo(&dir, &["check", "--message-format=json"]);
+    check.env("CUDA_HOME", &sound).env("CUDNN_PATH", &sound);
+    let out = out_dir(&run(&mut check).exits_with(0), "inspected");
+    // Without cargo, which would compile all that the build script needs once more for each way of linking.
+    let runtime = fresh("inspect-linked").join("libcudnn_guard.rlib");
+    let rustc = |arguments: &[&str]| {
+        let mut rustc = program(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
+        rustc.args(["--edition=2024", "--cap-lints=allow"]);
+        rustc.args(arguments).env("OUT_DIR", &out);
+        rustc
+    };
+    run(rustc(&[
+        "--crate-type=lib",
+        "--crate-name=cudnn_guard",
+        "--cfg=feature=\"runtime\"",
+        "-Copt-level=3",
+        "-Clinker-plugin-lto",
+        "-o",
+    ])
+    .arg(&runtime)
+    .arg(repository().join("src/lib.rs")))
+    .exits_with(0);
+    let lib64 = sound.join("lib64");
+    let survive = |lto: &str, level: u32, linker: &[&str]| {
+        let linked = runtime.with_file_name(lto);
+        run(rustc(&["-Cstrip=symbols", "-lcudnn", "-L"])
+            .arg(&lib64)
+            .arg(format!("--extern=cudnn_guard={}", runtime.display()))
+            .arg(format!("-Clink-arg=-Wl,-rpath,{}", lib64.display()))
+            .args(linker)
+            .arg(format!("-Clto={lto}"))
+            .arg(format!("-Copt-level={level}"))
+            .arg("-o")
+            .arg(&linked)
+            .arg(dir.join("src/main.rs")))
         .exits_with(0);
         let ran = run(program(env!("CARGO_BIN_EXE_cudnn-guard"))
             .arg("inspect")
             .arg("--json")
-            .arg(built("inspected")));
+            .arg(&linked));
         let json: Value = serde_json::from_str(&ran.stdout).unwrap();
         let guards = &json["program"]["guards"];
-        assert_eq!(
-            guards.as_array().map(Vec::len),
-            Some(1),
-            "{lto} {flags} {json}"
-        );
+        assert_eq!(guards.as_array().map(Vec::len), Some(1), "{lto} {json}");
         assert_eq!(guards[0]["crate"], "inspected 0.1.0");
         assert_eq!(guards[0]["requirement"], ">=9.1");
-        assert_eq!(
-            json["cudnn"]["library"],
-            Path::new(&sound)
-                .join("lib64/libcudnn.so.9")
-                .to_str()
-                .unwrap()
-        );
-    }
+        let library = lib64.join("libcudnn.so.9");
+        assert_eq!(json["cudnn"]["library"], library.to_str().unwrap());
+    };
+    std::thread::scope(|threads| {
+        threads.spawn(|| survive("fat", 3, &[]));
+        threads.spawn(|| survive("thin", 1, &["-Clink-arg=-fuse-ld=bfd"]));
+    });
 }
 
 /// Each crate of a program may have a guard of its own, which any thread may ask, several at once.
 #[test]
 fn two_guards_of_one_program_answer_from_every_thread() {
-    let sound = fresh("inspect-two-guards");
-    let what = Simulated {
-        cudnn: (9, 14, 0),
-        cuda: (13, 0),
-        leave_out: Vec::new(),
-    };
-    simulator::build(&repository().join("fixtures/simulator"), &sound, &what).unwrap();
+    let sound = installed((9, 14, 0));
     let script = |asked: &str| {
         format!(
             "fn main() {{ cudnn_guard::build(|| {{\n    \

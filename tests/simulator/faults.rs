@@ -40,12 +40,12 @@ fn one_wrong_number_is_found() {
     fault(V9_14, "wrong").must_be(
         "\"Simulated GPU\" fail Some(0.25000001220845935)
 error: cuDNN 9.14.0 computed a wrong forward convolution in f32 on Simulated GPU: off by 2.5e-1, where 1.2e-4 is allowed  [convolution-wrong]
+  = help: install cuDNN, CUDA and driver releases that belong together: `cudnn-guard doctor` shows what is here
+  = help: run the same on another GPU, if all of that fits: `nvidia-smi -q -d ECC` shows errors of this one's memory
   operation   convolution forward, f32, NCHW, IMPLICIT_PRECOMP_GEMM
   shape       x 2x8x14x14, w 8x8x3x3, padding 1, stride 1
   where       y[1][0][0][0] is 0.43657643, and 0.1865764 is right
   wrong       1 of 3136 numbers
-  = help: install cuDNN, CUDA and driver releases that belong together: `cudnn-guard doctor` shows what is here
-  = help: run the same on another GPU, if all of that fits: `nvidia-smi -q -d ECC` shows errors of this one's memory
 ",
     );
     fault(V8_9, "wrong").must_have("cuDNN 8.9.7 computed a wrong forward convolution in f32");
@@ -85,9 +85,9 @@ fn writing_past_the_end_is_found_though_the_numbers_are_right() {
     fault(V9_14, "overrun").must_be(
         "\"Simulated GPU\" fail None
 error: cuDNN 9.14.0 wrote past the end of its output buffer in a forward convolution in f32 on Simulated GPU  [convolution-wrong]
+  = help: install cuDNN, CUDA and driver releases that belong together: `cudnn-guard doctor` shows what is here
   operation   convolution forward, f32, NCHW, IMPLICIT_PRECOMP_GEMM
   shape       x 2x8x14x14, w 8x8x3x3, padding 1, stride 1
-  = help: install cuDNN, CUDA and driver releases that belong together: `cudnn-guard doctor` shows what is here
 ",
     );
 }
@@ -97,10 +97,10 @@ fn a_refusal_is_named_as_its_release_names_it() {
     fault(V9_14, "status:cudnnConvolutionForward:3007").must_be(
         "\"Simulated GPU\" fail None
 error: `cudnnConvolutionForward` of cuDNN 9.14.0 answered CUDNN_STATUS_NOT_SUPPORTED_ARCH_MISMATCH (3007) on Simulated GPU  [convolution-failed]
+  = help: install a cuDNN release that serves this GPU
   operation   convolution forward, f32, NCHW, IMPLICIT_PRECOMP_GEMM
   shape       x 2x8x14x14, w 8x8x3x3, padding 1, stride 1
   last error  simulated: the convolution was told to fail
-  = help: install a cuDNN release that serves this GPU
 ",
     );
     fault(V8_9, "status:cudnnConvolutionForward:8").must_have(
@@ -146,8 +146,8 @@ fn a_full_gpu_is_unknown() {
         convolve(version, &full).must_be(
             "\"Simulated GPU\" unknown None
 warning: Simulated GPU has too little free memory to try a convolution: 1 MiB  [device-memory-low]
-  cuDNN       it was not asked: CUDA takes memory by pieces of 2 MiB
   = help: free memory on the GPU: `nvidia-smi` shows who holds it
+  cuDNN       it was not asked: CUDA takes memory by pieces of 2 MiB
 ",
         );
     }
@@ -157,8 +157,8 @@ warning: Simulated GPU has too little free memory to try a convolution: 1 MiB  [
     fault(V9_14, "status:cuMemAlloc_v2:2").must_be(
         "\"Simulated GPU\" unknown None
 warning: Simulated GPU has too little free memory to try a convolution  [device-memory-low]
-  driver      `cuMemAlloc` answered CUDA_ERROR_OUT_OF_MEMORY (2)
   = help: free memory on the GPU: `nvidia-smi` shows who holds it
+  driver      `cuMemAlloc` answered CUDA_ERROR_OUT_OF_MEMORY (2)
 ",
     );
     // cuDNN's refusal does not say that it is for lack of memory.
@@ -169,8 +169,8 @@ warning: Simulated GPU has too little free memory to try a convolution  [device-
     convolve(V9_14, &low).must_be(
         "\"Simulated GPU\" unknown None
 warning: Simulated GPU has too little free memory to try a convolution: 100 MiB  [device-memory-low]
-  cuDNN       `cudnnCreate` answered CUDNN_STATUS_INTERNAL_ERROR (4000)
   = help: free memory on the GPU: `nvidia-smi` shows who holds it
+  cuDNN       `cudnnCreate` answered CUDNN_STATUS_INTERNAL_ERROR (4000)
 ",
     );
     fault(V9_14, "status:cudnnConvolutionForward:4004").must_have("unknown None");
@@ -184,8 +184,8 @@ fn a_busy_gpu_is_unknown() {
     fault(V9_14, "status:cuDevicePrimaryCtxRetain:46").must_be(
         "\"Simulated GPU\" unknown None
 warning: Simulated GPU could not be used for a convolution: the GPU is in exclusive use or unavailable  [device-busy]
-  driver      `cuDevicePrimaryCtxRetain` answered CUDA_ERROR_DEVICE_UNAVAILABLE (46)
   = help: wait for the other program, or see `nvidia-smi -q -d COMPUTE` for the compute mode
+  driver      `cuDevicePrimaryCtxRetain` answered CUDA_ERROR_DEVICE_UNAVAILABLE (46)
 ",
     );
     fault(V9_14, "status:cuCtxSynchronize:999").must_have("[device-busy]");

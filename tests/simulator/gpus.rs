@@ -103,8 +103,8 @@ fn what_hides_or_closes_the_gpus_is_told_apart() {
     assert_eq!(
         visible("$0,1"),
         "`$0` in CUDA_VISIBLE_DEVICES names no GPU, which hides every GPU from this program  [no-gpu]
-  set         CUDA_VISIBLE_DEVICES=$0,1
-  = help: unset CUDA_VISIBLE_DEVICES"
+  = help: unset CUDA_VISIBLE_DEVICES
+  set         CUDA_VISIBLE_DEVICES=$0,1"
     );
     for hiding in ["", " ", "-1", "-1,0", ",0"] {
         assert!(
@@ -160,10 +160,10 @@ fn every_problem_is_worded() {
     assert_eq!(
         none.finding().to_string(),
         "NVIDIA's driver shows no GPU  [no-gpu]
-  library     /usr/lib/libcuda.so.535.183.01
-  driver      535.183.01, for CUDA up to 12.2
   = help: run on a machine that has a GPU, or ask the scheduler for one
-  = help: start a container with `--gpus all` (docker) or `--device nvidia.com/gpu=all` (podman), if `nvidia-smi` lists GPUs outside it"
+  = help: start a container with `--gpus all` (docker) or `--device nvidia.com/gpu=all` (podman), if `nvidia-smi` lists GPUs outside it
+  library     /usr/lib/libcuda.so.535.183.01
+  driver      535.183.01, for CUDA up to 12.2"
     );
     assert_eq!(
         DriverProblem::Stub(driver()).finding().to_string(),
@@ -179,9 +179,9 @@ fn every_problem_is_worded() {
     assert_eq!(
         failed.finding().to_string(),
         "the driver's library and its kernel module are of different releases: `cuInit` answered CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803)  [driver-error]
+  = help: reboot, so that the new kernel module is loaded; in a container, give it the host's libraries
   library     /usr/lib/libcuda.so.535.183.01
-  driver      535.183.01, for CUDA up to 12.2
-  = help: reboot, so that the new kernel module is loaded; in a container, give it the host's libraries"
+  driver      535.183.01, for CUDA up to 12.2"
     );
     let updated = DriverProblem::Failed {
         driver: Driver {
@@ -195,7 +195,7 @@ fn every_problem_is_worded() {
         updated
             .finding()
             .to_string()
-            .contains("\n  releases    the module is 550.120, the library 535.183.01\n")
+            .contains("\n  releases    the module is 550.120, the library 535.183.01")
     );
     let other = DriverProblem::NotADriver {
         driver: driver(),

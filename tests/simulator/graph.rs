@@ -91,6 +91,8 @@ fn every_fault_is_found_in_every_operation_and_format() {
     }
     fault("wrong", "graph forward f16").must_have(
         "error: cuDNN 9.14.0 computed a wrong forward convolution in f16 through the graph API on Simulated GPU: off by 3.0e0, where 2.5e-1 is allowed  [convolution-wrong]
+  = help: install cuDNN, CUDA and driver releases that belong together: `cudnn-guard doctor` shows what is here
+  = help: run the same on another GPU, if all of that fits: `nvidia-smi -q -d ECC` shows errors of this one's memory
   operation   convolution forward, f16, NHWC, engine 38
   shape       x 2x8x8x8, w 8x8x3x3, padding 1, stride 1
 ",
@@ -103,10 +105,10 @@ fn what_only_the_graph_refuses_is_found() {
     let ended = plans("38=1002 1=1002 0=1002");
     ended.must_have(
         "error: `cudnnBackendFinalize(EXECUTION_PLAN)` of cuDNN 9.28.0 answered CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH (1002) on Simulated GPU  [convolution-failed]
+  = help: put the parts of one cuDNN release into one directory, and no other before it in LD_LIBRARY_PATH
   operation   convolution forward, f16, NHWC, engine 38
   shape       x 2x8x8x8, w 8x8x3x3, padding 1, stride 1
   last error  simulated: the plan was told to fail
-  = help: put the parts of one cuDNN release into one directory, and no other before it in LD_LIBRARY_PATH
 ",
     );
     assert_eq!(rows(&ended, ": pass").len(), 4, "{}", ended.report);

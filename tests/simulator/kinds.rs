@@ -296,7 +296,8 @@ fn tf32_is_told() {
         .must_have("convolution forward, f32, NCHW, IMPLICIT_PRECOMP_GEMM: unknown, tf32 None")
         .must_have("warning: cuDNN 9.14.0 rounds single precision to TF32 on Simulated GPU, though told not to  [convolution-wrong]\n")
         .must_have("  largest     off by ")
-        .must_have("  set         NVIDIA_TF32_OVERRIDE=1\n  = help: unset NVIDIA_TF32_OVERRIDE, or set it to 0\n");
+        .must_have("[convolution-wrong]\n  = help: unset NVIDIA_TF32_OVERRIDE, or set it to 0\n")
+        .must_have("  set         NVIDIA_TF32_OVERRIDE=1\n");
     assert_eq!(rows(&always, ": pass").len(), 3 + 1);
     // One wrong number is no rounding, however small it is.
     fault(V9_14, "wrong").must_have("fail");

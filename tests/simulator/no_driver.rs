@@ -34,9 +34,9 @@ fn without_a_sign_of_a_driver_both_ways_to_one_are_named() {
         on(&[], WORDS, None),
         format!(
             "`libcuda.so.1`, the library of NVIDIA's driver, cannot be opened, so no GPU can be used  [driver-missing]
-  loader      {WORDS}
   = help: install NVIDIA's driver, or run on a machine that has a GPU
-  = help: start a container with NVIDIA's container toolkit (`--gpus all`), which brings the driver's libraries in"
+  = help: start a container with NVIDIA's container toolkit (`--gpus all`), which brings the driver's libraries in
+  loader      {WORDS}"
         )
     );
 }
@@ -49,11 +49,11 @@ fn a_container_and_its_host_are_told_apart() {
         on(&[container], WORDS, Some("535.183.01")),
         format!(
             "this container has no `libcuda.so.1`, the library of NVIDIA's driver, and its host has the driver  [driver-missing]
+  = help: start the container with `--gpus all` (docker) or `--device nvidia.com/gpu=all` (podman)
+  = help: install NVIDIA's container toolkit on the host, if that is refused; an image never brings the driver
   loader      {WORDS}
   module      535.183.01 is loaded (/proc/driver/nvidia/version)
-  container   /.dockerenv
-  = help: start the container with `--gpus all` (docker) or `--device nvidia.com/gpu=all` (podman)
-  = help: install NVIDIA's container toolkit on the host, if that is refused; an image never brings the driver"
+  container   /.dockerenv"
         )
     );
     let podman = on(&["run/.containerenv"], WORDS, None);
@@ -89,10 +89,10 @@ fn nixos_keeps_the_driver_in_a_directory_of_its_own() {
         on(&["run/opengl-driver/lib/libcuda.so.1"], WORDS, Some("580.65.06")),
         format!(
             "`libcuda.so.1`, the library of NVIDIA's driver, is in `/run/opengl-driver/lib`, where this program does not look  [driver-missing]
-  loader      {WORDS}
-  module      580.65.06 is loaded (/proc/driver/nvidia/version)
   = help: put `/run/opengl-driver/lib` into LD_LIBRARY_PATH where the program runs
-  = help: or build it with `addDriverRunpath`, if it is a package of Nix"
+  = help: or build it with `addDriverRunpath`, if it is a package of Nix
+  loader      {WORDS}
+  module      580.65.06 is loaded (/proc/driver/nvidia/version)"
         )
     );
 }
@@ -103,9 +103,9 @@ fn wsl_takes_the_driver_of_windows() {
         on(&["dev/dxg"], WORDS, None),
         format!(
             "WSL shows a GPU, and `libcuda.so.1`, the library of NVIDIA's driver, is not found  [driver-missing]
-  loader      {WORDS}
   = help: install NVIDIA's driver in Windows, and none inside WSL; then run `wsl --shutdown` in Windows
-  = help: put `/usr/lib/wsl/lib` into LD_LIBRARY_PATH, if `libcuda.so.1` is in there"
+  = help: put `/usr/lib/wsl/lib` into LD_LIBRARY_PATH, if `libcuda.so.1` is in there
+  loader      {WORDS}"
         )
     );
 }

@@ -62,6 +62,8 @@ pub fn crate_of(name: &str) -> PathBuf {
 pub fn check(dir: &Path, ask: &str, env: &[(&str, &Path)]) -> Command {
     let mut command = cargo(dir, &["check"]);
     command
+        // nvcc is told what the profile says of it.
+        .env_remove("CARGO_PROFILE_DEV_DEBUG")
         .env("ASK", ask)
         .env("IMAGE", scratch("builds-empty-image"))
         .envs(env.iter().copied());

@@ -149,8 +149,31 @@ pub fn cargo(dir: &Path, args: &[&str]) -> Command {
         .args(args)
         .arg("--offline")
         .env("CARGO_TARGET_DIR", target())
-        .env("CARGO_TERM_COLOR", "never");
+        .env("CARGO_TERM_COLOR", "never")
+        // Nobody looks into these programs with a debugger, or builds them after a small change: half the time.
+        .env("CARGO_INCREMENTAL", "0")
+        .env("CARGO_PROFILE_DEV_DEBUG", "false")
+        .env("CARGO_PROFILE_DEV_BUILD_OVERRIDE_DEBUG", "false");
     command
+}
+
+/// The OUT_DIR of this package, as cargo tells it with `--message-format=json`.
+pub fn out_dir(said: &Ran, package: &str) -> PathBuf {
+    let messages = said
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap());
+    let of_package = |message: &serde_json::Value| {
+        let id = message["package_id"].as_str().unwrap_or_default();
+        message["reason"] == "build-script-executed"
+            && (id.contains(&format!("/{package}#"))
+                || id.contains(&format!("/{package}{}#", form())))
+    };
+    let message = messages
+        .into_iter()
+        .find(of_package)
+        .expect("its build script was run");
+    message["out_dir"].as_str().unwrap().into()
 }
 
 /// Where a consumer's program lies once it is built.
@@ -163,14 +186,30 @@ pub fn target() -> PathBuf {
     scratch(&format!("consumers-target{}", form()))
 }
 
-/// The consumers, staged once per test program.
+/// The consumers, staged once per test program: those of `fixtures/consumers`, and those of `fixtures/programs`.
 pub fn consumers() -> &'static Path {
     static STAGED: OnceLock<PathBuf> = OnceLock::new();
     STAGED.get_or_init(|| {
         let dir = scratch(&format!("consumers{}", form()));
         consumer::stage(repository(), &dir, &in_form).unwrap();
+        for text in fs::read_dir(repository().join("fixtures/programs")).unwrap() {
+            let text = fs::read_to_string(text.unwrap().path()).unwrap();
+            unpack(&text, &dir);
+        }
         dir
     })
+}
+
+/// Writes the files of such a text, each of which stands below a line `---- PATH`.
+fn unpack(text: &str, into: &Path) {
+    let files = text.strip_prefix("---- ").expect("a file's path");
+    for file in files.split("\n---- ") {
+        let (path, text) = file.split_once('\n').unwrap();
+        let text = text.replace("@CUDNN_GUARD@", repository().to_str().unwrap());
+        let file = into.join(path);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        write_if_new(&file, &in_form(&format!("{}\n", text.trim_end())));
+    }
 }
 
 /// A crate of one build script and one main, for what no consumer shows.
@@ -180,8 +219,7 @@ pub fn project(name: &str, build_rs: &str, main_rs: &str) -> PathBuf {
     let manifest = format!(
         "[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n\
          [dependencies]\ncudnn-guard = {{ path = {0:?}, default-features = false, features = [\"runtime\"] }}\n\n\
-         [build-dependencies]\ncudnn-guard = {{ path = {0:?} }}\n\n[workspace]\n\n\
-         [profile.dev.build-override]\ndebug = false\n",
+         [build-dependencies]\ncudnn-guard = {{ path = {0:?} }}\n\n[workspace]\n",
         repository()
     );
     write_if_new(&dir.join("Cargo.toml"), &manifest);

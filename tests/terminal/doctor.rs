@@ -218,6 +218,7 @@ fn the_doctor_reads_which_gpus_a_cudnn_serves() {
         shown.contains(
             "cuDNN 9.14.0 for CUDA 13 has only PTX, which the driver has to compile, for\n    \
              Simulated GPU, whose compute capability is 9.0  [gpu-newer-than-cudnn]\n      \
+             = help: install cuDNN 9.28.0 or a later one, for CUDA 13\n      \
              serves      compute capabilities up to 7.5\n"
         ),
         "{shown}"
@@ -291,9 +292,9 @@ fn what_this_user_may_not_read_is_not_missing() {
     assert!(
         plain(&unread).contains(
             "at `$ROOT/usr/local/cuda` may not be read by this user [cudnn-headers-missing] \
-             found via NVIDIA's usual directory: $ROOT/usr/local/cuda/include/cudnn_version.h \
              = help: let everybody read them: `sudo chmod -R a+rX $ROOT/usr/local/cuda/include` \
-             = help: or set CUDNN_INCLUDE_DIR to a directory that holds cudnn.h and may be read"
+             = help: or set CUDNN_INCLUDE_DIR to a directory that holds cudnn.h and may be read \
+             found via NVIDIA's usual directory: $ROOT/usr/local/cuda/include/cudnn_version.h"
         ),
         "{unread}"
     );

@@ -45,10 +45,10 @@ fn targets_that_a_cuda_does_not_have() {
     assert_eq!(
         text(&output),
         "error: CUDA 12.4 cannot compile for sm_120, which the command line asks for  [arch-unsupported-by-nvcc]\n  \
+         = help: write targets that this nvcc knows, or choose another CUDA toolkit with CUDA_HOME\n  \
          found       the command line: \"120\"\n  \
          nvcc knows  sm_50 sm_52 sm_53 sm_60 sm_61 sm_62 sm_70 sm_72 sm_75 sm_80 sm_86 sm_87 sm_89 sm_90 sm_90a\n  \
-         served by   sm_120: CUDA 12.8 and newer\n  \
-         = help: write targets that this nvcc knows, or choose another CUDA toolkit with CUDA_HOME\n"
+         served by   sm_120: CUDA 12.8 and newer\n"
     );
     let output = cudnn_guard(&["targets", "70", "--cuda", "13.0", "--json"]);
     must_exit(&output, 1);

@@ -2,10 +2,9 @@
 //! claim any size.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufRead, Read, Seek, SeekFrom};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The most that is read at once.
 const MOST: u64 = 128 << 20;
@@ -19,7 +18,8 @@ const MOST_BLOCKS: usize = 1024;
 pub struct BoundedFile {
     file: File,
     length: u64,
-    blocks: RefCell<BTreeMap<u64, Vec<u8>>>,
+    /// Each with where it begins, in that order.
+    blocks: RefCell<Vec<(u64, Vec<u8>)>>,
 }
 
 impl BoundedFile {
@@ -63,13 +63,19 @@ impl BoundedFile {
             let stop = end.min(block + BLOCK);
             // Never held twice; a panic would put this file's path into the program.
             let mut blocks = self.blocks.try_borrow_mut().ok()?;
-            if !blocks.contains_key(&block) {
-                if blocks.len() >= MOST_BLOCKS {
-                    blocks.clear();
+            let place = match blocks.binary_search_by_key(&block, |held| held.0) {
+                Ok(place) => place,
+                Err(place) => {
+                    let bytes = self.read(block, BLOCK.min(self.length - block))?;
+                    if blocks.len() >= MOST_BLOCKS {
+                        blocks.clear();
+                    }
+                    let place = place.min(blocks.len());
+                    blocks.insert(place, (block, bytes));
+                    place
                 }
-                blocks.insert(block, self.read(block, BLOCK.min(self.length - block))?);
-            }
-            let held = blocks.get(&block)?;
+            };
+            let (_, held) = blocks.get(place)?;
             bytes.extend_from_slice(held.get((at - block) as usize..(stop - block) as usize)?);
             at = stop;
         }
@@ -95,4 +101,15 @@ impl BoundedFile {
         }
         None
     }
+}
+
+/// What lies in a folder; nothing where it cannot be read.
+pub fn files_in(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    if let Ok(entries) = std::fs::read_dir(folder) {
+        for entry in entries.flatten() {
+            files.push(entry.path());
+        }
+    }
+    files
 }

@@ -31,8 +31,14 @@ impl Defect {
         let line = start.split(|&byte| byte == b'\n').next();
         let words = std::str::from_utf8(line.unwrap_or_default()).unwrap_or_default();
         let words = words.trim_end();
-        let told = !words.contains(char::is_control);
-        Defect::Foreign(kind, words.chars().filter(|_| told).take(40).collect())
+        let mut told = String::new();
+        for character in words.chars().take(40) {
+            told.push(character);
+        }
+        if words.contains(char::is_control) {
+            told.clear();
+        }
+        Defect::Foreign(kind, told)
     }
 
     /// The finding for it.

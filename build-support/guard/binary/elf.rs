@@ -47,12 +47,12 @@ impl Layout {
     /// A number of up to eight bytes.
     pub fn number(self, bytes: &[u8], at: usize, size: usize) -> Option<u64> {
         let field = bytes.get(at..at.checked_add(size)?)?;
-        let add = |value: u64, byte: &u8| value << 8 | u64::from(*byte);
-        Some(if self.is_big {
-            field.iter().fold(0, add)
-        } else {
-            field.iter().rev().fold(0, add)
-        })
+        let mut value = 0;
+        for index in 0..size {
+            let index = if self.is_big { index } else { size - 1 - index };
+            value = value << 8 | u64::from(*field.get(index)?);
+        }
+        Some(value)
     }
 
     /// What holds for 32-bit files, or what for 64-bit ones.
@@ -170,11 +170,13 @@ impl Elf {
 
     /// The file names of the libraries that are loaded with it.
     pub fn needed(&self) -> Vec<String> {
-        let entries = self.dynamic.iter().flatten();
-        let needed = entries.filter(|(tag, _)| *tag == DT_NEEDED);
+        let mut needed = Vec::new();
+        for (tag, at) in self.entries() {
+            if let (DT_NEEDED, Some(name)) = (*tag, self.name(*at)) {
+                needed.push(lossy(name));
+            }
+        }
         needed
-            .filter_map(|(_, at)| self.name(*at).map(lossy))
-            .collect()
     }
 
     /// The name under which the loader knows it.
@@ -212,24 +214,25 @@ impl Elf {
     pub fn folders(&self, path: &Path) -> Vec<PathBuf> {
         let list = self.runpath().or_else(|| self.rpath()).unwrap_or_default();
         let origin = path.parent().unwrap_or(path).to_string_lossy().into_owned();
-        let entries = list.split(':').filter(|entry| !entry.is_empty());
-        entries
-            .map(|entry| {
+        let mut folders = Vec::new();
+        for entry in list.split(':') {
+            if !entry.is_empty() {
                 let entry = entry.replace("${ORIGIN}", &origin);
-                PathBuf::from(entry.replace("$ORIGIN", &origin))
-            })
-            .collect()
+                folders.push(PathBuf::from(entry.replace("$ORIGIN", &origin)));
+            }
+        }
+        folders
     }
 
     /// What it only reads, if that is no more than `most` bytes. Some linkers put it among the code.
     pub fn constants(&self, most: u64) -> Option<Vec<u8>> {
-        let with = |flags: u64| {
-            let segments = self.segments.iter().flatten();
-            segments.filter(move |one| one.kind == PT_LOAD && one.flags == flags)
-        };
-        let has_own = with(PF_R).next().is_some();
+        let is = |one: &Segment, flags| one.kind == PT_LOAD && one.flags == flags;
+        let has_own = self.segments().iter().any(|one| is(one, PF_R));
         let mut bytes = Vec::new();
-        for segment in with(if has_own { PF_R } else { PF_R_X }) {
+        for segment in self.segments() {
+            if !is(segment, if has_own { PF_R } else { PF_R_X }) {
+                continue;
+            }
             if segment.size > most.checked_sub(bytes.len() as u64)? {
                 return None;
             }
@@ -280,8 +283,11 @@ impl Elf {
             return None;
         }
         let bytes = self.file.read(place, size.checked_mul(count)?)?;
-        let rows = bytes.chunks_exact(size as usize);
-        Some(rows.map(<[u8]>::to_vec).collect())
+        let mut rows = Vec::new();
+        for row in bytes.chunks_exact(size as usize) {
+            rows.push(row.to_vec());
+        }
+        Some(rows)
     }
 
     fn read_dynamic(&self) -> Option<Vec<(u64, u64)>> {
@@ -290,24 +296,32 @@ impl Elf {
         let bytes = self
             .file
             .read(segment.offset, segment.size.min(LONGEST_DYNAMIC))?;
-        let entries = bytes.chunks_exact(layout.either(8, 16)).map(|entry| {
-            let tag = layout.address(entry, 0, 0)?;
-            Some((tag, layout.address(entry, 4, 8)?))
-        });
-        entries
-            .take_while(|entry| entry.is_none_or(|(tag, _)| tag != 0))
-            .collect()
+        let mut entries = Vec::new();
+        for entry in bytes.chunks_exact(layout.either(8, 16)) {
+            match layout.address(entry, 0, 0)? {
+                0 => break,
+                tag => entries.push((tag, layout.address(entry, 4, 8)?)),
+            }
+        }
+        Some(entries)
     }
 
     fn segment(&self, kind: u64) -> Option<&Segment> {
-        let mut segments = self.segments.iter().flatten();
-        segments.find(|segment| segment.kind == kind)
+        self.segments().iter().find(|segment| segment.kind == kind)
+    }
+
+    fn segments(&self) -> &[Segment] {
+        self.segments.as_deref().unwrap_or_default()
+    }
+
+    fn entries(&self) -> &[(u64, u64)] {
+        self.dynamic.as_deref().unwrap_or_default()
     }
 
     /// The first value of the dynamic table with this tag.
     pub fn dynamic_value(&self, tag: u64) -> Option<u64> {
-        let mut entries = self.dynamic.iter().flatten();
-        entries.find(|entry| entry.0 == tag).map(|entry| entry.1)
+        let entry = self.entries().iter().find(|entry| entry.0 == tag)?;
+        Some(entry.1)
     }
 
     fn dynamic_string(&self, tag: u64) -> Option<String> {
@@ -352,14 +366,15 @@ impl Elf {
     }
 
     fn offset_of(&self, address: u64) -> Option<u64> {
-        let mut segments = self.segments.iter().flatten();
-        let segment = segments.find(|segment| {
-            segment.kind == PT_LOAD
-                && address
-                    .checked_sub(segment.address)
-                    .is_some_and(|inside| inside < segment.size)
-        })?;
-        segment.offset.checked_add(address - segment.address)
+        for segment in self.segments() {
+            match address.checked_sub(segment.address) {
+                Some(inside) if segment.kind == PT_LOAD && inside < segment.size => {
+                    return segment.offset.checked_add(inside);
+                }
+                _ => {}
+            }
+        }
+        None
     }
 }
 

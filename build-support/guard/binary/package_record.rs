@@ -1,5 +1,6 @@
 //! The records of Python wheels: which release put a file where it lies.
 
+use crate::runtime::binary::bounded_file::BoundedFile;
 use crate::runtime::facts::version::Version;
 use std::path::Path;
 
@@ -25,8 +26,10 @@ impl Wheels {
             let Some(below) = folder.strip_prefix(top).ok().and_then(slashed) else {
                 continue;
             };
-            let entries = std::fs::read_dir(top).into_iter().flatten().flatten();
-            for entry in entries.take(MOST_ENTRIES) {
+            let Ok(entries) = std::fs::read_dir(top) else {
+                continue;
+            };
+            for entry in entries.flatten().take(MOST_ENTRIES) {
                 if let Some(version) = entry.file_name().to_str().and_then(release_in) {
                     let text = read(&entry.path().join("RECORD")).unwrap_or_default();
                     let files = parse(&text, &below);
@@ -97,20 +100,30 @@ pub fn parse(text: &str, below: &str) -> Vec<(String, u64)> {
         }
         Some((path.to_string(), size))
     };
-    text.lines().filter_map(file).collect()
+    let mut files = Vec::new();
+    for line in text.lines() {
+        if let Some(file) = file(line) {
+            files.push(file);
+        }
+    }
+    files
 }
 
 /// With slashes between the folders on every system, as a record has them.
 fn slashed(folder: &Path) -> Option<String> {
-    let names: Option<Vec<&str>> = folder.iter().map(|name| name.to_str()).collect();
-    names.map(|names| names.join("/"))
+    let mut names = Vec::new();
+    for name in folder {
+        names.push(name.to_str()?.to_string());
+    }
+    Some(names.join("/"))
 }
 
 fn read(path: &Path) -> Option<String> {
-    use std::io::Read;
-    let mut bytes = Vec::new();
     // To open a pipe would wait for somebody to write into it.
-    let file = std::fs::File::open(Some(path).filter(|path| path.is_file())?).ok()?;
-    file.take(MOST).read_to_end(&mut bytes).ok()?;
+    if !path.is_file() {
+        return None;
+    }
+    let file = BoundedFile::open(path).ok()?;
+    let bytes = file.read(0, file.length().min(MOST))?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }

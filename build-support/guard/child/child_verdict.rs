@@ -78,9 +78,9 @@ pub fn judge(
     let was_refused = report.outcomes.iter().any(was_refused);
     let broke = matches!(outcome.end, ExitStatus::Signal(_)) || was_refused;
     if let (true, Some(cuda)) = (broke, answer.cuda_major) {
-        let suspects =
+        let mut suspects =
             dlopen_dependencies::suspect_findings(parts, cuda, &answer.mapped, search_path);
-        report.findings.extend(suspects);
+        report.findings.append(&mut suspects);
     }
     if let (true, Some(missing_dlopen)) = (was_refused, missing_dlopen) {
         if !report
@@ -172,13 +172,15 @@ pub fn release(report: &mut Report, built: &Built, gpus: Option<usize>) {
         return;
     };
     let tables = &built.tables;
-    let bad = rules::known_bad(&tables.known_bad, version, built.cuda, gpus, &built.needs);
-    report.findings.extend(bad);
-    if let Some(known) = tables.gpus.iter().map(|row| row.last).max() {
-        if rules::is_newer(&tables.gpus, version) {
-            let newer = rules::newer("cuDNN", &version.to_string(), &known.to_string());
-            report.findings.push(newer);
+    let mut bad = rules::known_bad(&tables.known_bad, version, built.cuda, gpus, &built.needs);
+    report.findings.append(&mut bad);
+    if rules::is_newer(&tables.gpus, version) {
+        let mut known = Version::new(0, 0, 0);
+        for row in &tables.gpus {
+            known = known.max(row.last);
         }
+        let newer = rules::newer("cuDNN", &version.to_string(), &known.to_string());
+        report.findings.push(newer);
     }
 }
 
@@ -207,11 +209,16 @@ fn devices(
     let cudnn = loaded
         .zip(cudnn_cuda_major)
         .map(|((version, _), cuda)| rules::Cudnn { version, cuda });
-    let outcome = env_config.devices.selected(count);
-    let others = (0..count).filter(|number| !outcome.contains(number));
+    let tried = env_config.devices.selected(count);
+    let mut numbers = tried.clone();
+    for number in 0..count {
+        if !tried.contains(&number) {
+            numbers.push(number);
+        }
+    }
     let mut seen = Vec::new();
-    for number in outcome.iter().copied().chain(others) {
-        let Some(device) = driver.devices.get(number) else {
+    for number in &numbers {
+        let Some(device) = driver.devices.get(*number) else {
             continue;
         };
         if seen.contains(&device.capability) {
@@ -219,27 +226,27 @@ fn devices(
         }
         let (name, capability) = (&device.name, device.capability);
         // What computes rightly is served, whatever the tables say.
-        let label = devices::label(name, number);
+        let label = devices::label(name, *number);
         let computes = report
             .outcomes
             .iter()
             .any(|outcome| outcome.verdict == Verdict::Pass && outcome.device == label);
         let kernels = rules::kernels(built, driver.cuda, name, capability);
         let served = cudnn.and_then(|cudnn| cudnn.device(&built.tables.gpus, name, capability));
-        let is_tried = outcome.contains(&number);
-        let judged = kernels
-            .map(|finding| (finding, is_tried))
-            .into_iter()
-            .chain(served.map(|finding| (finding, is_tried && !computes)));
-        for (mut finding, stops) in judged {
-            if !stops {
-                finding.severity = Severity::Warning;
+        let is_tried = tried.contains(number);
+        let mut add = |finding: Option<Finding>, stops: bool| {
+            if let Some(mut finding) = finding {
+                if !stops {
+                    finding.severity = Severity::Warning;
+                }
+                findings.push(finding);
             }
-            findings.push(finding);
-        }
+        };
+        add(kernels, is_tried);
+        add(served, is_tried && !computes);
         seen.push(capability);
     }
-    report.findings.extend(findings);
+    report.findings.append(&mut findings);
 }
 
 /// More constants than a program has that is not made of data.
@@ -254,8 +261,12 @@ fn missing_driver_functions(driver: &Driver) -> Option<Finding> {
     let library = Elf::open(Path::new(&driver.library)).ok()?;
     let program = Elf::open(Path::new("/proc/self/exe")).ok()?;
     let found = EagerLookup::detect(&program.constants(MOST_CONSTANTS)?)?;
-    let mut lacks = found.functions.clone();
-    lacks.retain(|name| !library.defines(name));
+    let mut lacks = Vec::new();
+    for name in &found.functions {
+        if !library.defines(name) {
+            lacks.push(name.clone());
+        }
+    }
     // What does not even tell this function tells none.
     let tells = library.defines("cuInit");
     let finding = found.finding("in this program", &driver.library, &lacks);

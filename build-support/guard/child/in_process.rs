@@ -6,6 +6,7 @@ use crate::runtime::child::pipe_sink::PipeSink;
 use crate::runtime::system::platform::{self, Library};
 use std::ffi::c_int;
 use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// As a main thread has it: cuDNN and the driver take what they are used to.
@@ -36,8 +37,12 @@ pub fn in_thread(
     let until = Instant::now() + deadline;
     let told = Arc::new(Mutex::new(String::new()));
     let (again, to) = (work.clone(), Arc::clone(&told));
-    let thread = std::thread::Builder::new().stack_size(STACK);
-    let thread = thread.spawn(move || work(&PipeSink::to(&|text| append(&to, text))));
+    // SAFETY: it borrows nothing.
+    let thread = unsafe {
+        spawn(Box::new(move || {
+            work(&PipeSink::to(&|text| append(&to, text)))
+        }))
+    };
     let end = match thread {
         // Whatever forbids children may forbid threads.
         Err(_) => {
@@ -73,13 +78,20 @@ fn append(lines: &Mutex<String>, text: &str) {
 /// Does the work on a stack of that size, where a thread can be had, and waits for it: whoever asks may be a thread
 /// with a small stack.
 pub fn with_large_stack(work: &(dyn Fn() + Sync)) {
-    let thread = std::thread::Builder::new().stack_size(STACK);
     // `std::thread::scope` holds a panic, with the path of the file that it is in.
     // SAFETY: the thread is joined before anything that the work borrows goes away.
-    match unsafe { thread.spawn_unchecked(work) } {
+    match unsafe { spawn(Box::new(work)) } {
         Ok(thread) => drop(thread.join()),
         Err(_) => work(),
     }
+}
+
+/// # Safety
+/// What the work borrows outlives the thread.
+unsafe fn spawn(work: Box<dyn FnOnce() + Send + '_>) -> std::io::Result<JoinHandle<()>> {
+    let thread = std::thread::Builder::new().stack_size(STACK);
+    // SAFETY: the caller's.
+    unsafe { thread.spawn_unchecked(work) }
 }
 
 /// Goes through locks that another thread may have held when this process was made by `fork`, to hang here and now if

@@ -58,19 +58,24 @@ pub fn path_field(path: &Path) -> String {
     if let Some(text) = path.to_str() {
         return text.to_string();
     }
-    let bytes = path.as_os_str().as_encoded_bytes().iter();
-    let numbers: Vec<String> = bytes.map(u8::to_string).collect();
+    let mut numbers = Vec::new();
+    for byte in path.as_os_str().as_encoded_bytes() {
+        numbers.push(byte.to_string());
+    }
     format!("\0{}", numbers.join(" "))
 }
 
 fn path(field: &str) -> PathBuf {
     match field.strip_prefix('\0') {
-        Some(numbers) => platform::path_of(
-            numbers
-                .split(' ')
-                .filter_map(|number| number.parse().ok())
-                .collect(),
-        ),
+        Some(numbers) => {
+            let mut bytes = Vec::new();
+            for number in numbers.split(' ') {
+                if let Ok(byte) = number.parse() {
+                    bytes.push(byte);
+                }
+            }
+            platform::path_of(bytes)
+        }
         None => PathBuf::from(field),
     }
 }
@@ -104,7 +109,9 @@ pub fn finding_line(kind: &str, finding: &Finding) -> String {
         fields.push(value);
     }
     fields.push("");
-    fields.extend(finding.help.iter().map(String::as_str));
+    for help in &finding.help {
+        fields.push(help);
+    }
     line(kind, &fields)
 }
 
@@ -138,12 +145,9 @@ pub fn outcome_lines(outcome: &CaseResult) -> Vec<String> {
         outcome.left_out.as_deref().unwrap_or(""),
     ];
     let mut lines = vec![line("outcome", &fields)];
-    lines.extend(
-        outcome
-            .finding
-            .as_ref()
-            .map(|finding| finding_line("outcome-finding", finding)),
-    );
+    if let Some(finding) = &outcome.finding {
+        lines.push(finding_line("outcome-finding", finding));
+    }
     lines
 }
 
@@ -153,12 +157,18 @@ impl ChildReport {
     pub fn parse(text: &str, token: &str) -> Self {
         let mut answer = Self::default();
         // A line that was not finished is not there.
-        for line in text
-            .split_inclusive('\n')
-            .filter_map(|line| line.strip_suffix('\n'))
-        {
-            let fields: Vec<String> = line.split('\t').map(unescape).collect();
-            let fields: Vec<&str> = fields.iter().map(String::as_str).collect();
+        for line in text.split_inclusive('\n') {
+            let Some(line) = line.strip_suffix('\n') else {
+                continue;
+            };
+            let mut plain = Vec::new();
+            for field in line.split('\t') {
+                plain.push(unescape(field));
+            }
+            let mut fields = Vec::new();
+            for field in &plain {
+                fields.push(field.as_str());
+            }
             if let Some((kind, fields)) = fields.split_first() {
                 answer.parse_line(kind, fields, token);
             }
@@ -196,7 +206,11 @@ impl ChildReport {
                 }
             }
             ("problem", fields) => self.problem = finding(fields),
-            ("outcome", fields) => self.outcomes.extend(outcome(fields)),
+            ("outcome", fields) => {
+                if let Some(outcome) = outcome(fields) {
+                    self.outcomes.push(outcome);
+                }
+            }
             ("outcome-finding", fields) => {
                 if let Some(last) = self.outcomes.last_mut() {
                     last.finding = finding(fields);
@@ -273,7 +287,9 @@ fn finding(fields: &[&str]) -> Option<Finding> {
     while let Some(label) = rest.next().filter(|label| !label.is_empty()) {
         finding = finding.with(intern(label), rest.next()?);
     }
-    finding.help.extend(rest.map(|help| help.to_string()));
+    for help in rest {
+        finding.help.push(help.to_string());
+    }
     Some(finding)
 }
 

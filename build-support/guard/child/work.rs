@@ -4,8 +4,11 @@ use crate::runtime::child::exit_status::{ChildExit, ExitStatus};
 use crate::runtime::child::pipe_sink::PipeSink;
 use crate::runtime::child::protocol::{self, ChildReport};
 use crate::runtime::child::{in_process, process};
+use crate::runtime::convolution::case::FIRST;
 use crate::runtime::convolution::case_result::{Extent, Scope, SuiteEvent};
 use crate::runtime::convolution::suite;
+use crate::runtime::cudnn::graph::Graph;
+use crate::runtime::cudnn::status::CudnnStatus;
 use crate::runtime::driver::devices::Devices;
 use crate::runtime::driver::query::{self, Driver, DriverProblem};
 use crate::runtime::facts::finding::Finding;
@@ -77,7 +80,7 @@ pub enum ChildNotStarted {
     /// CUDA is started in this process.
     Started,
     /// The system refuses one, in these words.
-    CudnnStatus(String),
+    Refused(String),
 }
 
 impl ChildNotStarted {
@@ -91,7 +94,7 @@ impl ChildNotStarted {
                     "CUDA is started in this process already, and a child made by `fork` cannot use it then",
                 )
                 .help("call `startup()` before anything uses CUDA: as the first line of `main`"),
-            ChildNotStarted::CudnnStatus(words) => finding
+            ChildNotStarted::Refused(words) => finding
                 .with("reason", words)
                 .help("raise the limit on processes (`ulimit -u`), or allow `fork`"),
         }
@@ -124,7 +127,7 @@ pub fn run(
         });
         match child {
             Ok(exit) => return Ok(outcome(exit, None)),
-            Err(words) => ChildNotStarted::CudnnStatus(words),
+            Err(words) => ChildNotStarted::Refused(words),
         }
     };
     if !may_be_here {
@@ -152,12 +155,19 @@ fn work(task: &Task<'_>, sink: &PipeSink<'_>) {
     let mut cudnn = None;
     if let Some(main_library) = task.main_library {
         let opened = open(task.parts, sink);
-        if opened != PartsOpened::CudnnStatus {
+        if opened != PartsOpened::Refused {
             cudnn = version(main_library, task.parts, sink)
                 .map(|version| (main_library, version, opened));
         }
     }
     let numbers = task.devices.selected(driver(task.functions, sink));
+    if let (true, Some((main_library, version, opened))) = (numbers.is_empty(), cudnn) {
+        // Without the driver's library an engine cannot be opened, which 9.20 and later tell by a status.
+        let told = opened == PartsOpened::All || version >= Version::new(9, 20, 0);
+        if version.major >= 9 && told {
+            finalize_a_tensor(main_library, sink);
+        }
+    }
     if let (Some(scope), Some((main_library, version, opened))) = (task.convolution, cudnn) {
         // The driver may lie where only CUDA looks, and is in the process now.
         let wanted = !numbers.is_empty();
@@ -194,7 +204,7 @@ enum PartsOpened {
     All,
     /// All but those which are linked to the driver, for want of it. cuDNN can be asked for its release.
     ButDriver,
-    CudnnStatus,
+    Refused,
 }
 
 fn open(parts: &[Part], sink: &PipeSink<'_>) -> PartsOpened {
@@ -205,7 +215,7 @@ fn open(parts: &[Part], sink: &PipeSink<'_>) -> PartsOpened {
         if let Err(words) = Library::open_file(&part.path) {
             sink.line(&protocol::line("refused", &[&path, &words]));
             if !wants_driver(&words) {
-                return PartsOpened::CudnnStatus;
+                return PartsOpened::Refused;
             }
             opened = PartsOpened::ButDriver;
         }
@@ -249,6 +259,23 @@ fn version(main_library: Library, parts: &[Part], sink: &PipeSink<'_>) -> Option
         }
     }
     Some(Version::from_cudnn(number))
+}
+
+/// What a convolution does first, which works without a GPU: it makes cuDNN open its engines, which no version check
+/// covers.
+fn finalize_a_tensor(main_library: Library, sink: &PipeSink<'_>) {
+    stage(sink, "finalizing a descriptor");
+    let tensor =
+        Graph::open(main_library).and_then(|graph| graph.tensor(&FIRST, FIRST.shape.x(), 1));
+    if let Err(CudnnStatus {
+        call,
+        status: Some(status),
+    }) = tensor
+    {
+        if MISMATCH.contains(&status) {
+            sink.line(&protocol::line("failed-check", &[call]));
+        }
+    }
 }
 
 fn ask(sink: &PipeSink<'_>, main_library: Library, name: &str) -> Option<u32> {

@@ -172,30 +172,27 @@ const TYPES: [DataType; 4] = [DataType::F32, DataType::Tf32, DataType::F16, Data
 
 /// One shape for each format, as inference without a change of layout has it.
 pub fn quick() -> Vec<Case> {
-    let rest = TYPES.iter().skip(1).map(|data_type| Case {
-        data_type: *data_type,
-        shape: SMALL,
-        ..FIRST
-    });
-    std::iter::once(FIRST).chain(rest).collect()
+    let mut cases = vec![FIRST];
+    for data_type in TYPES.iter().skip(1) {
+        cases.push(Case {
+            data_type: *data_type,
+            shape: SMALL,
+            ..FIRST
+        });
+    }
+    cases
 }
 
 /// Every operation in every format and layout, and every operation in every format on shapes that other engines take.
 pub fn thorough() -> Vec<Case> {
     let mut kinds = vec![FIRST];
-    for data_type in TYPES {
-        for operation in TRAINING.iter().copied().chain([Operation::Fused]) {
-            for layout in [Layout::Nchw, Layout::Nhwc] {
-                kinds.push(Case {
-                    api: Api::Legacy,
-                    operation,
-                    data_type,
-                    layout,
-                    shape: SMALL,
-                });
+    for data_type in &TYPES {
+        for operation in TRAINING.iter().chain(&[Operation::Fused]) {
+            for layout in &[Layout::Nchw, Layout::Nhwc] {
+                kinds.push(legacy(*operation, *data_type, *layout, SMALL));
             }
         }
-        for (shape, layout) in [
+        for (shape, layout) in &[
             (STEPS, Layout::Nhwc),
             (POINT, Layout::Nchw),
             (HOLES, Layout::Nchw),
@@ -203,33 +200,41 @@ pub fn thorough() -> Vec<Case> {
             (GROUPS, Layout::Nhwc),
             (DEPTH, Layout::Nchw),
         ] {
-            kinds.extend(TRAINING.iter().map(|operation| Case {
-                api: Api::Legacy,
-                operation: *operation,
-                data_type,
-                layout,
-                shape,
-            }));
+            for operation in &TRAINING {
+                kinds.push(legacy(*operation, *data_type, *layout, *shape));
+            }
         }
     }
     kinds
 }
 
+fn legacy(operation: Operation, data_type: DataType, layout: Layout, shape: Shape) -> Case {
+    Case {
+        api: Api::Legacy,
+        operation,
+        data_type,
+        layout,
+        shape,
+    }
+}
+
 /// Through the graph: what networks run, and what every program may.
 pub fn quick_graph() -> Vec<Case> {
-    let types = [DataType::F16, DataType::F32];
-    let forward = |data_type| graph(Operation::Forward, data_type);
-    types.iter().copied().map(forward).collect()
+    vec![
+        graph(Operation::Forward, DataType::F16),
+        graph(Operation::Forward, DataType::F32),
+    ]
 }
 
 /// Through the graph, everything that trains a network.
 pub fn thorough_graph() -> Vec<Case> {
-    let all = TRAINING.iter().flat_map(|operation| {
-        let types = [DataType::F16, DataType::F32, DataType::Tf32, DataType::Bf16];
-        let of = move |data_type: &DataType| graph(*operation, *data_type);
-        types.iter().map(of).collect::<Vec<_>>()
-    });
-    all.collect()
+    let mut cases = Vec::new();
+    for operation in &TRAINING {
+        for data_type in &[DataType::F16, DataType::F32, DataType::Tf32, DataType::Bf16] {
+            cases.push(graph(*operation, *data_type));
+        }
+    }
+    cases
 }
 
 /// In the order of numbers that most engines take.

@@ -84,27 +84,18 @@ impl DataType {
 
     /// The numbers that lie there.
     pub fn unpack(self, bytes: &[u8]) -> Vec<f32> {
-        let short = |bytes: &[u8]| match bytes {
-            [a, b] => Some(u16::from_ne_bytes([*a, *b])),
-            _ => None,
-        };
-        match self {
-            DataType::F32 | DataType::Tf32 => bytes
-                .chunks(4)
-                .filter_map(|bytes| match bytes {
-                    [a, b, c, d] => Some(f32::from_ne_bytes([*a, *b, *c, *d])),
-                    _ => None,
-                })
-                .collect(),
-            DataType::F16 => {
-                let numbers = bytes.chunks(2).filter_map(short);
-                numbers.map(from_half).collect()
-            }
-            DataType::Bf16 => {
-                let numbers = bytes.chunks(2).filter_map(short);
-                numbers.map(from_bfloat16).collect()
-            }
+        let mut numbers = Vec::new();
+        for bytes in bytes.chunks(self.bytes(1)) {
+            numbers.push(match (self, bytes) {
+                (DataType::F32 | DataType::Tf32, [a, b, c, d]) => {
+                    f32::from_ne_bytes([*a, *b, *c, *d])
+                }
+                (DataType::F16, [a, b]) => from_half(u16::from_ne_bytes([*a, *b])),
+                (DataType::Bf16, [a, b]) => from_bfloat16(u16::from_ne_bytes([*a, *b])),
+                _ => continue,
+            });
         }
+        numbers
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::runtime::convolution::case::Case;
 use crate::runtime::convolution::operation::Operation;
-use crate::runtime::convolution::shape::{count, indices, quotient};
+use crate::runtime::convolution::shape::{count, divide, indices, quotient};
 
 /// What goes into a convolution, in NCHW order; each operation takes two of the first three.
 pub struct Operands {
@@ -47,33 +47,31 @@ impl Operands {
 /// Numbers between -1 and 1 without a pattern that a shifted or swapped result could share. None is 0, few have a
 /// short binary form, and they are the same on every machine.
 pub fn numbers(count: usize, start: u32) -> Vec<f32> {
-    random(count, start)
-        .map(|bits| {
-            let odd = f64::from(bits | 1);
-            (odd / 32_768.0 - 1.0) as f32 * 0.97
-        })
-        .collect()
+    random(count, start, &|bits| {
+        let odd = f64::from(bits | 1);
+        (odd / 32_768.0 - 1.0) as f32 * 0.97
+    })
 }
 
 /// The same with whole numbers from `-most` to `most`, without 0; `most` is 1 or 2.
 fn whole(count: usize, start: u32, most: u32) -> Vec<f32> {
-    random(count, start)
-        .map(|bits| {
-            let magnitude = if bits & 0x4000 == 0 { 1 } else { most };
-            let sign = if bits & 0x8000 == 0 { 1.0 } else { -1.0 };
-            magnitude as f32 * sign
-        })
-        .collect()
+    random(count, start, &|bits| {
+        let magnitude = if bits & 0x4000 == 0 { 1 } else { most };
+        let sign = if bits & 0x8000 == 0 { 1.0 } else { -1.0 };
+        magnitude as f32 * sign
+    })
 }
 
-/// 16 bits each.
-fn random(count: usize, start: u32) -> impl Iterator<Item = u32> {
+/// Made of 16 bits each.
+fn random(count: usize, start: u32, number: &dyn Fn(u32) -> f32) -> Vec<f32> {
     let mut state = start;
-    (0..count).map(move |_| {
+    let mut numbers = Vec::with_capacity(count);
+    for _ in 0..count {
         // The linear congruence of "Numerical Recipes"; its upper bits are good enough here.
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        state >> 16
-    })
+        numbers.push(number(state >> 16));
+    }
+    numbers
 }
 
 /// One number that must come out.
@@ -103,9 +101,11 @@ pub fn convolve(case: &Case, operands: &Operands) -> Vec<Expected> {
     for n in 0..shape.n {
         for k in 0..filters {
             let first_channel = quotient(k, filters_of_group) * channels;
-            for (row, column) in pairs(out_h, out_w) {
+            for place in 0..out_h * out_w {
+                let (row, column) = divide(place, out_w);
                 let y = ((n * filters + k) * out_h + row) * out_w + column;
-                for (c, r) in pairs(channels, shape.r) {
+                for line in 0..channels * shape.r {
+                    let (c, r) = divide(line, shape.r);
                     // Counted from the padding's edge, so that no number is negative.
                     let down = row * step_h + r * wide_h;
                     if down < pad_h || down >= pad_h + shape.h {
@@ -148,8 +148,4 @@ pub fn convolve(case: &Case, operands: &Operands) -> Vec<Expected> {
         }
     }
     sums
-}
-
-fn pairs(rows: usize, columns: usize) -> impl Iterator<Item = (usize, usize)> {
-    (0..rows).flat_map(move |row| (0..columns).map(move |column| (row, column)))
 }

@@ -88,10 +88,11 @@ impl Layout {
 
     /// Brings numbers from this order into NCHW. One that is missing is not a number.
     pub fn restore(self, dims: [usize; 4], values: &[f32]) -> Vec<f32> {
-        let places = self.offsets(dims).into_iter();
-        places
-            .map(|from| values.get(from).copied().unwrap_or(f32::NAN))
-            .collect()
+        let mut out = Vec::with_capacity(values.len());
+        for from in &self.offsets(dims) {
+            out.push(values.get(*from).copied().unwrap_or(f32::NAN));
+        }
+        out
     }
 
     /// How far two neighbours stand apart, for each of the four dimensions.
@@ -151,7 +152,7 @@ pub fn pair([height, width]: [usize; 2]) -> String {
 }
 
 /// Quotient and remainder. Written so that no division by 0, and with it no panic, can be compiled in.
-fn divide(number: usize, by: usize) -> (usize, usize) {
+pub fn divide(number: usize, by: usize) -> (usize, usize) {
     (quotient(number, by), number.checked_rem(by).unwrap_or(0))
 }
 

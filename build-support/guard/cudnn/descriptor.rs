@@ -4,9 +4,12 @@ use crate::runtime::convolution::data_type::DataType;
 use crate::runtime::convolution::shape::{Layout, Shape};
 use crate::runtime::cudnn::functions::Cudnn;
 use crate::runtime::cudnn::owned_descriptor::OwnedDescriptor;
-use crate::runtime::cudnn::signatures::{SetActivation, SetConvolution, SetDimensions, SetNumber};
+use crate::runtime::cudnn::signatures::{
+    Opaque, SetActivation, SetConvolution, SetDimensions, SetNumber,
+};
 use crate::runtime::cudnn::status::{CudnnStatus, check, int};
 use std::ffi::c_int;
+use std::mem::transmute;
 
 // Constants of cudnn_graph.h and cudnn_ops.h (cudnn_ops_infer.h in 8), held against them by
 // tests/real_signatures.rs.
@@ -36,11 +39,19 @@ impl Cudnn {
             "cudnnCreateTensorDescriptor",
             "cudnnDestroyTensorDescriptor",
         )?;
-        let (call, [n, c, h, w]) = ("cudnnSetTensor4dDescriptor", dims.map(int));
+        let (call, [n, c, h, w]) = ("cudnnSetTensor4dDescriptor", dims);
         let (order, kind) = (order(layout), data_type_number(data_type));
         // SAFETY: the type is that of cudnn.h, and the descriptor is alive.
         check(call, unsafe {
-            self.find::<SetDimensions>(call)?(tensor.what, order, kind, n, c, h, w)
+            transmute::<Opaque, SetDimensions>(self.find(call)?)(
+                tensor.what,
+                order,
+                kind,
+                int(n),
+                int(c),
+                int(h),
+                int(w),
+            )
         })?;
         Ok(tensor)
     }
@@ -56,11 +67,19 @@ impl Cudnn {
             "cudnnCreateFilterDescriptor",
             "cudnnDestroyFilterDescriptor",
         )?;
-        let (call, [k, c, h, w]) = ("cudnnSetFilter4dDescriptor", dims.map(int));
+        let (call, [k, c, h, w]) = ("cudnnSetFilter4dDescriptor", dims);
         let (order, kind) = (order(layout), data_type_number(data_type));
         // SAFETY: as above; type and order stand the other way round than for a tensor.
         check(call, unsafe {
-            self.find::<SetDimensions>(call)?(filter.what, kind, order, k, c, h, w)
+            transmute::<Opaque, SetDimensions>(self.find(call)?)(
+                filter.what,
+                kind,
+                order,
+                int(k),
+                int(c),
+                int(h),
+                int(w),
+            )
         })?;
         Ok(filter)
     }
@@ -75,16 +94,24 @@ impl Cudnn {
             "cudnnCreateConvolutionDescriptor",
             "cudnnDestroyConvolutionDescriptor",
         )?;
-        let ([pad_h, pad_w], [step_h, step_w]) = (shape.pad.map(int), shape.stride.map(int));
-        let [wide_h, wide_w] = shape.dilation.map(int);
+        let ([pad_h, pad_w], [step_h, step_w]) = (shape.pad, shape.stride);
+        let [wide_h, wide_w] = shape.dilation;
         let call = "cudnnSetConvolution2dDescriptor";
         // SAFETY: the type is that of cudnn.h, and the descriptor is alive.
         check(call, unsafe {
-            let set: SetConvolution = self.find(call)?;
+            let set: SetConvolution = transmute(self.find(call)?);
             let (mode, sum) = (CROSS_CORRELATION, FLOAT);
             let what = convolution.what;
             set(
-                what, pad_h, pad_w, step_h, step_w, wide_h, wide_w, mode, sum,
+                what,
+                int(pad_h),
+                int(pad_w),
+                int(step_h),
+                int(step_w),
+                int(wide_h),
+                int(wide_w),
+                mode,
+                sum,
             )
         })?;
         if shape.groups != 1 {
@@ -117,7 +144,7 @@ impl Cudnn {
     ) -> Result<(), CudnnStatus> {
         // SAFETY: the type is that of cudnn.h, and the descriptor is alive.
         check(call, unsafe {
-            self.find::<SetNumber>(call)?(convolution.what, value)
+            transmute::<Opaque, SetNumber>(self.find(call)?)(convolution.what, value)
         })
     }
 
@@ -130,7 +157,12 @@ impl Cudnn {
         let call = "cudnnSetActivationDescriptor";
         // SAFETY: the type is that of cudnn.h, and the descriptor is alive.
         check(call, unsafe {
-            self.find::<SetActivation>(call)?(relu.what, RELU, NOT_PROPAGATE_NAN, 0.0)
+            transmute::<Opaque, SetActivation>(self.find(call)?)(
+                relu.what,
+                RELU,
+                NOT_PROPAGATE_NAN,
+                0.0,
+            )
         })?;
         Ok(relu)
     }

@@ -10,9 +10,10 @@ use crate::runtime::cudnn::signatures::{
     WorkspaceSize,
 };
 use crate::runtime::cudnn::status::{CudnnStatus, check, int};
-use crate::runtime::driver::query::function;
+use crate::runtime::driver::query::address;
 use crate::runtime::system::platform::Library;
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::mem::transmute;
 
 /// More than there are algorithms.
 const MOST_OFFERS: usize = 16;
@@ -29,26 +30,18 @@ pub struct Cudnn {
 impl Cudnn {
     /// The functions of a main library.
     pub fn open(main_library: Library) -> Self {
-        // SAFETY: the type is that of cudnn.h.
-        let last_error = unsafe { function(main_library, "cudnnGetLastErrorString") };
-        let last_error = last_error.ok();
+        let last_error = main_library.symbol("cudnnGetLastErrorString");
         Self {
             main_library,
-            last_error,
+            // SAFETY: the type is that of cudnn.h, and the address is not null.
+            last_error: last_error.map(|it| unsafe { transmute::<Opaque, LastError>(it) }),
         }
     }
 
-    /// A function of it.
-    ///
-    /// # Safety
-    /// As with [`function`]: the type is that of cudnn.h.
-    pub(crate) unsafe fn find<Function: Copy>(
-        &self,
-        call: &'static str,
-    ) -> Result<Function, CudnnStatus> {
+    /// The address of a function of it.
+    pub(crate) fn find(&self, call: &'static str) -> Result<Opaque, CudnnStatus> {
         let status = None;
-        // SAFETY: the caller vouches for the type.
-        unsafe { function(self.main_library, call) }.map_err(|call| CudnnStatus { call, status })
+        address(self.main_library, call).map_err(|call| CudnnStatus { call, status })
     }
 
     /// What cuDNN says of the last call that failed on this thread, on one line; empty if it says nothing.
@@ -59,8 +52,8 @@ impl Cudnn {
         let mut text = [0u8; 1024];
         // SAFETY: cuDNN writes at most as many bytes as it is given, the last of them NUL.
         unsafe { ask(text.as_mut_ptr().cast::<c_char>(), text.len()) };
-        let text: Vec<u8> = text.iter().copied().take_while(|byte| *byte != 0).collect();
-        String::from_utf8_lossy(&text).trim().to_string()
+        let text = CStr::from_bytes_until_nul(&text).unwrap_or_default();
+        text.to_string_lossy().trim().to_string()
     }
 
     /// What one call makes and another one destroys.
@@ -72,8 +65,11 @@ impl Cudnn {
         let mut what: Opaque = std::ptr::null_mut();
         // SAFETY: the types are those of cudnn.h, and `what` outlives the call.
         unsafe {
-            let destroy: Destroy = self.find(destroy)?;
-            check(create, self.find::<Create>(create)?(&mut what))?;
+            let destroy: Destroy = transmute(self.find(destroy)?);
+            check(
+                create,
+                transmute::<Opaque, Create>(self.find(create)?)(&mut what),
+            )?;
             Ok(OwnedDescriptor { what, destroy })
         }
     }
@@ -95,10 +91,12 @@ impl Cudnn {
         let [n, c, height, width] = &mut out;
         // SAFETY: the type is that of cudnn.h, the descriptors are alive, and the numbers outlive the call.
         check(call, unsafe {
-            let ask: OutputDim = self.find(call)?;
+            let ask: OutputDim = transmute(self.find(call)?);
             ask(convolution.what, x.what, w.what, n, c, height, width)
         })?;
-        Ok(out.map(|number| number.unsigned_abs() as usize))
+        let size = |number: c_int| number.unsigned_abs() as usize;
+        let [n, c, height, width] = out;
+        Ok([size(n), size(c), size(height), size(width)])
     }
 
     /// The algorithms that cuDNN's heuristic offers for a forward convolution, each with its kind of arithmetic.
@@ -111,7 +109,7 @@ impl Cudnn {
         let mut count: c_int = 0;
         // SAFETY: the type is that of cudnn.h, handle and descriptors are alive, and there is room for all answers.
         check(call, unsafe {
-            self.find::<GetAlgorithms>(call)?(
+            transmute::<Opaque, GetAlgorithms>(self.find(call)?)(
                 with.handle.what,
                 with.x.what,
                 with.w.what,
@@ -122,14 +120,14 @@ impl Cudnn {
                 offers.as_mut_ptr(),
             )
         })?;
-        let answered = offers.iter().take(count.unsigned_abs() as usize);
-        Ok(answered
-            .filter(|offer| offer.status == 0)
-            .map(|offer| {
+        let mut algorithms = Vec::new();
+        for offer in offers.iter().take(count.unsigned_abs() as usize) {
+            if offer.status == 0 {
                 let algorithm = Algorithm::from_number(Operation::Forward, offer.algorithm);
-                (algorithm, offer.math)
-            })
-            .collect())
+                algorithms.push((algorithm, offer.math));
+            }
+        }
+        Ok(algorithms)
     }
 
     /// Bytes of workspace that an algorithm needs.
@@ -153,7 +151,7 @@ impl Cudnn {
         let mut bytes = 0;
         // SAFETY: the type is that of cudnn.h, handle and descriptors are alive, and the number outlives the call.
         check(call, unsafe {
-            let ask: WorkspaceSize = self.find(call)?;
+            let ask: WorkspaceSize = transmute(self.find(call)?);
             ask(handle, one, other, convolution, to, by.number, &mut bytes)
         })?;
         Ok(bytes)
@@ -195,7 +193,7 @@ impl Cudnn {
                 // SAFETY: the type is that of cudnn.h, handle and descriptors are alive, and the caller vouches for
                 // the rest. What is added is multiplied by 0, and of the kind of the output.
                 return check(call, unsafe {
-                    self.find::<Fuse>(call)?(
+                    transmute::<Opaque, Fuse>(self.find(call)?)(
                         handle,
                         one,
                         x.0,
@@ -220,7 +218,7 @@ impl Cudnn {
         };
         // SAFETY: the type is that of cudnn.h, handle and descriptors are alive, and the caller vouches for the rest.
         check(call, unsafe {
-            self.find::<Convolve>(call)?(
+            transmute::<Opaque, Convolve>(self.find(call)?)(
                 handle,
                 one,
                 first.0,

@@ -5,7 +5,6 @@
 use crate::runtime::convolution::algorithm::Algorithm;
 use crate::runtime::convolution::case::Case;
 use crate::runtime::convolution::operation::Operation;
-use crate::runtime::convolution::shape::Layout;
 use crate::runtime::cudnn::descriptor::{CROSS_CORRELATION, FLOAT, data_type_number};
 use crate::runtime::cudnn::functions::DeviceTensors;
 use crate::runtime::cudnn::graph_signatures::{
@@ -94,8 +93,8 @@ impl Graph {
     pub fn tensor(&self, case: &Case, dims: [usize; 4], id: i64) -> Result<Node, CudnnStatus> {
         let tensor = self.node(&is::TENSOR)?;
         tensor.word(is::TENSOR_TYPE, data_type_number(case.data_type))?;
-        tensor.numbers(is::DIMENSIONS, &dims.map(whole))?;
-        tensor.numbers(is::STRIDES, &strides(case.layout, dims))?;
+        tensor.numbers(is::DIMENSIONS, &whole(&dims))?;
+        tensor.numbers(is::STRIDES, &whole(&case.layout.strides(dims)))?;
         tensor.numbers(is::UNIQUE_ID, &[id])?;
         tensor.numbers(is::ALIGNMENT, &[ALIGNED])?;
         tensor.finalize()?;
@@ -105,14 +104,14 @@ impl Graph {
     /// A convolution that sums in single precision. Groups are told by the tensors' channels.
     pub fn convolution(&self, case: &Case) -> Result<Node, CudnnStatus> {
         let (shape, convolution) = (case.shape, self.node(&is::CONVOLUTION)?);
-        let pad = shape.pad.map(whole);
+        let pad = whole(&shape.pad);
         convolution.word(is::COMP_TYPE, FLOAT)?;
         convolution.word(is::CONV_MODE, CROSS_CORRELATION)?;
         convolution.numbers(is::SPATIAL_DIMS, &[2])?;
         convolution.numbers(is::PRE_PADDINGS, &pad)?;
         convolution.numbers(is::POST_PADDINGS, &pad)?;
-        convolution.numbers(is::DILATIONS, &shape.dilation.map(whole))?;
-        convolution.numbers(is::FILTER_STRIDES, &shape.stride.map(whole))?;
+        convolution.numbers(is::DILATIONS, &whole(&shape.dilation))?;
+        convolution.numbers(is::FILTER_STRIDES, &whole(&shape.stride))?;
         convolution.finalize()?;
         Ok(convolution)
     }
@@ -174,14 +173,17 @@ impl Graph {
         heuristic.pointers(is::HEUR_GRAPH, &[with.graph.pointer()])?;
         heuristic.word(is::HEUR_BY, mode.as_number())?;
         heuristic.finalize()?;
-        let room: Result<Vec<Node>, CudnnStatus> = (0..MOST_ENGINES)
-            .map(|_| self.node(&is::ENGINECFG))
-            .collect();
-        let configs = heuristic.nodes(is::HEUR_RESULTS, room?)?;
-        configs
-            .into_iter()
-            .filter_map(|config| self.engine(config).transpose())
-            .collect()
+        let mut room = Vec::new();
+        for _ in 0..MOST_ENGINES {
+            room.push(self.node(&is::ENGINECFG)?);
+        }
+        let mut engines = Vec::new();
+        for config in heuristic.nodes(is::HEUR_RESULTS, room)? {
+            if let Some(engine) = self.engine(config)? {
+                engines.push(engine);
+            }
+        }
+        Ok(engines)
     }
 
     /// Which engine a configuration is of; none if it does not say.
@@ -239,10 +241,10 @@ impl Graph {
 }
 
 /// Our own sizes are small.
-fn whole(size: usize) -> i64 {
-    size as i64
-}
-
-fn strides(layout: Layout, dims: [usize; 4]) -> [i64; 4] {
-    layout.strides(dims).map(whole)
+fn whole(sizes: &[usize]) -> Vec<i64> {
+    let mut numbers = Vec::new();
+    for size in sizes {
+        numbers.push(*size as i64);
+    }
+    numbers
 }

@@ -3,9 +3,10 @@
 
 use crate::runtime::cudnn::signatures::{Destroy, Opaque};
 use crate::runtime::cudnn::status::{CudnnStatus, check};
-use crate::runtime::driver::query::function;
+use crate::runtime::driver::query::address;
 use crate::runtime::system::platform::Library;
 use std::ffi::{c_int, c_void};
+use std::mem::transmute;
 
 /// kind of descriptor, the descriptor
 type Create = unsafe extern "C" fn(c_int, *mut Opaque) -> c_int;
@@ -31,17 +32,21 @@ pub struct BackendFunctions {
 
 impl BackendFunctions {
     /// The functions of a main library.
+    #[allow(
+        clippy::missing_transmute_annotations,
+        reason = "the types stand with the fields"
+    )]
     pub fn resolve(main_library: Library) -> Result<Self, CudnnStatus> {
         // SAFETY: the types are those of cudnn_graph.h.
         let functions = unsafe {
             let find = || {
                 Ok(Self {
-                    create: function(main_library, "cudnnBackendCreateDescriptor")?,
-                    destroy: function(main_library, "cudnnBackendDestroyDescriptor")?,
-                    finalize: function(main_library, "cudnnBackendFinalize")?,
-                    set: function(main_library, "cudnnBackendSetAttribute")?,
-                    get: function(main_library, "cudnnBackendGetAttribute")?,
-                    execute: function(main_library, "cudnnBackendExecute")?,
+                    create: transmute(address(main_library, "cudnnBackendCreateDescriptor")?),
+                    destroy: transmute(address(main_library, "cudnnBackendDestroyDescriptor")?),
+                    finalize: transmute(address(main_library, "cudnnBackendFinalize")?),
+                    set: transmute(address(main_library, "cudnnBackendSetAttribute")?),
+                    get: transmute(address(main_library, "cudnnBackendGetAttribute")?),
+                    execute: transmute(address(main_library, "cudnnBackendExecute")?),
                 })
             };
             find()
@@ -266,7 +271,7 @@ impl Node {
         // More than any enum that is asked for has, now or soon.
         let mut words = [0; 64];
         let there = self.get(attribute, &mut words)?;
-        Ok(words.iter().copied().take(there).collect())
+        Ok(words.get(..there).unwrap_or_default().to_vec())
     }
 
     /// Descriptors. cuDNN fills those that it is given, so there must be some.
@@ -275,7 +280,10 @@ impl Node {
         attribute: Attribute,
         mut into: Vec<Self>,
     ) -> Result<Vec<Self>, CudnnStatus> {
-        let mut pointers: Vec<Opaque> = into.iter().map(Self::pointer).collect();
+        let mut pointers = Vec::new();
+        for node in &into {
+            pointers.push(node.what);
+        }
         let there = self.get(attribute, &mut pointers)?;
         into.truncate(there);
         Ok(into)

@@ -1,8 +1,9 @@
 //! A GPU in use: CUDA's own context, and memory with canaries round it, through the driver alone.
 
-use crate::runtime::driver::query::{self, function};
+use crate::runtime::driver::query::{self, address};
 use crate::runtime::system::platform::Library;
 use std::ffi::{c_int, c_uint, c_void};
+use std::mem::transmute;
 
 /// `CUresult` of a call, with its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,24 +42,30 @@ struct MemoryFunctions {
 }
 
 impl MemoryFunctions {
+    #[allow(
+        clippy::missing_transmute_annotations,
+        reason = "the types stand with the fields"
+    )]
     fn resolve(library: Library) -> Result<Self, &'static str> {
         // SAFETY: the types are those of cuda.h, held against it by tests/real_signatures.rs.
         unsafe {
             Ok(Self {
-                device: function(library, "cuDeviceGet")?,
-                retain: function(library, "cuDevicePrimaryCtxRetain")?,
+                device: transmute(address(library, "cuDeviceGet")?),
+                retain: transmute(address(library, "cuDevicePrimaryCtxRetain")?),
                 // Its `_v2` came with CUDA 11; the older one is the same to us.
-                release: function(library, "cuDevicePrimaryCtxRelease_v2")
-                    .or_else(|_| function(library, "cuDevicePrimaryCtxRelease"))?,
-                push: function(library, "cuCtxPushCurrent_v2")?,
-                pop: function(library, "cuCtxPopCurrent_v2")?,
-                synchronize: function(library, "cuCtxSynchronize")?,
-                info: function(library, "cuMemGetInfo_v2")?,
-                alloc: function(library, "cuMemAlloc_v2")?,
-                free: function(library, "cuMemFree_v2")?,
-                to_device: function(library, "cuMemcpyHtoD_v2")?,
-                to_host: function(library, "cuMemcpyDtoH_v2")?,
-                fill: function(library, "cuMemsetD32_v2")?,
+                release: transmute(match address(library, "cuDevicePrimaryCtxRelease_v2") {
+                    Ok(release) => release,
+                    Err(_) => address(library, "cuDevicePrimaryCtxRelease")?,
+                }),
+                push: transmute(address(library, "cuCtxPushCurrent_v2")?),
+                pop: transmute(address(library, "cuCtxPopCurrent_v2")?),
+                synchronize: transmute(address(library, "cuCtxSynchronize")?),
+                info: transmute(address(library, "cuMemGetInfo_v2")?),
+                alloc: transmute(address(library, "cuMemAlloc_v2")?),
+                free: transmute(address(library, "cuMemFree_v2")?),
+                to_device: transmute(address(library, "cuMemcpyHtoD_v2")?),
+                to_host: transmute(address(library, "cuMemcpyDtoH_v2")?),
+                fill: transmute(address(library, "cuMemsetD32_v2")?),
             })
         }
     }

@@ -19,32 +19,46 @@ impl Devices {
         if text == "all" {
             return Some(Devices::All);
         }
-        let numbers = text.split(',').map(|number| number.trim().parse());
-        let numbers: Result<Vec<usize>, _> = numbers.collect();
-        numbers.ok().map(Devices::Listed)
+        let mut numbers = Vec::new();
+        for number in text.split(',') {
+            numbers.push(number.trim().parse().ok()?);
+        }
+        Some(Devices::Listed(numbers))
     }
 
     /// Those of so many that are tried.
     pub fn selected(&self, count: usize) -> Vec<usize> {
+        let mut selected = Vec::new();
         match self {
-            Devices::First => (0..count.min(1)).collect(),
-            Devices::All => (0..count).collect(),
             Devices::Listed(numbers) => {
-                let there = numbers.iter().copied().filter(|number| *number < count);
-                there.collect()
+                for number in numbers {
+                    if *number < count {
+                        selected.push(*number);
+                    }
+                }
+            }
+            Devices::First | Devices::All => {
+                for number in 0..count {
+                    if number == 0 || *self == Devices::All {
+                        selected.push(number);
+                    }
+                }
             }
         }
+        selected
     }
 
     /// Those that are asked for and not there.
     pub fn out_of_range(&self, count: usize) -> Vec<usize> {
-        match self {
-            Devices::Listed(numbers) => {
-                let beyond = numbers.iter().copied().filter(|number| *number >= count);
-                beyond.collect()
+        let mut beyond = Vec::new();
+        if let Devices::Listed(numbers) = self {
+            for number in numbers {
+                if *number >= count {
+                    beyond.push(*number);
+                }
             }
-            _ => Vec::new(),
         }
+        beyond
     }
 }
 

@@ -10,7 +10,8 @@ use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
 use crate::runtime::system::platform::Library;
-use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::mem::transmute;
 use std::path::Path;
 
 /// Where the driver's library may be: what CUDA itself opens, then where WSL puts it.
@@ -208,20 +209,9 @@ pub fn open() -> Result<Library, DriverProblem> {
     }
 }
 
-/// A function of a library.
-///
-/// # Safety
-/// `Function` is a function pointer of the type that the library's header gives to `name`.
-pub unsafe fn function<Function: Copy>(
-    library: Library,
-    name: &'static str,
-) -> Result<Function, &'static str> {
-    let address = library.symbol(name).ok_or(name)?;
-    if std::mem::size_of::<Function>() != std::mem::size_of::<*mut c_void>() {
-        return Err(name);
-    }
-    // SAFETY: both have the size of a pointer, the address is not null, and the caller vouches for the type.
-    Ok(unsafe { std::mem::transmute_copy::<*mut c_void, Function>(&address) })
+/// The address of a function of a library, or its name where there is none.
+pub fn address(library: Library, name: &'static str) -> Result<*mut c_void, &'static str> {
+    library.symbol(name).ok_or(name)
 }
 
 struct DriverFunctions {
@@ -234,16 +224,20 @@ struct DriverFunctions {
 }
 
 impl DriverFunctions {
+    #[allow(
+        clippy::missing_transmute_annotations,
+        reason = "the types stand with the fields"
+    )]
     fn resolve(library: Library) -> Result<Self, &'static str> {
         // SAFETY: the types are those of cuda.h, held against it by tests/real_signatures.rs.
         unsafe {
             Ok(Self {
-                init: function(library, "cuInit")?,
-                driver_version: function(library, "cuDriverGetVersion")?,
-                count: function(library, "cuDeviceGetCount")?,
-                device: function(library, "cuDeviceGet")?,
-                name: function(library, "cuDeviceGetName")?,
-                attribute: function(library, "cuDeviceGetAttribute")?,
+                init: transmute(address(library, "cuInit")?),
+                driver_version: transmute(address(library, "cuDriverGetVersion")?),
+                count: transmute(address(library, "cuDeviceGetCount")?),
+                device: transmute(address(library, "cuDeviceGet")?),
+                name: transmute(address(library, "cuDeviceGetName")?),
+                attribute: transmute(address(library, "cuDeviceGetAttribute")?),
             })
         }
     }
@@ -257,9 +251,11 @@ impl DriverFunctions {
             NO_DEVICE => return Ok(Vec::new()),
             code => return Err(("cuDeviceGetCount", code)),
         }
-        (0..count.min(MOST_DEVICES))
-            .map(|ordinal| self.describe(ordinal))
-            .collect()
+        let mut devices = Vec::new();
+        for ordinal in 0..count.min(MOST_DEVICES) {
+            devices.push(self.describe(ordinal)?);
+        }
+        Ok(devices)
     }
 
     fn describe(&self, ordinal: c_int) -> Result<Device, (&'static str, i32)> {
@@ -273,9 +269,9 @@ impl DriverFunctions {
         succeeded("cuDeviceGetName", unsafe {
             (self.name)(name.as_mut_ptr().cast::<c_char>(), 256, device)
         })?;
-        let name: Vec<u8> = name.iter().copied().take_while(|byte| *byte != 0).collect();
+        let name = CStr::from_bytes_until_nul(&name).unwrap_or_default();
         Ok(Device {
-            name: String::from_utf8_lossy(&name).trim().to_string(),
+            name: name.to_string_lossy().trim().to_string(),
             capability: ComputeCapability::new(
                 self.number(CAPABILITY_MAJOR, device)?,
                 self.number(CAPABILITY_MINOR, device)?,

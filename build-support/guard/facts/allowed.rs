@@ -13,14 +13,14 @@ pub struct Allowed {
 impl Allowed {
     /// Reads the value of `CUDNN_GUARD_ALLOW`: ids with commas or white space between them.
     pub fn parse(list: &str) -> Self {
-        let ids = list
-            .split(|c: char| c == ',' || c.is_whitespace())
-            .filter(|id| !id.is_empty());
-        Self {
-            ids: ids
-                .map(|id| (id.to_string(), "by CUDNN_GUARD_ALLOW"))
-                .collect(),
+        let mut ids = Vec::new();
+        let gap: fn(char) -> bool = |c| c == ',' || c.is_whitespace();
+        for id in list.split(gap) {
+            if !id.is_empty() {
+                ids.push((id.to_string(), "by CUDNN_GUARD_ALLOW"));
+            }
         }
+        Self { ids }
     }
 
     /// With one more id, which the build script names.

@@ -57,12 +57,12 @@ impl fmt::Display for Severity {
     }
 }
 
-/// One thing that was noticed. Printed, it is a headline with the id, then the evidence, then the help:
+/// One thing that was noticed. Printed, it is a headline with the id, then the help, then the evidence:
 ///
 /// ```text
 /// cuDNN 8.9.7 at `/usr` is older than the 9.1 this crate asks for  [cudnn-requirement-unmet]
-///   found via   system directories: /usr/include/cudnn_version.h
 ///   = help: or lower `.cudnn(">=9.1")` in build.rs
+///   found via   system directories: /usr/include/cudnn_version.h
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -131,21 +131,23 @@ impl Finding {
         self
     }
 
+    /// The command that tells more of it.
+    pub fn page(&self) -> String {
+        format!("cudnn-guard explain {}", self.id)
+    }
+
     /// `{ "id", "severity", "summary", "evidence": {}, "help": [] }`
     pub fn to_json(&self) -> Json {
-        Json::object([
-            ("id", Json::text(self.id.as_str())),
-            ("severity", Json::text(self.severity)),
+        let mut evidence = Vec::new();
+        for (label, value) in &self.evidence {
+            evidence.push((*label, Json::text(value)));
+        }
+        Json::object(&[
+            ("id", Json::text(&self.id)),
+            ("severity", Json::text(&self.severity)),
             ("summary", Json::text(&self.summary)),
-            (
-                "evidence",
-                Json::object(
-                    self.evidence
-                        .iter()
-                        .map(|(label, value)| (*label, Json::text(value))),
-                ),
-            ),
-            ("help", Json::list(self.help.iter().map(Json::text))),
+            ("evidence", Json::object(&evidence)),
+            ("help", Json::list(&self.help, |help| Json::text(help))),
         ])
     }
 }
@@ -153,14 +155,14 @@ impl Finding {
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}  [{}]", printable(&self.summary), self.id)?;
+        for help in &self.help {
+            write!(f, "\n  = help: {}", printable(help))?;
+        }
         for (label, value) in &self.evidence {
             for (index, line) in value.split('\n').enumerate() {
                 let label = if index == 0 { *label } else { "" };
                 write!(f, "\n  {:<12}{}", label, printable(line))?;
             }
-        }
-        for help in &self.help {
-            write!(f, "\n  = help: {}", printable(help))?;
         }
         Ok(())
     }

@@ -2,92 +2,83 @@
 
 use std::fmt;
 
-/// A JSON value.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Json {
-    /// `null`
-    Null,
-    /// `true` or `false`
-    Bool(bool),
-    /// A whole number.
-    Integer(i64),
-    /// Any other number; one that is not finite is written as `null`.
-    Float(f64),
-    /// A string.
-    Text(String),
-    /// An array.
-    List(Vec<Json>),
-    /// An object, in the order given.
-    Object(Vec<(String, Json)>),
-}
+/// A JSON value, written out.
+pub struct Json(String);
 
 impl Json {
+    /// `null`
+    pub fn null() -> Self {
+        Json("null".to_string())
+    }
+
+    /// `true` or `false`, or `null`.
+    pub fn bool(value: Option<bool>) -> Self {
+        value.map_or_else(Json::null, |value| Json(value.to_string()))
+    }
+
+    /// A whole number.
+    pub fn integer(value: u32) -> Self {
+        Json(value.to_string())
+    }
+
+    /// Any other number; one that is not finite is `null`.
+    pub fn float(value: Option<f64>) -> Self {
+        match value {
+            Some(value) if value.is_finite() => Json(format!("{:e}", value)),
+            _ => Json::null(),
+        }
+    }
+
     /// A string.
-    pub fn text(value: impl fmt::Display) -> Self {
-        Json::Text(value.to_string())
+    pub fn text(value: &dyn fmt::Display) -> Self {
+        let mut out = "\"".to_string();
+        for character in value.to_string().chars() {
+            match character {
+                '"' => out.push_str("\\\""),
+                '\\' => out.push_str("\\\\"),
+                c if c.is_control() => out += &format!("\\u{:04x}", u32::from(c)),
+                c => out.push(c),
+            }
+        }
+        out.push('"');
+        Json(out)
     }
 
     /// A string, or `null`.
     pub fn optional(value: Option<impl fmt::Display>) -> Self {
-        value.map_or(Json::Null, Json::text)
+        match value {
+            Some(value) => Json::text(&value),
+            None => Json::null(),
+        }
     }
 
-    /// An array of what the iterator gives.
-    pub fn list(values: impl IntoIterator<Item = Json>) -> Self {
-        Json::List(values.into_iter().collect())
+    /// An array of these.
+    pub fn list<T>(values: &[T], json: fn(&T) -> Json) -> Self {
+        let mut out = "[".to_string();
+        for value in values {
+            if out.len() > 1 {
+                out.push(',');
+            }
+            out += &json(value).0;
+        }
+        Json(out + "]")
     }
 
     /// An object with these members.
-    pub fn object<'a>(members: impl IntoIterator<Item = (&'a str, Json)>) -> Self {
-        Json::Object(
-            members
-                .into_iter()
-                .map(|(name, value)| (name.to_string(), value))
-                .collect(),
-        )
+    pub fn object(members: &[(&str, Json)]) -> Self {
+        let mut out = "{".to_string();
+        for (name, value) in members {
+            if out.len() > 1 {
+                out.push(',');
+            }
+            out += &format!("{}:{}", Json::text(name).0, value.0);
+        }
+        Json(out + "}")
     }
 }
 
 impl fmt::Display for Json {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Json::Null => f.write_str("null"),
-            Json::Bool(value) => write!(f, "{}", value),
-            Json::Integer(value) => write!(f, "{}", value),
-            Json::Float(value) if value.is_finite() => write!(f, "{:e}", value),
-            Json::Float(_) => f.write_str("null"),
-            Json::Text(value) => write_string(f, value),
-            Json::List(values) => {
-                f.write_str("[")?;
-                for (index, value) in values.iter().enumerate() {
-                    let comma = if index == 0 { "" } else { "," };
-                    write!(f, "{}{}", comma, value)?;
-                }
-                f.write_str("]")
-            }
-            Json::Object(members) => {
-                f.write_str("{")?;
-                for (index, (name, value)) in members.iter().enumerate() {
-                    let comma = if index == 0 { "" } else { "," };
-                    f.write_str(comma)?;
-                    write_string(f, name)?;
-                    write!(f, ":{}", value)?;
-                }
-                f.write_str("}")
-            }
-        }
+        f.write_str(&self.0)
     }
-}
-
-fn write_string(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
-    f.write_str("\"")?;
-    for character in text.chars() {
-        match character {
-            '"' => f.write_str("\\\"")?,
-            '\\' => f.write_str("\\\\")?,
-            c if c.is_control() => write!(f, "\\u{:04x}", u32::from(c))?,
-            c => write!(f, "{}", c)?,
-        }
-    }
-    f.write_str("\"")
 }

@@ -155,6 +155,13 @@ fn text(built: &Built) -> String {
     text
 }
 
+/// `Vec::extend` of an `Option` is nine functions more for each type.
+fn push<T>(list: &mut Vec<T>, row: Option<T>) {
+    if let Some(row) = row {
+        list.push(row);
+    }
+}
+
 fn parse(text: &str) -> Built {
     let mut built = Built::default();
     let (mut asked, mut from, mut below) = (None, None, None);
@@ -180,16 +187,20 @@ fn parse(text: &str) -> Built {
             },
             "cudarc" => built.cudarc = Version::parse(&value),
             "targets" => built.targets = Target::parse_all(&value),
-            "needs" => built.needs = value.split_whitespace().map(String::from).collect(),
+            "needs" => {
+                for word in value.split_whitespace() {
+                    built.needs.push(word.to_string());
+                }
+            }
             "convolution" => built.convolution = value != "false",
             "require-gpu" => built.require_gpu = value == "true",
-            "finding" => built.findings.extend(finding(&value)),
-            "gpus" => built.tables.gpus.extend(gpus(&value)),
-            "known-bad" => built.tables.known_bad.extend(known_bad(&value)),
+            "finding" => push(&mut built.findings, finding(&value)),
+            "gpus" => push(&mut built.tables.gpus, gpus(&value)),
+            "known-bad" => push(&mut built.tables.known_bad, known_bad(&value)),
             "driver" => {
                 let row = value.split_once(' ');
                 let row = row.and_then(|(cuda, first)| Some((cuda.parse().ok()?, first.into())));
-                built.tables.drivers.extend(row);
+                push(&mut built.tables.drivers, row);
             }
             "ptx" => built.tables.ptx = Version::parse(&value),
             "absent" => built.absent = Some(value),
@@ -241,7 +252,10 @@ fn known_bad(value: &str) -> Option<KnownBad> {
 }
 
 fn words<T: std::fmt::Display>(items: &[T]) -> String {
-    let words: Vec<String> = items.iter().map(T::to_string).collect();
+    let mut words = Vec::new();
+    for item in items {
+        words.push(item.to_string());
+    }
     words.join(" ")
 }
 

@@ -53,7 +53,14 @@ pub fn is_too_old(
 
 /// The newest GPU that this cuDNN has machine code for.
 pub fn newest(rows: &[CudnnTargets], cudnn: Version, cuda: u32) -> Option<ComputeCapability> {
-    machine_code(bracketing_rows(rows, cudnn, cuda).0?).max()
+    let row = bracketing_rows(rows, cudnn, cuda).0?;
+    let mut newest = None;
+    for target in &row.code {
+        if target.code == Code::Machine {
+            newest = newest.max(Some(target.capability));
+        }
+    }
+    newest
 }
 
 /// The last release before this one that is known to have machine code for the GPU.
@@ -63,10 +70,13 @@ pub fn last_with(
     cuda: u32,
     gpu: ComputeCapability,
 ) -> Option<Version> {
-    rows.iter()
-        .filter(|row| row.cuda == cuda && row.last < cudnn && answer(row, gpu) == GpuSupport::Yes)
-        .map(|row| row.last)
-        .max()
+    let mut last = None;
+    for row in rows {
+        if row.cuda == cuda && row.last < cudnn && answer(row, gpu) == GpuSupport::Yes {
+            last = last.max(Some(row.last));
+        }
+    }
+    last
 }
 
 /// The first release after this one that is known to have machine code for the GPU, and its CUDA major: that of the
@@ -77,11 +87,19 @@ pub fn first_with(
     cuda: u32,
     gpu: ComputeCapability,
 ) -> Option<(Version, u32)> {
-    rows.iter()
-        .filter(|row| row.cuda >= cuda && row.last >= cudnn && answer(row, gpu) == GpuSupport::Yes)
-        .filter(|row| row.cuda != cuda || row.first > cudnn)
-        .map(|row| (row.first, row.cuda))
-        .min_by_key(|(release, major)| (*major, *release))
+    let mut first: Option<(u32, Version)> = None;
+    for row in rows {
+        let later = row.cuda > cuda || row.cuda == cuda && row.first > cudnn;
+        let this = (row.cuda, row.first);
+        if later
+            && row.last >= cudnn
+            && answer(row, gpu) == GpuSupport::Yes
+            && first.is_none_or(|first| this < first)
+        {
+            first = Some(this);
+        }
+    }
+    first.map(|(major, release)| (release, major))
 }
 
 /// The row that the release lies in or behind, and the one before which it lies. Of two that begin alike, the later row
@@ -91,15 +109,20 @@ fn bracketing_rows(
     cudnn: Version,
     cuda: u32,
 ) -> (Option<&CudnnTargets>, Option<&CudnnTargets>) {
-    let of_cuda = || rows.iter().filter(|row| row.cuda == cuda);
-    (
-        of_cuda()
-            .filter(|row| row.first <= cudnn)
-            .max_by_key(|row| row.first),
-        of_cuda()
-            .filter(|row| row.first > cudnn)
-            .min_by_key(|row| row.first),
-    )
+    let (mut below, mut above): (Option<&CudnnTargets>, Option<&CudnnTargets>) = (None, None);
+    for row in rows {
+        if row.cuda != cuda {
+            continue;
+        }
+        if row.first > cudnn {
+            if above.is_none_or(|above| row.first < above.first) {
+                above = Some(row);
+            }
+        } else if below.is_none_or(|below| row.first >= below.first) {
+            below = Some(row);
+        }
+    }
+    (below, above)
 }
 
 fn answer(row: &CudnnTargets, gpu: ComputeCapability) -> GpuSupport {
@@ -127,12 +150,14 @@ pub fn is_jetson(gpu: ComputeCapability) -> bool {
 }
 
 fn is_below(row: &CudnnTargets, gpu: ComputeCapability) -> bool {
-    machine_code(row).min().is_some_and(|lowest| gpu < lowest)
-}
-
-fn machine_code(row: &CudnnTargets) -> impl Iterator<Item = ComputeCapability> + '_ {
-    row.code
-        .iter()
-        .filter(|target| target.code == Code::Machine)
-        .map(|target| target.capability)
+    let mut below = false;
+    for target in &row.code {
+        if target.code == Code::Machine {
+            if gpu >= target.capability {
+                return false;
+            }
+            below = true;
+        }
+    }
+    below
 }

@@ -109,9 +109,11 @@ pub fn majors(built: &Built) -> Vec<u32> {
                 None => 10,
             };
             let first = wanted.from.major.max(8);
-            (first..=last.max(first).min(first.saturating_add(8)))
-                .rev()
-                .collect()
+            let mut majors = Vec::new();
+            for major in first..=last.max(first).min(first.saturating_add(8)) {
+                majors.insert(0, major);
+            }
+            majors
         }
         (_, _, Some(with)) => vec![with.major],
         (_, None, None) => vec![9, 8],
@@ -186,21 +188,26 @@ pub fn kernels(
         return None;
     }
     let gpu = device_words(device, capability);
-    let runs = |target: &&Target| target.runs_on(capability);
-    let able: Vec<&Target> = built.targets.iter().filter(runs).collect();
-    let finding = if able.is_empty() {
+    let (mut list, mut runs, mut runs_code) = (Vec::new(), false, false);
+    for target in &built.targets {
+        list.push(target.to_string());
+        if target.runs_on(capability) {
+            runs = true;
+            runs_code |= target.code == Code::Machine;
+        }
+    }
+    let finding = if !runs {
         Finding::error(
             FindingId::KernelsNotCoveringGpu,
             format!("no kernel of this program runs on {}", gpu),
         )
     } else {
         let (driver, first, cuda) = (driver?, built.tables.ptx?, built.cuda?);
-        if driver >= first || able.iter().any(|target| target.code == Code::Machine) {
+        if driver >= first || runs_code {
             return None;
         }
         ptx(cuda, driver, &format!("all that could run on {}, is", gpu))
     };
-    let list: Vec<String> = built.targets.iter().map(Target::to_string).collect();
     Some(finding.with("compiled", list.join(", ")).help(format!(
         "build the program with CUDNN_GUARD_ARCHS={} set",
         capability
@@ -346,10 +353,11 @@ pub fn known_bad(
     gpus: Option<usize>,
     needs: &[String],
 ) -> Vec<Finding> {
-    let rows = rows
-        .iter()
-        .filter(|row| row.from <= cudnn && cudnn < row.below);
-    rows.filter_map(|row| {
+    let mut findings = Vec::new();
+    for row in rows {
+        if cudnn < row.from || row.below <= cudnn {
+            continue;
+        }
         let mut finding = Finding::warning(
             FindingId::KnownBadRelease,
             format!("cuDNN {} is known to {}", cudnn, row.what),
@@ -357,7 +365,7 @@ pub fn known_bad(
         if let Some(from) = row.cublas {
             let several = gpus.is_none_or(|gpus| gpus > 1);
             if !several || cublas.is_none_or(|cublas| cublas < from) {
-                return None;
+                continue;
             }
         }
         if row
@@ -370,17 +378,16 @@ pub fn known_bad(
         } else if row.operation.is_some() || row.cublas.is_some() && gpus.is_none() {
             finding.severity = Severity::Note;
         }
-        Some(finding.help(format!("install cuDNN {} or a later one", row.good)))
-    })
-    .collect()
+        findings.push(finding.help(format!("install cuDNN {} or a later one", row.good)));
+    }
+    findings
 }
 
 /// Whether a release is newer than all that these rows know.
 pub fn is_newer(rows: &[CudnnTargets], cudnn: Version) -> bool {
-    let known = rows.iter().map(|row| (row.last.major, row.last.minor));
-    known
-        .max()
-        .is_some_and(|known| (cudnn.major, cudnn.minor) > known)
+    let is_newer =
+        |row: &CudnnTargets| (cudnn.major, cudnn.minor) > (row.last.major, row.last.minor);
+    !rows.is_empty() && rows.iter().all(is_newer)
 }
 
 /// A release newer than all that the tables know, which is judged by the newest of them.

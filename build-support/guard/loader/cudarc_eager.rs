@@ -44,16 +44,17 @@ impl EagerLookup {
         if !has_framed_name(constants, b'E', PANIC) || has_framed_name(constants, b'c', RUNTIME) {
             return None;
         }
-        let mut named = FIRST.iter().rev().filter(|(_, name)| {
+        let (mut newest, mut functions) = (None, Vec::new());
+        for (cuda, name) in FIRST.iter().rev() {
             let rest = format!("u{}\0", name);
-            has_framed_name(constants, b'c', rest.as_bytes())
-        });
-        let (cuda, first) = named.next()?;
-        let others = named.map(|(_, name)| *name);
-        let functions = std::iter::once(*first).chain(others);
+            if has_framed_name(constants, b'c', rest.as_bytes()) {
+                newest = newest.or(Some(*cuda));
+                functions.push(format!("cu{}", name));
+            }
+        }
         Some(Self {
-            cuda: *cuda,
-            functions: functions.map(|name| format!("cu{}", name)).collect(),
+            cuda: newest?,
+            functions,
         })
     }
 

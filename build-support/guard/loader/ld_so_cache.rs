@@ -29,24 +29,22 @@ pub fn parse(bytes: &[u8], name: &str) -> Vec<PathBuf> {
         return Vec::new();
     };
     let count = read_u32(cache, MAGIC.len()).unwrap_or(0).min(1 << 16);
-    let entries = cache
-        .get(HEADER..)
-        .unwrap_or(&[])
-        .chunks_exact(ENTRY)
-        .take(count);
-    entries
-        .filter(|entry| read_u32(entry, 4).and_then(|at| string(cache, at)) == Some(name))
-        .filter_map(|entry| string(cache, read_u32(entry, 8)?).map(PathBuf::from))
-        .collect()
+    let mut files = Vec::new();
+    let entries = cache.get(HEADER..).unwrap_or(&[]).chunks_exact(ENTRY);
+    for entry in entries.take(count) {
+        let text = |at| string(cache, read_u32(entry, at)?);
+        if let (true, Some(file)) = (text(4) == Some(name), text(8)) {
+            files.push(PathBuf::from(file));
+        }
+    }
+    files
 }
 
 fn read_u32(bytes: &[u8], at: usize) -> Option<usize> {
-    let field = bytes.get(at..at.checked_add(4)?)?;
-    let value = field
-        .iter()
-        .rev()
-        .fold(0_u32, |value, byte| value << 8 | u32::from(*byte));
-    std::convert::TryFrom::try_from(value).ok()
+    match bytes.get(at..at.checked_add(4)?)? {
+        [a, b, c, d] => Some(u32::from_le_bytes([*a, *b, *c, *d]) as usize),
+        _ => None,
+    }
 }
 
 fn string(cache: &[u8], at: usize) -> Option<&str> {

@@ -10,10 +10,11 @@ pub fn opened_names(built: &Built) -> Vec<String> {
     if built.loader == Loader::Cudarc {
         return of_cudarc(built.cudarc, built.cuda);
     }
-    let majors = rules::majors(built).into_iter();
-    majors
-        .map(|major| format!("libcudnn.so.{}", major))
-        .collect()
+    let mut names = Vec::new();
+    for major in &rules::majors(built) {
+        names.push(format!("libcudnn.so.{}", major));
+    }
+    names
 }
 
 /// The first cudarc that asks for `libcudnn.so.9`. For those before it there is `libcudnn.so` or nothing: their other
@@ -42,7 +43,7 @@ pub fn by_another_name(finding: Finding, major: u32, dir: &str) -> Finding {
 /// `libcudnn64_11.so`.)
 pub fn of_cudarc(cudarc: Option<Version>, cuda: Option<Version>) -> Vec<String> {
     let newer = cudarc.is_none_or(|cudarc| cudarc >= CUDARC_ASKS_FOR_9);
-    let mut names: Vec<String> = ["", "64"].map(|end| format!("libcudnn{}.so", end)).into();
+    let mut names = vec!["libcudnn.so".to_string(), "libcudnn64.so".to_string()];
     let with = |names: &mut Vec<String>, end: &str| names.push(format!("libcudnn64_{}.so", end));
     if let Some(Version { major, minor, .. }) = cuda {
         with(&mut names, &format!("{}", major));
@@ -67,6 +68,8 @@ pub fn of_cudarc(cudarc: Option<Version>, cuda: Option<Version>) -> Vec<String> 
     } else {
         &[11, 10, 1]
     };
-    names.extend(ends.iter().map(|end| format!("libcudnn.so.{}", end)));
+    for end in ends {
+        names.push(format!("libcudnn.so.{}", end));
+    }
     names
 }

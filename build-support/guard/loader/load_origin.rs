@@ -109,11 +109,18 @@ impl LoadOrigin {
 }
 
 /// The names in the text of `/etc/ld.so.preload`.
-pub fn preloads(text: &str) -> impl Iterator<Item = &str> {
-    let lines = text.lines();
-    let lines = lines.map(|line| line.split('#').next().unwrap_or_default());
-    let names = lines.flat_map(|line| line.split(|c: char| c == ':' || c.is_whitespace()));
-    names.filter(|name| !name.is_empty())
+pub fn preloads(text: &str) -> Vec<&str> {
+    let gap: fn(char) -> bool = |c| c == ':' || c.is_whitespace();
+    let mut names = Vec::new();
+    for line in text.lines() {
+        let line = line.split('#').next().unwrap_or_default();
+        for name in line.split(gap) {
+            if !name.is_empty() {
+                names.push(name);
+            }
+        }
+    }
+    names
 }
 
 /// The folders below `/usr` that a loader may put for `$LIB`; which it is, is compiled into it.

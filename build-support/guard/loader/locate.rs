@@ -39,7 +39,7 @@ impl MainLibrary {
             path: library.path().unwrap_or_default(),
             major: built.cudnn.map_or(9, |version| version.major),
             origin: LoadOrigin::Within,
-            others: in_process().into_iter().map(|other| other.0).collect(),
+            others: paths(&in_process(), &|_| true),
         }
     }
 
@@ -82,6 +82,10 @@ impl MainLibrary {
 
     /// That there are others beside it in the process.
     pub fn others_finding(&self, others: &[PathBuf]) -> Finding {
+        let mut lines = Vec::new();
+        for other in others {
+            lines.push(other.display().to_string());
+        }
         Finding::warning(
             FindingId::DuplicateCudnn,
             format!(
@@ -89,7 +93,7 @@ impl MainLibrary {
                 self.path.display()
             ),
         )
-        .with_lines("also", others.iter().map(|other| other.display()))
+        .with_lines("also", lines.as_slice())
     }
 
     /// Its file, and what brought it in.
@@ -126,14 +130,12 @@ pub fn find(built: &Built, search_path: &SearchPath) -> Result<MainLibrary, Find
     }) {
         let (path, major) = there.swap_remove(at);
         if let Some(library) = Library::loaded_file(&path) {
-            there.retain(|other| other.1 == major);
-            let others = there.into_iter().map(|other| other.0).collect();
             return Ok(MainLibrary {
                 library,
                 origin: search_path.to(&path),
                 path,
                 major,
-                others,
+                others: paths(&there, &|other| other.1 == major),
             });
         }
     }
@@ -162,6 +164,17 @@ pub fn in_process() -> Vec<(PathBuf, u32)> {
         }
     }
     found
+}
+
+/// The files of those that are meant.
+fn paths(there: &[(PathBuf, u32)], meant: &dyn Fn(&(PathBuf, u32)) -> bool) -> Vec<PathBuf> {
+    let mut paths = Vec::new();
+    for library in there {
+        if meant(library) {
+            paths.push(library.0.clone());
+        }
+    }
+    paths
 }
 
 /// A file is known by its SONAME: `libcudnn.so` says nothing, and `libcudnn.so.9` may be a link that was made to cuDNN 8.
@@ -202,13 +215,12 @@ fn open(
                 let by_name = || file_name::parse(Path::new(name)).and_then(|(_, major)| major);
                 let origin = search_path.to(&path);
                 let major = major_by_soname(&path).or_else(by_name).unwrap_or(9);
-                let other = |other: &&(PathBuf, u32)| {
+                let other = |other: &(PathBuf, u32)| {
                     other.1 == major && !platform::same_file(&other.0, &path)
                 };
-                let others = there.iter().filter(other);
                 return Ok(MainLibrary {
                     library,
-                    others: others.map(|other| other.0.clone()).collect(),
+                    others: paths(there, &other),
                     path,
                     major,
                     origin,
@@ -218,9 +230,10 @@ fn open(
         }
     }
     let way = |name: &str| search_path.program_file(name);
-    let mut unmapped = words.iter();
-    if let Some(finding) = unmapped.find_map(|words| map_failures::finding(words, &way)) {
-        return Err(finding);
+    for words in &words {
+        if let Some(finding) = map_failures::finding(words, &way) {
+            return Err(finding);
+        }
     }
     Err(not_found_finding(
         built,
@@ -249,13 +262,13 @@ fn not_found_finding(
         }
         _ => words.join("\n"),
     };
-    let unasked = majors.iter().find_map(|major| {
+    let mut unasked = None;
+    for major in majors {
         let name = format!("libcudnn.so.{}", major);
-        let file = search_path
-            .program_file(&name)
-            .filter(|_| !names.contains(&name));
-        Some((*major, file?))
-    });
+        if unasked.is_none() && !names.contains(&name) {
+            unasked = search_path.program_file(&name).map(|file| (*major, file));
+        }
+    }
     let is_unasked = unasked.is_some();
     let other = match unfit {
         Some(_) => None,
@@ -306,12 +319,12 @@ fn not_found_finding(
 
 /// A cuDNN on the way that is of a major which the program does not open, the newest first.
 fn other_major(majors: &[u32], search_path: &SearchPath) -> Option<(u32, PathBuf)> {
-    let others = (7..=9).rev().filter(|major| !majors.contains(major));
-    let file = |major| {
-        Some((
-            major,
-            search_path.program_file(&format!("libcudnn.so.{}", major))?,
-        ))
-    };
-    others.filter_map(file).next()
+    for major in &[9, 8, 7] {
+        if !majors.contains(major) {
+            if let Some(file) = search_path.program_file(&format!("libcudnn.so.{}", major)) {
+                return Some((*major, file));
+            }
+        }
+    }
+    None
 }

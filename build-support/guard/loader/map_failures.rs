@@ -78,12 +78,18 @@ pub fn is_limited() -> bool {
 
 /// The lowest limit on this process's memory, in MiB, and what sets it.
 pub fn limit(limits: &str) -> Option<(u64, &'static str)> {
-    let set = |(name, by): &(&str, &'static str)| {
-        let line = limits.lines().find_map(|line| line.strip_prefix(*name))?;
-        let bytes: u64 = line.split_whitespace().next()?.parse().ok()?;
-        Some((bytes >> 20, *by))
-    };
-    LIMITS.iter().filter_map(set).min()
+    let mut lowest: Option<(u64, &'static str)> = None;
+    for line in limits.lines() {
+        for (name, by) in &LIMITS {
+            let words = line.strip_prefix(name).map(str::split_whitespace);
+            let bytes = words.and_then(|mut words| words.next()?.parse::<u64>().ok());
+            if let Some(bytes) = bytes {
+                let this = (bytes >> 20, *by);
+                lowest = Some(lowest.map_or(this, |lowest| lowest.min(this)));
+            }
+        }
+    }
+    lowest
 }
 
 /// Where the file system is mounted that this file is on, if nothing may be run from it.

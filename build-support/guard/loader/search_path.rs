@@ -69,14 +69,18 @@ impl SearchPath {
         });
         let preload = platform::first_environment("LD_PRELOAD").unwrap_or_default();
         let preload = preload.to_string_lossy();
+        let gap: fn(char) -> bool = |c| c == ':' || c == ' ';
         if preload
-            .split([':', ' '])
+            .split(gap)
             .any(|one| !one.is_empty() && Path::new(one) == file)
         {
             return LoadOrigin::Preload;
         }
         let everywhere = std::fs::read_to_string(PRELOADS).unwrap_or_default();
-        if preloads(&everywhere).any(|one| Path::new(one) == file) {
+        if preloads(&everywhere)
+            .iter()
+            .any(|one| Path::new(one) == file)
+        {
             return LoadOrigin::Preloads;
         }
         let cached = || {
@@ -107,43 +111,49 @@ impl SearchPath {
     /// (before LD_LIBRARY_PATH) or DT_RUNPATH (after it) with its own folder.
     pub fn resolve(&self, name: &str, own: Option<&Path>, own_first: bool) -> Option<PathBuf> {
         // A RUNPATH of the program is for what it opens itself, and the library's own switches its RPATH off.
-        let before = self.folders.iter().filter(|origin| match origin {
-            LoadOrigin::Rpath(_) => own_first,
-            other => matches!(other, LoadOrigin::LibraryPath(_)),
-        });
-        let (first, last) = if own_first { (own, None) } else { (None, own) };
-        let places = first.into_iter().chain(before.map(LoadOrigin::folder));
-        self.first_usable(name, places.chain(last))
+        let mut places = Vec::new();
+        for origin in &self.folders {
+            match origin {
+                LoadOrigin::Rpath(folder) if own_first => places.push(folder.as_path()),
+                LoadOrigin::LibraryPath(folder) => places.push(folder),
+                _ => {}
+            }
+        }
+        if let Some(own) = own {
+            places.insert(if own_first { 0 } else { places.len() }, own);
+        }
+        self.first_usable(name, &places)
     }
 
     /// The file that the loader would take for a name that the program opens.
     pub fn program_file(&self, name: &str) -> Option<PathBuf> {
-        let is_named = |origin: &&LoadOrigin| !matches!(origin, LoadOrigin::System(_));
-        self.first_usable(
-            name,
-            self.folders.iter().filter(is_named).map(LoadOrigin::folder),
-        )
+        let mut places = Vec::new();
+        for origin in &self.folders {
+            if !matches!(origin, LoadOrigin::System(_)) {
+                places.push(origin.folder());
+            }
+        }
+        self.first_usable(name, &places)
     }
 
     /// The first file that the loader takes, in these folders and then where it always looks: it passes over what it
     /// may not read and what is for another CPU. If that is all there is, the first of those, so that it can be named.
-    fn first_usable<'a>(
-        &self,
-        name: &str,
-        named: impl Iterator<Item = &'a Path>,
-    ) -> Option<PathBuf> {
-        let in_system = |origin: &&LoadOrigin| matches!(origin, LoadOrigin::System(_));
-        let system = self
-            .folders
-            .iter()
-            .filter(in_system)
-            .map(LoadOrigin::folder);
-        let files = named
-            .map(|folder| folder.join(name))
-            .chain(ld_so_cache::files(name))
-            .chain(system.map(|folder| folder.join(name)));
+    fn first_usable(&self, name: &str, named: &[&Path]) -> Option<PathBuf> {
+        let mut files = Vec::new();
+        for folder in named {
+            files.push(folder.join(name));
+        }
+        files.append(&mut ld_so_cache::files(name));
+        for origin in &self.folders {
+            if let LoadOrigin::System(folder) = origin {
+                files.push(folder.join(name));
+            }
+        }
         let mut passed_over = None;
-        for file in files.filter(|file| file.is_file()) {
+        for file in files {
+            if !file.is_file() {
+                continue;
+            }
             match Elf::open(&file) {
                 Err(Defect::Machine(_) | Defect::Class | Defect::Unreadable(_)) => {
                     passed_over = passed_over.or(Some(file));
@@ -195,18 +205,22 @@ fn split_entries(list: Option<OsString>) -> Vec<PathBuf> {
     let program = std::env::current_exe().unwrap_or_default();
     let origin = program.parent().unwrap_or(&program).as_os_str();
     let libs = lib_folders(ARCH);
-    let entries = list.as_encoded_bytes().split(|byte| b":;".contains(byte));
-    entries
-        .flat_map(|entry| expanded(entry, origin.as_encoded_bytes(), ARCH, &libs))
-        .map(|path| normalized(&platform::path_of(path)))
-        .collect()
+    let mut folders = Vec::new();
+    for entry in list.as_encoded_bytes().split(|byte| b":;".contains(byte)) {
+        for path in expanded(entry, origin.as_encoded_bytes(), ARCH, &libs) {
+            folders.push(normalized(&platform::path_of(path)));
+        }
+    }
+    folders
 }
 
 /// Without the slash at its end; the empty entry is the working directory.
 fn normalized(folder: &Path) -> PathBuf {
-    let plain: PathBuf = folder
-        .components()
-        .filter(|part| *part != Component::CurDir)
-        .collect();
+    let mut plain = PathBuf::new();
+    for part in folder.components() {
+        if part != Component::CurDir {
+            plain.push(part);
+        }
+    }
     plain
 }

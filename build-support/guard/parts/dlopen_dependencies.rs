@@ -1,6 +1,7 @@
 //! Libraries that a part of cuDNN opens by name when it comes to use them: no table in the file tells of them, and
 //! cuDNN's own words name the part that asked, not what it asked for.
 
+use crate::runtime::binary::bounded_file::files_in;
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
@@ -57,19 +58,21 @@ pub fn suspect_findings(
         let own = Elf::open(&part.path).map_or_else(|_| Vec::new(), |elf| elf.folders(&part.path));
         let mut found: Vec<(String, PathBuf)> = Vec::new();
         for name in opened_by(&part.name, cuda) {
-            let plain = Some(CUDART).filter(|plain| name.starts_with(plain));
-            let names = std::iter::once(name.as_str()).chain(plain);
-            let mut files = names.filter_map(|name| locate(name, &own, mapped, search_path));
-            match files.next() {
+            let mut file = locate(&name, &own, mapped, search_path);
+            if file.is_none() && name.starts_with(CUDART) {
+                file = locate(CUDART, &own, mapped, search_path);
+            }
+            match file {
                 Some(file) => found.push((name, file)),
                 None => findings.push(missing(&part.path, &name, &own, search_path)),
             }
         }
-        findings.extend(
-            found
-                .iter()
-                .find_map(|(name, file)| without_builtins(name, file, cuda)),
-        );
+        for (name, file) in &found {
+            if let Some(finding) = without_builtins(name, file, cuda) {
+                findings.push(finding);
+                break;
+            }
+        }
         if let [(_, blas), (_, lt), ..] = found.as_slice() {
             findings.extend(cublas_mismatch(blas, lt));
         }
@@ -83,25 +86,29 @@ fn locate(
     mapped: &[PathBuf],
     search_path: &SearchPath,
 ) -> Option<PathBuf> {
-    let in_child = mapped
-        .iter()
-        .find(|path| path.file_name() == Some(name.as_ref()));
-    let in_process = || Library::loaded(name).and_then(|library| library.path());
-    let beside = || {
-        own.iter()
-            .map(|folder| folder.join(name))
-            .find(|file| file.is_file())
-    };
-    in_child
-        .cloned()
-        .or_else(in_process)
-        .or_else(beside)
-        .or_else(|| search_path.resolve(name, None, false))
+    for path in mapped {
+        if path.file_name() == Some(name.as_ref()) {
+            return Some(path.clone());
+        }
+    }
+    if let Some(path) = Library::loaded(name).and_then(|library| library.path()) {
+        return Some(path);
+    }
+    for folder in own {
+        let file = folder.join(name);
+        if file.is_file() {
+            return Some(file);
+        }
+    }
+    search_path.resolve(name, None, false)
 }
 
 fn missing(part: &Path, name: &str, own: &[PathBuf], search_path: &SearchPath) -> Finding {
-    let own = own.iter().map(|folder| folder.display().to_string());
-    let places: Vec<String> = own.chain(search_path.looked_at()).collect();
+    let mut places = Vec::new();
+    for folder in own {
+        places.push(folder.display().to_string());
+    }
+    places.append(&mut search_path.looked_at());
     Finding::warning(
         FindingId::CudnnNotLoadable,
         format!(
@@ -124,9 +131,11 @@ fn without_builtins(name: &str, file: &Path, cuda: u32) -> Option<Finding> {
     }
     let file = std::fs::canonicalize(file).ok()?;
     let wanted = format!("libnvrtc-builtins.so.{}.", cuda);
-    let mut there = std::fs::read_dir(file.parent()?).ok()?.flatten();
-    if there.any(|it| it.file_name().to_string_lossy().starts_with(&wanted)) {
-        return None;
+    for path in files_in(file.parent()?) {
+        let name = path.file_name().unwrap_or_default();
+        if name.to_string_lossy().starts_with(&wanted) {
+            return None;
+        }
     }
     let summary = format!(
         "`{}` has no libnvrtc-builtins of CUDA {} beside it, which it opens when it compiles",

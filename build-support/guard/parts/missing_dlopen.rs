@@ -44,9 +44,8 @@ impl MissingDlopen {
 
     /// Whether a finding speaks of it already.
     pub fn is_named_in(&self, finding: &Finding) -> bool {
-        let mut words = finding
-            .summary
-            .split(|c: char| c.is_whitespace() || c == ',');
+        let gap: fn(char) -> bool = |c| c.is_whitespace() || c == ',';
+        let mut words = finding.summary.split(gap);
         words.any(|word| word == self.name)
     }
 
@@ -96,8 +95,8 @@ pub fn name_in(said: &str) -> Option<String> {
     let mut found = None;
     let mut rest = said;
     while let Some((before, after)) = rest.split_once(WORDS) {
-        let is_part = |c: char| c.is_ascii_alphanumeric() || "._-+/".contains(c);
-        let name = before.rsplit(|c: char| !is_part(c)).next();
+        let ends: fn(char) -> bool = |c| !c.is_ascii_alphanumeric() && !"._-+/".contains(c);
+        let name = before.rsplit(ends).next();
         let fits = |name: &&str| {
             name.starts_with("lib") && name.contains(".so") && !name.starts_with("libcudnn")
         };

@@ -1,5 +1,6 @@
 //! The parts of a cuDNN, looked at by hand: none of their code runs here.
 
+use crate::runtime::binary::bounded_file::files_in;
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::facts::finding::Finding;
@@ -54,7 +55,13 @@ impl Parts {
         let no_others = required_parts::is_jit_only(beside.iter().map(String::as_str));
         let jit_only = no_others || is_jit_asked();
         let needed = |version| match required_parts::part_names(version, jit_only) {
-            Some(names) => names.iter().map(|name| name.to_string()).collect(),
+            Some(names) => {
+                let mut needed: Vec<String> = Vec::new();
+                for name in names {
+                    needed.push(name.to_string());
+                }
+                needed
+            }
             // A major that nobody knows yet: what its first library names.
             None => named_in(main_library),
         };
@@ -82,23 +89,27 @@ impl Parts {
         };
         // The first ones tell the release, and the release which others are needed.
         let first: Vec<String> = needed(Version::new(major, 0, 0));
-        first
-            .iter()
-            .for_each(|name| look(&mut parts, name, Some(&mut missing)));
+        for name in &first {
+            look(&mut parts, name, Some(&mut missing));
+        }
         let release = parts.release().map(|told| told.0);
         if let Some(release) = release {
             let all: Vec<String> = needed(release);
-            all.iter()
-                .for_each(|name| look(&mut parts, name, Some(&mut missing)));
+            for name in &all {
+                look(&mut parts, name, Some(&mut missing));
+            }
         }
-        let own = asked
-            .iter()
-            .filter_map(|word| required_parts::part_name(word, major));
-        own.for_each(|name| look(&mut parts, &name, Some(&mut missed)));
-        beside.iter().for_each(|name| look(&mut parts, name, None));
-        for (files, by) in [(missed, "this program"), (missing, "a convolution")] {
+        for word in asked {
+            if let Some(name) = required_parts::part_name(word, major) {
+                look(&mut parts, &name, Some(&mut missed));
+            }
+        }
+        for name in &beside {
+            look(&mut parts, name, None);
+        }
+        for (files, by) in &[(missed, "this program"), (missing, "a convolution")] {
             if !files.is_empty() {
-                let finding = missing_finding(folder, &files, by, &parts.release(), search_path);
+                let finding = missing_finding(folder, files, by, &parts.release(), search_path);
                 let help = if no_others {
                     WHOLE.to_string()
                 } else {
@@ -129,12 +140,20 @@ impl Parts {
 
     /// The release of the whole, as the part that answers `cudnnGetVersion` tells it, else any other.
     pub fn release(&self) -> Option<SourcedVersion> {
-        let first = self
-            .list
-            .iter()
-            .filter(|part| part.name == "graph" || part.name == "ops_infer");
-        let mut all = first.chain(self.list.iter().filter(|part| part.needed));
-        all.find_map(|part| Some((part.version?, part.told_by?)))
+        let mut other = None;
+        for part in &self.list {
+            let told = match (part.version, part.told_by) {
+                (Some(version), Some(by)) => (version, by),
+                _ => continue,
+            };
+            if part.name == "graph" || part.name == "ops_infer" {
+                return Some(told);
+            }
+            if part.needed {
+                other = other.or(Some(told));
+            }
+        }
+        other
     }
 
     fn add_part(
@@ -175,18 +194,21 @@ impl Parts {
         if !needed && !self.list.iter().any(|part| other(part.version)) {
             return;
         }
-        let of_parts = self.list.iter().filter_map(|part| {
-            let told = (part.version?, part.told_by?);
-            Some((told, part.path.as_path()))
-        });
-        let all = shim_told.map(|told| (told, main_library)).into_iter();
-        let lines: Vec<String> = all
-            .chain(of_parts)
-            .map(|((version, by), path)| match by {
-                SYMBOL => format!("{}  {}", version, path.display()),
-                by => format!("{}  {}, by {}", version, path.display(), with_article(by)),
-            })
-            .collect();
+        let mut lines = Vec::new();
+        let mut add = |told: Option<SourcedVersion>, path: &Path| match told {
+            Some((version, SYMBOL)) => lines.push(format!("{}  {}", version, path.display())),
+            Some((version, by)) => lines.push(format!(
+                "{}  {}, by {}",
+                version,
+                path.display(),
+                with_article(by)
+            )),
+            None => {}
+        };
+        add(shim_told, main_library);
+        for part in &self.list {
+            add(part.version.zip(part.told_by), &part.path);
+        }
         let folder = main_library
             .parent()
             .unwrap_or(main_library)
@@ -227,11 +249,9 @@ fn missing_finding(
 ) -> Finding {
     let all = if missing.len() == 1 { "" } else { " all" };
     let here = folder.display().to_string();
-    let others = search_path
-        .looked_at()
-        .into_iter()
-        .filter(|place| *place != here);
-    let places: Vec<String> = std::iter::once(here.clone()).chain(others).collect();
+    let mut places = search_path.looked_at();
+    places.retain(|place| *place != here);
+    places.insert(0, here);
     Finding::error(
         FindingId::PartsMissing,
         format!(
@@ -300,17 +320,14 @@ fn file_name(name: &str, major: u32) -> String {
 /// The names of the parts that lie in a folder, sorted.
 fn beside(folder: &Path, major: u32) -> Vec<String> {
     let mut names = Vec::new();
-    let Ok(files) = std::fs::read_dir(folder) else {
-        return names;
-    };
-    for file in files.flatten() {
-        if let Some((name, Some(of))) = file_name::parse(Path::new(&file.file_name())) {
+    for file in files_in(folder) {
+        if let Some((name, Some(of))) = file_name::parse(&file) {
             if of == major && !name.is_empty() && !names.contains(&name) {
-                names.push(name);
+                let later = names.iter().position(|known| *known > name);
+                names.insert(later.unwrap_or(names.len()), name);
             }
         }
     }
-    names.sort();
     names
 }
 
@@ -328,10 +345,10 @@ fn named_in(main_library: &Path) -> Vec<String> {
         Vec::new()
     };
     let mut names: Vec<String> = Vec::new();
-    for text in bytes
-        .split(|byte| *byte == 0)
-        .filter(|text| text.starts_with(b"libcudnn_"))
-    {
+    for text in bytes.split(|byte| *byte == 0) {
+        if !text.starts_with(b"libcudnn_") {
+            continue;
+        }
         let text = String::from_utf8_lossy(text).into_owned();
         if let Some((name, _)) = file_name::parse(Path::new(&text)) {
             if !names.contains(&name) {
@@ -374,12 +391,19 @@ fn locate(
 
 /// The file with the highest numbers behind the plain name: 9.14.0 before 9.9.0.
 pub fn full_name(folder: &Path, plain: &str) -> Option<PathBuf> {
-    let files = std::fs::read_dir(folder).ok()?.flatten();
-    let numbered = files.filter_map(|file| {
-        let name = file.file_name();
-        let tail = name.to_str()?.strip_prefix(plain)?.strip_prefix('.')?;
-        let numbers: Result<Vec<u32>, _> = tail.split('.').map(str::parse).collect();
-        Some((numbers.ok()?, file.path()))
-    });
-    Some(numbered.max()?.1)
+    let numbers = |path: &Path| -> Option<Vec<u32>> {
+        let name = path.file_name()?.to_str()?;
+        let mut numbers = Vec::new();
+        for number in name.strip_prefix(plain)?.strip_prefix('.')?.split('.') {
+            numbers.push(number.parse().ok()?);
+        }
+        Some(numbers)
+    };
+    let mut last = None;
+    for path in files_in(folder) {
+        if let Some(numbers) = numbers(&path) {
+            last = last.max(Some((numbers, path)));
+        }
+    }
+    Some(last?.1)
 }

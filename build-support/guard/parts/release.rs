@@ -1,6 +1,7 @@
 //! What tells the release of a part without running it: its version symbol, the name of its file, or the record of
 //! the wheel that brought it.
 
+use crate::runtime::binary::bounded_file::files_in;
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::binary::package_record::Wheels;
 use crate::runtime::facts::version::Version;
@@ -88,16 +89,21 @@ fn trusted(folder: &Path) -> Wheels {
     if wheels.is_empty() {
         return wheels;
     }
-    let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let releases: Vec<Version> = files
-        .filter_map(|file| {
-            let (name, _) = file_name::parse(&file.path())?;
-            let name = WITH_SYMBOL.iter().find(|part| **part == name)?;
-            // To open a pipe would wait for somebody to write into it.
-            let path = Some(file.path()).filter(|path| path.is_file())?;
-            Some(Elf::open(&path).ok()?.release(name)?.0)
-        })
-        .collect();
+    let release = |file: &Path| -> Option<Version> {
+        let (name, _) = file_name::parse(file)?;
+        let name = WITH_SYMBOL.iter().find(|part| **part == name)?;
+        // To open a pipe would wait for somebody to write into it.
+        if !file.is_file() {
+            return None;
+        }
+        Some(Elf::open(file).ok()?.release(name)?.0)
+    };
+    let mut releases = Vec::new();
+    for file in files_in(folder) {
+        if let Some(release) = release(&file) {
+            releases.push(release);
+        }
+    }
     // Wheels of 8 and 9 share the folder in peace.
     wheels.drop_records(|version| {
         let contradicts = |release: &Version| release.major == version.major && *release != version;

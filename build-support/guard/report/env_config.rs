@@ -41,10 +41,14 @@ pub struct EnvConfig {
 impl EnvConfig {
     /// The complaints, for the report.
     pub fn findings(&self) -> Vec<Finding> {
-        let complaints = self.complaints.iter();
-        complaints
-            .map(|complaint| Finding::warning(FindingId::VariableUnusable, complaint.as_str()))
-            .collect()
+        let mut findings = Vec::new();
+        for complaint in &self.complaints {
+            findings.push(Finding::warning(
+                FindingId::VariableUnusable,
+                complaint.as_str(),
+            ));
+        }
+        findings
     }
 
     /// Reads them from the environment.

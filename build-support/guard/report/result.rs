@@ -81,40 +81,20 @@ impl Report {
 
     /// The report as one line of JSON.
     pub fn to_json(&self) -> String {
-        let devices = self.driver.iter().flat_map(|driver| &driver.devices);
-        Json::object([
-            ("schema", Json::Integer(1)),
-            ("verdict", Json::text(self.verdict())),
+        let devices = self.driver.as_ref();
+        let devices = devices.map_or(&[][..], |driver| &driver.devices);
+        Json::object(&[
+            ("schema", Json::integer(1)),
+            ("verdict", Json::text(&self.verdict())),
             ("built", json_members::built(&self.built)),
-            (
-                "loaded",
-                self.loaded
-                    .as_ref()
-                    .map_or(Json::Null, json_members::loaded),
-            ),
-            (
-                "driver",
-                self.driver
-                    .as_ref()
-                    .map_or(Json::Null, json_members::driver),
-            ),
-            (
-                "devices",
-                Json::list(devices.map(|device| {
-                    Json::object([
-                        ("name", Json::text(&device.name)),
-                        ("compute_capability", Json::text(device.capability)),
-                    ])
-                })),
-            ),
+            ("loaded", json_members::loaded(self.loaded.as_ref())),
+            ("driver", json_members::driver(self.driver.as_ref())),
+            ("devices", Json::list(devices, json_members::device)),
             (
                 "convolution",
-                Json::list(self.outcomes.iter().map(json_members::outcome)),
+                Json::list(&self.outcomes, json_members::outcome),
             ),
-            (
-                "findings",
-                Json::list(self.findings.iter().map(Finding::to_json)),
-            ),
+            ("findings", Json::list(&self.findings, Finding::to_json)),
         ])
         .to_string()
     }
@@ -270,6 +250,9 @@ impl fmt::Display for Failure {
                 "at build",
                 format!("{} [{}]", finding.summary, finding.id),
             )?;
+        }
+        if let Some(cause) = cause {
+            text::write_row(f, "see", cause.page())?;
         }
         f.write_str("\n\n")?;
         text::stack(report, f)?;

@@ -150,8 +150,12 @@ fn parts(loaded: &LoadedCudnn, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         printable(&name.to_string_lossy())
     };
     let length = |path: &Path| file(path).chars().count();
-    let names = loaded.parts.iter().filter(|part| inside(&part.path));
-    let width = names.map(|part| length(&part.path)).max().unwrap_or(0);
+    let mut width = 0;
+    for part in &loaded.parts {
+        if inside(&part.path) {
+            width = width.max(length(&part.path));
+        }
+    }
     match (loaded.parts.is_empty(), width) {
         (true, _) => {}
         (false, 0) => write_row(f, "parts", "none of them beside the first library")?,
@@ -165,7 +169,9 @@ fn parts(loaded: &LoadedCudnn, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if inside(&part.path) {
             write!(f, "\n    {}", file(&part.path))?;
             // Not by a width in the format: that one can panic, and so puts this file's path into the program.
-            (length(&part.path)..width).try_for_each(|_| f.write_str(" "))?;
+            for _ in length(&part.path)..width {
+                f.write_str(" ")?;
+            }
             write!(f, "  {}", told)?;
         } else {
             let path = part.path.display().to_string();

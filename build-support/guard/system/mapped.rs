@@ -24,10 +24,11 @@ struct Mapped {
 /// The files of this process's libraries, in the order in which they were loaded, by the names under which they
 /// were found. It asks the loader, so it needs no /proc.
 pub fn mapped() -> Vec<PathBuf> {
-    let settled = listed()
-        .into_iter()
-        .map(|(name, inside)| current_path(name, inside));
-    settled.collect()
+    let mut files = Vec::new();
+    for (name, inside) in listed() {
+        files.push(current_path(name, inside));
+    }
+    files
 }
 
 /// Those of them that are asked for and under whose names their files are no longer to be found: deleted, moved, or
@@ -40,14 +41,12 @@ pub fn replaced(asked: &dyn Fn(&Path) -> bool) -> Vec<PathBuf> {
         if !asked(&name) {
             continue;
         }
-        let mut lines = maps.split(|byte| *byte == b'\n').filter_map(line);
-        let file = lines.find(|(range, _)| range.contains(&inside));
         let there = std::fs::canonicalize(&name).unwrap_or_default();
         let is_other = |file: &[u8]| {
             // What cannot stand in a line is written in another way.
             file != there.as_os_str().as_bytes() && !file.contains(&b'\\')
         };
-        if file.is_some_and(|(_, file)| is_other(file)) {
+        if file_in(&maps, inside).is_some_and(is_other) {
             found.push(name);
         }
     }
@@ -95,9 +94,18 @@ pub fn current_path(name: PathBuf, inside: usize) -> PathBuf {
 /// The file that is mapped at an address; none without /proc, or if it is no longer there.
 fn file_at(address: usize) -> Option<PathBuf> {
     let maps = std::fs::read("/proc/self/maps").ok()?;
-    let mut lines = maps.split(|byte| *byte == b'\n').filter_map(line);
-    let file = lines.find(|(range, _)| range.contains(&address))?.1;
-    Some(PathBuf::from(OsStr::from_bytes(file))).filter(|file| file.is_file())
+    let file = PathBuf::from(OsStr::from_bytes(file_in(&maps, address)?));
+    if file.is_file() { Some(file) } else { None }
+}
+
+fn file_in(maps: &[u8], address: usize) -> Option<&[u8]> {
+    for text in maps.split(|byte| *byte == b'\n') {
+        match line(text) {
+            Some((range, file)) if range.contains(&address) => return Some(file),
+            _ => {}
+        }
+    }
+    None
 }
 
 /// The addresses in a line of /proc/self/maps, and the file that is there.

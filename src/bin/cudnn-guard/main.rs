@@ -9,6 +9,7 @@ mod explain;
 mod fetch;
 mod inspect;
 mod page;
+mod run;
 mod targets;
 mod terminal;
 
@@ -26,6 +27,7 @@ fn main() -> ExitCode {
         .arg_required_else_help(true)
         .subcommand(doctor::command())
         .subcommand(inspect::command())
+        .subcommand(run::command())
         .subcommand(explain::command())
         .subcommand(targets::command())
         .subcommand(fetch::command())
@@ -34,6 +36,7 @@ fn main() -> ExitCode {
     match matches.subcommand() {
         Some(("doctor", arguments)) => doctor::run(arguments),
         Some(("inspect", arguments)) => inspect::run(arguments),
+        Some(("run", arguments)) => run::run(arguments),
         Some(("explain", arguments)) => explain::run(arguments),
         Some(("targets", arguments)) => targets::run(arguments),
         Some(("fetch", arguments)) => fetch::run(arguments),

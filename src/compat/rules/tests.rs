@@ -87,8 +87,8 @@ fn what_the_tables_do_not_know_yet_is_a_note() {
         of_both(&toolkit(12, 8), &cudnn(9, 0, 0, 12)),
         [
             "note: the toolkit is CUDA 12.8, and cuDNN 9.0.0 is documented for CUDA 12.3 at most  [unknown-newer-version]\n  \
-          but         within one CUDA major every toolkit serves every cuDNN\n  \
-          = help: install a newer cuDNN, if something does not work that should"
+          = help: install a newer cuDNN, if something does not work that should\n  \
+          but         within one CUDA major every toolkit serves every cuDNN"
         ]
     );
     assert_eq!(of_both(&toolkit(12, 3), &cudnn(9, 0, 0, 12)).len(), 0);
@@ -108,9 +108,9 @@ fn targets_that_the_cudnn_does_not_serve_are_warnings() {
         [
             "warning: cuDNN 9.14.0 for CUDA 12 no longer serves GPUs of compute capability 6.1, which kernels are compiled for  \
           [arch-dropped-by-cudnn]\n  \
-          chosen by   CUDNN_GUARD_ARCHS\n  \
           = help: install cuDNN 9.10.2 for CUDA 12, the last that is known to serve it\n  \
-          = help: or leave 6.1 out of the targets, if no program with cuDNN is to run there"
+          = help: or leave 6.1 out of the targets, if no program with cuDNN is to run there\n  \
+          chosen by   CUDNN_GUARD_ARCHS"
         ]
     );
     let blackwell = targets(&cudnn(9, 10, 2, 11), &list, by, &linux());
@@ -119,10 +119,10 @@ fn targets_that_the_cudnn_does_not_serve_are_warnings() {
         [
             "warning: cuDNN 9.10.2 for CUDA 11 has no code for GPUs of compute capability 10.0, which kernels are compiled for  \
           [gpu-newer-than-cudnn]\n  \
-          serves      compute capabilities up to 9.0\n  \
-          chosen by   CUDNN_GUARD_ARCHS\n  \
           = help: install cuDNN 9.7.0 or a later one, for CUDA 12\n  \
-          = help: or leave 10.0 out of the targets, if no program with cuDNN is to run there"
+          = help: or leave 10.0 out of the targets, if no program with cuDNN is to run there\n  \
+          serves      compute capabilities up to 9.0\n  \
+          chosen by   CUDNN_GUARD_ARCHS"
         ]
     );
     // Nothing is said about a release that is not known.
@@ -175,7 +175,7 @@ fn what_was_read_outranks_the_table() {
         said(&newer, 130),
         [
             "warning: cuDNN 9.99.0 for CUDA 13 has no code for NVIDIA X, whose compute capability is 13.0  \
-             [gpu-newer-than-cudnn]\n  serves      compute capabilities up to 10.0\n  = help: install a newer cuDNN"
+             [gpu-newer-than-cudnn]\n  = help: install a newer cuDNN\n  serves      compute capabilities up to 10.0"
         ]
     );
     let served = read(9, 99, 0, 13, "sm_130 sm_80");
@@ -215,8 +215,8 @@ fn a_driver_that_is_too_old_for_what_is_built_is_a_warning() {
         [
             "warning: the NVIDIA driver takes PTX up to that of CUDA 12.4, and the toolkit writes PTX of CUDA 12.5  \
           [ptx-newer-than-driver]\n  \
-          taken by    driver 555.42.02 and later ones\n  \
-          = help: update the NVIDIA driver, or build with a CUDA toolkit up to 12.4"
+          = help: update the NVIDIA driver, or build with a CUDA toolkit up to 12.4\n  \
+          taken by    driver 555.42.02 and later ones"
         ]
     );
     // With machine code for the GPU it is good to know.

@@ -110,9 +110,9 @@ fn what_a_part_lacks_is_named() {
     assert_eq!(
         findings(&one, &lacking, &[])[0].to_string(),
         "`libcudnn_cnn.so.9` in `/opt/dnn/lib` needs what `libcudnn_graph.so.9` beside it does not have: they are of different releases  [parts-mixed]\n  \
+         = help: remove all `libcudnn*` files from `/opt/dnn/lib` and install one cuDNN there, whole\n  \
          lacking     libcudnn_cnn.so.9 needs _ZN5cudnn1aEv and 1 more of libcudnn_graph.so.9\n              \
-         libcudnn_cnn.so.9 needs c of libcudnn_graph.so.9\n  \
-         = help: remove all `libcudnn*` files from `/opt/dnn/lib` and install one cuDNN there, whole"
+         libcudnn_cnn.so.9 needs c of libcudnn_graph.so.9"
     );
 }
 
@@ -135,9 +135,9 @@ fn a_library_that_nothing_can_open_is_of_no_use() {
     assert_eq!(
         said.to_string(),
         "`/opt/dnn/lib/libcudnn.so.9` is cut off: it ends at byte 64, and its segments reach to 4096  [library-damaged]\n  \
-         found via   CUDNN_PATH: /opt/dnn\n  \
          = help: install that cuDNN again in `/opt/dnn/lib`, and see that the disk is not full\n  \
-         = help: or let CUDNN_PATH name a directory with a whole cuDNN"
+         = help: or let CUDNN_PATH name a directory with a whole cuDNN\n  \
+         found via   CUDNN_PATH: /opt/dnn"
     );
 }
 
@@ -153,11 +153,11 @@ fn a_compiler_of_another_release_is_told_with_all_others() {
     assert_eq!(
         said.to_string(),
         "nvcc is of CUDA 10.1, and the headers that it would read are of 12.5  [nvcc-header-skew]\n  \
+         = help: set CUDA_HOME to a toolkit whose nvcc and cuda.h are of one release\n  \
+         = help: or install nvcc 12.5 there, or the headers of 10.1\n  \
          nvcc        /usr/bin/nvcc\n  \
          header      /usr/local/cuda/include/cuda.h\n  \
-         also found  /usr/local/cuda/bin/nvcc\n  \
-         = help: set CUDA_HOME to a toolkit whose nvcc and cuda.h are of one release\n  \
-         = help: or install nvcc 12.5 there, or the headers of 10.1"
+         also found  /usr/local/cuda/bin/nvcc"
     );
 }
 

@@ -101,9 +101,10 @@ fn there_is_no_cubin_of_ptx() {
     assert_eq!(
         error.unwrap_err().to_string(),
         "a cubin holds machine code, and there is only PTX to compile for: compute_80, compute_90a  [config-invalid]\n  \
-         chosen by   CUDNN_GUARD_ARCHS\n  \
          = help: set CUDNN_GUARD_ARCHS=80 for machine code\n  \
-         = help: or call `.ptx()` or `.fatbin()` in build.rs, which take PTX"
+         = help: or call `.ptx()` or `.fatbin()` in build.rs, which take PTX\n  \
+         chosen by   CUDNN_GUARD_ARCHS\n  \
+         see         cudnn-guard explain config-invalid"
     );
     assert_eq!(package.calls(), [""; 0]);
 }
@@ -173,12 +174,14 @@ fn nothing_is_put_over_something_else_of_the_same_build() {
     assert_eq!(
         said(ptx(one("src/a.cu").define("HALF", None))),
         "build.rs makes `a.ptx` of `./src/a.cu` twice, and not in the same way  [config-invalid]\n  \
-         = help: make a second file under another name, which defines the macros and includes this one"
+         = help: make a second file under another name, which defines the macros and includes this one\n  \
+         see         cudnn-guard explain config-invalid"
     );
     assert_eq!(
         said(ptx(one("src/x/a.cu"))),
         "build.rs makes `a.ptx` of `./src/a.cu`, and then again of `./src/x/a.cu`  [config-invalid]\n  \
-         = help: name both files in one call, which keeps equal names apart"
+         = help: name both files in one call, which keeps equal names apart\n  \
+         see         cudnn-guard explain config-invalid"
     );
     let library = |path, name| one(path).library(name, &mut Vec::new());
     library("src/a.cu", "one").unwrap();
@@ -187,6 +190,7 @@ fn nothing_is_put_over_something_else_of_the_same_build() {
     assert_eq!(
         said(library("src/x/a.cu", "one")),
         "build.rs makes the library `one` twice, and not in the same way  [config-invalid]\n  \
-         = help: name all its files in one call, or give the second library another name"
+         = help: name all its files in one call, or give the second library another name\n  \
+         see         cudnn-guard explain config-invalid"
     );
 }

@@ -70,7 +70,7 @@ fn back(dialect: Dialect, text: &str) -> TargetList {
 fn every_dialect_says_what_it_can_say() {
     let mut random = Random(0x5eed);
     let mut said = [0; 2];
-    for _ in 0..3000 {
+    for _ in 0..1000 {
         let list = random.list();
         assert_eq!(back(Dialect::Ours, &list.to_string()), list, "{list}");
         // nvcc's own flags mean the same to everybody.
@@ -92,7 +92,7 @@ fn every_dialect_says_what_it_can_say() {
             said[1] += 1;
         }
     }
-    assert!(said.iter().all(|count| *count > 200), "{said:?}");
+    assert!(said.iter().all(|count| *count > 60), "{said:?}");
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn the_order_of_a_list_changes_nothing() {
         "RTX 4090",
     ];
     let mut chosen = 0;
-    for _ in 0..1000 {
+    for _ in 0..400 {
         let mut list: Vec<&str> = (0..1 + random.below(5))
             .map(|_| random.one_of(&words))
             .collect();
@@ -144,7 +144,7 @@ fn the_order_of_a_list_changes_nothing() {
         list.rotate_left(middle);
         assert_eq!(choose(&list).ok(), before, "{list:?}");
     }
-    assert!(chosen > 1500, "{chosen}");
+    assert!(chosen > 800, "{chosen}");
 }
 
 fn dialect_of(number: usize) -> Dialect {
@@ -201,7 +201,7 @@ fn no_text_is_too_odd() {
         "ti",
     ];
     let compiler = Compiler::from_table(None, Version::new(12, 9, 0));
-    for _ in 0..5000 {
+    for _ in 0..1500 {
         let text: String = (0..random.below(9))
             .map(|_| random.one_of(&pieces))
             .collect();

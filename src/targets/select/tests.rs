@@ -105,8 +105,8 @@ fn without_wish_and_gpu_all_majors_are_compiled() {
     assert_eq!(
         selection.findings[0].to_string(),
         "this machine shows no GPU, so kernels are compiled for the first GPU of each major  [no-gpu]\n  \
-         compiled    sm_75 sm_80 sm_90 sm_100 sm_110 sm_120 compute_120\n  \
-         = help: set CUDNN_GUARD_ARCHS to the GPUs that the program will meet, to compile less"
+         = help: set CUDNN_GUARD_ARCHS to the GPUs that the program will meet, to compile less\n  \
+         compiled    sm_75 sm_80 sm_90 sm_100 sm_110 sm_120 compute_120"
     );
     assert_eq!(selection.findings[0].severity, Severity::Note);
     let tableless = select(None, None, &[]).unwrap();
@@ -172,10 +172,10 @@ fn a_gpu_that_nvcc_does_not_know_yet_gets_the_newest_ptx() {
             selection.findings[0].to_string(),
             "`GPU 130`, compute capability 13.0, is newer than what `/cuda/bin/nvcc` can compile for  \
              [gpu-newer-than-nvcc]\n  \
+             = help: install a newer CUDA toolkit to get machine code for that GPU\n  \
              nvcc knows  sm_75 sm_80 sm_86 sm_87 sm_89 sm_90 sm_90a sm_100 sm_100f sm_103 sm_110 sm_120 sm_120f \
              sm_120a sm_121\n  \
-             compiled    compute_121, which the driver compiles for that GPU\n  \
-             = help: install a newer CUDA toolkit to get machine code for that GPU"
+             compiled    compute_121, which the driver compiles for that GPU"
         );
         assert_eq!(selection.findings.len(), 1);
     }
@@ -213,10 +213,10 @@ fn says_what_cannot_be_read() {
         &ours("80 8x"),
         &[],
         "`8x` in CUDNN_GUARD_ARCHS is not a GPU target  [arch-unknown]\n  \
-         found       CUDNN_GUARD_ARCHS: \"80 8x\"\n  \
          = help: write targets as `80`, `8.6`, `90a`, `sm_86`, `compute_90`, `86-real`, `8.6+PTX`, `native`, \
          `all` or `all-major`, with spaces, commas or semicolons between them\n  \
-         = help: or name GPUs: `Ampere`, `H100`, `RTX 4090`",
+         = help: or name GPUs: `Ampere`, `H100`, `RTX 4090`\n  \
+         found       CUDNN_GUARD_ARCHS: \"80 8x\"",
     );
     let findings = select(Some(&ours(" ; ")), None, &[]).unwrap_err();
     assert_eq!(
@@ -233,11 +233,11 @@ fn says_what_nvcc_cannot_do() {
         &[],
         "`/cuda/bin/nvcc` cannot compile for sm_37, compute_200, which CUDNN_GUARD_ARCHS asks for  \
          [arch-unsupported-by-nvcc]\n  \
+         = help: write targets that this nvcc knows, or choose another CUDA toolkit with CUDA_HOME\n  \
          found       CUDNN_GUARD_ARCHS: \"37 80 compute_200\"\n  \
          nvcc knows  sm_75 sm_80 sm_86 sm_87 sm_89 sm_90 sm_90a sm_100 sm_100f sm_103 sm_110 sm_120 sm_120f \
              sm_120a sm_121\n  \
-         served by   sm_37: CUDA up to 11.8\n              compute_200: no CUDA up to 13.5\n  \
-         = help: write targets that this nvcc knows, or choose another CUDA toolkit with CUDA_HOME",
+         served by   sm_37: CUDA up to 11.8\n              compute_200: no CUDA up to 13.5",
     );
 }
 
@@ -247,8 +247,8 @@ fn native_without_a_gpu_is_answered_with_the_list_to_write() {
         &ours("native"),
         &[],
         "this machine shows no GPU, and CUDNN_GUARD_ARCHS asks for `native`  [no-gpu]\n  \
-         found       CUDNN_GUARD_ARCHS: \"native\"\n  \
-         = help: set CUDNN_GUARD_ARCHS=\"sm_75 sm_80 sm_90 sm_100 sm_110 sm_120 compute_120\", or fewer of these",
+         = help: set CUDNN_GUARD_ARCHS=\"sm_75 sm_80 sm_90 sm_100 sm_110 sm_120 compute_120\", or fewer of these\n  \
+         found       CUDNN_GUARD_ARCHS: \"native\"",
     );
 }
 

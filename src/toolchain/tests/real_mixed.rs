@@ -50,6 +50,7 @@ fn parts_of_another_release_are_told_by_their_build() {
     assert_eq!(
         said_of(&dir),
         "error: cuDNN at `$T/lib` is put together from parts of different releases  [parts-mixed]\n  \
+         = help: remove all `libcudnn*` files from `$T/lib` and install one cuDNN there, whole\n  \
          parts       9.14.0  $T/lib/libcudnn.so.9, by its build-id\n              \
          9.14.0  $T/lib/libcudnn_adv.so.9\n              \
          9.10.2  $T/lib/libcudnn_cnn.so.9, by its build-id\n              \
@@ -57,8 +58,7 @@ fn parts_of_another_release_are_told_by_their_build() {
          9.14.0  $T/lib/libcudnn_engines_runtime_compiled.so.9, by its build-id\n              \
          9.14.0  $T/lib/libcudnn_graph.so.9\n              \
          9.10.2  $T/lib/libcudnn_heuristic.so.9, by its build-id\n              \
-         9.14.0  $T/lib/libcudnn_ops.so.9\n  \
-         = help: remove all `libcudnn*` files from `$T/lib` and install one cuDNN there, whole\n"
+         9.14.0  $T/lib/libcudnn_ops.so.9\n"
     );
     let dir = mixed("shim", "cudnn-cu12-9.10", &[""], "cudnn-cu13-9.28");
     let said = said_of(&dir);
@@ -84,11 +84,11 @@ fn headers_of_another_release_are_noticed() {
     assert_eq!(
         said_of(&dir),
         "error: the headers are those of cuDNN 9.14.0, and the library to link is 9.10.2  [header-library-skew]\n  \
+         = help: install one release of cuDNN in `$T`, headers and libraries\n  \
+         = help: or set CUDNN_PATH to a directory that holds both, of one release\n  \
          header      $T/include/cudnn_version.h\n  \
          library     $T/lib/libcudnn.so.9\n              \
-         9.10.2 in libcudnn_graph.so.9, by its cudnn_graph_version\n  \
-         = help: install one release of cuDNN in `$T`, headers and libraries\n  \
-         = help: or set CUDNN_PATH to a directory that holds both, of one release\n"
+         9.10.2 in libcudnn_graph.so.9, by its cudnn_graph_version\n"
     );
 }
 

@@ -48,11 +48,11 @@ fn a_newer_gpu_is_served_by_what_runs_there() {
     let selection = of_release("12.8", "native", &[121], "sm_120 compute_120");
     let text = selection.findings[0].to_string();
     assert!(
-        text.contains("\n  compiled    sm_120 compute_120, which run on that GPU\n"),
+        text.ends_with("\n  compiled    sm_120 compute_120, which run on that GPU"),
         "{text}"
     );
     assert!(
-        text.ends_with("= help: install CUDA 12.9 or newer to get machine code for that GPU"),
+        text.contains("\n  = help: install CUDA 12.9 or newer to get machine code for that GPU\n"),
         "{text}"
     );
 }
@@ -115,9 +115,9 @@ fn a_release_build_says_whom_it_leaves_out() {
         left_out(&machine, Some(&nvcc())).unwrap().to_string(),
         "this release build compiles kernels for the GPUs of this machine, and not for all others  \
          [kernels-not-covering-gpu]\n  \
+         = help: set CUDNN_GUARD_ARCHS=all-major, or list the GPUs that the program will meet\n  \
          compiled    sm_86 compute_86\n  \
-         left out    Turing: 7.5\n              Ampere: 8.0\n  \
-         = help: set CUDNN_GUARD_ARCHS=all-major, or list the GPUs that the program will meet"
+         left out    Turing: 7.5\n              Ampere: 8.0"
     );
     assert_eq!(
         left_out(&[ptx(ComputeCapability::new(7, 5))], Some(&nvcc())),

@@ -1,7 +1,4 @@
 //! What `cudnn-guard explain` prints, and that every finding has its text.
-#![cfg(feature = "cli")]
-// A test looks at files and starts programs as a person does.
-#![allow(clippy::disallowed_methods)]
 
 use cudnn_guard::FindingId;
 use std::fs;

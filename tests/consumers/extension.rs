@@ -1,12 +1,8 @@
 //! The guard in a library that Python loads into itself: it judges what is in the process, and brings nothing in.
-#![cfg(all(target_os = "linux", target_env = "gnu"))]
-#![allow(clippy::disallowed_methods, reason = "tests run programs")]
 
-mod support;
-
+use crate::support::circumstances::installed;
+use crate::support::{cargo, consumers, program, run, target};
 use std::path::PathBuf;
-use support::circumstances::installed;
-use support::{cargo, consumers, program, run, target};
 
 /// What Python is told by the extension after these lines; it finds libraries in these folders.
 fn ask(before: &str, folders: &[PathBuf]) -> (serde_json::Value, String) {
