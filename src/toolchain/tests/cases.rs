@@ -210,7 +210,7 @@ const NOT_TRIED: &[(FindingId, &[&str])] = &[
 #[test]
 fn a_help_that_is_done_mends_what_it_stands_under() {
     let scratch = std::env::temp_dir().join(format!("cudnn-guard-mends-{}", std::process::id()));
-    let (mut wrong, mut tried, mut left_out) = (Vec::new(), 0, 0);
+    let (mut wrong, mut tried, mut left_out) = (Vec::new(), 0, 0_usize);
     for case in &Case::all() {
         let name = case.name();
         let before = counting(look(case, &scratch.join(name)));
