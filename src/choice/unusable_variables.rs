@@ -47,7 +47,7 @@ pub fn unusable(
         found.push(Unusable {
             variable,
             exists: files::is_dir(&value) || files::is_file(&value),
-            obstacle: files::obstacle(&value, None),
+            obstacle: files::obstacle(&value, None).map(|met| met.seen_from(&value)),
             archive: archive(&value),
             foreign: foreign(&value, host),
             nearby: nearby(steps, variable, &value, host),

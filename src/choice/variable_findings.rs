@@ -70,7 +70,7 @@ impl CheckContext<'_> {
         }
         if let Some(obstacle) = obstacle {
             let finding = match obstacle {
-                Obstacle::Closed(_) => finding.help(obstacle.help(false)),
+                Obstacle::Closed(_) | Obstacle::Barred(_) => finding.help(obstacle.help(false)),
                 _ => finding.help(format!("set {name} to a directory that is there")),
             };
             return finding.help(format!(

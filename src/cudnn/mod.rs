@@ -47,9 +47,10 @@ pub fn read_install(
     if link.is_none() && platform.os != Os::Windows {
         (files.obstacle, files.unlinked) = obstacle(&places, major, sysroot, platform);
         // What keeps this user from a directory above is told of that one.
-        let is_here =
-            |met: &Obstacle| !matches!(met, Obstacle::Closed(path) if !path.starts_with(top));
-        files.obstacle = files.obstacle.filter(is_here);
+        let is_above =
+            |met: &Obstacle| matches!(met, Obstacle::Barred(dir) if top.starts_with(dir));
+        let met = files.obstacle.take().map(|met| met.seen_from(top));
+        files.obstacle = met.filter(|met| !is_above(met));
         files.archives = archives(&places, major, sysroot);
     }
     if header.is_none() && link.is_none() && files.obstacle.is_none() {
@@ -138,7 +139,7 @@ fn obstacle(
         let versions: Vec<String> = versions.filter(|name| !name.ends_with(".so.")).collect();
         let is_it = |name: &str| versions.iter().any(|start| name.starts_with(start));
         let there = files::list_named(&sysroot.dir(dir)?, &is_it).unwrap_or_default();
-        there.into_iter().rfind(|file| !files::is_link(file))
+        there.into_iter().rfind(|file| sysroot.file(file).is_some())
     });
     let without_link = || {
         let file = unlinked.clone()?;

@@ -13,15 +13,25 @@ pub enum Obstacle {
     Dangling(PathBuf, PathBuf),
     /// A directory or a file that this user may not open.
     Closed(PathBuf),
+    /// A directory on the way there that this user may not enter. It may be somebody's home.
+    Barred(PathBuf),
     /// A library without the link of this name, by which programs look for it.
     Unlinked(PathBuf, String),
 }
 
 impl Obstacle {
+    /// The same, where what is closed lies outside of this directory, which is what is looked at.
+    pub fn seen_from(self, dir: &Path) -> Self {
+        match self {
+            Self::Closed(path) if !path.starts_with(dir) => Self::Barred(path),
+            other => other,
+        }
+    }
+
     /// The directory in which it is.
     pub fn dir(&self) -> &Path {
         match self {
-            Self::Closed(path) => path,
+            Self::Closed(path) | Self::Barred(path) => path,
             Self::Loop(path) | Self::Dangling(path, _) | Self::Unlinked(path, _) => {
                 path.parent().unwrap_or(path)
             }
@@ -33,6 +43,7 @@ impl Obstacle {
         let dir = quoted(&self.dir().to_string_lossy());
         match self {
             Self::Closed(_) => format!("let everybody open it: `sudo chmod -R a+rX {dir}`"),
+            Self::Barred(_) => format!("let this user enter it: `sudo chmod a+x {dir}`"),
             Self::Unlinked(..) => format!("make its links: `sudo ldconfig -n {dir}`"),
             _ if is_beside => {
                 format!(
@@ -58,6 +69,7 @@ impl fmt::Display for Obstacle {
                 write!(f, "`{link}` is a link to `{target}`, which is not there")
             }
             Self::Closed(path) => write!(f, "this user may not open `{}`", path.display()),
+            Self::Barred(path) => write!(f, "this user may not enter `{}`", path.display()),
             Self::Unlinked(file, name) => {
                 write!(f, "`{}` has no link `{name}` beside it", file.display())
             }

@@ -300,10 +300,10 @@ fn what_this_user_may_not_read_is_not_missing() {
     );
     assert!(
         plain(&private).contains(
-            "`CUDNN_PATH` is set to `$ROOT/private/cudnn`, where this user may not look \
+            "`CUDNN_PATH` is set to `$ROOT/private/cudnn`, and this user may not enter `$ROOT/private` \
              [variable-unusable] \
-             = help: let this user look there: `ls -ld` of each directory above shows who may \
-             = help: or set CUDNN_PATH to a directory that this user may read"
+             = help: let this user enter it: `sudo chmod a+x $ROOT/private` \
+             = help: or unset CUDNN_PATH, so that the usual places are searched"
         ),
         "{private}"
     );
