@@ -97,6 +97,11 @@ impl Config {
             cudnn: true,
         };
         let mut toolchain = Toolchain::find(self.clone(), host, needs);
+        // What is looked at is where programs run.
+        let allowed = self.allowed(&toolchain.host.env);
+        if !allowed.contains(FindingId::PartsMissing.as_str()) {
+            environment_checks::stop_at_missing_parts(&mut toolchain.findings);
+        }
         // A build goes by the tables instead: on a hard disk, reading so many headers takes seconds.
         let os = toolchain.host.platform.os;
         if let Some(cudnn) = &mut toolchain.cudnn {

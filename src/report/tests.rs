@@ -15,6 +15,7 @@ use crate::runtime::facts::compute_capability::{Code, ComputeCapability, Suffix,
 use crate::runtime::facts::finding::{Finding, Verdict};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
+use crate::search::search_step::Kind;
 
 fn part(name: &str, version: Option<Version>) -> Part {
     Part {
@@ -199,10 +200,14 @@ verdict: fail (2 errors)
 
 #[test]
 fn nothing_needed_and_nothing_there_is_no_cross() {
+    let report = Report {
+        unasked: vec![Kind::Cudnn],
+        ..Report::default()
+    };
     assert_eq!(
-        Report::default().to_string(),
+        report.to_string(),
         "  – toolkit   not found
-  – cuDNN     not found
+  – cuDNN     not asked for
   – driver    not asked
   – GPUs      not asked
 

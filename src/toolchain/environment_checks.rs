@@ -32,9 +32,7 @@ pub fn of(
     let mut findings = consistency::findings(cudnn, &unresolved, &elsewhere);
     // Where the program runs on this machine, what it will end with is known now.
     if host.is_target() && host.root.is_none() {
-        let missing = |one: &&mut Finding| one.id == FindingId::PartsMissing;
-        let missing = findings.iter_mut().filter(missing);
-        missing.for_each(|one| one.severity = Severity::Error);
+        stop_at_missing_parts(&mut findings);
     }
     if let Some(path) = &dll_path {
         findings.extend(on_windows(cudnn, toolkit, path, &host.platform));
@@ -53,6 +51,13 @@ pub fn of(
     findings
 }
 
+/// A program that runs with these findings ends at its first convolution where a part is missing.
+pub fn stop_at_missing_parts(findings: &mut [Finding]) {
+    let missing = findings.iter_mut();
+    let missing = missing.filter(|one| one.id == FindingId::PartsMissing);
+    missing.for_each(|one| one.severity = Severity::Error);
+}
+
 /// Files of parts that do not lie beside the library, and that this system's loader finds in another place.
 fn on_library_path(cudnn: &Cudnn, host: &Host) -> Vec<String> {
     let dirs = shadowing::library_path(host);
@@ -61,8 +66,9 @@ fn on_library_path(cudnn: &Cudnn, host: &Host) -> Vec<String> {
         return missing;
     }
     // The system's own list has their paths, each before a zero.
-    let is_system = host.is_target() && host.root.is_none();
-    let cache = is_system.then(|| files::read(Path::new("/etc/ld.so.cache")).ok());
+    let root = host.root.as_deref().unwrap_or(Path::new("/"));
+    let is_system = host.is_target() || host.root.is_some();
+    let cache = is_system.then(|| files::read(&root.join("etc/ld.so.cache")).ok());
     let cache = cache.flatten().unwrap_or_default();
     missing.retain(|file| {
         dirs.iter().any(|dir| files::is_file(&dir.join(file)))
