@@ -197,7 +197,9 @@ pub fn absent(toolkit: &Toolkit, libs: &[String], platform: &Platform) -> Vec<St
         }
         let header = HEADERS.iter().find(|(library, _)| library == name);
         let header = header.map(|(_, header)| header.to_string());
-        absent.extend(header.filter(|header| !is_in(&toolkit.include_dirs, &[header.clone()])));
+        absent.extend(
+            header.filter(|header| !is_in(&toolkit.include_dirs, std::slice::from_ref(header))),
+        );
     }
     absent
 }
