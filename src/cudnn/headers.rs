@@ -45,7 +45,8 @@ pub(super) fn missing_include(
     let mut left = vec![sysroot.file(first)?];
     let mut seen: Vec<PathBuf> = Vec::new();
     while let Some(header) = left.pop().filter(|_| seen.len() < MOST_HEADERS) {
-        let text = files::read(&header).unwrap_or_default();
+        // They include each other before all else, and are long.
+        let text = files::read_start(&header, 1 << 13).unwrap_or_default();
         let beside = header.parent().map(Path::to_path_buf);
         let places: Vec<&PathBuf> = beside.iter().chain(dirs).collect();
         for name in version_header::included(&text) {
