@@ -2,6 +2,7 @@
 """Adds NVIDIA's builds of cuDNN for Linux to the tables in build-support/compat.
 
     python3 .ci/compat.py WHEEL...
+    python3 .ci/compat.py            (names the releases that the index has and build-ids.txt lacks)
 
 Each WHEEL is a file `nvidia_cudnn_*.whl` or a folder that `pip install --target` made.
 
@@ -20,6 +21,7 @@ import pathlib
 import re
 import shutil
 import struct
+import subprocess
 import sys
 import tempfile
 import zipfile
@@ -162,9 +164,25 @@ def numbers(release: str) -> list[int]:
     return [int(number) for number in release.split(".")]
 
 
+def lacking(rows: dict[tuple[str, str], set[str]]) -> list[str]:
+    """The wheels of the index of whose release no build is known."""
+    known = {release for releases in rows.values() for release in releases}
+    found = []
+    for cuda in ("11", "12", "13"):
+        name = f"nvidia-cudnn-cu{cuda}"
+        command = [sys.executable, "-m", "pip", "index", "versions", name]
+        said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        versions = re.search(r"^Available versions: (.*)$", said, re.MULTILINE).group(1).split(", ")
+        found += [f"{name}=={version}" for version in versions if ".".join(version.split(".")[:3]) not in known]
+    return found
+
+
 def main() -> None:
     rows = read()
-    for argument in sys.argv[1:] or sys.exit(__doc__):
+    if not sys.argv[1:]:
+        print(*lacking(rows), sep="\n")
+        return
+    for argument in sys.argv[1:]:
         builds, gpus = wheel(pathlib.Path(argument))
         add_gpus(*gpus)
         for known, part, release in builds:

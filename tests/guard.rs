@@ -10,12 +10,15 @@ mod guard {
     pub mod convolution;
     pub mod copies;
     pub mod driver;
+    pub mod driver_library;
     pub mod eager;
     pub mod elf;
     pub mod elf_bounds;
     pub mod hidden;
     pub mod judged;
     pub mod misfits;
+    pub mod misplaced;
+    pub mod obstacles;
     pub mod parts;
     pub mod paths;
     pub mod process;

@@ -11,7 +11,7 @@ mod quiet {
 mod support;
 
 use quiet::setup::*;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use support::circumstances::{copy, installed};
 
@@ -19,7 +19,7 @@ use support::circumstances::{copy, installed};
 enum Said {
     /// It passes.
     Nothing,
-    /// One line with this id.
+    /// At most four lines, the first with this id.
     Unknown(&'static str),
 }
 use Said::{Nothing, Unknown};
@@ -53,6 +53,16 @@ fn rows() -> Vec<(&'static str, Said, Command)> {
             "folders of NVIDIA's images, which are not there",
             Nothing,
             with(&images()),
+        ),
+        (
+            "entries of the library path that lead nowhere before it",
+            Nothing,
+            with(&[
+                PathBuf::from("~/lib"),
+                PathBuf::from("/nowhere, /else"),
+                lib64(),
+                driver(),
+            ]),
         ),
         (
             "a second copy of the release behind",
@@ -273,8 +283,11 @@ fn no_set_up_that_is_sound_or_unknown_ends_a_program() {
         let as_wanted = match said {
             Nothing => stderr.is_empty(),
             Unknown(id) => {
-                let line = stderr.strip_suffix(&format!("  [{id}]\n"));
-                line.is_some_and(|line| line.starts_with("cudnn-guard: ") && !line.contains('\n'))
+                let (first, rest) = stderr.split_once('\n').unwrap_or_default();
+                let headed =
+                    first.starts_with("cudnn-guard: ") && first.ends_with(&format!("  [{id}]"));
+                let mut rest = rest.lines();
+                headed && rest.clone().count() <= 3 && rest.all(|line| line.starts_with("  "))
             }
         };
         let went_on = output.stdout == b"went on\n" && output.status.code() == Some(0);

@@ -123,6 +123,76 @@ impl Drop for Farm {
     }
 }
 
+/// A wheel in an environment that is active, where the loader does not look; then the help is done.
+#[test]
+#[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
+fn a_wheel_in_an_active_environment_is_named() {
+    let venv = Farm::empty();
+    let python = venv.0.join("lib/python3.12");
+    std::fs::create_dir_all(&python).unwrap();
+    let site = library("cudnn-cu13-9.28");
+    let site = site.ancestors().nth(3).unwrap();
+    symlink(site, python.join("site-packages")).unwrap();
+    let active = [("VIRTUAL_ENV", venv.text()), ("LD_LIBRARY_PATH", "")];
+    let lib = "HERE/lib/python3.12/site-packages/nvidia/cudnn/lib";
+    let cause = venv.cause("9.28.0", &active);
+    let wanted = format!(
+        "\
+libcudnn.so.9 cannot be loaded; `{lib}/libcudnn.so.9` lies where the loader does not look  [cudnn-not-loadable]
+  = help: run `export LD_LIBRARY_PATH={lib}` before the program
+  reason      VIRTUAL_ENV is `HERE`, and the loader does not follow that variable
+"
+    );
+    assert!(cause.starts_with(&wanted), "{cause}");
+    let lib = lib.replace("HERE", venv.text());
+    let ran = venv.run("check", "9.28.0", &[active[0], ("LD_LIBRARY_PATH", &lib)]);
+    let path = ran.json["loaded"]["path"].as_str().unwrap();
+    assert_eq!(path, format!("{lib}/libcudnn.so.9"));
+    assert_ne!(ran.json["verdict"], "fail", "{}", ran.text);
+}
+
+/// Links that were copied without their files, in whole and in part.
+#[test]
+#[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
+fn a_link_that_leads_nowhere_is_called_that() {
+    for (file, begins, id) in [
+        (
+            "libcudnn.so.9",
+            "libcudnn.so.9 cannot be loaded; ",
+            "cudnn-not-loadable",
+        ),
+        ("libcudnn_cnn.so.9", "", "library-damaged"),
+    ] {
+        let gone = Farm::of("cudnn-cu13-9.14").with(file, Path::new("gone"));
+        let cause = gone.cause("9.14.0", &[]);
+        let wanted = format!(
+            "\
+{begins}`HERE/{file}` is a link that leads to `HERE/gone`, where nothing is  [{id}]
+  = help: remove that link, and install cuDNN in `HERE` again
+"
+        );
+        assert!(cause.starts_with(&wanted), "{cause}");
+    }
+}
+
+/// On a machine without a GPU too.
+#[test]
+#[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
+fn a_cudnn_for_another_cuda_is_told_beside_what_is_not_known() {
+    let other = Farm::of("cudnn-cu12-9.10");
+    let ran = other.run("startup", "9.10.2", &[("TEST_GPU", "none")]);
+    ran.must_end_with(0).must_say(&format!(
+        "\
+cudnn-guard: unknown: NVIDIA's driver shows no GPU  [no-gpu]
+  = help: run on a machine that has a GPU, or ask the scheduler for one
+  library     /drv/libcuda.so.1
+  also        loaded cuDNN is for CUDA 12, and this program was built with one for CUDA 13  [cuda-flavour-mismatch]; \
+        help: take `{0}` out of LD_LIBRARY_PATH, or put the directory of the cuDNN for CUDA 13 before it
+",
+        other.text()
+    ));
+}
+
 /// SUB-01, SUB-02, SUB-04: bundlers often take the first library along and nothing else.
 #[test]
 #[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
@@ -266,7 +336,7 @@ fn files_that_cannot_be_opened_are_named() {
         "9.28.0",
         "\
 `HERE/libcudnn_cnn.so.9` is for aarch64, and this program is for x86_64  [wrong-architecture]
-  = help: install the cuDNN for x86_64 there
+  = help: install the cuDNN for x86_64 in `HERE`
   loaded      HERE/libcudnn.so.9
   found via   LD_LIBRARY_PATH, its entry `HERE`",
     );

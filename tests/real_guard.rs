@@ -181,7 +181,9 @@ fn every_pair_of_releases_gets_its_verdict() {
             assert_eq!(code, Some(0), "{with} {found}: {text}");
             assert_eq!(
                 text,
-                "cudnn-guard: unknown: `libcuda.so.1`, the library of NVIDIA's driver, cannot be opened, so no GPU can be used  [driver-missing]\n",
+                "cudnn-guard: unknown: `libcuda.so.1`, the library of NVIDIA's driver, cannot be opened, so no GPU can be used  [driver-missing]\n  \
+                 = help: install NVIDIA's driver, or run on a machine that has a GPU\n  \
+                 loader      libcuda.so.1:; no\n",
                 "{with} {found}"
             );
         } else {

@@ -101,9 +101,10 @@ fn the_guard_takes_it_for_what_it_is() {
             ])
         );
         assert_eq!(sound.json["convolution"][0]["api"], "graph");
-        run("startup", &folder, &[]).must_end_with(0).must_say(
+        run("startup", &folder, &[]).must_end_with(0).must_begin(
             "cudnn-guard: unknown: this cuDNN only compiles graphs at run time, and is not told so, \
-             so no convolution was tried  [convolution-failed]\n",
+             so no convolution was tried  [convolution-failed]\n  \
+             = help: set CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY, as NVIDIA asks for a cuDNN without its other parts\n",
         );
         // What the program says it needs is in no such cuDNN, and to install the same again would not bring it.
         run("startup", &folder, &[TOLD, ("TEST_NEEDS", "1")])

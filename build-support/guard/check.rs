@@ -281,14 +281,20 @@ fn run_checks(
         beyond.push(number.to_string());
     }
     if report.device_count() > 0 && !beyond.is_empty() {
-        report.unknown(Finding::warning(
-            FindingId::VariableUnusable,
-            format!(
-                "CUDNN_GUARD_DEVICES asks for GPU {}, and {} are visible, counted from 0",
-                beyond.join(", "),
+        report.unknown(
+            Finding::warning(
+                FindingId::VariableUnusable,
+                format!(
+                    "CUDNN_GUARD_DEVICES asks for GPU {}, and {} are visible, counted from 0",
+                    beyond.join(", "),
+                    report.device_count()
+                ),
+            )
+            .help(format!(
+                "set CUDNN_GUARD_DEVICES to numbers below {}, or to all",
                 report.device_count()
-            ),
-        ));
+            )),
+        );
     }
     child_verdict::outcomes(report, built);
     let passed = report

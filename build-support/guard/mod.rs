@@ -7,7 +7,7 @@
 //! mod gpu { include!(concat!(env!("OUT_DIR"), "/cudnn_guard.rs")); }
 //!
 //! fn main() {
-//!     gpu::startup();              // fail: prints and exits with 78. unknown: one line, and goes on. pass: silent
+//!     gpu::startup();              // fail: prints and exits with 78. unknown: a few lines, and goes on. pass: silent
 //! }
 //! ```
 //!

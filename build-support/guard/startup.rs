@@ -3,8 +3,9 @@
 use crate::runtime::check::{self, CheckMode};
 use crate::runtime::child::work::{Functions, REAL};
 use crate::runtime::convolution::case_result::Extent;
+use crate::runtime::facts::allowed;
 use crate::runtime::facts::built::Built;
-use crate::runtime::facts::finding::Verdict;
+use crate::runtime::facts::finding::{Verdict, printable};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::report::env_config::{EnvConfig, Mode};
 use crate::runtime::system::platform;
@@ -13,7 +14,7 @@ use std::io::Write;
 /// `EX_CONFIG` of sysexits.h: something in the configuration is wrong.
 const EXIT: i32 = 78;
 
-/// Checks; silent on pass, one line on unknown. On fail the reason is printed and, unless `CUDNN_GUARD=warn` is
+/// Checks; silent on pass, at most four lines on unknown, and a line for what is let pass. On fail the reason is printed and, unless `CUDNN_GUARD=warn` is
 /// set, the program ends with 78.
 pub fn startup(built: &Built) {
     startup_with(built, REAL);
@@ -44,13 +45,28 @@ pub fn startup_with(built: &Built, functions: Functions) {
     {
         write_stderr(&format!("cudnn-guard: {}", finding));
     }
-    let Err(failure) = result else {
-        return;
+    let failure = match result {
+        Err(failure) if failure.verdict() == Verdict::Fail => failure,
+        goes_on => {
+            let (report, unknown) = match &goes_on {
+                Ok(report) => (report, None),
+                Err(failure) => (failure.report(), Some(failure.brief())),
+            };
+            for finding in report.findings() {
+                if let Some(by) = allowed::let_pass(finding) {
+                    let summary = printable(&finding.summary);
+                    write_stderr(&format!(
+                        "cudnn-guard: let pass {}: {}  [{}]",
+                        by, summary, finding.id
+                    ));
+                }
+            }
+            if let Some(text) = unknown {
+                write_stderr(&format!("cudnn-guard: unknown: {}", text));
+            }
+            return;
+        }
     };
-    if failure.verdict() != Verdict::Fail {
-        write_stderr(&format!("cudnn-guard: unknown: {}", failure.headline()));
-        return;
-    }
     if env_config.mode == Mode::Warn {
         write_stderr(&format!("{}", failure));
         return;

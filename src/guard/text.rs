@@ -113,7 +113,7 @@ const FACE: &str = r"
 pub use runtime::{Built, Failure, Finding, Report, Severity, Verdict};
 
 /// Verifies everything and ends the program, with exit code 78, if something does not fit. What is unknown is said in
-/// one line on standard error, and the program goes on.
+/// a few lines on standard error, and the program goes on.
 pub fn startup() {
     runtime::startup(&BUILT);
 }

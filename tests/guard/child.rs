@@ -12,7 +12,9 @@ fn where_no_child_can_be_made_startup_calls_nothing_and_check_says_so() {
         .must_end_with(0)
         .must_say(
             "cudnn-guard: unknown: no child process can be made, in which cuDNN could be tried without risk  \
-             [child-not-started]\n",
+             [child-not-started]\n  \
+             = help: raise the limit on processes (`ulimit -u`), or allow `fork`\n  \
+             reason      pipe: Too many open files (os error 24)\n",
         );
     let ran = run("check", &cudnn.0, &[GPU, few]);
     ran.must_be("pass", &["child-not-started"]);
@@ -107,7 +109,8 @@ fn a_child_that_hangs_is_left_behind() {
         .must_end_with(0)
         .must_say(
             "cudnn-guard: unknown: the child process that tries cuDNN was still running the convolution when \
-             its time was over  [convolution-timeout]\n",
+             its time was over  [convolution-timeout]\n  \
+             = help: set CUDNN_GUARD_DEADLINE to more seconds, if this machine is only slow\n",
         );
     assert!(began.elapsed().as_secs() < 20);
 }

@@ -1,12 +1,12 @@
 //! The driver's place in the guard, held by one that answers what the test says in the environment.
 
 use cudnn_guard::runtime::driver::driver_missing::MissingDriver;
-use cudnn_guard::runtime::driver::query::{Device, Driver, DriverProblem};
+use cudnn_guard::runtime::driver::query::{self, Device, Driver, DriverProblem};
 use cudnn_guard::runtime::facts::compute_capability::ComputeCapability;
 use cudnn_guard::runtime::facts::version::Version;
 
-/// `TEST_GPU` is a compute capability, `none` for a driver without devices, or unset for no driver. `TEST_DRIVER` is its
-/// file, and `TEST_CUDA` what it serves.
+/// `TEST_GPU` is a compute capability, `none` for a driver without devices, `real` for the one that the loader finds, or
+/// unset for no driver. `TEST_DRIVER` is its file, and `TEST_CUDA` what it serves.
 pub fn ask() -> Result<Driver, DriverProblem> {
     let Ok(gpu) = std::env::var("TEST_GPU") else {
         return Err(DriverProblem::Missing(Box::new(MissingDriver {
@@ -14,6 +14,9 @@ pub fn ask() -> Result<Driver, DriverProblem> {
             ..MissingDriver::default()
         })));
     };
+    if gpu == "real" {
+        return query::ask();
+    }
     let cuda = std::env::var("TEST_CUDA")
         .ok()
         .and_then(|number| number.parse().ok());

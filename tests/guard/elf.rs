@@ -87,13 +87,15 @@ fn what_is_no_library_is_told_apart() {
         std::fs::write(&file, bytes).unwrap();
         Elf::open(&file).err().unwrap()
     };
-    let not_elf = Defect::Foreign("an ELF library", String::new());
-    assert_eq!(fault(b""), not_elf);
+    assert_eq!(fault(b""), Defect::Empty);
     assert_eq!(
         fault(
             b"/* GNU ld script */ INPUT(libcudnn.so.9)                                          "
         ),
-        not_elf
+        Defect::Foreign(
+            "an ELF library",
+            "/* GNU ld script */ INPUT(libcudnn.so.9)".into()
+        )
     );
     assert!(matches!(
         Elf::open(&folder.file("none")),

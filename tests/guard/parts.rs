@@ -267,7 +267,12 @@ fn a_part_that_there_is_no_memory_for_ends_nothing() {
         let path = cudnn.text();
         let limit = ("TEST_MEBIBYTES", "800");
         run("startup", &cudnn.0, &[GPU, limit]).must_end_with(0).must_say(&format!(
-            "cudnn-guard: unknown: there is not enough memory to load `{path}/{name}`  [cudnn-not-loadable]\n"
+            "cudnn-guard: unknown: there is not enough memory to load `{path}/{name}`  [cudnn-not-loadable]\n  \
+             = help: raise the limit: `ulimit -v unlimited`\n  \
+             loader      {}: failed to map segment from shared object\n  \
+             limit       800 MiB for this process, by `ulimit -v`\n",
+            // The loader names a file as it was asked for it.
+            if name == "libcudnn.so.9" { name.to_string() } else { format!("{path}/{name}") }
         ));
         let ran = run("check", &cudnn.0, &[GPU, limit]);
         ran.must_be("unknown", &["cudnn-not-loadable"]);

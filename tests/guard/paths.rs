@@ -167,6 +167,7 @@ libcudnn.so cannot be loaded, nor by any other name that cudarc tries; there is 
   = help: or use a build of this program for cuDNN 8; a link from one name to the other does not help
   loader      libcudnn.so: cannot open shared object file: No such file or directory
               (and so for 16 names more)
+  there is    {path}/libcudnn.so.8
   looked at   LD_LIBRARY_PATH, its entry `{path}`
 "
         ));
@@ -217,6 +218,7 @@ libcudnn.so cannot be loaded, nor by any other name that cudarc 0.19.1 tries; th
   = help: or put a link `libcudnn.so` to it into `{path}`, as the -dev packages have it
   loader      libcudnn.so: cannot open shared object file: No such file or directory
               (and so for 13 names more)
+  there is    {path}/libcudnn.so.9
   looked at   LD_LIBRARY_PATH, its entry `{path}`
 "
         ));

@@ -120,9 +120,15 @@ loaded cuDNN 9.10.2 is older than the 9.14.0 that this program was built with  [
 fn operators_let_pass_what_they_name() {
     let cudnn = Folder::new().with_cudnn("9.10.2");
     let allow = ("CUDNN_GUARD_ALLOW", "no-gpu, cudnn-version-mismatch");
+    let said = "cudnn-guard: let pass by CUDNN_GUARD_ALLOW: loaded cuDNN 9.10.2 is older than the 9.14.0 that this \
+                program was built with  [cudnn-version-mismatch]\n";
     run("startup", &cudnn.0, &[GPU, allow])
         .must_end_with(0)
-        .must_say("");
+        .must_say(said);
+    // Beside what is not known too.
+    let ran = run("startup", &cudnn.0, &[("TEST_GPU", "none"), allow]);
+    let unknown = "cudnn-guard: unknown: NVIDIA's driver shows no GPU  [no-gpu]\n";
+    ran.must_end_with(0).must_begin(&format!("{said}{unknown}"));
     let ran = run("check", &cudnn.0, &[GPU, allow]);
     ran.must_be("pass", &["cudnn-version-mismatch"]);
     assert_eq!(ran.json["findings"][0]["severity"], "warning");
@@ -143,16 +149,39 @@ fn values_that_cannot_be_read_are_named() {
         );
 }
 
+/// As the build names one that stands in build.rs.
+#[test]
+fn an_id_of_no_finding_is_named() {
+    let cudnn = sound();
+    run("startup", &cudnn.0, &[GPU, ("CUDNN_GUARD_ALLOW", "no-gpu,cudnn-version-mismach")])
+        .must_end_with(0)
+        .must_say(
+            "cudnn-guard: CUDNN_GUARD_ALLOW: \"cudnn-version-mismach\" names no finding; ids stand in brackets \
+             behind the headlines\n",
+        );
+}
+
 /// LOD-05
 #[test]
-fn without_a_gpu_one_line_is_said() {
+fn without_a_gpu_four_lines_are_said_at_most() {
     let cudnn = sound();
     run("startup", &cudnn.0, &[])
         .must_end_with(0)
-        .must_say("cudnn-guard: unknown: `libcuda.so.1`, the library of NVIDIA's driver, cannot be opened, so no GPU can be used  [driver-missing]\n");
+        .must_say("\
+cudnn-guard: unknown: `libcuda.so.1`, the library of NVIDIA's driver, cannot be opened, so no GPU can be used  [driver-missing]
+  = help: install NVIDIA's driver, or run on a machine that has a GPU
+  loader      libcuda.so.1:; no
+");
     run("startup", &cudnn.0, &[("TEST_GPU", "none")])
         .must_end_with(0)
-        .must_say("cudnn-guard: unknown: NVIDIA's driver shows no GPU  [no-gpu]\n");
+        .must_say(
+            "\
+cudnn-guard: unknown: NVIDIA's driver shows no GPU  [no-gpu]
+  = help: run on a machine that has a GPU, or ask the scheduler for one
+  library     /drv/libcuda.so.1
+  driver      580.1, for CUDA up to 13.0
+",
+        );
     let ran = run("check", &cudnn.0, &[("TEST_GPU", "none")]);
     ran.must_be("unknown", &["no-gpu"]);
     assert_eq!(ran.json["driver"]["library"], "/drv/libcuda.so.1");
@@ -170,6 +199,45 @@ fn without_a_gpu_one_line_is_said() {
   see         cudnn-guard explain driver-missing
   = help: set CUDNN_GUARD=warn",
         );
+}
+
+/// What a GPU will ask for when there is one is said beside that there is none, with what mends it.
+#[test]
+fn what_else_was_found_is_said_beside_what_is_not_known() {
+    let cudnn = sound();
+    let path = cudnn.text();
+    let no_gpu = "\
+cudnn-guard: unknown: NVIDIA's driver shows no GPU  [no-gpu]
+  = help: run on a machine that has a GPU, or ask the scheduler for one
+  library     /drv/libcuda.so.1
+";
+    let none = ("TEST_GPU", "none");
+    let old = [none, ("TEST_CUDA", "12020"), ("TEST_TABLES", "1")];
+    let ran = run("check", &cudnn.0, &old);
+    ran.must_be(
+        "unknown",
+        &["no-gpu", "known-bad-release", "driver-too-old"],
+    );
+    run("startup", &cudnn.0, &old[..2])
+        .must_end_with(0)
+        .must_say(&format!(
+            "{no_gpu}  also        the NVIDIA driver serves CUDA 12.2, and the loaded cuDNN is for CUDA 13  \
+             [driver-too-old]; help: install an NVIDIA driver for CUDA 13 or later\n"
+        ));
+    let shim = "unsigned long cudnnGetVersion(void) { return 91400; }
+        unsigned long cudnnGetCudartVersion(void) { return 12090; }";
+    super::tree::compile(shim, &cudnn.file("libcudnn.so.9"), &["-Wl,-rpath,$ORIGIN"]);
+    run("startup", &cudnn.0, &[none])
+        .must_end_with(0)
+        .must_say(&format!(
+            "{no_gpu}  also        loaded cuDNN is for CUDA 12, and this program was built with one for CUDA 13  \
+             [cuda-flavour-mismatch]; help: take `{path}` out of LD_LIBRARY_PATH, or put the directory of the \
+             cuDNN for CUDA 13 before it\n"
+        ));
+    // It may work all the same, and then nothing is said.
+    run("startup", &cudnn.0, &[GPU])
+        .must_end_with(0)
+        .must_say("");
 }
 
 /// LOD-01
@@ -276,7 +344,8 @@ fn only_two_parts_are_a_cudnn_that_compiles_at_run_time() {
     run("check", &cudnn.0, &[GPU]).must_be("unknown", &["convolution-failed"]);
     run("startup", &cudnn.0, &[GPU]).must_end_with(0).must_say(
         "cudnn-guard: unknown: this cuDNN only compiles graphs at run time, and is not told so, \
-         so no convolution was tried  [convolution-failed]\n",
+         so no convolution was tried  [convolution-failed]\n  \
+         = help: set CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY, as NVIDIA asks for a cuDNN without its other parts\n",
     );
     run("check", &cudnn.0, &[]).must_be("unknown", &["driver-missing"]);
     // Where nothing is served, nothing is known.

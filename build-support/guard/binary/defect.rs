@@ -2,12 +2,29 @@
 
 use crate::runtime::facts::finding_id::FindingId;
 use std::fmt;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+/// How the file begins that Git LFS puts in the place of a large one.
+const LFS: &str = "version https://git-lfs";
+/// More links in a row than Linux follows.
+const MOST_LINKS: usize = 41;
 
 /// What is wrong with a file. Printed, it stands behind the file's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Defect {
     /// The system's words.
     Unreadable(String),
+    /// This user may not read it.
+    Forbidden,
+    /// It lies in this directory or below it, which this user may not enter.
+    Closed(PathBuf),
+    /// It is a link that leads here, where nothing is.
+    Dangling(PathBuf),
+    /// It is a link that leads in a circle.
+    Circle,
+    /// It is a directory: docker makes one where it is to mount a file that the host does not have.
+    Directory,
     /// Nothing is in it: container images keep such a file in the place of one that is mounted later.
     Empty,
     /// It is no library of this kind, and begins with these words, if they are words.
@@ -41,13 +58,123 @@ impl Defect {
         Defect::Foreign(kind, told)
     }
 
+    /// What stands between this path and a file; none where a file is, and where nothing is.
+    pub fn in_the_way(path: &Path) -> Option<Self> {
+        match std::fs::metadata(path) {
+            Ok(data) if data.is_file() => None,
+            Ok(data) if data.is_dir() => Some(Defect::Directory),
+            // To open a pipe would wait for its writer.
+            Ok(_) => Some(Defect::foreign("a regular file", &[])),
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+                Some(Defect::Closed(closed_dir(&target(path)?)))
+            }
+            Err(_) if std::fs::symlink_metadata(path).is_err() => None,
+            Err(_) => Some(target(path).map_or(Defect::Circle, Defect::Dangling)),
+        }
+    }
+
+    /// Why it could not be opened.
+    pub fn unopened(error: &std::io::Error) -> Self {
+        match error.kind() {
+            ErrorKind::PermissionDenied => Defect::Forbidden,
+            _ => Defect::Unreadable(error.to_string()),
+        }
+    }
+
+    /// Whether it is what Git LFS puts in the place of a file that nobody fetched.
+    pub fn is_lfs_pointer(&self) -> bool {
+        matches!(self, Defect::Foreign(_, words) if words.starts_with(LFS))
+    }
+
+    /// Whether the loader goes on to the next directory over it.
+    pub fn is_passed_over(&self) -> bool {
+        matches!(
+            self,
+            Defect::Machine(_)
+                | Defect::Class
+                | Defect::Unreadable(_)
+                | Defect::Forbidden
+                | Defect::Closed(_)
+                | Defect::Dangling(_)
+        )
+    }
+
     /// The finding for it.
     pub fn id(&self) -> FindingId {
         match self {
             Defect::Cpu(_) | Defect::Machine(_) | Defect::Class => FindingId::WrongArchitecture,
-            Defect::Unreadable(_) => FindingId::IoError,
+            Defect::Unreadable(_) | Defect::Forbidden | Defect::Closed(_) => FindingId::IoError,
             _ => FindingId::LibraryDamaged,
         }
+    }
+
+    /// What the user of the program can do about it, where it is the file of a cuDNN.
+    pub fn help(&self, path: &Path) -> String {
+        let dir = path.parent().unwrap_or(path).display();
+        let path = path.display();
+        match self {
+            Defect::Cpu(_) | Defect::Machine(_) | Defect::Class => format!(
+                "install the cuDNN for {} in `{dir}`",
+                std::env::consts::ARCH
+            ),
+            Defect::Unreadable(_) => {
+                format!(
+                    "let the user who runs this program read it: `ls -lL {path}` shows its rights"
+                )
+            }
+            Defect::Forbidden => {
+                format!("let the user who runs this program read it: `chmod a+r {path}`")
+            }
+            Defect::Closed(closed) => format!(
+                "let the user who runs this program enter that directory: `chmod a+x {}`",
+                closed.display()
+            ),
+            Defect::Empty => format!(
+                "install cuDNN in `{dir}`: a container image may hold an empty file where the real one is mounted \
+                 when it runs"
+            ),
+            Defect::Dangling(_) | Defect::Circle => {
+                format!("remove that link, and install cuDNN in `{dir}` again")
+            }
+            Defect::Directory => format!(
+                "remove that directory, and install cuDNN in `{dir}`: docker makes one where it is to mount a file \
+                 that the host does not have"
+            ),
+            _ if self.is_lfs_pointer() => {
+                "run `git lfs pull` where that file came from: it only stands for the real one"
+                    .to_string()
+            }
+            Defect::Foreign(..) => format!("install cuDNN in `{dir}` again"),
+            _ => "install that cuDNN again, and see that the disk is not full".to_string(),
+        }
+    }
+}
+
+/// Where a link leads in the end, itself if it is none; none if it leads in a circle.
+fn target(link: &Path) -> Option<PathBuf> {
+    let mut at = link.to_path_buf();
+    for _ in 0..MOST_LINKS {
+        match std::fs::read_link(&at) {
+            Ok(next) => at = at.parent().unwrap_or(link).join(next),
+            Err(_) => return Some(at),
+        }
+    }
+    None
+}
+
+/// The first directory on the way to a path that this user may not enter.
+fn closed_dir(path: &Path) -> PathBuf {
+    let mut closed = path;
+    for below in path.ancestors() {
+        let looked = std::fs::symlink_metadata(below);
+        if !looked.is_err_and(|error| error.kind() == ErrorKind::PermissionDenied) {
+            break;
+        }
+        closed = below.parent().unwrap_or(below);
+    }
+    match target(closed) {
+        Some(real) if real != closed => closed_dir(&real),
+        _ => closed.to_path_buf(),
     }
 }
 
@@ -56,8 +183,28 @@ impl fmt::Display for Defect {
         let own = std::env::consts::ARCH;
         match self {
             Defect::Unreadable(words) => write!(f, "cannot be read: {words}"),
+            Defect::Forbidden => f.write_str("may not be read by this user"),
+            Defect::Closed(dir) => {
+                write!(
+                    f,
+                    "cannot be reached: this user may not enter `{}`",
+                    dir.display()
+                )
+            }
+            Defect::Dangling(target) => {
+                write!(
+                    f,
+                    "is a link that leads to `{}`, where nothing is",
+                    target.display()
+                )
+            }
+            Defect::Circle => f.write_str("is a link that leads in a circle"),
+            Defect::Directory => f.write_str("is a directory, not a file"),
             Defect::Empty => f.write_str("is empty"),
             Defect::Foreign(kind, words) if words.is_empty() => write!(f, "is not {kind}"),
+            Defect::Foreign(kind, _) if self.is_lfs_pointer() => {
+                write!(f, "is not {kind}, but a pointer of Git LFS to one")
+            }
             Defect::Foreign(kind, words) => {
                 write!(f, "is not {kind}, but a text that begins with {words:?}")
             }

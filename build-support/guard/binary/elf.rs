@@ -90,8 +90,10 @@ pub struct Elf {
 impl Elf {
     /// Opens a file, whatever it is.
     pub fn read(path: &Path) -> Result<Self, Defect> {
-        let file =
-            BoundedFile::open(path).map_err(|error| Defect::Unreadable(error.to_string()))?;
+        if let Some(defect) = Defect::in_the_way(path) {
+            return Err(defect);
+        }
+        let file = BoundedFile::open(path).map_err(|error| Defect::unopened(&error))?;
         let start = file.read(0, file.length().min(HEAD)).ok_or(not_elf(&[]))?;
         let mut elf = Self {
             layout: Layout::from_ident(&start),
@@ -110,7 +112,7 @@ impl Elf {
     pub fn open(path: &Path) -> Result<Self, Defect> {
         let elf = Self::read(path)?;
         if !elf.is_elf() || elf.length() < HEAD {
-            return Err(not_elf(&[]));
+            return Err(elf.defect().unwrap_or(not_elf(&[])));
         }
         if elf.start.get(4..6) != Some(&[2, 1]) {
             return Err(Defect::Class);

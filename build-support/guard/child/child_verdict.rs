@@ -53,11 +53,15 @@ pub fn judge(
     for (path, words) in &answer.unopened {
         dlerror_messages::refused(report, path, words);
     }
-    report.findings.extend(
-        answer
-            .cuda_major
-            .and_then(|major| rules::flavour(built, major)),
-    );
+    let flavour = answer
+        .cuda_major
+        .and_then(|major| rules::flavour(built, major));
+    if let (Some(mut finding), Some(with)) = (flavour, built.cudnn_cuda_major) {
+        let wanted = format!("the cuDNN for CUDA {}", with);
+        finding.evidence = main_library.evidence();
+        finding.help = vec![main_library.origin.help(main_library.folder(), &wanted)];
+        report.findings.push(finding);
+    }
     if let Some(problem) = &answer.problem {
         report.unknown(problem.clone());
     }
@@ -158,10 +162,14 @@ pub fn outcomes(report: &mut Report, built: &Built) {
     }
     let passed = |outcome: &CaseResult| outcome.verdict == Verdict::Pass;
     if !report.outcomes.iter().any(passed) && report.verdict() == Verdict::Pass {
-        report.unknown(Finding::warning(
-            FindingId::ConvolutionFailed,
-            "no convolution could be tried",
-        ));
+        let unchecked = report.unchecked.clone();
+        report.unknown(
+            Finding::warning(
+                FindingId::ConvolutionFailed,
+                "no convolution could be tried",
+            )
+            .with_lines("not tried", unchecked),
+        );
     }
 }
 
@@ -193,15 +201,22 @@ fn devices(
 ) {
     let count = report.device_count();
     release(report, built, Some(count));
-    let Some(driver) = report.driver.as_ref().filter(|_| count > 0) else {
+    let Some(driver) = report.driver.as_ref() else {
         return;
     };
+    let too_old = driver
+        .cuda
+        .and_then(|cuda| rules::driver(built, cudnn_cuda_major, cuda));
+    if count == 0 {
+        // It is in nobody's way while there is no GPU, and will be when there is one.
+        if let Some(mut finding) = too_old {
+            finding.severity = Severity::Warning;
+            report.findings.push(finding);
+        }
+        return;
+    }
     let mut findings = Vec::new();
-    findings.extend(
-        driver
-            .cuda
-            .and_then(|cuda| rules::driver(built, cudnn_cuda_major, cuda)),
-    );
+    findings.extend(too_old);
     if built.loader == Loader::Cudarc {
         findings.extend(missing_driver_functions(driver));
     }
@@ -348,7 +363,8 @@ fn judge_exit(report: &mut Report, outcome: &ChildOutcome, missing_dlopen: Optio
                         "the child process that tries cuDNN was killed by signal {} while {}",
                         number, stage
                     ),
-                ),
+                )
+                .help("see with `dmesg` whether the system ended it for want of memory"),
             }
         }
     };

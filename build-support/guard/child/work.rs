@@ -1,5 +1,6 @@
 //! What happens in the child: everything that could take the process down, and everything that starts CUDA.
 
+use crate::runtime::binary::elf::Elf;
 use crate::runtime::child::exit_status::{ChildExit, ExitStatus};
 use crate::runtime::child::pipe_sink::PipeSink;
 use crate::runtime::child::protocol::{self, ChildReport};
@@ -10,6 +11,8 @@ use crate::runtime::convolution::suite;
 use crate::runtime::cudnn::graph::Graph;
 use crate::runtime::cudnn::status::CudnnStatus;
 use crate::runtime::driver::devices::Devices;
+use crate::runtime::driver::driver_library;
+use crate::runtime::driver::driver_missing::LIBRARY;
 use crate::runtime::driver::query::{self, Driver, DriverProblem};
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
@@ -21,6 +24,7 @@ use crate::runtime::system::platform::{self, Library};
 use std::collections::hash_map::RandomState;
 use std::ffi::c_int;
 use std::hash::{BuildHasher, Hasher};
+use std::path::Path;
 use std::time::Duration;
 
 /// cuDNN's own checks that its parts are of one release, each with the part that it ends the process for want of.
@@ -235,9 +239,11 @@ fn open_for_training(parts: &[Part], sink: &PipeSink<'_>) {
     }
 }
 
-/// Whether the loader refused a library for want of the driver's.
+/// Whether the loader refused a library for want of the driver's. An image may hold an empty file in place of that.
 pub fn wants_driver(words: &str) -> bool {
-    words.starts_with("libcuda.so.1: ")
+    let named = words.split(": ").next().unwrap_or_default();
+    let is_absent = || Elf::open(Path::new(named)).is_err();
+    named == LIBRARY || named.ends_with("/libcuda.so.1") && is_absent()
 }
 
 /// Asks cuDNN what it answers without a GPU.
@@ -293,7 +299,10 @@ fn driver(functions: Functions, sink: &PipeSink<'_>) -> usize {
     let known = match &found {
         Ok(driver) => Some(driver),
         Err(problem) => {
-            sink.line(&protocol::finding_line("problem", &problem.finding()));
+            sink.line(&protocol::finding_line(
+                "problem",
+                &driver_library::finding(problem),
+            ));
             problem.driver()
         }
     };

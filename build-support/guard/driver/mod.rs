@@ -5,6 +5,8 @@ pub mod cuda_status;
 pub mod device_memory;
 #[cfg(feature = "runtime")]
 pub mod devices;
+#[cfg(feature = "runtime")]
+pub mod driver_library;
 pub mod driver_missing;
 pub mod no_gpu;
 pub mod query;

@@ -325,7 +325,7 @@ fn is_release(word: &str) -> bool {
 }
 
 /// The release in a name such as `libcuda.so.535.183.01`.
-fn release_in_name(library: &str) -> Option<String> {
+pub fn release_in_name(library: &str) -> Option<String> {
     let (_, release) = library.rsplit_once("libcuda.so.")?;
     if is_release(release) {
         Some(release.to_string())

@@ -3,6 +3,15 @@
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
 
+/// The label under which a finding that may pass says who let it.
+const LET_PASS: &str = "let pass";
+
+/// Who let a finding pass, if somebody did.
+pub fn let_pass(finding: &Finding) -> Option<&str> {
+    let mut evidence = finding.evidence.iter();
+    Some(&evidence.find(|one| one.0 == LET_PASS)?.1)
+}
+
 /// The ids of findings that may pass, each with who lets it. A build, a start and `cudnn-guard inspect` read and apply
 /// them here.
 #[derive(Clone, Debug, Default)]
@@ -30,6 +39,17 @@ impl Allowed {
         self
     }
 
+    /// Those that are ids of no finding.
+    pub fn unknown_ids(&self) -> Vec<&str> {
+        let mut unknown = Vec::new();
+        for (id, _) in &self.ids {
+            if FindingId::parse(id).is_none() {
+                unknown.push(id.as_str());
+            }
+        }
+        unknown
+    }
+
     /// Whether the finding of this id may pass.
     pub fn contains(&self, id: &str) -> bool {
         self.allowed_by(id).is_some()
@@ -42,7 +62,7 @@ impl Allowed {
                 (self.allowed_by(finding.id.as_str()), finding.severity)
             {
                 finding.severity = Severity::Warning;
-                finding.evidence.push(("let pass", by.to_string()));
+                finding.evidence.push((LET_PASS, by.to_string()));
             }
         }
     }

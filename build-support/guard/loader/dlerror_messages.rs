@@ -1,9 +1,12 @@
 //! What the loader says when it refuses, understood: it begins with the file that it did not find.
 
+use crate::runtime::binary::defect::Defect;
+use crate::runtime::binary::elf::Elf;
 use crate::runtime::child::work;
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::loader::map_failures;
+use crate::runtime::parts::part_files;
 use crate::runtime::report::result::Report;
 use std::path::Path;
 
@@ -19,6 +22,9 @@ pub fn refused(report: &mut Report, path: &Path, words: &str) {
         return;
     }
     let finding = refusal(path, words);
+    // That it cannot be read was a guess before, and now the loader says so too.
+    let same = |known: &Finding| known.summary == finding.summary;
+    report.findings.retain(|known| !same(known));
     match finding.severity {
         Severity::Error => report.findings.push(finding),
         _ => report.unknown(finding),
@@ -29,6 +35,15 @@ pub fn refused(report: &mut Report, path: &Path, words: &str) {
 pub fn refusal(path: &Path, words: &str) -> Finding {
     let named = words.split(": ").next().unwrap_or(words);
     if let Some(finding) = map_failures::finding(words, &|_| None) {
+        return finding;
+    }
+    let file = Path::new(named);
+    let file = if file.is_absolute() { file } else { path };
+    let defect = Elf::open(file).err();
+    // One that is not there tells nothing.
+    if let Some(defect) = defect.filter(|defect| !matches!(defect, Defect::Unreadable(_))) {
+        let mut finding = part_files::defect_finding(file, &defect, true).with("loader", words);
+        finding.severity = Severity::Error;
         return finding;
     }
     if words.contains(", version libcudnn") || words.contains("version `libcudnn") {

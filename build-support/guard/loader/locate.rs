@@ -8,6 +8,7 @@ use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::linked_in::LinkedIn;
 use crate::runtime::facts::version::Version;
 use crate::runtime::judge::rules;
+use crate::runtime::loader::misplaced::Misplaced;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
 use crate::runtime::loader::{library_names, map_failures};
 use crate::runtime::parts::file_name;
@@ -191,7 +192,7 @@ fn open(
 ) -> Result<MainLibrary, Finding> {
     let names = library_names::opened_names(built);
     let mut words = Vec::new();
-    let mut unfit = None;
+    let (mut unfit, mut usable) = (None, false);
     for name in &names {
         // For a name that the process knows already, no file is looked for.
         let file = match Library::loaded(name) {
@@ -206,7 +207,7 @@ fn open(
                         .with("found via", search_path.to(&path)));
                 }
                 Err(defect) => unfit = Some((path, defect)),
-                Ok(_) => {}
+                Ok(_) => usable = true,
             }
         }
         match Library::open(name) {
@@ -235,22 +236,35 @@ fn open(
             return Err(finding);
         }
     }
+    if unfit.is_none() {
+        let obstacle = names.iter().find_map(|name| search_path.obstacle(name));
+        unfit = obstacle.filter(|(_, defect)| !usable || !defect.is_passed_over());
+    }
+    let misplaced = match unfit {
+        None | Some((_, Defect::Closed(_))) if !usable => Misplaced::find(&names),
+        _ => None,
+    };
+    if misplaced.as_ref().is_some_and(|found| found.file.is_some()) {
+        // What is in a directory that may not be entered, nobody knows.
+        unfit = None;
+    }
     Err(not_found_finding(
         built,
         majors,
         search_path,
         (&names, &words),
-        unfit,
+        (unfit, misplaced),
     ))
 }
 
-/// That none can be opened by these names; what the loader said of each, and a file that it passed over.
+/// That none can be opened by these names; what the loader said of each, a file that it passed over, or one that lies
+/// elsewhere.
 fn not_found_finding(
     built: &Built,
     majors: &[u32],
     search_path: &SearchPath,
     (names, words): (&[String], &[String]),
-    unfit: Option<(PathBuf, Defect)>,
+    (unfit, misplaced): (Option<(PathBuf, Defect)>, Option<Misplaced>),
 ) -> Finding {
     let cudarc = built.loader == Loader::Cudarc;
     let first = names.first().map_or("", String::as_str);
@@ -270,9 +284,9 @@ fn not_found_finding(
         }
     }
     let is_unasked = unasked.is_some();
-    let other = match unfit {
-        Some(_) => None,
-        None => unasked.or_else(|| other_major(majors, search_path)),
+    let other = match (&unfit, &misplaced) {
+        (None, None) => unasked.or_else(|| other_major(majors, search_path)),
+        _ => None,
     };
     let mut summary = if cudarc {
         let release = built
@@ -287,14 +301,33 @@ fn not_found_finding(
     };
     if let Some((path, defect)) = &unfit {
         summary += &format!("; `{}` {}", path.display(), defect);
+    } else if let Some(misplaced) = &misplaced {
+        if let Some(file) = &misplaced.file {
+            let file = file.display();
+            summary += &format!("; `{}` lies where the loader does not look", file);
+        }
     } else if let Some((major, _)) = &other {
         summary += &format!("; there is only libcudnn.so.{}", major);
     }
-    let mut finding = Finding::error(FindingId::CudnnNotLoadable, summary)
-        .with("loader", said)
-        .with("looked at", search_path.looked_at().join("\n"));
+    let mut finding = Finding::error(FindingId::CudnnNotLoadable, summary);
+    if let Some((path, _)) = &unfit {
+        finding = finding.with("found via", search_path.to(path));
+    } else if let Some(misplaced) = &misplaced {
+        finding = finding.with("reason", &misplaced.reason);
+    }
+    finding = finding.with("loader", said);
     if let Some((_, path)) = &other {
         finding = finding.with("there is", path.display());
+    }
+    finding = finding.with("looked at", search_path.looked_at().join("\n"));
+    if let Some((path, defect)) = &unfit {
+        return finding.help(defect.help(path));
+    }
+    if let Some(misplaced) = misplaced {
+        finding = finding.help(misplaced.help);
+        if misplaced.file.is_some() {
+            return finding;
+        }
     }
     if let Some((major, path)) = other.as_ref().filter(|_| is_unasked) {
         let dir = path.parent().unwrap_or(path).display().to_string();

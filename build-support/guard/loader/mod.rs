@@ -7,4 +7,5 @@ pub mod library_names;
 pub mod load_origin;
 pub mod locate;
 pub mod map_failures;
+pub mod misplaced;
 pub mod search_path;

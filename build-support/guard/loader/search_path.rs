@@ -136,6 +136,34 @@ impl SearchPath {
         self.first_usable(name, &places)
     }
 
+    /// All files of that name on the way.
+    pub fn program_files(&self, name: &str) -> Vec<PathBuf> {
+        let mut files = Vec::new();
+        for origin in &self.folders {
+            if matches!(origin, LoadOrigin::System(_)) {
+                files.extend(ld_so_cache::files(name));
+            }
+            files.push(origin.folder().join(name));
+        }
+        files.retain(|file| file.is_file());
+        files
+    }
+
+    /// What lies in the loader's way under a name that the program opens, and is no file. Of a directory that may not be
+    /// entered nobody knows what is in it: that comes last.
+    pub fn obstacle(&self, name: &str) -> Option<(PathBuf, Defect)> {
+        let mut closed = None;
+        for origin in &self.folders {
+            let file = origin.folder().join(name);
+            match Defect::in_the_way(&file) {
+                None => {}
+                Some(defect @ Defect::Closed(_)) => closed = closed.or(Some((file, defect))),
+                Some(defect) => return Some((file, defect)),
+            }
+        }
+        closed
+    }
+
     /// The first file that the loader takes, in these folders and then where it always looks: it passes over what it
     /// may not read and what is for another CPU. If that is all there is, the first of those, so that it can be named.
     fn first_usable(&self, name: &str, named: &[&Path]) -> Option<PathBuf> {
@@ -155,9 +183,7 @@ impl SearchPath {
                 continue;
             }
             match Elf::open(&file) {
-                Err(Defect::Machine(_) | Defect::Class | Defect::Unreadable(_)) => {
-                    passed_over = passed_over.or(Some(file));
-                }
+                Err(defect) if defect.is_passed_over() => passed_over = passed_over.or(Some(file)),
                 _ => return Some(file),
             }
         }

@@ -225,19 +225,12 @@ pub fn defect_finding(path: &Path, defect: &Defect, needed: bool) -> Finding {
     let summary = format!("`{}` {}", path.display(), defect);
     let finding = match (needed, defect) {
         // What cannot be read may still be mapped by the loader: nothing is known.
-        (true, Defect::Unreadable(_)) | (false, _) => Finding::warning(id, summary),
+        (true, Defect::Unreadable(_) | Defect::Forbidden) | (false, _) => {
+            Finding::warning(id, summary)
+        }
         (true, _) => Finding::error(id, summary),
     };
-    match defect {
-        Defect::Machine(_) | Defect::Class => finding.help(format!(
-            "install the cuDNN for {} there",
-            std::env::consts::ARCH
-        )),
-        Defect::Unreadable(_) => {
-            finding.help("make it readable for the user who runs this program")
-        }
-        _ => finding.help("install that cuDNN again, and see that the disk is not full"),
-    }
+    finding.help(defect.help(path))
 }
 
 fn missing_finding(
@@ -386,7 +379,10 @@ fn locate(
         }
     }
     let found = search_path.resolve(&plain, Some(folder), own_first);
-    found.or_else(|| Library::loaded(&plain)?.path())
+    let found = found.or_else(|| Library::loaded(&plain)?.path());
+    // What is no file is not missing either, and is told as what it is.
+    let here = Some(folder.join(&plain));
+    found.or_else(|| here.filter(|here| Defect::in_the_way(here).is_some()))
 }
 
 /// The file with the highest numbers behind the plain name: 9.14.0 before 9.9.0.

@@ -112,12 +112,19 @@ impl EnvConfig {
                 None => false,
             },
         );
+        let allow = Allowed::parse(&variable("CUDNN_GUARD_ALLOW").unwrap_or_default());
+        for id in allow.unknown_ids() {
+            complaints.push(format!(
+                "CUDNN_GUARD_ALLOW: {:?} names no finding; ids stand in brackets behind the headlines",
+                id
+            ));
+        }
         let report = variable("CUDNN_GUARD_REPORT").filter(|file| !file.is_empty());
         Self {
             mode,
             report: report.map(|file| file.replace("%p", &std::process::id().to_string()).into()),
             deadline,
-            allow: Allowed::parse(&variable("CUDNN_GUARD_ALLOW").unwrap_or_default()),
+            allow,
             require_gpu,
             devices,
             complaints,

@@ -4,6 +4,7 @@ use crate::runtime::facts::finding::{Finding, Verdict, printable};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::report::env_config::EnvConfig;
 use crate::runtime::report::result::{Failure, Report};
+use crate::runtime::report::text;
 use crate::runtime::system::platform;
 use std::path::Path;
 
@@ -15,13 +16,13 @@ pub fn write(
     let Some(path) = &env_config.report else {
         return result;
     };
-    let text = match &result {
+    let words = match &result {
         // Kubernetes keeps so many bytes of this file, and shows them to people.
         _ if path.file_name() == Some("termination-log".as_ref()) => line(&result),
         Ok(report) => report.to_json(),
         Err(failure) => failure.to_json(),
     };
-    if let Err(error) = write_file(path, &format!("{}\n", text)) {
+    if let Err(error) = write_file(path, &format!("{}\n", words)) {
         let finding = Finding::warning(
             FindingId::IoError,
             format!("cannot write the report `{}`: {}", path.display(), error),
@@ -39,11 +40,10 @@ fn line(result: &Result<Report, Failure>) -> String {
     let (verdict, words) = match result {
         Ok(_) => (Verdict::Pass, String::new()),
         Err(failure) => {
-            let help = failure.cause().and_then(|cause| cause.help.first());
-            let help = help.map_or_else(String::new, |help| format!("; help: {}", help));
+            let cause = failure.cause().map(text::one_line);
             (
                 failure.verdict(),
-                format!(": {}{}", failure.headline(), help),
+                format!(": {}", cause.unwrap_or_default()),
             )
         }
     };

@@ -1,8 +1,10 @@
 //! What was checked, what was not, and what came of it.
 
 use crate::runtime::child::protocol::ChildReport;
+use crate::runtime::facts::allowed;
 use crate::runtime::facts::built::Built;
 use crate::runtime::facts::finding::{Finding, Severity, Verdict, printable};
+use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::json::Json;
 use crate::runtime::loader::locate::MainLibrary;
 use crate::runtime::parts::part_files::Parts;
@@ -174,19 +176,28 @@ impl Report {
     }
 }
 
-/// For a program that the loader reads no LD_LIBRARY_PATH for: what else does what that would do.
+/// For a program that the loader reads no LD_LIBRARY_PATH for: what does the same.
 fn without_library_path(finding: &mut Finding) {
-    if finding
-        .help
-        .iter()
-        .any(|help| help.contains("LD_LIBRARY_PATH"))
-    {
-        finding.help.push(
-            "name the directory in /etc/ld.so.conf and run `ldconfig`, where that says LD_LIBRARY_PATH: the loader \
-             ignores it for a program with more rights than its user (setuid, capabilities)"
-                .to_string(),
+    let mut is_meant = false;
+    for help in &mut finding.help {
+        let other = help.replace(
+            "into LD_LIBRARY_PATH",
+            "into /etc/ld.so.conf and run `ldconfig`",
         );
+        is_meant |= other != *help;
+        *help = other;
     }
+    if is_meant {
+        let reason = "this program has more rights than its user (setuid, capabilities): the loader ignores \
+                      LD_LIBRARY_PATH";
+        finding.evidence.insert(0, ("setuid", reason.to_string()));
+    }
+}
+
+/// What `startup` prints in a line of its own.
+fn is_said_apart(finding: &Finding) -> bool {
+    matches!(finding.id, FindingId::VariableUnusable | FindingId::IoError)
+        || allowed::let_pass(finding).is_some()
 }
 
 impl Failure {
@@ -216,6 +227,45 @@ impl Failure {
 
     pub(crate) fn cause(&self) -> Option<&Finding> {
         self.report.cause()
+    }
+
+    /// What is not known, in at most four lines: the cause, the first help, and two lines of what it rests on or of what
+    /// else was found.
+    pub(crate) fn brief(&self) -> String {
+        let mut text = self.headline();
+        let cause = match self.cause() {
+            Some(cause) if cause.id != FindingId::BuiltWithoutCuda => cause,
+            _ => return text,
+        };
+        if let Some(help) = cause.help.first() {
+            text += &format!("\n  = help: {}", printable(help));
+        }
+        let mut rows: Vec<(&str, String)> = Vec::new();
+        let (mut others, mut of_gpu) = (Vec::new(), Vec::new());
+        for finding in self.findings() {
+            if finding == cause || finding.severity == Severity::Note || is_said_apart(finding) {
+                continue;
+            }
+            let row = ("also", text::one_line(finding));
+            match finding.id {
+                // On a machine without one that is no news.
+                FindingId::DriverMissing | FindingId::NoGpu => of_gpu.push(row),
+                _ => others.push(row),
+            }
+        }
+        for (index, (label, value)) in cause.evidence.iter().enumerate() {
+            rows.push((*label, text::in_one_line(value)));
+            if index == 0 {
+                rows.append(&mut others);
+            }
+        }
+        rows.append(&mut others);
+        rows.append(&mut of_gpu);
+        rows.truncate(2);
+        for (label, value) in rows {
+            text += &format!("\n  {:<12}{}", label, printable(&value));
+        }
+        text
     }
 
     /// The cause alone, in one line.

@@ -1,7 +1,7 @@
 //! A report as text: what is under the program, each thing on a line of its own that fits into 80 columns.
 
 use crate::runtime::convolution::case_result::CaseResult;
-use crate::runtime::facts::finding::printable;
+use crate::runtime::facts::finding::{Finding, printable};
 use crate::runtime::parts::release::with_article;
 use crate::runtime::report::contents::{Contents, LoadedCudnn};
 use std::fmt;
@@ -179,6 +179,24 @@ fn parts(loaded: &LoadedCudnn, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         }
     }
     Ok(())
+}
+
+/// A finding in one line: its headline, and the first thing to do about it.
+pub fn one_line(finding: &Finding) -> String {
+    let help = finding.help.first();
+    let help = help.map_or_else(String::new, |help| format!("; help: {}", help));
+    format!("{}  [{}]{}", finding.summary, finding.id, help)
+}
+
+/// Several lines in one. Of what a program printed there may be many.
+pub fn in_one_line(value: &str) -> String {
+    const MOST: usize = 8;
+    let mut lines: Vec<&str> = value.lines().map(str::trim).collect();
+    if lines.len() > MOST {
+        lines.truncate(MOST);
+        lines.push("...");
+    }
+    lines.join("; ")
 }
 
 /// A label and what it stands for.

@@ -310,6 +310,11 @@ pub fn first_environment(name: &str) -> Option<OsString> {
     if is_privileged() {
         return std::env::var_os(name);
     }
+    given_environment(name)
+}
+
+/// The same, whether the loader heeded it or not.
+pub fn given_environment(name: &str) -> Option<OsString> {
     let Ok(all) = std::fs::read("/proc/self/environ") else {
         return std::env::var_os(name);
     };

@@ -86,6 +86,11 @@ pub fn first_environment(name: &str) -> Option<OsString> {
     std::env::var_os(name)
 }
 
+/// The variable as it is.
+pub fn given_environment(name: &str) -> Option<OsString> {
+    first_environment(name)
+}
+
 /// Whether two names are the same.
 pub fn same_file(one: &Path, other: &Path) -> bool {
     one == other

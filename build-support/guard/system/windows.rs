@@ -7,8 +7,9 @@ use std::os::windows::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 pub use crate::runtime::system::other::{
-    SUPPORTED, first_environment, is_privileged, is_program, mapped, most_in_a_file, pass_locks,
-    path_of, program_paths, replaced, same_file, search_path, stderr_is_open, write_in_place,
+    SUPPORTED, first_environment, given_environment, is_privileged, is_program, mapped,
+    most_in_a_file, pass_locks, path_of, program_paths, replaced, same_file, search_path,
+    stderr_is_open, write_in_place,
 };
 
 /// The driver's library lies among Windows' own, and a file of its name elsewhere is not NVIDIA's.

@@ -183,7 +183,7 @@ fn again(flaw: &Defect, path: &Path, cudnn: &Cudnn) -> String {
         Defect::Empty => format!(
             "install cuDNN in `{dir}`: a container image may hold an empty file where the real one is mounted when it runs"
         ),
-        Defect::Foreign(_, words) if words.contains("git-lfs") => {
+        flaw if flaw.is_lfs_pointer() => {
             "run `git lfs pull` where that file came from: it only stands for the real one".into()
         }
         Defect::Cpu(_) => format!("install the cuDNN for the target's processor in `{dir}`"),

@@ -143,7 +143,7 @@ fn what_is_no_dll_says_what_it_is() {
     let flaw = |bytes: &[u8]| open(bytes, |dll| dll.defect().unwrap().to_string());
     assert_eq!(
         flaw(b"version https://git-lfs.github.com/spec/v1\noid sha256:1\n"),
-        "is not a DLL, but a text that begins with \"version https://git-lfs.github.com/spec/\""
+        "is not a DLL, but a pointer of Git LFS to one"
     );
     let mut old = vec![0; 256];
     old[..2].copy_from_slice(b"MZ");

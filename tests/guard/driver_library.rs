@@ -1,0 +1,195 @@
+//! The file that the loader takes for the driver's, and the other one that it should have taken.
+
+use super::program::run;
+use super::tree::{Folder, compile, sound};
+use std::os::unix::fs::symlink;
+
+/// A driver that answers every call with this number, and says that it serves CUDA 13; in a file of this name, with the
+/// usual link to it.
+fn driver(file: &str, answer: u32) -> Folder {
+    let folder = Folder::new();
+    let code = format!(
+        "#define ANSWER(name) int name(void) {{ return {answer}; }}
+         ANSWER(cuInit) ANSWER(cuDeviceGetCount) ANSWER(cuDeviceGet) ANSWER(cuDeviceGetName)
+         ANSWER(cuDeviceGetAttribute)
+         int cuDriverGetVersion(int *version) {{ *version = 13000; return {}; }}",
+        if answer == 34 { 34 } else { 0 }
+    );
+    compile(&code, &folder.file(file), &["-Wl,-soname,libcuda.so.1"]);
+    symlink(file, folder.file("libcuda.so.1")).unwrap();
+    folder
+}
+
+/// What a program with a sound cuDNN says where these folders stand behind it in LD_LIBRARY_PATH.
+#[track_caller]
+fn says(drivers: &[&Folder], text: &str) {
+    let cudnn = sound();
+    let folders: Vec<&str> = std::iter::once(&cudnn)
+        .chain(drivers.iter().copied())
+        .map(Folder::text)
+        .collect();
+    let way = folders.join(":");
+    let ran = run(
+        "startup",
+        &cudnn.0,
+        &[("TEST_GPU", "real"), ("LD_LIBRARY_PATH", &way)],
+    );
+    ran.must_end_with(0)
+        .must_say(&format!("cudnn-guard: unknown: {text}"));
+}
+
+/// The loader says of it that there is no such file.
+#[test]
+fn a_library_for_another_processor() {
+    let (byte, other, own) = if cfg!(target_arch = "x86_64") {
+        (183, "aarch64", "x86_64")
+    } else {
+        (62, "x86_64", "aarch64")
+    };
+    let foreign = driver("libcuda.so.535.183.01", 0).with_byte("libcuda.so.535.183.01", 18, byte);
+    let path = foreign.text();
+    says(
+        &[&foreign],
+        &format!(
+            "\
+`{path}/libcuda.so.1` is for {other}, and this program is for {own}, so no GPU can be used  [driver-missing]
+  = help: install NVIDIA's driver for {own}, or use a build of this program for {other}
+  found via   LD_LIBRARY_PATH, its entry `{path}`
+  loader      libcuda.so.1: cannot open shared object file: No such file or directory
+"
+        ),
+    );
+}
+
+/// As an image has it that was made from a container with a GPU.
+#[test]
+fn a_link_to_a_driver_that_is_not_there() {
+    let left = driver("libcuda.so.535.183.01", 0).without("libcuda.so.535.183.01");
+    let cudnn = sound();
+    let way = format!("{}:{}", cudnn.text(), left.text());
+    let real = [("TEST_GPU", "real"), ("LD_LIBRARY_PATH", way.as_str())];
+    let path = left.text();
+    run("startup", &cudnn.0, &real).must_begin(&format!(
+        "cudnn-guard: unknown: `{path}/libcuda.so.1` is a link that leads to `{path}/libcuda.so.535.183.01`, where \
+         nothing is, so no GPU can be used  [driver-missing]\n"
+    ));
+    std::fs::remove_file(left.file("libcuda.so.1")).unwrap();
+    std::fs::write(left.file("libcuda.so.1"), "").unwrap();
+    run("startup", &cudnn.0, &real).must_begin(&format!(
+        "cudnn-guard: unknown: `{path}/libcuda.so.1` is empty, so no GPU can be used  [driver-missing]\n"
+    ));
+}
+
+/// What is wanted of the driver by a part of cuDNN is no fault of that part.
+#[test]
+fn an_empty_driver_is_no_fault_of_a_part_that_is_linked_to_it() {
+    let cudnn = sound();
+    let real = driver("libcuda.so.535.183.01", 100);
+    let name = "libcudnn_engines_runtime_compiled.so.9";
+    let link = real.file("libcuda.so.1");
+    compile(
+        "int nothing;",
+        &cudnn.file(name),
+        &["-Wl,--no-as-needed", link.to_str().unwrap()],
+    );
+    std::fs::remove_file(&link).unwrap();
+    std::fs::write(&link, "").unwrap();
+    let way = format!("{}:{}", cudnn.text(), real.text());
+    let variables = [("TEST_GPU", "real"), ("LD_LIBRARY_PATH", way.as_str())];
+    let ran = run("check", &cudnn.0, &variables);
+    ran.must_be("unknown", &["driver-missing"]);
+}
+
+#[test]
+fn a_stub_and_the_driver_behind_it() {
+    let (stub, real) = (
+        driver("libcuda.so", 34),
+        driver("libcuda.so.580.65.06", 100),
+    );
+    let (stubs, path) = (stub.text(), real.text());
+    let headline = format!(
+        "`{stubs}/libcuda.so` is the toolkit's stub, not NVIDIA's driver, so no GPU can be used  [driver-stub]"
+    );
+    let found = format!("  found via   LD_LIBRARY_PATH, its entry `{stubs}`");
+    says(
+        &[&stub, &real],
+        &format!(
+            "\
+{headline}
+  = help: take `{stubs}` out of LD_LIBRARY_PATH
+{found}
+  there is    {path}/libcuda.so.1, of 580.65.06
+"
+        ),
+    );
+    says(
+        &[&stub],
+        &format!(
+            "\
+{headline}
+  = help: install NVIDIA's driver, and take `{stubs}` out of LD_LIBRARY_PATH: a stub is for linking alone
+{found}
+"
+        ),
+    );
+    // As the help has it.
+    says(
+        &[&real],
+        &format!(
+            "\
+NVIDIA's driver shows no GPU  [no-gpu]
+  = help: run on a machine that has a GPU, or ask the scheduler for one
+  library     {path}/libcuda.so.580.65.06
+  driver      580.65.06, for CUDA up to 13.0
+"
+        ),
+    );
+}
+
+/// 803 where the library that stands first is not that of the kernel module.
+#[test]
+fn two_drivers_of_different_releases() {
+    let real = driver("libcuda.so.580.65.06", 100);
+    for (answer, words) in [
+        (
+            803,
+            "the driver's library and its kernel module are of different releases: `cuInit` answered \
+             CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803)",
+        ),
+        (
+            804,
+            "the forward-compatibility library does not serve this GPU: `cuInit` answered \
+             CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE (804)",
+        ),
+    ] {
+        let first = driver("libcuda.so.590.10.01", answer);
+        let compat = first.text();
+        says(
+            &[&first, &real],
+            &format!(
+                "\
+{words}  [driver-error]
+  = help: take `{compat}` out of LD_LIBRARY_PATH
+  found via   LD_LIBRARY_PATH, its entry `{compat}`
+  there is    {}/libcuda.so.1, of 580.65.06
+",
+                real.text()
+            ),
+        );
+    }
+    // The same driver twice is no other one.
+    let first = driver("libcuda.so.580.65.06", 803);
+    let path = first.text();
+    says(
+        &[&first, &real],
+        &format!(
+            "\
+the driver's library and its kernel module are of different releases: `cuInit` answered \
+             CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803)  [driver-error]
+  = help: reboot, so that the new kernel module is loaded; in a container, give it the host's libraries
+  found via   LD_LIBRARY_PATH, its entry `{path}`
+  library     {path}/libcuda.so.580.65.06
+"
+        ),
+    );
+}

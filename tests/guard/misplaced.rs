@@ -1,0 +1,283 @@
+//! A cuDNN that lies where the loader does not look: it is named, with what keeps the loader from it, and what the help
+//! says leads there.
+
+use super::program::{Ran, command, run};
+use super::tree::{Folder, GPU, sound};
+use cudnn_guard::runtime::loader::misplaced::Misplaced;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
+
+/// A cuDNN in this directory of a folder.
+fn cudnn_in(dir: &str) -> Folder {
+    let folder = Folder::new();
+    let lib = folder.file(dir);
+    std::fs::create_dir_all(&lib).unwrap();
+    copy(&sound().0, &lib);
+    folder
+}
+
+fn copy(from: &Path, to: &Path) {
+    let mut cp = Command::new("cp");
+    let done = cp.arg("-a").arg(from.join(".")).arg(to).status();
+    assert!(done.unwrap().success());
+}
+
+/// Says this without a GPU, and the same as a failure beside one; when the help is done, nothing is said any more.
+#[track_caller]
+fn is_mended(folder: &Folder, variables: &[(&str, &str)], file: &str, export: &str, reason: &str) {
+    let here = |text: &str| text.replace("HERE", folder.text());
+    let text = here(&format!(
+        "libcudnn.so.9 cannot be loaded; `HERE/{file}` lies where the loader does not look  [cudnn-not-loadable]
+  = help: run `export LD_LIBRARY_PATH={export}` before the program
+  reason      {reason}
+  loader      libcudnn.so.9: cannot open shared object file: No such file or directory
+"
+    ));
+    run("startup", &folder.0, variables)
+        .must_end_with(0)
+        .must_say(&format!("cudnn-guard: unknown: {text}"));
+    let beside_gpu = [&[GPU], variables].concat();
+    let ran: Ran = run("check", &folder.0, &beside_gpu);
+    ran.must_be("fail", &["cudnn-not-loadable"]);
+    assert!(ran.text.starts_with(&text), "{}", ran.text);
+    let help = ran.json["findings"][0]["help"][0].as_str().unwrap();
+    let export = help.split('`').nth(1).unwrap();
+    let program = command("startup", &folder.0);
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", &format!("{export}; exec \"$@\""), "sh"]);
+    shell
+        .arg(program.get_program())
+        .args(program.get_args())
+        .env_clear();
+    for (name, value) in program.get_envs() {
+        shell.env(name, value.unwrap());
+    }
+    let done = shell.envs(beside_gpu).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&done.stderr), "", "{export}");
+    assert_eq!(done.status.code(), Some(0));
+}
+
+#[test]
+fn an_entry_that_the_loader_reads_in_another_way() {
+    let opt = cudnn_in("opt/dnn/lib");
+    let file = "opt/dnn/lib/libcudnn.so.9";
+    let at = |text: &str| text.replace("HERE", opt.text());
+    let home = ("HOME", &*at("HERE/opt"));
+    for (value, export, why) in [
+        (
+            "~/dnn/lib:/usr/lib",
+            "HERE/opt/dnn/lib:/usr/lib",
+            "`~/dnn/lib` of LD_LIBRARY_PATH begins with `~`, which a shell fills in and the loader does not",
+        ),
+        (
+            "/usr/lib:$HOME/dnn/lib",
+            "/usr/lib:HERE/opt/dnn/lib",
+            "`$HOME/dnn/lib` of LD_LIBRARY_PATH begins with `$HOME`, which a shell fills in and the loader does not",
+        ),
+        (
+            "\"HERE/opt/dnn/lib\"",
+            "HERE/opt/dnn/lib",
+            "`\"HERE/opt/dnn/lib\"` of LD_LIBRARY_PATH has quotation marks, which the loader takes for a part of the name",
+        ),
+        (
+            "/usr/lib,HERE/opt/dnn/lib",
+            "/usr/lib:HERE/opt/dnn/lib",
+            "`/usr/lib,HERE/opt/dnn/lib` of LD_LIBRARY_PATH is one directory to the loader: between two it wants a \
+             colon, and no blank",
+        ),
+        (
+            "/usr/lib: HERE/opt/dnn/lib",
+            "/usr/lib:HERE/opt/dnn/lib",
+            "` HERE/opt/dnn/lib` of LD_LIBRARY_PATH is one directory to the loader: between two it wants a colon, \
+             and no blank",
+        ),
+        (
+            "HERE/opt/dnn",
+            "HERE/opt/dnn/lib",
+            "`HERE/opt/dnn` of LD_LIBRARY_PATH is a directory above it, and the loader looks no deeper",
+        ),
+        (
+            "HERE/opt:/usr/lib",
+            "HERE/opt/dnn/lib:/usr/lib",
+            "`HERE/opt` of LD_LIBRARY_PATH is a directory above it, and the loader looks no deeper",
+        ),
+        (
+            "HERE/opt/dnn/lib64",
+            "HERE/opt/dnn/lib",
+            "`HERE/opt/dnn/lib64` of LD_LIBRARY_PATH is not there",
+        ),
+        (
+            "HERE/opt/dnn/lib/libcudnn.so.9",
+            "HERE/opt/dnn/lib",
+            "`HERE/opt/dnn/lib/libcudnn.so.9` of LD_LIBRARY_PATH is the file, and the loader looks into directories \
+             alone",
+        ),
+    ] {
+        let variables = [home, ("LD_LIBRARY_PATH", &*at(value))];
+        is_mended(&opt, &variables, file, export, &format!("the entry {why}"));
+    }
+}
+
+#[test]
+fn a_directory_with_a_blank_in_its_name_is_one() {
+    let odd = cudnn_in("o'dd one/lib");
+    is_mended(
+        &odd,
+        &[("LD_LIBRARY_PATH", odd.file("o'dd one").to_str().unwrap())],
+        "o'dd one/lib/libcudnn.so.9",
+        "'HERE/o'\\''dd one/lib'",
+        "the entry `HERE/o'dd one` of LD_LIBRARY_PATH is a directory above it, and the loader looks no deeper",
+    );
+    let whole = odd.file("o'dd one/lib");
+    run(
+        "startup",
+        &odd.0,
+        &[GPU, ("LD_LIBRARY_PATH", whole.to_str().unwrap())],
+    )
+    .must_say("");
+}
+
+#[test]
+fn an_environment_that_is_active() {
+    let lib = "venv/lib/python3.12/site-packages/nvidia/cudnn/lib";
+    let venv = cudnn_in(lib);
+    let named = venv.file("venv");
+    is_mended(
+        &venv,
+        &[
+            ("LD_LIBRARY_PATH", "/usr/lib"),
+            ("VIRTUAL_ENV", named.to_str().unwrap()),
+        ],
+        &format!("{lib}/libcudnn.so.9"),
+        &format!("HERE/{lib}:/usr/lib"),
+        "VIRTUAL_ENV is `HERE/venv`, and the loader does not follow that variable",
+    );
+    let conda = cudnn_in("conda/lib");
+    let named = conda.file("conda");
+    is_mended(
+        &conda,
+        &[
+            ("LD_LIBRARY_PATH", ""),
+            ("CONDA_PREFIX", named.to_str().unwrap()),
+        ],
+        "conda/lib/libcudnn.so.9",
+        "HERE/conda/lib",
+        "CONDA_PREFIX is `HERE/conda`, and the loader does not follow that variable",
+    );
+}
+
+/// What is damaged or for another processor is offered to nobody.
+#[test]
+fn what_could_not_be_loaded_there_either_is_not_named() {
+    let venv = cudnn_in("venv/lib");
+    let file = venv.file("venv/lib/libcudnn.so.9");
+    std::fs::write(&file, "no library").unwrap();
+    let named = venv.file("venv");
+    let variables = [
+        ("LD_LIBRARY_PATH", "~/x"),
+        ("VIRTUAL_ENV", named.to_str().unwrap()),
+    ];
+    run("startup", &venv.0, &variables).must_say(
+        "\
+cudnn-guard: unknown: libcudnn.so.9 cannot be loaded  [cudnn-not-loadable]
+  = help: write each directory of LD_LIBRARY_PATH out in full, with colons between them
+  reason      the entry `~/x` of LD_LIBRARY_PATH begins with `~`, which a shell fills in and the loader does not
+  loader      libcudnn.so.9: cannot open shared object file: No such file or directory
+",
+    );
+}
+
+#[test]
+fn a_directory_that_ldconfig_does_not_know_yet() {
+    let cudnn = cudnn_in("lib");
+    let names = ["libcudnn.so.9".to_string()];
+    let conf = cudnn.file("ld.so.conf.d");
+    std::fs::create_dir(&conf).unwrap();
+    let lib = cudnn.file("lib");
+    let found = || Misplaced::by_configuration(&names, &cudnn.0);
+    std::fs::write(conf.join("a.conf"), "# /x\n/nowhere\n").unwrap();
+    assert!(found().is_none());
+    let text = format!("/nowhere\n{}  # cuDNN\n", lib.display());
+    std::fs::write(conf.join("b.conf"), text).unwrap();
+    let found = found().unwrap();
+    assert_eq!(found.file, Some(lib.join("libcudnn.so.9")));
+    let path = cudnn.text();
+    assert_eq!(
+        found.reason,
+        format!(
+            "`{path}/ld.so.conf.d/b.conf` names its directory, and /etc/ld.so.cache does not have it yet"
+        )
+    );
+    assert_eq!(found.help, "run `ldconfig` as root");
+}
+
+/// The same with the system's own configuration; then the help is done.
+#[test]
+#[ignore = "needs the right to mount"]
+fn ldconfig_is_asked_for_and_mends_it() {
+    let cudnn = sound();
+    let folder = Folder::new();
+    let script = "cp -r /etc/ld.so.conf.d \"$D/conf\" && echo \"$LIB\" > \"$D/conf/zz-cudnn.conf\" \
+        && mount --bind \"$D/conf\" /etc/ld.so.conf.d && cp /etc/ld.so.cache \"$D/cache\" \
+        && mount --bind \"$D/cache\" /etc/ld.so.cache && \"$@\"; echo \"$?\" >&2; \
+        ldconfig -C \"$D/new\" 2>/dev/null && cat \"$D/new\" > \"$D/cache\" && exec \"$@\"";
+    let program = command("startup", &folder.0);
+    let mut shell = Command::new("unshare");
+    shell.args(["-rm", "sh", "-c", script, "sh"]);
+    shell.arg(program.get_program()).args(program.get_args());
+    shell.envs([GPU, ("TEST_TASK", "startup")]);
+    shell.env_remove("LD_LIBRARY_PATH");
+    let ran = shell
+        .env("D", &folder.0)
+        .env("LIB", &cudnn.0)
+        .output()
+        .unwrap();
+    let text = String::from_utf8(ran.stderr).unwrap();
+    let path = cudnn.text();
+    let said = format!(
+        "\
+libcudnn.so.9 cannot be loaded; `{path}/libcudnn.so.9` lies where the loader does not look  [cudnn-not-loadable]
+  = help: run `ldconfig` as root
+"
+    );
+    let reason = "  reason      `/etc/ld.so.conf.d/zz-cudnn.conf` names its directory, and /etc/ld.so.cache does not have \
+         it yet\n";
+    assert!(text.starts_with(&said) && text.contains(reason), "{text}");
+    assert!(text.ends_with("\n78\n"), "{text}");
+    assert_eq!(ran.status.code(), Some(0));
+}
+
+/// The loader passes over LD_LIBRARY_PATH there, and takes it out of the environment.
+#[test]
+#[ignore = "needs root: starts a setuid program as another user"]
+fn a_setuid_program_is_told_what_its_loader_ignores() {
+    let (cudnn, folder) = (sound(), Folder::new());
+    let own = folder.file("program");
+    // By another process: what this one has open for writing, a child that another test makes just then has too.
+    let mut install = Command::new("install");
+    install
+        .args(["-m", "4755"])
+        .arg(std::env::current_exe().unwrap())
+        .arg(&own);
+    assert!(install.status().unwrap().success());
+    let program = command("startup", &cudnn.0);
+    let mut setuid = Command::new(own);
+    setuid.args(program.get_args()).env_clear().uid(65534);
+    for (name, value) in program.get_envs() {
+        setuid.env(name, value.unwrap());
+    }
+    let output = setuid.output().unwrap();
+    let path = cudnn.text();
+    assert_eq!(
+        String::from_utf8(output.stderr).unwrap(),
+        format!(
+            "\
+cudnn-guard: unknown: libcudnn.so.9 cannot be loaded; `{path}/libcudnn.so.9` lies where the loader does not look  [cudnn-not-loadable]
+  = help: name `{path}` in /etc/ld.so.conf, and run `ldconfig` as root
+  reason      the entry `{path}` of LD_LIBRARY_PATH is that directory, and the loader ignores the variable for a program with more rights than its user (setuid)
+  loader      libcudnn.so.9: cannot open shared object file: No such file or directory
+"
+        )
+    );
+}

@@ -1,0 +1,193 @@
+//! What lies where a library belongs and is none: it is told as what it is, by the path that has the fault.
+
+use super::program::{command, run};
+use super::tree::{Folder, GPU, sound};
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+
+const SHIM: &str = "libcudnn.so.9";
+const PART: &str = "libcudnn_cnn.so.9";
+
+/// What becomes of a file, what is said of it then, and what the first help is. `HERE` is the folder.
+type Fault = (fn(&Path), &'static str, &'static str);
+
+const FAULTS: [Fault; 6] = [
+    (
+        |file| symlink(file.file_name().unwrap(), file).unwrap(),
+        "is a link that leads in a circle",
+        "remove that link, and install cuDNN in `HERE` again",
+    ),
+    (
+        |file| symlink("gone.so.9.14.0", file).unwrap(),
+        "is a link that leads to `HERE/gone.so.9.14.0`, where nothing is",
+        "remove that link, and install cuDNN in `HERE` again",
+    ),
+    (
+        |file| fs::write(file, "").unwrap(),
+        "is empty",
+        "install cuDNN in `HERE`: a container image may hold an empty file where the real one is mounted when it runs",
+    ),
+    (
+        |file| fs::write(file, "version https://git-lfs.github.com/spec/v1\noid 1\n").unwrap(),
+        "is not an ELF library, but a pointer of Git LFS to one",
+        "run `git lfs pull` where that file came from: it only stands for the real one",
+    ),
+    (
+        |file| fs::write(file, "404: Not Found\n").unwrap(),
+        "is not an ELF library, but a text that begins with \"404: Not Found\"",
+        "install cuDNN in `HERE` again",
+    ),
+    (
+        |file| fs::create_dir(file).unwrap(),
+        "is a directory, not a file",
+        "remove that directory, and install cuDNN in `HERE`: docker makes one where it is to mount a file that the \
+         host does not have",
+    ),
+];
+
+#[test]
+fn a_first_library_that_is_none() {
+    for (make, what, help) in FAULTS {
+        let cudnn = sound().without(SHIM);
+        make(&cudnn.file(SHIM));
+        let path = cudnn.text();
+        let (what, help) = (what.replace("HERE", path), help.replace("HERE", path));
+        let text = format!(
+            "\
+{SHIM} cannot be loaded; `{path}/{SHIM}` {what}  [cudnn-not-loadable]
+  = help: {help}
+  found via   LD_LIBRARY_PATH, its entry `{path}`
+  loader      "
+        );
+        let ran = run("startup", &cudnn.0, &[GPU]);
+        ran.must_end_with(78).must_begin(&text);
+        // A program on a machine without a GPU may do without.
+        let ran = run("startup", &cudnn.0, &[]);
+        ran.must_end_with(0)
+            .must_begin(&format!("cudnn-guard: unknown: {text}"));
+        assert_eq!(ran.stderr.lines().count(), 4, "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_part_that_is_none() {
+    for (make, what, help) in FAULTS {
+        let cudnn = sound().without(PART);
+        make(&cudnn.file(PART));
+        let path = cudnn.text();
+        let (what, help) = (what.replace("HERE", path), help.replace("HERE", path));
+        let ran = run("startup", &cudnn.0, &[GPU]);
+        ran.must_end_with(78).must_begin(&format!(
+            "\
+`{path}/{PART}` {what}  [library-damaged]
+  = help: {help}
+  loaded      {path}/{SHIM}
+  found via   LD_LIBRARY_PATH, its entry `{path}`
+"
+        ));
+        // One that no convolution uses stops nothing.
+        let cudnn = sound().without("libcudnn_adv.so.9");
+        make(&cudnn.file("libcudnn_adv.so.9"));
+        run("startup", &cudnn.0, &[GPU])
+            .must_end_with(0)
+            .must_say("");
+    }
+}
+
+/// The loader stops at a circle and at what is no library, and goes on over what leads nowhere.
+#[test]
+fn a_sound_one_behind_is_taken_where_the_loader_takes_it() {
+    let behind = sound();
+    for (make, what, _) in FAULTS {
+        let first = Folder::new();
+        make(&first.file(SHIM));
+        let way = format!("{}:{}", first.text(), behind.text());
+        let ran = run("startup", &behind.0, &[GPU, ("LD_LIBRARY_PATH", &way)]);
+        if what.contains("where nothing is") {
+            ran.must_end_with(0).must_say("");
+        } else {
+            ran.must_end_with(78).must_begin(&format!(
+                "{SHIM} cannot be loaded; `{}/{SHIM}` {what}  [cudnn-not-loadable]\n",
+                first.text()
+            ));
+        }
+    }
+}
+
+/// What the program says when a user runs it who is not the owner of these files.
+fn as_another(cudnn: &Folder, folder: &Path) -> String {
+    let mut program = command("startup", folder);
+    program.envs([GPU]);
+    if fs::metadata(&cudnn.0).unwrap().permissions().mode() & 0o777 != 0o755 {
+        fs::set_permissions(&cudnn.0, Permissions::from_mode(0o755)).unwrap();
+    }
+    unsafe extern "C" {
+        fn geteuid() -> u32;
+    }
+    // SAFETY: it takes nothing and changes nothing. Nothing is closed to root.
+    if unsafe { geteuid() } == 0 {
+        program.uid(65534).gid(65534);
+    }
+    let output = program.output().unwrap();
+    assert_eq!(output.status.code(), Some(78));
+    String::from_utf8(output.stderr).unwrap()
+}
+
+#[test]
+fn what_this_user_may_not_read_or_enter_is_a_matter_of_rights() {
+    let close = |path: &Path| fs::set_permissions(path, Permissions::from_mode(0o0)).unwrap();
+    let open = |path: &Path| fs::set_permissions(path, Permissions::from_mode(0o755)).unwrap();
+    let cudnn = sound();
+    let path = cudnn.text();
+    close(&cudnn.file(SHIM));
+    let text = as_another(&cudnn, &cudnn.0);
+    let wanted = format!(
+        "\
+{SHIM} cannot be loaded; `{path}/{SHIM}` may not be read by this user  [cudnn-not-loadable]
+  = help: let the user who runs this program read it: `chmod a+r {path}/{SHIM}`
+"
+    );
+    assert!(text.starts_with(&wanted), "{text}");
+    open(&cudnn.file(SHIM));
+    close(&cudnn.file(PART));
+    let text = as_another(&cudnn, &cudnn.0);
+    let wanted = format!(
+        "\
+`{path}/{PART}` may not be read by this user  [io-error]
+  = help: let the user who runs this program read it: `chmod a+r {path}/{PART}`
+"
+    );
+    assert!(text.starts_with(&wanted), "{text}");
+    assert_eq!(text.matches("may not be read").count(), 1, "{text}");
+    open(&cudnn.file(PART));
+    // Two directories deep, and by a link.
+    let above = Folder::new();
+    let lib = above.file("closed/deep/lib");
+    fs::create_dir_all(&lib).unwrap();
+    let link = above.file("link");
+    symlink(&lib, &link).unwrap();
+    close(&above.file("closed"));
+    for folder in [&lib, &link] {
+        let text = as_another(&above, folder);
+        let (folder, above) = (folder.display(), above.text());
+        let wanted = format!(
+            "\
+{SHIM} cannot be loaded; `{folder}/{SHIM}` cannot be reached: this user may not enter `{above}/closed`  [cudnn-not-loadable]
+  = help: let the user who runs this program enter that directory: `chmod a+x {above}/closed`
+"
+        );
+        assert!(text.starts_with(&wanted), "{text}");
+    }
+    // Nobody knows whether one is in there: a sound one that was meant is told of first.
+    let named = sound();
+    let way = format!("{}:{}", lib.display(), named.file(SHIM).display());
+    let text = as_another(&above, Path::new(&way));
+    let wanted = format!(
+        "{SHIM} cannot be loaded; `{}/{SHIM}` lies where the loader does not look  [cudnn-not-loadable]\n",
+        named.text()
+    );
+    assert!(text.starts_with(&wanted), "{text}");
+    open(&above.file("closed"));
+}
