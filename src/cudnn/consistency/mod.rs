@@ -179,7 +179,8 @@ fn worst_flaw(cudnn: &Cudnn) -> Option<&(String, PathBuf, Defect)> {
 fn again(flaw: &Defect, path: &Path, cudnn: &Cudnn) -> String {
     let dir = folder(cudnn);
     match flaw {
-        Defect::Unreadable(_) => Obstacle::Closed(path.to_path_buf()).help(false),
+        Defect::Forbidden => Obstacle::Closed(path.to_path_buf()).help(false),
+        Defect::Closed(dir) => Obstacle::Barred(dir.clone()).help(false),
         Defect::Empty => format!(
             "install cuDNN in `{dir}`: a container image may hold an empty file where the real one is mounted when it runs"
         ),
