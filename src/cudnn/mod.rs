@@ -122,11 +122,11 @@ fn obstacle(
         .into_iter()
         .map(|major| platform.cudnn_library(major));
     let names: Vec<String> = names.chain(["libcudnn.so".into()]).collect();
-    let named = |place: &PathBuf| {
-        names
-            .iter()
-            .find_map(|name| sysroot.obstacle(&place.join(name)))
+    let in_the_way = |path: PathBuf| {
+        let directory = || files::is_dir(&path).then(|| Obstacle::Directory(path.clone()));
+        sysroot.obstacle(&path).or_else(directory)
     };
+    let named = |place: &PathBuf| names.iter().find_map(|name| in_the_way(place.join(name)));
     let met = places.iter().find_map(named);
     let dirs = match &met {
         Some(met) => vec![met.dir().to_path_buf()],

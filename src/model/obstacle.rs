@@ -15,6 +15,8 @@ pub enum Obstacle {
     Closed(PathBuf),
     /// A directory on the way there that this user may not enter. It may be somebody's home.
     Barred(PathBuf),
+    /// A directory where a file belongs.
+    Directory(PathBuf),
     /// A library without the link of this name, by which programs look for it.
     Unlinked(PathBuf, String),
 }
@@ -32,9 +34,10 @@ impl Obstacle {
     pub fn dir(&self) -> &Path {
         match self {
             Self::Closed(path) | Self::Barred(path) => path,
-            Self::Loop(path) | Self::Dangling(path, _) | Self::Unlinked(path, _) => {
-                path.parent().unwrap_or(path)
-            }
+            Self::Loop(path)
+            | Self::Dangling(path, _)
+            | Self::Directory(path)
+            | Self::Unlinked(path, _) => path.parent().unwrap_or(path),
         }
     }
 
@@ -44,6 +47,11 @@ impl Obstacle {
         match self {
             Self::Closed(_) => format!("let everybody open it: `sudo chmod -R a+rX {dir}`"),
             Self::Barred(_) => format!("let this user enter it: `sudo chmod a+x {dir}`"),
+            Self::Directory(path) => format!(
+                "remove the directory `{}`, and install the cuDNN there again: docker makes one where it is to mount a \
+                 file that the host does not have",
+                path.display()
+            ),
             Self::Unlinked(..) => format!("make its links: `sudo ldconfig -n {dir}`"),
             _ if is_beside => {
                 format!(
@@ -70,6 +78,13 @@ impl fmt::Display for Obstacle {
             }
             Self::Closed(path) => write!(f, "this user may not open `{}`", path.display()),
             Self::Barred(path) => write!(f, "this user may not enter `{}`", path.display()),
+            Self::Directory(path) => {
+                write!(
+                    f,
+                    "`{}` is a directory, where a library belongs",
+                    path.display()
+                )
+            }
             Self::Unlinked(file, name) => {
                 write!(f, "`{}` has no link `{name}` beside it", file.display())
             }
