@@ -14,6 +14,8 @@ pub struct Error {
     findings: Vec<Finding>,
     /// What another library or the script itself said; then there are no findings.
     other: String,
+    /// Whether somebody asked by name for what is for another processor.
+    is_wrong_cpu_asked: bool,
 }
 
 impl Error {
@@ -21,7 +23,14 @@ impl Error {
         Self {
             findings,
             other: String::new(),
+            is_wrong_cpu_asked: true,
         }
+    }
+
+    /// What is only for another processor is as good as none, unless somebody asked for it by name.
+    pub(crate) fn wrong_cpu_asked(mut self, is_asked: bool) -> Self {
+        self.is_wrong_cpu_asked = is_asked;
+        self
     }
 
     /// An error of something else in the build script, printed with the errors under it:
@@ -47,20 +56,23 @@ impl Error {
         Self {
             findings: Vec::new(),
             other: other.trim_end().to_string(),
+            is_wrong_cpu_asked: false,
         }
     }
 
     /// Whether it is only that CUDA, nvcc or cuDNN is not on this machine, or not to be had for the target.
     pub fn is_not_found(&self) -> bool {
         let absent = |finding: &Finding| {
-            matches!(
-                finding.id,
-                FindingId::CudaNotFound
-                    | FindingId::CudnnNotFound
-                    | FindingId::CudnnHeadersMissing
-                    | FindingId::NvccNotFound
-                    | FindingId::PlatformUnsupported
-            )
+            let is_foreign = finding.id == FindingId::WrongArchitecture && !self.is_wrong_cpu_asked;
+            is_foreign
+                || matches!(
+                    finding.id,
+                    FindingId::CudaNotFound
+                        | FindingId::CudnnNotFound
+                        | FindingId::CudnnHeadersMissing
+                        | FindingId::NvccNotFound
+                        | FindingId::PlatformUnsupported
+                )
         };
         !self.findings.is_empty() && self.findings.iter().all(absent)
     }

@@ -20,6 +20,7 @@ use crate::error::Error;
 use crate::model::candidate::{Candidate, Cudnn, Toolkit};
 use crate::model::environment::Variable;
 use crate::model::guard_state::GuardState;
+use crate::model::rejection::Rejection;
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
@@ -37,6 +38,7 @@ use std::path::{Path, PathBuf};
 pub struct Toolchain {
     pub(crate) config: Config,
     pub(crate) host: Host,
+    pub(crate) needs: Needs,
     /// What the build script asks of CUDA and cuDNN.
     pub(crate) requirements: Requirements,
     pub(crate) toolkit: Option<Toolkit>,
@@ -95,6 +97,11 @@ impl Config {
             cudnn: true,
         };
         let mut toolchain = Toolchain::find(self.clone(), host, needs);
+        // What is looked at is where programs run.
+        let allowed = self.allowed(&toolchain.host.env);
+        if !allowed.contains(FindingId::PartsMissing.as_str()) {
+            environment_checks::stop_at_missing_parts(&mut toolchain.findings);
+        }
         // A build goes by the tables instead: on a hard disk, reading so many headers takes seconds.
         let os = toolchain.host.platform.os;
         if let Some(cudnn) = &mut toolchain.cudnn {
@@ -207,6 +214,7 @@ impl Toolchain {
             archives,
             config,
             host,
+            needs,
         }
     }
 
@@ -218,7 +226,9 @@ impl Toolchain {
         if errors.is_empty() {
             return Ok(self);
         }
-        let error = Error::new(errors);
+        let mut asked = self.candidates.iter().filter(|one| one.request.is_some());
+        let is_foreign = |one: &Candidate| matches!(one.rejected, Some(Rejection::OtherCpu(_)));
+        let error = Error::new(errors).wrong_cpu_asked(asked.any(is_foreign));
         let docs_rs = self.host.env.get(Variable::DocsRs).is_some();
         if !error.is_not_found() || !(self.config.optional || docs_rs) {
             return Err(error);

@@ -1,16 +1,21 @@
 //! The finding for a toolkit and a cuDNN that are for different CUDA majors.
 
-use crate::choice::findings::{CheckContext, linkable, owner};
+use crate::choice::findings::{CheckContext, owner};
 use crate::choice::message_format::{also, found_via, is_gone, named, product, with_lines};
+use crate::choice::select_pair::is_offered;
 use crate::model::candidate::{Candidate, Found};
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::search::search_step::Kind;
 
 impl CheckContext<'_> {
-    /// The finding if toolkit and cuDNN are for different CUDA majors.
+    /// The finding if toolkit and cuDNN are for different CUDA majors. Where the toolkit itself is of two releases, that
+    /// is why.
     pub fn misfit(&self) -> Option<Finding> {
         let (toolkit, cudnn) = self.choice.misfit?;
+        if let Some(skew) = self.skew {
+            return Some(skew.clone());
+        }
         let (toolkit, cudnn) = (self.candidates.get(toolkit)?, self.candidates.get(cudnn)?);
         let major = cudnn.cudnn()?.cuda_major?;
         let theirs = toolkit.version()?.major;
@@ -35,7 +40,7 @@ impl CheckContext<'_> {
             let asked = self.requirements.of(kind);
             let fits = |other: &&Candidate| {
                 let met = |version| asked.is_none_or(|asked| asked.admits(version));
-                linkable(other)
+                is_offered(other, self.platform)
                     && other.version().is_some_and(met)
                     && match (kind, &other.found) {
                         (Kind::Toolkit, Found::Toolkit(found)) => {

@@ -2,7 +2,9 @@
 
 use crate::choice::message_format::{also, brief, found_via, is_gone, landmark, named, with_lines};
 use crate::choice::requirement::{Requirement, Requirements};
-use crate::choice::select_pair::{Choice, has_library, is_usable, kind_of, other_cpu, unfit_path};
+use crate::choice::select_pair::{
+    Choice, has_library, is_offered, is_usable, kind_of, other_cpu, unfit_path,
+};
 use crate::cudnn::{consistency, nvidia_image};
 use crate::model::candidate::{Candidate, Cudnn, Found};
 use crate::model::environment::{Environment, Variable};
@@ -31,6 +33,8 @@ pub struct CheckContext<'a> {
     pub choice: Choice,
     /// What is asked of them.
     pub requirements: &'a Requirements,
+    /// That nvcc and the headers of the toolkit which would be taken are of two releases.
+    pub skew: Option<&'a Finding>,
 }
 
 impl CheckContext<'_> {
@@ -39,12 +43,19 @@ impl CheckContext<'_> {
         let chosen = self.choice.of(kind);
         match chosen.and_then(|index| self.candidates.get(index)) {
             Some(chosen) => {
-                let cudnn = chosen.cudnn().filter(|cudnn| cudnn.header.is_none())?;
-                Some(headers_missing(cudnn, &chosen.via, self.env))
+                let headers = chosen.cudnn().filter(|cudnn| lacks_headers(cudnn));
+                let headers = headers.map(|cudnn| headers_missing(cudnn, &chosen.via, self.env));
+                headers.or_else(|| self.let_pass(kind, chosen))
             }
             None if kind == Kind::Toolkit && self.choice.misfit.is_some() => self.misfit(),
             None => Some(self.none_usable(kind)),
         }
+    }
+
+    /// That the chosen one does not meet the requirement, which is let pass.
+    fn let_pass(&self, kind: Kind, chosen: &Candidate) -> Option<Finding> {
+        let (asked, version) = (self.requirements.of(kind)?, chosen.version()?);
+        (!asked.admits(version)).then(|| self.unmet(kind, chosen, &[], asked))
     }
 
     /// Why nothing of this kind was chosen.
@@ -94,7 +105,10 @@ impl CheckContext<'_> {
             _ if damaged.is_some() => damaged,
             (true, _) => None,
             (false, true) => Some(no_import_library(candidate)),
-            (false, false) => Some(self.no_library(variable)),
+            (false, false) => Some(match &cudnn.files.obstacle {
+                Some(obstacle) => self.obstructed(variable, obstacle, cudnn),
+                None => self.no_library(variable),
+            }),
         }
     }
 
@@ -137,7 +151,10 @@ impl CheckContext<'_> {
         let finding = with_lines(finding, "owner", owner);
         let finding = with_lines(finding, "also found", others.map(|other| also(other)));
         let text = &asked.text;
-        let meets = |other: &&&Candidate| other.version().is_some_and(|one| asked.admits(one));
+        let meets = |other: &&&Candidate| {
+            let admits = |one| asked.admits(one);
+            is_offered(other, self.platform) && other.version().is_some_and(admits)
+        };
         let finding = if let Some(better) = found.iter().find(meets) {
             let activate = match better.via.is_inactive() {
                 true => "activate that environment, or ",
@@ -177,6 +194,10 @@ fn no_import_library(candidate: &Candidate) -> Finding {
         .help("or set CUDNN_PATH to a cuDNN of NVIDIA's installer or archive, which has one")
 }
 
+fn lacks_headers(cudnn: &Cudnn) -> bool {
+    cudnn.header.is_none() || cudnn.files.missing_header.is_some()
+}
+
 fn headers_missing(cudnn: &Cudnn, via: &FoundVia, env: &Environment) -> Finding {
     let is_conda = env.path(Variable::CondaPrefix).is_some_and(|prefix| {
         let dir = cudnn.link_dir.as_deref().unwrap_or(&cudnn.root);
@@ -199,9 +220,13 @@ fn headers_missing(cudnn: &Cudnn, via: &FoundVia, env: &Environment) -> Finding 
             ))
             .help("or set CUDNN_INCLUDE_DIR to a directory that holds cudnn.h and may be read");
     }
-    let headline = match &cudnn.files.mute {
-        Some(header) => mute(header, &release),
-        None => format!("cuDNN{release} at `{root}` has libraries and no headers"),
+    let headline = match (&cudnn.files.mute, &cudnn.files.missing_header) {
+        (Some(header), _) => mute(header, &release),
+        (None, Some((header, missing))) => format!(
+            "the headers of cuDNN{release} are not whole: `{}` includes `{missing}`, which is not there",
+            header.display()
+        ),
+        (None, None) => format!("cuDNN{release} at `{root}` has libraries and no headers"),
     };
     let mut finding = Finding::error(FindingId::CudnnHeadersMissing, headline)
         .with("found via", format!("{via}: {}", library.display()));

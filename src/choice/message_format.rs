@@ -105,7 +105,7 @@ pub fn is_gone(candidate: &Candidate) -> bool {
         Found::Toolkit(toolkit) => toolkit.lacks().len() == 3,
         Found::Cudnn(cudnn) => {
             let parts = [&cudnn.header, &cudnn.library, &cudnn.link_dir];
-            parts.iter().all(|part| part.is_none())
+            parts.iter().all(|part| part.is_none()) && cudnn.files.obstacle.is_none()
         }
     }
 }

@@ -2,12 +2,14 @@
 
 use crate::choice::findings::CheckContext;
 use crate::choice::incomplete_toolkit::packages;
-use crate::choice::message_format::{also, is_gone, landmark, with_lines};
-use crate::choice::select_pair::{is_whole, kind_of};
+use crate::choice::message_format::{also, is_gone, landmark, named, with_lines};
+use crate::choice::select_pair::{has_library, is_offered, kind_of, other_cpu};
 use crate::cudnn::nvidia_image;
 use crate::model::candidate::Candidate;
 use crate::model::found_via::FoundVia;
+use crate::model::owner::{Installer, Owner};
 use crate::model::platform::Os;
+use crate::model::rejection::Rejection;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::search::search_step::{Kind, Place, Step, directories};
@@ -23,7 +25,31 @@ impl CheckContext<'_> {
             Kind::Cudnn => FindingId::CudnnNotFound,
         };
         let product = kind.product();
-        let finding = Finding::error(id, format!("no {product} was found"));
+        let mut cudnns = found.iter().filter_map(|one| one.cudnn());
+        let obstructed = cudnns.find_map(|one| Some((one, one.files.obstacle.as_ref()?)));
+        let emptied = self.emptied_wheel(kind);
+        let foreign = self.foreign(found);
+        let cpu = &self.platform.cpu;
+        let finding = match (obstructed, foreign, emptied) {
+            (Some((_, obstacle)), ..) => {
+                Finding::error(id, format!("no {product} can be used: {obstacle}"))
+            }
+            (_, Some((one, theirs)), _) => {
+                let headline = format!(
+                    "{} is for {theirs}, and this build is for {cpu}",
+                    named(one)
+                );
+                Finding::error(FindingId::WrongArchitecture, headline)
+            }
+            (.., Some((owner, root))) => {
+                let root = root.display();
+                let headline = format!(
+                    "no {product} can be used: the files of the {owner} are not in `{root}`"
+                );
+                Finding::error(id, headline)
+            }
+            _ => Finding::error(id, format!("no {product} was found")),
+        };
         let finding = with_lines(finding, "also found", found.iter().map(|one| also(one)));
         let finding = with_lines(finding, "looked at", self.looked_at(kind));
         let mut finding = with_lines(finding, "left out", self.left_out(kind));
@@ -36,6 +62,15 @@ impl CheckContext<'_> {
                 .help("or call `.optional()` in build.rs, to build without");
         }
         let mut help = Vec::new();
+        help.extend(obstructed.map(|(one, met)| met.help(one.files.unlinked.is_some())));
+        let (variable, contents) = landmark(kind, self.platform.os);
+        help.extend(foreign.map(|_| {
+            format!("install a {product} for {cpu}, and set {variable} to its directory")
+        }));
+        help.extend(emptied.map(|(owner, _)| {
+            let (name, version) = (&owner.name, &owner.version);
+            format!("bring them back: `pip install --force-reinstall --no-deps {name}=={version}`")
+        }));
         let image = nvidia_image::without_headers(self.env);
         if let Some(image) = &image {
             let told = format!("{}, by {}", image.name, image.told_by);
@@ -57,17 +92,9 @@ impl CheckContext<'_> {
             }
         }
         help.extend(self.modules(kind));
-        let mut cudnns = found.iter().filter_map(|one| one.cudnn());
-        if let Some(cudnn) = cudnns.find(|cudnn| cudnn.files.dangling.is_some()) {
-            let root = cudnn.root.display();
-            help.push(format!(
-                "install the cuDNN in `{root}` again: its links lead nowhere"
-            ));
-        }
-        let (variable, contents) = landmark(kind, self.platform.os);
         // What LD_LIBRARY_PATH leads to may hold all that a build needs.
         let mut led_to = found.iter().filter(|one| one.via == FoundVia::LibraryPath);
-        help.push(match led_to.find(|one| is_whole(one)) {
+        help.push(match led_to.find(|one| is_offered(one, self.platform)) {
             Some(one) => {
                 let root = one.root().display();
                 format!(
@@ -87,6 +114,25 @@ impl CheckContext<'_> {
             finding = finding.help(format!("{or}{help}"));
         }
         finding
+    }
+
+    /// A wheel of cuDNN of which only pip's record is left, and where its files would be.
+    fn emptied_wheel(&self, kind: Kind) -> Option<(&Owner, &Path)> {
+        let cudnns = self.candidates.iter().filter_map(Candidate::cudnn);
+        let mut cudnns = cudnns.filter(|one| kind == Kind::Cudnn && one.library.is_none());
+        cudnns.find_map(|one| {
+            let owner = one.owner.as_deref()?;
+            (owner.installer == Installer::Pip).then_some((owner, &*one.root))
+        })
+    }
+
+    /// One that is for another processor, if no library that was found is for this one.
+    fn foreign<'a>(&self, found: &[&'a Candidate]) -> Option<(&'a Candidate, &'static str)> {
+        let mut libraries = found.iter().filter(|one| has_library(one)).peekable();
+        let first = *libraries.peek()?;
+        let cpu = other_cpu(first, self.platform)?;
+        let is_foreign = |one: &&Candidate| other_cpu(one, self.platform).is_some();
+        libraries.all(is_foreign).then_some((*first, cpu))
     }
 
     /// The places that were looked at, a line each: a path, or how many there are.
@@ -124,7 +170,8 @@ impl CheckContext<'_> {
     /// What a compiler or a record led to and what could not be used, a line each.
     fn left_out(&self, kind: Kind) -> Vec<String> {
         let gone = self.candidates.iter().filter(|one| kind_of(one) == kind);
-        let gone = gone.filter(|one| is_gone(one)).map(|one| {
+        let gone = gone.filter(|one| is_gone(one) && one.rejected != Some(Rejection::Emptied));
+        let gone = gone.map(|one| {
             let root = one.root().display();
             format!("{} leads to `{root}`, which is not there", one.via)
         });

@@ -14,6 +14,7 @@ use crate::search::search_step::{Kind, Place, Step, Tree};
 use crate::search::{install_layout, pkg_config};
 use crate::system::sysroot::Sysroot;
 use crate::system::{Host, files};
+use crate::toolkit::nvcc;
 use crate::{cudnn, toolkit};
 use std::path::{Path, PathBuf};
 
@@ -106,7 +107,16 @@ impl Scan<'_> {
                 self.cudnn_in_toolkit(step, &root, sysroot);
             }
             (Err(finding), Some(variable)) => self.failures.push((variable, finding)),
-            (Err(finding), None) => self.scan.left_out.push((step.kind, finding.summary)),
+            (Err(finding), None) => {
+                let said = finding
+                    .evidence
+                    .iter()
+                    .find(|(label, _)| *label == nvcc::SAYS);
+                let said = said.map_or_else(String::new, |(_, words)| format!("\n{words}"));
+                self.scan
+                    .left_out
+                    .push((step.kind, finding.summary + &said));
+            }
         }
     }
 
@@ -157,6 +167,9 @@ impl Scan<'_> {
 
     fn tree(&mut self, step: &Step, tree: &Tree, sysroot: Sysroot) {
         for top in sysroot.expand(&tree.base, &tree.pattern) {
+            if step.kind == Kind::Cudnn {
+                self.emptied_wheel(step, &top, tree, sysroot);
+            }
             // Most of the places that nobody asked for do not exist.
             if step.request.is_none() && sysroot.dir(&top).is_none() {
                 continue;
@@ -172,6 +185,24 @@ impl Scan<'_> {
                     self.add(step, sysroot, found, read);
                 }
             }
+        }
+    }
+
+    /// pip's record of a wheel whose files are gone.
+    fn emptied_wheel(&mut self, step: &Step, top: &Path, tree: &Tree, sysroot: Sysroot) {
+        let Some(owner) = package_owner::wheel(top) else {
+            return;
+        };
+        let is_read = install_layout::has_flavours(tree)
+            || read_install(Kind::Cudnn, top, tree, sysroot, self.host).is_some();
+        if !is_read {
+            let emptied = Cudnn {
+                root: top.to_path_buf(),
+                owner: Some(Box::new(owner)),
+                ..Cudnn::default()
+            };
+            self.scan
+                .add_rejected(Found::Cudnn(emptied), step.via.clone(), Rejection::Emptied);
         }
     }
 

@@ -105,9 +105,9 @@ fn unusable(candidate: &Candidate, platform: Option<&Platform>) -> Option<Reject
     }
     match &candidate.found {
         Found::Toolkit(toolkit) => toolkit.is_runtime().then_some(Rejection::RuntimeOnly),
-        Found::Cudnn(cudnn) if cudnn.link_dir.is_none() => Some(match &cudnn.files.dangling {
+        Found::Cudnn(cudnn) if cudnn.link_dir.is_none() => Some(match &cudnn.files.obstacle {
             _ if cudnn.library.is_some() => Rejection::NoImportLibrary,
-            Some(link) => Rejection::DanglingLink(link.clone()),
+            Some(obstacle) => Rejection::Obstructed(obstacle.clone()),
             None => Rejection::NoLibrary,
         }),
         Found::Cudnn(cudnn) => platform
@@ -172,6 +172,16 @@ pub fn is_whole(candidate: &Candidate) -> bool {
     }
 }
 
+/// Whether it may be named as what to take instead: it has all that a build may need, and nothing is wrong with it.
+pub fn is_offered(candidate: &Candidate, platform: &Platform) -> bool {
+    let is_sound = match &candidate.found {
+        Found::Toolkit(_) => true,
+        Found::Cudnn(cudnn) => is_whole(candidate) && consistency::doubtful(cudnn).is_none(),
+    };
+    let is_own_copy = matches!(candidate.rejected, Some(Rejection::BundledWith(_)));
+    is_sound && !is_own_copy && unusable(candidate, Some(platform)).is_none()
+}
+
 /// What is complete, known and of one piece goes before what is not.
 fn uncertainty(candidate: &Candidate) -> usize {
     let lacking = match &candidate.found {
@@ -179,6 +189,7 @@ fn uncertainty(candidate: &Candidate) -> usize {
         Found::Toolkit(toolkit) => {
             let lacks = toolkit.lacks();
             lacks.iter().filter(|part| **part != "nvcc").count()
+                + usize::from(!toolkit.absent.is_empty())
         }
         Found::Cudnn(cudnn) => {
             usize::from(cudnn.header.is_none())
@@ -308,6 +319,7 @@ fn passed_over(
     };
     let lacking = match &candidate.found {
         Found::Toolkit(toolkit) => match toolkit.lacks() {
+            _ if !toolkit.absent.is_empty() => Some(Rejection::LacksAsked(toolkit.absent.clone())),
             parts if parts.is_empty() => None,
             parts => Some(Rejection::Lacks(parts)),
         },

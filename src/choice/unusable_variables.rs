@@ -3,6 +3,7 @@
 use crate::choice::read_install::read_install;
 use crate::model::candidate::{Candidate, Found};
 use crate::model::environment::Variable;
+use crate::model::obstacle::Obstacle;
 use crate::runtime::facts::finding::Finding;
 use crate::search::install_layout;
 use crate::search::search_step::{Kind, Place, Step};
@@ -16,8 +17,12 @@ pub struct Unusable {
     pub variable: Variable,
     /// Whether the place exists at all.
     pub exists: bool,
-    /// Whether this user may not look there.
-    pub forbidden: bool,
+    /// Why it cannot be used, though it is there.
+    pub obstacle: Option<Obstacle>,
+    /// An archive of cuDNN that lies there, or that it is.
+    pub archive: Option<PathBuf>,
+    /// What it holds for other processors: `sbsa-linux`.
+    pub foreign: Vec<String>,
     /// The directory close to it that holds what was asked for.
     pub nearby: Option<PathBuf>,
     /// Why a compiler that is there could not be asked.
@@ -42,12 +47,37 @@ pub fn unusable(
         found.push(Unusable {
             variable,
             exists: files::is_dir(&value) || files::is_file(&value),
-            forbidden: files::is_forbidden(&value),
+            obstacle: files::obstacle(&value, None).map(|met| met.seen_from(&value)),
+            archive: archive(&value),
+            foreign: foreign(&value, host),
             nearby: nearby(steps, variable, &value, host),
             reason: failure.map(|index| failures.swap_remove(index).1),
         });
     }
     found
+}
+
+/// The targets of a toolkit that are not built for, if it has no others.
+fn foreign(value: &Path, host: &Host) -> Vec<String> {
+    let dirs = files::list(&value.join("targets")).unwrap_or_default();
+    let name = |dir: &PathBuf| Some(dir.file_name()?.to_str()?.to_string());
+    let names: Vec<String> = dirs.iter().filter_map(name).collect();
+    let own = host.platform.toolkit_targets();
+    match names.iter().any(|name| own.contains(&name.as_str())) {
+        true => Vec::new(),
+        false => names,
+    }
+}
+
+/// What NVIDIA ships is called `cudnn-linux-x86_64-9.14.0.64_cuda12-archive.tar.xz` and the like.
+fn archive(value: &Path) -> Option<PathBuf> {
+    let ends = [".tar.xz", ".txz", ".tar.gz", ".tgz", ".zip", ".whl", ".deb"];
+    let is_it = |name: &str| name.contains("cudnn") && ends.iter().any(|end| name.ends_with(end));
+    if files::is_file(value) {
+        let name = value.file_name()?.to_str()?;
+        return is_it(name).then(|| value.to_path_buf());
+    }
+    files::list_named(value, &is_it).ok()?.pop()
 }
 
 /// People name `bin` or the compiler for the toolkit, or the folder of all wheels for one of them.

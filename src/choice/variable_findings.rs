@@ -4,8 +4,10 @@ use crate::choice::findings::CheckContext;
 use crate::choice::message_format::{found_via, landmark, with_lines};
 use crate::choice::select_pair::kind_of;
 use crate::choice::unusable_variables::Unusable;
-use crate::model::candidate::Candidate;
+use crate::model::candidate::{Candidate, Cudnn};
 use crate::model::environment::Variable;
+use crate::model::invocation::quoted;
+use crate::model::obstacle::Obstacle;
 use crate::model::platform::Os;
 use crate::model::rejection::Rejection;
 use crate::runtime::facts::finding::Finding;
@@ -17,8 +19,7 @@ use std::path::{Path, PathBuf};
 impl CheckContext<'_> {
     /// A variable that names a place where nothing is.
     pub fn unusable(&self, unusable: &Unusable) -> Finding {
-        let (variable, exists, forbidden) =
-            (unusable.variable, unusable.exists, unusable.forbidden);
+        let (variable, exists) = (unusable.variable, unusable.exists);
         let (name, value) = (self.env.spelling(variable), self.value(variable));
         let mut steps = self.steps.to_vec();
         steps.retain(|step| step.request == Some(variable));
@@ -27,17 +28,31 @@ impl CheckContext<'_> {
             .iter()
             .any(|step| matches!(step.place, Place::Nvcc(_)));
         let is_bare_name = asks_nvcc && !value.contains(['/', '\\']);
+        let archive = unusable.archive.as_deref();
+        let value_path = PathBuf::from(&value);
+        let is_answer = unusable.reason.is_some() || is_bare_name;
+        let obstacle = unusable.obstacle.as_ref().filter(|_| !is_answer);
         let lack = match (asks(Kind::Toolkit), asks(Kind::Cudnn)) {
             _ if unusable.reason.is_some() => "which does not answer as nvcc does",
             _ if is_bare_name => "which is in no directory of PATH",
             _ if asks_nvcc && exists => "which is no program",
-            _ if forbidden => "where this user may not look",
             _ if !exists => "which does not exist",
+            _ if archive == Some(&*value_path) => "an archive that nobody unpacked",
+            _ if archive.is_some() => "which holds an archive that nobody unpacked",
             (true, true) => "which holds neither a CUDA toolkit nor a cuDNN",
             (true, _) => "which holds no CUDA toolkit",
             _ => "which holds no cuDNN",
         };
-        let headline = format!("`{name}` is set to `{value}`, {lack}");
+        let cpu = &self.platform.cpu;
+        let foreign = unusable.foreign.join(" and ");
+        let is_foreign = asks(Kind::Toolkit) && !foreign.is_empty();
+        let headline = match obstacle {
+            None if is_foreign => format!(
+                "`{name}` is set to `{value}`, a CUDA toolkit for {foreign} alone, and this build is for {cpu}"
+            ),
+            Some(obstacle) => format!("`{name}` is set to `{value}`, and {obstacle}"),
+            None => format!("`{name}` is set to `{value}`, {lack}"),
+        };
         let mut finding = Finding::error(FindingId::VariableUnusable, headline);
         match &unusable.reason {
             Some(reason) => {
@@ -47,17 +62,33 @@ impl CheckContext<'_> {
             None if is_bare_name => {
                 finding = with_lines(finding, "looked at", steps.iter().map(Step::whereabouts));
             }
-            None if forbidden => {}
+            None if obstacle.is_some() => {}
             None => {
                 let missed = steps.iter().flat_map(|step| step.wanted(self.platform));
                 finding = finding.with("missed", lines(&files::dedup(missed)));
             }
         }
-        if forbidden {
+        if let Some(obstacle) = obstacle {
+            let finding = match obstacle {
+                Obstacle::Closed(_) | Obstacle::Barred(_) => finding.help(obstacle.help(false)),
+                _ => finding.help(format!("set {name} to a directory that is there")),
+            };
+            return finding.help(format!(
+                "or unset {name}, so that the usual places are searched"
+            ));
+        }
+        if is_foreign {
             return finding
-                .help("let this user look there: `ls -ld` of each directory above shows who may")
+                .help(format!("set {name} to a CUDA toolkit for {cpu}"))
                 .help(format!(
-                    "or set {name} to a directory that this user may read"
+                    "or unset {name}, so that the usual places are searched"
+                ));
+        }
+        if let Some(archive) = archive {
+            return finding
+                .help(unpack(archive, &value_path, &name))
+                .help(format!(
+                    "or unset {name}, so that the usual places are searched"
                 ));
         }
         let kind = match asks(Kind::Cudnn) {
@@ -74,6 +105,17 @@ impl CheckContext<'_> {
         Finding::error(FindingId::VariableUnusable, headline).help(format!(
             "make a link to that directory under a plain name, and set {name} to the link"
         ))
+    }
+
+    /// A variable that names a place whose library is there and cannot be used.
+    pub fn obstructed(&self, variable: Variable, obstacle: &Obstacle, cudnn: &Cudnn) -> Finding {
+        let (name, value) = (self.env.spelling(variable), self.value(variable));
+        let headline = format!("`{name}` is set to `{value}`, and {obstacle}");
+        Finding::error(FindingId::VariableUnusable, headline)
+            .help(obstacle.help(cudnn.files.unlinked.is_some()))
+            .help(format!(
+                "or unset {name}, so that the usual places are searched"
+            ))
     }
 
     /// A variable that names headers without a library.
@@ -144,7 +186,10 @@ impl CheckContext<'_> {
         let mut findings: Vec<Finding> = Vec::new();
         for other in asked {
             let same = matches!(other.rejected, Some(Rejection::SameAs(_)));
-            if same || other.request == first.request {
+            // The headers of the one go with the libraries of the other.
+            let header = |one: &Candidate| one.cudnn()?.header.clone();
+            let together = header(first).is_some() && header(first) == header(other);
+            if same || together || other.request == first.request {
                 continue;
             }
             let (taken, left, product) = (&first.via, &other.via, kind.product());
@@ -160,20 +205,40 @@ impl CheckContext<'_> {
         findings
     }
 
-    /// That a variable names a place where nothing is, while one before it names a good one.
-    pub fn idle(&self, variable: Variable, first: &Candidate) -> Finding {
-        let (name, value) = (self.env.spelling(variable), self.value(variable));
-        let taken = &first.via;
-        let headline =
-            format!("`{name}` is set to `{value}`, where nothing is; that of {taken} is taken");
-        Finding::warning(FindingId::VariablesDisagree, headline)
-            .with("taken", found_via(first))
-            .help(format!("unset {name}, or let both name the same directory"))
-    }
-
     fn value(&self, variable: Variable) -> String {
         let value = self.env.get(variable).unwrap_or_default();
         value.to_string_lossy().into_owned()
+    }
+}
+
+/// What unpacks an archive, and what the variable has to name then: `value` is the archive or its directory.
+fn unpack(archive: &Path, value: &Path, name: &str) -> String {
+    let dir = archive.parent().unwrap_or(archive);
+    let file = archive.file_name().unwrap_or_default().to_string_lossy();
+    let ends = [".tar.xz", ".txz", ".tar.gz", ".tgz", ".zip", ".whl"];
+    let stem = ends
+        .iter()
+        .find_map(|end| Some((*end, file.strip_suffix(end)?)));
+    let (archive_word, into) = (
+        quoted(&archive.to_string_lossy()),
+        quoted(&dir.to_string_lossy()),
+    );
+    let (command, inside) = match stem {
+        Some((".whl", _)) => ("unzip", dir.join("nvidia/cudnn")),
+        Some((".zip", stem)) => ("unzip", dir.join(stem)),
+        Some((_, stem)) => ("tar", dir.join(stem)),
+        None => return format!("install it, `sudo apt install {archive_word}`, and unset {name}"),
+    };
+    let command = match command {
+        "unzip" => format!("unzip {archive_word} -d {into}"),
+        _ => format!("tar -xf {archive_word} -C {into}"),
+    };
+    match value == archive || inside.ends_with("nvidia/cudnn") {
+        true => format!(
+            "unpack it, `{command}`, and set {name} to `{}`",
+            inside.display()
+        ),
+        false => format!("unpack it: `{command}`"),
     }
 }
 

@@ -14,6 +14,9 @@ const HEADERS: [&str; 4] = [
     "cudnn.h",
 ];
 
+/// More than cuDNN has.
+const MOST_HEADERS: usize = 40;
+
 /// The header that tells the release, in this directory or in the one that its `cudnn.h` leads to.
 pub(super) fn header_in(dir: &Path, sysroot: Sysroot) -> Option<(Version, PathBuf)> {
     telling_header(dir, sysroot).or_else(|| {
@@ -30,6 +33,33 @@ fn telling_header(dir: &Path, sysroot: Sysroot) -> Option<(Version, PathBuf)> {
         let version = version_header::cudnn(&files::read(&header).ok()?)?;
         Some((version, header))
     })
+}
+
+/// The first header of cuDNN that this one or one that it includes asks for and that is not there, behind the one that
+/// asks. A compiler looks beside that one, then in the directories that it is given.
+pub(super) fn missing_include(
+    first: &Path,
+    dirs: &[PathBuf],
+    sysroot: Sysroot,
+) -> Option<(PathBuf, String)> {
+    let mut left = vec![sysroot.file(first)?];
+    let mut seen: Vec<PathBuf> = Vec::new();
+    while let Some(header) = left.pop().filter(|_| seen.len() < MOST_HEADERS) {
+        // They include each other before all else, and are long.
+        let text = files::read_start(&header, 1 << 13).unwrap_or_default();
+        let beside = header.parent().map(Path::to_path_buf);
+        let places: Vec<&PathBuf> = beside.iter().chain(dirs).collect();
+        for name in version_header::included(&text) {
+            let mut found = places.iter().map(|dir| dir.join(name));
+            match found.find_map(|path| sysroot.file(&path)) {
+                Some(path) if seen.contains(&path) || left.contains(&path) => {}
+                Some(path) => left.push(path),
+                None => return Some((header, name.to_string())),
+            }
+        }
+        seen.push(header);
+    }
+    None
 }
 
 /// Where none tells the release: one that may not be read, as `sudo cp` leaves it under a strict umask, and one that is

@@ -15,6 +15,7 @@ pub mod tests;
 
 use crate::cudnn::parts::Parts;
 use crate::model::candidate::{Cudnn, Files, LinkName, Unresolved};
+use crate::model::obstacle::Obstacle;
 use crate::model::platform::{Os, Platform};
 use crate::model::text::library_name::LibraryName;
 use crate::runtime::binary::elf::Elf;
@@ -42,17 +43,30 @@ pub fn read_install(
         Os::Windows => import_and_dll(&places, major, sysroot, platform),
         _ => by_place.find_map(|place| shim_in(place, major, sysroot, platform)),
     };
-    if header.is_none() && link.is_none() {
+    let mut files = Files::default();
+    if link.is_none() && platform.os != Os::Windows {
+        (files.obstacle, files.unlinked) = obstacle(&places, major, sysroot, platform);
+        // What keeps this user from a directory above is told of that one.
+        let is_above =
+            |met: &Obstacle| matches!(met, Obstacle::Barred(dir) if top.starts_with(dir));
+        let met = files.obstacle.take().map(|met| met.seen_from(top));
+        files.obstacle = met.filter(|met| !is_above(met));
+        files.archives = archives(&places, major, sysroot);
+    }
+    if header.is_none() && link.is_none() && files.obstacle.is_none() {
         return None;
     }
-    let mut files = Files::default();
     if header.is_none() {
         let dirs = tree.include.iter().map(|dir| top.join(dir));
         (files.unreadable, files.mute) = silent(dirs, sysroot);
     }
-    if link.is_none() && platform.os != Os::Windows {
-        files.dangling = dangling(&places, major, platform);
-        files.archives = archives(&places, major, sysroot);
+    if let Some(dir) = header.as_ref().and_then(|header| header.dir.as_deref()) {
+        let more = tree
+            .include
+            .iter()
+            .map(|dir| top.join(dir))
+            .collect::<Vec<_>>();
+        files.missing_header = missing_include(&dir.join("cudnn.h"), &more, sysroot);
     }
     let link = link.unwrap_or_default();
     let cudnn = Cudnn {
@@ -95,14 +109,44 @@ fn header(top: &Path, tree: &Tree, sysroot: Sysroot) -> Option<Header> {
     })
 }
 
-/// A link in the place of the library that leads nowhere. An upgrade leaves one behind, and so does a copy of the links
-/// alone.
-fn dangling(places: &[PathBuf], major: Option<u32>, platform: &Platform) -> Option<PathBuf> {
-    let names = major.map(|major| platform.cudnn_library(major));
-    let names: Vec<String> = names.into_iter().chain(["libcudnn.so".into()]).collect();
-    let places = places.iter();
-    let mut links = places.flat_map(|place| names.iter().map(move |name| place.join(name)));
-    links.find(|link| files::is_link(link))
+/// Why what lies in the place of the library cannot be used: an upgrade leaves a link behind that leads nowhere, a copy
+/// of the links alone does, and a copy of the files alone has none. With it, the library itself, if it lies there.
+fn obstacle(
+    places: &[PathBuf],
+    major: Option<u32>,
+    sysroot: Sysroot,
+    platform: &Platform,
+) -> (Option<Obstacle>, Option<PathBuf>) {
+    let majors = major.map_or(vec![9, 8], |major| vec![major]);
+    let names = majors
+        .into_iter()
+        .map(|major| platform.cudnn_library(major));
+    let names: Vec<String> = names.chain(["libcudnn.so".into()]).collect();
+    let in_the_way = |path: PathBuf| {
+        let directory = || files::is_dir(&path).then(|| Obstacle::Directory(path.clone()));
+        sysroot.obstacle(&path).or_else(directory)
+    };
+    let named = |place: &PathBuf| names.iter().find_map(|name| in_the_way(place.join(name)));
+    let met = places.iter().find_map(named);
+    let dirs = match &met {
+        Some(met) => vec![met.dir().to_path_buf()],
+        // A directory such as /usr/lib64 is long: it is read only where the headers tell that something is missing.
+        None if major.is_some() => places.to_vec(),
+        None => Vec::new(),
+    };
+    let unlinked = dirs.iter().find_map(|dir| {
+        let versions = names.iter().map(|name| format!("{name}."));
+        let versions: Vec<String> = versions.filter(|name| !name.ends_with(".so.")).collect();
+        let is_it = |name: &str| versions.iter().any(|start| name.starts_with(start));
+        let there = files::list_named(&sysroot.dir(dir)?, &is_it).unwrap_or_default();
+        there.into_iter().rfind(|file| sysroot.file(file).is_some())
+    });
+    let without_link = || {
+        let file = unlinked.clone()?;
+        let major = LibraryName::of(&file)?.major()?;
+        Some(Obstacle::Unlinked(file, platform.cudnn_library(major)))
+    };
+    (met.or_else(without_link), unlinked)
 }
 
 /// The directory with the archives, for a cuDNN without a library. Where there is one, they are beside it.
@@ -120,7 +164,7 @@ fn archives(places: &[PathBuf], major: Option<u32>, sysroot: Sysroot) -> Option<
 /// What the libraries tell, and the packages that brought them.
 fn with_parts(cudnn: Cudnn, sysroot: Sysroot, platform: &Platform) -> Cudnn {
     let owner = package_owner::find(&cudnn, sysroot);
-    let (found, whole) = match &cudnn.library {
+    let (found, whole, closed) = match &cudnn.library {
         Some(library) => parts::beside(library, sysroot, platform),
         None => Default::default(),
     };
@@ -133,7 +177,9 @@ fn with_parts(cudnn: Cudnn, sysroot: Sysroot, platform: &Platform) -> Cudnn {
         ..cudnn
     };
     cudnn.files.own_first = first.and_then(Binary::own_first) == Some(true);
-    cudnn.files.copies = parts::copies(whole);
+    cudnn.files.copies = parts::copies(whole, platform);
+    cudnn.files.part_obstacles = closed;
+    cudnn.files.absent_soname = absent_soname(&cudnn, first, sysroot);
     if parts.folders.len() > 1 {
         cudnn.files.folders.clone_from(&parts.folders);
     }
@@ -147,6 +193,13 @@ fn with_parts(cudnn: Cudnn, sysroot: Sysroot, platform: &Platform) -> Cudnn {
     cudnn.owner = owner.map(Box::new);
     cudnn.files.header_owner = package_owner::find_by_headers(&cudnn, sysroot);
     cudnn
+}
+
+/// The name that a program which is linked to the library asks the loader for, where no such file lies beside it.
+fn absent_soname(cudnn: &Cudnn, library: Option<&Binary>, sysroot: Sysroot) -> Option<String> {
+    let soname = library?.soname()?;
+    let beside = cudnn.library.as_deref()?.with_file_name(&soname);
+    sysroot.file(&beside).is_none().then_some(soname)
 }
 
 /// The libraries of cuDNN that a Python package brought along in this directory. They have its headers nowhere, and
@@ -296,7 +349,7 @@ pub fn unresolved_symbols(cudnn: &Cudnn, os: Os) -> Vec<Unresolved> {
     let opened: Vec<(&Path, Binary)> = cudnn
         .parts
         .iter()
-        .filter_map(|part| Some((&*part.path, Binary::open(&part.path, os)?)))
+        .filter_map(|part| Some((&*part.path, Binary::open(&part.path, os).ok()?)))
         .collect();
     for (part, library) in &opened {
         let constraints = library.named_imports();
@@ -327,4 +380,4 @@ fn real_major(path: &Path, sysroot: Sysroot) -> Option<u32> {
     LibraryName::of(&sysroot.canonical(path))?.major()
 }
 
-use headers::{header_in, silent};
+use headers::{header_in, missing_include, silent};

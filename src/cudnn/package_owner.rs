@@ -33,7 +33,8 @@ pub fn find_by_headers(cudnn: &Cudnn, sysroot: Sysroot) -> Option<Owner> {
     debian(cudnn.header.as_deref()?, sysroot)
 }
 
-fn wheel(root: &Path) -> Option<Owner> {
+/// The wheel of cuDNN that is recorded beside this directory, which is its own.
+pub fn wheel(root: &Path) -> Option<Owner> {
     let [wheel] = wheels(root).try_into().ok()?;
     let (name, version) = stem(&wheel)?.split_once('-')?;
     Some(Owner {

@@ -2,7 +2,8 @@
 
 use crate::cudnn::part_version::VersionDetector;
 use crate::cudnn::real_major;
-use crate::model::candidate::{Cudnn, Part};
+use crate::model::candidate::{Copies, Cudnn, Part};
+use crate::model::obstacle::Obstacle;
 use crate::model::platform::Platform;
 use crate::model::text::library_name::LibraryName;
 use crate::runtime::binary::defect::Defect;
@@ -30,14 +31,17 @@ impl Parts {
     /// Opens these files.
     pub fn open(named: Named, sysroot: Sysroot, platform: &Platform) -> Self {
         let open = |(_, path): &(String, PathBuf)| Binary::open(path, platform.os);
-        let binaries: Vec<Option<Binary>> = named.iter().map(open).collect();
+        let binaries: Vec<Result<Binary, Defect>> = named.iter().map(open).collect();
         let mut teller = VersionDetector::new(named.len());
         let (mut folders, mut flaws) = (Vec::new(), Vec::new());
         for ((name, path), binary) in named.iter().zip(&binaries) {
             let real = sysroot.canonical(path);
             folders.extend(real.parent().map(Path::to_path_buf));
-            teller.look(name, &real, binary.as_ref());
-            let flaw = binary.as_ref().and_then(|one| one.defect(path, platform));
+            teller.look(name, &real, binary.as_ref().ok());
+            let flaw = match binary {
+                Ok(binary) => binary.defect(path, platform),
+                Err(defect) => Some(defect.clone()),
+            };
             flaws.extend(flaw.map(|flaw| (name.clone(), path.clone(), flaw)));
         }
         let parts = named.into_iter().zip(teller.tell());
@@ -54,7 +58,7 @@ impl Parts {
             parts: parts.collect(),
             flaws,
             folders: files::dedup(folders.into_iter()),
-            binaries,
+            binaries: binaries.into_iter().map(Result::ok).collect(),
         }
     }
 
@@ -93,11 +97,17 @@ impl Parts {
     }
 }
 
-/// The first library with the parts beside it. The second list has every file that is no link, for `copies`.
-pub fn beside(library: &Path, sysroot: Sysroot, platform: &Platform) -> (Named, Named) {
+/// The first library with the parts beside it. The second list has every file that is no link, for `copies`; the third
+/// has what lies in the place of a part and cannot be used.
+pub fn beside(
+    library: &Path,
+    sysroot: Sysroot,
+    platform: &Platform,
+) -> (Named, Named, Vec<(String, Obstacle)>) {
     let major = LibraryName::of(library).and_then(|file| file.major());
     let mut found: Named = vec![("cudnn".into(), library.to_path_buf())];
     let mut whole = Named::new();
+    let mut closed = Vec::new();
     let dir = library.parent().unwrap_or(library);
     for path in &files::list_named(dir, &|name| name.contains("cudnn")).unwrap_or_default() {
         let Some((name, file)) = platform.cudnn_part(path) else {
@@ -111,6 +121,12 @@ pub fn beside(library: &Path, sysroot: Sysroot, platform: &Platform) -> (Named, 
         }
         let is_link = files::is_link(path);
         let Some(path) = sysroot.file(path) else {
+            let file_name = path.file_name().unwrap_or_default().to_string_lossy();
+            closed.extend(
+                sysroot
+                    .obstacle(path)
+                    .map(|met| (file_name.into_owned(), met)),
+            );
             continue;
         };
         if !is_link {
@@ -122,22 +138,56 @@ pub fn beside(library: &Path, sysroot: Sysroot, platform: &Platform) -> (Named, 
             Some(_) => {}
         }
     }
-    (found, whole)
+    (found, whole, closed)
 }
 
-/// The files of each part that has more than one whole file of one size, where there should be one and links to it.
-pub fn copies(whole: Named) -> Vec<Vec<PathBuf>> {
-    let mut groups: Vec<(String, u64, Vec<PathBuf>)> = Vec::new();
+/// The files of each part that has more than one whole file of one build, where there should be one and links to it; and
+/// those of which the one that programs open is of another build than the rest.
+pub fn copies(whole: Named, platform: &Platform) -> Vec<Copies> {
+    let mut parts: Vec<(String, Vec<PathBuf>)> = Vec::new();
     for (name, path) in whole {
-        let size = files::size(&path);
-        let known = groups
-            .iter_mut()
-            .find(|group| group.0 == name && group.1 == size);
-        match known {
-            Some((_, _, group)) => group.push(path),
-            None => groups.push((name, size, vec![path])),
+        match parts.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, files)) => files.push(path),
+            None => parts.push((name, vec![path])),
         }
     }
-    groups.retain(|(_, _, group)| group.len() > 1);
-    groups.into_iter().map(|(_, _, group)| group).collect()
+    // A script for the linker is none.
+    let is_library =
+        |path: &PathBuf| Binary::open(path, platform.os).is_ok_and(|one| one.cpu().is_some());
+    parts.retain(|(_, files)| files.len() > 1);
+    parts
+        .iter_mut()
+        .for_each(|(_, files)| files.retain(is_library));
+    let build = |path: &PathBuf| {
+        let library = Binary::open(path, platform.os).ok();
+        (files::size(path), library.and_then(|one| one.build_id()))
+    };
+    let is_opened = |path: &Path| {
+        let numbers = LibraryName::of(path).map(|name| name.numbers.len());
+        numbers == Some(1)
+    };
+    let mut copies = Vec::new();
+    for (_, files) in parts {
+        let builds: Vec<_> = files.iter().map(build).collect();
+        let both = || files.iter().zip(&builds);
+        let opened = both().find(|(file, _)| is_opened(file));
+        let stale = |(_, opened)| builds.iter().any(|one| one != opened);
+        if opened.is_some_and(stale) {
+            let differ = true;
+            copies.push(Copies { files, differ });
+            continue;
+        }
+        // Other releases may lie there, which nobody opens.
+        let mut seen = Vec::new();
+        for of in &builds {
+            let same = both().filter(|(_, build)| *build == of);
+            let files: Vec<PathBuf> = same.map(|(file, _)| file.clone()).collect();
+            if files.len() > 1 && !seen.contains(&of) {
+                let differ = false;
+                copies.push(Copies { files, differ });
+            }
+            seen.push(of);
+        }
+    }
+    copies
 }

@@ -1,7 +1,7 @@
 //! One file to compile, where its product goes, and whether that is still fresh.
 
 use crate::kernels::depfile_source::DepfileSource;
-use crate::kernels::nvcc_diagnostics;
+use crate::kernels::nvcc_diagnostics::Failure;
 use crate::kernels::setup::Setup;
 use crate::model::gencode::Gencode;
 use crate::model::invocation::Invocation;
@@ -181,7 +181,15 @@ impl Job {
             )
             .with("command", &command)
             .with("nvcc says", words);
-            if let Some(help) = nvcc_diagnostics::help(&said) {
+            let failure = Failure {
+                said: &said,
+                env: &setup.host.env,
+                flags: &setup.plan.flags,
+                nvcc: &setup.plan.nvcc,
+                release: setup.release,
+                others: &setup.others,
+            };
+            if let Some(help) = failure.help() {
                 finding = finding.help(help);
             }
             return Err(finding);

@@ -1,5 +1,178 @@
 //! What nvcc's words mean, where they tell little to somebody who reads them for the first time.
 
+use crate::host_compiler::{Choice, choice};
+use crate::model::candidate::Toolkit;
+use crate::model::environment::Environment;
+use crate::runtime::facts::version::Version;
+use crate::system::files;
+use std::path::Path;
+
+/// A compilation that failed, and what it was made with.
+#[derive(Clone, Copy)]
+pub struct Failure<'a> {
+    /// All that nvcc and its host compiler said.
+    pub said: &'a str,
+    /// The environment that it ran in.
+    pub env: &'a Environment,
+    /// What the build script adds.
+    pub flags: &'a [String],
+    /// The compiler.
+    pub nvcc: &'a Path,
+    /// The release of its toolkit.
+    pub release: Option<Version>,
+    /// Other toolkits of this machine.
+    pub others: &'a [&'a Toolkit],
+}
+
+/// The programs that nvcc runs, and the wheels that they are in.
+const TOOLS: [(&str, &str); 5] = [
+    ("cicc", "nvidia-nvvm"),
+    ("cudafe++", "nvidia-cuda-nvcc"),
+    ("ptxas", "nvidia-cuda-nvcc"),
+    ("fatbinary", "nvidia-cuda-nvcc"),
+    ("nvlink", "nvidia-cuda-nvcc"),
+];
+
+/// How headers begin, and the wheels that they are in.
+const HEADERS: [(&str, &str); 12] = [
+    ("crt/", "nvidia-cuda-crt"),
+    ("cuda_runtime", "nvidia-cuda-runtime"),
+    ("nv/", "nvidia-cuda-cccl"),
+    ("cuda/std/", "nvidia-cuda-cccl"),
+    ("thrust/", "nvidia-cuda-cccl"),
+    ("cub/", "nvidia-cuda-cccl"),
+    ("cublas", "nvidia-cublas"),
+    ("cufft", "nvidia-cufft"),
+    ("curand", "nvidia-curand"),
+    ("cusolver", "nvidia-cusolver"),
+    ("cusparse", "nvidia-cusparse"),
+    ("nvrtc", "nvidia-cuda-nvrtc"),
+];
+
+/// Wheels that have the release of the toolkit as their own.
+const OF_RELEASE: [&str; 4] = [
+    "nvidia-nvvm",
+    "nvidia-cuda-nvcc",
+    "nvidia-cuda-crt",
+    "nvidia-cuda-runtime",
+];
+
+impl Failure<'_> {
+    /// What to do about it.
+    pub fn help(&self) -> Option<String> {
+        self.temporary_directory()
+            .or_else(|| self.missing_tool())
+            .or_else(|| self.missing_header())
+            .or_else(|| self.missing_compiler())
+            .or_else(|| known(self.said).map(String::from))
+    }
+
+    fn temporary_directory(&self) -> Option<String> {
+        let dir = Path::new(self.env.os_var("TMPDIR")?);
+        let text = dir.display();
+        (!files::is_dir(dir)).then(|| {
+            format!("set TMPDIR to a directory that is there, or unset it: `{text}` is not")
+        })
+    }
+
+    fn missing_tool(&self) -> Option<String> {
+        let is_missing = |line: &str, tool: &str| {
+            let missing = line.contains("not found") || line.contains("No such file");
+            let mut words = line.split([' ', ':', '/', '\'', '"']);
+            missing && words.any(|word| word == tool)
+        };
+        let tool = |(tool, _): &&(&str, &str)| self.said.lines().any(|line| is_missing(line, tool));
+        let (tool, wheel) = TOOLS.iter().find(tool)?;
+        Some(match self.pip(wheel) {
+            Some(command) => format!("run `{command}`, which brings `{tool}`"),
+            None => {
+                let nvcc = self.nvcc.display();
+                format!(
+                    "install the package of `{nvcc}` again, with all that it depends on: `{tool}` is missing"
+                )
+            }
+        })
+    }
+
+    fn missing_header(&self) -> Option<String> {
+        let header = self.said.lines().find_map(absent_header)?;
+        let (_, wheel) = HEADERS
+            .iter()
+            .find(|(start, _)| header.starts_with(start))?;
+        let has = |toolkit: &&&Toolkit| {
+            let mut dirs = toolkit.include_dirs.iter();
+            toolkit.nvcc.is_some() && dirs.any(|dir| files::is_file(&dir.join(header)))
+        };
+        if let Some(other) = self.others.iter().find(has) {
+            let root = other.root.display();
+            return Some(format!("set CUDA_HOME to `{root}`, which has `{header}`"));
+        }
+        let package = wheel
+            .trim_start_matches("nvidia-")
+            .trim_start_matches("cuda-");
+        let release = self
+            .release
+            .map_or_else(String::new, |one| format!("-{}-{}", one.major, one.minor));
+        Some(match self.pip(wheel) {
+            Some(command) => format!("run `{command}`, which brings `{header}`"),
+            None => format!(
+                "install `{header}`: `lib{package}-dev{release}` (Debian, Ubuntu), `lib{package}-devel{release}` \
+                 (Fedora, RHEL), or the whole toolkit"
+            ),
+        })
+    }
+
+    /// Where the wheels of CUDA 13 brought this nvcc, the command for another of them.
+    fn pip(&self, wheel: &str) -> Option<String> {
+        let release = self.release.filter(|release| release.major >= 13)?;
+        let top = self.nvcc.parent()?.parent()?;
+        let is_wheels = top.parent().is_some_and(|up| up.ends_with("nvidia"));
+        let version = match OF_RELEASE.contains(&wheel) {
+            true => format!("=={}.*", release.short()),
+            false => String::new(),
+        };
+        is_wheels.then(|| format!("pip install '{wheel}{version}'"))
+    }
+
+    fn missing_compiler(&self) -> Option<String> {
+        if !self.said.contains("No such file or directory")
+            || !self
+                .said
+                .contains("Failed to preprocess host compiler properties")
+        {
+            return None;
+        }
+        match choice(self.env, self.flags) {
+            Choice::Variable(variable, name) => {
+                let spelling = self.env.spelling(variable);
+                Some(format!(
+                    "set {spelling} to a compiler that is there, or unset it: it names `{name}`"
+                ))
+            }
+            Choice::Flag => Some(
+                "correct the `-ccbin` that nvcc is given in build.rs, NVCC_PREPEND_FLAGS or NVCC_APPEND_FLAGS: \
+                 there is no such compiler"
+                    .into(),
+            ),
+            Choice::Nobody => None,
+        }
+    }
+}
+
+/// `curand.h` of `a.cu:1:10: fatal error: curand.h: No such file or directory`, of `fatal error: 'curand.h' file not
+/// found` and of `Cannot open include file: 'curand.h': No such file or directory`.
+fn absent_header(line: &str) -> Option<&str> {
+    let line = line
+        .split_once("fatal error")
+        .map_or(line, |(_, rest)| rest);
+    let end = ["' file not found", "': No such file", ": No such file"];
+    let (before, _) = end.iter().find_map(|end| line.split_once(end))?;
+    let name = before.rsplit([' ', '\'', '"']).next()?;
+    name.contains(".h")
+        .then_some(name)
+        .or_else(|| name.contains('/').then_some(name))
+}
+
 /// Words of nvcc or its host compiler, and what to do.
 const KNOWN: &[(&str, &str)] = &[
     (
@@ -33,8 +206,7 @@ const KNOWN: &[(&str, &str)] = &[
     ),
 ];
 
-/// What to do about it.
-pub fn help(said: &str) -> Option<&'static str> {
+fn known(said: &str) -> Option<&'static str> {
     let known = KNOWN.iter().find(|(words, _)| said.contains(words));
     known.map(|(_, help)| *help)
 }
@@ -45,8 +217,91 @@ mod tests {
 
     #[track_caller]
     fn helps(said: &str, with: &str) {
-        let help = help(said).unwrap_or_default();
+        let help = with_env(said, &[], &[]).unwrap_or_default();
         assert!(help.contains(with), "{help}");
+    }
+
+    fn with_env(said: &str, env: &[(&str, &str)], others: &[&Toolkit]) -> Option<String> {
+        let env = env
+            .iter()
+            .map(|(name, value)| (name.to_string(), value.into()));
+        let failure = Failure {
+            said,
+            env: &Environment::new(env),
+            flags: &[],
+            nvcc: Path::new("/venv/site-packages/nvidia/cu13/bin/nvcc"),
+            release: Some(Version::new(13, 5, 0)),
+            others,
+        };
+        failure.help()
+    }
+
+    /// Each text is what nvcc 13.5 of the wheels said.
+    #[test]
+    fn a_wheel_that_is_missing_is_named() {
+        let cicc = "sh: 1: /venv/site-packages/nvidia/cu13/bin/../nvvm/bin/cicc: not found";
+        helps(cicc, "run `pip install 'nvidia-nvvm==13.5.*'`");
+        helps("sh: 1: ptxas: not found", "'nvidia-cuda-nvcc==13.5.*'");
+        let crt = "/cu13/bin/../include/cuda_runtime.h:82:10: fatal error: crt/host_config.h: No such file or directory";
+        helps(crt, "'nvidia-cuda-crt==13.5.*'");
+        helps(
+            "b.cu:1:10: fatal error: curand.h: No such file or directory",
+            "pip install 'nvidia-curand'",
+        );
+        assert_eq!(
+            with_env(
+                "b.cu:1:10: fatal error: mine.h: No such file or directory",
+                &[],
+                &[]
+            ),
+            None
+        );
+    }
+
+    #[test]
+    fn a_toolkit_with_the_header_is_named() {
+        let root = std::env::temp_dir().join(format!("cudnn-guard-has-{}", std::process::id()));
+        std::fs::create_dir_all(root.join("include")).unwrap();
+        std::fs::write(root.join("include/curand.h"), "").unwrap();
+        let toolkit = Toolkit {
+            root: root.clone(),
+            nvcc: Some(root.join("bin/nvcc")),
+            include_dirs: vec![root.join("include")],
+            ..Toolkit::default()
+        };
+        let said = "b.cu:1:10: fatal error: curand.h: No such file or directory";
+        let help = with_env(said, &[], &[&toolkit]).unwrap();
+        std::fs::remove_dir_all(&root).unwrap();
+        assert_eq!(
+            help,
+            format!(
+                "set CUDA_HOME to `{}`, which has `curand.h`",
+                root.display()
+            )
+        );
+    }
+
+    #[test]
+    fn the_variable_that_named_what_is_not_there_is_told() {
+        let said = "/usr/bin/g++-99: No such file or directory\nnvcc fatal   : Failed to preprocess host compiler properties.";
+        let env = [("NVCC_CCBIN", "/usr/bin/g++-99")];
+        assert_eq!(
+            with_env(said, &env, &[]).unwrap(),
+            "set NVCC_CCBIN to a compiler that is there, or unset it: it names `/usr/bin/g++-99`"
+        );
+        let env = [("NVCC_PREPEND_FLAGS", "-ccbin /usr/bin/g++-99")];
+        assert!(
+            with_env(said, &env, &[])
+                .unwrap()
+                .contains("NVCC_PREPEND_FLAGS")
+        );
+        let said = "nvcc fatal   : Could not open output file '/none/tmpxft_00003cdf_0000000a'";
+        let help = with_env(said, &[("TMPDIR", "/none")], &[]).unwrap();
+        assert_eq!(
+            help,
+            "set TMPDIR to a directory that is there, or unset it: `/none` is not"
+        );
+        assert_eq!(with_env(said, &[("TMPDIR", "/")], &[]), None);
     }
 
     /// CMP-01
@@ -84,6 +339,6 @@ mod tests {
             "gcc: No such file or directory\nnvcc fatal   : Failed to preprocess host compiler properties.",
             "install g++",
         );
-        assert_eq!(help("a.cu(1): error: identifier \"y\" is undefined"), None);
+        assert_eq!(known("a.cu(1): error: identifier \"y\" is undefined"), None);
     }
 }

@@ -1,6 +1,7 @@
 //! What all files of one build are compiled with.
 
 use crate::kernels::toolchain_fingerprint;
+use crate::model::candidate::{Candidate, Toolkit};
 use crate::runtime::facts::version::Version;
 use crate::system::Host;
 use crate::toolchain::Toolchain;
@@ -17,6 +18,8 @@ pub struct Setup<'a> {
     pub tools: String,
     /// The release of the toolkit, where it is known.
     pub release: Option<Version>,
+    /// The toolkits that were not chosen.
+    pub others: Vec<&'a Toolkit>,
     /// Where headers are looked for, in that order.
     pub search: Vec<PathBuf>,
 }
@@ -35,8 +38,17 @@ impl<'a> Setup<'a> {
                 toolkit.map(|toolkit| &*toolkit.root),
             ),
             release: toolkit.and_then(|toolkit| toolkit.version),
+            others: toolchain
+                .candidates
+                .iter()
+                .filter_map(passed_over)
+                .collect(),
             host: &toolchain.host,
             plan,
         }
     }
+}
+
+fn passed_over(candidate: &Candidate) -> Option<&Toolkit> {
+    candidate.toolkit().filter(|_| !candidate.chosen)
 }

@@ -40,7 +40,7 @@ pub fn cudnn(graph: &mut LoadGraph, main_library: usize, platform: &Platform) ->
         .then(|| graph.open(&file("graph", major), main_library, LoadPhase::Part))
         .flatten();
     let first = first.and_then(|index| Some(graph.objects.get(index)?.path.clone()));
-    let told = first.and_then(|path| Binary::open(&path, platform.os)?.release("graph"));
+    let told = first.and_then(|path| Binary::open(&path, platform.os).ok()?.release("graph"));
     let release = told.map_or(Version::new(major, 0, 0), |(version, _)| version);
     let needed = required_parts::part_names(release, jit_only).unwrap_or_default();
     let mut found: Vec<(String, PathBuf)> = vec![("cudnn".into(), library.clone())];

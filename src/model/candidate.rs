@@ -2,6 +2,7 @@
 
 use crate::model::environment::Variable;
 use crate::model::found_via::FoundVia;
+use crate::model::obstacle::Obstacle;
 use crate::model::owner::Owner;
 use crate::model::rejection::Rejection;
 use crate::model::version_source::VersionSource;
@@ -25,6 +26,8 @@ pub struct Toolkit {
     pub link_dirs: Vec<PathBuf>,
     /// Directories that hold stub libraries: the last to be searched when linking, never in an rpath.
     pub stub_dirs: Vec<PathBuf>,
+    /// What the build asks for and it does not have: libraries by their short names, their headers.
+    pub absent: Vec<String>,
 }
 
 impl Toolkit {
@@ -100,13 +103,22 @@ pub struct Cudnn {
     pub files: Box<Files>,
 }
 
+/// Whole files of one part.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Copies {
+    /// All of them.
+    pub files: Vec<PathBuf>,
+    /// Whether they are of different builds.
+    pub differ: bool,
+}
+
 /// What shows in the files of a cuDNN beyond their releases.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Files {
     /// What is no library for this system: the part's name, its file, and why.
     pub flaws: Vec<(String, PathBuf, Defect)>,
     /// Files of one part that are all whole, where there should be one and links to it.
-    pub copies: Vec<Vec<PathBuf>>,
+    pub copies: Vec<Copies>,
     /// Where the files really lie, if in more than one directory.
     pub folders: Vec<PathBuf>,
     /// Where its archives are, if it has no library beside them.
@@ -115,10 +127,18 @@ pub struct Files {
     pub unreadable: Option<PathBuf>,
     /// A header that tells no release.
     pub mute: Option<PathBuf>,
+    /// A header that includes another one of cuDNN which is not there, and that one's name.
+    pub missing_header: Option<(PathBuf, String)>,
     /// The Debian package of its headers, where they are not of the library's release.
     pub header_owner: Option<Owner>,
-    /// A link in the place of its library that leads nowhere.
-    pub dangling: Option<PathBuf>,
+    /// Why what lies in the place of its library cannot be used.
+    pub obstacle: Option<Obstacle>,
+    /// The file of the library where its link is not what programs open.
+    pub unlinked: Option<PathBuf>,
+    /// Parts that are there and cannot be used, by their files' names.
+    pub part_obstacles: Vec<(String, Obstacle)>,
+    /// The name by which the loader looks for the library, where that is not there.
+    pub absent_soname: Option<String>,
     /// Whether the main library looks for its parts beside itself before it looks in LD_LIBRARY_PATH: a DT_RPATH, from 9.22.
     pub own_first: bool,
 }

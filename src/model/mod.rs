@@ -9,6 +9,7 @@ pub mod guard_state;
 pub mod invocation;
 #[cfg(feature = "cli")]
 pub mod linkage;
+pub mod obstacle;
 pub mod owner;
 pub mod platform;
 pub mod rejection;

@@ -1,10 +1,10 @@
 //! Why a candidate was not chosen.
 
 use crate::model::found_via::FoundVia;
+use crate::model::obstacle::Obstacle;
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::version::Version;
 use std::fmt;
-use std::path::PathBuf;
 
 /// Why a candidate was not chosen.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,12 +33,14 @@ pub enum Rejection {
     RuntimeOnly,
     /// It lacks these.
     Lacks(Vec<&'static str>),
+    /// It lacks these libraries or headers, which the build asks for.
+    LacksAsked(Vec<String>),
     /// A cuDNN for Windows without `cudnn.lib`.
     NoImportLibrary,
     /// Headers without a library.
     NoLibrary,
-    /// A link leads nowhere, in the place of its library.
-    DanglingLink(PathBuf),
+    /// What lies in the place of its library cannot be used.
+    Obstructed(Obstacle),
     /// A file of this name is no library for this system.
     Damaged(String, Defect),
     /// The headers are of the first release, the library is of the second.
@@ -53,6 +55,8 @@ pub enum Rejection {
     OnLibraryPath,
     /// The directory that a record names does not exist.
     Gone,
+    /// pip has a record of it, and its files are gone.
+    Emptied,
 }
 
 impl fmt::Display for Rejection {
@@ -70,11 +74,10 @@ impl fmt::Display for Rejection {
             Self::UntellablePath(what) => write!(f, "cargo cannot be told {what}"),
             Self::RuntimeOnly => f.write_str("it has libraries alone: enough to run, not to build"),
             Self::Lacks(parts) => write!(f, "it has no {}", parts.join(" and no ")),
+            Self::LacksAsked(names) => write!(f, "it has no {}", names.join(" and no ")),
             Self::NoImportLibrary => f.write_str("it has no import library"),
             Self::NoLibrary => f.write_str("there is no library beside the headers"),
-            Self::DanglingLink(link) => {
-                write!(f, "`{}` is a link that leads nowhere", link.display())
-            }
+            Self::Obstructed(obstacle) => obstacle.fmt(f),
             Self::Damaged(file, flaw) => write!(f, "`{file}` {flaw}"),
             Self::HeaderSkew(header, library) => {
                 write!(f, "its headers are {header}, its library is {library}")
@@ -90,6 +93,7 @@ impl fmt::Display for Rejection {
                 "{} leads there, which does not count in a build",
                 FoundVia::LibraryPath
             ),
+            Self::Emptied => f.write_str("pip has a record of it, and its files are not there"),
             Self::Gone => f.write_str("that directory is not there"),
         }
     }

@@ -39,6 +39,8 @@ pub struct Report {
     pub(crate) cudnn: Option<Cudnn>,
     pub(crate) candidates: Vec<Candidate>,
     pub(crate) findings: Vec<Finding>,
+    /// What this build does not need.
+    pub(crate) unasked: Vec<Kind>,
     pub(crate) machine: Option<Machine>,
     /// The release of cudarc that the crate in the current directory uses.
     pub(crate) cudarc: Option<String>,
@@ -66,6 +68,7 @@ impl Toolchain {
             cudnn: self.cudnn.clone(),
             candidates: self.candidates.clone(),
             findings: self.findings.clone(),
+            unasked: self.needs.unasked(),
             ..Report::default()
         }
     }

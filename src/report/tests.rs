@@ -4,6 +4,7 @@ pub mod json;
 
 use crate::model::candidate::{Candidate, Cudnn, Found, LinkName, Part, Toolkit};
 use crate::model::found_via::FoundVia;
+use crate::model::obstacle::Obstacle;
 use crate::model::owner::{Installer, Owner};
 use crate::model::rejection::Rejection;
 use crate::model::version_source::VersionSource;
@@ -14,6 +15,7 @@ use crate::runtime::facts::compute_capability::{Code, ComputeCapability, Suffix,
 use crate::runtime::facts::finding::{Finding, Verdict};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
+use crate::search::search_step::Kind;
 
 fn part(name: &str, version: Option<Version>) -> Part {
     Part {
@@ -31,6 +33,7 @@ fn toolkit() -> Toolkit {
         nvcc: Some("/opt/nv/cu13/bin/nvcc".into()),
         include_dirs: vec!["/opt/nv/cu13/include".into()],
         link_dirs: vec!["/opt/nv/cu13/lib".into()],
+        absent: Vec::new(),
         stub_dirs: Vec::new(),
     }
 }
@@ -78,6 +81,7 @@ fn whole() -> Report {
         code,
     };
     Report {
+        unasked: Vec::new(),
         toolkit: Some(toolkit()),
         cudnn: Some(cudnn()),
         candidates: vec![
@@ -196,10 +200,14 @@ verdict: fail (2 errors)
 
 #[test]
 fn nothing_needed_and_nothing_there_is_no_cross() {
+    let report = Report {
+        unasked: vec![Kind::Cudnn],
+        ..Report::default()
+    };
     assert_eq!(
-        Report::default().to_string(),
+        report.to_string(),
         "  – toolkit   not found
-  – cuDNN     not found
+  – cuDNN     not asked for
   – driver    not asked
   – GPUs      not asked
 
@@ -269,7 +277,7 @@ fn nothing_read_from_a_machine_reaches_the_terminal_unescaped() {
     }
     for candidate in &mut report.candidates {
         candidate.via = FoundVia::variable(evil);
-        candidate.rejected = Some(Rejection::DanglingLink(evil.into()));
+        candidate.rejected = Some(Rejection::Obstructed(Obstacle::Loop(evil.into())));
     }
     if let Some(machine) = &mut report.machine {
         machine.gpus[0].name = evil.to_string();

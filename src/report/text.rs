@@ -166,6 +166,7 @@ pub(super) fn stack(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
 /// Why none is chosen.
 fn none(report: &Report, kind: Kind) -> &'static str {
     match report.candidates.iter().any(|one| kind_of(one) == kind) {
+        _ if report.unasked.contains(&kind) => "not asked for",
         true => "none that fits",
         false => "not found",
     }

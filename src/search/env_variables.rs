@@ -47,9 +47,17 @@ impl At<'_> {
     }
 
     pub(super) fn cudnn_wishes(&self, origin: Origin) -> Vec<Step> {
+        let headers = CUDNN_INCLUDE_WISHES.iter();
+        let headers: Vec<PathBuf> = headers
+            .filter_map(|&variable| self.request(variable, origin))
+            .collect();
         let roots = CUDNN_WISHES.iter().filter_map(|&variable| {
             let dir = self.request(variable, origin)?;
             let mut trees = vec![install_layout::named_cudnn(self.platform, &dir)];
+            // Who names the headers' directory besides means those.
+            for tree in &mut trees {
+                tree.include.splice(0..0, headers.iter().cloned());
+            }
             match self.platform.os {
                 Os::Linux => trees.extend(install_layout::archives(self.platform, &dir)),
                 // One release of NVIDIA's cuDNN installer: `CUDNN\v9.2`.

@@ -1,5 +1,6 @@
 //! Files and directories. An error keeps the verb and the path.
 
+use crate::model::obstacle::Obstacle;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use std::collections::VecDeque;
@@ -7,6 +8,9 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
+
+/// As the system has it.
+const MOST_LINKS: u32 = 40;
 
 /// The text of a file; bytes that are not UTF-8 are replaced, since headers hold names of people.
 pub fn read(path: &Path) -> Result<String, Finding> {
@@ -59,12 +63,39 @@ pub fn exists(path: &Path) -> bool {
 
 /// Whether there may be something there that this user is kept from.
 pub fn is_forbidden(path: &Path) -> bool {
-    let error = match std::fs::metadata(path) {
-        Ok(data) if data.is_file() => File::open(path).err(),
-        Ok(_) => None,
-        Err(error) => Some(error),
-    };
-    error.is_some_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied)
+    matches!(obstacle(path, None), Some(Obstacle::Closed(_)))
+}
+
+/// Why what is there cannot be used, if something is there. Below a root, links stay in it.
+pub fn obstacle(path: &Path, root: Option<&Path>) -> Option<Obstacle> {
+    let is_denied = |error: &io::Error| error.kind() == io::ErrorKind::PermissionDenied;
+    let mut here = path.to_path_buf();
+    for links in 0..=MOST_LINKS {
+        let opened = match std::fs::symlink_metadata(&here) {
+            Ok(data) if data.is_symlink() => {
+                let target = std::fs::read_link(&here).ok()?;
+                here = match (root, target.strip_prefix("/")) {
+                    (Some(root), Ok(below)) => root.join(below),
+                    _ => here.parent()?.join(target),
+                };
+                continue;
+            }
+            Ok(data) if data.is_dir() => std::fs::read_dir(&here).map(drop),
+            Ok(data) if data.is_file() => File::open(&here).map(drop),
+            Ok(_) => Ok(()),
+            // The lowest directory of which anything can be told is the one that may not be entered.
+            Err(error) if is_denied(&error) => {
+                let mut above = here.ancestors().skip(1);
+                let closed = above.find(|dir| std::fs::symlink_metadata(dir).is_ok())?;
+                return Some(Obstacle::Closed(closed.to_path_buf()));
+            }
+            Err(_) if links > 0 => return Some(Obstacle::Dangling(path.to_path_buf(), here)),
+            Err(_) => return None,
+        };
+        let is_closed = opened.is_err_and(|error| is_denied(&error));
+        return is_closed.then_some(Obstacle::Closed(here));
+    }
+    Some(Obstacle::Loop(path.to_path_buf()))
 }
 
 /// Whether this is a directory, or a link to one.
@@ -182,7 +213,7 @@ fn inside(path: &Path, root: &Path) -> io::Result<PathBuf> {
             continue;
         }
         links += 1;
-        if links > 40 {
+        if links > MOST_LINKS {
             return Err(io::Error::other("too many links"));
         }
         let target = std::fs::read_link(&next)?;

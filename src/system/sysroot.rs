@@ -1,5 +1,6 @@
 //! Looking at paths, below a root where there is one.
 
+use crate::model::obstacle::Obstacle;
 use crate::system::files;
 use std::path::{Path, PathBuf};
 
@@ -21,6 +22,11 @@ impl Sysroot<'_> {
         self.reach(path).filter(|path| files::is_dir(path))
     }
 
+    /// Why what is there cannot be used, if something is there.
+    pub fn obstacle(self, path: &Path) -> Option<Obstacle> {
+        files::obstacle(path, self.root.filter(|root| path.starts_with(root)))
+    }
+
     /// The path without links.
     pub fn canonical(self, path: &Path) -> PathBuf {
         files::canonical(path, self.root).unwrap_or_else(|_| path.to_path_buf())
@@ -29,8 +35,19 @@ impl Sysroot<'_> {
     /// The directories that a pattern stands for: of each `#`, a release number, the highest first.
     pub fn expand(self, base: &Path, pattern: &str) -> Vec<PathBuf> {
         let mut found = vec![base.to_path_buf()];
-        for part in pattern.split('/').filter(|part| !part.is_empty()) {
+        let mut parts = pattern
+            .split('/')
+            .filter(|part| !part.is_empty())
+            .peekable();
+        while let Some(part) = parts.next() {
+            // Some Pythons keep their packages in a `lib64` that is no link to `lib`.
+            let is_python = part == "lib" && parts.peek() == Some(&"python#");
             found = match part.strip_suffix('#') {
+                None if is_python => found
+                    .into_iter()
+                    .flat_map(|dir| [dir.join("lib"), dir.join("lib64")])
+                    .filter(|dir| dir.ends_with("lib") || !files::is_link(dir))
+                    .collect(),
                 None => found.into_iter().map(|dir| dir.join(part)).collect(),
                 Some(prefix) => found
                     .iter()

@@ -7,7 +7,8 @@ use crate::loader::find_library::shared_file;
 use crate::loader::{dll_dependencies, path_shadowing, shadowing};
 use crate::model::candidate::{Cudnn, Toolkit};
 use crate::model::platform::{Os, Platform};
-use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding::{Finding, Severity};
+use crate::runtime::facts::finding_id::FindingId;
 use crate::system::{Host, files};
 use crate::toolkit::closure::unmet_dependency;
 use crate::toolkit::dependencies;
@@ -24,8 +25,15 @@ pub fn of(
 ) -> Vec<Finding> {
     let dll_path = DllSearchPath::from_host(host);
     let unresolved = unresolved_symbols(cudnn, host.platform.os);
-    let elsewhere = dll_path.as_ref().map(|path| path.elsewhere(cudnn));
-    let mut findings = consistency::findings(cudnn, &unresolved, &elsewhere.unwrap_or_default());
+    let elsewhere = match &dll_path {
+        Some(path) => path.elsewhere(cudnn),
+        None => on_library_path(cudnn, host),
+    };
+    let mut findings = consistency::findings(cudnn, &unresolved, &elsewhere);
+    // Where the program runs on this machine, what it will end with is known now.
+    if host.is_target() && host.root.is_none() {
+        stop_at_missing_parts(&mut findings);
+    }
     if let Some(path) = &dll_path {
         findings.extend(on_windows(cudnn, toolkit, path, &host.platform));
     }
@@ -41,6 +49,32 @@ pub fn of(
         findings.extend(cxx.map(|cxx| path_shadowing::conda_rpath(dir, &cxx)));
     }
     findings
+}
+
+/// A program that runs with these findings ends at its first convolution where a part is missing.
+pub fn stop_at_missing_parts(findings: &mut [Finding]) {
+    let missing = findings.iter_mut();
+    let missing = missing.filter(|one| one.id == FindingId::PartsMissing);
+    missing.for_each(|one| one.severity = Severity::Error);
+}
+
+/// Files of parts that do not lie beside the library, and that this system's loader finds in another place.
+fn on_library_path(cudnn: &Cudnn, host: &Host) -> Vec<String> {
+    let dirs = shadowing::library_path(host);
+    let mut missing = consistency::missing_parts(cudnn);
+    if missing.is_empty() {
+        return missing;
+    }
+    // The system's own list has their paths, each before a zero.
+    let root = host.root.as_deref().unwrap_or(Path::new("/"));
+    let is_system = host.is_target() || host.root.is_some();
+    let cache = is_system.then(|| files::read(&root.join("etc/ld.so.cache")).ok());
+    let cache = cache.flatten().unwrap_or_default();
+    missing.retain(|file| {
+        dirs.iter().any(|dir| files::is_file(&dir.join(file)))
+            || cache.contains(&format!("/{file}\0"))
+    });
+    missing
 }
 
 /// What Windows would load in place of, or beside, the DLLs of this cuDNN.

@@ -14,7 +14,7 @@ use crate::search::search_step::{Kind, Step};
 use crate::system::{Host, files};
 
 /// What is wrong with one kind: what was noticed, and the fault that leaves the build without it. A variable that leads
-/// nowhere is a warning if one before it leads to something. Otherwise it is the fault, and the search adds none.
+/// nowhere is the fault, and the search adds none, unless one before it leads to something.
 pub fn verdict(
     context: &CheckContext,
     scan: &ScanResult,
@@ -25,7 +25,7 @@ pub fn verdict(
     let mut fault = None;
     for (unusable, before) in unusable_variables(context.steps, scan, kind) {
         match before {
-            Some(first) => noticed.push(context.idle(unusable.variable, first)),
+            Some(_) => noticed.push(context.unusable(unusable)),
             None => noticed.extend(fault.replace(context.unusable(unusable))),
         }
     }

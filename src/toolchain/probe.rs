@@ -7,6 +7,8 @@ use crate::choice::select_pair::{Choice, SelectionConstraints, choose};
 use crate::compat::rules;
 use crate::config::{Config, Link};
 use crate::model::candidate::{Candidate, Cudnn, Found, Toolkit};
+use crate::model::environment::Variable;
+use crate::model::found_via::FoundVia;
 use crate::runtime::facts::allowed::Allowed;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
@@ -16,6 +18,8 @@ use crate::system::{Host, files};
 use crate::toolchain::environment_checks;
 use crate::toolchain::findings::{config_faults, is_blocked, join, too_narrow, verdict};
 use crate::toolchain::static_link::Archives;
+use crate::toolchain::targets::compiler_skew;
+use crate::toolkit;
 
 /// What a probe goes by.
 #[derive(Clone, Copy, Debug)]
@@ -36,6 +40,15 @@ pub struct Needs {
     pub cudnn: bool,
 }
 
+impl Needs {
+    /// What it can do without.
+    pub fn unasked(self) -> Vec<Kind> {
+        let asked = [(Kind::Toolkit, self.toolkit), (Kind::Cudnn, self.cudnn)];
+        let unasked = asked.into_iter().filter(|(_, asked)| !asked);
+        unasked.map(|(kind, _)| kind).collect()
+    }
+}
+
 impl Probe<'_> {
     /// Looks at every place where a toolkit or a cuDNN may be: the places, and what lies there.
     pub fn locate(&self) -> (Vec<Step>, ScanResult) {
@@ -52,6 +65,11 @@ impl Probe<'_> {
             steps.retain(|step| step.kind != Kind::Cudnn);
         }
         let mut scan = look(&steps, host, &self.constraints(&[]));
+        for candidate in &mut scan.candidates {
+            if let Found::Toolkit(toolkit) = &mut candidate.found {
+                toolkit.absent = toolkit::absent(toolkit, &self.config.libs, &host.platform);
+            }
+        }
         if self.config.link == Link::Static {
             scan.candidates.iter_mut().for_each(link_to_archives);
         }
@@ -67,7 +85,30 @@ impl Probe<'_> {
             blocked.extend(Kind::BOTH);
             blocked.retain(|&kind| is_blocked(steps, scan, kind));
         }
-        let choice = choose(&mut candidates, &self.constraints(&blocked));
+        let constraints = self.constraints(&blocked);
+        let choice = choose(&mut candidates, &constraints);
+        let lets_pass = |kind, id: FindingId| {
+            choice.of(kind).is_none()
+                && choice.misfit.is_none()
+                && self.allowed.contains(id.as_str())
+        };
+        let passes = [
+            lets_pass(Kind::Toolkit, FindingId::CudaRequirementUnmet),
+            lets_pass(Kind::Cudnn, FindingId::CudnnRequirementUnmet),
+        ];
+        if passes == [false; 2] {
+            return (candidates, choice);
+        }
+        // What may be of another release is taken where nothing meets the requirement.
+        candidates.clone_from(&scan.candidates);
+        let choice = choose(
+            &mut candidates,
+            &SelectionConstraints {
+                cuda: constraints.cuda.filter(|_| !passes[0]),
+                cudnn: constraints.cudnn.filter(|_| !passes[1]),
+                ..constraints
+            },
+        );
         (candidates, choice)
     }
 
@@ -90,7 +131,13 @@ impl Probe<'_> {
         (candidates, choice): (&[Candidate], Choice),
         archives: &Archives,
     ) -> (Vec<Finding>, Option<Finding>) {
+        let misfit = choice
+            .misfit
+            .and_then(|(toolkit, _)| candidates.get(toolkit));
+        let toolkit = misfit.and_then(Candidate::toolkit);
+        let skew = toolkit.and_then(|one| compiler_skew(one, candidates, self.host));
         let context = CheckContext {
+            skew: skew.as_ref(),
             env: &self.host.env,
             platform: &self.host.platform,
             steps,
@@ -155,14 +202,22 @@ impl Probe<'_> {
     /// What the program meets when it opens the cuDNN. One with `Link::Static` opens none.
     fn met_at_run_time(&self, context: &CheckContext) -> Vec<Finding> {
         let best = |kind| context.candidates.get(context.choice.of(kind)?);
-        let cudnn = best(Kind::Cudnn).and_then(Candidate::cudnn);
+        let candidate = best(Kind::Cudnn);
+        let cudnn = candidate.and_then(Candidate::cudnn);
         let Some(cudnn) = cudnn.filter(|_| self.needs.cudnn && self.config.link != Link::Static)
         else {
             return Vec::new();
         };
         let toolkit = best(Kind::Toolkit).and_then(Candidate::toolkit);
         let built_with = toolkit.filter(|_| self.needs.toolkit);
-        environment_checks::of(cudnn, toolkit, built_with, self.config, self.host)
+        let mut findings =
+            environment_checks::of(cudnn, toolkit, built_with, self.config, self.host);
+        let named = candidate.and_then(|one| named_apart(cudnn, &one.via, self.host));
+        let skew = |one: &&mut Finding| one.id == FindingId::HeaderLibrarySkew;
+        if let (Some(named), Some(skew)) = (named, findings.iter_mut().find(skew)) {
+            skew.help.splice(..1, [named]);
+        }
+        findings
     }
 
     /// What the tables say of the releases that the build needs, and what its libraries do not find in each other.
@@ -177,6 +232,25 @@ impl Probe<'_> {
         }
         findings
     }
+}
+
+/// What to do where one variable names the headers and another the libraries, and they are of two releases.
+fn named_apart(cudnn: &Cudnn, via: &FoundVia, host: &Host) -> Option<String> {
+    let FoundVia::Variables(named) = via else {
+        return None;
+    };
+    let mut names: Vec<String> = named.iter().map(|one| one.name.clone()).collect();
+    let include = [Variable::CudnnIncludeDir, Variable::CudnnIncludePath];
+    if !cudnn.header.as_ref()?.starts_with(&cudnn.root) {
+        let include = include
+            .into_iter()
+            .filter(|one| host.env.get(*one).is_some());
+        names.extend(include.map(|one| host.env.spelling(one)));
+    }
+    let names = (names.len() > 1).then(|| names.join(" and "))?;
+    Some(format!(
+        "let {names} name the headers and the libraries of one release"
+    ))
 }
 
 /// The chosen toolkit and the chosen cuDNN.

@@ -8,6 +8,7 @@ pub mod nvcc_command;
 pub mod nvcc_output;
 pub mod version_file;
 
+use crate::loader::find_library::shared_file;
 use crate::model::candidate::Toolkit;
 use crate::model::platform::{Os, Platform};
 use crate::model::text::library_name::LibraryName;
@@ -20,6 +21,16 @@ use crate::search::search_step::{Kind, Tree};
 use crate::system::sysroot::Sysroot;
 use crate::system::{Host, files};
 use std::path::{Path, PathBuf};
+
+/// Libraries that have a development package of their own, and a header of each.
+const HEADERS: [(&str, &str); 6] = [
+    ("cublas", "cublas_v2.h"),
+    ("cublasLt", "cublasLt.h"),
+    ("cufft", "cufft.h"),
+    ("curand", "curand.h"),
+    ("cusolver", "cusolverDn.h"),
+    ("cusparse", "cusparse.h"),
+];
 
 /// A toolkit, and the files that were read to know it.
 pub type Read = (Toolkit, Vec<PathBuf>);
@@ -74,6 +85,7 @@ pub fn read_install(top: &Path, tree: &Tree, sysroot: Sysroot, host: &Host) -> O
         include_dirs,
         link_dirs,
         nvcc,
+        absent: Vec::new(),
     };
     let read = all_read(told_by, &toolkit);
     Some((toolkit, read))
@@ -142,6 +154,7 @@ pub fn from_nvcc(compiler: &Path, host: &Host) -> Result<Read, Finding> {
         include_dirs,
         stub_dirs: stubs(&link_dirs),
         link_dirs,
+        absent: Vec::new(),
     };
     let read = all_read(told_by, &toolkit);
     Ok((toolkit, read))
@@ -165,6 +178,32 @@ fn header_version(dirs: &[PathBuf], sysroot: Sysroot) -> (Option<Version>, Optio
     (version, Some(header))
 }
 
+/// What of these libraries a toolkit does not have: their files, and the headers that they are used by.
+pub fn absent(toolkit: &Toolkit, libs: &[String], platform: &Platform) -> Vec<String> {
+    let is_in = |dirs: &[PathBuf], files: &[String]| {
+        let mut all = dirs
+            .iter()
+            .flat_map(|dir| files.iter().map(move |file| dir.join(file)));
+        all.any(|path| files::is_file(&path))
+    };
+    let mut absent = Vec::new();
+    for name in libs {
+        let archives = ["_static.a", ".a"].map(|end| format!("lib{name}{end}"));
+        let is_there = shared_file(toolkit, name, platform).is_some()
+            || is_in(&toolkit.stub_dirs, &[format!("lib{name}.so")])
+            || is_in(&toolkit.link_dirs, &archives);
+        if !is_there {
+            absent.push(name.clone());
+        }
+        let header = HEADERS.iter().find(|(library, _)| library == name);
+        let header = header.map(|(_, header)| header.to_string());
+        absent.extend(
+            header.filter(|header| !is_in(&toolkit.include_dirs, std::slice::from_ref(header))),
+        );
+    }
+    absent
+}
+
 /// What the toolkit's own file says of its release: where no header does, as in what is for another processor alone.
 fn own_version(top: &Path, sysroot: Sysroot) -> Option<(Version, PathBuf)> {
     let told = |name, parse: fn(&str) -> Option<Version>| {
@@ -179,9 +218,14 @@ fn own_version(top: &Path, sysroot: Sysroot) -> Option<(Version, PathBuf)> {
 /// release.
 fn all_read(told_by: Option<PathBuf>, toolkit: &Toolkit) -> Vec<PathBuf> {
     let runtimes = toolkit.link_dirs.iter().map(|dir| dir.join("libcudart.so"));
+    let profile = toolkit
+        .nvcc
+        .as_ref()
+        .map(|nvcc| nvcc.with_file_name("nvcc.profile"));
     told_by
         .or_else(|| toolkit.nvcc.clone())
         .into_iter()
+        .chain(profile.filter(|path| files::is_file(path)))
         .chain(runtimes.filter(|path| files::is_file(path)))
         .collect()
 }

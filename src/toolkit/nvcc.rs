@@ -18,6 +18,9 @@ pub use crate::toolkit::nvcc_output::Layout;
 /// A wrapper may have to wake a slow disk; more than this is a hang.
 const DEADLINE: Duration = Duration::from_secs(30);
 
+/// The label of the compiler's own words.
+pub const SAYS: &str = "nvcc says";
+
 /// An empty source that is always there; nvcc wants one even if it is not going to read it.
 const NOTHING: &str = if cfg!(windows) { "NUL" } else { "/dev/null" };
 
@@ -106,7 +109,7 @@ fn not_told(what: &str, question: &Invocation, output: &Output) -> Finding {
         format!("`{name}` does not tell {what}"),
     )
     .with("command", question)
-    .with("nvcc says", said)
+    .with(SAYS, said)
     .help("run the command by hand: an nvcc that works answers it")
 }
 

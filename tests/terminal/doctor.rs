@@ -105,6 +105,27 @@ fn what_lies_below_a_root_is_found_there() {
     assert_eq!(json["verdict"], "unknown");
 }
 
+/// The guard of a program that runs there ends it, and so does `inspect`.
+#[test]
+fn a_part_that_every_convolution_needs_fails_where_it_is_missing() {
+    for part in ["heuristic", "engines_precompiled"] {
+        let root = folder(&format!("doctor-lacks-{part}"));
+        usr_local(&root);
+        let file = format!("libcudnn_{part}.so.9");
+        fs::remove_file(root.join("usr/local/cuda/lib64").join(&file)).expect("it was there");
+        let root_text = root.to_str().expect("text");
+        let output = cudnn_guard(&["doctor", "--root", root_text]);
+        must_exit(&output, 1);
+        let said = text(&output);
+        assert!(said.contains("✗ parts") && said.contains(&file), "{said}");
+        // Its loader finds the part elsewhere.
+        fs::create_dir_all(root.join("etc")).expect("a folder");
+        let listed = format!("\0/opt/dnn/{file}\0");
+        fs::write(root.join("etc/ld.so.cache"), listed).expect("a file");
+        must_exit(&cudnn_guard(&["doctor", "--root", root_text]), 0);
+    }
+}
+
 #[test]
 fn a_requirement_that_is_not_met_fails() {
     let root = folder("unmet");
@@ -300,10 +321,10 @@ fn what_this_user_may_not_read_is_not_missing() {
     );
     assert!(
         plain(&private).contains(
-            "`CUDNN_PATH` is set to `$ROOT/private/cudnn`, where this user may not look \
+            "`CUDNN_PATH` is set to `$ROOT/private/cudnn`, and this user may not enter `$ROOT/private` \
              [variable-unusable] \
-             = help: let this user look there: `ls -ld` of each directory above shows who may \
-             = help: or set CUDNN_PATH to a directory that this user may read"
+             = help: let this user enter it: `sudo chmod a+x $ROOT/private` \
+             = help: or unset CUDNN_PATH, so that the usual places are searched"
         ),
         "{private}"
     );

@@ -6,6 +6,7 @@ mod tests;
 
 use crate::model::candidate::{Cudnn, Unresolved};
 use crate::model::found_via::FoundVia;
+use crate::model::obstacle::Obstacle;
 use crate::model::owner::{Installer, Owner};
 use crate::model::rejection::Rejection;
 use crate::model::text::library_name::LibraryName;
@@ -22,7 +23,9 @@ pub fn findings(cudnn: &Cudnn, unresolved: &[Unresolved], elsewhere: &[String]) 
     let mut findings = Vec::new();
     findings.extend(header_library(cudnn));
     findings.extend(flawed(cudnn));
+    findings.extend(obstructed(cudnn));
     findings.extend(missing(cudnn, elsewhere));
+    findings.extend(not_linked(cudnn));
     let mixed = mixed(cudnn);
     if mixed.is_none() {
         findings.extend(folders(cudnn));
@@ -54,7 +57,7 @@ pub fn unusable(cudnn: &Cudnn, found_via: String, via: &FoundVia) -> Option<Find
     Some(
         finding
             .with("found via", found_via)
-            .help(again(flaw, cudnn))
+            .help(again(flaw, path, cudnn))
             .help(format!("or let {via} name a directory with a whole cuDNN")),
     )
 }
@@ -163,7 +166,7 @@ fn flawed(cudnn: &Cudnn) -> Vec<Finding> {
     let finding = |(name, path, flaw): &(String, PathBuf, Defect)| {
         let summary = format!("`{}` {flaw}", path.display());
         let severity = Severity::error_if(is_needed(cudnn, name));
-        Finding::new(flaw.id(), severity, summary).help(again(flaw, cudnn))
+        Finding::new(flaw.id(), severity, summary).help(again(flaw, path, cudnn))
     };
     of_parts.map(finding).collect()
 }
@@ -173,9 +176,11 @@ fn worst_flaw(cudnn: &Cudnn) -> Option<&(String, PathBuf, Defect)> {
     flaws.find(|(name, ..)| is_needed(cudnn, name))
 }
 
-fn again(flaw: &Defect, cudnn: &Cudnn) -> String {
+fn again(flaw: &Defect, path: &Path, cudnn: &Cudnn) -> String {
     let dir = folder(cudnn);
     match flaw {
+        Defect::Forbidden => Obstacle::Closed(path.to_path_buf()).help(false),
+        Defect::Closed(dir) => Obstacle::Barred(dir.clone()).help(false),
         Defect::Empty => format!(
             "install cuDNN in `{dir}`: a container image may hold an empty file where the real one is mounted when it runs"
         ),
@@ -195,13 +200,25 @@ pub fn nvcc_header(
     read: Version,
     others: &[PathBuf],
 ) -> Finding {
+    let wheels = nvcc
+        .to_str()
+        .is_some_and(|nvcc| nvcc.contains("/nvidia/cu1"));
     let (said, read) = (said.short(), read.short());
     let summary =
         format!("nvcc is of CUDA {said}, and the headers that it would read are of {read}");
-    Finding::error(FindingId::NvccHeaderSkew, summary)
+    let mut finding = Finding::error(FindingId::NvccHeaderSkew, summary)
         .with("nvcc", nvcc.display())
         .with("header", header.display())
-        .with_lines("also found", others.iter().map(|other| other.display()))
+        .with_lines("also found", others.iter().map(|other| other.display()));
+    if wheels {
+        let names =
+            ["nvcc", "crt", "runtime"].map(|name| format!("'nvidia-cuda-{name}=={said}.*'"));
+        finding = finding.help(format!(
+            "bring the wheels to one release: `pip install {} 'nvidia-nvvm=={said}.*'`",
+            names.join(" ")
+        ));
+    }
+    finding
         .help("set CUDA_HOME to a toolkit whose nvcc and cuda.h are of one release")
         .help(format!(
             "or install nvcc {read} there, or the headers of {said}"
@@ -262,4 +279,4 @@ pub fn file_name(path: &Path) -> &str {
 }
 
 pub use parts::missing_parts;
-use parts::{copies, folders, lacking, missing, mixed, needs_another};
+use parts::{copies, folders, lacking, missing, mixed, needs_another, not_linked, obstructed};

@@ -1,7 +1,9 @@
 //! Parts of one cuDNN: missing, of different releases, in different directories, copied in place of linked.
 
 use crate::cudnn::consistency::{all_files, file_name, folder, is_dll, is_needed, major, needed};
-use crate::model::candidate::{Cudnn, Part, Unresolved};
+use crate::model::candidate::{Copies, Cudnn, Part, Unresolved};
+use crate::model::invocation::quoted;
+use crate::model::text::library_name::LibraryName;
 use crate::model::version_source::VersionSource;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
@@ -11,7 +13,11 @@ use crate::runtime::parts::required_parts;
 pub(super) fn missing(cudnn: &Cudnn, elsewhere: &[String]) -> Option<Finding> {
     let library = cudnn.library.as_ref()?;
     let mut lacking = missing_parts(cudnn);
-    lacking.retain(|file| !elsewhere.contains(file));
+    let is_there = |file: &String| {
+        let mut met = cudnn.files.part_obstacles.iter();
+        met.any(|(known, _)| known == file)
+    };
+    lacking.retain(|file| !elsewhere.contains(file) && !is_there(file));
     if lacking.is_empty() {
         return None;
     }
@@ -27,10 +33,53 @@ pub(super) fn missing(cudnn: &Cudnn, elsewhere: &[String]) -> Option<Finding> {
     let all = lacking.iter().filter(|_| lacking.len() > 1);
     let finding = Finding::warning(FindingId::PartsMissing, summary).with_lines("lacking", all);
     Some(finding.help(format!(
-        "copy every `{}` file of that release there, since `{}` opens the others",
+        "copy every `{}` file of that release to `{dir}`, since `{}` opens the others",
         all_files(cudnn),
         file_name(library)
     )))
+}
+
+/// Parts that are there and cannot be used, where a convolution needs them.
+pub(super) fn obstructed(cudnn: &Cudnn) -> Option<Finding> {
+    let needed = missing_parts(cudnn);
+    let mut met = cudnn.files.part_obstacles.iter();
+    let (_, first) = met.find(|(file, _)| needed.contains(file))?;
+    let headline = format!("{first}, and a convolution needs that part");
+    let all = cudnn
+        .files
+        .part_obstacles
+        .iter()
+        .filter(|(_, one)| one != first);
+    let finding = Finding::warning(FindingId::PartsMissing, headline);
+    Some(
+        finding
+            .with_lines("besides", all.map(|(_, one)| one))
+            .help(first.help(false)),
+    )
+}
+
+/// That the loader looks for the library under a name that is not there.
+pub(super) fn not_linked(cudnn: &Cudnn) -> Option<Finding> {
+    let (soname, library) = (cudnn.files.absent_soname.as_ref()?, cudnn.library.as_ref()?);
+    let dir = folder(cudnn);
+    let file = file_name(library);
+    let headline = format!(
+        "a program that is linked to `{}` asks the loader for `{soname}`, which is not in `{dir}`",
+        library.display()
+    );
+    let own = LibraryName::read(file).and_then(|name| name.major());
+    let other = own.is_some() && own != LibraryName::read(soname).and_then(|name| name.major());
+    let finding = Finding::error(FindingId::CudnnNotLoadable, headline)
+        .with("SONAME", format!("{soname}, of {}", library.display()));
+    Some(match other {
+        true => finding.help(format!(
+            "install one cuDNN in `{dir}`, whole: `{file}` is the library of another under this name"
+        )),
+        false => finding.help(format!(
+            "make its links: `sudo ldconfig -n {}`",
+            quoted(&dir)
+        )),
+    })
 }
 
 /// The files of the parts that a convolution needs and that do not lie beside the library that opens them.
@@ -125,24 +174,42 @@ pub(super) fn lacking(cudnn: &Cudnn, unresolved: &[Unresolved]) -> Option<Findin
     )
 }
 
-/// What becomes of links when a directory is copied by something that follows them.
+/// What becomes of links when a directory is copied by something that follows them. Equal copies are harmless; of those
+/// that differ, one was left behind by another release.
 pub(super) fn copies(cudnn: &Cudnn) -> Option<Finding> {
-    let first = cudnn.files.copies.first()?;
-    let names: Vec<&str> = first.iter().map(|path| file_name(path)).collect();
-    let count = cudnn.files.copies.len();
-    let others = match count - 1 {
+    let copies = &cudnn.files.copies;
+    let dir = folder(cudnn);
+    let names = |one: &Copies| {
+        let names: Vec<&str> = one.files.iter().map(|path| file_name(path)).collect();
+        names.join(", ")
+    };
+    if let Some(stale) = copies.iter().find(|one| one.differ) {
+        let summary = format!(
+            "{} in `{dir}` are files of different builds: programs open the one whose name ends in the major alone",
+            names(stale)
+        );
+        let others = copies.iter().filter(|one| one.differ).skip(1);
+        let finding = Finding::warning(FindingId::DuplicateCudnn, summary);
+        return Some(
+            finding
+                .with_lines("so are", others.map(names))
+                .help(format!(
+                    "remove all `{}` files from `{dir}` and install one cuDNN there, whole",
+                    all_files(cudnn)
+                )),
+        );
+    }
+    let first = copies.first()?;
+    let others = match copies.len() - 1 {
         0 => String::new(),
         1 => "; so is one other library".into(),
         others => format!("; so are {others} other libraries"),
     };
     let summary = format!(
-        "{} in `{}` are whole files, where there should be one and links to it{others}",
-        names.join(", "),
-        folder(cudnn)
+        "{} in `{dir}` are whole files of one build, where there should be one and links to it{others}",
+        names(first)
     );
-    Some(
-        Finding::note(FindingId::DuplicateCudnn, summary).help(
-            "copy with `cp -a`, which keeps links: one of several copies is easily left behind",
-        ),
-    )
+    Some(Finding::note(FindingId::DuplicateCudnn, summary).help(
+        "leave them, since equal ones are harmless; copy with `cp -a`, which keeps links, so that none is left behind",
+    ))
 }

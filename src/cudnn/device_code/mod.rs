@@ -25,7 +25,7 @@ pub fn read(cudnn: &Cudnn, os: Os) -> Vec<Target> {
 
 /// The device code in a library; none where it does not tell.
 pub fn read_library(path: &Path, os: Os) -> Option<BTreeSet<Target>> {
-    let library = Binary::open(path, os)?;
+    let library = Binary::open(path, os).ok()?;
     let (start, size) = library.device_code()?;
     if start.checked_add(size)? > library.length() {
         return None; // the code itself is not read, and would not be missed

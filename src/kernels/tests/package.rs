@@ -8,6 +8,7 @@ use crate::model::environment::Environment;
 use crate::model::platform::Platform;
 use crate::system::Host;
 use crate::system::probe_cache::ProbeCache;
+use crate::toolchain::probe::Needs;
 use crate::toolchain::static_link::Archives;
 use crate::toolchain::{Toolchain, Written};
 use std::cell::OnceCell;
@@ -82,6 +83,10 @@ impl Package {
         let besides = besides.map(|(name, value)| (name.to_string(), value.into()));
         let env = Environment::new(env.into_iter().chain(besides));
         Toolchain {
+            needs: Needs {
+                toolkit: true,
+                cudnn: false,
+            },
             config: Config::new(),
             host: Host {
                 answers: ProbeCache::open(&env),

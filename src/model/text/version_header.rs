@@ -26,6 +26,16 @@ pub fn included_by_path(text: &str) -> Vec<&str> {
     paths.collect()
 }
 
+/// The headers of cuDNN that this one includes.
+pub fn included(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().filter_map(|line| {
+        let name = line.trim_start().strip_prefix("#include")?.trim();
+        let name = name.strip_prefix('"')?.split('"').next()?;
+        let file = name.rsplit('/').next()?;
+        file.starts_with("cudnn").then_some(name)
+    })
+}
+
 /// The value of a macro that stands for one number. The headers that say it are long (`cuda.h` has a megabyte), so the
 /// pattern is held against directives with the name alone.
 fn number(text: &str, name: &str) -> Option<u32> {

@@ -22,11 +22,11 @@ pub enum Binary {
 }
 
 impl Binary {
-    /// Opens a file as the system has it that is built for; none where that is not possible.
-    pub fn open(path: &Path, os: Os) -> Option<Self> {
+    /// Opens a file as the system has it that is built for; else why that is not possible.
+    pub fn open(path: &Path, os: Os) -> Result<Self, Defect> {
         match os {
-            Os::Windows => Pe::read(path).ok().map(Binary::Pe),
-            _ => Elf::read(path).ok().map(Binary::Elf),
+            Os::Windows => Pe::read(path).map(Binary::Pe),
+            _ => Elf::read(path).map(Binary::Elf),
         }
     }
 
@@ -97,6 +97,14 @@ impl Binary {
     pub fn build_id(&self) -> Option<String> {
         match self {
             Binary::Elf(elf) => elf.build_id(),
+            Binary::Pe(_) => None,
+        }
+    }
+
+    /// The name under which the loader knows it. A DLL is known by that of its file.
+    pub fn soname(&self) -> Option<String> {
+        match self {
+            Binary::Elf(elf) => elf.soname(),
             Binary::Pe(_) => None,
         }
     }

@@ -87,6 +87,7 @@ impl ProbeCache {
             let mut files = rests_on(output)?;
             files.retain(|file| files::is_file(file));
             files.insert(0, question.program.clone());
+            files.extend(profiles(&question.program));
             let lines = files
                 .iter()
                 .map(|file| fingerprint::read_settled(file, begun));
@@ -107,7 +108,8 @@ impl ProbeCache {
     /// A link that leads to another program asks anew, be that one of the same size and date, as in Nix.
     fn key(&self, question: &Invocation) -> u64 {
         let real = files::canonical(&question.program, None).ok();
-        hash((real, question.to_string(), &self.steering))
+        let profiles = profiles(&question.program);
+        hash((real, profiles, question.to_string(), &self.steering))
     }
 
     fn read(&self) -> Vec<CachedOutput> {
@@ -169,6 +171,14 @@ impl CachedOutput {
         }
         Some(text)
     }
+}
+
+/// What steers an nvcc from beside it, whatever it is asked.
+fn profiles(program: &Path) -> Vec<PathBuf> {
+    let real = files::canonical(program, None).ok();
+    let beside = [Some(program.to_path_buf()), real].into_iter().flatten();
+    let profiles = beside.map(|program| program.with_file_name("nvcc.profile"));
+    files::dedup(profiles.filter(|profile| files::is_file(profile)))
 }
 
 fn parse(text: &str) -> Option<Vec<CachedOutput>> {

@@ -188,6 +188,22 @@ fn a_wrapper_is_asked_anew_when_what_it_starts_has_changed() {
     assert_eq!(both(&machine.next()), ("1300\n".into(), 4));
 }
 
+/// It says where nvcc looks, and which programs it runs.
+#[test]
+fn nvcc_is_asked_anew_when_its_profile_has_changed() {
+    let machine = Machine::new("answers-profile");
+    let nvcc = machine.program("bin/nvcc", "cat \"${0%/*}/nvcc.profile\"");
+    let profile = machine.0.join("bin/nvcc.profile");
+    let write = "printf %s \"$2\" >\"$1\" && touch -d 2020-01-01T00:00:00 \"$1\"";
+    let asked = |says: &str| {
+        shell(write, &profile, says);
+        assert_eq!(ask(&machine.next(), &nvcc, "a"), Ok(says.to_string()));
+        machine.times()
+    };
+    assert_eq!([asked("TOP=12\n"), asked("TOP=12\n")], [1, 0]);
+    assert_eq!([asked("TOP=1300\n"), asked("TOP=1300\n")], [1, 0]);
+}
+
 #[test]
 fn a_broken_file_is_as_none() {
     let machine = Machine::new("answers-broken");

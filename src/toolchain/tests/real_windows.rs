@@ -172,7 +172,7 @@ fn a_dll_that_is_cut_off_or_missing_is_named() {
     assert_eq!(
         said,
         "warning: cuDNN 9.28.0 in `$T/bin` lacks cudnn_heuristic64_9.dll, which a convolution needs  [parts-missing]\n  \
-         = help: copy every `cudnn*.dll` file of that release there, since `cudnn64_9.dll` opens the others\n"
+         = help: copy every `cudnn*.dll` file of that release to `$T/bin`, since `cudnn64_9.dll` opens the others\n"
     );
     let said = Mixed::of("needed", EIGHT)
         .without("cudnn_ops_train64_8.dll")

@@ -31,7 +31,8 @@
 //! usr/include/cuda.h                 a text file, whose lines stand below it, each behind four spaces
 //!     #define CUDA_VERSION 12080
 //! usr/include/cudnn.h (empty)        an empty file
-//! usr/lib64/libcudnn.so.9 (elf)      a library that tells nothing; `elf aarch64`: for that processor; `elf cut`: torn
+//! usr/lib64/libcudnn.so.9 (elf)      a library that tells nothing; `elf aarch64`: for that processor; `elf cut`: torn;
+//!                                    `elf soname libcudnn.so.8`: with that name; `elf of another build`
 //! dnn/bin/cudnn64_9.dll (dll version 9.1.0, imports cublas64_12.dll one two)
 //!                                    a DLL that says this, see `library_file/made_dll.rs`; `dll`: one that says nothing
 //! usr/bin/nvcc (failing program)     a program that is only looked at
@@ -41,6 +42,9 @@
 //! usr/local/cuda -> cuda-12.8        a link
 //! opt/nothing/                       an empty directory
 //! ```
+//!
+//! `[denied]` lists files and directories that this user may not open. `[mend ID]` is what the first help of that
+//! finding asks for, see `mend.rs`.
 //!
 //! To add a case, write it without `[expected]`, run `BLESS=1 cargo test --lib cases`, which writes that section of
 //! every case anew, and read what it has written.
@@ -52,13 +56,16 @@ use std::path::{Path, PathBuf};
 /// What stands before each line of a file's text.
 const INDENT: &str = "    ";
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Case {
     file: PathBuf,
     pub about: Vec<String>,
     pub config: Vec<String>,
     pub env: Vec<String>,
     files: Vec<String>,
+    denied: Vec<String>,
+    /// What mends a finding, by its id.
+    pub mends: Vec<(String, Vec<String>)>,
     pub expected: String,
 }
 
@@ -82,15 +89,30 @@ impl Case {
             ..Self::default()
         };
         let mut section = &mut case.about;
+        let mend = |line: &str| Some(line.strip_prefix("[mend ")?.strip_suffix(']')?.to_string());
         for line in given.lines() {
             match line {
                 "[config]" => section = &mut case.config,
                 "[env]" => section = &mut case.env,
                 "[files]" => section = &mut case.files,
-                line => section.push(line.to_string()),
+                "[denied]" => section = &mut case.denied,
+                line => match mend(line) {
+                    Some(id) => {
+                        case.mends.push((id, Vec::new()));
+                        section = &mut case.mends.last_mut().unwrap().1;
+                    }
+                    None => section.push(line.to_string()),
+                },
             }
         }
-        for section in [&mut case.about, &mut case.config, &mut case.env] {
+        let mends = case.mends.iter_mut().map(|(_, lines)| lines);
+        let short = [
+            &mut case.about,
+            &mut case.config,
+            &mut case.env,
+            &mut case.denied,
+        ];
+        for section in short.into_iter().chain(mends) {
             section.retain(|line| !line.is_empty());
         }
         case
@@ -103,19 +125,50 @@ impl Case {
     /// Makes its file system in `root`, with libraries for the processor `cpu`.
     pub fn unpack(&self, root: &Path, cpu: &str) {
         fs::create_dir_all(root).unwrap();
-        let mut rest = &self.files[..];
-        while let [line, below @ ..] = rest {
-            let is_text = |line: &String| line.is_empty() || line.starts_with(INDENT);
-            let end = below.iter().take_while(|line| is_text(line)).count();
-            let text: Vec<&str> = below[..end]
-                .iter()
-                .map(|line| line.strip_prefix(INDENT).unwrap_or(line))
-                .collect();
-            let text = text.join("\n");
-            let (path, entry) = Entry::parse(line, text.trim_end_matches('\n'), cpu);
-            entry.write(&root.join(path), root);
-            rest = &below[end..];
+        lay(&self.files, root, cpu);
+    }
+
+    /// What `look` gives to a user who may not open what is denied. Root may, so the thread of a test takes another
+    /// user's rights.
+    #[cfg(target_os = "linux")]
+    pub fn denied<T>(&self, root: &Path, look: impl FnOnce() -> T) -> T {
+        use std::os::unix::fs::PermissionsExt;
+        unsafe extern "C" {
+            fn setfsuid(user: u32) -> i32;
         }
+        const NOBODY: u32 = 65534;
+        if self.denied.is_empty() {
+            return look();
+        }
+        let modes = |mode: Option<u32>| {
+            for path in &self.denied {
+                let path = root.join(path);
+                let usual = if path.is_dir() { 0o755 } else { 0o644 };
+                let mode = fs::Permissions::from_mode(mode.unwrap_or(usual));
+                fs::set_permissions(path, mode).unwrap();
+            }
+        };
+        modes(Some(0));
+        // SAFETY: it takes a number, and changes what this thread may open.
+        let user = unsafe { setfsuid(NOBODY) };
+        let told = look();
+        // SAFETY: as above.
+        unsafe { setfsuid(user as u32) };
+        modes(None);
+        told
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    pub fn denied<T>(&self, _: &Path, look: impl FnOnce() -> T) -> T {
+        assert!(self.denied.is_empty(), "cases with modes run on Linux");
+        look()
+    }
+
+    /// Lets the user open this again.
+    pub fn let_open(&mut self, path: &str) {
+        let count = self.denied.len();
+        self.denied.retain(|denied| denied != path);
+        assert_ne!(self.denied.len(), count, "{path:?} is not denied");
     }
 
     /// Writes `told` to the file as what is expected.
@@ -123,6 +176,23 @@ impl Case {
         let text = fs::read_to_string(&self.file).unwrap();
         let given = parted(&text).0.trim_end();
         fs::write(&self.file, format!("{given}\n\n[expected]\n{told}")).unwrap();
+    }
+}
+
+/// Makes these entries of a file system in `root`.
+pub fn lay(files: &[String], root: &Path, cpu: &str) {
+    let mut rest = files;
+    while let [line, below @ ..] = rest {
+        let is_text = |line: &String| line.is_empty() || line.starts_with(INDENT);
+        let end = below.iter().take_while(|line| is_text(line)).count();
+        let text: Vec<&str> = below[..end]
+            .iter()
+            .map(|line| line.strip_prefix(INDENT).unwrap_or(line))
+            .collect();
+        let text = text.join("\n");
+        let (path, entry) = Entry::parse(line, text.trim_end_matches('\n'), cpu);
+        entry.write(&root.join(path), root);
+        rest = &below[end..];
     }
 }
 
@@ -172,10 +242,12 @@ impl Entry {
             "elf" => bare_elf(cpu).into(),
             "elf aarch64" => bare_elf("aarch64").into(),
             "elf cut" => bare_elf(cpu)[..40].into(),
+            "elf of another build" => [&bare_elf(cpu)[..], b"another"].concat(),
             "dll" => DllSpec::from_lines("", cpu),
-            _ => match kind.strip_prefix("dll ") {
-                Some(says) => DllSpec::from_lines(&says.replace(", ", "\n"), cpu),
-                None => panic!("{line:?}: {kind:?} is no kind of file"),
+            _ => match (kind.strip_prefix("dll "), kind.strip_prefix("elf soname ")) {
+                (Some(says), _) => DllSpec::from_lines(&says.replace(", ", "\n"), cpu),
+                (_, Some(name)) => named_elf(cpu, name),
+                _ => panic!("{line:?}: {kind:?} is no kind of file"),
             },
         };
         (path, Self::File(bytes))
@@ -207,6 +279,34 @@ fn bare_elf(cpu: &str) -> [u8; 64] {
     bytes[20] = 1; // the version of the format
     bytes[52] = 64; // the size of this header
     bytes[58] = 64; // the size of a section's header
+    bytes
+}
+
+/// A library with a SONAME: one loaded segment that is the whole file, and the dynamic table.
+fn named_elf(cpu: &str, name: &str) -> Vec<u8> {
+    const SEGMENTS: u64 = 64;
+    const DYNAMIC: u64 = SEGMENTS + 2 * 56;
+    const STRINGS: u64 = DYNAMIC + 4 * 16;
+    let strings = format!("\0{name}\0").into_bytes();
+    let end = STRINGS + strings.len() as u64;
+    let mut bytes = bare_elf(cpu).to_vec();
+    bytes[32] = SEGMENTS as u8;
+    bytes[54] = 56; // the size of a segment's header
+    bytes[56] = 2; // how many there are
+    // What it is (1: loaded, 2: the dynamic table) and how it is used; then place, address twice, size twice, alignment.
+    for (kind, flags, place, size) in [(1_u64, 4_u64, 0, end), (2, 6, DYNAMIC, STRINGS - DYNAMIC)] {
+        bytes.extend((kind | flags << 32).to_le_bytes());
+        bytes.extend(
+            [place, place, place, size, size, 8]
+                .map(u64::to_le_bytes)
+                .concat(),
+        );
+    }
+    let strtab = [(5, STRINGS), (10, strings.len() as u64), (14, 1), (0, 0)];
+    for (tag, value) in strtab {
+        bytes.extend([tag, value].map(u64::to_le_bytes).concat());
+    }
+    bytes.extend(strings);
     bytes
 }
 

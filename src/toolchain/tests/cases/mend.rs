@@ -1,0 +1,168 @@
+//! Does what the first help of a finding asks for, in the tree of its case.
+//!
+//! ```text
+//! [mend cudnn-headers-missing]
+//! set CUDNN_INCLUDE_DIR=$ROOT/opt/headers       a variable; `unset NAME`
+//! build.rs + link runtime                       a line of `[config]`; `build.rs - optional`
+//! remove opt/dnn/lib/libcudnn_cnn.so.9          a file or a directory
+//! move opt/dnn to opt/cudnn
+//! unpack opt/dnn.tar to opt/dnn                 what was an archive is a cuDNN 9.14.0
+//! open opt/dnn/include/cudnn.h                  the user may open it now
+//! install cuDNN 9.14.0 in opt/dnn               headers, the library and all of its parts
+//! install headers of 9.14.0 in opt/dnn/include
+//! install parts of 9.14.0 in opt/dnn/lib        the library and all of its parts
+//! install CUDA 12.8 in opt/cuda                 nvcc, headers and the runtime
+//! run conda install cudnn                       what the help says, and the next lines do
+//! opt/dnn/lib/libcudnn.so.9 (elf)               entries as in `[files]`, in the place of what is there
+//! ```
+//!
+//! What no machine can do has one line alone, `none: ` and the reason.
+
+use super::case::{Case, lay};
+use crate::runtime::facts::version::Version;
+use crate::runtime::parts::required_parts;
+use std::fs;
+use std::path::Path;
+
+/// Why no machine can do it.
+pub fn reason(lines: &[String]) -> Option<&str> {
+    match lines {
+        [one] => one.strip_prefix("none: "),
+        _ => None,
+    }
+}
+
+/// Whether these lines are what the help asks for: they name a variable or a place that it names, and the help has the
+/// commands that they stand for. `$ROOT` is `root`.
+pub fn is_asked(lines: &[String], help: &str, root: &str) -> bool {
+    let help = help.replace(root, "$ROOT");
+    let commands: Vec<&str> = lines
+        .iter()
+        .filter_map(|line| line.strip_prefix("run "))
+        .collect();
+    if !commands.is_empty() {
+        return commands.iter().all(|command| help.contains(command));
+    }
+    let names = |line: &String| {
+        let (verb, rest) = line.split_once(' ').unwrap_or((line, ""));
+        let is_entry = verb.contains('/');
+        let words = rest.split([' ', '=']).filter(|_| !is_entry);
+        let paths = words.chain([verb].into_iter().filter(|_| is_entry));
+        paths
+            .flat_map(named)
+            .any(|name| name.len() > 2 && help.contains(name))
+    };
+    lines.iter().any(names)
+}
+
+/// A word, and if that is a path, its directory and its file.
+fn named(word: &str) -> impl Iterator<Item = &str> {
+    let parts = word.rsplit_once('/').map(|(dir, file)| [dir, file]);
+    [word].into_iter().chain(parts.into_iter().flatten())
+}
+
+/// Carries the lines out in `root`; what is then asked, in which environment.
+pub fn done(case: &Case, lines: &[String], root: &Path, cpu: &str) -> Case {
+    let mut case = case.clone();
+    let mut entries: Vec<String> = Vec::new();
+    for line in lines {
+        let (verb, rest) = line.split_once(' ').unwrap_or((line, ""));
+        let pair = |word| rest.split_once(word).unwrap_or_else(|| panic!("{line:?}"));
+        match verb {
+            "set" => set(&mut case.env, pair("=").0, Some(rest)),
+            "unset" => set(&mut case.env, rest, None),
+            "build.rs" => match pair(" ") {
+                ("+", line) => case.config.push(line.to_string()),
+                (_, line) => remove(&mut case.config, line),
+            },
+            "remove" => clear(&root.join(rest)),
+            "move" => fs::rename(root.join(pair(" to ").0), root.join(pair(" to ").1)).unwrap(),
+            "unpack" => {
+                assert!(root.join(pair(" to ").0).is_file(), "{line:?}");
+                entries.extend(cudnn("9.14.0", pair(" to ").1));
+            }
+            "open" => case.let_open(rest),
+            "run" => {}
+            "install" => entries.extend(match pair(" in ") {
+                (what, dir) if what.starts_with("CUDA ") => cuda(&what[5..], dir),
+                (what, dir) if what.starts_with("cuDNN ") => cudnn(&what[6..], dir),
+                (what, dir) if what.starts_with("headers of ") => headers(&what[11..], dir),
+                (what, dir) => parts(what.strip_prefix("parts of ").unwrap(), dir),
+            }),
+            _ => entries.push(line.clone()),
+        }
+    }
+    for entry in &entries {
+        let path = entry.split(" (").next().unwrap();
+        let path = path.split(" -> ").next().unwrap();
+        if !entry.starts_with(' ') {
+            clear(&root.join(path));
+        }
+    }
+    lay(&entries, root, cpu);
+    case
+}
+
+fn clear(path: &Path) {
+    if path.is_dir() && !path.is_symlink() {
+        fs::remove_dir_all(path).unwrap();
+    } else if path.symlink_metadata().is_ok() {
+        fs::remove_file(path).unwrap();
+    }
+}
+
+fn remove(lines: &mut Vec<String>, line: &str) {
+    let count = lines.len();
+    lines.retain(|known| known != line);
+    assert_ne!(lines.len(), count, "{line:?} is not there");
+}
+
+fn set(env: &mut Vec<String>, name: &str, line: Option<&str>) {
+    env.retain(|known| known.split('=').next() != Some(name));
+    env.extend(line.map(String::from));
+}
+
+fn cuda(release: &str, dir: &str) -> Vec<String> {
+    let release = Version::parse(release).unwrap();
+    let number = release.major * 1000 + release.minor * 10;
+    vec![
+        format!("{dir}/bin/nvcc (failing program)"),
+        format!("{dir}/include/cuda.h"),
+        format!("    #define CUDA_VERSION {number}"),
+        format!("{dir}/lib64/libcudart.so (elf)"),
+    ]
+}
+
+fn cudnn(release: &str, dir: &str) -> Vec<String> {
+    let headers = headers(release, &format!("{dir}/include"));
+    let libraries = parts(release, &format!("{dir}/lib"));
+    headers.into_iter().chain(libraries).collect()
+}
+
+fn headers(release: &str, dir: &str) -> Vec<String> {
+    let version = Version::parse(release).unwrap();
+    vec![
+        format!("{dir}/cudnn.h (empty)"),
+        format!("{dir}/cudnn_version.h"),
+        format!("    #define CUDNN_MAJOR {}", version.major),
+        format!("    #define CUDNN_MINOR {}", version.minor),
+        format!("    #define CUDNN_PATCHLEVEL {}", version.patch),
+    ]
+}
+
+/// Links and the files that they lead to, which tell the release by their names.
+fn parts(release: &str, dir: &str) -> Vec<String> {
+    let version = Version::parse(release).unwrap();
+    let names = required_parts::part_names(version, false).unwrap();
+    let stems = names.iter().map(|name| format!("libcudnn_{name}.so"));
+    let stems = ["libcudnn.so".to_string()].into_iter().chain(stems);
+    let files = stems.flat_map(|stem| {
+        let major = version.major;
+        [
+            format!("{dir}/{stem} -> {stem}.{major}"),
+            format!("{dir}/{stem}.{major} -> {stem}.{release}"),
+            format!("{dir}/{stem}.{release} (elf)"),
+        ]
+    });
+    files.collect()
+}
