@@ -48,9 +48,10 @@ fn every_build_that_was_read_comes_out_of_the_rules() {
 fn what_lies_between_builds_is_known_as_far_as_both_agree() {
     let table = gpus("x86_64");
     for (cudnn, cuda, gpu, wanted) in [
-        // 9.5.1 has only PTX for Blackwell, 9.7.0 has machine code.
+        // 9.6.0 has only PTX for Blackwell, 9.7.0 has machine code.
         ("9.6.0", 12, "9.0", GpuSupport::Yes),
-        ("9.6.0", 12, "12.0", GpuSupport::Unknown),
+        ("9.6.0", 12, "12.0", GpuSupport::ByPtx),
+        ("9.7.0", 12, "12.0", GpuSupport::Yes),
         ("9.6.0", 12, "3.5", GpuSupport::No),
         ("9.10.1", 12, "6.1", GpuSupport::Yes),
         ("9.12.0", 12, "6.1", GpuSupport::No),
