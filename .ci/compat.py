@@ -7,7 +7,8 @@
 Each WHEEL is a file `nvidia_cudnn_*.whl` or a folder that `pip install --target` made.
 
 build-ids.txt: every library gives one row: its GNU build-id, the part's name (`cudnn` is the library that programs
-open) and the release. One build-id may stand for several releases: the row then names them all.
+open) and the release. One build-id may stand for several releases: the row then names them all. `ext` has no row: most
+patch releases ship that of the release before, so that its build-id tells none.
 
 cudnn-gpus.txt: every wheel gives one row, of the device code that serves a GPU in all its core parts, as the headers in
 their fatbins tell it; the release next to it with the same code takes it into its own row.
@@ -79,7 +80,7 @@ def wheel(path: pathlib.Path) -> tuple[list[tuple[str, str, str]], tuple]:
     code = sorted(common([device_code(opened(name)) for name in core]), key=order)
     head = opened(core[0]).read(20)
     cpu = {62: "x86_64", 183: "aarch64"}[struct.unpack_from("<H", head, 18)[0]]
-    return [row for row in rows if row[0]], (release, cuda, cpu, " ".join(code))
+    return [row for row in rows if row[0] and row[1] != "ext"], (release, cuda, cpu, " ".join(code))
 
 
 def device_code(library: BinaryIO) -> set[str]:
