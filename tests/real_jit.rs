@@ -96,7 +96,7 @@ fn the_guard_takes_it_for_what_it_is() {
                     "name": "engines_runtime_compiled",
                     "path": folder.join("libcudnn_engines_runtime_compiled.so.9"),
                     "version": "9.27.0",
-                    "told_by": "the record of its wheel",
+                    "told_by": "build-id",
                 },
             ])
         );
