@@ -294,14 +294,17 @@ fn listed(dir: &Path) -> Vec<PathBuf> {
     };
     for entry in entries.flatten().take(MOST) {
         let path = entry.path();
-        let mut at = 0;
-        while paths
-            .get(at)
-            .is_some_and(|known| known.as_os_str() < path.as_os_str())
-        {
-            at += 1;
+        let (mut before, mut behind) = (Vec::new(), Vec::new());
+        for known in paths {
+            if known.as_os_str() < path.as_os_str() {
+                before.push(known);
+            } else {
+                behind.push(known);
+            }
         }
-        paths.insert(at, path);
+        before.push(path);
+        before.append(&mut behind);
+        paths = before;
     }
     paths
 }

@@ -47,8 +47,11 @@ pub fn find(file: &Path) -> Option<Opener> {
         let leads = folders.any(|one| platform::same_file(&one, folder));
         let has_words = || {
             let folder = folder.as_os_str().as_encoded_bytes();
-            elf.constants(MOST_CONSTANTS)
-                .is_some_and(|bytes| bytes.windows(folder.len()).any(|words| words == folder))
+            elf.constants(MOST_CONSTANTS).is_some_and(|bytes| {
+                bytes
+                    .windows(folder.len().max(1))
+                    .any(|words| words == folder)
+            })
         };
         let is_better = found
             .as_ref()

@@ -117,6 +117,9 @@ impl SearchPath {
     pub fn resolve(&self, name: &str, own: &[PathBuf], own_first: bool) -> Option<PathBuf> {
         // A RUNPATH of the program is for what it opens itself, and the library's own switches its RPATH off.
         let mut places = Vec::new();
+        if own_first {
+            places.extend(own.iter().map(PathBuf::as_path));
+        }
         for origin in &self.folders {
             match origin {
                 LoadOrigin::Rpath(folder) if own_first => places.push(folder.as_path()),
@@ -124,9 +127,8 @@ impl SearchPath {
                 _ => {}
             }
         }
-        let at = if own_first { 0 } else { places.len() };
-        for folder in own.iter().rev() {
-            places.insert(at, folder);
+        if !own_first {
+            places.extend(own.iter().map(PathBuf::as_path));
         }
         self.first_usable(name, &places)
     }
