@@ -167,43 +167,42 @@ impl Scan<'_> {
 
     fn tree(&mut self, step: &Step, tree: &Tree, sysroot: Sysroot) {
         for top in sysroot.expand(&tree.base, &tree.pattern) {
-            if step.kind == Kind::Cudnn {
-                self.emptied_wheel(step, &top, tree, sysroot);
-            }
             // Most of the places that nobody asked for do not exist.
-            if step.request.is_none() && sysroot.dir(&top).is_none() {
-                continue;
-            }
-            for tree in flavours(&top, tree, sysroot) {
+            let trees = match step.request.is_some() || sysroot.dir(&top).is_some() {
+                true => flavours(&top, tree, sysroot),
+                false => Vec::new(),
+            };
+            let mut is_read = false;
+            for tree in trees {
                 let Some((found, read)) = read_install(step.kind, &top, &tree, sysroot, self.host)
                 else {
                     continue;
                 };
+                is_read = true;
                 // A runtime alone is no answer to somebody who asked for a toolkit.
                 let is_runtime = matches!(&found, Found::Toolkit(found) if found.is_runtime());
                 if step.request.is_none() || !is_runtime {
                     self.add(step, sysroot, found, read);
                 }
             }
+            if !is_read && step.kind == Kind::Cudnn && !install_layout::has_flavours(tree) {
+                self.emptied_wheel(step, &top);
+            }
         }
     }
 
     /// pip's record of a wheel whose files are gone.
-    fn emptied_wheel(&mut self, step: &Step, top: &Path, tree: &Tree, sysroot: Sysroot) {
+    fn emptied_wheel(&mut self, step: &Step, top: &Path) {
         let Some(owner) = package_owner::wheel(top) else {
             return;
         };
-        let is_read = install_layout::has_flavours(tree)
-            || read_install(Kind::Cudnn, top, tree, sysroot, self.host).is_some();
-        if !is_read {
-            let emptied = Cudnn {
-                root: top.to_path_buf(),
-                owner: Some(Box::new(owner)),
-                ..Cudnn::default()
-            };
-            self.scan
-                .add_rejected(Found::Cudnn(emptied), step.via.clone(), Rejection::Emptied);
-        }
+        let emptied = Cudnn {
+            root: top.to_path_buf(),
+            owner: Some(Box::new(owner)),
+            ..Cudnn::default()
+        };
+        self.scan
+            .add_rejected(Found::Cudnn(emptied), step.via.clone(), Rejection::Emptied);
     }
 
     fn looks_for(&self, kind: Kind) -> bool {
