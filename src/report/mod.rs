@@ -2,8 +2,10 @@
 
 #[cfg(feature = "cli")]
 pub mod json;
+pub mod layout;
 #[cfg(feature = "cli")]
 pub mod machine;
+mod section;
 #[cfg(feature = "cli")]
 pub mod target_report;
 #[cfg(test)]

@@ -11,85 +11,13 @@ use crate::cudnn::device_code::gpu_code;
 use crate::model::candidate::{Cudnn, Part};
 use crate::model::found_via::FoundVia;
 use crate::report::Report;
+use crate::report::layout::{INDENT, Mark, pieces, shown, wrapped};
+use crate::report::section::{ReportSection, has_line, thing};
 use crate::runtime::facts::finding::{Finding, Severity, Verdict, printable};
-use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
 use crate::search::search_step::Kind;
 use std::fmt::{self, Formatter};
 use std::path::{Path, PathBuf};
-
-/// Text is broken between words so as to stay within a terminal. A path is never broken.
-const COLUMNS: usize = 80;
-/// Where the text begins behind mark and label.
-pub(crate) const INDENT: usize = 14;
-
-/// What a line says of its thing.
-#[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Mark {
-    /// There, and it fits.
-    Tick,
-    /// It does not fit, or is needed and missing.
-    Cross,
-    /// Not known, or missing and not needed.
-    Dash,
-}
-
-impl fmt::Display for Mark {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Mark::Tick => "✓",
-            Mark::Cross => "✗",
-            Mark::Dash => "–",
-        })
-    }
-}
-
-/// The thing that a finding is about.
-#[derive(Clone, Copy, PartialEq)]
-enum ReportSection {
-    Toolkit,
-    Nvcc,
-    Cudnn,
-    Parts,
-    Driver,
-    Gpus,
-    Targets,
-    /// It has a line of its own.
-    Itself,
-}
-
-fn thing(id: FindingId) -> ReportSection {
-    match id {
-        FindingId::CudaNotFound | FindingId::CudaRequirementUnmet | FindingId::PartialToolkit => {
-            ReportSection::Toolkit
-        }
-        FindingId::NvccNotFound
-        | FindingId::NvccHeaderSkew
-        | FindingId::HostCompilerUnsupported
-        | FindingId::HostHeadersIncompatible => ReportSection::Nvcc,
-        FindingId::CudnnNotFound
-        | FindingId::CudnnRequirementUnmet
-        | FindingId::CudnnHeadersMissing
-        | FindingId::CudaFlavourMismatch
-        | FindingId::HeaderLibrarySkew
-        | FindingId::KnownBadRelease => ReportSection::Cudnn,
-        FindingId::PartsMissing
-        | FindingId::PartsMixed
-        | FindingId::LibraryDamaged
-        | FindingId::WrongArchitecture
-        | FindingId::CudnnNotLoadable => ReportSection::Parts,
-        FindingId::DriverMissing
-        | FindingId::DriverStub
-        | FindingId::DriverTooOld
-        | FindingId::DriverError => ReportSection::Driver,
-        FindingId::NoGpu | FindingId::GpuNewerThanCudnn => ReportSection::Gpus,
-        FindingId::ArchUnknown
-        | FindingId::ArchUnsupportedByNvcc
-        | FindingId::ArchDroppedByCudnn
-        | FindingId::GpuNewerThanNvcc => ReportSection::Targets,
-        _ => ReportSection::Itself,
-    }
-}
 
 /// Everything.
 pub(super) fn report(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
@@ -367,19 +295,6 @@ fn cudarc(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
     )
 }
 
-/// Whether a line of this thing is shown, so that its findings stand below that line.
-fn has_line(report: &Report, thing: ReportSection) -> bool {
-    match thing {
-        ReportSection::Toolkit | ReportSection::Cudnn => true,
-        ReportSection::Nvcc => report.toolkit.is_some(),
-        ReportSection::Parts => report.cudnn.is_some(),
-        ReportSection::Driver | ReportSection::Gpus | ReportSection::Targets => {
-            report.machine.is_some()
-        }
-        ReportSection::Itself => false,
-    }
-}
-
 /// One thing; an error about it turns its mark into a cross.
 fn line(
     f: &mut Formatter<'_>,
@@ -480,35 +395,4 @@ fn verdict(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
 fn at(version: Option<String>, root: &Path) -> String {
     let version = version.unwrap_or_else(|| "of unknown release".to_string());
     format!("{version} at {}", shown(root))
-}
-
-pub(crate) fn shown(path: &Path) -> String {
-    printable(&path.to_string_lossy())
-}
-
-/// Text broken between words.
-pub(crate) fn wrapped(text: &str, indent: usize) -> String {
-    pieces(text.split(' '), indent)
-}
-
-/// Pieces that are not broken, with spaces or line ends between them; the lines after the first are indented. An
-/// empty piece is a further space, except where a line ends.
-pub(crate) fn pieces<'a>(pieces: impl Iterator<Item = &'a str>, indent: usize) -> String {
-    let mut out = String::new();
-    let mut column = indent;
-    for (index, piece) in pieces.enumerate() {
-        let width = piece.chars().count();
-        if index > 0 && width > 0 && column + 1 + width > COLUMNS {
-            out.truncate(out.trim_end().len());
-            out.push('\n');
-            out.extend(std::iter::repeat_n(' ', indent));
-            column = indent;
-        } else if index > 0 {
-            out.push(' ');
-            column += 1;
-        }
-        out.push_str(piece);
-        column += width;
-    }
-    out
 }

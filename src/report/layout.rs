@@ -1,0 +1,62 @@
+//! How a report is laid out in a terminal: marks, columns, and where a line is broken.
+
+use crate::runtime::facts::finding::printable;
+use std::fmt::{self, Formatter};
+use std::path::Path;
+
+/// Text is broken between words so as to stay within a terminal. A path is never broken.
+const COLUMNS: usize = 80;
+/// Where the text begins behind mark and label.
+pub(crate) const INDENT: usize = 14;
+
+/// What a line says of its thing.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Mark {
+    /// There, and it fits.
+    Tick,
+    /// It does not fit, or is needed and missing.
+    Cross,
+    /// Not known, or missing and not needed.
+    Dash,
+}
+
+impl fmt::Display for Mark {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Mark::Tick => "✓",
+            Mark::Cross => "✗",
+            Mark::Dash => "–",
+        })
+    }
+}
+
+pub(crate) fn shown(path: &Path) -> String {
+    printable(&path.to_string_lossy())
+}
+
+/// Text broken between words.
+pub(crate) fn wrapped(text: &str, indent: usize) -> String {
+    pieces(text.split(' '), indent)
+}
+
+/// Pieces that are not broken, with spaces or line ends between them; the lines after the first are indented. An
+/// empty piece is a further space, except where a line ends.
+pub(crate) fn pieces<'a>(pieces: impl Iterator<Item = &'a str>, indent: usize) -> String {
+    let mut out = String::new();
+    let mut column = indent;
+    for (index, piece) in pieces.enumerate() {
+        let width = piece.chars().count();
+        if index > 0 && width > 0 && column + 1 + width > COLUMNS {
+            out.truncate(out.trim_end().len());
+            out.push('\n');
+            out.extend(std::iter::repeat_n(' ', indent));
+            column = indent;
+        } else if index > 0 {
+            out.push(' ');
+            column += 1;
+        }
+        out.push_str(piece);
+        column += width;
+    }
+    out
+}

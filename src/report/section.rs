@@ -1,0 +1,64 @@
+//! The things that a report has a line for, and which of them a finding is about.
+
+use crate::report::Report;
+use crate::runtime::facts::finding_id::FindingId;
+
+/// The thing that a finding is about.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum ReportSection {
+    Toolkit,
+    Nvcc,
+    Cudnn,
+    Parts,
+    Driver,
+    Gpus,
+    Targets,
+    /// It has a line of its own.
+    Itself,
+}
+
+pub(super) fn thing(id: FindingId) -> ReportSection {
+    match id {
+        FindingId::CudaNotFound | FindingId::CudaRequirementUnmet | FindingId::PartialToolkit => {
+            ReportSection::Toolkit
+        }
+        FindingId::NvccNotFound
+        | FindingId::NvccHeaderSkew
+        | FindingId::HostCompilerUnsupported
+        | FindingId::HostHeadersIncompatible => ReportSection::Nvcc,
+        FindingId::CudnnNotFound
+        | FindingId::CudnnRequirementUnmet
+        | FindingId::CudnnHeadersMissing
+        | FindingId::CudaFlavourMismatch
+        | FindingId::HeaderLibrarySkew
+        | FindingId::KnownBadRelease => ReportSection::Cudnn,
+        FindingId::PartsMissing
+        | FindingId::PartsMixed
+        | FindingId::LibraryDamaged
+        | FindingId::WrongArchitecture
+        | FindingId::CudnnNotLoadable => ReportSection::Parts,
+        FindingId::DriverMissing
+        | FindingId::DriverStub
+        | FindingId::DriverTooOld
+        | FindingId::DriverError => ReportSection::Driver,
+        FindingId::NoGpu | FindingId::GpuNewerThanCudnn => ReportSection::Gpus,
+        FindingId::ArchUnknown
+        | FindingId::ArchUnsupportedByNvcc
+        | FindingId::ArchDroppedByCudnn
+        | FindingId::GpuNewerThanNvcc => ReportSection::Targets,
+        _ => ReportSection::Itself,
+    }
+}
+
+/// Whether a line of this thing is shown, so that its findings stand below that line.
+pub(super) fn has_line(report: &Report, thing: ReportSection) -> bool {
+    match thing {
+        ReportSection::Toolkit | ReportSection::Cudnn => true,
+        ReportSection::Nvcc => report.toolkit.is_some(),
+        ReportSection::Parts => report.cudnn.is_some(),
+        ReportSection::Driver | ReportSection::Gpus | ReportSection::Targets => {
+            report.machine.is_some()
+        }
+        ReportSection::Itself => false,
+    }
+}
