@@ -381,7 +381,7 @@ fn a_setuid_program_is_not_sent_to_ld_library_path() {
     );
     assert_eq!(
         finding["evidence"]["setuid"],
-        "this program has more rights than its user (setuid, capabilities): the loader ignores LD_LIBRARY_PATH"
+        "this program has more rights than its user (setuid, capabilities): the loader ignores LD_LIBRARY_PATH, LD_PRELOAD and `$ORIGIN` in its rpath"
     );
 }
 

@@ -49,6 +49,20 @@ fn a_cudnn_off_the_loaders_way_is_named() {
     );
 }
 
+/// The help would lead to a release that the guard refuses.
+#[test]
+fn a_cudnn_of_another_release_is_not_offered() {
+    let image = Image::new("off-the-way-and-old");
+    image.cudnn("usr/local/cuda/lib64", 10);
+    let library = "IMAGE/usr/local/cuda/lib64/libcudnn.so.9";
+    image.program(&[&linked("9.14.0")], &[library]);
+    image
+        .flat(&[])
+        .exits_with(1)
+        .says("= help: install cuDNN 9.14 or a later 9.x, or put its directory into LD_LIBRARY_PATH looked at")
+        .says("also found 9.10.0 ");
+}
+
 /// LOD-04: 9 is there, and the program is one for 8.
 #[test]
 fn another_major_is_no_way_out() {

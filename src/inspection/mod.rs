@@ -29,7 +29,7 @@ use crate::runtime::facts::built::{Built, Loader};
 use crate::runtime::facts::finding::{Finding, Severity, Verdict};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::judge::rules;
-use crate::runtime::loader::library_names;
+use crate::runtime::loader::{library_names, load_origin};
 use crate::system::{Host, files};
 use crate::targets::gpus::{DEADLINE, within};
 use crate::toolkit::dependencies;
@@ -70,6 +70,7 @@ impl Inspection {
             input: PreflightInput {
                 program: program.to_path_buf(),
                 root: root.map(Path::to_path_buf),
+                is_privileged: files::raises_rights(program),
                 platform,
                 guards,
                 ..PreflightInput::default()
@@ -105,6 +106,10 @@ impl Inspection {
         let mut findings = findings;
         findings.retain(|one| one.id != FindingId::DriverMissing || !known.contains(&one.id));
         inspection.findings.extend(findings);
+        if inspection.input.is_privileged {
+            let findings = inspection.findings.iter_mut();
+            findings.for_each(load_origin::without_library_path);
+        }
         let later = |finding: &Finding| finding.severity != Severity::Error;
         inspection.findings.sort_by_key(later);
         for reason in unknown {

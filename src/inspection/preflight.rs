@@ -32,6 +32,8 @@ pub struct PreflightInput {
     pub platform: Platform,
     /// Where it lies, if that is another than this one.
     pub root: Option<PathBuf>,
+    /// Whether it has more rights than the user who inspects it.
+    pub is_privileged: bool,
     /// What its guards say.
     pub guards: Vec<Built>,
     /// What is loaded, the program first.
@@ -259,7 +261,7 @@ impl PreflightInput {
         }
     }
 
-    fn others_of<'a>(&'a self, names: &'a [&str]) -> impl Iterator<Item = &'a Other> {
+    fn others_of<'a>(&'a self, names: &'a [&str]) -> impl Iterator<Item = &'a Other> + Clone {
         let is_one = |other: &&Other| names.contains(&other.instead_of.as_str());
         self.others.iter().filter(is_one)
     }
@@ -304,11 +306,19 @@ impl PreflightInput {
                 return library_names::by_another_name(finding, major, &dir);
             }
         }
-        if let Some(other) = self.others_of(names).find(same) {
+        // Of a release that a guard refuses, it would be no help.
+        let unfit = |other: &Other| {
+            let mut guards = self.guards.iter().filter(|guard| guard.absent.is_none());
+            guards.find_map(|guard| rules::version(guard, other.version?).err())
+        };
+        let mut there = self.others_of(names).filter(same);
+        if let Some(other) = there.clone().find(|other| unfit(other).is_none()) {
             let dir = self.dir(&other.path);
             finding
                 .help(format!("put `{dir}` into LD_LIBRARY_PATH"))
                 .help("or link the program again with that directory as its rpath, which `.link()` does unless `.rpath(false)`")
+        } else if let Some(mismatch) = there.find_map(unfit) {
+            finding.help(LoadOrigin::Cache.help(Path::new(""), &mismatch.wanted))
         } else if self.others_of(names).next().is_some() {
             finding.help(format!(
                 "install cuDNN {wanted} beside it: one major does not stand in for another, not even under its name"

@@ -98,6 +98,54 @@ pub fn obstacle(path: &Path, root: Option<&Path>) -> Option<Obstacle> {
     Some(Obstacle::Loop(path.to_path_buf()))
 }
 
+/// Whether this user gets more rights by starting this program: it is setuid or setgid of another one, or has
+/// capabilities of its own. Then the kernel sets AT_SECURE.
+#[cfg(all(feature = "cli", target_os = "linux"))]
+pub fn raises_rights(program: &Path) -> bool {
+    use std::ffi::{CString, c_char, c_void};
+    use std::os::unix::ffi::OsStrExt;
+    use std::os::unix::fs::MetadataExt;
+    use std::ptr::null_mut;
+    unsafe extern "C" {
+        fn getxattr(
+            path: *const c_char,
+            name: *const c_char,
+            to: *mut c_void,
+            size: usize,
+        ) -> isize;
+    }
+    let (Ok(file), Ok(user)) = (std::fs::metadata(program), std::fs::metadata("/proc/self")) else {
+        return false;
+    };
+    // A setgid bit where the group may not run it has another meaning.
+    let is_setgid = file.mode() & 0o2010 == 0o2010;
+    if file.mode() & 0o4000 != 0 && file.uid() != user.uid()
+        || is_setgid && file.gid() != user.gid()
+    {
+        return true;
+    }
+    let Ok(path) = CString::new(program.as_os_str().as_bytes()) else {
+        return false;
+    };
+    // SAFETY: both names end in NUL, and with a size of 0 nothing is written.
+    let size = unsafe {
+        getxattr(
+            path.as_ptr(),
+            c"security.capability".as_ptr(),
+            null_mut(),
+            0,
+        )
+    };
+    // Root has them all anyway.
+    size > 0 && user.uid() != 0
+}
+
+/// The same where there is no such thing.
+#[cfg(all(feature = "cli", not(target_os = "linux")))]
+pub fn raises_rights(_program: &Path) -> bool {
+    false
+}
+
 /// Whether this is a directory, or a link to one.
 pub fn is_dir(path: &Path) -> bool {
     path.is_dir()

@@ -176,3 +176,62 @@ fn another_major_under_the_name_of_this_one() {
         .says("loaded cuDNN 8.9.7 is of another major release than the 9.14.0")
         .does_not_say("parts-missing");
 }
+
+/// The loader ignores LD_LIBRARY_PATH and LD_PRELOAD for a program with more rights than its user, and the program's
+/// `$ORIGIN`; that of a library it heeds.
+#[test]
+#[ignore = "needs root: makes a program of another user"]
+fn a_program_with_more_rights_than_its_user() {
+    let image = Image::new("privileged");
+    for folder in ["usr/lib", "opt/old"] {
+        image.cudnn(folder, if folder == "opt/old" { 10 } else { 14 });
+    }
+    let old = image.at("opt/old");
+    let old = old.to_str().unwrap();
+    let with = |rpath: &str, rights: &[&str]| {
+        let flags = ["IMAGE/opt/old/libcudnn.so.9", "-Wl,--enable-new-dtags"];
+        image.program(&[&linked("9.14.0")], &[&flags[..], &[rpath]].concat());
+        let app = image.at("app/app");
+        let mut give = Command::new(rights[0]);
+        run(give.args(&rights[1..]).arg(&app)).exits_with(0);
+        if rights[0] == "chown" {
+            run(Command::new("chmod").arg("u+s").arg(&app)).exits_with(0);
+        }
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
+        command.arg("inspect").arg(&app).arg("--root").arg(&image.0);
+        command.env_clear().env("LD_LIBRARY_PATH", old);
+        run(command.env("LD_PRELOAD", format!("{old}/libcudnn.so.9")))
+    };
+    let rpath = "-Wl,-rpath,$ORIGIN/../opt/old";
+    let wrong = "  ✗ loaded cuDNN 9.10.0 is older than the 9.14.0";
+    // Root's own program gives root nothing, and a capability neither.
+    with(rpath, &["chown", "0"]).exits_with(1).says(wrong);
+    with(rpath, &["setcap", "cap_net_raw+p"])
+        .exits_with(1)
+        .says(wrong);
+    let sound = "9.14.0 for CUDA 13 at";
+    with(rpath, &["chown", "65534"]).exits_with(0).says(sound);
+    fs::create_dir_all(image.at("usr/local/cuda")).unwrap();
+    fs::rename(image.at("usr/lib"), image.at("usr/local/cuda/lib64")).unwrap();
+    let ran = with(
+        "-Wl,-rpath,$ORIGIN/../usr/local/cuda/lib64",
+        &["chown", "65534"],
+    )
+    .exits_with(1);
+    assert_eq!(
+        image.said(&ran),
+        "  ✗ `/app/app` needs libcudnn.so.9, which the loader does not find  [cudnn-not-loadable]\n      \
+         = help: put `/usr/local/cuda/lib64` into /etc/ld.so.conf and run `ldconfig`\n      \
+         = help: or link the program again with that directory as its rpath, which `.link()` does unless `.rpath(false)`\n      \
+         setuid      this program has more rights than its user (setuid, capabilities): the loader ignores \
+         LD_LIBRARY_PATH, LD_PRELOAD and `$ORIGIN` in its rpath\n      \
+         looked at   /etc/ld.so.cache\n      \
+         also found  9.14.0  /usr/local/cuda/lib64/libcudnn.so.9\n\n\
+         verdict: fail (1 error)\n\
+         `cudnn-guard explain cudnn-not-loadable` tells how to see that by hand and how to mend it\n"
+    );
+    // The help, done.
+    fs::create_dir_all(image.at("etc")).unwrap();
+    fs::write(image.at("etc/ld.so.conf"), "/usr/local/cuda/lib64\n").unwrap();
+    with(rpath, &["chown", "65534"]).exits_with(0).says(sound);
+}
