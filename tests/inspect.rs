@@ -181,6 +181,71 @@ fn a_library_for_another_processor_is_passed_over() {
     assert_eq!(json["cudnn"]["version"], "9.14.0");
 }
 
+/// Nothing of it is offered as a cuDNN, and its CPU is told, also where cudarc asks by other names first.
+#[test]
+fn a_library_for_another_processor_is_told_as_such() {
+    let image = Image::new("foreign-alone");
+    let foreign = |path: &str| {
+        let mut bytes = fs::read(image.at(path)).unwrap();
+        bytes[18] = if cfg!(target_arch = "x86_64") {
+            183
+        } else {
+            62
+        };
+        fs::write(image.at(path), bytes).unwrap();
+    };
+    let (own, other) = match cfg!(target_arch = "x86_64") {
+        true => ("x86_64", "aarch64"),
+        false => ("aarch64", "x86_64"),
+    };
+    image.library("tmp/libcuda.so.1", "int x;", &[]);
+    image.library("usr/lib/libcuda.so.1", "int x;", &[]);
+    image.cudnn("usr/local/cuda/lib64", 14);
+    let libraries = [
+        "IMAGE/usr/local/cuda/lib64/libcudnn.so.9",
+        "IMAGE/tmp/libcuda.so.1",
+    ];
+    image.program(&[&linked("9.14.0")], &libraries);
+    foreign("usr/local/cuda/lib64/libcudnn.so.9");
+    foreign("usr/lib/libcuda.so.1");
+    let way = image.at("usr/local/cuda/lib64");
+    let ran = image.inspect_with(&[], way.to_str().unwrap()).exits_with(1);
+    assert_eq!(
+        image.said(&ran),
+        format!(
+            "  ✗ `/app/app` needs libcudnn.so.9, which the loader does not find; `/usr/local/cuda/lib64/libcudnn.so.9` is for \
+             {other}, and this program is for {own}  [cudnn-not-loadable]\n      \
+             = help: install the cuDNN for {own} in `/usr/local/cuda/lib64`\n      \
+             found via   LD_LIBRARY_PATH, its entry `/usr/local/cuda/lib64`\n      \
+             looked at   LD_LIBRARY_PATH, its entry `/usr/local/cuda/lib64`\n                  \
+             /etc/ld.so.cache\n                  \
+             /usr/lib\n  \
+             – `/usr/lib/libcuda.so.1` is for {other}, and this program is for {own}, so no GPU can be used [driver-missing]\n      \
+             = help: install NVIDIA's driver for {own}, or use a build of this program for {other}\n      \
+             = help: start the container with `--gpus all`: the driver comes from the machine that it runs on\n      \
+             found via   the system's library directories, `/usr/lib`\n\n\
+             verdict: fail (1 error)\n\
+             `cudnn-guard explain cudnn-not-loadable` tells how to see that by hand and how to mend it\n"
+        )
+    );
+    let cudarc =
+        "guard 0.1.0\nrequirement >=9.11\nfrom 9.11.0\npolicy requirement\nloader cudarc\n";
+    image.program(&[cudarc], &["-Wl,-rpath,/usr/local/cuda/lib64"]);
+    let headline = "cudarc opens libcudnn.so, and the loader finds neither that nor another name that it tries; ";
+    image
+        .flat(&[])
+        .exits_with(0)
+        .says(headline)
+        .says(&format!("libcudnn.so.9` is for {other}, and this program is for {own} [cudnn-not-loadable] = help: install the cuDNN for {own} in"));
+    // A sound one elsewhere is offered.
+    image.cudnn("usr/local/cuda-13.0/lib64", 14);
+    image
+        .flat(&[])
+        .exits_with(0)
+        .says(headline)
+        .says("[cudnn-not-loadable] = help: put `/usr/local/cuda-13.0/lib64` into LD_LIBRARY_PATH");
+}
+
 /// VER-01, and two crates of one program that want different things.
 #[test]
 fn every_guard_of_a_program_is_heard() {

@@ -19,12 +19,12 @@ use crate::inspection::undefined_symbols::UndefinedSymbols;
 use crate::loader::ldso::LoadGraph;
 use crate::loader::{linkage, main_library};
 use crate::model::candidate::{Cudnn, Found};
-use crate::model::linkage::{Format, Linkage, LoadPhase};
+use crate::model::linkage::{Format, Linkage, LoadPhase, Missing};
 use crate::model::platform::Platform;
 use crate::report::json::line;
 use crate::runtime::binary::defect::Defect;
-use crate::runtime::driver::query;
 use crate::runtime::driver::query::Driver;
+use crate::runtime::driver::{driver_library, query};
 use crate::runtime::facts::built::{Built, Loader};
 use crate::runtime::facts::finding::{Finding, Severity, Verdict};
 use crate::runtime::facts::finding_id::FindingId;
@@ -213,9 +213,14 @@ impl Inspection {
         let said = usize::from(cudarc.is_some() && found.is_none());
         if found.is_some() || cudarc.is_some() {
             let others = names.get(said..).unwrap_or_default();
-            graph
-                .missing
-                .retain(|missing| !others.contains(&missing.name));
+            let is_other = |missing: &Missing| others.contains(&missing.name);
+            let mut missing = graph.missing.iter().filter(|one| is_other(one));
+            let unfit = missing.find_map(|one| one.unfit.clone());
+            graph.missing.retain(|missing| !is_other(missing));
+            let first = |one: &&mut Missing| names.first() == Some(&one.name);
+            if let Some(first) = graph.missing.iter_mut().find(first) {
+                first.unfit = first.unfit.take().or(unfit);
+            }
         }
         found
     }
@@ -246,6 +251,12 @@ impl Inspection {
         }
         let survey = self.config(root).survey_on(host.clone());
         let candidates = survey.report().candidates;
+        let own = &self.linkage;
+        // One for another processor would lead nowhere.
+        let fits = |path: &Path| {
+            let read = linkage::read(path);
+            read.is_ok_and(|it| it.cpu == own.cpu && it.is_usual == own.is_usual)
+        };
         for missing in missing.iter().filter(|one| one.stands_in.is_none()) {
             let mut add = |path: &Path, version| {
                 self.input.others.push(Other {
@@ -254,7 +265,7 @@ impl Inspection {
                     version,
                 });
             };
-            let inside = |path: &Path| root.is_none_or(|root| path.starts_with(root));
+            let inside = |path: &Path| root.is_none_or(|root| path.starts_with(root)) && fits(path);
             for candidate in &candidates {
                 match &candidate.found {
                     Found::Cudnn(cudnn) if missing.name.starts_with("libcudnn.so") => {
@@ -280,7 +291,7 @@ impl Inspection {
         match within(DEADLINE, query::ask) {
             Ok(Ok(driver)) => self.driver = Some(driver),
             Ok(Err(problem)) => {
-                self.findings.push(problem.finding());
+                self.findings.push(driver_library::finding(&problem));
                 self.driver = problem.driver().cloned();
             }
             Err(_) => self.unknown.push("the driver does not answer".into()),

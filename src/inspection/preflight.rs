@@ -8,9 +8,11 @@ use crate::cudnn::consistency;
 use crate::loader::dll_dependencies::DllDependencies;
 use crate::loader::main_library;
 use crate::model::candidate::Cudnn;
-use crate::model::linkage::{LoadPhase, Missing, Object};
+use crate::model::linkage::{LoadPhase, Missing, Object, Unfit};
 use crate::model::platform::{Os, Platform};
 use crate::model::text::library_name::LibraryName;
+use crate::runtime::binary::defect::Defect;
+use crate::runtime::driver::driver_library;
 use crate::runtime::driver::query::Device;
 use crate::runtime::facts::allowed::Allowed;
 use crate::runtime::facts::built::{Built, Loader};
@@ -201,7 +203,8 @@ impl PreflightInput {
         };
         // Without a GPU it may do without.
         let sure = !self.gpus.is_empty();
-        findings.push(self.no_cudnn(summary, &names, first, sure));
+        let unfit = opened.iter().find(|one| one.unfit.is_some());
+        findings.push(self.no_cudnn(summary, &names, unfit.unwrap_or(first), sure));
         if !sure {
             unknown.push("no cuDNN is found, which the program may do without".into());
         }
@@ -234,10 +237,18 @@ impl PreflightInput {
                     "`{asking}` needs {DRIVER}, NVIDIA's driver, which the loader does not find"
                 );
                 let finding = Finding::warning(FindingId::DriverMissing, summary);
-                findings.push(if self.root.is_some() {
+                let finding = if self.root.is_some() {
                     finding.help("start the container with `--gpus all`: the driver comes from the machine that it runs on")
                 } else {
                     finding.help("install NVIDIA's driver, if this machine has a GPU")
+                };
+                findings.push(match &missing.unfit {
+                    Some(Unfit {
+                        path,
+                        defect,
+                        found_via,
+                    }) => driver_library::unfit_finding(finding, path, defect, found_via),
+                    None => finding,
                 });
                 if self.root.is_none() {
                     unknown.push("there is no driver here".into());
@@ -285,7 +296,7 @@ impl PreflightInput {
         let severity = Severity::error_if(sure);
         let finding = Finding::new(FindingId::CudnnNotLoadable, severity, summary)
             .with("looked at", missing.looked_at.join("\n"));
-        let finding = self.also_found(finding, names);
+        let mut finding = self.also_found(finding, names);
         let same = |other: &&Other| {
             let file = consistency::file_name(&other.path);
             let mut names = names.iter().filter_map(|name| file.strip_prefix(name));
@@ -312,8 +323,32 @@ impl PreflightInput {
             guards.find_map(|guard| rules::version(guard, other.version?).err())
         };
         let mut there = self.others_of(names).filter(same);
-        if let Some(other) = there.clone().find(|other| unfit(other).is_none()) {
+        let other = there.clone().find(|other| unfit(other).is_none());
+        if let Some(one) = &missing.unfit {
+            let told = finding
+                .clone()
+                .with_unfit(&one.path, &one.defect, &one.found_via);
+            match other {
+                Some(_) if one.defect.is_passed_over() => {}
+                _ => return told,
+            }
+            // What is in a directory that may not be entered, nobody knows.
+            if !matches!(one.defect, Defect::Closed(_)) {
+                finding = Finding {
+                    help: Vec::new(),
+                    ..told
+                };
+            }
+        }
+        if let Some(other) = other {
             let dir = self.dir(&other.path);
+            let asked = self.by_cudarc().map(library_names::opened_names);
+            let name = consistency::file_name(&other.path).to_string();
+            if asked.is_some_and(|names| !names.contains(&name)) {
+                return finding.help(format!(
+                    "put a link `libcudnn.so` to it into `{dir}`, and `{dir}` into LD_LIBRARY_PATH"
+                ));
+            }
             finding
                 .help(format!("put `{dir}` into LD_LIBRARY_PATH"))
                 .help("or link the program again with that directory as its rpath, which `.link()` does unless `.rpath(false)`")
@@ -339,6 +374,16 @@ impl PreflightInput {
         let finding = Finding::new(FindingId::LibraryNotFound, severity, summary)
             .with("looked at", missing.looked_at.join("\n"));
         let finding = self.also_found(finding, &[name]);
+        if let Some(Unfit {
+            path,
+            defect,
+            found_via,
+        }) = &missing.unfit
+        {
+            let mut finding = finding.with_unfit(path, defect, found_via);
+            finding.help = vec![self.replacement_help(defect)];
+            return finding;
+        }
         let is_it = |other: &&Other| consistency::file_name(&other.path) == name;
         if let Some(other) = self.others_of(&[name]).find(is_it) {
             let dir = self.dir(&other.path);

@@ -29,7 +29,14 @@ fn a_program_whose_cudnn_cudarc_opens() {
         .says("\u{2013} cudarc opens libcudnn.so, and the loader finds neither that nor another name that it tries [cudnn-not-loadable] = help: install cuDNN 9, or put its directory into LD_LIBRARY_PATH looked at the program's RUNPATH, its entry `/opt/lib` the program's RUNPATH, its entry `/opt/first`");
     assert_eq!(missing(), ["libcudnn.so"]);
 
-    image.cudnn("opt/lib", 14);
+    // One off the way has the other name too.
+    image.cudnn("usr/local/cuda/lib64", 14);
+    program("cudarc 0.19.1\n");
+    let link = "= help: put a link `libcudnn.so` to it into `/usr/local/cuda/lib64`, and `/usr/local/cuda/lib64` into LD_LIBRARY_PATH";
+    image.flat(&[]).exits_with(0).says(link);
+    program("");
+    fs::create_dir_all(image.at("opt")).unwrap();
+    fs::rename(image.at("usr/local/cuda/lib64"), image.at("opt/lib")).unwrap();
     let json = image.json();
     let library = |json: &Value| json["cudnn"]["library"].as_str().unwrap().to_string();
     assert!(library(&json).ends_with("/opt/lib/libcudnn.so.9"), "{json}");

@@ -177,6 +177,42 @@ fn another_major_under_the_name_of_this_one() {
         .does_not_say("parts-missing");
 }
 
+/// The library that is in the place of the driver's, and the one behind it, are named as the guard names them.
+#[test]
+fn two_drivers_of_different_releases() {
+    let image = Image::new("two-drivers");
+    image.program(&[], &[]);
+    let mut path = String::new();
+    for release in ["550.54.15", "580.65.06"] {
+        let file = format!("{release}/libcuda.so.{release}");
+        let calls = [
+            "cuInit",
+            "cuDeviceGetCount",
+            "cuDeviceGet",
+            "cuDeviceGetName",
+        ];
+        let mut code = "int cuDeviceGetAttribute(void) { return 803; }\n".to_string();
+        for call in calls.into_iter().chain(["cuDriverGetVersion"]) {
+            code += &format!("int {call}(void) {{ return 803; }}\n");
+        }
+        image.compile(&file, &code, &["-shared", "-Wl,-soname,libcuda.so.1"]);
+        let link = image.at(release).join("libcuda.so.1");
+        std::os::unix::fs::symlink(format!("libcuda.so.{release}"), link).unwrap();
+        path += &format!("{}:", image.at(release).display());
+    }
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
+    command.arg("inspect").arg(image.at("app/app"));
+    let ran = run(command.env_clear().env("LD_LIBRARY_PATH", path));
+    let said = image.said(&ran);
+    let wanted = "  – the driver's library and its kernel module are of different releases: `cuInit` answered \
+        CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803)  [driver-error]\n      \
+        = help: take `/550.54.15` out of LD_LIBRARY_PATH\n      \
+        = help: reboot, so that the new kernel module is loaded; in a container, give it the host's libraries\n      \
+        found via   LD_LIBRARY_PATH, its entry `/550.54.15`\n      \
+        there is    /580.65.06/libcuda.so.1, of 580.65.06\n";
+    assert!(said.starts_with(wanted), "{said}");
+}
+
 /// The loader ignores LD_LIBRARY_PATH and LD_PRELOAD for a program with more rights than its user, and the program's
 /// `$ORIGIN`; that of a library it heeds.
 #[test]

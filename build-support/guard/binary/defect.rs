@@ -1,5 +1,6 @@
 //! Why a file is no library for the system that is built for, or for this process.
 
+use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use std::fmt;
 use std::io::ErrorKind;
@@ -34,8 +35,8 @@ pub enum Defect {
     CutOff(&'static str, u64, u64),
     /// It is for another processor than the one that is built for.
     Cpu(&'static str),
-    /// It is for another processor than this process, by ELF's number.
-    Machine(u64),
+    /// It is for another processor, by ELF's number, than the program, by name.
+    Machine(u64, &'static str),
     /// It is for 32-bit programs, or for the other byte order.
     Class,
     /// Its tables contradict themselves.
@@ -90,7 +91,7 @@ impl Defect {
     pub fn is_passed_over(&self) -> bool {
         matches!(
             self,
-            Defect::Machine(_)
+            Defect::Machine(..)
                 | Defect::Class
                 | Defect::Unreadable(_)
                 | Defect::Forbidden
@@ -102,7 +103,7 @@ impl Defect {
     /// The finding for it.
     pub fn id(&self) -> FindingId {
         match self {
-            Defect::Cpu(_) | Defect::Machine(_) | Defect::Class => FindingId::WrongArchitecture,
+            Defect::Cpu(_) | Defect::Machine(..) | Defect::Class => FindingId::WrongArchitecture,
             Defect::Unreadable(_) | Defect::Forbidden | Defect::Closed(_) => FindingId::IoError,
             _ => FindingId::LibraryDamaged,
         }
@@ -113,7 +114,8 @@ impl Defect {
         let dir = path.parent().unwrap_or(path).display();
         let path = path.display();
         match self {
-            Defect::Cpu(_) | Defect::Machine(_) | Defect::Class => format!(
+            Defect::Machine(_, own) => format!("install the cuDNN for {own} in `{dir}`"),
+            Defect::Cpu(_) | Defect::Class => format!(
                 "install the cuDNN for {} in `{dir}`",
                 std::env::consts::ARCH
             ),
@@ -147,6 +149,21 @@ impl Defect {
             Defect::Foreign(..) => format!("install cuDNN in `{dir}` again"),
             _ => "install that cuDNN again, and see that the disk is not full".to_string(),
         }
+    }
+}
+
+impl Finding {
+    /// That a library is not found, where one of its name is there that cannot be used: this file.
+    pub fn with_unfit(
+        mut self,
+        path: &Path,
+        defect: &Defect,
+        found_via: impl fmt::Display,
+    ) -> Self {
+        self.summary += &format!("; `{}` {}", path.display(), defect);
+        self.evidence
+            .insert(0, ("found via", found_via.to_string()));
+        self.help(defect.help(path))
     }
 }
 
@@ -213,7 +230,7 @@ impl fmt::Display for Defect {
                 "is cut off: it ends at byte {end}, and its {what} reach to {reach}"
             ),
             Defect::Cpu(cpu) => write!(f, "is for {cpu}"),
-            Defect::Machine(number) => {
+            Defect::Machine(number, own) => {
                 f.write_str("is for ")?;
                 match cpu_name(*number) {
                     Some("i686") => f.write_str("x86")?,

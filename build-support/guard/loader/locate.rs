@@ -294,8 +294,8 @@ fn not_found_finding(
         }
     }
     let is_unasked = unasked.is_some();
-    let other = match (&unfit, &misplaced) {
-        (None, None) => unasked.or_else(|| other_major(majors, search_path)),
+    let other = match misplaced {
+        None => unasked.or_else(|| other_major(majors, search_path)),
         _ => None,
     };
     let mut summary = if cudarc {
@@ -309,9 +309,14 @@ fn not_found_finding(
     } else {
         format!("{} cannot be loaded", names.join(" or "))
     };
+    let looked_at = search_path.looked_at().join("\n");
     if let Some((path, defect)) = &unfit {
-        summary += &format!("; `{}` {}", path.display(), defect);
-    } else if let Some(misplaced) = &misplaced {
+        return Finding::error(FindingId::CudnnNotLoadable, summary)
+            .with("loader", said)
+            .with("looked at", looked_at)
+            .with_unfit(path, defect, search_path.to(path));
+    }
+    if let Some(misplaced) = &misplaced {
         if let Some(file) = &misplaced.file {
             let file = file.display();
             summary += &format!("; `{}` lies where the loader does not look", file);
@@ -320,19 +325,14 @@ fn not_found_finding(
         summary += &format!("; there is only libcudnn.so.{}", major);
     }
     let mut finding = Finding::error(FindingId::CudnnNotLoadable, summary);
-    if let Some((path, _)) = &unfit {
-        finding = finding.with("found via", search_path.to(path));
-    } else if let Some(misplaced) = &misplaced {
+    if let Some(misplaced) = &misplaced {
         finding = finding.with("reason", &misplaced.reason);
     }
     finding = finding.with("loader", said);
     if let Some((_, path)) = &other {
         finding = finding.with("there is", path.display());
     }
-    finding = finding.with("looked at", search_path.looked_at().join("\n"));
-    if let Some((path, defect)) = &unfit {
-        return finding.help(defect.help(path));
-    }
+    finding = finding.with("looked at", looked_at);
     if let Some(misplaced) = misplaced {
         finding = finding.help(misplaced.help);
         if misplaced.file.is_some() {

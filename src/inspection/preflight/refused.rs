@@ -21,16 +21,21 @@ impl PreflightInput {
             let summary = format!("`{}` {flaw}", object.path.display());
             let severity = Severity::error_if(object.need != LoadPhase::Later);
             let asking = object.asked_by.and_then(|index| self.objects.get(index));
-            let help = match flaw {
-                Defect::Cpu(_) => format!("copy the one for {} in its place", self.platform.cpu),
-                _ => "install the package that has it again, and see that the disk is not full"
-                    .into(),
-            };
             findings.push(
                 Finding::new(flaw.id(), severity, summary)
                     .with_lines("needed by", asking.map(|asking| asking.path.display()))
-                    .help(help),
+                    .help(self.replacement_help(flaw)),
             );
+        }
+    }
+
+    /// What to do about a library that is none of a cuDNN.
+    pub(super) fn replacement_help(&self, defect: &Defect) -> String {
+        match defect {
+            Defect::Cpu(_) | Defect::Machine(..) | Defect::Class => {
+                format!("copy the one for {} in its place", self.platform.cpu)
+            }
+            _ => "install the package that has it again, and see that the disk is not full".into(),
         }
     }
 
