@@ -63,6 +63,74 @@ fn a_cudnn_of_another_release_is_not_offered() {
         .says("also found 9.10.0 ");
 }
 
+/// As copies and archives without their links leave it: the library lies there, and nobody finds it by its SONAME.
+#[test]
+fn a_cudnn_without_its_links() {
+    let image = Image::new("unlinked");
+    let lib = "usr/local/cuda/lib64";
+    let at = |name: &str| image.at(&format!("{lib}/{name}"));
+    image.cudnn(lib, 14);
+    let library = format!("IMAGE/{lib}/libcudnn.so.9");
+    let rpath = "-Wl,-rpath,/usr/local/cuda/lib64";
+    let dlopen = "guard 0.1.0\nrequirement >=9\nfrom 9.0.0\npolicy requirement\nloader dlopen\n";
+    let ldconfig = || {
+        let mut ldconfig = Command::new("/sbin/ldconfig");
+        run(ldconfig.arg("-n").arg(image.at(lib))).exits_with(0);
+    };
+    // The file may have any name, its own name may be any.
+    for (name, soname) in [
+        ("libcudnn.so", "libcudnn.so.9"),
+        ("libcudnn.so.9.14.0", "libcudnn.so.9"),
+        ("libcudnn.so.9", "libcudnn.so.9.14"),
+    ] {
+        fs::remove_dir_all(image.at(lib)).unwrap();
+        image.cudnn(lib, 14);
+        if soname != "libcudnn.so.9" {
+            let flag = format!("-Wl,-soname,{soname}");
+            let own = ["-shared", &flag, "-Wl,--enable-new-dtags,-rpath,$ORIGIN"];
+            image.compile(&format!("{lib}/libcudnn.so.9"), "int x;", &own);
+        }
+        image.program(&[&linked("9.14.0")], &[&library, rpath]);
+        fs::rename(at("libcudnn.so.9"), at(name)).unwrap();
+        let ran = image.inspect(&[]).exits_with(1);
+        assert_eq!(
+            image.said(&ran),
+            format!(
+                "  ✗ `/app/app` needs {soname}, which the loader does not find; `/{lib}/{name}` has no link `{soname}` \
+                 beside it  [cudnn-not-loadable]\n      \
+                 = help: make its links: `sudo ldconfig -n /{lib}`\n      \
+                 found via   the program's RUNPATH, its entry `/{lib}`\n      \
+                 looked at   the program's RUNPATH, its entry `/{lib}`\n                  \
+                 /etc/ld.so.cache\n\n\
+                 verdict: fail (1 error)\n\
+                 `cudnn-guard explain cudnn-not-loadable` tells how to see that by hand and how to mend it\n"
+            )
+        );
+        // The help, done.
+        ldconfig();
+        image.inspect(&[]).exits_with(0);
+    }
+    // Off the loader's way it takes both.
+    fs::remove_dir_all(image.at(lib)).unwrap();
+    image.cudnn(lib, 14);
+    image.program(&[&linked("9.14.0")], &[&library]);
+    fs::rename(at("libcudnn.so.9"), at("libcudnn.so")).unwrap();
+    let ran = image.flat(&[]).exits_with(1);
+    ran.says("= help: make its links, and put `/usr/local/cuda/lib64` into LD_LIBRARY_PATH: `sudo ldconfig -n /usr/local/cuda/lib64` looked at");
+    ldconfig();
+    image
+        .inspect_with(&[], image.at(lib).to_str().unwrap())
+        .exits_with(0);
+    // A program that opens it is told the same.
+    fs::remove_file(at("libcudnn.so.9")).unwrap();
+    image.program(&[dlopen], &[rpath]);
+    image
+        .flat(&[])
+        .exits_with(0)
+        .says("this program opens libcudnn.so.10 or libcudnn.so.9, and the loader finds none of them; ")
+        .says("libcudnn.so` has no link `libcudnn.so.9` beside it [cudnn-not-loadable] = help: make its links: `sudo ldconfig -n ");
+}
+
 /// LOD-04: 9 is there, and the program is one for 8.
 #[test]
 fn another_major_is_no_way_out() {

@@ -262,6 +262,7 @@ impl Inspection {
                 self.input.others.push(Other {
                     instead_of: missing.name.clone(),
                     path: path.to_path_buf(),
+                    soname: linkage::read(path).ok().and_then(|it| it.soname),
                     version,
                 });
             };
@@ -269,8 +270,8 @@ impl Inspection {
             for candidate in &candidates {
                 match &candidate.found {
                     Found::Cudnn(cudnn) if missing.name.starts_with("libcudnn.so") => {
-                        if let Some(library) = cudnn.library.as_deref().filter(|path| inside(path))
-                        {
+                        let library = cudnn.library.as_deref().or(cudnn.files.unlinked.as_deref());
+                        if let Some(library) = library.filter(|path| inside(path)) {
                             add(library, cudnn.library_version.or(cudnn.version()));
                         }
                     }

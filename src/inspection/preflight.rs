@@ -73,6 +73,8 @@ pub struct Other {
     pub instead_of: String,
     /// The file.
     pub path: PathBuf,
+    /// Its SONAME.
+    pub soname: Option<String>,
     /// Its release.
     pub version: Option<Version>,
 }
@@ -172,7 +174,8 @@ impl PreflightInput {
     fn misses_cudnn(&self) -> bool {
         let mut missing = self.missing.iter();
         missing.any(|missing| {
-            missing.name.starts_with("libcudnn.so") || missing.name.starts_with("cudnn64_")
+            let is_main = missing.name.starts_with("libcudnn") && missing.need != LoadPhase::Part;
+            is_main || missing.name.starts_with("cudnn64_")
         })
     }
 
@@ -278,13 +281,15 @@ impl PreflightInput {
     }
 
     /// Where files lie that the loader does not come to, for evidence.
-    fn also_found(&self, finding: Finding, names: &[&str]) -> Finding {
+    fn also_found(&self, finding: Finding, names: &[&str], missing: &Missing) -> Finding {
         let line = |other: &Other| match other.version {
             Some(version) => format!("{version}  {}", other.path.display()),
             None => other.path.display().to_string(),
         };
         let mut lines: Vec<String> = Vec::new();
-        for line in self.others_of(names).map(line) {
+        let said = missing.unfit.as_ref().map(|unfit| &unfit.path);
+        let others = self.others_of(names);
+        for line in others.filter(|one| Some(&one.path) != said).map(line) {
             if !lines.contains(&line) {
                 lines.push(line);
             }
@@ -296,11 +301,17 @@ impl PreflightInput {
         let severity = Severity::error_if(sure);
         let finding = Finding::new(FindingId::CudnnNotLoadable, severity, summary)
             .with("looked at", missing.looked_at.join("\n"));
-        let mut finding = self.also_found(finding, names);
+        let mut finding = self.also_found(finding, names, missing);
+        // Under another name than its SONAME, which is asked for.
+        let is_unlinked = |other: &Other| {
+            let soname = other.soname.as_deref().unwrap_or_default();
+            names.contains(&soname) && consistency::file_name(&other.path) != soname
+        };
         let same = |other: &&Other| {
             let file = consistency::file_name(&other.path);
             let mut names = names.iter().filter_map(|name| file.strip_prefix(name));
-            names.any(|rest| rest.is_empty() || rest.starts_with('.'))
+            let is_named = names.any(|rest| rest.is_empty() || rest.starts_with('.'));
+            is_named || is_unlinked(other)
         };
         let major = |name: &str| name.rsplit('.').next().unwrap_or_default().to_string();
         // A requirement that is open at its end lets a major in that nobody can install yet.
@@ -328,16 +339,16 @@ impl PreflightInput {
             let told = finding
                 .clone()
                 .with_unfit(&one.path, &one.defect, &one.found_via);
-            match other {
-                Some(_) if one.defect.is_passed_over() => {}
+            match one.defect {
+                // What is in a directory that may not be entered, nobody knows.
+                Defect::Closed(_) if other.is_some() => {}
+                Defect::Machine(..) | Defect::Class if other.is_some() => {
+                    finding = Finding {
+                        help: Vec::new(),
+                        ..told
+                    };
+                }
                 _ => return told,
-            }
-            // What is in a directory that may not be entered, nobody knows.
-            if !matches!(one.defect, Defect::Closed(_)) {
-                finding = Finding {
-                    help: Vec::new(),
-                    ..told
-                };
             }
         }
         if let Some(other) = other {
@@ -347,6 +358,11 @@ impl PreflightInput {
             if asked.is_some_and(|names| !names.contains(&name)) {
                 return finding.help(format!(
                     "put a link `libcudnn.so` to it into `{dir}`, and `{dir}` into LD_LIBRARY_PATH"
+                ));
+            }
+            if is_unlinked(other) {
+                return finding.help(format!(
+                    "make its links, and put `{dir}` into LD_LIBRARY_PATH: `sudo ldconfig -n {dir}`"
                 ));
             }
             finding
@@ -373,7 +389,7 @@ impl PreflightInput {
         let severity = Severity::error_if(!is_later);
         let finding = Finding::new(FindingId::LibraryNotFound, severity, summary)
             .with("looked at", missing.looked_at.join("\n"));
-        let finding = self.also_found(finding, &[name]);
+        let finding = self.also_found(finding, &[name], missing);
         if let Some(Unfit {
             path,
             defect,

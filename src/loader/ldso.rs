@@ -6,8 +6,8 @@ use crate::loader::{config, linkage, search_order};
 use crate::model::linkage::{Linkage, LoadPhase, Missing, Object, Unfit};
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::elf::Elf;
-use crate::runtime::loader::ld_so_cache;
 use crate::runtime::loader::load_origin::{CACHE, LoadOrigin};
+use crate::runtime::loader::{ld_so_cache, misplaced};
 use crate::system::files;
 use crate::system::sysroot::Sysroot;
 use crate::toolkit::dependencies;
@@ -211,13 +211,22 @@ impl LoadGraph {
             places = [named, system].concat();
             found
         };
+        let unlinked = |place: &SearchDirectory| {
+            let (path, defect) = misplaced::unlinked(&place.dir, name)?;
+            let found_via = self.text(&place.via, place.owner);
+            Some(Unfit {
+                path,
+                defect,
+                found_via,
+            })
+        };
         found.ok_or_else(|| Missing {
             name: name.into(),
             needed_by: own.map(|object| object.path.clone()).unwrap_or_default(),
             need: LoadPhase::Later,
             looked_at: self.looked_at(&places),
             stands_in,
-            unfit,
+            unfit: unfit.or_else(|| places.iter().find_map(unlinked)),
         })
     }
 

@@ -96,6 +96,29 @@ fn a_part_that_is_none() {
     }
 }
 
+/// As copies and archives without their links leave it.
+#[test]
+fn a_first_library_without_its_link() {
+    let cudnn = sound();
+    let named = cudnn.file("libcudnn.so.9.14.0");
+    fs::rename(cudnn.file(SHIM), &named).unwrap();
+    let path = cudnn.text();
+    let ran = run("startup", &cudnn.0, &[GPU]);
+    ran.must_end_with(78).must_begin(&format!(
+        "\
+{SHIM} cannot be loaded; `{path}/libcudnn.so.9.14.0` has no link `{SHIM}` beside it  [cudnn-not-loadable]
+  = help: make its links: `sudo ldconfig -n {path}`
+  found via   LD_LIBRARY_PATH, its entry `{path}`
+"
+    ));
+    // The help, done.
+    let mut ldconfig = std::process::Command::new("/sbin/ldconfig");
+    assert!(ldconfig.arg("-n").arg(&cudnn.0).status().unwrap().success());
+    run("startup", &cudnn.0, &[GPU])
+        .must_end_with(0)
+        .must_say("");
+}
+
 /// The loader stops at a circle and at what is no library, and goes on over what leads nowhere.
 #[test]
 fn a_sound_one_behind_is_taken_where_the_loader_takes_it() {

@@ -26,6 +26,8 @@ pub enum Defect {
     Circle,
     /// It is a directory: docker makes one where it is to mount a file that the host does not have.
     Directory,
+    /// It lies there without the link of this name, which is its SONAME and by which programs look for it.
+    Unlinked(String),
     /// Nothing is in it: container images keep such a file in the place of one that is mounted later.
     Empty,
     /// It is no library of this kind, and begins with these words, if they are words.
@@ -97,6 +99,7 @@ impl Defect {
                 | Defect::Forbidden
                 | Defect::Closed(_)
                 | Defect::Dangling(_)
+                | Defect::Unlinked(_)
         )
     }
 
@@ -146,6 +149,7 @@ impl Defect {
                 "run `git lfs pull` where that file came from: it only stands for the real one"
                     .to_string()
             }
+            Defect::Unlinked(_) => format!("make its links: `sudo ldconfig -n {dir}`"),
             Defect::Foreign(..) => format!("install cuDNN in `{dir}` again"),
             _ => "install that cuDNN again, and see that the disk is not full".to_string(),
         }
@@ -217,6 +221,7 @@ impl fmt::Display for Defect {
             }
             Defect::Circle => f.write_str("is a link that leads in a circle"),
             Defect::Directory => f.write_str("is a directory, not a file"),
+            Defect::Unlinked(name) => write!(f, "has no link `{name}` beside it"),
             Defect::Empty => f.write_str("is empty"),
             Defect::Foreign(kind, words) if words.is_empty() => write!(f, "is not {kind}"),
             Defect::Foreign(kind, _) if self.is_lfs_pointer() => {
