@@ -137,7 +137,12 @@ impl Inspection {
                 self.input.found_via = graph.text(&via, owner);
                 self.input.via = Some(via);
             }
-            self.input.cudnn = main_library::cudnn(&mut graph, main_library, &self.input.platform);
+            let platform = &self.input.platform;
+            let majors = self.input.by_cudarc().map(rules::majors);
+            self.input.hidden = majors.and_then(|majors| {
+                main_library::hidden_from_cudarc(&graph, main_library, &majors, platform)
+            });
+            self.input.cudnn = main_library::cudnn(&mut graph, main_library, platform);
         }
         let refused = self.calls(&mut graph);
         self.input.objects = graph.objects;

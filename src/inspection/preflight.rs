@@ -52,6 +52,8 @@ pub struct PreflightInput {
     pub others: Vec<Other>,
     /// The cuDNN that the loader would find, under a name that cudarc does not ask for.
     pub unasked: Option<PathBuf>,
+    /// One in a folder before it, under a name that cudarc asks for later.
+    pub hidden: Option<Cudnn>,
     /// For Windows: parts of the cuDNN that lie apart from the others, where they are found all the same.
     pub elsewhere: Vec<String>,
     /// For Windows: what the cuDNN needs besides its own parts.
@@ -166,7 +168,7 @@ impl PreflightInput {
     }
 
     /// The guard whose cuDNN cudarc opens.
-    fn by_cudarc(&self) -> Option<&Built> {
+    pub(super) fn by_cudarc(&self) -> Option<&Built> {
         let mut guards = self.guards.iter();
         guards.find(|built| built.loader == Loader::Cudarc)
     }

@@ -345,6 +345,17 @@ impl LoadGraph {
         }
     }
 
+    /// Whether the folder of one file comes before that of the other, when the program opens a library.
+    pub fn leads_first(&self, one: &Path, other: &Path) -> bool {
+        let real = |dir: &Path| self.sysroot().canonical(dir);
+        let (one, other) = (real(&folder(one)), real(&folder(other)));
+        let places = before_cache(&self.objects, &[0], &self.ground).into_iter();
+        let mut dirs = places
+            .chain(system(&self.ground))
+            .map(|place| real(&place.dir));
+        one != other && dirs.find(|dir| *dir == one || *dir == other) == Some(one)
+    }
+
     fn looked_at(&self, places: &[SearchDirectory]) -> Vec<String> {
         let mut lines: Vec<String> = Vec::new();
         let mut add = |line: String| {

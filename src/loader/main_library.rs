@@ -79,6 +79,29 @@ pub fn cudnn(graph: &mut LoadGraph, main_library: usize, platform: &Platform) ->
     Some(cudnn)
 }
 
+/// A cuDNN of one of these majors in a folder before that of the one which cudarc takes by `libcudnn.so`.
+pub fn hidden_from_cudarc(
+    graph: &LoadGraph,
+    taken: usize,
+    majors: &[u32],
+    platform: &Platform,
+) -> Option<Cudnn> {
+    let (program, taken) = (graph.objects.first()?, graph.objects.get(taken)?);
+    if taken.name != "libcudnn.so" {
+        return None;
+    }
+    // Afresh: the SONAME of what is loaded stands for every file of that name.
+    let (ground, linkage) = (graph.ground.clone(), program.linkage.clone());
+    let mut aside = LoadGraph::resolve(&program.path, linkage, ground);
+    let hidden = majors.iter().find_map(|major| {
+        let name = format!("libcudnn.so.{major}");
+        let index = aside.open(&name, 0, LoadPhase::Later)?;
+        let path = &aside.objects.get(index)?.path;
+        aside.leads_first(path, &taken.path).then_some(index)
+    })?;
+    cudnn(&mut aside, hidden, platform)
+}
+
 fn file(name: &str, major: u32) -> String {
     format!("libcudnn_{name}.so.{major}")
 }

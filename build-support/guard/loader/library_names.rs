@@ -4,6 +4,7 @@ use crate::runtime::facts::built::{Built, Loader};
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::version::Version;
 use crate::runtime::judge::rules;
+use std::path::Path;
 
 /// In the order in which they are tried.
 pub fn opened_names(built: &Built) -> Vec<String> {
@@ -20,6 +21,31 @@ pub fn opened_names(built: &Built) -> Vec<String> {
 /// The first cudarc that asks for `libcudnn.so.9`. For those before it there is `libcudnn.so` or nothing: their other
 /// names are of no cuDNN that ever was.
 const CUDARC_ASKS_FOR_9: Version = Version::new(0, 19, 2);
+
+/// The name that cudarc asks for first, in all directories before it asks for another.
+const FIRST: &str = "libcudnn.so";
+
+/// What to install in place of this file, which stands in the way of another by its name.
+pub fn wanted_for(taken: &Path, wanted: &str) -> String {
+    match taken.file_name() {
+        Some(name) if name == FIRST => format!("{} with a `{}`", wanted, FIRST),
+        _ => wanted.to_string(),
+    }
+}
+
+/// The help where this cuDNN, which fits, comes first, and cudarc takes a later one by the name that it asks for first.
+pub fn hidden_help(built: &Built, finding: Finding, hidden: &Path, otherwise: &str) -> Finding {
+    let dir = hidden.parent().unwrap_or(hidden).display();
+    let name = hidden.file_name().unwrap_or_default().to_string_lossy();
+    let finding = finding.help(format!(
+        "put a link `{}` to `{}` into `{}`: cudarc asks for that name everywhere before it asks for another",
+        FIRST, name, dir
+    ));
+    if opened_names(built).iter().any(|asked| *asked == name) {
+        return finding.help(format!("or {}", otherwise));
+    }
+    finding
+}
 
 /// What to do where the right cuDNN is in this directory, under a name that this cudarc does not ask for.
 pub fn by_another_name(finding: Finding, major: u32, dir: &str) -> Finding {

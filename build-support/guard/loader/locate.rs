@@ -29,6 +29,8 @@ pub struct MainLibrary {
     pub origin: LoadOrigin,
     /// Other first libraries of the same major in this process.
     pub others: Vec<PathBuf>,
+    /// One in a folder before it, under a name that cudarc asks for later.
+    pub hidden: Option<PathBuf>,
 }
 
 impl MainLibrary {
@@ -41,6 +43,7 @@ impl MainLibrary {
             major: built.cudnn.map_or(9, |version| version.major),
             origin: LoadOrigin::Within,
             others: paths(&in_process(), &|_| true),
+            hidden: None,
         }
     }
 
@@ -80,8 +83,15 @@ impl MainLibrary {
             None => rules::major(built, self.major),
         };
         let mismatch = judged.err()?;
-        let help = self.origin.help(self.folder(), &mismatch.wanted);
-        Some(mismatch.finding(self.evidence()).help(help))
+        let wanted = library_names::wanted_for(&self.path, &mismatch.wanted);
+        let help = self.origin.help(self.folder(), &wanted);
+        let mut evidence = self.evidence();
+        let Some(hidden) = self.hidden.as_ref().filter(|path| fits(built, path)) else {
+            return Some(mismatch.finding(evidence).help(help));
+        };
+        evidence.push(("there is", hidden.display().to_string()));
+        let finding = mismatch.finding(evidence);
+        Some(library_names::hidden_help(built, finding, hidden, &help))
     }
 
     /// That there are others beside it in the process.
@@ -147,6 +157,7 @@ pub fn find(built: &Built, search_path: &SearchPath) -> Result<MainLibrary, Find
                 path,
                 major,
                 others: paths(&there, &|other| other.1 == major),
+                hidden: None,
             });
         }
     }
@@ -175,6 +186,34 @@ pub fn in_process() -> Vec<(PathBuf, u32)> {
         }
     }
     found
+}
+
+/// A cuDNN that lies in a folder before this one, which cudarc takes all the same by a name that it asks for earlier.
+fn hidden(built: &Built, search_path: &SearchPath, taken: &Path) -> Option<PathBuf> {
+    if built.loader != Loader::Cudarc {
+        return None;
+    }
+    for major in rules::majors(built) {
+        let file = search_path.program_file(&format!("libcudnn.so.{}", major));
+        let is_other = |file: &PathBuf| {
+            !platform::same_file(file, taken) && search_path.leads_first(file, taken)
+        };
+        if let Some(file) = file.filter(is_other) {
+            return Some(file);
+        }
+    }
+    None
+}
+
+/// Whether a cuDNN that nothing has opened yet is of a release that the program can run with.
+fn fits(built: &Built, path: &Path) -> bool {
+    let Some(major) = major_by_soname(path) else {
+        return false;
+    };
+    let parts = Parts::locate_all(path, major, &SearchPath::of_program(), true, built);
+    parts
+        .release()
+        .is_some_and(|(release, _)| rules::version(built, release).is_ok())
 }
 
 /// The files of those that are meant.
@@ -232,6 +271,7 @@ fn open(
                 return Ok(MainLibrary {
                     library,
                     others: paths(there, &other),
+                    hidden: hidden(built, search_path, &path),
                     path,
                     major,
                     origin,

@@ -145,6 +145,18 @@ impl SearchPath {
         false
     }
 
+    /// Whether the folder of one file comes before that of the other.
+    pub fn leads_first(&self, one: &Path, other: &Path) -> bool {
+        let is = |file: &Path, origin: &LoadOrigin| {
+            file.parent()
+                .is_some_and(|dir| platform::same_file(dir, origin.folder()))
+        };
+        let mut folders = self.folders.iter();
+        folders
+            .find(|origin| is(one, origin) || is(other, origin))
+            .is_some_and(|origin| is(one, origin))
+    }
+
     /// The file that the loader would take for a name that the program opens.
     pub fn program_file(&self, name: &str) -> Option<PathBuf> {
         let mut places = Vec::new();

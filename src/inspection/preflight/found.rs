@@ -14,6 +14,7 @@ use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::tables::Tables;
 use crate::runtime::facts::version::Version;
 use crate::runtime::judge::rules;
+use crate::runtime::loader::library_names;
 use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::runtime::loader::opener::Opener;
 use crate::runtime::parts::mixed_parts::{self, Foreign};
@@ -180,11 +181,24 @@ impl PreflightInput {
                 evidence.extend(guard.package.clone().map(|package| ("crate", package)));
             }
             let dir = library.parent().unwrap_or(library);
+            let wanted = library_names::wanted_for(library, &mismatch.wanted);
             let help = match &self.via {
-                Some(via) => via.help(dir, &mismatch.wanted),
-                None => format!("install {} in `{}`", mismatch.wanted, dir.display()),
+                Some(via) => via.help(dir, &wanted),
+                None => format!("install {wanted} in `{}`", dir.display()),
             };
-            findings.push(mismatch.finding(evidence).help(help));
+            let fits = |hidden: &&Cudnn| {
+                let release = hidden.library_version;
+                release.is_some_and(|release| rules::version(guard, release).is_ok())
+            };
+            let hidden = self.hidden.as_ref().filter(fits);
+            findings.push(match hidden.and_then(|hidden| hidden.library.as_ref()) {
+                Some(hidden) => {
+                    evidence.push(("there is", hidden.display().to_string()));
+                    let finding = mismatch.finding(evidence);
+                    library_names::hidden_help(guard, finding, hidden, &help)
+                }
+                None => mismatch.finding(evidence).help(help),
+            });
         }
         let cuda = cudnn.cuda_major;
         findings.extend(cuda.and_then(|major| rules::flavour(guard, major)));
