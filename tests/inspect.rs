@@ -314,6 +314,60 @@ fn a_library_for_another_processor_is_told_as_such() {
         .says("[cudnn-not-loadable] = help: put `/usr/local/cuda-13.0/lib64` into LD_LIBRARY_PATH");
 }
 
+/// What gives its parts to the wrong cuDNN would give them to the right one too, in the same place.
+#[test]
+fn a_third_release_in_ld_library_path_goes_with_the_wrong_one() {
+    let image = Image::new("third");
+    for (folder, minor) in [("opt/old", 10), ("opt/parts", 12), ("opt/right", 14)] {
+        image.cudnn(folder, minor);
+    }
+    fs::remove_file(image.at("opt/parts/libcudnn.so.9")).unwrap();
+    fs::remove_file(image.at("opt/right/libcudnn.so.9")).unwrap();
+    let library = "IMAGE/opt/old/libcudnn.so.9";
+    let path = |folder: &str| image.at(folder).to_str().unwrap().to_string();
+    let first = |tags: &str, way: &str, help: &str| {
+        let flag = format!("-Wl,{tags},-rpath,/opt/old");
+        image.program(&[&linked("9.14.0")], &[library, &flag]);
+        let ran = image.inspect_with(&["--json"], way).exits_with(1);
+        let json: Value = serde_json::from_str(&ran.stdout).unwrap();
+        assert_eq!(ids(&json)[0], "cudnn-version-mismatch", "{json}");
+        assert_eq!(json["findings"][0]["help"][0], help);
+    };
+    let (rpath, runpath) = ("--disable-new-dtags", "--enable-new-dtags");
+    let wanted = "cuDNN 9.14 or a later 9.x";
+    let take = "take `/opt/parts` out of LD_LIBRARY_PATH, and";
+    first(
+        rpath,
+        &path("opt/parts"),
+        &format!("{take} install {wanted} in `/opt/old`"),
+    );
+    let there =
+        format!("{take} install {wanted} in `/opt/old`, or put its directory into LD_LIBRARY_PATH");
+    first(runpath, &path("opt/parts"), &there);
+    let both = format!("{}:{}", path("opt/parts"), path("opt/old"));
+    let there = format!(
+        "{take} take `/opt/old` out of LD_LIBRARY_PATH, or put the directory of {wanted} before it"
+    );
+    first(runpath, &both, &there);
+    // Parts that the program can run with stay, and go with their own release.
+    first(
+        rpath,
+        &path("opt/right"),
+        "install cuDNN 9.14.0 in `/opt/old`",
+    );
+    first(rpath, "", &format!("install {wanted} in `/opt/old`"));
+    // The helps, done.
+    fs::remove_dir_all(image.at("opt/old")).unwrap();
+    image.cudnn("opt/old", 14);
+    for way in ["", &path("opt/right")] {
+        image.inspect_with(&[], way).exits_with(0);
+    }
+    image
+        .inspect_with(&[], &path("opt/parts"))
+        .exits_with(1)
+        .says("[parts-mixed]");
+}
+
 /// VER-01, and two crates of one program that want different things.
 #[test]
 fn every_guard_of_a_program_is_heard() {

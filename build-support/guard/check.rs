@@ -200,11 +200,11 @@ fn run_checks(
 ) {
     // Those that the loader gives, and those that the guard is going to open before.
     let by_name = main_library.parts(search_path, false, built);
-    let parts = if by_name.is_together() {
-        by_name.clone()
-    } else {
-        main_library.parts(search_path, true, built)
-    };
+    let mut parts = by_name.clone();
+    if !by_name.is_together() {
+        parts = main_library.parts(search_path, true, built);
+        parts.lasting = by_name.lasting.clone();
+    }
     judge_files(report, built, main_library, parts.clone());
     if is_fatal(report, env_config) {
         report.set_loaded(main_library, &by_name);
@@ -318,7 +318,7 @@ fn judge_files(report: &mut Report, built: &Built, main_library: &MainLibrary, p
     report.set_loaded(main_library, &parts);
     let release = report.loaded.as_ref().and_then(|loaded| loaded.version);
     let release = release.map(|told| told.0);
-    let mismatch = main_library.mismatch(built, release);
+    let mismatch = main_library.mismatch(built, release, &parts.lasting);
     let newer = release.is_some_and(|release| rules::is_newer(&built.tables.gpus, release));
     let is_mixed = parts.is_mixed();
     // Where parts come from is asked once the first library itself is the right one.

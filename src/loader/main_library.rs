@@ -62,8 +62,14 @@ pub fn cudnn(graph: &mut LoadGraph, main_library: usize, platform: &Platform) ->
     // What its parts say is said of another cuDNN where they are another one's.
     let part = |name| cudnn.parts.iter().find(|part| part.name == name);
     let told = part("graph").filter(|graph| graph.path.parent() != dir.as_deref());
-    if let (Some(_), Some(own)) = (told, part("cudnn").and_then(|own| own.version)) {
-        cudnn.library_version = Some(own);
+    if told.is_some() {
+        // Else the part tells it that lies beside it and that it does not open.
+        let beside = || {
+            let file = dir.as_ref()?.join(file("graph", major));
+            Some(Binary::open(&file, platform.os).ok()?.release("graph")?.0)
+        };
+        let own = part("cudnn").and_then(|own| own.version).or_else(beside);
+        cudnn.library_version = own.or(cudnn.library_version);
     }
     cudnn.link_dir = Some(cudnn.root.clone());
     let of = |name: &str| indices.iter().find(|(known, _)| *known == name);

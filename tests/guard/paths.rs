@@ -211,7 +211,7 @@ fn a_wheel_before_another_cudnn_is_passed_over_by_cudarc() {
     let (path, taken) = (wheel.text(), old.text());
     let way = format!("{path}:{taken}");
     let instead = format!(
-        "  = help: or take `{taken}` out of LD_LIBRARY_PATH, or put the directory of cuDNN 9.14 or a later 9.x with a \
+        "  = help: or take `{taken}` out of LD_LIBRARY_PATH, or put the directory of cuDNN 9.14.0 with a \
          `libcudnn.so` before it\n"
     );
     // One that never asks for libcudnn.so.9 would find nothing then.

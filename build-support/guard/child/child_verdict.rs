@@ -40,7 +40,7 @@ pub fn judge(
     if let (None, Some(called)) = (by_files, answer.version) {
         report
             .findings
-            .extend(main_library.mismatch(built, Some(called)));
+            .extend(main_library.mismatch(built, Some(called), &parts.lasting));
     }
     if !foreign_parts::judge(
         report,

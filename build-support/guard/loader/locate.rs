@@ -11,7 +11,7 @@ use crate::runtime::judge::rules;
 use crate::runtime::loader::misplaced::Misplaced;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
 use crate::runtime::loader::{library_names, map_failures};
-use crate::runtime::parts::part_files::{self, Parts};
+use crate::runtime::parts::part_files::{self, LastingFolder, Parts};
 use crate::runtime::parts::{file_name, mixed_parts};
 use crate::runtime::system::platform::{self, Library};
 use std::path::{Path, PathBuf};
@@ -29,8 +29,6 @@ pub struct MainLibrary {
     pub origin: LoadOrigin,
     /// Other first libraries of the same major in this process.
     pub others: Vec<PathBuf>,
-    /// One in a folder before it, under a name that cudarc asks for later.
-    pub hidden: Option<PathBuf>,
 }
 
 impl MainLibrary {
@@ -43,7 +41,6 @@ impl MainLibrary {
             major: built.cudnn.map_or(9, |version| version.major),
             origin: LoadOrigin::Within,
             others: paths(&in_process(), &|_| true),
-            hidden: None,
         }
     }
 
@@ -55,6 +52,8 @@ impl MainLibrary {
         let mut parts = Parts::locate_all(&self.path, self.major, search_path, pinned, built);
         let mixed = mixed_parts::finding(&parts, &self.path, self.major, search_path);
         parts.findings.extend(mixed);
+        let foreign = mixed_parts::foreign(self.folder(), self.major, &parts.list, search_path);
+        parts.lasting = mixed_parts::lasting_folders(&foreign, &self.origin);
         parts
     }
 
@@ -77,21 +76,27 @@ impl MainLibrary {
     }
 
     /// That it is of a release which the program cannot run with. Where no part tells it, the major is known.
-    pub fn mismatch(&self, built: &Built, version: Option<Version>) -> Option<Finding> {
+    pub fn mismatch(
+        &self,
+        built: &Built,
+        version: Option<Version>,
+        lasting: &[LastingFolder],
+    ) -> Option<Finding> {
         let judged = match version {
             Some(version) => rules::version(built, version),
             None => rules::major(built, self.major),
         };
         let mismatch = judged.err()?;
-        let wanted = library_names::wanted_for(&self.path, &mismatch.wanted);
-        let help = self.origin.help(self.folder(), &wanted);
+        let fits = |version| rules::version(built, version).is_ok();
+        let wanted = &mismatch.wanted;
+        let help = mixed_parts::replacement_help(&self.origin, &self.path, wanted, lasting, &fits);
         let mut evidence = self.evidence();
-        let Some(hidden) = self.hidden.as_ref().filter(|path| fits(built, path)) else {
+        let Some(hidden) = library_names::hidden(built, &self.path) else {
             return Some(mismatch.finding(evidence).help(help));
         };
         evidence.push(("there is", hidden.display().to_string()));
         let finding = mismatch.finding(evidence);
-        Some(library_names::hidden_help(built, finding, hidden, &help))
+        Some(library_names::hidden_help(built, finding, &hidden, &help))
     }
 
     /// That there are others beside it in the process.
@@ -157,7 +162,6 @@ pub fn find(built: &Built, search_path: &SearchPath) -> Result<MainLibrary, Find
                 path,
                 major,
                 others: paths(&there, &|other| other.1 == major),
-                hidden: None,
             });
         }
     }
@@ -186,34 +190,6 @@ pub fn in_process() -> Vec<(PathBuf, u32)> {
         }
     }
     found
-}
-
-/// A cuDNN that lies in a folder before this one, which cudarc takes all the same by a name that it asks for earlier.
-fn hidden(built: &Built, search_path: &SearchPath, taken: &Path) -> Option<PathBuf> {
-    if built.loader != Loader::Cudarc {
-        return None;
-    }
-    for major in rules::majors(built) {
-        let file = search_path.program_file(&format!("libcudnn.so.{}", major));
-        let is_other = |file: &PathBuf| {
-            !platform::same_file(file, taken) && search_path.leads_first(file, taken)
-        };
-        if let Some(file) = file.filter(is_other) {
-            return Some(file);
-        }
-    }
-    None
-}
-
-/// Whether a cuDNN that nothing has opened yet is of a release that the program can run with.
-fn fits(built: &Built, path: &Path) -> bool {
-    let Some(major) = major_by_soname(path) else {
-        return false;
-    };
-    let parts = Parts::locate_all(path, major, &SearchPath::of_program(), true, built);
-    parts
-        .release()
-        .is_some_and(|(release, _)| rules::version(built, release).is_ok())
 }
 
 /// The files of those that are meant.
@@ -271,7 +247,6 @@ fn open(
                 return Ok(MainLibrary {
                     library,
                     others: paths(there, &other),
-                    hidden: hidden(built, search_path, &path),
                     path,
                     major,
                     origin,

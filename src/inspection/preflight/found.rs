@@ -118,29 +118,25 @@ impl PreflightInput {
     fn foreign_parts(&self, cudnn: &Cudnn) -> Option<Finding> {
         let (library, release) = (cudnn.library.as_ref()?, cudnn.library_version?);
         let folder = library.parent()?;
-        let is_foreign = |part: &&Part| {
-            part.version.is_some_and(|version| version != release)
-                && part.path.parent() != Some(folder)
-        };
-        let foreign: Vec<Foreign<'_>> = cudnn
-            .parts
-            .iter()
-            .filter(is_foreign)
-            .map(|part| {
-                let has_own = part
-                    .path
-                    .file_name()
-                    .is_some_and(|name| files::is_file(&folder.join(name)));
-                Foreign {
-                    path: &part.path,
-                    version: part.version,
-                    origin: self.origin(&part.path),
-                    has_own,
-                    yields: has_own,
-                }
-            })
-            .collect();
+        let mut foreign = self.foreign(cudnn, folder);
+        foreign.retain(|part| part.version.is_some_and(|version| version != release));
         (!foreign.is_empty()).then(|| mixed_parts::from_elsewhere(Some(release), folder, &foreign))
+    }
+
+    /// The parts that do not lie in this folder, that of the first library.
+    fn foreign<'a>(&self, cudnn: &'a Cudnn, folder: &Path) -> Vec<Foreign<'a>> {
+        let foreign = |part: &'a Part| {
+            let has_own = |name| files::is_file(&folder.join(name));
+            let has_own = part.path.file_name().is_some_and(has_own);
+            (part.path.parent() != Some(folder)).then(|| Foreign {
+                path: &part.path,
+                version: part.version,
+                origin: self.origin(&part.path),
+                has_own,
+                yields: has_own,
+            })
+        };
+        cudnn.parts.iter().filter_map(foreign).collect()
     }
 
     /// What makes the loader take this file.
@@ -181,9 +177,13 @@ impl PreflightInput {
                 evidence.extend(guard.package.clone().map(|package| ("crate", package)));
             }
             let dir = library.parent().unwrap_or(library);
-            let wanted = library_names::wanted_for(library, &mismatch.wanted);
+            let wanted = &mismatch.wanted;
             let help = match &self.via {
-                Some(via) => via.help(dir, &wanted),
+                Some(via) => {
+                    let lasting = mixed_parts::lasting_folders(&self.foreign(cudnn, dir), via);
+                    let fits = |version| rules::version(guard, version).is_ok();
+                    mixed_parts::replacement_help(via, library, wanted, &lasting, &fits)
+                }
                 None => format!("install {wanted} in `{}`", dir.display()),
             };
             let fits = |hidden: &&Cudnn| {
