@@ -278,6 +278,23 @@ fn a_version_check_of_eight_that_fails_is_named() {
     assert_eq!(evidence["refused by"], "cudnnCnnInferVersionCheck");
 }
 
+/// A program that says that it needs adv has that one asked too; for others it is not even opened.
+#[test]
+fn the_version_check_of_adv_is_called_where_it_is_needed() {
+    let cudnn = sound();
+    compile(
+        "unsigned long cudnnGetVersion(void) { return 91400; }
+         int cudnnAdvVersionCheck(void) { return 1002; }",
+        &cudnn.file("libcudnn.so.9"),
+        &["-Wl,--enable-new-dtags,-rpath,$ORIGIN"],
+    );
+    run("check", &cudnn.0, &[GPU]).must_be("pass", &[]);
+    let ran = run("check", &cudnn.0, &[GPU, ("TEST_NEEDS", "1")]);
+    ran.must_be("fail", &["parts-mixed"]);
+    let evidence = &ran.json["findings"][0]["evidence"];
+    assert_eq!(evidence["refused by"], "cudnnAdvVersionCheck");
+}
+
 /// LOD-19: as with a cuDNN that is newer than the system's C library.
 #[test]
 fn a_part_that_wants_a_newer_library_is_refused_in_the_loaders_words() {

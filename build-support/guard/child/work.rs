@@ -28,12 +28,14 @@ use std::path::Path;
 use std::time::Duration;
 
 /// cuDNN's own checks that its parts are of one release, each with the part that it ends the process for want of.
-const CHECKS: [(&str, &str); 5] = [
+const CHECKS: [(&str, &str); 7] = [
     ("graph", "cudnnGraphVersionCheck"),
     ("ops", "cudnnOpsVersionCheck"),
     ("cnn", "cudnnCnnVersionCheck"),
+    ("adv", "cudnnAdvVersionCheck"),
     ("ops_infer", "cudnnOpsInferVersionCheck"),
     ("cnn_infer", "cudnnCnnInferVersionCheck"),
+    ("adv_infer", "cudnnAdvInferVersionCheck"),
 ];
 /// `CUDNN_STATUS_VERSION_MISMATCH`, as 9 and as 8 number it. All else is answered for other reasons too.
 const MISMATCH: [c_int; 2] = [1002, 14];
