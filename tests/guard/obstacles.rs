@@ -96,6 +96,35 @@ fn a_part_that_is_none() {
     }
 }
 
+/// To open it would wait for ever.
+#[test]
+fn a_pipe_is_told_and_not_opened() {
+    let pipe = |path: &Path| {
+        let mut mkfifo = std::process::Command::new("mkfifo");
+        assert!(mkfifo.arg(path).status().unwrap().success());
+    };
+    for (file, also) in [(SHIM, ""), (PART, "loaded      HERE/libcudnn.so.9\n  ")] {
+        let cudnn = sound().without(file);
+        pipe(&cudnn.file(file));
+        let path = cudnn.text();
+        let ran = run("startup", &cudnn.0, &[GPU]);
+        ran.must_end_with(78).must_begin(&format!(
+            "\
+`{path}/{file}` is a pipe or a device, not a file  [library-damaged]
+  = help: remove it, and install cuDNN in `{path}` again
+  {}found via   LD_LIBRARY_PATH, its entry `{path}`
+",
+            also.replace("HERE", path)
+        ));
+    }
+    // The loader does not come to one behind a sound cuDNN.
+    let (cudnn, behind) = (sound(), Folder::new());
+    pipe(&behind.file(SHIM));
+    let way = format!("{}:{}", cudnn.text(), behind.text());
+    let ran = run("startup", &cudnn.0, &[GPU, ("LD_LIBRARY_PATH", &way)]);
+    ran.must_end_with(0).must_say("");
+}
+
 /// As copies and archives without their links leave it.
 #[test]
 fn a_first_library_without_its_link() {

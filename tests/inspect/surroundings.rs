@@ -152,6 +152,35 @@ fn a_library_of_the_toolkit_that_is_damaged() {
         .says("/opt/lib/libcudart.so.13` is not an ELF library, but a text that begins with \"INPUT(libcudart.so)\" [library-damaged] = help: install the package that has it again, and see that the disk is not full needed by /");
 }
 
+/// To open it would wait for ever.
+#[test]
+fn a_pipe_is_told_and_not_opened() {
+    let image = Image::new("pipe");
+    let lib = "usr/local/cuda/lib64";
+    image.cudnn(lib, 14);
+    let library = format!("IMAGE/{lib}/libcudnn.so.9");
+    image.program(
+        &[&linked("9.14.0")],
+        &[&library, "-Wl,-rpath,/usr/local/cuda/lib64"],
+    );
+    let pipe = |name: &str| {
+        let path = image.at(lib).join(name);
+        let _ = fs::remove_file(&path);
+        run(Command::new("mkfifo").arg(path)).exits_with(0);
+    };
+    pipe("libcudnn_ops.so.9");
+    image
+        .flat(&[])
+        .exits_with(1)
+        .says("lib64/libcudnn_ops.so.9` is a pipe or a device, not a file [library-damaged]");
+    pipe("libcudnn.so.9");
+    image
+        .flat(&[])
+        .exits_with(1)
+        .says("which the loader does not find; ")
+        .says("lib64/libcudnn.so.9` is a pipe or a device, not a file [cudnn-not-loadable] = help: remove it, and install cuDNN in ");
+}
+
 /// LOD-04: 8 under the name of 9 is told as such, and nobody is sent to look for parts of 9 in it.
 #[test]
 fn another_major_under_the_name_of_this_one() {

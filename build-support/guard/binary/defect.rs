@@ -26,6 +26,8 @@ pub enum Defect {
     Circle,
     /// It is a directory: docker makes one where it is to mount a file that the host does not have.
     Directory,
+    /// It is a pipe or the like: to open it may wait for ever for somebody to write into it.
+    Special,
     /// It lies there without the link of this name, which is its SONAME and by which programs look for it.
     Unlinked(String),
     /// Nothing is in it: container images keep such a file in the place of one that is mounted later.
@@ -66,8 +68,7 @@ impl Defect {
         match std::fs::metadata(path) {
             Ok(data) if data.is_file() => None,
             Ok(data) if data.is_dir() => Some(Defect::Directory),
-            // To open a pipe would wait for its writer.
-            Ok(_) => Some(Defect::foreign("a regular file", &[])),
+            Ok(_) => Some(Defect::Special),
             Err(error) if error.kind() == ErrorKind::PermissionDenied => {
                 Some(Defect::Closed(closed_dir(&target(path)?)))
             }
@@ -149,6 +150,7 @@ impl Defect {
                 "run `git lfs pull` where that file came from: it only stands for the real one"
                     .to_string()
             }
+            Defect::Special => format!("remove it, and install cuDNN in `{dir}` again"),
             Defect::Unlinked(_) => format!("make its links: `sudo ldconfig -n {dir}`"),
             Defect::Foreign(..) => format!("install cuDNN in `{dir}` again"),
             _ => "install that cuDNN again, and see that the disk is not full".to_string(),
@@ -221,6 +223,7 @@ impl fmt::Display for Defect {
             }
             Defect::Circle => f.write_str("is a link that leads in a circle"),
             Defect::Directory => f.write_str("is a directory, not a file"),
+            Defect::Special => f.write_str("is a pipe or a device, not a file"),
             Defect::Unlinked(name) => write!(f, "has no link `{name}` beside it"),
             Defect::Empty => f.write_str("is empty"),
             Defect::Foreign(kind, words) if words.is_empty() => write!(f, "is not {kind}"),

@@ -219,15 +219,17 @@ fn open(
     let mut words = Vec::new();
     let (mut unfit, mut usable) = (None, false);
     for name in &names {
-        // For a name that the process knows already, no file is looked for.
-        let file = match Library::loaded(name) {
-            Some(_) => None,
-            None => search_path.program_file(name),
-        };
+        // For a name that the process knows already, no file is looked for. To ask for others opens their files.
+        let mut file = search_path.program_file(name);
+        let is_pipe = file.as_deref().map(Defect::in_the_way) == Some(Some(Defect::Special));
+        let is_it = |one: &(PathBuf, u32)| *name == format!("libcudnn.so.{}", one.1);
+        if there.iter().any(is_it) || !is_pipe && Library::loaded(name).is_some() {
+            file = None;
+        }
         if let Some(path) = file {
             // To open these would kill the process, or worse.
             match Elf::open(&path) {
-                Err(defect @ (Defect::CutOff(..) | Defect::Garbled)) => {
+                Err(defect @ (Defect::CutOff(..) | Defect::Garbled | Defect::Special)) => {
                     return Err(part_files::defect_finding(&path, &defect, true)
                         .with("found via", search_path.to(&path)));
                 }

@@ -220,7 +220,7 @@ impl SearchPath {
         }
         let mut passed_over = None;
         for file in files {
-            if !file.is_file() {
+            if !file.exists() || file.is_dir() {
                 continue;
             }
             match Elf::open(&file) {

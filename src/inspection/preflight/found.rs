@@ -18,6 +18,7 @@ use crate::runtime::loader::library_names;
 use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::runtime::loader::opener::Opener;
 use crate::runtime::parts::mixed_parts::{self, Foreign};
+use crate::runtime::parts::part_files;
 use crate::system::files;
 use std::path::Path;
 
@@ -61,10 +62,15 @@ impl PreflightInput {
                 .help("install that cuDNN again, and see that the disk is not full")
         });
         let is_part = |missing: &&Missing| missing.name.starts_with("libcudnn_");
-        let mut parts = self.missing.iter().filter(is_part);
-        let later = parts.find_map(|missing| missing.stands_in.as_ref());
+        let parts = || self.missing.iter().filter(is_part);
+        let later = parts().find_map(|missing| missing.stands_in.as_ref());
+        // What is there and cannot be used is not missing.
+        let unfit = parts().filter_map(|missing| missing.unfit.as_ref());
+        let unfit = unfit.map(|one| part_files::defect_finding(&one.path, &one.defect, true));
+        let all_are_there = parts().all(|missing| missing.unfit.is_some());
+        let own = own.into_iter().chain(unfit);
         let found = consistency::findings(cudnn, &[], &self.elsewhere);
-        for mut finding in own.into_iter().chain(found) {
+        for mut finding in own.chain(found) {
             if let (FindingId::PartsMixed, Some(other)) = (finding.id, self.foreign_parts(cudnn)) {
                 // Where parts come from is asked once the first library itself is the right one.
                 if self.is_unfit(cudnn) {
@@ -77,7 +83,7 @@ impl PreflightInput {
             }
             if finding.id == FindingId::PartsMissing {
                 // Parts of the release that the name promises would not help it.
-                if is_misnamed(cudnn) {
+                if is_misnamed(cudnn) || parts().count() > 0 && all_are_there {
                     continue;
                 }
                 match later {
