@@ -224,7 +224,7 @@ fn files_that_cannot_be_opened_are_named() {
         "9.14.0",
         "\
 `HERE/libcudnn_ops.so.9` is cut off: it ends at byte 1000000, and its segments reach to 37758664  [library-damaged]
-  = help: install that cuDNN again, and see that the disk is not full
+  = help: install that cuDNN again in `HERE`, and see that the disk is not full
   loaded      HERE/libcudnn.so.9
   found via   LD_LIBRARY_PATH, its entry `HERE`",
     );
@@ -233,7 +233,7 @@ fn files_that_cannot_be_opened_are_named() {
         "9.14.0",
         "\
 `HERE/libcudnn.so.9` is cut off: it ends at byte 50000, and its segments reach to 123032  [library-damaged]
-  = help: install that cuDNN again, and see that the disk is not full
+  = help: install that cuDNN again in `HERE`, and see that the disk is not full
   found via   LD_LIBRARY_PATH, its entry `HERE`",
     );
     told(

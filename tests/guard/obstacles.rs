@@ -198,7 +198,7 @@ fn what_this_user_may_not_read_or_enter_is_a_matter_of_rights() {
     let wanted = format!(
         "\
 {SHIM} cannot be loaded; `{path}/{SHIM}` may not be read by this user  [cudnn-not-loadable]
-  = help: let the user who runs this program read it: `chmod a+r {path}/{SHIM}`
+  = help: let everybody open it: `sudo chmod -R a+rX {path}/{SHIM}`
 "
     );
     assert!(text.starts_with(&wanted), "{text}");
@@ -208,7 +208,7 @@ fn what_this_user_may_not_read_or_enter_is_a_matter_of_rights() {
     let wanted = format!(
         "\
 `{path}/{PART}` may not be read by this user  [io-error]
-  = help: let the user who runs this program read it: `chmod a+r {path}/{PART}`
+  = help: let everybody open it: `sudo chmod -R a+rX {path}/{PART}`
 "
     );
     assert!(text.starts_with(&wanted), "{text}");
@@ -227,7 +227,7 @@ fn what_this_user_may_not_read_or_enter_is_a_matter_of_rights() {
         let wanted = format!(
             "\
 {SHIM} cannot be loaded; `{folder}/{SHIM}` cannot be reached: this user may not enter `{above}/closed`  [cudnn-not-loadable]
-  = help: let the user who runs this program enter that directory: `chmod a+x {above}/closed`
+  = help: let this user enter it: `sudo chmod a+x {above}/closed`
 "
         );
         assert!(text.starts_with(&wanted), "{text}");

@@ -1,6 +1,6 @@
 //! Why a file is no library for the system that is built for, or for this process.
 
-use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding::{Finding, quoted};
 use crate::runtime::facts::finding_id::FindingId;
 use std::fmt;
 use std::io::ErrorKind;
@@ -65,15 +65,26 @@ impl Defect {
 
     /// What stands between this path and a file; none where a file is, and where nothing is.
     pub fn in_the_way(path: &Path) -> Option<Self> {
-        match std::fs::metadata(path) {
+        match path.is_file() {
+            true => None,
+            false => Self::below(path, None),
+        }
+    }
+
+    /// The same on the system below a root, whose links stay in it.
+    pub fn below(path: &Path, root: Option<&Path>) -> Option<Self> {
+        let Some(end) = target(path, root) else {
+            return Some(Defect::Circle);
+        };
+        match std::fs::symlink_metadata(&end) {
             Ok(data) if data.is_file() => None,
             Ok(data) if data.is_dir() => Some(Defect::Directory),
             Ok(_) => Some(Defect::Special),
             Err(error) if error.kind() == ErrorKind::PermissionDenied => {
-                Some(Defect::Closed(closed_dir(&target(path)?)))
+                Some(Defect::Closed(closed_dir(&end)))
             }
-            Err(_) if std::fs::symlink_metadata(path).is_err() => None,
-            Err(_) => Some(target(path).map_or(Defect::Circle, Defect::Dangling)),
+            Err(_) if end == path => None,
+            Err(_) => Some(Defect::Dangling(end)),
         }
     }
 
@@ -115,8 +126,9 @@ impl Defect {
 
     /// What the user of the program can do about it, where it is the file of a cuDNN.
     pub fn help(&self, path: &Path) -> String {
-        let dir = path.parent().unwrap_or(path).display();
-        let path = path.display();
+        let folder = path.parent().unwrap_or(path);
+        let word = |path: &Path| quoted(&path.to_string_lossy());
+        let dir = folder.display();
         match self {
             Defect::Machine(_, own) => format!("install the cuDNN for {own} in `{dir}`"),
             Defect::Cpu(_) | Defect::Class => format!(
@@ -124,17 +136,18 @@ impl Defect {
                 std::env::consts::ARCH
             ),
             Defect::Unreadable(_) => {
+                let path = word(path);
                 format!(
                     "let the user who runs this program read it: `ls -lL {path}` shows its rights"
                 )
             }
             Defect::Forbidden => {
-                format!("let the user who runs this program read it: `chmod a+r {path}`")
+                format!("let everybody open it: `sudo chmod -R a+rX {}`", word(path))
             }
-            Defect::Closed(closed) => format!(
-                "let the user who runs this program enter that directory: `chmod a+x {}`",
-                closed.display()
-            ),
+            // It may be somebody's home.
+            Defect::Closed(closed) => {
+                format!("let this user enter it: `sudo chmod a+x {}`", word(closed))
+            }
             Defect::Empty => format!(
                 "install cuDNN in `{dir}`: a container image may hold an empty file where the real one is mounted \
                  when it runs"
@@ -151,9 +164,11 @@ impl Defect {
                     .to_string()
             }
             Defect::Special => format!("remove it, and install cuDNN in `{dir}` again"),
-            Defect::Unlinked(_) => format!("make its links: `sudo ldconfig -n {dir}`"),
+            Defect::Unlinked(_) => {
+                format!("make its links: `sudo ldconfig -n {}`", word(folder))
+            }
             Defect::Foreign(..) => format!("install cuDNN in `{dir}` again"),
-            _ => "install that cuDNN again, and see that the disk is not full".to_string(),
+            _ => format!("install that cuDNN again in `{dir}`, and see that the disk is not full"),
         }
     }
 }
@@ -173,14 +188,17 @@ impl Finding {
     }
 }
 
-/// Where a link leads in the end, itself if it is none; none if it leads in a circle.
-fn target(link: &Path) -> Option<PathBuf> {
+/// Where a link leads in the end, itself if it is none; none if it leads in a circle. Below a root, links stay in it.
+pub fn target(link: &Path, root: Option<&Path>) -> Option<PathBuf> {
     let mut at = link.to_path_buf();
     for _ in 0..MOST_LINKS {
-        match std::fs::read_link(&at) {
-            Ok(next) => at = at.parent().unwrap_or(link).join(next),
-            Err(_) => return Some(at),
-        }
+        let Ok(next) = std::fs::read_link(&at) else {
+            return Some(at);
+        };
+        at = match (root, next.strip_prefix("/")) {
+            (Some(root), Ok(inside)) => root.join(inside),
+            _ => at.parent().unwrap_or(link).join(next),
+        };
     }
     None
 }
@@ -195,7 +213,7 @@ fn closed_dir(path: &Path) -> PathBuf {
         }
         closed = below.parent().unwrap_or(below);
     }
-    match target(closed) {
+    match target(closed, None) {
         Some(real) if real != closed => closed_dir(&real),
         _ => closed.to_path_buf(),
     }

@@ -3,6 +3,7 @@
 use crate::runtime::binary::bounded_file::files_in;
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::elf::Elf;
+use crate::runtime::facts::finding::quoted;
 use crate::runtime::loader::ld_so_cache;
 use crate::runtime::loader::load_origin::{CACHE, lib_folders};
 use crate::runtime::system::platform;
@@ -326,13 +327,4 @@ fn listed(dir: &Path) -> Vec<PathBuf> {
         paths = before;
     }
     paths
-}
-
-/// As a shell reads it.
-fn quoted(value: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:=@".contains(c);
-    if value.chars().all(is_plain) {
-        return value.to_string();
-    }
-    format!("'{}'", value.replace('\'', "'\\''"))
 }

@@ -6,7 +6,6 @@ mod tests;
 
 use crate::model::candidate::{Cudnn, Unresolved};
 use crate::model::found_via::FoundVia;
-use crate::model::obstacle::Obstacle;
 use crate::model::owner::{Installer, Owner};
 use crate::model::rejection::Rejection;
 use crate::model::text::library_name::LibraryName;
@@ -57,7 +56,7 @@ pub fn unusable(cudnn: &Cudnn, found_via: String, via: &FoundVia) -> Option<Find
     Some(
         finding
             .with("found via", found_via)
-            .help(again(flaw, path, cudnn))
+            .help(again(flaw, path))
             .help(format!("or let {via} name a directory with a whole cuDNN")),
     )
 }
@@ -166,7 +165,7 @@ fn flawed(cudnn: &Cudnn) -> Vec<Finding> {
     let finding = |(name, path, flaw): &(String, PathBuf, Defect)| {
         let summary = format!("`{}` {flaw}", path.display());
         let severity = Severity::error_if(is_needed(cudnn, name));
-        Finding::new(flaw.id(), severity, summary).help(again(flaw, path, cudnn))
+        Finding::new(flaw.id(), severity, summary).help(again(flaw, path))
     };
     of_parts.map(finding).collect()
 }
@@ -176,19 +175,13 @@ fn worst_flaw(cudnn: &Cudnn) -> Option<&(String, PathBuf, Defect)> {
     flaws.find(|(name, ..)| is_needed(cudnn, name))
 }
 
-fn again(flaw: &Defect, path: &Path, cudnn: &Cudnn) -> String {
-    let dir = folder(cudnn);
+fn again(flaw: &Defect, path: &Path) -> String {
     match flaw {
-        Defect::Forbidden => Obstacle::Closed(path.to_path_buf()).help(false),
-        Defect::Closed(dir) => Obstacle::Barred(dir.clone()).help(false),
-        Defect::Empty => format!(
-            "install cuDNN in `{dir}`: a container image may hold an empty file where the real one is mounted when it runs"
-        ),
-        flaw if flaw.is_lfs_pointer() => {
-            "run `git lfs pull` where that file came from: it only stands for the real one".into()
+        Defect::Cpu(_) => {
+            let dir = path.parent().unwrap_or(path).display();
+            format!("install the cuDNN for the target's processor in `{dir}`")
         }
-        Defect::Cpu(_) => format!("install the cuDNN for the target's processor in `{dir}`"),
-        _ => format!("install that cuDNN again in `{dir}`, and see that the disk is not full"),
+        _ => flaw.help(path),
     }
 }
 

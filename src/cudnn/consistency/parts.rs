@@ -2,10 +2,9 @@
 
 use crate::cudnn::consistency::{all_files, file_name, folder, is_dll, is_needed, major, needed};
 use crate::model::candidate::{Copies, Cudnn, Part, Unresolved};
-use crate::model::invocation::quoted;
 use crate::model::text::library_name::LibraryName;
 use crate::model::version_source::VersionSource;
-use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding::{Finding, quoted};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::parts::required_parts;
 

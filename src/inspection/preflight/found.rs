@@ -8,6 +8,7 @@ use crate::model::candidate::{Cudnn, Part};
 use crate::model::linkage::{Missing, Object};
 use crate::model::platform::Os;
 use crate::model::text::library_name::LibraryName;
+use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::built::Built;
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
@@ -58,8 +59,10 @@ impl PreflightInput {
     fn files(&self, cudnn: &Cudnn, findings: &mut Vec<Finding>, unknown: &mut Vec<String>) {
         let own = cudnn.flaw().map(|(_, path, flaw)| {
             let summary = format!("`{}` {flaw}", path.display());
-            Finding::error(flaw.id(), summary)
-                .help("install that cuDNN again, and see that the disk is not full")
+            Finding::error(flaw.id(), summary).help(match flaw {
+                Defect::Cpu(_) => self.replacement_help(flaw),
+                _ => flaw.help(path),
+            })
         });
         let is_part = |missing: &&Missing| missing.name.starts_with("libcudnn_");
         let parts = || self.missing.iter().filter(is_part);
