@@ -282,7 +282,7 @@ fn the_one_that_something_else_opened_is_judged() {
         format!(
             "\
 loaded cuDNN 9.1.0 is older than the 9.28.0 that this program was built with  [cudnn-version-mismatch]
-  = help: let whatever opened the one in `{first}` use cuDNN 9.28 or a later 9.x, as the first one loaded serves everybody
+  = help: let whatever opened the one in `{first}` use cuDNN 9.28.0, as the first one loaded serves everybody
   loaded      {first}/libcudnn.so.9
   found via   something in this process, which opened it by its path
   built with  9.28.0, so 9.28 or a later 9.x may be loaded"
