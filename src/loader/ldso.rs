@@ -129,13 +129,13 @@ impl LoadGraph {
             }
             Err(mut missing) => {
                 missing.need = need;
-                self.missing.push(missing);
+                self.missing.push(*missing);
                 None
             }
         }
     }
 
-    fn find(&self, name: &str, asking: usize) -> Result<Object, Missing> {
+    fn find(&self, name: &str, asking: usize) -> Result<Object, Box<Missing>> {
         let own = self.objects.get(asking);
         let mut places = Vec::new();
         let (mut stands_in, mut unfit) = (None, None);
@@ -220,13 +220,15 @@ impl LoadGraph {
                 found_via,
             })
         };
-        found.ok_or_else(|| Missing {
-            name: name.into(),
-            needed_by: own.map(|object| object.path.clone()).unwrap_or_default(),
-            need: LoadPhase::Later,
-            looked_at: self.looked_at(&places),
-            stands_in,
-            unfit: unfit.or_else(|| places.iter().find_map(unlinked)),
+        found.ok_or_else(|| {
+            Box::new(Missing {
+                name: name.into(),
+                needed_by: own.map(|object| object.path.clone()).unwrap_or_default(),
+                need: LoadPhase::Later,
+                looked_at: self.looked_at(&places),
+                stands_in,
+                unfit: unfit.or_else(|| places.iter().find_map(unlinked)),
+            })
         })
     }
 
@@ -343,17 +345,6 @@ impl LoadGraph {
                 _ => {}
             }
         }
-    }
-
-    /// Whether the folder of one file comes before that of the other, when the program opens a library.
-    pub fn leads_first(&self, one: &Path, other: &Path) -> bool {
-        let real = |dir: &Path| self.sysroot().canonical(dir);
-        let (one, other) = (real(&folder(one)), real(&folder(other)));
-        let places = before_cache(&self.objects, &[0], &self.ground).into_iter();
-        let mut dirs = places
-            .chain(system(&self.ground))
-            .map(|place| real(&place.dir));
-        one != other && dirs.find(|dir| *dir == one || *dir == other) == Some(one)
     }
 
     fn looked_at(&self, places: &[SearchDirectory]) -> Vec<String> {

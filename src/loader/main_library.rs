@@ -2,6 +2,7 @@
 
 use crate::cudnn::parts::{Named, Parts};
 use crate::loader::ldso::LoadGraph;
+use crate::loader::search_order::{before_cache, system};
 use crate::model::candidate::Cudnn;
 use crate::model::linkage::{LoadPhase, Object};
 use crate::model::platform::Platform;
@@ -103,9 +104,22 @@ pub fn hidden_from_cudarc(
         let name = format!("libcudnn.so.{major}");
         let index = aside.open(&name, 0, LoadPhase::Later)?;
         let path = &aside.objects.get(index)?.path;
-        aside.leads_first(path, &taken.path).then_some(index)
+        leads_first(&aside, path, &taken.path).then_some(index)
     })?;
     cudnn(&mut aside, hidden, platform)
+}
+
+/// Whether the folder of one file comes before that of the other, when the program opens a library.
+fn leads_first(graph: &LoadGraph, one: &Path, other: &Path) -> bool {
+    let root = graph.ground.root.as_deref();
+    let real = |dir: &Path| Sysroot { root }.canonical(dir);
+    let folder = |file: &Path| real(file.parent().unwrap_or(file));
+    let (one, other) = (folder(one), folder(other));
+    let places = before_cache(&graph.objects, &[0], &graph.ground).into_iter();
+    let mut dirs = places
+        .chain(system(&graph.ground))
+        .map(|place| real(&place.dir));
+    one != other && dirs.find(|dir| *dir == one || *dir == other) == Some(one)
 }
 
 fn file(name: &str, major: u32) -> String {
