@@ -11,6 +11,7 @@
 
 mod simulator {
     pub mod faults;
+    pub mod filling;
     pub mod gpus;
     pub mod graph;
     pub mod kinds;

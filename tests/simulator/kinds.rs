@@ -7,7 +7,7 @@ use cudnn_guard::runtime::convolution::shape::Layout;
 use cudnn_guard::runtime::facts::version::Version;
 use std::path::Path;
 
-const OPERATIONS: [(&str, &str, &str, &str); 4] = [
+pub const OPERATIONS: [(&str, &str, &str, &str); 4] = [
     (
         "forward",
         "forward convolution",

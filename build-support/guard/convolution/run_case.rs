@@ -3,6 +3,7 @@
 use crate::runtime::convolution::algorithm::Algorithm;
 use crate::runtime::convolution::case::Case;
 use crate::runtime::convolution::case_result::SuiteEvent;
+use crate::runtime::convolution::data_type::{DataType, from_bfloat16, to_bfloat16};
 use crate::runtime::convolution::failure::CaseFailure;
 use crate::runtime::convolution::operation::Operation;
 use crate::runtime::convolution::reference::{Expected, Operands};
@@ -305,6 +306,7 @@ fn compare(
         });
     }
     let worst = comparison.worst.unwrap_or(0);
+    let all = expected;
     let expected = expected.get(worst).copied().unwrap_or_default();
     if tf32 == Some(true) && !zeros {
         return Err(CaseFailure::Rounded {
@@ -323,8 +325,17 @@ fn compare(
             Some("nothing was written")
         } else if zeros {
             Some("every number is 0")
+        } else if is_as_bfloat16(case, &result, all) {
+            Some("every number is rounded to the 8 bits of bf16")
         } else {
             None
         },
     })
+}
+
+/// Whether a half is what a bfloat16 of the same number would be, all over the result.
+fn is_as_bfloat16(case: &Case, result: &[f32], expected: &[Expected]) -> bool {
+    let rounded = |it: &Expected| from_bfloat16(to_bfloat16(it.value as f32));
+    let mut pairs = result.iter().zip(expected);
+    case.data_type == DataType::F16 && pairs.all(|(value, it)| *value == rounded(it))
 }

@@ -12,7 +12,7 @@ use crate::runtime::convolution::case_result::{
     Api, CaseResult, Extent, Scope, SetupTimes, SuiteEvent,
 };
 use crate::runtime::convolution::failure::CaseFailure;
-use crate::runtime::convolution::reference::{self, Operands};
+use crate::runtime::convolution::reference::{self, Expected, Operands};
 use crate::runtime::convolution::run_case::{self, CaseRunner};
 use crate::runtime::cudnn::functions::Cudnn;
 use crate::runtime::driver::device_memory::CurrentContext;
@@ -237,15 +237,18 @@ impl Suite<'_> {
         let operands = Operands::for_case(&case);
         let expected = reference::convolve(&case, &operands);
         let clock = Instant::now();
-        let result = match self.runner.unsupported_reason(&case) {
-            Some(reason) => Err(CaseFailure::Unserved(reason)),
-            None if case.api == Api::Graph => {
-                self.runner.by_engines(&case, &operands, &expected, emit)
-            }
-            None => self
-                .runner
-                .attempt(&case, offer, &operands, &expected, emit),
+        let mut compute = |operands: &Operands, expected: &[Expected]| match case.api {
+            Api::Graph => self.runner.by_engines(&case, operands, expected, emit),
+            Api::Legacy => self.runner.attempt(&case, offer, operands, expected, emit),
         };
+        let mut result = match self.runner.unsupported_reason(&case) {
+            Some(reason) => Err(CaseFailure::Unserved(reason)),
+            None => compute(&operands, &expected),
+        };
+        if case.fills && result.is_ok() {
+            let operands = Operands::filling(&case);
+            result = compute(&operands, &reference::convolve(&case, &operands));
+        }
         let control = match result {
             Ok(right) => {
                 row.outcome.algorithm = right.algorithm.to_string();
