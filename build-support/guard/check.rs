@@ -2,7 +2,7 @@
 
 use crate::runtime::child::process_lock::ProcessLock;
 use crate::runtime::child::work::{self, Functions, REAL, Task};
-use crate::runtime::child::{child_verdict, in_process};
+use crate::runtime::child::{child_verdict, in_process, second_try};
 use crate::runtime::convolution::case_result::{Extent, Scope};
 use crate::runtime::driver::devices::{self, Devices};
 use crate::runtime::facts::built::Built;
@@ -239,8 +239,12 @@ fn run_checks(
         devices: &env_config.devices,
         convolution,
     };
-    let outcome = match work::run(&task, env_config.deadline, may_be_here) {
-        Ok(outcome) => outcome,
+    let deadline = env_config.deadline;
+    let outcome = match work::run(&task, deadline, may_be_here) {
+        Ok(mut outcome) => {
+            second_try::confirm(&mut outcome, &task, deadline, may_be_here);
+            outcome
+        }
         Err(no_child) => {
             report
                 .unchecked

@@ -1,7 +1,8 @@
 //! What it means that things went in the child as they did.
 
 use crate::runtime::binary::elf::Elf;
-use crate::runtime::child::exit_status::{ExitStatus, signal_name};
+use crate::runtime::child::exit_status::ExitStatus;
+use crate::runtime::child::exit_verdict;
 use crate::runtime::child::work::ChildOutcome;
 use crate::runtime::convolution::case_result::CaseResult;
 use crate::runtime::driver::devices;
@@ -14,7 +15,7 @@ use crate::runtime::judge::rules;
 use crate::runtime::loader::cudarc_eager::{self, EagerLookup};
 use crate::runtime::loader::dlerror_messages;
 use crate::runtime::loader::locate::MainLibrary;
-use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
+use crate::runtime::loader::search_path::SearchPath;
 use crate::runtime::parts::missing_dlopen::MissingDlopen;
 use crate::runtime::parts::part_files::Parts;
 use crate::runtime::parts::{dlopen_dependencies, foreign_parts};
@@ -80,7 +81,7 @@ pub fn judge(
         .map(|driver| Path::new(&driver.library));
     let missing_dlopen =
         MissingDlopen::parse_output(&outcome.said, driver, answer.cuda_major, search_path);
-    judge_exit(report, &outcome, missing_dlopen.as_ref());
+    exit_verdict::judge(report, &outcome, missing_dlopen.as_ref());
     // Wrong numbers have other reasons.
     let was_refused = |outcome: &CaseResult| {
         let finding = outcome.finding.as_ref();
@@ -88,7 +89,8 @@ pub fn judge(
             && finding.is_some_and(|it| it.id != FindingId::ConvolutionWrong)
     };
     let was_refused = report.outcomes.iter().any(was_refused);
-    let broke = matches!(outcome.end, ExitStatus::Signal(_)) || was_refused;
+    let crashed = matches!(outcome.end, ExitStatus::Signal(_)) && outcome.second_try.is_none();
+    let broke = crashed || was_refused;
     if let (true, Some(cuda)) = (broke, answer.cuda_major) {
         let mut suspects =
             dlopen_dependencies::suspect_findings(parts, cuda, &answer.mapped, search_path);
@@ -304,97 +306,4 @@ fn missing_driver_functions(driver: &Driver) -> Option<Finding> {
     let tells = library.defines("cuInit");
     let finding = found.finding("in this program", &driver.library, &lacks);
     finding.filter(|_| tells)
-}
-
-fn judge_exit(report: &mut Report, outcome: &ChildOutcome, missing_dlopen: Option<&MissingDlopen>) {
-    let stage = match outcome.answer.stage.as_str() {
-        "" => "starting",
-        stage => stage,
-    };
-    let who = if outcome.unprotected.is_some() {
-        "the thread"
-    } else {
-        "the child process"
-    };
-    let finding = match outcome.end {
-        ExitStatus::Itself if outcome.answer.whole => return,
-        ExitStatus::Itself if stage != "asking the driver" && dlerror_messages::missed_function(&outcome.said).is_some() => Finding::error(
-            FindingId::CudnnAborted,
-            format!(
-                "the loader ended the process that tried cuDNN while {}, for lack of a function",
-                stage
-            ),
-        )
-        .with("loader", dlerror_messages::missed_function(&outcome.said).unwrap_or_default())
-        .help("install cuDNN, and the CUDA libraries that it is linked to, each whole and of one release"),
-        ExitStatus::Itself => Finding::warning(
-            FindingId::ChildNotStarted,
-            format!(
-                "{} that tries cuDNN ended without a word while {}",
-                who, stage
-            ),
-        ),
-        ExitStatus::Late => Finding::warning(
-            FindingId::ConvolutionTimeout,
-            format!(
-                "{} that tries cuDNN was still {} when its time was over",
-                who, stage
-            ),
-        )
-        .help("set CUDNN_GUARD_DEADLINE to more seconds, if this machine is only slow"),
-        ExitStatus::Signal(_) if dlerror_messages::no_memory(&outcome.said) => {
-            let summary = format!("{} that tries cuDNN found no memory while {}", who, stage);
-            Finding::warning(FindingId::ChildNotStarted, summary)
-                .help("raise the limit on memory (`ulimit -v`), or see with `free -m` whether any is left")
-        }
-        ExitStatus::Signal(number) => {
-            // Before it starts, nothing of cuDNN's has run.
-            let name = signal_name(number).filter(|_| stage != "starting");
-            match name {
-                Some(name) if stage != "asking the driver" => {
-                    let headline = format!(
-                        "cuDNN ended the process that tried it with {} while {}",
-                        name, stage
-                    );
-                    match (missing_dlopen, report.loaded.as_ref().map(|loaded| &loaded.origin)) {
-                        (Some(missing_dlopen), _) => missing_dlopen.with_help(Finding::error(
-                            FindingId::CudnnAborted,
-                            format!("{}: {}", headline, missing_dlopen.reason()),
-                        )),
-                        (None, Some(LoadOrigin::Within)) => Finding::error(FindingId::CudnnAborted, headline)
-                            .help("build the program again, with the archives of another release of cuDNN"),
-                        (None, _) => Finding::error(FindingId::CudnnAborted, headline)
-                            .help("install the same release of cuDNN again, whole, or another one"),
-                    }
-                }
-                Some(name) => Finding::warning(
-                    FindingId::DriverError,
-                    format!(
-                        "NVIDIA's driver ended the process that asked it with {}",
-                        name
-                    ),
-                )
-                .help("see whether `nvidia-smi` runs, and install the driver again if it does not"),
-                None => Finding::warning(
-                    FindingId::ChildNotStarted,
-                    format!(
-                        "the child process that tries cuDNN was killed by signal {} while {}",
-                        number, stage
-                    ),
-                )
-                .help("see with `dmesg` whether the system ended it for want of memory"),
-            }
-        }
-    };
-    let said = outcome.said.trim();
-    let finding = if said.is_empty() || finding.evidence.iter().any(|one| one.0 == "loader") {
-        finding
-    } else {
-        finding.with("it printed", said)
-    };
-    if finding.severity == Severity::Error {
-        report.findings.push(finding);
-    } else {
-        report.unknown(finding);
-    }
 }

@@ -38,6 +38,11 @@ const CHECKS: [(&str, &str); 5] = [
 /// `CUDNN_STATUS_VERSION_MISMATCH`, as 9 and as 8 number it. All else is answered for other reasons too.
 const MISMATCH: [c_int; 2] = [1002, 14];
 
+/// A stage in which cuDNN is not asked.
+pub const ASKING_DRIVER: &str = "asking the driver";
+/// What stands before the outcome of a second child, where it is another one.
+pub const SECOND_TRY: &str = "second try";
+
 /// What is called besides the libraries themselves. A test hands in others.
 #[derive(Clone, Copy)]
 pub struct Functions {
@@ -77,6 +82,8 @@ pub struct ChildOutcome {
     pub said: String,
     /// Why it was no child, but this process itself.
     pub unprotected: Option<ChildNotStarted>,
+    /// How a second child went, where this one was taken down and that one was not.
+    pub second_try: Option<String>,
 }
 
 /// Why there is no child.
@@ -117,6 +124,7 @@ pub fn run(
         end: exit.end,
         said: exit.said,
         unprotected,
+        second_try: None,
     };
     let no_child = if in_process::cuda_is_started() {
         ChildNotStarted::Started
@@ -294,7 +302,7 @@ fn ask(sink: &PipeSink<'_>, main_library: Library, name: &str) -> Option<u32> {
 
 /// How many GPUs there are.
 fn driver(functions: Functions, sink: &PipeSink<'_>) -> usize {
-    stage(sink, "asking the driver");
+    stage(sink, ASKING_DRIVER);
     let found = (functions.driver)();
     let known = match &found {
         Ok(driver) => Some(driver),
