@@ -8,7 +8,7 @@ use crate::runtime::driver::devices::{self, Devices};
 use crate::runtime::facts::built::Built;
 use crate::runtime::facts::finding::{Finding, Severity, Verdict};
 use crate::runtime::facts::finding_id::FindingId;
-use crate::runtime::judge::rules;
+use crate::runtime::judge::{gpu_support, rules};
 use crate::runtime::loader::locate::{self, MainLibrary};
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
 use crate::runtime::parts::part_files::{self, Parts};
@@ -225,9 +225,12 @@ fn run_checks(
         Devices::First => devices::shared_by(),
         _ => None,
     };
+    let release = report.loaded.as_ref().and_then(|loaded| loaded.version);
+    let release = release.map(|told| told.0);
     let scope = Scope {
         extent,
         graph_only: parts.jit_only,
+        newest_gpu: gpu_support::newest_gpu(&built.tables.gpus, release),
     };
     // Untold, such a cuDNN may look for the other parts, and end the process for want of them.
     let can = !parts.jit_only || part_files::is_jit_asked();
@@ -323,7 +326,7 @@ fn judge_files(report: &mut Report, built: &Built, main_library: &MainLibrary, p
     let release = report.loaded.as_ref().and_then(|loaded| loaded.version);
     let release = release.map(|told| told.0);
     let mismatch = main_library.mismatch(built, release);
-    let newer = release.is_some_and(|release| rules::is_newer(&built.tables.gpus, release));
+    let newer = release.is_some_and(|release| gpu_support::is_newer(&built.tables.gpus, release));
     let is_mixed = parts.is_mixed();
     // Where parts come from is asked once the first library itself is the right one.
     let of_others = mismatch.is_some() && !parts.is_together();

@@ -40,6 +40,7 @@ pub(super) const SOURCES: &[(&str, &str)] = sources![
     "convolution/graph_engines",
     "convolution/mod",
     "convolution/operation",
+    "convolution/passed_over",
     "convolution/reference",
     "convolution/run_case",
     "convolution/shape",

@@ -126,10 +126,10 @@ error: `cudnnCreate` of cuDNN 9.14.0 answered CUDNN_STATUS_NOT_INITIALIZED (1001
 
 #[test]
 fn an_algorithm_that_is_not_offered_is_no_fault() {
-    // Both algorithms ask for it; the simulator refuses both, so the second one's refusal is told.
+    // Both algorithms ask for it, and the simulator refuses both.
     fault(V9_14, "status:cudnnGetConvolutionForwardWorkspaceSize:3000")
         .must_have("CUDNN_STATUS_NOT_SUPPORTED (3000)")
-        .must_have("NCHW, IMPLICIT_GEMM");
+        .must_have("NCHW, IMPLICIT_PRECOMP_GEMM");
     fault(V9_14, "status:cudnnGetConvolutionForwardWorkspaceSize:2000")
         .must_have("NCHW, IMPLICIT_PRECOMP_GEMM");
 }

@@ -11,7 +11,7 @@ use crate::runtime::facts::built::{Built, Loader};
 use crate::runtime::facts::finding::{Finding, Severity, Verdict};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
-use crate::runtime::judge::rules;
+use crate::runtime::judge::{gpu_support, rules};
 use crate::runtime::loader::cudarc_eager::{self, EagerLookup};
 use crate::runtime::loader::dlerror_messages;
 use crate::runtime::loader::locate::MainLibrary;
@@ -202,7 +202,7 @@ pub fn release(report: &mut Report, built: &Built, gpus: Option<usize>) {
     let tables = &built.tables;
     let mut bad = rules::known_bad(&tables.known_bad, version, built.cuda, gpus, &built.needs);
     report.findings.append(&mut bad);
-    if rules::is_newer(&tables.gpus, version) {
+    if gpu_support::is_newer(&tables.gpus, version) {
         let mut known = Version::new(0, 0, 0);
         for row in &tables.gpus {
             known = known.max(row.last);

@@ -1,5 +1,6 @@
 //! How a convolution went, as a report shows it.
 
+use crate::runtime::facts::compute_capability::ComputeCapability;
 use crate::runtime::facts::finding::{Finding, Verdict};
 
 /// By which of cuDNN's interfaces. Programs use one, the other or both, and they fail differently.
@@ -36,6 +37,15 @@ pub struct Scope {
     pub extent: Extent,
     /// Whether its graph interface is all there is: what is shipped for `CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY`.
     pub graph_only: bool,
+    /// The newest GPU that the tables know, 0.0 where the release itself is newer than they are; none without tables.
+    pub newest_gpu: Option<ComputeCapability>,
+}
+
+impl Scope {
+    /// Whether this GPU, or the release, came after the tables.
+    pub fn is_new(&self, gpu: ComputeCapability) -> bool {
+        self.newest_gpu.is_some_and(|newest| gpu > newest)
+    }
 }
 
 /// How much is tried.

@@ -67,7 +67,7 @@ pub fn memory_low(device: &str, free: Option<usize>) -> Finding {
 }
 
 /// What cuDNN refused, and what was seen round it.
-pub struct CudnnError<'a> {
+pub struct CudnnError {
     /// The call.
     pub call: &'static str,
     /// What it answered.
@@ -75,27 +75,60 @@ pub struct CudnnError<'a> {
     /// The algorithm, once one was chosen.
     pub algorithm: Option<Algorithm>,
     /// cuDNN's own words.
-    pub last_error: &'a str,
+    pub last_error: String,
     /// What CUDA says of the GPU after that.
     pub gpu: Option<i32>,
     /// Bytes of memory that are free on the GPU.
     pub free: Option<usize>,
 }
 
-impl CudnnError<'_> {
+impl CudnnError {
+    /// Who answered what.
+    pub fn answered(&self, major: u32) -> String {
+        let named = status::status_name(self.status, major);
+        format!("`{}` answered {}", self.call, named)
+    }
+
+    /// Whether it says that parts are missing or of another release.
+    pub fn is_mismatch(&self, major: u32) -> bool {
+        status::is_mismatch(self.status, major)
+    }
+
+    /// Whether it says no more than that a kind is not served. Where no refusal `counts` none says more, but for one
+    /// that shows a mixture of parts, a lack of memory or a GPU that has failed.
+    pub fn is_excused(&self, major: u32, counts: bool) -> bool {
+        if self.gpu.is_some() {
+            return false;
+        }
+        let is_other = !self.is_mismatch(major) && !self.lacks_memory(major);
+        status::is_unserved(self.status, major) || !counts && is_other
+    }
+
+    /// Whether the GPU had too little memory, as far as can be told.
+    pub fn lacks_memory(&self, major: u32) -> bool {
+        let is_low = self.free.is_some_and(|free| free < LOW_MEMORY);
+        !self.is_mismatch(major) && (is_low || status::is_memory(self.status, major))
+    }
+
     /// What it means for a program.
-    pub fn judge(&self, version: Version, device: &str, case: &Case) -> (Verdict, Finding) {
-        let named = status::status_name(self.status, version.major);
+    pub fn judge(
+        &self,
+        version: Version,
+        device: &str,
+        case: &Case,
+        counts: bool,
+    ) -> (Verdict, Finding) {
+        let major = version.major;
         let with_words = |finding: Finding| {
             if self.last_error.is_empty() {
                 finding
             } else {
-                finding.with("last error", self.last_error)
+                finding.with("last error", &self.last_error)
             }
         };
-        let answered = format!("`{}` answered {}", self.call, named);
-        let low = self.free.filter(|free| *free < LOW_MEMORY);
-        if low.is_some() || status::is_memory(self.status, version.major) {
+        let answered = self.answered(major);
+        if self.lacks_memory(major) {
+            let low = self.free.filter(|free| *free < LOW_MEMORY);
             return (
                 Verdict::Unknown,
                 with_words(memory_low(device, low).with("cuDNN", answered)),
@@ -116,6 +149,7 @@ impl CudnnError<'_> {
         } else {
             FindingId::ConvolutionFailed
         };
+        let named = status::status_name(self.status, major);
         let mut finding = Finding::error(
             id,
             format!(
@@ -129,15 +163,17 @@ impl CudnnError<'_> {
         if let Some(code) = self.gpu {
             finding = finding.with("GPU", cuda_status::status_name(code));
         }
-        let help = status::help(self.status, version.major);
+        let help = status::help(self.status, major);
         let mut finding = with_words(finding).help(help);
         // A program that asks for a graph is ready to be refused, and may have another way.
-        let executed = self.call == "cudnnBackendExecute";
-        if case.api == Api::Graph && !executed && !status::is_broken(self.status) {
-            finding.severity = Severity::Warning;
-            return (Verdict::Unknown, finding);
+        let is_fault = case.api == Api::Legacy
+            || self.call == "cudnnBackendExecute"
+            || status::is_internal(self.status);
+        if self.gpu.is_some() || self.is_mismatch(major) || counts && is_fault {
+            return (Verdict::Fail, finding);
         }
-        (Verdict::Fail, finding)
+        finding.severity = Severity::Warning;
+        (Verdict::Unknown, finding)
     }
 }
 

@@ -3,9 +3,11 @@
 use crate::runtime::convolution::algorithm::Algorithm;
 use crate::runtime::convolution::case::Case;
 use crate::runtime::convolution::case_result::SuiteEvent;
+use crate::runtime::convolution::cudnn_error::CudnnError;
 use crate::runtime::convolution::data_type::{DataType, from_bfloat16, to_bfloat16};
-use crate::runtime::convolution::failure::CaseFailure;
+use crate::runtime::convolution::failure::{CaseFailure, CaseSuccess};
 use crate::runtime::convolution::operation::Operation;
+use crate::runtime::convolution::passed_over::PassedOver;
 use crate::runtime::convolution::reference::{Expected, Operands};
 use crate::runtime::convolution::shape::count;
 use crate::runtime::convolution::tolerance::{self, Tolerance};
@@ -20,16 +22,6 @@ use crate::runtime::system::platform::Library;
 const MIB: usize = 1 << 20;
 /// The guard itself takes no more than 64 MiB; the rest of its buffers are small.
 pub const MOST_WORKSPACE: usize = 48 * MIB;
-
-/// A result that is right.
-pub struct CaseSuccess {
-    /// The largest distance from the CPU's.
-    pub largest_error: f64,
-    /// How it was computed.
-    pub algorithm: Algorithm,
-    /// Whether single precision was rounded, where that can be told.
-    pub tf32: Option<bool>,
-}
 
 /// What every convolution takes.
 pub struct CaseRunner<'a> {
@@ -136,18 +128,40 @@ impl CaseRunner<'_> {
             self.run_algorithm(case, &with, algorithm, operands, expected)
         };
         if let Some((algorithm, math)) = offer {
-            // Strict single precision stays strict, whatever goes with the algorithm.
-            if !case.data_type.is_strict() {
-                let set = self.cudnn.set_math(&with.convolution, math);
-                set.map_err(|status| self.refused(status, Some(algorithm)))?;
-            }
+            self.set_math(case, &with, math)
+                .map_err(|status| self.refused(status, Some(algorithm)))?;
             return by(algorithm);
         }
-        let [first, second] = Algorithm::usual(case.operation);
-        match by(first) {
-            Err(failure) if failure.another_algorithm_may_do(self.version) => by(second),
-            result => result,
+        let mut passed_over = PassedOver::new(self.version);
+        let usual = Algorithm::usual(case.operation);
+        for algorithm in usual {
+            match by(algorithm) {
+                Err(failure) if failure.is_refusal() => passed_over.add(failure)?,
+                result => return result,
+            }
         }
+        // What programs do that ask cuDNN itself.
+        if matches!(case.operation, Operation::Forward | Operation::Fused) {
+            let offers = self.cudnn.heuristic_algorithms(&with).unwrap_or_default();
+            for (algorithm, math) in offers {
+                if usual.contains(&algorithm) || self.set_math(case, &with, math).is_err() {
+                    continue;
+                }
+                match by(algorithm) {
+                    Err(failure) if failure.is_refusal() => passed_over.add(failure)?,
+                    result => return result,
+                }
+            }
+        }
+        Err(passed_over.into_failure())
+    }
+
+    /// Strict single precision stays strict, whatever goes with the algorithm.
+    fn set_math(&self, case: &Case, with: &Descriptors<'_>, math: i32) -> Result<(), CudnnStatus> {
+        if case.data_type.is_strict() {
+            return Ok(());
+        }
+        self.cudnn.set_math(&with.convolution, math)
     }
 
     fn run_algorithm(
@@ -262,14 +276,14 @@ pub fn refused_by(
     let Some(status) = status else {
         return CaseFailure::Lacks(call);
     };
-    CaseFailure::Cudnn {
+    CaseFailure::Cudnn(CudnnError {
         call,
         status,
         algorithm,
         last_error: cudnn.last_error(),
         gpu: current.wait().err().and_then(|status| status.code),
         free: current.free_memory(),
-    }
+    })
 }
 
 /// Whether a result is right.
@@ -330,6 +344,7 @@ fn compare(
         } else {
             None
         },
+        other: String::new(),
     })
 }
 

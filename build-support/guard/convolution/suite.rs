@@ -20,6 +20,7 @@ use crate::runtime::driver::{devices, query};
 use crate::runtime::facts::finding::Verdict;
 use crate::runtime::facts::version::Version;
 use crate::runtime::system::platform::Library;
+use std::cell::Cell;
 use std::time::Instant;
 
 /// When so many have failed, the rest would only say the same.
@@ -57,8 +58,8 @@ pub fn run(
         main_library,
         version,
         number,
-        &kinds,
-        &by_every_algorithm,
+        scope,
+        (&kinds, &by_every_algorithm),
         emit,
     );
 }
@@ -68,8 +69,8 @@ pub fn run_kinds(
     main_library: Library,
     version: Version,
     number: usize,
-    kinds: &[Case],
-    by_every_algorithm: &[Case],
+    scope: Scope,
+    (kinds, by_every_algorithm): (&[Case], &[Case]),
     emit: &mut dyn FnMut(SuiteEvent),
 ) {
     let clock = Instant::now();
@@ -90,14 +91,14 @@ pub fn run_kinds(
     let current = match CurrentContext::enter(number as i32) {
         Ok(current) => current,
         Err(status) => {
-            first.fail(&CaseFailure::Gpu(status), version);
+            first.fail(&CaseFailure::Gpu(status), version, true);
             return first.emit(emit, clock);
         }
     };
     let context = milliseconds(clock);
     // Asked before cuDNN is, which may end the process for lack of it.
     if let Some(free) = current.free_memory().filter(|free| *free < LEAST_MEMORY) {
-        first.fail(&CaseFailure::Full { free }, version);
+        first.fail(&CaseFailure::Full { free }, version, true);
         return first.emit(emit, clock);
     }
     let cudnn = Cudnn::open(main_library);
@@ -109,6 +110,7 @@ pub fn run_kinds(
             first.fail(
                 &run_case::refused_by(&cudnn, &current, status, None),
                 version,
+                true,
             );
             return first.emit(emit, clock);
         }
@@ -126,6 +128,9 @@ pub fn run_kinds(
             capability: device.capability,
         },
         device: &name,
+        is_new: scope.is_new(device.capability),
+        first_failed: Cell::new(false),
+        refused: Cell::new(if scope.graph_only { u8::MAX } else { 0 }),
     };
     suite.run_cases(kinds, by_every_algorithm, start, emit);
 }
@@ -156,8 +161,9 @@ impl ResultRow {
         Self { case, outcome }
     }
 
-    fn fail(&mut self, failure: &CaseFailure, version: Version) {
-        let (verdict, finding) = failure.judge(version, &self.outcome.device, &self.case);
+    fn fail(&mut self, failure: &CaseFailure, version: Version, counts: bool) {
+        let device = &self.outcome.device;
+        let (verdict, finding) = failure.judge(version, device, &self.case, counts);
         self.outcome.algorithm = algorithm_words(failure);
         self.outcome.largest_error = failure.largest_error();
         self.outcome.verdict = verdict;
@@ -189,6 +195,13 @@ fn milliseconds(since: Instant) -> f64 {
 struct Suite<'a> {
     runner: CaseRunner<'a>,
     device: &'a str,
+    /// Whether the tables know neither this GPU nor a later one, or not this release.
+    is_new: bool,
+    /// Whether the one has failed that every cuDNN computes: then other refusals count too.
+    first_failed: Cell<bool>,
+    /// The formats that the legacy interface refused, a bit each: then the graph's refusal counts too. All, where there
+    /// is nothing but the graph.
+    refused: Cell<u8>,
 }
 
 impl Suite<'_> {
@@ -256,25 +269,49 @@ impl Suite<'_> {
                 row.outcome.tf32 = right.tf32;
                 Control::On
             }
-            Err(failure) => match failure.left_out(version) {
-                Some(reason) if offer.is_some() || !case.is_basic() => {
-                    row.outcome.algorithm = algorithm_words(&failure);
-                    row.leave_out(reason);
-                    Control::On
-                }
-                _ => {
-                    row.fail(&failure, version);
-                    match failure {
-                        CaseFailure::Rounded { .. } => Control::On,
-                        _ if failure.ends_the_context() => Control::Ended,
-                        _ if row.outcome.verdict == Verdict::Fail => Control::Failed,
-                        _ => Control::Ended,
+            Err(failure) => {
+                let is_basic = offer.is_none() && case.is_basic();
+                let counts = self.counts(&case, is_basic, &failure);
+                match failure.left_out(version, counts || case.api == Api::Graph) {
+                    Some(reason) if !is_basic => {
+                        row.outcome.algorithm = algorithm_words(&failure);
+                        row.leave_out(reason);
+                        Control::On
+                    }
+                    _ => {
+                        row.fail(&failure, version, counts);
+                        let failed = row.outcome.verdict == Verdict::Fail;
+                        self.first_failed
+                            .set(self.first_failed.get() || failed && is_basic);
+                        match failure {
+                            CaseFailure::Rounded { .. } => Control::On,
+                            _ if failure.ends_the_context() => Control::Ended,
+                            _ if failed => Control::Failed,
+                            CaseFailure::Cudnn(error) if !error.lacks_memory(version.major) => {
+                                Control::On
+                            }
+                            _ => Control::Ended,
+                        }
                     }
                 }
-            },
+            }
         };
         row.emit(emit, clock);
         control
+    }
+
+    /// Whether a refusal shows a fault, if it is not one in any case: that of the convolution which every cuDNN
+    /// computes, and others beside it. What is new may not be offered yet.
+    fn counts(&self, case: &Case, is_basic: bool, failure: &CaseFailure) -> bool {
+        let version = self.runner.version;
+        let bit = 1 << case.data_type as u8;
+        if case.api == Api::Graph {
+            return self.refused.get() & bit != 0;
+        }
+        if failure.left_out(version, true).is_none() {
+            self.refused.set(self.refused.get() | bit);
+        }
+        (is_basic || self.first_failed.get()) && !(self.is_new && failure.is_not_supported(version))
     }
 }
 
