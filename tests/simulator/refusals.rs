@@ -1,7 +1,7 @@
 //! Which refusals stop a program: other ways are tried first, and what shows no fault is told.
 
 use super::kinds::{rows, tried};
-use crate::{V8_9, V9_14, V9_28, convolve};
+use crate::{ALL, V8_9, V9_14, V9_28, convolve};
 
 const STATUSES: [(&str, (u32, u32, u32)); 4] = [
     ("4000", V9_14),
@@ -60,4 +60,67 @@ fn what_is_not_supported_on_something_new_is_unknown() {
     assert_eq!(rows(&tried("quick", V9_28, &set), ": fail").len(), 1);
     let broken = [("SIM_FAULT", "status:cudnnConvolutionForward:4000")];
     assert!(!rows(&tried("new", V9_28, &broken), ": fail").is_empty());
+}
+
+const GIB: &str = "1073741824";
+
+/// DRV-15: what cuDNN answers for lack of memory need not say so, and the memory may be there again afterwards.
+#[test]
+fn a_lack_of_memory_before_or_after_is_told_by_any_status_that_it_has() {
+    let low = "unknown None
+warning: Simulated GPU has 1024 MiB of free memory, which may be too little to try a convolution  [device-memory-low]
+  = help: free memory on the GPU: `nvidia-smi` shows who holds it
+";
+    for version in ALL {
+        let statuses: &[u32] = match version.0 {
+            8 => &[1, 4, 8],
+            _ => &[1001, 4000, 5000, 5003],
+        };
+        for status in statuses {
+            for call in ["cudnnCreate", "cudnnConvolutionForward"] {
+                let fault = format!("status:{call}:{status}");
+                let fault = ("SIM_FAULT", &fault[..]);
+                convolve(
+                    version,
+                    &[fault, ("SIM_MEMORY", GIB), ("SIM_MEMORY_LATER", GIB)],
+                )
+                .must_have(low)
+                .must_have(&format!("  cuDNN       `{call}` answered "));
+                convolve(version, &[fault, ("SIM_MEMORY_LATER", GIB)]).must_have(low);
+                convolve(version, &[fault]).must_have("fail None");
+            }
+            let fault = format!("status:cudnnCreate:{status}");
+            let before = [
+                ("SIM_FAULT", &fault[..]),
+                ("SIM_MEMORY", GIB),
+                ("SIM_MEMORY_LATER", "8589934592"),
+            ];
+            convolve(version, &before).must_have(low);
+        }
+    }
+    // Other statuses have other reasons.
+    let served = [
+        ("SIM_FAULT", "status:cudnnConvolutionForward:3007"),
+        ("SIM_MEMORY", GIB),
+    ];
+    convolve(V9_14, &served).must_have("fail None");
+}
+
+/// Little memory hides no mixture of parts.
+#[test]
+fn parts_that_do_not_fit_are_told_with_little_memory_too() {
+    for (status, version) in [
+        ("1002", V9_14),
+        ("1008", V9_14),
+        ("3009", V9_28),
+        ("14", V8_9),
+    ] {
+        for call in ["cudnnCreate", "cudnnConvolutionForward"] {
+            let fault = format!("status:{call}:{status}");
+            let set = [("SIM_FAULT", &fault[..]), ("SIM_MEMORY", "104857600")];
+            convolve(version, &set)
+                .must_have("fail None")
+                .must_have(&format!("({status}) on Simulated GPU"));
+        }
+    }
 }

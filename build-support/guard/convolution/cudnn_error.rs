@@ -12,6 +12,9 @@ use crate::runtime::facts::version::Version;
 const MIB: usize = 1 << 20;
 /// With less than this free, cuDNN's own code and workspaces may not fit, and its refusal says nothing about it.
 const LOW_MEMORY: usize = 512 * MIB;
+/// The same where it answered what it says for a lack of memory too: a context, its own code and that of cuBLAS take
+/// more than a gigabyte on large GPUs.
+const LOW_FOR_ITS_STATUS: usize = 1536 * MIB;
 
 /// What the GPU or its driver refuses is not cuDNN's fault, nor the program's.
 pub fn refused_by_gpu(status: device_memory::CudaStatus, device: &str) -> Finding {
@@ -55,6 +58,11 @@ pub fn memory_low(device: &str, free: Option<usize>) -> Finding {
     Finding::warning(
         FindingId::DeviceMemoryLow,
         match free {
+            Some(free) if free >= LOW_MEMORY => format!(
+                "{} has {} MiB of free memory, which may be too little to try a convolution",
+                device,
+                free / MIB
+            ),
             Some(free) => format!(
                 "{} has too little free memory to try a convolution: {} MiB",
                 device,
@@ -78,7 +86,7 @@ pub struct CudnnError {
     pub last_error: String,
     /// What CUDA says of the GPU after that.
     pub gpu: Option<i32>,
-    /// Bytes of memory that are free on the GPU.
+    /// Bytes of memory that were free on the GPU, before or after it: the fewer.
     pub free: Option<usize>,
 }
 
@@ -104,10 +112,20 @@ impl CudnnError {
         status::is_unserved(self.status, major) || !counts && is_other
     }
 
-    /// Whether the GPU had too little memory, as far as can be told.
+    /// Whether the GPU had too little memory, as far as can be told. Parts that are missing or mixed are so with little
+    /// memory too.
     pub fn lacks_memory(&self, major: u32) -> bool {
-        let is_low = self.free.is_some_and(|free| free < LOW_MEMORY);
+        let is_low = self.low_memory(major).is_some();
         !self.is_mismatch(major) && (is_low || status::is_memory(self.status, major))
+    }
+
+    fn low_memory(&self, major: u32) -> Option<usize> {
+        let enough = if status::may_be_memory(self.status, major) {
+            LOW_FOR_ITS_STATUS
+        } else {
+            LOW_MEMORY
+        };
+        self.free.filter(|free| *free < enough)
     }
 
     /// What it means for a program.
@@ -128,7 +146,7 @@ impl CudnnError {
         };
         let answered = self.answered(major);
         if self.lacks_memory(major) {
-            let low = self.free.filter(|free| *free < LOW_MEMORY);
+            let low = self.low_memory(major);
             return (
                 Verdict::Unknown,
                 with_words(memory_low(device, low).with("cuDNN", answered)),

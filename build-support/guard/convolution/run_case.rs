@@ -18,6 +18,7 @@ use crate::runtime::driver::device_memory::{self, CurrentContext, POISON};
 use crate::runtime::facts::compute_capability::ComputeCapability;
 use crate::runtime::facts::version::Version;
 use crate::runtime::system::platform::Library;
+use std::cell::Cell;
 
 const MIB: usize = 1 << 20;
 /// The guard itself takes no more than 64 MiB; the rest of its buffers are small.
@@ -35,6 +36,8 @@ pub struct CaseRunner<'a> {
     pub version: Version,
     /// What the GPU is.
     pub capability: ComputeCapability,
+    /// Bytes that were free before what is computed now: others may take memory and give it back.
+    pub free_before: Cell<Option<usize>>,
 }
 
 impl CaseRunner<'_> {
@@ -262,7 +265,8 @@ impl CaseRunner<'_> {
 
     /// cuDNN's refusal, with what can be asked after it.
     pub fn refused(&self, status: CudnnStatus, algorithm: Option<Algorithm>) -> CaseFailure {
-        refused_by(&self.cudnn, self.current, status, algorithm)
+        let free = self.free_before.get();
+        refused_by(&self.cudnn, self.current, status, algorithm, free)
     }
 }
 
@@ -272,6 +276,7 @@ pub fn refused_by(
     current: &CurrentContext,
     CudnnStatus { call, status }: CudnnStatus,
     algorithm: Option<Algorithm>,
+    free_before: Option<usize>,
 ) -> CaseFailure {
     let Some(status) = status else {
         return CaseFailure::Lacks(call);
@@ -282,7 +287,10 @@ pub fn refused_by(
         algorithm,
         last_error: cudnn.last_error(),
         gpu: current.wait().err().and_then(|status| status.code),
-        free: current.free_memory(),
+        free: match (free_before, current.free_memory()) {
+            (Some(before), Some(after)) => Some(before.min(after)),
+            (before, after) => before.or(after),
+        },
     })
 }
 

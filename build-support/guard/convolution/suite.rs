@@ -97,7 +97,8 @@ pub fn run_kinds(
     };
     let context = milliseconds(clock);
     // Asked before cuDNN is, which may end the process for lack of it.
-    if let Some(free) = current.free_memory().filter(|free| *free < LEAST_MEMORY) {
+    let free = current.free_memory();
+    if let Some(free) = free.filter(|free| *free < LEAST_MEMORY) {
         first.fail(&CaseFailure::Full { free }, version, true);
         return first.emit(emit, clock);
     }
@@ -108,7 +109,7 @@ pub fn run_kinds(
         Ok(handle) => handle,
         Err(status) => {
             first.fail(
-                &run_case::refused_by(&cudnn, &current, status, None),
+                &run_case::refused_by(&cudnn, &current, status, None, free),
                 version,
                 true,
             );
@@ -126,6 +127,7 @@ pub fn run_kinds(
             current: &current,
             version,
             capability: device.capability,
+            free_before: Cell::new(None),
         },
         device: &name,
         is_new: scope.is_new(device.capability),
@@ -250,6 +252,8 @@ impl Suite<'_> {
         let operands = Operands::for_case(&case);
         let expected = reference::convolve(&case, &operands);
         let clock = Instant::now();
+        let free = self.runner.current.free_memory();
+        self.runner.free_before.set(free);
         let mut compute = |operands: &Operands, expected: &[Expected]| match case.api {
             Api::Graph => self.runner.by_engines(&case, operands, expected, emit),
             Api::Legacy => self.runner.attempt(&case, offer, operands, expected, emit),

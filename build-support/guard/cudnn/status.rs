@@ -90,6 +90,16 @@ pub fn is_memory(code: i32, major: u32) -> bool {
     }
 }
 
+/// Whether a `cudnnStatus_t` is one that a lack of memory is told by too: not initialized, internal error, execution
+/// failed.
+pub fn may_be_memory(code: i32, major: u32) -> bool {
+    if major < 9 {
+        matches!(code, 1 | 4 | 8)
+    } else {
+        matches!(code, 1001 | 4000..=5999)
+    }
+}
+
 fn name8(code: i32) -> &'static str {
     match code {
         0 => "SUCCESS",
