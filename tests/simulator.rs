@@ -42,11 +42,13 @@ const ALL: [(u32, u32, u32); 3] = [V8_9, V9_14, V9_28];
 const QUICK: Scope = Scope {
     extent: Extent::Quick,
     graph_only: false,
+    asked: false,
     newest_gpu: None,
 };
 const GRAPH_ONLY: Scope = Scope {
     extent: Extent::Thorough,
     graph_only: true,
+    asked: false,
     newest_gpu: None,
 };
 /// All of it is newer than the tables.
@@ -57,6 +59,7 @@ const NEW: Scope = Scope {
 const THOROUGH: Scope = Scope {
     extent: Extent::Thorough,
     graph_only: false,
+    asked: false,
     newest_gpu: None,
 };
 

@@ -4,7 +4,7 @@ use crate::runtime::child::process_lock::ProcessLock;
 use crate::runtime::child::work::{self, Functions, REAL, Task};
 use crate::runtime::child::{child_verdict, in_process, second_try};
 use crate::runtime::convolution::case_result::{Extent, Scope};
-use crate::runtime::driver::devices::{self, Devices};
+use crate::runtime::driver::devices;
 use crate::runtime::facts::built::Built;
 use crate::runtime::facts::finding::{Finding, Severity, Verdict};
 use crate::runtime::facts::finding_id::FindingId;
@@ -221,15 +221,17 @@ fn run_checks(
         CheckMode::Anywhere(extent) => (true, extent),
         CheckMode::InChild(extent) => (false, extent),
     };
-    let shared = match env_config.devices {
-        Devices::First => devices::shared_by(),
-        _ => None,
+    let shared = if env_config.devices.is_asked() {
+        None
+    } else {
+        devices::shared_by()
     };
     let release = report.loaded.as_ref().and_then(|loaded| loaded.version);
     let release = release.map(|told| told.0);
     let scope = Scope {
         extent,
         graph_only: parts.jit_only,
+        asked: env_config.devices.is_asked(),
         newest_gpu: gpu_support::newest_gpu(&built.tables.gpus, release),
     };
     // Untold, such a cuDNN may look for the other parts, and end the process for want of them.

@@ -37,6 +37,8 @@ pub struct Scope {
     pub extent: Extent,
     /// Whether its graph interface is all there is: what is shipped for `CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY`.
     pub graph_only: bool,
+    /// Whether it was said on which GPU.
+    pub asked: bool,
     /// The newest GPU that the tables know, 0.0 where the release itself is newer than they are; none without tables.
     pub newest_gpu: Option<ComputeCapability>,
 }

@@ -88,6 +88,13 @@ pub fn run_kinds(
     };
     let name = devices::label(&device.name, number);
     first.outcome.device.clone_from(&name);
+    // Asked before there is a context, which may be all that such a GPU allows.
+    let mode = query::compute_mode(number).filter(|_| !scope.asked);
+    if let Some(finding) = mode.and_then(|mode| devices::not_shared(mode, &name, number)) {
+        first.outcome.verdict = Verdict::Unknown;
+        first.outcome.finding = Some(finding);
+        return first.emit(emit, clock);
+    }
     let current = match CurrentContext::enter(number as i32) {
         Ok(current) => current,
         Err(status) => {

@@ -1,5 +1,7 @@
 //! The GPUs that are tried.
 
+use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding_id::FindingId;
 use std::path::PathBuf;
 
 /// Which of the visible GPUs, in CUDA's order.
@@ -7,6 +9,8 @@ use std::path::PathBuf;
 pub enum Devices {
     /// The first one, as nobody asked; none where other programs share them through MPS.
     First,
+    /// The one of this rank among the processes of a machine, as nobody asked.
+    Rank(usize),
     /// Every one.
     All,
     /// These.
@@ -26,6 +30,11 @@ impl Devices {
         Some(Devices::Listed(numbers))
     }
 
+    /// Whether it was said which.
+    pub fn is_asked(&self) -> bool {
+        matches!(self, Devices::All | Devices::Listed(_))
+    }
+
     /// Those of so many that are tried.
     pub fn selected(&self, count: usize) -> Vec<usize> {
         let mut selected = Vec::new();
@@ -37,6 +46,8 @@ impl Devices {
                     }
                 }
             }
+            Devices::Rank(rank) if count > 0 => selected.push(rank % count),
+            Devices::Rank(_) => {}
             Devices::First | Devices::All => {
                 for number in 0..count {
                     if number == 0 || *self == Devices::All {
@@ -60,6 +71,32 @@ impl Devices {
         }
         beyond
     }
+}
+
+/// What a process that starts several gives to each.
+pub const RANKS: [&str; 3] = ["SLURM_LOCALID", "OMPI_COMM_WORLD_LOCAL_RANK", "LOCAL_RANK"];
+
+/// That a GPU in this mode is not tried unasked: while the guard has it, other processes do not get it.
+pub fn not_shared(mode: u32, device: &str, number: usize) -> Option<Finding> {
+    let (name, words) = match mode {
+        1 => ("EXCLUSIVE", "one process at a time may use it"),
+        2 => ("PROHIBITED", "no process may use it"),
+        3 => ("EXCLUSIVE_PROCESS", "one process at a time may use it"),
+        _ => return None,
+    };
+    let summary = format!(
+        "{} is in a compute mode in which {}, so it was not tried",
+        device, words
+    );
+    let finding = Finding::warning(FindingId::DeviceBusy, summary).with("mode", name);
+    Some(if mode == 2 {
+        finding.help("share the GPU again: `sudo nvidia-smi -c DEFAULT`")
+    } else {
+        finding.help(format!(
+            "set CUDNN_GUARD_DEVICES={} to try it all the same",
+            number
+        ))
+    })
 }
 
 /// The name of the GPU with this number: several may be called the same.

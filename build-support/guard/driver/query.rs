@@ -21,6 +21,7 @@ const MODULE: &str = "/proc/driver/nvidia/version";
 const MAPS: &str = "/proc/self/maps";
 
 // `CUdevice_attribute` of cuda.h, the same since CUDA 5.
+const COMPUTE_MODE: c_int = 20;
 const CAPABILITY_MAJOR: c_int = 75;
 const CAPABILITY_MINOR: c_int = 76;
 
@@ -185,6 +186,16 @@ pub fn newest_cuda() -> Option<Version> {
     // SAFETY: the type is that of cuda.h; `number` outlives the call.
     let code = unsafe { (functions.driver_version)(&mut number) };
     (code == 0 && number > 0).then(|| Version::from_cuda(number.unsigned_abs()))
+}
+
+/// The compute mode of the GPU of this number: 0 where any process may use it. CUDA must have been started.
+pub fn compute_mode(ordinal: usize) -> Option<u32> {
+    let functions = DriverFunctions::resolve(open().ok()?).ok()?;
+    let mut device = 0;
+    // SAFETY: `device` outlives the call.
+    let code = unsafe { (functions.device)(&mut device, ordinal as c_int) };
+    succeeded("cuDeviceGet", code).ok()?;
+    functions.number(COMPUTE_MODE, device).ok()
 }
 
 /// Opens the driver's library and calls nothing in it.

@@ -1,6 +1,6 @@
 //! What the person who runs the program asks for, by environment variables.
 
-use crate::runtime::driver::devices::Devices;
+use crate::runtime::driver::devices::{Devices, RANKS};
 use crate::runtime::facts::allowed::Allowed;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
@@ -99,7 +99,8 @@ impl EnvConfig {
             require_gpu = value == "1";
             value == "0" || value == "1"
         });
-        let mut devices = Devices::First;
+        let rank = RANKS.iter().find_map(|name| variable(name)?.parse().ok());
+        let mut devices = rank.map_or(Devices::First, Devices::Rank);
         read(
             "CUDNN_GUARD_DEVICES",
             "all, or numbers with commas between them",
