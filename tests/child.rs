@@ -303,6 +303,24 @@ fn a_child_that_somebody_kills_or_stops_proves_nothing() {
     assert!(!is_there(child));
 }
 
+/// A process holds the GPU until it is gone, which may be long after it has told all.
+#[test]
+fn the_child_is_gone_when_the_program_goes_on() {
+    let gone = fresh("child-lingers").join("gone");
+    let variables = [
+        ("SIM_FAULT", "linger:cudnnDestroy"),
+        ("SIM_LINGERED", gone.to_str().unwrap()),
+    ];
+    // Nobody is left behind: the child dies with the program.
+    do_all(&["startup", "went-on"], &variables).exits_with(0);
+    assert!(gone.is_file());
+    // As long as it may take, and no longer.
+    fs::remove_file(&gone).unwrap();
+    let short = [variables[0], variables[1], ("CUDNN_GUARD_DEADLINE", "0.9")];
+    do_all(&["startup", "went-on"], &short).exits_with(0);
+    assert!(!gone.exists());
+}
+
 #[test]
 fn a_child_dies_with_its_parent() {
     let (mut parent, child) = hanging("child-orphan", "60");
