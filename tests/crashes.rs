@@ -341,3 +341,46 @@ fn startup_goes_on_after_what_happened_once() {
     // Twice it stops the program.
     do_all(&["startup"], &variables[1..]).exits_with(78);
 }
+
+/// What is there before cuDNN is asked for anything is the driver's, or a tool's that sits in it.
+#[test]
+fn a_crash_while_the_context_is_made_is_not_cudnns() {
+    let tool = ("CUDA_INJECTION64_PATH", "/opt/tools/libprofiler.so");
+    for (call, summary) in [
+        (
+            "cuDevicePrimaryCtxRetain",
+            "the process that tries cuDNN was ended with SIGSEGV while making the GPU's context, before cuDNN was asked for anything",
+        ),
+        (
+            "cuInit",
+            "NVIDIA's driver ended the process that asked it with SIGSEGV",
+        ),
+    ] {
+        let fault = format!("segv:{call}");
+        for (variables, first) in [
+            (
+                vec![("SIM_FAULT", &fault[..])],
+                "see whether `nvidia-smi` runs",
+            ),
+            (
+                vec![("SIM_FAULT", &fault[..]), tool],
+                "unset CUDA_INJECTION64_PATH, which brings a library into the process",
+            ),
+        ] {
+            let ran = do_all(&["check"], &variables).exits_with(0);
+            let json: Value = serde_json::from_str(&ran.stdout).unwrap();
+            let finding = &json["findings"][0];
+            assert_eq!(json["verdict"], "unknown", "{}", ran.text());
+            assert_eq!(
+                (&finding["id"], &finding["summary"]),
+                (&json!("driver-error"), &json!(summary))
+            );
+            assert!(
+                finding["help"][0].as_str().unwrap().starts_with(first),
+                "{finding}"
+            );
+            let set = &finding["evidence"]["set"];
+            assert_eq!(set.is_string(), variables.len() == 2, "{finding}");
+        }
+    }
+}

@@ -1,4 +1,4 @@
-//! Which GPUs are tried.
+//! Which GPUs are tried, and what the operator chose.
 
 use crate::support::circumstances::do_all;
 use crate::support::fresh;
@@ -90,4 +90,18 @@ fn each_rank_tries_its_own_gpu() {
         );
         assert_eq!(tried(&[four, (variable, "x")]), "pass : Simulated GPU");
     }
+}
+
+/// Who starts the program may have TF32 everywhere: it is told, and nothing is unknown for it.
+#[test]
+fn tf32_by_the_operators_choice_passes_with_a_note() {
+    let rounds = ("SIM_TF32", "always");
+    assert!(tried(&[rounds]).starts_with("unknown convolution-wrong: "));
+    let chosen = ("NVIDIA_TF32_OVERRIDE", "1");
+    assert_eq!(
+        tried(&[rounds, chosen]),
+        "pass convolution-wrong: Simulated GPU"
+    );
+    let ran = do_all(&["startup"], &[rounds, chosen]).exits_with(0);
+    assert_eq!(ran.text(), "");
 }

@@ -192,6 +192,27 @@ warning: Simulated GPU could not be used for a convolution: the GPU is in exclus
 }
 
 #[test]
+fn an_error_of_the_hardware_is_not_cudnns() {
+    for (code, words) in [
+        (
+            "214",
+            "the GPU's memory has an error that cannot be corrected",
+        ),
+        (
+            "220",
+            "an NVLink of the GPU has an error that cannot be corrected",
+        ),
+        ("226", "the GPU has an error that it keeps to this process"),
+        ("304", "the system refused something to NVIDIA's driver"),
+    ] {
+        fault(V9_14, &format!("status:cuCtxSynchronize:{code}"))
+            .must_have("unknown None")
+            .must_have(&format!("{words}  [driver-error]\n"))
+            .must_have(&format!("({code})"));
+    }
+}
+
+#[test]
 fn a_crash_on_the_gpu_is_cudnns() {
     fault(V9_14, "status:cuCtxSynchronize:700")
         .must_have("error: a forward convolution in f32 of cuDNN 9.14.0 on Simulated GPU ended with CUDA_ERROR_ILLEGAL_ADDRESS (700)  [convolution-failed]")

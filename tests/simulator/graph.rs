@@ -30,6 +30,7 @@ fn two_formats_are_tried_through_the_graph_at_once() {
                 "convolution forward, bf16, NCHW, IMPLICIT_PRECOMP_GEMM: pass, tf32 None
 convolution forward through the graph API, f16, NHWC, engine 38: pass, tf32 None
 convolution forward through the graph API, f32, NHWC, engine 1: pass, tf32 Some(false)
+then making the GPU's context
 then creating",
             )
             .must_have(

@@ -155,6 +155,7 @@ pub fn outcomes(report: &mut Report, built: &Built) {
         match (outcome.verdict, outcome.finding.clone()) {
             (Verdict::Fail, Some(finding)) => report.findings.push(finding),
             (Verdict::Unknown, Some(finding)) => report.unknown(finding),
+            (Verdict::Pass, Some(finding)) => report.findings.push(finding),
             _ => {}
         }
         if let Some(reason) = &outcome.left_out {

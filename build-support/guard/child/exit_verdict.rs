@@ -2,6 +2,7 @@
 
 use crate::runtime::child::exit_status::{ExitStatus, signal_name};
 use crate::runtime::child::work::{ASKING_DRIVER, ChildOutcome, SECOND_TRY};
+use crate::runtime::convolution::case_result::MAKING_CONTEXT;
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::loader::dlerror_messages;
@@ -12,7 +13,7 @@ use crate::runtime::report::result::Report;
 /// Whether cuDNN, or the loader on its behalf, took the child down.
 pub fn is_cudnns(outcome: &ChildOutcome) -> bool {
     let stage = stage(outcome);
-    let is_cudnn_asked = !["starting", ASKING_DRIVER].contains(&stage);
+    let is_cudnn_asked = !["starting", ASKING_DRIVER, MAKING_CONTEXT].contains(&stage);
     is_cudnn_asked
         && match outcome.end {
             ExitStatus::Itself => {
@@ -93,14 +94,14 @@ pub fn judge(report: &mut Report, outcome: &ChildOutcome, missing_dlopen: Option
                             .help("install the same release of cuDNN again, whole, or another one"),
                     }
                 }
-                Some(name) => Finding::warning(
-                    FindingId::DriverError,
-                    format!(
-                        "NVIDIA's driver ended the process that asked it with {}",
-                        name
-                    ),
-                )
-                .help("see whether `nvidia-smi` runs, and install the driver again if it does not"),
+                Some(name) if stage == MAKING_CONTEXT => with_tools(format!(
+                    "the process that tries cuDNN was ended with {} while {}, before cuDNN was asked for anything",
+                    name, stage
+                )),
+                Some(name) => with_tools(format!(
+                    "NVIDIA's driver ended the process that asked it with {}",
+                    name
+                )),
                 None => Finding::warning(
                     FindingId::ChildNotStarted,
                     format!(
@@ -127,4 +128,19 @@ pub fn judge(report: &mut Report, outcome: &ChildOutcome, missing_dlopen: Option
         }
         _ => report.unknown(finding),
     }
+}
+
+/// A crash within the driver, or within a tool that somebody put into it.
+fn with_tools(summary: String) -> Finding {
+    let mut finding = Finding::warning(FindingId::DriverError, summary);
+    for name in ["CUDA_INJECTION64_PATH", "LD_PRELOAD"] {
+        if let Some(value) = std::env::var_os(name).filter(|value| !value.is_empty()) {
+            let set = format!("{}={}", name, value.to_string_lossy());
+            finding = finding.with("set", set).help(format!(
+                "unset {}, which brings a library into the process",
+                name
+            ));
+        }
+    }
+    finding.help("see whether `nvidia-smi` runs, and install the driver again if it does not")
 }

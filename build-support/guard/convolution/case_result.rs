@@ -3,6 +3,9 @@
 use crate::runtime::facts::compute_capability::ComputeCapability;
 use crate::runtime::facts::finding::{Finding, Verdict};
 
+/// The stage before cuDNN is asked for anything on a GPU.
+pub const MAKING_CONTEXT: &str = "making the GPU's context";
+
 /// By which of cuDNN's interfaces. Programs use one, the other or both, and they fail differently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Api {

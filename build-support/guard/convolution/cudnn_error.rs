@@ -37,7 +37,7 @@ pub fn refused_by_gpu(status: device_memory::CudaStatus, device: &str) -> Findin
     if is_memory(code) {
         return memory_low(device, None).with("driver", answered);
     }
-    let id = if is_elsewhere(code) {
+    let id = if is_elsewhere(code) && !is_hardware(code) {
         FindingId::DeviceBusy
     } else {
         FindingId::DriverError
@@ -202,5 +202,10 @@ pub fn is_memory(code: i32) -> bool {
 
 /// Whether a `CUresult` says that the GPU is in use, or at its end, rather than that something does not fit.
 pub fn is_elsewhere(code: i32) -> bool {
-    matches!(code, 46 | 101 | 214 | 800 | 802 | 805..=810 | 999)
+    is_hardware(code) || matches!(code, 46 | 101 | 800 | 802 | 805..=810 | 999)
+}
+
+/// Whether a `CUresult` tells of the GPU's memory, its links or the system under it.
+fn is_hardware(code: i32) -> bool {
+    matches!(code, 214 | 220 | 226 | 304)
 }

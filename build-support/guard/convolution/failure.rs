@@ -130,6 +130,11 @@ impl CaseFailure {
         }
     }
 
+    /// Whether single precision was rounded.
+    pub fn is_rounded(&self) -> bool {
+        matches!(self, CaseFailure::Rounded { .. })
+    }
+
     /// What ran, or was to run.
     pub fn algorithm(&self) -> Option<Algorithm> {
         match self {
@@ -270,21 +275,22 @@ impl CaseFailure {
                 allowed,
                 ..
             } => {
-                let finding = Finding::warning(
-                    FindingId::ConvolutionWrong,
-                    format!(
-                        "{} rounds single precision to TF32 on {}, though told not to",
-                        cudnn, device
-                    ),
+                let asked = std::env::var(OVERRIDE).is_ok_and(|value| value == "1");
+                let largest = format!(
+                    "off by {:.1e}, where about {:.1e} is allowed",
+                    comparison.largest_error, allowed
                 );
-                let finding = self.with_case(finding, case).with(
-                    "largest",
-                    format!(
-                        "off by {:.1e}, where about {:.1e} is allowed",
-                        comparison.largest_error, allowed
-                    ),
-                );
-                (Verdict::Unknown, with_override_help(finding))
+                let rounds = format!("{} rounds single precision to TF32 on {}", cudnn, device);
+                let id = FindingId::ConvolutionWrong;
+                if asked {
+                    let summary = format!("{}, as {}=1 asks it to", rounds, OVERRIDE);
+                    let finding = self.with_case(Finding::note(id, summary), case);
+                    return (Verdict::Pass, finding.with("largest", largest));
+                }
+                let finding = Finding::warning(id, format!("{}, though told not to", rounds));
+                let finding = self.with_case(finding, case).with("largest", largest);
+                let help = format!("set {}=0 to have full single precision", OVERRIDE);
+                (Verdict::Unknown, finding.help(help))
             }
             CaseFailure::Wrong {
                 comparison,
@@ -349,13 +355,5 @@ impl CaseFailure {
 const BELONG: &str = "install cuDNN, CUDA and driver releases that belong together: `cudnn-guard doctor` shows what is here";
 const HARDWARE: &str = "run the same on another GPU, if all of that fits: `nvidia-smi -q -d ECC` shows errors of this one's memory";
 
-/// What may have made cuDNN round, and what to do about it.
-fn with_override_help(finding: Finding) -> Finding {
-    let name = "NVIDIA_TF32_OVERRIDE";
-    match std::env::var(name) {
-        Ok(value) => finding
-            .with("set", format!("{}={}", name, value))
-            .help("unset NVIDIA_TF32_OVERRIDE, or set it to 0"),
-        Err(_) => finding.help("set NVIDIA_TF32_OVERRIDE=0 to have full single precision"),
-    }
-}
+/// What makes cuDNN round single precision, or not, whatever the program says. Who sets it knows.
+const OVERRIDE: &str = "NVIDIA_TF32_OVERRIDE";

@@ -311,14 +311,15 @@ fn compare(
     let tf32 = if case.data_type.is_short() || algorithm.transforms() {
         None
     } else {
-        // Not one number beyond single precision's bound, but all over the result.
+        // Not one number beyond single precision's bound, but all over the result: each that is rounded is off by more
+        // with a chance of one half or so, and a fault that leaves no number off by more than TF32 is rare.
         let strict = Tolerance::in_f32(case, expected);
         let off = tolerance::compare(&result, expected, &strict).wrong;
         let loose = Tolerance::in_tf32(case, expected);
         let within = tolerance::compare(&result, expected, &loose)
             .worst
             .is_none();
-        Some(within && off.saturating_mul(4) > expected.len())
+        Some(within && off.saturating_mul(100) > expected.len().saturating_mul(15))
     };
     if right {
         return Ok(CaseSuccess {

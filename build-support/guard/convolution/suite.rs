@@ -9,7 +9,7 @@
 use crate::runtime::convolution::algorithm::Algorithm;
 use crate::runtime::convolution::case::{self, Case};
 use crate::runtime::convolution::case_result::{
-    Api, CaseResult, Extent, Scope, SetupTimes, SuiteEvent,
+    Api, CaseResult, Extent, MAKING_CONTEXT, Scope, SetupTimes, SuiteEvent,
 };
 use crate::runtime::convolution::failure::CaseFailure;
 use crate::runtime::convolution::reference::{self, Expected, Operands};
@@ -95,6 +95,7 @@ pub fn run_kinds(
         first.outcome.finding = Some(finding);
         return first.emit(emit, clock);
     }
+    emit(SuiteEvent::Next(MAKING_CONTEXT.to_string()));
     let current = match CurrentContext::enter(number as i32) {
         Ok(current) => current,
         Err(status) => {
@@ -175,6 +176,7 @@ impl ResultRow {
         let (verdict, finding) = failure.judge(version, device, &self.case, counts);
         self.outcome.algorithm = algorithm_words(failure);
         self.outcome.largest_error = failure.largest_error();
+        self.outcome.tf32 = failure.is_rounded().then_some(true);
         self.outcome.verdict = verdict;
         self.outcome.finding = Some(finding);
     }
