@@ -144,7 +144,7 @@ fn locate_cudnn(
             return Some((search_path, main_library));
         }
         Err(finding) if finding.id == FindingId::CudnnNotLoadable => {
-            not_loadable(report, finding, env_config, asked);
+            not_loadable(report, built, finding, env_config, asked);
         }
         Err(finding) if finding.severity == Severity::Error => report.findings.push(finding),
         Err(finding) => report.unknown(finding),
@@ -155,6 +155,7 @@ fn locate_cudnn(
 /// A program that finds no cuDNN on a machine without a GPU is not broken: it may do without.
 fn not_loadable(
     report: &mut Report,
+    built: &Built,
     finding: Finding,
     env_config: &EnvConfig,
     asked: Option<Functions>,
@@ -164,6 +165,7 @@ fn not_loadable(
         main_library: None,
         parts: &[],
         devices: &env_config.devices,
+        built,
         convolution: None,
     };
     let outcome = asked.and_then(|functions| {
@@ -242,9 +244,13 @@ fn run_checks(
         main_library: Some(main_library.library),
         parts: &parts.list,
         devices: &env_config.devices,
+        built,
         convolution,
     };
-    let deadline = env_config.deadline;
+    let deadline = match extent {
+        Extent::Quick => env_config.deadline,
+        Extent::Thorough => env_config.thorough_deadline,
+    };
     let outcome = match work::run(&task, deadline, may_be_here) {
         Ok(mut outcome) => {
             second_try::confirm(&mut outcome, &task, deadline, may_be_here);
@@ -264,14 +270,7 @@ fn run_checks(
         let summary = "cuDNN was tried in this process itself, unprotected, for want of a child";
         report.findings.push(no_child.finding(summary));
     }
-    child_verdict::judge(
-        report,
-        built,
-        (search_path, main_library),
-        &parts,
-        env_config,
-        outcome,
-    );
+    child_verdict::judge(report, built, (search_path, main_library), &parts, outcome);
     if let (true, Some(control)) = (built.convolution, shared) {
         report.unknown(
             Finding::warning(

@@ -71,6 +71,51 @@ fn a_gpu_in_exclusive_mode_is_tried_only_when_asked() {
     assert_eq!(tried(&[("SIM_MODE", "3"), silent]), "pass : Simulated GPU");
 }
 
+/// An old card beside a new one, and nobody said which: the program may take either.
+#[test]
+fn the_first_gpu_that_is_served_is_tried_where_nobody_chose() {
+    let two = ("SIM_DEVICES", "2");
+    let order = |variables: &[(&str, &str)]| {
+        let ran = do_all(&["check"], variables).exits_with(0);
+        let json = json(&ran.stdout);
+        let findings = json["findings"].as_array().unwrap();
+        let of_gpu = |it: &&serde_json::Value| it["id"] == "arch-dropped-by-cudnn";
+        let finding = findings.iter().find(of_gpu).unwrap();
+        finding["evidence"]["order"].as_str().unwrap().to_string()
+    };
+    let unlike = ("SIM_CAPABILITY", "6.1,9.0");
+    assert_eq!(
+        tried(&[two, unlike]),
+        "pass arch-dropped-by-cudnn: Simulated GPU, GPU 1"
+    );
+    assert_eq!(
+        order(&[two, unlike]),
+        "CUDA_DEVICE_ORDER is not set, so CUDA puts the fastest GPU first"
+    );
+    let by_bus = ("CUDA_DEVICE_ORDER", "PCI_BUS_ID");
+    assert_eq!(
+        order(&[two, unlike, by_bus]),
+        "CUDA_DEVICE_ORDER=PCI_BUS_ID"
+    );
+    let other = ("SIM_CAPABILITY", "9.0,6.1");
+    assert_eq!(
+        tried(&[two, other]),
+        "pass arch-dropped-by-cudnn: Simulated GPU"
+    );
+    // Where none is served, or this one is asked for, it stops the program if it does not compute.
+    let refused = ("SIM_FAULT", "status:cudnnConvolutionForward:3007");
+    let old = ("SIM_CAPABILITY", "6.1");
+    let asked = ("CUDNN_GUARD_DEVICES", "0");
+    for variables in [&[two, old, refused][..], &[two, unlike, refused, asked]] {
+        let told = tried(variables);
+        assert!(
+            told.starts_with("fail convolution-failed arch-dropped-by-cudnn "),
+            "{told}"
+        );
+        assert!(told.ends_with(": Simulated GPU"), "{told}");
+    }
+}
+
 /// Processes that are started together do not all come to the first GPU.
 #[test]
 fn each_rank_tries_its_own_gpu() {
@@ -104,4 +149,29 @@ fn tf32_by_the_operators_choice_passes_with_a_note() {
     );
     let ran = do_all(&["startup"], &[rounds, chosen]).exits_with(0);
     assert_eq!(ran.text(), "");
+}
+
+/// The driver compiles all of cuDNN for a GPU that came later, which takes minutes once.
+#[test]
+fn a_deadline_met_while_ptx_is_compiled_says_so() {
+    let set = [
+        ("SIM_CAPABILITY", "13.0"),
+        ("SIM_FAULT", "hang:cudnnConvolutionForward"),
+        ("CUDNN_GUARD_DEADLINE", "2"),
+        ("CUDA_CACHE_PATH", "/scratch/cache"),
+    ];
+    let help = |variables: &[(&str, &str)]| {
+        let ran = do_all(&["startup"], variables).exits_with(0);
+        ran.stderr.lines().nth(1).unwrap_or_default().to_string()
+    };
+    assert_eq!(
+        help(&set),
+        "  = help: set CUDNN_GUARD_DEADLINE=900 for the first start: the GPU is newer than this cuDNN, whose PTX the driver \
+         compiles and keeps in `/scratch/cache` (CUDA_CACHE_PATH), which must be writable"
+    );
+    assert!(help(&set[..3]).contains("keeps in `~/.nv/ComputeCache`"));
+    assert_eq!(
+        help(&set[1..3]),
+        "  = help: set CUDNN_GUARD_DEADLINE to more seconds, if this machine is only slow"
+    );
 }

@@ -44,6 +44,17 @@ then running the forward convolution in f16 through the graph API (NHWC, engine 
     assert_eq!(rows(&ended, "graph").len(), 0, "{}", ended.report);
 }
 
+/// To compile an engine takes seconds, which every start of a program would cost.
+#[test]
+fn the_quick_check_takes_engines_that_are_ready_first() {
+    let compiles = [("SIM_COMPILES", "38")];
+    tried("quick", V9_14, &compiles).must_have("graph API, f16, NHWC, engine 1: pass");
+    tried("thorough", V9_14, &compiles).must_have("graph API, f16, NHWC, engine 38: pass");
+    // One that has to be compiled is better than none.
+    let alone = [compiles[0], ("SIM_PLANS", "1=3000")];
+    tried("quick", V9_14, &alone).must_have("graph API, f16, NHWC, engine 38: pass");
+}
+
 #[test]
 fn every_operation_is_tried_in_every_format() {
     let ended = tried("graph", V9_28, &[]);

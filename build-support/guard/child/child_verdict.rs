@@ -6,12 +6,13 @@ use crate::runtime::child::exit_verdict;
 use crate::runtime::child::work::ChildOutcome;
 use crate::runtime::convolution::case_result::CaseResult;
 use crate::runtime::driver::devices;
-use crate::runtime::driver::query::Driver;
+use crate::runtime::driver::query::{Device, Driver};
 use crate::runtime::facts::built::{Built, Loader};
 use crate::runtime::facts::finding::{Finding, Severity, Verdict};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
-use crate::runtime::judge::{gpu_support, rules};
+use crate::runtime::judge::gpu_support::{self, GpuSupport};
+use crate::runtime::judge::rules;
 use crate::runtime::loader::cudarc_eager::{self, EagerLookup};
 use crate::runtime::loader::dlerror_messages;
 use crate::runtime::loader::locate::MainLibrary;
@@ -19,7 +20,6 @@ use crate::runtime::loader::search_path::SearchPath;
 use crate::runtime::parts::missing_dlopen::MissingDlopen;
 use crate::runtime::parts::part_files::Parts;
 use crate::runtime::parts::{dlopen_dependencies, foreign_parts};
-use crate::runtime::report::env_config::EnvConfig;
 use crate::runtime::report::result::Report;
 use std::path::Path;
 
@@ -29,7 +29,6 @@ pub fn judge(
     built: &Built,
     (search_path, main_library): (&SearchPath, &MainLibrary),
     parts: &Parts,
-    env_config: &EnvConfig,
     mut outcome: ChildOutcome,
 ) {
     let loaded = report.loaded.as_ref().and_then(|loaded| loaded.version);
@@ -74,14 +73,14 @@ pub fn judge(
     if let Some(problem) = &answer.problem {
         report.unknown(problem.clone());
     }
-    devices(report, built, env_config, answer.cuda_major);
+    let compiles = devices(report, built, &answer.tried, answer.cuda_major);
     let driver = report
         .driver
         .as_ref()
         .map(|driver| Path::new(&driver.library));
     let missing_dlopen =
         MissingDlopen::parse_output(&outcome.said, driver, answer.cuda_major, search_path);
-    exit_verdict::judge(report, &outcome, missing_dlopen.as_ref());
+    exit_verdict::judge(report, &outcome, missing_dlopen.as_ref(), compiles);
     // Wrong numbers have other reasons.
     let was_refused = |outcome: &CaseResult| {
         let finding = outcome.finding.as_ref();
@@ -214,16 +213,17 @@ pub fn release(report: &mut Report, built: &Built, gpus: Option<usize>) {
 }
 
 /// Every kind of GPU is judged; what those lack that are tried stops the program, which may never use the others.
+/// Whether the driver has to compile all of cuDNN for one of them is what is returned.
 fn devices(
     report: &mut Report,
     built: &Built,
-    env_config: &EnvConfig,
+    tried: &[usize],
     cudnn_cuda_major: Option<u32>,
-) {
+) -> bool {
     let count = report.device_count();
     release(report, built, Some(count));
     let Some(driver) = report.driver.as_ref() else {
-        return;
+        return false;
     };
     let too_old = driver
         .cuda
@@ -234,7 +234,7 @@ fn devices(
             finding.severity = Severity::Warning;
             report.findings.push(finding);
         }
-        return;
+        return false;
     }
     let mut findings = Vec::new();
     findings.extend(too_old);
@@ -245,14 +245,16 @@ fn devices(
     let cudnn = loaded
         .zip(cudnn_cuda_major)
         .map(|((version, _), cuda)| rules::Cudnn { version, cuda });
-    let tried = env_config.devices.selected(count);
-    let mut numbers = tried.clone();
+    let mut numbers = tried.to_vec();
     for number in 0..count {
         if !tried.contains(&number) {
             numbers.push(number);
         }
     }
-    let mut seen = Vec::new();
+    let first = driver.devices.first().map(|device| device.capability);
+    let is_other = |device: &Device| Some(device.capability) != first;
+    let are_unlike = driver.devices.iter().any(is_other);
+    let (mut seen, mut compiles) = (Vec::new(), false);
     for number in &numbers {
         let Some(device) = driver.devices.get(*number) else {
             continue;
@@ -270,10 +272,18 @@ fn devices(
         let kernels = rules::kernels(built, driver.cuda, name, capability);
         let served = cudnn.and_then(|cudnn| cudnn.device(&built.tables.gpus, name, capability));
         let is_tried = tried.contains(number);
+        let by_ptx = cudnn.is_some_and(|cudnn| {
+            let rows = &built.tables.gpus;
+            gpu_support::serves(rows, cudnn.version, cudnn.cuda, capability) == GpuSupport::ByPtx
+        });
+        compiles |= is_tried && by_ptx;
         let mut add = |finding: Option<Finding>, stops: bool| {
             if let Some(mut finding) = finding {
                 if !stops {
                     finding.severity = Severity::Warning;
+                }
+                if are_unlike {
+                    finding = finding.with("order", device_order());
                 }
                 findings.push(finding);
             }
@@ -283,6 +293,15 @@ fn devices(
         seen.push(capability);
     }
     report.findings.append(&mut findings);
+    compiles
+}
+
+/// What decides which GPU is the first.
+fn device_order() -> String {
+    match std::env::var("CUDA_DEVICE_ORDER") {
+        Ok(order) => format!("CUDA_DEVICE_ORDER={}", order),
+        Err(_) => "CUDA_DEVICE_ORDER is not set, so CUDA puts the fastest GPU first".to_string(),
+    }
 }
 
 /// More constants than a program has that is not made of data.

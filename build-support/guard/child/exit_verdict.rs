@@ -34,8 +34,13 @@ pub fn stage(outcome: &ChildOutcome) -> &str {
     }
 }
 
-/// What it means that the child ended so.
-pub fn judge(report: &mut Report, outcome: &ChildOutcome, missing_dlopen: Option<&MissingDlopen>) {
+/// What it means that the child ended so. `compiles`: the driver had to compile cuDNN for the GPU.
+pub fn judge(
+    report: &mut Report,
+    outcome: &ChildOutcome,
+    missing_dlopen: Option<&MissingDlopen>,
+    compiles: bool,
+) {
     let stage = stage(outcome);
     let is_cudnns = is_cudnns(outcome);
     let who = if outcome.unprotected.is_some() {
@@ -68,7 +73,11 @@ pub fn judge(report: &mut Report, outcome: &ChildOutcome, missing_dlopen: Option
                 who, stage
             ),
         )
-        .help("set CUDNN_GUARD_DEADLINE to more seconds, if this machine is only slow"),
+        .help(if compiles {
+            compiled_once()
+        } else {
+            "set CUDNN_GUARD_DEADLINE to more seconds, if this machine is only slow".to_string()
+        }),
         ExitStatus::Signal(_) if dlerror_messages::no_memory(&outcome.said) => {
             let summary = format!("{} that tries cuDNN found no memory while {}", who, stage);
             Finding::warning(FindingId::ChildNotStarted, summary)
@@ -143,4 +152,13 @@ fn with_tools(summary: String) -> Finding {
         }
     }
     finding.help("see whether `nvidia-smi` runs, and install the driver again if it does not")
+}
+
+/// The first start on a GPU that is newer than cuDNN takes minutes, and no other one, if what is compiled is kept.
+fn compiled_once() -> String {
+    let cache = std::env::var("CUDA_CACHE_PATH").ok();
+    format!(
+        "set CUDNN_GUARD_DEADLINE=900 for the first start: the GPU is newer than this cuDNN, whose PTX the driver compiles and keeps in `{}` (CUDA_CACHE_PATH), which must be writable",
+        cache.as_deref().unwrap_or("~/.nv/ComputeCache")
+    )
 }

@@ -13,10 +13,12 @@ use crate::runtime::cudnn::status::CudnnStatus;
 use crate::runtime::driver::devices::Devices;
 use crate::runtime::driver::driver_library;
 use crate::runtime::driver::driver_missing::LIBRARY;
-use crate::runtime::driver::query::{self, Driver, DriverProblem};
-use crate::runtime::facts::finding::Finding;
+use crate::runtime::driver::query::{self, Device, Driver, DriverProblem};
+use crate::runtime::facts::built::Built;
+use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
+use crate::runtime::judge::rules;
 use crate::runtime::parts::dlopen_dependencies;
 use crate::runtime::parts::file_name;
 use crate::runtime::parts::part_files::Part;
@@ -68,6 +70,8 @@ pub struct Task<'a> {
     pub parts: &'a [Part],
     /// On which GPUs.
     pub devices: &'a Devices,
+    /// What the program was built with, and what its tables say of GPUs.
+    pub built: &'a Built,
     /// How much is convolved where there is a GPU, if anything.
     pub convolution: Option<Scope>,
 }
@@ -147,7 +151,7 @@ pub fn run(
     }
     let (functions, main_library, convolution) =
         (task.functions, task.main_library, task.convolution);
-    let devices = task.devices.clone();
+    let (devices, built) = (task.devices.clone(), task.built.clone());
     let (parts, end) = (task.parts.to_vec(), protocol::line("end", &[&token]));
     let exit = in_process::in_thread(deadline, move |sink| {
         let task = Task {
@@ -155,6 +159,7 @@ pub fn run(
             main_library,
             parts: &parts,
             devices: &devices,
+            built: &built,
             convolution,
         };
         work(&task, sink);
@@ -164,15 +169,27 @@ pub fn run(
 }
 
 fn work(task: &Task<'_>, sink: &PipeSink<'_>) {
-    let mut cudnn = None;
+    let (mut cudnn, mut release) = (None, None);
     if let Some(main_library) = task.main_library {
         let opened = open(task.parts, sink);
         if opened != PartsOpened::Refused {
-            cudnn = version(main_library, task.parts, sink)
-                .map(|version| (main_library, version, opened));
+            let told = version(main_library, task.parts, sink);
+            cudnn = told.map(|(version, _)| (main_library, version, opened));
+            release = told.and_then(|(version, cuda)| {
+                Some(rules::Cudnn {
+                    version,
+                    cuda: cuda?,
+                })
+            });
         }
     }
-    let numbers = task.devices.selected(driver(task.functions, sink));
+    let numbers = match driver(task.functions, sink) {
+        Some(driver) => choose(task, &driver, release),
+        None => Vec::new(),
+    };
+    for number in &numbers {
+        sink.line(&protocol::line("tried", &[&number.to_string()]));
+    }
     if let (true, Some((main_library, version, opened))) = (numbers.is_empty(), cudnn) {
         // Without the driver's library an engine cannot be opened, which 9.20 and later tell by a status.
         let told = opened == PartsOpened::All || version >= Version::new(9, 20, 0);
@@ -208,6 +225,25 @@ fn work(task: &Task<'_>, sink: &PipeSink<'_>) {
             sink.line(&protocol::line("map", &[&protocol::path_field(&path)]));
         }
     }
+}
+
+/// The GPUs that are tried. Where nobody chose among unlike ones, it is the first that the cuDNN and the program's own
+/// kernels serve: the program may choose it too.
+fn choose(task: &Task<'_>, driver: &Driver, cudnn: Option<rules::Cudnn>) -> Vec<usize> {
+    let (devices, built) = (&driver.devices, task.built);
+    if *task.devices == Devices::First {
+        let is_served = |device: &Device| {
+            let (name, gpu) = (&device.name, device.capability);
+            let kernels = rules::kernels(built, driver.cuda, name, gpu);
+            let by_cudnn = cudnn.and_then(|cudnn| cudnn.device(&built.tables.gpus, name, gpu));
+            let mut found = kernels.iter().chain(&by_cudnn);
+            !found.any(|finding| finding.severity == Severity::Error)
+        };
+        if let Some(first) = devices.iter().position(is_served) {
+            return vec![first];
+        }
+    }
+    task.devices.selected(devices.len())
 }
 
 /// How it went with the parts.
@@ -255,10 +291,15 @@ pub fn wants_driver(words: &str) -> bool {
 }
 
 /// Asks cuDNN what it answers without a GPU.
-fn version(main_library: Library, parts: &[Part], sink: &PipeSink<'_>) -> Option<Version> {
+fn version(
+    main_library: Library,
+    parts: &[Part],
+    sink: &PipeSink<'_>,
+) -> Option<(Version, Option<u32>)> {
     let number = ask(sink, main_library, "cudnnGetVersion")?;
     sink.line(&protocol::line("version", &[&number.to_string()]));
-    if let Some(number) = ask(sink, main_library, "cudnnGetCudartVersion") {
+    let cudart = ask(sink, main_library, "cudnnGetCudartVersion");
+    if let Some(number) = cudart {
         sink.line(&protocol::line("cudart", &[&number.to_string()]));
     }
     let opened = |name| parts.iter().any(|part| part.needed && part.name == name);
@@ -272,7 +313,10 @@ fn version(main_library: Library, parts: &[Part], sink: &PipeSink<'_>) -> Option
             }
         }
     }
-    Some(Version::from_cudnn(number))
+    Some((
+        Version::from_cudnn(number),
+        cudart.map(|number| number / 1000),
+    ))
 }
 
 /// What a convolution does first, which works without a GPU: it makes cuDNN open its engines, which no version check
@@ -300,8 +344,8 @@ fn ask(sink: &PipeSink<'_>, main_library: Library, name: &str) -> Option<u32> {
     std::convert::TryFrom::try_from(function()).ok()
 }
 
-/// How many GPUs there are.
-fn driver(functions: Functions, sink: &PipeSink<'_>) -> usize {
+/// Which GPUs there are, if any can be used.
+fn driver(functions: Functions, sink: &PipeSink<'_>) -> Option<Driver> {
     stage(sink, ASKING_DRIVER);
     let found = (functions.driver)();
     let known = match &found {
@@ -320,7 +364,7 @@ fn driver(functions: Functions, sink: &PipeSink<'_>) -> usize {
             sink.line(&protocol::device_line(device));
         }
     }
-    found.map_or(0, |driver| driver.devices.len())
+    found.ok()
 }
 
 fn stage(sink: &PipeSink<'_>, words: &str) {

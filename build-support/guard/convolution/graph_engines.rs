@@ -39,7 +39,17 @@ impl CaseRunner<'_> {
                     continue;
                 }
             };
+            // Where time matters, those that are ready come first.
+            let (mut ready, mut others) = (Vec::new(), Vec::new());
             for engine in engines {
+                if engine.compiles && self.is_quick {
+                    others.push(engine);
+                } else {
+                    ready.push(engine);
+                }
+            }
+            ready.append(&mut others);
+            for engine in ready {
                 if case.data_type.is_strict() && engine.rounds {
                     passed_over.add(rounding_failure(&engine))?;
                     continue;

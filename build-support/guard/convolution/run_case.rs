@@ -36,6 +36,8 @@ pub struct CaseRunner<'a> {
     pub version: Version,
     /// What the GPU is.
     pub capability: ComputeCapability,
+    /// Whether it is one of the few that a program waits for.
+    pub is_quick: bool,
     /// Bytes that were free before what is computed now: others may take memory and give it back.
     pub free_before: Cell<Option<usize>>,
 }

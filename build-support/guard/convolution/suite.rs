@@ -135,6 +135,7 @@ pub fn run_kinds(
             current: &current,
             version,
             capability: device.capability,
+            is_quick: scope.extent == Extent::Quick,
             free_before: Cell::new(None),
         },
         device: &name,

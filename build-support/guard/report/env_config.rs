@@ -7,6 +7,8 @@ use crate::runtime::facts::finding_id::FindingId;
 use std::time::Duration;
 
 const DEADLINE: Duration = Duration::from_secs(60);
+/// Some hundred convolutions, for each of which cuDNN may compile an engine.
+const THOROUGH_DEADLINE: Duration = Duration::from_secs(300);
 
 /// What `startup` does about a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +30,8 @@ pub struct EnvConfig {
     pub report: Option<std::path::PathBuf>,
     /// `CUDNN_GUARD_DEADLINE`
     pub deadline: Duration,
+    /// The same where everything is tried.
+    pub thorough_deadline: Duration,
     /// `CUDNN_GUARD_ALLOW`
     pub allow: Allowed,
     /// `CUDNN_GUARD_REQUIRE_GPU`
@@ -70,7 +74,7 @@ impl EnvConfig {
                     }
                 }
             };
-        let (mut mode, mut deadline, mut require_gpu) = (Mode::Deny, DEADLINE, false);
+        let (mut mode, mut deadline, mut require_gpu) = (Mode::Deny, None, false);
         read("CUDNN_GUARD", "deny, warn or off", "deny", &mut |value| {
             mode = match value {
                 "deny" => Mode::Deny,
@@ -88,7 +92,7 @@ impl EnvConfig {
                 // A day is as good as for ever, and no clock overflows over it.
                 match value.parse::<f64>() {
                     Ok(seconds) if seconds > 0.0 => {
-                        deadline = Duration::from_secs_f64(seconds.min(86_400.0));
+                        deadline = Some(Duration::from_secs_f64(seconds.min(86_400.0)));
                         true
                     }
                     _ => false,
@@ -124,7 +128,8 @@ impl EnvConfig {
         Self {
             mode,
             report: report.map(|file| file.replace("%p", &std::process::id().to_string()).into()),
-            deadline,
+            deadline: deadline.unwrap_or(DEADLINE),
+            thorough_deadline: deadline.unwrap_or(THOROUGH_DEADLINE),
             allow,
             require_gpu,
             devices,
