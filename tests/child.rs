@@ -7,6 +7,7 @@
 
 mod child {
     pub mod gpus;
+    pub mod in_use;
 }
 mod support;
 

@@ -42,12 +42,14 @@ const ALL: [(u32, u32, u32); 3] = [V8_9, V9_14, V9_28];
 const QUICK: Scope = Scope {
     extent: Extent::Quick,
     graph_only: false,
+    in_program: false,
     asked: false,
     newest_gpu: None,
 };
 const GRAPH_ONLY: Scope = Scope {
     extent: Extent::Thorough,
     graph_only: true,
+    in_program: false,
     asked: false,
     newest_gpu: None,
 };
@@ -59,6 +61,7 @@ const NEW: Scope = Scope {
 const THOROUGH: Scope = Scope {
     extent: Extent::Thorough,
     graph_only: false,
+    in_program: false,
     asked: false,
     newest_gpu: None,
 };

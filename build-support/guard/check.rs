@@ -44,6 +44,10 @@ pub fn check_version(built: &Built) -> Result<Report, Failure> {
 }
 
 /// Whether the cuDNN under this program fits and works. Whatever could take the process down happens in a child.
+///
+/// Where CUDA is in use already it happens in this process, on the GPU's primary context: call it not while work is
+/// captured into a CUDA graph. It asks, and tries nothing then, but a stream made with `CU_STREAM_NON_BLOCKING` is not
+/// told of.
 pub fn check(built: &Built) -> Result<Report, Failure> {
     check_with(built, REAL)
 }
@@ -233,6 +237,7 @@ fn run_checks(
     let scope = Scope {
         extent,
         graph_only: parts.jit_only,
+        in_program: false,
         asked: env_config.devices.is_asked(),
         newest_gpu: gpu_support::newest_gpu(&built.tables.gpus, release),
     };

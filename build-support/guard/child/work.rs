@@ -149,8 +149,12 @@ pub fn run(
     if !may_be_here {
         return Err(no_child);
     }
-    let (functions, main_library, convolution) =
-        (task.functions, task.main_library, task.convolution);
+    let (functions, main_library) = (task.functions, task.main_library);
+    let in_program = matches!(no_child, ChildNotStarted::Started);
+    let convolution = task.convolution.map(|scope| Scope {
+        in_program,
+        ..scope
+    });
     let (devices, built) = (task.devices.clone(), task.built.clone());
     let (parts, end) = (task.parts.to_vec(), protocol::line("end", &[&token]));
     let exit = in_process::in_thread(deadline, move |sink| {

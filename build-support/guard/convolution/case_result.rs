@@ -40,6 +40,8 @@ pub struct Scope {
     pub extent: Extent,
     /// Whether its graph interface is all there is: what is shipped for `CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY`.
     pub graph_only: bool,
+    /// Whether the program itself uses the GPU's context, so that an error there may be its own.
+    pub in_program: bool,
     /// Whether it was said on which GPU.
     pub asked: bool,
     /// The newest GPU that the tables know, 0.0 where the release itself is newer than they are; none without tables.

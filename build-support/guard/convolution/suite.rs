@@ -17,7 +17,7 @@ use crate::runtime::convolution::run_case::{self, CaseRunner};
 use crate::runtime::cudnn::functions::Cudnn;
 use crate::runtime::driver::device_memory::CurrentContext;
 use crate::runtime::driver::{devices, query};
-use crate::runtime::facts::finding::Verdict;
+use crate::runtime::facts::finding::{Severity, Verdict};
 use crate::runtime::facts::version::Version;
 use crate::runtime::system::platform::Library;
 use std::cell::Cell;
@@ -104,6 +104,11 @@ pub fn run_kinds(
         }
     };
     let context = milliseconds(clock);
+    if current.is_capturing() {
+        first.outcome.verdict = Verdict::Unknown;
+        first.outcome.finding = Some(devices::captures(&name));
+        return first.emit(emit, clock);
+    }
     // Asked before cuDNN is, which may end the process for lack of it.
     let free = current.free_memory();
     if let Some(free) = free.filter(|free| *free < LEAST_MEMORY) {
@@ -139,6 +144,7 @@ pub fn run_kinds(
             free_before: Cell::new(None),
         },
         device: &name,
+        in_program: scope.in_program,
         is_new: scope.is_new(device.capability),
         first_failed: Cell::new(false),
         refused: Cell::new(if scope.graph_only { u8::MAX } else { 0 }),
@@ -182,6 +188,21 @@ impl ResultRow {
         self.outcome.finding = Some(finding);
     }
 
+    /// The context is the program's too, and what fails there may be its own work.
+    fn doubt(&mut self) {
+        self.outcome.verdict = Verdict::Unknown;
+        if let Some(finding) = &mut self.outcome.finding {
+            finding.severity = Severity::Warning;
+            finding.evidence.insert(
+                0,
+                (
+                    "where",
+                    "in the context of this program, whose own work may have failed".to_string(),
+                ),
+            );
+        }
+    }
+
     fn leave_out(&mut self, reason: String) {
         self.outcome.verdict = Verdict::Unknown;
         self.outcome.left_out = Some(reason);
@@ -207,6 +228,8 @@ fn milliseconds(since: Instant) -> f64 {
 struct Suite<'a> {
     runner: CaseRunner<'a>,
     device: &'a str,
+    /// Whether the program works in the same context.
+    in_program: bool,
     /// Whether the tables know neither this GPU nor a later one, or not this release.
     is_new: bool,
     /// Whether the one has failed that every cuDNN computes: then other refusals count too.
@@ -294,6 +317,9 @@ impl Suite<'_> {
                     }
                     _ => {
                         row.fail(&failure, version, counts);
+                        if self.in_program && failure.ends_the_context() {
+                            row.doubt();
+                        }
                         let failed = row.outcome.verdict == Verdict::Fail;
                         self.first_failed
                             .set(self.first_failed.get() || failed && is_basic);

@@ -99,6 +99,16 @@ pub fn not_shared(mode: u32, device: &str, number: usize) -> Option<Finding> {
     })
 }
 
+/// That the program is capturing a graph.
+pub fn captures(device: &str) -> Finding {
+    let summary = format!(
+        "this program is capturing work on {} into a graph, which a convolution would break, so none was tried",
+        device
+    );
+    Finding::warning(FindingId::DeviceBusy, summary)
+        .help("check cuDNN before the capture begins, or after its end")
+}
+
 /// The name of the GPU with this number: several may be called the same.
 pub fn label(name: &str, number: usize) -> String {
     if number == 0 {
