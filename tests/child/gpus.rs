@@ -44,6 +44,21 @@ fn where_gpus_are_shared_through_mps_cudnn_is_tried_only_when_asked() {
     assert_eq!(told(&ran.stdout), "pass ");
 }
 
+/// A service that was killed leaves its socket, and nobody shares the GPU any more.
+#[test]
+fn a_multi_process_service_that_is_gone_hinders_nobody() {
+    use std::os::unix::net::UnixListener;
+    // A socket's path is short.
+    let pipes = std::env::temp_dir().join(format!("guard-mps-{}", std::process::id()));
+    fs::create_dir_all(&pipes).unwrap();
+    let mps = [("CUDA_MPS_PIPE_DIRECTORY", pipes.to_str().unwrap())];
+    let listens = UnixListener::bind(pipes.join("control")).unwrap();
+    assert_eq!(tried(&mps), "unknown device-busy: ");
+    drop(listens);
+    assert_eq!(tried(&mps), "pass : Simulated GPU");
+    fs::remove_dir_all(&pipes).unwrap();
+}
+
 /// In exclusive mode the guard itself could keep the program, or another one, from the GPU.
 #[test]
 fn a_gpu_in_exclusive_mode_is_tried_only_when_asked() {

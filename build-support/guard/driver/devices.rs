@@ -2,7 +2,7 @@
 
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Which of the visible GPUs, in CUDA's order.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -118,15 +118,29 @@ pub fn label(name: &str, number: usize) -> String {
     }
 }
 
-/// The control pipe of CUDA's multi-process service, if it is there. What one program does wrong on a GPU that is
+/// The control pipe of CUDA's multi-process service, if somebody serves it. What one program does wrong on a GPU that is
 /// shared so may end the others.
 pub fn shared_by() -> Option<PathBuf> {
     let folder = std::env::var_os("CUDA_MPS_PIPE_DIRECTORY").filter(|folder| !folder.is_empty());
     let folder = folder.map_or_else(|| PathBuf::from("/tmp/nvidia-mps"), PathBuf::from);
     let control = folder.join("control");
-    if control.exists() {
+    if control.exists() && !is_left_behind(&control) {
         Some(control)
     } else {
         None
     }
+}
+
+/// Whether nobody answers any more: a service that was killed leaves its pipe.
+#[cfg(unix)]
+fn is_left_behind(control: &Path) -> bool {
+    use std::os::unix::fs::FileTypeExt;
+    let is_socket = std::fs::metadata(control).is_ok_and(|it| it.file_type().is_socket());
+    let refused = |error: std::io::Error| error.kind() == std::io::ErrorKind::ConnectionRefused;
+    is_socket && std::os::unix::net::UnixStream::connect(control).is_err_and(refused)
+}
+
+#[cfg(not(unix))]
+fn is_left_behind(_control: &Path) -> bool {
+    false
 }

@@ -335,10 +335,10 @@ fn is_release(word: &str) -> bool {
             .all(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// The release in a name such as `libcuda.so.535.183.01`.
+/// The release in a name such as `libcuda.so.535.183.01`. A Jetson's `libcuda.so.1.1` tells none.
 pub fn release_in_name(library: &str) -> Option<String> {
     let (_, release) = library.rsplit_once("libcuda.so.")?;
-    if is_release(release) {
+    if is_release(release) && !release.starts_with("1.") {
         Some(release.to_string())
     } else {
         None
