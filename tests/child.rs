@@ -10,7 +10,6 @@ mod child {
     pub mod in_use;
 }
 mod support;
-
 use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
