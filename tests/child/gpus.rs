@@ -131,6 +131,17 @@ fn the_first_gpu_that_is_served_is_tried_where_nobody_chose() {
     }
 }
 
+/// What this cuDNN does not offer on a GPU that came after the tables may be offered by none.
+#[test]
+fn what_is_not_supported_on_a_gpu_that_nobody_knew_is_unknown() {
+    let refused = ("SIM_FAULT", "status:cudnnConvolutionForward:3000");
+    let new = tried(&[refused, ("SIM_CAPABILITY", "13.0")]);
+    let told = "unknown gpu-newer-than-cudnn convolution-failed: Simulated GPU";
+    assert_eq!(new, told);
+    let known = tried(&[refused]);
+    assert!(known.starts_with("fail convolution-failed"), "{known}");
+}
+
 /// Processes that are started together do not all come to the first GPU.
 #[test]
 fn each_rank_tries_its_own_gpu() {
