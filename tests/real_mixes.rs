@@ -19,7 +19,7 @@ mod guard {
     pub mod farm;
     pub mod program;
 }
-use guard::farm::{Farm, GPU, library};
+use guard::farm::{Farm, GPU, library, must_be_true};
 use guard::program::{Ran, run};
 use std::path::Path;
 
@@ -262,6 +262,12 @@ fn inspected(good: &Farm, variables: &[(&str, &str)]) -> (Option<i32>, String) {
     let output = inspect.output().unwrap();
     let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let findings = told["findings"].as_array().unwrap();
+    for finding in findings {
+        must_be_true(finding["summary"].as_str().unwrap());
+        for help in finding["help"].as_array().unwrap() {
+            must_be_true(help.as_str().unwrap());
+        }
+    }
     let mixed = findings
         .iter()
         .find(|finding| finding["id"] == "parts-mixed");

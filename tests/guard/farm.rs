@@ -1,5 +1,8 @@
 //! NVIDIA's own files, put together anew: CUDNN_GUARD_REAL is the folder of `.ci/wheels.py`.
 
+#[path = "../../src/toolchain/tests/cases/truth.rs"]
+mod truth;
+
 use super::program::{Ran, run};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -100,7 +103,10 @@ impl Farm {
     pub fn run(&self, task: &str, built: &str, variables: &[(&str, &str)]) -> Ran {
         let mut all = vec![("TEST_BUILT", built), GPU];
         all.extend(variables);
-        run(task, &self.0, &all)
+        let ran = run(task, &self.0, &all);
+        must_be_true(&ran.text);
+        must_be_true(&ran.stderr);
+        ran
     }
 
     /// What `startup` prints before the report, with this folder's name left out.
@@ -115,6 +121,15 @@ impl Farm {
         assert!(end.ends_with(hint), "{end}");
         cause.replace(self.text(), "HERE")
     }
+}
+
+/// Each path of a text that is not where it says, and each release that is not that of the file beside it.
+#[track_caller]
+pub fn must_be_true(text: &str) {
+    // A driver that is the tests' own.
+    let text = text.replace("/drv/libcuda.so.1", "libcuda.so.1");
+    let wrong = truth::World::real().falsehoods(&text);
+    assert!(wrong.is_empty(), "{}\n\n{text}", wrong.join("\n"));
 }
 
 impl Drop for Farm {
