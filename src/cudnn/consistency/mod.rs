@@ -188,7 +188,14 @@ fn again(flaw: &Defect, path: &Path, cudnn: &Cudnn) -> String {
             "run `git lfs pull` where that file came from: it only stands for the real one".into()
         }
         Defect::Cpu(_) => format!("install the cuDNN for the target's processor in `{dir}`"),
-        _ => format!("install that cuDNN again in `{dir}`, and see that the disk is not full"),
+        _ => match reinstall(cudnn) {
+            Some(command) => {
+                format!("bring its files back: `{command}`, and see that the disk is not full")
+            }
+            None => {
+                format!("install that cuDNN again in `{dir}`, and see that the disk is not full")
+            }
+        },
     }
 }
 
@@ -279,4 +286,6 @@ pub fn file_name(path: &Path) -> &str {
 }
 
 pub use parts::missing_parts;
-use parts::{copies, folders, lacking, missing, mixed, needs_another, not_linked, obstructed};
+use parts::{
+    copies, folders, lacking, missing, mixed, needs_another, not_linked, obstructed, reinstall,
+};
