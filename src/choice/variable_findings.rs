@@ -67,7 +67,8 @@ impl CheckContext<'_> {
                 // A link leads the usual names to what is for another processor.
                 let missed = steps.iter().flat_map(|step| step.wanted(self.platform));
                 let missed = missed.filter(|path| !files::exists(path));
-                finding = finding.with("missed", lines(&files::dedup(missed)));
+                let missed = files::dedup(missed);
+                finding = with_lines(finding, "missed", missed.iter().map(|path| path.display()));
             }
         }
         if let Some(obstacle) = obstacle {
