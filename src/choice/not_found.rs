@@ -66,6 +66,8 @@ impl CheckContext<'_> {
         }
         let mut help = Vec::new();
         help.extend(obstructed.map(|(one, met)| met.help(one.files.unlinked.is_some())));
+        let silent = self.left_out.iter().filter(|one| one.kind == kind);
+        help.extend(silent.filter_map(|one| one.help.clone()));
         let (variable, contents) = landmark(kind, self.platform.os);
         help.extend(foreign.map(|_| {
             format!("install a {product} for {cpu}, and set {variable} to its directory")
@@ -228,8 +230,8 @@ impl CheckContext<'_> {
             let root = one.root().display();
             format!("{} leads to `{root}`, which is not there", one.via)
         });
-        let silent = self.left_out.iter().filter(|(of, _)| *of == kind);
-        let silent = silent.map(|(_, told)| told.clone());
+        let silent = self.left_out.iter().filter(|one| one.kind == kind);
+        let silent = silent.map(|one| one.reason.clone());
         silent.chain(gone).collect()
     }
 

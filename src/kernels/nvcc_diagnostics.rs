@@ -1,6 +1,6 @@
 //! What nvcc's words mean, where they tell little to somebody who reads them for the first time.
 
-use crate::host_compiler::{Choice, choice};
+use crate::host_compiler::{Choice, choice, missing as missing_compiler};
 use crate::model::candidate::Toolkit;
 use crate::model::environment::Environment;
 use crate::runtime::facts::version::Version;
@@ -135,27 +135,10 @@ impl Failure<'_> {
     }
 
     fn missing_compiler(&self) -> Option<String> {
-        if !self.said.contains("No such file or directory")
-            || !self
-                .said
-                .contains("Failed to preprocess host compiler properties")
-        {
-            return None;
-        }
-        match choice(self.env, self.flags) {
-            Choice::Variable(variable, name) => {
-                let spelling = self.env.spelling(variable);
-                Some(format!(
-                    "set {spelling} to a compiler that is there, or unset it: it names `{name}`"
-                ))
-            }
-            Choice::Flag => Some(
-                "correct the `-ccbin` that nvcc is given in build.rs, NVCC_PREPEND_FLAGS or NVCC_APPEND_FLAGS: \
-                 there is no such compiler"
-                    .into(),
-            ),
-            Choice::Nobody => None,
-        }
+        let missing = self.said.contains("No such file or directory");
+        let choice = choice(self.env, self.flags);
+        let named = missing && choice != Choice::Nobody;
+        missing_compiler(self.said, &choice, self.env).filter(|_| named)
     }
 }
 
