@@ -5,6 +5,8 @@
 
 mod terminal {
     pub mod doctor;
+    #[cfg(unix)]
+    pub mod doctor_beside;
     pub mod explain;
     pub mod fetch;
     pub mod pkg_config;

@@ -1,0 +1,154 @@
+//! What `cudnn-guard doctor` says of what nvcc and a cuDNN take besides: a host compiler, other libraries of CUDA.
+
+use crate::terminal::doctor::library;
+use crate::{file, folder, text};
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+/// What the doctor says with these variables and no others.
+#[cfg(unix)]
+fn doctor(variables: &[(&str, &str)], arguments: &[&str]) -> String {
+    let mut doctor = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
+    doctor.arg("doctor").args(arguments).env_clear();
+    doctor.env("PATH", "/usr/bin:/bin");
+    let output = doctor.envs(variables.iter().copied()).output();
+    text(&output.expect("cudnn-guard runs"))
+}
+
+#[cfg(unix)]
+#[test]
+fn the_host_compiler_is_named_and_who_named_one_that_is_not_there() {
+    use std::os::unix::fs::symlink;
+    let root = folder("host-compiler");
+    let toolkit = root.join("cuda");
+    file(&toolkit, "include/cuda.h", "#define CUDA_VERSION 13000\n");
+    library(&toolkit, "lib64/libcudart.so");
+    let nvcc = toolkit.join("bin/nvcc");
+    fs::create_dir(toolkit.join("bin")).expect("its folder");
+    let ours = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/nvcc/nvcc");
+    symlink(ours, &nvcc).expect("a link");
+    let home = ("CUDA_HOME", toolkit.to_str().expect("text"));
+    let shown = doctor(&[home], &[]);
+    assert!(shown.contains("\n  ✓ host code gcc "), "{shown}");
+    let json: Value = serde_json::from_str(&doctor(&[home], &["--json"])).expect("JSON");
+    let named = json["host_compiler"].as_str().unwrap_or_default();
+    assert!(
+        named.starts_with("gcc ") && named.contains(" at /"),
+        "{json}"
+    );
+
+    // NVIDIA's words, of nvcc 13.5.
+    let words = "/opt/none/g++: No such file or directory\nnvcc fatal   : Failed to preprocess host compiler properties.";
+    for dir in [toolkit.join("bin"), root.join("wrap")] {
+        let nvcc = dir.join("nvcc");
+        let _ = fs::remove_file(&nvcc);
+        // By another program: one that this one holds open while a test beside it starts a program cannot be started.
+        fs::create_dir_all(&dir).expect("its folder");
+        let script = format!(
+            "#!/bin/sh\n[ $1 = --list-gpu-code ] && echo sm_75 && exit\necho '{words}' >&2\nexit 1\n"
+        );
+        let write = r#"printf %s "$1" >"$0" && chmod 755 "$0""#;
+        let written = Command::new("sh")
+            .args(["-c", write])
+            .arg(nvcc)
+            .arg(script)
+            .status();
+        assert!(written.expect("sh runs").success());
+    }
+    let ccbin = ("NVCC_CCBIN", "/opt/none/g++");
+    let help = "set NVCC_CCBIN to a compiler that is there, or unset it: it names `/opt/none/g++`";
+    let shown = doctor(&[home, ccbin], &[]);
+    assert!(
+        shown.contains("\n  – host code none that starts\n"),
+        "{shown}"
+    );
+    assert!(
+        shown.contains(&format!("\n      = help: {help}\n")),
+        "{shown}"
+    );
+
+    // One that stands outside of its toolkit has to be asked where that is.
+    let wrapper = root.join("wrap/nvcc").display().to_string();
+    for (variable, value, headline) in [
+        (
+            "NVCC",
+            &*wrapper,
+            &*format!(
+                "`NVCC` is set to `{wrapper}`, which cannot start its host compiler  [variable-unusable]"
+            ),
+        ),
+        (
+            "PATH",
+            &*format!("{}:/usr/bin:/bin", root.join("wrap").display()),
+            "no CUDA toolkit was found  [cuda-not-found]",
+        ),
+    ] {
+        let json = doctor(&[(variable, value), ccbin], &["--json"]);
+        let json: Value = serde_json::from_str(&json).expect("JSON");
+        let finding = &json["findings"][0];
+        let said = format!(
+            "{}  [{}]",
+            finding["summary"].as_str().unwrap(),
+            finding["id"].as_str().unwrap()
+        );
+        assert_eq!(said, headline);
+        assert_eq!(finding["help"][0], help);
+    }
+}
+
+/// For CUDA 11, which no machine has in its usual places any more.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[test]
+fn what_a_wheel_opens_and_nothing_brings_is_named() {
+    let root = folder("opened");
+    let site = root.join("venv/lib/python3.12/site-packages");
+    file(&site, "nvidia_cudnn_cu11-9.10.2.21.dist-info/RECORD", "");
+    let header = "#define CUDNN_MAJOR 9\n#define CUDNN_MINOR 10\n#define CUDNN_PATCHLEVEL 2\n";
+    file(&site, "nvidia/cudnn/include/cudnn_version.h", header);
+    file(
+        &site,
+        "nvidia/cudnn/include/cudnn.h",
+        "#include \"cudnn_version.h\"\n",
+    );
+    let needed = "_graph _ops _cnn _heuristic _engines_precompiled _engines_runtime_compiled";
+    for part in [""].into_iter().chain(needed.split(' ')) {
+        library(&site, &format!("nvidia/cudnn/lib/libcudnn{part}.so.9"));
+    }
+    let (venv, cuda) = (root.join("venv"), root.join("cuda"));
+    let variables = [
+        ("VIRTUAL_ENV", venv.to_str().expect("text")),
+        ("LD_LIBRARY_PATH", cuda.to_str().expect("text")),
+    ];
+    let found = || -> Option<Value> {
+        let json: Value = serde_json::from_str(&doctor(&variables, &["--json"])).expect("JSON");
+        let findings = json["findings"].as_array().expect("findings").iter();
+        let mut found = findings.filter(|finding| finding["id"] == "cudnn-not-loadable");
+        found.next().cloned()
+    };
+    let finding = found().expect("a finding");
+    let wanted = format!(
+        "the cuDNN at `{}` opens libnvrtc.so.11.2 and libcublasLt.so.11 when it computes, and nothing here has them",
+        site.join("nvidia/cudnn").display()
+    );
+    let mut said = finding["summary"].as_str().unwrap().to_string();
+    let swapped = "libcublasLt.so.11 and libnvrtc.so.11.2";
+    said = said.replace(swapped, "libnvrtc.so.11.2 and libcublasLt.so.11");
+    assert_eq!(said, wanted);
+    let help = finding["help"][0].as_str().unwrap();
+    assert!(
+        help.starts_with("install what belongs beside the wheel: `pip install nvidia-cu"),
+        "{help}"
+    );
+    library(&root, "cuda/libnvrtc.so.11.2");
+    let finding = found().expect("a finding");
+    assert!(
+        finding["summary"]
+            .as_str()
+            .unwrap()
+            .contains(" opens libcublasLt.so.11 when it computes, and nothing here has it")
+    );
+    library(&root, "cuda/libcublasLt.so.11");
+    assert_eq!(found(), None);
+}
