@@ -1,7 +1,7 @@
 //! What only the running machine can tell: its driver, its GPUs, and what kernels would be compiled for here.
 
 use crate::compat::{image_driver, rules};
-use crate::kernels::host_compiler_check;
+use crate::kernels::{host_compiler_check, nvcc_diagnostics};
 use crate::model::platform::Os;
 use crate::report::Machine;
 use crate::runtime::driver::query;
@@ -61,6 +61,9 @@ pub(super) fn ask(toolchain: &Toolchain, findings: &mut Vec<Finding>) -> Machine
 /// What kernels would be compiled for.
 fn kernels(machine: &mut Machine, toolchain: &Toolchain, findings: &mut Vec<Finding>) {
     if let Some(nvcc) = toolchain.nvcc() {
+        let toolkit = toolchain.toolkit.as_ref();
+        let env = &toolchain.host.env;
+        findings.extend(toolkit.and_then(|one| nvcc_diagnostics::without_cicc(one, env)));
         if let Some((compiler, noticed)) = host_compiler_check::survey(toolchain, nvcc) {
             machine.host_compiler = Some(compiler);
             findings.extend(noticed);

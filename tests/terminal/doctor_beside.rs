@@ -98,6 +98,39 @@ fn the_host_compiler_is_named_and_who_named_one_that_is_not_there() {
     }
 }
 
+#[cfg(unix)]
+#[test]
+fn an_nvcc_without_its_compiler_for_device_code_is_told() {
+    let site = folder("device-code").join("lib/python3.12/site-packages");
+    let toolkit = site.join("nvidia/cu13");
+    file(&toolkit, "include/cuda.h", "#define CUDA_VERSION 13050\n");
+    library(&toolkit, "lib/libcudart.so.13");
+    file(&toolkit, "bin/nvcc", "");
+    let profile = "TOP              = $(_HERE_)/..\n\nCICC_PATH        = $(TOP)/nvvm/bin\n";
+    file(&toolkit, "bin/nvcc.profile", profile);
+    let home = ("CUDA_HOME", toolkit.to_str().expect("text"));
+    let shown = || doctor(&[home], &["--json"]);
+    let json: Value = serde_json::from_str(&shown()).expect("JSON");
+    let mut findings = json["findings"].as_array().expect("findings").iter();
+    let finding = findings.find(|one| {
+        one["help"][0]
+            .as_str()
+            .is_some_and(|help| help.contains("cicc"))
+    });
+    let finding = finding.expect("a finding");
+    let headline = format!(
+        "`{}` has no `cicc`, without which it compiles no kernel",
+        toolkit.join("bin/nvcc").display()
+    );
+    assert_eq!(finding["summary"], headline);
+    assert_eq!(
+        finding["help"][0],
+        "run `pip install 'nvidia-nvvm==13.5.*'`, which brings `cicc`"
+    );
+    file(&toolkit, "nvvm/bin/cicc", "");
+    assert!(!shown().contains("cicc"));
+}
+
 /// For CUDA 11, which no machine has in its usual places any more.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[test]
