@@ -19,37 +19,20 @@
 //! What no machine can do has one line alone, `none: ` and the reason.
 
 use super::case::{Case, lay};
-use super::{configured_at, look, look_at};
+use super::{configured_at, counting, look, look_at};
 use crate::model::platform::Platform;
-use crate::runtime::facts::finding::{Finding, Severity};
-use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::version::Version;
 use crate::runtime::parts::required_parts;
-use crate::toolchain::Toolchain;
 use std::fs;
 use std::path::Path;
-
-/// Findings whose first help no test carries out yet, by the names of their cases. Another one has to have a `[mend]`.
-const NOT_TRIED: &[(FindingId, &[&str])] = &[
-    // DLLs of one release, which say it: each case has its own.
-    (
-        FindingId::PartsMissing,
-        &["windows-imports-missing", "windows-parts-missing"],
-    ),
-    (
-        FindingId::PartsMixed,
-        &["windows-parts-mixed", "windows-parts-mixed-silent"],
-    ),
-    (FindingId::CudnnNotLoadable, &["windows-imports-missing"]),
-    (FindingId::ConfigInvalid, &["static-windows-cudnn"]),
-];
 
 /// Each error and each warning of each case has a help, the case says how that is done, and it is done: then the finding
 /// is gone, and no other one has come.
 #[test]
 fn a_help_that_is_done_mends_what_it_stands_under() {
     let scratch = std::env::temp_dir().join(format!("cudnn-guard-mends-{}", std::process::id()));
-    let (mut wrong, mut tried, mut left_out) = (Vec::new(), 0, 0_usize);
+    let (mut wrong, mut tried) = (Vec::new(), 0);
     for case in &Case::all() {
         let name = case.name();
         let before = counting(look(case, &scratch.join(name)));
@@ -66,19 +49,10 @@ fn a_help_that_is_done_mends_what_it_stands_under() {
                 wrong.push(format!("{name}: {id} has no help"));
                 continue;
             }
-            let left = NOT_TRIED.iter().find(|(known, _)| *known == id);
-            let is_left = left.is_some_and(|(_, names)| names.contains(&name));
             let mend = case.mends.iter().find(|(known, _)| known == id.as_str());
-            let lines = match mend {
-                Some((_, lines)) if !is_left && !lines.is_empty() => lines,
-                None if is_left => {
-                    left_out += 1;
-                    continue;
-                }
-                _ => {
-                    wrong.push(format!("{name}: how is this done for {id}? {help}"));
-                    continue;
-                }
+            let Some((_, lines)) = mend.filter(|(_, lines)| !lines.is_empty()) else {
+                wrong.push(format!("{name}: how is this done for {id}? {help}"));
+                continue;
             };
             if reason(lines).is_some_and(|reason| !reason.is_empty()) {
                 continue;
@@ -104,8 +78,6 @@ fn a_help_that_is_done_mends_what_it_stands_under() {
         }
     }
     fs::remove_dir_all(&scratch).unwrap();
-    let named = NOT_TRIED.iter().map(|(_, names)| names.len());
-    assert!(left_out >= named.sum(), "what is not tried is there");
     assert!(tried > 100, "{tried}");
     assert!(
         wrong.is_empty(),
@@ -122,13 +94,6 @@ fn mended(case: &Case, lines: &[String], root: &Path) -> Vec<Finding> {
     case.unpack(root, &cpu);
     let case = done(case, lines, root, &cpu);
     counting(look_at(&case, root))
-}
-
-/// Errors and warnings, those of the targets among them if the case asks for these.
-fn counting((toolchain, mut findings): (Toolchain, Vec<Finding>)) -> Vec<Finding> {
-    findings.splice(0..0, toolchain.findings);
-    findings.retain(|finding| finding.severity != Severity::Note);
-    findings
 }
 
 /// Why no machine can do it.
