@@ -19,7 +19,7 @@ mod guard {
     pub mod farm;
     pub mod program;
 }
-use guard::farm::{Farm, GPU, library, must_be_true};
+use guard::farm::{Farm, GPU, library, linked_program, must_be_true};
 use guard::program::{Ran, run};
 use std::path::Path;
 
@@ -245,14 +245,7 @@ cuDNN 9.14.0 at `GOOD` gets libcudnn_graph.so.9 and libcudnn_ops.so.9 from `OWN`
 
 /// What `inspect` says of a program with a RUNPATH to this cuDNN, of its parts.
 fn inspected(good: &Farm, variables: &[(&str, &str)]) -> (Option<i32>, String) {
-    let (source, program) = (good.0.join("app.c"), good.0.join("app"));
-    let code =
-        "unsigned long cudnnGetVersion(void); int main(void) { return cudnnGetVersion() == 0; }";
-    std::fs::write(&source, code).unwrap();
-    let mut cc = std::process::Command::new("cc");
-    cc.arg(&source).arg(good.0.join("libcudnn.so.9"));
-    cc.arg(format!("-Wl,--enable-new-dtags,-rpath,{}", good.text()));
-    assert!(cc.arg("-o").arg(&program).status().unwrap().success());
+    let program = linked_program(&good.0, &good.0);
     let mut inspect = std::process::Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
     inspect
         .args(["inspect", "--json"])

@@ -123,6 +123,19 @@ impl Farm {
     }
 }
 
+/// A program with a RUNPATH to the cuDNN in this folder, to which it is linked. It lies in `dir`.
+pub fn linked_program(dir: &Path, lib: &Path) -> PathBuf {
+    let (source, program) = (dir.join("app.c"), dir.join("app"));
+    let code =
+        "unsigned long cudnnGetVersion(void); int main(void) { return cudnnGetVersion() == 0; }";
+    std::fs::write(&source, code).unwrap();
+    let mut cc = std::process::Command::new("cc");
+    cc.arg(&source).arg(lib.join("libcudnn.so.9"));
+    cc.arg(format!("-Wl,--enable-new-dtags,-rpath,{}", lib.display()));
+    assert!(cc.arg("-o").arg(&program).status().unwrap().success());
+    program
+}
+
 /// Each path of a text that is not where it says, and each release that is not that of the file beside it.
 #[track_caller]
 pub fn must_be_true(text: &str) {
