@@ -136,21 +136,13 @@ fn a_part_that_a_wheel_has_lost_is_brought_back_by_pip() {
     let site = venv.0.join("lib/python3.12/site-packages");
     let (lib, real) = (site.join("nvidia/cudnn/lib"), library("cudnn-cu13-9.28"));
     std::fs::create_dir_all(&lib).unwrap();
+    let link = |from: &Path, to: &Path| symlink(from, to.join(from.file_name().unwrap())).unwrap();
     for file in std::fs::read_dir(&real).unwrap() {
-        let file = file.unwrap().path();
-        symlink(&file, lib.join(file.file_name().unwrap())).unwrap();
+        link(&file.unwrap().path(), &lib);
     }
-    symlink(
-        real.with_file_name("include"),
-        lib.with_file_name("include"),
-    )
-    .unwrap();
+    link(&real.with_file_name("include"), lib.parent().unwrap());
     let record = "nvidia_cudnn_cu13-9.28.0.42.dist-info";
-    symlink(
-        real.ancestors().nth(3).unwrap().join(record),
-        site.join(record),
-    )
-    .unwrap();
+    link(&real.ancestors().nth(3).unwrap().join(record), &site);
     let (file, part) = ("libcudnn_ops.so.9", lib.join("libcudnn_ops.so.9"));
     let program = linked_program(&venv.0, &lib);
     let faces = || -> [Vec<serde_json::Value>; 3] {
@@ -183,7 +175,7 @@ fn a_part_that_a_wheel_has_lost_is_brought_back_by_pip() {
         assert_eq!(finding["help"][0], help);
         must_be_true(finding["summary"].as_str().unwrap());
     }
-    symlink(real.join(file), part).unwrap();
+    link(&real.join(file), &lib);
     assert_eq!(faces(), [const { Vec::<serde_json::Value>::new() }; 3]);
 }
 
