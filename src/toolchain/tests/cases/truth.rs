@@ -14,8 +14,9 @@ const MISSED: &str = "missed";
 const LACKING: &str = "lacking";
 
 /// What stands behind a path that is absent.
-const ABSENT: [&str; 4] = [
+const ABSENT: [&str; 5] = [
     " is not there",
+    " does not exist",
     ", which is not there",
     ", which does not exist",
     ", where nothing is",
@@ -115,12 +116,13 @@ impl<'a> World<'a> {
         let (mut paths, mut rest, mut at) = (Vec::new(), String::new(), 0);
         while let Some(start) = next_path(line.text, at) {
             let behind = &line.text[start..];
-            let is_quoted = line.text[..start].ends_with('`');
+            let before = &line.text[..start];
+            let quotes = ["`", "`\""].into_iter().find(|mark| before.ends_with(mark));
             let ends = behind
                 .char_indices()
-                .filter(|(_, one)| match is_quoted {
-                    true => *one == '`',
-                    false => one.is_whitespace() || "`'\",:;)".contains(*one),
+                .filter(|(_, one)| match quotes {
+                    Some(mark) => mark.ends_with(*one),
+                    None => one.is_whitespace() || "`'\",:;)".contains(*one),
                 })
                 .map(|(end, _)| end)
                 .chain([behind.len()]);
@@ -129,9 +131,11 @@ impl<'a> World<'a> {
             let found = longest.find(|end| self.is_there(&behind[..**end], true));
             let end = *found.unwrap_or(&ends[0]);
             let path = &behind[..end];
-            let after = behind[end..].trim_start_matches('`');
+            let after = behind[end..].trim_start_matches(['`', '"']);
             let is_absent = ABSENT.iter().any(|words| after.starts_with(words));
-            if is_absent && self.is_there(path, false) {
+            // With its quotation marks it is another path, which nobody has.
+            let is_value = quotes == Some("`\"");
+            if is_absent && !is_value && self.is_there(path, false) {
                 wrong.push(format!("{path} is there: {}", line.text));
             }
             if !is_absent && found.is_none() && !self.is_made(path, &line.text[..start]) {
