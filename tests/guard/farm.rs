@@ -1,8 +1,6 @@
 //! NVIDIA's own files, put together anew: CUDNN_GUARD_REAL is the folder of `.ci/wheels.py`.
 
-#[path = "../../src/toolchain/tests/cases/truth.rs"]
-mod truth;
-
+pub use super::program::must_be_true;
 use super::program::{Ran, run};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -103,10 +101,7 @@ impl Farm {
     pub fn run(&self, task: &str, built: &str, variables: &[(&str, &str)]) -> Ran {
         let mut all = vec![("TEST_BUILT", built), GPU];
         all.extend(variables);
-        let ran = run(task, &self.0, &all);
-        must_be_true(&ran.text);
-        must_be_true(&ran.stderr);
-        ran
+        run(task, &self.0, &all)
     }
 
     /// What `startup` prints before the report, with this folder's name left out.
@@ -134,15 +129,6 @@ pub fn linked_program(dir: &Path, lib: &Path) -> PathBuf {
     cc.arg(format!("-Wl,--enable-new-dtags,-rpath,{}", lib.display()));
     assert!(cc.arg("-o").arg(&program).status().unwrap().success());
     program
-}
-
-/// Each path of a text that is not where it says, and each release that is not that of the file beside it.
-#[track_caller]
-pub fn must_be_true(text: &str) {
-    // A driver that is the tests' own.
-    let text = text.replace("/drv/libcuda.so.1", "libcuda.so.1");
-    let wrong = truth::World::real().falsehoods(&text);
-    assert!(wrong.is_empty(), "{}\n\n{text}", wrong.join("\n"));
 }
 
 impl Drop for Farm {

@@ -14,7 +14,10 @@ const MISSED: &str = "missed";
 const LACKING: &str = "lacking";
 
 /// What stands behind a path that is absent.
-const ABSENT: [&str; 5] = [
+const ABSENT: [&str; 8] = [
+    " of LD_LIBRARY_PATH is not there",
+    ": No such file or directory",
+    " of LD_LIBRARY_PATH is one directory to the loader",
     " is not there",
     " does not exist",
     ", which is not there",
@@ -57,6 +60,7 @@ struct Line<'a> {
 
 impl<'a> World<'a> {
     /// A small one, of which everything is read.
+    #[allow(dead_code, reason = "programs run on this machine")]
     pub fn read(root: &'a Path, told: String, said: Vec<(PathBuf, String)>) -> Self {
         let mut world = Self {
             root,
@@ -133,8 +137,8 @@ impl<'a> World<'a> {
             let path = &behind[..end];
             let after = behind[end..].trim_start_matches(['`', '"']);
             let is_absent = ABSENT.iter().any(|words| after.starts_with(words));
-            // With its quotation marks it is another path, which nobody has.
-            let is_value = quotes == Some("`\"");
+            // A value with quotation marks or a blank before its path is another path, which nobody has.
+            let is_value = before.matches('`').count() % 2 == 1 && !before.ends_with('`');
             if is_absent && !is_value && self.is_there(path, false) {
                 wrong.push(format!("{path} is there: {}", line.text));
             }
