@@ -5,8 +5,6 @@
 
 mod terminal {
     pub mod doctor;
-    #[cfg(unix)]
-    pub mod doctor_beside;
     pub mod explain;
     pub mod fetch;
     pub mod pkg_config;

@@ -1,23 +1,54 @@
 //! What `cudnn-guard doctor` says of what nvcc and a cuDNN take besides: a host compiler, other libraries of CUDA.
 
-use crate::terminal::doctor::library;
-use crate::{file, folder, text};
+#![cfg(all(feature = "cli", unix))]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tests make folders and run programs"
+)]
+
 use serde_json::Value;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
+/// A folder of this test's own, empty.
+fn folder(name: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR"))
+        .join("doctor")
+        .join(name);
+    let _ = fs::remove_dir_all(&path);
+    fs::create_dir_all(&path).expect("a folder");
+    path
+}
+
+fn file(root: &Path, path: &str, bytes: impl AsRef<[u8]>) {
+    let path = root.join(path);
+    fs::create_dir_all(path.parent().expect("a parent")).expect("its folder");
+    fs::write(path, bytes).expect("a file");
+}
+
+/// The shortest file that is a library, with nothing in it.
+fn library(root: &Path, path: &str) {
+    let mut bytes = [0; 64];
+    bytes[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
+    bytes[16] = 3;
+    bytes[18] = if cfg!(target_arch = "aarch64") {
+        183
+    } else {
+        62
+    };
+    file(root, path, bytes);
+}
+
 /// What the doctor says with these variables and no others.
-#[cfg(unix)]
 fn doctor(variables: &[(&str, &str)], arguments: &[&str]) -> String {
     let mut doctor = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
     doctor.arg("doctor").args(arguments).env_clear();
     doctor.env("PATH", "/usr/bin:/bin");
     let output = doctor.envs(variables.iter().copied()).output();
-    text(&output.expect("cudnn-guard runs"))
+    String::from_utf8(output.expect("cudnn-guard runs").stdout).expect("text")
 }
 
-#[cfg(unix)]
 #[test]
 fn the_host_compiler_is_named_and_who_named_one_that_is_not_there() {
     use std::os::unix::fs::symlink;
@@ -98,7 +129,6 @@ fn the_host_compiler_is_named_and_who_named_one_that_is_not_there() {
     }
 }
 
-#[cfg(unix)]
 #[test]
 fn an_nvcc_without_its_compiler_for_device_code_is_told() {
     let site = folder("device-code").join("lib/python3.12/site-packages");
