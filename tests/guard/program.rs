@@ -1,6 +1,10 @@
 //! A program with a guard in it: this test binary, run once more with a task in its environment.
 
 #[path = "../../src/toolchain/tests/cases/truth.rs"]
+#[allow(
+    clippy::duplicate_mod,
+    reason = "a test program may use both vocabularies"
+)]
 mod truth;
 
 use cudnn_guard::runtime::binary::version_symbol::WITH_SYMBOL;

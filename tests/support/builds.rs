@@ -1,6 +1,10 @@
 //! One small crate whose build script does what it is asked to, made-up installations for it, and what it says there.
 
 #[path = "../../src/toolchain/tests/cases/truth.rs"]
+#[allow(
+    clippy::duplicate_mod,
+    reason = "a test program may use both vocabularies"
+)]
 mod truth;
 
 use super::{cargo, project, repository, scratch, write_if_new};
