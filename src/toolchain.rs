@@ -9,8 +9,20 @@ pub mod probe;
 pub mod rerun;
 pub mod static_link;
 pub mod targets;
+/// What the whole search finds: cases, orders, and real files where there are some.
 #[cfg(test)]
-pub mod tests;
+pub mod tests {
+    mod cases;
+    mod orders;
+    #[cfg(unix)]
+    pub mod real;
+    #[cfg(unix)]
+    pub mod real_device_code;
+    #[cfg(unix)]
+    pub mod real_mixed;
+    #[cfg(unix)]
+    pub mod real_windows;
+}
 
 use crate::choice::requirement::Requirements;
 use crate::config::{Config, Link};

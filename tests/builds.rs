@@ -6,7 +6,7 @@ mod support;
 
 use std::fs;
 use std::path::Path;
-use support::builds::{check, crate_of, cudnn, says, toolkit, wheel, write};
+use support::builds::{check, crate_of, cudnn, must_be_true, says, toolkit, wheel, write};
 use support::{cargo, fresh, project, run, write_if_new};
 
 /// Builds, which must fail, and holds what cargo shows against the text of that name in `fixtures/texts.txt`. There
@@ -14,6 +14,7 @@ use support::{cargo, fresh, project, run, write_if_new};
 #[track_caller]
 fn fails(test: &Path, name: &str, ask: &str, env: &[(&str, &Path)]) {
     let said = run(check(&crate_of("ask"), ask, env).arg("--quiet")).exits_with(101);
+    must_be_true(&said.text());
     let all = test.parent().unwrap().to_str().unwrap();
     let mut shown = said
         .text()

@@ -18,7 +18,7 @@ mod guard {
     pub mod farm;
     pub mod program;
 }
-use guard::farm::{Farm, library};
+use guard::farm::{Farm, GPU, library, linked_program, must_be_true};
 use guard::program::run;
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -126,6 +126,57 @@ cuDNN {built} at `HERE` lacks {lacks}, which a convolution needs all  [parts-mis
         );
         assert!(cause.starts_with(&wanted), "{cause}");
     }
+}
+
+/// What pip has installed and somebody has taken away is brought back by pip: the guard, `inspect` and `doctor` say so.
+#[test]
+#[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
+fn a_part_that_a_wheel_has_lost_is_brought_back_by_pip() {
+    let venv = Farm::empty();
+    let site = venv.0.join("lib/python3.12/site-packages");
+    let (lib, real) = (site.join("nvidia/cudnn/lib"), library("cudnn-cu13-9.28"));
+    std::fs::create_dir_all(&lib).unwrap();
+    let link = |from: &Path, to: &Path| symlink(from, to.join(from.file_name().unwrap())).unwrap();
+    for file in std::fs::read_dir(&real).unwrap() {
+        link(&file.unwrap().path(), &lib);
+    }
+    link(&real.with_file_name("include"), lib.parent().unwrap());
+    let record = "nvidia_cudnn_cu13-9.28.0.42.dist-info";
+    link(&real.ancestors().nth(3).unwrap().join(record), &site);
+    let (file, part) = ("libcudnn_ops.so.9", lib.join("libcudnn_ops.so.9"));
+    let program = linked_program(&venv.0, &lib);
+    let faces = || -> [Vec<serde_json::Value>; 3] {
+        let ran = run("check", &lib, &[("TEST_BUILT", "9.28.0"), GPU]);
+        must_be_true(&ran.text);
+        let by = |arguments: &[&str]| {
+            let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
+            command
+                .args(arguments)
+                .env_clear()
+                .env("VIRTUAL_ENV", venv.text());
+            let said = command.output().unwrap().stdout;
+            serde_json::from_slice::<serde_json::Value>(&said).unwrap()
+        };
+        let inspected = by(&["inspect", "--json", program.to_str().unwrap()]);
+        [ran.json, inspected, by(&["doctor", "--json"])].map(|said| {
+            let findings = said["findings"].as_array().unwrap().iter();
+            findings
+                .filter(|one| one["id"] == "parts-missing")
+                .cloned()
+                .collect()
+        })
+    };
+    std::fs::remove_file(&part).unwrap();
+    for found in faces() {
+        let [finding] = &found[..] else {
+            panic!("{found:?}")
+        };
+        let help = "bring its files back: `pip install --force-reinstall --no-deps nvidia-cudnn-cu13==9.28.0.42`";
+        assert_eq!(finding["help"][0], help);
+        must_be_true(finding["summary"].as_str().unwrap());
+    }
+    link(&real.join(file), &lib);
+    assert_eq!(faces(), [const { Vec::<serde_json::Value>::new() }; 3]);
 }
 
 /// SUB-06, SUB-08: an engine is missing, also the one that came with 9.21.

@@ -197,6 +197,8 @@ fn doctor_finds_no_fault_in_it() {
             "driver-error",
             "no-gpu",
             "partial-toolkit",
+            // NVRTC, which this wheel does not bring and these sets do not hold.
+            "cudnn-not-loadable",
         ];
         let findings = json["findings"].as_array().unwrap().iter();
         let ids: Vec<&str> = findings.map(|it| it["id"].as_str().unwrap()).collect();

@@ -19,7 +19,7 @@ mod guard {
     pub mod farm;
     pub mod program;
 }
-use guard::farm::{Farm, GPU, library};
+use guard::farm::{Farm, GPU, library, linked_program, must_be_true};
 use guard::program::{Ran, run};
 use std::path::Path;
 
@@ -271,14 +271,7 @@ cuDNN 9.14.0 at `GOOD` gets libcudnn_graph.so.9 and libcudnn_ops.so.9 from `OWN`
 
 /// What `inspect` says of a program with a RUNPATH to this cuDNN, of its parts.
 fn inspected(good: &Farm, variables: &[(&str, &str)]) -> (Option<i32>, String) {
-    let (source, program) = (good.0.join("app.c"), good.0.join("app"));
-    let code =
-        "unsigned long cudnnGetVersion(void); int main(void) { return cudnnGetVersion() == 0; }";
-    std::fs::write(&source, code).unwrap();
-    let mut cc = std::process::Command::new("cc");
-    cc.arg(&source).arg(good.0.join("libcudnn.so.9"));
-    cc.arg(format!("-Wl,--enable-new-dtags,-rpath,{}", good.text()));
-    assert!(cc.arg("-o").arg(&program).status().unwrap().success());
+    let program = linked_program(&good.0, &good.0);
     let mut inspect = std::process::Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
     inspect
         .args(["inspect", "--json"])
@@ -288,6 +281,12 @@ fn inspected(good: &Farm, variables: &[(&str, &str)]) -> (Option<i32>, String) {
     let output = inspect.output().unwrap();
     let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let findings = told["findings"].as_array().unwrap();
+    for finding in findings {
+        must_be_true(finding["summary"].as_str().unwrap());
+        for help in finding["help"].as_array().unwrap() {
+            must_be_true(help.as_str().unwrap());
+        }
+    }
     let mixed = findings
         .iter()
         .find(|finding| finding["id"] == "parts-mixed");

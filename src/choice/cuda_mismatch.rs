@@ -4,6 +4,7 @@ use crate::choice::findings::{CheckContext, owner};
 use crate::choice::message_format::{also, found_via, is_gone, named, product, with_lines};
 use crate::choice::select_pair::is_offered;
 use crate::model::candidate::{Candidate, Found};
+use crate::model::owner::{Installer, Owner};
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::search::search_step::Kind;
@@ -36,7 +37,7 @@ impl CheckContext<'_> {
         let finding = with_lines(finding.with("found via", via), "owner", owner(cudnn));
         let finding = with_lines(finding, "also found", others);
         // If one that fits was found, the help names it.
-        let place = |kind: Kind, what: String| {
+        let fitting = |kind: Kind| {
             let asked = self.requirements.of(kind);
             let fits = |other: &&Candidate| {
                 let met = |version| asked.is_none_or(|asked| asked.admits(version));
@@ -50,15 +51,47 @@ impl CheckContext<'_> {
                         _ => false,
                     }
             };
-            match self.candidates.iter().find(fits) {
-                Some(other) => format!("`{}`", other.root().display()),
-                None => format!("the directory of {what}"),
-            }
+            self.candidates.iter().find(fits)
         };
+        let place = |found: Option<&Candidate>, what: String| match found {
+            Some(other) => format!("`{}`", other.root().display()),
+            None => format!("the directory of {what}"),
+        };
+        let (fitting_cudnn, fitting_toolkit) = (fitting(Kind::Cudnn), fitting(Kind::Toolkit));
         let what = format!("a cuDNN that was built for CUDA {theirs}");
-        let cudnn = place(Kind::Cudnn, what);
-        let toolkit = place(Kind::Toolkit, format!("a toolkit of CUDA {major}"));
-        let finding = finding.help(format!("set CUDNN_PATH to {cudnn}"));
-        Some(finding.help(format!("or set CUDA_HOME to {toolkit}")))
+        let place_of_cudnn = place(fitting_cudnn, what);
+        let place_of_toolkit = place(fitting_toolkit, format!("a toolkit of CUDA {major}"));
+        let mut helps = vec![
+            format!("set CUDNN_PATH to {place_of_cudnn}"),
+            format!("set CUDA_HOME to {place_of_toolkit}"),
+        ];
+        if fitting_cudnn.is_none() {
+            // What lies on this machine goes before what would have to be installed.
+            if fitting_toolkit.is_some() {
+                helps.reverse();
+            }
+            let at = usize::from(fitting_toolkit.is_some());
+            helps.splice(at..at, self.other_package(owner(cudnn), theirs));
+        }
+        let helps = helps.into_iter();
+        Some(helps.enumerate().fold(finding, |finding, (index, help)| {
+            let or = if index == 0 { "" } else { "or " };
+            finding.help(format!("{or}{help}"))
+        }))
+    }
+
+    /// What puts the package for this CUDA into the place of another one. Two wheels of cuDNN lie in one directory, so
+    /// the one goes before the other comes.
+    fn other_package(&self, owner: Option<&Owner>, cuda: u32) -> Option<String> {
+        let owner = owner?;
+        let command = self.install_command(owner.installer, cuda)?;
+        match owner.installer {
+            Installer::Pip => Some(format!(
+                "install the wheel for CUDA {cuda} in its place: `pip uninstall -y {} && {command}`",
+                owner.name
+            )),
+            Installer::Conda => Some(format!("install the build for CUDA {cuda}: `{command}`")),
+            Installer::Apt => Some(format!("install the package for CUDA {cuda}: `{command}`")),
+        }
     }
 }

@@ -5,6 +5,7 @@ use crate::choice::requirement::{Requirement, Requirements};
 use crate::choice::select_pair::{
     Choice, has_library, is_offered, is_usable, kind_of, other_cpu, unfit_path,
 };
+use crate::choice::unusable_variables::LeftOut;
 use crate::cudnn::{consistency, nvidia_image};
 use crate::model::candidate::{Candidate, Cudnn, Found};
 use crate::model::environment::{Environment, Variable};
@@ -28,7 +29,7 @@ pub struct CheckContext<'a> {
     /// What was found, with what became of it.
     pub candidates: &'a [Candidate],
     /// What could not be asked, in words.
-    pub left_out: &'a [(Kind, String)],
+    pub left_out: &'a [LeftOut],
     pub choice: Choice,
     /// What is asked of them.
     pub requirements: &'a Requirements,

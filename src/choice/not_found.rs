@@ -6,13 +6,16 @@ use crate::choice::message_format::{also, is_gone, landmark, named, with_lines};
 use crate::choice::select_pair::{has_library, is_offered, kind_of, other_cpu};
 use crate::cudnn::nvidia_image;
 use crate::model::candidate::Candidate;
+use crate::model::environment::Variable;
 use crate::model::found_via::FoundVia;
 use crate::model::owner::{Installer, Owner};
-use crate::model::platform::Os;
+use crate::model::platform::{Os, Platform};
 use crate::model::rejection::Rejection;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::version::Version;
 use crate::search::search_step::{Kind, Place, Step, directories};
+use crate::system::files;
 use std::path::Path;
 
 /// More directories than this that were found in one way are counted, not listed.
@@ -63,6 +66,8 @@ impl CheckContext<'_> {
         }
         let mut help = Vec::new();
         help.extend(obstructed.map(|(one, met)| met.help(one.files.unlinked.is_some())));
+        let silent = self.left_out.iter().filter(|one| one.kind == kind);
+        help.extend(silent.filter_map(|one| one.help.clone()));
         let (variable, contents) = landmark(kind, self.platform.os);
         help.extend(foreign.map(|_| {
             format!("install a {product} for {cpu}, and set {variable} to its directory")
@@ -94,7 +99,8 @@ impl CheckContext<'_> {
         help.extend(self.modules(kind));
         // What LD_LIBRARY_PATH leads to may hold all that a build needs.
         let mut led_to = found.iter().filter(|one| one.via == FoundVia::LibraryPath);
-        help.push(match led_to.find(|one| is_offered(one, self.platform)) {
+        let led_to = led_to.find(|one| is_offered(one, self.platform));
+        let set = match led_to {
             Some(one) => {
                 let root = one.root().display();
                 format!(
@@ -103,17 +109,66 @@ impl CheckContext<'_> {
                 )
             }
             None => format!("set {variable} to the directory that holds {contents}"),
-        });
-        help.push(
-            "run `cudnn-guard fetch` (from `cargo install cudnn-guard --features cli`), which installs CUDA and cuDNN \
-             without root"
-                .into(),
-        );
+        };
+        let fetch = "run `cudnn-guard fetch` (from `cargo install cudnn-guard --features cli`), which installs CUDA and \
+                     cuDNN without root";
+        let last = match self.install(kind) {
+            _ if led_to.is_some() || !self.is_native() => vec![set, fetch.into()],
+            Some(command) => vec![command, set, fetch.into()],
+            None => vec![fetch.into(), set],
+        };
+        help.extend(last);
         for (index, help) in help.into_iter().enumerate() {
             let or = if index == 0 { "" } else { "or " };
             finding = finding.help(format!("{or}{help}"));
         }
         finding
+    }
+
+    /// What installs a cuDNN for the toolkit that was found, where an environment is active or NVIDIA's packages are known.
+    fn install(&self, kind: Kind) -> Option<String> {
+        let toolkit = self.candidates.get(self.choice.of(Kind::Toolkit)?)?;
+        let cuda = toolkit.version()?.major;
+        let (installer, into) = match kind {
+            Kind::Toolkit => return None,
+            _ if self.env.get(Variable::VirtualEnv).is_some() => {
+                (Installer::Pip, "into the active environment")
+            }
+            _ if self.env.get(Variable::CondaPrefix).is_some() => {
+                (Installer::Conda, "into the active environment")
+            }
+            _ if self.has_nvidia_packages() => (Installer::Apt, "from NVIDIA's packages"),
+            _ => return None,
+        };
+        let command = self.install_command(installer, cuda)?;
+        Some(format!("install it {into}: `{command}`"))
+    }
+
+    /// The command that installs a cuDNN for this CUDA that meets the requirement.
+    pub(super) fn install_command(&self, installer: Installer, cuda: u32) -> Option<String> {
+        let asked = self.requirements.of(Kind::Cudnn);
+        let from = asked.map_or(Version::new(0, 0, 0), |asked| asked.from);
+        installer.install_cudnn(cuda, from, asked.and_then(|asked| asked.below))
+    }
+
+    /// Whether apt knows NVIDIA's packages, as `cuda-keyring` tells it.
+    fn has_nvidia_packages(&self) -> bool {
+        let base = self.steps.iter().find_map(|step| match &step.place {
+            Place::Tree(tree) if tree.base.ends_with("usr") => tree.base.parent(),
+            _ => None,
+        });
+        let lists = base.map(|root| root.join("etc/apt/sources.list.d"));
+        let is_list = |name: &str| name.starts_with("cuda-") && name.ends_with(".list");
+        lists.is_some_and(|dir| {
+            files::list_named(&dir, &is_list).is_ok_and(|lists| !lists.is_empty())
+        })
+    }
+
+    /// Whether what is installed on this machine serves the build.
+    fn is_native(&self) -> bool {
+        let host = self.env.var("HOST").map(Platform::from_triple);
+        let is_same = |host: Platform| host.cpu == self.platform.cpu;
+        self.platform.os == Os::Linux && host.is_none_or(is_same)
     }
 
     /// A wheel of cuDNN of which only pip's record is left, and where its files would be.
@@ -175,8 +230,8 @@ impl CheckContext<'_> {
             let root = one.root().display();
             format!("{} leads to `{root}`, which is not there", one.via)
         });
-        let silent = self.left_out.iter().filter(|(of, _)| *of == kind);
-        let silent = silent.map(|(_, told)| told.clone());
+        let silent = self.left_out.iter().filter(|one| one.kind == kind);
+        let silent = silent.map(|one| one.reason.clone());
         silent.chain(gone).collect()
     }
 

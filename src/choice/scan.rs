@@ -2,7 +2,7 @@
 
 use crate::choice::read_install::read_install;
 use crate::choice::select_pair::{SelectionConstraints, is_met, is_usable, kind_of};
-use crate::choice::unusable_variables::{Unusable, unusable};
+use crate::choice::unusable_variables::{LeftOut, Unusable, unusable, without_host_compiler};
 use crate::cudnn::package_owner;
 use crate::loader::shadowing;
 use crate::model::candidate::{Candidate, Cudnn, Found, Toolkit};
@@ -25,8 +25,8 @@ pub struct ScanResult {
     pub candidates: Vec<Candidate>,
     /// Variables that name a place where nothing is.
     pub unusable: Vec<Unusable>,
-    /// What nobody asked for by name and tells nothing: a compiler, a .pc file. With the reason.
-    pub left_out: Vec<(Kind, String)>,
+    /// What nobody asked for by name and tells nothing: a compiler, a .pc file.
+    pub left_out: Vec<LeftOut>,
     /// The files that were read, and the records of those who put them there.
     pub read: Vec<PathBuf>,
 }
@@ -113,9 +113,11 @@ impl Scan<'_> {
                     .iter()
                     .find(|(label, _)| *label == nvcc::SAYS);
                 let said = said.map_or_else(String::new, |(_, words)| format!("\n{words}"));
-                self.scan
-                    .left_out
-                    .push((step.kind, finding.summary + &said));
+                self.scan.left_out.push(LeftOut {
+                    kind: step.kind,
+                    help: without_host_compiler(&finding, self.host),
+                    reason: finding.summary + &said,
+                });
             }
         }
     }
@@ -128,18 +130,27 @@ impl Scan<'_> {
         known.any(|nvcc| sysroot.canonical(nvcc) == real)
     }
 
-    /// A cuDNN that was copied into a toolkit, as Nix and Spack do.
+    /// A cuDNN that was copied into a toolkit, as Nix and Spack do, and the wheel beside one that is a wheel itself.
     fn cudnn_in_toolkit(&mut self, step: &Step, root: &Path, sysroot: Sysroot) {
         if root == Path::new("/usr") || !self.looks_for(Kind::Cudnn) {
             return;
         }
-        let tree = install_layout::cudnn(&self.host.platform, root, "");
-        if let Some((found, read)) = read_install(Kind::Cudnn, root, &tree, sysroot, self.host) {
-            let step = Step {
-                request: None,
-                ..step.clone()
-            };
-            self.add(&step, sysroot, found, read);
+        let platform = &self.host.platform;
+        let inside = (
+            root.to_path_buf(),
+            install_layout::cudnn(platform, root, ""),
+        );
+        let wheel = install_layout::cudnn_beside(platform, root);
+        let wheel = wheel.map(|tree| (tree.base.join(&tree.pattern), tree));
+        for (dir, tree) in [inside].into_iter().chain(wheel) {
+            if let Some((found, read)) = read_install(Kind::Cudnn, &dir, &tree, sysroot, self.host)
+            {
+                let step = Step {
+                    request: None,
+                    ..step.clone()
+                };
+                self.add(&step, sysroot, found, read);
+            }
         }
     }
 
@@ -149,7 +160,13 @@ impl Scan<'_> {
         let tree = match pkg_config::tree(&file, step.kind, self.host) {
             Ok(Some(tree)) => tree,
             Ok(None) => return,
-            Err(why) => return self.scan.left_out.push((step.kind, why)),
+            Err(reason) => {
+                return self.scan.left_out.push(LeftOut {
+                    kind: step.kind,
+                    reason,
+                    help: None,
+                });
+            }
         };
         let step = Step {
             via: FoundVia::PkgConfig(Some(file.clone())),

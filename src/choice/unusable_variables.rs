@@ -1,6 +1,7 @@
 //! Variables that name a place where nothing is.
 
 use crate::choice::read_install::read_install;
+use crate::host_compiler;
 use crate::model::candidate::{Candidate, Found};
 use crate::model::environment::Variable;
 use crate::model::obstacle::Obstacle;
@@ -9,6 +10,7 @@ use crate::search::install_layout;
 use crate::search::search_step::{Kind, Place, Step};
 use crate::system::sysroot::Sysroot;
 use crate::system::{Host, files};
+use crate::toolkit::nvcc;
 use std::path::{Path, PathBuf};
 
 /// A variable that names a place where nothing is.
@@ -27,6 +29,18 @@ pub struct Unusable {
     pub nearby: Option<PathBuf>,
     /// Why a compiler that is there could not be asked.
     pub reason: Option<Finding>,
+    /// What mends that, where its host compiler is why.
+    pub host_compiler: Option<String>,
+}
+
+/// What nobody asked for by name and tells nothing: a compiler, a .pc file.
+#[derive(Clone, Debug)]
+pub struct LeftOut {
+    pub kind: Kind,
+    /// What it is, and its own words.
+    pub reason: String,
+    /// What mends it, if that is known.
+    pub help: Option<String>,
 }
 
 /// The variables that name such a place.
@@ -44,6 +58,7 @@ pub fn unusable(
         }
         let value = host.env.path(variable).unwrap_or_default();
         let failure = failures.iter().position(|(failed, _)| *failed == variable);
+        let reason = failure.map(|index| failures.swap_remove(index).1);
         found.push(Unusable {
             variable,
             exists: files::is_dir(&value) || files::is_file(&value),
@@ -51,10 +66,21 @@ pub fn unusable(
             archive: archive(&value),
             foreign: foreign(&value, host),
             nearby: nearby(steps, variable, &value, host),
-            reason: failure.map(|index| failures.swap_remove(index).1),
+            host_compiler: reason
+                .as_ref()
+                .and_then(|reason| without_host_compiler(reason, host)),
+            reason,
         });
     }
     found
+}
+
+/// What mends an nvcc that does not answer, where it cannot start its host compiler.
+pub fn without_host_compiler(reason: &Finding, host: &Host) -> Option<String> {
+    let mut evidence = reason.evidence.iter();
+    let (_, said) = evidence.find(|(label, _)| *label == nvcc::SAYS)?;
+    let choice = host_compiler::choice_of_nvcc(&host.env);
+    host_compiler::missing(said, &choice, &host.env)
 }
 
 /// The targets of a toolkit that are not built for, if it has no others.

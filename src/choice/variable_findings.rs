@@ -32,6 +32,7 @@ impl CheckContext<'_> {
         let is_answer = unusable.reason.is_some() || is_bare_name;
         let obstacle = unusable.obstacle.as_ref().filter(|_| !is_answer);
         let lack = match (asks(Kind::Toolkit), asks(Kind::Cudnn)) {
+            _ if unusable.host_compiler.is_some() => "which cannot start its host compiler",
             _ if unusable.reason.is_some() => "which does not answer as nvcc does",
             _ if is_bare_name => "which is in no directory of PATH",
             _ if asks_nvcc && exists => "which is no program",
@@ -63,9 +64,15 @@ impl CheckContext<'_> {
             }
             None if obstacle.is_some() => {}
             None => {
+                // A link leads the usual names to what is for another processor.
                 let missed = steps.iter().flat_map(|step| step.wanted(self.platform));
-                finding = finding.with("missed", lines(&files::dedup(missed)));
+                let missed = missed.filter(|path| !files::exists(path));
+                let missed = files::dedup(missed);
+                finding = with_lines(finding, "missed", missed.iter().map(|path| path.display()));
             }
+        }
+        if let Some(help) = &unusable.host_compiler {
+            return finding.help(help);
         }
         if let Some(obstacle) = obstacle {
             let finding = finding.help(match obstacle.is_closed() {

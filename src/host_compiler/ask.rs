@@ -41,6 +41,15 @@ pub fn ask(
     Ok(said.and_then(|output| read(&output, host)))
 }
 
+/// What nvcc says where it gives no answer.
+#[cfg(feature = "cli")]
+pub fn words(plan: &Plan, host: &Host, folder: &Path) -> Option<String> {
+    let question = nvcc_command::question(plan, &folder.join("host-compiler.cpp"));
+    let said = host.answers.ask(&question, DEADLINE, |_| None).ok()?;
+    let lines = said.stderr.lines().filter(|line| !line.starts_with("#$"));
+    Some(lines.map(|line| format!("{line}\n")).collect())
+}
+
 fn read(output: &Output, host: &Host) -> Option<(HostCompiler, PathBuf)> {
     let compiler = parse_answer(&output.stdout)?;
     let (program, path) = parse_command(&output.stderr).unwrap_or_else(|| match compiler.make {

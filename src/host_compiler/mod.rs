@@ -331,6 +331,33 @@ impl HostCompilerCheck<'_> {
     }
 }
 
+/// What mends it, where nvcc says that it cannot start its host compiler: by who named that.
+pub fn missing(said: &str, choice: &Choice, env: &Environment) -> Option<String> {
+    if !said.contains("Failed to preprocess host compiler properties") {
+        return None;
+    }
+    Some(match choice {
+        Choice::Variable(variable, name) => format!(
+            "set {} to a compiler that is there, or unset it: it names `{name}`",
+            env.spelling(*variable)
+        ),
+        Choice::Flag => "correct the `-ccbin` that nvcc is given in build.rs, NVCC_PREPEND_FLAGS or NVCC_APPEND_FLAGS: \
+                         there is no such compiler"
+            .into(),
+        Choice::Nobody => {
+            "install g++, or set NVCC_CCBIN to it: nvcc cannot start its host compiler".into()
+        }
+    })
+}
+
+/// Who named it to an nvcc that is asked about itself: other variables than its own are not passed on to it.
+pub fn choice_of_nvcc(env: &Environment) -> Choice {
+    match (choice(env, &[]), env.get(Variable::NvccCcbin)) {
+        (Choice::Variable(..), None) => Choice::Nobody,
+        (choice, _) => choice,
+    }
+}
+
 /// What has to be told to nvcc: the compiler that a variable names; on Windows also the one that was found where
 /// nobody named one, since nvcc itself looks for `cl.exe` on PATH alone.
 pub fn ccbin(choice: &Choice, platform: &Platform, found: Option<PathBuf>) -> Option<String> {

@@ -1,8 +1,12 @@
 //! What nvcc's words mean, where they tell little to somebody who reads them for the first time.
 
-use crate::host_compiler::{Choice, choice};
+use crate::host_compiler::{Choice, choice, missing as missing_compiler};
 use crate::model::candidate::Toolkit;
 use crate::model::environment::Environment;
+#[cfg(feature = "cli")]
+use crate::runtime::facts::finding::Finding;
+#[cfg(feature = "cli")]
+use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
 use crate::system::files;
 use std::path::Path;
@@ -56,6 +60,42 @@ const OF_RELEASE: [&str; 4] = [
     "nvidia-cuda-crt",
     "nvidia-cuda-runtime",
 ];
+
+/// That the compiler for device code is not where this nvcc looks for it, so that it can compile no kernel.
+#[cfg(feature = "cli")]
+pub fn without_cicc(toolkit: &Toolkit, env: &Environment) -> Option<Finding> {
+    let nvcc = toolkit.nvcc.as_deref()?;
+    let real = files::canonical(nvcc, None).ok()?;
+    let bin = real.parent()?;
+    let profile = files::read(&bin.join("nvcc.profile")).ok()?;
+    let is_usual = |line: &str| {
+        let value = line.strip_prefix("CICC_PATH");
+        value.is_some_and(|value| value.trim_start_matches([' ', '=']) == "$(TOP)/nvvm/bin")
+    };
+    let cicc = bin.parent()?.join("nvvm/bin/cicc");
+    let is_there = files::is_file(&cicc) || files::is_file(&bin.join("cicc"));
+    if is_there || !profile.lines().any(is_usual) {
+        return None;
+    }
+    let failure = Failure {
+        said: "cicc: not found",
+        env,
+        flags: &[],
+        nvcc,
+        release: toolkit.version,
+        others: &[],
+    };
+    let headline = format!(
+        "`{}` has no `cicc`, without which it compiles no kernel",
+        nvcc.display()
+    );
+    let finding = Finding::warning(FindingId::NvccFailed, headline);
+    Some(
+        finding
+            .help(failure.missing_tool()?)
+            .with("missed", cicc.display()),
+    )
+}
 
 impl Failure<'_> {
     /// What to do about it.
@@ -135,27 +175,10 @@ impl Failure<'_> {
     }
 
     fn missing_compiler(&self) -> Option<String> {
-        if !self.said.contains("No such file or directory")
-            || !self
-                .said
-                .contains("Failed to preprocess host compiler properties")
-        {
-            return None;
-        }
-        match choice(self.env, self.flags) {
-            Choice::Variable(variable, name) => {
-                let spelling = self.env.spelling(variable);
-                Some(format!(
-                    "set {spelling} to a compiler that is there, or unset it: it names `{name}`"
-                ))
-            }
-            Choice::Flag => Some(
-                "correct the `-ccbin` that nvcc is given in build.rs, NVCC_PREPEND_FLAGS or NVCC_APPEND_FLAGS: \
-                 there is no such compiler"
-                    .into(),
-            ),
-            Choice::Nobody => None,
-        }
+        let missing = self.said.contains("No such file or directory");
+        let choice = choice(self.env, self.flags);
+        let named = missing && choice != Choice::Nobody;
+        missing_compiler(self.said, &choice, self.env).filter(|_| named)
     }
 }
 

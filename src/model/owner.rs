@@ -25,6 +25,33 @@ pub struct Owner {
     pub version: String,
 }
 
+impl Installer {
+    /// The command that installs a cuDNN 9 for this CUDA, headers and libraries, from this release on and before that
+    /// one. None where there is no such package.
+    pub fn install_cudnn(self, cuda: u32, from: Version, below: Option<Version>) -> Option<String> {
+        let name = match self {
+            _ if !(11..=13).contains(&cuda) => return None,
+            Installer::Apt => format!("libcudnn9-dev-cuda-{cuda}"),
+            Installer::Pip => format!("nvidia-cudnn-cu{cuda}"),
+            Installer::Conda => "cudnn".into(),
+        };
+        let package = Owner {
+            installer: self,
+            name,
+            version: String::new(),
+        };
+        match self {
+            Installer::Apt if cuda == 11 || below.is_some_and(|below| below.major < 10) => None,
+            Installer::Apt => Some(format!("sudo apt install {}", package.name)),
+            Installer::Pip => package.install(from, below),
+            Installer::Conda => {
+                let command = package.install(from, below)?;
+                Some(format!("{command} cuda-version={cuda}"))
+            }
+        }
+    }
+}
+
 impl Owner {
     /// The command that brings a release from this one on, and before that one, in its place. None for apt, whose
     /// packages may have no such release.
@@ -99,5 +126,47 @@ mod tests {
             "pip install 'nvidia-cudnn-cu12<10.0'"
         );
         assert_eq!(command(Installer::Apt, "libcudnn9-cuda-12", None), None);
+    }
+
+    #[test]
+    fn a_cudnn_is_installed_for_the_cuda_that_is_there() {
+        let (any, nine) = (Version::new(0, 0, 0), Version::new(9, 1, 0));
+        let eight = Some(Version::new(9, 0, 0));
+        for (installer, cuda, from, below, command) in [
+            (
+                Installer::Pip,
+                12,
+                any,
+                None,
+                "pip install 'nvidia-cudnn-cu12'",
+            ),
+            (
+                Installer::Pip,
+                13,
+                nine,
+                None,
+                "pip install 'nvidia-cudnn-cu13>=9.1'",
+            ),
+            (Installer::Pip, 14, any, None, ""),
+            (
+                Installer::Conda,
+                12,
+                nine,
+                None,
+                "conda install -c conda-forge 'cudnn>=9.1' cuda-version=12",
+            ),
+            (
+                Installer::Apt,
+                12,
+                nine,
+                None,
+                "sudo apt install libcudnn9-dev-cuda-12",
+            ),
+            (Installer::Apt, 11, any, None, ""),
+            (Installer::Apt, 12, any, eight, ""),
+        ] {
+            let told = installer.install_cudnn(cuda, from, below);
+            assert_eq!(told.unwrap_or_default(), command, "{installer:?} {cuda}");
+        }
     }
 }

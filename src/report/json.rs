@@ -41,6 +41,7 @@ pub(super) fn report(report: &Report) -> Value {
         "toolkit": report.toolkit.as_ref().map(|found| toolkit(found, toolkit_via, gpu_codes)),
         "cudnn": report.cudnn.as_ref().map(|found| cudnn(found, cudnn_via)),
         "candidates": list(&report.candidates, candidate),
+        "host_compiler": machine.host_compiler.as_deref(),
         "driver": machine.driver.as_ref().map(driver),
         "gpus": list(&machine.gpus, gpu),
         "targets": list(&machine.targets, text),

@@ -1,13 +1,15 @@
 //! What only the running machine can tell: its driver, its GPUs, and what kernels would be compiled for here.
 
 use crate::compat::{image_driver, rules};
+use crate::kernels::{host_compiler_check, nvcc_diagnostics};
+use crate::model::platform::Os;
 use crate::report::Machine;
 use crate::runtime::driver::query;
 use crate::runtime::driver::query::DriverProblem;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::targets::gpus::{DEADLINE, gpus, within};
-use crate::toolchain::Toolchain;
+use crate::toolchain::{Toolchain, environment_checks};
 use crate::toolkit::nvcc;
 
 /// Asks, and adds what was noticed.
@@ -45,6 +47,9 @@ pub(super) fn ask(toolchain: &Toolchain, findings: &mut Vec<Finding>) -> Machine
         findings.extend(noticed);
     }
     if let Some(cudnn) = cudnn {
+        if toolchain.host.platform.os == Os::Linux {
+            findings.extend(environment_checks::not_opened(cudnn, toolkit));
+        }
         let unserved = rules::gpus(cudnn, &machine.gpus, &toolchain.host.platform);
         // It is better said of a GPU than of the target that was chosen for it.
         findings.retain(|said| !unserved.iter().any(|finding| finding.id == said.id));
@@ -56,6 +61,13 @@ pub(super) fn ask(toolchain: &Toolchain, findings: &mut Vec<Finding>) -> Machine
 /// What kernels would be compiled for.
 fn kernels(machine: &mut Machine, toolchain: &Toolchain, findings: &mut Vec<Finding>) {
     if let Some(nvcc) = toolchain.nvcc() {
+        let toolkit = toolchain.toolkit.as_ref();
+        let env = &toolchain.host.env;
+        findings.extend(toolkit.and_then(|one| nvcc_diagnostics::without_cicc(one, env)));
+        if let Some((compiler, noticed)) = host_compiler_check::survey(toolchain, nvcc) {
+            machine.host_compiler = Some(compiler);
+            findings.extend(noticed);
+        }
         // An nvcc that does not answer is noticed by the selection, too.
         machine.gpu_codes = nvcc::gpu_codes(nvcc, &toolchain.host.answers).unwrap_or_default();
         let noticed = match toolchain.selection() {

@@ -54,6 +54,8 @@ pub(crate) struct Machine {
     /// What the toolkit's nvcc makes machine code for.
     #[cfg(feature = "cli")]
     pub(crate) gpu_codes: Vec<Target>,
+    /// What nvcc takes for host code, in words.
+    pub(crate) host_compiler: Option<String>,
     /// The driver. Its devices stand in `gpus`.
     pub(crate) driver: Option<Driver>,
     /// The GPUs that programs see.

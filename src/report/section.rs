@@ -8,6 +8,7 @@ use crate::runtime::facts::finding_id::FindingId;
 pub(super) enum ReportSection {
     Toolkit,
     Nvcc,
+    HostCompiler,
     Cudnn,
     Parts,
     Driver,
@@ -22,10 +23,12 @@ pub(super) fn thing(id: FindingId) -> ReportSection {
         FindingId::CudaNotFound | FindingId::CudaRequirementUnmet | FindingId::PartialToolkit => {
             ReportSection::Toolkit
         }
-        FindingId::NvccNotFound
-        | FindingId::NvccHeaderSkew
-        | FindingId::HostCompilerUnsupported
-        | FindingId::HostHeadersIncompatible => ReportSection::Nvcc,
+        FindingId::NvccNotFound | FindingId::NvccHeaderSkew | FindingId::NvccFailed => {
+            ReportSection::Nvcc
+        }
+        FindingId::HostCompilerUnsupported | FindingId::HostHeadersIncompatible => {
+            ReportSection::HostCompiler
+        }
         FindingId::CudnnNotFound
         | FindingId::CudnnRequirementUnmet
         | FindingId::CudnnHeadersMissing
@@ -54,7 +57,7 @@ pub(super) fn thing(id: FindingId) -> ReportSection {
 pub(super) fn has_line(report: &Report, thing: ReportSection) -> bool {
     match thing {
         ReportSection::Toolkit | ReportSection::Cudnn => true,
-        ReportSection::Nvcc => report.toolkit.is_some(),
+        ReportSection::Nvcc | ReportSection::HostCompiler => report.toolkit.is_some(),
         ReportSection::Parts => report.cudnn.is_some(),
         ReportSection::Driver | ReportSection::Gpus | ReportSection::Targets => {
             report.machine.is_some()

@@ -112,6 +112,7 @@ fn whole() -> Report {
         cudarc: None,
         machine: Some(Machine {
             gpu_codes: vec![target(Code::Machine)],
+            host_compiler: Some("gcc 14.2.0 at /usr/bin/gcc".to_string()),
             driver: Some(Driver {
                 library: "libcuda.so.1".to_string(),
                 version: Some("580.95.05".to_string()),
@@ -134,6 +135,7 @@ fn everything_that_fits_has_a_tick() {
         "  ✓ toolkit   CUDA 13.0 at /opt/nv/cu13
               found via CUDA_HOME
   ✓ nvcc      /opt/nv/cu13/bin/nvcc
+  ✓ host code gcc 14.2.0 at /usr/bin/gcc
   ✓ cuDNN     9.14.0 for CUDA 13 at /opt/nv/cudnn
               found via CUDNN_PATH
   ✓ header    9.14.0 in /opt/nv/cudnn/include/cudnn_version.h

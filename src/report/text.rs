@@ -48,25 +48,13 @@ pub(super) fn stack(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
                 &text,
             )?;
             via(f, report.via(Kind::Toolkit))?;
-            match &toolkit.nvcc {
-                Some(nvcc) => line(
-                    f,
-                    report,
-                    ReportSection::Nvcc,
-                    Mark::Tick,
-                    "nvcc",
-                    &shown(nvcc),
-                )?,
-                None => line(
-                    f,
-                    report,
-                    ReportSection::Nvcc,
-                    Mark::Dash,
-                    "nvcc",
-                    "not there",
-                )?,
-            }
+            let (mark, text) = match &toolkit.nvcc {
+                Some(nvcc) => (Mark::Tick, shown(nvcc)),
+                None => (Mark::Dash, "not there".to_string()),
+            };
+            line(f, report, ReportSection::Nvcc, mark, "nvcc", &text)?;
             findings(f, report, ReportSection::Nvcc)?;
+            host_compiler(report, f)?;
         }
         None => {
             let text = none(report, Kind::Toolkit);
@@ -89,6 +77,21 @@ pub(super) fn stack(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
             findings(f, report, ReportSection::Cudnn)
         }
     }
+}
+
+/// What nvcc takes for host code.
+fn host_compiler(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
+    let section = ReportSection::HostCompiler;
+    let machine = report.machine.as_ref().filter(|_| !f.alternate());
+    if let Some(compiler) = machine.and_then(|one| one.host_compiler.as_deref()) {
+        let mut noticed = report.findings.iter();
+        let mark = match noticed.any(|one| thing(one.id) == section) {
+            true => Mark::Dash,
+            false => Mark::Tick,
+        };
+        line(f, report, section, mark, "host code", &printable(compiler))?;
+    }
+    findings(f, report, section)
 }
 
 /// Why none is chosen.
@@ -121,25 +124,11 @@ fn chosen_cudnn(report: &Report, cudnn: &Cudnn, f: &mut Formatter<'_>) -> fmt::R
         line(f, report, ReportSection::Itself, Mark::Tick, "owner", &text)?;
     }
     findings(f, report, ReportSection::Cudnn)?;
-    if cudnn.parts.is_empty() {
-        line(
-            f,
-            report,
-            ReportSection::Parts,
-            Mark::Dash,
-            "parts",
-            "none seen",
-        )?;
-    } else {
-        line(
-            f,
-            report,
-            ReportSection::Parts,
-            Mark::Tick,
-            "parts",
-            &parts(cudnn),
-        )?;
-    }
+    let (mark, text) = match cudnn.parts.is_empty() {
+        true => (Mark::Dash, "none seen".to_string()),
+        false => (Mark::Tick, parts(cudnn)),
+    };
+    line(f, report, ReportSection::Parts, mark, "parts", &text)?;
     findings(f, report, ReportSection::Parts)?;
     #[cfg(feature = "cli")] // a build reads none
     if !f.alternate() && !cudnn.gpu_codes.is_empty() {

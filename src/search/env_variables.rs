@@ -129,17 +129,20 @@ impl At<'_> {
         steps
     }
 
-    /// A toolkit into which cuDNN was copied. Nobody asked for that cuDNN by name, so it comes after those.
+    /// A toolkit into which cuDNN was copied, or the wheel of cuDNN beside one that is a wheel itself. Nobody asked for
+    /// that cuDNN by name, so it comes after those.
     pub(super) fn cudnn_in_wished_toolkits(&self) -> Vec<Step> {
-        let inside = TOOLKIT_WISHES.iter().filter_map(|&variable| {
-            let tree = install_layout::cudnn(self.platform, &self.env.path(variable)?, "");
-            let place = Place::Tree(tree);
-            Some(Step::unasked(
-                Kind::Cudnn,
-                &self.via(variable),
-                false,
-                place,
-            ))
+        let inside = TOOLKIT_WISHES.iter().flat_map(|&variable| {
+            let dir = self.env.path(variable).into_iter();
+            let trees = dir.flat_map(|dir| {
+                let inside = install_layout::cudnn(self.platform, &dir, "");
+                let beside = install_layout::cudnn_beside(self.platform, &dir);
+                [inside].into_iter().chain(beside)
+            });
+            let via = self.via(variable);
+            trees
+                .map(move |tree| Step::unasked(Kind::Cudnn, &via, false, Place::Tree(tree)))
+                .collect::<Vec<_>>()
         });
         inside.collect()
     }

@@ -83,6 +83,13 @@ pub fn split_toolkit(platform: &Platform, base: &Path, pattern: &str) -> Tree {
     }
 }
 
+/// The wheel of cuDNN beside a toolkit that consists of wheels, `site-packages/nvidia/cu13`.
+pub fn cudnn_beside(platform: &Platform, toolkit: &Path) -> Option<Tree> {
+    let packages = toolkit.parent().filter(|dir| dir.ends_with(PACKAGES))?;
+    let pattern = format!("{PACKAGES}/cudnn");
+    Some(cudnn(platform, packages.parent()?, &pattern))
+}
+
 /// A cuDNN as NVIDIA's archive lays it out, its wheel, or what somebody copied by hand.
 pub fn cudnn(platform: &Platform, base: &Path, pattern: &str) -> Tree {
     let mut tree = Tree {

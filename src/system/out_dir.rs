@@ -31,3 +31,14 @@ pub fn alias(file: &Path, name: &Path) -> Result<(), Finding> {
     std::fs::copy(file, name).map_err(|error| failed("copy", file, &error))?;
     Ok(())
 }
+
+/// What `with` gives in a directory of its own, which is gone afterwards.
+#[cfg(feature = "cli")]
+pub fn in_scratch<T>(with: impl FnOnce(&Path) -> T) -> Option<T> {
+    let dir = std::env::temp_dir().join(format!("cudnn-guard-{}", std::process::id()));
+    std::fs::create_dir(&dir).ok()?;
+    let given = with(&dir);
+    // What is left there is small, and the system clears such places.
+    let _ = std::fs::remove_dir_all(&dir);
+    Some(given)
+}

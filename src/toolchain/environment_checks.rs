@@ -6,9 +6,17 @@ use crate::loader::dll_search::DllSearchPath;
 use crate::loader::find_library::shared_file;
 use crate::loader::{dll_dependencies, path_shadowing, shadowing};
 use crate::model::candidate::{Cudnn, Toolkit};
+#[cfg(feature = "cli")]
+use crate::model::owner::Installer;
 use crate::model::platform::{Os, Platform};
+#[cfg(feature = "cli")]
+use crate::runtime::binary::elf::Elf;
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
+#[cfg(feature = "cli")]
+use crate::runtime::loader::search_path::SearchPath;
+#[cfg(feature = "cli")]
+use crate::runtime::parts::dlopen_dependencies;
 use crate::system::{Host, files};
 use crate::toolkit::closure::unmet_dependency;
 use crate::toolkit::dependencies;
@@ -56,6 +64,84 @@ pub fn stop_at_missing_parts(findings: &mut [Finding]) {
     let missing = findings.iter_mut();
     let missing = missing.filter(|one| one.id == FindingId::PartsMissing);
     missing.for_each(|one| one.severity = Severity::Error);
+}
+
+/// Libraries of CUDA that this cuDNN opens by name when it computes, and that lie neither beside it, nor in the toolkit, nor
+/// where this machine's loader looks.
+#[cfg(feature = "cli")]
+pub fn not_opened(cudnn: &Cudnn, toolkit: Option<&Toolkit>) -> Option<Finding> {
+    let cuda = cudnn.cuda_major?;
+    let search_path = SearchPath::of_program();
+    let in_toolkit: Vec<PathBuf> = toolkit.map_or_else(Vec::new, |one| one.link_dirs.clone());
+    let mut lacking: Vec<(String, &str)> = Vec::new();
+    for part in &cudnn.parts {
+        let names = dlopen_dependencies::opened_by(&part.name, cuda);
+        let elf = (!names.is_empty())
+            .then(|| Elf::open(&part.path).ok())
+            .flatten();
+        let mut dirs = elf.map_or_else(Vec::new, |elf| elf.folders(&part.path));
+        dirs.extend(in_toolkit.iter().cloned());
+        let is_there = |name: &str| {
+            let found = search_path.resolve(name, &[], false);
+            found.is_some() || dirs.iter().any(|dir| files::is_file(&dir.join(name)))
+        };
+        for name in names {
+            // One part takes the plain name where there is no other.
+            let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+            let known = lacking.iter().any(|(known, _)| *known == name);
+            if !known && !is_there(&name) && !is_there(plain) {
+                lacking.push((name, consistency::file_name(&part.path)));
+            }
+        }
+    }
+    let names: Vec<&str> = lacking.iter().map(|(name, _)| &**name).collect();
+    let headline = format!(
+        "the cuDNN at `{}` opens {} when it computes, and nothing here has {}",
+        cudnn.root.display(),
+        names.split_last().map(|(last, rest)| match rest {
+            [] => last.to_string(),
+            rest => format!("{} and {last}", rest.join(", ")),
+        })?,
+        if names.len() == 1 { "it" } else { "them" },
+    );
+    let asked = lacking.iter().map(|(name, part)| format!("{part}: {name}"));
+    let finding = Finding::warning(FindingId::CudnnNotLoadable, headline);
+    let finding = finding.with_lines("asked by", asked);
+    let installer = cudnn.owner.as_deref().map(|owner| owner.installer);
+    let packages: Vec<String> = names
+        .iter()
+        .filter_map(|name| package(name, cuda, installer?))
+        .collect();
+    Some(match installer {
+        Some(Installer::Pip) => finding.help(format!(
+            "install what belongs beside the wheel: `pip install {}`",
+            packages.join(" ")
+        )),
+        Some(Installer::Conda) => finding.help(format!(
+            "install what belongs beside it: `conda install -c conda-forge {} cuda-version={cuda}`",
+            packages.join(" ")
+        )),
+        _ => finding
+            .help("install the toolkit of that CUDA, or put their directory into LD_LIBRARY_PATH"),
+    })
+}
+
+/// The package of a library of CUDA.
+#[cfg(feature = "cli")]
+fn package(library: &str, cuda: u32, installer: Installer) -> Option<String> {
+    let (_, wheel, conda) = [
+        ("libcublas", "cublas", "libcublas"),
+        ("libnvrtc", "cuda-nvrtc", "cuda-nvrtc"),
+        ("libcudart", "cuda-runtime", "cuda-cudart"),
+    ]
+    .into_iter()
+    .find(|(start, ..)| library.starts_with(start))?;
+    Some(match (installer, cuda) {
+        (Installer::Conda, _) => conda.to_string(),
+        // From 13 on the wheels of CUDA have no number in their names.
+        (_, 13..) => format!("'nvidia-{wheel}=={cuda}.*'"),
+        _ => format!("nvidia-{wheel}-cu{cuda}"),
+    })
 }
 
 /// Files of parts that do not lie beside the library, and that this system's loader finds in another place.

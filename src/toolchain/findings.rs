@@ -99,10 +99,11 @@ pub fn config_faults(config: &Config, host: &Host) -> Vec<Finding> {
     }
     if let Some(root) = host.root.as_deref().filter(|root| !files::is_dir(root)) {
         let help = "name a directory that holds usr/ of the system to look at";
-        add(
-            format!("the root `{}` is not a directory", root.display()),
-            help,
-        );
+        let what = match files::exists(root) {
+            true => "is not a directory",
+            false => "does not exist",
+        };
+        add(format!("the root `{}` {what}", root.display()), help);
     }
     findings
 }

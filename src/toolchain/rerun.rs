@@ -46,7 +46,12 @@ impl Toolchain {
 #[cfg(all(test, unix))]
 mod tests {
     use crate::config::Config;
+    use crate::model::environment::Environment;
+    use crate::model::platform::Platform;
+    use crate::system::Host;
     use crate::system::directive::Directive;
+    use crate::system::probe_cache::ProbeCache;
+    use crate::toolchain::Toolchain;
     use std::fs;
 
     /// `/usr/local/cuda` may lead elsewhere tomorrow, and the release that it led to be gone: then both lines tell.
@@ -66,6 +71,64 @@ mod tests {
         for header in [link.join("include/cuda.h"), real.join("include/cuda.h")] {
             let line = Directive::RerunIfChanged(header);
             assert!(lines.contains(&line), "{line} is not in {lines:?}");
+        }
+    }
+
+    #[test]
+    fn cargo_watches_what_was_asked_and_nothing_that_changes_by_itself() {
+        let names = |env: &[(&str, &str)]| -> Vec<String> {
+            let pairs = env
+                .iter()
+                .map(|(name, value)| (name.to_string(), value.into()));
+            let platform = Platform::from_triple("x86_64-unknown-linux-gnu");
+            let host = Host {
+                env: Environment::new(pairs),
+                platform,
+                root: Some("/var/empty".into()),
+                answers: ProbeCache::default(),
+            };
+            let config = Config::new().cuda(">=1").cudnn(">=1");
+            let needs = config.needs();
+            let directives = Toolchain::find(config, host, needs).reruns();
+            let names = directives
+                .into_iter()
+                .filter_map(|directive| match directive {
+                    Directive::RerunIfEnvChanged(name) => Some(name),
+                    _ => None,
+                });
+            names.collect()
+        };
+        let watched = names(&[
+            ("LD_LIBRARY_PATH", "/a"),
+            ("PATH", "/bin"),
+            ("HOME", "/root"),
+        ]);
+        for name in [
+            "CUDA_HOME",
+            "CUDNN_PATH",
+            "CUDNN_GUARD_HOME",
+            "CUDNN_GUARD_ALLOW",
+            "VIRTUAL_ENV",
+            "CONDA_PREFIX",
+            "EBROOTCUDNN",
+            "NVHPC_ROOT",
+            "TF_CUDA_PATHS",
+        ] {
+            assert!(
+                watched.iter().any(|watched| watched == name),
+                "{name}: {watched:?}"
+            );
+        }
+        let by_name = names(&[("NVCC", "ccache nvcc"), ("PATH", "/bin")]);
+        assert!(
+            by_name.iter().any(|watched| watched == "PATH"),
+            "{by_name:?}"
+        );
+        for name in ["PATH", "LD_LIBRARY_PATH", "HOME"] {
+            assert!(
+                !watched.iter().any(|watched| watched == name),
+                "{name}: {watched:?}"
+            );
         }
     }
 }

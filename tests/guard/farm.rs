@@ -1,5 +1,6 @@
 //! NVIDIA's own files, put together anew: CUDNN_GUARD_REAL is the folder of `.ci/wheels.py`.
 
+pub use super::program::must_be_true;
 use super::program::{Ran, run};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -115,6 +116,19 @@ impl Farm {
         assert!(end.ends_with(hint), "{end}");
         cause.replace(self.text(), "HERE")
     }
+}
+
+/// A program with a RUNPATH to the cuDNN in this folder, to which it is linked. It lies in `dir`.
+pub fn linked_program(dir: &Path, lib: &Path) -> PathBuf {
+    let (source, program) = (dir.join("app.c"), dir.join("app"));
+    let code =
+        "unsigned long cudnnGetVersion(void); int main(void) { return cudnnGetVersion() == 0; }";
+    std::fs::write(&source, code).unwrap();
+    let mut cc = std::process::Command::new("cc");
+    cc.arg(&source).arg(lib.join("libcudnn.so.9"));
+    cc.arg(format!("-Wl,--enable-new-dtags,-rpath,{}", lib.display()));
+    assert!(cc.arg("-o").arg(&program).status().unwrap().success());
+    program
 }
 
 impl Drop for Farm {

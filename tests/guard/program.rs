@@ -1,5 +1,12 @@
 //! A program with a guard in it: this test binary, run once more with a task in its environment.
 
+#[path = "../../src/toolchain/tests/cases/truth.rs"]
+#[allow(
+    clippy::duplicate_mod,
+    reason = "a test program may use both vocabularies"
+)]
+mod truth;
+
 use cudnn_guard::runtime::binary::version_symbol::WITH_SYMBOL;
 use cudnn_guard::runtime::child::work::Functions;
 use cudnn_guard::runtime::facts::built::{Built, BuiltFinding, Loader};
@@ -84,12 +91,26 @@ pub fn run_in(from: &Path, task: &str, folder: &Path, variables: &[(&str, &str)]
     }
     let output = command.output().unwrap();
     let json = std::fs::read_to_string(&report).unwrap_or_default();
-    Ran {
+    let ran = Ran {
         code: output.status.code(),
         stderr: String::from_utf8(output.stderr).unwrap(),
         text: std::fs::read_to_string(&text).unwrap_or_default(),
         json: serde_json::from_str(&json).unwrap_or_default(),
-    }
+    };
+    must_be_true(&ran.text);
+    must_be_true(&ran.stderr);
+    ran
+}
+
+/// Each path of a text that is not where it says, and each release that is not that of the file beside it.
+#[track_caller]
+pub fn must_be_true(text: &str) {
+    // A driver that is the tests' own.
+    let text = text.replace("/drv/libcuda.so.1", "libcuda.so.1");
+    // As a shell reads it.
+    let text = text.replace(r"'\''", "'");
+    let wrong = truth::World::real().falsehoods(&text);
+    assert!(wrong.is_empty(), "{}\n\n{text}", wrong.join("\n"));
 }
 
 /// The command alone.

@@ -227,6 +227,78 @@ fn full_file_names_tell_through_links() {
 }
 
 #[test]
+fn a_part_that_a_wheel_has_lost_is_brought_back_by_pip() {
+    let help = "bring its files back: `pip install --force-reinstall --no-deps nvidia-cudnn-cu13==9.14.0.42`";
+    let lost = site("9.14.0");
+    std::fs::remove_file(cnn(&lost)).unwrap();
+    let ran = run("check", &lost.file(LIB), &[GPU]);
+    ran.must_be("fail", &["parts-missing"]);
+    assert_eq!(ran.json["findings"][0]["help"][0], help);
+    let torn = site("9.14.0");
+    std::fs::write(cnn(&torn), "\x7fELF").unwrap();
+    let ran = run("check", &torn.file(LIB), &[GPU]);
+    ran.must_be("fail", &["library-damaged"]);
+    let help = help.replace("files", "file");
+    assert_eq!(ran.json["findings"][0]["help"][0], help);
+}
+
+#[test]
+fn the_command_of_a_package_is_named_where_one_alone_has_the_files() {
+    let site = site("9.14.0");
+    let of = |folder: &Path| package_record::reinstall_command(folder);
+    assert!(of(&site.file(LIB)).is_some());
+    install(&site, "cu12", "9.14.0");
+    assert_eq!(of(&site.file(LIB)), None);
+    for (prefix, records, command) in [
+        (
+            "conda",
+            &[
+                "libcudnn-9.10.1.4-h1",
+                "libcudnn-dev-9.10.1.4-h1",
+                "cudnn-9.10.1.4-h1",
+            ][..],
+            Some("conda install --force-reinstall -c conda-forge libcudnn=9.10.1.4"),
+        ),
+        (
+            "older",
+            &["cudnn-8.9.7.29-h1"],
+            Some("conda install --force-reinstall -c conda-forge cudnn=8.9.7.29"),
+        ),
+        (
+            ".pixi/envs/default",
+            &["libcudnn-9.10.1.4-h1"],
+            Some("pixi reinstall libcudnn"),
+        ),
+        ("odd", &["libcudnn-9.10.1.4`x`-h1"], None),
+        ("none", &["python-3.12.1-h1"], None),
+    ] {
+        let (lib, meta) = (
+            site.file(prefix).join("lib"),
+            site.file(prefix).join("conda-meta"),
+        );
+        std::fs::create_dir_all(&lib).unwrap();
+        std::fs::create_dir_all(&meta).unwrap();
+        for record in records {
+            std::fs::write(meta.join(format!("{record}.json")), "").unwrap();
+        }
+        assert_eq!(of(&lib).as_deref(), command, "{prefix}");
+    }
+    let (lists, lib) = (site.file("info"), Path::new("/usr/lib/x86_64-linux-gnu"));
+    std::fs::create_dir(&lists).unwrap();
+    let of = || package_record::debian_command(lib, &lists);
+    assert_eq!(of(), None);
+    let list = |name: &str, file: &str| {
+        std::fs::write(lists.join(name), format!("/.\n{}/{file}\n", lib.display())).unwrap();
+    };
+    list("libcudnn9-cuda-12.list", "libcudnn.so.9.14.0");
+    list("libcudnn9-dev-cuda-12.list", "libcudnn_static_v9.a");
+    let wanted = "sudo apt install --reinstall libcudnn9-cuda-12";
+    assert_eq!(of().as_deref(), Some(wanted));
+    list("libcudnn8.list", "libcudnn.so.8.9.7");
+    assert_eq!(of(), None);
+}
+
+#[test]
 fn records_and_their_folders_are_read() {
     let release = |name| package_record::release_in(name);
     let of = |major, minor, patch| Some(Version::new(major, minor, patch));

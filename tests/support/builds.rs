@@ -1,5 +1,12 @@
 //! One small crate whose build script does what it is asked to, made-up installations for it, and what it says there.
 
+#[path = "../../src/toolchain/tests/cases/truth.rs"]
+#[allow(
+    clippy::duplicate_mod,
+    reason = "a test program may use both vocabularies"
+)]
+mod truth;
+
 use super::{cargo, project, repository, scratch, write_if_new};
 use std::collections::BTreeMap;
 use std::fs;
@@ -146,6 +153,15 @@ pub fn toolkit(dir: &Path, version: u32, nvcc: bool) {
         )
         .unwrap();
     }
+}
+
+/// Each path that cargo shows of an error is where it says.
+#[track_caller]
+pub fn must_be_true(said: &str) {
+    let own = |line: &str| Some(line.split_once("@0.1.0: ")?.1.to_string());
+    let text: Vec<String> = said.lines().filter_map(own).collect();
+    let wrong = truth::World::real().falsehoods(&text.join("\n"));
+    assert!(wrong.is_empty(), "{}\n\n{said}", wrong.join("\n"));
 }
 
 /// Tests run beside each other.

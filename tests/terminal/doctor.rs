@@ -92,6 +92,7 @@ fn what_lies_below_a_root_is_found_there() {
             "toolkit",
             "cudnn",
             "candidates",
+            "host_compiler",
             "driver",
             "gpus",
             "targets",

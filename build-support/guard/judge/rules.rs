@@ -324,10 +324,10 @@ impl Cudnn {
             ),
         };
         let finding = match gpu_support::newest(rows, cudnn, cuda) {
-            Some(newest) => {
+            Some(newest) if newest < gpu => {
                 finding.with("serves", format!("compute capabilities up to {}", newest))
             }
-            None => finding,
+            _ => finding,
         };
         Some(match gpu_support::first_with(rows, cudnn, cuda, gpu) {
             Some((first, cuda)) => finding.help(format!(

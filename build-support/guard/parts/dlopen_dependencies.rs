@@ -16,7 +16,7 @@ const CUDART: &str = "libcudart.so";
 
 /// What a part of a cuDNN for this CUDA opens, read off the strings of NVIDIA's own. The part that came with 9.21 puts
 /// the name of its libcudart together, and takes the plain one for it.
-fn opened_by(part: &str, cuda: u32) -> Vec<String> {
+pub fn opened_by(part: &str, cuda: u32) -> Vec<String> {
     let nvrtc = if cuda == 11 {
         "libnvrtc.so.11.2".to_string()
     } else {

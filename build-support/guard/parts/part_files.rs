@@ -3,6 +3,7 @@
 use crate::runtime::binary::bounded_file::files_in;
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::elf::Elf;
+use crate::runtime::binary::package_record;
 use crate::runtime::facts::built::Built;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
@@ -269,7 +270,15 @@ pub fn defect_finding(path: &Path, defect: &Defect, needed: bool) -> Finding {
         }
         (true, _) => Finding::error(id, summary),
     };
-    finding.help(defect.help(path))
+    let again = match defect {
+        Defect::Empty | Defect::Directory => None,
+        _ if id != FindingId::LibraryDamaged || defect.is_lfs_pointer() => None,
+        _ => path.parent().and_then(package_record::reinstall_command),
+    };
+    finding.help(match again {
+        Some(command) => format!("bring its file back: `{}`", command),
+        None => defect.help(path),
+    })
 }
 
 fn missing_finding(
@@ -301,11 +310,14 @@ fn missing_finding(
 const WHOLE: &str = "install a whole cuDNN in its place: this one brings nothing but what compiles graphs at run time";
 
 fn reinstall_help(folder: &Path, release: &Option<SourcedVersion>) -> String {
-    format!(
-        "install cuDNN{} again in `{}`, whole, since the first library opens the others from there",
-        version_words(release),
-        folder.display()
-    )
+    match package_record::reinstall_command(folder) {
+        Some(command) => format!("bring its files back: `{}`", command),
+        None => format!(
+            "install cuDNN{} again in `{}`, whole, since the first library opens the others from there",
+            version_words(release),
+            folder.display()
+        ),
+    }
 }
 
 /// The release behind a name.

@@ -56,7 +56,7 @@ pub fn unusable(cudnn: &Cudnn, found_via: String, via: &FoundVia) -> Option<Find
     Some(
         finding
             .with("found via", found_via)
-            .help(again(flaw, path))
+            .help(again(flaw, path, cudnn))
             .help(format!("or let {via} name a directory with a whole cuDNN")),
     )
 }
@@ -165,7 +165,7 @@ fn flawed(cudnn: &Cudnn) -> Vec<Finding> {
     let finding = |(name, path, flaw): &(String, PathBuf, Defect)| {
         let summary = format!("`{}` {flaw}", path.display());
         let severity = Severity::error_if(is_needed(cudnn, name));
-        Finding::new(flaw.id(), severity, summary).help(again(flaw, path))
+        Finding::new(flaw.id(), severity, summary).help(again(flaw, path, cudnn))
     };
     of_parts.map(finding).collect()
 }
@@ -175,12 +175,19 @@ fn worst_flaw(cudnn: &Cudnn) -> Option<&(String, PathBuf, Defect)> {
     flaws.find(|(name, ..)| is_needed(cudnn, name))
 }
 
-fn again(flaw: &Defect, path: &Path) -> String {
+fn again(flaw: &Defect, path: &Path, cudnn: &Cudnn) -> String {
     match flaw {
         Defect::Cpu(_) => {
             let dir = path.parent().unwrap_or(path).display();
             format!("install the cuDNN for the target's processor in `{dir}`")
         }
+        _ if flaw.is_lfs_pointer() => flaw.help(path),
+        Defect::CutOff(..) | Defect::Garbled | Defect::Foreign(..) => match reinstall(cudnn) {
+            Some(command) => {
+                format!("bring its files back: `{command}`, and see that the disk is not full")
+            }
+            None => flaw.help(path),
+        },
         _ => flaw.help(path),
     }
 }
@@ -272,4 +279,6 @@ pub fn file_name(path: &Path) -> &str {
 }
 
 pub use parts::missing_parts;
-use parts::{copies, folders, lacking, missing, mixed, needs_another, not_linked, obstructed};
+use parts::{
+    copies, folders, lacking, missing, mixed, needs_another, not_linked, obstructed, reinstall,
+};

@@ -2,11 +2,15 @@
 
 use crate::cudnn::consistency::{all_files, file_name, folder, is_dll, is_needed, major, needed};
 use crate::model::candidate::{Copies, Cudnn, Part, Unresolved};
+use crate::model::owner::{Installer, Owner};
 use crate::model::text::library_name::LibraryName;
 use crate::model::version_source::VersionSource;
+use crate::runtime::binary::defect::Defect;
+use crate::runtime::binary::package_record;
 use crate::runtime::facts::finding::{Finding, quoted};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::parts::required_parts;
+use std::path::Path;
 
 /// That hurts only where the program runs, which may be elsewhere: a warning.
 pub(super) fn missing(cudnn: &Cudnn, elsewhere: &[String]) -> Option<Finding> {
@@ -31,11 +35,26 @@ pub(super) fn missing(cudnn: &Cudnn, elsewhere: &[String]) -> Option<Finding> {
     let summary = format!("cuDNN{version} in `{dir}` lacks {what}, which a convolution needs");
     let all = lacking.iter().filter(|_| lacking.len() > 1);
     let finding = Finding::warning(FindingId::PartsMissing, summary).with_lines("lacking", all);
-    Some(finding.help(format!(
-        "copy every `{}` file of that release to `{dir}`, since `{}` opens the others",
-        all_files(cudnn),
-        file_name(library)
-    )))
+    Some(finding.help(match reinstall(cudnn) {
+        Some(command) => format!("bring its files back: `{command}`"),
+        None => format!(
+            "copy every `{}` file of that release to `{dir}`, since `{}` opens the others",
+            all_files(cudnn),
+            file_name(library)
+        ),
+    }))
+}
+
+/// The command that installs the package of this cuDNN again.
+pub(super) fn reinstall(cudnn: &Cudnn) -> Option<String> {
+    match cudnn.owner.as_deref() {
+        Some(Owner {
+            installer: Installer::Apt,
+            name,
+            ..
+        }) => Some(format!("sudo apt install --reinstall {name}")),
+        _ => package_record::reinstall_command(Path::new(&folder(cudnn))),
+    }
 }
 
 /// Parts that are there and cannot be used, where a convolution needs them.
@@ -50,10 +69,16 @@ pub(super) fn obstructed(cudnn: &Cudnn) -> Option<Finding> {
         .iter()
         .filter(|(_, one)| one != first);
     let finding = Finding::warning(FindingId::PartsMissing, headline);
+    let is_gone = matches!(first.defect, Defect::Circle | Defect::Dangling(_));
+    let command = is_gone.then(|| reinstall(cudnn)).flatten();
+    let help = match command {
+        Some(command) => format!("bring its files back: `{command}`"),
+        None => first.help(false),
+    };
     Some(
         finding
             .with_lines("besides", all.map(|(_, one)| one))
-            .help(first.help(false)),
+            .help(help),
     )
 }
 
@@ -113,12 +138,12 @@ pub(super) fn mixed(cudnn: &Cudnn) -> Option<Finding> {
         Some(format!("{}  {}{by}", part.version?, part.path.display()))
     });
     let (lines, dir): (Vec<String>, _) = (lines.collect(), folder(cudnn));
-    Some(required_parts::mixed_finding(
-        &dir,
-        needs_another(cudnn),
-        &lines,
-        all_files(cudnn),
-    ))
+    let needed = needs_another(cudnn);
+    let mut finding = required_parts::mixed_finding(&dir, needed, &lines, all_files(cudnn));
+    if let (Some(help), Some(command)) = (finding.help.first_mut(), reinstall(cudnn)) {
+        help.push_str(&format!(": `{command}`"));
+    }
+    Some(finding)
 }
 
 pub(super) fn needs_another(cudnn: &Cudnn) -> bool {

@@ -8,10 +8,20 @@ pub mod tests;
 use crate::error::Error;
 use crate::host_compiler::limits::Make;
 use crate::host_compiler::{Choice, HostCompilerCheck, ask as host, choice, headers, limits};
+#[cfg(feature = "cli")]
+use crate::host_compiler::{ccbin, missing};
 use crate::model::candidate::Toolkit;
 use crate::runtime::facts::finding::{Finding, Severity};
+#[cfg(feature = "cli")]
+use crate::runtime::facts::finding_id::FindingId;
 use crate::system::files;
+#[cfg(feature = "cli")]
+use crate::system::out_dir::{create_dir, in_scratch};
 use crate::toolchain::Toolchain;
+#[cfg(feature = "cli")]
+use crate::toolkit::nvcc::SAYS;
+#[cfg(feature = "cli")]
+use crate::toolkit::nvcc_command::Product;
 use crate::toolkit::nvcc_command::{Plan, all_flags};
 use std::path::Path;
 
@@ -93,6 +103,47 @@ pub fn host_compiler(
         return Err(Error::new(findings.into_iter().filter(stops).collect()));
     }
     Ok(findings)
+}
+
+/// What this nvcc takes for host code where a build script adds nothing, in words, and what is wrong with it: warnings,
+/// since only who compiles kernels needs it.
+#[cfg(feature = "cli")]
+pub fn survey(toolchain: &Toolchain, nvcc: &Path) -> Option<(String, Vec<Finding>)> {
+    let machine = &toolchain.host;
+    let (env, platform) = (&machine.env, &machine.platform);
+    let choice = choice(env, &[]);
+    let found = host::visual_studio(&platform.triple);
+    let mut plan = Plan {
+        ccbin: ccbin(&choice, platform, found),
+        nvcc: nvcc.to_path_buf(),
+        product: Product::Object,
+        flags: Vec::new(),
+        is_gcc: false,
+    };
+    let folder = |dir: &Path| dir.join("cudnn-guard");
+    in_scratch(|dir| {
+        create_dir(&folder(dir)).ok()?;
+        match host::ask(&plan, machine, &folder(dir)) {
+            Ok(Some((compiler, program))) => {
+                let noticed = host_compiler(&mut plan, toolchain, dir);
+                let mut noticed = noticed.unwrap_or_else(|error| error.findings().to_vec());
+                for finding in &mut noticed {
+                    finding.severity = Severity::Warning;
+                }
+                let words = format!("{} at {}", compiler.named(), program.display());
+                Some((words, noticed))
+            }
+            Ok(None) => {
+                let said = host::words(&plan, machine, &folder(dir))?;
+                let help = missing(&said, &choice, env)?;
+                let headline = format!("`{}` cannot start its host compiler", nvcc.display());
+                let finding = Finding::warning(FindingId::HostCompilerUnsupported, headline);
+                let finding = finding.help(help).with(SAYS, said.trim_end());
+                Some(("none that starts".into(), vec![finding]))
+            }
+            Err(_) => None,
+        }
+    })?
 }
 
 /// `CUDA 12.9`

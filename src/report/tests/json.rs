@@ -33,6 +33,7 @@ fn the_json_has_exactly_these_keys() {
                 "toolkit",
                 "cudnn",
                 "candidates",
+                "host_compiler",
                 "driver",
                 "gpus",
                 "targets",
@@ -115,7 +116,7 @@ fn what_is_not_there_is_null_or_empty() {
     assert_eq!(
         Report::default().to_json(),
         "{\"schema\":1,\"verdict\":\"unknown\",\"toolkit\":null,\"cudnn\":null,\"candidates\":[],\
-         \"driver\":null,\"gpus\":[],\"targets\":[],\"findings\":[]}"
+         \"host_compiler\":null,\"driver\":null,\"gpus\":[],\"targets\":[],\"findings\":[]}"
     );
 }
 

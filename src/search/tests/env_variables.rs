@@ -42,6 +42,35 @@ fn a_folder_of_libraries_or_headers_leads_to_the_other() {
     assert!(tree.include.iter().all(|dir| dir.is_relative()), "{tree:?}");
 }
 
+/// A CUDA_HOME inside a virtual environment says where its cuDNN is, too.
+#[test]
+fn a_toolkit_of_wheels_leads_to_the_cudnn_beside_it() {
+    let site = "/venv/lib/python3.12/site-packages";
+    let dirs = |home: &str| -> Vec<PathBuf> {
+        let env = env(&[("CUDA_HOME", home)]);
+        let platform = Platform::from_triple("x86_64-unknown-linux-gnu");
+        let steps = steps(&env, &platform, None).into_iter();
+        let inside = steps.filter(|step| step.kind == Kind::Cudnn && !step.fixed);
+        let trees = inside.filter_map(|step| match step.place {
+            Place::Tree(tree) => Some(tree.base.join(tree.pattern)),
+            _ => None,
+        });
+        trees.collect()
+    };
+    let found = dirs(&format!("{site}/nvidia/cu13"));
+    let wheel = Path::new(site).join("nvidia/cudnn");
+    assert_eq!(
+        found.iter().position(|dir| *dir == wheel),
+        Some(1),
+        "{found:?}"
+    );
+    let found = dirs("/opt/cuda");
+    assert!(
+        !found.iter().any(|dir| dir.ends_with("nvidia/cudnn")),
+        "{found:?}"
+    );
+}
+
 #[test]
 fn nvcc_is_looked_for_on_the_path_of_the_machine_that_builds() {
     let files = |host: &str, target: &str, path: &str| {

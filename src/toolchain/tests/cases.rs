@@ -3,6 +3,7 @@
 
 mod case;
 mod mend;
+mod truth;
 
 use crate::config::{Config, Link};
 use crate::model::environment::Environment;
@@ -10,12 +11,12 @@ use crate::model::platform::Platform;
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::system::Host;
-use crate::system::directive::Directive;
 use crate::system::probe_cache::ProbeCache;
 use crate::toolchain::Toolchain;
 use case::Case;
 use std::fs;
 use std::path::Path;
+use truth::World;
 
 #[test]
 fn every_case_is_told_as_expected() {
@@ -37,6 +38,128 @@ fn every_case_is_told_as_expected() {
         "BLESS=1 writes what is told now:\n{}",
         differing.join("\n")
     );
+}
+
+/// What a finding names is there, and what it calls absent is not; what it says of a release is what the files say.
+#[test]
+fn what_is_told_is_true() {
+    let scratch = std::env::temp_dir().join(format!("cudnn-guard-truth-{}", std::process::id()));
+    let mut wrong = Vec::new();
+    for case in &Case::all() {
+        let root = scratch.join(case.name());
+        let (toolchain, targets) = look(case, &root);
+        let said = case.files.iter().filter_map(|line| line.split_once(" ("));
+        let said = said.map(|(path, kind)| (root.join(path), kind.into()));
+        let told = [&case.config[..], &case.env, &case.files].concat();
+        let world = World::read(&root, told.join("\n"), said.collect());
+        for finding in toolchain.findings.iter().chain(&targets) {
+            let of_case = |said| format!("{}: {said}", case.name());
+            wrong.extend(
+                world
+                    .falsehoods(&finding.to_string())
+                    .into_iter()
+                    .map(of_case),
+            );
+        }
+    }
+    fs::remove_dir_all(&scratch).unwrap();
+    assert!(wrong.is_empty(), "{}\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// So that the test above cannot pass by itself.
+#[test]
+fn what_is_false_is_found() {
+    let scratch = std::env::temp_dir().join(format!("cudnn-guard-false-{}", std::process::id()));
+    let lib = scratch.join("usr/local/cuda/lib64");
+    let cases = Case::all();
+    let case = cases.iter().find(|case| case.name() == "parts-missing");
+    case.unwrap().unpack(&scratch, "x86_64");
+    let world = World::read(&scratch, String::new(), Vec::new());
+    for (text, wanted) in [
+        (
+            "cuDNN 9.14.0 in `LIB` lacks libcudnn_ops.so.9, which a convolution needs",
+            "",
+        ),
+        (
+            "cuDNN 9.15.0 in `LIB` lacks 6 parts",
+            "9.15.0 is not of LIB",
+        ),
+        ("cuDNN 9.15.0 lacks 6 parts", "9.15.0 is said nowhere"),
+        (
+            "cuDNN 9.14.0 in `LIB` lacks libcudnn.so.9, which a convolution needs",
+            "not lacking in LIB",
+        ),
+        (
+            "cuDNN 9.14.0 in `LIB` lacks 2 parts\n  lacking     libcudnn.so.9",
+            "not lacking in LIB",
+        ),
+        ("cuDNN 9.14.0 at `LIB/cudnn`", "LIB/cudnn is not there"),
+        (
+            "x\n  found via   CUDNN_PATH: LIB/cudnn.h",
+            "LIB/cudnn.h is not there",
+        ),
+        ("x\n  looked at   LIB/cudnn.h\n              LIB/*.h", ""),
+        (
+            "x\n  missed      LIB/cudnn.h\n              LIB/lib*.so",
+            "",
+        ),
+        (
+            "x\n  missed      LIB/cudnn.h\n              LIB/lib*.so.9",
+            "not missed",
+        ),
+        ("`LIB/cudnn.h`, which is not there", ""),
+        (
+            "`LIB/libcudnn.so.9`, which is not there",
+            "LIB/libcudnn.so.9 is there",
+        ),
+        ("x\n  = help: install cuDNN 9.13.0 or a later one", ""),
+        (
+            "x\n  = help: install cuDNN 9.13.9 or a later one",
+            "9.13.9 is in no table",
+        ),
+        ("x\n  = help: copy them into `LIB/new`", ""),
+        (
+            "x\n  = help: copy them into `LIB/new/deep`",
+            "LIB/new/deep is not there",
+        ),
+    ] {
+        let found = world.falsehoods(&text.replace("LIB", lib.to_str().unwrap()));
+        let found = found.join("\n").replace(lib.to_str().unwrap(), "LIB");
+        let is_found = match wanted {
+            "" => found.is_empty(),
+            wanted => found.starts_with(wanted),
+        };
+        assert!(is_found, "{text}: {found}");
+    }
+    fs::remove_dir_all(&scratch).unwrap();
+}
+
+/// A case that has nothing to be mended is sound.
+#[test]
+fn broken_stacks_are_told_and_sound_ones_are_silent() {
+    let scratch = std::env::temp_dir().join(format!("cudnn-guard-sound-{}", std::process::id()));
+    let cases = Case::all();
+    let (sound, broken): (Vec<_>, Vec<_>) = cases.iter().partition(|case| case.mends.is_empty());
+    assert!(broken.len() >= 60, "{} broken", broken.len());
+    assert!(sound.len() >= 40, "{} sound", sound.len());
+    for case in &sound {
+        let found = look(case, &scratch.join(case.name()));
+        let report = found.0.report();
+        assert_eq!(counting(found), [], "{}", case.name());
+        let text = report.to_string();
+        assert!(!text.contains('✗'), "{}: {text}", case.name());
+        #[cfg(feature = "cli")]
+        for severity in ["error", "warning"] {
+            let json = report.to_json();
+            let said = format!("\"severity\":\"{severity}\"");
+            assert!(!json.contains(&said), "{}: {json}", case.name());
+        }
+    }
+    for case in &broken {
+        let said = counting(look(case, &scratch.join(case.name())));
+        assert!(!said.is_empty(), "{}", case.name());
+    }
+    fs::remove_dir_all(&scratch).unwrap();
 }
 
 /// What a case shows, then the failures of the catalogue that it stands for, if any: `CFG-09 LNK-07`.
@@ -130,159 +253,6 @@ fn every_finding_of_the_search_has_a_case() {
             "{id}"
         );
     }
-}
-
-#[test]
-fn cargo_watches_what_was_asked_and_nothing_that_changes_by_itself() {
-    let names = |env: &[(&str, &str)]| -> Vec<String> {
-        let pairs = env
-            .iter()
-            .map(|(name, value)| (name.to_string(), value.into()));
-        let platform = Platform::from_triple("x86_64-unknown-linux-gnu");
-        let host = Host {
-            env: Environment::new(pairs),
-            platform,
-            root: Some("/var/empty".into()),
-            answers: ProbeCache::default(),
-        };
-        let config = Config::new().cuda(">=1").cudnn(">=1");
-        let needs = config.needs();
-        let directives = Toolchain::find(config, host, needs).reruns();
-        let names = directives
-            .into_iter()
-            .filter_map(|directive| match directive {
-                Directive::RerunIfEnvChanged(name) => Some(name),
-                _ => None,
-            });
-        names.collect()
-    };
-    let watched = names(&[
-        ("LD_LIBRARY_PATH", "/a"),
-        ("PATH", "/bin"),
-        ("HOME", "/root"),
-    ]);
-    for name in [
-        "CUDA_HOME",
-        "CUDNN_PATH",
-        "CUDNN_GUARD_HOME",
-        "CUDNN_GUARD_ALLOW",
-        "VIRTUAL_ENV",
-        "CONDA_PREFIX",
-        "EBROOTCUDNN",
-        "NVHPC_ROOT",
-        "TF_CUDA_PATHS",
-    ] {
-        assert!(
-            watched.iter().any(|watched| watched == name),
-            "{name}: {watched:?}"
-        );
-    }
-    let by_name = names(&[("NVCC", "ccache nvcc"), ("PATH", "/bin")]);
-    assert!(
-        by_name.iter().any(|watched| watched == "PATH"),
-        "{by_name:?}"
-    );
-    for name in ["PATH", "LD_LIBRARY_PATH", "HOME"] {
-        assert!(
-            !watched.iter().any(|watched| watched == name),
-            "{name}: {watched:?}"
-        );
-    }
-}
-
-/// Findings whose first help no test carries out yet, by the names of their cases. Another one has to have a `[mend]`.
-const NOT_TRIED: &[(FindingId, &[&str])] = &[
-    // DLLs of one release, which say it: each case has its own.
-    (
-        FindingId::PartsMissing,
-        &["windows-imports-missing", "windows-parts-missing"],
-    ),
-    (
-        FindingId::PartsMixed,
-        &["windows-parts-mixed", "windows-parts-mixed-silent"],
-    ),
-    (FindingId::CudnnNotLoadable, &["windows-imports-missing"]),
-    (FindingId::ConfigInvalid, &["static-windows-cudnn"]),
-];
-
-/// Each error and each warning of each case has a help, the case says how that is done, and it is done: then the finding
-/// is gone, and no other one has come.
-#[test]
-fn a_help_that_is_done_mends_what_it_stands_under() {
-    let scratch = std::env::temp_dir().join(format!("cudnn-guard-mends-{}", std::process::id()));
-    let (mut wrong, mut tried, mut left_out) = (Vec::new(), 0, 0_usize);
-    for case in &Case::all() {
-        let name = case.name();
-        let before = counting(look(case, &scratch.join(name)));
-        let mut ids: Vec<&str> = before.iter().map(|finding| finding.id.as_str()).collect();
-        ids.dedup();
-        for (id, _) in case.mends.iter().filter(|(id, _)| !ids.contains(&&**id)) {
-            wrong.push(format!("{name}: there is no {id} to be mended"));
-        }
-        let mut seen = Vec::new();
-        for finding in &before {
-            let id = finding.id;
-            let help = finding.help.first().map_or("", |help| help.trim());
-            if help.is_empty() {
-                wrong.push(format!("{name}: {id} has no help"));
-                continue;
-            }
-            let left = NOT_TRIED.iter().find(|(known, _)| *known == id);
-            let is_left = left.is_some_and(|(_, names)| names.contains(&name));
-            let mend = case.mends.iter().find(|(known, _)| known == id.as_str());
-            let lines = match mend {
-                Some((_, lines)) if !is_left && !lines.is_empty() => lines,
-                None if is_left => {
-                    left_out += 1;
-                    continue;
-                }
-                _ => {
-                    wrong.push(format!("{name}: how is this done for {id}? {help}"));
-                    continue;
-                }
-            };
-            if mend::reason(lines).is_some_and(|reason| !reason.is_empty()) {
-                continue;
-            }
-            if seen.contains(&id) {
-                continue;
-            }
-            seen.push(id);
-            let root = scratch.join(name).display().to_string();
-            let same = before.iter().filter(|other| other.id == id);
-            let mut helps = same.filter_map(|other| other.help.first());
-            if !helps.any(|help| mend::is_asked(lines, help, &root)) {
-                wrong.push(format!(
-                    "{name}: {lines:?} is not what is asked for: {help}"
-                ));
-            }
-            let after = mended(case, lines, &scratch.join(format!("{name}-{id}")));
-            let is_new = |one: &&Finding| one.id == id || !ids.contains(&one.id.as_str());
-            if let Some(left) = after.iter().find(is_new) {
-                wrong.push(format!("{name}: done: {help}\nand then: {left}"));
-            }
-            tried += 1;
-        }
-    }
-    fs::remove_dir_all(&scratch).unwrap();
-    let named = NOT_TRIED.iter().map(|(_, names)| names.len());
-    assert!(left_out >= named.sum(), "what is not tried is there");
-    assert!(tried > 100, "{tried}");
-    assert!(
-        wrong.is_empty(),
-        "{} of {tried}\n{}",
-        wrong.len(),
-        wrong.join("\n\n")
-    );
-}
-
-/// What is found when these lines of the case are carried out.
-fn mended(case: &Case, lines: &[String], root: &Path) -> Vec<Finding> {
-    let triple = configured_at(case, root).target;
-    let cpu = triple.map_or("x86_64".into(), |triple| Platform::from_triple(&triple).cpu);
-    case.unpack(root, &cpu);
-    let case = mend::done(case, lines, root, &cpu);
-    counting(look_at(&case, root))
 }
 
 /// Errors and warnings, those of the targets among them if the case asks for these.

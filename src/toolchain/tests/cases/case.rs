@@ -62,7 +62,7 @@ pub struct Case {
     pub about: Vec<String>,
     pub config: Vec<String>,
     pub env: Vec<String>,
-    files: Vec<String>,
+    pub files: Vec<String>,
     denied: Vec<String>,
     /// What mends a finding, by its id.
     pub mends: Vec<(String, Vec<String>)>,

@@ -19,10 +19,82 @@
 //! What no machine can do has one line alone, `none: ` and the reason.
 
 use super::case::{Case, lay};
+use super::{configured_at, counting, look, look_at};
+use crate::model::platform::Platform;
+use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::version::Version;
 use crate::runtime::parts::required_parts;
 use std::fs;
 use std::path::Path;
+
+/// Each error and each warning of each case has a help, the case says how that is done, and it is done: then the finding
+/// is gone, and no other one has come.
+#[test]
+fn a_help_that_is_done_mends_what_it_stands_under() {
+    let scratch = std::env::temp_dir().join(format!("cudnn-guard-mends-{}", std::process::id()));
+    let (mut wrong, mut tried) = (Vec::new(), 0);
+    for case in &Case::all() {
+        let name = case.name();
+        let before = counting(look(case, &scratch.join(name)));
+        let mut ids: Vec<&str> = before.iter().map(|finding| finding.id.as_str()).collect();
+        ids.dedup();
+        for (id, _) in case.mends.iter().filter(|(id, _)| !ids.contains(&&**id)) {
+            wrong.push(format!("{name}: there is no {id} to be mended"));
+        }
+        let mut seen = Vec::new();
+        for finding in &before {
+            let id = finding.id;
+            let help = finding.help.first().map_or("", |help| help.trim());
+            if help.is_empty() {
+                wrong.push(format!("{name}: {id} has no help"));
+                continue;
+            }
+            let mend = case.mends.iter().find(|(known, _)| known == id.as_str());
+            let Some((_, lines)) = mend.filter(|(_, lines)| !lines.is_empty()) else {
+                wrong.push(format!("{name}: how is this done for {id}? {help}"));
+                continue;
+            };
+            if reason(lines).is_some_and(|reason| !reason.is_empty()) {
+                continue;
+            }
+            if seen.contains(&id) {
+                continue;
+            }
+            seen.push(id);
+            let root = scratch.join(name).display().to_string();
+            let same = before.iter().filter(|other| other.id == id);
+            let mut helps = same.filter_map(|other| other.help.first());
+            if !helps.any(|help| is_asked(lines, help, &root)) {
+                wrong.push(format!(
+                    "{name}: {lines:?} is not what is asked for: {help}"
+                ));
+            }
+            let after = mended(case, lines, &scratch.join(format!("{name}-{id}")));
+            let is_new = |one: &&Finding| one.id == id || !ids.contains(&one.id.as_str());
+            if let Some(left) = after.iter().find(is_new) {
+                wrong.push(format!("{name}: done: {help}\nand then: {left}"));
+            }
+            tried += 1;
+        }
+    }
+    fs::remove_dir_all(&scratch).unwrap();
+    assert!(tried > 100, "{tried}");
+    assert!(
+        wrong.is_empty(),
+        "{} of {tried}\n{}",
+        wrong.len(),
+        wrong.join("\n\n")
+    );
+}
+
+/// What is found when these lines of the case are carried out.
+fn mended(case: &Case, lines: &[String], root: &Path) -> Vec<Finding> {
+    let triple = configured_at(case, root).target;
+    let cpu = triple.map_or("x86_64".into(), |triple| Platform::from_triple(&triple).cpu);
+    case.unpack(root, &cpu);
+    let case = done(case, lines, root, &cpu);
+    counting(look_at(&case, root))
+}
 
 /// Why no machine can do it.
 pub fn reason(lines: &[String]) -> Option<&str> {

@@ -1,0 +1,369 @@
+//! Holds a printed text against the file system that it is about. A path that is named is there, and one that is called
+//! absent is not; a release is one that the files say, and one beside a path is said by the files there.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Evidence that lists where something was looked for, be there anything or not, and commands that were run.
+const NOT_SAID: [&str; 3] = ["looked at", "looked in", "command"];
+
+/// Evidence that lists paths that are absent, each the whole of its line, and what is absent from the directory in the
+/// headline.
+const MISSED: &str = "missed";
+const LACKING: &str = "lacking";
+
+/// What stands behind a path that is absent.
+const ABSENT: [&str; 8] = [
+    " of LD_LIBRARY_PATH is not there",
+    ": No such file or directory",
+    " of LD_LIBRARY_PATH is one directory to the loader",
+    " is not there",
+    " does not exist",
+    ", which is not there",
+    ", which does not exist",
+    ", where nothing is",
+];
+
+/// What stands before a release that NVIDIA's documents tell, and no file of this system.
+const DOCUMENTED: [&str; 5] = [
+    "install cuDNN ",
+    "up to cuDNN ",
+    "beside cuBLAS ",
+    "documented for CUDA ",
+    "is newer than ",
+];
+const TABLES: [&str; 4] = [
+    include_str!("../../../../build-support/compat/build-ids.txt"),
+    include_str!("../../../../build-support/compat/known-bad.txt"),
+    include_str!("../../../../build-support/compat/nvcc-targets.txt"),
+    include_str!("../../../../build-support/compat/toolkits.txt"),
+];
+
+/// A file system, and what is said besides of releases.
+pub struct World<'a> {
+    /// Where its root lies; paths are printed with it or without.
+    root: &'a Path,
+    /// What no file tells: variables, the build script, answers of programs.
+    told: String,
+    /// What these files say where they are read by other means than as text.
+    said: Vec<(PathBuf, String)>,
+    /// Every release that is said anywhere. None: of this machine not all files are read, but pip's records alone.
+    known: Option<BTreeSet<String>>,
+}
+
+/// A line of a text, and the label of the evidence that it belongs to: none for the headline and for help.
+struct Line<'a> {
+    label: &'a str,
+    text: &'a str,
+}
+
+impl<'a> World<'a> {
+    /// A small one, of which everything is read.
+    #[allow(dead_code, reason = "programs run on this machine")]
+    pub fn read(root: &'a Path, told: String, said: Vec<(PathBuf, String)>) -> Self {
+        let mut world = Self {
+            root,
+            told,
+            said,
+            known: None,
+        };
+        let mut known = world.known(root);
+        known.extend(numbers(&world.told).map(|(_, number)| number));
+        world.known = Some(known);
+        world
+    }
+
+    /// This machine.
+    #[allow(dead_code, reason = "the cases are in a world of their own")]
+    pub fn real() -> Self {
+        Self {
+            root: Path::new("/"),
+            told: String::new(),
+            said: Vec::new(),
+            known: None,
+        }
+    }
+
+    /// What a finding as it is printed says falsely: each piece with its line.
+    pub fn falsehoods(&self, text: &str) -> Vec<String> {
+        let (mut wrong, mut headline) = (Vec::new(), None);
+        for line in lines(text) {
+            if line.label == MISSED {
+                if self.is_there(line.text, false) {
+                    wrong.push(format!("not missed: {}", line.text));
+                }
+                continue;
+            }
+            // What another program has said is repeated as it is.
+            let is_repeated = !line.label.is_empty() && self.told.contains(line.text);
+            if NOT_SAID.contains(&line.label) || is_repeated {
+                continue;
+            }
+            let (paths, rest) = self.paths(&line, &mut wrong);
+            self.releases(&line, &rest, &paths, &mut wrong);
+            let dir = headline.get_or_insert_with(|| paths.first().cloned().unwrap_or_default());
+            let one = line.text.split_once(" lacks ").map(|(_, rest)| rest);
+            let one = one.and_then(|rest| Some(rest.split_once(", which")?.0));
+            let all = (line.label == LACKING).then_some(line.text);
+            let is_name = |name: &&str| !name.contains(' ');
+            let lacking = one.or(all).filter(is_name);
+            if lacking.is_some_and(|name| self.is_there(&format!("{dir}/{name}"), false)) {
+                wrong.push(format!("not lacking in {dir}: {}", line.text));
+            }
+        }
+        wrong
+    }
+
+    /// The paths of a line, and the line with each of them made one word, `\u{1}` and its place in the list.
+    fn paths(&self, line: &Line, wrong: &mut Vec<String>) -> (Vec<String>, String) {
+        let (mut paths, mut rest, mut at) = (Vec::new(), String::new(), 0);
+        while let Some(start) = next_path(line.text, at) {
+            let behind = &line.text[start..];
+            let before = &line.text[..start];
+            let quotes = ["`", "`\""].into_iter().find(|mark| before.ends_with(mark));
+            let ends = behind
+                .char_indices()
+                .filter(|(_, one)| match quotes {
+                    Some(mark) => mark.ends_with(*one),
+                    None => one.is_whitespace() || "`'\",:;)".contains(*one),
+                })
+                .map(|(end, _)| end)
+                .chain([behind.len()]);
+            let ends: Vec<usize> = ends.collect();
+            let mut longest = ends.iter().rev();
+            let found = longest.find(|end| self.is_there(&behind[..**end], true));
+            let end = *found.unwrap_or(&ends[0]);
+            let path = &behind[..end];
+            let after = behind[end..].trim_start_matches(['`', '"']);
+            let is_absent = ABSENT.iter().any(|words| after.starts_with(words));
+            // A value with quotation marks or a blank before its path is another path, which nobody has.
+            let is_value = before.matches('`').count() % 2 == 1 && !before.ends_with('`');
+            if is_absent && !is_value && self.is_there(path, false) {
+                wrong.push(format!("{path} is there: {}", line.text));
+            }
+            if !is_absent && found.is_none() && !self.is_made(path, &line.text[..start]) {
+                wrong.push(format!("{path} is not there: {}", line.text));
+            }
+            rest.push_str(&line.text[at..start]);
+            rest.push_str(&format!("\u{1}{}\u{2}", paths.len()));
+            paths.push(path.to_string());
+            at = start + end;
+        }
+        rest.push_str(&line.text[at..]);
+        (paths, rest)
+    }
+
+    /// Whether this is a directory that the help makes: a new one in one that is there, or what an archive unpacks to.
+    fn is_made(&self, path: &str, before: &str) -> bool {
+        let parent = path.rsplit_once('/').map_or("", |(parent, _)| parent);
+        (before.ends_with(" into `") && self.is_there(parent, false))
+            || (before.contains("unpack it, ") && self.is_there(&format!("{path}.*"), false))
+    }
+
+    fn releases(&self, line: &Line, rest: &str, paths: &[String], wrong: &mut Vec<String>) {
+        let is_known = |number: &str| {
+            self.known
+                .as_ref()
+                .is_none_or(|known| is_among(number, known))
+        };
+        for (start, number) in numbers(rest) {
+            let (before, behind) = (&rest[..start], &rest[start + number.len()..]);
+            let beside = ["  ", " at `", " in `", " in "]
+                .iter()
+                .find_map(|word| behind.strip_prefix(word)?.strip_prefix('\u{1}'));
+            let beside = beside.and_then(|rest| {
+                let (place, _) = rest.split_once('\u{2}')?;
+                paths.get(place.parse::<usize>().ok()?)
+            });
+            if let Some(path) = beside {
+                if !self.says(path, &number) {
+                    wrong.push(format!("{number} is not of {path}: {}", line.text));
+                }
+            } else if DOCUMENTED.iter().any(|words| before.ends_with(words)) {
+                let mut words = TABLES
+                    .iter()
+                    .flat_map(|table| table.split([' ', '\n', '-']));
+                if !words.any(|word| is_of(word, &number)) {
+                    wrong.push(format!("{number} is in no table: {}", line.text));
+                }
+            } else if !is_known(&number) && !before.ends_with('<') {
+                wrong.push(format!("{number} is said nowhere: {}", line.text));
+            }
+        }
+    }
+
+    /// Whether the files of this path, or of the install that it is of, say this release.
+    fn says(&self, path: &str, number: &str) -> bool {
+        let path = self.place(path);
+        if self.known.is_none() {
+            let known = recorded(&path);
+            return known.is_empty() || is_among(number, &known);
+        }
+        let real = path.canonicalize().unwrap_or_default();
+        let installs = [install(&path), install(&real)];
+        let mut installs = installs.iter().filter(|dir| dir.starts_with(self.root));
+        installs.any(|dir| is_among(number, &self.known(dir)))
+    }
+
+    fn place(&self, path: &str) -> PathBuf {
+        match path.starts_with(&*self.root.to_string_lossy()) {
+            true => path.into(),
+            false => self.root.join(path.trim_start_matches('/')),
+        }
+    }
+
+    /// Whether anything has this name, in which `*` stands for any letters: also a link that leads nowhere, if it may.
+    fn is_there(&self, path: &str, may_dangle: bool) -> bool {
+        let is_there = |path: &Path| match may_dangle {
+            true => path.symlink_metadata().is_ok(),
+            false => path.exists(),
+        };
+        let path = self.place(path);
+        let Some((dir, end)) = path.to_str().and_then(|text| text.split_once('*')) else {
+            return is_there(&path);
+        };
+        let (dir, start) = dir.rsplit_once('/').unwrap();
+        let (end, below) = end.split_once('/').unwrap_or((end, ""));
+        let entries = fs::read_dir(dir).into_iter().flatten();
+        let mut names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names.any(|name| {
+            let fits = name.starts_with(start) && name.ends_with(end.trim_start_matches('*'));
+            let found = format!(
+                "{dir}/{name}{}{below}",
+                if below.is_empty() { "" } else { "/" }
+            );
+            fits && self.is_there(&found, may_dangle)
+        })
+    }
+
+    /// The releases that the files below a directory say, or one file.
+    fn known(&self, dir: &Path) -> BTreeSet<String> {
+        let mut known = BTreeSet::new();
+        read(dir, &mut known, 0);
+        let said = self.said.iter().filter(|(path, _)| path.starts_with(dir));
+        known.extend(
+            said.flat_map(|(_, text)| numbers(text))
+                .map(|(_, number)| number),
+        );
+        known
+    }
+}
+
+/// The releases of the wheels of cuDNN that a file comes from, or the files of a directory, by pip's records.
+fn recorded(path: &Path) -> BTreeSet<String> {
+    let entries = fs::read_dir(path).into_iter().flatten();
+    let below = entries.map(|entry| entry.unwrap().path());
+    let mut known = BTreeSet::new();
+    for file in below.chain([path.into()]) {
+        let file = file.canonicalize().unwrap_or_default();
+        let site = file.ancestors().find(|dir| dir.ends_with("nvidia/cudnn"));
+        let site = site.and_then(|dir| fs::read_dir(dir.ancestors().nth(2)?).ok());
+        for record in site.into_iter().flatten() {
+            let name = record.unwrap().file_name().into_string().unwrap();
+            if name.starts_with("nvidia_cudnn_cu") {
+                known.extend(numbers(&name).map(|(_, number)| number));
+            }
+        }
+    }
+    known
+}
+
+/// The whole install of a directory of headers or libraries; a file is its own.
+fn install(path: &Path) -> PathBuf {
+    if path.is_file() {
+        return path.into();
+    }
+    let is_inside = |dir: &&Path| {
+        let name = dir.file_name().unwrap_or_default().to_string_lossy();
+        ["lib", "lib64", "include", "bin"].contains(&&*name) || name.ends_with("-linux-gnu")
+    };
+    let mut dirs = path.ancestors();
+    dirs.find(|dir| !is_inside(dir)).unwrap_or(path).into()
+}
+
+/// The numbers that the names of files below this one, and their texts, say.
+fn read(path: &Path, known: &mut BTreeSet<String>, depth: usize) {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    known.extend(numbers(&name).map(|(_, number)| number));
+    if path.is_dir() && depth < 24 {
+        for entry in fs::read_dir(path).unwrap() {
+            read(&entry.unwrap().path(), known, depth + 1);
+        }
+    } else if path.is_file() {
+        let text = String::from_utf8_lossy(&fs::read(path).unwrap()).into_owned();
+        known.extend(numbers(&text).map(|(_, number)| number));
+        let macro_of = |name: &str| {
+            let (_, value) = text.split_once(&format!("#define {name} "))?;
+            value.split_whitespace().next()?.parse::<u32>().ok()
+        };
+        let cudnn = ["CUDNN_MAJOR", "CUDNN_MINOR", "CUDNN_PATCHLEVEL"].map(macro_of);
+        if let [Some(major), Some(minor), Some(patch)] = cudnn {
+            known.insert(format!("{major}.{minor}.{patch}"));
+        }
+        if let Some(cuda) = macro_of("CUDA_VERSION") {
+            known.insert(format!("{}.{}", cuda / 1000, cuda % 1000 / 10));
+        }
+    }
+}
+
+fn is_among(number: &str, known: &BTreeSet<String>) -> bool {
+    known.iter().any(|one| is_of(one, number))
+}
+
+/// Whether a release is this one, or a longer one that begins so.
+fn is_of(release: &str, number: &str) -> bool {
+    let rest = release.strip_prefix(number);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
+/// The headline, the help and the evidence of a finding.
+fn lines(text: &str) -> Vec<Line<'_>> {
+    let mut label = "";
+    let line = |whole| {
+        let Some((first, text)) = labelled(whole) else {
+            return Line {
+                label: "",
+                text: whole,
+            };
+        };
+        if !first.is_empty() {
+            label = first;
+        }
+        Line { label, text }
+    };
+    text.lines().map(line).collect()
+}
+
+/// A line of evidence: its label, if it is the first of its piece, and its value.
+fn labelled(line: &str) -> Option<(&str, &str)> {
+    let (label, value) = line.strip_prefix("  ")?.split_at_checked(12)?;
+    (!label.starts_with("= ")).then(|| (label.trim_end(), value))
+}
+
+/// Where the next absolute path begins.
+fn next_path(text: &str, from: usize) -> Option<usize> {
+    let bytes = text.as_bytes();
+    (from..bytes.len()).find(|&at| {
+        let before = at.checked_sub(1).map_or(b' ', |before| bytes[before]);
+        let after = bytes.get(at + 1).copied().unwrap_or(b' ');
+        bytes[at] == b'/'
+            && (before.is_ascii_whitespace() || b"`'\"(=:".contains(&before))
+            && (after.is_ascii_alphanumeric() || b"._$".contains(&after))
+    })
+}
+
+/// `9.14.0` of `libcudnn.so.9.14.0`, `12.8` of `V12.8.93`, with the places where they begin.
+fn numbers(text: &str) -> impl Iterator<Item = (usize, String)> + '_ {
+    let bytes = text.as_bytes();
+    let is_part = |at: usize| {
+        let digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
+        digit(at) || (bytes.get(at) == Some(&b'.') && at > 0 && digit(at - 1) && digit(at + 1))
+    };
+    let starts = (0..bytes.len()).filter(move |&at| is_part(at) && (at == 0 || !is_part(at - 1)));
+    starts.filter_map(move |start| {
+        let end = (start..=bytes.len()).find(|&at| !is_part(at)).unwrap();
+        let number = &text[start..end];
+        number.contains('.').then(|| (start, number.to_string()))
+    })
+}
