@@ -12,7 +12,7 @@ use crate::runtime::convolution::case_result::{
     Api, CaseResult, Extent, Scope, SetupTimes, SuiteEvent,
 };
 use crate::runtime::convolution::failure::CaseFailure;
-use crate::runtime::convolution::reference::{self, Operands};
+use crate::runtime::convolution::reference::Reference;
 use crate::runtime::convolution::run_case::{self, CaseRunner};
 use crate::runtime::cudnn::functions::Cudnn;
 use crate::runtime::driver::device_memory::CurrentContext;
@@ -199,9 +199,9 @@ impl Suite<'_> {
         start: SetupTimes,
         emit: &mut dyn FnMut(SuiteEvent),
     ) {
-        let (mut start, mut failed) = (Some(start), 0);
+        let (mut start, mut failed, mut known) = (Some(start), 0, Vec::new());
         let mut goes_on = |case: &Case, offer, emit: &mut dyn FnMut(SuiteEvent)| match self
-            .run_case(*case, offer, start.take(), emit)
+            .run_case(*case, offer, start.take(), &mut known, emit)
         {
             Control::On => true,
             Control::Failed => {
@@ -229,22 +229,21 @@ impl Suite<'_> {
         case: Case,
         offer: Option<(Algorithm, i32)>,
         start: Option<SetupTimes>,
+        known: &mut Vec<Reference>,
         emit: &mut dyn FnMut(SuiteEvent),
     ) -> Control {
         let version = self.runner.version;
         let mut row = ResultRow::new(self.device.to_string(), case);
         row.outcome.start = start;
-        let operands = Operands::for_case(&case);
-        let expected = reference::convolve(&case, &operands);
+        let reference = Reference::take(known, &case);
+        let (operands, expected) = (&reference.operands, &reference.expected);
         let clock = Instant::now();
         let result = match self.runner.unsupported_reason(&case) {
             Some(reason) => Err(CaseFailure::Unserved(reason)),
             None if case.api == Api::Graph => {
-                self.runner.by_engines(&case, &operands, &expected, emit)
+                self.runner.by_engines(&case, operands, expected, emit)
             }
-            None => self
-                .runner
-                .attempt(&case, offer, &operands, &expected, emit),
+            None => self.runner.attempt(&case, offer, operands, expected, emit),
         };
         let control = match result {
             Ok(right) => {
@@ -270,6 +269,7 @@ impl Suite<'_> {
                 }
             },
         };
+        known.push(reference);
         row.emit(emit, clock);
         control
     }
