@@ -15,15 +15,18 @@ use crate::system::probe_cache::ProbeCache;
 use crate::toolchain::Toolchain;
 use case::Case;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 #[test]
 fn every_case_is_told_as_expected() {
-    let scratch = std::env::temp_dir().join(format!("cudnn-guard-cases-{}", std::process::id()));
+    let scratch = scratch("cases");
     let mut differing = Vec::new();
     let cases = Case::all();
     for case in &cases {
-        let told = told(case, &scratch.join(case.name()));
+        let root = scratch.join(case.name());
+        let told = told(case, &root);
+        fs::remove_dir_all(root).unwrap();
         if std::env::var_os("BLESS").is_some() {
             case.bless(&told);
         } else if case.expected != told {
@@ -37,6 +40,18 @@ fn every_case_is_told_as_expected() {
         "BLESS=1 writes what is told now:\n{}",
         differing.join("\n")
     );
+}
+
+/// A folder for many small files, which take long on a disk: in memory, if programs can be run from there.
+fn scratch(name: &str) -> PathBuf {
+    let name = format!("cudnn-guard-{name}-{}", std::process::id());
+    let memory = Path::new("/dev/shm").join(&name);
+    let script = r#"mkdir "$0" && cp /bin/true "$0" && "$0/true""#;
+    let mut shell = Command::new("sh");
+    match shell.args(["-c", script]).arg(&memory).output() {
+        Ok(output) if output.status.success() => memory,
+        _ => std::env::temp_dir().join(name),
+    }
 }
 
 /// What a case shows, then the failures of the catalogue that it stands for, if any: `CFG-09 LNK-07`.
@@ -209,11 +224,13 @@ const NOT_TRIED: &[(FindingId, &[&str])] = &[
 /// is gone, and no other one has come.
 #[test]
 fn a_help_that_is_done_mends_what_it_stands_under() {
-    let scratch = std::env::temp_dir().join(format!("cudnn-guard-mends-{}", std::process::id()));
+    let scratch = scratch("mends");
     let (mut wrong, mut tried, mut left_out) = (Vec::new(), 0, 0_usize);
     for case in &Case::all() {
         let name = case.name();
-        let before = counting(look(case, &scratch.join(name)));
+        let root = scratch.join(name);
+        let before = counting(look(case, &root));
+        fs::remove_dir_all(&root).unwrap();
         let mut ids: Vec<&str> = before.iter().map(|finding| finding.id.as_str()).collect();
         ids.dedup();
         for (id, _) in case.mends.iter().filter(|(id, _)| !ids.contains(&&**id)) {
@@ -248,15 +265,16 @@ fn a_help_that_is_done_mends_what_it_stands_under() {
                 continue;
             }
             seen.push(id);
-            let root = scratch.join(name).display().to_string();
             let same = before.iter().filter(|other| other.id == id);
             let mut helps = same.filter_map(|other| other.help.first());
-            if !helps.any(|help| mend::is_asked(lines, help, &root)) {
+            if !helps.any(|help| mend::is_asked(lines, help, root.to_str().unwrap())) {
                 wrong.push(format!(
                     "{name}: {lines:?} is not what is asked for: {help}"
                 ));
             }
-            let after = mended(case, lines, &scratch.join(format!("{name}-{id}")));
+            let again = scratch.join(format!("{name}-{id}"));
+            let after = mended(case, lines, &again);
+            fs::remove_dir_all(again).unwrap();
             let is_new = |one: &&Finding| one.id == id || !ids.contains(&one.id.as_str());
             if let Some(left) = after.iter().find(is_new) {
                 wrong.push(format!("{name}: done: {help}\nand then: {left}"));
