@@ -11,11 +11,25 @@ pub fn releases(build_id: &str) -> Vec<Version> {
     if build_id.len() < 16 {
         return Vec::new();
     }
-    let row = TABLE
-        .find(build_id)
-        .and_then(|at| TABLE[at..].lines().next());
-    let releases = row.unwrap_or_default().split(' ').skip(2);
+    let releases = row(build_id).unwrap_or_default().split(' ').skip(2);
     releases.filter_map(release).collect()
+}
+
+/// The row of this build-id. The rows are sorted: half of what is left is passed over at a time.
+fn row(build_id: &str) -> Option<&'static str> {
+    let mut left = TABLE;
+    while !left.is_empty() {
+        let start = left[..left.len() / 2].rfind('\n').map_or(0, |end| end + 1);
+        let row = left[start..].split('\n').next()?;
+        if row.starts_with(build_id) {
+            return Some(row);
+        }
+        left = match row < build_id {
+            true => left.get(start + row.len() + 1..)?,
+            false => &left[..start],
+        };
+    }
+    None
 }
 
 /// What a program carries of the builds of these majors: for each release the first digits of those that tell it in no

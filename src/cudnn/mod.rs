@@ -16,6 +16,7 @@ pub mod tests;
 use crate::cudnn::parts::Parts;
 use crate::model::candidate::{Cudnn, Files, LinkName, Unresolved};
 use crate::model::obstacle::Obstacle;
+use crate::model::owner::{Installer, Owner};
 use crate::model::platform::{Os, Platform};
 use crate::model::text::library_name::LibraryName;
 use crate::runtime::binary::elf::Elf;
@@ -164,6 +165,10 @@ fn archives(places: &[PathBuf], major: Option<u32>, sysroot: Sysroot) -> Option<
 /// What the libraries tell, and the packages that brought them.
 fn with_parts(cudnn: Cudnn, sysroot: Sysroot, platform: &Platform) -> Cudnn {
     let owner = package_owner::find(&cudnn, sysroot);
+    let wheel = owner
+        .as_ref()
+        .filter(|owner| owner.installer == Installer::Pip);
+    let by_wheel = wheel.and_then(Owner::cuda_major);
     let (found, whole, closed) = match &cudnn.library {
         Some(library) => parts::beside(library, sysroot, platform),
         None => Default::default(),
@@ -171,8 +176,7 @@ fn with_parts(cudnn: Cudnn, sysroot: Sysroot, platform: &Platform) -> Cudnn {
     let parts = Parts::open(found, sysroot, platform);
     let first = parts.binary("cudnn");
     let mut cudnn = Cudnn {
-        cuda_major: package_owner::wheel_cuda_major(&cudnn.root)
-            .or_else(|| folder_cuda_major(&cudnn, platform)),
+        cuda_major: by_wheel.or_else(|| folder_cuda_major(&cudnn, platform)),
         cpu: first.and_then(Binary::cpu),
         ..cudnn
     };

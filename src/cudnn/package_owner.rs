@@ -33,7 +33,8 @@ pub fn find_by_headers(cudnn: &Cudnn, sysroot: Sysroot) -> Option<Owner> {
     debian(cudnn.header.as_deref()?, sysroot)
 }
 
-/// The wheel of cuDNN that is recorded beside this directory, which is its own.
+/// The wheel of cuDNN that is recorded beside this directory, which is its own: `nvidia_cudnn_cu13-9.14.0.64.dist-info`
+/// beside `nvidia/cudnn`.
 pub fn wheel(root: &Path) -> Option<Owner> {
     let [wheel] = wheels(root).try_into().ok()?;
     let (name, version) = stem(&wheel)?.split_once('-')?;
@@ -125,15 +126,6 @@ pub fn alternatives() -> Vec<PathBuf> {
     }
     found.retain(|path| files::is_file(path));
     found
-}
-
-/// The CUDA major in the name of the wheel that owns `…/nvidia/cudnn` or `…/nvidia/cudnn_jit`:
-/// `nvidia_cudnn_cu13-9.14.0.64.dist-info`. Two wheels in one place have overwritten each other: then their names tell
-/// nothing.
-pub fn wheel_cuda_major(root: &Path) -> Option<u32> {
-    let [wheel] = wheels(root).try_into().ok()?;
-    let (_, tail) = wheel.file_name()?.to_str()?.rsplit_once("_cu")?;
-    tail.split('-').next()?.parse().ok()
 }
 
 /// On Windows a conda environment has its libraries one directory further down.

@@ -76,7 +76,7 @@ impl Parts {
     /// This cuDNN, with what its parts tell.
     pub fn describe(self, mut cudnn: Cudnn) -> Cudnn {
         cudnn.library_version = self.release();
-        cudnn.cuda_major = cudnn.cuda_major.or(self.cuda_major());
+        cudnn.cuda_major = cudnn.cuda_major.or_else(|| self.cuda_major());
         cudnn.files.flaws = self.flaws;
         cudnn.parts = self.parts;
         cudnn

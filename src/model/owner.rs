@@ -40,10 +40,14 @@ impl Owner {
         }
     }
 
-    /// The CUDA major that a Debian package says it was built for: 12 of `8.9.2.26-1+cuda12.2`.
+    /// The CUDA major that it says it was built for: 13 of the wheel `nvidia-cudnn-cu13`, 12 of the Debian package
+    /// `8.9.2.26-1+cuda12.2`.
     pub fn cuda_major(&self) -> Option<u32> {
-        let (_, cuda) = self.version.split_once("+cuda")?;
-        cuda.split('.').next()?.parse().ok()
+        let major = match self.installer {
+            Installer::Pip => self.name.rsplit_once("-cu")?.1,
+            _ => self.version.split_once("+cuda")?.1.split('.').next()?,
+        };
+        major.parse().ok()
     }
 }
 

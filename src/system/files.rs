@@ -149,13 +149,14 @@ pub fn glob(pattern: &str) -> Result<Vec<PathBuf>, Finding> {
 /// The path without links. Below a root, the target of an absolute link is looked for below that root again, as it
 /// would be on the system whose image the root is.
 pub fn canonical(path: &Path, root: Option<&Path>) -> Result<PathBuf, Finding> {
+    real_path(path, root).map_err(|error| failed("follow", path, &error))
+}
+
+/// The same, for many paths of which most are not there.
+pub(super) fn real_path(path: &Path, root: Option<&Path>) -> io::Result<PathBuf> {
     match root {
-        Some(root) if path.starts_with(root) => {
-            inside(path, root).map_err(|error| failed("follow", path, &error))
-        }
-        _ => std::fs::canonicalize(path)
-            .map(plain)
-            .map_err(|error| failed("follow", path, &error)),
+        Some(root) if path.starts_with(root) => inside(path, root),
+        _ => std::fs::canonicalize(path).map(plain),
     }
 }
 

@@ -1,12 +1,11 @@
 //! Work in parallel, as far as cargo lets us.
 
-use jobserver::{Acquired, Client, HelperThread};
+use crate::system::job_server::{JobServer, Token};
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How often a thread that waits for a token looks whether there is anything left to do.
+/// How often a thread that waits for a token looks whether there is one, and anything left to do.
 const TICK: Duration = Duration::from_millis(10);
 
 /// How long to wait for tokens that make an item faster. Another build has those that do not come at once.
@@ -24,13 +23,15 @@ pub fn in_parallel<T: Send, R: Send>(
     work: impl Fn(T, usize) -> R + Sync,
 ) -> Vec<R> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    spread(items, threads, client(threads), PATIENCE, breadth, work)
+    let flags = std::env::var_os("CARGO_MAKEFLAGS");
+    let server = JobServer::inherited(flags.as_deref(), threads - 1);
+    spread(items, threads, &server, PATIENCE, breadth, work)
 }
 
 fn spread<T: Send, R: Send>(
     items: Vec<T>,
     threads: usize,
-    client: Option<Client>,
+    server: &JobServer,
     patience: Duration,
     breadth: impl Fn(&T) -> usize + Sync,
     work: impl Fn(T, usize) -> R + Sync,
@@ -38,27 +39,16 @@ fn spread<T: Send, R: Send>(
     // As many for each, whichever is first.
     let share = threads / items.len().max(1);
     let breadth = |item: &T| breadth(item).min(share).max(1);
-    let useful: usize = items.iter().map(breadth).sum();
-    let asked = useful.min(threads).saturating_sub(1);
     let further = items.len().min(threads).saturating_sub(1);
-    let tokens = Arc::new(Mutex::new(Some(Vec::new())));
-    let helper = match client {
-        Some(client) if asked > 0 => into_helper(client, &tokens),
-        _ => None,
-    };
     let pool = Pool {
         waiting: Mutex::new(items.into_iter().enumerate().collect()),
         done: Mutex::new(Vec::new()),
-        tokens,
-        choosing: AtomicUsize::new(0),
-        patience: helper.as_ref().map_or(Duration::ZERO, |_| patience),
+        server,
+        patience,
     };
     std::thread::scope(|scope| {
-        if let Some(helper) = &helper {
-            (0..asked).for_each(|_| helper.request_token());
-            for _ in 0..further {
-                scope.spawn(|| pool.work_with_token(&breadth, &work));
-            }
+        for _ in 0..further {
+            scope.spawn(|| pool.work_with_token(&breadth, &work));
         }
         pool.work(&breadth, &work);
     });
@@ -70,40 +60,23 @@ fn spread<T: Send, R: Send>(
     done.into_iter().map(|(_, result)| result).collect()
 }
 
-/// Tokens that cargo handed out and nobody uses. None once every item has begun: a token that comes later goes back.
-type Tokens = Arc<Mutex<Option<Vec<Acquired>>>>;
-
-/// A thread that waits for tokens.
-fn into_helper(client: Client, tokens: &Tokens) -> Option<HelperThread> {
-    let tokens = Arc::clone(tokens);
-    let given = move |token: std::io::Result<Acquired>| {
-        if let Some(tokens) = &mut *locked(&tokens) {
-            tokens.extend(token);
-        }
-    };
-    client.into_helper_thread(given).ok()
-}
-
-/// The items, and the tokens for them.
-struct Pool<T, R> {
+/// The items, and who hands out tokens for them.
+struct Pool<'a, T, R> {
     /// Items that no thread has begun, each with its place.
     waiting: Mutex<VecDeque<(usize, T)>>,
     /// Results, each with its item's place.
     done: Mutex<Vec<(usize, R)>>,
-    tokens: Tokens,
-    /// How many threads have begun an item and may still take tokens for it.
-    choosing: AtomicUsize,
+    server: &'a JobServer,
     /// How long to wait for tokens that make an item faster.
     patience: Duration,
 }
 
-impl<T, R> Pool<T, R> {
+impl<T, R> Pool<'_, T, R> {
     /// Works once there is a token for this thread, as long as an item waits.
     fn work_with_token(&self, breadth: &impl Fn(&T) -> usize, work: &impl Fn(T, usize) -> R) {
         while self.waiting() > 0 {
             // It is given back when the work is done.
-            let token = locked(&self.tokens).as_mut().and_then(Vec::pop);
-            match token {
+            match self.server.try_acquire() {
                 Some(_token) => self.work(breadth, work),
                 None => std::thread::sleep(TICK),
             }
@@ -113,15 +86,10 @@ impl<T, R> Pool<T, R> {
     /// Takes one item after the other.
     fn work(&self, breadth: &impl Fn(&T) -> usize, work: &impl Fn(T, usize) -> R) {
         loop {
-            self.choosing.fetch_add(1, Ordering::SeqCst);
             // The lock is released before the work begins.
             let next = locked(&self.waiting).pop_front();
-            let Some((place, item)) = next else {
-                self.has_chosen();
-                return;
-            };
+            let Some((place, item)) = next else { return };
             let tokens = self.tokens_for(breadth(&item) - 1);
-            self.has_chosen();
             let result = work(item, 1 + tokens.len());
             drop(tokens);
             locked(&self.done).push((place, result));
@@ -129,27 +97,18 @@ impl<T, R> Pool<T, R> {
     }
 
     /// Up to so many tokens. Those that items need which nobody has begun are left.
-    fn tokens_for(&self, wanted: usize) -> Vec<Acquired> {
+    fn tokens_for(&self, wanted: usize) -> Vec<Token<'_>> {
         let begun = Instant::now();
-        let spare = || locked(&self.tokens).as_ref().map_or(0, Vec::len);
-        while wanted > 0 && spare() < wanted + self.waiting() && begun.elapsed() < self.patience {
-            std::thread::sleep(TICK);
-        }
-        let waiting = self.waiting();
-        match &mut *locked(&self.tokens) {
-            Some(tokens) => {
-                let taken = wanted.min(tokens.len().saturating_sub(waiting));
-                tokens.split_off(tokens.len() - taken)
+        let mut tokens = Vec::new();
+        while wanted > 0 && tokens.len() < wanted + self.waiting() {
+            match self.server.try_acquire() {
+                Some(token) => tokens.push(token),
+                None if begun.elapsed() < self.patience => std::thread::sleep(TICK),
+                None => break,
             }
-            None => Vec::new(),
         }
-    }
-
-    /// Notes that a thread takes no more tokens. The last one closes the list if no item waits.
-    fn has_chosen(&self) {
-        if self.choosing.fetch_sub(1, Ordering::SeqCst) == 1 && self.waiting() == 0 {
-            *locked(&self.tokens) = None;
-        }
+        tokens.truncate(wanted.min(tokens.len().saturating_sub(self.waiting())));
+        tokens
     }
 
     fn waiting(&self) -> usize {
@@ -159,13 +118,6 @@ impl<T, R> Pool<T, R> {
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn client(threads: usize) -> Option<Client> {
-    // SAFETY: the file descriptors that CARGO_MAKEFLAGS names must be what it says. Cargo sets the variable for a
-    // build script and opens them; nothing of ours opens or closes files by number.
-    let inherited = unsafe { Client::from_env() };
-    inherited.or_else(|| Client::new(threads.saturating_sub(1)).ok())
 }
 
 #[cfg(test)]
@@ -194,12 +146,12 @@ mod tests {
     fn given(breadths: &[usize], threads: usize, tokens: usize) -> Vec<usize> {
         let enough = threads <= tokens + 1;
         let patience = Duration::from_secs(if enough { 30 } else { 0 });
-        let client = Client::new(tokens).unwrap();
+        let server = JobServer::inherited(None, tokens);
         let begun = std::sync::Barrier::new(breadths.len().min(tokens + 1));
         let given = spread(
             breadths.to_vec(),
             threads,
-            Some(client.clone()),
+            &server,
             patience,
             |breadth| *breadth,
             |_, threads| {
@@ -208,9 +160,8 @@ mod tests {
             },
         );
         // All of them are given back.
-        for _ in 0..tokens {
-            client.acquire_raw().unwrap();
-        }
+        let left: Vec<_> = std::iter::from_fn(|| server.try_acquire()).collect();
+        assert_eq!(left.len(), tokens);
         given
     }
 

@@ -8,6 +8,7 @@ pub mod directive;
 pub mod files;
 pub mod freshness;
 pub mod job_pool;
+pub mod job_server;
 pub mod library_file;
 pub mod out_dir;
 pub mod path_encoding;

@@ -29,7 +29,7 @@ impl Sysroot<'_> {
 
     /// The path without links.
     pub fn canonical(self, path: &Path) -> PathBuf {
-        files::canonical(path, self.root).unwrap_or_else(|_| path.to_path_buf())
+        files::real_path(path, self.root).unwrap_or_else(|_| path.to_path_buf())
     }
 
     /// The directories that a pattern stands for: of each `#`, a release number, the highest first.
@@ -81,7 +81,11 @@ impl Sysroot<'_> {
         if self.root.is_none() {
             return Some(path.to_path_buf());
         }
-        let inside = files::canonical(path, self.root).ok()?;
+        let inside = files::real_path(path, self.root).ok()?;
+        // Without a link there is nothing that leads out.
+        if inside == path {
+            return Some(inside);
+        }
         match std::fs::canonicalize(path) {
             Ok(real) if std::fs::canonicalize(&inside).is_ok_and(|inside| inside == real) => {
                 Some(path.to_path_buf())

@@ -54,7 +54,7 @@ fn number(text: &str, name: &str) -> Option<u32> {
         if in_comment || spliced.is_some() {
             continue;
         }
-        if directive.contains(name) {
+        if directive.contains('#') && directive.contains(name) {
             left = left.checked_sub(directive.len())?;
             let found = DEFINITION.captures(&directive);
             let found = found.filter(|found| &found[1] == name);
@@ -71,7 +71,9 @@ fn number(text: &str, name: &str) -> Option<u32> {
 fn push_code(code: &mut String, mut rest: &str, mut in_comment: bool) -> bool {
     loop {
         if in_comment {
-            let Some((_, behind)) = rest.split_once("*/") else {
+            // To look for one byte is quick, and in most lines of a licence it tells.
+            let end = rest.contains('/').then(|| rest.split_once("*/"));
+            let Some((_, behind)) = end.flatten() else {
                 return true;
             };
             code.push(' ');

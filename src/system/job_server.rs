@@ -1,0 +1,195 @@
+//! The job server of cargo, or of make above it: how many processes may run at a time in the whole build.
+
+use std::ffi::OsStr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Who counts the processes.
+pub enum JobServer {
+    /// A pipe that holds a byte for each process that may be started.
+    #[cfg(target_os = "linux")]
+    Pipe(pipe::Pipe),
+    /// A semaphore of Windows.
+    #[cfg(windows)]
+    Semaphore(jobserver::Client),
+    /// Nobody, so we do: this many processes may still be started.
+    Own(AtomicUsize),
+}
+
+/// Leave to run one process. Dropping it gives it back.
+pub struct Token<'a> {
+    server: &'a JobServer,
+    /// What was read from the pipe: make wants the same byte back.
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code))]
+    byte: u8,
+}
+
+impl JobServer {
+    /// The one that CARGO_MAKEFLAGS names, else one of our own with so many tokens.
+    pub fn inherited(flags: Option<&OsStr>, own: usize) -> Self {
+        #[cfg(target_os = "linux")]
+        if let Some(pipe) = flags.and_then(OsStr::to_str).and_then(pipe::Pipe::open) {
+            return Self::Pipe(pipe);
+        }
+        // SAFETY: on Windows nothing but the name of a semaphore is read.
+        #[cfg(windows)]
+        if let (Some(_), Some(client)) = (flags, unsafe { jobserver::Client::from_env() }) {
+            return Self::Semaphore(client);
+        }
+        let _ = flags;
+        Self::Own(AtomicUsize::new(own))
+    }
+
+    /// A token, if there is one at this moment.
+    pub fn try_acquire(&self) -> Option<Token<'_>> {
+        let byte = match self {
+            #[cfg(target_os = "linux")]
+            Self::Pipe(pipe) => pipe.take()?,
+            #[cfg(windows)]
+            Self::Semaphore(client) => {
+                client.try_acquire().ok()??.drop_without_releasing();
+                0
+            }
+            Self::Own(left) => {
+                let one_less = |left: usize| left.checked_sub(1);
+                left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_less)
+                    .ok()?;
+                0
+            }
+        };
+        Some(Token { server: self, byte })
+    }
+}
+
+impl Drop for Token<'_> {
+    fn drop(&mut self) {
+        match self.server {
+            #[cfg(target_os = "linux")]
+            JobServer::Pipe(pipe) => pipe.give_back(self.byte),
+            #[cfg(windows)]
+            JobServer::Semaphore(client) => drop(client.release_raw()),
+            JobServer::Own(left) => {
+                left.fetch_add(1, Ordering::SeqCst);
+            }
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod pipe {
+    use std::fs::{File, OpenOptions};
+    use std::io::{Read, Write};
+    use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+
+    /// `O_NONBLOCK` of every architecture of Linux that CUDA runs on.
+    const O_NONBLOCK: i32 = 0o4000;
+
+    pub struct Pipe {
+        read: File,
+        write: File,
+    }
+
+    impl Pipe {
+        /// The pipe of `--jobserver-auth=3,4` or `--jobserver-auth=fifo:PATH`. It is opened anew, not to change how
+        /// others read it: a token that is not there must not stop this process.
+        pub fn open(flags: &str) -> Option<Self> {
+            let auth = |flag: &'_ str| flag.strip_prefix("--jobserver-auth=").map(String::from);
+            let auth = flags.split_whitespace().rev().find_map(auth)?;
+            let of_descriptor = |number: &str| {
+                let number: u32 = number.parse().ok()?;
+                Some(format!("/proc/self/fd/{number}"))
+            };
+            let (read, write) = match (auth.strip_prefix("fifo:"), auth.split_once(',')) {
+                (Some(path), _) => (path.to_string(), path.to_string()),
+                (None, Some((read, write))) => (of_descriptor(read)?, of_descriptor(write)?),
+                (None, None) => return None,
+            };
+            let mut reading = OpenOptions::new();
+            let mut writing = OpenOptions::new();
+            Some(Self {
+                read: opened(reading.read(true), &read)?,
+                write: opened(writing.write(true), &write)?,
+            })
+        }
+
+        pub fn take(&self) -> Option<u8> {
+            let mut byte = [0];
+            match (&self.read).read(&mut byte) {
+                Ok(1) => Some(byte[0]),
+                _ => None,
+            }
+        }
+
+        pub fn give_back(&self, byte: u8) {
+            // The reader is open, and a pipe has room for every token that was in it.
+            let _ = (&self.write).write(&[byte]);
+        }
+    }
+
+    /// Whatever else has that number or name is left alone.
+    fn opened(options: &OpenOptions, path: &str) -> Option<File> {
+        let mut options = options.clone();
+        let file = options.custom_flags(O_NONBLOCK).open(path).ok()?;
+        file.metadata().ok()?.file_type().is_fifo().then_some(file)
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use std::fs::OpenOptions;
+    use std::io::Write;
+    use std::os::fd::AsRawFd;
+    use std::process::Command;
+
+    /// Whether a server is one that we inherited, and how many tokens it hands out.
+    fn tokens(flags: &str) -> (bool, usize) {
+        let server = JobServer::inherited(Some(OsStr::new(flags)), 5);
+        let count = || std::iter::from_fn(|| server.try_acquire()).collect::<Vec<_>>();
+        let first = count();
+        let number = first.len();
+        drop(first);
+        // All of them were given back.
+        assert_eq!(count().len(), number);
+        (matches!(server, JobServer::Pipe(_)), number)
+    }
+
+    #[test]
+    fn tokens_come_from_the_pipe_that_cargo_names() {
+        let dir = std::env::temp_dir().join(format!("cudnn-guard-jobs-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).unwrap();
+        let fifo = dir.join("fifo");
+        assert!(
+            Command::new("mkfifo")
+                .arg(&fifo)
+                .status()
+                .unwrap()
+                .success()
+        );
+        let mut pipe = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .open(&fifo)
+            .unwrap();
+        pipe.write_all(b"+++").unwrap();
+        let number = pipe.as_raw_fd();
+        let named = format!("-j --jobserver-fds=9,9 --jobserver-auth={number},{number} -x");
+        assert_eq!(tokens(&named), (true, 3));
+        let path = fifo.display();
+        assert_eq!(
+            tokens(&format!("-j4 --jobserver-auth=fifo:{path}")),
+            (true, 3)
+        );
+        // A file that is no pipe, descriptors that are not open, nothing at all: our own count.
+        let file = std::fs::File::create(dir.join("file")).unwrap();
+        let number = file.as_raw_fd();
+        for flags in [
+            format!("--jobserver-auth={number},{number}"),
+            "--jobserver-auth=99999,99998".to_string(),
+            "--jobserver-auth=fifo:/nonexistent".to_string(),
+            "-j".to_string(),
+        ] {
+            assert_eq!(tokens(&flags), (false, 5), "{flags}");
+        }
+        std::fs::remove_dir_all(&dir).unwrap();
+    }
+}
