@@ -5,8 +5,11 @@
     reason = "tests make files and run programs"
 )]
 
+mod child {
+    pub mod gpus;
+    pub mod in_use;
+}
 mod support;
-
 use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -124,42 +127,6 @@ fn without_a_child_check_goes_on_and_says_so() {
     let told = told(ran.stdout.trim());
     assert!(told.starts_with("fail convolution-wrong "), "{told}");
     assert!(told.ends_with(" child-not-started"), "{told}");
-}
-
-#[test]
-fn the_gpus_that_are_asked_for_are_tried() {
-    let four = ("SIM_DEVICES", "4");
-    let tried = |devices| {
-        let ran = do_all(&["check"], &[four, ("CUDNN_GUARD_DEVICES", devices)]).exits_with(0);
-        let json = json(&ran.stdout);
-        let mut names: Vec<String> = Vec::new();
-        for row in json["convolution"].as_array().unwrap() {
-            names.push(row["device"].as_str().unwrap().to_string());
-        }
-        names.dedup();
-        format!("{}: {}", told(&ran.stdout), names.join("; "))
-    };
-    assert_eq!(tried(""), "pass : Simulated GPU");
-    assert_eq!(tried("0,3"), "pass : Simulated GPU; Simulated GPU, GPU 3");
-    assert_eq!(
-        tried("all"),
-        "pass : Simulated GPU; Simulated GPU, GPU 1; Simulated GPU, GPU 2; Simulated GPU, GPU 3"
-    );
-    assert_eq!(
-        tried("1,4"),
-        "unknown variable-unusable: Simulated GPU, GPU 1"
-    );
-}
-
-#[test]
-fn where_gpus_are_shared_through_mps_cudnn_is_tried_only_when_asked() {
-    let pipes = fresh("child-mps");
-    fs::write(pipes.join("control"), "").unwrap();
-    let mps = ("CUDA_MPS_PIPE_DIRECTORY", pipes.to_str().unwrap());
-    let ran = do_all(&["check"], &[mps]).exits_with(0);
-    assert_eq!(told(&ran.stdout), "unknown device-busy");
-    let ran = do_all(&["check"], &[mps, ("CUDNN_GUARD_DEVICES", "0")]).exits_with(0);
-    assert_eq!(told(&ran.stdout), "pass ");
 }
 
 #[test]
@@ -336,6 +303,24 @@ fn a_child_that_somebody_kills_or_stops_proves_nothing() {
     assert!(!is_there(child));
 }
 
+/// A process holds the GPU until it is gone, which may be long after it has told all.
+#[test]
+fn the_child_is_gone_when_the_program_goes_on() {
+    let gone = fresh("child-lingers").join("gone");
+    let variables = [
+        ("SIM_FAULT", "linger:cudnnDestroy"),
+        ("SIM_LINGERED", gone.to_str().unwrap()),
+    ];
+    // Nobody is left behind: the child dies with the program.
+    do_all(&["startup", "went-on"], &variables).exits_with(0);
+    assert!(gone.is_file());
+    // As long as it may take, and no longer.
+    fs::remove_file(&gone).unwrap();
+    let short = [variables[0], variables[1], ("CUDNN_GUARD_DEADLINE", "0.9")];
+    do_all(&["startup", "went-on"], &short).exits_with(0);
+    assert!(!gone.exists());
+}
+
 #[test]
 fn a_child_dies_with_its_parent() {
     let (mut parent, child) = hanging("child-orphan", "60");
@@ -381,7 +366,7 @@ fn a_setuid_program_is_not_sent_to_ld_library_path() {
     );
     assert_eq!(
         finding["evidence"]["setuid"],
-        "this program has more rights than its user (setuid, capabilities): the loader ignores LD_LIBRARY_PATH"
+        "this program has more rights than its user (setuid, capabilities): the loader ignores LD_LIBRARY_PATH, LD_PRELOAD and `$ORIGIN` in its rpath"
     );
 }
 

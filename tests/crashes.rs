@@ -11,6 +11,7 @@ mod support;
 use serde_json::{Value, json};
 use std::sync::Mutex;
 use support::circumstances::{circumstances, do_all, installed};
+use support::fresh;
 
 /// Its name in SIM_ONLY, in a sentence, the function behind it, and by which algorithm it is tried.
 type Operation = (&'static str, &'static str, &'static str, &'static str);
@@ -246,6 +247,140 @@ fn engines_that_do_not_fit_are_told_without_a_gpu() {
         assert_eq!(refused.as_str().is_some(), verdict == "fail", "{found}");
         if verdict == "fail" {
             assert_eq!(refused, "cudnnBackendFinalize(TENSOR)");
+        }
+    }
+}
+
+/// What is told of a program whose first child meets the one fault, and whose second one the other: the verdict, and
+/// the first finding.
+fn twice(name: &str, first: &str, then: &str) -> (String, Value) {
+    let once = fresh(name).join("once");
+    let ran = do_all(
+        &["check"],
+        &[
+            ("SIM_ONCE", once.to_str().unwrap()),
+            ("SIM_FAULT", first),
+            ("SIM_THEN", then),
+        ],
+    )
+    .exits_with(0);
+    let json: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let mut finding = json["findings"][0].clone();
+    let told = finding.as_object_mut().unwrap();
+    told.remove("help");
+    (json["verdict"].as_str().unwrap().into(), finding)
+}
+
+#[test]
+fn what_happens_once_stops_nothing_and_both_outcomes_are_told() {
+    let (abort, refuse) = (
+        "abort:cudnnConvolutionForward",
+        "status:cudnnConvolutionForward:4000",
+    );
+    let doing = "running the forward convolution in f32 (NCHW, IMPLICIT_PRECOMP_GEMM)";
+    let (verdict, finding) = twice("once-abort", abort, "");
+    assert_eq!(verdict, "unknown");
+    assert_eq!(
+        finding,
+        json!({
+            "id": "cudnn-aborted",
+            "severity": "warning",
+            "summary": format!("cuDNN ended the process that tried it with SIGABRT while {doing}"),
+            "evidence": {
+                "it printed": "simulated: giving up in cudnnConvolutionForward",
+                "second try": "nothing went wrong",
+            },
+        })
+    );
+    let told = |name, first, then| {
+        let (verdict, finding) = twice(name, first, then);
+        let second = &finding["evidence"]["second try"];
+        let id = finding["id"].as_str().unwrap();
+        format!("{verdict} {id}: {}", second.as_str().unwrap_or_default())
+    };
+    assert_eq!(
+        told("once-refused", refuse, ""),
+        "unknown convolution-failed: nothing went wrong"
+    );
+    assert_eq!(
+        told("once-wrong", "wrong", ""),
+        "unknown convolution-wrong: nothing went wrong"
+    );
+    assert_eq!(
+        told("once-both", "wrong", abort),
+        format!("unknown convolution-wrong: it ended with SIGABRT while {doing}")
+    );
+    let other = "unknown cudnn-aborted: `cudnnConvolutionForward` of cuDNN 9.14.0 answered";
+    assert!(told("once-other", abort, refuse).starts_with(other));
+    // The same id, though by another signal or in another call.
+    let segv = "segv:cudnnConvolutionForward";
+    assert_eq!(told("twice-ended", abort, segv), "fail cudnn-aborted: ");
+    assert_eq!(
+        told("twice-wrong", "wrong", "nan"),
+        "fail convolution-wrong: "
+    );
+}
+
+#[test]
+fn startup_goes_on_after_what_happened_once() {
+    let once = fresh("once-startup").join("once");
+    let variables = [
+        ("SIM_ONCE", once.to_str().unwrap()),
+        ("SIM_FAULT", "status:cudnnCreate:4000"),
+    ];
+    let ran = do_all(&["startup", "went-on"], &variables).exits_with(0);
+    assert_eq!(ran.stdout, "went on\n");
+    assert!(
+        ran.stderr.starts_with(
+            "cudnn-guard: unknown: `cudnnCreate` of cuDNN 9.14.0 answered CUDNN_STATUS_INTERNAL_ERROR (4000) on Simulated GPU  [cudnn-create-failed]\n  \
+             = help: set CUDNN_LOGLEVEL_DBG=3"
+        ) && ran.stderr.contains("\n  second try  nothing went wrong\n"),
+        "{}",
+        ran.stderr
+    );
+    // Twice it stops the program.
+    do_all(&["startup"], &variables[1..]).exits_with(78);
+}
+
+/// What is there before cuDNN is asked for anything is the driver's, or a tool's that sits in it.
+#[test]
+fn a_crash_while_the_context_is_made_is_not_cudnns() {
+    let tool = ("CUDA_INJECTION64_PATH", "/opt/tools/libprofiler.so");
+    for (call, summary) in [
+        (
+            "cuDevicePrimaryCtxRetain",
+            "the process that tries cuDNN was ended with SIGSEGV while making the GPU's context, before cuDNN was asked for anything",
+        ),
+        (
+            "cuInit",
+            "NVIDIA's driver ended the process that asked it with SIGSEGV",
+        ),
+    ] {
+        let fault = format!("segv:{call}");
+        for (variables, first) in [
+            (
+                vec![("SIM_FAULT", &fault[..])],
+                "see whether `nvidia-smi` runs",
+            ),
+            (
+                vec![("SIM_FAULT", &fault[..]), tool],
+                "unset CUDA_INJECTION64_PATH, which brings a library into the process",
+            ),
+        ] {
+            let ran = do_all(&["check"], &variables).exits_with(0);
+            let json: Value = serde_json::from_str(&ran.stdout).unwrap();
+            let finding = &json["findings"][0];
+            assert_eq!(json["verdict"], "unknown", "{}", ran.text());
+            assert_eq!(
+                (&finding["id"], &finding["summary"]),
+                (&json!("driver-error"), &json!(summary))
+            );
+            assert!(
+                finding["help"][0].as_str().unwrap().starts_with(first),
+                "{finding}"
+            );
+            let set = &finding["evidence"]["set"];
+            assert_eq!(set.is_string(), variables.len() == 2, "{finding}");
         }
     }
 }

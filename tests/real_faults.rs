@@ -275,7 +275,7 @@ fn files_that_cannot_be_opened_are_named() {
         "9.14.0",
         "\
 `HERE/libcudnn_ops.so.9` is cut off: it ends at byte 1000000, and its segments reach to 37758664  [library-damaged]
-  = help: install that cuDNN again, and see that the disk is not full
+  = help: install that cuDNN again in `HERE`, and see that the disk is not full
   loaded      HERE/libcudnn.so.9
   found via   LD_LIBRARY_PATH, its entry `HERE`",
     );
@@ -284,7 +284,7 @@ fn files_that_cannot_be_opened_are_named() {
         "9.14.0",
         "\
 `HERE/libcudnn.so.9` is cut off: it ends at byte 50000, and its segments reach to 123032  [library-damaged]
-  = help: install that cuDNN again, and see that the disk is not full
+  = help: install that cuDNN again in `HERE`, and see that the disk is not full
   found via   LD_LIBRARY_PATH, its entry `HERE`",
     );
     told(
@@ -333,7 +333,7 @@ fn the_one_that_something_else_opened_is_judged() {
         format!(
             "\
 loaded cuDNN 9.1.0 is older than the 9.28.0 that this program was built with  [cudnn-version-mismatch]
-  = help: let whatever opened the one in `{first}` use cuDNN 9.28 or a later 9.x, as the first one loaded serves everybody
+  = help: let whatever opened the one in `{first}` use cuDNN 9.28.0, as the first one loaded serves everybody
   loaded      {first}/libcudnn.so.9
   found via   something in this process, which opened it by its path
   built with  9.28.0, so 9.28 or a later 9.x may be loaded"

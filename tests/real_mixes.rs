@@ -109,6 +109,32 @@ fn all_parts_of_the_library_path_are_named() {
         .must_be("pass", &[]);
 }
 
+/// The wrong cuDNN, and parts of a third release for whatever takes its place.
+#[test]
+#[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
+fn parts_of_a_third_release_go_with_the_wrong_cudnn() {
+    let stale = Farm::of("cudnn-cu12-9.10").without("libcudnn.so.9");
+    let (old, good) = (Farm::of("cudnn-cu12-9.1.0"), Farm::of("cudnn-cu13-9.14"));
+    let path = format!("{}:{}", stale.text(), old.text());
+    let ran = stale.run("check", "9.14.0", &[("LD_LIBRARY_PATH", &path)]);
+    ran.must_be("fail", &["cudnn-version-mismatch"]);
+    assert_eq!(
+        cause(&ran, &[(&stale, "STALE"), (&old, "OLD")]),
+        "\
+loaded cuDNN 9.1.0 is older than the 9.14.0 that this program was built with  [cudnn-version-mismatch]
+  = help: take `STALE` out of LD_LIBRARY_PATH, and take `OLD` out of LD_LIBRARY_PATH, or put the directory of cuDNN 9.14 or \
+a later 9.x before it
+  loaded      OLD/libcudnn.so.9
+  found via   LD_LIBRARY_PATH, its entry `OLD`
+  built with  9.14.0, so 9.14 or a later 9.x may be loaded"
+    );
+    // What it asks for, done; and done by half.
+    let path = format!("{}:{}", good.text(), old.text());
+    let run = |path: &str| good.run("version", "9.14.0", &[("LD_LIBRARY_PATH", path)]);
+    run(&path).must_be("pass", &[]);
+    run(&format!("{}:{path}", stale.text())).must_be("fail", &["parts-mixed"]);
+}
+
 /// The first folder holds the library that programs open, and nothing else.
 #[test]
 #[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]

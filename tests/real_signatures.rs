@@ -135,6 +135,7 @@ fn graph_numbers() -> Vec<(String, i32)> {
         (calls::HEUR_MODE, "HEUR_MODE"),
         (calls::NUMERICAL_NOTE, "NUMERICAL_NOTE"),
         (calls::DESCRIPTOR, "BACKEND_DESCRIPTOR"),
+        (calls::BEHAVIOR_NOTE, "BEHAVIOR_NOTE"),
     ] {
         is(format!("TYPE_{name}"), number);
     }
@@ -165,6 +166,7 @@ fn graph_numbers() -> Vec<(String, i32)> {
         (calls::PACK_WORKSPACE, "VARIANT_PACK_WORKSPACE"),
         (calls::ENGINE_INDEX, "ENGINE_GLOBAL_INDEX"),
         (calls::ENGINE_NOTES, "ENGINE_NUMERICAL_NOTE"),
+        (calls::ENGINE_BEHAVIOR, "ENGINE_BEHAVIOR_NOTE"),
     ] {
         is(format!("ATTR_{name}"), attribute.0);
     }
@@ -201,6 +203,10 @@ fn graph_numbers() -> Vec<(String, i32)> {
     ] {
         is(format!("NUMERICAL_NOTE_{name}"), number);
     }
+    is(
+        "BEHAVIOR_NOTE_RUNTIME_COMPILATION".into(),
+        graph::RUNTIME_COMPILATION,
+    );
     numbers
 }
 

@@ -11,17 +11,20 @@
 
 mod simulator {
     pub mod faults;
+    pub mod filling;
     pub mod gpus;
     pub mod graph;
     pub mod kinds;
     pub mod no_driver;
     pub mod numbers;
+    pub mod refusals;
 }
 mod support;
 
 use cudnn_guard::runtime::convolution::case_result::{CaseResult, Extent, Scope, SuiteEvent};
 use cudnn_guard::runtime::convolution::suite;
 use cudnn_guard::runtime::driver::query::{self, Driver, DriverProblem};
+use cudnn_guard::runtime::facts::compute_capability::ComputeCapability;
 use cudnn_guard::runtime::facts::version::Version;
 use cudnn_guard::runtime::system::platform::Library;
 use std::fmt::Write as _;
@@ -39,14 +42,28 @@ const ALL: [(u32, u32, u32); 3] = [V8_9, V9_14, V9_28];
 const QUICK: Scope = Scope {
     extent: Extent::Quick,
     graph_only: false,
+    in_program: false,
+    asked: false,
+    newest_gpu: None,
 };
 const GRAPH_ONLY: Scope = Scope {
     extent: Extent::Thorough,
     graph_only: true,
+    in_program: false,
+    asked: false,
+    newest_gpu: None,
+};
+/// All of it is newer than the tables.
+const NEW: Scope = Scope {
+    newest_gpu: Some(ComputeCapability::new(8, 9)),
+    ..QUICK
 };
 const THOROUGH: Scope = Scope {
     extent: Extent::Thorough,
     graph_only: false,
+    in_program: false,
+    asked: false,
+    newest_gpu: None,
 };
 
 /// What became of a process.
@@ -176,17 +193,18 @@ fn in_child() {
     let words: Vec<&str> = task.split(' ').collect();
     let number = |at: usize| words[at].parse::<u32>().unwrap();
     let report = match words[0] {
-        "convolution" | "context" | "quick" | "graph" | "thorough" | "some" => {
+        "convolution" | "context" | "quick" | "new" | "graph" | "thorough" | "some" => {
             let version = Version::new(number(1), number(2), number(3));
             let shim = Library::open(&format!("libcudnn.so.{}", version.major)).unwrap();
             match words[0] {
                 "context" => context(shim, version),
                 "quick" => all(|tell| suite::run(shim, version, 0, QUICK, tell)),
+                "new" => all(|tell| suite::run(shim, version, 0, NEW, tell)),
                 "graph" => all(|tell| suite::run(shim, version, 0, GRAPH_ONLY, tell)),
                 "thorough" => all(|tell| suite::run(shim, version, 0, THOROUGH, tell)),
                 "some" => all(|tell| {
                     let kinds = simulator::kinds::some(words[4], words[5]);
-                    suite::run_kinds(shim, version, 0, &kinds, &[], tell);
+                    suite::run_kinds(shim, version, 0, QUICK, (&kinds, &[]), tell);
                 }),
                 _ => first(shim, version),
             }

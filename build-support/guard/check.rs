@@ -2,13 +2,13 @@
 
 use crate::runtime::child::process_lock::ProcessLock;
 use crate::runtime::child::work::{self, Functions, REAL, Task};
-use crate::runtime::child::{child_verdict, in_process};
+use crate::runtime::child::{child_verdict, in_process, second_try};
 use crate::runtime::convolution::case_result::{Extent, Scope};
-use crate::runtime::driver::devices::{self, Devices};
+use crate::runtime::driver::devices;
 use crate::runtime::facts::built::Built;
 use crate::runtime::facts::finding::{Finding, Severity, Verdict};
 use crate::runtime::facts::finding_id::FindingId;
-use crate::runtime::judge::rules;
+use crate::runtime::judge::{gpu_support, rules};
 use crate::runtime::loader::locate::{self, MainLibrary};
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
 use crate::runtime::parts::part_files::{self, Parts};
@@ -44,6 +44,10 @@ pub fn check_version(built: &Built) -> Result<Report, Failure> {
 }
 
 /// Whether the cuDNN under this program fits and works. Whatever could take the process down happens in a child.
+///
+/// Where CUDA is in use already it happens in this process, on the GPU's primary context: call it not while work is
+/// captured into a CUDA graph. It asks, and tries nothing then, but a stream made with `CU_STREAM_NON_BLOCKING` is not
+/// told of.
 pub fn check(built: &Built) -> Result<Report, Failure> {
     check_with(built, REAL)
 }
@@ -144,7 +148,7 @@ fn locate_cudnn(
             return Some((search_path, main_library));
         }
         Err(finding) if finding.id == FindingId::CudnnNotLoadable => {
-            not_loadable(report, finding, env_config, asked);
+            not_loadable(report, built, finding, env_config, asked);
         }
         Err(finding) if finding.severity == Severity::Error => report.findings.push(finding),
         Err(finding) => report.unknown(finding),
@@ -155,6 +159,7 @@ fn locate_cudnn(
 /// A program that finds no cuDNN on a machine without a GPU is not broken: it may do without.
 fn not_loadable(
     report: &mut Report,
+    built: &Built,
     finding: Finding,
     env_config: &EnvConfig,
     asked: Option<Functions>,
@@ -164,6 +169,7 @@ fn not_loadable(
         main_library: None,
         parts: &[],
         devices: &env_config.devices,
+        built,
         convolution: None,
     };
     let outcome = asked.and_then(|functions| {
@@ -200,11 +206,11 @@ fn run_checks(
 ) {
     // Those that the loader gives, and those that the guard is going to open before.
     let by_name = main_library.parts(search_path, false, built);
-    let parts = if by_name.is_together() {
-        by_name.clone()
-    } else {
-        main_library.parts(search_path, true, built)
-    };
+    let mut parts = by_name.clone();
+    if !by_name.is_together() {
+        parts = main_library.parts(search_path, true, built);
+        parts.lasting = by_name.lasting.clone();
+    }
     judge_files(report, built, main_library, parts.clone());
     if is_fatal(report, env_config) {
         report.set_loaded(main_library, &by_name);
@@ -221,13 +227,19 @@ fn run_checks(
         CheckMode::Anywhere(extent) => (true, extent),
         CheckMode::InChild(extent) => (false, extent),
     };
-    let shared = match env_config.devices {
-        Devices::First => devices::shared_by(),
-        _ => None,
+    let shared = if env_config.devices.is_asked() {
+        None
+    } else {
+        devices::shared_by()
     };
+    let release = report.loaded.as_ref().and_then(|loaded| loaded.version);
+    let release = release.map(|told| told.0);
     let scope = Scope {
         extent,
         graph_only: parts.jit_only,
+        in_program: false,
+        asked: env_config.devices.is_asked(),
+        newest_gpu: gpu_support::newest_gpu(&built.tables.gpus, release),
     };
     // Untold, such a cuDNN may look for the other parts, and end the process for want of them.
     let can = !parts.jit_only || part_files::is_jit_asked();
@@ -237,10 +249,18 @@ fn run_checks(
         main_library: Some(main_library.library),
         parts: &parts.list,
         devices: &env_config.devices,
+        built,
         convolution,
     };
-    let outcome = match work::run(&task, env_config.deadline, may_be_here) {
-        Ok(outcome) => outcome,
+    let deadline = match extent {
+        Extent::Quick => env_config.deadline,
+        Extent::Thorough => env_config.thorough_deadline,
+    };
+    let outcome = match work::run(&task, deadline, may_be_here) {
+        Ok(mut outcome) => {
+            second_try::confirm(&mut outcome, &task, deadline, may_be_here);
+            outcome
+        }
         Err(no_child) => {
             report
                 .unchecked
@@ -255,14 +275,7 @@ fn run_checks(
         let summary = "cuDNN was tried in this process itself, unprotected, for want of a child";
         report.findings.push(no_child.finding(summary));
     }
-    child_verdict::judge(
-        report,
-        built,
-        (search_path, main_library),
-        &parts,
-        env_config,
-        outcome,
-    );
+    child_verdict::judge(report, built, (search_path, main_library), &parts, outcome);
     if let (true, Some(control)) = (built.convolution, shared) {
         report.unknown(
             Finding::warning(
@@ -318,8 +331,8 @@ fn judge_files(report: &mut Report, built: &Built, main_library: &MainLibrary, p
     report.set_loaded(main_library, &parts);
     let release = report.loaded.as_ref().and_then(|loaded| loaded.version);
     let release = release.map(|told| told.0);
-    let mismatch = main_library.mismatch(built, release);
-    let newer = release.is_some_and(|release| rules::is_newer(&built.tables.gpus, release));
+    let mismatch = main_library.mismatch(built, release, &parts.lasting);
+    let newer = release.is_some_and(|release| gpu_support::is_newer(&built.tables.gpus, release));
     let is_mixed = parts.is_mixed();
     // Where parts come from is asked once the first library itself is the right one.
     let of_others = mismatch.is_some() && !parts.is_together();

@@ -31,6 +31,8 @@
 //!    those computed here. What crashes or hangs there does not take the program along. The parent never starts CUDA.
 //! 5. After a pass the parent opens the very files that the child found to work.
 //!
+//! What fails in the child is tried again in a second one, and stops a program only if it fails there too.
+//!
 //! What does not fit is [`Verdict::Fail`]. What could not be checked is [`Verdict::Unknown`], and unknown goes on: no GPU,
 //! a busy one, no child, a deadline, a system that is not Linux with glibc on x86_64 or aarch64
 //! (`platform-unsupported`), a program that was built without CUDA (`built-without-cuda`).
@@ -41,8 +43,8 @@
 //! |---|---|
 //! | `CUDNN_GUARD=deny\|warn\|off` | whether `startup()` ends the program; `deny` unless set |
 //! | `CUDNN_GUARD_REPORT=file.json` | the report is written there; `%p` is the process id |
-//! | `CUDNN_GUARD_DEVICES=0,2` | the visible GPUs that are tried, or `all`; the first one unless set |
-//! | `CUDNN_GUARD_DEADLINE=seconds` | how long the child may take; 60 unless set |
+//! | `CUDNN_GUARD_DEVICES=0,2` | the visible GPUs that are tried, or `all`; unless set the first one, or the one of this rank (`SLURM_LOCALID`, `OMPI_COMM_WORLD_LOCAL_RANK`, `LOCAL_RANK`) |
+//! | `CUDNN_GUARD_DEADLINE=seconds` | how long the child may take; 60 unless set, and 300 for `check_thoroughly()` |
 //! | `CUDNN_GUARD_REQUIRE_GPU=1` | a machine without a usable GPU is a failure |
 //! | `CUDNN_GUARD_ALLOW=id,id` | findings that are let pass, visibly |
 //!

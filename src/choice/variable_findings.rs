@@ -6,11 +6,10 @@ use crate::choice::select_pair::kind_of;
 use crate::choice::unusable_variables::Unusable;
 use crate::model::candidate::{Candidate, Cudnn};
 use crate::model::environment::Variable;
-use crate::model::invocation::quoted;
 use crate::model::obstacle::Obstacle;
 use crate::model::platform::Os;
 use crate::model::rejection::Rejection;
-use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding::{Finding, quoted};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::search::search_step::{Kind, Place, Step};
 use crate::system::files;
@@ -76,10 +75,10 @@ impl CheckContext<'_> {
             return finding.help(help);
         }
         if let Some(obstacle) = obstacle {
-            let finding = match obstacle {
-                Obstacle::Closed(_) | Obstacle::Barred(_) => finding.help(obstacle.help(false)),
-                _ => finding.help(format!("set {name} to a directory that is there")),
-            };
+            let finding = finding.help(match obstacle.is_closed() {
+                true => obstacle.help(false),
+                false => format!("set {name} to a directory that is there"),
+            });
             return finding.help(format!(
                 "or unset {name}, so that the usual places are searched"
             ));

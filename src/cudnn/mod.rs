@@ -19,6 +19,7 @@ use crate::model::obstacle::Obstacle;
 use crate::model::owner::{Installer, Owner};
 use crate::model::platform::{Os, Platform};
 use crate::model::text::library_name::LibraryName;
+use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::facts::version::Version;
 use crate::search::search_step::Tree;
@@ -49,7 +50,7 @@ pub fn read_install(
         (files.obstacle, files.unlinked) = obstacle(&places, major, sysroot, platform);
         // What keeps this user from a directory above is told of that one.
         let is_above =
-            |met: &Obstacle| matches!(met, Obstacle::Barred(dir) if top.starts_with(dir));
+            |met: &Obstacle| matches!(&met.defect, Defect::Closed(dir) if top.starts_with(dir));
         let met = files.obstacle.take().map(|met| met.seen_from(top));
         files.obstacle = met.filter(|met| !is_above(met));
         files.archives = archives(&places, major, sysroot);
@@ -124,8 +125,12 @@ fn obstacle(
         .map(|major| platform.cudnn_library(major));
     let names: Vec<String> = names.chain(["libcudnn.so".into()]).collect();
     let in_the_way = |path: PathBuf| {
-        let directory = || files::is_dir(&path).then(|| Obstacle::Directory(path.clone()));
-        sysroot.obstacle(&path).or_else(directory)
+        let directory = || Obstacle {
+            path: path.clone(),
+            defect: Defect::Directory,
+        };
+        let is_dir = || files::is_dir(&path).then(directory);
+        sysroot.obstacle(&path).or_else(is_dir)
     };
     let named = |place: &PathBuf| names.iter().find_map(|name| in_the_way(place.join(name)));
     let met = places.iter().find_map(named);
@@ -143,9 +148,10 @@ fn obstacle(
         there.into_iter().rfind(|file| sysroot.file(file).is_some())
     });
     let without_link = || {
-        let file = unlinked.clone()?;
-        let major = LibraryName::of(&file)?.major()?;
-        Some(Obstacle::Unlinked(file, platform.cudnn_library(major)))
+        let path = unlinked.clone()?;
+        let major = LibraryName::of(&path)?.major()?;
+        let defect = Defect::Unlinked(platform.cudnn_library(major));
+        Some(Obstacle { path, defect })
     };
     (met.or_else(without_link), unlinked)
 }

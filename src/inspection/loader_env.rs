@@ -29,11 +29,15 @@ impl Inspection {
             None => Some(path.to_string()),
         };
         let cpu = self.linkage.cpu.clone();
-        let library_path: Vec<String> = entries.filter_map(inside).collect();
+        // Of a program with more rights than its user, the loader heeds neither.
+        let is_privileged = self.input.is_privileged;
+        let heeded = |path: &str| inside(path).filter(|_| !is_privileged);
+        let library_path: Vec<String> = entries.filter_map(heeded).collect();
         let mut ground = LoaderEnv {
             root: root.map(Path::to_path_buf),
             library_path: library_path.join(":"),
-            preload: preload.filter_map(inside).collect(),
+            preload: preload.filter_map(heeded).collect(),
+            is_privileged,
             levels: match hwcaps_levels(&cpu) {
                 [] => Some(Vec::new()),
                 _ => (root.is_none() && cpu == ARCH).then(cpu::hwcaps_levels),

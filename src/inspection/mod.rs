@@ -19,17 +19,17 @@ use crate::inspection::undefined_symbols::UndefinedSymbols;
 use crate::loader::ldso::LoadGraph;
 use crate::loader::{linkage, main_library};
 use crate::model::candidate::{Cudnn, Found};
-use crate::model::linkage::{Format, Linkage, LoadPhase};
+use crate::model::linkage::{Format, Linkage, LoadPhase, Missing};
 use crate::model::platform::Platform;
 use crate::report::json::line;
 use crate::runtime::binary::defect::Defect;
-use crate::runtime::driver::query;
 use crate::runtime::driver::query::Driver;
+use crate::runtime::driver::{driver_library, query};
 use crate::runtime::facts::built::{Built, Loader};
 use crate::runtime::facts::finding::{Finding, Severity, Verdict};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::judge::rules;
-use crate::runtime::loader::library_names;
+use crate::runtime::loader::{library_names, load_origin};
 use crate::system::{Host, files};
 use crate::targets::gpus::{DEADLINE, within};
 use crate::toolkit::dependencies;
@@ -70,6 +70,7 @@ impl Inspection {
             input: PreflightInput {
                 program: program.to_path_buf(),
                 root: root.map(Path::to_path_buf),
+                is_privileged: files::raises_rights(program),
                 platform,
                 guards,
                 ..PreflightInput::default()
@@ -105,6 +106,10 @@ impl Inspection {
         let mut findings = findings;
         findings.retain(|one| one.id != FindingId::DriverMissing || !known.contains(&one.id));
         inspection.findings.extend(findings);
+        if inspection.input.is_privileged {
+            let findings = inspection.findings.iter_mut();
+            findings.for_each(load_origin::without_library_path);
+        }
         let later = |finding: &Finding| finding.severity != Severity::Error;
         inspection.findings.sort_by_key(later);
         for reason in unknown {
@@ -132,7 +137,12 @@ impl Inspection {
                 self.input.found_via = graph.text(&via, owner);
                 self.input.via = Some(via);
             }
-            self.input.cudnn = main_library::cudnn(&mut graph, main_library, &self.input.platform);
+            let platform = &self.input.platform;
+            let majors = self.input.by_cudarc().map(rules::majors);
+            self.input.hidden = majors.and_then(|majors| {
+                main_library::hidden_from_cudarc(&graph, main_library, &majors, platform)
+            });
+            self.input.cudnn = main_library::cudnn(&mut graph, main_library, platform);
         }
         let refused = self.calls(&mut graph);
         self.input.objects = graph.objects;
@@ -208,9 +218,14 @@ impl Inspection {
         let said = usize::from(cudarc.is_some() && found.is_none());
         if found.is_some() || cudarc.is_some() {
             let others = names.get(said..).unwrap_or_default();
-            graph
-                .missing
-                .retain(|missing| !others.contains(&missing.name));
+            let is_other = |missing: &Missing| others.contains(&missing.name);
+            let mut missing = graph.missing.iter().filter(|one| is_other(one));
+            let unfit = missing.find_map(|one| one.unfit.clone());
+            graph.missing.retain(|missing| !is_other(missing));
+            let first = |one: &&mut Missing| names.first() == Some(&one.name);
+            if let Some(first) = graph.missing.iter_mut().find(first) {
+                first.unfit = first.unfit.take().or(unfit);
+            }
         }
         found
     }
@@ -241,20 +256,27 @@ impl Inspection {
         }
         let survey = self.config(root).survey_on(host.clone());
         let candidates = survey.report().candidates;
+        let own = &self.linkage;
+        // One for another processor would lead nowhere.
+        let fits = |path: &Path| {
+            let read = linkage::read(path);
+            read.is_ok_and(|it| it.cpu == own.cpu && it.is_usual == own.is_usual)
+        };
         for missing in missing.iter().filter(|one| one.stands_in.is_none()) {
             let mut add = |path: &Path, version| {
                 self.input.others.push(Other {
                     instead_of: missing.name.clone(),
                     path: path.to_path_buf(),
+                    soname: linkage::read(path).ok().and_then(|it| it.soname),
                     version,
                 });
             };
-            let inside = |path: &Path| root.is_none_or(|root| path.starts_with(root));
+            let inside = |path: &Path| root.is_none_or(|root| path.starts_with(root)) && fits(path);
             for candidate in &candidates {
                 match &candidate.found {
                     Found::Cudnn(cudnn) if missing.name.starts_with("libcudnn.so") => {
-                        if let Some(library) = cudnn.library.as_deref().filter(|path| inside(path))
-                        {
+                        let library = cudnn.library.as_deref().or(cudnn.files.unlinked.as_deref());
+                        if let Some(library) = library.filter(|path| inside(path)) {
                             add(library, cudnn.library_version.or(cudnn.version()));
                         }
                     }
@@ -275,7 +297,7 @@ impl Inspection {
         match within(DEADLINE, query::ask) {
             Ok(Ok(driver)) => self.driver = Some(driver),
             Ok(Err(problem)) => {
-                self.findings.push(problem.finding());
+                self.findings.push(driver_library::finding(&problem));
                 self.driver = problem.driver().cloned();
             }
             Err(_) => self.unknown.push("the driver does not answer".into()),

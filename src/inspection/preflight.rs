@@ -4,24 +4,19 @@ pub mod dlls;
 pub mod found;
 pub mod refused;
 
-use crate::cudnn::consistency;
 use crate::loader::dll_dependencies::DllDependencies;
-use crate::loader::main_library;
 use crate::model::candidate::Cudnn;
-use crate::model::linkage::{LoadPhase, Missing, Object};
+use crate::model::linkage::{LoadPhase, Missing, Object, Unfit};
 use crate::model::platform::{Os, Platform};
-use crate::model::text::library_name::LibraryName;
+use crate::runtime::driver::driver_library;
 use crate::runtime::driver::query::Device;
 use crate::runtime::facts::allowed::Allowed;
 use crate::runtime::facts::built::{Built, Loader};
-use crate::runtime::facts::finding::{Finding, Severity};
+use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
-use crate::runtime::judge::rules;
-use crate::runtime::loader::library_names;
 use crate::runtime::loader::load_origin::LoadOrigin;
-use crate::toolkit::dependencies;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// All that is known of the program and of where it is to run.
 #[derive(Clone, Debug, Default)]
@@ -32,6 +27,8 @@ pub struct PreflightInput {
     pub platform: Platform,
     /// Where it lies, if that is another than this one.
     pub root: Option<PathBuf>,
+    /// Whether it has more rights than the user who inspects it.
+    pub is_privileged: bool,
     /// What its guards say.
     pub guards: Vec<Built>,
     /// What is loaded, the program first.
@@ -48,6 +45,8 @@ pub struct PreflightInput {
     pub others: Vec<Other>,
     /// The cuDNN that the loader would find, under a name that cudarc does not ask for.
     pub unasked: Option<PathBuf>,
+    /// One in a folder before it, under a name that cudarc asks for later.
+    pub hidden: Option<Cudnn>,
     /// For Windows: parts of the cuDNN that lie apart from the others, where they are found all the same.
     pub elsewhere: Vec<String>,
     /// For Windows: what the cuDNN needs besides its own parts.
@@ -69,6 +68,8 @@ pub struct Other {
     pub instead_of: String,
     /// The file.
     pub path: PathBuf,
+    /// Its SONAME.
+    pub soname: Option<String>,
     /// Its release.
     pub version: Option<Version>,
 }
@@ -160,7 +161,7 @@ impl PreflightInput {
     }
 
     /// The guard whose cuDNN cudarc opens.
-    fn by_cudarc(&self) -> Option<&Built> {
+    pub(super) fn by_cudarc(&self) -> Option<&Built> {
         let mut guards = self.guards.iter();
         guards.find(|built| built.loader == Loader::Cudarc)
     }
@@ -168,7 +169,8 @@ impl PreflightInput {
     fn misses_cudnn(&self) -> bool {
         let mut missing = self.missing.iter();
         missing.any(|missing| {
-            missing.name.starts_with("libcudnn.so") || missing.name.starts_with("cudnn64_")
+            let is_main = missing.name.starts_with("libcudnn") && missing.need != LoadPhase::Part;
+            is_main || missing.name.starts_with("cudnn64_")
         })
     }
 
@@ -199,7 +201,8 @@ impl PreflightInput {
         };
         // Without a GPU it may do without.
         let sure = !self.gpus.is_empty();
-        findings.push(self.no_cudnn(summary, &names, first, sure));
+        let unfit = opened.iter().find(|one| one.unfit.is_some());
+        findings.push(self.no_cudnn(summary, &names, unfit.unwrap_or(first), sure));
         if !sure {
             unknown.push("no cuDNN is found, which the program may do without".into());
         }
@@ -232,10 +235,18 @@ impl PreflightInput {
                     "`{asking}` needs {DRIVER}, NVIDIA's driver, which the loader does not find"
                 );
                 let finding = Finding::warning(FindingId::DriverMissing, summary);
-                findings.push(if self.root.is_some() {
+                let finding = if self.root.is_some() {
                     finding.help("start the container with `--gpus all`: the driver comes from the machine that it runs on")
                 } else {
                     finding.help("install NVIDIA's driver, if this machine has a GPU")
+                };
+                findings.push(match &missing.unfit {
+                    Some(Unfit {
+                        path,
+                        defect,
+                        found_via,
+                    }) => driver_library::unfit_finding(finding, path, defect, found_via),
+                    None => finding,
                 });
                 if self.root.is_none() {
                     unknown.push("there is no driver here".into());
@@ -247,101 +258,5 @@ impl PreflightInput {
                 findings.push(self.no_library(missing));
             }
         }
-    }
-
-    /// The folder of a file, as it is called where the program runs.
-    fn dir(&self, file: &Path) -> String {
-        let dir = file.parent().unwrap_or(file);
-        let root = self.root.as_deref();
-        match root.and_then(|root| dir.strip_prefix(root).ok()) {
-            Some(inside) => format!("/{}", inside.display()),
-            None => dir.display().to_string(),
-        }
-    }
-
-    fn others_of<'a>(&'a self, names: &'a [&str]) -> impl Iterator<Item = &'a Other> {
-        let is_one = |other: &&Other| names.contains(&other.instead_of.as_str());
-        self.others.iter().filter(is_one)
-    }
-
-    /// Where files lie that the loader does not come to, for evidence.
-    fn also_found(&self, finding: Finding, names: &[&str]) -> Finding {
-        let line = |other: &Other| match other.version {
-            Some(version) => format!("{version}  {}", other.path.display()),
-            None => other.path.display().to_string(),
-        };
-        let mut lines: Vec<String> = Vec::new();
-        for line in self.others_of(names).map(line) {
-            if !lines.contains(&line) {
-                lines.push(line);
-            }
-        }
-        finding.with_lines("also found", lines)
-    }
-
-    fn no_cudnn(&self, summary: String, names: &[&str], missing: &Missing, sure: bool) -> Finding {
-        let severity = Severity::error_if(sure);
-        let finding = Finding::new(FindingId::CudnnNotLoadable, severity, summary)
-            .with("looked at", missing.looked_at.join("\n"));
-        let finding = self.also_found(finding, names);
-        let same = |other: &&Other| {
-            let file = consistency::file_name(&other.path);
-            let mut names = names.iter().filter_map(|name| file.strip_prefix(name));
-            names.any(|rest| rest.is_empty() || rest.starts_with('.'))
-        };
-        let major = |name: &str| name.rsplit('.').next().unwrap_or_default().to_string();
-        // A requirement that is open at its end lets a major in that nobody can install yet.
-        let newest = names.iter().find(|name| major(name) != "10");
-        let mut wanted = major(newest.or(names.first()).unwrap_or(&""));
-        if let Some(built) = self.by_cudarc() {
-            let majors = rules::majors(built).into_iter().filter(|major| *major <= 9);
-            wanted = majors.max().unwrap_or(9).to_string();
-            if let Some(path) = &self.unasked {
-                let dir = self.dir(path);
-                let major =
-                    main_library::cudnn_major(consistency::file_name(path)).unwrap_or_default();
-                let finding = finding.with("there is", path.display());
-                return library_names::by_another_name(finding, major, &dir);
-            }
-        }
-        if let Some(other) = self.others_of(names).find(same) {
-            let dir = self.dir(&other.path);
-            finding
-                .help(format!("put `{dir}` into LD_LIBRARY_PATH"))
-                .help("or link the program again with that directory as its rpath, which `.link()` does unless `.rpath(false)`")
-        } else if self.others_of(names).next().is_some() {
-            finding.help(format!(
-                "install cuDNN {wanted} beside it: one major does not stand in for another, not even under its name"
-            ))
-        } else {
-            finding.help(format!(
-                "install cuDNN {wanted}, or put its directory into LD_LIBRARY_PATH"
-            ))
-        }
-    }
-
-    fn no_library(&self, missing: &Missing) -> Finding {
-        let (name, asking) = (&missing.name, missing.needed_by.display());
-        let is_later = missing.need == LoadPhase::Later;
-        let verb = if is_later { "opens" } else { "needs" };
-        let summary = format!("`{asking}` {verb} {name}, which the loader does not find");
-        let severity = Severity::error_if(!is_later);
-        let finding = Finding::new(FindingId::LibraryNotFound, severity, summary)
-            .with("looked at", missing.looked_at.join("\n"));
-        let finding = self.also_found(finding, &[name]);
-        let is_it = |other: &&Other| consistency::file_name(&other.path) == name;
-        if let Some(other) = self.others_of(&[name]).find(is_it) {
-            let dir = self.dir(&other.path);
-            return finding.help(format!("put `{dir}` into LD_LIBRARY_PATH"));
-        }
-        let cuda = LibraryName::read(name).and_then(|file| file.major());
-        if let (true, Some(number)) = (dependencies::is_of_toolkit(name), cuda) {
-            return finding.help(format!(
-                "install the libraries of CUDA {number}, which do not come with the driver, or put their directory into LD_LIBRARY_PATH"
-            ));
-        }
-        finding.help(format!(
-            "install the package that has {name}, or put its directory into LD_LIBRARY_PATH"
-        ))
     }
 }

@@ -50,6 +50,7 @@ pub fn resolve(
                     need,
                     looked_at: path.directories().iter().map(shown).collect(),
                     stands_in: None,
+                    unfit: None,
                 }),
                 None => {}
             }

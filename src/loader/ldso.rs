@@ -3,16 +3,19 @@
 use crate::loader::config::hwcaps_level;
 use crate::loader::search_order::{LoaderEnv, SearchDirectory, before_cache, below_root, system};
 use crate::loader::{config, linkage, search_order};
-use crate::model::linkage::{Linkage, LoadPhase, Missing, Object};
+use crate::model::linkage::{Linkage, LoadPhase, Missing, Object, Unfit};
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::elf::Elf;
-use crate::runtime::loader::ld_so_cache;
 use crate::runtime::loader::load_origin::{CACHE, LoadOrigin};
+use crate::runtime::loader::{ld_so_cache, misplaced};
 use crate::system::files;
 use crate::system::sysroot::Sysroot;
 use crate::toolkit::dependencies;
 use std::iter::{once_with, successors};
 use std::path::{Path, PathBuf};
+
+/// A file that the loader takes: where it lies, and what it says, or why the loader stops at it.
+type Taken = (PathBuf, Result<Linkage, Defect>);
 
 /// What is loaded, in the loader's order, the program first; and what it does not find.
 #[derive(Clone, Debug, Default)]
@@ -126,18 +129,37 @@ impl LoadGraph {
             }
             Err(mut missing) => {
                 missing.need = need;
-                self.missing.push(missing);
+                self.missing.push(*missing);
                 None
             }
         }
     }
 
-    fn find(&self, name: &str, asking: usize) -> Result<Object, Missing> {
+    fn find(&self, name: &str, asking: usize) -> Result<Object, Box<Missing>> {
         let own = self.objects.get(asking);
         let mut places = Vec::new();
-        let mut stands_in = None;
+        let (mut stands_in, mut unfit) = (None, None);
+        let mut stopped = false;
         let take = |(via, owner, path): (LoadOrigin, usize, PathBuf)| {
-            let (file, read) = self.fitting(&path, &mut stands_in)?;
+            if stopped {
+                return None;
+            }
+            let (file, read) = match self.fitting(&path, &mut stands_in)? {
+                Ok(taken) => taken,
+                Err(defect) => {
+                    stopped = !defect.is_passed_over();
+                    let found_via = self.text(&via, owner);
+                    // What is in a directory that may not be entered, nobody knows.
+                    let is_sure = |unfit: &Unfit| !matches!(unfit.defect, Defect::Closed(_));
+                    unfit = unfit.take().filter(is_sure);
+                    unfit.get_or_insert(Unfit {
+                        path,
+                        defect,
+                        found_via,
+                    });
+                    return None;
+                }
+            };
             Some(Object {
                 name: name.into(),
                 origin: folder(&path),
@@ -189,12 +211,24 @@ impl LoadGraph {
             places = [named, system].concat();
             found
         };
-        found.ok_or_else(|| Missing {
-            name: name.into(),
-            needed_by: own.map(|object| object.path.clone()).unwrap_or_default(),
-            need: LoadPhase::Later,
-            looked_at: self.looked_at(&places),
-            stands_in,
+        let unlinked = |place: &SearchDirectory| {
+            let (path, defect) = misplaced::unlinked(&place.dir, name)?;
+            let found_via = self.text(&place.via, place.owner);
+            Some(Unfit {
+                path,
+                defect,
+                found_via,
+            })
+        };
+        found.ok_or_else(|| {
+            Box::new(Missing {
+                name: name.into(),
+                needed_by: own.map(|object| object.path.clone()).unwrap_or_default(),
+                need: LoadPhase::Later,
+                looked_at: self.looked_at(&places),
+                stands_in,
+                unfit: unfit.or_else(|| places.iter().find_map(unlinked)),
+            })
         })
     }
 
@@ -217,35 +251,46 @@ impl LoadGraph {
         others.find(|file| hwcaps_level(file).is_some() && self.sysroot().file(file).is_some())
     }
 
-    /// The file and what it says, if the loader does not pass it over: what is for another processor, it does.
+    /// The file and what it says, or why the loader does not take it. None where nothing is.
     fn fitting(
         &self,
         path: &Path,
         stands_in: &mut Option<PathBuf>,
-    ) -> Option<(PathBuf, Result<Linkage, Defect>)> {
+    ) -> Option<Result<Taken, Defect>> {
         let there = self.sysroot().file(path);
-        let empty = match &there {
-            Some(file) => files::size(file) == 0,
-            None => files::is_link(path),
-        };
-        if empty {
-            stands_in.get_or_insert_with(|| path.to_path_buf());
-            return None;
+        if self.ground.root.is_some() {
+            let empty = match &there {
+                Some(file) => files::size(file) == 0,
+                None => files::is_link(path),
+            };
+            if empty {
+                stands_in.get_or_insert_with(|| path.to_path_buf());
+                return None;
+            }
         }
-        let file = there?;
-        let own = &self.objects.first()?.linkage;
+        let Some(file) = there else {
+            return Defect::in_the_way(path).map(Err);
+        };
+        let own = self.objects.first()?;
+        let elf = match Elf::read(&file) {
+            Ok(elf) => elf,
+            Err(defect) => return Some(Err(defect)),
+        };
         let read = match linkage::read(&file) {
-            Ok(linkage) if linkage.format == own.format => {
-                if linkage.cpu != own.cpu || linkage.is_usual != own.is_usual {
-                    return None;
+            Ok(linkage) if linkage.format == own.linkage.format => {
+                if linkage.is_usual != own.linkage.is_usual {
+                    return Some(Err(Defect::Class));
+                }
+                if linkage.cpu != own.linkage.cpu {
+                    let cpu = Elf::read(&own.path).ok()?.cpu()?;
+                    return Some(Err(Defect::Machine(elf.machine()?, cpu)));
                 }
                 Ok(linkage)
             }
-            // The loader stops at a damaged file, and does not look for another. One that it may not read it passes
-            // over.
-            Ok(_) | Err(_) => Err(Elf::read(&file).ok()?.defect()?),
+            // The loader stops at a damaged file, and does not look for another.
+            Ok(_) | Err(_) => Err(elf.defect()?),
         };
-        Some((file, read))
+        Some(Ok((file, read)))
     }
 
     /// The files that the cache gives to a name. An image that `ldconfig` has not seen yet has its folders alone.

@@ -2,6 +2,7 @@
 
 use crate::cudnn::parts::{Named, Parts};
 use crate::loader::ldso::LoadGraph;
+use crate::loader::search_order::{before_cache, system};
 use crate::model::candidate::Cudnn;
 use crate::model::linkage::{LoadPhase, Object};
 use crate::model::platform::Platform;
@@ -62,8 +63,14 @@ pub fn cudnn(graph: &mut LoadGraph, main_library: usize, platform: &Platform) ->
     // What its parts say is said of another cuDNN where they are another one's.
     let part = |name| cudnn.parts.iter().find(|part| part.name == name);
     let told = part("graph").filter(|graph| graph.path.parent() != dir.as_deref());
-    if let (Some(_), Some(own)) = (told, part("cudnn").and_then(|own| own.version)) {
-        cudnn.library_version = Some(own);
+    if told.is_some() {
+        // Else the part tells it that lies beside it and that it does not open.
+        let beside = || {
+            let file = dir.as_ref()?.join(file("graph", major));
+            Some(Binary::open(&file, platform.os).ok()?.release("graph")?.0)
+        };
+        let own = part("cudnn").and_then(|own| own.version).or_else(beside);
+        cudnn.library_version = own.or(cudnn.library_version);
     }
     cudnn.link_dir = Some(cudnn.root.clone());
     let of = |name: &str| indices.iter().find(|(known, _)| *known == name);
@@ -77,6 +84,42 @@ pub fn cudnn(graph: &mut LoadGraph, main_library: usize, platform: &Platform) ->
         }
     }
     Some(cudnn)
+}
+
+/// A cuDNN of one of these majors in a folder before that of the one which cudarc takes by `libcudnn.so`.
+pub fn hidden_from_cudarc(
+    graph: &LoadGraph,
+    taken: usize,
+    majors: &[u32],
+    platform: &Platform,
+) -> Option<Cudnn> {
+    let (program, taken) = (graph.objects.first()?, graph.objects.get(taken)?);
+    if taken.name != "libcudnn.so" {
+        return None;
+    }
+    // Afresh: the SONAME of what is loaded stands for every file of that name.
+    let (ground, linkage) = (graph.ground.clone(), program.linkage.clone());
+    let mut aside = LoadGraph::resolve(&program.path, linkage, ground);
+    let hidden = majors.iter().find_map(|major| {
+        let name = format!("libcudnn.so.{major}");
+        let index = aside.open(&name, 0, LoadPhase::Later)?;
+        let path = &aside.objects.get(index)?.path;
+        leads_first(&aside, path, &taken.path).then_some(index)
+    })?;
+    cudnn(&mut aside, hidden, platform)
+}
+
+/// Whether the folder of one file comes before that of the other, when the program opens a library.
+fn leads_first(graph: &LoadGraph, one: &Path, other: &Path) -> bool {
+    let root = graph.ground.root.as_deref();
+    let real = |dir: &Path| Sysroot { root }.canonical(dir);
+    let folder = |file: &Path| real(file.parent().unwrap_or(file));
+    let (one, other) = (folder(one), folder(other));
+    let places = before_cache(&graph.objects, &[0], &graph.ground).into_iter();
+    let mut dirs = places
+        .chain(system(&graph.ground))
+        .map(|place| real(&place.dir));
+    one != other && dirs.find(|dir| *dir == one || *dir == other) == Some(one)
 }
 
 fn file(name: &str, major: u32) -> String {

@@ -4,7 +4,7 @@
 use crate::loader::config::Loader;
 use crate::model::linkage::Object;
 use crate::runtime::loader::load_origin::{LoadOrigin, expanded};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// The system that the program runs on.
 #[derive(Clone, Debug, Default)]
@@ -19,6 +19,8 @@ pub struct LoaderEnv {
     pub preload: Vec<String>,
     /// What its `/etc/ld.so.preload` names.
     pub preloads: Vec<String>,
+    /// Whether the program has more rights than its user.
+    pub is_privileged: bool,
     /// What is compiled into its loader.
     pub loader: Loader,
     /// The levels of `glibc-hwcaps` that its processor serves, the best first, if it is known.
@@ -53,6 +55,9 @@ pub fn before_cache(
         let list = list.filter(|list| !list.is_empty()).into_iter();
         for entry in list.flat_map(|list| list.split(':')) {
             for (shown, dir) in folders(entry, origin, ground) {
+                if ground.is_privileged && is_shunned(entry, owner == 0, &dir, ground) {
+                    continue;
+                }
                 let via = named(shown);
                 places.push(SearchDirectory { via, owner, dir });
             }
@@ -69,6 +74,40 @@ pub fn before_cache(
     let runpath = of(asking).and_then(|object| object.linkage.runpath.as_ref());
     add(runpath, asking, LoadOrigin::Runpath);
     places
+}
+
+/// Whether the loader passes over an entry with `$ORIGIN` for a program that has more rights than its user: it is
+/// heeded at the beginning alone, and in the program's own paths where it leads into the system's folders.
+fn is_shunned(entry: &str, of_program: bool, dir: &Path, ground: &LoaderEnv) -> bool {
+    let token = ["$ORIGIN", "${ORIGIN}"]
+        .iter()
+        .find_map(|token| Some((*token, entry.find(token)?)));
+    let Some((token, at)) = token else {
+        return false;
+    };
+    let is_whole = matches!(entry.as_bytes().get(token.len()), None | Some(b'/'));
+    let plain = normalized(dir);
+    let is_trusted = || {
+        system(ground)
+            .iter()
+            .any(|place| plain.starts_with(&place.dir))
+    };
+    at > 0 || !is_whole || of_program && !is_trusted()
+}
+
+/// Without `.` and `..`, as the text of the path has them.
+fn normalized(dir: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in dir.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                plain.pop();
+            }
+            part => plain.push(part),
+        }
+    }
+    plain
 }
 
 /// The folders that are built into the loader.

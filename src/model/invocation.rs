@@ -1,5 +1,6 @@
 //! A program to run, as data.
 
+use crate::runtime::facts::finding::quoted;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -18,15 +19,5 @@ impl fmt::Display for Invocation {
         self.args
             .iter()
             .try_for_each(|arg| write!(f, " {}", quoted(arg)))
-    }
-}
-
-/// A word as a shell takes it whole.
-pub fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:+@%".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_string()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
     }
 }

@@ -91,4 +91,17 @@ pub struct Missing {
     pub looked_at: Vec<String>,
     /// A file of that name that is nothing, or a link that leads nowhere: something is mounted over it later.
     pub stands_in: Option<PathBuf>,
+    /// The first file of that name which the loader cannot use, and passes over or stops at.
+    pub unfit: Option<Unfit>,
+}
+
+/// A file that lies in the loader's way and cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unfit {
+    /// The file.
+    pub path: PathBuf,
+    /// Why.
+    pub defect: Defect,
+    /// What makes the loader look there.
+    pub found_via: String,
 }

@@ -9,6 +9,7 @@ use crate::model::owner::{Installer, Owner};
 use crate::model::rejection::Rejection;
 use crate::model::version_source::VersionSource;
 use crate::report::{Machine, Report};
+use crate::runtime::binary::defect::Defect;
 use crate::runtime::driver::query::Device;
 use crate::runtime::driver::query::Driver;
 use crate::runtime::facts::compute_capability::{Code, ComputeCapability, Suffix, Target};
@@ -279,7 +280,10 @@ fn nothing_read_from_a_machine_reaches_the_terminal_unescaped() {
     }
     for candidate in &mut report.candidates {
         candidate.via = FoundVia::variable(evil);
-        candidate.rejected = Some(Rejection::Obstructed(Obstacle::Loop(evil.into())));
+        candidate.rejected = Some(Rejection::Obstructed(Obstacle {
+            path: evil.into(),
+            defect: Defect::Circle,
+        }));
     }
     if let Some(machine) = &mut report.machine {
         machine.gpus[0].name = evil.to_string();

@@ -1,6 +1,7 @@
 //! Files and directories. An error keeps the verb and the path.
 
 use crate::model::obstacle::Obstacle;
+use crate::runtime::binary::defect::{Defect, target};
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use std::collections::VecDeque;
@@ -63,39 +64,74 @@ pub fn exists(path: &Path) -> bool {
 
 /// Whether there may be something there that this user is kept from.
 pub fn is_forbidden(path: &Path) -> bool {
-    matches!(obstacle(path, None), Some(Obstacle::Closed(_)))
+    obstacle(path, None).is_some_and(|met| met.is_closed())
 }
 
-/// Why what is there cannot be used, if something is there. Below a root, links stay in it.
+/// Why what is there cannot be used, if something is there: a file, or a directory to look into. Below a root, links
+/// stay in it.
 pub fn obstacle(path: &Path, root: Option<&Path>) -> Option<Obstacle> {
-    let is_denied = |error: &io::Error| error.kind() == io::ErrorKind::PermissionDenied;
-    let mut here = path.to_path_buf();
-    for links in 0..=MOST_LINKS {
-        let opened = match std::fs::symlink_metadata(&here) {
-            Ok(data) if data.is_symlink() => {
-                let target = std::fs::read_link(&here).ok()?;
-                here = match (root, target.strip_prefix("/")) {
-                    (Some(root), Ok(below)) => root.join(below),
-                    _ => here.parent()?.join(target),
-                };
-                continue;
-            }
-            Ok(data) if data.is_dir() => std::fs::read_dir(&here).map(drop),
-            Ok(data) if data.is_file() => File::open(&here).map(drop),
-            Ok(_) => Ok(()),
-            // The lowest directory of which anything can be told is the one that may not be entered.
-            Err(error) if is_denied(&error) => {
-                let mut above = here.ancestors().skip(1);
-                let closed = above.find(|dir| std::fs::symlink_metadata(dir).is_ok())?;
-                return Some(Obstacle::Closed(closed.to_path_buf()));
-            }
-            Err(_) if links > 0 => return Some(Obstacle::Dangling(path.to_path_buf(), here)),
-            Err(_) => return None,
-        };
-        let is_closed = opened.is_err_and(|error| is_denied(&error));
-        return is_closed.then_some(Obstacle::Closed(here));
+    let (path, defect) = match Defect::below(path, root) {
+        None | Some(Defect::Directory) => {
+            let end = target(path, root)?;
+            let opened = match end.is_dir() {
+                true => std::fs::read_dir(&end).map(drop),
+                false => File::open(&end).map(drop),
+            };
+            let error = opened.err()?;
+            let is_denied = error.kind() == io::ErrorKind::PermissionDenied;
+            (end, is_denied.then_some(Defect::Forbidden)?)
+        }
+        Some(defect) => (path.to_path_buf(), defect),
+    };
+    Some(Obstacle { path, defect })
+}
+
+/// Whether this user gets more rights by starting this program: it is setuid or setgid of another one, or has
+/// capabilities of its own. Then the kernel sets AT_SECURE.
+#[cfg(all(feature = "cli", target_os = "linux"))]
+pub fn raises_rights(program: &Path) -> bool {
+    use std::ffi::{CString, c_char, c_void};
+    use std::os::unix::ffi::OsStrExt;
+    use std::os::unix::fs::MetadataExt;
+    use std::ptr::null_mut;
+    unsafe extern "C" {
+        fn getxattr(
+            path: *const c_char,
+            name: *const c_char,
+            to: *mut c_void,
+            size: usize,
+        ) -> isize;
     }
-    Some(Obstacle::Loop(path.to_path_buf()))
+    let (Ok(file), Ok(user)) = (std::fs::metadata(program), std::fs::metadata("/proc/self")) else {
+        return false;
+    };
+    // A setgid bit where the group may not run it has another meaning.
+    let is_setgid = file.mode() & 0o2010 == 0o2010;
+    if file.mode() & 0o4000 != 0 && file.uid() != user.uid()
+        || is_setgid && file.gid() != user.gid()
+    {
+        return true;
+    }
+    let Ok(path) = CString::new(program.as_os_str().as_bytes()) else {
+        return false;
+    };
+    // SAFETY: both names end in NUL, and with a size of 0 nothing is written.
+    let size = unsafe {
+        getxattr(
+            path.as_ptr(),
+            c"security.capability".as_ptr(),
+            null_mut(),
+            0,
+        )
+    };
+    // Root has them all anyway.
+    size > 0 && user.uid() != 0
+}
+
+/// The same where there is no such thing.
+#[cfg(all(feature = "cli", not(target_os = "linux")))]
+pub fn raises_rights(_program: &Path) -> bool {
+    false
 }
 
 /// Whether this is a directory, or a link to one.

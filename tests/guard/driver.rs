@@ -5,7 +5,7 @@ use cudnn_guard::runtime::driver::query::{self, Device, Driver, DriverProblem};
 use cudnn_guard::runtime::facts::compute_capability::ComputeCapability;
 use cudnn_guard::runtime::facts::version::Version;
 
-/// `TEST_GPU` is a compute capability, `none` for a driver without devices, `real` for the one that the loader finds, or
+/// `TEST_GPU` is a compute capability, or several with commas between them, `none` for a driver without devices, `real` for the one that the loader finds, or
 /// unset for no driver. `TEST_DRIVER` is its file, and `TEST_CUDA` what it serves.
 pub fn ask() -> Result<Driver, DriverProblem> {
     let Ok(gpu) = std::env::var("TEST_GPU") else {
@@ -26,15 +26,17 @@ pub fn ask() -> Result<Driver, DriverProblem> {
         cuda: Some(Version::from_cuda(cuda.unwrap_or(13_000))),
         devices: Vec::new(),
     };
-    let Ok(number) = gpu.parse() else {
+    for number in gpu.split(',').filter_map(|number| number.parse().ok()) {
+        driver.devices.push(Device {
+            name: "Test\tGPU".to_string(),
+            capability: ComputeCapability::from_number(number),
+        });
+    }
+    if driver.devices.is_empty() {
         return Err(DriverProblem::NoDevice {
             driver,
             visibility: Box::default(),
         });
-    };
-    driver.devices.push(Device {
-        name: "Test\tGPU".to_string(),
-        capability: ComputeCapability::from_number(number),
-    });
+    }
     Ok(driver)
 }

@@ -142,15 +142,15 @@ fn a_defect_says_what_it_is() {
             "is cut off: it ends at byte 64, and its segments reach to 4096".into(),
         ),
         (
-            Defect::Machine(3).to_string(),
+            Defect::Machine(3, std::env::consts::ARCH).to_string(),
             format!("is for x86, and this program is for {own}"),
         ),
         (
-            Defect::Machine(21).to_string(),
+            Defect::Machine(21, std::env::consts::ARCH).to_string(),
             format!("is for powerpc64, and this program is for {own}"),
         ),
         (
-            Defect::Machine(8).to_string(),
+            Defect::Machine(8, std::env::consts::ARCH).to_string(),
             format!("is for the CPU with ELF number 8, and this program is for {own}"),
         ),
         (Defect::Cpu("i686").to_string(), "is for i686".into()),

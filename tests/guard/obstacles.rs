@@ -96,6 +96,58 @@ fn a_part_that_is_none() {
     }
 }
 
+/// To open it would wait for ever.
+#[test]
+fn a_pipe_is_told_and_not_opened() {
+    let pipe = |path: &Path| {
+        let mut mkfifo = std::process::Command::new("mkfifo");
+        assert!(mkfifo.arg(path).status().unwrap().success());
+    };
+    for (file, also) in [(SHIM, ""), (PART, "loaded      HERE/libcudnn.so.9\n  ")] {
+        let cudnn = sound().without(file);
+        pipe(&cudnn.file(file));
+        let path = cudnn.text();
+        let ran = run("startup", &cudnn.0, &[GPU]);
+        ran.must_end_with(78).must_begin(&format!(
+            "\
+`{path}/{file}` is a pipe or a device, not a file  [library-damaged]
+  = help: remove it, and install cuDNN in `{path}` again
+  {}found via   LD_LIBRARY_PATH, its entry `{path}`
+",
+            also.replace("HERE", path)
+        ));
+    }
+    // The loader does not come to one behind a sound cuDNN.
+    let (cudnn, behind) = (sound(), Folder::new());
+    pipe(&behind.file(SHIM));
+    let way = format!("{}:{}", cudnn.text(), behind.text());
+    let ran = run("startup", &cudnn.0, &[GPU, ("LD_LIBRARY_PATH", &way)]);
+    ran.must_end_with(0).must_say("");
+}
+
+/// As copies and archives without their links leave it.
+#[test]
+fn a_first_library_without_its_link() {
+    let cudnn = sound();
+    let named = cudnn.file("libcudnn.so.9.14.0");
+    fs::rename(cudnn.file(SHIM), &named).unwrap();
+    let path = cudnn.text();
+    let ran = run("startup", &cudnn.0, &[GPU]);
+    ran.must_end_with(78).must_begin(&format!(
+        "\
+{SHIM} cannot be loaded; `{path}/libcudnn.so.9.14.0` has no link `{SHIM}` beside it  [cudnn-not-loadable]
+  = help: make its links: `sudo ldconfig -n {path}`
+  found via   LD_LIBRARY_PATH, its entry `{path}`
+"
+    ));
+    // The help, done.
+    let mut ldconfig = std::process::Command::new("/sbin/ldconfig");
+    assert!(ldconfig.arg("-n").arg(&cudnn.0).status().unwrap().success());
+    run("startup", &cudnn.0, &[GPU])
+        .must_end_with(0)
+        .must_say("");
+}
+
 /// The loader stops at a circle and at what is no library, and goes on over what leads nowhere.
 #[test]
 fn a_sound_one_behind_is_taken_where_the_loader_takes_it() {
@@ -146,7 +198,7 @@ fn what_this_user_may_not_read_or_enter_is_a_matter_of_rights() {
     let wanted = format!(
         "\
 {SHIM} cannot be loaded; `{path}/{SHIM}` may not be read by this user  [cudnn-not-loadable]
-  = help: let the user who runs this program read it: `chmod a+r {path}/{SHIM}`
+  = help: let everybody open it: `sudo chmod -R a+rX {path}/{SHIM}`
 "
     );
     assert!(text.starts_with(&wanted), "{text}");
@@ -156,7 +208,7 @@ fn what_this_user_may_not_read_or_enter_is_a_matter_of_rights() {
     let wanted = format!(
         "\
 `{path}/{PART}` may not be read by this user  [io-error]
-  = help: let the user who runs this program read it: `chmod a+r {path}/{PART}`
+  = help: let everybody open it: `sudo chmod -R a+rX {path}/{PART}`
 "
     );
     assert!(text.starts_with(&wanted), "{text}");
@@ -175,7 +227,7 @@ fn what_this_user_may_not_read_or_enter_is_a_matter_of_rights() {
         let wanted = format!(
             "\
 {SHIM} cannot be loaded; `{folder}/{SHIM}` cannot be reached: this user may not enter `{above}/closed`  [cudnn-not-loadable]
-  = help: let the user who runs this program enter that directory: `chmod a+x {above}/closed`
+  = help: let this user enter it: `sudo chmod a+x {above}/closed`
 "
         );
         assert!(text.starts_with(&wanted), "{text}");

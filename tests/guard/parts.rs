@@ -29,6 +29,52 @@ cuDNN 9.14.0 at `{path}` lacks libcudnn_{part}.so.9, which a convolution needs  
     run("check", &old.0, &[GPU, ("TEST_BUILT", "8.9.7")]).must_be("fail", &["parts-missing"]);
 }
 
+/// What gives its parts to the wrong cuDNN would give them to the right one too, in the same place.
+#[test]
+fn parts_of_a_third_release_go_with_the_wrong_cudnn() {
+    let parts = Folder::new().with_cudnn("9.12.0").without("libcudnn.so.9");
+    let old = Folder::new().with_cudnn("9.10.2");
+    let says = |dirs: &[&Folder], help: &str| {
+        let dirs: Vec<&str> = dirs.iter().map(|dir| dir.text()).collect();
+        let way = dirs.join(":");
+        let ran = run("startup", &old.0, &[GPU, ("LD_LIBRARY_PATH", &way)]);
+        ran.must_end_with(78).must_begin(&format!(
+            "\
+loaded cuDNN 9.10.2 is older than the 9.14.0 that this program was built with  [cudnn-version-mismatch]
+  = help: {help}
+  loaded      {}/libcudnn.so.9
+",
+            old.text()
+        ));
+    };
+    let wanted = "cuDNN 9.14 or a later 9.x";
+    let (path, third) = (old.text(), parts.text());
+    let instead = |wanted: &str| {
+        format!("take `{path}` out of LD_LIBRARY_PATH, or put the directory of {wanted} before it")
+    };
+    let both = format!(
+        "take `{third}` out of LD_LIBRARY_PATH, and {}",
+        instead(wanted)
+    );
+    says(&[&parts, &old], &both);
+    // Behind it they are not asked for.
+    says(&[&old, &parts], &instead(wanted));
+    // Parts that the program can run with stay, and go with their own release.
+    let right = sound().without("libcudnn.so.9");
+    says(&[&right, &old], &instead("cuDNN 9.14.0"));
+    // The helps, done.
+    let good = sound();
+    for dirs in [vec![&good], vec![&right, &good], vec![&good, &old]] {
+        let dirs: Vec<&str> = dirs.iter().map(|dir| dir.text()).collect();
+        let way = dirs.join(":");
+        let ran = run("startup", &good.0, &[GPU, ("LD_LIBRARY_PATH", &way)]);
+        ran.must_end_with(0).must_say("");
+    }
+    let way = format!("{third}:{}", good.text());
+    let ran = run("check", &good.0, &[("LD_LIBRARY_PATH", &way)]);
+    ran.must_be("fail", &["parts-mixed", "driver-missing"]);
+}
+
 #[test]
 fn a_part_that_no_convolution_needs_stops_nothing() {
     let cudnn = sound().without("libcudnn_adv.so.9");
@@ -230,6 +276,23 @@ fn a_version_check_of_eight_that_fails_is_named() {
     ran.must_be("fail", &["parts-mixed"]);
     let evidence = &ran.json["findings"][0]["evidence"];
     assert_eq!(evidence["refused by"], "cudnnCnnInferVersionCheck");
+}
+
+/// A program that says that it needs adv has that one asked too; for others it is not even opened.
+#[test]
+fn the_version_check_of_adv_is_called_where_it_is_needed() {
+    let cudnn = sound();
+    compile(
+        "unsigned long cudnnGetVersion(void) { return 91400; }
+         int cudnnAdvVersionCheck(void) { return 1002; }",
+        &cudnn.file("libcudnn.so.9"),
+        &["-Wl,--enable-new-dtags,-rpath,$ORIGIN"],
+    );
+    run("check", &cudnn.0, &[GPU]).must_be("pass", &[]);
+    let ran = run("check", &cudnn.0, &[GPU, ("TEST_NEEDS", "1")]);
+    ran.must_be("fail", &["parts-mixed"]);
+    let evidence = &ran.json["findings"][0]["evidence"];
+    assert_eq!(evidence["refused by"], "cudnnAdvVersionCheck");
 }
 
 /// LOD-19: as with a cuDNN that is newer than the system's C library.

@@ -203,6 +203,54 @@ fn what_cudarc_will_open_is_judged_in_place_of_what_is_there() {
     assert_eq!(ran.json["findings"], serde_json::json!([]));
 }
 
+/// A wheel has no `libcudnn.so`, which cudarc asks for everywhere first: to put the wheel before another is no help.
+#[test]
+fn a_wheel_before_another_cudnn_is_passed_over_by_cudarc() {
+    let (wheel, old) = (sound(), Folder::new().with_cudnn("9.10.2"));
+    symlink("libcudnn.so.9", old.file("libcudnn.so")).unwrap();
+    let (path, taken) = (wheel.text(), old.text());
+    let way = format!("{path}:{taken}");
+    let instead = format!(
+        "  = help: or take `{taken}` out of LD_LIBRARY_PATH, or put the directory of cuDNN 9.14.0 with a \
+         `libcudnn.so` before it\n"
+    );
+    // One that never asks for libcudnn.so.9 would find nothing then.
+    for (release, instead) in [("0.19.1", ""), ("0.19.2", &*instead)] {
+        let variables = [("TEST_CUDARC", release), GPU, ("LD_LIBRARY_PATH", &way)];
+        run("startup", &wheel.0, &variables).must_end_with(78).must_begin(&format!(
+            "\
+loaded cuDNN 9.10.2 is older than the 9.14.0 that this program was built with  [cudnn-version-mismatch]
+  = help: put a link `libcudnn.so` to `libcudnn.so.9` into `{path}`: cudarc asks for that name everywhere before it asks for another
+{instead}  loaded      {taken}/libcudnn.so
+  found via   LD_LIBRARY_PATH, its entry `{taken}`
+  there is    {path}/libcudnn.so.9
+"
+        ));
+    }
+    // Behind it a link would not be taken either.
+    let behind = format!("{taken}:{path}");
+    let cudarc = ("TEST_CUDARC", "1");
+    let startup = |way: &str| {
+        run(
+            "startup",
+            &wheel.0,
+            &[cudarc, GPU, ("LD_LIBRARY_PATH", way)],
+        )
+    };
+    startup(&behind).must_end_with(78).must_begin(&format!(
+        "\
+loaded cuDNN 9.10.2 is older than the 9.14.0 that this program was built with  [cudnn-version-mismatch]
+  = help: take `{taken}` out of LD_LIBRARY_PATH, or put the directory of cuDNN 9.14 or a later 9.x with a `libcudnn.so` \
+before it
+  loaded      {taken}/libcudnn.so
+"
+    ));
+    startup(path).must_end_with(0).must_say("");
+    // The first help, done.
+    symlink("libcudnn.so.9", wheel.file("libcudnn.so")).unwrap();
+    startup(&way).must_end_with(0).must_say("");
+}
+
 /// LOD-02: cudarc before 0.19.2 knows no `libcudnn.so.9`, and panics where there is nothing else.
 #[test]
 fn a_cudarc_of_old_does_not_ask_for_libcudnn_so_9() {

@@ -295,6 +295,21 @@ fn what_the_convolution_finds_decides() {
         .must_be("fail", &["kernels-not-covering-gpu"]);
     let ampere = ("TEST_GPU", "86");
     run("check", &cudnn.0, &[ampere, ("TEST_TARGETS", "1")]).must_be("pass", &[]);
+    // Of unlike GPUs the first one is tried that a kernel runs on.
+    let unlike = |gpus| {
+        let variables = [("TEST_GPU", gpus), ("TEST_TARGETS", "1")];
+        run("check", &cudnn.0, &variables)
+    };
+    let ran = unlike("75,86");
+    ran.must_be("pass", &["kernels-not-covering-gpu"]);
+    assert_eq!(
+        ran.json["findings"][0]["evidence"]["order"],
+        "CUDA_DEVICE_ORDER is not set, so CUDA puts the fastest GPU first"
+    );
+    unlike("75,90").must_be(
+        "fail",
+        &["kernels-not-covering-gpu", "kernels-not-covering-gpu"],
+    );
 }
 
 /// ARC-02, ARC-04: what computes is served, whatever the tables say; what was not tried is judged by them.

@@ -275,6 +275,7 @@ fn the_operators_wishes_are_read() {
         (none.mode, none.deadline, none.require_gpu),
         (Mode::Deny, Duration::from_secs(60), false)
     );
+    assert_eq!(none.thorough_deadline, Duration::from_secs(300));
     assert!(none.complaints.is_empty() && none.report.is_none());
     let some = read(&[
         ("CUDNN_GUARD", "warn"),
@@ -287,6 +288,7 @@ fn the_operators_wishes_are_read() {
         (some.mode, some.deadline, some.require_gpu),
         (Mode::Warn, Duration::from_secs(86_400), true)
     );
+    assert_eq!(some.thorough_deadline, some.deadline);
     assert!(
         ["a", "b", "c", "d"]
             .iter()

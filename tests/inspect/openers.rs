@@ -29,7 +29,14 @@ fn a_program_whose_cudnn_cudarc_opens() {
         .says("\u{2013} cudarc opens libcudnn.so, and the loader finds neither that nor another name that it tries [cudnn-not-loadable] = help: install cuDNN 9, or put its directory into LD_LIBRARY_PATH looked at the program's RUNPATH, its entry `/opt/lib` the program's RUNPATH, its entry `/opt/first`");
     assert_eq!(missing(), ["libcudnn.so"]);
 
-    image.cudnn("opt/lib", 14);
+    // One off the way has the other name too.
+    image.cudnn("usr/local/cuda/lib64", 14);
+    program("cudarc 0.19.1\n");
+    let link = "= help: put a link `libcudnn.so` to it into `/usr/local/cuda/lib64`, and `/usr/local/cuda/lib64` into LD_LIBRARY_PATH";
+    image.flat(&[]).exits_with(0).says(link);
+    program("");
+    fs::create_dir_all(image.at("opt")).unwrap();
+    fs::rename(image.at("usr/local/cuda/lib64"), image.at("opt/lib")).unwrap();
     let json = image.json();
     let library = |json: &Value| json["cudnn"]["library"].as_str().unwrap().to_string();
     assert!(library(&json).ends_with("/opt/lib/libcudnn.so.9"), "{json}");
@@ -55,6 +62,42 @@ fn a_program_whose_cudnn_cudarc_opens() {
         assert_eq!(ids(&json)[0], "cudnn-version-mismatch");
         assert_eq!(missing(), [""; 0]);
     }
+}
+
+/// As the guard says it: to put a wheel before another cuDNN is no help.
+#[test]
+fn a_wheel_before_another_cudnn_is_passed_over_by_cudarc() {
+    let image = Image::new("cudarc-wheel");
+    image.cudnn("opt/wheel", 14);
+    image.cudnn("opt/old", 10);
+    let link = |folder: &str| {
+        let link = image.at(folder).join("libcudnn.so");
+        std::os::unix::fs::symlink("libcudnn.so.9", link).unwrap();
+    };
+    link("opt/old");
+    let program = |rpath: &str| {
+        let record = linked("9.14.0").replace("loader linked", "loader cudarc");
+        image.program(&[&record], &[&format!("-Wl,-rpath,{rpath}")]);
+    };
+    program("/opt/wheel:/opt/old");
+    let said = image.said(&image.inspect(&[]).exits_with(1));
+    let wanted = "  ✗ loaded cuDNN 9.10.0 is older than the 9.14.0 that this program was built with  [cudnn-version-mismatch]\n      \
+        = help: put a link `libcudnn.so` to `libcudnn.so.9` into `/opt/wheel`: cudarc asks for that name everywhere \
+        before it asks for another\n      \
+        = help: or install cuDNN 9.14 or a later 9.x with a `libcudnn.so` in `/opt/old`, or put its directory into \
+        LD_LIBRARY_PATH\n      \
+        loaded      /opt/old/libcudnn.so\n      \
+        found via   the program's RUNPATH, its entry `/opt/old`\n      \
+        there is    /opt/wheel/libcudnn.so.9\n      \
+        built with  9.14.0, so 9.14 or a later 9.x may be loaded\n";
+    assert!(said.starts_with(wanted), "{said}");
+    // Behind it a link would not be taken either.
+    program("/opt/old:/opt/wheel");
+    image.flat(&[]).exits_with(1).does_not_say("put a link");
+    // The help, done.
+    link("opt/wheel");
+    program("/opt/wheel:/opt/old");
+    image.inspect(&[]).exits_with(0);
 }
 
 /// There is nothing to find of a cuDNN that is part of the program: the guard knows what it is.

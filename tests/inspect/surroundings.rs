@@ -152,6 +152,35 @@ fn a_library_of_the_toolkit_that_is_damaged() {
         .says("/opt/lib/libcudart.so.13` is not an ELF library, but a text that begins with \"INPUT(libcudart.so)\" [library-damaged] = help: install the package that has it again, and see that the disk is not full needed by /");
 }
 
+/// To open it would wait for ever.
+#[test]
+fn a_pipe_is_told_and_not_opened() {
+    let image = Image::new("pipe");
+    let lib = "usr/local/cuda/lib64";
+    image.cudnn(lib, 14);
+    let library = format!("IMAGE/{lib}/libcudnn.so.9");
+    image.program(
+        &[&linked("9.14.0")],
+        &[&library, "-Wl,-rpath,/usr/local/cuda/lib64"],
+    );
+    let pipe = |name: &str| {
+        let path = image.at(lib).join(name);
+        let _ = fs::remove_file(&path);
+        run(Command::new("mkfifo").arg(path)).exits_with(0);
+    };
+    pipe("libcudnn_ops.so.9");
+    image
+        .flat(&[])
+        .exits_with(1)
+        .says("lib64/libcudnn_ops.so.9` is a pipe or a device, not a file [library-damaged]");
+    pipe("libcudnn.so.9");
+    image
+        .flat(&[])
+        .exits_with(1)
+        .says("which the loader does not find; ")
+        .says("lib64/libcudnn.so.9` is a pipe or a device, not a file [cudnn-not-loadable] = help: remove it, and install cuDNN in ");
+}
+
 /// LOD-04: 8 under the name of 9 is told as such, and nobody is sent to look for parts of 9 in it.
 #[test]
 fn another_major_under_the_name_of_this_one() {
@@ -175,4 +204,99 @@ fn another_major_under_the_name_of_this_one() {
         .exits_with(1)
         .says("loaded cuDNN 8.9.7 is of another major release than the 9.14.0")
         .does_not_say("parts-missing");
+}
+
+/// The library that is in the place of the driver's, and the one behind it, are named as the guard names them.
+#[test]
+fn two_drivers_of_different_releases() {
+    let image = Image::new("two-drivers");
+    image.program(&[], &[]);
+    let mut path = String::new();
+    for release in ["550.54.15", "580.65.06"] {
+        let file = format!("{release}/libcuda.so.{release}");
+        let calls = [
+            "cuInit",
+            "cuDeviceGetCount",
+            "cuDeviceGet",
+            "cuDeviceGetName",
+        ];
+        let mut code = "int cuDeviceGetAttribute(void) { return 803; }\n".to_string();
+        for call in calls.into_iter().chain(["cuDriverGetVersion"]) {
+            code += &format!("int {call}(void) {{ return 803; }}\n");
+        }
+        image.compile(&file, &code, &["-shared", "-Wl,-soname,libcuda.so.1"]);
+        let link = image.at(release).join("libcuda.so.1");
+        std::os::unix::fs::symlink(format!("libcuda.so.{release}"), link).unwrap();
+        path += &format!("{}:", image.at(release).display());
+    }
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
+    command.arg("inspect").arg(image.at("app/app"));
+    let ran = run(command.env_clear().env("LD_LIBRARY_PATH", path));
+    let said = image.said(&ran);
+    let wanted = "  – the driver's library and its kernel module are of different releases: `cuInit` answered \
+        CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803)  [driver-error]\n      \
+        = help: take `/550.54.15` out of LD_LIBRARY_PATH\n      \
+        = help: reboot, so that the new kernel module is loaded; in a container, give it the host's libraries\n      \
+        found via   LD_LIBRARY_PATH, its entry `/550.54.15`\n      \
+        there is    /580.65.06/libcuda.so.1, of 580.65.06\n";
+    assert!(said.starts_with(wanted), "{said}");
+}
+
+/// The loader ignores LD_LIBRARY_PATH and LD_PRELOAD for a program with more rights than its user, and the program's
+/// `$ORIGIN`; that of a library it heeds.
+#[test]
+#[ignore = "needs root: makes a program of another user"]
+fn a_program_with_more_rights_than_its_user() {
+    let image = Image::new("privileged");
+    for folder in ["usr/lib", "opt/old"] {
+        image.cudnn(folder, if folder == "opt/old" { 10 } else { 14 });
+    }
+    let old = image.at("opt/old");
+    let old = old.to_str().unwrap();
+    let with = |rpath: &str, rights: &[&str]| {
+        let flags = ["IMAGE/opt/old/libcudnn.so.9", "-Wl,--enable-new-dtags"];
+        image.program(&[&linked("9.14.0")], &[&flags[..], &[rpath]].concat());
+        let app = image.at("app/app");
+        let mut give = Command::new(rights[0]);
+        run(give.args(&rights[1..]).arg(&app)).exits_with(0);
+        if rights[0] == "chown" {
+            run(Command::new("chmod").arg("u+s").arg(&app)).exits_with(0);
+        }
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
+        command.arg("inspect").arg(&app).arg("--root").arg(&image.0);
+        command.env_clear().env("LD_LIBRARY_PATH", old);
+        run(command.env("LD_PRELOAD", format!("{old}/libcudnn.so.9")))
+    };
+    let rpath = "-Wl,-rpath,$ORIGIN/../opt/old";
+    let wrong = "  ✗ loaded cuDNN 9.10.0 is older than the 9.14.0";
+    // Root's own program gives root nothing, and a capability neither.
+    with(rpath, &["chown", "0"]).exits_with(1).says(wrong);
+    with(rpath, &["setcap", "cap_net_raw+p"])
+        .exits_with(1)
+        .says(wrong);
+    let sound = "9.14.0 for CUDA 13 at";
+    with(rpath, &["chown", "65534"]).exits_with(0).says(sound);
+    fs::create_dir_all(image.at("usr/local/cuda")).unwrap();
+    fs::rename(image.at("usr/lib"), image.at("usr/local/cuda/lib64")).unwrap();
+    let ran = with(
+        "-Wl,-rpath,$ORIGIN/../usr/local/cuda/lib64",
+        &["chown", "65534"],
+    )
+    .exits_with(1);
+    assert_eq!(
+        image.said(&ran),
+        "  ✗ `/app/app` needs libcudnn.so.9, which the loader does not find  [cudnn-not-loadable]\n      \
+         = help: put `/usr/local/cuda/lib64` into /etc/ld.so.conf and run `ldconfig`\n      \
+         = help: or link the program again with that directory as its rpath, which `.link()` does unless `.rpath(false)`\n      \
+         setuid      this program has more rights than its user (setuid, capabilities): the loader ignores \
+         LD_LIBRARY_PATH, LD_PRELOAD and `$ORIGIN` in its rpath\n      \
+         looked at   /etc/ld.so.cache\n      \
+         also found  9.14.0  /usr/local/cuda/lib64/libcudnn.so.9\n\n\
+         verdict: fail (1 error)\n\
+         `cudnn-guard explain cudnn-not-loadable` tells how to see that by hand and how to mend it\n"
+    );
+    // The help, done.
+    fs::create_dir_all(image.at("etc")).unwrap();
+    fs::write(image.at("etc/ld.so.conf"), "/usr/local/cuda/lib64\n").unwrap();
+    with(rpath, &["chown", "65534"]).exits_with(0).says(sound);
 }

@@ -41,6 +41,11 @@ IS(CUDA_ERROR_NOT_INITIALIZED, 3);
 IS(CUDA_ERROR_STUB_LIBRARY, 34);
 IS(CUDA_ERROR_DEVICE_UNAVAILABLE, 46);
 IS(CUDA_ERROR_NO_DEVICE, 100);
+IS(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, 906);
+IS(CU_STREAM_CAPTURE_MODE_RELAXED, 2);
+IS(CU_DEVICE_ATTRIBUTE_COMPUTE_MODE, 20);
+SAME(CUstreamCaptureMode, 4);
+SAME(CUstreamCaptureStatus, 4);
 IS(CUDA_ERROR_INVALID_DEVICE, 101);
 IS(CUDA_ERROR_NO_BINARY_FOR_GPU, 209);
 IS(CUDA_ERROR_ECC_UNCORRECTABLE, 214);
@@ -161,6 +166,8 @@ int main(void) {
     R (*to_device)(CUdeviceptr, const void *, size_t) = cuMemcpyHtoD_v2;
     R (*to_host)(void *, CUdeviceptr, size_t) = cuMemcpyDtoH_v2;
     R (*fill)(CUdeviceptr, unsigned int, size_t) = cuMemsetD32_v2;
+    R (*is_capturing)(CUstream, CUstreamCaptureStatus *) = cuStreamIsCapturing;
+    R (*exchange_mode)(CUstreamCaptureMode *) = cuThreadExchangeStreamCaptureMode;
 
     S (*create)(H *) = cudnnCreate;
     S (*destroy)(H) = cudnnDestroy;
@@ -209,7 +216,7 @@ int main(void) {
 #endif
     (void)init, (void)driver_version, (void)count, (void)device, (void)name, (void)attribute, (void)retain;
     (void)release, (void)push, (void)pop, (void)synchronize, (void)info, (void)alloc, (void)free_;
-    (void)to_device, (void)to_host, (void)fill;
+    (void)to_device, (void)to_host, (void)fill, (void)is_capturing, (void)exchange_mode;
     (void)create, (void)destroy, (void)create_tensor, (void)set_tensor, (void)destroy_tensor, (void)create_filter;
     (void)set_filter, (void)destroy_filter, (void)create_convolution, (void)set_convolution, (void)set_math;
     (void)destroy_convolution, (void)output, (void)workspace, (void)forward;

@@ -126,10 +126,10 @@ error: `cudnnCreate` of cuDNN 9.14.0 answered CUDNN_STATUS_NOT_INITIALIZED (1001
 
 #[test]
 fn an_algorithm_that_is_not_offered_is_no_fault() {
-    // Both algorithms ask for it; the simulator refuses both, so the second one's refusal is told.
+    // Both algorithms ask for it, and the simulator refuses both.
     fault(V9_14, "status:cudnnGetConvolutionForwardWorkspaceSize:3000")
         .must_have("CUDNN_STATUS_NOT_SUPPORTED (3000)")
-        .must_have("NCHW, IMPLICIT_GEMM");
+        .must_have("NCHW, IMPLICIT_PRECOMP_GEMM");
     fault(V9_14, "status:cudnnGetConvolutionForwardWorkspaceSize:2000")
         .must_have("NCHW, IMPLICIT_PRECOMP_GEMM");
 }
@@ -189,6 +189,27 @@ warning: Simulated GPU could not be used for a convolution: the GPU is in exclus
 ",
     );
     fault(V9_14, "status:cuCtxSynchronize:999").must_have("[device-busy]");
+}
+
+#[test]
+fn an_error_of_the_hardware_is_not_cudnns() {
+    for (code, words) in [
+        (
+            "214",
+            "the GPU's memory has an error that cannot be corrected",
+        ),
+        (
+            "220",
+            "an NVLink of the GPU has an error that cannot be corrected",
+        ),
+        ("226", "the GPU has an error that it keeps to this process"),
+        ("304", "the system refused something to NVIDIA's driver"),
+    ] {
+        fault(V9_14, &format!("status:cuCtxSynchronize:{code}"))
+            .must_have("unknown None")
+            .must_have(&format!("{words}  [driver-error]\n"))
+            .must_have(&format!("({code})"));
+    }
 }
 
 #[test]

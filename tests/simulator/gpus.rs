@@ -216,4 +216,38 @@ fn the_release_of_the_kernel_module_is_read() {
     assert_eq!(query::parse_release(open).as_deref(), Some("580.65.06"));
     assert_eq!(query::parse_release("GCC 12\nversion 1.2.3"), None);
     assert_eq!(query::parse_release(""), None);
+    // The library's name tells it too, but on a Jetson.
+    let named = |name: &str| query::release_in_name(&format!("/usr/lib/tegra/libcuda.so.{name}"));
+    assert_eq!(named("535.183.01").as_deref(), Some("535.183.01"));
+    assert_eq!(named("1.1"), None);
+    assert_eq!(named("1"), None);
+}
+
+/// A Jetson has other devices, and a container on it may have been given them.
+#[test]
+fn a_jetsons_devices_are_known() {
+    let root = std::env::temp_dir().join(format!("guard-jetson-{}", std::process::id()));
+    for file in [".dockerenv", "dev/nvmap"] {
+        let path = root.join(file);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, "").unwrap();
+    }
+    let given = GpuVisibility::detect_below(&root);
+    std::fs::remove_file(root.join("dev/nvmap")).unwrap();
+    let not_given = GpuVisibility::detect_below(&root);
+    std::fs::remove_dir_all(&root).unwrap();
+    assert_eq!((given.container, given.is_jetson), (None, true));
+    assert_eq!(
+        (not_given.container, not_given.is_jetson),
+        (Some("/.dockerenv"), false)
+    );
+    let given = GpuVisibility {
+        visible: None,
+        ..given
+    };
+    assert!(
+        given.with_help(given.finding()).to_string().ends_with(
+            "\n  = help: start a container with `--runtime nvidia`, as a Jetson needs it"
+        )
+    );
 }

@@ -2,12 +2,13 @@
 
 use crate::{Ended, V8_9, V9_14, V9_28, child, fault, libraries, simulated, without};
 use cudnn_guard::runtime::convolution::case::{self, Case};
+use cudnn_guard::runtime::convolution::cudnn_error::CudnnError;
 use cudnn_guard::runtime::convolution::failure::CaseFailure;
 use cudnn_guard::runtime::convolution::shape::Layout;
 use cudnn_guard::runtime::facts::version::Version;
 use std::path::Path;
 
-const OPERATIONS: [(&str, &str, &str, &str); 4] = [
+pub const OPERATIONS: [(&str, &str, &str, &str); 4] = [
     (
         "forward",
         "forward convolution",
@@ -89,6 +90,7 @@ fn one_shape_in_each_format_is_tried_at_once() {
 convolution forward, tf32, NCHW, IMPLICIT_PRECOMP_GEMM: pass, tf32 Some(true)
 convolution forward, f16, NCHW, IMPLICIT_PRECOMP_GEMM: pass, tf32 None
 convolution forward, bf16, NCHW, IMPLICIT_PRECOMP_GEMM: pass, tf32 None
+then making the GPU's context
 then creating a handle
 then setting up the forward convolution in f32 (NCHW)
 then running the forward convolution in f32 (NCHW, IMPLICIT_PRECOMP_GEMM)
@@ -169,6 +171,7 @@ fn every_fault_is_found_in_every_operation_and_format() {
     }
 }
 
+/// In the first convolution it is a fault; in others it is told, while the first one is computed.
 #[test]
 fn every_refusal_is_named_in_every_operation_and_format() {
     for (operation, _, name, call) in OPERATIONS {
@@ -182,11 +185,30 @@ fn every_refusal_is_named_in_every_operation_and_format() {
                 let fault = format!("status:{call}:{status}");
                 let set = [("SIM_FAULT", &fault[..]), ("SIM_ONLY", &only)];
                 let release = if version == V8_9 { "8.9.7" } else { "9.14.0" };
-                let answered = format!(
-                    "`{call}` of cuDNN {release} answered {named} on Simulated GPU  [convolution-failed]"
-                );
+                let ended = tried(&format!("some {only}"), version, &set);
+                if only == "forward f32" {
+                    ended
+                        .must_have(&format!(
+                            "`{call}` of cuDNN {release} answered {named} on Simulated GPU  [convolution-failed]"
+                        ))
+                        .must_have(&format!("  operation   {name}, {data_type}, NCHW, "));
+                    assert_eq!(rows(&ended, ": fail").len(), 3, "{}", ended.report);
+                } else {
+                    let left_out = format!("left out, `{call}` answered {named}");
+                    let what = format!("{name}, {data_type}, ");
+                    let all = rows(&ended, &left_out);
+                    assert!(all.len() >= 2 && all.iter().all(|row| row.starts_with(&what)));
+                    assert_eq!(rows(&ended, ": fail").len(), 0, "{}", ended.report);
+                }
+            }
+            // Parts that do not belong together show in any of them.
+            for (version, status) in [(V9_14, 1002), (V9_14, 1008), (V9_14, 3009), (V8_9, 14)] {
+                let fault = format!("status:{call}:{status}");
+                let set = [("SIM_FAULT", &fault[..]), ("SIM_ONLY", &only)];
                 tried(&format!("some {only}"), version, &set)
-                    .must_have(&answered)
+                    .must_have(&format!(
+                        "({status}) on Simulated GPU  [convolution-failed]"
+                    ))
                     .must_have(&format!("  operation   {name}, {data_type}, NCHW, "));
             }
             // For lack of memory nothing is broken.
@@ -250,7 +272,7 @@ fn a_format_that_is_not_served_is_left_out() {
     // Or cuDNN itself says so, at any of its calls.
     let ended = tried("quick", V8_9, &[("SIM_LACKS", "f16 tf32")]);
     ended.must_have(
-        "f16, NCHW, IMPLICIT_GEMM: left out, `cudnnGetConvolutionForwardWorkspaceSize` answered CUDNN_STATUS_NOT_SUPPORTED (9)\n",
+        "f16, NCHW, IMPLICIT_PRECOMP_GEMM: left out, `cudnnGetConvolutionForwardWorkspaceSize` answered CUDNN_STATUS_NOT_SUPPORTED (9)\n",
     );
     assert_eq!(rows(&ended, ": pass").len(), 2);
     for (status, version) in [("3007", V9_28), ("6", V8_9), ("3", V8_9), ("2000", V9_28)] {
@@ -290,15 +312,22 @@ fn training_parts_may_be_missing() {
 fn tf32_is_told() {
     let off = tried("quick", V9_14, &[("SIM_TF32", "never")]);
     off.must_have("tf32, NCHW, IMPLICIT_PRECOMP_GEMM: pass, tf32 Some(false)");
-    let set = [("SIM_TF32", "always"), ("NVIDIA_TF32_OVERRIDE", "1")];
-    let always = tried("quick", V9_14, &set);
+    let always = tried("quick", V9_14, &[("SIM_TF32", "always")]);
     always
-        .must_have("convolution forward, f32, NCHW, IMPLICIT_PRECOMP_GEMM: unknown, tf32 None")
-        .must_have("warning: cuDNN 9.14.0 rounds single precision to TF32 on Simulated GPU, though told not to  [convolution-wrong]\n")
-        .must_have("  largest     off by ")
-        .must_have("[convolution-wrong]\n  = help: unset NVIDIA_TF32_OVERRIDE, or set it to 0\n")
-        .must_have("  set         NVIDIA_TF32_OVERRIDE=1\n");
+        .must_have("convolution forward, f32, NCHW, IMPLICIT_PRECOMP_GEMM: unknown, tf32 Some(true)")
+        .must_have("warning: cuDNN 9.14.0 rounds single precision to TF32 on Simulated GPU, though told not to  [convolution-wrong]\n  = help: set NVIDIA_TF32_OVERRIDE=0 to have full single precision\n")
+        .must_have("  largest     off by ");
     assert_eq!(rows(&always, ": pass").len(), 3 + 1);
+    // An engine need not round all of its work.
+    tried("quick", V9_14, &[("SIM_TF32", "some")])
+        .must_have("rounds single precision to TF32 on Simulated GPU, though told not to");
+    // The operator's choice is none of cuDNN's faults.
+    let set = [("SIM_TF32", "always"), ("NVIDIA_TF32_OVERRIDE", "1")];
+    let chosen = tried("quick", V9_14, &set);
+    chosen
+        .must_have("convolution forward, f32, NCHW, IMPLICIT_PRECOMP_GEMM: pass, tf32 Some(true)")
+        .must_have("note: cuDNN 9.14.0 rounds single precision to TF32 on Simulated GPU, as NVIDIA_TF32_OVERRIDE=1 asks it to  [convolution-wrong]\n");
+    assert_eq!(rows(&chosen, ": pass").len(), 4 + 1);
     // One wrong number is no rounding, however small it is.
     fault(V9_14, "wrong").must_have("fail");
 }
@@ -320,18 +349,20 @@ fn an_error_of_the_gpu_ends_the_rest() {
 /// What cuDNN answers after the GPU has failed says nothing of what it serves.
 #[test]
 fn an_error_of_the_gpu_is_not_left_out() {
-    let refused = |gpu| CaseFailure::Cudnn {
-        call: "cudnnConvolutionForward",
-        status: 3000,
-        algorithm: None,
-        last_error: String::new(),
-        gpu,
-        free: None,
+    let refused = |gpu| {
+        CaseFailure::Cudnn(CudnnError {
+            call: "cudnnConvolutionForward",
+            status: 3000,
+            algorithm: None,
+            last_error: String::new(),
+            gpu,
+            free: None,
+        })
     };
     let version = Version::new(9, 14, 0);
-    assert_eq!(refused(Some(700)).left_out(version), None);
+    assert_eq!(refused(Some(700)).left_out(version, false), None);
     assert_eq!(
-        refused(None).left_out(version).as_deref(),
+        refused(None).left_out(version, true).as_deref(),
         Some("`cudnnConvolutionForward` answered CUDNN_STATUS_NOT_SUPPORTED (3000)")
     );
 }

@@ -322,8 +322,8 @@ fn what_this_user_may_not_read_is_not_missing() {
     );
     assert!(
         plain(&private).contains(
-            "`CUDNN_PATH` is set to `$ROOT/private/cudnn`, and this user may not enter `$ROOT/private` \
-             [variable-unusable] \
+            "`CUDNN_PATH` is set to `$ROOT/private/cudnn`, and `$ROOT/private/cudnn` cannot be reached: this user may \
+             not enter `$ROOT/private` [variable-unusable] \
              = help: let this user enter it: `sudo chmod a+x $ROOT/private` \
              = help: or unset CUDNN_PATH, so that the usual places are searched"
         ),

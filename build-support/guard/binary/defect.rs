@@ -1,5 +1,6 @@
 //! Why a file is no library for the system that is built for, or for this process.
 
+use crate::runtime::facts::finding::{Finding, quoted};
 use crate::runtime::facts::finding_id::FindingId;
 use std::fmt;
 use std::io::ErrorKind;
@@ -25,6 +26,10 @@ pub enum Defect {
     Circle,
     /// It is a directory: docker makes one where it is to mount a file that the host does not have.
     Directory,
+    /// It is a pipe or the like: to open it may wait for ever for somebody to write into it.
+    Special,
+    /// It lies there without the link of this name, which is its SONAME and by which programs look for it.
+    Unlinked(String),
     /// Nothing is in it: container images keep such a file in the place of one that is mounted later.
     Empty,
     /// It is no library of this kind, and begins with these words, if they are words.
@@ -34,8 +39,8 @@ pub enum Defect {
     CutOff(&'static str, u64, u64),
     /// It is for another processor than the one that is built for.
     Cpu(&'static str),
-    /// It is for another processor than this process, by ELF's number.
-    Machine(u64),
+    /// It is for another processor, by ELF's number, than the program, by name.
+    Machine(u64, &'static str),
     /// It is for 32-bit programs, or for the other byte order.
     Class,
     /// Its tables contradict themselves.
@@ -60,16 +65,26 @@ impl Defect {
 
     /// What stands between this path and a file; none where a file is, and where nothing is.
     pub fn in_the_way(path: &Path) -> Option<Self> {
-        match std::fs::metadata(path) {
+        match path.is_file() {
+            true => None,
+            false => Self::below(path, None),
+        }
+    }
+
+    /// The same on the system below a root, whose links stay in it.
+    pub fn below(path: &Path, root: Option<&Path>) -> Option<Self> {
+        let Some(end) = target(path, root) else {
+            return Some(Defect::Circle);
+        };
+        match std::fs::symlink_metadata(&end) {
             Ok(data) if data.is_file() => None,
             Ok(data) if data.is_dir() => Some(Defect::Directory),
-            // To open a pipe would wait for its writer.
-            Ok(_) => Some(Defect::foreign("a regular file", &[])),
+            Ok(_) => Some(Defect::Special),
             Err(error) if error.kind() == ErrorKind::PermissionDenied => {
-                Some(Defect::Closed(closed_dir(&target(path)?)))
+                Some(Defect::Closed(closed_dir(&end)))
             }
-            Err(_) if std::fs::symlink_metadata(path).is_err() => None,
-            Err(_) => Some(target(path).map_or(Defect::Circle, Defect::Dangling)),
+            Err(_) if end == path => None,
+            Err(_) => Some(Defect::Dangling(end)),
         }
     }
 
@@ -90,19 +105,20 @@ impl Defect {
     pub fn is_passed_over(&self) -> bool {
         matches!(
             self,
-            Defect::Machine(_)
+            Defect::Machine(..)
                 | Defect::Class
                 | Defect::Unreadable(_)
                 | Defect::Forbidden
                 | Defect::Closed(_)
                 | Defect::Dangling(_)
+                | Defect::Unlinked(_)
         )
     }
 
     /// The finding for it.
     pub fn id(&self) -> FindingId {
         match self {
-            Defect::Cpu(_) | Defect::Machine(_) | Defect::Class => FindingId::WrongArchitecture,
+            Defect::Cpu(_) | Defect::Machine(..) | Defect::Class => FindingId::WrongArchitecture,
             Defect::Unreadable(_) | Defect::Forbidden | Defect::Closed(_) => FindingId::IoError,
             _ => FindingId::LibraryDamaged,
         }
@@ -110,25 +126,28 @@ impl Defect {
 
     /// What the user of the program can do about it, where it is the file of a cuDNN.
     pub fn help(&self, path: &Path) -> String {
-        let dir = path.parent().unwrap_or(path).display();
-        let path = path.display();
+        let folder = path.parent().unwrap_or(path);
+        let word = |path: &Path| quoted(&path.to_string_lossy());
+        let dir = folder.display();
         match self {
-            Defect::Cpu(_) | Defect::Machine(_) | Defect::Class => format!(
+            Defect::Machine(_, own) => format!("install the cuDNN for {own} in `{dir}`"),
+            Defect::Cpu(_) | Defect::Class => format!(
                 "install the cuDNN for {} in `{dir}`",
                 std::env::consts::ARCH
             ),
             Defect::Unreadable(_) => {
+                let path = word(path);
                 format!(
                     "let the user who runs this program read it: `ls -lL {path}` shows its rights"
                 )
             }
             Defect::Forbidden => {
-                format!("let the user who runs this program read it: `chmod a+r {path}`")
+                format!("let everybody open it: `sudo chmod -R a+rX {}`", word(path))
             }
-            Defect::Closed(closed) => format!(
-                "let the user who runs this program enter that directory: `chmod a+x {}`",
-                closed.display()
-            ),
+            // It may be somebody's home.
+            Defect::Closed(closed) => {
+                format!("let this user enter it: `sudo chmod a+x {}`", word(closed))
+            }
             Defect::Empty => format!(
                 "install cuDNN in `{dir}`: a container image may hold an empty file where the real one is mounted \
                  when it runs"
@@ -144,20 +163,42 @@ impl Defect {
                 "run `git lfs pull` where that file came from: it only stands for the real one"
                     .to_string()
             }
+            Defect::Special => format!("remove it, and install cuDNN in `{dir}` again"),
+            Defect::Unlinked(_) => {
+                format!("make its links: `sudo ldconfig -n {}`", word(folder))
+            }
             Defect::Foreign(..) => format!("install cuDNN in `{dir}` again"),
-            _ => "install that cuDNN again, and see that the disk is not full".to_string(),
+            _ => format!("install that cuDNN again in `{dir}`, and see that the disk is not full"),
         }
     }
 }
 
-/// Where a link leads in the end, itself if it is none; none if it leads in a circle.
-fn target(link: &Path) -> Option<PathBuf> {
+impl Finding {
+    /// That a library is not found, where one of its name is there that cannot be used: this file.
+    pub fn with_unfit(
+        mut self,
+        path: &Path,
+        defect: &Defect,
+        found_via: impl fmt::Display,
+    ) -> Self {
+        self.summary += &format!("; `{}` {}", path.display(), defect);
+        self.evidence
+            .insert(0, ("found via", found_via.to_string()));
+        self.help(defect.help(path))
+    }
+}
+
+/// Where a link leads in the end, itself if it is none; none if it leads in a circle. Below a root, links stay in it.
+pub fn target(link: &Path, root: Option<&Path>) -> Option<PathBuf> {
     let mut at = link.to_path_buf();
     for _ in 0..MOST_LINKS {
-        match std::fs::read_link(&at) {
-            Ok(next) => at = at.parent().unwrap_or(link).join(next),
-            Err(_) => return Some(at),
-        }
+        let Ok(next) = std::fs::read_link(&at) else {
+            return Some(at);
+        };
+        at = match (root, next.strip_prefix("/")) {
+            (Some(root), Ok(inside)) => root.join(inside),
+            _ => at.parent().unwrap_or(link).join(next),
+        };
     }
     None
 }
@@ -172,7 +213,7 @@ fn closed_dir(path: &Path) -> PathBuf {
         }
         closed = below.parent().unwrap_or(below);
     }
-    match target(closed) {
+    match target(closed, None) {
         Some(real) if real != closed => closed_dir(&real),
         _ => closed.to_path_buf(),
     }
@@ -200,6 +241,8 @@ impl fmt::Display for Defect {
             }
             Defect::Circle => f.write_str("is a link that leads in a circle"),
             Defect::Directory => f.write_str("is a directory, not a file"),
+            Defect::Special => f.write_str("is a pipe or a device, not a file"),
+            Defect::Unlinked(name) => write!(f, "has no link `{name}` beside it"),
             Defect::Empty => f.write_str("is empty"),
             Defect::Foreign(kind, words) if words.is_empty() => write!(f, "is not {kind}"),
             Defect::Foreign(kind, _) if self.is_lfs_pointer() => {
@@ -213,7 +256,7 @@ impl fmt::Display for Defect {
                 "is cut off: it ends at byte {end}, and its {what} reach to {reach}"
             ),
             Defect::Cpu(cpu) => write!(f, "is for {cpu}"),
-            Defect::Machine(number) => {
+            Defect::Machine(number, own) => {
                 f.write_str("is for ")?;
                 match cpu_name(*number) {
                     Some("i686") => f.write_str("x86")?,

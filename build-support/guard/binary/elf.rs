@@ -120,7 +120,7 @@ impl Elf {
         let own = std::env::consts::ARCH;
         let machine = elf.machine().ok_or(Defect::Garbled)?;
         if matches!(own, "x86_64" | "aarch64") && cpu_name(machine) != Some(own) {
-            return Err(Defect::Machine(machine));
+            return Err(Defect::Machine(machine, own));
         }
         match elf.defect() {
             Some(defect) => Err(defect),

@@ -1,24 +1,25 @@
 //! What it means that things went in the child as they did.
 
 use crate::runtime::binary::elf::Elf;
-use crate::runtime::child::exit_status::{ExitStatus, signal_name};
+use crate::runtime::child::exit_status::ExitStatus;
+use crate::runtime::child::exit_verdict;
 use crate::runtime::child::work::ChildOutcome;
 use crate::runtime::convolution::case_result::CaseResult;
 use crate::runtime::driver::devices;
-use crate::runtime::driver::query::Driver;
+use crate::runtime::driver::query::{Device, Driver};
 use crate::runtime::facts::built::{Built, Loader};
 use crate::runtime::facts::finding::{Finding, Severity, Verdict};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
+use crate::runtime::judge::gpu_support::{self, GpuSupport};
 use crate::runtime::judge::rules;
 use crate::runtime::loader::cudarc_eager::{self, EagerLookup};
 use crate::runtime::loader::dlerror_messages;
 use crate::runtime::loader::locate::MainLibrary;
-use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
+use crate::runtime::loader::search_path::SearchPath;
 use crate::runtime::parts::missing_dlopen::MissingDlopen;
 use crate::runtime::parts::part_files::Parts;
 use crate::runtime::parts::{dlopen_dependencies, foreign_parts};
-use crate::runtime::report::env_config::EnvConfig;
 use crate::runtime::report::result::Report;
 use std::path::Path;
 
@@ -28,7 +29,6 @@ pub fn judge(
     built: &Built,
     (search_path, main_library): (&SearchPath, &MainLibrary),
     parts: &Parts,
-    env_config: &EnvConfig,
     mut outcome: ChildOutcome,
 ) {
     let loaded = report.loaded.as_ref().and_then(|loaded| loaded.version);
@@ -40,7 +40,7 @@ pub fn judge(
     if let (None, Some(called)) = (by_files, answer.version) {
         report
             .findings
-            .extend(main_library.mismatch(built, Some(called)));
+            .extend(main_library.mismatch(built, Some(called), &parts.lasting));
     }
     if !foreign_parts::judge(
         report,
@@ -73,14 +73,14 @@ pub fn judge(
     if let Some(problem) = &answer.problem {
         report.unknown(problem.clone());
     }
-    devices(report, built, env_config, answer.cuda_major);
+    let compiles = devices(report, built, &answer.tried, answer.cuda_major);
     let driver = report
         .driver
         .as_ref()
         .map(|driver| Path::new(&driver.library));
     let missing_dlopen =
         MissingDlopen::parse_output(&outcome.said, driver, answer.cuda_major, search_path);
-    judge_exit(report, &outcome, missing_dlopen.as_ref());
+    exit_verdict::judge(report, &outcome, missing_dlopen.as_ref(), compiles);
     // Wrong numbers have other reasons.
     let was_refused = |outcome: &CaseResult| {
         let finding = outcome.finding.as_ref();
@@ -88,7 +88,8 @@ pub fn judge(
             && finding.is_some_and(|it| it.id != FindingId::ConvolutionWrong)
     };
     let was_refused = report.outcomes.iter().any(was_refused);
-    let broke = matches!(outcome.end, ExitStatus::Signal(_)) || was_refused;
+    let crashed = matches!(outcome.end, ExitStatus::Signal(_)) && outcome.second_try.is_none();
+    let broke = crashed || was_refused;
     if let (true, Some(cuda)) = (broke, answer.cuda_major) {
         let mut suspects =
             dlopen_dependencies::suspect_findings(parts, cuda, &answer.mapped, search_path);
@@ -153,6 +154,7 @@ pub fn outcomes(report: &mut Report, built: &Built) {
         match (outcome.verdict, outcome.finding.clone()) {
             (Verdict::Fail, Some(finding)) => report.findings.push(finding),
             (Verdict::Unknown, Some(finding)) => report.unknown(finding),
+            (Verdict::Pass, Some(finding)) => report.findings.push(finding),
             _ => {}
         }
         if let Some(reason) = &outcome.left_out {
@@ -200,7 +202,7 @@ pub fn release(report: &mut Report, built: &Built, gpus: Option<usize>) {
     let tables = &built.tables;
     let mut bad = rules::known_bad(&tables.known_bad, version, built.cuda, gpus, &built.needs);
     report.findings.append(&mut bad);
-    if rules::is_newer(&tables.gpus, version) {
+    if gpu_support::is_newer(&tables.gpus, version) {
         let mut known = Version::new(0, 0, 0);
         for row in &tables.gpus {
             known = known.max(row.last);
@@ -211,16 +213,17 @@ pub fn release(report: &mut Report, built: &Built, gpus: Option<usize>) {
 }
 
 /// Every kind of GPU is judged; what those lack that are tried stops the program, which may never use the others.
+/// Whether the driver has to compile all of cuDNN for one of them is what is returned.
 fn devices(
     report: &mut Report,
     built: &Built,
-    env_config: &EnvConfig,
+    tried: &[usize],
     cudnn_cuda_major: Option<u32>,
-) {
+) -> bool {
     let count = report.device_count();
     release(report, built, Some(count));
     let Some(driver) = report.driver.as_ref() else {
-        return;
+        return false;
     };
     let too_old = driver
         .cuda
@@ -231,7 +234,7 @@ fn devices(
             finding.severity = Severity::Warning;
             report.findings.push(finding);
         }
-        return;
+        return false;
     }
     let mut findings = Vec::new();
     findings.extend(too_old);
@@ -242,14 +245,16 @@ fn devices(
     let cudnn = loaded
         .zip(cudnn_cuda_major)
         .map(|((version, _), cuda)| rules::Cudnn { version, cuda });
-    let tried = env_config.devices.selected(count);
-    let mut numbers = tried.clone();
+    let mut numbers = tried.to_vec();
     for number in 0..count {
         if !tried.contains(&number) {
             numbers.push(number);
         }
     }
-    let mut seen = Vec::new();
+    let first = driver.devices.first().map(|device| device.capability);
+    let is_other = |device: &Device| Some(device.capability) != first;
+    let are_unlike = driver.devices.iter().any(is_other);
+    let (mut seen, mut compiles) = (Vec::new(), false);
     for number in &numbers {
         let Some(device) = driver.devices.get(*number) else {
             continue;
@@ -267,10 +272,18 @@ fn devices(
         let kernels = rules::kernels(built, driver.cuda, name, capability);
         let served = cudnn.and_then(|cudnn| cudnn.device(&built.tables.gpus, name, capability));
         let is_tried = tried.contains(number);
+        let by_ptx = cudnn.is_some_and(|cudnn| {
+            let rows = &built.tables.gpus;
+            gpu_support::serves(rows, cudnn.version, cudnn.cuda, capability) == GpuSupport::ByPtx
+        });
+        compiles |= is_tried && by_ptx;
         let mut add = |finding: Option<Finding>, stops: bool| {
             if let Some(mut finding) = finding {
                 if !stops {
                     finding.severity = Severity::Warning;
+                }
+                if are_unlike {
+                    finding = finding.with("order", device_order());
                 }
                 findings.push(finding);
             }
@@ -280,6 +293,15 @@ fn devices(
         seen.push(capability);
     }
     report.findings.append(&mut findings);
+    compiles
+}
+
+/// What decides which GPU is the first.
+fn device_order() -> String {
+    match std::env::var("CUDA_DEVICE_ORDER") {
+        Ok(order) => format!("CUDA_DEVICE_ORDER={}", order),
+        Err(_) => "CUDA_DEVICE_ORDER is not set, so CUDA puts the fastest GPU first".to_string(),
+    }
 }
 
 /// More constants than a program has that is not made of data.
@@ -304,97 +326,4 @@ fn missing_driver_functions(driver: &Driver) -> Option<Finding> {
     let tells = library.defines("cuInit");
     let finding = found.finding("in this program", &driver.library, &lacks);
     finding.filter(|_| tells)
-}
-
-fn judge_exit(report: &mut Report, outcome: &ChildOutcome, missing_dlopen: Option<&MissingDlopen>) {
-    let stage = match outcome.answer.stage.as_str() {
-        "" => "starting",
-        stage => stage,
-    };
-    let who = if outcome.unprotected.is_some() {
-        "the thread"
-    } else {
-        "the child process"
-    };
-    let finding = match outcome.end {
-        ExitStatus::Itself if outcome.answer.whole => return,
-        ExitStatus::Itself if stage != "asking the driver" && dlerror_messages::missed_function(&outcome.said).is_some() => Finding::error(
-            FindingId::CudnnAborted,
-            format!(
-                "the loader ended the process that tried cuDNN while {}, for lack of a function",
-                stage
-            ),
-        )
-        .with("loader", dlerror_messages::missed_function(&outcome.said).unwrap_or_default())
-        .help("install cuDNN, and the CUDA libraries that it is linked to, each whole and of one release"),
-        ExitStatus::Itself => Finding::warning(
-            FindingId::ChildNotStarted,
-            format!(
-                "{} that tries cuDNN ended without a word while {}",
-                who, stage
-            ),
-        ),
-        ExitStatus::Late => Finding::warning(
-            FindingId::ConvolutionTimeout,
-            format!(
-                "{} that tries cuDNN was still {} when its time was over",
-                who, stage
-            ),
-        )
-        .help("set CUDNN_GUARD_DEADLINE to more seconds, if this machine is only slow"),
-        ExitStatus::Signal(_) if dlerror_messages::no_memory(&outcome.said) => {
-            let summary = format!("{} that tries cuDNN found no memory while {}", who, stage);
-            Finding::warning(FindingId::ChildNotStarted, summary)
-                .help("raise the limit on memory (`ulimit -v`), or see with `free -m` whether any is left")
-        }
-        ExitStatus::Signal(number) => {
-            // Before it starts, nothing of cuDNN's has run.
-            let name = signal_name(number).filter(|_| stage != "starting");
-            match name {
-                Some(name) if stage != "asking the driver" => {
-                    let headline = format!(
-                        "cuDNN ended the process that tried it with {} while {}",
-                        name, stage
-                    );
-                    match (missing_dlopen, report.loaded.as_ref().map(|loaded| &loaded.origin)) {
-                        (Some(missing_dlopen), _) => missing_dlopen.with_help(Finding::error(
-                            FindingId::CudnnAborted,
-                            format!("{}: {}", headline, missing_dlopen.reason()),
-                        )),
-                        (None, Some(LoadOrigin::Within)) => Finding::error(FindingId::CudnnAborted, headline)
-                            .help("build the program again, with the archives of another release of cuDNN"),
-                        (None, _) => Finding::error(FindingId::CudnnAborted, headline)
-                            .help("install the same release of cuDNN again, whole, or another one"),
-                    }
-                }
-                Some(name) => Finding::warning(
-                    FindingId::DriverError,
-                    format!(
-                        "NVIDIA's driver ended the process that asked it with {}",
-                        name
-                    ),
-                )
-                .help("see whether `nvidia-smi` runs, and install the driver again if it does not"),
-                None => Finding::warning(
-                    FindingId::ChildNotStarted,
-                    format!(
-                        "the child process that tries cuDNN was killed by signal {} while {}",
-                        number, stage
-                    ),
-                )
-                .help("see with `dmesg` whether the system ended it for want of memory"),
-            }
-        }
-    };
-    let said = outcome.said.trim();
-    let finding = if said.is_empty() || finding.evidence.iter().any(|one| one.0 == "loader") {
-        finding
-    } else {
-        finding.with("it printed", said)
-    };
-    if finding.severity == Severity::Error {
-        report.findings.push(finding);
-    } else {
-        report.unknown(finding);
-    }
 }

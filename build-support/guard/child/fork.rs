@@ -22,6 +22,8 @@ const DEADLY: [c_int; 7] = [4, 5, 6, 7, 8, 11, 31];
 const FIRST_WORD: [u64; 15] = [
     100, 100, 100, 100, 100, 100, 100, 100, 200, 400, 800, 1600, 3200, 6400, 12800,
 ];
+/// How long a child that was killed, or that has told all when its time is over, is waited for.
+const LEAST_WAIT: Duration = Duration::from_secs(2);
 /// What is kept of a child's answer, and of what it printed.
 const ANSWER_LIMIT: usize = 1 << 20;
 const SAID_LIMIT: usize = 4096;
@@ -157,7 +159,10 @@ fn one_child(
         unsafe { kill(pid, SIGKILL) };
     }
     close_all(&[answer, said]);
-    let status = gone.unwrap_or_else(|| wait_status(pid));
+    // Until it is gone it holds the GPU, whose driver takes its time to clean up behind a process.
+    let least = Instant::now() + LEAST_WAIT;
+    let limit = if whole { until.max(least) } else { least };
+    let status = gone.unwrap_or_else(|| wait_status(pid, limit));
     let answer = String::from_utf8_lossy(&answer_bytes).into_owned();
     let (answer, told) = match answer.rsplit_once("\nsignal\t") {
         Some((answer, number)) => (answer.to_string(), number.trim().parse().ok()),
@@ -302,15 +307,17 @@ fn read_once(fd: c_int, buffer: &mut [u8], into: &mut Vec<u8>, limit: usize) -> 
 }
 
 /// The wait status, if it can be had: with SIGCHLD ignored, or a handler that waits for all, it cannot. A child
-/// that hangs in the kernel is not waited for.
-fn wait_status(pid: c_int) -> Option<c_int> {
-    for _ in 0..400 {
+/// that hangs in the kernel is waited for no longer than this.
+fn wait_status(pid: c_int, until: Instant) -> Option<c_int> {
+    loop {
         if let Some(status) = reaped(pid) {
             return status;
         }
-        std::thread::sleep(Duration::from_millis(5));
+        if Instant::now() >= until {
+            return None;
+        }
+        std::thread::sleep(Duration::from_millis(1));
     }
-    None
 }
 
 /// Whether it has ended, and its status, if it can be had.

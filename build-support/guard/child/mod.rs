@@ -2,10 +2,12 @@
 
 pub mod child_verdict;
 pub mod exit_status;
+pub mod exit_verdict;
 pub mod in_process;
 pub mod pipe_sink;
 pub mod process_lock;
 pub mod protocol;
+pub mod second_try;
 pub mod work;
 
 #[cfg(all(

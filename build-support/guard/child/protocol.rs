@@ -27,6 +27,8 @@ pub struct ChildReport {
     pub driver: Option<Driver>,
     /// Why there is no usable GPU.
     pub problem: Option<Finding>,
+    /// The numbers of the GPUs that were to be tried.
+    pub tried: Vec<usize>,
     /// The operations that were tried.
     pub outcomes: Vec<CaseResult>,
     /// What was mapped at the end.
@@ -205,6 +207,7 @@ impl ChildReport {
                     });
                 }
             }
+            ("tried", [number]) => self.tried.extend(number.parse::<usize>()),
             ("problem", fields) => self.problem = finding(fields),
             ("outcome", fields) => {
                 if let Some(outcome) = outcome(fields) {

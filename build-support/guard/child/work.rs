@@ -13,10 +13,12 @@ use crate::runtime::cudnn::status::CudnnStatus;
 use crate::runtime::driver::devices::Devices;
 use crate::runtime::driver::driver_library;
 use crate::runtime::driver::driver_missing::LIBRARY;
-use crate::runtime::driver::query::{self, Driver, DriverProblem};
-use crate::runtime::facts::finding::Finding;
+use crate::runtime::driver::query::{self, Device, Driver, DriverProblem};
+use crate::runtime::facts::built::Built;
+use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
+use crate::runtime::judge::rules;
 use crate::runtime::parts::dlopen_dependencies;
 use crate::runtime::parts::file_name;
 use crate::runtime::parts::part_files::Part;
@@ -28,15 +30,22 @@ use std::path::Path;
 use std::time::Duration;
 
 /// cuDNN's own checks that its parts are of one release, each with the part that it ends the process for want of.
-const CHECKS: [(&str, &str); 5] = [
+const CHECKS: [(&str, &str); 7] = [
     ("graph", "cudnnGraphVersionCheck"),
     ("ops", "cudnnOpsVersionCheck"),
     ("cnn", "cudnnCnnVersionCheck"),
+    ("adv", "cudnnAdvVersionCheck"),
     ("ops_infer", "cudnnOpsInferVersionCheck"),
     ("cnn_infer", "cudnnCnnInferVersionCheck"),
+    ("adv_infer", "cudnnAdvInferVersionCheck"),
 ];
 /// `CUDNN_STATUS_VERSION_MISMATCH`, as 9 and as 8 number it. All else is answered for other reasons too.
 const MISMATCH: [c_int; 2] = [1002, 14];
+
+/// A stage in which cuDNN is not asked.
+pub const ASKING_DRIVER: &str = "asking the driver";
+/// What stands before the outcome of a second child, where it is another one.
+pub const SECOND_TRY: &str = "second try";
 
 /// What is called besides the libraries themselves. A test hands in others.
 #[derive(Clone, Copy)]
@@ -63,6 +72,8 @@ pub struct Task<'a> {
     pub parts: &'a [Part],
     /// On which GPUs.
     pub devices: &'a Devices,
+    /// What the program was built with, and what its tables say of GPUs.
+    pub built: &'a Built,
     /// How much is convolved where there is a GPU, if anything.
     pub convolution: Option<Scope>,
 }
@@ -77,6 +88,8 @@ pub struct ChildOutcome {
     pub said: String,
     /// Why it was no child, but this process itself.
     pub unprotected: Option<ChildNotStarted>,
+    /// How a second child went, where this one was taken down and that one was not.
+    pub second_try: Option<String>,
 }
 
 /// Why there is no child.
@@ -117,6 +130,7 @@ pub fn run(
         end: exit.end,
         said: exit.said,
         unprotected,
+        second_try: None,
     };
     let no_child = if in_process::cuda_is_started() {
         ChildNotStarted::Started
@@ -137,9 +151,13 @@ pub fn run(
     if !may_be_here {
         return Err(no_child);
     }
-    let (functions, main_library, convolution) =
-        (task.functions, task.main_library, task.convolution);
-    let devices = task.devices.clone();
+    let (functions, main_library) = (task.functions, task.main_library);
+    let in_program = matches!(no_child, ChildNotStarted::Started);
+    let convolution = task.convolution.map(|scope| Scope {
+        in_program,
+        ..scope
+    });
+    let (devices, built) = (task.devices.clone(), task.built.clone());
     let (parts, end) = (task.parts.to_vec(), protocol::line("end", &[&token]));
     let exit = in_process::in_thread(deadline, move |sink| {
         let task = Task {
@@ -147,6 +165,7 @@ pub fn run(
             main_library,
             parts: &parts,
             devices: &devices,
+            built: &built,
             convolution,
         };
         work(&task, sink);
@@ -156,15 +175,27 @@ pub fn run(
 }
 
 fn work(task: &Task<'_>, sink: &PipeSink<'_>) {
-    let mut cudnn = None;
+    let (mut cudnn, mut release) = (None, None);
     if let Some(main_library) = task.main_library {
         let opened = open(task.parts, sink);
         if opened != PartsOpened::Refused {
-            cudnn = version(main_library, task.parts, sink)
-                .map(|version| (main_library, version, opened));
+            let told = version(main_library, task.parts, sink);
+            cudnn = told.map(|(version, _)| (main_library, version, opened));
+            release = told.and_then(|(version, cuda)| {
+                Some(rules::Cudnn {
+                    version,
+                    cuda: cuda?,
+                })
+            });
         }
     }
-    let numbers = task.devices.selected(driver(task.functions, sink));
+    let numbers = match driver(task.functions, sink) {
+        Some(driver) => choose(task, &driver, release),
+        None => Vec::new(),
+    };
+    for number in &numbers {
+        sink.line(&protocol::line("tried", &[&number.to_string()]));
+    }
     if let (true, Some((main_library, version, opened))) = (numbers.is_empty(), cudnn) {
         // Without the driver's library an engine cannot be opened, which 9.20 and later tell by a status.
         let told = opened == PartsOpened::All || version >= Version::new(9, 20, 0);
@@ -200,6 +231,25 @@ fn work(task: &Task<'_>, sink: &PipeSink<'_>) {
             sink.line(&protocol::line("map", &[&protocol::path_field(&path)]));
         }
     }
+}
+
+/// The GPUs that are tried. Where nobody chose among unlike ones, it is the first that the cuDNN and the program's own
+/// kernels serve: the program may choose it too.
+fn choose(task: &Task<'_>, driver: &Driver, cudnn: Option<rules::Cudnn>) -> Vec<usize> {
+    let (devices, built) = (&driver.devices, task.built);
+    if *task.devices == Devices::First {
+        let is_served = |device: &Device| {
+            let (name, gpu) = (&device.name, device.capability);
+            let kernels = rules::kernels(built, driver.cuda, name, gpu);
+            let by_cudnn = cudnn.and_then(|cudnn| cudnn.device(&built.tables.gpus, name, gpu));
+            let mut found = kernels.iter().chain(&by_cudnn);
+            !found.any(|finding| finding.severity == Severity::Error)
+        };
+        if let Some(first) = devices.iter().position(is_served) {
+            return vec![first];
+        }
+    }
+    task.devices.selected(devices.len())
 }
 
 /// How it went with the parts.
@@ -247,10 +297,15 @@ pub fn wants_driver(words: &str) -> bool {
 }
 
 /// Asks cuDNN what it answers without a GPU.
-fn version(main_library: Library, parts: &[Part], sink: &PipeSink<'_>) -> Option<Version> {
+fn version(
+    main_library: Library,
+    parts: &[Part],
+    sink: &PipeSink<'_>,
+) -> Option<(Version, Option<u32>)> {
     let number = ask(sink, main_library, "cudnnGetVersion")?;
     sink.line(&protocol::line("version", &[&number.to_string()]));
-    if let Some(number) = ask(sink, main_library, "cudnnGetCudartVersion") {
+    let cudart = ask(sink, main_library, "cudnnGetCudartVersion");
+    if let Some(number) = cudart {
         sink.line(&protocol::line("cudart", &[&number.to_string()]));
     }
     let opened = |name| parts.iter().any(|part| part.needed && part.name == name);
@@ -264,7 +319,10 @@ fn version(main_library: Library, parts: &[Part], sink: &PipeSink<'_>) -> Option
             }
         }
     }
-    Some(Version::from_cudnn(number))
+    Some((
+        Version::from_cudnn(number),
+        cudart.map(|number| number / 1000),
+    ))
 }
 
 /// What a convolution does first, which works without a GPU: it makes cuDNN open its engines, which no version check
@@ -292,9 +350,9 @@ fn ask(sink: &PipeSink<'_>, main_library: Library, name: &str) -> Option<u32> {
     std::convert::TryFrom::try_from(function()).ok()
 }
 
-/// How many GPUs there are.
-fn driver(functions: Functions, sink: &PipeSink<'_>) -> usize {
-    stage(sink, "asking the driver");
+/// Which GPUs there are, if any can be used.
+fn driver(functions: Functions, sink: &PipeSink<'_>) -> Option<Driver> {
+    stage(sink, ASKING_DRIVER);
     let found = (functions.driver)();
     let known = match &found {
         Ok(driver) => Some(driver),
@@ -312,7 +370,7 @@ fn driver(functions: Functions, sink: &PipeSink<'_>) -> usize {
             sink.line(&protocol::device_line(device));
         }
     }
-    found.map_or(0, |driver| driver.devices.len())
+    found.ok()
 }
 
 fn stage(sink: &PipeSink<'_>, words: &str) {

@@ -1,6 +1,10 @@
 //! How a convolution went, as a report shows it.
 
+use crate::runtime::facts::compute_capability::ComputeCapability;
 use crate::runtime::facts::finding::{Finding, Verdict};
+
+/// The stage before cuDNN is asked for anything on a GPU.
+pub const MAKING_CONTEXT: &str = "making the GPU's context";
 
 /// By which of cuDNN's interfaces. Programs use one, the other or both, and they fail differently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +40,19 @@ pub struct Scope {
     pub extent: Extent,
     /// Whether its graph interface is all there is: what is shipped for `CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY`.
     pub graph_only: bool,
+    /// Whether the program itself uses the GPU's context, so that an error there may be its own.
+    pub in_program: bool,
+    /// Whether it was said on which GPU.
+    pub asked: bool,
+    /// The newest GPU that the tables know, 0.0 where the release itself is newer than they are; none without tables.
+    pub newest_gpu: Option<ComputeCapability>,
+}
+
+impl Scope {
+    /// Whether this GPU, or the release, came after the tables.
+    pub fn is_new(&self, gpu: ComputeCapability) -> bool {
+        self.newest_gpu.is_some_and(|newest| gpu > newest)
+    }
 }
 
 /// How much is tried.

@@ -12,6 +12,9 @@ use crate::runtime::facts::version::Version;
 const MIB: usize = 1 << 20;
 /// With less than this free, cuDNN's own code and workspaces may not fit, and its refusal says nothing about it.
 const LOW_MEMORY: usize = 512 * MIB;
+/// The same where it answered what it says for a lack of memory too: a context, its own code and that of cuBLAS take
+/// more than a gigabyte on large GPUs.
+const LOW_FOR_ITS_STATUS: usize = 1536 * MIB;
 
 /// What the GPU or its driver refuses is not cuDNN's fault, nor the program's.
 pub fn refused_by_gpu(status: device_memory::CudaStatus, device: &str) -> Finding {
@@ -34,7 +37,7 @@ pub fn refused_by_gpu(status: device_memory::CudaStatus, device: &str) -> Findin
     if is_memory(code) {
         return memory_low(device, None).with("driver", answered);
     }
-    let id = if is_elsewhere(code) {
+    let id = if is_elsewhere(code) && !is_hardware(code) {
         FindingId::DeviceBusy
     } else {
         FindingId::DriverError
@@ -55,6 +58,11 @@ pub fn memory_low(device: &str, free: Option<usize>) -> Finding {
     Finding::warning(
         FindingId::DeviceMemoryLow,
         match free {
+            Some(free) if free >= LOW_MEMORY => format!(
+                "{} has {} MiB of free memory, which may be too little to try a convolution",
+                device,
+                free / MIB
+            ),
             Some(free) => format!(
                 "{} has too little free memory to try a convolution: {} MiB",
                 device,
@@ -67,7 +75,7 @@ pub fn memory_low(device: &str, free: Option<usize>) -> Finding {
 }
 
 /// What cuDNN refused, and what was seen round it.
-pub struct CudnnError<'a> {
+pub struct CudnnError {
     /// The call.
     pub call: &'static str,
     /// What it answered.
@@ -75,27 +83,70 @@ pub struct CudnnError<'a> {
     /// The algorithm, once one was chosen.
     pub algorithm: Option<Algorithm>,
     /// cuDNN's own words.
-    pub last_error: &'a str,
+    pub last_error: String,
     /// What CUDA says of the GPU after that.
     pub gpu: Option<i32>,
-    /// Bytes of memory that are free on the GPU.
+    /// Bytes of memory that were free on the GPU, before or after it: the fewer.
     pub free: Option<usize>,
 }
 
-impl CudnnError<'_> {
+impl CudnnError {
+    /// Who answered what.
+    pub fn answered(&self, major: u32) -> String {
+        let named = status::status_name(self.status, major);
+        format!("`{}` answered {}", self.call, named)
+    }
+
+    /// Whether it says that parts are missing or of another release.
+    pub fn is_mismatch(&self, major: u32) -> bool {
+        status::is_mismatch(self.status, major)
+    }
+
+    /// Whether it says no more than that a kind is not served. Where no refusal `counts` none says more, but for one
+    /// that shows a mixture of parts, a lack of memory or a GPU that has failed.
+    pub fn is_excused(&self, major: u32, counts: bool) -> bool {
+        if self.gpu.is_some() {
+            return false;
+        }
+        let is_other = !self.is_mismatch(major) && !self.lacks_memory(major);
+        status::is_unserved(self.status, major) || !counts && is_other
+    }
+
+    /// Whether the GPU had too little memory, as far as can be told. Parts that are missing or mixed are so with little
+    /// memory too.
+    pub fn lacks_memory(&self, major: u32) -> bool {
+        let is_low = self.low_memory(major).is_some();
+        !self.is_mismatch(major) && (is_low || status::is_memory(self.status, major))
+    }
+
+    fn low_memory(&self, major: u32) -> Option<usize> {
+        let enough = if status::may_be_memory(self.status, major) {
+            LOW_FOR_ITS_STATUS
+        } else {
+            LOW_MEMORY
+        };
+        self.free.filter(|free| *free < enough)
+    }
+
     /// What it means for a program.
-    pub fn judge(&self, version: Version, device: &str, case: &Case) -> (Verdict, Finding) {
-        let named = status::status_name(self.status, version.major);
+    pub fn judge(
+        &self,
+        version: Version,
+        device: &str,
+        case: &Case,
+        counts: bool,
+    ) -> (Verdict, Finding) {
+        let major = version.major;
         let with_words = |finding: Finding| {
             if self.last_error.is_empty() {
                 finding
             } else {
-                finding.with("last error", self.last_error)
+                finding.with("last error", &self.last_error)
             }
         };
-        let answered = format!("`{}` answered {}", self.call, named);
-        let low = self.free.filter(|free| *free < LOW_MEMORY);
-        if low.is_some() || status::is_memory(self.status, version.major) {
+        let answered = self.answered(major);
+        if self.lacks_memory(major) {
+            let low = self.low_memory(major);
             return (
                 Verdict::Unknown,
                 with_words(memory_low(device, low).with("cuDNN", answered)),
@@ -116,6 +167,7 @@ impl CudnnError<'_> {
         } else {
             FindingId::ConvolutionFailed
         };
+        let named = status::status_name(self.status, major);
         let mut finding = Finding::error(
             id,
             format!(
@@ -129,15 +181,17 @@ impl CudnnError<'_> {
         if let Some(code) = self.gpu {
             finding = finding.with("GPU", cuda_status::status_name(code));
         }
-        let help = status::help(self.status, version.major);
+        let help = status::help(self.status, major);
         let mut finding = with_words(finding).help(help);
         // A program that asks for a graph is ready to be refused, and may have another way.
-        let executed = self.call == "cudnnBackendExecute";
-        if case.api == Api::Graph && !executed && !status::is_broken(self.status) {
-            finding.severity = Severity::Warning;
-            return (Verdict::Unknown, finding);
+        let is_fault = case.api == Api::Legacy
+            || self.call == "cudnnBackendExecute"
+            || status::is_internal(self.status);
+        if self.gpu.is_some() || self.is_mismatch(major) || counts && is_fault {
+            return (Verdict::Fail, finding);
         }
-        (Verdict::Fail, finding)
+        finding.severity = Severity::Warning;
+        (Verdict::Unknown, finding)
     }
 }
 
@@ -148,5 +202,10 @@ pub fn is_memory(code: i32) -> bool {
 
 /// Whether a `CUresult` says that the GPU is in use, or at its end, rather than that something does not fit.
 pub fn is_elsewhere(code: i32) -> bool {
-    matches!(code, 46 | 101 | 214 | 800 | 802 | 805..=810 | 999)
+    is_hardware(code) || matches!(code, 46 | 101 | 800 | 802 | 805..=810 | 999)
+}
+
+/// Whether a `CUresult` tells of the GPU's memory, its links or the system under it.
+fn is_hardware(code: i32) -> bool {
+    matches!(code, 214 | 220 | 226 | 304)
 }

@@ -17,6 +17,16 @@ use crate::runtime::facts::version::Version;
 
 const MIB: usize = 1 << 20;
 
+/// A result that is right.
+pub struct CaseSuccess {
+    /// The largest distance from the CPU's.
+    pub largest_error: f64,
+    /// How it was computed.
+    pub algorithm: Algorithm,
+    /// Whether single precision was rounded, where that can be told.
+    pub tf32: Option<bool>,
+}
+
 /// Why there is no right result.
 pub enum CaseFailure {
     /// It was not tried, in words.
@@ -38,20 +48,7 @@ pub enum CaseFailure {
     /// CUDA refused, before cuDNN was asked to convolve.
     Gpu(device_memory::CudaStatus),
     /// cuDNN refused.
-    Cudnn {
-        /// The call.
-        call: &'static str,
-        /// What it answered.
-        status: i32,
-        /// The algorithm, once one was chosen.
-        algorithm: Option<Algorithm>,
-        /// cuDNN's own words.
-        last_error: String,
-        /// What CUDA says of the GPU after that.
-        gpu: Option<i32>,
-        /// Bytes of memory that are free on the GPU.
-        free: Option<usize>,
-    },
+    Cudnn(CudnnError),
     /// cuDNN was content, and then the GPU was not.
     Crashed {
         /// What CUDA says of the GPU.
@@ -93,45 +90,55 @@ pub enum CaseFailure {
         allowed: f64,
         /// What is wrong with all of them, if it is the same with all.
         all: Option<&'static str>,
+        /// How another engine did; empty if none was asked.
+        other: String,
     },
 }
 
 impl CaseFailure {
-    /// Whether it only says that this way of computing is not offered.
-    pub fn another_algorithm_may_do(&self, version: Version) -> bool {
+    /// Whether cuDNN would not compute it so: by another algorithm or engine it may.
+    pub fn is_refusal(&self) -> bool {
+        matches!(
+            self,
+            CaseFailure::Cudnn(_) | CaseFailure::Workspace { .. } | CaseFailure::Lacks(_)
+        )
+    }
+
+    /// Whether cuDNN says no more than that it does not offer this.
+    pub fn is_not_supported(&self, version: Version) -> bool {
         match self {
-            CaseFailure::Cudnn { status, .. } => status::is_not_supported(*status, version.major),
+            CaseFailure::Cudnn(error) => status::is_not_supported(error.status, version.major),
             CaseFailure::Workspace { .. } => true,
             _ => false,
         }
     }
 
     /// The reason, if it only says that this kind is not served. What cuDNN calls a wrong parameter is no more than
-    /// that either: the first convolution is set up by the same calls, and must pass.
-    pub fn left_out(&self, version: Version) -> Option<String> {
+    /// that either: the first convolution is set up by the same calls, and must pass. Where no refusal `counts`, each
+    /// is a reason that shows neither a mixture of parts nor a lack of memory.
+    pub fn left_out(&self, version: Version, counts: bool) -> Option<String> {
         match self {
             CaseFailure::Unserved(reason) => Some(reason.clone()),
             CaseFailure::Lacks(name) => Some(format!("this cuDNN has no `{}`", name)),
             CaseFailure::Workspace { bytes, .. } => {
                 Some(format!("cuDNN wants {} MiB to work in", bytes / MIB))
             }
-            CaseFailure::Cudnn {
-                call,
-                status,
-                gpu: None,
-                ..
-            } if status::is_unserved(*status, version.major) => {
-                let named = status::status_name(*status, version.major);
-                Some(format!("`{}` answered {}", call, named))
+            CaseFailure::Cudnn(error) if error.is_excused(version.major, counts) => {
+                Some(error.answered(version.major))
             }
             _ => None,
         }
     }
 
+    /// Whether single precision was rounded.
+    pub fn is_rounded(&self) -> bool {
+        matches!(self, CaseFailure::Rounded { .. })
+    }
+
     /// What ran, or was to run.
     pub fn algorithm(&self) -> Option<Algorithm> {
         match self {
-            CaseFailure::Cudnn { algorithm, .. } => *algorithm,
+            CaseFailure::Cudnn(error) => error.algorithm,
             CaseFailure::Workspace { algorithm, .. }
             | CaseFailure::Crashed { algorithm, .. }
             | CaseFailure::Breach { algorithm, .. }
@@ -154,14 +161,34 @@ impl CaseFailure {
     /// Whether nothing can be computed after it: an error of the GPU stays with the context.
     pub fn ends_the_context(&self) -> bool {
         match self {
-            CaseFailure::Cudnn { gpu, .. } => gpu.is_some(),
+            CaseFailure::Cudnn(error) => error.gpu.is_some(),
             CaseFailure::Crashed { .. } | CaseFailure::Gpu(_) | CaseFailure::Full { .. } => true,
             _ => false,
         }
     }
 
-    /// What it means for a program, in words: `version` is the cuDNN's, `device` the GPU's name.
-    pub fn judge(&self, version: Version, device: &str, case: &Case) -> (Verdict, Finding) {
+    /// The same with what this other engine did.
+    pub fn beside(mut self, by: Algorithm, result: &Result<CaseSuccess, CaseFailure>) -> Self {
+        if let CaseFailure::Wrong { other, .. } = &mut self {
+            let how = match result {
+                Ok(_) => "computes rightly",
+                Err(CaseFailure::Wrong { .. }) => "is wrong too",
+                Err(_) => "fails",
+            };
+            *other = format!("{} {}", by, how);
+        }
+        self
+    }
+
+    /// What it means for a program, in words: `version` is the cuDNN's, `device` the GPU's name. A refusal that does
+    /// not count stops no program by itself.
+    pub fn judge(
+        &self,
+        version: Version,
+        device: &str,
+        case: &Case,
+        counts: bool,
+    ) -> (Verdict, Finding) {
         let cudnn = format!("cuDNN {}", version);
         let words = case.words();
         match self {
@@ -198,24 +225,7 @@ impl CaseFailure {
                 (Verdict::Unknown, finding.with("cuDNN", why))
             }
             CaseFailure::Gpu(status) => (Verdict::Unknown, refused_by_gpu(*status, device)),
-            CaseFailure::Cudnn {
-                call,
-                status,
-                algorithm,
-                last_error,
-                gpu,
-                free,
-            } => {
-                let status = CudnnError {
-                    call,
-                    status: *status,
-                    algorithm: *algorithm,
-                    last_error,
-                    gpu: *gpu,
-                    free: *free,
-                };
-                status.judge(version, device, case)
-            }
+            CaseFailure::Cudnn(error) => error.judge(version, device, case, counts),
             CaseFailure::Crashed { code, .. } if is_memory(*code) || is_elsewhere(*code) => {
                 let status = device_memory::CudaStatus {
                     call: "cuCtxSynchronize",
@@ -265,21 +275,22 @@ impl CaseFailure {
                 allowed,
                 ..
             } => {
-                let finding = Finding::warning(
-                    FindingId::ConvolutionWrong,
-                    format!(
-                        "{} rounds single precision to TF32 on {}, though told not to",
-                        cudnn, device
-                    ),
+                let asked = std::env::var(OVERRIDE).is_ok_and(|value| value == "1");
+                let largest = format!(
+                    "off by {:.1e}, where about {:.1e} is allowed",
+                    comparison.largest_error, allowed
                 );
-                let finding = self.with_case(finding, case).with(
-                    "largest",
-                    format!(
-                        "off by {:.1e}, where about {:.1e} is allowed",
-                        comparison.largest_error, allowed
-                    ),
-                );
-                (Verdict::Unknown, with_override_help(finding))
+                let rounds = format!("{} rounds single precision to TF32 on {}", cudnn, device);
+                let id = FindingId::ConvolutionWrong;
+                if asked {
+                    let summary = format!("{}, as {}=1 asks it to", rounds, OVERRIDE);
+                    let finding = self.with_case(Finding::note(id, summary), case);
+                    return (Verdict::Pass, finding.with("largest", largest));
+                }
+                let finding = Finding::warning(id, format!("{}, though told not to", rounds));
+                let finding = self.with_case(finding, case).with("largest", largest);
+                let help = format!("set {}=0 to have full single precision", OVERRIDE);
+                (Verdict::Unknown, finding.help(help))
             }
             CaseFailure::Wrong {
                 comparison,
@@ -287,6 +298,7 @@ impl CaseFailure {
                 expected,
                 allowed,
                 all,
+                other,
                 ..
             } => {
                 let what = match all {
@@ -325,6 +337,11 @@ impl CaseFailure {
                         "wrong",
                         format!("{} of {} numbers", comparison.wrong, comparison.of),
                     );
+                let finding = if other.is_empty() {
+                    finding
+                } else {
+                    finding.with("beside it", other)
+                };
                 (Verdict::Fail, finding.help(BELONG).help(HARDWARE))
             }
         }
@@ -338,13 +355,5 @@ impl CaseFailure {
 const BELONG: &str = "install cuDNN, CUDA and driver releases that belong together: `cudnn-guard doctor` shows what is here";
 const HARDWARE: &str = "run the same on another GPU, if all of that fits: `nvidia-smi -q -d ECC` shows errors of this one's memory";
 
-/// What may have made cuDNN round, and what to do about it.
-fn with_override_help(finding: Finding) -> Finding {
-    let name = "NVIDIA_TF32_OVERRIDE";
-    match std::env::var(name) {
-        Ok(value) => finding
-            .with("set", format!("{}={}", name, value))
-            .help("unset NVIDIA_TF32_OVERRIDE, or set it to 0"),
-        Err(_) => finding.help("set NVIDIA_TF32_OVERRIDE=0 to have full single precision"),
-    }
-}
+/// What makes cuDNN round single precision, or not, whatever the program says. Who sets it knows.
+const OVERRIDE: &str = "NVIDIA_TF32_OVERRIDE";

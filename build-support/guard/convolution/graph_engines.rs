@@ -2,18 +2,18 @@
 
 use crate::runtime::convolution::case::Case;
 use crate::runtime::convolution::case_result::SuiteEvent;
-use crate::runtime::convolution::failure::CaseFailure;
+use crate::runtime::convolution::failure::{CaseFailure, CaseSuccess};
+use crate::runtime::convolution::passed_over::PassedOver;
 use crate::runtime::convolution::reference::{Expected, Operands};
-use crate::runtime::convolution::run_case::{CaseRunner, CaseSuccess, MOST_WORKSPACE};
+use crate::runtime::convolution::run_case::{CaseRunner, MOST_WORKSPACE};
 use crate::runtime::cudnn::graph::{Engine, Graph, HeuristicMode, Plan};
-use crate::runtime::cudnn::status;
-use crate::runtime::facts::version::Version;
 
 impl CaseRunner<'_> {
     /// Computes by the first engine that takes it, and compares.
     ///
-    /// An engine that refuses while it is made ready is passed over, whatever its reason: programs go on to the next
-    /// one as well. One that fails while it computes is a failure of theirs.
+    /// An engine that refuses is passed over, whatever its reason and whether it was being made ready or computed:
+    /// programs go on to the next one as well. Numbers that are wrong stay so, since a program may get that engine;
+    /// one more engine is asked, and it is told which were wrong.
     pub fn by_engines(
         &self,
         case: &Case,
@@ -30,6 +30,7 @@ impl CaseRunner<'_> {
         let graph = Graph::open(self.cudnn.main_library).map_err(refused)?;
         let with = graph.describe(self.handle, case).map_err(refused)?;
         let mut passed_over = PassedOver::new(self.version);
+        let mut wrong: Option<CaseFailure> = None;
         for mode in [HeuristicMode::Fast, HeuristicMode::Fallback] {
             let engines = match graph.engines(&with, mode) {
                 Ok(engines) => engines,
@@ -38,7 +39,17 @@ impl CaseRunner<'_> {
                     continue;
                 }
             };
+            // Where time matters, those that are ready come first.
+            let (mut ready, mut others) = (Vec::new(), Vec::new());
             for engine in engines {
+                if engine.compiles && self.is_quick {
+                    others.push(engine);
+                } else {
+                    ready.push(engine);
+                }
+            }
+            ready.append(&mut others);
+            for engine in ready {
                 if case.data_type.is_strict() && engine.rounds {
                     passed_over.add(rounding_failure(&engine))?;
                     continue;
@@ -65,18 +76,22 @@ impl CaseRunner<'_> {
                     // SAFETY: the buffers are as large as the tensors, and the workspace as large as the plan asks.
                     unsafe { graph.convolve(self.handle, &plan, data) }
                 });
-                match done {
-                    Err(CaseFailure::Rounded { .. }) => {
-                        passed_over.add(rounding_failure(&engine))?
-                    }
-                    Err(failure) if failure.another_algorithm_may_do(self.version) => {
-                        passed_over.add(failure)?;
-                    }
-                    done => return done,
-                }
+                let failure = match done {
+                    Err(CaseFailure::Rounded { .. }) => rounding_failure(&engine),
+                    Err(failure) if failure.is_refusal() && !failure.ends_the_context() => failure,
+                    done => match (wrong, done) {
+                        (Some(first), other) => return Err(first.beside(algorithm, &other)),
+                        (None, Err(first @ CaseFailure::Wrong { .. })) => {
+                            wrong = Some(first);
+                            continue;
+                        }
+                        (None, done) => return done,
+                    },
+                };
+                passed_over.add(failure)?;
             }
         }
-        Err(passed_over.into_failure())
+        Err(wrong.unwrap_or_else(|| passed_over.into_failure()))
     }
 
     fn plan(&self, graph: &Graph, engine: &Engine) -> Result<Plan, CaseFailure> {
@@ -95,41 +110,4 @@ impl CaseRunner<'_> {
 fn rounding_failure(engine: &Engine) -> CaseFailure {
     let by = engine.algorithm;
     CaseFailure::Unserved(format!("{} rounds single precision", by))
-}
-
-/// What was said of the engines that were passed over; what shows a fault counts more than what shows none, and what
-/// was said first more than what was said later.
-struct PassedOver {
-    version: Version,
-    most: Option<CaseFailure>,
-}
-
-impl PassedOver {
-    fn new(version: Version) -> Self {
-        let most = None;
-        Self { version, most }
-    }
-
-    /// Goes on, unless the GPU itself has failed.
-    fn add(&mut self, failure: CaseFailure) -> Result<(), CaseFailure> {
-        if failure.ends_the_context() {
-            return Err(failure);
-        }
-        let weight = |failure: &CaseFailure| match failure {
-            CaseFailure::Cudnn { status, .. } if status::is_broken(*status) => 3,
-            CaseFailure::Cudnn { .. } if failure.left_out(self.version).is_none() => 2,
-            CaseFailure::Unserved(_) => 0,
-            _ => 1,
-        };
-        let most = self.most.as_ref().map(weight);
-        if most.is_none_or(|most| weight(&failure) > most) {
-            self.most = Some(failure);
-        }
-        Ok(())
-    }
-
-    fn into_failure(self) -> CaseFailure {
-        let none = || CaseFailure::Unserved("cuDNN offers no engine for it".to_string());
-        self.most.unwrap_or_else(none)
-    }
 }

@@ -8,6 +8,7 @@ pub mod data_type;
 pub mod failure;
 pub mod graph_engines;
 pub mod operation;
+pub mod passed_over;
 pub mod reference;
 pub mod run_case;
 pub mod shape;

@@ -42,6 +42,44 @@ impl Operands {
             }
         }
     }
+
+    /// Numbers for a kind in a short format whose results need all of its bits.
+    ///
+    /// They are whole and none is negative, so a result is the sum of its magnitudes. One factor is 1 or 2; the other
+    /// one, and the bias, is `r t / r_max`, cut to a whole number, for random `r`. With `M` the largest sum of
+    /// magnitudes that `r` itself gives, `t` is `r_max 2^precision / M`: no sum is above `2^precision` then, and the
+    /// largest is not far below. Each partial sum is a whole number up to `2^precision`, which the format holds, so a
+    /// result is exact in whatever order it is summed and however often it is rounded to the format on the way. With
+    /// fewer bits than the format has it is not: what needs them all is off by 1 at least, where a quarter is allowed.
+    pub fn filling(case: &Case) -> Self {
+        let shape = case.shape;
+        let (x, w, y) = (count(shape.x()), count(shape.filter()), count(shape.y()));
+        let scaled = |scale: f64| {
+            let large = |count, start| {
+                let number = |bits| (f64::from(bits) * scale) as f32;
+                random(count, start, &number)
+            };
+            let small = |count, start| random(count, start, &|bits| ((bits >> 14 & 1) + 1) as f32);
+            let of_y = case.operation == Operation::BackwardData;
+            Self {
+                x: large(x, 1),
+                w: small(w, 2),
+                y: if of_y { large(y, 3) } else { small(y, 3) },
+                bias: large(shape.k, 4),
+            }
+        };
+        let mut largest = 1.0_f64;
+        for sum in convolve(case, &scaled(1.0)) {
+            largest = largest.max(sum.magnitude);
+        }
+        let mut operands = scaled(2f64.powi(case.data_type.precision()) / largest);
+        for numbers in [&mut operands.x, &mut operands.y, &mut operands.bias] {
+            for number in numbers {
+                *number = number.trunc();
+            }
+        }
+        operands
+    }
 }
 
 /// Numbers between -1 and 1 without a pattern that a shifted or swapped result could share. None is 0, few have a

@@ -9,17 +9,18 @@
 use crate::runtime::convolution::algorithm::Algorithm;
 use crate::runtime::convolution::case::{self, Case};
 use crate::runtime::convolution::case_result::{
-    Api, CaseResult, Extent, Scope, SetupTimes, SuiteEvent,
+    Api, CaseResult, Extent, MAKING_CONTEXT, Scope, SetupTimes, SuiteEvent,
 };
 use crate::runtime::convolution::failure::CaseFailure;
-use crate::runtime::convolution::reference::{self, Operands};
+use crate::runtime::convolution::reference::{self, Expected, Operands};
 use crate::runtime::convolution::run_case::{self, CaseRunner};
 use crate::runtime::cudnn::functions::Cudnn;
 use crate::runtime::driver::device_memory::CurrentContext;
 use crate::runtime::driver::{devices, query};
-use crate::runtime::facts::finding::Verdict;
+use crate::runtime::facts::finding::{Severity, Verdict};
 use crate::runtime::facts::version::Version;
 use crate::runtime::system::platform::Library;
+use std::cell::Cell;
 use std::time::Instant;
 
 /// When so many have failed, the rest would only say the same.
@@ -57,8 +58,8 @@ pub fn run(
         main_library,
         version,
         number,
-        &kinds,
-        &by_every_algorithm,
+        scope,
+        (&kinds, &by_every_algorithm),
         emit,
     );
 }
@@ -68,8 +69,8 @@ pub fn run_kinds(
     main_library: Library,
     version: Version,
     number: usize,
-    kinds: &[Case],
-    by_every_algorithm: &[Case],
+    scope: Scope,
+    (kinds, by_every_algorithm): (&[Case], &[Case]),
     emit: &mut dyn FnMut(SuiteEvent),
 ) {
     let clock = Instant::now();
@@ -87,17 +88,31 @@ pub fn run_kinds(
     };
     let name = devices::label(&device.name, number);
     first.outcome.device.clone_from(&name);
+    // Asked before there is a context, which may be all that such a GPU allows.
+    let mode = query::compute_mode(number).filter(|_| !scope.asked);
+    if let Some(finding) = mode.and_then(|mode| devices::not_shared(mode, &name, number)) {
+        first.outcome.verdict = Verdict::Unknown;
+        first.outcome.finding = Some(finding);
+        return first.emit(emit, clock);
+    }
+    emit(SuiteEvent::Next(MAKING_CONTEXT.to_string()));
     let current = match CurrentContext::enter(number as i32) {
         Ok(current) => current,
         Err(status) => {
-            first.fail(&CaseFailure::Gpu(status), version);
+            first.fail(&CaseFailure::Gpu(status), version, true);
             return first.emit(emit, clock);
         }
     };
     let context = milliseconds(clock);
+    if current.is_capturing() {
+        first.outcome.verdict = Verdict::Unknown;
+        first.outcome.finding = Some(devices::captures(&name));
+        return first.emit(emit, clock);
+    }
     // Asked before cuDNN is, which may end the process for lack of it.
-    if let Some(free) = current.free_memory().filter(|free| *free < LEAST_MEMORY) {
-        first.fail(&CaseFailure::Full { free }, version);
+    let free = current.free_memory();
+    if let Some(free) = free.filter(|free| *free < LEAST_MEMORY) {
+        first.fail(&CaseFailure::Full { free }, version, true);
         return first.emit(emit, clock);
     }
     let cudnn = Cudnn::open(main_library);
@@ -107,8 +122,9 @@ pub fn run_kinds(
         Ok(handle) => handle,
         Err(status) => {
             first.fail(
-                &run_case::refused_by(&cudnn, &current, status, None),
+                &run_case::refused_by(&cudnn, &current, status, None, free),
                 version,
+                true,
             );
             return first.emit(emit, clock);
         }
@@ -124,8 +140,14 @@ pub fn run_kinds(
             current: &current,
             version,
             capability: device.capability,
+            is_quick: scope.extent == Extent::Quick,
+            free_before: Cell::new(None),
         },
         device: &name,
+        in_program: scope.in_program,
+        is_new: scope.is_new(device.capability),
+        first_failed: Cell::new(false),
+        refused: Cell::new(if scope.graph_only { u8::MAX } else { 0 }),
     };
     suite.run_cases(kinds, by_every_algorithm, start, emit);
 }
@@ -156,12 +178,29 @@ impl ResultRow {
         Self { case, outcome }
     }
 
-    fn fail(&mut self, failure: &CaseFailure, version: Version) {
-        let (verdict, finding) = failure.judge(version, &self.outcome.device, &self.case);
+    fn fail(&mut self, failure: &CaseFailure, version: Version, counts: bool) {
+        let device = &self.outcome.device;
+        let (verdict, finding) = failure.judge(version, device, &self.case, counts);
         self.outcome.algorithm = algorithm_words(failure);
         self.outcome.largest_error = failure.largest_error();
+        self.outcome.tf32 = failure.is_rounded().then_some(true);
         self.outcome.verdict = verdict;
         self.outcome.finding = Some(finding);
+    }
+
+    /// The context is the program's too, and what fails there may be its own work.
+    fn doubt(&mut self) {
+        self.outcome.verdict = Verdict::Unknown;
+        if let Some(finding) = &mut self.outcome.finding {
+            finding.severity = Severity::Warning;
+            finding.evidence.insert(
+                0,
+                (
+                    "where",
+                    "in the context of this program, whose own work may have failed".to_string(),
+                ),
+            );
+        }
     }
 
     fn leave_out(&mut self, reason: String) {
@@ -189,6 +228,15 @@ fn milliseconds(since: Instant) -> f64 {
 struct Suite<'a> {
     runner: CaseRunner<'a>,
     device: &'a str,
+    /// Whether the program works in the same context.
+    in_program: bool,
+    /// Whether the tables know neither this GPU nor a later one, or not this release.
+    is_new: bool,
+    /// Whether the one has failed that every cuDNN computes: then other refusals count too.
+    first_failed: Cell<bool>,
+    /// The formats that the legacy interface refused, a bit each: then the graph's refusal counts too. All, where there
+    /// is nothing but the graph.
+    refused: Cell<u8>,
 }
 
 impl Suite<'_> {
@@ -237,15 +285,20 @@ impl Suite<'_> {
         let operands = Operands::for_case(&case);
         let expected = reference::convolve(&case, &operands);
         let clock = Instant::now();
-        let result = match self.runner.unsupported_reason(&case) {
-            Some(reason) => Err(CaseFailure::Unserved(reason)),
-            None if case.api == Api::Graph => {
-                self.runner.by_engines(&case, &operands, &expected, emit)
-            }
-            None => self
-                .runner
-                .attempt(&case, offer, &operands, &expected, emit),
+        let free = self.runner.current.free_memory();
+        self.runner.free_before.set(free);
+        let mut compute = |operands: &Operands, expected: &[Expected]| match case.api {
+            Api::Graph => self.runner.by_engines(&case, operands, expected, emit),
+            Api::Legacy => self.runner.attempt(&case, offer, operands, expected, emit),
         };
+        let mut result = match self.runner.unsupported_reason(&case) {
+            Some(reason) => Err(CaseFailure::Unserved(reason)),
+            None => compute(&operands, &expected),
+        };
+        if case.fills && result.is_ok() {
+            let operands = Operands::filling(&case);
+            result = compute(&operands, &reference::convolve(&case, &operands));
+        }
         let control = match result {
             Ok(right) => {
                 row.outcome.algorithm = right.algorithm.to_string();
@@ -253,25 +306,52 @@ impl Suite<'_> {
                 row.outcome.tf32 = right.tf32;
                 Control::On
             }
-            Err(failure) => match failure.left_out(version) {
-                Some(reason) if offer.is_some() || !case.is_basic() => {
-                    row.outcome.algorithm = algorithm_words(&failure);
-                    row.leave_out(reason);
-                    Control::On
-                }
-                _ => {
-                    row.fail(&failure, version);
-                    match failure {
-                        CaseFailure::Rounded { .. } => Control::On,
-                        _ if failure.ends_the_context() => Control::Ended,
-                        _ if row.outcome.verdict == Verdict::Fail => Control::Failed,
-                        _ => Control::Ended,
+            Err(failure) => {
+                let is_basic = offer.is_none() && case.is_basic();
+                let counts = self.counts(&case, is_basic, &failure);
+                match failure.left_out(version, counts || case.api == Api::Graph) {
+                    Some(reason) if !is_basic => {
+                        row.outcome.algorithm = algorithm_words(&failure);
+                        row.leave_out(reason);
+                        Control::On
+                    }
+                    _ => {
+                        row.fail(&failure, version, counts);
+                        if self.in_program && failure.ends_the_context() {
+                            row.doubt();
+                        }
+                        let failed = row.outcome.verdict == Verdict::Fail;
+                        self.first_failed
+                            .set(self.first_failed.get() || failed && is_basic);
+                        match failure {
+                            CaseFailure::Rounded { .. } => Control::On,
+                            _ if failure.ends_the_context() => Control::Ended,
+                            _ if failed => Control::Failed,
+                            CaseFailure::Cudnn(error) if !error.lacks_memory(version.major) => {
+                                Control::On
+                            }
+                            _ => Control::Ended,
+                        }
                     }
                 }
-            },
+            }
         };
         row.emit(emit, clock);
         control
+    }
+
+    /// Whether a refusal shows a fault, if it is not one in any case: that of the convolution which every cuDNN
+    /// computes, and others beside it. What is new may not be offered yet.
+    fn counts(&self, case: &Case, is_basic: bool, failure: &CaseFailure) -> bool {
+        let version = self.runner.version;
+        let bit = 1 << case.data_type as u8;
+        if case.api == Api::Graph {
+            return self.refused.get() & bit != 0;
+        }
+        if failure.left_out(version, true).is_none() {
+            self.refused.set(self.refused.get() | bit);
+        }
+        (is_basic || self.first_failed.get()) && !(self.is_new && failure.is_not_supported(version))
     }
 }
 

@@ -21,7 +21,8 @@ use crate::runtime::convolution::reference::Expected;
 /// rounded once, and once more for every partial sum that an engine keeps in the short format: up to four roundings of
 /// `u m` are allowed. Where `m` is at most `2^precision`, the whole numbers of `Operands` are never rounded at all and
 /// the result is exact; a quarter is allowed, since engines may transform their input, and the next possible sum is
-/// off by 1.
+/// off by 1. The same holds for `Operands::filling`, whose sums come close to `2^precision`: a result that was rounded
+/// to fewer bits, f16 as bf16, is off by 1 or more.
 ///
 /// Winograd's and Fourier's transforms mix the numbers of a tile, so their error goes by the largest `m` there is, and
 /// their constants cost some bits: sixteen times the above in single precision, eight times in the others.

@@ -41,6 +41,9 @@ pub const FFT: i32 = 3;
 pub const WINOGRAD: i32 = 5;
 pub const WINOGRAD_TILE_13X13: i32 = 8;
 
+/// `CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION`
+pub const RUNTIME_COMPILATION: i32 = 0;
+
 /// A wider alignment than that no engine asks for; buffers have more.
 const ALIGNED: i64 = 16;
 /// Engines are asked for by so many, best first.
@@ -70,6 +73,8 @@ pub struct Engine {
     pub algorithm: Algorithm,
     /// Whether it gives up bits of single precision.
     pub rounds: bool,
+    /// Whether it has to be compiled first, which takes seconds.
+    pub compiles: bool,
 }
 
 /// An engine, ready to compute.
@@ -200,7 +205,9 @@ impl Graph {
         let has = |wanted: &[i32]| notes.iter().any(|note| wanted.contains(note));
         let winograd = |note: &i32| (WINOGRAD..=WINOGRAD_TILE_13X13).contains(note);
         let transforms = has(&[FFT]) || notes.iter().any(winograd);
+        let behavior = engine.words(is::ENGINE_BEHAVIOR).unwrap_or_default();
         Ok(Some(Engine {
+            compiles: behavior.contains(&RUNTIME_COMPILATION),
             config,
             _engine: engine,
             algorithm: Algorithm::engine(index as i32, transforms),

@@ -108,6 +108,7 @@ pub const CONVOLUTION_MODE: c_int = 7;
 pub const HEUR_MODE: c_int = 8;
 pub const NUMERICAL_NOTE: c_int = 11;
 pub const DESCRIPTOR: c_int = 15;
+pub const BEHAVIOR_NOTE: c_int = 19;
 
 /// Of a convolution, in the order of their numbers.
 pub const COMP_TYPE: Attribute = Attribute(100, DATA_TYPE);
@@ -143,6 +144,7 @@ pub const PACK_WORKSPACE: Attribute = Attribute(1003, POINTER);
 /// Of an engine.
 pub const ENGINE_INDEX: Attribute = Attribute(1301, INT64);
 pub const ENGINE_NOTES: Attribute = Attribute(1303, NUMERICAL_NOTE);
+pub const ENGINE_BEHAVIOR: Attribute = Attribute(1305, BEHAVIOR_NOTE);
 
 /// The attributes of an operation. Each has six from 700, 706 or 712 on: two factors, the convolution, and the three
 /// tensors in an order of its own.

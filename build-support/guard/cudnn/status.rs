@@ -67,10 +67,18 @@ pub fn is_unserved(code: i32, major: u32) -> bool {
     told || is_not_supported(code, major)
 }
 
-/// Whether a `cudnnStatus_t` of 9, where every way of computing answered no better, shows that something is broken or
-/// does not fit. Where the others come from is not known.
-pub fn is_broken(code: i32) -> bool {
-    matches!(code, 1002 | 1008 | 3009 | 4000..=4999) && !is_memory(code, 9)
+/// Whether a `cudnnStatus_t` says that parts are missing, or of another release.
+pub fn is_mismatch(code: i32, major: u32) -> bool {
+    if major < 9 {
+        code == 14
+    } else {
+        matches!(code, 1002 | 1008 | 3009)
+    }
+}
+
+/// Whether a `cudnnStatus_t` of 9 says that something went wrong within cuDNN.
+pub fn is_internal(code: i32) -> bool {
+    matches!(code, 4000..=4999)
 }
 
 /// Whether a `cudnnStatus_t` says that there is too little memory.
@@ -79,6 +87,16 @@ pub fn is_memory(code: i32, major: u32) -> bool {
         code == 2
     } else {
         matches!(code, 4003 | 4004)
+    }
+}
+
+/// Whether a `cudnnStatus_t` is one that a lack of memory is told by too: not initialized, internal error, execution
+/// failed.
+pub fn may_be_memory(code: i32, major: u32) -> bool {
+    if major < 9 {
+        matches!(code, 1 | 4 | 8)
+    } else {
+        matches!(code, 1001 | 4000..=5999)
     }
 }
 

@@ -66,6 +66,16 @@ pub fn explain(code: i32) -> Explanation {
             "the GPU's memory has an error that cannot be corrected",
             "reset or replace the GPU: `nvidia-smi -q -d ECC` tells more",
         ),
+        220 => (
+            "CUDA_ERROR_NVLINK_UNCORRECTABLE",
+            "an NVLink of the GPU has an error that cannot be corrected",
+            "reset the GPU, or restart the machine: `nvidia-smi nvlink -e` counts the errors of each link",
+        ),
+        226 => (
+            "CUDA_ERROR_CONTAINED",
+            "the GPU has an error that it keeps to this process",
+            "start the program again; if it comes back, see `dmesg` for lines with Xid, and `nvidia-smi -q -d ECC`",
+        ),
         222 => (
             "CUDA_ERROR_UNSUPPORTED_PTX_VERSION",
             "the PTX is newer than NVIDIA's driver",

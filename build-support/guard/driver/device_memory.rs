@@ -39,6 +39,9 @@ struct MemoryFunctions {
     to_device: unsafe extern "C" fn(Address, *const c_void, usize) -> c_int,
     to_host: unsafe extern "C" fn(*mut c_void, Address, usize) -> c_int,
     fill: unsafe extern "C" fn(Address, c_uint, usize) -> c_int,
+    /// Since CUDA 10.1.
+    is_capturing: Option<unsafe extern "C" fn(*mut c_void, *mut c_int) -> c_int>,
+    exchange_mode: Option<unsafe extern "C" fn(*mut c_int) -> c_int>,
 }
 
 impl MemoryFunctions {
@@ -66,6 +69,12 @@ impl MemoryFunctions {
                 to_device: transmute(address(library, "cuMemcpyHtoD_v2")?),
                 to_host: transmute(address(library, "cuMemcpyDtoH_v2")?),
                 fill: transmute(address(library, "cuMemsetD32_v2")?),
+                is_capturing: library
+                    .symbol("cuStreamIsCapturing")
+                    .map(|it| transmute(it)),
+                exchange_mode: library
+                    .symbol("cuThreadExchangeStreamCaptureMode")
+                    .map(|it| transmute(it)),
             })
         }
     }
@@ -85,7 +94,16 @@ fn check(call: &'static str, code: c_int) -> Result<(), CudaStatus> {
 pub struct CurrentContext {
     functions: MemoryFunctions,
     device: c_int,
+    /// The thread's mode of capture before.
+    mode: c_int,
 }
+
+/// `CU_STREAM_CAPTURE_MODE_RELAXED`: what this thread asks of the driver breaks no capture of another one.
+const RELAXED: c_int = 2;
+/// `CUDA_ERROR_STREAM_CAPTURE_IMPLICIT`: a stream that waits for the legacy one is being captured.
+const CAPTURE_IMPLICIT: c_int = 906;
+/// `CU_STREAM_LEGACY`
+const LEGACY: usize = 1;
 
 impl CurrentContext {
     /// Makes the primary context of the GPU of this number current. CUDA must have been started.
@@ -109,7 +127,34 @@ impl CurrentContext {
             // SAFETY: retained once, released once.
             unsafe { (functions.release)(device) };
         }
-        pushed.map(|()| Self { functions, device })
+        pushed.map(|()| {
+            let mut current = Self {
+                functions,
+                device,
+                mode: RELAXED,
+            };
+            current.exchange_mode();
+            current
+        })
+    }
+
+    fn exchange_mode(&mut self) {
+        if let Some(exchange) = self.functions.exchange_mode {
+            // SAFETY: the number outlives the call.
+            unsafe { exchange(&mut self.mode) };
+        }
+    }
+
+    /// Whether this process captures work of this context into a graph, which a convolution would break. Asked of the
+    /// stream that everybody waits for: streams that do not wait for it are not told.
+    pub fn is_capturing(&self) -> bool {
+        let Some(ask) = self.functions.is_capturing else {
+            return false;
+        };
+        let mut status: c_int = 0;
+        // SAFETY: a context is current, and the number outlives the call.
+        let code = unsafe { ask(LEGACY as *mut c_void, &mut status) };
+        code == CAPTURE_IMPLICIT || code == 0 && status != 0
     }
 
     /// Waits until all that was started on the GPU is done, and says how it ended.
@@ -169,6 +214,7 @@ impl CurrentContext {
 
 impl Drop for CurrentContext {
     fn drop(&mut self) {
+        self.exchange_mode();
         let mut context: Context = std::ptr::null_mut();
         // SAFETY: pushed once and retained once, so popped once and released once.
         unsafe {

@@ -1,12 +1,16 @@
 //! The GPUs that are tried.
 
-use std::path::PathBuf;
+use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding_id::FindingId;
+use std::path::{Path, PathBuf};
 
 /// Which of the visible GPUs, in CUDA's order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Devices {
     /// The first one, as nobody asked; none where other programs share them through MPS.
     First,
+    /// The one of this rank among the processes of a machine, as nobody asked.
+    Rank(usize),
     /// Every one.
     All,
     /// These.
@@ -26,6 +30,11 @@ impl Devices {
         Some(Devices::Listed(numbers))
     }
 
+    /// Whether it was said which.
+    pub fn is_asked(&self) -> bool {
+        matches!(self, Devices::All | Devices::Listed(_))
+    }
+
     /// Those of so many that are tried.
     pub fn selected(&self, count: usize) -> Vec<usize> {
         let mut selected = Vec::new();
@@ -37,6 +46,8 @@ impl Devices {
                     }
                 }
             }
+            Devices::Rank(rank) if count > 0 => selected.push(rank % count),
+            Devices::Rank(_) => {}
             Devices::First | Devices::All => {
                 for number in 0..count {
                     if number == 0 || *self == Devices::All {
@@ -62,6 +73,42 @@ impl Devices {
     }
 }
 
+/// What a process that starts several gives to each.
+pub const RANKS: [&str; 3] = ["SLURM_LOCALID", "OMPI_COMM_WORLD_LOCAL_RANK", "LOCAL_RANK"];
+
+/// That a GPU in this mode is not tried unasked: while the guard has it, other processes do not get it.
+pub fn not_shared(mode: u32, device: &str, number: usize) -> Option<Finding> {
+    let (name, words) = match mode {
+        1 => ("EXCLUSIVE", "one process at a time may use it"),
+        2 => ("PROHIBITED", "no process may use it"),
+        3 => ("EXCLUSIVE_PROCESS", "one process at a time may use it"),
+        _ => return None,
+    };
+    let summary = format!(
+        "{} is in a compute mode in which {}, so it was not tried",
+        device, words
+    );
+    let finding = Finding::warning(FindingId::DeviceBusy, summary).with("mode", name);
+    Some(if mode == 2 {
+        finding.help("share the GPU again: `sudo nvidia-smi -c DEFAULT`")
+    } else {
+        finding.help(format!(
+            "set CUDNN_GUARD_DEVICES={} to try it all the same",
+            number
+        ))
+    })
+}
+
+/// That the program is capturing a graph.
+pub fn captures(device: &str) -> Finding {
+    let summary = format!(
+        "this program is capturing work on {} into a graph, which a convolution would break, so none was tried",
+        device
+    );
+    Finding::warning(FindingId::DeviceBusy, summary)
+        .help("check cuDNN before the capture begins, or after its end")
+}
+
 /// The name of the GPU with this number: several may be called the same.
 pub fn label(name: &str, number: usize) -> String {
     if number == 0 {
@@ -71,15 +118,29 @@ pub fn label(name: &str, number: usize) -> String {
     }
 }
 
-/// The control pipe of CUDA's multi-process service, if it is there. What one program does wrong on a GPU that is
+/// The control pipe of CUDA's multi-process service, if somebody serves it. What one program does wrong on a GPU that is
 /// shared so may end the others.
 pub fn shared_by() -> Option<PathBuf> {
     let folder = std::env::var_os("CUDA_MPS_PIPE_DIRECTORY").filter(|folder| !folder.is_empty());
     let folder = folder.map_or_else(|| PathBuf::from("/tmp/nvidia-mps"), PathBuf::from);
     let control = folder.join("control");
-    if control.exists() {
+    if control.exists() && !is_left_behind(&control) {
         Some(control)
     } else {
         None
     }
+}
+
+/// Whether nobody answers any more: a service that was killed leaves its pipe.
+#[cfg(unix)]
+fn is_left_behind(control: &Path) -> bool {
+    use std::os::unix::fs::FileTypeExt;
+    let is_socket = std::fs::metadata(control).is_ok_and(|it| it.file_type().is_socket());
+    let refused = |error: std::io::Error| error.kind() == std::io::ErrorKind::ConnectionRefused;
+    is_socket && std::os::unix::net::UnixStream::connect(control).is_err_and(refused)
+}
+
+#[cfg(not(unix))]
+fn is_left_behind(_control: &Path) -> bool {
+    false
 }

@@ -8,7 +8,7 @@ use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
 use crate::runtime::system::platform::{self, Library};
-use std::env::consts::ARCH;
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 /// `CUDA_ERROR_SYSTEM_DRIVER_MISMATCH` and `CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE`: the library is not that of the
@@ -21,7 +21,7 @@ pub fn finding(problem: &DriverProblem) -> Finding {
     let search_path = SearchPath::of_program();
     match problem {
         DriverProblem::Missing(_) => match unfit(&search_path) {
-            Some((path, defect)) => unfit_finding(&search_path, finding, &path, &defect),
+            Some((path, defect)) => unfit_finding(finding, &path, &defect, search_path.to(&path)),
             None => finding,
         },
         DriverProblem::Stub(driver) => in_place(&search_path, finding, driver, true),
@@ -42,22 +42,23 @@ fn unfit(search_path: &SearchPath) -> Option<(PathBuf, Defect)> {
     obstacle.filter(|(_, defect)| !matches!(defect, Defect::Closed(_)))
 }
 
-fn unfit_finding(
-    search_path: &SearchPath,
+/// That this file is in the place of the driver's library, where none is found.
+pub fn unfit_finding(
     missing: Finding,
     path: &Path,
     defect: &Defect,
+    found_via: impl Display,
 ) -> Finding {
     let summary = format!("`{}` {}, so no GPU can be used", path.display(), defect);
     let mut finding = Finding::warning(FindingId::DriverMissing, summary);
-    finding = finding.with("found via", search_path.to(path));
+    finding = finding.with("found via", found_via);
     finding.evidence.extend(missing.evidence);
     match defect {
-        Defect::Machine(number) => {
+        Defect::Machine(number, own) => {
             let other = cpu_name(*number).unwrap_or("that processor");
             let help = format!(
                 "install NVIDIA's driver for {}, or use a build of this program for {}",
-                ARCH, other
+                own, other
             );
             finding = finding.help(help);
         }

@@ -3,11 +3,21 @@
 use crate::runtime::driver::driver_missing::CONTAINER;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
+use std::path::Path;
 
 /// The variable that chooses among the GPUs.
 pub const VISIBLE: &str = "CUDA_VISIBLE_DEVICES";
-/// What a program opens to use a GPU.
-const NODES: [&str; 3] = ["/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia0"];
+/// What a program opens to use a GPU: that of a card, then that of a Jetson.
+const NODES: [&str; 6] = [
+    "/dev/nvidiactl",
+    "/dev/nvidia-uvm",
+    "/dev/nvidia0",
+    "/dev/nvmap",
+    "/dev/nvhost-gpu",
+    "/dev/nvhost-ctrl-gpu",
+];
+/// Every Jetson's system has it.
+const JETSON: &str = "/etc/nv_tegra_release";
 
 /// What shows around a driver that has no GPU to show.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -18,17 +28,25 @@ pub struct GpuVisibility {
     pub closed: Option<&'static str>,
     /// The file that says that this is a container, where no GPU was given to it.
     pub container: Option<&'static str>,
+    /// Whether this is a Jetson.
+    pub is_jetson: bool,
 }
 
 impl GpuVisibility {
     /// Looks.
     pub fn detect() -> Self {
-        let there = |path: &&str| std::path::Path::new(path).exists();
+        Self::detect_below(Path::new("/"))
+    }
+
+    /// The same in another root directory.
+    pub fn detect_below(root: &Path) -> Self {
+        let below = |path: &str| root.join(path.trim_start_matches('/'));
+        let there = |path: &&str| below(path).exists();
         let closed = NODES.iter().copied().find(|node| {
             let opened = std::fs::OpenOptions::new()
                 .read(true)
                 .write(true)
-                .open(node);
+                .open(below(node));
             opened.is_err_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied)
         });
         let given = NODES.iter().any(there);
@@ -36,6 +54,7 @@ impl GpuVisibility {
             visible: std::env::var_os(VISIBLE).map(|value| value.to_string_lossy().into_owned()),
             closed,
             container: CONTAINER.iter().copied().find(there).filter(|_| !given),
+            is_jetson: there(&JETSON) || NODES.iter().skip(3).any(there),
         }
     }
 
@@ -81,6 +100,9 @@ impl GpuVisibility {
             )),
             None => finding.help("run on a machine that has a GPU, or ask the scheduler for one"),
         };
+        if self.is_jetson {
+            return finding.help("start a container with `--runtime nvidia`, as a Jetson needs it");
+        }
         finding.help(
             "start a container with `--gpus all` (docker) or `--device nvidia.com/gpu=all` (podman), if `nvidia-smi` \
              lists GPUs outside it",

@@ -21,6 +21,7 @@ const MODULE: &str = "/proc/driver/nvidia/version";
 const MAPS: &str = "/proc/self/maps";
 
 // `CUdevice_attribute` of cuda.h, the same since CUDA 5.
+const COMPUTE_MODE: c_int = 20;
 const CAPABILITY_MAJOR: c_int = 75;
 const CAPABILITY_MINOR: c_int = 76;
 
@@ -187,6 +188,16 @@ pub fn newest_cuda() -> Option<Version> {
     (code == 0 && number > 0).then(|| Version::from_cuda(number.unsigned_abs()))
 }
 
+/// The compute mode of the GPU of this number: 0 where any process may use it. CUDA must have been started.
+pub fn compute_mode(ordinal: usize) -> Option<u32> {
+    let functions = DriverFunctions::resolve(open().ok()?).ok()?;
+    let mut device = 0;
+    // SAFETY: `device` outlives the call.
+    let code = unsafe { (functions.device)(&mut device, ordinal as c_int) };
+    succeeded("cuDeviceGet", code).ok()?;
+    functions.number(COMPUTE_MODE, device).ok()
+}
+
 /// Opens the driver's library and calls nothing in it.
 pub fn open() -> Result<Library, DriverProblem> {
     let first = match Library::open(LIBRARIES[0]) {
@@ -324,10 +335,10 @@ fn is_release(word: &str) -> bool {
             .all(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// The release in a name such as `libcuda.so.535.183.01`.
+/// The release in a name such as `libcuda.so.535.183.01`. A Jetson's `libcuda.so.1.1` tells none.
 pub fn release_in_name(library: &str) -> Option<String> {
     let (_, release) = library.rsplit_once("libcuda.so.")?;
-    if is_release(release) {
+    if is_release(release) && !release.starts_with("1.") {
         Some(release.to_string())
     } else {
         None

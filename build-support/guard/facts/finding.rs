@@ -181,3 +181,12 @@ pub fn printable(text: &str) -> String {
     }
     out
 }
+
+/// A word as a shell takes it whole.
+pub fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:+@%".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_string();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}

@@ -144,6 +144,27 @@ fn answer(row: &CudnnTargets, gpu: ComputeCapability) -> GpuSupport {
     }
 }
 
+/// Whether a release is newer than all that these rows know.
+pub fn is_newer(rows: &[CudnnTargets], cudnn: Version) -> bool {
+    let is_newer =
+        |row: &CudnnTargets| (cudnn.major, cudnn.minor) > (row.last.major, row.last.minor);
+    !rows.is_empty() && rows.iter().all(is_newer)
+}
+
+/// The newest GPU that these rows know; 0.0 for a release that is newer than they are, none without rows.
+pub fn newest_gpu(rows: &[CudnnTargets], cudnn: Option<Version>) -> Option<ComputeCapability> {
+    if cudnn.is_some_and(|cudnn| is_newer(rows, cudnn)) {
+        return Some(ComputeCapability::new(0, 0));
+    }
+    let mut newest = None;
+    for row in rows {
+        for target in &row.code {
+            newest = newest.max(Some(target.capability));
+        }
+    }
+    newest
+}
+
 /// Whether only Jetsons have such a GPU.
 pub fn is_jetson(gpu: ComputeCapability) -> bool {
     [(5, 3), (6, 2), (7, 2), (8, 7)].contains(&(gpu.major, gpu.minor))

@@ -383,13 +383,6 @@ pub fn known_bad(
     findings
 }
 
-/// Whether a release is newer than all that these rows know.
-pub fn is_newer(rows: &[CudnnTargets], cudnn: Version) -> bool {
-    let is_newer =
-        |row: &CudnnTargets| (cudnn.major, cudnn.minor) > (row.last.major, row.last.minor);
-    !rows.is_empty() && rows.iter().all(is_newer)
-}
-
 /// A release newer than all that the tables know, which is judged by the newest of them.
 pub fn newer(product: &str, found: &str, known: &str) -> Finding {
     Finding::note(

@@ -4,6 +4,9 @@ use crate::runtime::facts::built::{Built, Loader};
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::version::Version;
 use crate::runtime::judge::rules;
+use crate::runtime::loader::search_path::SearchPath;
+use crate::runtime::parts::part_files::Parts;
+use std::path::{Path, PathBuf};
 
 /// In the order in which they are tried.
 pub fn opened_names(built: &Built) -> Vec<String> {
@@ -20,6 +23,51 @@ pub fn opened_names(built: &Built) -> Vec<String> {
 /// The first cudarc that asks for `libcudnn.so.9`. For those before it there is `libcudnn.so` or nothing: their other
 /// names are of no cuDNN that ever was.
 const CUDARC_ASKS_FOR_9: Version = Version::new(0, 19, 2);
+
+/// The name that cudarc asks for first, in all directories before it asks for another.
+const FIRST: &str = "libcudnn.so";
+
+/// What to install in place of this file, which stands in the way of another by its name.
+pub fn wanted_for(taken: &Path, wanted: &str) -> String {
+    match taken.file_name() {
+        Some(name) if name == FIRST => format!("{} with a `{}`", wanted, FIRST),
+        _ => wanted.to_string(),
+    }
+}
+
+/// A cuDNN that fits in a folder before this one, which cudarc takes all the same by a name that it asks for earlier.
+pub fn hidden(built: &Built, taken: &Path) -> Option<PathBuf> {
+    if built.loader != Loader::Cudarc {
+        return None;
+    }
+    let search_path = &SearchPath::of_program();
+    let fits = |major: u32, file: &Path| {
+        let parts = Parts::locate_all(file, major, search_path, true, built);
+        let release = parts.release();
+        release.is_some_and(|(release, _)| rules::version(built, release).is_ok())
+    };
+    for major in rules::majors(built) {
+        let file = search_path.program_file(&format!("libcudnn.so.{}", major));
+        if let Some(file) = file.filter(|file| search_path.leads_first(file, taken)) {
+            return Some(file).filter(|file| fits(major, file));
+        }
+    }
+    None
+}
+
+/// The help where this cuDNN, which fits, comes first, and cudarc takes a later one by the name that it asks for first.
+pub fn hidden_help(built: &Built, finding: Finding, hidden: &Path, otherwise: &str) -> Finding {
+    let dir = hidden.parent().unwrap_or(hidden).display();
+    let name = hidden.file_name().unwrap_or_default().to_string_lossy();
+    let finding = finding.help(format!(
+        "put a link `{}` to `{}` into `{}`: cudarc asks for that name everywhere before it asks for another",
+        FIRST, name, dir
+    ));
+    if opened_names(built).iter().any(|asked| *asked == name) {
+        return finding.help(format!("or {}", otherwise));
+    }
+    finding
+}
 
 /// What to do where the right cuDNN is in this directory, under a name that this cudarc does not ask for.
 pub fn by_another_name(finding: Finding, major: u32, dir: &str) -> Finding {

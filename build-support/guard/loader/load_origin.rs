@@ -1,5 +1,6 @@
 //! What makes the loader look in a folder, as messages name it.
 
+use crate::runtime::facts::finding::Finding;
 use crate::runtime::loader::opener::Opener;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -133,6 +134,24 @@ impl LoadOrigin {
                 format!("build the program again, with the archives of {}", wanted)
             }
         }
+    }
+}
+
+/// For a program that the loader reads no LD_LIBRARY_PATH for: what does the same.
+pub fn without_library_path(finding: &mut Finding) {
+    let mut is_meant = false;
+    for help in &mut finding.help {
+        let other = help.replace(
+            "into LD_LIBRARY_PATH",
+            "into /etc/ld.so.conf and run `ldconfig`",
+        );
+        is_meant |= other != *help;
+        *help = other;
+    }
+    if is_meant {
+        let reason = "this program has more rights than its user (setuid, capabilities): the loader ignores \
+                      LD_LIBRARY_PATH, LD_PRELOAD and `$ORIGIN` in its rpath";
+        finding.evidence.insert(0, ("setuid", reason.to_string()));
     }
 }
 

@@ -11,7 +11,7 @@ use crate::runtime::judge::rules;
 use crate::runtime::loader::misplaced::Misplaced;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
 use crate::runtime::loader::{library_names, map_failures};
-use crate::runtime::parts::part_files::{self, Parts};
+use crate::runtime::parts::part_files::{self, LastingFolder, Parts};
 use crate::runtime::parts::{file_name, mixed_parts};
 use crate::runtime::system::platform::{self, Library};
 use std::path::{Path, PathBuf};
@@ -52,6 +52,8 @@ impl MainLibrary {
         let mut parts = Parts::locate_all(&self.path, self.major, search_path, pinned, built);
         let mixed = mixed_parts::finding(&parts, &self.path, self.major, search_path);
         parts.findings.extend(mixed);
+        let foreign = mixed_parts::foreign(self.folder(), self.major, &parts.list, search_path);
+        parts.lasting = mixed_parts::lasting_folders(&foreign, &self.origin);
         parts
     }
 
@@ -74,14 +76,27 @@ impl MainLibrary {
     }
 
     /// That it is of a release which the program cannot run with. Where no part tells it, the major is known.
-    pub fn mismatch(&self, built: &Built, version: Option<Version>) -> Option<Finding> {
+    pub fn mismatch(
+        &self,
+        built: &Built,
+        version: Option<Version>,
+        lasting: &[LastingFolder],
+    ) -> Option<Finding> {
         let judged = match version {
             Some(version) => rules::version(built, version),
             None => rules::major(built, self.major),
         };
         let mismatch = judged.err()?;
-        let help = self.origin.help(self.folder(), &mismatch.wanted);
-        Some(mismatch.finding(self.evidence()).help(help))
+        let fits = |version| rules::version(built, version).is_ok();
+        let wanted = &mismatch.wanted;
+        let help = mixed_parts::replacement_help(&self.origin, &self.path, wanted, lasting, &fits);
+        let mut evidence = self.evidence();
+        let Some(hidden) = library_names::hidden(built, &self.path) else {
+            return Some(mismatch.finding(evidence).help(help));
+        };
+        evidence.push(("there is", hidden.display().to_string()));
+        let finding = mismatch.finding(evidence);
+        Some(library_names::hidden_help(built, finding, &hidden, &help))
     }
 
     /// That there are others beside it in the process.
@@ -204,15 +219,17 @@ fn open(
     let mut words = Vec::new();
     let (mut unfit, mut usable) = (None, false);
     for name in &names {
-        // For a name that the process knows already, no file is looked for.
-        let file = match Library::loaded(name) {
-            Some(_) => None,
-            None => search_path.program_file(name),
-        };
+        // For a name that the process knows already, no file is looked for. To ask for others opens their files.
+        let mut file = search_path.program_file(name);
+        let is_pipe = file.as_deref().map(Defect::in_the_way) == Some(Some(Defect::Special));
+        let is_it = |one: &(PathBuf, u32)| *name == format!("libcudnn.so.{}", one.1);
+        if there.iter().any(is_it) || !is_pipe && Library::loaded(name).is_some() {
+            file = None;
+        }
         if let Some(path) = file {
             // To open these would kill the process, or worse.
             match Elf::open(&path) {
-                Err(defect @ (Defect::CutOff(..) | Defect::Garbled)) => {
+                Err(defect @ (Defect::CutOff(..) | Defect::Garbled | Defect::Special)) => {
                     return Err(part_files::defect_finding(&path, &defect, true)
                         .with("found via", search_path.to(&path)));
                 }
@@ -294,8 +311,8 @@ fn not_found_finding(
         }
     }
     let is_unasked = unasked.is_some();
-    let other = match (&unfit, &misplaced) {
-        (None, None) => unasked.or_else(|| other_major(majors, search_path)),
+    let other = match misplaced {
+        None => unasked.or_else(|| other_major(majors, search_path)),
         _ => None,
     };
     let mut summary = if cudarc {
@@ -309,9 +326,14 @@ fn not_found_finding(
     } else {
         format!("{} cannot be loaded", names.join(" or "))
     };
+    let looked_at = search_path.looked_at().join("\n");
     if let Some((path, defect)) = &unfit {
-        summary += &format!("; `{}` {}", path.display(), defect);
-    } else if let Some(misplaced) = &misplaced {
+        return Finding::error(FindingId::CudnnNotLoadable, summary)
+            .with("loader", said)
+            .with("looked at", looked_at)
+            .with_unfit(path, defect, search_path.to(path));
+    }
+    if let Some(misplaced) = &misplaced {
         if let Some(file) = &misplaced.file {
             let file = file.display();
             summary += &format!("; `{}` lies where the loader does not look", file);
@@ -320,19 +342,14 @@ fn not_found_finding(
         summary += &format!("; there is only libcudnn.so.{}", major);
     }
     let mut finding = Finding::error(FindingId::CudnnNotLoadable, summary);
-    if let Some((path, _)) = &unfit {
-        finding = finding.with("found via", search_path.to(path));
-    } else if let Some(misplaced) = &misplaced {
+    if let Some(misplaced) = &misplaced {
         finding = finding.with("reason", &misplaced.reason);
     }
     finding = finding.with("loader", said);
     if let Some((_, path)) = &other {
         finding = finding.with("there is", path.display());
     }
-    finding = finding.with("looked at", search_path.looked_at().join("\n"));
-    if let Some((path, defect)) = &unfit {
-        return finding.help(defect.help(path));
-    }
+    finding = finding.with("looked at", looked_at);
     if let Some(misplaced) = misplaced {
         finding = finding.help(misplaced.help);
         if misplaced.file.is_some() {

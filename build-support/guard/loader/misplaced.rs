@@ -1,6 +1,9 @@
 //! A library that lies where the loader does not look, though somebody meant it to be found there.
 
+use crate::runtime::binary::bounded_file::files_in;
+use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::elf::Elf;
+use crate::runtime::facts::finding::quoted;
 use crate::runtime::loader::ld_so_cache;
 use crate::runtime::loader::load_origin::{CACHE, lib_folders};
 use crate::runtime::system::platform;
@@ -185,6 +188,23 @@ impl Misplaced {
     }
 }
 
+/// A library in this directory that has this SONAME, where it lies under other names alone: `ldconfig` was not run for
+/// it.
+pub fn unlinked(dir: &Path, soname: &str) -> Option<(PathBuf, Defect)> {
+    let stem = soname.split(['.', '-', '_']).next()?;
+    let mut found = None;
+    for file in files_in(dir) {
+        let name = file.file_name()?.to_str().unwrap_or_default();
+        if name.starts_with(stem) && name.contains(".so") {
+            let own = Elf::open(&file).ok().and_then(|elf| elf.soname());
+            if own.as_deref() == Some(soname) {
+                found = found.max(Some(file));
+            }
+        }
+    }
+    Some((found?, Defect::Unlinked(soname.to_string())))
+}
+
 fn entry_words(entry: &str, why: &str) -> String {
     format!("the entry `{}` of LD_LIBRARY_PATH {}", entry, why)
 }
@@ -307,13 +327,4 @@ fn listed(dir: &Path) -> Vec<PathBuf> {
         paths = before;
     }
     paths
-}
-
-/// As a shell reads it.
-fn quoted(value: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:=@".contains(c);
-    if value.chars().all(is_plain) {
-        return value.to_string();
-    }
-    format!("'{}'", value.replace('\'', "'\\''"))
 }

@@ -4,7 +4,7 @@ use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::elf::Elf;
 pub use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::runtime::loader::load_origin::{CACHE, PRELOADS, expanded, lib_folders, preloads};
-use crate::runtime::loader::{ld_so_cache, opener};
+use crate::runtime::loader::{ld_so_cache, misplaced, opener};
 use crate::runtime::system::platform;
 use std::env::consts::ARCH;
 use std::ffi::OsString;
@@ -145,6 +145,18 @@ impl SearchPath {
         false
     }
 
+    /// Whether the folder of one file comes before that of the other.
+    pub fn leads_first(&self, one: &Path, other: &Path) -> bool {
+        let is = |file: &Path, origin: &LoadOrigin| {
+            file.parent()
+                .is_some_and(|dir| platform::same_file(dir, origin.folder()))
+        };
+        let mut folders = self.folders.iter();
+        folders
+            .find(|origin| is(one, origin) || is(other, origin))
+            .is_some_and(|origin| is(one, origin))
+    }
+
     /// The file that the loader would take for a name that the program opens.
     pub fn program_file(&self, name: &str) -> Option<PathBuf> {
         let mut places = Vec::new();
@@ -172,16 +184,19 @@ impl SearchPath {
     /// What lies in the loader's way under a name that the program opens, and is no file. Of a directory that may not be
     /// entered nobody knows what is in it: that comes last.
     pub fn obstacle(&self, name: &str) -> Option<(PathBuf, Defect)> {
-        let mut closed = None;
+        let (mut closed, mut unlinked) = (None, None);
         for origin in &self.folders {
             let file = origin.folder().join(name);
             match Defect::in_the_way(&file) {
+                None if unlinked.is_none() => {
+                    unlinked = misplaced::unlinked(origin.folder(), name);
+                }
                 None => {}
                 Some(defect @ Defect::Closed(_)) => closed = closed.or(Some((file, defect))),
                 Some(defect) => return Some((file, defect)),
             }
         }
-        closed
+        unlinked.or(closed)
     }
 
     /// The first file that the loader takes, in these folders and then where it always looks: it passes over what it
@@ -205,7 +220,7 @@ impl SearchPath {
         }
         let mut passed_over = None;
         for file in files {
-            if !file.is_file() {
+            if !file.exists() || file.is_dir() {
                 continue;
             }
             match Elf::open(&file) {

@@ -3,8 +3,9 @@
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
+use crate::runtime::loader::library_names;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
-use crate::runtime::parts::part_files::{Part, Parts};
+use crate::runtime::parts::part_files::{LastingFolder, Part, Parts};
 use crate::runtime::parts::part_lookup;
 use crate::runtime::parts::release::{SYMBOL, SourcedVersion, with_article};
 use std::path::Path;
@@ -108,6 +109,66 @@ impl<'a> Foreign<'a> {
     }
 }
 
+/// The folders that stay in the way of another cuDNN, where this makes the loader take the first library.
+pub fn lasting_folders(foreign: &[Foreign<'_>], main: &LoadOrigin) -> Vec<LastingFolder> {
+    let mut folders: Vec<LastingFolder> = Vec::new();
+    for part in foreign {
+        let LoadOrigin::LibraryPath(entry) = &part.origin else {
+            continue;
+        };
+        // Behind the entry that leads to the first library, it comes to an end with that.
+        let is_behind = matches!(main, LoadOrigin::LibraryPath(_)) && !part.has_own && part.yields;
+        // Those that tell their release speak for the others.
+        let is_told = |(folder, version): &LastingFolder| {
+            folder == entry && (part.version.is_none() || *version == part.version)
+        };
+        if !is_behind && !folders.iter().any(is_told) {
+            folders.retain(|(folder, version)| folder != entry || version.is_some());
+            folders.push((entry.clone(), part.version));
+        }
+    }
+    folders
+}
+
+/// What the reader can do to get a whole cuDNN that is wanted in the place of this file.
+pub fn replacement_help(
+    main: &LoadOrigin,
+    taken: &Path,
+    wanted: &str,
+    lasting: &[LastingFolder],
+    fits: &dyn Fn(Version) -> bool,
+) -> String {
+    let (mut entries, mut fitting) = (String::new(), None);
+    for (entry, version) in lasting {
+        match version.filter(|version| fits(*version)) {
+            Some(version) => fitting = Some(version),
+            None => {
+                let entry = format!("`{}`", entry.display());
+                if !entries.contains(&entry) {
+                    entries += if entries.is_empty() { "" } else { " and " };
+                    entries += &entry;
+                }
+            }
+        }
+    }
+    let help = |wanted: &str| {
+        let folder = taken.parent().unwrap_or(taken);
+        main.help(folder, &library_names::wanted_for(taken, wanted))
+    };
+    match fitting {
+        _ if !entries.is_empty() => {
+            format!(
+                "take {} out of LD_LIBRARY_PATH, and {}",
+                entries,
+                help(wanted)
+            )
+        }
+        // What is there already goes with its own release alone.
+        Some(version) => help(&format!("cuDNN {}", version)),
+        None => help(wanted),
+    }
+}
+
 /// The same for parts as the guard knows them.
 pub fn foreign_parts(
     release: Option<Version>,
@@ -116,11 +177,21 @@ pub fn foreign_parts(
     parts: &[Part],
     search_path: &SearchPath,
 ) -> Finding {
+    from_elsewhere(release, folder, &foreign(folder, major, parts, search_path))
+}
+
+/// With what makes the loader take each of them, where it lies outside of this folder.
+pub fn foreign<'a>(
+    folder: &Path,
+    major: u32,
+    parts: &'a [Part],
+    search_path: &SearchPath,
+) -> Vec<Foreign<'a>> {
     let mut foreign = Vec::new();
-    for part in parts {
+    for part in parts.iter().filter(|part| !part.is_in(folder)) {
         foreign.push(Foreign::new(part, folder, major, search_path));
     }
-    from_elsewhere(release, folder, &foreign)
+    foreign
 }
 
 /// That a cuDNN of this release gets these parts from other folders.

@@ -1,12 +1,14 @@
 //! What the person who runs the program asks for, by environment variables.
 
-use crate::runtime::driver::devices::Devices;
+use crate::runtime::driver::devices::{Devices, RANKS};
 use crate::runtime::facts::allowed::Allowed;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use std::time::Duration;
 
 const DEADLINE: Duration = Duration::from_secs(60);
+/// Some hundred convolutions, for each of which cuDNN may compile an engine.
+const THOROUGH_DEADLINE: Duration = Duration::from_secs(300);
 
 /// What `startup` does about a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +30,8 @@ pub struct EnvConfig {
     pub report: Option<std::path::PathBuf>,
     /// `CUDNN_GUARD_DEADLINE`
     pub deadline: Duration,
+    /// The same where everything is tried.
+    pub thorough_deadline: Duration,
     /// `CUDNN_GUARD_ALLOW`
     pub allow: Allowed,
     /// `CUDNN_GUARD_REQUIRE_GPU`
@@ -70,7 +74,7 @@ impl EnvConfig {
                     }
                 }
             };
-        let (mut mode, mut deadline, mut require_gpu) = (Mode::Deny, DEADLINE, false);
+        let (mut mode, mut deadline, mut require_gpu) = (Mode::Deny, None, false);
         read("CUDNN_GUARD", "deny, warn or off", "deny", &mut |value| {
             mode = match value {
                 "deny" => Mode::Deny,
@@ -88,7 +92,7 @@ impl EnvConfig {
                 // A day is as good as for ever, and no clock overflows over it.
                 match value.parse::<f64>() {
                     Ok(seconds) if seconds > 0.0 => {
-                        deadline = Duration::from_secs_f64(seconds.min(86_400.0));
+                        deadline = Some(Duration::from_secs_f64(seconds.min(86_400.0)));
                         true
                     }
                     _ => false,
@@ -99,7 +103,8 @@ impl EnvConfig {
             require_gpu = value == "1";
             value == "0" || value == "1"
         });
-        let mut devices = Devices::First;
+        let rank = RANKS.iter().find_map(|name| variable(name)?.parse().ok());
+        let mut devices = rank.map_or(Devices::First, Devices::Rank);
         read(
             "CUDNN_GUARD_DEVICES",
             "all, or numbers with commas between them",
@@ -123,7 +128,8 @@ impl EnvConfig {
         Self {
             mode,
             report: report.map(|file| file.replace("%p", &std::process::id().to_string()).into()),
-            deadline,
+            deadline: deadline.unwrap_or(DEADLINE),
+            thorough_deadline: deadline.unwrap_or(THOROUGH_DEADLINE),
             allow,
             require_gpu,
             devices,

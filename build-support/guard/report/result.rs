@@ -6,6 +6,7 @@ use crate::runtime::facts::built::Built;
 use crate::runtime::facts::finding::{Finding, Severity, Verdict, printable};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::json::Json;
+use crate::runtime::loader::load_origin;
 use crate::runtime::loader::locate::MainLibrary;
 use crate::runtime::parts::part_files::Parts;
 use crate::runtime::report::contents::{Contents, LoadedCudnn};
@@ -144,7 +145,7 @@ impl Report {
         env_config.allow.apply(&mut contents.findings);
         for finding in &mut contents.findings {
             if platform::is_privileged() {
-                without_library_path(finding);
+                load_origin::without_library_path(finding);
             }
             let allowed = env_config.allow.contains(finding.id.as_str());
             let unknown = Some(finding.id) == contents.unknown;
@@ -173,24 +174,6 @@ impl Report {
     pub(crate) fn device_count(&self) -> usize {
         let driver = self.driver.as_ref();
         driver.map_or(0, |driver| driver.devices.len())
-    }
-}
-
-/// For a program that the loader reads no LD_LIBRARY_PATH for: what does the same.
-fn without_library_path(finding: &mut Finding) {
-    let mut is_meant = false;
-    for help in &mut finding.help {
-        let other = help.replace(
-            "into LD_LIBRARY_PATH",
-            "into /etc/ld.so.conf and run `ldconfig`",
-        );
-        is_meant |= other != *help;
-        *help = other;
-    }
-    if is_meant {
-        let reason = "this program has more rights than its user (setuid, capabilities): the loader ignores \
-                      LD_LIBRARY_PATH";
-        finding.evidence.insert(0, ("setuid", reason.to_string()));
     }
 }
 

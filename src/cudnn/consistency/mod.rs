@@ -6,7 +6,6 @@ mod tests;
 
 use crate::model::candidate::{Cudnn, Unresolved};
 use crate::model::found_via::FoundVia;
-use crate::model::obstacle::Obstacle;
 use crate::model::owner::{Installer, Owner};
 use crate::model::rejection::Rejection;
 use crate::model::text::library_name::LibraryName;
@@ -177,25 +176,19 @@ fn worst_flaw(cudnn: &Cudnn) -> Option<&(String, PathBuf, Defect)> {
 }
 
 fn again(flaw: &Defect, path: &Path, cudnn: &Cudnn) -> String {
-    let dir = folder(cudnn);
     match flaw {
-        Defect::Forbidden => Obstacle::Closed(path.to_path_buf()).help(false),
-        Defect::Closed(dir) => Obstacle::Barred(dir.clone()).help(false),
-        Defect::Empty => format!(
-            "install cuDNN in `{dir}`: a container image may hold an empty file where the real one is mounted when it runs"
-        ),
-        flaw if flaw.is_lfs_pointer() => {
-            "run `git lfs pull` where that file came from: it only stands for the real one".into()
+        Defect::Cpu(_) => {
+            let dir = path.parent().unwrap_or(path).display();
+            format!("install the cuDNN for the target's processor in `{dir}`")
         }
-        Defect::Cpu(_) => format!("install the cuDNN for the target's processor in `{dir}`"),
-        _ => match reinstall(cudnn) {
+        _ if flaw.is_lfs_pointer() => flaw.help(path),
+        Defect::CutOff(..) | Defect::Garbled | Defect::Foreign(..) => match reinstall(cudnn) {
             Some(command) => {
                 format!("bring its files back: `{command}`, and see that the disk is not full")
             }
-            None => {
-                format!("install that cuDNN again in `{dir}`, and see that the disk is not full")
-            }
+            None => flaw.help(path),
         },
+        _ => flaw.help(path),
     }
 }
 

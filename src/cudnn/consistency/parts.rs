@@ -2,13 +2,12 @@
 
 use crate::cudnn::consistency::{all_files, file_name, folder, is_dll, is_needed, major, needed};
 use crate::model::candidate::{Copies, Cudnn, Part, Unresolved};
-use crate::model::invocation::quoted;
-use crate::model::obstacle::Obstacle;
 use crate::model::owner::{Installer, Owner};
 use crate::model::text::library_name::LibraryName;
 use crate::model::version_source::VersionSource;
+use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::package_record;
-use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding::{Finding, quoted};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::parts::required_parts;
 use std::path::Path;
@@ -70,7 +69,7 @@ pub(super) fn obstructed(cudnn: &Cudnn) -> Option<Finding> {
         .iter()
         .filter(|(_, one)| one != first);
     let finding = Finding::warning(FindingId::PartsMissing, headline);
-    let is_gone = matches!(first, Obstacle::Loop(_) | Obstacle::Dangling(..));
+    let is_gone = matches!(first.defect, Defect::Circle | Defect::Dangling(_));
     let command = is_gone.then(|| reinstall(cudnn)).flatten();
     let help = match command {
         Some(command) => format!("bring its files back: `{command}`"),

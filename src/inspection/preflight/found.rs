@@ -8,15 +8,18 @@ use crate::model::candidate::{Cudnn, Part};
 use crate::model::linkage::{Missing, Object};
 use crate::model::platform::Os;
 use crate::model::text::library_name::LibraryName;
+use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::built::Built;
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::tables::Tables;
 use crate::runtime::facts::version::Version;
 use crate::runtime::judge::rules;
+use crate::runtime::loader::library_names;
 use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::runtime::loader::opener::Opener;
 use crate::runtime::parts::mixed_parts::{self, Foreign};
+use crate::runtime::parts::part_files;
 use crate::system::files;
 use std::path::Path;
 
@@ -56,14 +59,21 @@ impl PreflightInput {
     fn files(&self, cudnn: &Cudnn, findings: &mut Vec<Finding>, unknown: &mut Vec<String>) {
         let own = cudnn.flaw().map(|(_, path, flaw)| {
             let summary = format!("`{}` {flaw}", path.display());
-            Finding::error(flaw.id(), summary)
-                .help("install that cuDNN again, and see that the disk is not full")
+            Finding::error(flaw.id(), summary).help(match flaw {
+                Defect::Cpu(_) => self.replacement_help(flaw),
+                _ => flaw.help(path),
+            })
         });
         let is_part = |missing: &&Missing| missing.name.starts_with("libcudnn_");
-        let mut parts = self.missing.iter().filter(is_part);
-        let later = parts.find_map(|missing| missing.stands_in.as_ref());
+        let parts = || self.missing.iter().filter(is_part);
+        let later = parts().find_map(|missing| missing.stands_in.as_ref());
+        // What is there and cannot be used is not missing.
+        let unfit = parts().filter_map(|missing| missing.unfit.as_ref());
+        let unfit = unfit.map(|one| part_files::defect_finding(&one.path, &one.defect, true));
+        let all_are_there = parts().all(|missing| missing.unfit.is_some());
+        let own = own.into_iter().chain(unfit);
         let found = consistency::findings(cudnn, &[], &self.elsewhere);
-        for mut finding in own.into_iter().chain(found) {
+        for mut finding in own.chain(found) {
             if let (FindingId::PartsMixed, Some(other)) = (finding.id, self.foreign_parts(cudnn)) {
                 // Where parts come from is asked once the first library itself is the right one.
                 if self.is_unfit(cudnn) {
@@ -76,7 +86,7 @@ impl PreflightInput {
             }
             if finding.id == FindingId::PartsMissing {
                 // Parts of the release that the name promises would not help it.
-                if is_misnamed(cudnn) {
+                if is_misnamed(cudnn) || parts().count() > 0 && all_are_there {
                     continue;
                 }
                 match later {
@@ -117,29 +127,25 @@ impl PreflightInput {
     fn foreign_parts(&self, cudnn: &Cudnn) -> Option<Finding> {
         let (library, release) = (cudnn.library.as_ref()?, cudnn.library_version?);
         let folder = library.parent()?;
-        let is_foreign = |part: &&Part| {
-            part.version.is_some_and(|version| version != release)
-                && part.path.parent() != Some(folder)
-        };
-        let foreign: Vec<Foreign<'_>> = cudnn
-            .parts
-            .iter()
-            .filter(is_foreign)
-            .map(|part| {
-                let has_own = part
-                    .path
-                    .file_name()
-                    .is_some_and(|name| files::is_file(&folder.join(name)));
-                Foreign {
-                    path: &part.path,
-                    version: part.version,
-                    origin: self.origin(&part.path),
-                    has_own,
-                    yields: has_own,
-                }
-            })
-            .collect();
+        let mut foreign = self.foreign(cudnn, folder);
+        foreign.retain(|part| part.version.is_some_and(|version| version != release));
         (!foreign.is_empty()).then(|| mixed_parts::from_elsewhere(Some(release), folder, &foreign))
+    }
+
+    /// The parts that do not lie in this folder, that of the first library.
+    fn foreign<'a>(&self, cudnn: &'a Cudnn, folder: &Path) -> Vec<Foreign<'a>> {
+        let foreign = |part: &'a Part| {
+            let has_own = |name| files::is_file(&folder.join(name));
+            let has_own = part.path.file_name().is_some_and(has_own);
+            (part.path.parent() != Some(folder)).then(|| Foreign {
+                path: &part.path,
+                version: part.version,
+                origin: self.origin(&part.path),
+                has_own,
+                yields: has_own,
+            })
+        };
+        cudnn.parts.iter().filter_map(foreign).collect()
     }
 
     /// What makes the loader take this file.
@@ -180,11 +186,28 @@ impl PreflightInput {
                 evidence.extend(guard.package.clone().map(|package| ("crate", package)));
             }
             let dir = library.parent().unwrap_or(library);
+            let wanted = &mismatch.wanted;
             let help = match &self.via {
-                Some(via) => via.help(dir, &mismatch.wanted),
-                None => format!("install {} in `{}`", mismatch.wanted, dir.display()),
+                Some(via) => {
+                    let lasting = mixed_parts::lasting_folders(&self.foreign(cudnn, dir), via);
+                    let fits = |version| rules::version(guard, version).is_ok();
+                    mixed_parts::replacement_help(via, library, wanted, &lasting, &fits)
+                }
+                None => format!("install {wanted} in `{}`", dir.display()),
             };
-            findings.push(mismatch.finding(evidence).help(help));
+            let fits = |hidden: &&Cudnn| {
+                let release = hidden.library_version;
+                release.is_some_and(|release| rules::version(guard, release).is_ok())
+            };
+            let hidden = self.hidden.as_ref().filter(fits);
+            findings.push(match hidden.and_then(|hidden| hidden.library.as_ref()) {
+                Some(hidden) => {
+                    evidence.push(("there is", hidden.display().to_string()));
+                    let finding = mismatch.finding(evidence);
+                    library_names::hidden_help(guard, finding, hidden, &help)
+                }
+                None => mismatch.finding(evidence).help(help),
+            });
         }
         let cuda = cudnn.cuda_major;
         findings.extend(cuda.and_then(|major| rules::flavour(guard, major)));

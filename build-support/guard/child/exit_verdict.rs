@@ -1,0 +1,164 @@
+//! What it means that the child ended as it did.
+
+use crate::runtime::child::exit_status::{ExitStatus, signal_name};
+use crate::runtime::child::work::{ASKING_DRIVER, ChildOutcome, SECOND_TRY};
+use crate::runtime::convolution::case_result::MAKING_CONTEXT;
+use crate::runtime::facts::finding::{Finding, Severity};
+use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::loader::dlerror_messages;
+use crate::runtime::loader::search_path::LoadOrigin;
+use crate::runtime::parts::missing_dlopen::MissingDlopen;
+use crate::runtime::report::result::Report;
+
+/// Whether cuDNN, or the loader on its behalf, took the child down.
+pub fn is_cudnns(outcome: &ChildOutcome) -> bool {
+    let stage = stage(outcome);
+    let is_cudnn_asked = !["starting", ASKING_DRIVER, MAKING_CONTEXT].contains(&stage);
+    is_cudnn_asked
+        && match outcome.end {
+            ExitStatus::Itself => {
+                !outcome.answer.whole && dlerror_messages::missed_function(&outcome.said).is_some()
+            }
+            ExitStatus::Late => false,
+            ExitStatus::Signal(number) => {
+                signal_name(number).is_some() && !dlerror_messages::no_memory(&outcome.said)
+            }
+        }
+}
+
+/// What it was doing last.
+pub fn stage(outcome: &ChildOutcome) -> &str {
+    match outcome.answer.stage.as_str() {
+        "" => "starting",
+        stage => stage,
+    }
+}
+
+/// What it means that the child ended so. `compiles`: the driver had to compile cuDNN for the GPU.
+pub fn judge(
+    report: &mut Report,
+    outcome: &ChildOutcome,
+    missing_dlopen: Option<&MissingDlopen>,
+    compiles: bool,
+) {
+    let stage = stage(outcome);
+    let is_cudnns = is_cudnns(outcome);
+    let who = if outcome.unprotected.is_some() {
+        "the thread"
+    } else {
+        "the child process"
+    };
+    let finding = match outcome.end {
+        ExitStatus::Itself if outcome.answer.whole => return,
+        ExitStatus::Itself if is_cudnns => Finding::error(
+            FindingId::CudnnAborted,
+            format!(
+                "the loader ended the process that tried cuDNN while {}, for lack of a function",
+                stage
+            ),
+        )
+        .with("loader", dlerror_messages::missed_function(&outcome.said).unwrap_or_default())
+        .help("install cuDNN, and the CUDA libraries that it is linked to, each whole and of one release"),
+        ExitStatus::Itself => Finding::warning(
+            FindingId::ChildNotStarted,
+            format!(
+                "{} that tries cuDNN ended without a word while {}",
+                who, stage
+            ),
+        ),
+        ExitStatus::Late => Finding::warning(
+            FindingId::ConvolutionTimeout,
+            format!(
+                "{} that tries cuDNN was still {} when its time was over",
+                who, stage
+            ),
+        )
+        .help(if compiles {
+            compiled_once()
+        } else {
+            "set CUDNN_GUARD_DEADLINE to more seconds, if this machine is only slow".to_string()
+        }),
+        ExitStatus::Signal(_) if dlerror_messages::no_memory(&outcome.said) => {
+            let summary = format!("{} that tries cuDNN found no memory while {}", who, stage);
+            Finding::warning(FindingId::ChildNotStarted, summary)
+                .help("raise the limit on memory (`ulimit -v`), or see with `free -m` whether any is left")
+        }
+        ExitStatus::Signal(number) => {
+            // Before it starts, nothing of cuDNN's has run.
+            let name = signal_name(number).filter(|_| stage != "starting");
+            match name {
+                Some(name) if is_cudnns => {
+                    let headline = format!(
+                        "cuDNN ended the process that tried it with {} while {}",
+                        name, stage
+                    );
+                    match (missing_dlopen, report.loaded.as_ref().map(|loaded| &loaded.origin)) {
+                        (Some(missing_dlopen), _) => missing_dlopen.with_help(Finding::error(
+                            FindingId::CudnnAborted,
+                            format!("{}: {}", headline, missing_dlopen.reason()),
+                        )),
+                        (None, Some(LoadOrigin::Within)) => Finding::error(FindingId::CudnnAborted, headline)
+                            .help("build the program again, with the archives of another release of cuDNN"),
+                        (None, _) => Finding::error(FindingId::CudnnAborted, headline)
+                            .help("install the same release of cuDNN again, whole, or another one"),
+                    }
+                }
+                Some(name) if stage == MAKING_CONTEXT => with_tools(format!(
+                    "the process that tries cuDNN was ended with {} while {}, before cuDNN was asked for anything",
+                    name, stage
+                )),
+                Some(name) => with_tools(format!(
+                    "NVIDIA's driver ended the process that asked it with {}",
+                    name
+                )),
+                None => Finding::warning(
+                    FindingId::ChildNotStarted,
+                    format!(
+                        "the child process that tries cuDNN was killed by signal {} while {}",
+                        number, stage
+                    ),
+                )
+                .help("see with `dmesg` whether the system ended it for want of memory"),
+            }
+        }
+    };
+    let said = outcome.said.trim();
+    let finding = if said.is_empty() || finding.evidence.iter().any(|one| one.0 == "loader") {
+        finding
+    } else {
+        finding.with("it printed", said)
+    };
+    match &outcome.second_try {
+        None if finding.severity == Severity::Error => report.findings.push(finding),
+        Some(words) if finding.severity == Severity::Error => {
+            let mut finding = finding;
+            finding.evidence.insert(0, (SECOND_TRY, words.clone()));
+            report.unknown(finding);
+        }
+        _ => report.unknown(finding),
+    }
+}
+
+/// A crash within the driver, or within a tool that somebody put into it.
+fn with_tools(summary: String) -> Finding {
+    let mut finding = Finding::warning(FindingId::DriverError, summary);
+    for name in ["CUDA_INJECTION64_PATH", "LD_PRELOAD"] {
+        if let Some(value) = std::env::var_os(name).filter(|value| !value.is_empty()) {
+            let set = format!("{}={}", name, value.to_string_lossy());
+            finding = finding.with("set", set).help(format!(
+                "unset {}, which brings a library into the process",
+                name
+            ));
+        }
+    }
+    finding.help("see whether `nvidia-smi` runs, and install the driver again if it does not")
+}
+
+/// The first start on a GPU that is newer than cuDNN takes minutes, and no other one, if what is compiled is kept.
+fn compiled_once() -> String {
+    let cache = std::env::var("CUDA_CACHE_PATH").ok();
+    format!(
+        "set CUDNN_GUARD_DEADLINE=900 for the first start: the GPU is newer than this cuDNN, whose PTX the driver compiles and keeps in `{}` (CUDA_CACHE_PATH), which must be writable",
+        cache.as_deref().unwrap_or("~/.nv/ComputeCache")
+    )
+}

@@ -1,0 +1,126 @@
+//! Which refusals stop a program: other ways are tried first, and what shows no fault is told.
+
+use super::kinds::{rows, tried};
+use crate::{ALL, V8_9, V9_14, V9_28, convolve};
+
+const STATUSES: [(&str, (u32, u32, u32)); 4] = [
+    ("4000", V9_14),
+    ("5000", V9_14),
+    ("3007", V9_28),
+    ("8", V8_9),
+];
+
+/// The plain algorithm is tried after any refusal, then what cuDNN's heuristic offers.
+#[test]
+fn another_algorithm_is_tried_after_a_refusal() {
+    for (status, version) in STATUSES {
+        let only = [("SIM_ALGORITHMS", &format!("1={status}")[..])];
+        let ended = tried("quick", version, &only);
+        ended.must_have("convolution forward, f32, NCHW, IMPLICIT_GEMM: pass");
+        assert_eq!(rows(&ended, ": fail").len(), 0, "{}", ended.report);
+        let both = [("SIM_ALGORITHMS", &format!("1={status} 0={status}")[..])];
+        tried("quick", version, &both).must_have("convolution forward, f32, NCHW, FFT: pass");
+        let all = [(
+            "SIM_ALGORITHMS",
+            &format!("1={status} 0={status} 4={status}")[..],
+        )];
+        convolve(version, &all)
+            .must_have("fail None")
+            .must_have("  operation   convolution forward, f32, NCHW, IMPLICIT_PRECOMP_GEMM\n");
+    }
+    // What tells most is what is told.
+    convolve(V9_14, &[("SIM_ALGORITHMS", "1=3000 0=5000 4=1002")])
+        .must_have("answered CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH (1002)")
+        .must_have("f32, NCHW, FFT\n");
+    // A GPU that has failed is not asked again.
+    let crash = [("SIM_FAULT", "status:cuCtxSynchronize:700")];
+    convolve(V9_14, &crash).must_have("f32, NCHW, IMPLICIT_PRECOMP_GEMM\n");
+}
+
+/// Where the first one fails, the others' refusals are told as failures too.
+#[test]
+fn where_the_first_convolution_fails_others_do_too() {
+    for (status, version) in STATUSES {
+        let fault = format!("status:cudnnConvolutionForward:{status}");
+        let ended = tried("quick", version, &[("SIM_FAULT", &fault)]);
+        let times = if status == "3007" { 1 } else { 3 };
+        assert_eq!(rows(&ended, ": fail").len(), times, "{}", ended.report);
+    }
+}
+
+/// A GPU or a release that came after the tables may not be served by what they know.
+#[test]
+fn what_is_not_supported_on_something_new_is_unknown() {
+    let set = [("SIM_FAULT", "status:cudnnConvolutionForward:3000")];
+    let ended = tried("new", V9_28, &set);
+    ended.must_have("warning: `cudnnConvolutionForward` of cuDNN 9.28.0 answered CUDNN_STATUS_NOT_SUPPORTED (3000)");
+    assert_eq!(rows(&ended, ": fail").len(), 0, "{}", ended.report);
+    assert_eq!(rows(&ended, ": unknown").len(), 1, "{}", ended.report);
+    // Known ones are served.
+    assert_eq!(rows(&tried("quick", V9_28, &set), ": fail").len(), 1);
+    let broken = [("SIM_FAULT", "status:cudnnConvolutionForward:4000")];
+    assert!(!rows(&tried("new", V9_28, &broken), ": fail").is_empty());
+}
+
+const GIB: &str = "1073741824";
+
+/// DRV-15: what cuDNN answers for lack of memory need not say so, and the memory may be there again afterwards.
+#[test]
+fn a_lack_of_memory_before_or_after_is_told_by_any_status_that_it_has() {
+    let low = "unknown None
+warning: Simulated GPU has 1024 MiB of free memory, which may be too little to try a convolution  [device-memory-low]
+  = help: free memory on the GPU: `nvidia-smi` shows who holds it
+";
+    for version in ALL {
+        let statuses: &[u32] = match version.0 {
+            8 => &[1, 4, 8],
+            _ => &[1001, 4000, 5000, 5003],
+        };
+        for status in statuses {
+            for call in ["cudnnCreate", "cudnnConvolutionForward"] {
+                let fault = format!("status:{call}:{status}");
+                let fault = ("SIM_FAULT", &fault[..]);
+                convolve(
+                    version,
+                    &[fault, ("SIM_MEMORY", GIB), ("SIM_MEMORY_LATER", GIB)],
+                )
+                .must_have(low)
+                .must_have(&format!("  cuDNN       `{call}` answered "));
+                convolve(version, &[fault, ("SIM_MEMORY_LATER", GIB)]).must_have(low);
+                convolve(version, &[fault]).must_have("fail None");
+            }
+            let fault = format!("status:cudnnCreate:{status}");
+            let before = [
+                ("SIM_FAULT", &fault[..]),
+                ("SIM_MEMORY", GIB),
+                ("SIM_MEMORY_LATER", "8589934592"),
+            ];
+            convolve(version, &before).must_have(low);
+        }
+    }
+    // Other statuses have other reasons.
+    let served = [
+        ("SIM_FAULT", "status:cudnnConvolutionForward:3007"),
+        ("SIM_MEMORY", GIB),
+    ];
+    convolve(V9_14, &served).must_have("fail None");
+}
+
+/// Little memory hides no mixture of parts.
+#[test]
+fn parts_that_do_not_fit_are_told_with_little_memory_too() {
+    for (status, version) in [
+        ("1002", V9_14),
+        ("1008", V9_14),
+        ("3009", V9_28),
+        ("14", V8_9),
+    ] {
+        for call in ["cudnnCreate", "cudnnConvolutionForward"] {
+            let fault = format!("status:{call}:{status}");
+            let set = [("SIM_FAULT", &fault[..]), ("SIM_MEMORY", "104857600")];
+            convolve(version, &set)
+                .must_have("fail None")
+                .must_have(&format!("({status}) on Simulated GPU"));
+        }
+    }
+}
