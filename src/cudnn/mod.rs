@@ -112,7 +112,8 @@ fn header(top: &Path, tree: &Tree, sysroot: Sysroot) -> Option<Header> {
 }
 
 /// Why what lies in the place of the library cannot be used: an upgrade leaves a link behind that leads nowhere, a copy
-/// of the links alone does, and a copy of the files alone has none. With it, the library itself, if it lies there.
+/// of the links alone does, a copy of the files alone has none, and the library itself may be gone. With it, the library
+/// itself, if it lies there.
 fn obstacle(
     places: &[PathBuf],
     major: Option<u32>,
@@ -153,7 +154,15 @@ fn obstacle(
         let defect = Defect::Unlinked(platform.cudnn_library(major));
         Some(Obstacle { path, defect })
     };
-    (met.or_else(without_link), unlinked)
+    let part_alone = || {
+        let parts = ["graph", "ops", "ops_infer"];
+        let files = parts.map(|part| format!("libcudnn_{part}.so.{}", major.unwrap_or_default()));
+        let mut places = dirs.iter().flat_map(|dir| files.iter().map(|file| dir.join(file)));
+        let path = places.find_map(|path| sysroot.file(&path))?;
+        let defect = Defect::Alone(platform.cudnn_library(major?));
+        Some(Obstacle { path, defect })
+    };
+    (met.or_else(without_link).or_else(part_alone), unlinked)
 }
 
 /// The directory with the archives, for a cuDNN without a library. Where there is one, they are beside it.

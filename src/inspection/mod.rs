@@ -110,7 +110,11 @@ impl Inspection {
             let findings = inspection.findings.iter_mut();
             findings.for_each(load_origin::without_library_path);
         }
-        let later = |finding: &Finding| finding.severity != Severity::Error;
+        // What is wrong with the program before what this machine lacks.
+        let later = |finding: &Finding| {
+            let is_of_machine = finding.id == FindingId::DriverMissing;
+            (finding.severity != Severity::Error, is_of_machine)
+        };
         inspection.findings.sort_by_key(later);
         for reason in unknown {
             if !inspection.unknown.contains(&reason) {

@@ -104,7 +104,11 @@ fn cudnn(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt::Result {
     };
     let library = cudnn.library.as_deref().map_or(String::new(), shown);
     let text = format!("{} at {library}", release(cudnn));
-    line(f, inspection.mark(OF_CUDNN), "cuDNN", &text)?;
+    let mark = match cudnn.flaw() {
+        Some(_) => Mark::Cross,
+        None => inspection.mark(OF_CUDNN),
+    };
+    line(f, mark, "cuDNN", &text)?;
     let found_via = printable(&inspection.input.found_via);
     writeln!(f, "{:INDENT$}found via {found_via}", "")?;
     line(f, inspection.mark(OF_PARTS), "parts", &parts(cudnn))

@@ -30,6 +30,8 @@ pub enum Defect {
     Special,
     /// It lies there without the link of this name, which is its SONAME and by which programs look for it.
     Unlinked(String),
+    /// It is a part of a cuDNN whose first library, of this name, does not lie beside it.
+    Alone(String),
     /// Nothing is in it: container images keep such a file in the place of one that is mounted later.
     Empty,
     /// It is no library of this kind, and begins with these words, if they are words.
@@ -167,6 +169,7 @@ impl Defect {
             Defect::Unlinked(_) => {
                 format!("make its links: `sudo ldconfig -n {}`", word(folder))
             }
+            Defect::Alone(_) => format!("install that cuDNN again in `{dir}`, whole"),
             Defect::Foreign(..) => format!("install cuDNN in `{dir}` again"),
             _ => format!("install that cuDNN again in `{dir}`, and see that the disk is not full"),
         }
@@ -243,6 +246,9 @@ impl fmt::Display for Defect {
             Defect::Directory => f.write_str("is a directory, not a file"),
             Defect::Special => f.write_str("is a pipe or a device, not a file"),
             Defect::Unlinked(name) => write!(f, "has no link `{name}` beside it"),
+            Defect::Alone(name) => {
+                write!(f, "has no `{name}` beside it, which programs use it through")
+            }
             Defect::Empty => f.write_str("is empty"),
             Defect::Foreign(kind, words) if words.is_empty() => write!(f, "is not {kind}"),
             Defect::Foreign(kind, _) if self.is_lfs_pointer() => {

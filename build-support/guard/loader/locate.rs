@@ -50,7 +50,10 @@ impl MainLibrary {
             return Parts::default();
         }
         let mut parts = Parts::locate_all(&self.path, self.major, search_path, pinned, built);
-        let mixed = mixed_parts::finding(&parts, &self.path, self.major, search_path);
+        let mut mixed = mixed_parts::finding(&parts, &self.path, self.major, search_path);
+        if let (Some(mixed), LoadOrigin::Preload) = (&mut mixed, &self.origin) {
+            mixed_parts::add_preload_help(mixed, &self.path);
+        }
         parts.findings.extend(mixed);
         let foreign = mixed_parts::foreign(self.folder(), self.major, &parts.list, search_path);
         parts.lasting = mixed_parts::lasting_folders(&foreign, &self.origin);

@@ -109,6 +109,18 @@ impl<'a> Foreign<'a> {
     }
 }
 
+/// That the first library itself came by LD_PRELOAD comes first: without it the parts may fit.
+pub fn add_preload_help(mixed: &mut Finding, main_library: &Path) {
+    let mut help = vec![format!(
+        "take `{}` out of LD_PRELOAD",
+        main_library.display()
+    )];
+    for other in &mixed.help {
+        help.push(format!("or {}", other));
+    }
+    mixed.help = help;
+}
+
 /// The folders that stay in the way of another cuDNN, where this makes the loader take the first library.
 pub fn lasting_folders(foreign: &[Foreign<'_>], main: &LoadOrigin) -> Vec<LastingFolder> {
     let mut folders: Vec<LastingFolder> = Vec::new();

@@ -74,7 +74,12 @@ impl PreflightInput {
         let own = own.into_iter().chain(unfit);
         let found = consistency::findings(cudnn, &[], &self.elsewhere);
         for mut finding in own.chain(found) {
-            if let (FindingId::PartsMixed, Some(other)) = (finding.id, self.foreign_parts(cudnn)) {
+            let foreign = self.foreign_parts(cudnn);
+            if finding.id == FindingId::PartsMissing && foreign.is_some() {
+                // A whole cuDNN is asked for already.
+                continue;
+            }
+            if let (FindingId::PartsMixed, Some(other)) = (finding.id, foreign) {
                 // Where parts come from is asked once the first library itself is the right one.
                 if self.is_unfit(cudnn) {
                     continue;
