@@ -7,12 +7,12 @@ use crate::loader::find_library::shared_file;
 use crate::loader::{dll_dependencies, path_shadowing, shadowing};
 use crate::model::candidate::{Cudnn, Toolkit};
 #[cfg(feature = "cli")]
-use crate::model::invocation::quoted;
-#[cfg(feature = "cli")]
 use crate::model::owner::Installer;
 use crate::model::platform::{Os, Platform};
 #[cfg(feature = "cli")]
 use crate::runtime::binary::elf::Elf;
+#[cfg(feature = "cli")]
+use crate::runtime::facts::finding::quoted;
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
 #[cfg(feature = "cli")]
