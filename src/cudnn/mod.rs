@@ -157,7 +157,9 @@ fn obstacle(
     let part_alone = || {
         let parts = ["graph", "ops", "ops_infer"];
         let files = parts.map(|part| format!("libcudnn_{part}.so.{}", major.unwrap_or_default()));
-        let mut places = dirs.iter().flat_map(|dir| files.iter().map(|file| dir.join(file)));
+        let mut places = dirs
+            .iter()
+            .flat_map(|dir| files.iter().map(|file| dir.join(file)));
         let path = places.find_map(|path| sysroot.file(&path))?;
         let defect = Defect::Alone(platform.cudnn_library(major?));
         Some(Obstacle { path, defect })

@@ -247,7 +247,10 @@ impl fmt::Display for Defect {
             Defect::Special => f.write_str("is a pipe or a device, not a file"),
             Defect::Unlinked(name) => write!(f, "has no link `{name}` beside it"),
             Defect::Alone(name) => {
-                write!(f, "has no `{name}` beside it, which programs use it through")
+                write!(
+                    f,
+                    "has no `{name}` beside it, which programs use it through"
+                )
             }
             Defect::Empty => f.write_str("is empty"),
             Defect::Foreign(kind, words) if words.is_empty() => write!(f, "is not {kind}"),

@@ -11,8 +11,9 @@ use crate::runtime::judge::rules;
 use crate::runtime::loader::misplaced::Misplaced;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
 use crate::runtime::loader::{library_names, map_failures};
-use crate::runtime::parts::part_files::{self, LastingFolder, Parts};
-use crate::runtime::parts::{file_name, mixed_parts};
+use crate::runtime::parts::file_name;
+use crate::runtime::parts::mixed_parts::{self, LastingFolder};
+use crate::runtime::parts::part_files::{self, Parts};
 use crate::runtime::system::platform::{self, Library};
 use std::path::{Path, PathBuf};
 

@@ -5,10 +5,10 @@ use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
 use crate::runtime::loader::library_names;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
-use crate::runtime::parts::part_files::{LastingFolder, Part, Parts};
+use crate::runtime::parts::part_files::{Part, Parts};
 use crate::runtime::parts::part_lookup;
 use crate::runtime::parts::release::{SYMBOL, SourcedVersion, with_article};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Parts of different releases do not work together, even where cuDNN itself does not notice.
 pub fn finding(
@@ -120,6 +120,10 @@ pub fn add_preload_help(mixed: &mut Finding, main_library: &Path) {
     }
     mixed.help = help;
 }
+
+/// A folder of LD_LIBRARY_PATH that would give its parts to any first library in the place of this one, and their
+/// release.
+pub type LastingFolder = (PathBuf, Option<Version>);
 
 /// The folders that stay in the way of another cuDNN, where this makes the loader take the first library.
 pub fn lasting_folders(foreign: &[Foreign<'_>], main: &LoadOrigin) -> Vec<LastingFolder> {

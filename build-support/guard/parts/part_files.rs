@@ -42,10 +42,6 @@ impl Part {
     }
 }
 
-/// A folder of LD_LIBRARY_PATH that would give its parts to any first library in the place of this one, and their
-/// release.
-pub type LastingFolder = (PathBuf, Option<Version>);
-
 /// A cuDNN as its files show it.
 #[derive(Clone, Debug, Default)]
 pub struct Parts {
@@ -57,8 +53,8 @@ pub struct Parts {
     pub jit_only: bool,
     /// The release of the first library itself, where something tells it.
     pub main: Option<SourcedVersion>,
-    /// What stays in the way of another cuDNN.
-    pub lasting: Vec<LastingFolder>,
+    /// What stays in the way of another cuDNN, as `mixed_parts` has it.
+    pub lasting: Vec<(PathBuf, Option<Version>)>,
     /// Where that lies.
     folder: PathBuf,
 }
