@@ -323,9 +323,9 @@ fn a_warning_is_shown_and_the_build_goes_on() {
 }
 
 /// What the nvcc of the fixtures was told to compile for, one target behind the other.
-fn compiled_for(cuda: &Path, name: &str, ask: &str, env: &[(&str, &Path)]) -> String {
+fn compiled_for(cuda: &Path, ask: &str, env: &[(&str, &Path)]) -> String {
     let _ = fs::remove_file(cuda.join("calls"));
-    let mut build = check(&crate_of(name), ask, env);
+    let mut build = check(&crate_of("compiled"), ask, env);
     build.env("CUDA_HOME", cuda);
     run(&mut build).exits_with(0);
     let calls = fs::read_to_string(cuda.join("calls")).unwrap_or_default();
@@ -343,7 +343,7 @@ fn without_a_gpu_all_majors_are_compiled_and_nothing_fails() {
     toolkit(&cuda, 13000, true);
     let hidden: [(&str, &Path); 1] = [("CUDA_VISIBLE_DEVICES", Path::new(""))];
     assert_eq!(
-        compiled_for(&cuda, "no-gpu", "kernels=src/add.cu", &hidden),
+        compiled_for(&cuda, "kernels=src/add.cu", &hidden),
         "sm_75 sm_80 sm_90 sm_100 sm_120 compute_120"
     );
 }
@@ -364,7 +364,7 @@ fn several_gpus_of_different_capability_are_all_compiled_for() {
         ("SIM_CAPABILITY", Path::new("12.0,8.6,8.6,9.0")),
     ];
     assert_eq!(
-        compiled_for(&cuda, "gpus", "kernels=src/add.cu", &gpus),
+        compiled_for(&cuda, "kernels=src/add.cu", &gpus),
         "sm_86 compute_86 sm_90 sm_120 compute_120"
     );
 }
@@ -390,7 +390,7 @@ fn every_spelling_of_a_capability_is_read() {
         let env: [(&str, &Path); 1] = [(variable, Path::new(value))];
         let ask = "kernels=src/add.cu";
         assert_eq!(
-            compiled_for(&cuda, "spellings", ask, &env),
+            compiled_for(&cuda, ask, &env),
             targets,
             "{variable}={value}"
         );

@@ -204,14 +204,28 @@ fn what_a_wheel_opens_and_nothing_brings_is_named() {
         help.starts_with("install what belongs beside the wheel: `pip install nvidia-cu"),
         "{help}"
     );
-    library(&root, "cuda/libnvrtc.so.11.2");
+    // pip has brought NVRTC, to a place that this cuDNN does not name.
+    let nvrtc = "nvidia/cuda_nvrtc/lib";
+    library(&site, &format!("{nvrtc}/libnvrtc.so.11.2"));
     let finding = found().expect("a finding");
+    let lacks = " opens libcublasLt.so.11 when it computes, and nothing here has it";
     assert!(
-        finding["summary"]
-            .as_str()
-            .unwrap()
-            .contains(" opens libcublasLt.so.11 when it computes, and nothing here has it")
+        finding["summary"].as_str().unwrap().ends_with(lacks),
+        "{finding}"
     );
     library(&root, "cuda/libcublasLt.so.11");
+    let finding = found().expect("a finding");
+    let aside =
+        " opens libnvrtc.so.11.2 when it computes, and the loader does not look where that lies";
+    assert!(
+        finding["summary"].as_str().unwrap().ends_with(aside),
+        "{finding}"
+    );
+    let help = format!(
+        "run `export LD_LIBRARY_PATH={}` before the program",
+        site.join(nvrtc).display()
+    );
+    assert_eq!(finding["help"][0], help);
+    library(&root, "cuda/libnvrtc.so.11.2");
     assert_eq!(found(), None);
 }

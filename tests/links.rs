@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use support::builds::{SCRIPT, toolkit, write};
-use support::{Ran, both_forms, built, cargo, fresh, project, repository, run, scratch, simulated};
+use support::{Ran, built, cargo, fresh, project, repository, run, scratch, simulated};
 
 /// Compiles C into an archive.
 fn archive(dir: &Path, name: &str, source: &str) -> PathBuf {
@@ -228,27 +228,17 @@ fn main() {
 fn a_guard_judges_the_cudnn_within_its_program() {
     let test = fresh("links-static-guard");
     let (cuda, cudnn, driver) = static_simulator(&test);
-    let forms = both_forms("static-guarded", GUARD_SCRIPT);
-    for (name, script) in &forms {
-        judges_the_cudnn_within((name, script), (&cuda, &cudnn, &driver));
-    }
-    fs::remove_dir_all(&test).unwrap();
-}
-
-fn judges_the_cudnn_within(
-    (name, script): (&str, &str),
-    (cuda, cudnn, driver): (&Path, &Path, &Path),
-) {
+    let name = "static-guarded";
     let header = cudnn.join("include/cudnn_version.h");
     let text = fs::read_to_string(&header).unwrap();
     write(&header, &text.replace("CUDNN_MINOR 15", "CUDNN_MINOR 14"));
-    let dir = project(name, script, GUARDED);
-    build(&dir, "", cuda, cudnn)
+    let dir = project(name, GUARD_SCRIPT, GUARDED);
+    build(&dir, "", &cuda, &cudnn)
         .exits_with(0)
         .does_not_say("warning");
     let program = |fault: &str| {
         let mut program = Command::new(built(name));
-        program.env("LD_LIBRARY_PATH", driver);
+        program.env("LD_LIBRARY_PATH", &driver);
         program.env("SIM_FAULT", fault);
         run(&mut program)
     };
@@ -267,7 +257,7 @@ fn judges_the_cudnn_within(
         .says("= help: build the program again, with the archives of another release of cuDNN");
     // Headers of a later release than the archives.
     write(&header, &text.replace("CUDNN_MINOR 14", "CUDNN_MINOR 15"));
-    build(&dir, "", cuda, cudnn).exits_with(0);
+    build(&dir, "", &cuda, &cudnn).exits_with(0);
     program("")
         .exits_with(0)
         .says(
@@ -280,6 +270,7 @@ fn judges_the_cudnn_within(
              built with  9.15.0, so 9.15 or a later 9.x may be loaded\n",
         )
         .says("not tried   the driver, the GPU and a convolution: its release alone does not fit");
+    fs::remove_dir_all(&test).unwrap();
 }
 
 /// C of the program's own that calls CUDA, compiled where the script says.

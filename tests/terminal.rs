@@ -12,6 +12,8 @@ mod terminal {
     pub mod run;
     pub mod targets;
 }
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+mod support;
 
 use serde_json::Value;
 use std::fs;

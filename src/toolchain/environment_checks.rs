@@ -11,12 +11,16 @@ use crate::model::owner::Installer;
 use crate::model::platform::{Os, Platform};
 #[cfg(feature = "cli")]
 use crate::runtime::binary::elf::Elf;
+#[cfg(feature = "cli")]
+use crate::runtime::facts::finding::quoted;
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
 #[cfg(feature = "cli")]
 use crate::runtime::loader::search_path::SearchPath;
 #[cfg(feature = "cli")]
 use crate::runtime::parts::dlopen_dependencies;
+#[cfg(feature = "cli")]
+use crate::search::install_layout::PACKAGES;
 use crate::system::{Host, files};
 use crate::toolkit::closure::unmet_dependency;
 use crate::toolkit::dependencies;
@@ -72,7 +76,8 @@ pub fn stop_at_missing_parts(findings: &mut [Finding]) {
 pub fn not_opened(cudnn: &Cudnn, toolkit: Option<&Toolkit>) -> Option<Finding> {
     let cuda = cudnn.cuda_major?;
     let search_path = SearchPath::of_program();
-    let in_toolkit: Vec<PathBuf> = toolkit.map_or_else(Vec::new, |one| one.link_dirs.clone());
+    let mut known_dirs = toolkit.map_or_else(Vec::new, |one| one.link_dirs.clone());
+    known_dirs.extend(cudnn.link_dir.clone());
     let mut lacking: Vec<(String, &str)> = Vec::new();
     for part in &cudnn.parts {
         let names = dlopen_dependencies::opened_by(&part.name, cuda);
@@ -80,7 +85,7 @@ pub fn not_opened(cudnn: &Cudnn, toolkit: Option<&Toolkit>) -> Option<Finding> {
             .then(|| Elf::open(&part.path).ok())
             .flatten();
         let mut dirs = elf.map_or_else(Vec::new, |elf| elf.folders(&part.path));
-        dirs.extend(in_toolkit.iter().cloned());
+        dirs.extend(known_dirs.iter().cloned());
         let is_there = |name: &str| {
             let found = search_path.resolve(name, &[], false);
             found.is_some() || dirs.iter().any(|dir| files::is_file(&dir.join(name)))
@@ -94,32 +99,56 @@ pub fn not_opened(cudnn: &Cudnn, toolkit: Option<&Toolkit>) -> Option<Finding> {
             }
         }
     }
+    // Other wheels may have them, in directories that this cuDNN does not name.
+    let wheels = cudnn.root.parent().filter(|dir| dir.ends_with(PACKAGES));
+    let wheels = wheels.map_or_else(Vec::new, |dir| files::list(dir).unwrap_or_default());
+    let in_wheel = |(name, _): &(String, &str)| {
+        let mut files = wheels.iter().map(|wheel| wheel.join("lib").join(name));
+        files.find(|file| files::is_file(file))
+    };
+    let aside: Vec<PathBuf> = lacking.iter().filter_map(in_wheel).collect();
+    let is_nowhere = lacking.len() > aside.len();
+    if is_nowhere {
+        lacking.retain(|one| in_wheel(one).is_none());
+    }
     let names: Vec<&str> = lacking.iter().map(|(name, _)| &**name).collect();
+    let all = match names.split_last()? {
+        (last, []) => last.to_string(),
+        (last, rest) => format!("{} and {last}", rest.join(", ")),
+    };
     let headline = format!(
-        "the cuDNN at `{}` opens {} when it computes, and nothing here has {}",
+        "the cuDNN at `{}` opens {all} when it computes, and {}",
         cudnn.root.display(),
-        names.split_last().map(|(last, rest)| match rest {
-            [] => last.to_string(),
-            rest => format!("{} and {last}", rest.join(", ")),
-        })?,
-        if names.len() == 1 { "it" } else { "them" },
+        match (is_nowhere, names.len()) {
+            (false, _) => "the loader does not look where that lies",
+            (true, 1) => "nothing here has it",
+            (true, _) => "nothing here has them",
+        }
     );
     let asked = lacking.iter().map(|(name, part)| format!("{part}: {name}"));
     let finding = Finding::warning(FindingId::CudnnNotLoadable, headline);
     let finding = finding.with_lines("asked by", asked);
+    if !is_nowhere {
+        let dirs = aside.iter().filter_map(|file| file.parent());
+        let dirs = files::dedup(dirs.map(Path::to_path_buf));
+        let dirs: Vec<_> = dirs.iter().map(|dir| dir.to_string_lossy()).collect();
+        let dirs = quoted(&dirs.join(":"));
+        let finding = finding.with_lines("there is", aside.iter().map(|file| file.display()));
+        return Some(finding.help(format!(
+            "run `export LD_LIBRARY_PATH={dirs}` before the program"
+        )));
+    }
     let installer = cudnn.owner.as_deref().map(|owner| owner.installer);
-    let packages: Vec<String> = names
+    let packages = names
         .iter()
-        .filter_map(|name| package(name, cuda, installer?))
-        .collect();
+        .filter_map(|name| package(name, cuda, installer?));
+    let packages = packages.collect::<Vec<_>>().join(" ");
     Some(match installer {
         Some(Installer::Pip) => finding.help(format!(
-            "install what belongs beside the wheel: `pip install {}`",
-            packages.join(" ")
+            "install what belongs beside the wheel: `pip install {packages}`"
         )),
         Some(Installer::Conda) => finding.help(format!(
-            "install what belongs beside it: `conda install -c conda-forge {} cuda-version={cuda}`",
-            packages.join(" ")
+            "install what belongs beside it: `conda install -c conda-forge {packages} cuda-version={cuda}`"
         )),
         _ => finding
             .help("install the toolkit of that CUDA, or put their directory into LD_LIBRARY_PATH"),

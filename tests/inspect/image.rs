@@ -1,10 +1,11 @@
 //! A file system of our own with a program in it, and what `cudnn-guard inspect` says of that.
 
-use crate::support::{Ran, fresh, run};
+use crate::support::{Ran, fresh, run, scratch};
 use serde_json::Value;
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 
 /// A file system with a program in it, none of which ever runs.
 pub struct Image(pub PathBuf);
@@ -54,8 +55,18 @@ impl Image {
 
     /// A cuDNN 9 for CUDA 13 in this folder, of files that tell their release and do nothing.
     pub fn cudnn(&self, folder: &str, minor: u32) {
+        let into = self.at(folder);
+        fs::create_dir_all(&into).unwrap();
+        // Copied: an image may change its own.
+        for file in fs::read_dir(made(minor)).unwrap() {
+            let file = file.unwrap().path();
+            fs::copy(&file, into.join(file.file_name().unwrap())).unwrap();
+        }
+    }
+
+    fn compile_cudnn(&self, minor: u32) {
         self.library(
-            &format!("{folder}/libcudnn.so.9"),
+            "libcudnn.so.9",
             "int cudnnGetVersion(void) { return 0; }",
             &["-Wl,--enable-new-dtags,-rpath,$ORIGIN"],
         );
@@ -68,7 +79,7 @@ impl Image {
                 _ => "int nothing;".into(),
             };
             let gnu = "-Wl,--hash-style=gnu";
-            self.library(&format!("{folder}/libcudnn_{part}.so.9"), &code, &[gnu]);
+            self.library(&format!("libcudnn_{part}.so.9"), &code, &[gnu]);
         }
     }
 
@@ -128,6 +139,18 @@ impl Image {
         }
         text.replace(self.0.to_str().unwrap(), "")
     }
+}
+
+/// A cuDNN that is compiled once for all images.
+fn made(minor: u32) -> PathBuf {
+    static MADE: Mutex<Vec<u32>> = Mutex::new(Vec::new());
+    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+    let into = scratch(&format!("inspect-cudnn-9.{minor}"));
+    if !made.contains(&minor) {
+        Image(fresh(&format!("inspect-cudnn-9.{minor}"))).compile_cudnn(minor);
+        made.push(minor);
+    }
+    into
 }
 
 /// As a guard writes it.

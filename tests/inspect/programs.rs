@@ -78,12 +78,27 @@ fn real_libraries_beside_a_program() {
     );
 }
 
-/// What is optimised, linked as one piece by either linker and stripped still holds its facts.
+/// What is linked as one piece by either linker and stripped still holds its facts.
 #[test]
 fn facts_survive_the_linker() {
+    facts_survive(0, &[("fat", 1, &[]), ("thin", 0, BFD)]);
+}
+
+/// The same with everything optimised, as releases are.
+#[test]
+#[ignore = "optimises the runtime three times: a minute of one core"]
+fn facts_survive_every_optimisation() {
+    facts_survive(3, &[("fat", 3, &[]), ("thin", 1, BFD)]);
+}
+
+const BFD: &[&str] = &["-Clink-arg=-fuse-ld=bfd"];
+
+/// The runtime is compiled at this level, then linked into a program in each of these ways.
+fn facts_survive(runtime_level: u32, ways: &[(&str, u32, &[&str])]) {
     let sound = installed((9, 14, 0));
+    let name = format!("inspected-{runtime_level}");
     let dir = project(
-        "inspected",
+        &name,
         "fn main() { cudnn_guard::build(|| {\n    \
          let gpu = cudnn_guard::Config::new().cudnn(\">=9.1\").probe()?;\n    \
          gpu.link();\n    gpu.guard().write()\n}); }\n",
@@ -92,9 +107,9 @@ fn facts_survive_the_linker() {
     );
     let mut check = cargo(&dir, &["check", "--message-format=json"]);
     check.env("CUDA_HOME", &sound).env("CUDNN_PATH", &sound);
-    let out = out_dir(&run(&mut check).exits_with(0), "inspected");
+    let out = out_dir(&run(&mut check).exits_with(0), &name);
     // Without cargo, which would compile all that the build script needs once more for each way of linking.
-    let runtime = fresh("inspect-linked").join("libcudnn_guard.rlib");
+    let runtime = fresh(&format!("inspect-linked-{runtime_level}")).join("libcudnn_guard.rlib");
     let rustc = |arguments: &[&str]| {
         let mut rustc = program(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
         rustc.args(["--edition=2024", "--cap-lints=allow"]);
@@ -105,11 +120,11 @@ fn facts_survive_the_linker() {
         "--crate-type=lib",
         "--crate-name=cudnn_guard",
         "--cfg=feature=\"runtime\"",
-        "-Copt-level=3",
         "-Clinker-plugin-lto",
         "-o",
     ])
     .arg(&runtime)
+    .arg(format!("-Copt-level={runtime_level}"))
     .arg(repository().join("src/lib.rs")))
     .exits_with(0);
     let lib64 = sound.join("lib64");
@@ -133,14 +148,15 @@ fn facts_survive_the_linker() {
         let json: Value = serde_json::from_str(&ran.stdout).unwrap();
         let guards = &json["program"]["guards"];
         assert_eq!(guards.as_array().map(Vec::len), Some(1), "{lto} {json}");
-        assert_eq!(guards[0]["crate"], "inspected 0.1.0");
+        assert_eq!(guards[0]["crate"], format!("{name} 0.1.0"));
         assert_eq!(guards[0]["requirement"], ">=9.1");
         let library = lib64.join("libcudnn.so.9");
         assert_eq!(json["cudnn"]["library"], library.to_str().unwrap());
     };
     std::thread::scope(|threads| {
-        threads.spawn(|| survive("fat", 3, &[]));
-        threads.spawn(|| survive("thin", 1, &["-Clink-arg=-fuse-ld=bfd"]));
+        for (lto, level, linker) in ways {
+            threads.spawn(|| survive(lto, *level, linker));
+        }
     });
 }
 

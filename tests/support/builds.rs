@@ -67,9 +67,10 @@ pub fn crate_of(name: &str) -> PathBuf {
 
 /// `cargo check` of it on an empty image, with nothing on PATH.
 pub fn check(dir: &Path, ask: &str, env: &[(&str, &Path)]) -> Command {
-    let mut command = cargo(dir, &["check"]);
+    // nvcc is told what the profile says of the package; what it depends on is the one of all others.
+    let dependencies = r#"profile.dev.package."*".debug=false"#;
+    let mut command = cargo(dir, &["check", "--config", dependencies]);
     command
-        // nvcc is told what the profile says of it.
         .env_remove("CARGO_PROFILE_DEV_DEBUG")
         .env("ASK", ask)
         .env("IMAGE", scratch("builds-empty-image"))

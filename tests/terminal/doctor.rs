@@ -1,8 +1,6 @@
 //! What `cudnn-guard doctor` says of a machine.
 
 use crate::{cudnn_guard, file, folder, ids, must_exit, text};
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
-use cudnn_guard::demo::simulator;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -149,13 +147,7 @@ fn a_text_that_is_not_for_a_terminal_has_no_colours() {
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 fn simulated(name: &str) -> PathBuf {
     let root = folder(name);
-    let what = simulator::Simulated {
-        cudnn: (9, 14, 0),
-        cuda: (13, 0),
-        leave_out: Vec::new(),
-    };
-    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/simulator");
-    simulator::build(&sources, &root, &what).expect("the simulator");
+    crate::support::simulated::install((9, 14, 0), &[], &root);
     root
 }
 

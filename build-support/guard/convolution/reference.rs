@@ -121,21 +121,52 @@ pub struct Expected {
     pub magnitude: f64,
 }
 
+/// What goes into a convolution and what must come out: the same for every interface and order of the numbers, and for
+/// both formats of a length.
+pub struct Reference {
+    case: Case,
+    /// What goes in.
+    pub operands: Operands,
+    /// What must come out.
+    pub expected: Vec<Expected>,
+}
+
+impl Reference {
+    /// Taken from those that are known, or computed.
+    pub fn take(known: &mut Vec<Self>, case: &Case) -> Self {
+        for (index, it) in known.iter().enumerate() {
+            let is_short = it.case.data_type.is_short();
+            if (it.case.operation, it.case.shape) == (case.operation, case.shape)
+                && is_short == case.data_type.is_short()
+            {
+                return known.swap_remove(index);
+            }
+        }
+        let operands = Operands::for_case(case);
+        Self {
+            case: *case,
+            expected: convolve(case, &operands),
+            operands,
+        }
+    }
+}
+
 /// Convolves in double precision; the result is in NCHW order. Every product of a convolution belongs to one number
 /// of `x`, one of `w` and one of `y`: the operations differ only in which of the three is asked for.
 pub fn convolve(case: &Case, operands: &Operands) -> Vec<Expected> {
-    // In few calls: a program that is not optimized does this too, before its own first line.
-    let at = |values: &[f32], index: usize| match values.get(index) {
-        Some(value) => f64::from(*value),
-        None => 0.0,
-    };
     let shape = case.shape;
     let ([pad_h, pad_w], [step_h, step_w]) = (shape.pad, shape.stride);
     let [wide_h, wide_w] = shape.dilation;
     let [filters, channels, _, _] = shape.filter();
     let [_, _, out_h, out_w] = shape.y();
     let filters_of_group = quotient(filters, shape.groups);
-    let mut sums = vec![Expected::default(); count(case.result())];
+    let (ones, others): (&[f32], &[f32]) = match case.operation {
+        Operation::Forward | Operation::Fused => (&operands.x, &operands.w),
+        Operation::BackwardData => (&operands.y, &operands.w),
+        Operation::BackwardFilter => (&operands.x, &operands.y),
+    };
+    let mut result = vec![Expected::default(); count(case.result())];
+    let sums: &mut [Expected] = &mut result;
     for n in 0..shape.n {
         for k in 0..filters {
             let first_channel = quotient(k, filters_of_group) * channels;
@@ -151,27 +182,28 @@ pub fn convolve(case: &Case, operands: &Operands) -> Vec<Expected> {
                     }
                     let image = n * shape.c + first_channel + c;
                     let x_row = (image * shape.h + down - pad_h) * shape.w;
-                    let w_row = ((k * channels + c) * shape.r + r) * shape.s;
-                    for s in 0..shape.s {
-                        let right = column * step_w + s * wide_w;
-                        if right < pad_w || right >= pad_w + shape.w {
-                            continue;
-                        }
-                        let (x, w) = (x_row + right - pad_w, w_row + s);
-                        let (to, one, other) = match case.operation {
-                            Operation::Forward | Operation::Fused => {
-                                (y, at(&operands.x, x), at(&operands.w, w))
+                    let mut w = ((k * channels + c) * shape.r + r) * shape.s;
+                    let mut right = column * step_w;
+                    let end = w + shape.s;
+                    // With few calls: a program that is not optimized does this too, before its own first line.
+                    while w < end {
+                        if right >= pad_w && right < pad_w + shape.w {
+                            let x = x_row + right - pad_w;
+                            let (to, one, other) = match case.operation {
+                                Operation::Forward | Operation::Fused => (y, x, w),
+                                Operation::BackwardData => (x, y, w),
+                                Operation::BackwardFilter => (w, x, y),
+                            };
+                            if let (Some(sum), Some(one), Some(other)) =
+                                (sums.get_mut(to), ones.get(one), others.get(other))
+                            {
+                                let product = *one as f64 * *other as f64;
+                                sum.value += product;
+                                sum.magnitude += if product < 0.0 { -product } else { product };
                             }
-                            Operation::BackwardData => (x, at(&operands.y, y), at(&operands.w, w)),
-                            Operation::BackwardFilter => {
-                                (w, at(&operands.x, x), at(&operands.y, y))
-                            }
-                        };
-                        if let Some(sum) = sums.get_mut(to) {
-                            let product = one * other;
-                            sum.value += product;
-                            sum.magnitude += product.abs();
                         }
+                        w += 1;
+                        right += wide_w;
                     }
                 }
             }
@@ -180,10 +212,10 @@ pub fn convolve(case: &Case, operands: &Operands) -> Vec<Expected> {
     if case.operation == Operation::Fused {
         for (index, sum) in sums.iter_mut().enumerate() {
             let [_, k, _, _] = indices(case.result(), index);
-            let bias = at(&operands.bias, k);
+            let bias = operands.bias.get(k).map_or(0.0, |bias| f64::from(*bias));
             sum.value = (sum.value + bias).max(0.0);
             sum.magnitude += bias.abs();
         }
     }
-    sums
+    result
 }

@@ -12,7 +12,7 @@ use crate::runtime::convolution::case_result::{
     Api, CaseResult, Extent, MAKING_CONTEXT, Scope, SetupTimes, SuiteEvent,
 };
 use crate::runtime::convolution::failure::CaseFailure;
-use crate::runtime::convolution::reference::{self, Expected, Operands};
+use crate::runtime::convolution::reference::{self, Expected, Operands, Reference};
 use crate::runtime::convolution::run_case::{self, CaseRunner};
 use crate::runtime::cudnn::functions::Cudnn;
 use crate::runtime::driver::device_memory::CurrentContext;
@@ -247,9 +247,9 @@ impl Suite<'_> {
         start: SetupTimes,
         emit: &mut dyn FnMut(SuiteEvent),
     ) {
-        let (mut start, mut failed) = (Some(start), 0);
+        let (mut start, mut failed, mut known) = (Some(start), 0, Vec::new());
         let mut goes_on = |case: &Case, offer, emit: &mut dyn FnMut(SuiteEvent)| match self
-            .run_case(*case, offer, start.take(), emit)
+            .run_case(*case, offer, start.take(), &mut known, emit)
         {
             Control::On => true,
             Control::Failed => {
@@ -277,13 +277,13 @@ impl Suite<'_> {
         case: Case,
         offer: Option<(Algorithm, i32)>,
         start: Option<SetupTimes>,
+        known: &mut Vec<Reference>,
         emit: &mut dyn FnMut(SuiteEvent),
     ) -> Control {
         let version = self.runner.version;
         let mut row = ResultRow::new(self.device.to_string(), case);
         row.outcome.start = start;
-        let operands = Operands::for_case(&case);
-        let expected = reference::convolve(&case, &operands);
+        let reference = Reference::take(known, &case);
         let clock = Instant::now();
         let free = self.runner.current.free_memory();
         self.runner.free_before.set(free);
@@ -293,7 +293,7 @@ impl Suite<'_> {
         };
         let mut result = match self.runner.unsupported_reason(&case) {
             Some(reason) => Err(CaseFailure::Unserved(reason)),
-            None => compute(&operands, &expected),
+            None => compute(&reference.operands, &reference.expected),
         };
         if case.fills && result.is_ok() {
             let operands = Operands::filling(&case);
@@ -336,6 +336,7 @@ impl Suite<'_> {
                 }
             }
         };
+        known.push(reference);
         row.emit(emit, clock);
         control
     }

@@ -15,12 +15,13 @@ use crate::system::probe_cache::ProbeCache;
 use crate::toolchain::Toolchain;
 use case::Case;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use truth::World;
 
 #[test]
 fn every_case_is_told_as_expected() {
-    let scratch = std::env::temp_dir().join(format!("cudnn-guard-cases-{}", std::process::id()));
+    let scratch = scratch("cases");
     let mut differing = Vec::new();
     let cases = Case::all();
     for case in &cases {
@@ -43,7 +44,7 @@ fn every_case_is_told_as_expected() {
 /// What a finding names is there, and what it calls absent is not; what it says of a release is what the files say.
 #[test]
 fn what_is_told_is_true() {
-    let scratch = std::env::temp_dir().join(format!("cudnn-guard-truth-{}", std::process::id()));
+    let scratch = scratch("truth");
     let mut wrong = Vec::new();
     for case in &Case::all() {
         let root = scratch.join(case.name());
@@ -69,7 +70,7 @@ fn what_is_told_is_true() {
 /// So that the test above cannot pass by itself.
 #[test]
 fn what_is_false_is_found() {
-    let scratch = std::env::temp_dir().join(format!("cudnn-guard-false-{}", std::process::id()));
+    let scratch = scratch("false");
     let lib = scratch.join("usr/local/cuda/lib64");
     let cases = Case::all();
     let case = cases.iter().find(|case| case.name() == "parts-missing");
@@ -137,7 +138,7 @@ fn what_is_false_is_found() {
 /// A case that has nothing to be mended is sound.
 #[test]
 fn broken_stacks_are_told_and_sound_ones_are_silent() {
-    let scratch = std::env::temp_dir().join(format!("cudnn-guard-sound-{}", std::process::id()));
+    let scratch = scratch("sound");
     let cases = Case::all();
     let (sound, broken): (Vec<_>, Vec<_>) = cases.iter().partition(|case| case.mends.is_empty());
     assert!(broken.len() >= 60, "{} broken", broken.len());
@@ -160,6 +161,18 @@ fn broken_stacks_are_told_and_sound_ones_are_silent() {
         assert!(!said.is_empty(), "{}", case.name());
     }
     fs::remove_dir_all(&scratch).unwrap();
+}
+
+/// A folder for many small files, which take long on a disk: in memory, if programs can be run from there.
+fn scratch(name: &str) -> PathBuf {
+    let name = format!("cudnn-guard-{name}-{}", std::process::id());
+    let memory = Path::new("/dev/shm").join(&name);
+    let script = r#"mkdir "$0" && cp /bin/true "$0" && "$0/true""#;
+    let mut shell = Command::new("sh");
+    match shell.args(["-c", script]).arg(&memory).output() {
+        Ok(output) if output.status.success() => memory,
+        _ => std::env::temp_dir().join(name),
+    }
 }
 
 /// What a case shows, then the failures of the catalogue that it stands for, if any: `CFG-09 LNK-07`.

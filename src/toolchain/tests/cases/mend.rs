@@ -31,7 +31,7 @@ use std::path::Path;
 /// is gone, and no other one has come.
 #[test]
 fn a_help_that_is_done_mends_what_it_stands_under() {
-    let scratch = std::env::temp_dir().join(format!("cudnn-guard-mends-{}", std::process::id()));
+    let scratch = super::scratch("mends");
     let (mut wrong, mut tried) = (Vec::new(), 0);
     for case in &Case::all() {
         let name = case.name();
