@@ -158,6 +158,13 @@ fn what_both_interfaces_refuse_is_a_failure() {
         assert!(failed[0].starts_with("convolution forward through the graph API, f16"));
         assert_eq!(rows(&ended, ": unknown").len(), 1, "{}", ended.report);
     }
+    // To round is not to refuse.
+    let rounds = [
+        ("SIM_TF32", "always"),
+        ("SIM_PLANS", "38=4001 1=4001 0=4001"),
+    ];
+    let ended = tried("quick", V9_28, &rounds);
+    assert_eq!(rows(&ended, ": fail").len(), 0, "{}", ended.report);
 }
 
 /// The engine that fails while it computes is passed over like one that fails before.

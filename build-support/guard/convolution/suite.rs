@@ -349,7 +349,7 @@ impl Suite<'_> {
         if case.api == Api::Graph {
             return self.refused.get() & bit != 0;
         }
-        if failure.left_out(version, true).is_none() {
+        if failure.left_out(version, true).is_none() && !failure.is_rounded() {
             self.refused.set(self.refused.get() | bit);
         }
         (is_basic || self.first_failed.get()) && !(self.is_new && failure.is_not_supported(version))
