@@ -13,10 +13,9 @@ use crate::runtime::facts::finding_id::FindingId;
 use crate::system::Host;
 use crate::system::probe_cache::ProbeCache;
 use crate::toolchain::Toolchain;
-use case::Case;
+use case::{Case, scratch};
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 use truth::World;
 
 #[test]
@@ -161,18 +160,6 @@ fn broken_stacks_are_told_and_sound_ones_are_silent() {
         assert!(!said.is_empty(), "{}", case.name());
     }
     fs::remove_dir_all(&scratch).unwrap();
-}
-
-/// A folder for many small files, which take long on a disk: in memory, if programs can be run from there.
-fn scratch(name: &str) -> PathBuf {
-    let name = format!("cudnn-guard-{name}-{}", std::process::id());
-    let memory = Path::new("/dev/shm").join(&name);
-    let script = r#"mkdir "$0" && cp /bin/true "$0" && "$0/true""#;
-    let mut shell = Command::new("sh");
-    match shell.args(["-c", script]).arg(&memory).output() {
-        Ok(output) if output.status.success() => memory,
-        _ => std::env::temp_dir().join(name),
-    }
 }
 
 /// What a case shows, then the failures of the catalogue that it stands for, if any: `CFG-09 LNK-07`.

@@ -52,6 +52,7 @@
 use crate::system::library_file::made_dll::DllSpec;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// What stands before each line of a file's text.
 const INDENT: &str = "    ";
@@ -196,6 +197,18 @@ pub fn lay(files: &[String], root: &Path, cpu: &str) {
     }
 }
 
+/// A folder for many small files, which take long on a disk: in memory, if programs can be run from there.
+pub fn scratch(name: &str) -> PathBuf {
+    let name = format!("cudnn-guard-{name}-{}", std::process::id());
+    let memory = Path::new("/dev/shm").join(&name);
+    let script = r#"mkdir "$0" && cp /bin/true "$0" && "$0/true""#;
+    let mut shell = Command::new("sh");
+    match shell.args(["-c", script]).arg(&memory).output() {
+        Ok(output) if output.status.success() => memory,
+        _ => std::env::temp_dir().join(name),
+    }
+}
+
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/cases")
 }
@@ -314,7 +327,7 @@ fn named_elf(cpu: &str, name: &str) -> Vec<u8> {
 /// and a file that is open for writing cannot be started.
 #[cfg(unix)]
 fn program(text: &str, path: &Path) {
-    let status = std::process::Command::new("sh")
+    let status = Command::new("sh")
         .args(["-c", r#"printf %s "$1" >"$0" && chmod 755 "$0""#])
         .arg(path)
         .arg(text)
