@@ -1,0 +1,81 @@
+//! What lies where the library of a cuDNN should be.
+
+use crate::model::obstacle::Obstacle;
+use crate::model::platform::Platform;
+use crate::model::text::library_name::LibraryName;
+use crate::runtime::binary::defect::Defect;
+use crate::system::files;
+use crate::system::sysroot::Sysroot;
+use std::path::{Path, PathBuf};
+
+/// Why what lies in the place of the library cannot be used: an upgrade leaves a link behind that leads nowhere, a copy
+/// of the links alone does, a copy of the files alone has none, and the library itself may be gone. With it, the library
+/// itself, if it lies there.
+pub(super) fn obstacle(
+    places: &[PathBuf],
+    major: Option<u32>,
+    sysroot: Sysroot,
+    platform: &Platform,
+) -> (Option<Obstacle>, Option<PathBuf>) {
+    let majors = major.map_or(vec![9, 8], |major| vec![major]);
+    let names = majors
+        .into_iter()
+        .map(|major| platform.cudnn_library(major));
+    let names: Vec<String> = names.chain(["libcudnn.so".into()]).collect();
+    let in_the_way = |path: PathBuf| {
+        let directory = || Obstacle {
+            path: path.clone(),
+            defect: Defect::Directory,
+        };
+        let is_dir = || files::is_dir(&path).then(directory);
+        sysroot.obstacle(&path).or_else(is_dir)
+    };
+    let named = |place: &PathBuf| names.iter().find_map(|name| in_the_way(place.join(name)));
+    let met = places.iter().find_map(named);
+    let dirs = match &met {
+        Some(met) => vec![met.dir().to_path_buf()],
+        // A directory such as /usr/lib64 is long: it is read only where the headers tell that something is missing.
+        None if major.is_some() => places.to_vec(),
+        None => Vec::new(),
+    };
+    let unlinked = dirs.iter().find_map(|dir| {
+        let versions = names.iter().map(|name| format!("{name}."));
+        let versions: Vec<String> = versions.filter(|name| !name.ends_with(".so.")).collect();
+        let is_it = |name: &str| versions.iter().any(|start| name.starts_with(start));
+        let there = files::list_named(&sysroot.dir(dir)?, &is_it).unwrap_or_default();
+        there.into_iter().rfind(|file| sysroot.file(file).is_some())
+    });
+    let without_link = || {
+        let path = unlinked.clone()?;
+        let major = LibraryName::of(&path)?.major()?;
+        let defect = Defect::Unlinked(platform.cudnn_library(major));
+        Some(Obstacle { path, defect })
+    };
+    let part_alone = || {
+        let parts = ["graph", "ops", "ops_infer"];
+        let files = parts.map(|part| format!("libcudnn_{part}.so.{}", major.unwrap_or_default()));
+        let mut places = dirs
+            .iter()
+            .flat_map(|dir| files.iter().map(|file| dir.join(file)));
+        let path = places.find_map(|path| sysroot.file(&path))?;
+        let defect = Defect::Alone(platform.cudnn_library(major?));
+        Some(Obstacle { path, defect })
+    };
+    (met.or_else(without_link).or_else(part_alone), unlinked)
+}
+
+/// The directory with the archives, for a cuDNN without a library. Where there is one, they are beside it.
+pub(super) fn archives(
+    places: &[PathBuf],
+    major: Option<u32>,
+    sysroot: Sysroot,
+) -> Option<PathBuf> {
+    let major = major?;
+    let names = ["_ops", "_ops_infer", ""].map(|kind| format!("libcudnn{kind}_static"));
+    let is_there = |dir: &Path, end: String| {
+        let mut files = names.iter().map(|name| dir.join(format!("{name}{end}.a")));
+        files.any(|file| files::is_file(&file))
+    };
+    let mut dirs = places.iter().filter_map(|place| sysroot.dir(place));
+    dirs.find(|dir| is_there(dir, format!("_v{major}")) || is_there(dir, String::new()))
+}
