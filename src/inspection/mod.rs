@@ -110,10 +110,10 @@ impl Inspection {
             let findings = inspection.findings.iter_mut();
             findings.for_each(load_origin::without_library_path);
         }
-        // What is wrong with the program before what this machine lacks.
+        // That there is no cuDNN comes before what it would open.
         let later = |finding: &Finding| {
-            let is_of_machine = finding.id == FindingId::DriverMissing;
-            (finding.severity != Severity::Error, is_of_machine)
+            let is_of_all = finding.id == FindingId::CudnnNotLoadable;
+            (finding.severity != Severity::Error, !is_of_all)
         };
         inspection.findings.sort_by_key(later);
         for reason in unknown {

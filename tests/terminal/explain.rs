@@ -166,6 +166,9 @@ The GPU is in use in such a way that cuDNN could not be tried on it.
 What it means
   The GPU is in exclusive mode and held by another process, or another process had it at
   that moment. That says nothing of this cuDNN, so it is unknown, and the program goes on.
+  A GPU in exclusive mode is not tried unless CUDNN_GUARD_DEVICES asks for it: while the
+  guard has it, the next process does not get it. A program that uses CUDA already and
+  captures work into a graph is left alone too.
 
 See it
     nvidia-smi

@@ -122,9 +122,10 @@ pub struct Expected {
 }
 
 /// What goes into a convolution and what must come out: the same for every interface and order of the numbers, and for
-/// both formats of a length.
+/// both formats of a length, but for numbers whose results fill the format.
 pub struct Reference {
     case: Case,
+    fills: bool,
     /// What goes in.
     pub operands: Operands,
     /// What must come out.
@@ -133,18 +134,25 @@ pub struct Reference {
 
 impl Reference {
     /// Taken from those that are known, or computed.
-    pub fn take(known: &mut Vec<Self>, case: &Case) -> Self {
+    pub fn take(known: &mut Vec<Self>, case: &Case, fills: bool) -> Self {
+        let key = |case: &Case, fills: bool| {
+            let data_type = case.data_type;
+            let format = (data_type.is_short(), fills.then_some(data_type));
+            (case.operation, case.shape, format)
+        };
         for (index, it) in known.iter().enumerate() {
-            let is_short = it.case.data_type.is_short();
-            if (it.case.operation, it.case.shape) == (case.operation, case.shape)
-                && is_short == case.data_type.is_short()
-            {
+            if key(&it.case, it.fills) == key(case, fills) {
                 return known.swap_remove(index);
             }
         }
-        let operands = Operands::for_case(case);
+        let operands = if fills {
+            Operands::filling(case)
+        } else {
+            Operands::for_case(case)
+        };
         Self {
             case: *case,
+            fills,
             expected: convolve(case, &operands),
             operands,
         }

@@ -12,7 +12,7 @@ use crate::runtime::convolution::case_result::{
     Api, CaseResult, Extent, MAKING_CONTEXT, Scope, SetupTimes, SuiteEvent,
 };
 use crate::runtime::convolution::failure::CaseFailure;
-use crate::runtime::convolution::reference::{self, Expected, Operands, Reference};
+use crate::runtime::convolution::reference::{Expected, Operands, Reference};
 use crate::runtime::convolution::run_case::{self, CaseRunner};
 use crate::runtime::cudnn::functions::Cudnn;
 use crate::runtime::driver::device_memory::CurrentContext;
@@ -283,7 +283,7 @@ impl Suite<'_> {
         let version = self.runner.version;
         let mut row = ResultRow::new(self.device.to_string(), case);
         row.outcome.start = start;
-        let reference = Reference::take(known, &case);
+        let reference = Reference::take(known, &case, false);
         let clock = Instant::now();
         let free = self.runner.current.free_memory();
         self.runner.free_before.set(free);
@@ -296,8 +296,9 @@ impl Suite<'_> {
             None => compute(&reference.operands, &reference.expected),
         };
         if case.fills && result.is_ok() {
-            let operands = Operands::filling(&case);
-            result = compute(&operands, &reference::convolve(&case, &operands));
+            let filling = Reference::take(known, &case, true);
+            result = compute(&filling.operands, &filling.expected);
+            known.push(filling);
         }
         let control = match result {
             Ok(right) => {
