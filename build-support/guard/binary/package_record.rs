@@ -137,13 +137,12 @@ fn stems(folder: &Path, start: &str, end: &str) -> Vec<String> {
     for entry in entries.flatten().take(MOST_ENTRIES) {
         let name = entry.file_name();
         let stem = name.to_str().and_then(|name| name.strip_suffix(end));
-        let Some(stem) = stem.filter(|stem| stem.starts_with(start)) else {
+        let (Some(stem), Some(release)) = (stem, stem.and_then(|stem| stem.strip_prefix(start)))
+        else {
             continue;
         };
         let is_known = |one: char| one.is_ascii_alphanumeric() || "-_.+:".contains(one);
-        if stem[start.len()..].starts_with(|one: char| one.is_ascii_digit())
-            && stem.chars().all(is_known)
-        {
+        if release.starts_with(|one: char| one.is_ascii_digit()) && stem.chars().all(is_known) {
             stems.push(stem.to_string());
         }
     }

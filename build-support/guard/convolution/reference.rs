@@ -3,6 +3,7 @@
 use crate::runtime::convolution::case::Case;
 use crate::runtime::convolution::operation::Operation;
 use crate::runtime::convolution::shape::{count, divide, indices, quotient};
+use std::rc::Rc;
 
 /// What goes into a convolution, in NCHW order; each operation takes two of the first three.
 pub struct Operands {
@@ -133,16 +134,16 @@ pub struct Reference {
 }
 
 impl Reference {
-    /// Taken from those that are known, or computed.
-    pub fn take(known: &mut Vec<Self>, case: &Case, fills: bool) -> Self {
+    /// One that is known already, or computed now.
+    pub fn of(known: &mut Vec<Rc<Self>>, case: &Case, fills: bool) -> Rc<Self> {
         let key = |case: &Case, fills: bool| {
             let data_type = case.data_type;
             let format = (data_type.is_short(), fills.then_some(data_type));
             (case.operation, case.shape, format)
         };
-        for (index, it) in known.iter().enumerate() {
+        for it in known.iter() {
             if key(&it.case, it.fills) == key(case, fills) {
-                return known.swap_remove(index);
+                return Rc::clone(it);
             }
         }
         let operands = if fills {
@@ -150,12 +151,14 @@ impl Reference {
         } else {
             Operands::for_case(case)
         };
-        Self {
+        let reference = Rc::new(Self {
             case: *case,
             fills,
             expected: convolve(case, &operands),
             operands,
-        }
+        });
+        known.push(Rc::clone(&reference));
+        reference
     }
 }
 

@@ -21,6 +21,7 @@ use crate::runtime::facts::finding::{Severity, Verdict};
 use crate::runtime::facts::version::Version;
 use crate::runtime::system::platform::Library;
 use std::cell::Cell;
+use std::rc::Rc;
 use std::time::Instant;
 
 /// When so many have failed, the rest would only say the same.
@@ -277,13 +278,13 @@ impl Suite<'_> {
         case: Case,
         offer: Option<(Algorithm, i32)>,
         start: Option<SetupTimes>,
-        known: &mut Vec<Reference>,
+        known: &mut Vec<Rc<Reference>>,
         emit: &mut dyn FnMut(SuiteEvent),
     ) -> Control {
         let version = self.runner.version;
         let mut row = ResultRow::new(self.device.to_string(), case);
         row.outcome.start = start;
-        let reference = Reference::take(known, &case, false);
+        let reference = Reference::of(known, &case, false);
         let clock = Instant::now();
         let free = self.runner.current.free_memory();
         self.runner.free_before.set(free);
@@ -296,9 +297,8 @@ impl Suite<'_> {
             None => compute(&reference.operands, &reference.expected),
         };
         if case.fills && result.is_ok() {
-            let filling = Reference::take(known, &case, true);
+            let filling = Reference::of(known, &case, true);
             result = compute(&filling.operands, &filling.expected);
-            known.push(filling);
         }
         let control = match result {
             Ok(right) => {
@@ -337,7 +337,6 @@ impl Suite<'_> {
                 }
             }
         };
-        known.push(reference);
         row.emit(emit, clock);
         control
     }
