@@ -2,7 +2,6 @@
 
 use crate::config::Link;
 use crate::error::Error;
-use crate::loader::find_library;
 use crate::model::candidate::LinkName;
 use crate::model::platform::{Os, Platform};
 use crate::runtime::facts::finding::Finding;
@@ -11,6 +10,7 @@ use crate::system::directive::{Directive, Library, Values};
 use crate::system::path_encoding::loader_cannot_take;
 use crate::system::{Host, cargo, files};
 use crate::toolchain::Toolchain;
+use crate::toolkit::find_library;
 use std::path::{Path, PathBuf};
 
 impl Toolchain {

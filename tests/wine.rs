@@ -65,6 +65,10 @@ impl Windows {
             &real("cuda-win-cu13").join("cu13"),
             &files.join("NVIDIA GPU Computing Toolkit/CUDA/v13.0"),
         );
+        // The wheel of nvcc has no compiler for device code; the installer has it.
+        let nvvm = files.join("NVIDIA GPU Computing Toolkit/CUDA/v13.0/nvvm/bin");
+        fs::create_dir_all(&nvvm).unwrap();
+        write_if_new(&nvvm.join("cicc.exe"), "");
         place(&nine.join("cudnn/bin"), &nvidia.join("bin/13.0/x64"));
         place(&nine.join("cudnn/include"), &nvidia.join("include/13.0"));
         fs::create_dir_all(nvidia.join("lib/13.0/x64")).unwrap();

@@ -8,6 +8,8 @@ use crate::runtime::facts::finding::Finding;
 #[cfg(feature = "cli")]
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
+#[cfg(feature = "cli")]
+use crate::system::Host;
 use crate::system::files;
 use std::path::Path;
 
@@ -63,7 +65,7 @@ const OF_RELEASE: [&str; 4] = [
 
 /// That the compiler for device code is not where this nvcc looks for it, so that it can compile no kernel.
 #[cfg(feature = "cli")]
-pub fn without_cicc(toolkit: &Toolkit, env: &Environment) -> Option<Finding> {
+pub fn without_cicc(toolkit: &Toolkit, host: &Host) -> Option<Finding> {
     let nvcc = toolkit.nvcc.as_deref()?;
     let real = files::canonical(nvcc, None).ok()?;
     let bin = real.parent()?;
@@ -72,14 +74,15 @@ pub fn without_cicc(toolkit: &Toolkit, env: &Environment) -> Option<Finding> {
         let value = line.strip_prefix("CICC_PATH");
         value.is_some_and(|value| value.trim_start_matches([' ', '=']) == "$(TOP)/nvvm/bin")
     };
-    let cicc = bin.parent()?.join("nvvm/bin/cicc");
-    let is_there = files::is_file(&cicc) || files::is_file(&bin.join("cicc"));
+    let program = host.platform.program("cicc");
+    let cicc = bin.parent()?.join("nvvm").join("bin").join(&program);
+    let is_there = files::is_file(&cicc) || files::is_file(&bin.join(&program));
     if is_there || !profile.lines().any(is_usual) {
         return None;
     }
     let failure = Failure {
         said: "cicc: not found",
-        env,
+        env: &host.env,
         flags: &[],
         nvcc,
         release: toolkit.version,

@@ -7,7 +7,6 @@ pub mod dll_dependencies;
 #[cfg(feature = "cli")]
 pub mod dll_graph;
 pub mod dll_search;
-pub mod find_library;
 #[cfg(feature = "cli")]
 pub mod ldso;
 #[cfg(feature = "cli")]

@@ -62,8 +62,8 @@ pub(super) fn ask(toolchain: &Toolchain, findings: &mut Vec<Finding>) -> Machine
 fn kernels(machine: &mut Machine, toolchain: &Toolchain, findings: &mut Vec<Finding>) {
     if let Some(nvcc) = toolchain.nvcc() {
         let toolkit = toolchain.toolkit.as_ref();
-        let env = &toolchain.host.env;
-        findings.extend(toolkit.and_then(|one| nvcc_diagnostics::without_cicc(one, env)));
+        let host = &toolchain.host;
+        findings.extend(toolkit.and_then(|one| nvcc_diagnostics::without_cicc(one, host)));
         if let Some((compiler, noticed)) = host_compiler_check::survey(toolchain, nvcc) {
             machine.host_compiler = Some(compiler);
             findings.extend(noticed);

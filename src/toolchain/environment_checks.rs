@@ -3,9 +3,9 @@
 use crate::config::{Config, Link};
 use crate::cudnn::{consistency, unresolved_symbols};
 use crate::loader::dll_search::DllSearchPath;
-use crate::loader::find_library::shared_file;
 use crate::loader::{dll_dependencies, path_shadowing, shadowing};
-use crate::model::candidate::{Cudnn, Toolkit};
+use crate::model::candidate::{Candidate, Cudnn, Toolkit};
+use crate::model::environment::Variable;
 #[cfg(feature = "cli")]
 use crate::model::owner::Installer;
 use crate::model::platform::{Os, Platform};
@@ -23,7 +23,8 @@ use crate::runtime::parts::dlopen_dependencies;
 use crate::search::install_layout::PACKAGES;
 use crate::system::{Host, files};
 use crate::toolkit::closure::unmet_dependency;
-use crate::toolkit::dependencies;
+use crate::toolkit::find_library::shared_file;
+use crate::toolkit::{dependencies, nvcc};
 use std::path::{Path, PathBuf};
 
 /// What is wrong with a cuDNN that the program opens when it runs. `toolkit` is the one beside it, `built_with` the same
@@ -232,5 +233,28 @@ pub fn unmet_needs(config: &Config, host: &Host, toolkit: &Toolkit) -> Option<Fi
         &unmet,
         toolkit.version,
         &toolkit.root,
+    ))
+}
+
+/// That the nvcc of a toolkit is of another release than its headers.
+pub fn compiler_skew(toolkit: &Toolkit, candidates: &[Candidate], host: &Host) -> Option<Finding> {
+    let compiler = toolkit.nvcc.as_deref()?;
+    let header = toolkit.include_dirs.iter().map(|dir| dir.join("cuda.h"));
+    let header = header.into_iter().find(|header| files::is_file(header))?;
+    let said = nvcc::version(compiler, &host.answers).ok()?;
+    if toolkit.version?.short() == said.short() {
+        return None;
+    }
+    let path = host.env.get(Variable::Path).unwrap_or_default();
+    let on_path = std::env::split_paths(path);
+    let on_path = on_path.map(|dir| dir.join(host.platform.program("nvcc")));
+    let on_path = on_path.filter(|nvcc| nvcc.is_absolute() && files::is_file(nvcc));
+    let others = candidates.iter().filter_map(Candidate::toolkit);
+    let others = others.filter_map(|other| other.nvcc.clone());
+    let mut others = files::dedup(others.chain(on_path));
+    others.retain(|other| other != compiler);
+    let version = toolkit.version?;
+    Some(consistency::nvcc_header(
+        compiler, said, &header, version, &others,
     ))
 }

@@ -15,10 +15,9 @@ use crate::runtime::facts::finding_id::FindingId;
 use crate::search::search_step::{Kind, Place, Step};
 use crate::search::{pkg_config, steps};
 use crate::system::{Host, files};
-use crate::toolchain::environment_checks;
+use crate::toolchain::environment_checks::{self, compiler_skew};
 use crate::toolchain::findings::{config_faults, is_blocked, join, too_narrow, verdict};
 use crate::toolchain::static_link::Archives;
-use crate::toolchain::targets::compiler_skew;
 use crate::toolkit;
 
 /// What a probe goes by.

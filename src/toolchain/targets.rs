@@ -1,19 +1,17 @@
 //! The GPUs that kernels are compiled for.
 
 use crate::compat::rules;
-use crate::cudnn::consistency;
 use crate::error::Error;
-use crate::model::candidate::{Candidate, Toolkit};
-use crate::model::environment::Variable;
 use crate::model::target_list::TargetList;
 use crate::runtime::facts::compute_capability::{ComputeCapability, Target};
 use crate::runtime::facts::finding::{Finding, Severity};
-use crate::system::{Host, files};
+use crate::system::Host;
 use crate::targets::gpus;
 use crate::targets::nvcc_support::Compiler;
 use crate::targets::select::{self, Selection};
 use crate::targets::target_request::{self, TargetRequest};
 use crate::toolchain::Toolchain;
+use crate::toolchain::environment_checks::compiler_skew;
 use crate::toolkit::nvcc;
 
 impl Toolchain {
@@ -124,33 +122,6 @@ impl Toolchain {
         self.config.allowed(&self.host.env).apply(&mut findings);
         findings.into_iter().next()
     }
-}
-
-/// That the nvcc of a toolkit is of another release than its headers.
-pub(crate) fn compiler_skew(
-    toolkit: &Toolkit,
-    candidates: &[Candidate],
-    host: &Host,
-) -> Option<Finding> {
-    let compiler = toolkit.nvcc.as_deref()?;
-    let header = toolkit.include_dirs.iter().map(|dir| dir.join("cuda.h"));
-    let header = header.into_iter().find(|header| files::is_file(header))?;
-    let said = nvcc::version(compiler, &host.answers).ok()?;
-    if toolkit.version?.short() == said.short() {
-        return None;
-    }
-    let path = host.env.get(Variable::Path).unwrap_or_default();
-    let on_path = std::env::split_paths(path);
-    let on_path = on_path.map(|dir| dir.join(host.platform.program("nvcc")));
-    let on_path = on_path.filter(|nvcc| nvcc.is_absolute() && files::is_file(nvcc));
-    let others = candidates.iter().filter_map(Candidate::toolkit);
-    let others = others.filter_map(|other| other.nvcc.clone());
-    let mut others = files::dedup(others.chain(on_path));
-    others.retain(|other| other != compiler);
-    let version = toolkit.version?;
-    Some(consistency::nvcc_header(
-        compiler, said, &header, version, &others,
-    ))
 }
 
 /// Chooses, with the GPUs of this machine where they matter.

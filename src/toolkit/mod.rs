@@ -3,12 +3,12 @@
 pub mod archives;
 pub mod closure;
 pub mod dependencies;
+pub mod find_library;
 pub mod nvcc;
 pub mod nvcc_command;
 pub mod nvcc_output;
 pub mod version_file;
 
-use crate::loader::find_library::shared_file;
 use crate::model::candidate::Toolkit;
 use crate::model::platform::{Os, Platform};
 use crate::model::text::library_name::LibraryName;
@@ -20,6 +20,7 @@ use crate::search::install_layout;
 use crate::search::search_step::{Kind, Tree};
 use crate::system::sysroot::Sysroot;
 use crate::system::{Host, files};
+use crate::toolkit::find_library::shared_file;
 use std::path::{Path, PathBuf};
 
 /// Libraries that have a development package of their own, and a header of each.

@@ -183,7 +183,7 @@ fn a_deadline_met_while_ptx_is_compiled_says_so() {
     let set = [
         ("SIM_CAPABILITY", "13.0"),
         ("SIM_FAULT", "hang:cudnnConvolutionForward"),
-        ("CUDNN_GUARD_DEADLINE", "2"),
+        ("CUDNN_GUARD_DEADLINE", "1"),
         ("CUDA_CACHE_PATH", "/scratch/cache"),
     ];
     let help = |variables: &[(&str, &str)]| {

@@ -1,7 +1,6 @@
 //! Releases are numbers wherever there is an order among them: 12.10 comes before 12.1, and 10.0 before 9.0.
 
 use crate::config::Config;
-use crate::loader::find_library::shared_file;
 use crate::model::candidate::{Found, Toolkit};
 use crate::model::environment::Environment;
 use crate::model::platform::Platform;
@@ -10,6 +9,7 @@ use crate::runtime::facts::version::Version;
 use crate::system::Host;
 use crate::system::probe_cache::ProbeCache;
 use crate::toolchain::Toolchain;
+use crate::toolkit::find_library::shared_file;
 use std::fs;
 use std::path::PathBuf;
 
