@@ -4,8 +4,8 @@ use crate::runtime::convolution::failure::CaseFailure;
 use crate::runtime::cudnn::status;
 use crate::runtime::facts::version::Version;
 
-/// What was said of the algorithms or engines that were passed over; what shows a fault counts more than what shows none, and what
-/// was said first more than what was said later.
+/// What was said of the algorithms or engines that were passed over; what shows a fault counts more than what shows
+/// none, and what was said first more than what was said later.
 pub struct PassedOver {
     version: Version,
     most: Option<CaseFailure>,
