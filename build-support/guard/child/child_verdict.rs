@@ -88,8 +88,8 @@ pub fn judge(
             && finding.is_some_and(|it| it.id != FindingId::ConvolutionWrong)
     };
     let was_refused = report.outcomes.iter().any(was_refused);
-    let crashed = matches!(outcome.end, ExitStatus::Signal(_)) && outcome.second_try.is_none();
-    let broke = crashed || was_refused;
+    let crashed = matches!(outcome.end, ExitStatus::Signal(_)) && exit_verdict::is_cudnns(&outcome);
+    let broke = was_refused || crashed && outcome.second_try.is_none();
     if let (true, Some(cuda)) = (broke, answer.cuda_major) {
         let mut suspects =
             dlopen_dependencies::suspect_findings(parts, cuda, &answer.mapped, search_path);

@@ -1,7 +1,7 @@
 //! What it means that the child ended as it did.
 
 use crate::runtime::child::exit_status::{ExitStatus, signal_name};
-use crate::runtime::child::work::{ASKING_DRIVER, ChildOutcome, SECOND_TRY};
+use crate::runtime::child::work::{ASKING_DRIVER, ChildOutcome};
 use crate::runtime::convolution::case_result::MAKING_CONTEXT;
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
@@ -132,11 +132,21 @@ pub fn judge(
         None if finding.severity == Severity::Error => report.findings.push(finding),
         Some(words) if finding.severity == Severity::Error => {
             let mut finding = finding;
-            finding.evidence.insert(0, (SECOND_TRY, words.clone()));
+            did_not_recur(&mut finding, words);
             report.unknown(finding);
         }
         _ => report.unknown(finding),
     }
+}
+
+/// What went wrong once, and otherwise or not at all in a second child, stops nothing. `words` tell how that one went.
+pub fn did_not_recur(finding: &mut Finding, words: &str) {
+    let help = "start the program again; if it comes and goes, see `dmesg` for lines with Xid, and `nvidia-smi -q -d ECC`";
+    finding.severity = Severity::Warning;
+    finding.help = vec![help.to_string()];
+    finding
+        .evidence
+        .insert(0, ("second try", words.to_string()));
 }
 
 /// A crash within the driver, or within a tool that somebody put into it.

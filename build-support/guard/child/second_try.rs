@@ -2,7 +2,7 @@
 
 use crate::runtime::child::exit_status::{ExitStatus, signal_name};
 use crate::runtime::child::exit_verdict;
-use crate::runtime::child::work::{self, ChildOutcome, SECOND_TRY, Task};
+use crate::runtime::child::work::{self, ChildOutcome, Task};
 use crate::runtime::facts::finding::{Severity, Verdict};
 use crate::runtime::facts::finding_id::FindingId;
 use std::time::Duration;
@@ -24,8 +24,7 @@ pub fn confirm(outcome: &mut ChildOutcome, task: &Task<'_>, deadline: Duration, 
         }
         if let Some(finding) = row.finding.as_mut().filter(|it| !again.contains(&it.id)) {
             row.verdict = Verdict::Unknown;
-            finding.severity = Severity::Warning;
-            finding.evidence.insert(0, (SECOND_TRY, words.clone()));
+            exit_verdict::did_not_recur(finding, &words);
         }
     }
     if !again.contains(&FindingId::CudnnAborted) {

@@ -44,8 +44,6 @@ const MISMATCH: [c_int; 2] = [1002, 14];
 
 /// A stage in which cuDNN is not asked.
 pub const ASKING_DRIVER: &str = "asking the driver";
-/// What stands before the outcome of a second child, where it is another one.
-pub const SECOND_TRY: &str = "second try";
 
 /// What is called besides the libraries themselves. A test hands in others.
 #[derive(Clone, Copy)]
