@@ -1,7 +1,8 @@
 //! The way through: which cuDNN, which parts, which release; then, in a child, whether it works.
 
 use crate::runtime::child::process_lock::ProcessLock;
-use crate::runtime::child::work::{self, Functions, REAL, Task};
+use crate::runtime::child::task::{Functions, REAL, Task};
+use crate::runtime::child::work;
 use crate::runtime::child::{child_verdict, in_process, second_try};
 use crate::runtime::convolution::case_result::{Extent, Scope};
 use crate::runtime::driver::devices;

@@ -1,7 +1,7 @@
 //! The guard as the first line of `main`: the only file that prints, and the only one that ends the program.
 
 use crate::runtime::check::{self, CheckMode};
-use crate::runtime::child::work::{Functions, REAL};
+use crate::runtime::child::task::{Functions, REAL};
 use crate::runtime::convolution::case_result::Extent;
 use crate::runtime::facts::allowed;
 use crate::runtime::facts::built::Built;

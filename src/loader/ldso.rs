@@ -7,7 +7,7 @@ use crate::model::linkage::{Linkage, LoadPhase, Missing, Object, Unfit};
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::loader::load_origin::{CACHE, LoadOrigin};
-use crate::runtime::loader::{ld_so_cache, misplaced};
+use crate::runtime::loader::{ld_so_cache, unlinked};
 use crate::system::files;
 use crate::system::sysroot::Sysroot;
 use crate::toolkit::dependencies;
@@ -212,7 +212,7 @@ impl LoadGraph {
             found
         };
         let unlinked = |place: &SearchDirectory| {
-            let (path, defect) = misplaced::unlinked(&place.dir, name)?;
+            let (path, defect) = unlinked::find(&place.dir, name)?;
             let found_via = self.text(&place.via, place.owner);
             Some(Unfit {
                 path,

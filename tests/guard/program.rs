@@ -8,7 +8,7 @@
 mod truth;
 
 use cudnn_guard::runtime::binary::version_symbol::WITH_SYMBOL;
-use cudnn_guard::runtime::child::work::Functions;
+use cudnn_guard::runtime::child::task::Functions;
 use cudnn_guard::runtime::facts::built::{Built, BuiltFinding, Loader};
 use cudnn_guard::runtime::facts::compute_capability::Target;
 use cudnn_guard::runtime::facts::finding::Severity;

@@ -4,6 +4,8 @@ pub mod bounded_file;
 #[cfg(feature = "build")]
 pub mod cublas_major;
 pub mod defect;
+#[cfg(windows)]
+pub mod dll;
 pub mod elf;
 #[cfg(feature = "build")]
 pub mod elf_cuda;
@@ -12,6 +14,14 @@ pub mod elf_symbols;
 #[cfg(feature = "build")]
 pub mod elf_versions;
 pub mod package_record;
-#[cfg(feature = "build")]
+#[cfg(any(windows, feature = "build"))]
 pub mod pe;
+#[cfg(feature = "build")]
+pub mod pe_cuda;
 pub mod version_symbol;
+
+#[cfg(windows)]
+pub use self::dll::Dll as Image;
+/// A library of the kind that this system loads.
+#[cfg(not(windows))]
+pub use self::elf::Elf as Image;

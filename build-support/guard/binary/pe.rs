@@ -1,14 +1,11 @@
-//! What a DLL or a program for Windows says of itself, read on any system without running any of it. The format: <https://learn.microsoft.com/windows/win32/debug/pe-format>.
+//! What a DLL or a program for Windows says of itself, read on any system without running any of it. The format:
+//! <https://learn.microsoft.com/windows/win32/debug/pe-format>.
 
 use crate::runtime::binary::bounded_file::BoundedFile;
-use crate::runtime::binary::cublas_major::cublas_major;
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::version_symbol;
 use crate::runtime::facts::version::Version;
 use std::path::Path;
-
-/// More than any part has whose strings name cublasLt; `cudnn_heuristic64_9.dll` has 83 MB of tables.
-const MOST_CONSTANTS: u64 = 8 << 20;
 
 /// The type of a version resource, and the mark at the beginning of what it fixes.
 const VERSION: u32 = 16;
@@ -27,20 +24,24 @@ pub struct Pe {
     file: BoundedFile,
     machine: u32,
     defect: Option<Defect>,
-    sections: Vec<Section>,
+    /// None where it is damaged.
+    pub sections: Vec<Section>,
     exports: u32,
     imports: u32,
     delayed: u32,
     resources: u32,
 }
 
-struct Section {
+/// A part of the file that is mapped as a whole.
+pub struct Section {
     name: [u8; 8],
     address: u32,
-    offset: u32,
+    /// Where it is in the file.
+    pub offset: u32,
     /// Of what the file holds of it.
-    size: u32,
-    flags: u32,
+    pub size: u32,
+    /// What may be done with it.
+    pub flags: u32,
 }
 
 impl Pe {
@@ -154,23 +155,6 @@ impl Pe {
         Some((self.file_version()?, None))
     }
 
-    /// The CUDA major that a part was built for: it opens `cublasLt64_N.dll` by that name.
-    pub fn cuda_major(&self) -> Option<u32> {
-        let (offset, size) = self.section(".rdata")?;
-        let text = self.bytes(offset, Some(size).filter(|size| *size <= MOST_CONSTANTS)?)?;
-        cublas_major(&text, b"cublasL", b"t64_")
-    }
-
-    /// What is never written to.
-    pub fn read_only(&self) -> Vec<Vec<u8>> {
-        const WRITABLE: u32 = 1 << 31;
-        let sections = self.sections.iter();
-        let sections = sections.filter(|one| one.flags & WRITABLE == 0);
-        sections
-            .filter_map(|one| self.bytes(one.offset.into(), one.size.into()))
-            .collect()
-    }
-
     /// So many bytes of the file, if there are as many.
     pub fn bytes(&self, offset: u64, size: u64) -> Option<Vec<u8>> {
         self.file.read(offset, size)
@@ -182,12 +166,6 @@ impl Pe {
             |one: &&Section| one.name.split(|byte| *byte == 0).next() == Some(name.as_bytes());
         let section = self.sections.iter().find(is_it)?;
         Some((section.offset.into(), section.size.into()))
-    }
-
-    /// Where its device code is in the file, and the size of that: 0 if it has none. Names of sections are cut short.
-    pub fn device_code(&self) -> Option<(u64, u64)> {
-        let place = self.section(".nv_fatb").unwrap_or_default();
-        self.defect.is_none().then_some(place)
     }
 
     /// The other DLLs without which Windows does not load it.

@@ -14,12 +14,12 @@ use crate::runtime::facts::version::Version;
 use crate::runtime::judge::gpu_support::{self, GpuSupport};
 use crate::runtime::judge::rules;
 use crate::runtime::loader::cudarc_eager::{self, EagerLookup};
-use crate::runtime::loader::dlerror_messages;
 use crate::runtime::loader::locate::MainLibrary;
+use crate::runtime::loader::refusal;
 use crate::runtime::loader::search_path::SearchPath;
 use crate::runtime::parts::missing_dlopen::MissingDlopen;
 use crate::runtime::parts::part_files::Parts;
-use crate::runtime::parts::{dlopen_dependencies, foreign_parts};
+use crate::runtime::parts::{dlopen_dependencies, file_name, foreign_parts};
 use crate::runtime::report::result::Report;
 use std::path::Path;
 
@@ -59,7 +59,7 @@ pub fn judge(
         ));
     }
     for (path, words) in &answer.unopened {
-        dlerror_messages::refused(report, path, words);
+        refusal::refused(report, path, words);
     }
     let flavour = answer
         .cuda_major
@@ -143,7 +143,8 @@ fn disagreement(
         finding = finding.with("no release", untold.join("\n"));
     }
     finding.help(format!(
-        "remove all `libcudnn*` files from `{}` and install one cuDNN there, whole",
+        "remove all `{}` files from `{}` and install one cuDNN there, whole",
+        file_name::ALL,
         main_library.folder().display()
     ))
 }

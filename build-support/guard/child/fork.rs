@@ -2,11 +2,15 @@
 
 use crate::runtime::child::exit_status::{ChildExit, ExitStatus};
 use crate::runtime::child::pipe_sink::PipeSink;
+use crate::runtime::child::task::Task;
 use crate::runtime::system::platform;
 use std::ffi::{c_int, c_short, c_ulong, c_void};
 use std::io::Error;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant};
+
+/// Whether the child begins as a copy of this process, CUDA and all.
+pub const IS_COPY: bool = true;
 
 const O_CLOEXEC: c_int = 0o2_000_000;
 const F_DUPFD_CLOEXEC: c_int = 1030;
@@ -91,7 +95,9 @@ extern "C" fn dying(number: c_int) {
 /// that is no child: another one is made, at another moment.
 pub fn in_child(
     deadline: Duration,
-    work: &mut dyn FnMut(&PipeSink<'_>),
+    _task: &Task<'_>,
+    _token: &str,
+    work: &dyn Fn(&PipeSink<'_>),
 ) -> Result<ChildExit, String> {
     let until = Instant::now() + deadline;
     for milliseconds in FIRST_WORD {
@@ -110,7 +116,7 @@ pub fn in_child(
 fn one_child(
     patience: Option<Duration>,
     until: Instant,
-    work: &mut dyn FnMut(&PipeSink<'_>),
+    work: &dyn Fn(&PipeSink<'_>),
 ) -> Result<ChildExit, String> {
     let [answer, sink] = pipe()?;
     let [said, say] = match pipe() {

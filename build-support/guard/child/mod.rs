@@ -8,6 +8,7 @@ pub mod pipe_sink;
 pub mod process_lock;
 pub mod protocol;
 pub mod second_try;
+pub mod task;
 pub mod work;
 
 #[cfg(all(
@@ -23,15 +24,28 @@ pub mod fork;
 ))]
 pub use self::fork as process;
 
-#[cfg(not(all(
-    target_os = "linux",
-    target_env = "gnu",
-    any(target_arch = "x86_64", target_arch = "aarch64")
+#[cfg(windows)]
+pub mod entry;
+#[cfg(windows)]
+pub mod spawn;
+#[cfg(windows)]
+pub use self::spawn as process;
+
+#[cfg(not(any(
+    windows,
+    all(
+        target_os = "linux",
+        target_env = "gnu",
+        any(target_arch = "x86_64", target_arch = "aarch64")
+    )
 )))]
 pub mod no_fork;
-#[cfg(not(all(
-    target_os = "linux",
-    target_env = "gnu",
-    any(target_arch = "x86_64", target_arch = "aarch64")
+#[cfg(not(any(
+    windows,
+    all(
+        target_os = "linux",
+        target_env = "gnu",
+        any(target_arch = "x86_64", target_arch = "aarch64")
+    )
 )))]
 pub use self::no_fork as process;

@@ -2,12 +2,18 @@
 
 use crate::runtime::child::exit_status::ChildExit;
 use crate::runtime::child::pipe_sink::PipeSink;
+use crate::runtime::child::task::Task;
 use std::time::Duration;
+
+/// Whether the child begins as a copy of this process, CUDA and all.
+pub const IS_COPY: bool = true;
 
 /// Always an error: there is no child.
 pub fn in_child(
     _deadline: Duration,
-    _work: &mut dyn FnMut(&PipeSink<'_>),
+    _task: &Task<'_>,
+    _token: &str,
+    _work: &dyn Fn(&PipeSink<'_>),
 ) -> Result<ChildExit, String> {
     Err("no child can be made on this system".to_string())
 }

@@ -67,7 +67,29 @@ pub fn path_field(path: &Path) -> String {
     format!("\0{}", numbers.join(" "))
 }
 
-fn path(field: &str) -> PathBuf {
+/// The kind and the fields of every line.
+pub fn each_line(text: &str, told: &mut dyn FnMut(&str, &[&str])) {
+    // A line that was not finished is not there.
+    for line in text.split_inclusive('\n') {
+        let Some(line) = line.strip_suffix('\n') else {
+            continue;
+        };
+        let mut plain = Vec::new();
+        for field in line.split('\t') {
+            plain.push(unescape(field));
+        }
+        let mut fields = Vec::new();
+        for field in &plain {
+            fields.push(field.as_str());
+        }
+        if let Some((kind, fields)) = fields.split_first() {
+            told(kind, fields);
+        }
+    }
+}
+
+/// The path that such a field stands for.
+pub fn path(field: &str) -> PathBuf {
     match field.strip_prefix('\0') {
         Some(numbers) => {
             let mut bytes = Vec::new();
@@ -158,23 +180,9 @@ impl ChildReport {
     /// child knows.
     pub fn parse(text: &str, token: &str) -> Self {
         let mut answer = Self::default();
-        // A line that was not finished is not there.
-        for line in text.split_inclusive('\n') {
-            let Some(line) = line.strip_suffix('\n') else {
-                continue;
-            };
-            let mut plain = Vec::new();
-            for field in line.split('\t') {
-                plain.push(unescape(field));
-            }
-            let mut fields = Vec::new();
-            for field in &plain {
-                fields.push(field.as_str());
-            }
-            if let Some((kind, fields)) = fields.split_first() {
-                answer.parse_line(kind, fields, token);
-            }
-        }
+        each_line(text, &mut |kind, fields| {
+            answer.parse_line(kind, fields, token);
+        });
         answer
     }
 

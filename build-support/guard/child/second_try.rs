@@ -2,7 +2,8 @@
 
 use crate::runtime::child::exit_status::{ExitStatus, signal_name};
 use crate::runtime::child::exit_verdict;
-use crate::runtime::child::work::{self, ChildOutcome, Task};
+use crate::runtime::child::task::Task;
+use crate::runtime::child::work::{self, ChildOutcome};
 use crate::runtime::facts::finding::{Severity, Verdict};
 use crate::runtime::facts::finding_id::FindingId;
 use std::time::Duration;

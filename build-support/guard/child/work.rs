@@ -1,24 +1,28 @@
 //! What happens in the child: everything that could take the process down, and everything that starts CUDA.
 
+#[cfg(not(windows))]
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::child::exit_status::{ChildExit, ExitStatus};
 use crate::runtime::child::pipe_sink::PipeSink;
 use crate::runtime::child::protocol::{self, ChildReport};
+use crate::runtime::child::task::{Functions, Task};
 use crate::runtime::child::{in_process, process};
 use crate::runtime::convolution::case::FIRST;
 use crate::runtime::convolution::case_result::{Extent, Scope, SuiteEvent};
-use crate::runtime::convolution::suite;
 use crate::runtime::cudnn::graph::Graph;
 use crate::runtime::cudnn::status::CudnnStatus;
 use crate::runtime::driver::devices::Devices;
 use crate::runtime::driver::driver_library;
 use crate::runtime::driver::driver_missing::LIBRARY;
-use crate::runtime::driver::query::{self, Device, Driver, DriverProblem};
-use crate::runtime::facts::built::Built;
+use crate::runtime::driver::query::{Device, Driver};
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
 use crate::runtime::judge::rules;
+#[cfg(windows)]
+use crate::runtime::loader::dll_imports::MissingImport;
+#[cfg(windows)]
+use crate::runtime::loader::search_path::SearchPath;
 use crate::runtime::parts::dlopen_dependencies;
 use crate::runtime::parts::file_name;
 use crate::runtime::parts::part_files::Part;
@@ -44,37 +48,6 @@ const MISMATCH: [c_int; 2] = [1002, 14];
 
 /// A stage in which cuDNN is not asked.
 pub const ASKING_DRIVER: &str = "asking the driver";
-
-/// What is called besides the libraries themselves. A test hands in others.
-#[derive(Clone, Copy)]
-pub struct Functions {
-    /// Asks the driver for its GPUs.
-    pub driver: fn() -> Result<Driver, DriverProblem>,
-    /// Convolves on the GPU of this number.
-    pub convolve: fn(Library, Version, usize, Scope, &mut dyn FnMut(SuiteEvent)),
-}
-
-/// Those that a program has.
-pub const REAL: Functions = Functions {
-    driver: query::ask,
-    convolve: suite::run,
-};
-
-/// What the child is to try.
-pub struct Task<'a> {
-    /// By which functions.
-    pub functions: Functions,
-    /// The cuDNN; without one, only the driver is asked.
-    pub main_library: Option<Library>,
-    /// Its parts, in the order in which they are opened.
-    pub parts: &'a [Part],
-    /// On which GPUs.
-    pub devices: &'a Devices,
-    /// What the program was built with, and what its tables say of GPUs.
-    pub built: &'a Built,
-    /// How much is convolved where there is a GPU, if anything.
-    pub convolution: Option<Scope>,
-}
 
 /// How it went.
 pub struct ChildOutcome {
@@ -130,17 +103,10 @@ pub fn run(
         unprotected,
         second_try: None,
     };
-    let no_child = if in_process::cuda_is_started() {
+    let no_child = if process::IS_COPY && in_process::cuda_is_started() {
         ChildNotStarted::Started
     } else {
-        let child = process::in_child(deadline, &mut |sink| {
-            in_process::with_large_stack(&|| {
-                in_process::pass_locks();
-                stage(sink, "starting");
-                work(task, sink);
-            });
-            sink.line(&protocol::line("end", &[&token]));
-        });
+        let child = process::in_child(deadline, task, &token, &|sink| whole(task, &token, sink));
         match child {
             Ok(exit) => return Ok(outcome(exit, None)),
             Err(words) => ChildNotStarted::Refused(words),
@@ -170,6 +136,16 @@ pub fn run(
         sink.line(&end);
     });
     Ok(outcome(exit, Some(no_child)))
+}
+
+/// All of a child's work, to its last word.
+pub fn whole(task: &Task<'_>, token: &str, sink: &PipeSink<'_>) {
+    in_process::with_large_stack(&|| {
+        in_process::pass_locks();
+        stage(sink, "starting");
+        work(task, sink);
+    });
+    sink.line(&protocol::line("end", &[token]));
 }
 
 fn work(task: &Task<'_>, sink: &PipeSink<'_>) {
@@ -266,7 +242,7 @@ fn open(parts: &[Part], sink: &PipeSink<'_>) -> PartsOpened {
         stage(sink, &format!("opening {}", part.path.display()));
         if let Err(words) = Library::open_file(&part.path) {
             sink.line(&protocol::line("refused", &[&path, &words]));
-            if !wants_driver(&words) {
+            if !wants_driver(&part.path, &words) {
                 return PartsOpened::Refused;
             }
             opened = PartsOpened::ButDriver;
@@ -287,8 +263,16 @@ fn open_for_training(parts: &[Part], sink: &PipeSink<'_>) {
     }
 }
 
+/// Whether Windows refused a DLL for want of the driver's.
+#[cfg(windows)]
+pub fn wants_driver(path: &Path, _words: &str) -> bool {
+    let missing = MissingImport::find(path, &SearchPath::of_program());
+    missing.is_some_and(|missing| missing.name.eq_ignore_ascii_case(LIBRARY))
+}
+
 /// Whether the loader refused a library for want of the driver's. An image may hold an empty file in place of that.
-pub fn wants_driver(words: &str) -> bool {
+#[cfg(not(windows))]
+pub fn wants_driver(_path: &Path, words: &str) -> bool {
     let named = words.split(": ").next().unwrap_or_default();
     let is_absent = || Elf::open(Path::new(named)).is_err();
     named == LIBRARY || named.ends_with("/libcuda.so.1") && is_absent()

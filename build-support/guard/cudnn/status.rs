@@ -25,10 +25,18 @@ pub fn help(code: i32, major: u32) -> &'static str {
     let name = if major < 9 { name8(code) } else { name9(code) };
     match name {
         "VERSION_MISMATCH" | "SUBLIBRARY_VERSION_MISMATCH" => {
-            "put the parts of one cuDNN release into one directory, and no other before it in LD_LIBRARY_PATH"
+            if cfg!(windows) {
+                "put the parts of one cuDNN release into one directory, and no other before it in PATH"
+            } else {
+                "put the parts of one cuDNN release into one directory, and no other before it in LD_LIBRARY_PATH"
+            }
         }
         "SUBLIBRARY_LOADING_FAILED" | "NOT_SUPPORTED_SUBLIBRARY_UNAVAILABLE" => {
-            "put every part of that cuDNN release beside its `libcudnn.so`"
+            if cfg!(windows) {
+                "put every part of that cuDNN release beside its `cudnn64_9.dll`, and that directory into PATH"
+            } else {
+                "put every part of that cuDNN release beside its `libcudnn.so`"
+            }
         }
         "ARCH_MISMATCH" | "NOT_SUPPORTED_ARCH_MISMATCH" => {
             "install a cuDNN release that serves this GPU"

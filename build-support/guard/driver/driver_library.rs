@@ -1,7 +1,7 @@
 //! Which file the loader takes for the driver's library, what makes it so, and which other one there is.
 
+use crate::runtime::binary::Image;
 use crate::runtime::binary::defect::{Defect, cpu_name};
-use crate::runtime::binary::elf::Elf;
 use crate::runtime::driver::driver_missing::LIBRARY;
 use crate::runtime::driver::query::{self, Driver, DriverProblem};
 use crate::runtime::facts::finding::Finding;
@@ -35,7 +35,7 @@ pub fn finding(problem: &DriverProblem) -> Finding {
 /// What lies in the loader's way under the driver's name and is no library for this program.
 fn unfit(search_path: &SearchPath) -> Option<(PathBuf, Defect)> {
     if let Some(path) = search_path.program_file(LIBRARY) {
-        let defect = Elf::open(&path).err()?;
+        let defect = Image::open(&path).err()?;
         return Some((path, defect));
     }
     let obstacle = search_path.obstacle(LIBRARY);
@@ -87,12 +87,16 @@ fn in_place(
         let is_it = platform::same_file(other, &path) || own.as_ref() == Some(&release);
         let module = driver.version.as_ref().filter(|_| driver.version != own);
         let fits = module.is_none_or(|module| *module == release);
-        (!is_it && fits && Elf::open(other).is_ok()).then_some((other, release))
+        (!is_it && fits && Image::open(other).is_ok()).then_some((other, release))
     });
     let mut evidence = vec![("found via", origin.to_string())];
     let take_out = match &origin {
         LoadOrigin::LibraryPath(entry) => {
-            format!("take `{}` out of LD_LIBRARY_PATH", entry.display())
+            format!(
+                "take `{}` out of {}",
+                entry.display(),
+                platform::LIBRARY_PATH
+            )
         }
         LoadOrigin::Rpath(entry) | LoadOrigin::Runpath(entry) => format!(
             "build the program without `{}` in its rpath",

@@ -97,7 +97,8 @@ fn framed(bytes: &[u8]) -> Option<(&str, &[u8])> {
     }
 }
 
-fn text(built: &Built) -> String {
+/// The facts, one on a line.
+pub fn text(built: &Built) -> String {
     let mut text = String::new();
     let mut fact = |key: &str, value: Option<String>| {
         if let Some(value) = value {
@@ -165,7 +166,8 @@ fn push<T>(list: &mut Vec<T>, row: Option<T>) {
     }
 }
 
-fn parse(text: &str) -> Built {
+/// Reads the lines.
+pub fn parse(text: &str) -> Built {
     let mut built = Built::default();
     let (mut asked, mut from, mut below) = (None, None, None);
     for line in text.lines() {

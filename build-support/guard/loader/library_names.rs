@@ -5,6 +5,7 @@ use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::version::Version;
 use crate::runtime::judge::rules;
 use crate::runtime::loader::search_path::SearchPath;
+use crate::runtime::parts::file_name;
 use crate::runtime::parts::part_files::Parts;
 use std::path::{Path, PathBuf};
 
@@ -15,7 +16,7 @@ pub fn opened_names(built: &Built) -> Vec<String> {
     }
     let mut names = Vec::new();
     for major in &rules::majors(built) {
-        names.push(format!("libcudnn.so.{}", major));
+        names.push(file_name::of_main(*major));
     }
     names
 }
@@ -25,7 +26,11 @@ pub fn opened_names(built: &Built) -> Vec<String> {
 const CUDARC_ASKS_FOR_9: Version = Version::new(0, 19, 2);
 
 /// The name that cudarc asks for first, in all directories before it asks for another.
-const FIRST: &str = "libcudnn.so";
+const FIRST: &str = if cfg!(windows) {
+    "cudnn.dll"
+} else {
+    "libcudnn.so"
+};
 
 /// What to install in place of this file, which stands in the way of another by its name.
 pub fn wanted_for(taken: &Path, wanted: &str) -> String {
@@ -47,7 +52,7 @@ pub fn hidden(built: &Built, taken: &Path) -> Option<PathBuf> {
         release.is_some_and(|(release, _)| rules::version(built, release).is_ok())
     };
     for major in rules::majors(built) {
-        let file = search_path.program_file(&format!("libcudnn.so.{}", major));
+        let file = search_path.program_file(&file_name::of_main(major));
         if let Some(file) = file.filter(|file| search_path.leads_first(file, taken)) {
             return Some(file).filter(|file| fits(major, file));
         }
@@ -118,6 +123,11 @@ pub fn of_cudarc(cudarc: Option<Version>, cuda: Option<Version>) -> Vec<String> 
     };
     for end in ends {
         names.push(format!("libcudnn.so.{}", end));
+    }
+    if cfg!(windows) {
+        for name in &mut names {
+            *name = name.replacen("lib", "", 1).replacen(".so", ".dll", 1);
+        }
     }
     names
 }

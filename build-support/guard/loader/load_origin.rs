@@ -2,6 +2,8 @@
 
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::loader::opener::Opener;
+use crate::runtime::parts::file_name;
+use crate::runtime::system::platform::LIBRARY_PATH;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -16,7 +18,7 @@ pub const PRELOADS: &str = "/etc/ld.so.preload";
 pub enum LoadOrigin {
     /// The program's DT_RPATH, which wins over LD_LIBRARY_PATH.
     Rpath(PathBuf),
-    /// LD_LIBRARY_PATH, as it was when the program was started.
+    /// LD_LIBRARY_PATH, as it was when the program was started; on Windows PATH, as it is.
     LibraryPath(PathBuf),
     /// The program's DT_RUNPATH.
     Runpath(PathBuf),
@@ -28,6 +30,12 @@ pub enum LoadOrigin {
     Cache,
     /// The folders that are built into the loader.
     System(PathBuf),
+    /// On Windows the program's own directory.
+    Application(PathBuf),
+    /// On Windows what the program gave to `SetDllDirectory`.
+    DllDirectory(PathBuf),
+    /// On Windows the working directory.
+    WorkingDirectory(PathBuf),
     /// Another library in the process.
     Library(Opener),
     /// A path by which the program or a library in the process opened it.
@@ -43,7 +51,7 @@ impl fmt::Display for LoadOrigin {
                 write!(f, "the program's RPATH, its entry `{}`", entry.display())
             }
             LoadOrigin::LibraryPath(entry) => {
-                write!(f, "LD_LIBRARY_PATH, its entry `{}`", entry.display())
+                write!(f, "{}, its entry `{}`", LIBRARY_PATH, entry.display())
             }
             LoadOrigin::Runpath(entry) => {
                 write!(f, "the program's RUNPATH, its entry `{}`", entry.display())
@@ -53,9 +61,23 @@ impl fmt::Display for LoadOrigin {
             LoadOrigin::Cache => f.write_str(CACHE),
             LoadOrigin::System(folder) => write!(
                 f,
-                "the system's library directories, `{}`",
+                "{}, `{}`",
+                if cfg!(windows) {
+                    "Windows' own directories"
+                } else {
+                    "the system's library directories"
+                },
                 folder.display()
             ),
+            LoadOrigin::Application(folder) => {
+                write!(f, "the program's own directory, `{}`", folder.display())
+            }
+            LoadOrigin::DllDirectory(folder) => {
+                write!(f, "SetDllDirectory, its `{}`", folder.display())
+            }
+            LoadOrigin::WorkingDirectory(folder) => {
+                write!(f, "the working directory, `{}`", folder.display())
+            }
             LoadOrigin::Library(opener) if opener.preloaded => {
                 write!(
                     f,
@@ -87,6 +109,9 @@ impl LoadOrigin {
             LoadOrigin::Rpath(folder)
             | LoadOrigin::LibraryPath(folder)
             | LoadOrigin::Runpath(folder)
+            | LoadOrigin::Application(folder)
+            | LoadOrigin::DllDirectory(folder)
+            | LoadOrigin::WorkingDirectory(folder)
             | LoadOrigin::System(folder) => folder,
             _ => Path::new(""),
         }
@@ -96,8 +121,25 @@ impl LoadOrigin {
     pub fn help(&self, folder: &Path, wanted: &str) -> String {
         match self {
             LoadOrigin::LibraryPath(entry) => format!(
-                "take `{}` out of LD_LIBRARY_PATH, or put the directory of {} before it",
+                "take `{}` out of {}, or put the directory of {} before it",
                 entry.display(),
+                LIBRARY_PATH,
+                wanted
+            ),
+            LoadOrigin::Application(folder) | LoadOrigin::DllDirectory(folder) => format!(
+                "install {} in `{}`, in the place of the one there: Windows looks there before PATH",
+                wanted,
+                folder.display()
+            ),
+            LoadOrigin::WorkingDirectory(folder) => format!(
+                "start the program in another directory than `{}`, and put that of {} into PATH",
+                folder.display(),
+                wanted
+            ),
+            LoadOrigin::System(folder) if cfg!(windows) => format!(
+                "remove the `{}` files from `{}`, and put the directory of {} into PATH",
+                file_name::ALL,
+                folder.display(),
                 wanted
             ),
             LoadOrigin::Rpath(entry) => format!("install {} in `{}`", wanted, entry.display()),
@@ -110,8 +152,8 @@ impl LoadOrigin {
             LoadOrigin::Preloads => format!("take it out of {}, or put {} there", PRELOADS, wanted),
             LoadOrigin::Cache | LoadOrigin::System(_) => {
                 format!(
-                    "install {}, or put its directory into LD_LIBRARY_PATH",
-                    wanted
+                    "install {}, or put its directory into {}",
+                    wanted, LIBRARY_PATH
                 )
             }
             LoadOrigin::Library(opener) if opener.preloaded => format!(

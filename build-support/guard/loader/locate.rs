@@ -1,7 +1,7 @@
 //! Which cuDNN the program uses: the one that is in the process, else the one that it would open.
 
+use crate::runtime::binary::Image;
 use crate::runtime::binary::defect::Defect;
-use crate::runtime::binary::elf::Elf;
 use crate::runtime::facts::built::{Built, Loader};
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
@@ -11,6 +11,8 @@ use crate::runtime::judge::rules;
 use crate::runtime::loader::misplaced::Misplaced;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
 use crate::runtime::loader::{library_names, map_failures};
+#[cfg(windows)]
+use crate::runtime::parts::dlopen_dependencies;
 use crate::runtime::parts::file_name;
 use crate::runtime::parts::mixed_parts::{self, LastingFolder};
 use crate::runtime::parts::part_files::{self, Parts};
@@ -56,6 +58,11 @@ impl MainLibrary {
             mixed_parts::add_preload_help(mixed, &self.path);
         }
         parts.findings.extend(mixed);
+        #[cfg(windows)]
+        if let Some((release, _)) = parts.release() {
+            let zlib = dlopen_dependencies::missing_zlib(release, self.folder(), search_path);
+            parts.findings.extend(zlib);
+        }
         let foreign = mixed_parts::foreign(self.folder(), self.major, &parts.list, search_path);
         parts.lasting = mixed_parts::lasting_folders(&foreign, &self.origin);
         parts
@@ -131,7 +138,7 @@ impl MainLibrary {
         let mut evidence = vec![("loaded", self.path.display().to_string())];
         let by_file = file_name::parse(&self.path).and_then(|name| name.1);
         if by_file.is_some_and(|major| major != self.major) {
-            evidence.push(("own name", format!("libcudnn.so.{}", self.major)));
+            evidence.push(("own name", file_name::of_main(self.major)));
         }
         evidence.push(("found via", self.origin.to_string()));
         evidence
@@ -147,7 +154,8 @@ pub fn find(built: &Built, search_path: &SearchPath) -> Result<MainLibrary, Find
         return open(built, &majors, search_path, &there);
     }
     let fits = |main_library: &(PathBuf, u32)| majors.contains(&main_library.1);
-    if built.loader == Loader::Linked && !there.iter().any(fits) && there.is_empty() {
+    // On Windows a linked one may be loaded when it is first called.
+    if built.loader == Loader::Linked && there.is_empty() && !cfg!(windows) {
         return Err(Finding::warning(
             FindingId::NotLoadedYet,
             "this program is linked to cuDNN, but none is in its process",
@@ -209,7 +217,7 @@ fn paths(there: &[(PathBuf, u32)], meant: &dyn Fn(&(PathBuf, u32)) -> bool) -> V
 
 /// A file is known by its SONAME: `libcudnn.so` says nothing, and `libcudnn.so.9` may be a link that was made to cuDNN 8.
 fn major_by_soname(path: &Path) -> Option<u32> {
-    let name = Elf::open(path).ok()?.soname()?;
+    let name = Image::open(path).ok()?.soname()?;
     file_name::parse(Path::new(&name))?.1
 }
 
@@ -226,13 +234,13 @@ fn open(
         // For a name that the process knows already, no file is looked for. To ask for others opens their files.
         let mut file = search_path.program_file(name);
         let is_pipe = file.as_deref().map(Defect::in_the_way) == Some(Some(Defect::Special));
-        let is_it = |one: &(PathBuf, u32)| *name == format!("libcudnn.so.{}", one.1);
+        let is_it = |one: &(PathBuf, u32)| *name == file_name::of_main(one.1);
         if there.iter().any(is_it) || !is_pipe && Library::loaded(name).is_some() {
             file = None;
         }
         if let Some(path) = file {
             // To open these would kill the process, or worse.
-            match Elf::open(&path) {
+            match Image::open(&path) {
                 Err(defect @ (Defect::CutOff(..) | Defect::Garbled | Defect::Special)) => {
                     return Err(part_files::defect_finding(&path, &defect, true)
                         .with("found via", search_path.to(&path)));
@@ -309,7 +317,7 @@ fn not_found_finding(
     };
     let mut unasked = None;
     for major in majors {
-        let name = format!("libcudnn.so.{}", major);
+        let name = file_name::of_main(*major);
         if unasked.is_none() && !names.contains(&name) {
             unasked = search_path.program_file(&name).map(|file| (*major, file));
         }
@@ -340,10 +348,15 @@ fn not_found_finding(
     if let Some(misplaced) = &misplaced {
         if let Some(file) = &misplaced.file {
             let file = file.display();
-            summary += &format!("; `{}` lies where the loader does not look", file);
+            let who = if cfg!(windows) {
+                "Windows"
+            } else {
+                "the loader"
+            };
+            summary += &format!("; `{}` lies where {} does not look", file, who);
         }
     } else if let Some((major, _)) = &other {
-        summary += &format!("; there is only libcudnn.so.{}", major);
+        summary += &format!("; there is only {}", file_name::of_main(*major));
     }
     let mut finding = Finding::error(FindingId::CudnnNotLoadable, summary);
     if let Some(misplaced) = &misplaced {
@@ -368,8 +381,10 @@ fn not_found_finding(
     let newest = majors.iter().find(|major| **major <= 9);
     if let Some(major) = newest.or(majors.first()) {
         finding = finding.help(format!(
-            "install cuDNN {}, or put the directory of its libcudnn.so.{} into LD_LIBRARY_PATH",
-            major, major
+            "install cuDNN {}, or put the directory of its {} into {}",
+            major,
+            file_name::of_main(*major),
+            platform::LIBRARY_PATH
         ));
     }
     if let Some((major, _)) = other {
@@ -385,7 +400,7 @@ fn not_found_finding(
 fn other_major(majors: &[u32], search_path: &SearchPath) -> Option<(u32, PathBuf)> {
     for major in &[9, 8, 7] {
         if !majors.contains(major) {
-            if let Some(file) = search_path.program_file(&format!("libcudnn.so.{}", major)) {
+            if let Some(file) = search_path.program_file(&file_name::of_main(*major)) {
                 return Some((*major, file));
             }
         }

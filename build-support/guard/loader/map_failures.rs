@@ -5,7 +5,11 @@ use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use std::path::{Path, PathBuf};
 
+/// `ERROR_COMMITMENT_LIMIT`, which speaks of the page file, and `ERROR_NOT_ENOUGH_MEMORY`.
+#[cfg(windows)]
+const WORDS: [&str; 2] = ["(os error 1455)", "(os error 8)"];
 /// glibc's words, after the name of the file.
+#[cfg(not(windows))]
 const WORDS: [&str; 4] = [
     "failed to map segment from shared object",
     "cannot map zero-fill pages",
@@ -66,7 +70,11 @@ pub fn finding(words: &str, way: &dyn Fn(&str) -> Option<PathBuf>) -> Option<Fin
             format!("the system refuses to map `{}` into this process", file),
         )
         .with("loader", words)
-        .help("see with `free -m` whether memory is left"),
+        .help(if cfg!(windows) {
+            "close other programs, or let Windows' page file grow: the library needs memory for all of itself"
+        } else {
+            "see with `free -m` whether memory is left"
+        }),
     })
 }
 

@@ -1,7 +1,5 @@
 //! A library that lies where the loader does not look, though somebody meant it to be found there.
 
-use crate::runtime::binary::bounded_file::files_in;
-use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::facts::finding::quoted;
 use crate::runtime::loader::ld_so_cache;
@@ -186,23 +184,6 @@ impl Misplaced {
             help,
         }
     }
-}
-
-/// A library in this directory that has this SONAME, where it lies under other names alone: `ldconfig` was not run for
-/// it.
-pub fn unlinked(dir: &Path, soname: &str) -> Option<(PathBuf, Defect)> {
-    let stem = soname.split(['.', '-', '_']).next()?;
-    let mut found = None;
-    for file in files_in(dir) {
-        let name = file.file_name()?.to_str().unwrap_or_default();
-        if name.starts_with(stem) && name.contains(".so") {
-            let own = Elf::open(&file).ok().and_then(|elf| elf.soname());
-            if own.as_deref() == Some(soname) {
-                found = found.max(Some(file));
-            }
-        }
-    }
-    Some((found?, Defect::Unlinked(soname.to_string())))
 }
 
 fn entry_words(entry: &str, why: &str) -> String {

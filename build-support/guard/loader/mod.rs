@@ -7,6 +7,22 @@ pub mod library_names;
 pub mod load_origin;
 pub mod locate;
 pub mod map_failures;
-pub mod misplaced;
 pub mod opener;
+pub mod refusal;
+pub mod unlinked;
+
+#[cfg(windows)]
+pub mod dll_imports;
+#[cfg(windows)]
+pub mod dll_misplaced;
+#[cfg(windows)]
+pub mod dll_search_path;
+#[cfg(windows)]
+pub use self::dll_misplaced as misplaced;
+#[cfg(windows)]
+pub use self::dll_search_path as search_path;
+
+#[cfg(not(windows))]
+pub mod misplaced;
+#[cfg(not(windows))]
 pub mod search_path;

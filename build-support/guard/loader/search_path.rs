@@ -4,7 +4,7 @@ use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::elf::Elf;
 pub use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::runtime::loader::load_origin::{CACHE, PRELOADS, expanded, lib_folders, preloads};
-use crate::runtime::loader::{ld_so_cache, misplaced, opener};
+use crate::runtime::loader::{ld_so_cache, opener, unlinked};
 use crate::runtime::system::platform;
 use std::env::consts::ARCH;
 use std::ffi::OsString;
@@ -189,7 +189,7 @@ impl SearchPath {
             let file = origin.folder().join(name);
             match Defect::in_the_way(&file) {
                 None if unlinked.is_none() => {
-                    unlinked = misplaced::unlinked(origin.folder(), name);
+                    unlinked = unlinked::find(origin.folder(), name);
                 }
                 None => {}
                 Some(defect @ Defect::Closed(_)) => closed = closed.or(Some((file, defect))),

@@ -1,22 +1,38 @@
 //! Libraries that a part of cuDNN opens by name when it comes to use them: no table in the file tells of them, and
 //! cuDNN's own words name the part that asked, not what it asked for.
 
+use crate::runtime::binary::Image;
 use crate::runtime::binary::bounded_file::files_in;
-use crate::runtime::binary::elf::Elf;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
+#[cfg(windows)]
+use crate::runtime::facts::version::Version;
 use crate::runtime::loader::search_path::SearchPath;
 use crate::runtime::parts::part_files::Parts;
 use crate::runtime::parts::required_parts;
-use crate::runtime::system::platform::Library;
+use crate::runtime::system::platform::{LIBRARY_PATH, Library};
 use std::path::{Path, PathBuf};
 
 /// The CUDA runtime, which cuDNN holds in itself and one of its parts opens all the same.
-const CUDART: &str = "libcudart.so";
+const CUDART: &str = if cfg!(windows) {
+    "cudart64_"
+} else {
+    "libcudart.so"
+};
+const NVRTC: &str = if cfg!(windows) {
+    "nvrtc64_"
+} else {
+    "libnvrtc.so"
+};
+/// The compression library that cuDNN 8 for Windows opens and does not bring.
+const ZLIB: &str = "zlibwapi.dll";
 
 /// What a part of a cuDNN for this CUDA opens, read off the strings of NVIDIA's own. The part that came with 9.21 puts
 /// the name of its libcudart together, and takes the plain one for it.
 pub fn opened_by(part: &str, cuda: u32) -> Vec<String> {
+    if cfg!(windows) {
+        return dlls_opened_by(part, cuda);
+    }
     let nvrtc = if cuda == 11 {
         "libnvrtc.so.11.2".to_string()
     } else {
@@ -32,14 +48,74 @@ pub fn opened_by(part: &str, cuda: u32) -> Vec<String> {
     }
 }
 
+/// The same of those for Windows.
+fn dlls_opened_by(part: &str, cuda: u32) -> Vec<String> {
+    let nvrtc = match cuda {
+        11 => "nvrtc64_112_0.dll".to_string(),
+        _ => format!("nvrtc64_{}0_0.dll", cuda),
+    };
+    let cudart = match cuda {
+        11 => "cudart64_110.dll".to_string(),
+        _ => format!("cudart64_{}.dll", cuda),
+    };
+    let blas = |name: &str| format!("{}64_{}.dll", name, cuda);
+    match part {
+        "graph" => vec![nvrtc],
+        "engines_precompiled" => vec![blas("cublasLt")],
+        required_parts::TENSOR_IR => vec![cudart],
+        "ops_infer" => vec![blas("cublas"), blas("cublasLt"), nvrtc],
+        "cnn_infer" => vec![ZLIB.to_string()],
+        _ => Vec::new(),
+    }
+}
+
+/// That a cuDNN 8 for Windows will not find its compression library. Not every program comes to need it.
+#[cfg(windows)]
+pub fn missing_zlib(release: Version, folder: &Path, search_path: &SearchPath) -> Option<Finding> {
+    let opens = release.major == 8 && release >= Version::new(8, 3, 0);
+    let is_there = || {
+        Library::loaded(ZLIB).is_some()
+            || folder.join(ZLIB).is_file()
+            || search_path.program_file(ZLIB).is_some()
+    };
+    if !opens || is_there() {
+        return None;
+    }
+    let summary = format!(
+        "cuDNN {} for Windows opens `{}`, which does not come with it, and Windows does not find one",
+        release, ZLIB
+    );
+    Some(
+        Finding::warning(FindingId::CudnnNotLoadable, summary)
+            .with("looked at", search_path.looked_at().join("\n"))
+            .help(format!(
+                "put the `{}` that NVIDIA's installation guide for cuDNN 8 leads to into `{}`, or move to cuDNN 9, which does without",
+                ZLIB,
+                folder.display()
+            )),
+    )
+}
+
 /// Whether a file is one of them.
 pub fn is_dependency(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
+    if cfg!(windows) {
+        let name = name.to_ascii_lowercase();
+        let known = [
+            CUDART,
+            NVRTC,
+            "cublas64_",
+            "cublaslt64_",
+            "nvrtc-builtins64_",
+            ZLIB,
+        ];
+        return known.iter().any(|one| name.starts_with(one));
+    }
     [
         CUDART,
         "libcublas.so",
         "libcublasLt.so",
-        "libnvrtc.so",
+        NVRTC,
         "libnvrtc-builtins.so",
     ]
     .iter()
@@ -55,11 +131,12 @@ pub fn suspect_findings(
 ) -> Vec<Finding> {
     let mut findings = Vec::new();
     for part in parts.list.iter().filter(|part| part.needed) {
-        let own = Elf::open(&part.path).map_or_else(|_| Vec::new(), |elf| elf.folders(&part.path));
+        let own =
+            Image::open(&part.path).map_or_else(|_| Vec::new(), |elf| elf.folders(&part.path));
         let mut found: Vec<(String, PathBuf)> = Vec::new();
         for name in opened_by(&part.name, cuda) {
             let mut file = locate(&name, &own, mapped, search_path);
-            if file.is_none() && name.starts_with(CUDART) {
+            if file.is_none() && name.starts_with(CUDART) && !cfg!(windows) {
                 file = locate(CUDART, &own, mapped, search_path);
             }
             match file {
@@ -119,18 +196,22 @@ fn missing(part: &Path, name: &str, own: &[PathBuf], search_path: &SearchPath) -
     )
     .with("looked at", places.join("\n"))
     .help(format!(
-        "install {}, or put its directory into LD_LIBRARY_PATH",
-        name
+        "install {}, or put its directory into {}",
+        name, LIBRARY_PATH
     ))
 }
 
 /// NVRTC opens its builtins from beside itself.
 fn without_builtins(name: &str, file: &Path, cuda: u32) -> Option<Finding> {
-    if !name.starts_with("libnvrtc.so") {
+    if !name.starts_with(NVRTC) {
         return None;
     }
     let file = std::fs::canonicalize(file).ok()?;
-    let wanted = format!("libnvrtc-builtins.so.{}.", cuda);
+    let wanted = if cfg!(windows) {
+        format!("nvrtc-builtins64_{}", cuda)
+    } else {
+        format!("libnvrtc-builtins.so.{}.", cuda)
+    };
     for path in files_in(file.parent()?) {
         let name = path.file_name().unwrap_or_default();
         if name.to_string_lossy().starts_with(&wanted) {
@@ -164,6 +245,9 @@ fn cublas_mismatch(blas: &Path, lt: &Path) -> Option<Finding> {
         )
         .with("libcublas", blas.display())
         .with("libcublasLt", lt.display())
-        .help("take the directory of one of them out of LD_LIBRARY_PATH"),
+        .help(format!(
+            "take the directory of one of them out of {}",
+            LIBRARY_PATH
+        )),
     )
 }

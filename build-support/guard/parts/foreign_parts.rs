@@ -1,6 +1,6 @@
 //! Parts that came from elsewhere than from where they were looked for.
 
-use crate::runtime::binary::elf::Elf;
+use crate::runtime::binary::Image;
 use crate::runtime::loader::locate::MainLibrary;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
 use crate::runtime::parts::part_files::{Part, Parts};
@@ -43,7 +43,7 @@ pub fn judge(
         if major != main_library.major || name.is_empty() || looked_at {
             continue;
         }
-        let version = Elf::open(path)
+        let version = Image::open(path)
             .ok()
             .and_then(|elf| detector.part_version(&elf, &name, path));
         let (version, told_by) = (version.map(|told| told.0), version.map(|told| told.1));

@@ -5,9 +5,10 @@ use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
 use crate::runtime::loader::library_names;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
+use crate::runtime::parts::file_name;
 use crate::runtime::parts::part_files::{Part, Parts};
-use crate::runtime::parts::part_lookup;
 use crate::runtime::parts::release::{SYMBOL, SourcedVersion, with_article};
+use crate::runtime::system::platform::LIBRARY_PATH;
 use std::path::{Path, PathBuf};
 
 /// Parts of different releases do not work together, even where cuDNN itself does not notice.
@@ -60,7 +61,7 @@ pub struct Foreign<'a> {
 
 impl<'a> Foreign<'a> {
     fn new(part: &'a Part, folder: &Path, major: u32, search_path: &SearchPath) -> Self {
-        let plain = part_lookup::file_name(&part.name, major);
+        let plain = file_name::of_part(&part.name, major);
         let origin = search_path.to(&part.path);
         let has_own = folder.join(&plain).is_file();
         let is_first = matches!(&origin, LoadOrigin::LibraryPath(entry) if search_path.is_before(folder, entry));
@@ -86,15 +87,15 @@ impl<'a> Foreign<'a> {
                 match (self.has_own, self.yields) {
                     (true, true) => {
                         format!(
-                            "take `{}` out of LD_LIBRARY_PATH, or put `{}` before it",
-                            entry, folder
+                            "take `{}` out of {}, or put `{}` before it",
+                            entry, LIBRARY_PATH, folder
                         )
                     }
-                    (true, false) => format!("take `{}` out of LD_LIBRARY_PATH", entry),
+                    (true, false) => format!("take `{}` out of {}", entry, LIBRARY_PATH),
                     (false, true) => format!("install {} in `{}`, whole", whole, folder),
                     (false, false) => format!(
-                        "install {} in `{}`, whole, and take `{}` out of LD_LIBRARY_PATH",
-                        whole, folder, entry
+                        "install {} in `{}`, whole, and take `{}` out of {}",
+                        whole, folder, entry, LIBRARY_PATH
                     ),
                 }
             }
@@ -174,8 +175,9 @@ pub fn replacement_help(
     match fitting {
         _ if !entries.is_empty() => {
             format!(
-                "take {} out of LD_LIBRARY_PATH, and {}",
+                "take {} out of {}, and {}",
                 entries,
+                LIBRARY_PATH,
                 help(wanted)
             )
         }
@@ -290,7 +292,8 @@ fn in_one_folder(parts: &Parts, main_library: &Path, folder: &Path, release: Ver
         other
     );
     Finding::error(FindingId::PartsMixed, summary).help(format!(
-        "remove all `libcudnn*` files from `{}` and install one cuDNN there, whole",
+        "remove all `{}` files from `{}` and install one cuDNN there, whole",
+        file_name::ALL,
         folder.display()
     ))
 }

@@ -1,8 +1,8 @@
 //! The parts of a cuDNN, looked at by hand: none of their code runs here.
 
+use crate::runtime::binary::Image;
 use crate::runtime::binary::bounded_file::files_in;
 use crate::runtime::binary::defect::Defect;
-use crate::runtime::binary::elf::Elf;
 use crate::runtime::binary::package_record;
 use crate::runtime::facts::built::Built;
 use crate::runtime::facts::finding::Finding;
@@ -10,7 +10,7 @@ use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
 use crate::runtime::parts::file_name;
-use crate::runtime::parts::part_lookup::{PartLookup, file_name};
+use crate::runtime::parts::part_lookup::PartLookup;
 use crate::runtime::parts::release::{SourcedVersion, VersionDetector, with_article};
 use crate::runtime::parts::required_parts;
 use crate::runtime::system::platform;
@@ -85,7 +85,7 @@ impl Parts {
             None => named_in(main_library),
         };
         let mut detector = VersionDetector::new(&built.tables.build_ids);
-        let elf = Elf::open(main_library).ok();
+        let elf = Image::open(main_library).ok();
         let told = |elf| detector.part_version(elf, "cudnn", main_library);
         let main = elf.as_ref().and_then(told);
         let release = main.map(|told| told.0);
@@ -110,7 +110,7 @@ impl Parts {
             };
             match (file, lacks) {
                 (Some(path), lacks) => parts.add_part(&mut detector, name, path, lacks.is_some()),
-                (None, Some(lacks)) => lacks.push(file_name(name, major)),
+                (None, Some(lacks)) => lacks.push(file_name::of_part(name, major)),
                 (None, None) => {}
             }
         };
@@ -136,8 +136,8 @@ impl Parts {
         }
         // Those that it does not open tell what it is.
         if let (None, Some(first)) = (main, parts.list.first()) {
-            let own = folder.join(file_name(&first.name, major));
-            if let (false, Ok(elf)) = (first.is_in(folder), Elf::open(&own)) {
+            let own = folder.join(file_name::of_part(&first.name, major));
+            if let (false, Ok(elf)) = (first.is_in(folder), Image::open(&own)) {
                 let told = detector.part_version(&elf, &first.name, &own);
                 parts.main = told.map(|told| (told.0, BESIDE));
             }
@@ -158,9 +158,9 @@ impl Parts {
                 .list
                 .iter()
                 .any(|part| part.name == required_parts::TENSOR_IR);
-            let file = file_name(required_parts::TENSOR_IR, major);
+            let file = file_name::of_part(required_parts::TENSOR_IR, major);
             if let (false, Some(path)) = (has, lookup.search(&file)) {
-                let told = Elf::open(&path).ok();
+                let told = Image::open(&path).ok();
                 let told = told
                     .and_then(|elf| detector.part_version(&elf, required_parts::TENSOR_IR, &path))
                     .filter(|told| told.0 != release);
@@ -238,7 +238,7 @@ impl Parts {
         path: PathBuf,
         needed: bool,
     ) {
-        let told = match Elf::open(&path) {
+        let told = match Image::open(&path) {
             Ok(elf) => detector.part_version(&elf, name, &path),
             Err(defect) => {
                 self.findings.push(defect_finding(&path, &defect, needed));
@@ -350,8 +350,9 @@ fn other_release_finding(
         .help("install cuDNN 9.21 or a later one, which brings its own");
     match origin {
         LoadOrigin::LibraryPath(entry) => finding.help(format!(
-            "or take `{}` out of LD_LIBRARY_PATH",
-            entry.display()
+            "or take `{}` out of {}",
+            entry.display(),
+            platform::LIBRARY_PATH
         )),
         _ => finding,
     }
@@ -386,7 +387,7 @@ fn named_in(main_library: &Path) -> Vec<String> {
     };
     let mut names: Vec<String> = Vec::new();
     for text in bytes.split(|byte| *byte == 0) {
-        if !text.starts_with(b"libcudnn_") {
+        if !text.starts_with(b"libcudnn_") && !text.starts_with(b"cudnn_") {
             continue;
         }
         let text = String::from_utf8_lossy(text).into_owned();

@@ -1,8 +1,8 @@
 //! Which file a cuDNN comes to for each of its parts.
 
+use crate::runtime::binary::Image;
 use crate::runtime::binary::bounded_file::files_in;
 use crate::runtime::binary::defect::Defect;
-use crate::runtime::binary::elf::Elf;
 use crate::runtime::facts::version::Version;
 use crate::runtime::loader::search_path::SearchPath;
 use crate::runtime::parts::file_name;
@@ -29,7 +29,7 @@ impl<'a> PartLookup<'a> {
     /// For the first library at this path.
     pub fn new(
         main_library: &'a Path,
-        elf: Option<&Elf>,
+        elf: Option<&Image>,
         major: u32,
         release: Option<Version>,
         search_path: &'a SearchPath,
@@ -53,7 +53,7 @@ impl<'a> PartLookup<'a> {
     /// The file that the loader gives it. From 9 on it asks for the most precise name first, and a name is looked for
     /// everywhere before the next one is.
     pub fn by_name(&self, name: &str) -> Option<PathBuf> {
-        if let Some(release) = self.release {
+        if let Some(release) = self.release.filter(|_| !cfg!(windows)) {
             for numbers in [release.to_string(), release.short()] {
                 if release.major < 9 {
                     break;
@@ -64,10 +64,14 @@ impl<'a> PartLookup<'a> {
                 }
             }
         }
-        let plain = file_name(name, self.major);
+        let plain = file_name::of_part(name, self.major);
         let file = self.in_process(name).or_else(|| self.search(&plain));
         if file.is_some() {
             return file;
+        }
+        if cfg!(windows) {
+            // Directories that the program has added itself nobody can ask for, and this one may be among them.
+            return Some(self.folder.join(&plain)).filter(|file| file.is_file());
         }
         let loaded = Library::loaded(&plain).and_then(|library| library.path());
         let file = loaded.or_else(|| self.search(&format!("libcudnn_{}.so", name)));
@@ -81,7 +85,7 @@ impl<'a> PartLookup<'a> {
         if let Some(file) = self.in_process(name) {
             return Some(file);
         }
-        let plain = file_name(name, self.major);
+        let plain = file_name::of_part(name, self.major);
         let here = self.folder.join(&plain);
         if here.is_file() {
             return Some(here);
@@ -105,11 +109,6 @@ impl<'a> PartLookup<'a> {
     pub fn search(&self, name: &str) -> Option<PathBuf> {
         self.search_path.resolve(name, &self.own, self.own_first)
     }
-}
-
-/// The name under which every cuDNN has it.
-pub fn file_name(name: &str, major: u32) -> String {
-    format!("libcudnn_{}.so.{}", name, major)
 }
 
 /// The file with the highest numbers behind the plain name: 9.14.0 before 9.9.0.

@@ -3,8 +3,8 @@
 use crate::runtime::facts::built::Built;
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
-use crate::runtime::loader::dlerror_messages;
 use crate::runtime::loader::locate::MainLibrary;
+use crate::runtime::loader::refusal;
 use crate::runtime::loader::search_path::SearchPath;
 use crate::runtime::parts::part_files::{Part, Parts};
 use crate::runtime::report::result::Report;
@@ -21,7 +21,7 @@ pub fn pin(
 ) {
     for part in parts.list.iter().filter(|part| part.needed) {
         if let Err(words) = Library::open_file(&part.path) {
-            dlerror_messages::refused(report, &part.path, &words);
+            refusal::refused(report, &part.path, &words);
         }
     }
     let again = main_library.parts(search_path, true, built);

@@ -1,8 +1,8 @@
 //! What tells the release of a part without running it: its version symbol, its build-id, the name of its file, or the
 //! record of the wheel that brought it.
 
+use crate::runtime::binary::Image;
 use crate::runtime::binary::bounded_file::files_in;
-use crate::runtime::binary::elf::Elf;
 use crate::runtime::binary::package_record::Wheels;
 use crate::runtime::binary::version_symbol::WITH_SYMBOL;
 use crate::runtime::facts::tables::BUILD_ID_DIGITS;
@@ -47,10 +47,10 @@ impl<'a> VersionDetector<'a> {
     }
 
     /// The release of a part.
-    pub fn part_version(&mut self, elf: &Elf, name: &str, path: &Path) -> Option<SourcedVersion> {
-        match elf.release(name) {
+    pub fn part_version(&mut self, elf: &Image, name: &str, path: &Path) -> Option<SourcedVersion> {
+        match told_inside(elf, name) {
             _ if self.is_replaced(path) => None,
-            Some((version, _)) => Some((version, SYMBOL)),
+            Some(told) => Some(told),
             None => match self.build_version(elf) {
                 Some(version) => Some((version, BUILD_ID)),
                 None => self.file_version(path),
@@ -59,7 +59,7 @@ impl<'a> VersionDetector<'a> {
     }
 
     /// The one release in which NVIDIA shipped this build.
-    fn build_version(&self, elf: &Elf) -> Option<Version> {
+    fn build_version(&self, elf: &Image) -> Option<Version> {
         let id = elf.build_id()?;
         let digits = id.get(..BUILD_ID_DIGITS)?;
         let mut found = None;
@@ -102,6 +102,15 @@ impl<'a> VersionDetector<'a> {
     }
 }
 
+/// What the file itself says.
+fn told_inside(image: &Image, name: &str) -> Option<SourcedVersion> {
+    #[cfg(windows)]
+    if let (version, None) = image.release(name)? {
+        return Some((version, "version resource"));
+    }
+    Some((image.release(name)?.0, SYMBOL))
+}
+
 /// The records of a folder, but for those that its own libraries contradict: another release was unpacked over that
 /// wheel, and what still has the right size has it by chance.
 fn trusted(folder: &Path) -> Wheels {
@@ -116,7 +125,7 @@ fn trusted(folder: &Path) -> Wheels {
         if !file.is_file() {
             return None;
         }
-        Some(Elf::open(file).ok()?.release(name)?.0)
+        Some(told_inside(&Image::open(file).ok()?, name)?.0)
     };
     let mut releases = Vec::new();
     for file in files_in(folder) {

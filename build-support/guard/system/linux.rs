@@ -15,6 +15,8 @@ pub use crate::runtime::system::mapped::{mapped, replaced};
 
 /// Whether the guard knows this system.
 pub const SUPPORTED: bool = true;
+/// The variable that names directories to the loader.
+pub const LIBRARY_PATH: &str = "LD_LIBRARY_PATH";
 
 const RTLD_LAZY: c_int = 1;
 const RTLD_NOLOAD: c_int = 4;

@@ -24,10 +24,13 @@ pub mod windows;
 #[cfg(windows)]
 pub use self::windows as platform;
 
-#[cfg(not(all(
-    target_os = "linux",
-    target_env = "gnu",
-    any(target_arch = "x86_64", target_arch = "aarch64")
+#[cfg(not(any(
+    windows,
+    all(
+        target_os = "linux",
+        target_env = "gnu",
+        any(target_arch = "x86_64", target_arch = "aarch64")
+    )
 )))]
 pub mod other;
 #[cfg(not(any(

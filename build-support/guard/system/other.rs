@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 /// Whether the guard knows this system.
 pub const SUPPORTED: bool = false;
+/// The variable that names directories to the loader.
+pub const LIBRARY_PATH: &str = "LD_LIBRARY_PATH";
 
 /// There is none.
 #[derive(Clone, Copy, Debug)]

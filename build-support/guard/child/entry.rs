@@ -1,0 +1,90 @@
+//! How a child enters the guard on Windows: before `main`, among the constructors of the program.
+
+use crate::runtime::child::pipe_sink::PipeSink;
+use crate::runtime::child::task::ToldTask;
+use crate::runtime::child::work;
+use crate::runtime::system::platform;
+use std::ffi::{OsStr, c_void};
+use std::fs::File;
+use std::io::{Read, Write};
+use std::mem::ManuallyDrop;
+use std::os::windows::io::FromRawHandle;
+use std::sync::Mutex;
+
+/// What a child finds set: where its guard lies in the program, and the token with which its task ends.
+pub const VARIABLE: &str = "CUDNN_GUARD_CHILD";
+
+const STD_OUTPUT: u32 = -11_i32 as u32;
+const STD_ERROR: u32 = -12_i32 as u32;
+/// `SEM_FAILCRITICALERRORS`, `SEM_NOGPFAULTERRORBOX` and `SEM_NOOPENFILEERRORBOX`: nobody is asked about a crash.
+const NO_BOXES: u32 = 0x8003;
+
+#[link(name = "kernel32")]
+unsafe extern "system" {
+    fn GetStdHandle(which: u32) -> *mut c_void;
+    fn SetStdHandle(which: u32, handle: *mut c_void) -> i32;
+    fn SetErrorMode(mode: u32) -> u32;
+    fn SetEnvironmentVariableW(name: *const u16, value: *const u16) -> i32;
+    fn GetCurrentProcess() -> *mut c_void;
+    fn TerminateProcess(process: *mut c_void, code: u32) -> i32;
+}
+
+// SAFETY: the C runtime calls every function in this section once, before `main`.
+#[used]
+#[unsafe(link_section = ".CRT$XCU")]
+static ENTER: extern "C" fn() = enter;
+
+/// The value of the variable for a child of this program.
+pub fn value_with(token: &str) -> String {
+    let enter: extern "C" fn() = enter;
+    // Programs are loaded at another address each time; two guards of one program lie at two places in it.
+    let place = (enter as usize).wrapping_sub(platform::own_module() as usize);
+    format!("{:x}-{}", place, token)
+}
+
+extern "C" fn enter() {
+    let Some(value) = std::env::var_os(VARIABLE) else {
+        return;
+    };
+    let value = value.to_string_lossy().into_owned();
+    let Some((_, token)) = value.split_once('-') else {
+        return;
+    };
+    // A DLL must not do anything where the process is not its own.
+    if !platform::is_program() || value != value_with(token) {
+        return;
+    }
+    // What this process may start is no child of the guard's.
+    let name = platform::wide(OsStr::new(VARIABLE));
+    // SAFETY: the name ends in zero, and no value stands for none.
+    unsafe { SetEnvironmentVariableW(name.as_ptr(), std::ptr::null()) };
+    let mut text = String::new();
+    let read = std::io::stdin().read_to_string(&mut text);
+    let Some(task) = ToldTask::parse(&text, token).filter(|_| read.is_ok()) else {
+        return;
+    };
+    // A panic must not unwind into the C runtime.
+    let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| answer(&task, token)));
+    // SAFETY: ends this process at once: what DLLs do at their end may hang.
+    unsafe { TerminateProcess(GetCurrentProcess(), 0) };
+}
+
+fn answer(task: &ToldTask, token: &str) {
+    // SAFETY: both handles are pipes of the parent's, and stay open until the end. What prints from here on writes to
+    // the second one.
+    let pipe = unsafe {
+        SetErrorMode(NO_BOXES);
+        let pipe = GetStdHandle(STD_OUTPUT);
+        SetStdHandle(STD_OUTPUT, GetStdHandle(STD_ERROR));
+        ManuallyDrop::new(File::from_raw_handle(pipe))
+    };
+    let pipe = Mutex::new(pipe);
+    let send = |text: &str| {
+        if let Ok(mut pipe) = pipe.lock() {
+            // The parent may have given up.
+            let _ = pipe.write_all(format!("{}\n", text).as_bytes());
+        }
+    };
+    let sink = PipeSink::to(&send);
+    task.with(&mut |task| work::whole(task, token, &sink));
+}

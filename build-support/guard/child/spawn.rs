@@ -1,0 +1,168 @@
+//! A child process on Windows: this program started again, which enters the guard before its `main` and never comes to
+//! that. What it is to do it reads from its standard input, what it finds goes to its standard output, and what anything
+//! prints in it to its standard error.
+
+use crate::runtime::child::entry::{self, VARIABLE};
+use crate::runtime::child::exit_status::{ChildExit, ExitStatus, signal_name};
+use crate::runtime::child::pipe_sink::PipeSink;
+use crate::runtime::child::task::Task;
+use crate::runtime::system::platform;
+use std::ffi::c_void;
+use std::io::{Read, Write};
+use std::os::windows::io::AsRawHandle;
+use std::os::windows::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Whether the child begins as a copy of this process, CUDA and all.
+pub const IS_COPY: bool = false;
+
+const CREATE_NO_WINDOW: u32 = 0x0800_0000;
+const EXTENDED_LIMITS: i32 = 9;
+const DIE_ON_UNHANDLED_EXCEPTION: u32 = 0x400;
+const KILL_ON_JOB_CLOSE: u32 = 0x2000;
+/// What is kept of a child's answer, and of what it printed.
+const ANSWER_LIMIT: usize = 1 << 20;
+const SAID_LIMIT: usize = 4096;
+const TICK: Duration = Duration::from_millis(1);
+/// How long the pipes of a child that has ended are read: one that it started itself may hold them.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+
+/// `JOBOBJECT_EXTENDED_LIMIT_INFORMATION`: the flags are its third word.
+#[repr(C)]
+struct JobLimits {
+    times: [i64; 2],
+    flags: u32,
+    rest: [u64; 15],
+}
+
+#[link(name = "kernel32")]
+unsafe extern "system" {
+    fn CreateJobObjectW(security: *const c_void, name: *const u16) -> *mut c_void;
+    fn SetInformationJobObject(
+        job: *mut c_void,
+        class: i32,
+        limits: *const JobLimits,
+        size: u32,
+    ) -> i32;
+    fn AssignProcessToJobObject(job: *mut c_void, process: *mut c_void) -> i32;
+    fn CloseHandle(handle: *mut c_void) -> i32;
+}
+
+/// What ends with this process, however that ends.
+struct Job(*mut c_void);
+
+impl Job {
+    fn with(process: *mut c_void) -> Self {
+        let limits = JobLimits {
+            times: [0; 2],
+            flags: KILL_ON_JOB_CLOSE | DIE_ON_UNHANDLED_EXCEPTION,
+            rest: [0; 15],
+        };
+        // SAFETY: the limits are as large as is said. Without a job the child is ended by its deadline alone.
+        unsafe {
+            let job = CreateJobObjectW(std::ptr::null(), std::ptr::null());
+            SetInformationJobObject(job, EXTENDED_LIMITS, &limits, size_of::<JobLimits>() as u32);
+            AssignProcessToJobObject(job, process);
+            Self(job)
+        }
+    }
+}
+
+impl Drop for Job {
+    fn drop(&mut self) {
+        // SAFETY: it is closed once; what is still in it ends.
+        unsafe { CloseHandle(self.0) };
+    }
+}
+
+/// Does the task in this program started again. The error says why there is no child.
+pub fn in_child(
+    deadline: Duration,
+    task: &Task<'_>,
+    token: &str,
+    _work: &dyn Fn(&PipeSink<'_>),
+) -> Result<ChildExit, String> {
+    if !platform::is_program() {
+        return Err("this code is in a DLL, and only a program can be started again".to_string());
+    }
+    let until = Instant::now() + deadline;
+    let program = std::env::current_exe().map_err(|error| error.to_string())?;
+    let failed = |error: std::io::Error| format!("{}: {}", program.display(), error);
+    let mut command = Command::new(&program);
+    command
+        .env(VARIABLE, entry::value_with(token))
+        .creation_flags(CREATE_NO_WINDOW)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(failed)?;
+    // It does nothing before it was told what to do.
+    let _job = Job::with(child.as_raw_handle().cast());
+    let answer = reader(child.stdout.take(), ANSWER_LIMIT);
+    let said = reader(child.stderr.take(), SAID_LIMIT);
+    if let Some(mut stdin) = child.stdin.take() {
+        // One that has ended already tells so by its status.
+        let _ = stdin.write_all(task.to_text(token).as_bytes());
+    }
+    let mut status = None;
+    while status.is_none() && Instant::now() < until {
+        std::thread::sleep(TICK);
+        status = child.try_wait().ok().flatten();
+    }
+    if status.is_none() {
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+    let answer = answer.take();
+    let said = said.take();
+    let end = match status.map(|status| status.code()) {
+        None => ExitStatus::Late,
+        Some(Some(code)) if signal_name(code).is_some() => ExitStatus::Signal(code),
+        Some(_) => ExitStatus::Itself,
+    };
+    Ok(ChildExit { end, answer, said })
+}
+
+/// What comes out of a pipe.
+struct Reader {
+    text: Arc<Mutex<Vec<u8>>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+fn reader(pipe: Option<impl Read + Send + 'static>, limit: usize) -> Reader {
+    let text = Arc::new(Mutex::new(Vec::new()));
+    let into = Arc::clone(&text);
+    let thread = pipe.and_then(|mut pipe| {
+        let read = move || {
+            let mut buffer = vec![0_u8; 1 << 12];
+            while let Some(count) = pipe.read(&mut buffer).ok().filter(|count| *count > 0) {
+                if let Ok(mut text) = into.lock() {
+                    let room = limit.saturating_sub(text.len());
+                    text.extend(buffer.iter().take(count.min(room)));
+                }
+            }
+        };
+        std::thread::Builder::new().spawn(read).ok()
+    });
+    Reader { text, thread }
+}
+
+impl Reader {
+    /// What has come until the end, or until nobody waits any longer.
+    fn take(self) -> String {
+        let until = Instant::now() + LAST_WORDS;
+        while self
+            .thread
+            .as_ref()
+            .is_some_and(|thread| !thread.is_finished())
+            && Instant::now() < until
+        {
+            std::thread::sleep(TICK);
+        }
+        let text = self.text.lock().map(|text| text.clone());
+        String::from_utf8_lossy(&text.unwrap_or_default()).into_owned()
+    }
+}

@@ -1,0 +1,120 @@
+//! The way on which Windows comes to a DLL that is asked for by its name: the directories it looks through, and who named
+//! each of them. <https://learn.microsoft.com/windows/win32/dlls/dynamic-link-library-search-order>
+
+use crate::runtime::binary::Image;
+use crate::runtime::binary::defect::Defect;
+pub use crate::runtime::loader::load_origin::LoadOrigin;
+use crate::runtime::system::platform;
+use std::path::{Path, PathBuf};
+
+/// The loader's search path, each directory with who named it.
+///
+/// A program that calls `SetDefaultDllDirectories` has another one, of which Windows tells nothing.
+#[derive(Clone, Debug)]
+pub struct SearchPath {
+    folders: Vec<LoadOrigin>,
+}
+
+impl SearchPath {
+    /// Of this process.
+    pub fn of_program() -> Self {
+        let program = std::env::current_exe().unwrap_or_default();
+        let mut own = Vec::new();
+        own.extend(program.parent().map(Path::to_path_buf));
+        let path = platform::first_environment(platform::LIBRARY_PATH).unwrap_or_default();
+        let mut named = Vec::new();
+        for entry in std::env::split_paths(&path) {
+            if !entry.as_os_str().is_empty() {
+                named.push(entry);
+            }
+        }
+        let set = platform::dll_directory();
+        let current = match &set {
+            Some(_) => None,
+            None => std::env::current_dir().ok(),
+        };
+        let mut folders = Vec::new();
+        let with = [
+            (own, LoadOrigin::Application as fn(PathBuf) -> LoadOrigin),
+            (set.into_iter().collect(), LoadOrigin::DllDirectory),
+            (platform::system_folders(), LoadOrigin::System),
+            (current.into_iter().collect(), LoadOrigin::WorkingDirectory),
+            (named, LoadOrigin::LibraryPath),
+        ];
+        for (list, origin) in with {
+            folders.extend(list.into_iter().map(origin));
+        }
+        Self { folders }
+    }
+
+    /// What made the loader take this file.
+    pub fn to(&self, file: &Path) -> LoadOrigin {
+        let folder = file.parent().unwrap_or(file);
+        let is = |origin: &&LoadOrigin| platform::same_file(origin.folder(), folder);
+        let found = self.folders.iter().find(is);
+        found.cloned().unwrap_or(LoadOrigin::Elsewhere)
+    }
+
+    /// The file that the loader takes for a name. The DLL that asks has no directories of its own.
+    pub fn resolve(&self, name: &str, _own: &[PathBuf], _own_first: bool) -> Option<PathBuf> {
+        self.program_file(name)
+    }
+
+    /// Whether PATH has this directory before that entry.
+    pub fn is_before(&self, folder: &Path, entry: &Path) -> bool {
+        for origin in &self.folders {
+            match origin {
+                LoadOrigin::LibraryPath(one) if platform::same_file(one, folder) => return true,
+                LoadOrigin::LibraryPath(one) if one == entry => return false,
+                _ => {}
+            }
+        }
+        false
+    }
+
+    /// Whether the directory of one file comes before that of the other.
+    pub fn leads_first(&self, one: &Path, other: &Path) -> bool {
+        let is = |file: &Path, origin: &LoadOrigin| {
+            file.parent()
+                .is_some_and(|dir| platform::same_file(dir, origin.folder()))
+        };
+        let mut folders = self.folders.iter();
+        folders
+            .find(|origin| is(one, origin) || is(other, origin))
+            .is_some_and(|origin| is(one, origin))
+    }
+
+    /// The file that the loader takes for a name: the first one, be it damaged.
+    pub fn program_file(&self, name: &str) -> Option<PathBuf> {
+        self.program_files(name).into_iter().next()
+    }
+
+    /// All files of that name on the way.
+    pub fn program_files(&self, name: &str) -> Vec<PathBuf> {
+        let mut files = Vec::new();
+        for origin in &self.folders {
+            files.push(origin.folder().join(name));
+        }
+        files.retain(|file| file.is_file());
+        files
+    }
+
+    /// What lies in the loader's way under a name that the program opens, and is no DLL for it.
+    pub fn obstacle(&self, name: &str) -> Option<(PathBuf, Defect)> {
+        let file = self.program_file(name)?;
+        let defect = Image::open(&file).err()?;
+        Some((file, defect))
+    }
+
+    /// The directories, for "looked at".
+    pub fn looked_at(&self) -> Vec<String> {
+        let mut lines: Vec<String> = Vec::new();
+        for origin in &self.folders {
+            let line = origin.to_string();
+            if !lines.contains(&line) {
+                lines.push(line);
+            }
+        }
+        lines
+    }
+}

@@ -1,0 +1,23 @@
+//! A library for Linux that lies there without the link by which programs look for it.
+
+use crate::runtime::binary::bounded_file::files_in;
+use crate::runtime::binary::defect::Defect;
+use crate::runtime::binary::elf::Elf;
+use std::path::{Path, PathBuf};
+
+/// A library in this directory that has this SONAME, where it lies under other names alone: `ldconfig` was not run for
+/// it.
+pub fn find(dir: &Path, soname: &str) -> Option<(PathBuf, Defect)> {
+    let stem = soname.split(['.', '-', '_']).next()?;
+    let mut found = None;
+    for file in files_in(dir) {
+        let name = file.file_name()?.to_str().unwrap_or_default();
+        if name.starts_with(stem) && name.contains(".so") {
+            let own = Elf::open(&file).ok().and_then(|elf| elf.soname());
+            if own.as_deref() == Some(soname) {
+                found = found.max(Some(file));
+            }
+        }
+    }
+    Some((found?, Defect::Unlinked(soname.to_string())))
+}
