@@ -142,6 +142,9 @@ pub fn module_text(out: &mut String, name: &str) {
                 out.push_str("}\n");
             }
             None if line == "#[cfg(feature = \"runtime\")]" => {}
+            None if line == "#[cfg(any(windows, feature = \"build\"))]" => {
+                out.push_str("#[cfg(windows)]\n");
+            }
             // A program does without what only the build reads.
             None if line == "#[cfg(feature = \"build\")]" => {
                 lines.next();
@@ -218,6 +221,6 @@ mod tests {
         }
         assert!(!text.contains("crate::runtime"), "a path is left");
         // What the build alone reads is not in it, nor is a feature of this crate.
-        assert!(!text.contains("mod pe ") && !text.contains("feature ="));
+        assert!(!text.contains("mod pe_cuda ") && !text.contains("feature ="));
     }
 }
