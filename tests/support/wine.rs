@@ -2,9 +2,9 @@
 
 use super::{Ran, cargo, program, run, scratch, target, write_if_new};
 use std::ffi::OsStr;
-use std::fs;
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 
 const WINDOWS: &str = "x86_64-pc-windows-gnu";
 
@@ -17,22 +17,38 @@ __declspec(dllexport) int __stdcall ProcessPrng(void *into, size_t size) {
 ";
 
 /// A Windows, in a folder of its own.
-pub struct Windows(PathBuf);
+pub struct Windows {
+    folder: PathBuf,
+    /// It waits for us to end. Without it each program would start Windows' services anew, and they keep what a program
+    /// prints into open until they end, seconds later.
+    _session: Child,
+}
 
 impl Windows {
-    /// Makes it, if it was not made before.
+    /// Makes it, if it was not made before, and starts it.
     pub fn boot(name: &str) -> Self {
-        let this = Self(scratch(name));
-        if !this.drive().is_dir() {
-            this.start("wineboot", &["-i"], &[]).exits_with(0);
-        }
+        let folder = scratch(name);
+        let mut session = wine(&folder)
+            .args(["cmd", "/q"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        writeln!(session.stdin.as_mut().unwrap(), "echo ready").unwrap();
+        let said = BufReader::new(session.stdout.as_mut().unwrap());
+        assert!(said.lines().any(|line| line.unwrap() == "ready"));
+        let this = Self {
+            folder,
+            _session: session,
+        };
         // Rust's standard library takes its random numbers from there, and Wine 8 has none.
         this.dll("bcryptprimitives", RANDOM);
         this
     }
 
     pub fn drive(&self) -> PathBuf {
-        self.0.join("drive_c")
+        self.folder.join("drive_c")
     }
 
     pub fn system(&self, file: &str) -> PathBuf {
@@ -51,22 +67,20 @@ impl Windows {
         .exits_with(0);
     }
 
-    pub fn start(
-        &self,
-        what: impl AsRef<OsStr>,
-        arguments: &[&str],
-        env: &[(&str, &str)],
-    ) -> Ran {
-        let mut command: Command = program("/usr/lib/wine/wine64");
-        command
-            .env("WINEPREFIX", &self.0)
-            .env("WINEDEBUG", "-all")
-            .env_remove("CUDNN_GUARD_REAL")
-            .envs(env.iter().copied())
-            .arg(what)
-            .args(arguments);
+    pub fn start(&self, what: impl AsRef<OsStr>, arguments: &[&str], env: &[(&str, &str)]) -> Ran {
+        let mut command = wine(&self.folder);
+        command.envs(env.iter().copied()).arg(what).args(arguments);
         run(&mut command)
     }
+}
+
+fn wine(folder: &Path) -> Command {
+    let mut command = program("/usr/lib/wine/wine64");
+    command
+        .env("WINEPREFIX", folder)
+        .env("WINEDEBUG", "-all")
+        .env_remove("CUDNN_GUARD_REAL");
+    command
 }
 
 /// A path of this machine, as programs under Wine call it.
