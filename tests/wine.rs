@@ -9,24 +9,14 @@
 mod support;
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use support::{
-    Ran, cargo, consumers, place, program, repository, run, scratch, target, write_if_new,
-};
+use support::wine::{Windows, built};
+use support::{Ran, consumers, place, repository, scratch, write_if_new};
 
-const WINDOWS: &str = "x86_64-pc-windows-gnu";
 const TOOLKIT: &str = r"C:\Program Files\NVIDIA GPU Computing Toolkit\CUDA\v13.0";
 
-/// The C sources of a DLL, compiled into Windows' own directory.
-const RANDOM: &str = "\
-#include <stddef.h>
-int __stdcall SystemFunction036(void *, unsigned long);
-__declspec(dllexport) int __stdcall ProcessPrng(void *into, size_t size) {
-    return SystemFunction036(into, (unsigned long)size);
-}
-";
+/// NVIDIA's driver, as far as a build asks it.
 const DRIVER: &str = "\
 #include <string.h>
 #define CALL __declspec(dllexport) int __stdcall
@@ -38,81 +28,36 @@ CALL cuDeviceGetName(char *name, int size, int device) { strncpy(name, \"A GPU o
 CALL cuDeviceGetAttribute(int *value, int what, int device) { *value = what == 75 ? 8 : 6; return device; }
 ";
 
-/// A Windows with what NVIDIA's installers leave on it.
-struct Windows(PathBuf);
-
 /// It is one for all tests of this file, which take turns.
 fn windows() -> MutexGuard<'static, Option<Windows>> {
     static ONE: Mutex<Option<Windows>> = Mutex::new(None);
     let mut one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
-    one.get_or_insert_with(Windows::install);
+    one.get_or_insert_with(install);
     one
 }
 
-impl Windows {
-    fn install() -> Self {
-        let this = Self(scratch("wine"));
-        if !this.drive().is_dir() {
-            this.start("wineboot", &["-i"], &[]).exits_with(0);
-        }
-        // Rust's standard library takes its random numbers from there, and Wine 8 has none.
-        this.dll("bcryptprimitives", RANDOM);
-        let _ = fs::remove_file(this.system("nvcuda.dll"));
-        let files = this.drive().join("Program Files");
-        let (nvidia, tools) = (files.join("NVIDIA/CUDNN/v9.28"), this.drive().join("Tools"));
-        let (nine, eight) = (real("cudnn-win-cu13-9.28"), real("cudnn-win-cu12-8.9.7"));
-        place(
-            &real("cuda-win-cu13").join("cu13"),
-            &files.join("NVIDIA GPU Computing Toolkit/CUDA/v13.0"),
-        );
-        // The wheel of nvcc has no compiler for device code; the installer has it.
-        let nvvm = files.join("NVIDIA GPU Computing Toolkit/CUDA/v13.0/nvvm/bin");
-        fs::create_dir_all(&nvvm).unwrap();
-        write_if_new(&nvvm.join("cicc.exe"), "");
-        place(&nine.join("cudnn/bin"), &nvidia.join("bin/13.0/x64"));
-        place(&nine.join("cudnn/include"), &nvidia.join("include/13.0"));
-        fs::create_dir_all(nvidia.join("lib/13.0/x64")).unwrap();
-        // The wheel has no import library; the installer has one.
-        write_if_new(&nvidia.join("lib/13.0/x64/cudnn.lib"), "");
-        place(&eight.join("cudnn"), &tools.join("cuDNN"));
-        this
-    }
-
-    fn drive(&self) -> PathBuf {
-        self.0.join("drive_c")
-    }
-
-    fn system(&self, file: &str) -> PathBuf {
-        self.drive().join("windows/system32").join(file)
-    }
-
-    fn dll(&self, name: &str, source: &str) {
-        let file = scratch("wine-sources").join(format!("{name}.c"));
-        write_if_new(&file, source);
-        run(program("x86_64-w64-mingw32-gcc")
-            .args(["-shared", "-o"])
-            .arg(self.system(&format!("{name}.dll")))
-            .arg(file)
-            .arg("-ladvapi32"))
-        .exits_with(0);
-    }
-
-    fn start(
-        &self,
-        what: impl AsRef<std::ffi::OsStr>,
-        arguments: &[&str],
-        env: &[(&str, &str)],
-    ) -> Ran {
-        let mut command: Command = program("/usr/lib/wine/wine64");
-        command
-            .env("WINEPREFIX", &self.0)
-            .env("WINEDEBUG", "-all")
-            .env_remove("CUDNN_GUARD_REAL")
-            .envs(env.iter().copied())
-            .arg(what)
-            .args(arguments);
-        run(&mut command)
-    }
+/// A Windows with what NVIDIA's installers leave on it.
+fn install() -> Windows {
+    let windows = Windows::boot("wine");
+    let _ = fs::remove_file(windows.system("nvcuda.dll"));
+    let files = windows.drive().join("Program Files");
+    let (nvidia, tools) = (
+        files.join("NVIDIA/CUDNN/v9.28"),
+        windows.drive().join("Tools"),
+    );
+    let (nine, eight) = (real("cudnn-win-cu13-9.28"), real("cudnn-win-cu12-8.9.7"));
+    let toolkit = files.join("NVIDIA GPU Computing Toolkit/CUDA/v13.0");
+    place(&real("cuda-win-cu13").join("cu13"), &toolkit);
+    // The wheel of nvcc has no compiler for device code; the installer has it.
+    fs::create_dir_all(toolkit.join("nvvm/bin")).unwrap();
+    write_if_new(&toolkit.join("nvvm/bin/cicc.exe"), "");
+    place(&nine.join("cudnn/bin"), &nvidia.join("bin/13.0/x64"));
+    place(&nine.join("cudnn/include"), &nvidia.join("include/13.0"));
+    fs::create_dir_all(nvidia.join("lib/13.0/x64")).unwrap();
+    // The wheel has no import library; the installer has one.
+    write_if_new(&nvidia.join("lib/13.0/x64/cudnn.lib"), "");
+    place(&eight.join("cudnn"), &tools.join("cuDNN"));
+    windows
 }
 
 /// A folder of `.ci/wheels.py`.
@@ -120,14 +65,6 @@ fn real(set: &str) -> PathBuf {
     let folder = std::env::var_os("CUDNN_GUARD_REAL")
         .expect("CUDNN_GUARD_REAL is the folder of .ci/wheels.py");
     PathBuf::from(folder).join(set).join("nvidia")
-}
-
-/// A program for Windows.
-fn built(dir: &Path, arguments: &[&str], name: &str) -> PathBuf {
-    let arguments = [&["build", "--target", WINDOWS], arguments].concat();
-    run(&mut cargo(dir, &arguments)).exits_with(0);
-    let target = target().join(WINDOWS);
-    target.join("debug").join(format!("{name}.exe"))
 }
 
 fn doctor(windows: &Windows, env: &[(&str, &str)]) -> Ran {

@@ -6,6 +6,14 @@
 //! <into>/lib64/{libcudart.so -> libcudart.so.13, libcudart.so.13}
 //! <into>/driver/libcuda.so.1
 //! ```
+//!
+//! For Windows:
+//!
+//! ```text
+//! <into>/include/{cuda.h, cudnn.h, cudnn_version.h}
+//! <into>/bin/{cudnn64_9.dll, cudnn_graph64_9.dll, ..., cudart64_13.dll}
+//! <into>/driver/nvcuda.dll
+//! ```
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -53,6 +61,9 @@ const PARTS_8: &[Part] = &[
     Part { name: "adv_train", sources: &["rest.c"], defines: &["PART=AdvTrain"], needs: &["ops_infer", "ops_train", "adv_infer"] },
 ];
 
+/// The parts without a version resource on Windows; `graph` has the data symbol.
+const WITHOUT_RESOURCE: [&str; 3] = ["graph", "heuristic", "engines_tensor_ir"];
+
 /// Compiles the C files in `sources` into an installation below `into`, which must not hold another one.
 pub fn build(sources: &Path, into: &Path, what: &Simulated) -> Result<(), String> {
     build_with("cc", sources, into, what)
@@ -66,7 +77,7 @@ pub fn build_with(
     what: &Simulated,
 ) -> Result<(), String> {
     let (major, minor, _) = what.cudnn;
-    let tree = Tree::new(compiler, sources, into)?;
+    let tree = Tree::new(compiler, "lib64", sources, into)?;
     tree.headers(what)?;
 
     tree.library("driver/libcuda.so.1", &["driver.c"], &[])?;
@@ -84,14 +95,7 @@ pub fn build_with(
         false => "-Wl,--enable-new-dtags",
     };
     let versioned = ["-Wl,--default-symver", "-Wl,-rpath,$ORIGIN", tags].map(String::from);
-    // `engines_tensor_ir` came with 9.21, `ext` with 9.22.
-    let parts = match (major, minor) {
-        (8, _) => PARTS_8,
-        (9, 22..) => PARTS_9,
-        (9, 21) => &PARTS_9[..8],
-        (9, _) => &PARTS_9[..7],
-        _ => return Err(format!("there is no simulator of cuDNN {major}")),
-    };
+    let parts = parts(what.cudnn)?;
     for part in parts {
         let mut flags = versioned.to_vec();
         flags.extend(part.defines.iter().map(|define| format!("-D{define}")));
@@ -119,27 +123,85 @@ pub fn build_with(
     Ok(())
 }
 
+/// The same for Windows, by mingw.
+pub fn build_for_windows(sources: &Path, into: &Path, what: &Simulated) -> Result<(), String> {
+    let tree = Tree::new("x86_64-w64-mingw32-gcc", "bin", sources, into)?;
+    tree.headers(what)?;
+
+    // What is each thread's own is done by libgcc.
+    let libgcc = "-static-libgcc".to_string();
+    tree.compile("driver/nvcuda.dll", &["driver.c"], &[libgcc])?;
+    let cudart = match what.cuda.0 {
+        11 => "bin/cudart64_110.dll".to_string(),
+        other => format!("bin/cudart64_{other}.dll"),
+    };
+    tree.compile(&cudart, &["cudart.c"], &[])?;
+
+    let file = |part: &str| format!("cudnn{part}64_{}.dll", what.cudnn.0);
+    let part_file = |part: &str| file(&format!("_{part}"));
+    let resource = tree.version_resource(what.cudnn)?;
+    for part in parts(what.cudnn)? {
+        let defines = part.defines.iter();
+        let mut flags: Vec<String> = defines.map(|define| format!("-D{define}")).collect();
+        for need in part.needs {
+            // What a part takes nothing from is no import of it.
+            let half = if *need == "ops" { "ops_infer" } else { *need };
+            flags.push(format!("-Wl,-u,__imp_cudnn_{half}_version"));
+            flags.push(tree.path(&part_file(need)));
+        }
+        if !WITHOUT_RESOURCE.contains(&part.name) {
+            flags.push(resource.clone());
+        }
+        let to = format!("bin/{}", part_file(part.name));
+        tree.compile(&to, part.sources, &flags)?;
+    }
+    tree.compile(&format!("bin/{}", file("")), &["shim.c"], &[resource])?;
+    for part in &what.leave_out {
+        tree.remove(&format!("bin/{}", part_file(part)))?;
+    }
+    Ok(())
+}
+
+/// The parts of a release: `engines_tensor_ir` came with 9.21, `ext` with 9.22.
+fn parts((major, minor, _): (u32, u32, u32)) -> Result<&'static [Part], String> {
+    match (major, minor) {
+        (8, _) => Ok(PARTS_8),
+        (9, 22..) => Ok(PARTS_9),
+        (9, 21) => Ok(&PARTS_9[..8]),
+        (9, _) => Ok(&PARTS_9[..7]),
+        _ => Err(format!("there is no simulator of cuDNN {major}")),
+    }
+}
+
 struct Tree {
     compiler: String,
+    libraries: &'static str,
     sources: PathBuf,
     into: PathBuf,
 }
 
 impl Tree {
-    fn new(compiler: &str, sources: &Path, into: &Path) -> Result<Self, String> {
-        for folder in ["include", "lib64", "driver"] {
+    fn new(
+        compiler: &str,
+        libraries: &'static str,
+        sources: &Path,
+        into: &Path,
+    ) -> Result<Self, String> {
+        for folder in ["include", libraries, "driver"] {
             let folder = into.join(folder);
             fs::create_dir_all(&folder).map_err(|error| told("create", &folder, &error))?;
         }
         Ok(Self {
             compiler: compiler.to_string(),
+            libraries,
             sources: sources.to_path_buf(),
             into: into.to_path_buf(),
         })
     }
 
     fn path(&self, library: &str) -> String {
-        self.into.join("lib64").join(library).display().to_string()
+        let folder = self.into.join(self.libraries);
+        folder.join(library).display().to_string()
     }
 
     /// Copies the headers with this release's numbers in them.
@@ -164,10 +226,16 @@ impl Tree {
         Ok(())
     }
 
-    /// Links one library from C files; its SONAME is its file name.
+    /// Links one library for Linux from C files; its SONAME is its file name.
     fn library(&self, to: &str, sources: &[&str], flags: &[String]) -> Result<(), String> {
-        let to = self.into.join(to);
-        let soname = to.file_name().unwrap_or_default().to_string_lossy();
+        let soname = to.rsplit('/').next().unwrap_or_default();
+        let soname = format!("-Wl,-soname,{soname}");
+        let before = ["-fPIC", &soname, "-Wl,--build-id"].map(String::from);
+        let behind = ["-ldl", "-lm"].map(String::from);
+        self.compile(to, sources, &[&before[..], flags, &behind].concat())
+    }
+
+    fn compile(&self, to: &str, sources: &[&str], flags: &[String]) -> Result<(), String> {
         let mut compiler = Command::new(&self.compiler);
         compiler
             .args([
@@ -176,27 +244,40 @@ impl Tree {
                 "-Wall",
                 "-Wextra",
                 "-Werror",
-                "-fPIC",
                 "-shared",
             ])
-            .arg(format!("-Wl,-soname,{soname}"))
-            .arg("-Wl,--build-id")
             .arg("-I")
             .arg(self.into.join("include"))
             .arg("-o")
-            .arg(&to)
+            .arg(self.into.join(to))
             .args(sources.iter().map(|source| self.sources.join(source)))
-            .args(flags)
-            .args(["-ldl", "-lm"]);
-        let output = compiler
-            .output()
-            .map_err(|error| format!("cannot run the C compiler `{}`: {error}", self.compiler))?;
+            .args(flags);
+        self.run(&mut compiler, to)
+    }
+
+    /// What Windows tells of a file, compiled: the object to link.
+    fn version_resource(&self, (major, minor, patch): (u32, u32, u32)) -> Result<String, String> {
+        let source = self.into.join("version.rc");
+        let object = source.with_extension("o");
+        let text = format!("1 VERSIONINFO FILEVERSION {major},{minor},{patch},0 {{}}\n");
+        fs::write(&source, text).map_err(|error| told("write", &source, &error))?;
+        let mut compiler = Command::new("x86_64-w64-mingw32-windres");
+        compiler.arg(&source).arg(&object);
+        self.run(&mut compiler, "version.rc")?;
+        Ok(object.display().to_string())
+    }
+
+    fn run(&self, compiler: &mut Command, what: &str) -> Result<(), String> {
+        let output = compiler.output().map_err(|error| {
+            let name = compiler.get_program().to_string_lossy();
+            format!("cannot run the C compiler `{name}`: {error}")
+        })?;
         if output.status.success() {
             return Ok(());
         }
         Err(format!(
             "cannot compile `{}`:\n{}",
-            to.display(),
+            self.into.join(what).display(),
             String::from_utf8_lossy(&output.stderr).trim_end()
         ))
     }

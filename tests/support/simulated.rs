@@ -68,22 +68,41 @@ pub fn build(cudnn: Release, leave_out: &[&str], into: &Path) {
     }
 }
 
-/// The one that all copies are made of. Its name holds what it was made from, so that another state of the sources has
-/// another; it comes there whole, since two test programs may run at a time.
+/// The same for Windows, all parts there. Nobody changes it: see [`copy`].
+#[track_caller]
+pub fn for_windows(cudnn: Release) -> PathBuf {
+    made_once("windows-", cudnn, |into| {
+        let what = simulator::Simulated {
+            cudnn,
+            cuda: (13, 0),
+            leave_out: Vec::new(),
+        };
+        simulator::build_for_windows(&sources(), into, &what).unwrap();
+    })
+}
+
+/// The one that all copies are made of.
 #[track_caller]
 fn compiled(cudnn: Release) -> PathBuf {
+    made_once("", cudnn, |into| build(cudnn, &[], into))
+}
+
+/// An installation for all test programs. Its name holds what it was made from, so that another state of the sources has
+/// another; it comes there whole, since two test programs may run at a time.
+#[track_caller]
+fn made_once(system: &str, cudnn: Release, make: impl FnOnce(&Path)) -> PathBuf {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let mut hasher = DefaultHasher::new();
     include_str!("../../src/demo/simulator.rs").hash(&mut hasher);
     hash_all(&sources(), &mut hasher);
     let (major, minor, patch) = cudnn;
-    let name = format!("{major}.{minor}.{patch}-{:016x}", hasher.finish());
+    let name = format!("{system}{major}.{minor}.{patch}-{:016x}", hasher.finish());
     let into = below("simulated").join(&name);
     if !into.is_dir() {
         let making = below("simulated").join(format!("{name}.{}", std::process::id()));
         let _ = fs::remove_dir_all(&making);
-        build(cudnn, &[], &making);
+        make(&making);
         if let Err(error) = fs::rename(&making, &into) {
             assert!(into.is_dir(), "{}: {error}", into.display());
             fs::remove_dir_all(&making).unwrap();

@@ -1,0 +1,97 @@
+//! Programs for Windows: built for it by mingw, and started under Wine. `.ci/foreign` makes ready what that needs.
+
+use super::{Ran, cargo, program, run, scratch, target, write_if_new};
+use std::ffi::OsStr;
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+const WINDOWS: &str = "x86_64-pc-windows-gnu";
+
+const RANDOM: &str = "\
+#include <stddef.h>
+int __stdcall SystemFunction036(void *, unsigned long);
+__declspec(dllexport) int __stdcall ProcessPrng(void *into, size_t size) {
+    return SystemFunction036(into, (unsigned long)size);
+}
+";
+
+/// A Windows, in a folder of its own.
+pub struct Windows {
+    folder: PathBuf,
+    /// It waits for us to end. Without it each program would start Windows' services anew, and they keep what a program
+    /// prints into open until they end, seconds later.
+    _session: Child,
+}
+
+impl Windows {
+    /// Makes it, if it was not made before, and starts it.
+    pub fn boot(name: &str) -> Self {
+        let folder = scratch(name);
+        let mut session = wine(&folder)
+            .args(["cmd", "/q"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        writeln!(session.stdin.as_mut().unwrap(), "echo ready").unwrap();
+        let said = BufReader::new(session.stdout.as_mut().unwrap());
+        assert!(said.lines().any(|line| line.unwrap() == "ready"));
+        let this = Self {
+            folder,
+            _session: session,
+        };
+        // Rust's standard library takes its random numbers from there, and Wine 8 has none.
+        this.dll("bcryptprimitives", RANDOM);
+        this
+    }
+
+    pub fn drive(&self) -> PathBuf {
+        self.folder.join("drive_c")
+    }
+
+    pub fn system(&self, file: &str) -> PathBuf {
+        self.drive().join("windows/system32").join(file)
+    }
+
+    /// A DLL of this C code in Windows' own directory.
+    pub fn dll(&self, name: &str, source: &str) {
+        let file = scratch("wine-sources").join(format!("{name}.c"));
+        write_if_new(&file, source);
+        run(program("x86_64-w64-mingw32-gcc")
+            .args(["-shared", "-o"])
+            .arg(self.system(&format!("{name}.dll")))
+            .arg(file)
+            .arg("-ladvapi32"))
+        .exits_with(0);
+    }
+
+    pub fn start(&self, what: impl AsRef<OsStr>, arguments: &[&str], env: &[(&str, &str)]) -> Ran {
+        let mut command = wine(&self.folder);
+        command.envs(env.iter().copied()).arg(what).args(arguments);
+        run(&mut command)
+    }
+}
+
+fn wine(folder: &Path) -> Command {
+    let mut command = program("/usr/lib/wine/wine64");
+    command
+        .env("WINEPREFIX", folder)
+        .env("WINEDEBUG", "-all")
+        .env_remove("CUDNN_GUARD_REAL");
+    command
+}
+
+/// A path of this machine, as programs under Wine call it.
+pub fn path(path: &Path) -> String {
+    format!("Z:{}", path.to_str().unwrap().replace('/', r"\"))
+}
+
+/// A program for Windows.
+pub fn built(dir: &Path, arguments: &[&str], name: &str) -> PathBuf {
+    let arguments = [&["build", "--target", WINDOWS], arguments].concat();
+    run(&mut cargo(dir, &arguments)).exits_with(0);
+    let target = target().join(WINDOWS);
+    target.join("debug").join(format!("{name}.exe"))
+}
