@@ -64,6 +64,7 @@ pub(super) const SOURCES: &[(&str, &str)] = sources![
     "driver/devices",
     "driver/driver_library",
     "driver/driver_missing",
+    "driver/file_release",
     "driver/mod",
     "driver/no_gpu",
     "driver/query",

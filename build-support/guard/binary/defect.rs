@@ -137,6 +137,11 @@ impl Defect {
                 "install the cuDNN for {} in `{dir}`",
                 std::env::consts::ARCH
             ),
+            Defect::Unreadable(_) | Defect::Forbidden | Defect::Closed(_) if cfg!(windows) => {
+                format!(
+                    "let the user who runs this program read it: the tab Security in the properties of `{dir}`"
+                )
+            }
             Defect::Unreadable(_) => {
                 let path = word(path);
                 format!(

@@ -288,8 +288,14 @@ impl Pe {
         number(&self.read_at(address, size)?, 0, size as usize)
     }
 
-    /// The first three numbers of its version resource, in the first language.
+    /// The first three numbers of its version resource.
     fn file_version(&self) -> Option<Version> {
+        let [major, minor, patch, _] = self.file_numbers()?;
+        Some(Version::new(major, minor, patch))
+    }
+
+    /// The numbers of its version resource, in the first language.
+    pub fn file_numbers(&self) -> Option<[u32; 4]> {
         let mut place = self.resource_entry(0, Some(VERSION))?;
         for _ in 0..2 {
             place = self.resource_entry(place.checked_sub(1 << 31)?, None)?;
@@ -304,7 +310,7 @@ impl Pe {
             number(&data, fixed * 4 + 8, 4)?,
             number(&data, fixed * 4 + 12, 4)?,
         );
-        Some(Version::new(high >> 16, high & 0xffff, low >> 16))
+        Some([high >> 16, high & 0xffff, low >> 16, low & 0xffff])
     }
 
     /// What a directory of resources has under an id, or first: a place below it, with the highest bit set for another

@@ -81,7 +81,11 @@ pub fn judge(
         ExitStatus::Signal(_) if dlerror_messages::no_memory(&outcome.said) => {
             let summary = format!("{} that tries cuDNN found no memory while {}", who, stage);
             Finding::warning(FindingId::ChildNotStarted, summary)
-                .help("raise the limit on memory (`ulimit -v`), or see with `free -m` whether any is left")
+                .help(if cfg!(windows) {
+                    "close other programs, or let Windows' page file grow"
+                } else {
+                    "raise the limit on memory (`ulimit -v`), or see with `free -m` whether any is left"
+                })
         }
         ExitStatus::Signal(number) => {
             // Before it starts, nothing of cuDNN's has run.
@@ -141,7 +145,11 @@ pub fn judge(
 
 /// What went wrong once, and otherwise or not at all in a second child, stops nothing. `words` tell how that one went.
 pub fn did_not_recur(finding: &mut Finding, words: &str) {
-    let help = "start the program again; if it comes and goes, see `dmesg` for lines with Xid, and `nvidia-smi -q -d ECC`";
+    let help = if cfg!(windows) {
+        "start the program again; if it comes and goes, see Windows' event log for errors of nvlddmkm, and `nvidia-smi -q -d ECC`"
+    } else {
+        "start the program again; if it comes and goes, see `dmesg` for lines with Xid, and `nvidia-smi -q -d ECC`"
+    };
     finding.severity = Severity::Warning;
     finding.help = vec![help.to_string()];
     finding

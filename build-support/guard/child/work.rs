@@ -84,7 +84,11 @@ impl ChildNotStarted {
                 .help("call `startup()` before anything uses CUDA: as the first line of `main`"),
             ChildNotStarted::Refused(words) => finding
                 .with("reason", words)
-                .help("raise the limit on processes (`ulimit -u`), or allow `fork`"),
+                .help(if cfg!(windows) {
+                    "call `startup()` in the program itself, and let it start itself once more"
+                } else {
+                    "raise the limit on processes (`ulimit -u`), or allow `fork`"
+                }),
         }
     }
 }
@@ -112,7 +116,8 @@ pub fn run(
             Err(words) => ChildNotStarted::Refused(words),
         }
     };
-    if !may_be_here {
+    // What is a DLL of somebody else's program on Windows does not risk that.
+    if !may_be_here || !process::IS_COPY && !in_process::cuda_is_started() {
         return Err(no_child);
     }
     let (functions, main_library) = (task.functions, task.main_library);

@@ -129,8 +129,31 @@ pub fn explain(code: i32) -> Explanation {
         _ => (
             "",
             "NVIDIA's driver failed",
-            "run `nvidia-smi`, and see `dmesg` for lines with NVRM",
+            if cfg!(windows) {
+                "run `nvidia-smi`, and see Windows' event log for errors of nvlddmkm"
+            } else {
+                "run `nvidia-smi`, and see `dmesg` for lines with NVRM"
+            },
         ),
     };
+    let help = match help_on_windows(code) {
+        Some(help) if cfg!(windows) => help,
+        _ => help,
+    };
     Explanation { name, words, help }
+}
+
+/// Where Windows has other words for what helps.
+fn help_on_windows(code: i32) -> Option<&'static str> {
+    Some(match code {
+        2 => "free memory on the GPU, or let Windows' page file grow",
+        226 => {
+            "start the program again; if it comes back, see Windows' event log for errors of nvlddmkm, and `nvidia-smi -q -d ECC`"
+        }
+        803 => "restart Windows, so that the driver and its DLLs are of one release",
+        304 | 800 | 999 => {
+            "run `nvidia-smi`, see Windows' event log for errors of nvlddmkm, and restart Windows if the driver was updated"
+        }
+        _ => return None,
+    })
 }

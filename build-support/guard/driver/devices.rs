@@ -90,7 +90,11 @@ pub fn not_shared(mode: u32, device: &str, number: usize) -> Option<Finding> {
     );
     let finding = Finding::warning(FindingId::DeviceBusy, summary).with("mode", name);
     Some(if mode == 2 {
-        finding.help("share the GPU again: `sudo nvidia-smi -c DEFAULT`")
+        finding.help(if cfg!(windows) {
+            "share the GPU again: `nvidia-smi -c DEFAULT` as administrator"
+        } else {
+            "share the GPU again: `sudo nvidia-smi -c DEFAULT`"
+        })
     } else {
         finding.help(format!(
             "set CUDNN_GUARD_DEVICES={} to try it all the same",

@@ -100,6 +100,9 @@ impl GpuVisibility {
             )),
             None => finding.help("run on a machine that has a GPU, or ask the scheduler for one"),
         };
+        if cfg!(windows) {
+            return finding.help("see in Windows' device manager whether the GPU is enabled, and its driver NVIDIA's");
+        }
         if self.is_jetson {
             return finding.help("start a container with `--runtime nvidia`, as a Jetson needs it");
         }

@@ -4,6 +4,8 @@
 
 use crate::runtime::driver::cuda_status;
 use crate::runtime::driver::driver_missing::{LIBRARY, MissingDriver};
+#[cfg(windows)]
+use crate::runtime::driver::file_release;
 use crate::runtime::driver::no_gpu::GpuVisibility;
 use crate::runtime::facts::compute_capability::ComputeCapability;
 use crate::runtime::facts::finding::Finding;
@@ -144,6 +146,10 @@ pub fn ask() -> Result<Driver, DriverProblem> {
     };
     if driver.version.is_none() {
         driver.version = release_in_name(&driver.library);
+    }
+    #[cfg(windows)]
+    if driver.version.is_none() {
+        driver.version = file_release::find(Path::new(&driver.library));
     }
     let functions = match DriverFunctions::resolve(library) {
         Ok(functions) => functions,
