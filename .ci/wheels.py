@@ -41,9 +41,12 @@ SETS = {
     "cudnn-jit-cu13-9.27": ["nvidia-cudnn-jit-cu13==9.27.0.42"],
     "cudnn-jit-cu12-9.27": ["nvidia-cudnn-jit-cu12==9.27.0.42"],
     "cudnn-cu11-8.5": ["nvidia-cudnn-cu11==8.5.0.96"],
-    # For Windows, read on any system; the newer one has no import library.
+    # For Windows, read on any system; those of 9.x have no import library.
     "cudnn-win-cu13-9.28": ["nvidia-cudnn-cu13==9.28.0.42"],
+    "cudnn-win-cu13-9.14": ["nvidia-cudnn-cu13==9.14.0.64"],
+    "cudnn-win-cu11-9.10": ["nvidia-cudnn-cu11==9.10.2.21"],
     "cudnn-win-cu12-8.9.7": ["nvidia-cudnn-cu12==8.9.7.29"],
+    "cudnn-win-cu11-8.9.5": ["nvidia-cudnn-cu11==8.9.5.29"],
     # Its nvcc.exe runs under Wine.
     "cuda-win-cu13": ["nvidia-cuda-nvcc==13.0.*", "nvidia-cuda-runtime==13.0.*"],
     # What the guard's reference is held against.
@@ -56,7 +59,10 @@ SETS = {
 PLATFORMS = {
     "cudnn-cu13-9.28-aarch64": "manylinux_2_27_aarch64",
     "cudnn-win-cu13-9.28": "win_amd64",
+    "cudnn-win-cu13-9.14": "win_amd64",
+    "cudnn-win-cu11-9.10": "win_amd64",
     "cudnn-win-cu12-8.9.7": "win_amd64",
+    "cudnn-win-cu11-8.9.5": "win_amd64",
     "cuda-win-cu13": "win_amd64",
 }
 
