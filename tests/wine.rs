@@ -7,12 +7,15 @@
 )]
 
 mod support;
+mod wine {
+    pub mod windows;
+}
 
 use std::fs;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use support::wine::{Windows, built};
 use support::{Ran, consumers, place, repository, scratch, write_if_new};
+use wine::windows::{Windows, built};
 
 const TOOLKIT: &str = r"C:\Program Files\NVIDIA GPU Computing Toolkit\CUDA\v13.0";
 

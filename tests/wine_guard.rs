@@ -6,14 +6,17 @@
 )]
 
 mod support;
+mod wine {
+    pub mod windows;
+}
 
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use support::simulated::{copy, for_windows};
-use support::wine::{Windows, built, path};
 use support::{Ran, consumers, fresh, program, run, scratch, write_if_new};
+use wine::windows::{Windows, built, path};
 
 type Release = (u32, u32, u32);
 
@@ -64,11 +67,7 @@ fn windows() -> MutexGuard<'static, Option<Windows>> {
 }
 
 /// A program, run where PATH begins with these folders.
-fn start(windows: &Windows, program: &Path, folders: &[&Path], env: &[(&str, &str)]) -> Ran {
-    start_with(windows, program, folders, &[], env)
-}
-
-fn start_with(
+fn start(
     windows: &Windows,
     program: &Path,
     folders: &[&Path],
@@ -77,17 +76,14 @@ fn start_with(
 ) -> Ran {
     let folders: Vec<String> = folders.iter().map(|folder| path(folder)).collect();
     let first = folders.join(";");
-    windows.start(
-        program,
-        arguments,
-        &[&[("WINEPATH", &first[..])], env].concat(),
-    )
+    let env = [&[("WINEPATH", &first[..])], env].concat();
+    windows.start(program, arguments, &env)
 }
 
 /// The program that opens cuDNN itself, guarded for `>=9.10, <10`.
 fn guarded(windows: &Windows, folders: &[&Path], acts: &[&str], env: &[(&str, &str)]) -> Ran {
     let program = built(consumers(), &["-p", "circumstances"], "circumstances");
-    start_with(windows, &program, folders, acts, env)
+    start(windows, &program, folders, acts, env)
 }
 
 fn cudnn(release: Release) -> PathBuf {
@@ -163,7 +159,7 @@ fn the_simulated_dlls_compute() {
         .exits_with(0);
         let unit = if major == 8 { 1000 } else { 10_000 };
         let version = major * unit + minor * 100 + patch;
-        let started = |env: &[(&str, &str)]| start(windows, &program_file, &[&bin], env);
+        let started = |env: &[(&str, &str)]| start(windows, &program_file, &[&bin], &[], env);
         let said = started(&[]).exits_with(0).stdout;
         let lines: Vec<&str> = said.lines().collect();
         assert_eq!(lines, [&version.to_string(), "37 47 67 77"]);

@@ -7,8 +7,6 @@ pub mod builds;
 pub mod circumstances;
 #[cfg(unix)]
 pub mod simulated;
-#[cfg(unix)]
-pub mod wine;
 
 pub use cudnn_guard::demo::{consumer, simulator};
 use std::fs;

@@ -18,12 +18,15 @@ const STD_OUTPUT: u32 = -11_i32 as u32;
 const STD_ERROR: u32 = -12_i32 as u32;
 /// `SEM_FAILCRITICALERRORS`, `SEM_NOGPFAULTERRORBOX` and `SEM_NOOPENFILEERRORBOX`: nobody is asked about a crash.
 const NO_BOXES: u32 = 0x8003;
+const EXCEPTION_EXECUTE_HANDLER: i32 = 1;
 
 #[link(name = "kernel32")]
 unsafe extern "system" {
     fn GetStdHandle(which: u32) -> *mut c_void;
     fn SetStdHandle(which: u32, handle: *mut c_void) -> i32;
     fn SetErrorMode(mode: u32) -> u32;
+    fn SetUnhandledExceptionFilter(filter: extern "system" fn(*const c_void) -> i32)
+    -> *mut c_void;
     fn SetEnvironmentVariableW(name: *const u16, value: *const u16) -> i32;
     fn GetCurrentProcess() -> *mut c_void;
     fn TerminateProcess(process: *mut c_void, code: u32) -> i32;
@@ -69,11 +72,17 @@ extern "C" fn enter() {
     unsafe { TerminateProcess(GetCurrentProcess(), 0) };
 }
 
+/// Ends this process with the exception's code, and starts nobody's crash reporter.
+extern "system" fn end(_exception: *const c_void) -> i32 {
+    EXCEPTION_EXECUTE_HANDLER
+}
+
 fn answer(task: &ToldTask, token: &str) {
     // SAFETY: both handles are pipes of the parent's, and stay open until the end. What prints from here on writes to
     // the second one.
     let pipe = unsafe {
         SetErrorMode(NO_BOXES);
+        SetUnhandledExceptionFilter(end);
         let pipe = GetStdHandle(STD_OUTPUT);
         SetStdHandle(STD_OUTPUT, GetStdHandle(STD_ERROR));
         ManuallyDrop::new(File::from_raw_handle(pipe))

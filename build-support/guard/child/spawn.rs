@@ -163,6 +163,7 @@ impl Reader {
             std::thread::sleep(TICK);
         }
         let text = self.text.lock().map(|text| text.clone());
-        String::from_utf8_lossy(&text.unwrap_or_default()).into_owned()
+        // C ends its lines with two characters there.
+        String::from_utf8_lossy(&text.unwrap_or_default()).replace("\r\n", "\n")
     }
 }

@@ -1,6 +1,7 @@
 //! Programs for Windows: built for it by mingw, and started under Wine. `.ci/foreign` makes ready what that needs.
+#![allow(dead_code, reason = "each test program uses some of it")]
 
-use super::{Ran, cargo, program, run, scratch, target, write_if_new};
+use crate::support::{Ran, cargo, program, run, scratch, target, write_if_new};
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
