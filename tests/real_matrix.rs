@@ -6,9 +6,11 @@
     reason = "tests run programs on real files"
 )]
 
+#[path = "support/matrix.rs"]
+mod matrix;
+
 use cudnn_guard::runtime::check;
-use cudnn_guard::runtime::facts::built::{Built, Loader, Policy, Requirement};
-use cudnn_guard::runtime::facts::version::Version;
+use cudnn_guard::runtime::facts::built::Loader;
 use cudnn_guard::runtime::system::platform::Library;
 use std::io::Write;
 use std::path::PathBuf;
@@ -24,8 +26,7 @@ const LOADED: [&str; 6] = [
     "cudnn-cu13-9.28",
 ];
 
-/// What was built with or asked for, and the verdict of each column: `=` passes, `x` is refused, and `?` is a major
-/// that a program does not even open, so that nothing is known.
+/// What was built with or asked for, and the verdict of each column, as `matrix::verdict` has it.
 type Row = (&'static str, &'static str);
 
 const COMPATIBLE: &[Row] = &[
@@ -60,37 +61,20 @@ const EXACT: &[Row] = &[
     ("9.10.9", "? ? x x x x"),
     ("8.9.0", "x x ? ? ? ?"),
 ];
-/// A requirement as the build lowers it, to the first release and the first too late; then as above.
-type Asked = (&'static str, [u32; 3], Option<[u32; 3]>, &'static str);
-
-const REQUIREMENT: &[Asked] = &[
-    (">=8.5, <9", [8, 5, 0], Some([9, 0, 0]), "= = ? ? ? ?"),
-    (">=8.9, <10", [8, 9, 0], Some([10, 0, 0]), "x = = = = ="),
-    (">=9, <10", [9, 0, 0], Some([10, 0, 0]), "? ? = = = ="),
-    (
-        ">=9.10.2, <9.28",
-        [9, 10, 2],
-        Some([9, 28, 0]),
-        "? ? x = = x",
-    ),
-    ("=9.14.0", [9, 14, 0], Some([9, 14, 1]), "? ? x x = x"),
-    (">=9.28", [9, 28, 0], None, "? ? x x x ="),
-    (">=8.6", [8, 6, 0], None, "x = = = = ="),
+const REQUIREMENT: &[Row] = &[
+    (">=8.5, <9", "= = ? ? ? ?"),
+    (">=8.9, <10", "x = = = = ="),
+    (">=9, <10", "? ? = = = ="),
+    (">=9.10.2, <9.28", "? ? x = = x"),
+    ("=9.14.0", "? ? x x = x"),
+    (">=9.28", "? ? x x x ="),
+    (">=8.6", "x = = = = ="),
 ];
 
 fn library(set: &str) -> PathBuf {
     let root = std::env::var_os("CUDNN_GUARD_REAL")
         .expect("CUDNN_GUARD_REAL is the folder of .ci/wheels.py");
     PathBuf::from(root).join(set).join("nvidia/cudnn/lib")
-}
-
-fn version(numbers: [u32; 3]) -> Version {
-    Version::new(numbers[0], numbers[1], numbers[2])
-}
-
-fn release(text: &str) -> Version {
-    let numbers: Vec<u32> = text.split('.').map(|n| n.parse().unwrap()).collect();
-    version(numbers.try_into().unwrap())
 }
 
 /// One cell: the verdict with the ids of what was found, and the findings. A linked program has its cuDNN before
@@ -117,29 +101,13 @@ fn program() {
         return;
     };
     let text = std::env::var("TEST_BUILT").unwrap();
-    let asked = REQUIREMENT.iter().find(|row| row.0 == text);
     let linked = std::env::var("TEST_LINKED").unwrap();
-    let built = Built {
-        cudnn: asked.is_none().then(|| release(&text)),
-        requirement: asked.map(|(text, from, below, _)| Requirement {
-            text: (*text).into(),
-            from: version(*from),
-            below: below.map(version),
-        }),
-        policy: match policy.as_str() {
-            "compatible" => Policy::Compatible,
-            "same minor" => Policy::SameMinor,
-            "exact" => Policy::Exact,
-            "requirement" => Policy::Requirement,
-            other => panic!("{other}"),
-        },
-        loader: if linked.is_empty() {
-            Loader::Dlopen
-        } else {
-            Loader::Linked
-        },
-        ..Built::default()
+    let loader = if linked.is_empty() {
+        Loader::Dlopen
+    } else {
+        Loader::Linked
     };
+    let built = matrix::built(&policy, &text, loader);
     if !linked.is_empty() {
         let major = if linked.contains("-8.") { 8 } else { 9 };
         Library::open(&format!("libcudnn.so.{major}")).unwrap();
@@ -169,12 +137,7 @@ fn every_cell_has_its_verdict() {
         assert_eq!(wanted.len(), LOADED.len(), "{built}");
         for (loaded, wanted) in LOADED.into_iter().zip(wanted) {
             for linked in [false, true] {
-                let wanted = match wanted {
-                    "=" => "pass",
-                    // What a linked program did not ask for is in its process all the same.
-                    "?" if !linked => "unknown cudnn-not-loadable",
-                    _ => "fail cudnn-version-mismatch",
-                };
+                let wanted = matrix::verdict(wanted, linked);
                 let (found, text) = cell(policy, built, loaded, linked);
                 cells += 1;
                 if found != wanted {
@@ -190,13 +153,11 @@ fn every_cell_has_its_verdict() {
         ("compatible", COMPATIBLE),
         ("same minor", SAME_MINOR),
         ("exact", EXACT),
+        ("requirement", REQUIREMENT),
     ] {
         for (built, wanted) in rows {
             row(policy, built, wanted);
         }
-    }
-    for (text, _, _, wanted) in REQUIREMENT {
-        row("requirement", text, wanted);
     }
     assert!(wrong.is_empty(), "{wrong}");
     assert_eq!(cells, 372);

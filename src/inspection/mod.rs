@@ -87,7 +87,7 @@ impl Inspection {
         let refused = match inspection.linkage.format {
             Format::Elf => inspection.follow(root, &host),
             Format::Pe => {
-                inspection.follow_dlls(&host);
+                inspection.follow_dlls(root, &host);
                 Vec::new()
             }
         };
@@ -278,7 +278,10 @@ impl Inspection {
             let inside = |path: &Path| root.is_none_or(|root| path.starts_with(root)) && fits(path);
             for candidate in &candidates {
                 match &candidate.found {
-                    Found::Cudnn(cudnn) if missing.name.starts_with("libcudnn.so") => {
+                    Found::Cudnn(cudnn)
+                        if missing.name.starts_with("libcudnn.so")
+                            || missing.name.starts_with("cudnn64_") =>
+                    {
                         let library = cudnn.library.as_deref().or(cudnn.files.unlinked.as_deref());
                         if let Some(library) = library.filter(|path| inside(path)) {
                             add(library, cudnn.library_version.or(cudnn.version()));

@@ -43,12 +43,13 @@ pub struct PreflightInput {
     pub found_via: String,
     /// Files elsewhere on that system, for what is missing.
     pub others: Vec<Other>,
-    /// The cuDNN that the loader would find, under a name that cudarc does not ask for.
+    /// The cuDNN that the loader would find, under a name that cudarc does not ask for; for Windows, by no name that the
+    /// program asks for.
     pub unasked: Option<PathBuf>,
     /// One in a folder before it, under a name that cudarc asks for later.
     pub hidden: Option<Cudnn>,
-    /// For Windows: parts of the cuDNN that lie apart from the others, where they are found all the same.
-    pub elsewhere: Vec<String>,
+    /// For Windows: where DLLs are looked for.
+    pub dll_folders: Vec<LoadOrigin>,
     /// For Windows: what the cuDNN needs besides its own parts.
     pub dll_dependencies: Option<DllDependencies>,
     /// For Windows: whether PATH is that of the system where the program runs.

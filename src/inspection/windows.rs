@@ -3,14 +3,18 @@
 use crate::inspection::Inspection;
 use crate::loader::dll_search::DllSearchPath;
 use crate::loader::{dll_graph, main_library};
+use crate::model::linkage::{LoadPhase, Missing, Unfit};
+use crate::runtime::binary::defect::Defect;
+use crate::runtime::binary::pe::Pe;
 use crate::runtime::facts::built::{Built, Loader};
 use crate::runtime::judge::rules;
+use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::system::Host;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 impl Inspection {
     /// Its own folder comes first, then Windows' own, then PATH, which is known on Windows alone.
-    pub(super) fn follow_dlls(&mut self, host: &Host) {
+    pub(super) fn follow_dlls(&mut self, root: Option<&Path>, host: &Host) {
         let program = self.input.program.clone();
         let own = program.parent().unwrap_or(&program).to_path_buf();
         let path = DllSearchPath::of_program(host, own.clone());
@@ -18,39 +22,75 @@ impl Inspection {
         self.input.objects = objects;
         self.input.missing = missing;
         self.input.path_known = path.known;
-        let Some((library, major)) = self.dll(&path) else {
+        self.input.dll_folders = origins(&path);
+        let Some((library, major)) = self.imported().or_else(|| self.opened_dll(&path)) else {
             if self.opens().next().is_some() && !path.known {
                 let reason = "the program looks for its cuDNN along the PATH of wherever it runs";
                 self.unknown.push(reason.into());
             }
+            self.look_elsewhere(root, host);
             return;
         };
         let dir = library.parent().unwrap_or(&library);
-        self.input.found_via = if dir == own {
-            "the program's own directory".into()
-        } else if path.system.as_deref() == Some(dir) {
-            format!("Windows' own directory, `{}`", dir.display())
-        } else {
-            format!("PATH, its entry `{}`", dir.display())
-        };
-        let cudnn = main_library::dlls(dir, major, &self.input.platform);
-        self.input.elsewhere = path.elsewhere(&cudnn);
+        self.input.found_via = found_via(dir, &path);
+        let way = |name: &str| path.file(name);
+        let cudnn = main_library::dlls(&library, major, &self.input.platform, &way);
         self.input.dll_dependencies = Some(path.dependencies(&cudnn, None));
         self.input.cudnn = Some(cudnn);
     }
 
-    /// The first library of the cuDNN that is loaded with the program, else of the one that it opens.
-    fn dll(&self, path: &DllSearchPath<'_>) -> Option<(PathBuf, u32)> {
+    /// The first library of the cuDNN that is loaded with the program.
+    fn imported(&self) -> Option<(PathBuf, u32)> {
         let major = |name: &str| main_library::cudnn_major(&name.to_ascii_lowercase());
         let mut objects = self.input.objects.iter();
-        let imported = objects.find_map(|object| Some((object.path.clone(), major(&object.name)?)));
-        imported.or_else(|| {
-            let mut majors = self.opens().flat_map(rules::majors);
-            majors.find_map(|major| {
-                let name = self.input.platform.cudnn_library(major);
-                Some((path.file(&name)?, major))
-            })
-        })
+        objects.find_map(|object| Some((object.path.clone(), major(&object.name)?)))
+    }
+
+    /// That of the one which it opens. Where that is none for it, Windows looks no further for this name.
+    fn opened_dll(&mut self, path: &DllSearchPath<'_>) -> Option<(PathBuf, u32)> {
+        let majors: Vec<u32> = self.opens().flat_map(rules::majors).collect();
+        let shown = |dir: &PathBuf| dir.display().to_string();
+        let looked_at: Vec<String> = path.directories().iter().map(shown).collect();
+        let mut missing = Vec::new();
+        for major in majors {
+            let name = self.input.platform.cudnn_library(major);
+            let file = path.file(&name);
+            let unfit = match &file {
+                Some(file) => match Pe::read(file).map(|pe| (pe.defect(), pe.cpu())) {
+                    // What it is cannot be told by what is left of it.
+                    Ok((Some(Defect::CutOff(..) | Defect::Garbled), _)) => None,
+                    Ok((Some(defect), _)) | Err(defect) => Some(defect),
+                    Ok((None, Some(cpu))) => (cpu != self.linkage.cpu).then_some(Defect::Cpu(cpu)),
+                    Ok((None, None)) => None,
+                },
+                None => None,
+            };
+            match (file, unfit) {
+                (Some(file), None) => return Some((file, major)),
+                (file, unfit) => missing.push(Missing {
+                    name,
+                    needed_by: self.input.program.clone(),
+                    need: LoadPhase::Later,
+                    looked_at: looked_at.clone(),
+                    stands_in: None,
+                    unfit: file.zip(unfit).map(|(file, defect)| Unfit {
+                        found_via: found_via(file.parent().unwrap_or(&file), path),
+                        path: file,
+                        defect,
+                    }),
+                }),
+            }
+        }
+        for one in missing {
+            let is_same = |known: &Missing| known.name.eq_ignore_ascii_case(&one.name);
+            let is_said = self.input.missing.iter().any(is_same);
+            if !is_said && (path.known || one.unfit.is_some()) {
+                self.input.missing.push(one);
+            }
+        }
+        let mut files = [9, 8].map(|major| path.file(&self.input.platform.cudnn_library(major)));
+        self.input.unasked = files.iter_mut().find_map(Option::take);
+        None
     }
 
     /// The guards of crates that may open a cuDNN: a linked one too, as a DLL may be loaded when it is first called.
@@ -59,5 +99,24 @@ impl Inspection {
             .guards
             .iter()
             .filter(|guard| guard.loader != Loader::Static && guard.absent.is_none())
+    }
+}
+
+/// The directories, each with who names it.
+fn origins(path: &DllSearchPath<'_>) -> Vec<LoadOrigin> {
+    let own = path.own.iter().cloned().map(LoadOrigin::Application);
+    let system = path.system.iter().cloned().map(LoadOrigin::System);
+    let dirs = path.dirs.iter().cloned().map(LoadOrigin::LibraryPath);
+    own.chain(system).chain(dirs).collect()
+}
+
+/// What makes Windows look into this directory.
+fn found_via(dir: &Path, path: &DllSearchPath<'_>) -> String {
+    if path.own.as_deref() == Some(dir) {
+        "the program's own directory".into()
+    } else if path.system.as_deref() == Some(dir) {
+        format!("Windows' own directory, `{}`", dir.display())
+    } else {
+        format!("PATH, its entry `{}`", dir.display())
     }
 }

@@ -58,20 +58,8 @@ pub fn cudnn(graph: &mut LoadGraph, main_library: usize, platform: &Platform) ->
             found.push((name, path));
         }
     }
-    let dir = library.parent().map(Path::to_path_buf);
     let mut cudnn = read(library, found, graph.ground.root.as_deref(), platform);
-    // What its parts say is said of another cuDNN where they are another one's.
-    let part = |name| cudnn.parts.iter().find(|part| part.name == name);
-    let told = part("graph").filter(|graph| graph.path.parent() != dir.as_deref());
-    if told.is_some() {
-        // Else the part tells it that lies beside it and that it does not open.
-        let beside = || {
-            let file = dir.as_ref()?.join(file("graph", major));
-            Some(Binary::open(&file, platform.os).ok()?.release("graph")?.0)
-        };
-        let own = part("cudnn").and_then(|own| own.version).or_else(beside);
-        cudnn.library_version = own.or(cudnn.library_version);
-    }
+    by_own_files(&mut cudnn, &file("graph", major), platform);
     cudnn.link_dir = Some(cudnn.root.clone());
     let of = |name: &str| indices.iter().find(|(known, _)| *known == name);
     let opener = |names: [&str; 2]| names.into_iter().find_map(of).map(|(_, index)| *index);
@@ -149,10 +137,48 @@ fn read(library: PathBuf, found: Named, root: Option<&Path>, platform: &Platform
     Parts::open(found, sysroot, platform).describe(cudnn)
 }
 
-/// The DLLs of a directory.
-pub fn dlls(dir: &Path, major: u32, platform: &Platform) -> Cudnn {
-    let library = dir.join(platform.cudnn_library(major));
-    let mut found = vec![("cudnn".to_string(), library.clone())];
-    found.extend(beside(&library, major, platform));
-    read(library, found, None, platform)
+/// What its parts say is said of another cuDNN where they are another one's.
+fn by_own_files(cudnn: &mut Cudnn, graph: &str, platform: &Platform) {
+    let dir = cudnn.root.clone();
+    let part = |name| cudnn.parts.iter().find(|part| part.name == name);
+    if part("graph").is_none_or(|graph| graph.path.parent() == Some(&dir)) {
+        return;
+    }
+    // Else the part tells it that lies beside it and that it does not open.
+    let beside = || {
+        let graph = Binary::open(&dir.join(graph), platform.os).ok()?;
+        Some(graph.release("graph")?.0)
+    };
+    let own = part("cudnn").and_then(|own| own.version).or_else(beside);
+    cudnn.library_version = own.or(cudnn.library_version);
+}
+
+/// The same of a program for Windows. The first library asks for the others by their names alone, so that what lies on
+/// the `way` of the program comes before what lies beside it.
+pub fn dlls(
+    library: &Path,
+    major: u32,
+    platform: &Platform,
+    way: &dyn Fn(&str) -> Option<PathBuf>,
+) -> Cudnn {
+    let file = |name: &str| format!("cudnn_{name}64_{major}.dll");
+    let mut found = vec![("cudnn".to_string(), library.to_path_buf())];
+    let beside = beside(library, major, platform);
+    let own = Binary::open(library, platform.os).ok();
+    let release = own.and_then(|own| Some(own.release("cudnn")?.0));
+    let release = release.unwrap_or(Version::new(major, 0, 0));
+    let jit_only = required_parts::is_jit_only(beside.iter().map(|(name, _)| name.as_str()));
+    let needed = required_parts::part_names(release, jit_only).unwrap_or_default();
+    for name in needed {
+        if !beside.iter().any(|(known, _)| known == name) {
+            found.extend(way(&file(name)).map(|path| ((*name).into(), path)));
+        }
+    }
+    for (name, path) in beside {
+        let path = way(&file(&name)).unwrap_or(path);
+        found.push((name, path));
+    }
+    let mut cudnn = read(library.to_path_buf(), found, None, platform);
+    by_own_files(&mut cudnn, &file("graph"), platform);
+    cudnn
 }

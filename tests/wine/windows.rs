@@ -60,19 +60,32 @@ impl Windows {
     pub fn dll(&self, name: &str, source: &str) {
         let file = scratch("wine-sources").join(format!("{name}.c"));
         write_if_new(&file, source);
-        run(program("x86_64-w64-mingw32-gcc")
-            .args(["-shared", "-o"])
-            .arg(self.system(&format!("{name}.dll")))
-            .arg(file)
-            .arg("-ladvapi32"))
-        .exits_with(0);
+        let into = self.system(&format!("{name}.dll"));
+        compile(&file, &into);
     }
 
+    /// The file that Windows calls so.
+    pub fn unix(&self, path: &str) -> PathBuf {
+        let path = path.strip_prefix(r"C:\").unwrap().replace('\\', "/");
+        self.drive().join(path)
+    }
+
+    /// Starts it in `C:\`.
     pub fn start(&self, what: impl AsRef<OsStr>, arguments: &[&str], env: &[(&str, &str)]) -> Ran {
         let mut command = wine(&self.folder);
         command.envs(env.iter().copied()).arg(what).args(arguments);
-        run(&mut command)
+        run(command.current_dir(self.drive()))
     }
+}
+
+/// A DLL of this C code.
+pub fn compile(source: &Path, dll: &Path) {
+    run(program("x86_64-w64-mingw32-gcc")
+        .args(["-shared", "-o"])
+        .arg(dll)
+        .arg(source)
+        .arg("-ladvapi32"))
+    .exits_with(0);
 }
 
 fn wine(folder: &Path) -> Command {
@@ -80,6 +93,8 @@ fn wine(folder: &Path) -> Command {
     command
         .env("WINEPREFIX", folder)
         .env("WINEDEBUG", "-all")
+        // Names with other letters than those of English.
+        .env("LC_ALL", "C.UTF-8")
         .env_remove("CUDNN_GUARD_REAL");
     command
 }

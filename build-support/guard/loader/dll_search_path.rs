@@ -60,12 +60,12 @@ impl SearchPath {
         self.program_file(name)
     }
 
-    /// Whether PATH has this directory before that entry.
+    /// Whether Windows looks into this directory before that entry of PATH.
     pub fn is_before(&self, folder: &Path, entry: &Path) -> bool {
         for origin in &self.folders {
             match origin {
-                LoadOrigin::LibraryPath(one) if platform::same_file(one, folder) => return true,
                 LoadOrigin::LibraryPath(one) if one == entry => return false,
+                _ if platform::same_file(origin.folder(), folder) => return true,
                 _ => {}
             }
         }

@@ -72,7 +72,7 @@ impl PreflightInput {
         let unfit = unfit.map(|one| part_files::defect_finding(&one.path, &one.defect, true));
         let all_are_there = parts().all(|missing| missing.unfit.is_some());
         let own = own.into_iter().chain(unfit);
-        let found = consistency::findings(cudnn, &[], &self.elsewhere);
+        let found = consistency::findings(cudnn, &[], &[]);
         for mut finding in own.chain(found) {
             let foreign = self.foreign_parts(cudnn);
             if finding.id == FindingId::PartsMissing && foreign.is_some() {
@@ -142,12 +142,17 @@ impl PreflightInput {
         let foreign = |part: &'a Part| {
             let has_own = |name| files::is_file(&folder.join(name));
             let has_own = part.path.file_name().is_some_and(has_own);
+            let place = |dir: Option<&Path>| {
+                let mut dirs = self.dll_folders.iter();
+                dirs.position(|origin| Some(origin.folder()) == dir)
+            };
+            let (own, other) = (place(Some(folder)), place(part.path.parent()));
             (part.path.parent() != Some(folder)).then(|| Foreign {
                 path: &part.path,
                 version: part.version,
                 origin: self.origin(&part.path),
                 has_own,
-                yields: has_own,
+                yields: has_own || own.is_some() && own < other,
             })
         };
         cudnn.parts.iter().filter_map(foreign).collect()
@@ -155,6 +160,10 @@ impl PreflightInput {
 
     /// What makes the loader take this file.
     fn origin(&self, path: &Path) -> LoadOrigin {
+        let names = |origin: &&LoadOrigin| Some(origin.folder()) == path.parent();
+        if let Some(origin) = self.dll_folders.iter().find(names) {
+            return origin.clone();
+        }
         let object = self.objects.iter().find(|object| object.path == path);
         let asking = object.and_then(|object| self.objects.get(object.asked_by?));
         let is_cudnn = |object: &Object| object.name.starts_with("libcudnn");

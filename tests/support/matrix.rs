@@ -1,0 +1,58 @@
+//! What programs were built with or ask for, as the tables of verdicts call it: every release, under every policy.
+
+use cudnn_guard::runtime::facts::built::{Built, Loader, Policy, Requirement};
+use cudnn_guard::runtime::facts::version::Version;
+
+/// Requirements as the build lowers them, to the first release and the first too late.
+const ASKED: [(&str, [u32; 3], Option<[u32; 3]>); 7] = [
+    (">=8.5, <9", [8, 5, 0], Some([9, 0, 0])),
+    (">=8.9, <10", [8, 9, 0], Some([10, 0, 0])),
+    (">=9, <10", [9, 0, 0], Some([10, 0, 0])),
+    (">=9.10.2, <9.28", [9, 10, 2], Some([9, 28, 0])),
+    ("=9.14.0", [9, 14, 0], Some([9, 14, 1])),
+    (">=9.28", [9, 28, 0], None),
+    (">=8.6", [8, 6, 0], None),
+];
+
+fn version([major, minor, patch]: [u32; 3]) -> Version {
+    Version::new(major, minor, patch)
+}
+
+fn release(text: &str) -> Version {
+    let numbers: Vec<u32> = text.split('.').map(|n| n.parse().unwrap()).collect();
+    version(numbers.try_into().unwrap())
+}
+
+/// `what` is a release, or a requirement under the policy of that name.
+pub fn built(policy: &str, what: &str, loader: Loader) -> Built {
+    let asked = ASKED.iter().find(|row| row.0 == what);
+    assert_eq!(asked.is_some(), policy == "requirement", "{what}");
+    Built {
+        cudnn: asked.is_none().then(|| release(what)),
+        requirement: asked.map(|(text, from, below)| Requirement {
+            text: (*text).into(),
+            from: version(*from),
+            below: below.map(version),
+        }),
+        policy: match policy {
+            "compatible" => Policy::Compatible,
+            "same minor" => Policy::SameMinor,
+            "exact" => Policy::Exact,
+            "requirement" => Policy::Requirement,
+            other => panic!("{other}"),
+        },
+        loader,
+        ..Built::default()
+    }
+}
+
+/// The verdict that a cell stands for, with the ids of what is found: `=` passes, `x` is refused, and `?` is a major
+/// that a program does not even open, so that nothing is known. What a linked one did not ask for is in its process all
+/// the same.
+pub fn verdict(cell: &str, linked: bool) -> &'static str {
+    match cell {
+        "=" => "pass",
+        "?" if !linked => "unknown cudnn-not-loadable",
+        _ => "fail cudnn-version-mismatch",
+    }
+}

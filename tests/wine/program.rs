@@ -1,0 +1,54 @@
+//! Does what its arguments say, one after the other: makes the process a certain one, then asks the guard.
+
+mod cudnn_guard {
+    include!(concat!(env!("OUT_DIR"), "/cudnn_guard.rs"));
+}
+
+use ::cudnn_guard::runtime::check::check_version;
+use ::cudnn_guard::runtime::facts::record;
+use std::ffi::{OsStr, c_void};
+use std::os::windows::ffi::OsStrExt;
+
+#[link(name = "kernel32")]
+unsafe extern "system" {
+    fn LoadLibraryW(name: *const u16) -> *mut c_void;
+    fn SetDllDirectoryW(name: *const u16) -> i32;
+}
+
+fn main() {
+    let mut acts = std::env::args_os().skip(1);
+    while let Some(act) = acts.next() {
+        match act.to_str().unwrap() {
+            "startup" => cudnn_guard::startup(),
+            "check" => println!("{}", told(cudnn_guard::check())),
+            "version" => println!("{}", told(cudnn_guard::check_version())),
+            // As a program would be judged that was built so.
+            "as-built" => {
+                let built = record::parse(acts.next().unwrap().to_str().unwrap());
+                println!("{}", told(check_version(&built)));
+            }
+            "load" => {
+                let name = wide(&acts.next().unwrap());
+                let module = unsafe { LoadLibraryW(name.as_ptr()) };
+                assert!(!module.is_null(), "{}", std::io::Error::last_os_error());
+            }
+            "set-dll-directory" => {
+                let name = wide(&acts.next().unwrap());
+                assert_ne!(unsafe { SetDllDirectoryW(name.as_ptr()) }, 0);
+            }
+            "went-on" => println!("went on"),
+            other => panic!("{other}"),
+        }
+    }
+}
+
+fn wide(text: &OsStr) -> Vec<u16> {
+    text.encode_wide().chain([0]).collect()
+}
+
+fn told(result: Result<cudnn_guard::Report, cudnn_guard::Failure>) -> String {
+    match result {
+        Ok(report) => report.to_json(),
+        Err(failure) => failure.to_json(),
+    }
+}
