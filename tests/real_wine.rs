@@ -17,6 +17,7 @@ mod wine {
     pub mod faults;
     pub mod judged;
     pub mod sound;
+    pub mod texts;
     pub mod windows;
 }
 

@@ -106,8 +106,10 @@ impl Inspection {
 fn origins(path: &DllSearchPath<'_>) -> Vec<LoadOrigin> {
     let own = path.own.iter().cloned().map(LoadOrigin::Application);
     let system = path.system.iter().cloned().map(LoadOrigin::System);
+    let current = path.current.iter().cloned();
+    let current = current.map(LoadOrigin::WorkingDirectory);
     let dirs = path.dirs.iter().cloned().map(LoadOrigin::LibraryPath);
-    own.chain(system).chain(dirs).collect()
+    own.chain(system).chain(current).chain(dirs).collect()
 }
 
 /// What makes Windows look into this directory.
@@ -116,6 +118,8 @@ fn found_via(dir: &Path, path: &DllSearchPath<'_>) -> String {
         "the program's own directory".into()
     } else if path.system.as_deref() == Some(dir) {
         format!("Windows' own directory, `{}`", dir.display())
+    } else if path.current.as_deref() == Some(dir) {
+        format!("the working directory, `{}`", dir.display())
     } else {
         format!("PATH, its entry `{}`", dir.display())
     }

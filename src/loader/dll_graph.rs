@@ -6,7 +6,6 @@ use crate::loader::linkage;
 use crate::model::linkage::{Linkage, LoadPhase, Missing, Object};
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::pe::Pe;
-use crate::system::Host;
 use std::path::{Path, PathBuf};
 
 /// What is loaded with the program or when it first calls something of it, the program first; and what is nowhere, of those that somebody has to bring along.
@@ -78,22 +77,5 @@ fn object(name: String, path: PathBuf, asked_by: usize, objects: &[Object]) -> O
         linkage: read.unwrap_or_default(),
         flaw,
         ..Object::default()
-    }
-}
-
-impl<'a> DllSearchPath<'a> {
-    /// Of a program in this folder, which Windows looks at first.
-    pub fn of_program(host: &'a Host, own: PathBuf) -> Self {
-        let path = Self::from_host(host).unwrap_or(Self {
-            sysroot: host.sysroot(),
-            system: None,
-            dirs: Vec::new(),
-            own: None,
-            known: false,
-        });
-        Self {
-            own: Some(own),
-            ..path
-        }
     }
 }

@@ -17,6 +17,8 @@ pub struct DllSearchPath<'a> {
     pub sysroot: Sysroot<'a>,
     /// Windows' own.
     pub system: Option<PathBuf>,
+    /// The working directory, where it is that of the program.
+    pub current: Option<PathBuf>,
     /// Those of PATH.
     pub dirs: Vec<PathBuf>,
     /// The program's, which comes before them all, where it is known.
@@ -44,23 +46,43 @@ impl<'a> DllSearchPath<'a> {
                 windows.map(|dir| dir.join("System32"))
             }
         };
-        let path = host.env.get(Variable::Path).unwrap_or_default();
-        let path = path.to_string_lossy();
-        let dirs = path.split(';').map(|dir| dir.trim_matches('"').into());
-        let dirs: Vec<PathBuf> = dirs.filter(|dir: &PathBuf| host.is_inside(dir)).collect();
+        let mut dirs = entries(host);
+        dirs.retain(|dir| host.is_inside(dir));
         Some(Self {
             sysroot: host.sysroot(),
             known: root.is_none() || !dirs.is_empty(),
             own: None,
             system,
+            current: None,
             dirs,
         })
     }
 
+    /// Of a program in this folder, which Windows looks at first. It may run in the directory in which it is asked for.
+    pub fn of_program(host: &'a Host, own: PathBuf) -> Self {
+        let mut path = Self::from_host(host).unwrap_or(Self {
+            sysroot: host.sysroot(),
+            system: None,
+            current: None,
+            dirs: Vec::new(),
+            own: None,
+            known: false,
+        });
+        if path.known && host.root.is_none() {
+            path.current = std::env::current_dir().ok();
+            let dirs = entries(host).into_iter();
+            path.dirs = dirs
+                .filter_map(|dir| std::path::absolute(dir).ok())
+                .collect();
+        }
+        path.own = Some(own);
+        path
+    }
+
     /// All of them, each once.
     pub fn directories(&self) -> Vec<PathBuf> {
-        let own = self.own.iter().chain(&self.system);
-        files::dedup(own.chain(&self.dirs).cloned())
+        let first = self.own.iter().chain(&self.system).chain(&self.current);
+        files::dedup(first.chain(&self.dirs).cloned())
     }
 
     /// The file that Windows takes for a name.
@@ -115,6 +137,14 @@ impl<'a> DllSearchPath<'a> {
             found.or_else(|| files::list_named(dir, &same).ok()?.into_iter().next())
         })
     }
+}
+
+/// Those of PATH, as they stand there.
+fn entries(host: &Host) -> Vec<PathBuf> {
+    let path = host.env.get(Variable::Path).unwrap_or_default();
+    let path = path.to_string_lossy();
+    let dirs = path.split(';').map(|dir| dir.trim_matches('"').into());
+    dirs.collect()
 }
 
 /// Where CUDA's own DLLs lie: not looked at by Windows, but known to whoever sets up the program.

@@ -1,7 +1,7 @@
-//! Set-ups that are broken: what is said of them, and that what it says to do helps.
+//! Set-ups that are broken.
 
 use crate::wine::farm::{Farm, with_zlib};
-use crate::wine::judged::{Start, ids, windows};
+use crate::wine::judged::Start;
 use crate::wine::windows::Windows;
 use crate::{V8_9_5, V8_9_7, V9_10, V9_14, V9_28};
 use std::fs;
@@ -14,7 +14,7 @@ pub struct Fault {
 }
 
 /// By their names.
-pub const ALL: [(&str, fn(&Windows) -> Fault); 11] = [
+pub const ALL: [(&str, fn(&Windows) -> Fault); 14] = [
     ("a part removed", part_removed),
     ("an older one first", older_first),
     ("a part of another release", part_of_another_release),
@@ -23,6 +23,9 @@ pub const ALL: [(&str, fn(&Windows) -> Fault); 11] = [
     ("a part for another processor", part_for_another_cpu),
     ("no zlibwapi", no_zlib),
     ("alone beside the program", alone),
+    ("two parts first on PATH", parts_first),
+    ("a part that no convolution uses", unused_part_first),
+    ("a part beside the program", part_beside_the_program),
     ("32 bits first", of_32_bits_first),
     ("installed, and not on PATH", installed),
     ("the other major alone", other_major),
@@ -31,7 +34,7 @@ pub const ALL: [(&str, fn(&Windows) -> Fault); 11] = [
 const PART_OF_9: &str = "cudnn_ops64_9.dll";
 const PART_OF_8: &str = "cudnn_cnn_infer64_8.dll";
 
-fn part_removed(windows: &Windows) -> Fault {
+pub fn part_removed(windows: &Windows) -> Fault {
     let farm = with_zlib(Farm::of(windows, "cuDNN", V8_9_7)).without(PART_OF_8);
     Fault {
         start: Start::of("eight").path(&farm.path),
@@ -40,7 +43,7 @@ fn part_removed(windows: &Windows) -> Fault {
     }
 }
 
-fn older_first(windows: &Windows) -> Fault {
+pub fn older_first(windows: &Windows) -> Fault {
     let (older, newer) = (
         Farm::of(windows, "older", V9_10),
         Farm::of(windows, "cuDNN", V9_28),
@@ -52,7 +55,7 @@ fn older_first(windows: &Windows) -> Fault {
     }
 }
 
-fn part_of_another_release(windows: &Windows) -> Fault {
+pub fn part_of_another_release(windows: &Windows) -> Fault {
     let farm = Farm::of(windows, "cuDNN", V9_28).from(V9_14, PART_OF_9);
     Fault {
         start: Start::of("nine").path(&farm.path),
@@ -61,7 +64,7 @@ fn part_of_another_release(windows: &Windows) -> Fault {
     }
 }
 
-fn part_of_another_8(windows: &Windows) -> Fault {
+pub fn part_of_another_8(windows: &Windows) -> Fault {
     let farm = with_zlib(Farm::of(windows, "cuDNN", V8_9_7)).from(V8_9_5, PART_OF_8);
     Fault {
         start: Start::of("eight").path(&farm.path),
@@ -70,7 +73,7 @@ fn part_of_another_8(windows: &Windows) -> Fault {
     }
 }
 
-fn part_cut_short(windows: &Windows) -> Fault {
+pub fn part_cut_short(windows: &Windows) -> Fault {
     let farm = Farm::of(windows, "cuDNN", V9_28).cut(PART_OF_9, 1_000_000);
     Fault {
         start: Start::of("nine").path(&farm.path),
@@ -79,7 +82,7 @@ fn part_cut_short(windows: &Windows) -> Fault {
     }
 }
 
-fn part_for_another_cpu(windows: &Windows) -> Fault {
+pub fn part_for_another_cpu(windows: &Windows) -> Fault {
     let farm = Farm::of(windows, "cuDNN", V9_28).for_cpu(PART_OF_9, 0xaa64);
     Fault {
         start: Start::of("nine").path(&farm.path),
@@ -88,7 +91,7 @@ fn part_for_another_cpu(windows: &Windows) -> Fault {
     }
 }
 
-fn no_zlib(windows: &Windows) -> Fault {
+pub fn no_zlib(windows: &Windows) -> Fault {
     let farm = Farm::of(windows, "cuDNN", V8_9_7);
     Fault {
         start: Start::of("eight").path(&farm.path),
@@ -97,7 +100,7 @@ fn no_zlib(windows: &Windows) -> Fault {
     }
 }
 
-fn alone(windows: &Windows) -> Fault {
+pub fn alone(windows: &Windows) -> Fault {
     let own = Farm::empty(windows, "own").from(V9_28, "cudnn64_9.dll");
     let other = Farm::of(windows, "older", V9_14);
     Fault {
@@ -109,7 +112,40 @@ fn alone(windows: &Windows) -> Fault {
     }
 }
 
-fn of_32_bits_first(windows: &Windows) -> Fault {
+pub fn parts_first(windows: &Windows) -> Fault {
+    let good = Farm::of(windows, "cuDNN", V9_28);
+    let stale = Farm::empty(windows, "stale").from(V9_14, PART_OF_9);
+    let stale = stale.from(V9_14, "cudnn_cnn64_9.dll");
+    Fault {
+        start: Start::of("nine").path(&format!("{};{}", stale.path, good.path)),
+        id: "parts-mixed",
+        culprit: r"C:\stale",
+    }
+}
+
+pub fn unused_part_first(windows: &Windows) -> Fault {
+    let good = Farm::of(windows, "cuDNN", V9_28);
+    let stale = Farm::empty(windows, "stale").from(V9_14, "cudnn_adv64_9.dll");
+    Fault {
+        start: Start::of("nine").path(&format!("{};{}", stale.path, good.path)),
+        id: "parts-mixed",
+        culprit: r"C:\stale",
+    }
+}
+
+pub fn part_beside_the_program(windows: &Windows) -> Fault {
+    let good = Farm::of(windows, "cuDNN", V9_28);
+    let own = Farm::empty(windows, "own").from(V9_14, PART_OF_9);
+    Fault {
+        start: Start::of("nine")
+            .path(&good.path)
+            .within(windows, &own.path),
+        id: "parts-mixed",
+        culprit: r"C:\own",
+    }
+}
+
+pub fn of_32_bits_first(windows: &Windows) -> Fault {
     let file = "cudnn64_9.dll";
     let small = Farm::empty(windows, "small")
         .from(V9_28, file)
@@ -123,7 +159,7 @@ fn of_32_bits_first(windows: &Windows) -> Fault {
 }
 
 /// By NVIDIA's installer, which leaves PATH to the user.
-fn installed(windows: &Windows) -> Fault {
+pub fn installed(windows: &Windows) -> Fault {
     let place = r"Program Files\NVIDIA\CUDNN\v9.28\bin\13.0\x64";
     Farm::of(windows, place, V9_28);
     Fault {
@@ -133,7 +169,7 @@ fn installed(windows: &Windows) -> Fault {
     }
 }
 
-fn other_major(windows: &Windows) -> Fault {
+pub fn other_major(windows: &Windows) -> Fault {
     let farm = Farm::of(windows, "cuDNN", V8_9_7);
     Fault {
         start: Start::of("nine").path(&farm.path),
@@ -145,236 +181,4 @@ fn other_major(windows: &Windows) -> Fault {
 /// No set-up stays for the next test.
 pub fn uninstall(windows: &Windows) {
     let _ = fs::remove_dir_all(windows.drive().join("Program Files/NVIDIA"));
-}
-
-/// The headline and what to do, as they are printed at the start.
-#[track_caller]
-fn told_at_start(windows: &Windows, start: &Start, code: i32, wanted: &str) {
-    let ran = start.run(windows, &["startup", "went-on"]).exits_with(code);
-    assert_eq!(ran.stdout, if code == 0 { "went on\n" } else { "" });
-    let is_help = |line: &&str| line.starts_with("  = help: ");
-    let mut lines = ran.stderr.lines();
-    let mut text = format!("{}\n", lines.next().unwrap_or_default());
-    for line in lines.take_while(is_help) {
-        text += &format!("{line}\n");
-    }
-    assert_eq!(text, wanted, "{}", ran.stderr);
-}
-
-/// Nothing is left but that there is no driver here.
-#[track_caller]
-fn helps(windows: &Windows, start: &Start) {
-    let told = start.json(windows, "check");
-    assert_eq!(ids(&told), ["driver-missing"], "{told:#}");
-    start.run(windows, &["startup", "went-on"]).exits_with(0);
-}
-
-/// The folder of this fault's cuDNN, as it was before it broke.
-fn again(windows: &Windows, set: &str) -> Farm {
-    Farm::of(windows, "cuDNN", set)
-}
-
-/// SUB-05: where Windows says 126.
-#[test]
-#[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
-fn a_part_that_was_removed_is_named() {
-    let windows = windows();
-    let windows = windows.as_ref().unwrap();
-    let fault = part_removed(windows);
-    told_at_start(
-        windows,
-        &fault.start,
-        78,
-        r"cuDNN 8.9.7 at `C:\cuDNN` lacks cudnn_cnn_infer64_8.dll, which a convolution needs  [parts-missing]
-  = help: install cuDNN 8.9.7 again in `C:\cuDNN`, whole, since the first library opens the others from there
-",
-    );
-    with_zlib(again(windows, V8_9_7));
-    helps(windows, &fault.start);
-}
-
-/// VER-01
-#[test]
-#[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
-fn an_older_one_first_on_path_stops_the_program() {
-    let windows = windows();
-    let windows = windows.as_ref().unwrap();
-    let fault = older_first(windows);
-    told_at_start(
-        windows,
-        &fault.start,
-        78,
-        r"loaded cuDNN 9.10.2 does not meet the `>=9.14, <10` that this program asks for  [cudnn-version-mismatch]
-  = help: take `C:\older` out of PATH, or put the directory of a cuDNN that meets `>=9.14, <10` before it
-",
-    );
-    let ran = fault.start.run(windows, &["startup"]);
-    ran.says("  found via   PATH, its entry `C:\\older`\n");
-    helps(windows, &Start::of("nine").path(r"C:\cuDNN"));
-    helps(windows, &Start::of("nine").path(r"C:\cuDNN;C:\older"));
-}
-
-/// SUB-06
-#[test]
-#[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
-fn a_part_of_another_release_is_named() {
-    let windows = windows();
-    let windows = windows.as_ref().unwrap();
-    let fault = part_of_another_release(windows);
-    told_at_start(
-        windows,
-        &fault.start,
-        78,
-        r"cuDNN 9.28.0 at `C:\cuDNN` is mixed with cudnn_ops64_9.dll of 9.14.0  [parts-mixed]
-  = help: remove all `cudnn*.dll` files from `C:\cuDNN` and install one cuDNN there, whole
-",
-    );
-    again(windows, V9_28);
-    helps(windows, &fault.start);
-    let fault = part_of_another_8(windows);
-    told_at_start(
-        windows,
-        &fault.start,
-        78,
-        r"cuDNN 8.9.7 at `C:\cuDNN` is mixed with cudnn_cnn_infer64_8.dll of 8.9.5  [parts-mixed]
-  = help: remove all `cudnn*.dll` files from `C:\cuDNN` and install one cuDNN there, whole
-",
-    );
-    with_zlib(again(windows, V8_9_7));
-    helps(windows, &fault.start);
-}
-
-#[test]
-#[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
-fn a_part_that_windows_cannot_take_is_named() {
-    let windows = windows();
-    let windows = windows.as_ref().unwrap();
-    for (made, wanted) in [
-        (
-            part_cut_short as fn(&Windows) -> Fault,
-            r"`C:\cuDNN\cudnn_ops64_9.dll` is cut off: it ends at byte 1000000, and its sections reach to 33088512  [library-damaged]
-  = help: install that cuDNN again in `C:\cuDNN`, and see that the disk is not full
-",
-        ),
-        (
-            part_for_another_cpu,
-            r"`C:\cuDNN\cudnn_ops64_9.dll` is for aarch64  [wrong-architecture]
-  = help: install the cuDNN for x86_64 in `C:\cuDNN`
-",
-        ),
-    ] {
-        let fault = made(windows);
-        told_at_start(windows, &fault.start, 78, wanted);
-        again(windows, V9_28);
-        helps(windows, &fault.start);
-    }
-}
-
-/// It is named as a warning: not every program comes to need it.
-#[test]
-#[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
-fn a_missing_zlibwapi_is_named() {
-    let windows = windows();
-    let windows = windows.as_ref().unwrap();
-    let fault = no_zlib(windows);
-    let told = fault.start.json(windows, "version");
-    let finding = &told["findings"][0];
-    assert_eq!(finding["severity"], "warning");
-    assert_eq!(
-        finding["summary"],
-        "cuDNN 8.9.7 for Windows opens `zlibwapi.dll`, which does not come with it, and Windows does not find one"
-    );
-    assert_eq!(
-        finding["help"],
-        serde_json::json!([
-            r"put the `zlibwapi.dll` that NVIDIA's installation guide for cuDNN 8 leads to into `C:\cuDNN`, or move to cuDNN 9, which does without"
-        ])
-    );
-    with_zlib(again(windows, V8_9_7));
-    helps(windows, &fault.start);
-    again(windows, V9_28);
-    helps(windows, &fault.start);
-}
-
-#[test]
-#[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
-fn a_first_library_that_gets_the_parts_of_another_one_is_named() {
-    let windows = windows();
-    let windows = windows.as_ref().unwrap();
-    let fault = alone(windows);
-    told_at_start(
-        windows,
-        &fault.start,
-        78,
-        r"cuDNN 9.28.0 at `C:\own` gets 5 libraries from `C:\older`, where they are of 9.14.0  [parts-mixed]
-  = help: install cuDNN 9.28.0 in `C:\own`, whole
-",
-    );
-    let own = Farm::of(windows, "own", V9_28);
-    helps(windows, &fault.start.clone().within(windows, &own.path));
-}
-
-#[test]
-#[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
-fn a_first_library_of_32_bits_is_named() {
-    let windows = windows();
-    let windows = windows.as_ref().unwrap();
-    let fault = of_32_bits_first(windows);
-    told_at_start(
-        windows,
-        &fault.start,
-        0,
-        r"cudnn-guard: unknown: cudnn64_9.dll cannot be loaded; `C:\small\cudnn64_9.dll` is for i686  [cudnn-not-loadable]
-  = help: install the cuDNN for x86_64 in `C:\small`
-",
-    );
-    Farm::of(windows, "small", V9_28);
-    helps(windows, &fault.start);
-}
-
-/// LOD-15
-#[test]
-#[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
-fn one_that_lies_where_windows_does_not_look_is_named() {
-    let windows = windows();
-    let windows = windows.as_ref().unwrap();
-    let fault = installed(windows);
-    told_at_start(
-        windows,
-        &fault.start,
-        0,
-        r"cudnn-guard: unknown: cudnn64_9.dll cannot be loaded; `C:\Program Files\NVIDIA\CUDNN\v9.28\bin\13.0\x64\cudnn64_9.dll` lies where Windows does not look  [cudnn-not-loadable]
-  = help: put `C:\Program Files\NVIDIA\CUDNN\v9.28\bin\13.0\x64` into PATH where the program runs
-",
-    );
-    let ran = fault.start.run(windows, &["startup"]);
-    ran.says("  reason      PATH does not name its directory\n");
-    helps(
-        windows,
-        &Start::of("nine").path(r"C:\Program Files\NVIDIA\CUDNN\v9.28\bin\13.0\x64"),
-    );
-    uninstall(windows);
-}
-
-#[test]
-#[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
-fn one_of_the_other_major_is_named() {
-    let windows = windows();
-    let windows = windows.as_ref().unwrap();
-    let fault = other_major(windows);
-    told_at_start(
-        windows,
-        &fault.start,
-        0,
-        "cudnn-guard: unknown: cudnn64_9.dll cannot be loaded; there is only cudnn64_8.dll  [cudnn-not-loadable]\n  \
-         = help: install cuDNN 9, or put the directory of its cudnn64_9.dll into PATH\n",
-    );
-    let nine = Farm::of(windows, "nine", V9_28);
-    helps(
-        windows,
-        &Start::of("nine").path(&format!(r"C:\cuDNN;{}", nine.path)),
-    );
-    // The other thing to do: a build of the program for 8.
-    with_zlib(again(windows, V8_9_7));
-    helps(windows, &Start::of("eight").path(r"C:\cuDNN"));
 }

@@ -6,12 +6,13 @@ mod cudnn_guard {
 
 use ::cudnn_guard::runtime::check::check_version;
 use ::cudnn_guard::runtime::facts::record;
-use std::ffi::{OsStr, c_void};
+use std::ffi::{OsStr, c_char, c_void};
 use std::os::windows::ffi::OsStrExt;
 
 #[link(name = "kernel32")]
 unsafe extern "system" {
     fn LoadLibraryW(name: *const u16) -> *mut c_void;
+    fn GetProcAddress(module: *mut c_void, name: *const c_char) -> *mut c_void;
     fn SetDllDirectoryW(name: *const u16) -> i32;
 }
 
@@ -28,10 +29,9 @@ fn main() {
                 println!("{}", told(check_version(&built)));
             }
             "load" => {
-                let name = wide(&acts.next().unwrap());
-                let module = unsafe { LoadLibraryW(name.as_ptr()) };
-                assert!(!module.is_null(), "{}", std::io::Error::last_os_error());
+                load(&acts.next().unwrap());
             }
+            "cudnn-answers" => println!("{}", answer(load(&acts.next().unwrap()))),
             "set-dll-directory" => {
                 let name = wide(&acts.next().unwrap());
                 assert_ne!(unsafe { SetDllDirectoryW(name.as_ptr()) }, 0);
@@ -39,6 +39,21 @@ fn main() {
             "went-on" => println!("went on"),
             other => panic!("{other}"),
         }
+    }
+}
+
+fn load(name: &OsStr) -> *mut c_void {
+    let module = unsafe { LoadLibraryW(wide(name).as_ptr()) };
+    assert!(!module.is_null(), "{}", std::io::Error::last_os_error());
+    module
+}
+
+fn answer(cudnn: *mut c_void) -> usize {
+    unsafe {
+        let address = GetProcAddress(cudnn, c"cudnnGetVersion".as_ptr());
+        assert!(!address.is_null());
+        let ask: extern "C" fn() -> usize = std::mem::transmute(address);
+        ask()
     }
 }
 

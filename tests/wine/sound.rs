@@ -4,9 +4,11 @@ use crate::wine::farm::{Farm, with_zlib};
 use crate::wine::judged::{Start, ids, windows};
 use crate::wine::windows::Windows;
 use crate::{V8_9_7, V9_10, V9_14, V9_28};
+use std::fs;
+use std::os::unix::fs::symlink;
 
 /// By their names.
-pub const ALL: [(&str, fn(&Windows) -> Start); 15] = [
+pub const ALL: [(&str, fn(&Windows) -> Start); 17] = [
     ("on PATH", on_path),
     ("beside the program", beside_the_program),
     ("any letters", any_letters),
@@ -17,6 +19,8 @@ pub const ALL: [(&str, fn(&Windows) -> Start); 15] = [
     ("a newer minor", a_newer_minor),
     ("8.9.7 where 8 is allowed", eight),
     ("junk before", junk_before),
+    ("a relative entry of PATH", relative),
+    ("a link to the directory", a_link),
     ("an older one behind", an_older_one_behind),
     ("both majors", both_majors),
     ("SetDllDirectory", set_dll_directory),
@@ -106,6 +110,20 @@ fn junk_before(windows: &Windows) -> Start {
         .with("cudnn.h", b"")
         .with("cudnn_old.dll", b"MZ");
     Start::of("nine").path(&format!(r"{};C:\gone;;{}", junk.path, farm.path))
+}
+
+/// From where the program is started, which is `C:\`.
+fn relative(windows: &Windows) -> Start {
+    Farm::of(windows, r"deep\cuDNN", V9_28);
+    Start::of("nine").path(r"\gone;deep\cuDNN")
+}
+
+fn a_link(windows: &Windows) -> Start {
+    let farm = Farm::of(windows, "cuDNN", V9_28);
+    let link = windows.drive().join("current");
+    let _ = fs::remove_file(&link);
+    symlink(farm.file(""), link).unwrap();
+    Start::of("nine").path(r"C:\current")
 }
 
 fn an_older_one_behind(windows: &Windows) -> Start {

@@ -2,6 +2,7 @@
 
 use crate::runtime::binary::Image;
 use crate::runtime::binary::bounded_file::files_in;
+use crate::runtime::system::platform::LIBRARY_PATH;
 use std::path::{Path, PathBuf};
 
 /// Variables that name what holds a cuDNN. None of them tells Windows anything.
@@ -57,6 +58,26 @@ impl Misplaced {
                     let reason = "PATH does not name its directory".to_string();
                     return Some(Self::led_by_path(file, reason));
                 }
+            }
+        }
+        None
+    }
+
+    /// In a directory that PATH names in quotation marks: programs of Windows take them away, its loader may not.
+    pub fn in_quotes(names: &[String]) -> Option<Self> {
+        let path = std::env::var_os(LIBRARY_PATH)?;
+        for entry in path.to_string_lossy().split(';') {
+            let dir = entry.trim_matches('"');
+            let there = |name: &String| Path::new(dir).join(name).is_file();
+            if let (Some(name), true) = (names.iter().find(|name| there(name)), dir != entry) {
+                return Some(Self {
+                    file: Some(Path::new(dir).join(name)),
+                    reason: format!("PATH has {}, with the quotation marks", entry),
+                    help: format!(
+                        "put `{}` into PATH without quotation marks: it needs none",
+                        dir
+                    ),
+                });
             }
         }
         None

@@ -60,13 +60,14 @@ impl SearchPath {
         self.program_file(name)
     }
 
-    /// Whether Windows looks into this directory before that entry of PATH.
-    pub fn is_before(&self, folder: &Path, entry: &Path) -> bool {
+    /// Whether Windows looks into this directory before that one.
+    pub fn is_before(&self, folder: &Path, other: &Path) -> bool {
         for origin in &self.folders {
-            match origin {
-                LoadOrigin::LibraryPath(one) if one == entry => return false,
-                _ if platform::same_file(origin.folder(), folder) => return true,
-                _ => {}
+            if origin.folder() == other {
+                return false;
+            }
+            if platform::same_file(origin.folder(), folder) {
+                return true;
             }
         }
         false

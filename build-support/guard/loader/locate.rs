@@ -281,6 +281,8 @@ fn open(
     }
     let misplaced = match unfit {
         None | Some((_, Defect::Closed(_))) if !usable => Misplaced::find(&names),
+        #[cfg(windows)]
+        None => Misplaced::in_quotes(&names),
         _ => None,
     };
     if misplaced.as_ref().is_some_and(|found| found.file.is_some()) {

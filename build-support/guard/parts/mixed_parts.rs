@@ -64,7 +64,8 @@ impl<'a> Foreign<'a> {
         let plain = file_name::of_part(&part.name, major);
         let origin = search_path.to(&part.path);
         let has_own = folder.join(&plain).is_file();
-        let is_first = matches!(&origin, LoadOrigin::LibraryPath(entry) if search_path.is_before(folder, entry));
+        let is_ordered = cfg!(windows) || matches!(&origin, LoadOrigin::LibraryPath(_));
+        let is_first = is_ordered && search_path.is_before(folder, origin.folder());
         Self {
             path: &part.path,
             version: part.version,
@@ -98,6 +99,22 @@ impl<'a> Foreign<'a> {
                         whole, folder, entry, LIBRARY_PATH
                     ),
                 }
+            }
+            LoadOrigin::Application(dir)
+            | LoadOrigin::DllDirectory(dir)
+            | LoadOrigin::WorkingDirectory(dir)
+                if self.has_own || !self.yields =>
+            {
+                let remove = format!(
+                    "remove the `{}` files from `{}`, where Windows looks before it looks into `{}`",
+                    file_name::ALL,
+                    dir.display(),
+                    folder
+                );
+                if self.has_own {
+                    return remove;
+                }
+                format!("install {} in `{}`, whole, and {}", whole, folder, remove)
             }
             LoadOrigin::Preload
             | LoadOrigin::Preloads

@@ -277,7 +277,8 @@ pub fn write_in_place(path: &Path, text: &str) -> std::io::Result<()> {
     options.open(path)?.write_all(text.as_bytes())
 }
 
-/// The words of a name, and the zero that ends them.
+/// The words of a name, and the zero that ends them. The loader asks for backslashes, and a PATH may have others.
 pub fn wide(name: &OsStr) -> Vec<u16> {
-    name.encode_wide().chain([0]).collect()
+    let backslash = |word: u16| if word == 0x2f { 0x5c } else { word };
+    name.encode_wide().map(backslash).chain([0]).collect()
 }

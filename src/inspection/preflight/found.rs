@@ -84,10 +84,15 @@ impl PreflightInput {
                 if self.is_unfit(cudnn) {
                     continue;
                 }
+                let severity = finding.severity;
                 finding = Finding {
+                    severity,
                     evidence: [other.evidence, finding.evidence].concat(),
                     ..other
                 };
+                if severity != Severity::Error {
+                    finding.summary += ", which no convolution uses";
+                }
             }
             if finding.id == FindingId::PartsMissing {
                 // Parts of the release that the name promises would not help it.
