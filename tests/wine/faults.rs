@@ -14,7 +14,7 @@ pub struct Fault {
 }
 
 /// By their names.
-pub const ALL: [(&str, fn(&Windows) -> Fault); 14] = [
+pub const ALL: [(&str, fn(&Windows) -> Fault); 19] = [
     ("a part removed", part_removed),
     ("an older one first", older_first),
     ("a part of another release", part_of_another_release),
@@ -26,11 +26,17 @@ pub const ALL: [(&str, fn(&Windows) -> Fault); 14] = [
     ("two parts first on PATH", parts_first),
     ("a part that no convolution uses", unused_part_first),
     ("a part beside the program", part_beside_the_program),
+    ("its first library alone", first_library_alone),
+    ("its first library cut short", first_library_cut),
+    ("its first library empty", first_library_empty),
+    ("its first library a text", first_library_a_text),
+    ("a part that is a directory", part_a_directory),
     ("32 bits first", of_32_bits_first),
     ("installed, and not on PATH", installed),
     ("the other major alone", other_major),
 ];
 
+const MAIN_OF_9: &str = "cudnn64_9.dll";
 const PART_OF_9: &str = "cudnn_ops64_9.dll";
 const PART_OF_8: &str = "cudnn_cnn_infer64_8.dll";
 
@@ -142,6 +148,53 @@ pub fn part_beside_the_program(windows: &Windows) -> Fault {
             .within(windows, &own.path),
         id: "parts-mixed",
         culprit: r"C:\own",
+    }
+}
+
+fn first_library_alone(windows: &Windows) -> Fault {
+    let farm = Farm::empty(windows, "cuDNN").from(V9_28, MAIN_OF_9);
+    Fault {
+        start: Start::of("nine").path(&farm.path),
+        id: "parts-missing",
+        culprit: PART_OF_9,
+    }
+}
+
+fn first_library_cut(windows: &Windows) -> Fault {
+    let farm = Farm::of(windows, "cuDNN", V9_28).cut(MAIN_OF_9, 100_000);
+    Fault {
+        start: Start::of("nine").path(&farm.path),
+        id: "library-damaged",
+        culprit: r"C:\cuDNN\cudnn64_9.dll",
+    }
+}
+
+fn first_library_empty(windows: &Windows) -> Fault {
+    let farm = Farm::of(windows, "cuDNN", V9_28).with(MAIN_OF_9, b"");
+    Fault {
+        start: Start::of("nine").path(&farm.path),
+        id: "cudnn-not-loadable",
+        culprit: r"C:\cuDNN\cudnn64_9.dll",
+    }
+}
+
+fn first_library_a_text(windows: &Windows) -> Fault {
+    let pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 272496\n";
+    let farm = Farm::of(windows, "cuDNN", V9_28).with(MAIN_OF_9, pointer);
+    Fault {
+        start: Start::of("nine").path(&farm.path),
+        id: "cudnn-not-loadable",
+        culprit: r"C:\cuDNN\cudnn64_9.dll",
+    }
+}
+
+fn part_a_directory(windows: &Windows) -> Fault {
+    let farm = Farm::of(windows, "cuDNN", V9_28).without(PART_OF_9);
+    fs::create_dir(farm.file(PART_OF_9)).unwrap();
+    Fault {
+        start: Start::of("nine").path(&farm.path),
+        id: "parts-missing",
+        culprit: PART_OF_9,
     }
 }
 
