@@ -56,10 +56,11 @@ pub fn of(package: &Package, root: PathBuf) -> Toolchain {
     }
 }
 
-fn run(program: &str, args: Vec<String>) -> Output {
+fn run(program: impl Into<PathBuf>, args: Vec<String>) -> Output {
     run_to_end(&Invocation {
         program: program.into(),
         args,
+        ..Invocation::default()
     })
     .unwrap()
 }
@@ -335,7 +336,7 @@ fn every_list_of_flags_is_one_that_nvcc_takes() {
             .to_vec();
         args.extend(selection.list().nvcc());
         let program = nvcc.clone();
-        let output = run_to_end(&Invocation { program, args }).unwrap();
+        let output = run(program, args);
         assert!(output.success, "{request:?}: {}", output.stderr);
     }
 }
