@@ -17,6 +17,7 @@ use support::{
 };
 
 const WINDOWS: &str = "x86_64-pc-windows-gnu";
+const VISUAL_STUDIO: &str = r"C:\VS\VC\Tools\MSVC\14.44.35207";
 const TOOLKIT: &str = r"C:\Program Files\NVIDIA GPU Computing Toolkit\CUDA\v13.0";
 
 /// The C sources of a DLL, compiled into Windows' own directory.
@@ -37,6 +38,28 @@ CALL cuDeviceGet(int *device, int ordinal) { *device = ordinal; return 0; }
 CALL cuDeviceGetName(char *name, int size, int device) { strncpy(name, \"A GPU of Windows\", size); return device; }
 CALL cuDeviceGetAttribute(int *value, int what, int device) { *value = what == 75 ? 8 : 6; return device; }
 ";
+
+/// A `cl.exe` that answers all that it is asked for, and writes down with which variables it was started.
+const CL: &str = r##"
+#include <stdio.h>
+#include <stdlib.h>
+int main(void) {
+    FILE *log = fopen("C:\\cl.log", "ab");
+    fprintf(log, "LIB=%s\nINCLUDE=%s\n", getenv("LIB"), getenv("INCLUDE"));
+    fputs("Microsoft (R) C/C++ Optimizing Compiler Version 19.44.35207 for x64\n", stderr);
+    puts("__NV_CPLUSPLUS 199711L\n__NV_MSC_VER 1944\n__NV_MSC_FULL_VER 194435207");
+    puts("#line 1 \"C:\\\\CUDA\\\\include\\\\crt/host_config.h\"\ncudnn_guard_msvc 1944\ncudnn_guard_end");
+    return 0;
+}
+"##;
+/// Where Visual Studio's installer says that it is.
+const VSWHERE: &str = r#"
+#include <stdio.h>
+int main(void) {
+    puts("installationName: VisualStudio/17.14.0+36109.1\ninstallationPath: C:\\VS\ninstallationVersion: 17.14.36109.1");
+    return 0;
+}
+"#;
 
 /// A Windows with what NVIDIA's installers leave on it.
 struct Windows(PathBuf);
@@ -75,7 +98,13 @@ impl Windows {
         // The wheel has no import library; the installer has one.
         write_if_new(&nvidia.join("lib/13.0/x64/cudnn.lib"), "");
         place(&eight.join("cudnn"), &tools.join("cuDNN"));
+        this.install_visual_studio();
         this
+    }
+
+    fn vswhere(&self) -> PathBuf {
+        let installer = "Program Files (x86)/Microsoft Visual Studio/Installer";
+        self.drive().join(installer).join("vswhere.exe")
     }
 
     fn drive(&self) -> PathBuf {
@@ -87,14 +116,48 @@ impl Windows {
     }
 
     fn dll(&self, name: &str, source: &str) {
+        let dll = self.system(&format!("{name}.dll"));
+        self.compile(name, source, &dll, &["-shared", "-ladvapi32"]);
+    }
+
+    fn compile(&self, name: &str, source: &str, into: &Path, arguments: &[&str]) {
         let file = scratch("wine-sources").join(format!("{name}.c"));
         write_if_new(&file, source);
-        run(program("x86_64-w64-mingw32-gcc")
-            .args(["-shared", "-o"])
-            .arg(self.system(&format!("{name}.dll")))
-            .arg(file)
-            .arg("-ladvapi32"))
-        .exits_with(0);
+        fs::create_dir_all(into.parent().unwrap()).unwrap();
+        let mut gcc = program("x86_64-w64-mingw32-gcc");
+        gcc.arg("-o").arg(into).arg(file).args(arguments);
+        run(&mut gcc).exits_with(0);
+    }
+
+    /// What Visual Studio's installer leaves on it, as far as a build looks at that.
+    fn install_visual_studio(&self) {
+        let (drive, kits) = (self.drive(), self.drive().join("Kits/10/lib/10.0.22621.0"));
+        let cl = "VS/VC/Tools/MSVC/14.44.35207/bin/HostX64/x64/cl.exe";
+        self.compile("cl", CL, &drive.join(cl), &[]);
+        self.compile("vswhere", VSWHERE, &self.vswhere(), &[]);
+        let scripts = drive.join("VS/VC/Auxiliary/Build");
+        for dir in [&kits.join("ucrt"), &kits.join("um/x64"), &scripts] {
+            fs::create_dir_all(dir).unwrap();
+        }
+        write_if_new(&kits.join("um/x64/kernel32.lib"), "");
+        let version = scripts.join("Microsoft.VCToolsVersion.default.txt");
+        write_if_new(&version, "14.44.35207\r\n");
+        let script = "@echo off\r\necho vcvars64.bat>>C:\\cl.log\r\n";
+        for name in ["vcvars64.bat", "vcvarsall.bat"] {
+            write_if_new(&scripts.join(name), script);
+        }
+        for (key, name) in [
+            (r"Windows Kits\Installed Roots", "KitsRoot10"),
+            (r"Microsoft SDKs\Windows\v10.0", "InstallationFolder"),
+        ] {
+            // Programs of 32 bits have a registry of their own, and `cc` reads that.
+            for view in ["", r"WOW6432Node\"] {
+                let key = format!(r"HKLM\SOFTWARE\{view}Microsoft\{key}");
+                let value = ["/v", name, "/d", r"C:\Kits\10\", "/f"];
+                self.start("reg", &[&["add", &key][..], &value].concat(), &[])
+                    .exits_with(0);
+            }
+        }
     }
 
     fn start(
@@ -149,6 +212,7 @@ fn the_doctor_sees_what_is_installed_on_windows() {
             "  ✓ toolkit   CUDA 13.0 at {TOOLKIT}\n              \
              found via {via}\n  \
              ✓ nvcc      {TOOLKIT}\\bin\\nvcc.exe\n  \
+             ✓ host code cl 19.44 at {VISUAL_STUDIO}\\bin\\HostX64\\x64\\cl.exe\n  \
              ✓ cuDNN     9.28.0 for CUDA 13 at C:\\Program Files\\NVIDIA\\CUDNN\\v9.28\n              \
              found via NVIDIA's cuDNN installer\n  \
              ✓ header    9.28.0 in C:\\Program Files\\NVIDIA\\CUDNN\\v9.28\\include\\13.0\\cudnn_version.h\n  \
@@ -202,6 +266,34 @@ fn the_driver_of_windows_is_asked_for_its_gpus() {
         .says("✓ driver    runs CUDA up to 13.2, C:\\windows\\system32\\nvcuda.dll\n")
         .says("✓ GPUs      A GPU of Windows, compute capability 8.6\n")
         .says("✓ targets   sm_86 compute_86\n");
+}
+
+/// CMP-08: NVIDIA's nvcc.exe with a `cl.exe` that is on no PATH: it gets the variables with it, and runs no script for them.
+#[test]
+#[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
+fn nvcc_is_given_the_visual_studio_that_is_installed() {
+    let windows = windows();
+    let windows = windows.as_ref().unwrap();
+    let log = windows.drive().join("cl.log");
+    let _ = fs::remove_file(&log);
+    doctor(windows, &[("INCLUDE", r"C:\own")]).exits_with(0);
+    let variables = fs::read_to_string(&log).unwrap();
+    let kits = r"C:\Kits\10\lib\10.0.22621.0";
+    let lib = format!(
+        "LIB={VISUAL_STUDIO}\\lib\\x64;{kits}\\ucrt\\x64;{kits}\\um\\x64;\nINCLUDE={VISUAL_STUDIO}\\include;"
+    );
+    assert!(variables.starts_with(&lib), "{variables}");
+    let last = variables.lines().last().unwrap();
+    assert!(last.ends_with(r";C:\own"), "{variables}");
+    assert!(!variables.contains("vcvars64"), "{variables}");
+    let vswhere = windows.vswhere();
+    fs::rename(&vswhere, vswhere.with_extension("away")).unwrap();
+    let ran = doctor(windows, &[]);
+    fs::rename(vswhere.with_extension("away"), &vswhere).unwrap();
+    let help = "install Visual Studio's C++ tools, without which nvcc on Windows compiles nothing: `winget ";
+    ran.exits_with(0)
+        .says("cannot start its host compiler  [host-compiler-unsupported]\n")
+        .says(&format!("= help: {help}"));
 }
 
 /// LNK-01, CFG-10: a build script as cargo runs it on Windows.
@@ -264,6 +356,10 @@ fn a_build_script_tells_cargo_windows_paths() {
             "cargo::metadata=cuda_version=13.0".into(),
             format!("cargo::metadata=include={cudnn}\\include\\13.0"),
             format!("cargo::metadata=libdir={cudnn}\\lib\\13.0\\x64"),
+            "cargo::rustc-link-arg=/DELAYLOAD:cudnn64_9.dll".into(),
+            "cargo::rustc-link-arg=delayimp.lib".into(),
+            "cargo::rustc-link-arg=/IGNORE:4199".into(),
+            "cargo::metadata=delayed=cudnn64_9.dll".into(),
         ]
     );
     let watched = |path: &str| format!("cargo::rerun-if-changed={path}\n");
