@@ -280,7 +280,7 @@ impl Linked {
         let variables = ["RPATH", "DELAYED"].map(|key| format!("{prefix}{key}"));
         let known = |key: &&str| host.env.os_var(&format!("{prefix}{key}")).is_some();
         let keys = ["RPATH", "DELAYED", "VERSION", "CUDA_VERSION"];
-        if !keys.iter().any(|key| known(key)) {
+        if !keys.iter().any(known) {
             let headline = format!(
                 "no dependency with `links = \"{links}\"` told this build script what it links"
             );

@@ -123,7 +123,7 @@ fn a_program_is_linked_and_calls_its_kernel() {
     let mut args = vec![path("src/main.rs"), "-o".to_string(), path("out/program")];
     args.extend(rustc_args(&lines));
     succeeds(&run("rustc", args));
-    assert_eq!(run(&path("out/program"), Vec::new()).stdout, "true\n");
+    assert_eq!(run(path("out/program"), Vec::new()).stdout, "true\n");
 
     // The same in a library crate, whose program knows nothing of it but where it lies.
     let mut args = vec![path("src/library.rs"), "--out-dir".to_string(), path("out")];
@@ -135,7 +135,7 @@ fn a_program_is_linked_and_calls_its_kernel() {
     lines.retain(|line| line.starts_with("cargo::rustc-link-search="));
     args.extend(rustc_args(&lines));
     succeeds(&run("rustc", args));
-    assert_eq!(run(&path("out/above"), Vec::new()).stdout, "true\n");
+    assert_eq!(run(path("out/above"), Vec::new()).stdout, "true\n");
 }
 
 #[test]
