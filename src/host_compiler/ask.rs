@@ -96,7 +96,9 @@ pub fn installed_alternatives(
 /// nvcc does not look for.
 #[allow(deprecated, reason = "a cc before 1.11 gives its variables only so")]
 pub fn visual_studio(cpu: &str) -> Option<VisualStudio> {
-    let tool = cc::windows_registry::find_tool(cpu, "cl.exe")?;
+    // For another target than this a cc looks for nothing, and an older one takes no processor alone.
+    let target = format!("{cpu}-pc-windows-msvc");
+    let tool = cc::windows_registry::find_tool(&target, "cl.exe")?;
     Some(VisualStudio {
         cl: tool.path().to_path_buf(),
         env: tool.env().to_vec(),
