@@ -1,7 +1,7 @@
 //! NVIDIA's own DLLs, put together anew on Windows' drive: CUDNN_GUARD_REAL is the folder of `.ci/wheels.py`.
 
-use crate::support::{place, scratch, write_if_new};
-use crate::wine::windows::{Windows, compile};
+use crate::support::place;
+use crate::wine::windows::Windows;
 use std::fs;
 use std::path::PathBuf;
 
@@ -82,12 +82,8 @@ impl Farm {
 }
 
 /// The compression library that cuDNN 8 opens, as far as Windows' loader asks it.
-pub fn with_zlib(farm: Farm) -> Farm {
-    let source = scratch("wine-sources").join("zlibwapi.c");
-    write_if_new(
-        &source,
-        "__declspec(dllexport) int deflate(void) { return 0; }\n",
-    );
-    compile(&source, &farm.file("zlibwapi.dll"));
+pub fn with_zlib(windows: &Windows, farm: Farm) -> Farm {
+    let source = "__declspec(dllexport) int deflate(void) { return 0; }\n";
+    windows.compile("zlibwapi", source, &farm.file("zlibwapi.dll"), &["-shared"]);
     farm
 }

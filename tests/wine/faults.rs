@@ -41,7 +41,7 @@ const PART_OF_9: &str = "cudnn_ops64_9.dll";
 const PART_OF_8: &str = "cudnn_cnn_infer64_8.dll";
 
 pub fn part_removed(windows: &Windows) -> Fault {
-    let farm = with_zlib(Farm::of(windows, "cuDNN", V8_9_7)).without(PART_OF_8);
+    let farm = with_zlib(windows, Farm::of(windows, "cuDNN", V8_9_7)).without(PART_OF_8);
     Fault {
         start: Start::of("eight").path(&farm.path),
         id: "parts-missing",
@@ -71,7 +71,7 @@ pub fn part_of_another_release(windows: &Windows) -> Fault {
 }
 
 pub fn part_of_another_8(windows: &Windows) -> Fault {
-    let farm = with_zlib(Farm::of(windows, "cuDNN", V8_9_7)).from(V8_9_5, PART_OF_8);
+    let farm = with_zlib(windows, Farm::of(windows, "cuDNN", V8_9_7)).from(V8_9_5, PART_OF_8);
     Fault {
         start: Start::of("eight").path(&farm.path),
         id: "parts-mixed",

@@ -101,7 +101,7 @@ fn a_newer_minor(windows: &Windows) -> Start {
 
 fn eight(windows: &Windows) -> Start {
     let farm = Farm::of(windows, "cuDNN", V8_9_7);
-    Start::of("eight").path(&with_zlib(farm).path)
+    Start::of("eight").path(&with_zlib(windows, farm).path)
 }
 
 fn junk_before(windows: &Windows) -> Start {

@@ -52,7 +52,7 @@ fn a_part_that_was_removed_is_named() {
   = help: install cuDNN 8.9.7 again in `C:\cuDNN`, whole, since the first library opens the others from there
 ",
     );
-    with_zlib(again(windows, V8_9_7));
+    with_zlib(windows, again(windows, V8_9_7));
     helps(windows, &fault.start);
 }
 
@@ -103,7 +103,7 @@ fn a_part_of_another_release_is_named() {
   = help: remove all `cudnn*.dll` files from `C:\cuDNN` and install one cuDNN there, whole
 ",
     );
-    with_zlib(again(windows, V8_9_7));
+    with_zlib(windows, again(windows, V8_9_7));
     helps(windows, &fault.start);
 }
 
@@ -153,7 +153,7 @@ fn a_missing_zlibwapi_is_named() {
             r"put the `zlibwapi.dll` that NVIDIA's installation guide for cuDNN 8 leads to into `C:\cuDNN`, or move to cuDNN 9, which does without"
         ])
     );
-    with_zlib(again(windows, V8_9_7));
+    with_zlib(windows, again(windows, V8_9_7));
     helps(windows, &fault.start);
     again(windows, V9_28);
     helps(windows, &fault.start);
@@ -326,6 +326,6 @@ fn one_of_the_other_major_is_named() {
         &Start::of("nine").path(&format!(r"C:\cuDNN;{}", nine.path)),
     );
     // The other thing to do: a build of the program for 8.
-    with_zlib(again(windows, V8_9_7));
+    with_zlib(windows, again(windows, V8_9_7));
     helps(windows, &Start::of("eight").path(r"C:\cuDNN"));
 }
