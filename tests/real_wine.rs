@@ -155,10 +155,10 @@ fn every_cell_has_its_verdict() {
     let windows = windows();
     let windows = windows.as_ref().unwrap();
     let (mut wrong, mut cells) = (String::new(), 0);
-    for loaded in 0..LOADED.len() {
-        let farm = Farm::of(windows, "cuDNN", LOADED[loaded]);
+    for (column, set) in LOADED.into_iter().enumerate() {
+        let farm = Farm::of(windows, "cuDNN", set);
         let farm = farm.with("zlibwapi.dll", b"");
-        let major = if loaded < 2 { 8 } else { 9 };
+        let major = if column < 2 { 8 } else { 9 };
         for (policy, rows) in [
             ("compatible", COMPATIBLE),
             ("same minor", SAME_MINOR),
@@ -180,11 +180,11 @@ fn every_cell_has_its_verdict() {
                     for id in ids(&told) {
                         found += &format!(" {id}");
                     }
-                    let cell = wanted.split(' ').nth(loaded).unwrap();
+                    let cell = wanted.split(' ').nth(column).unwrap();
                     let wanted = matrix::verdict(cell, linked);
                     cells += 1;
                     if found != wanted {
-                        let (way, set) = (if linked { "linked" } else { "opened" }, LOADED[loaded]);
+                        let way = if linked { "linked" } else { "opened" };
                         wrong += &format!(
                             "{policy}, {built}, {set} {way}: {found}, not {wanted}\n{told:#}\n"
                         );

@@ -69,11 +69,13 @@ impl<'a> DllSearchPath<'a> {
             known: false,
         });
         if path.known && host.root.is_none() {
-            path.current = std::env::current_dir().ok();
-            let dirs = entries(host).into_iter();
-            path.dirs = dirs
-                .filter_map(|dir| std::path::absolute(dir).ok())
-                .collect();
+            let here = host.env.current_dir();
+            path.current = Some(here.to_path_buf());
+            path.dirs = entries(host);
+            path.dirs.retain(|dir| !dir.as_os_str().is_empty());
+            for dir in &mut path.dirs {
+                *dir = here.join(&dir);
+            }
         }
         path.own = Some(own);
         path

@@ -231,6 +231,11 @@ impl Environment {
         self
     }
 
+    /// That directory.
+    pub fn current_dir(&self) -> &Path {
+        &self.directory
+    }
+
     /// With the build script's own pairs on top.
     pub fn with_pairs<V: AsRef<OsStr>>(mut self, pairs: &[(String, V)]) -> Self {
         let pairs = pairs.iter();

@@ -138,6 +138,25 @@ fn the_programs_own_folder_comes_before_windows() {
     assert_eq!(names, ["cudnn64_9.dll"]);
 }
 
+/// LOD-13: the first library asks Windows for the others by their names alone, and finds one beside the program.
+#[test]
+fn a_part_beside_the_program_comes_before_those_of_windows() {
+    let image = Image::new("windows-stray");
+    let dlls = [
+        ("app/cudnn_ops64_9.dll", "version 9.10.0"),
+        ("app/cublasLt64_13.dll", ""),
+    ];
+    beside(&image, &linked("9.14.0"), &["cudnn64_9.dll"], &dlls);
+    cudnn(&image, "Windows/System32", "9.14.0");
+    image
+        .flat(&[])
+        .exits_with(1)
+        .says("gets cudnn_ops64_9.dll from `")
+        .says("/app`, where it is of 9.10.0 [parts-mixed] = help: remove the `cudnn*.dll` files from `");
+    fs::remove_file(image.at("app/cudnn_ops64_9.dll")).unwrap();
+    assert_eq!(ids(&image.json()), [""; 0]);
+}
+
 /// LOD-17: what a DLL imports is nowhere that can be looked at.
 #[test]
 fn a_dll_that_does_not_lie_beside_the_program() {

@@ -3,8 +3,10 @@
 use cudnn_guard::runtime::facts::built::{Built, Loader, Policy, Requirement};
 use cudnn_guard::runtime::facts::version::Version;
 
-/// Requirements as the build lowers them, to the first release and the first too late.
-const ASKED: [(&str, [u32; 3], Option<[u32; 3]>); 7] = [
+/// A requirement as the build lowers it, to the first release and the first too late.
+type Asked = (&'static str, [u32; 3], Option<[u32; 3]>);
+
+const ASKED: &[Asked] = &[
     (">=8.5, <9", [8, 5, 0], Some([9, 0, 0])),
     (">=8.9, <10", [8, 9, 0], Some([10, 0, 0])),
     (">=9, <10", [9, 0, 0], Some([10, 0, 0])),

@@ -1,7 +1,7 @@
 //! Set-ups that are broken.
 
 use crate::wine::farm::{Farm, with_zlib};
-use crate::wine::judged::Start;
+use crate::wine::judged::{SetUp, Start};
 use crate::wine::windows::Windows;
 use crate::{V8_9_5, V8_9_7, V9_10, V9_14, V9_28};
 use std::fs;
@@ -14,7 +14,7 @@ pub struct Fault {
 }
 
 /// By their names.
-pub const ALL: [(&str, fn(&Windows) -> Fault); 19] = [
+pub const ALL: &[SetUp<Fault>] = &[
     ("a part removed", part_removed),
     ("an older one first", older_first),
     ("a part of another release", part_of_another_release),

@@ -37,6 +37,9 @@ pub fn windows() -> MutexGuard<'static, Option<Windows>> {
     one
 }
 
+/// A name, and what makes it ready.
+pub type SetUp<T> = (&'static str, fn(&Windows) -> T);
+
 /// How a program is started.
 #[derive(Clone)]
 pub struct Start {

@@ -1,14 +1,14 @@
 //! Set-ups that are sound, however odd: nothing is said of the cuDNN.
 
 use crate::wine::farm::{Farm, with_zlib};
-use crate::wine::judged::{Start, ids, windows};
+use crate::wine::judged::{SetUp, Start, ids, windows};
 use crate::wine::windows::Windows;
 use crate::{V8_9_7, V9_10, V9_14, V9_28};
 use std::fs;
 use std::os::unix::fs::symlink;
 
 /// By their names.
-pub const ALL: [(&str, fn(&Windows) -> Start); 17] = [
+pub const ALL: &[SetUp<Start>] = &[
     ("on PATH", on_path),
     ("beside the program", beside_the_program),
     ("any letters", any_letters),

@@ -106,8 +106,7 @@ impl<'a> Foreign<'a> {
                 if self.has_own || !self.yields =>
             {
                 let remove = format!(
-                    "remove the `{}` files from `{}`, where Windows looks before it looks into `{}`",
-                    file_name::ALL,
+                    "remove the `cudnn*.dll` files from `{}`, where Windows looks before it looks into `{}`",
                     dir.display(),
                     folder
                 );
