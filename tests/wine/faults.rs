@@ -22,6 +22,7 @@ pub const ALL: &[SetUp<Fault>] = &[
     ("a part cut short", part_cut_short),
     ("a part for another processor", part_for_another_cpu),
     ("no zlibwapi", no_zlib),
+    ("a zlibwapi of 32 bits", small_zlib),
     ("alone beside the program", alone),
     ("two parts first on PATH", parts_first),
     ("a part that no convolution uses", unused_part_first),
@@ -103,6 +104,16 @@ pub fn no_zlib(windows: &Windows) -> Fault {
         start: Start::of("eight").path(&farm.path),
         id: "cudnn-not-loadable",
         culprit: "zlibwapi.dll",
+    }
+}
+
+pub fn small_zlib(windows: &Windows) -> Fault {
+    let farm = with_zlib(windows, Farm::of(windows, "cuDNN", V8_9_7));
+    let farm = farm.for_cpu("zlibwapi.dll", 0x14c);
+    Fault {
+        start: Start::of("eight").path(&farm.path),
+        id: "wrong-architecture",
+        culprit: r"C:\cuDNN\zlibwapi.dll",
     }
 }
 

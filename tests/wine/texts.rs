@@ -4,7 +4,7 @@ use crate::wine::farm::{Farm, with_zlib};
 use crate::wine::faults::{
     Fault, alone, installed, no_zlib, of_32_bits_first, older_first, other_major,
     part_beside_the_program, part_cut_short, part_for_another_cpu, part_of_another_8,
-    part_of_another_release, part_removed, parts_first, uninstall, unused_part_first,
+    part_of_another_release, part_removed, parts_first, small_zlib, uninstall, unused_part_first,
 };
 use crate::wine::judged::{Start, ids, windows};
 use crate::wine::windows::Windows;
@@ -156,6 +156,21 @@ fn a_missing_zlibwapi_is_named() {
     with_zlib(windows, again(windows, V8_9_7));
     helps(windows, &fault.start);
     again(windows, V9_28);
+    helps(windows, &fault.start);
+    let fault = small_zlib(windows);
+    let told = fault.start.json(windows, "version");
+    let finding = &told["findings"][0];
+    assert_eq!(
+        finding["summary"],
+        r"`C:\cuDNN\zlibwapi.dll`, which cuDNN 8.9.7 opens, is for i686: Windows calls that error 193"
+    );
+    assert_eq!(
+        finding["help"],
+        serde_json::json!([
+            r"put the `zlibwapi.dll` for 64 bits that NVIDIA's installation guide for cuDNN 8 leads to in the place of `C:\cuDNN\zlibwapi.dll`"
+        ])
+    );
+    with_zlib(windows, again(windows, V8_9_7));
     helps(windows, &fault.start);
 }
 

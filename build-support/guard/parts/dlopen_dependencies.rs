@@ -3,6 +3,8 @@
 
 use crate::runtime::binary::Image;
 use crate::runtime::binary::bounded_file::files_in;
+#[cfg(windows)]
+use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 #[cfg(windows)]
@@ -69,17 +71,30 @@ fn dlls_opened_by(part: &str, cuda: u32) -> Vec<String> {
     }
 }
 
-/// That a cuDNN 8 for Windows will not find its compression library. Not every program comes to need it.
+/// That a cuDNN 8 for Windows will not find its compression library, or one for another processor. Not every program
+/// comes to need it.
 #[cfg(windows)]
 pub fn missing_zlib(release: Version, folder: &Path, search_path: &SearchPath) -> Option<Finding> {
     let opens = release.major == 8 && release >= Version::new(8, 3, 0);
-    let is_there = || {
-        Library::loaded(ZLIB).is_some()
-            || folder.join(ZLIB).is_file()
-            || search_path.program_file(ZLIB).is_some()
-    };
-    if !opens || is_there() {
+    if !opens || Library::loaded(ZLIB).is_some() {
         return None;
+    }
+    let beside = Some(folder.join(ZLIB)).filter(|file| file.is_file());
+    if let Some(file) = search_path.program_file(ZLIB).or(beside) {
+        let Err(Defect::Cpu(cpu)) = Image::open(&file) else {
+            return None;
+        };
+        let file = file.display();
+        let summary = format!(
+            "`{}`, which cuDNN {} opens, is for {}: Windows calls that error 193",
+            file, release, cpu
+        );
+        return Some(
+            Finding::warning(FindingId::WrongArchitecture, summary).help(format!(
+                "put the `{}` for 64 bits that NVIDIA's installation guide for cuDNN 8 leads to in the place of `{}`",
+                ZLIB, file
+            )),
+        );
     }
     let summary = format!(
         "cuDNN {} for Windows opens `{}`, which does not come with it, and Windows does not find one",
