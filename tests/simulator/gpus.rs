@@ -1,21 +1,25 @@
 //! What the driver answers, and what it does not.
 
 use crate::{V9_14, ask, child, convolve, libraries, simulated, tempfile};
+use cudnn_guard::runtime::driver::driver_missing::LIBRARY;
 use cudnn_guard::runtime::driver::no_gpu::GpuVisibility;
 use cudnn_guard::runtime::driver::query::{self, Driver, DriverProblem};
 use cudnn_guard::runtime::facts::version::Version;
 
 #[test]
 fn the_driver_tells_its_gpus() {
-    ask(&[]).must_be("libcuda.so.1 for CUDA 13.0, Simulated GPU of 9.0");
+    ask(&[]).must_be(&format!("{LIBRARY} for CUDA 13.0, Simulated GPU of 9.0"));
     let two = [
         ("SIM_DEVICES", "2"),
         ("SIM_CAPABILITY", "12.0"),
         ("SIM_CUDA", "12090"),
     ];
-    ask(&two).must_be("libcuda.so.1 for CUDA 12.9, Simulated GPU of 12.0, Simulated GPU of 12.0");
+    ask(&two).must_be(&format!(
+        "{LIBRARY} for CUDA 12.9, Simulated GPU of 12.0, Simulated GPU of 12.0"
+    ));
 }
 
+#[cfg(unix)]
 #[test]
 fn cuda_is_started_once_and_a_forked_child_is_told() {
     let calls = tempfile("calls");
@@ -72,7 +76,7 @@ fn what_the_driver_answers_is_explained() {
         ended.must_have(words).must_have(&format!("  [{id}]\n"));
         // The driver's release is told all the same, as NVIDIA's does; the stub tells nothing.
         let cuda = if code == "34" { "none" } else { "13.0" };
-        ended.must_have(&format!("known: libcuda.so.1 for CUDA {cuda}"));
+        ended.must_have(&format!("known: {LIBRARY} for CUDA {cuda}"));
     }
     ask(&[("SIM_FAULT", "status:cuDeviceGetName:101")])
         .must_have("`cuDeviceGetName` answered CUDA_ERROR_INVALID_DEVICE (101)");
@@ -91,6 +95,7 @@ fn what_hides_the_gpus_is_named() {
 }
 
 /// DRV-09, DRV-10, DRV-11, DRV-12, DRV-13: why there is no GPU to be seen.
+#[cfg(unix)]
 #[test]
 fn what_hides_or_closes_the_gpus_is_told_apart() {
     let told = |around: &GpuVisibility| around.with_help(around.finding()).to_string();
@@ -145,6 +150,7 @@ fn what_hides_or_closes_the_gpus_is_told_apart() {
 }
 
 /// DRV-04, DRV-13
+#[cfg(unix)]
 #[test]
 fn every_problem_is_worded() {
     let driver = || Driver {
@@ -208,6 +214,7 @@ fn every_problem_is_worded() {
     );
 }
 
+#[cfg(unix)]
 #[test]
 fn the_release_of_the_kernel_module_is_read() {
     let closed = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.183.01  Sun May 12 19:39:15 UTC 2024\nGCC version:  gcc version 12.2.0\n";
@@ -224,6 +231,7 @@ fn the_release_of_the_kernel_module_is_read() {
 }
 
 /// A Jetson has other devices, and a container on it may have been given them.
+#[cfg(unix)]
 #[test]
 fn a_jetsons_devices_are_known() {
     let root = std::env::temp_dir().join(format!("guard-jetson-{}", std::process::id()));

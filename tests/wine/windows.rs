@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-const WINDOWS: &str = "x86_64-pc-windows-gnu";
+pub const WINDOWS: &str = "x86_64-pc-windows-gnu";
 
 const RANDOM: &str = "\
 #include <stddef.h>
