@@ -4,7 +4,8 @@
     python3 .ci/cost.py [--pairs N] [--limit RATIO]
 
 Builds an empty program with the one, then with the other as its only build-dependency, N times in turn, each from
-nothing, downloads aside. Prints CPU seconds (user and system, all processes) and the median ratio; fails above RATIO.
+nothing, downloads aside. Prints CPU seconds (user and system, all processes) and the ratio of the least of each, since
+what else runs on the machine only adds to them; fails from RATIO on.
 Both without incremental compilation, as cargo compiles what comes from a registry: this one comes from a folder here.
 """
 
@@ -13,7 +14,6 @@ import os
 import pathlib
 import resource
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -49,21 +49,21 @@ def cpu_seconds(folder: pathlib.Path) -> float:
 
 def main() -> None:
     options = argparse.ArgumentParser()
-    options.add_argument("--pairs", type=int, default=3)
+    options.add_argument("--pairs", type=int, default=5)
     options.add_argument("--limit", type=float, default=BAR)
     options = options.parse_args()
-    ratios = []
+    ours, theirs = [], []
     with tempfile.TemporaryDirectory() as scratch:
         folders = {name: pathlib.Path(scratch) / name for name in DEPENDENCIES}
         for name, folder in folders.items():
             project(folder, DEPENDENCIES[name])
         for _ in range(options.pairs):
-            ours, theirs = (cpu_seconds(folders[name]) for name in DEPENDENCIES)
-            ratios.append(ours / theirs)
-            print(f"cudnn-guard {ours:5.2f} CPU s   cudaforge {theirs:5.2f} CPU s   ratio {ours / theirs:.3f}")
-    median = statistics.median(ratios)
-    print(f"median ratio {median:.3f}, bar {BAR}, limit {options.limit}")
-    if median >= options.limit:
+            for seconds, folder in zip((ours, theirs), folders.values()):
+                seconds.append(cpu_seconds(folder))
+            print(f"cudnn-guard {ours[-1]:5.2f} CPU s   cudaforge {theirs[-1]:5.2f} CPU s   ratio {ours[-1] / theirs[-1]:.3f}")
+    ratio = min(ours) / min(theirs)
+    print(f"least {min(ours):.2f} and {min(theirs):.2f} CPU s, ratio {ratio:.3f}, bar {BAR}, limit {options.limit}")
+    if ratio >= options.limit:
         sys.exit("cudnn-guard costs too much")
 
 

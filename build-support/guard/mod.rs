@@ -34,7 +34,7 @@
 //! What fails in the child is tried again in a second one, and stops a program only if it fails there too.
 //!
 //! What does not fit is [`Verdict::Fail`]. What could not be checked is [`Verdict::Unknown`], and unknown goes on: no GPU,
-//! a busy one, no child, a deadline, a system that is not Linux with glibc on x86_64 or aarch64
+//! a busy one, no child, a deadline, a system that is neither Linux with glibc, on x86_64 or aarch64, nor Windows on x86_64
 //! (`platform-unsupported`), a program that was built without CUDA (`built-without-cuda`).
 //!
 //! # Variables

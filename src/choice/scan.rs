@@ -8,6 +8,7 @@ use crate::loader::shadowing;
 use crate::model::candidate::{Candidate, Cudnn, Found, Toolkit};
 use crate::model::environment::Variable;
 use crate::model::found_via::FoundVia;
+use crate::model::owner::Owner;
 use crate::model::rejection::Rejection;
 use crate::runtime::facts::finding::Finding;
 use crate::search::search_step::{Kind, Place, Step, Tree};
@@ -210,7 +211,7 @@ impl Scan<'_> {
 
     /// pip's record of a wheel whose files are gone.
     fn emptied_wheel(&mut self, step: &Step, top: &Path) {
-        let Some(owner) = package_owner::wheel(top) else {
+        let Some(owner) = Owner::of_wheel(top) else {
             return;
         };
         let emptied = Cudnn {

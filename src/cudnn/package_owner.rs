@@ -2,17 +2,19 @@
 
 use crate::model::candidate::Cudnn;
 use crate::model::owner::{Installer, Owner};
+use crate::runtime::binary::package_owner::{self, LISTS};
 use crate::system::files;
 use crate::system::sysroot::Sysroot;
 use std::path::{Path, PathBuf};
 
 /// The records of the packages that own a cuDNN below this directory.
 pub fn records(root: &Path, library: Option<&Path>) -> Vec<PathBuf> {
-    let wheels = wheels(root).into_iter().map(|wheel| wheel.join("RECORD"));
+    let wheels = package_owner::wheels(root).into_iter();
+    let wheels = wheels.map(|wheel| wheel.join("RECORD"));
     let mut found: Vec<PathBuf> = wheels.chain(conda_records(root, "", "cudnn")).collect();
     if library.is_some_and(|library| library.starts_with("/usr/lib")) {
-        let lists = Path::new("/var/lib/dpkg/info");
-        found.extend(matching(lists, "libcudnn", "", ".list"));
+        let lists = Path::new("/").join(LISTS);
+        found.extend(matching(&lists, "libcudnn", "", ".list"));
     }
     found.retain(|path| files::is_file(path));
     found
@@ -20,8 +22,10 @@ pub fn records(root: &Path, library: Option<&Path>) -> Vec<PathBuf> {
 
 /// The package that a cuDNN came in. Two of one kind in one place have overwritten each other, so neither is named.
 pub fn find(cudnn: &Cudnn, sysroot: Sysroot) -> Option<Owner> {
-    wheel(&cudnn.root)
-        .or_else(|| conda(&cudnn.root))
+    // `cudnn` is what people ask for; `libcudnn` has the libraries.
+    let conda = || Owner::of_conda(environment(&cudnn.root), &["cudnn", "libcudnn"]);
+    Owner::of_wheel(&cudnn.root)
+        .or_else(conda)
         .or_else(|| debian(cudnn.library.as_deref()?, sysroot))
 }
 
@@ -33,37 +37,6 @@ pub fn find_by_headers(cudnn: &Cudnn, sysroot: Sysroot) -> Option<Owner> {
     debian(cudnn.header.as_deref()?, sysroot)
 }
 
-/// The wheel of cuDNN that is recorded beside this directory, which is its own: `nvidia_cudnn_cu13-9.14.0.64.dist-info`
-/// beside `nvidia/cudnn`.
-pub fn wheel(root: &Path) -> Option<Owner> {
-    let [wheel] = wheels(root).try_into().ok()?;
-    let (name, version) = stem(&wheel)?.split_once('-')?;
-    Some(Owner {
-        installer: Installer::Pip,
-        name: name.replace('_', "-"),
-        version: version.to_string(),
-    })
-}
-
-/// `cudnn-9.3.0.75-h1.json`, which people ask for, or `libcudnn`, which has the libraries.
-fn conda(root: &Path) -> Option<Owner> {
-    let records = conda_records(root, "", "cudnn");
-    let named = |wanted: &str| {
-        let told = records.iter().filter_map(|record| {
-            let mut fields = stem(record)?.rsplitn(3, '-').skip(1);
-            let version = fields.next()?;
-            (fields.next()? == wanted).then(|| version.to_string())
-        });
-        let [version] = told.collect::<Vec<_>>().try_into().ok()?;
-        Some(Owner {
-            installer: Installer::Conda,
-            name: wanted.to_string(),
-            version,
-        })
-    };
-    named("cudnn").or_else(|| named("libcudnn"))
-}
-
 /// The package whose list of files names this one, with the version that dpkg has of it.
 fn debian(file: &Path, sysroot: Sysroot) -> Option<Owner> {
     let root = sysroot.root.unwrap_or(Path::new("/"));
@@ -73,14 +46,10 @@ fn debian(file: &Path, sysroot: Sysroot) -> Option<Owner> {
     if !line.starts_with("/usr/") {
         return None;
     }
-    let dpkg = root.join("var/lib/dpkg");
-    let mut lists = matching(&dpkg.join("info"), "libcudnn", "", ".list").into_iter();
-    let list = lists.find(|list| {
-        let text = files::read(list).unwrap_or_default();
-        text.lines().any(|file| file == line)
-    })?;
-    let name = stem(&list)?.split(':').next()?;
-    let status = files::read(&dpkg.join("status")).ok()?;
+    let is_it = |list: &str| list.lines().any(|file| file == line);
+    let packages = package_owner::debian_packages(&root.join(LISTS), &is_it);
+    let name = packages.first()?.split(':').next()?;
+    let status = files::read(&root.join("var/lib/dpkg/status")).ok()?;
     let is_it = |paragraph: &&str| {
         let mut lines = paragraph.lines();
         lines.any(|line| line.strip_prefix("Package: ") == Some(name))
@@ -92,10 +61,6 @@ fn debian(file: &Path, sysroot: Sysroot) -> Option<Owner> {
         name: name.to_string(),
         version: version.to_string(),
     })
-}
-
-fn stem(path: &Path) -> Option<&str> {
-    path.file_stem()?.to_str()
 }
 
 /// The records of the packages that own a toolkit in this directory.
@@ -128,13 +93,21 @@ pub fn alternatives() -> Vec<PathBuf> {
     found
 }
 
-/// On Windows a conda environment has its libraries one directory further down.
 fn conda_records(root: &Path, start: &str, inside: &str) -> Vec<PathBuf> {
-    let environment = match root.parent() {
+    matching(
+        &environment(root).join("conda-meta"),
+        start,
+        inside,
+        ".json",
+    )
+}
+
+/// On Windows a conda environment has its libraries one directory further down.
+fn environment(root: &Path) -> &Path {
+    match root.parent() {
         Some(above) if root.ends_with("Library") => above,
         _ => root,
-    };
-    matching(&environment.join("conda-meta"), start, inside, ".json")
+    }
 }
 
 /// The CUDA major in the name of NVIDIA's archive: `cudnn-linux-x86_64-9.14.0.64_cuda13-archive`.
@@ -142,18 +115,6 @@ pub fn archive_cuda_major(root: &Path) -> Option<u32> {
     let name = root.file_name()?.to_str()?.strip_suffix("-archive")?;
     let (_, major) = name.rsplit_once("_cuda")?;
     major.parse().ok()
-}
-
-fn wheels(root: &Path) -> Vec<PathBuf> {
-    let start = if root.ends_with("nvidia/cudnn") {
-        "nvidia_cudnn_cu"
-    } else if root.ends_with("nvidia/cudnn_jit") {
-        "nvidia_cudnn_jit_cu"
-    } else {
-        return Vec::new();
-    };
-    let site = root.parent().and_then(Path::parent);
-    site.map_or_else(Vec::new, |site| matching(site, start, "", ".dist-info"))
 }
 
 fn matching(dir: &Path, start: &str, inside: &str, end: &str) -> Vec<PathBuf> {

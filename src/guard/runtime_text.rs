@@ -17,6 +17,7 @@ pub(super) const SOURCES: &[(&str, &str)] = sources![
     "binary/elf_sections",
     "binary/elf_symbols",
     "binary/mod",
+    "binary/package_owner",
     "binary/package_record",
     "binary/pe",
     "binary/version_symbol",

@@ -1,29 +1,8 @@
-//! The package that a cuDNN came in.
+//! What brings another release of the package that a cuDNN came in.
 
+pub use crate::runtime::binary::package_owner::{Installer, Owner};
 use crate::runtime::facts::version::Version;
 use std::fmt;
-
-/// Who installs packages of that kind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Installer {
-    /// conda, mamba and the like.
-    Conda,
-    /// pip, uv and the like.
-    Pip,
-    /// apt.
-    Apt,
-}
-
-/// The package that a cuDNN came in, by the record of its installer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Owner {
-    /// Who installed it.
-    pub installer: Installer,
-    /// `libcudnn`, `nvidia-cudnn-cu12`, `libcudnn9-cuda-12`.
-    pub name: String,
-    /// As the installer writes it: `9.10.1.4`, `8.9.2.26-1+cuda12.2`.
-    pub version: String,
-}
 
 impl Installer {
     /// The command that installs a cuDNN 9 for this CUDA, headers and libraries, from this release on and before that

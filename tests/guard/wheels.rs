@@ -3,7 +3,7 @@
 use super::program::run;
 use super::tree::{Folder, GPU};
 use cudnn_guard::runtime::binary::elf::Elf;
-use cudnn_guard::runtime::binary::package_record;
+use cudnn_guard::runtime::binary::{package_owner, package_record};
 use cudnn_guard::runtime::facts::version::Version;
 use cudnn_guard::runtime::parts::release::VersionDetector;
 use std::os::unix::fs::symlink;
@@ -245,7 +245,7 @@ fn a_part_that_a_wheel_has_lost_is_brought_back_by_pip() {
 #[test]
 fn the_command_of_a_package_is_named_where_one_alone_has_the_files() {
     let site = site("9.14.0");
-    let of = |folder: &Path| package_record::reinstall_command(folder);
+    let of = |folder: &Path| package_owner::reinstall_command(folder);
     assert!(of(&site.file(LIB)).is_some());
     install(&site, "cu12", "9.14.0");
     assert_eq!(of(&site.file(LIB)), None);
@@ -285,7 +285,7 @@ fn the_command_of_a_package_is_named_where_one_alone_has_the_files() {
     }
     let (lists, lib) = (site.file("info"), Path::new("/usr/lib/x86_64-linux-gnu"));
     std::fs::create_dir(&lists).unwrap();
-    let of = || package_record::debian_command(lib, &lists);
+    let of = || package_owner::debian_command(lib, &lists);
     assert_eq!(of(), None);
     let list = |name: &str, file: &str| {
         std::fs::write(lists.join(name), format!("/.\n{}/{file}\n", lib.display())).unwrap();

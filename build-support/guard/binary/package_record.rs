@@ -1,4 +1,4 @@
-//! The records of packages: which release of a wheel put a file where it lies, and what puts a package there again.
+//! The records of wheels: which release of one put a file where it lies.
 
 use crate::runtime::binary::bounded_file::BoundedFile;
 use crate::runtime::facts::version::Version;
@@ -6,9 +6,10 @@ use std::path::Path;
 
 /// `<site-packages>/nvidia/cudnn/lib` is three folders below the record, and nobody buries it much deeper.
 const FOLDERS: usize = 5;
-/// A cuDNN wheel has some fifty files; neither a damaged record nor a crowded folder is read for ever.
+/// A cuDNN wheel has some fifty files, and a damaged record is not read for ever.
 const MOST: u64 = 1 << 20;
-const MOST_ENTRIES: usize = 1 << 15;
+/// As many entries of a folder are looked at.
+pub const MOST_ENTRIES: usize = 1 << 15;
 
 /// The cuDNN wheels that say they put files into one folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -86,74 +87,6 @@ pub fn release_in(name: &str) -> Option<Version> {
     ))
 }
 
-/// The command that brings back the files of the one package that has put a cuDNN into this folder: a wheel, a package of
-/// conda or of Debian.
-pub fn reinstall_command(folder: &Path) -> Option<String> {
-    let folder = std::fs::canonicalize(folder).ok()?;
-    let prefix = folder.parent()?;
-    if prefix.ends_with("nvidia/cudnn") {
-        let wheels = stems(prefix.ancestors().nth(2)?, "nvidia_cudnn_cu", ".dist-info");
-        let wheel = only(wheels)?;
-        let (name, version) = wheel.split_once('-')?;
-        return Some(format!(
-            "pip install --force-reinstall --no-deps {}=={}",
-            name.replace('_', "-"),
-            version
-        ));
-    }
-    let conda = prefix.join("conda-meta");
-    // From 9 on `cudnn` is a name, and `libcudnn` has the files.
-    let record = only(stems(&conda, "libcudnn-", ".json"));
-    if let Some(record) = record.or_else(|| only(stems(&conda, "cudnn-", ".json"))) {
-        let (name, version) = record.rsplit_once('-')?.0.rsplit_once('-')?;
-        return Some(match prefix.to_str()?.contains("/.pixi/") {
-            true => format!("pixi reinstall {}", name),
-            false => format!(
-                "conda install --force-reinstall -c conda-forge {}={}",
-                name, version
-            ),
-        });
-    }
-    debian_command(&folder, Path::new("/var/lib/dpkg/info"))
-}
-
-/// The same by dpkg's lists of files, which lie in this folder.
-pub fn debian_command(folder: &Path, lists: &Path) -> Option<String> {
-    let library = format!("{}/libcudnn.so.", folder.to_str()?);
-    let mut packages = stems(lists, "libcudnn", ".list");
-    packages.retain(|name| {
-        let list = read(&lists.join(format!("{}.list", name)));
-        list.is_some_and(|text| text.contains(&library))
-    });
-    let package = only(packages)?;
-    Some(format!("sudo apt install --reinstall {}", package))
-}
-
-/// The names in a folder that begin so, go on with a number and end so, without that end. They go into a command: one
-/// with other letters than packages have is left out.
-fn stems(folder: &Path, start: &str, end: &str) -> Vec<String> {
-    let mut stems = Vec::new();
-    let entries = std::fs::read_dir(folder).into_iter().flatten();
-    for entry in entries.flatten().take(MOST_ENTRIES) {
-        let name = entry.file_name();
-        let stem = name.to_str().and_then(|name| name.strip_suffix(end));
-        let (Some(stem), Some(release)) = (stem, stem.and_then(|stem| stem.strip_prefix(start)))
-        else {
-            continue;
-        };
-        let is_known = |one: char| one.is_ascii_alphanumeric() || "-_.+:".contains(one);
-        if release.starts_with(|one: char| one.is_ascii_digit()) && stem.chars().all(is_known) {
-            stems.push(stem.to_string());
-        }
-    }
-    stems
-}
-
-fn only(mut names: Vec<String>) -> Option<String> {
-    let last = names.pop();
-    last.filter(|_| names.is_empty())
-}
-
 /// The names and sizes of the files that a record puts directly into this folder below it. A record is a table of
 /// path, hash and size with commas between them
 /// (<https://packaging.python.org/en/latest/specifications/recording-installed-packages/>); the path of a library
@@ -186,7 +119,8 @@ fn slashed(folder: &Path) -> Option<String> {
     Some(names.join("/"))
 }
 
-fn read(path: &Path) -> Option<String> {
+/// The text of a record of any installer's.
+pub fn read(path: &Path) -> Option<String> {
     // To open a pipe would wait for somebody to write into it.
     if !path.is_file() {
         return None;

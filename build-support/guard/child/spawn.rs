@@ -11,7 +11,7 @@ use std::ffi::c_void;
 use std::io::{Read, Write};
 use std::os::windows::io::AsRawHandle;
 use std::os::windows::process::CommandExt;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, ExitStatus as ProcessStatus, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -26,6 +26,8 @@ const KILL_ON_JOB_CLOSE: u32 = 0x2000;
 /// What is kept of a child's answer, and of what it printed.
 const ANSWER_LIMIT: usize = 1 << 20;
 const SAID_LIMIT: usize = 4096;
+/// How long a child that was killed is waited for.
+const LEAST_WAIT: Duration = Duration::from_secs(2);
 const TICK: Duration = Duration::from_millis(1);
 /// How long the pipes of a child that has ended are read: one that it started itself may hold them.
 const LAST_WORDS: Duration = Duration::from_millis(500);
@@ -104,17 +106,16 @@ pub fn in_child(
     let answer = reader(child.stdout.take(), ANSWER_LIMIT);
     let said = reader(child.stderr.take(), SAID_LIMIT);
     if let Some(mut stdin) = child.stdin.take() {
-        // One that has ended already tells so by its status.
-        let _ = stdin.write_all(task.to_text(token).as_bytes());
+        let text = task.to_text(token);
+        // One that does not come to read it keeps nobody waiting; one that has ended tells so by its status.
+        let tell = move || drop(stdin.write_all(text.as_bytes()));
+        let _ = std::thread::Builder::new().spawn(tell);
     }
-    let mut status = None;
-    while status.is_none() && Instant::now() < until {
-        std::thread::sleep(TICK);
-        status = child.try_wait().ok().flatten();
-    }
+    let status = ended(&mut child, until);
     if status.is_none() {
         let _ = child.kill();
-        let _ = child.wait();
+        // What hangs in a driver does not end.
+        ended(&mut child, Instant::now() + LEAST_WAIT);
     }
     let answer = answer.take();
     let said = said.take();
@@ -124,6 +125,17 @@ pub fn in_child(
         Some(_) => ExitStatus::Itself,
     };
     Ok(ChildExit { end, answer, said })
+}
+
+/// How it ended, if it does until then.
+fn ended(child: &mut Child, until: Instant) -> Option<ProcessStatus> {
+    loop {
+        let status = child.try_wait().ok().flatten();
+        if status.is_some() || Instant::now() >= until {
+            return status;
+        }
+        std::thread::sleep(TICK);
+    }
 }
 
 /// What comes out of a pipe.

@@ -3,7 +3,7 @@
 use crate::runtime::binary::Image;
 use crate::runtime::binary::bounded_file::files_in;
 use crate::runtime::binary::defect::Defect;
-use crate::runtime::binary::package_record;
+use crate::runtime::binary::package_owner;
 use crate::runtime::facts::built::Built;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
@@ -269,7 +269,7 @@ pub fn defect_finding(path: &Path, defect: &Defect, needed: bool) -> Finding {
     let again = match defect {
         Defect::Empty | Defect::Directory => None,
         _ if id != FindingId::LibraryDamaged || defect.is_lfs_pointer() => None,
-        _ => path.parent().and_then(package_record::reinstall_command),
+        _ => path.parent().and_then(package_owner::reinstall_command),
     };
     finding.help(match again {
         Some(command) => format!("bring its file back: `{}`", command),
@@ -306,7 +306,7 @@ fn missing_finding(
 const WHOLE: &str = "install a whole cuDNN in its place: this one brings nothing but what compiles graphs at run time";
 
 fn reinstall_help(folder: &Path, release: &Option<SourcedVersion>) -> String {
-    match package_record::reinstall_command(folder) {
+    match package_owner::reinstall_command(folder) {
         Some(command) => format!("bring its files back: `{}`", command),
         None => format!(
             "install cuDNN{} again in `{}`, whole, since the first library opens the others from there",

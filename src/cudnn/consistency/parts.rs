@@ -6,7 +6,7 @@ use crate::model::owner::{Installer, Owner};
 use crate::model::text::library_name::LibraryName;
 use crate::model::version_source::VersionSource;
 use crate::runtime::binary::defect::Defect;
-use crate::runtime::binary::package_record;
+use crate::runtime::binary::package_owner;
 use crate::runtime::facts::finding::{Finding, quoted};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::parts::required_parts;
@@ -53,7 +53,7 @@ pub(super) fn reinstall(cudnn: &Cudnn) -> Option<String> {
             name,
             ..
         }) => Some(format!("sudo apt install --reinstall {name}")),
-        _ => package_record::reinstall_command(Path::new(&folder(cudnn))),
+        _ => package_owner::reinstall_command(Path::new(&folder(cudnn))),
     }
 }
 
