@@ -11,7 +11,10 @@ mod crashes {
 mod support;
 mod wine {
     pub mod crashes;
+    pub mod driver;
+    pub mod processes;
     pub mod simulator;
+    pub mod variables;
     pub mod windows;
 }
 

@@ -69,9 +69,13 @@ impl Windows {
     }
 
     pub fn start(&self, what: impl AsRef<OsStr>, arguments: &[&str], env: &[(&str, &str)]) -> Ran {
+        run(self.command(what).args(arguments).envs(env.iter().copied()))
+    }
+
+    pub fn command(&self, what: impl AsRef<OsStr>) -> Command {
         let mut command = wine(&self.folder);
-        command.envs(env.iter().copied()).arg(what).args(arguments);
-        run(&mut command)
+        command.arg(what);
+        command
     }
 }
 
