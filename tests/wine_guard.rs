@@ -11,6 +11,7 @@ mod crashes {
 mod support;
 mod wine {
     pub mod crashes;
+    pub mod cudarc;
     pub mod driver;
     pub mod processes;
     pub mod simulator;

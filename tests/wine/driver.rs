@@ -1,8 +1,10 @@
 //! NVIDIA's driver on Windows: its release, what it answers, and files that are none.
 
 use crate::support::circumstances::do_all;
+use crate::support::run;
 use crate::support::simulated::for_windows;
-use crate::{Told, V9_14, cudnn, guarded, windows};
+use crate::wine::windows::path;
+use crate::{Told, V9_14, circumstances, cudnn, guarded, windows};
 use serde_json::Value;
 use std::fs;
 
@@ -57,6 +59,39 @@ fn what_it_answers_is_judged_as_on_linux() {
             told.0
         );
     }
+}
+
+/// Directories of Linux mean nothing on Windows, where anybody may make them.
+#[test]
+#[ignore = "needs Wine: .ci/foreign"]
+fn nothing_is_looked_for_where_linux_has_it() {
+    Told::by_check(&[&cudnn(V9_14)], &[("SIM_DEVICES", "0")])
+        .must_be("unknown", "no-gpu")
+        .says("NVIDIA's driver shows no GPU");
+    let windows = windows();
+    let windows = windows.as_ref().unwrap();
+    let told = || {
+        let mut command = windows.command(circumstances());
+        command.arg("check").env("WINEPATH", path(&cudnn(V9_14)));
+        let ran = run(command.current_dir(windows.drive())).exits_with(0);
+        ids(&serde_json::from_str(&ran.stdout).unwrap())
+    };
+    let (shared, wsl) = ("tmp/nvidia-mps/control", "usr/lib/wsl/lib/libcuda.so.1");
+    for file in [shared, wsl] {
+        let file = windows.drive().join(file);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::copy(windows.system("nvcuda.dll"), file).unwrap();
+    }
+    let with_driver = told();
+    fs::remove_file(windows.system("nvcuda.dll")).unwrap();
+    let without = told();
+    for folder in ["tmp", "usr"] {
+        fs::remove_dir_all(windows.drive().join(folder)).unwrap();
+    }
+    assert_eq!(
+        (&*with_driver, &*without),
+        ("pass ", "unknown driver-missing")
+    );
 }
 
 /// What somebody has put in its place is no driver, and cuDNN is not asked.
