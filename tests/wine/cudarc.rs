@@ -78,13 +78,17 @@ fn the_guard_judges_the_file_that_cudarc_uses() {
         "9.10.2",
         &mismatch,
     );
+    let (ran, _) = told(&[&whole, &renamed], &[]);
+    let whole = path(&whole);
+    ran.says(&format!(
+        "= help: put a copy `cudnn.dll` of `cudnn64_9.dll` into `{whole}`: cudarc asks for that name everywhere"
+    ));
     // Nothing there: the guard says so before cudarc panics.
     let nothing = "cannot be loaded, nor by any other name that cudarc 0.";
     let empty = scratch("wine-cudarc-empty");
     for folders in [&[&*empty][..], &[&eight]] {
         let (ran, report) = told(folders, &[]);
         assert_eq!(report["loaded"], Value::Null, "{report:#}");
-        println!("{}", ran.stderr);
         let ran = ran.exits_with(101);
         let said = ran.stderr.find("[cudnn-not-loadable]");
         let panicked = ran
