@@ -262,8 +262,7 @@ fn is_system_dir(dir: &Path, platform: &Platform) -> bool {
 #[derive(Clone, Debug)]
 #[must_use = "nothing is linked before `link`"]
 pub struct Linked {
-    variable: String,
-    rpath: Vec<PathBuf>,
+    directives: Vec<Directive>,
 }
 
 impl Linked {
@@ -278,34 +277,34 @@ impl Linked {
 
     fn read(host: &Host, links: &str) -> Result<Self, Error> {
         let prefix = format!("DEP_{}_", links.to_uppercase().replace('-', "_"));
-        let variable = format!("{prefix}RPATH");
-        let known = |key: &str| host.env.os_var(&format!("{prefix}{key}")).is_some();
-        if !known("RPATH") && !known("VERSION") && !known("CUDA_VERSION") {
+        let variables = ["RPATH", "DELAYED"].map(|key| format!("{prefix}{key}"));
+        let known = |key: &&str| host.env.os_var(&format!("{prefix}{key}")).is_some();
+        let keys = ["RPATH", "DELAYED", "VERSION", "CUDA_VERSION"];
+        if !keys.iter().any(known) {
             let headline = format!(
                 "no dependency with `links = \"{links}\"` told this build script what it links"
             );
             return Err(Finding::error(FindingId::ConfigInvalid, headline)
-                .with("looked at", variable)
+                .with("looked at", &variables[0])
                 .help(format!(
                     "add the crate with `links = \"{links}\"` to [dependencies] of this package itself"
                 ))
                 .help("or call `link()` on the toolchain in that crate's build.rs")
                 .into());
         }
-        let rpath = host
-            .env
-            .var(&variable)
-            .map(|text| text.split(':').map(PathBuf::from).collect())
-            .unwrap_or_default();
-        Ok(Self { variable, rpath })
+        let [rpath, delayed] = variables.each_ref().map(|variable| host.env.var(variable));
+        let dirs = rpath.iter().flat_map(|text| text.split(':'));
+        let rpaths = dirs.map(|dir| Directive::Rpath(dir.into()));
+        let delayed = delayed.into_iter().flat_map(Directive::delay_loading);
+        let reruns = variables.clone().map(Directive::RerunIfEnvChanged);
+        Ok(Self {
+            directives: reruns.into_iter().chain(rpaths).chain(delayed).collect(),
+        })
     }
 
-    /// Tells cargo the rpath.
+    /// Tells cargo the rpath; for MSVC, where the dependency has a guard, that cuDNN's DLL is loaded at its first call.
     pub fn link(&self) {
-        cargo::emit(&Directive::RerunIfEnvChanged(self.variable.clone()));
-        for dir in &self.rpath {
-            cargo::emit(&Directive::Rpath(dir.clone()));
-        }
+        self.directives.iter().for_each(cargo::emit);
     }
 }
 
@@ -352,6 +351,27 @@ mod tests {
         assert_eq!(found, (Some(cuda), Some(nvcc), has_cuda.clone()));
         assert_eq!(opened, (None, None, has_cuda));
         assert_eq!(absent, (None, None, None));
+    }
+
+    /// Arguments of the linker are for the package alone whose build script names them.
+    #[test]
+    fn a_program_hears_from_its_dependency_what_its_linker_is_to_be_told() {
+        let told = |key: &str, value: &str| {
+            let pair = (format!("DEP_DNN_{key}"), value.into());
+            let host = Host::capture(None, None, &[pair]);
+            let linked = Linked::read(&host, "dnn").unwrap();
+            let lines = linked.directives.iter().map(Directive::to_string);
+            lines.skip(2).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(
+            told("RPATH", "/a:/b"),
+            "cargo::rustc-link-arg=-Wl,-rpath,/a cargo::rustc-link-arg=-Wl,-rpath,/b"
+        );
+        assert_eq!(
+            told("DELAYED", "cudnn64_9.dll"),
+            "cargo::rustc-link-arg=/DELAYLOAD:cudnn64_9.dll cargo::rustc-link-arg=delayimp.lib cargo::rustc-link-arg=/IGNORE:4199"
+        );
+        assert_eq!(told("VERSION", "9.1.0"), "");
     }
 
     #[test]

@@ -8,6 +8,7 @@
 
 mod support;
 mod wine {
+    pub mod visual_studio;
     pub mod windows;
 }
 
@@ -15,8 +16,10 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use support::{Ran, consumers, place, repository, scratch, write_if_new};
+use wine::visual_studio;
 use wine::windows::{Windows, built};
 
+const VISUAL_STUDIO: &str = r"C:\VS\VC\Tools\MSVC\14.44.35207";
 const TOOLKIT: &str = r"C:\Program Files\NVIDIA GPU Computing Toolkit\CUDA\v13.0";
 
 /// NVIDIA's driver, as far as a build asks it.
@@ -60,6 +63,7 @@ fn install() -> Windows {
     // The wheel has no import library; the installer has one.
     write_if_new(&nvidia.join("lib/13.0/x64/cudnn.lib"), "");
     place(&eight.join("cudnn"), &tools.join("cuDNN"));
+    visual_studio::install(&windows);
     windows
 }
 
@@ -89,6 +93,7 @@ fn the_doctor_sees_what_is_installed_on_windows() {
             "  ✓ toolkit   CUDA 13.0 at {TOOLKIT}\n              \
              found via {via}\n  \
              ✓ nvcc      {TOOLKIT}\\bin\\nvcc.exe\n  \
+             ✓ host code cl 19.44 at {VISUAL_STUDIO}\\bin\\HostX64\\x64\\cl.exe\n  \
              ✓ cuDNN     9.28.0 for CUDA 13 at C:\\Program Files\\NVIDIA\\CUDNN\\v9.28\n              \
              found via NVIDIA's cuDNN installer\n  \
              ✓ header    9.28.0 in C:\\Program Files\\NVIDIA\\CUDNN\\v9.28\\include\\13.0\\cudnn_version.h\n  \
@@ -142,6 +147,34 @@ fn the_driver_of_windows_is_asked_for_its_gpus() {
         .says("✓ driver    runs CUDA up to 13.2, C:\\windows\\system32\\nvcuda.dll\n")
         .says("✓ GPUs      A GPU of Windows, compute capability 8.6\n")
         .says("✓ targets   sm_86 compute_86\n");
+}
+
+/// CMP-08: NVIDIA's nvcc.exe with a `cl.exe` that is on no PATH: it gets the variables with it, and runs no script for them.
+#[test]
+#[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
+fn nvcc_is_given_the_visual_studio_that_is_installed() {
+    let windows = windows();
+    let windows = windows.as_ref().unwrap();
+    let log = windows.drive().join("cl.log");
+    let _ = fs::remove_file(&log);
+    doctor(windows, &[("INCLUDE", r"C:\own")]).exits_with(0);
+    let variables = fs::read_to_string(&log).unwrap();
+    let kits = r"C:\Kits\10\lib\10.0.22621.0";
+    let lib = format!(
+        "LIB={VISUAL_STUDIO}\\lib\\x64;{kits}\\ucrt\\x64;{kits}\\um\\x64;\nINCLUDE={VISUAL_STUDIO}\\include;"
+    );
+    assert!(variables.starts_with(&lib), "{variables}");
+    let last = variables.lines().last().unwrap();
+    assert!(last.ends_with(r";C:\own"), "{variables}");
+    assert!(!variables.contains("vcvars64"), "{variables}");
+    let vswhere = visual_studio::vswhere(windows);
+    fs::rename(&vswhere, vswhere.with_extension("away")).unwrap();
+    let ran = doctor(windows, &[]);
+    fs::rename(vswhere.with_extension("away"), &vswhere).unwrap();
+    let help = "install Visual Studio's C++ tools, without which nvcc on Windows compiles nothing: `winget ";
+    ran.exits_with(0)
+        .says("cannot start its host compiler  [host-compiler-unsupported]\n")
+        .says(&format!("= help: {help}"));
 }
 
 /// LNK-01, CFG-10: a build script as cargo runs it on Windows.
@@ -204,6 +237,10 @@ fn a_build_script_tells_cargo_windows_paths() {
             "cargo::metadata=cuda_version=13.0".into(),
             format!("cargo::metadata=include={cudnn}\\include\\13.0"),
             format!("cargo::metadata=libdir={cudnn}\\lib\\13.0\\x64"),
+            "cargo::rustc-link-arg=/DELAYLOAD:cudnn64_9.dll".into(),
+            "cargo::rustc-link-arg=delayimp.lib".into(),
+            "cargo::rustc-link-arg=/IGNORE:4199".into(),
+            "cargo::metadata=delayed=cudnn64_9.dll".into(),
         ]
     );
     let watched = |path: &str| format!("cargo::rerun-if-changed={path}\n");

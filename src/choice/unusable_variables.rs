@@ -1,7 +1,7 @@
 //! Variables that name a place where nothing is.
 
 use crate::choice::read_install::read_install;
-use crate::host_compiler;
+use crate::host_compiler::compiler_choice;
 use crate::model::candidate::{Candidate, Found};
 use crate::model::environment::Variable;
 use crate::model::obstacle::Obstacle;
@@ -79,8 +79,8 @@ pub fn unusable(
 pub fn without_host_compiler(reason: &Finding, host: &Host) -> Option<String> {
     let mut evidence = reason.evidence.iter();
     let (_, said) = evidence.find(|(label, _)| *label == nvcc::SAYS)?;
-    let choice = host_compiler::choice_of_nvcc(&host.env);
-    host_compiler::missing(said, &choice, &host.env)
+    let choice = compiler_choice::choice_of_nvcc(&host.env);
+    compiler_choice::missing(said, &choice, &host.env)
 }
 
 /// The targets of a toolkit that are not built for, if it has no others.

@@ -13,7 +13,8 @@ use crate::compat::{cargo_lock, cudarc};
 use crate::config::Link;
 use crate::cudnn::build_ids;
 use crate::error::Error;
-use crate::model::platform::Os;
+use crate::model::candidate::Cudnn;
+use crate::model::platform::{Os, Platform};
 use crate::runtime::facts::allowed::Allowed;
 use crate::runtime::facts::built::{Built, BuiltFinding, Loader, Policy};
 use crate::runtime::facts::finding::{Finding, Severity};
@@ -165,8 +166,25 @@ impl Guard<'_> {
         if platform.os == Os::Linux && platform.cpu == "x86_64" {
             built.tables.build_ids = build_ids::carried(&rules::majors(&built));
         }
+        for directive in delayed(loader, platform, cudnn) {
+            cargo::emit(&directive);
+        }
         toolchain.write_guard(built, self.standalone)
     }
+}
+
+/// What the guard of a linked program needs to speak before Windows does: only here it is known that there is one.
+/// Without it, a program that lacks its DLL is better told so by Windows than ended by its first call.
+fn delayed(loader: Loader, platform: &Platform, cudnn: Option<&Cudnn>) -> Vec<Directive> {
+    let version = cudnn.and_then(Cudnn::version);
+    let Some(version) = version.filter(|_| loader == Loader::Linked && platform.is_msvc()) else {
+        return Vec::new();
+    };
+    let dll = platform.cudnn_library(version.major);
+    let mut directives = Directive::delay_loading(&dll).to_vec();
+    // For the programs above a crate with a `links` key, whose linker gets none of these arguments.
+    directives.push(Directive::Metadata("delayed".into(), dll));
+    directives
 }
 
 impl Guard<'static> {
@@ -291,5 +309,33 @@ mod tests {
         );
         assert!(contradiction(Link::Runtime, Loader::Cudarc, Policy::Requirement).is_ok());
         assert!(contradiction(Link::Runtime, Loader::Dlopen, Policy::Exact).is_err());
+    }
+
+    #[test]
+    fn microsofts_linker_leaves_the_dll_to_the_first_call() {
+        let lines = |loader, triple: &str, major| {
+            let cudnn = Cudnn {
+                header_version: Some(Version::new(major, 1, 0)),
+                ..Cudnn::default()
+            };
+            let platform = Platform::from_triple(triple);
+            let lines = delayed(loader, &platform, Some(&cudnn)).into_iter();
+            lines.map(|line| line.to_string()).collect::<Vec<_>>()
+        };
+        let msvc = "x86_64-pc-windows-msvc";
+        assert_eq!(
+            lines(Loader::Linked, msvc, 8),
+            [
+                "cargo::rustc-link-arg=/DELAYLOAD:cudnn64_8.dll",
+                "cargo::rustc-link-arg=delayimp.lib",
+                "cargo::rustc-link-arg=/IGNORE:4199",
+                "cargo::metadata=delayed=cudnn64_8.dll",
+            ]
+        );
+        assert_eq!(lines(Loader::Linked, "aarch64-pc-windows-msvc", 9).len(), 4);
+        for triple in ["x86_64-pc-windows-gnu", "x86_64-unknown-linux-gnu"] {
+            assert_eq!(lines(Loader::Linked, triple, 9), [""; 0], "{triple}");
+        }
+        assert_eq!(lines(Loader::Dlopen, msvc, 9), [""; 0]);
     }
 }

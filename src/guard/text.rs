@@ -99,8 +99,9 @@ fn record_text(record: &[u8]) -> String {
 
 /// Keeps `libcudnn` among the libraries of the program, whose own use of it the linker may not have seen yet.
 const LINKED: &str = "\
-// The program is linked with cuDNN: where that is missing, the system's loader ends it before `main`, and no guard runs.
-// `cudnn-guard run PROGRAM` says then what is missing.
+// The program is linked with cuDNN: where that is missing, the system's loader ends it before `main`, and no guard runs,
+// unless it loads cuDNN only when it is first called, as Microsoft's linker was told. `cudnn-guard run PROGRAM` says then
+// what is missing.
 unsafe extern \"C\" {
     fn cudnnGetVersion() -> usize;
 }

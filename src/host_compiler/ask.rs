@@ -1,5 +1,6 @@
 //! Asks nvcc's host compiler what it is, and looks for others.
 
+use crate::host_compiler::compiler_choice::VisualStudio;
 use crate::host_compiler::limits::{Limits, Make};
 use crate::host_compiler::{
     AlternativeCompiler, HostCompiler, QUESTION, headers, parse_answer, parse_command,
@@ -46,13 +47,17 @@ pub fn ask(
 pub fn words(plan: &Plan, host: &Host, folder: &Path) -> Option<String> {
     let question = nvcc_command::question(plan, &folder.join("host-compiler.cpp"));
     let said = host.answers.ask(&question, DEADLINE, |_| None).ok()?;
-    let lines = said.stderr.lines().filter(|line| !line.starts_with("#$"));
+    let lines = said.stdout.lines().chain(said.stderr.lines());
+    let lines = lines.filter(|line| !line.starts_with("#$"));
     Some(lines.map(|line| format!("{line}\n")).collect())
 }
 
 fn read(output: &Output, host: &Host) -> Option<(HostCompiler, PathBuf)> {
     let compiler = parse_answer(&output.stdout)?;
-    let (program, path) = parse_command(&output.stderr).unwrap_or_else(|| match compiler.make {
+    // On Windows, nvcc shows it with its other output.
+    let shown = [&output.stderr, &output.stdout].map(|text| parse_command(text));
+    let shown = shown.into_iter().flatten().next();
+    let (program, path) = shown.unwrap_or_else(|| match compiler.make {
         Make::Msvc => ("cl.exe".to_string(), None),
         Make::Clang => ("clang++".to_string(), None),
         Make::Gcc => ("gcc".to_string(), None),
@@ -76,6 +81,7 @@ pub fn installed_alternatives(
         let question = Invocation {
             program: program.clone(),
             args: args.to_vec(),
+            ..Invocation::default()
         };
         let output = run(&question, DEADLINE).ok()?;
         let release = output.stdout.trim().to_string();
@@ -86,8 +92,15 @@ pub fn installed_alternatives(
     found.take(MOST_RIVALS).collect()
 }
 
-/// The `cl.exe` of the newest Visual Studio, on Windows: nvcc sees it only from its developer prompt.
-pub fn visual_studio(triple: &str) -> Option<PathBuf> {
-    let tool = cc::windows_registry::find_tool(triple, "cl.exe")?;
-    Some(tool.path().to_path_buf())
+/// The `cl.exe` for this processor, on Windows: that of the developer prompt, else of the newest Visual Studio, which
+/// nvcc does not look for.
+#[allow(deprecated, reason = "a cc before 1.11 gives its variables only so")]
+pub fn visual_studio(cpu: &str) -> Option<VisualStudio> {
+    // For another target than this a cc looks for nothing, and an older one takes no processor alone.
+    let target = format!("{cpu}-pc-windows-msvc");
+    let tool = cc::windows_registry::find_tool(&target, "cl.exe")?;
+    Some(VisualStudio {
+        cl: tool.path().to_path_buf(),
+        env: tool.env().to_vec(),
+    })
 }

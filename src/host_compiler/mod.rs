@@ -1,21 +1,20 @@
 //! The compiler that nvcc takes for the host code, and whether the CUDA takes it.
 
 pub mod ask;
+pub mod compiler_choice;
 pub mod headers;
 pub mod limits;
 
 #[cfg(test)]
 mod tests;
 
+use crate::host_compiler::compiler_choice::Choice;
 use crate::host_compiler::limits::{Limits, Make, Misfit, first_with};
-use crate::model::environment::{Environment, Variable};
-use crate::model::platform::{Os, Platform};
 use crate::model::text::joined;
 use crate::model::text::pattern::{Pattern, pattern};
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
-use crate::toolkit::nvcc_command::all_flags;
 use std::path::{Path, PathBuf};
 
 /// A source that nvcc gives to its host compiler to preprocess. So it is answered by the compiler that will compile,
@@ -117,7 +116,9 @@ fn host_config(line: &str) -> Option<PathBuf> {
 
 /// The file in `# 1 "/cuda/include/crt/host_config.h" 1` or `#line 1 "C:\\CUDA\\include\\crt/host_config.h"`.
 fn header(line: &str) -> Option<PathBuf> {
-    let path = line.strip_prefix('#')?.split('"').nth(1)?;
+    // What nvcc shows begins with `#$`.
+    let line = line.strip_prefix("# ").or(line.strip_prefix("#line "))?;
+    let path = line.split('"').nth(1)?;
     Some(PathBuf::from(path.replace("\\\\", "\\")))
 }
 
@@ -127,44 +128,17 @@ pub fn parse_command(text: &str) -> Option<(String, Option<String>)> {
     // What sets a variable is no command.
     static WORD: Pattern = Pattern::new(|| pattern(r#"^#\$ (?:[A-Z_]+=|((?:"[^"]*"|[^" \t])+))"#));
     let (mut program, mut path) = (None, None);
-    for line in text.lines() {
+    // On Windows it writes the arguments into a file first, and removes that in the end.
+    let around = |line: &&str| {
+        let mut words = ["#$ resource file ", "#$ erase "].into_iter();
+        words.any(|word| line.starts_with(word))
+    };
+    for line in text.lines().filter(|line| !around(line)) {
         path = line.strip_prefix("#$ PATH=").map(String::from).or(path);
         let word = WORD.captures(line).and_then(|found| found.get(1));
         program = word.map(|word| word.as_str().replace('"', "")).or(program);
     }
     Some((program?, path))
-}
-
-/// Who named the compiler.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Choice {
-    /// A variable names this one, which nvcc is told.
-    Variable(Variable, String),
-    /// An argument of nvcc itself: in build.rs, or in NVCC_PREPEND_FLAGS or NVCC_APPEND_FLAGS.
-    Flag,
-    /// Nobody: nvcc takes `gcc`, or `cl.exe`, from PATH.
-    Nobody,
-}
-
-/// NVCC_CCBIN, which nvcc knows, CUDAHOSTCXX, which CMake knows, else CXX, unless that is more than a program
-/// (`ccache g++`, `g++ -m64`), which nvcc cannot start.
-pub fn choice(env: &Environment, flags: &[String]) -> Choice {
-    let names = |flag: &String| {
-        let flag = flag.trim_start_matches('-');
-        let name = flag.split('=').next();
-        matches!(name, Some("ccbin" | "compiler-bindir"))
-    };
-    if all_flags(flags, env).iter().any(names) {
-        return Choice::Flag;
-    }
-    let named = |variable| Some((variable, env.get(variable)?.to_str()?));
-    let single = |(_, name): &(Variable, &str)| !name.contains(char::is_whitespace);
-    named(Variable::NvccCcbin)
-        .or_else(|| named(Variable::CudaHostCxx))
-        .or_else(|| named(Variable::Cxx).filter(single))
-        .map_or(Choice::Nobody, |(variable, name)| {
-            Choice::Variable(variable, name.to_string())
-        })
 }
 
 /// A compiler that is installed and would do.
@@ -328,45 +302,6 @@ impl HostCompilerCheck<'_> {
             }),
         };
         known.unwrap_or_else(|| "another".to_string())
-    }
-}
-
-/// What mends it, where nvcc says that it cannot start its host compiler: by who named that.
-pub fn missing(said: &str, choice: &Choice, env: &Environment) -> Option<String> {
-    if !said.contains("Failed to preprocess host compiler properties") {
-        return None;
-    }
-    Some(match choice {
-        Choice::Variable(variable, name) => format!(
-            "set {} to a compiler that is there, or unset it: it names `{name}`",
-            env.spelling(*variable)
-        ),
-        Choice::Flag => "correct the `-ccbin` that nvcc is given in build.rs, NVCC_PREPEND_FLAGS or NVCC_APPEND_FLAGS: \
-                         there is no such compiler"
-            .into(),
-        Choice::Nobody => {
-            "install g++, or set NVCC_CCBIN to it: nvcc cannot start its host compiler".into()
-        }
-    })
-}
-
-/// Who named it to an nvcc that is asked about itself: other variables than its own are not passed on to it.
-pub fn choice_of_nvcc(env: &Environment) -> Choice {
-    match (choice(env, &[]), env.get(Variable::NvccCcbin)) {
-        (Choice::Variable(..), None) => Choice::Nobody,
-        (choice, _) => choice,
-    }
-}
-
-/// What has to be told to nvcc: the compiler that a variable names; on Windows also the one that was found where
-/// nobody named one, since nvcc itself looks for `cl.exe` on PATH alone.
-pub fn ccbin(choice: &Choice, platform: &Platform, found: Option<PathBuf>) -> Option<String> {
-    match choice {
-        Choice::Variable(_, name) => Some(name.clone()),
-        Choice::Nobody if platform.os == Os::Windows => {
-            found.map(|path| path.to_string_lossy().into_owned())
-        }
-        _ => None,
     }
 }
 

@@ -1,4 +1,7 @@
 use super::*;
+use crate::host_compiler::compiler_choice::{Choice, NO_CL, VisualStudio, ccbin, choice, missing};
+use crate::model::environment::{Environment, Variable};
+use crate::model::platform::Platform;
 
 /// As nvcc 13.5 has gcc 12 answer on Debian 12: what comes of a macro of a system header is in a line of its own.
 const ANSWER: &str = "\
@@ -63,6 +66,26 @@ fn reads_which_program_nvcc_runs() {
         Some(("gcc".to_string(), None))
     );
     assert_eq!(parse_command("nvcc fatal   : no\n#$ PATH=/bin\n"), None);
+}
+
+/// Written by nvcc.exe of CUDA 13.0, for a cl.exe that it found by `-ccbin`.
+#[test]
+fn reads_what_nvcc_runs_on_windows() {
+    let shown = "#$ C:/VS/VC/Tools/MSVC/14.44.35207/bin/Hostx64/x64/../../../../../../../VC/Auxiliary/Build/vcvars64.bat\n\
+                 #$ ProgramFiles(x86)=C:\\Program Files (x86)\n\
+                 #$ PATH=C:\\CUDA\\bin;C:/VS/VC/Tools/MSVC/14.44.35207/bin/Hostx64/x64;C:\\windows\n\
+                 #$ INCLUDES=\"-IC:\\CUDA\\bin/../include\" \"-IC:\\CUDA\\bin/../include/cccl\"  \n\
+                 #$ resource file C:\\Temp/tmpxft_20-7.res: [-nologo -E -TP \"-IC:\\CUDA\\bin/../include\"]\n\
+                 #$ cl.exe @\"C:\\Temp/tmpxft_20-7.res\" \n\
+                 #line 1 \"C:\\\\CUDA\\\\include\\\\crt/host_config.h\"\n\
+                 #$ erase C:\\Temp/tmpxft_20-7.res\n";
+    let path = "C:\\CUDA\\bin;C:/VS/VC/Tools/MSVC/14.44.35207/bin/Hostx64/x64;C:\\windows";
+    let told = Some(("cl.exe".to_string(), Some(path.to_string())));
+    assert_eq!(parse_command(shown), told);
+    assert_eq!(
+        headers(shown),
+        [PathBuf::from("C:\\CUDA\\include\\crt/host_config.h")]
+    );
 }
 
 fn msvc(number: u32) -> HostCompiler {
@@ -180,19 +203,48 @@ fn who_names_the_compiler() {
 /// CMP-08: nvcc says "Cannot find compiler 'cl.exe' in PATH" outside a developer prompt.
 #[test]
 fn nvcc_is_told_where_visual_studio_is() {
-    let windows = Platform::from_triple("x86_64-pc-windows-msvc");
+    let windows = Platform::from_triple("aarch64-pc-windows-msvc");
     let linux = Platform::from_triple("x86_64-unknown-linux-gnu");
-    let found = || Some(PathBuf::from("C:\\VC\\cl.exe"));
-    let told = |choice, platform| ccbin(&choice, platform, found());
-    assert_eq!(
-        told(Choice::Nobody, &windows).as_deref(),
-        Some("C:\\VC\\cl.exe")
-    );
-    assert_eq!(told(Choice::Nobody, &linux), None);
+    let env = [("LIB".into(), "C:\\VC\\lib\\arm64".into())].to_vec();
+    let told = |choice, platform| {
+        ccbin(&choice, platform, |cpu| {
+            Some(VisualStudio {
+                cl: format!("C:\\VC\\{cpu}\\cl.exe").into(),
+                env: env.clone(),
+            })
+        })
+    };
+    let found = Some("C:\\VC\\aarch64\\cl.exe".to_string());
+    assert_eq!(told(Choice::Nobody, &windows), (found, env.clone()));
+    let nothing = (None, Vec::new());
+    assert_eq!(told(Choice::Nobody, &linux), nothing);
+    // nvcc itself finds the variables of what somebody named.
     let named = Choice::Variable(Variable::NvccCcbin, "D:\\cl.exe".into());
-    assert_eq!(told(named, &windows).as_deref(), Some("D:\\cl.exe"));
-    assert_eq!(told(Choice::Flag, &windows), None);
-    assert_eq!(ccbin(&Choice::Nobody, &windows, None), None);
+    let wish = Some("D:\\cl.exe".to_string());
+    assert_eq!(told(named, &windows), (wish, Vec::new()));
+    assert_eq!(told(Choice::Flag, &windows), nothing);
+    assert_eq!(ccbin(&Choice::Nobody, &windows, |_| None), nothing);
+}
+
+/// CMP-08: nvcc on Windows takes no other compiler, be it for PTX alone.
+#[test]
+fn without_microsofts_compiler_it_is_said_how_to_get_it() {
+    let said = format!("nvcc fatal   : {NO_CL}");
+    let help = |choice| missing(&said, &choice, &Environment::default()).unwrap();
+    assert_eq!(
+        help(Choice::Nobody),
+        "install Visual Studio's C++ tools, without which nvcc on Windows compiles nothing: `winget install \
+         Microsoft.VisualStudio.2022.BuildTools --override \"--passive --add Microsoft.VisualStudio.Workload.VCTools \
+         --includeRecommended\"`"
+    );
+    assert_eq!(
+        help(Choice::Variable(Variable::Cxx, "g++".into())),
+        "set CXX to the path of Visual Studio's `cl.exe`, or unset it: nvcc on Windows takes no other compiler, and it names \
+         `g++`"
+    );
+    assert!(
+        help(Choice::Flag).starts_with("name Visual Studio's `cl.exe` by its path in `-ccbin`")
+    );
 }
 
 #[test]

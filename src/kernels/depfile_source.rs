@@ -53,6 +53,7 @@ mod tests {
             nvcc: PathBuf::from("/cuda/bin/nvcc"),
             product,
             ccbin: None,
+            env: Vec::new(),
             flags: Vec::new(),
             is_gcc: true,
         }

@@ -179,8 +179,12 @@ impl Job {
                 FindingId::NvccFailed,
                 format!("nvcc could not compile `{source}`"),
             )
-            .with("command", &command)
-            .with("nvcc says", words);
+            .with("command", &command);
+            if !command.env.is_empty() {
+                let prompt = "the developer prompt of Visual Studio: it was given that PATH, LIB and INCLUDE";
+                finding = finding.with("works in", prompt);
+            }
+            finding = finding.with("nvcc says", words);
             let failure = Failure {
                 said: &said,
                 env: &setup.host.env,

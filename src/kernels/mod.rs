@@ -31,8 +31,8 @@ pub mod setup;
 pub mod tests;
 
 use crate::error::Error;
-use crate::host_compiler;
 use crate::host_compiler::ask::visual_studio;
+use crate::host_compiler::compiler_choice;
 use crate::kernels::rerun::is_own;
 use crate::model::gencode::Gencode;
 use crate::model::platform::Os;
@@ -327,6 +327,10 @@ impl Kernels<'_> {
             let noticed = min_capability::apply(minimum, &mut selection);
             selection.findings.extend(noticed);
         }
+        if product == Product::Object {
+            let noticed = nvcc_missing::msvc(self.toolchain);
+            selection.findings.extend(noticed);
+        }
         let (stop, findings): (Vec<_>, Vec<_>) = std::mem::take(&mut selection.findings)
             .into_iter()
             .partition(|finding| finding.severity == Severity::Error);
@@ -358,9 +362,11 @@ impl Kernels<'_> {
             return Err(nvcc_missing::untaken(path, sign).into());
         }
         let platform = &self.toolchain.host.platform;
-        let choice = host_compiler::choice(&self.toolchain.host.env, &flags);
+        let choice = compiler_choice::choice(&self.toolchain.host.env, &flags);
+        let (ccbin, env) = compiler_choice::ccbin(&choice, platform, visual_studio);
         let plan = Plan {
-            ccbin: host_compiler::ccbin(&choice, platform, visual_studio(&platform.triple)),
+            ccbin,
+            env,
             nvcc,
             product,
             flags,

@@ -1,6 +1,6 @@
 //! What nvcc's words mean, where they tell little to somebody who reads them for the first time.
 
-use crate::host_compiler::{Choice, choice, missing as missing_compiler};
+use crate::host_compiler::compiler_choice::{Choice, NO_CL, choice, missing as missing_compiler};
 use crate::model::candidate::Toolkit;
 use crate::model::environment::Environment;
 #[cfg(feature = "cli")]
@@ -178,10 +178,12 @@ impl Failure<'_> {
     }
 
     fn missing_compiler(&self) -> Option<String> {
-        let missing = self.said.contains("No such file or directory");
         let choice = choice(self.env, self.flags);
-        let named = missing && choice != Choice::Nobody;
-        missing_compiler(self.said, &choice, self.env).filter(|_| named)
+        let help = missing_compiler(self.said, &choice, self.env)?;
+        // Without these words, Debian's own choice among its compilers may have failed.
+        let missing = self.said.contains("No such file or directory");
+        let windows = self.said.contains(NO_CL);
+        (windows || missing && choice != Choice::Nobody).then_some(help)
     }
 }
 
@@ -208,10 +210,6 @@ const KNOWN: &[(&str, &str)] = &[
     (
         "Failed to preprocess host compiler properties",
         "install g++, or set NVCC_CCBIN to it: nvcc cannot start its host compiler",
-    ),
-    (
-        "Cannot find compiler 'cl.exe' in PATH",
-        "build in the developer prompt of Visual Studio, or set NVCC_CCBIN to its cl.exe",
     ),
     (
         "parameter packs not expanded with",
@@ -353,7 +351,7 @@ mod tests {
     fn a_host_compiler_that_is_not_there() {
         helps(
             "nvcc fatal   : Cannot find compiler 'cl.exe' in PATH",
-            "developer prompt",
+            "install Visual Studio's C++ tools",
         );
         // Debian's own choice among its compilers comes first: nvcc says the second line.
         helps(

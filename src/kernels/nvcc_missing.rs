@@ -1,8 +1,11 @@
-//! What to say where kernels are to be compiled and there is no nvcc.
+//! What to say where kernels are to be compiled and there is no nvcc, or none that can do it.
 
 use crate::model::candidate::{Candidate, Found, Toolkit};
+use crate::model::platform::Os;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
+use crate::system::Host;
+use crate::toolchain::Toolchain;
 use std::path::{Path, PathBuf};
 
 /// The finding, with the places that were looked at.
@@ -65,6 +68,25 @@ fn is_old_wheel(root: &Path) -> bool {
         .components()
         .map(|part| part.as_os_str().to_string_lossy());
     parts.any(|part| part == "nvidia") && !parts.any(|part| part.starts_with("cu1"))
+}
+
+/// That a program for Windows whose linker is GNU's cannot take what nvcc makes of host code.
+pub fn msvc(toolchain: &Toolchain) -> Option<Finding> {
+    let Host { platform, env, .. } = &toolchain.host;
+    if platform.os != Os::Windows || platform.is_msvc() {
+        return None;
+    }
+    let msvc = format!("{}-pc-windows-msvc", platform.cpu);
+    let headline = format!(
+        "nvcc compiles host code for Windows with Microsoft's `cl.exe` alone, which a program for `{}` cannot be linked with",
+        platform.triple
+    );
+    let finding = Finding::error(FindingId::HostCompilerUnsupported, headline)
+        .help(format!("build with `--target {msvc}`"))
+        .help("or compile device code alone, with `.fatbin()` in build.rs, for `cuModuleLoadData`");
+    let mut findings = [finding];
+    toolchain.config.allowed(env).apply(&mut findings);
+    findings.into_iter().next()
 }
 
 /// A path that nvcc would not pass on to its own programs as it is.

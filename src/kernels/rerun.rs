@@ -20,10 +20,12 @@ impl Kernels<'_> {
     /// A header that is added to a directory may hide one of a later directory, so cargo watches those of the package
     /// as well; and the variables that name further ones.
     pub(super) fn header_places(&self) -> Vec<Directive> {
-        let env = toolchain_fingerprint::HEADER_PATHS
-            .map(|name| Directive::RerunIfEnvChanged(name.to_string()));
-        let mut lines = env.to_vec();
-        let env = &self.toolchain.host.env;
+        let host = &self.toolchain.host;
+        let variables = toolchain_fingerprint::variables(host.platform.os).iter();
+        let mut lines: Vec<Directive> = variables
+            .map(|name| Directive::RerunIfEnvChanged(name.to_string()))
+            .collect();
+        let env = &host.env;
         let package = env.os_var("CARGO_MANIFEST_DIR").map(PathBuf::from);
         let Some(package) = package.and_then(|dir| files::canonical(&dir, None).ok()) else {
             return lines;

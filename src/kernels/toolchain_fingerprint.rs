@@ -1,11 +1,13 @@
 //! What compiles: nvcc, the programs that it runs, and what steers them.
 
 use crate::model::environment::Variable;
+use crate::model::platform::{Os, Platform};
 use crate::model::text::joined;
 use crate::system::freshness::fingerprint;
 use crate::system::programs::on_path;
 use crate::system::{Host, files};
 use crate::toolkit::nvcc_command::Plan;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 /// nvcc itself only starts the others, which have a package of their own in NVIDIA's wheels: one may be replaced without
@@ -20,8 +22,14 @@ const BESIDE_NVCC: [&str; 7] = [
     "../nvvm/libdevice/libdevice.10.bc",
 ];
 
-/// Where else a host compiler looks for headers, before its own.
-pub const HEADER_PATHS: [&str; 2] = ["CPATH", "CPLUS_INCLUDE_PATH"];
+/// What a host compiler reads besides its arguments: where else it looks for headers, and for Microsoft's where it looks
+/// for all of them and what it is told besides.
+pub fn variables(os: Os) -> &'static [&'static str] {
+    match os {
+        Os::Windows => &["INCLUDE", "CL", "_CL_"],
+        _ => &["CPATH", "CPLUS_INCLUDE_PATH"],
+    }
+}
 
 /// All of it that can be told without asking. While it is the same, and so are the arguments and the files that are
 /// read, the same comes out.
@@ -31,10 +39,14 @@ pub fn state(plan: &Plan, host: &Host, root: Option<&Path>) -> String {
     let dirs = files::dedup(dirs.chain(root.map(|root| root.join("bin"))));
     let beside = dirs
         .iter()
-        .flat_map(|dir| BESIDE_NVCC.map(|name| dir.join(name)));
+        .flat_map(|dir| BESIDE_NVCC.map(|name| dir.join(program(name, &host.platform))));
     let mut programs: Vec<PathBuf> = vec![nvcc.clone()];
     programs.extend(beside);
-    let compiler = plan.ccbin.as_deref().unwrap_or("gcc");
+    let usual = match host.platform.os {
+        Os::Windows => "cl.exe",
+        _ => "gcc",
+    };
+    let compiler = plan.ccbin.as_deref().unwrap_or(usual);
     let path = host.env.var(Variable::Path.name()).unwrap_or_default();
     let compiler = on_path(compiler, path);
     programs.extend(compiler.and_then(|compiler| files::canonical(&compiler, None).ok()));
@@ -44,6 +56,19 @@ pub fn state(plan: &Plan, host: &Host, root: Option<&Path>) -> String {
     let programs = joined(programs, "\n");
     let flags = [Variable::NvccPrependFlags, Variable::NvccAppendFlags]
         .map(|variable| host.env.get(variable).unwrap_or_default());
-    let headers = HEADER_PATHS.map(|name| host.env.os_var(name).unwrap_or_default());
-    format!("{programs}\n{flags:?}\n{headers:?}")
+    let read = variables(host.platform.os).iter().map(|name| {
+        let mut own = plan.env.iter().filter(|(own, _)| own == name);
+        let own = own.next().map(|(_, value)| value.as_os_str());
+        own.or(host.env.os_var(name)).unwrap_or_default()
+    });
+    let read: Vec<&OsStr> = read.collect();
+    format!("{programs}\n{flags:?}\n{read:?}")
+}
+
+/// `../nvvm/bin/cicc.exe`; what has an ending is no program.
+fn program(name: &str, platform: &Platform) -> String {
+    match name.ends_with(".profile") || name.ends_with(".bc") {
+        true => name.to_string(),
+        false => platform.program(name),
+    }
 }

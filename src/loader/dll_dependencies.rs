@@ -15,6 +15,8 @@ pub struct DllDependencies {
     pub places: Vec<PathBuf>,
     /// Whether the compression library that cuDNN 8 opens is nowhere.
     pub lacks_zlib: bool,
+    /// It, and its processor, where that is another one than cuDNN's.
+    pub foreign_zlib: Option<(PathBuf, &'static str)>,
     /// What import tables name and is nowhere.
     pub missing_dlls: Vec<MissingDll>,
     /// Whether PATH is that of the system where the program runs.
@@ -54,6 +56,7 @@ pub fn opens_zlib(cudnn: &Cudnn) -> bool {
 pub fn findings(cudnn: &Cudnn, dll_dependencies: &DllDependencies) -> Vec<Finding> {
     let mut findings = Vec::new();
     findings.extend(zlib(cudnn, dll_dependencies));
+    findings.extend(foreign_zlib(cudnn, dll_dependencies));
     let needed = missing_parts(cudnn);
     // That a part is lacking which a convolution needs is said already.
     let new = dll_dependencies
@@ -83,6 +86,19 @@ fn zlib(cudnn: &Cudnn, dll_dependencies: &DllDependencies) -> Option<Finding> {
             ))
             .help("or move to cuDNN 9, which does without"),
     )
+}
+
+/// cuDNN says of it "Could not load library zlibwapi.dll. Error code 193."
+fn foreign_zlib(cudnn: &Cudnn, dll_dependencies: &DllDependencies) -> Option<Finding> {
+    let (path, cpu) = dll_dependencies.foreign_zlib.as_ref()?;
+    let (version, path) = (cudnn.version()?, path.display());
+    let summary = format!(
+        "`{path}`, which cuDNN {version} opens, is for {cpu}: Windows calls that error 193"
+    );
+    let finding = dll_dependencies.finding(FindingId::WrongArchitecture, summary);
+    Some(finding.help(format!(
+        "put the `zlibwapi.dll` for 64 bits that NVIDIA's installation guide for cuDNN 8 leads to in the place of `{path}`"
+    )))
 }
 
 fn own_parts(

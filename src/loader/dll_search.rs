@@ -99,9 +99,17 @@ impl<'a> DllSearchPath<'a> {
                 }
             }
         }
+        let zlib = self.first_in(&places, "zlibwapi.dll");
+        let cpu = |path: &Path| Pe::read(path).ok()?.cpu();
+        let own = cudnn.library.as_deref().and_then(cpu);
+        let foreign_zlib = zlib.iter().find_map(|path| {
+            let cpu = cpu(path).filter(|cpu| opens_zlib(cudnn) && Some(*cpu) != own)?;
+            Some((path.clone(), cpu))
+        });
         DllDependencies {
             places: shown,
-            lacks_zlib: opens_zlib(cudnn) && !has("zlibwapi.dll"),
+            lacks_zlib: opens_zlib(cudnn) && zlib.is_none(),
+            foreign_zlib,
             missing_dlls,
             path_known: self.known,
         }

@@ -1,16 +1,19 @@
 //! A program to run, as data.
 
 use crate::runtime::facts::finding::quoted;
+use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
 
 /// A program and its arguments. Printed, it can be pasted into a shell.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Invocation {
     /// The program, by its absolute path.
     pub program: PathBuf,
     /// Its arguments.
     pub args: Vec<String>,
+    /// Variables that it gets besides those of this process. They are not printed.
+    pub env: Vec<(OsString, OsString)>,
 }
 
 impl fmt::Display for Invocation {

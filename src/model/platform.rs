@@ -43,6 +43,11 @@ impl Platform {
         }
     }
 
+    /// Whether its linker and its C++ compiler are Microsoft's.
+    pub fn is_msvc(&self) -> bool {
+        self.os == Os::Windows && self.triple.ends_with("-msvc")
+    }
+
     /// The 64-bit triple to build for instead, if this is a 32-bit one: NVIDIA ships nothing for those.
     pub fn instead_of_32_bit(&self) -> Option<&'static str> {
         let cpu = self.cpu.as_str();

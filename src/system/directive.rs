@@ -18,6 +18,8 @@ pub enum Directive {
     /// An rpath, by `rustc-link-arg`: for every program, test and shared library of this package, not of others. Two
     /// lines for a directory with a comma, at which `-Wl` would be split.
     Rpath(PathBuf),
+    /// `rustc-link-arg`: an argument of the linker, for the same as an rpath.
+    LinkArg(String),
     /// `rustc-cfg`: `has_cudnn` or `cudnn_major="9"`.
     Cfg(String, Option<String>),
     /// `rustc-check-cfg`: this name may be used, with any value or with none.
@@ -54,6 +56,16 @@ pub enum Values {
     Any,
 }
 
+impl Directive {
+    /// Has MSVC's linker leave a DLL to the first call of one of its functions: else Windows ends a program whose DLL is
+    /// missing before its guard runs. Some programs of the package may call none, of which the linker would warn.
+    /// <https://learn.microsoft.com/cpp/build/reference/linker-support-for-delay-loaded-dlls>
+    pub fn delay_loading(dll: &str) -> [Self; 3] {
+        let delay = format!("/DELAYLOAD:{dll}");
+        [&delay, "delayimp.lib", "/IGNORE:4199"].map(|text| Self::LinkArg(text.into()))
+    }
+}
+
 impl fmt::Display for Directive {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -71,6 +83,7 @@ impl fmt::Display for Directive {
                 shown(dir)
             ),
             Directive::Rpath(dir) => write!(f, "cargo::rustc-link-arg=-Wl,-rpath,{}", shown(dir)),
+            Directive::LinkArg(text) => write!(f, "cargo::rustc-link-arg={}", printable(text)),
             Directive::Cfg(name, None) => write!(f, "cargo::rustc-cfg={name}"),
             Directive::Cfg(name, Some(value)) => {
                 write!(f, "cargo::rustc-cfg={name}={:?}", printable(value))

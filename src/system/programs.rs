@@ -55,6 +55,7 @@ fn command(invocation: &Invocation) -> Command {
     let mut command = Command::new(&invocation.program);
     command
         .args(&invocation.args)
+        .envs(invocation.env.iter().map(|(name, value)| (name, value)))
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
@@ -210,6 +211,7 @@ mod tests {
         Invocation {
             program: "/bin/sh".into(),
             args: vec!["-c".to_string(), script.to_string()],
+            ..Invocation::default()
         }
     }
 
@@ -282,6 +284,7 @@ mod tests {
         let missing = Invocation {
             program: "/nowhere/nv cc".into(),
             args: vec!["--version".to_string()],
+            ..Invocation::default()
         };
         assert_eq!(
             run(&missing, Duration::from_secs(1))

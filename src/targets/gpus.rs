@@ -130,6 +130,7 @@ fn smi(program: PathBuf, env: &Environment, deadline: Duration) -> Result<Vec<De
         args: [nvidia_smi::QUESTION, "--format=csv,noheader"]
             .map(String::from)
             .to_vec(),
+        ..Invocation::default()
     };
     let output = run(&question, deadline).map_err(|finding| {
         let wedged = finding.id == FindingId::ProgramTimeout;

@@ -186,7 +186,12 @@ fn nvcc_takes_these_flags_and_no_others() {
                     .to_vec();
             args.extend(flags);
             let program = nvcc.clone();
-            run_to_end(&Invocation { program, args }).unwrap()
+            run_to_end(&Invocation {
+                program,
+                args,
+                ..Invocation::default()
+            })
+            .unwrap()
         };
         let (mut taken, mut refused) = (0, 0);
         for row in rows().1 {

@@ -94,6 +94,7 @@ fn ask(nvcc: &Path, args: &[&str]) -> Invocation {
     Invocation {
         program: nvcc.to_path_buf(),
         args: args.iter().map(ToString::to_string).collect(),
+        ..Invocation::default()
     }
 }
 

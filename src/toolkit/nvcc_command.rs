@@ -6,6 +6,7 @@ use crate::model::invocation::Invocation;
 use crate::model::platform::{Os, Platform};
 use crate::runtime::facts::version::Version;
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// What a source is compiled to.
@@ -42,6 +43,9 @@ pub struct Plan {
     pub product: Product,
     /// The compiler for host code, where nvcc is not to look for one itself.
     pub ccbin: Option<String>,
+    /// The variables that this compiler needs, where they were found with it. nvcc then runs no `vcvars64.bat`, which
+    /// would put the directories of Visual Studio's default toolset before those of this one.
+    pub env: Vec<(OsString, OsString)>,
     /// What the build script adds: include directories, macros, its own flags.
     pub flags: Vec<String>,
     /// Whether the compiler for host code is known to be gcc.
@@ -89,6 +93,7 @@ pub fn compile(
     Invocation {
         program: plan.nvcc.clone(),
         args,
+        env: plan.env.clone(),
     }
 }
 
@@ -123,13 +128,15 @@ pub fn question(plan: &Plan, source: &Path) -> Invocation {
     Invocation {
         program: plan.nvcc.clone(),
         args: args.chain([source]).chain(by(plan)).collect(),
+        env: plan.env.clone(),
     }
 }
 
 fn by(plan: &Plan) -> impl Iterator<Item = String> + '_ {
     let ccbin = plan.ccbin.iter();
     let ccbin = ccbin.flat_map(|program| ["-ccbin".to_string(), program.clone()]);
-    ccbin.chain(plan.flags.iter().cloned())
+    let local = (!plan.env.is_empty()).then(|| "-use-local-env".to_string());
+    ccbin.chain(local).chain(plan.flags.iter().cloned())
 }
 
 fn static_runtime(env: &Environment) -> bool {
@@ -177,6 +184,7 @@ mod tests {
             nvcc: PathBuf::from("/cuda/bin/nvcc"),
             product,
             ccbin: ccbin.map(String::from),
+            env: Vec::new(),
             flags: vec!["-Isrc".to_string(), "-DN=4".to_string()],
             is_gcc: true,
         }

@@ -3,6 +3,7 @@
 
 use crate::support::{Ran, cargo, program, run, scratch, target, write_if_new};
 use std::ffi::OsStr;
+use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -58,14 +59,18 @@ impl Windows {
 
     /// A DLL of this C code in Windows' own directory.
     pub fn dll(&self, name: &str, source: &str) {
+        let dll = self.system(&format!("{name}.dll"));
+        self.compile(name, source, &dll, &["-shared", "-ladvapi32"]);
+    }
+
+    /// What this C code is, there.
+    pub fn compile(&self, name: &str, source: &str, into: &Path, arguments: &[&str]) {
         let file = scratch("wine-sources").join(format!("{name}.c"));
         write_if_new(&file, source);
-        run(program("x86_64-w64-mingw32-gcc")
-            .args(["-shared", "-o"])
-            .arg(self.system(&format!("{name}.dll")))
-            .arg(file)
-            .arg("-ladvapi32"))
-        .exits_with(0);
+        fs::create_dir_all(into.parent().unwrap()).unwrap();
+        let mut gcc = program("x86_64-w64-mingw32-gcc");
+        gcc.arg("-o").arg(into).arg(file).args(arguments);
+        run(&mut gcc).exits_with(0);
     }
 
     pub fn start(&self, what: impl AsRef<OsStr>, arguments: &[&str], env: &[(&str, &str)]) -> Ran {

@@ -6,10 +6,11 @@ pub mod real;
 pub mod tests;
 
 use crate::error::Error;
-use crate::host_compiler::limits::Make;
-use crate::host_compiler::{Choice, HostCompilerCheck, ask as host, choice, headers, limits};
+use crate::host_compiler::compiler_choice::{Choice, choice};
 #[cfg(feature = "cli")]
-use crate::host_compiler::{ccbin, missing};
+use crate::host_compiler::compiler_choice::{ccbin, missing};
+use crate::host_compiler::limits::Make;
+use crate::host_compiler::{HostCompilerCheck, ask as host, headers, limits};
 use crate::model::candidate::Toolkit;
 use crate::runtime::facts::finding::{Finding, Severity};
 #[cfg(feature = "cli")]
@@ -112,9 +113,10 @@ pub fn survey(toolchain: &Toolchain, nvcc: &Path) -> Option<(String, Vec<Finding
     let machine = &toolchain.host;
     let (env, platform) = (&machine.env, &machine.platform);
     let choice = choice(env, &[]);
-    let found = host::visual_studio(&platform.triple);
+    let (ccbin, variables) = ccbin(&choice, platform, host::visual_studio);
     let mut plan = Plan {
-        ccbin: ccbin(&choice, platform, found),
+        ccbin,
+        env: variables,
         nvcc: nvcc.to_path_buf(),
         product: Product::Object,
         flags: Vec::new(),

@@ -82,6 +82,7 @@ fn debians_cuda_and_a_newer_gcc() {
     let said = run_to_end(&Invocation {
         program: nvcc,
         args,
+        ..Invocation::default()
     });
     let said = said.unwrap().stderr;
     assert!(

@@ -56,10 +56,11 @@ pub fn of(package: &Package, root: PathBuf) -> Toolchain {
     }
 }
 
-fn run(program: &str, args: Vec<String>) -> Output {
+fn run(program: impl Into<PathBuf>, args: Vec<String>) -> Output {
     run_to_end(&Invocation {
         program: program.into(),
         args,
+        ..Invocation::default()
     })
     .unwrap()
 }
@@ -122,7 +123,7 @@ fn a_program_is_linked_and_calls_its_kernel() {
     let mut args = vec![path("src/main.rs"), "-o".to_string(), path("out/program")];
     args.extend(rustc_args(&lines));
     succeeds(&run("rustc", args));
-    assert_eq!(run(&path("out/program"), Vec::new()).stdout, "true\n");
+    assert_eq!(run(path("out/program"), Vec::new()).stdout, "true\n");
 
     // The same in a library crate, whose program knows nothing of it but where it lies.
     let mut args = vec![path("src/library.rs"), "--out-dir".to_string(), path("out")];
@@ -134,7 +135,7 @@ fn a_program_is_linked_and_calls_its_kernel() {
     lines.retain(|line| line.starts_with("cargo::rustc-link-search="));
     args.extend(rustc_args(&lines));
     succeeds(&run("rustc", args));
-    assert_eq!(run(&path("out/above"), Vec::new()).stdout, "true\n");
+    assert_eq!(run(path("out/above"), Vec::new()).stdout, "true\n");
 }
 
 #[test]
@@ -335,7 +336,7 @@ fn every_list_of_flags_is_one_that_nvcc_takes() {
             .to_vec();
         args.extend(selection.list().nvcc());
         let program = nvcc.clone();
-        let output = run_to_end(&Invocation { program, args }).unwrap();
+        let output = run(program, args);
         assert!(output.success, "{request:?}: {}", output.stderr);
     }
 }

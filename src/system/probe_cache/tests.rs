@@ -82,6 +82,7 @@ fn ask_resting_on(
     let question = Invocation {
         program: program.into(),
         args: vec![arg.into()],
+        ..Invocation::default()
     };
     let said = answers.ask(&question, Duration::from_secs(20), |output| {
         output

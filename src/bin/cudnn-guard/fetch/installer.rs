@@ -85,6 +85,7 @@ impl Installer {
         let invocation = Invocation {
             program: self.program.clone(),
             args,
+            ..Invocation::default()
         };
         let finding = |words: String| {
             Finding::error(

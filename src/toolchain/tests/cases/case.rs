@@ -1,4 +1,5 @@
-//! A case is one text file, `fixtures/cases/<name>.txt`:
+//! A case is one text file, `fixtures/cases/<name>.txt`. Where a file holds several of a kind, each begins with its name,
+//! `[case static-windows]`.
 //!
 //! ```text
 //! CUDNN_PATH names a directory of libraries without headers
@@ -54,12 +55,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+/// What a case begins with that shares its file with others.
+const BEGIN: &str = "[case ";
 /// What stands before each line of a file's text.
 const INDENT: &str = "    ";
 
 #[derive(Clone, Default)]
 pub struct Case {
     file: PathBuf,
+    name: String,
     pub about: Vec<String>,
     pub config: Vec<String>,
     pub env: Vec<String>,
@@ -78,14 +82,29 @@ impl Case {
             .map(|file| file.unwrap().path())
             .collect();
         files.sort();
-        files.into_iter().map(Self::read).collect()
+        files.iter().flat_map(|file| Self::read_all(file)).collect()
     }
 
-    fn read(file: PathBuf) -> Self {
-        let text = fs::read_to_string(&file).unwrap();
-        let (given, expected) = parted(&text);
+    fn read_all(file: &Path) -> Vec<Self> {
+        let text = fs::read_to_string(file).unwrap();
+        let Some(several) = text.strip_prefix(BEGIN) else {
+            let name = file.file_stem().unwrap().to_str().unwrap();
+            return vec![Self::read(file, name, &text)];
+        };
+        several
+            .split(&format!("\n{BEGIN}"))
+            .map(|case| {
+                let (name, text) = case.split_once("]\n").unwrap();
+                Self::read(file, name, text)
+            })
+            .collect()
+    }
+
+    fn read(file: &Path, name: &str, text: &str) -> Self {
+        let (given, expected) = parted(text);
         let mut case = Self {
-            file,
+            file: file.to_path_buf(),
+            name: name.to_string(),
             expected: expected.to_string(),
             ..Self::default()
         };
@@ -120,7 +139,7 @@ impl Case {
     }
 
     pub fn name(&self) -> &str {
-        self.file.file_stem().unwrap().to_str().unwrap()
+        &self.name
     }
 
     /// Makes its file system in `root`, with libraries for the processor `cpu`.
@@ -175,8 +194,13 @@ impl Case {
     /// Writes `told` to the file as what is expected.
     pub fn bless(&self, told: &str) {
         let text = fs::read_to_string(&self.file).unwrap();
-        let given = parted(&text).0.trim_end();
-        fs::write(&self.file, format!("{given}\n\n[expected]\n{told}")).unwrap();
+        let begin = format!("{BEGIN}{}]\n", self.name);
+        let start = text.find(&begin).unwrap_or(0);
+        let end = text[start..].find(&format!("\n{BEGIN}"));
+        let end = end.map_or(text.len(), |end| start + end);
+        let given = parted(&text[start..end]).0.trim_end();
+        let case = format!("{given}\n\n[expected]\n{told}");
+        fs::write(&self.file, [&text[..start], &case, &text[end..]].concat()).unwrap();
     }
 }
 

@@ -1,0 +1,111 @@
+//! Which compiler nvcc is to take for host code: who named it, and what nvcc is told of it.
+
+use crate::model::environment::{Environment, Variable};
+use crate::model::platform::{Os, Platform};
+use crate::toolkit::nvcc_command::all_flags;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// What nvcc says on Windows where it finds none.
+pub const NO_CL: &str = "Cannot find compiler 'cl.exe' in PATH";
+
+/// Who named the compiler.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// A variable names this one, which nvcc is told.
+    Variable(Variable, String),
+    /// An argument of nvcc itself: in build.rs, or in NVCC_PREPEND_FLAGS or NVCC_APPEND_FLAGS.
+    Flag,
+    /// Nobody: nvcc takes `gcc`, or `cl.exe`, from PATH.
+    Nobody,
+}
+
+/// Microsoft's compiler.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VisualStudio {
+    /// Its program.
+    pub cl: PathBuf,
+    /// PATH, LIB and INCLUDE as it needs them; none in a developer prompt, which has them.
+    pub env: Vec<(OsString, OsString)>,
+}
+
+/// NVCC_CCBIN, which nvcc knows, CUDAHOSTCXX, which CMake knows, else CXX, unless that is more than a program
+/// (`ccache g++`, `g++ -m64`), which nvcc cannot start.
+pub fn choice(env: &Environment, flags: &[String]) -> Choice {
+    let names = |flag: &String| {
+        let flag = flag.trim_start_matches('-');
+        let name = flag.split('=').next();
+        matches!(name, Some("ccbin" | "compiler-bindir"))
+    };
+    if all_flags(flags, env).iter().any(names) {
+        return Choice::Flag;
+    }
+    let named = |variable| Some((variable, env.get(variable)?.to_str()?));
+    let single = |(_, name): &(Variable, &str)| !name.contains(char::is_whitespace);
+    named(Variable::NvccCcbin)
+        .or_else(|| named(Variable::CudaHostCxx))
+        .or_else(|| named(Variable::Cxx).filter(single))
+        .map_or(Choice::Nobody, |(variable, name)| {
+            Choice::Variable(variable, name.to_string())
+        })
+}
+
+/// What mends it, where nvcc says that it cannot start its host compiler: by who named that.
+pub fn missing(said: &str, choice: &Choice, env: &Environment) -> Option<String> {
+    if said.contains(NO_CL) {
+        return Some(match choice {
+            Choice::Nobody => "install Visual Studio's C++ tools, without which nvcc on Windows compiles nothing: `winget install \
+                 Microsoft.VisualStudio.2022.BuildTools --override \"--passive --add Microsoft.VisualStudio.Workload.VCTools \
+                 --includeRecommended\"`"
+                .into(),
+            Choice::Variable(variable, name) => format!(
+                "set {} to the path of Visual Studio's `cl.exe`, or unset it: nvcc on Windows takes no other compiler, and \
+                 it names `{name}`",
+                env.spelling(*variable)
+            ),
+            Choice::Flag => "name Visual Studio's `cl.exe` by its path in `-ccbin`, or leave that out: nvcc on Windows takes \
+                             no other compiler"
+                .into(),
+        });
+    }
+    if !said.contains("Failed to preprocess host compiler properties") {
+        return None;
+    }
+    Some(match choice {
+        Choice::Variable(variable, name) => format!(
+            "set {} to a compiler that is there, or unset it: it names `{name}`",
+            env.spelling(*variable)
+        ),
+        Choice::Flag => "correct the `-ccbin` that nvcc is given in build.rs, NVCC_PREPEND_FLAGS or NVCC_APPEND_FLAGS: \
+                         there is no such compiler"
+            .into(),
+        Choice::Nobody => {
+            "install g++, or set NVCC_CCBIN to it: nvcc cannot start its host compiler".into()
+        }
+    })
+}
+
+/// Who named it to an nvcc that is asked about itself: other variables than its own are not passed on to it.
+pub fn choice_of_nvcc(env: &Environment) -> Choice {
+    match (choice(env, &[]), env.get(Variable::NvccCcbin)) {
+        (Choice::Variable(..), None) => Choice::Nobody,
+        (choice, _) => choice,
+    }
+}
+
+/// What has to be told to nvcc: the compiler that a variable names; on Windows also the one that was found where
+/// nobody named one, since nvcc itself looks for `cl.exe` on PATH alone.
+pub fn ccbin(
+    choice: &Choice,
+    platform: &Platform,
+    found: impl FnOnce(&str) -> Option<VisualStudio>,
+) -> (Option<String>, Vec<(OsString, OsString)>) {
+    match choice {
+        Choice::Variable(_, name) => (Some(name.clone()), Vec::new()),
+        Choice::Nobody if platform.os == Os::Windows => match found(&platform.cpu) {
+            Some(found) => (Some(found.cl.to_string_lossy().into_owned()), found.env),
+            None => (None, Vec::new()),
+        },
+        _ => (None, Vec::new()),
+    }
+}
