@@ -15,6 +15,8 @@ mod simulator {
     pub mod faults;
     pub mod filling;
     pub mod gpus;
+    #[cfg(unix)]
+    pub mod gpus_on_linux;
     pub mod graph;
     pub mod kinds;
     #[cfg(unix)]

@@ -4,9 +4,12 @@ use crate::support::Ran;
 use serde_json::{Value, json};
 use std::sync::Mutex;
 
-/// How a system tells of them, and how the guarded program runs there with these variables.
+/// A run of the guarded program with these variables.
+type Run<'a> = &'a (dyn Fn(&[(&str, &str)]) -> Ran + Sync);
+
+/// How a system tells of them, and how everything is tried there.
 pub struct System<'a> {
-    pub thorough: &'a (dyn Fn(&[(&str, &str)]) -> Ran + Sync),
+    pub thorough: Run<'a>,
     pub abort: &'static str,
     pub segv: &'static str,
     /// The deadlines that a hang gets, one after the other: a busy machine needs longer to come to it.

@@ -51,7 +51,6 @@ fn what_it_answers_is_judged_as_on_linux() {
         let told = Told::by_check(&[&cudnn(V9_14)], &set);
         let linux = do_all(&["check"], &set).exits_with(0);
         let linux: Value = serde_json::from_str(&linux.stdout).unwrap();
-        println!("{:#}", told.0["findings"]);
         assert_eq!(
             (&*ids(&told.0), &*ids(&linux)),
             (is, is),
@@ -116,7 +115,6 @@ fn a_file_that_is_no_driver_is_told() {
         fs::write(&driver, bytes).unwrap();
         let ran = guarded(windows, &[&cudnn(V9_14)], &["check"], &[]).exits_with(0);
         let json: Value = serde_json::from_str(&ran.stdout).unwrap();
-        println!("{:#}", json["findings"]);
         assert_eq!(ids(&json), is, "{json:#}");
     }
 }
