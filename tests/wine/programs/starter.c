@@ -32,15 +32,17 @@ int main(int count, char **words) {
     }
     for (int i = 0; i < 2000 && child == 0; i++, Sleep(10))
         child = child_of(process.dwProcessId);
-    HANDLE handle = OpenProcess(SYNCHRONIZE, FALSE, child);
+    HANDLE handle = OpenProcess(SYNCHRONIZE | PROCESS_TERMINATE, FALSE, child);
     /* It comes to where it hangs. */
     Sleep(1000);
     if (handle == NULL || WaitForSingleObject(handle, 0) != WAIT_TIMEOUT)
         return 2;
     DWORD killed = GetTickCount();
     TerminateProcess(process.hProcess, 9);
-    if (WaitForSingleObject(handle, 10000) != WAIT_OBJECT_0)
+    if (WaitForSingleObject(handle, 10000) != WAIT_OBJECT_0) {
+        TerminateProcess(handle, 9);
         return 3;
+    }
     printf("%lu\n", GetTickCount() - killed);
     return 0;
 }
