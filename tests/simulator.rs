@@ -2,7 +2,9 @@
 //!
 //! What the guard calls may end the process, so it runs in a process of its own: this test binary again, told by
 //! `GUARD_TEST_DO` what to do and by `GUARD_TEST_OUT` where to write what came of it.
-#![cfg(all(target_os = "linux", target_env = "gnu"))]
+//!
+//! Windows runs it too: tests/wine/simulator.rs starts it there, and has the simulators made.
+#![cfg(any(windows, all(target_os = "linux", target_env = "gnu")))]
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_macros,
@@ -13,26 +15,35 @@ mod simulator {
     pub mod faults;
     pub mod filling;
     pub mod gpus;
+    #[cfg(unix)]
+    pub mod gpus_on_linux;
     pub mod graph;
     pub mod kinds;
+    #[cfg(unix)]
     pub mod no_driver;
     pub mod numbers;
     pub mod refusals;
+    #[cfg(windows)]
+    pub mod windows;
 }
 mod support;
 
 use cudnn_guard::runtime::convolution::case_result::{CaseResult, Extent, Scope, SuiteEvent};
 use cudnn_guard::runtime::convolution::suite;
-use cudnn_guard::runtime::driver::query::{self, Driver, DriverProblem};
+use cudnn_guard::runtime::driver::query::{self, Driver};
 use cudnn_guard::runtime::facts::compute_capability::ComputeCapability;
 use cudnn_guard::runtime::facts::version::Version;
-use cudnn_guard::runtime::system::platform::Library;
+use cudnn_guard::runtime::parts::file_name;
+use cudnn_guard::runtime::system::platform::{self, Library};
+#[cfg(windows)]
+use simulator::windows::{ending, simulated, without};
 use std::fmt::Write as _;
 use std::mem::transmute;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
-use support::simulated::{self, simulated, without};
+#[cfg(unix)]
+use support::simulated::{simulated, without};
 
 const V9_14: (u32, u32, u32) = (9, 14, 0);
 const V9_28: (u32, u32, u32) = (9, 28, 0);
@@ -68,7 +79,8 @@ const THOROUGH: Scope = Scope {
 
 /// What became of a process.
 struct Ended {
-    status: ExitStatus,
+    /// How, in one word, where a library took it down.
+    by: Option<&'static str>,
     /// What it wrote for us.
     report: String,
     /// What it and the libraries printed.
@@ -83,7 +95,7 @@ impl Ended {
             "no {words:?} in\n{}\n{}\n{:?}",
             self.report,
             self.printed,
-            self.status
+            self.by
         );
         self
     }
@@ -91,6 +103,23 @@ impl Ended {
     #[track_caller]
     fn must_be(&self, text: &str) {
         assert_eq!(self.report, text, "{}", self.printed);
+    }
+
+    #[track_caller]
+    fn must_end_by(&self, by: &str) -> &Self {
+        let text = format!("{}{}", self.report, self.printed);
+        assert_eq!(self.by, Some(by), "{text}");
+        self
+    }
+}
+
+#[cfg(unix)]
+fn ending(status: std::process::ExitStatus) -> Option<&'static str> {
+    match std::os::unix::process::ExitStatusExt::signal(&status)? {
+        6 => Some("abort"),
+        9 => Some("kill"),
+        11 => Some("segv"),
+        _ => None,
     }
 }
 
@@ -115,7 +144,7 @@ fn child_within(
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "in_child", "--nocapture"])
         .env_remove("CUDA_VISIBLE_DEVICES")
-        .env("LD_LIBRARY_PATH", paths)
+        .env(platform::LIBRARY_PATH, paths)
         .env("GUARD_TEST_DO", task)
         .env("GUARD_TEST_OUT", &out)
         .envs(environment.iter().copied())
@@ -136,7 +165,7 @@ fn child_within(
         std::thread::sleep(Duration::from_millis(5));
     };
     let ended = Ended {
-        status,
+        by: ending(status),
         report: std::fs::read_to_string(&out).unwrap_or_default(),
         printed: String::from_utf8_lossy(&std::fs::read(&printed).unwrap()).into_owned(),
     };
@@ -158,7 +187,13 @@ fn tempfile(task: &str) -> PathBuf {
 }
 
 fn libraries(tree: &Path) -> [PathBuf; 2] {
-    [tree.join("lib64"), tree.join("driver")]
+    [in_tree(tree, ""), tree.join("driver")]
+}
+
+/// The directory of the libraries, or one of them.
+fn in_tree(tree: &Path, file: &str) -> PathBuf {
+    let libraries = if cfg!(windows) { "bin" } else { "lib64" };
+    tree.join(libraries).join(file)
 }
 
 #[track_caller]
@@ -195,7 +230,7 @@ fn in_child() {
     let report = match words[0] {
         "convolution" | "context" | "quick" | "new" | "graph" | "thorough" | "some" => {
             let version = Version::new(number(1), number(2), number(3));
-            let shim = Library::open(&format!("libcudnn.so.{}", version.major)).unwrap();
+            let shim = Library::open(&file_name::of_main(version.major)).unwrap();
             match words[0] {
                 "context" => context(shim, version),
                 "quick" => all(|tell| suite::run(shim, version, 0, QUICK, tell)),
@@ -217,9 +252,10 @@ fn in_child() {
                 problem.driver().map_or_else(String::new, told)
             ),
         },
+        #[cfg(unix)]
         "fork" => fork(),
         "release" => {
-            let shim = Library::open("libcudnn.so.9").unwrap();
+            let shim = Library::open(&file_name::of_main(9)).unwrap();
             // SAFETY: cudnn.h declares it as `size_t (void)`.
             let ask: extern "C" fn() -> usize =
                 unsafe { transmute(query::address(shim, words[1].to_string().leak()).unwrap()) };
@@ -280,7 +316,7 @@ fn all(run: impl FnOnce(&mut dyn FnMut(SuiteEvent))) -> String {
 }
 
 fn told(driver: &Driver) -> String {
-    let name = driver.library.rsplit('/').next().unwrap();
+    let name = driver.library.rsplit(['/', '\\']).next().unwrap();
     let cuda = driver
         .cuda
         .map_or_else(|| "none".to_string(), Version::short);
@@ -312,12 +348,14 @@ fn context(shim: Library, version: Version) -> String {
 }
 
 /// What a child sees that was forked after CUDA was started.
+#[cfg(unix)]
 fn fork() -> String {
     unsafe extern "C" {
         fn fork() -> i32;
         fn waitpid(pid: i32, status: *mut i32, options: i32) -> i32;
         fn _exit(code: i32) -> !;
     }
+    use cudnn_guard::runtime::driver::query::DriverProblem;
     query::ask().unwrap();
     // SAFETY: the child only asks the driver and ends.
     unsafe {

@@ -5,15 +5,24 @@
     reason = "tests make files and run programs"
 )]
 
+mod crashes {
+    pub mod planted;
+}
 mod support;
 mod wine {
+    pub mod crashes;
+    pub mod cudarc;
+    pub mod driver;
+    pub mod processes;
+    pub mod simulator;
+    pub mod variables;
     pub mod windows;
 }
 
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use support::simulated::{copy, for_windows};
 use support::{Ran, consumers, fresh, program, run, scratch, write_if_new};
 use wine::windows::{Windows, built, path};
@@ -80,10 +89,14 @@ fn start(
     windows.start(program, arguments, &env)
 }
 
+fn circumstances() -> &'static Path {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| built(consumers(), &["-p", "circumstances"], "circumstances"))
+}
+
 /// The program that opens cuDNN itself, guarded for `>=9.10, <10`.
 fn guarded(windows: &Windows, folders: &[&Path], acts: &[&str], env: &[(&str, &str)]) -> Ran {
-    let program = built(consumers(), &["-p", "circumstances"], "circumstances");
-    start(windows, &program, folders, acts, env)
+    start(windows, circumstances(), folders, acts, env)
 }
 
 fn cudnn(release: Release) -> PathBuf {

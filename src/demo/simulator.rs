@@ -130,7 +130,8 @@ pub fn build_for_windows(sources: &Path, into: &Path, what: &Simulated) -> Resul
 
     // What is each thread's own is done by libgcc.
     let libgcc = "-static-libgcc".to_string();
-    tree.compile("driver/nvcuda.dll", &["driver.c"], &[libgcc])?;
+    let release = tree.version_resource("driver", [32, 0, 15, 6094])?;
+    tree.compile("driver/nvcuda.dll", &["driver.c"], &[libgcc, release])?;
     let cudart = match what.cuda.0 {
         11 => "bin/cudart64_110.dll".to_string(),
         other => format!("bin/cudart64_{other}.dll"),
@@ -139,7 +140,8 @@ pub fn build_for_windows(sources: &Path, into: &Path, what: &Simulated) -> Resul
 
     let file = |part: &str| format!("cudnn{part}64_{}.dll", what.cudnn.0);
     let part_file = |part: &str| file(&format!("_{part}"));
-    let resource = tree.version_resource(what.cudnn)?;
+    let (major, minor, patch) = what.cudnn;
+    let resource = tree.version_resource("version", [major, minor, patch, 0])?;
     for part in parts(what.cudnn)? {
         let defines = part.defines.iter();
         let mut flags: Vec<String> = defines.map(|define| format!("-D{define}")).collect();
@@ -256,14 +258,15 @@ impl Tree {
     }
 
     /// What Windows tells of a file, compiled: the object to link.
-    fn version_resource(&self, (major, minor, patch): (u32, u32, u32)) -> Result<String, String> {
-        let source = self.into.join("version.rc");
+    fn version_resource(&self, name: &str, numbers: [u32; 4]) -> Result<String, String> {
+        let source = self.into.join(format!("{name}.rc"));
         let object = source.with_extension("o");
-        let text = format!("1 VERSIONINFO FILEVERSION {major},{minor},{patch},0 {{}}\n");
+        let [first, second, third, fourth] = numbers;
+        let text = format!("1 VERSIONINFO FILEVERSION {first},{second},{third},{fourth} {{}}\n");
         fs::write(&source, text).map_err(|error| told("write", &source, &error))?;
         let mut compiler = Command::new("x86_64-w64-mingw32-windres");
         compiler.arg(&source).arg(&object);
-        self.run(&mut compiler, "version.rc")?;
+        self.run(&mut compiler, &format!("{name}.rc"))?;
         Ok(object.display().to_string())
     }
 

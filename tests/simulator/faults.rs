@@ -1,19 +1,19 @@
 //! Faults of a cuDNN, each found by the first convolution, or by what comes before it.
 
-use crate::simulated::{self, simulated, without};
 use crate::{
-    ALL, V8_9, V9_14, V9_28, child, child_within, convolve, convolve_in, fault, libraries,
+    ALL, V8_9, V9_14, V9_28, child, child_within, convolve, convolve_in, fault, in_tree, libraries,
+    simulated, without,
 };
 use cudnn_guard::runtime::cudnn::status;
-use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
+use cudnn_guard::runtime::parts::file_name;
 use std::time::Duration;
 
+#[cfg(unix)]
 #[test]
 fn parts_are_left_out_when_asked() {
-    let tree = Path::new(env!("CARGO_TARGET_TMPDIR")).join("simulator-without-ops");
+    let tree = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("simulator-without-ops");
     let _ = std::fs::remove_dir_all(&tree);
-    simulated::build(V9_14, &["ops"], &tree);
+    crate::support::simulated::build(V9_14, &["ops"], &tree);
     assert!(tree.join("lib64/libcudnn_cnn.so.9").is_file());
     assert!(!tree.join("lib64/libcudnn_ops.so.9").exists());
     assert!(
@@ -223,7 +223,7 @@ fn a_crash_on_the_gpu_is_cudnns() {
 fn crashes_and_hangs_end_the_child_alone() {
     for version in ALL {
         let ended = fault(version, "abort:cudnnConvolutionForward");
-        assert_eq!(ended.status.signal(), Some(6), "{}", ended.printed);
+        ended.must_end_by("abort");
         assert!(
             ended
                 .printed
@@ -235,14 +235,12 @@ fn crashes_and_hangs_end_the_child_alone() {
         let tree = libraries(&simulated(V9_14));
         let abort = format!("abort:{call}");
         let ended = child(&format!("release {call}"), &tree, &[("SIM_FAULT", &abort)]);
-        assert_eq!(ended.status.signal(), Some(6), "{}", ended.report);
+        ended.must_end_by("abort");
     }
-    let ended = fault(V9_14, "segv:cudnnCreate");
-    assert_eq!(ended.status.signal(), Some(11));
+    fault(V9_14, "segv:cudnnCreate").must_end_by("segv");
     let tree = libraries(&simulated(V9_14));
     let hang = [("SIM_FAULT", "hang:cuInit")];
-    let ended = child_within(Duration::from_millis(500), "driver", &tree, &hang);
-    assert_eq!(ended.status.signal(), Some(9), "{}", ended.report);
+    child_within(Duration::from_millis(500), "driver", &tree, &hang).must_end_by("kill");
 }
 
 #[test]
@@ -257,9 +255,9 @@ fn a_flood_is_as_loud_as_it_says() {
 fn a_missing_part_ends_the_process_or_is_refused() {
     for part in ["graph", "ops", "cnn", "heuristic", "engines_precompiled"] {
         let ended = convolve_in(&without(V9_14, &[part]), V9_14, &[]);
-        assert_eq!(ended.status.signal(), Some(6), "{part}: {}", ended.report);
+        ended.must_end_by("abort");
         assert!(
-            ended.printed.contains(&format!("libcudnn_{part}")),
+            ended.printed.contains(&format!("cudnn_{part}")),
             "{}",
             ended.printed
         );
@@ -267,10 +265,9 @@ fn a_missing_part_ends_the_process_or_is_refused() {
     for part in ["cnn", "heuristic", "engines_precompiled"] {
         convolve_in(&without(V9_28, &[part]), V9_28, &[])
             .must_have("CUDNN_STATUS_NOT_SUPPORTED_SUBLIBRARY_UNAVAILABLE (3009)")
-            .must_have("= help: put every part of that cuDNN release beside its `libcudnn.so`");
+            .must_have("= help: put every part of that cuDNN release beside its `");
     }
-    let ended = convolve_in(&without(V8_9, &["cnn_infer"]), V8_9, &[]);
-    assert_eq!(ended.status.signal(), Some(6), "{}", ended.report);
+    convolve_in(&without(V8_9, &["cnn_infer"]), V8_9, &[]).must_end_by("abort");
     // A part that no convolution needs.
     convolve_in(&without(V9_14, &["adv"]), V9_14, &[]).must_have("pass");
 }
@@ -279,8 +276,9 @@ fn a_missing_part_ends_the_process_or_is_refused() {
 #[test]
 fn a_foreign_engine_shows_in_the_convolution_alone() {
     let tree = without(V9_14, &["heuristic", "adv"]);
-    let other = simulated((9, 10, 2)).join("lib64/libcudnn_heuristic.so.9");
-    std::fs::copy(other, tree.join("lib64/libcudnn_heuristic.so.9")).unwrap();
+    let part = file_name::of_part("heuristic", 9);
+    let other = in_tree(&simulated((9, 10, 2)), &part);
+    std::fs::copy(other, in_tree(&tree, &part)).unwrap();
     let ended = convolve_in(&tree, V9_14, &[]);
     ended
         .must_have("CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH (1002)")

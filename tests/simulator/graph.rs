@@ -2,6 +2,7 @@
 
 use super::kinds::{rows, tried, tried_in};
 use crate::{Ended, V8_9, V9_14, V9_28, without};
+use cudnn_guard::runtime::system::platform;
 
 const OPERATIONS: [(&str, &str); 3] = [
     ("forward", "forward"),
@@ -115,14 +116,15 @@ fn every_fault_is_found_in_every_operation_and_format() {
 #[test]
 fn what_only_the_graph_refuses_is_found() {
     let ended = plans("38=1002 1=1002 0=1002");
-    ended.must_have(
+    ended.must_have(&format!(
         "error: `cudnnBackendFinalize(EXECUTION_PLAN)` of cuDNN 9.28.0 answered CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH (1002) on Simulated GPU  [convolution-failed]
-  = help: put the parts of one cuDNN release into one directory, and no other before it in LD_LIBRARY_PATH
+  = help: put the parts of one cuDNN release into one directory, and no other before it in {}
   operation   convolution forward, f16, NHWC, engine 38
   shape       x 2x8x8x8, w 8x8x3x3, padding 1, stride 1
   last error  simulated: the plan was told to fail
 ",
-    );
+        platform::LIBRARY_PATH
+    ));
     assert_eq!(rows(&ended, ": pass").len(), 4, "{}", ended.report);
     assert_eq!(rows(&ended, ": fail").len(), 2, "{}", ended.report);
     // A part that is missing shows in the first descriptor.

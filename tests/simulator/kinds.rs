@@ -6,6 +6,7 @@ use cudnn_guard::runtime::convolution::cudnn_error::CudnnError;
 use cudnn_guard::runtime::convolution::failure::CaseFailure;
 use cudnn_guard::runtime::convolution::shape::Layout;
 use cudnn_guard::runtime::facts::version::Version;
+use cudnn_guard::runtime::parts::file_name::of_part;
 use std::path::Path;
 
 pub const OPERATIONS: [(&str, &str, &str, &str); 4] = [
@@ -296,7 +297,8 @@ fn a_format_that_is_not_served_is_left_out() {
 #[test]
 fn training_parts_may_be_missing() {
     let ended = tried_in(&without(V8_9, &["cnn_train"]), "thorough", V8_9, &[]);
-    let left_out = rows(&ended, "left out, libcudnn_cnn_train.so.8 is not here");
+    let words = format!("left out, {} is not here", of_part("cnn_train", 8));
+    let left_out = rows(&ended, &words);
     assert_eq!(left_out.len(), 4 * (2 + 6), "{}", ended.report);
     assert!(
         left_out

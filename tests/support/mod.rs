@@ -8,7 +8,9 @@ pub mod circumstances;
 #[cfg(unix)]
 pub mod simulated;
 
-pub use cudnn_guard::demo::{consumer, simulator};
+pub use cudnn_guard::demo::consumer;
+#[cfg(unix)]
+pub use cudnn_guard::demo::simulator;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -8,7 +8,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-const WINDOWS: &str = "x86_64-pc-windows-gnu";
+pub const WINDOWS: &str = "x86_64-pc-windows-gnu";
 
 const RANDOM: &str = "\
 #include <stddef.h>
@@ -81,9 +81,13 @@ impl Windows {
 
     /// Starts it in `C:\`.
     pub fn start(&self, what: impl AsRef<OsStr>, arguments: &[&str], env: &[(&str, &str)]) -> Ran {
+        run(self.command(what).args(arguments).envs(env.iter().copied()))
+    }
+
+    pub fn command(&self, what: impl AsRef<OsStr>) -> Command {
         let mut command = wine(&self.folder);
-        command.envs(env.iter().copied()).arg(what).args(arguments);
-        run(command.current_dir(self.drive()))
+        command.arg(what).current_dir(self.drive());
+        command
     }
 }
 

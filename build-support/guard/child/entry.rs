@@ -14,16 +14,12 @@ use std::sync::Mutex;
 /// What a child finds set: where its guard lies in the program, and the token with which its task ends.
 pub const VARIABLE: &str = "CUDNN_GUARD_CHILD";
 
-const STD_OUTPUT: u32 = -11_i32 as u32;
-const STD_ERROR: u32 = -12_i32 as u32;
 /// `SEM_FAILCRITICALERRORS`, `SEM_NOGPFAULTERRORBOX` and `SEM_NOOPENFILEERRORBOX`: nobody is asked about a crash.
 const NO_BOXES: u32 = 0x8003;
 const EXCEPTION_EXECUTE_HANDLER: i32 = 1;
 
 #[link(name = "kernel32")]
 unsafe extern "system" {
-    fn GetStdHandle(which: u32) -> *mut c_void;
-    fn SetStdHandle(which: u32, handle: *mut c_void) -> i32;
     fn SetErrorMode(mode: u32) -> u32;
     fn SetUnhandledExceptionFilter(filter: extern "system" fn(*const c_void) -> i32)
     -> *mut c_void;
@@ -79,14 +75,11 @@ extern "system" fn end(_exception: *const c_void) -> i32 {
 }
 
 fn answer(task: &ToldTask, token: &str) {
-    // SAFETY: both handles are pipes of the parent's, and stay open until the end. What prints from here on writes to
-    // the second one.
+    // SAFETY: the handle is this process's own, and stays open until the end.
     let pipe = unsafe {
         SetErrorMode(NO_BOXES);
         SetUnhandledExceptionFilter(end);
-        let pipe = GetStdHandle(STD_OUTPUT);
-        SetStdHandle(STD_OUTPUT, GetStdHandle(STD_ERROR));
-        ManuallyDrop::new(File::from_raw_handle(pipe))
+        ManuallyDrop::new(File::from_raw_handle(task.pipe as *mut _))
     };
     let pipe = Mutex::new(pipe);
     let send = |text: &str| {

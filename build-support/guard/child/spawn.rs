@@ -1,6 +1,6 @@
 //! A child process on Windows: this program started again, which enters the guard before its `main` and never comes to
-//! that. What it is to do it reads from its standard input, what it finds goes to its standard output, and what anything
-//! prints in it to its standard error.
+//! that. What it is to do it reads from its standard input, and what it finds goes to a pipe of its own: what anything
+//! prints in it goes to the other standard streams.
 
 use crate::runtime::child::entry::{self, VARIABLE};
 use crate::runtime::child::exit_status::{ChildExit, ExitStatus, signal_name};
@@ -8,8 +8,9 @@ use crate::runtime::child::pipe_sink::PipeSink;
 use crate::runtime::child::task::Task;
 use crate::runtime::system::platform;
 use std::ffi::c_void;
-use std::io::{Read, Write};
-use std::os::windows::io::AsRawHandle;
+use std::fs::File;
+use std::io::{Error, Read, Write};
+use std::os::windows::io::{AsRawHandle, FromRawHandle};
 use std::os::windows::process::CommandExt;
 use std::process::{Child, Command, ExitStatus as ProcessStatus, Stdio};
 use std::sync::{Arc, Mutex};
@@ -23,6 +24,8 @@ const CREATE_NO_WINDOW: u32 = 0x0800_0000;
 const EXTENDED_LIMITS: i32 = 9;
 const DIE_ON_UNHANDLED_EXCEPTION: u32 = 0x400;
 const KILL_ON_JOB_CLOSE: u32 = 0x2000;
+/// `DUPLICATE_CLOSE_SOURCE` and `DUPLICATE_SAME_ACCESS`
+const MOVE: u32 = 3;
 /// What is kept of a child's answer, and of what it printed.
 const ANSWER_LIMIT: usize = 1 << 20;
 const SAID_LIMIT: usize = 4096;
@@ -51,6 +54,22 @@ unsafe extern "system" {
     ) -> i32;
     fn AssignProcessToJobObject(job: *mut c_void, process: *mut c_void) -> i32;
     fn CloseHandle(handle: *mut c_void) -> i32;
+    fn CreatePipe(
+        read: *mut *mut c_void,
+        write: *mut *mut c_void,
+        security: *const c_void,
+        size: u32,
+    ) -> i32;
+    fn DuplicateHandle(
+        from: *mut c_void,
+        handle: *mut c_void,
+        to: *mut c_void,
+        copy: *mut *mut c_void,
+        access: u32,
+        inherits: i32,
+        options: u32,
+    ) -> i32;
+    fn GetCurrentProcess() -> *mut c_void;
 }
 
 /// What ends with this process, however that ends.
@@ -92,7 +111,7 @@ pub fn in_child(
     }
     let until = Instant::now() + deadline;
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
-    let failed = |error: std::io::Error| format!("{}: {}", program.display(), error);
+    let failed = |error: Error| format!("{}: {}", program.display(), error);
     let mut command = Command::new(&program);
     command
         .env(VARIABLE, entry::value_with(token))
@@ -103,10 +122,19 @@ pub fn in_child(
     let mut child = command.spawn().map_err(failed)?;
     // It does nothing before it was told what to do.
     let _job = Job::with(child.as_raw_handle().cast());
-    let answer = reader(child.stdout.take(), ANSWER_LIMIT);
-    let said = reader(child.stderr.take(), SAID_LIMIT);
+    let (pipe, number) = match pipe_from(child.as_raw_handle().cast()) {
+        Ok(both) => both,
+        Err(error) => {
+            let _ = child.kill();
+            return Err(failed(error));
+        }
+    };
+    let (mut answer, mut said) = (Reader::up_to(ANSWER_LIMIT), Reader::up_to(SAID_LIMIT));
+    answer.read(Some(pipe));
+    said.read(child.stdout.take());
+    said.read(child.stderr.take());
     if let Some(mut stdin) = child.stdin.take() {
-        let text = task.to_text(token);
+        let text = task.to_text(token, number);
         // One that does not come to read it keeps nobody waiting; one that has ended tells so by its status.
         let tell = move || drop(stdin.write_all(text.as_bytes()));
         let _ = std::thread::Builder::new().spawn(tell);
@@ -138,16 +166,44 @@ fn ended(child: &mut Child, until: Instant) -> Option<ProcessStatus> {
     }
 }
 
-/// What comes out of a pipe.
-struct Reader {
-    text: Arc<Mutex<Vec<u8>>>,
-    thread: Option<JoinHandle<()>>,
+/// A pipe whose end for writing the child alone has, under this number. No other program that is started meanwhile gets
+/// it.
+fn pipe_from(child: *mut c_void) -> Result<(File, usize), Error> {
+    let mut ends = [std::ptr::null_mut(); 2];
+    let [read, write] = &mut ends;
+    // SAFETY: one handle is written to each place. Our own end for writing is closed, whatever becomes of the copy.
+    unsafe {
+        if CreatePipe(read, write, std::ptr::null(), 0) == 0 {
+            return Err(Error::last_os_error());
+        }
+        let read = File::from_raw_handle((*read).cast());
+        let (here, mut copy) = (GetCurrentProcess(), std::ptr::null_mut());
+        match DuplicateHandle(here, *write, child, &mut copy, 0, 0, MOVE) {
+            0 => Err(Error::last_os_error()),
+            _ => Ok((read, copy as usize)),
+        }
+    }
 }
 
-fn reader(pipe: Option<impl Read + Send + 'static>, limit: usize) -> Reader {
-    let text = Arc::new(Mutex::new(Vec::new()));
-    let into = Arc::clone(&text);
-    let thread = pipe.and_then(|mut pipe| {
+/// What comes out of pipes.
+struct Reader {
+    text: Arc<Mutex<Vec<u8>>>,
+    limit: usize,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Reader {
+    fn up_to(limit: usize) -> Self {
+        Self {
+            text: Arc::default(),
+            limit,
+            threads: Vec::new(),
+        }
+    }
+
+    fn read(&mut self, pipe: Option<impl Read + Send + 'static>) {
+        let (into, limit) = (Arc::clone(&self.text), self.limit);
+        let Some(mut pipe) = pipe else { return };
         let read = move || {
             let mut buffer = vec![0_u8; 1 << 12];
             while let Some(count) = pipe.read(&mut buffer).ok().filter(|count| *count > 0) {
@@ -157,21 +213,14 @@ fn reader(pipe: Option<impl Read + Send + 'static>, limit: usize) -> Reader {
                 }
             }
         };
-        std::thread::Builder::new().spawn(read).ok()
-    });
-    Reader { text, thread }
-}
+        self.threads
+            .extend(std::thread::Builder::new().spawn(read).ok());
+    }
 
-impl Reader {
     /// What has come until the end, or until nobody waits any longer.
     fn take(self) -> String {
         let until = Instant::now() + LAST_WORDS;
-        while self
-            .thread
-            .as_ref()
-            .is_some_and(|thread| !thread.is_finished())
-            && Instant::now() < until
-        {
+        while !self.threads.iter().all(JoinHandle::is_finished) && Instant::now() < until {
             std::thread::sleep(TICK);
         }
         let text = self.text.lock().map(|text| text.clone());

@@ -53,6 +53,8 @@ pub struct Task<'a> {
 /// What a child was told that is this program started again, and shares no memory with the first one.
 #[cfg(windows)]
 pub struct ToldTask {
+    /// Where the answer goes.
+    pub pipe: usize,
     main_library: Option<PathBuf>,
     parts: Vec<Part>,
     devices: Devices,
@@ -62,9 +64,9 @@ pub struct ToldTask {
 
 #[cfg(windows)]
 impl Task<'_> {
-    /// As lines; the last one is `end` with the token.
-    pub fn to_text(&self, token: &str) -> String {
-        let mut lines = Vec::new();
+    /// As lines; the first one has the number of the pipe for the answer, and the last one is `end` with the token.
+    pub fn to_text(&self, token: &str, pipe: usize) -> String {
+        let mut lines = vec![protocol::line("pipe", &[&pipe.to_string()])];
         if let Some(path) = self.main_library.and_then(|library| library.path()) {
             lines.push(protocol::line("main", &[&protocol::path_field(&path)]));
         }
@@ -104,6 +106,7 @@ impl ToldTask {
     /// Reads the lines; none where they do not come to their end.
     pub fn parse(text: &str, token: &str) -> Option<Self> {
         let mut task = Self {
+            pipe: 0,
             main_library: None,
             parts: Vec::new(),
             devices: Devices::First,
@@ -112,6 +115,7 @@ impl ToldTask {
         };
         let mut whole = false;
         protocol::each_line(text, &mut |kind, fields| match (kind, fields) {
+            ("pipe", [number]) => task.pipe = number.parse().unwrap_or_default(),
             ("main", [path]) => task.main_library = Some(protocol::path(path)),
             ("part", [name, path, needed]) => task.parts.push(Part {
                 name: (*name).to_string(),

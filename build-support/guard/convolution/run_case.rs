@@ -17,6 +17,7 @@ use crate::runtime::cudnn::status::CudnnStatus;
 use crate::runtime::driver::device_memory::{self, CurrentContext, POISON};
 use crate::runtime::facts::compute_capability::ComputeCapability;
 use crate::runtime::facts::version::Version;
+use crate::runtime::parts::file_name;
 use crate::runtime::system::platform::Library;
 use std::cell::Cell;
 
@@ -79,9 +80,9 @@ impl CaseRunner<'_> {
             return Some(format!("{} begins with cuDNN {}", name, first.short()));
         }
         // In 8 it has parts of its own, without which the main library ends the process.
-        let part = "libcudnn_cnn_train.so.8";
+        let part = file_name::of_part("cnn_train", 8);
         let wants = case.operation == Operation::BackwardFilter && self.version.major == 8;
-        if wants && Library::open(part).is_err() {
+        if wants && Library::open(&part).is_err() {
             return Some(format!("{} is not here", part));
         }
         None

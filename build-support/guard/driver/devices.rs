@@ -125,6 +125,9 @@ pub fn label(name: &str, number: usize) -> String {
 /// The control pipe of CUDA's multi-process service, if somebody serves it. What one program does wrong on a GPU that is
 /// shared so may end the others.
 pub fn shared_by() -> Option<PathBuf> {
+    if cfg!(windows) {
+        return None;
+    }
     let folder = std::env::var_os("CUDA_MPS_PIPE_DIRECTORY").filter(|folder| !folder.is_empty());
     let folder = folder.map_or_else(|| PathBuf::from("/tmp/nvidia-mps"), PathBuf::from);
     let control = folder.join("control");

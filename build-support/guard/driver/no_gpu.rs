@@ -35,6 +35,12 @@ pub struct GpuVisibility {
 impl GpuVisibility {
     /// Looks.
     pub fn detect() -> Self {
+        if cfg!(windows) {
+            return Self {
+                visible: visible(),
+                ..Self::default()
+            };
+        }
         Self::detect_below(Path::new("/"))
     }
 
@@ -51,7 +57,7 @@ impl GpuVisibility {
         });
         let given = NODES.iter().any(there);
         Self {
-            visible: std::env::var_os(VISIBLE).map(|value| value.to_string_lossy().into_owned()),
+            visible: visible(),
             closed,
             container: CONTAINER.iter().copied().find(there).filter(|_| !given),
             is_jetson: there(&JETSON) || NODES.iter().skip(3).any(there),
@@ -127,4 +133,8 @@ impl GpuVisibility {
             )
         })
     }
+}
+
+fn visible() -> Option<String> {
+    Some(std::env::var_os(VISIBLE)?.to_string_lossy().into_owned())
 }

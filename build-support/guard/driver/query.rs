@@ -16,8 +16,8 @@ use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::mem::transmute;
 use std::path::Path;
 
-/// Where the driver's library may be: what CUDA itself opens, then where WSL puts it.
-const LIBRARIES: [&str; 2] = [LIBRARY, "/usr/lib/wsl/lib/libcuda.so.1"];
+/// Where WSL puts the driver's library.
+const WSL_LIBRARY: &str = "/usr/lib/wsl/lib/libcuda.so.1";
 /// What the kernel module says of itself.
 const MODULE: &str = "/proc/driver/nvidia/version";
 const MAPS: &str = "/proc/self/maps";
@@ -140,7 +140,7 @@ pub fn ask() -> Result<Driver, DriverProblem> {
         version: release(),
         library: mapped()
             .or_else(|| Some(library.path()?.to_string_lossy().into_owned()))
-            .unwrap_or_else(|| LIBRARIES[0].to_string()),
+            .unwrap_or_else(|| LIBRARY.to_string()),
         cuda: None,
         devices: Vec::new(),
     };
@@ -206,24 +206,19 @@ pub fn compute_mode(ordinal: usize) -> Option<u32> {
 
 /// Opens the driver's library and calls nothing in it.
 pub fn open() -> Result<Library, DriverProblem> {
-    let first = match Library::open(LIBRARIES[0]) {
+    let mut words = match Library::open(LIBRARY) {
         Ok(library) => return Ok(library),
         Err(words) => words,
     };
-    let other = LIBRARIES[1];
-    match Library::open(other) {
-        Ok(library) => Ok(library),
-        Err(words) => {
-            // Outside WSL the second place is not there, and to say so would only puzzle.
-            let words = if Path::new(other).exists() {
-                format!("{}\n{}", first, words)
-            } else {
-                first
-            };
-            let visibility = MissingDriver::detect(Path::new("/"), words, release());
-            Err(DriverProblem::Missing(Box::new(visibility)))
+    // Outside WSL the second place is not there, and on Windows anybody may make it.
+    if !cfg!(windows) && Path::new(WSL_LIBRARY).exists() {
+        match Library::open(WSL_LIBRARY) {
+            Ok(library) => return Ok(library),
+            Err(others) => words = format!("{}\n{}", words, others),
         }
     }
+    let visibility = MissingDriver::detect(Path::new("/"), words, release());
+    Err(DriverProblem::Missing(Box::new(visibility)))
 }
 
 /// The address of a function of a library, or its name where there is none.
@@ -319,9 +314,10 @@ fn succeeded(call: &'static str, code: c_int) -> Result<(), (&'static str, i32)>
 }
 
 fn release() -> Option<String> {
-    std::fs::read_to_string(MODULE)
-        .ok()
-        .and_then(|text| parse_release(&text))
+    if cfg!(windows) {
+        return None;
+    }
+    parse_release(&std::fs::read_to_string(MODULE).ok()?)
 }
 
 /// The release in `/proc/driver/nvidia/version`: the first word of its first line that is made of numbers with
@@ -353,6 +349,9 @@ pub fn release_in_name(library: &str) -> Option<String> {
 
 /// The file of the driver that is in this process.
 fn mapped() -> Option<String> {
+    if cfg!(windows) {
+        return None;
+    }
     let maps = std::fs::read(MAPS).ok()?;
     String::from_utf8_lossy(&maps)
         .lines()

@@ -31,6 +31,12 @@ const FIRST: &str = if cfg!(windows) {
 } else {
     "libcudnn.so"
 };
+/// How a library gets another name. On Windows a link takes rights that few have.
+const RENAMED: [&str; 2] = if cfg!(windows) {
+    ["copy", "of"]
+} else {
+    ["link", "to"]
+};
 
 /// What to install in place of this file, which stands in the way of another by its name.
 pub fn wanted_for(taken: &Path, wanted: &str) -> String {
@@ -65,8 +71,8 @@ pub fn hidden_help(built: &Built, finding: Finding, hidden: &Path, otherwise: &s
     let dir = hidden.parent().unwrap_or(hidden).display();
     let name = hidden.file_name().unwrap_or_default().to_string_lossy();
     let finding = finding.help(format!(
-        "put a link `{}` to `{}` into `{}`: cudarc asks for that name everywhere before it asks for another",
-        FIRST, name, dir
+        "put a {} `{}` {} `{}` into `{}`: cudarc asks for that name everywhere before it asks for another",
+        RENAMED[0], FIRST, RENAMED[1], name, dir
     ));
     if opened_names(built).iter().any(|asked| *asked == name) {
         return finding.help(format!("or {}", otherwise));
@@ -76,16 +82,22 @@ pub fn hidden_help(built: &Built, finding: Finding, hidden: &Path, otherwise: &s
 
 /// What to do where the right cuDNN is in this directory, under a name that this cudarc does not ask for.
 pub fn by_another_name(finding: Finding, major: u32, dir: &str) -> Finding {
+    let habit = if cfg!(windows) {
+        ""
+    } else {
+        ", as the -dev packages have it"
+    };
     let link = format!(
-        "put a link `libcudnn.so` to it into `{}`, as the -dev packages have it",
-        dir
+        "put a {} `{}` {} it into `{}`{}",
+        RENAMED[0], FIRST, RENAMED[1], dir, habit
     );
     if major != 9 {
         return finding.help(link);
     }
     let newer = format!(
-        "build the program with cudarc {} or later, which asks for libcudnn.so.9 too",
-        CUDARC_ASKS_FOR_9
+        "build the program with cudarc {} or later, which asks for {} too",
+        CUDARC_ASKS_FOR_9,
+        file_name::of_main(9)
     );
     finding.help(newer).help(format!("or {}", link))
 }

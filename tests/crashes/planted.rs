@@ -1,0 +1,232 @@
+//! The table of crashes and hangs, for Linux and for Windows: in each operation, format and interface.
+
+use crate::support::Ran;
+use serde_json::{Value, json};
+use std::sync::Mutex;
+
+/// A run of the guarded program with these variables.
+type Run<'a> = &'a (dyn Fn(&[(&str, &str)]) -> Ran + Sync);
+
+/// How a system tells of them, and how everything is tried there.
+pub struct System<'a> {
+    pub thorough: Run<'a>,
+    pub abort: &'static str,
+    pub segv: &'static str,
+    /// The deadlines that a hang gets, one after the other: a busy machine needs longer to come to it.
+    pub patience: &'static [u32],
+}
+
+/// Its name in SIM_ONLY, in a sentence, the function behind it, and by which algorithm it is tried.
+type Operation = (&'static str, &'static str, &'static str, &'static str);
+
+const LEGACY: [Operation; 4] = [
+    (
+        "forward",
+        "forward convolution",
+        "cudnnConvolutionForward",
+        "IMPLICIT_PRECOMP_GEMM",
+    ),
+    (
+        "backward-data",
+        "backward data convolution",
+        "cudnnConvolutionBackwardData",
+        "ALGO_1",
+    ),
+    (
+        "backward-filter",
+        "backward filter convolution",
+        "cudnnConvolutionBackwardFilter",
+        "ALGO_1",
+    ),
+    (
+        "fused",
+        "convolution with bias and ReLU",
+        "cudnnConvolutionBiasActivationForward",
+        "IMPLICIT_PRECOMP_GEMM",
+    ),
+];
+const TYPES: [&str; 4] = ["f32", "tf32", "f16", "bf16"];
+
+/// A fault in one convolution, and what the guard is doing then.
+pub struct Planted {
+    fault: String,
+    only: String,
+    doing: String,
+}
+
+impl Planted {
+    fn new(how: &str, call: &str, only: &str, doing: &str) -> Self {
+        Self {
+            fault: format!("{how}:{call}"),
+            only: only.to_string(),
+            doing: doing.to_string(),
+        }
+    }
+
+    fn tried(&self, system: &System<'_>, seconds: u32) -> Value {
+        let seconds = seconds.to_string();
+        let mut variables = vec![
+            ("SIM_FAULT", &self.fault[..]),
+            ("SIM_ONLY", &self.only),
+            ("CUDNN_GUARD_DEADLINE", &seconds),
+        ];
+        // Nothing but the graph is tried then: the rest has its own test, and takes longer.
+        if self.only.starts_with("graph ") {
+            variables.push(("CUDNN_LIB_CONFIG", "GRAPH_JIT_ONLY"));
+        }
+        let ran = (system.thorough)(&variables).exits_with(0);
+        serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {}", ran.text()))
+    }
+
+    /// The verdict, and the finding that it rests on, whole. `None` where it is late before it has come to the fault.
+    fn told(&self, system: &System<'_>, seconds: u32) -> Option<(String, Value)> {
+        let json = self.tried(system, seconds);
+        let mut findings = json["findings"].as_array().unwrap().clone();
+        let first = findings.remove(0);
+        assert!(findings.iter().all(|it| it["severity"] == "warning"));
+        let rows = json["convolution"].as_array().unwrap();
+        assert!(rows.iter().all(|row| row["verdict"] == "pass"), "{rows:?}");
+        let early =
+            first["id"] == "convolution-timeout" && first["summary"] != self.late().as_str();
+        let verdict = json["verdict"].as_str().unwrap().to_string();
+        (!early).then_some((verdict, first))
+    }
+
+    fn late(&self) -> String {
+        let doing = &self.doing;
+        format!("the child process that tries cuDNN was still {doing} when its time was over")
+    }
+
+    fn must_be_told(&self, system: &System<'_>) {
+        let (how, call) = self.fault.split_once(':').unwrap();
+        let aborted = |signal: &str, evidence: Value| {
+            let doing = &self.doing;
+            json!({
+                "id": "cudnn-aborted",
+                "severity": "error",
+                "summary": format!("cuDNN ended the process that tried it with {signal} while {doing}"),
+                "evidence": evidence,
+                "help": ["install the same release of cuDNN again, whole, or another one"],
+            })
+        };
+        let call = call.split('(').next().unwrap();
+        let (verdict, finding) = match how {
+            "abort" => {
+                let said = json!({ "it printed": format!("simulated: giving up in {call}") });
+                ("fail", aborted(system.abort, said))
+            }
+            "segv" => ("fail", aborted(system.segv, json!({}))),
+            _ => (
+                "unknown",
+                json!({
+                    "id": "convolution-timeout",
+                    "severity": "warning",
+                    "summary": self.late(),
+                    "evidence": {},
+                    "help": ["set CUDNN_GUARD_DEADLINE to more seconds, if this machine is only slow"],
+                }),
+            ),
+        };
+        // A crash does not wait; a hang waits as long as it is given.
+        let patience = if how == "hang" {
+            system.patience
+        } else {
+            &[60]
+        };
+        let told = patience
+            .iter()
+            .find_map(|seconds| self.told(system, *seconds));
+        let (only, fault) = (&self.only, &self.fault);
+        let told = told.unwrap_or_else(|| panic!("{only} {fault}: late"));
+        assert_eq!(told, (verdict.to_string(), finding), "{only} {fault}");
+    }
+}
+
+/// All of them, a few at a time: they mostly wait.
+pub fn all_must_be_told(planted: Vec<Planted>, system: &System<'_>) {
+    let rest = Mutex::new(planted);
+    let next = || rest.lock().unwrap().pop();
+    std::thread::scope(|threads| {
+        for _ in 0..6 {
+            threads.spawn(|| {
+                while let Some(planted) = next() {
+                    planted.must_be_told(system);
+                }
+            });
+        }
+    });
+    assert!(next().is_none());
+}
+
+/// In what every cuDNN has.
+pub fn legacy() -> Vec<Planted> {
+    let mut planted = Vec::new();
+    for (name, words, call, algorithm) in LEGACY {
+        for data_type in TYPES {
+            for (how, layout) in [("abort", "NCHW"), ("segv", "NHWC"), ("hang", "NHWC")] {
+                let only = format!("{name} {data_type} {layout}");
+                let doing = format!("running the {words} in {data_type} ({layout}, {algorithm})");
+                planted.push(Planted::new(how, call, &only, &doing));
+            }
+        }
+    }
+    assert_eq!(planted.len(), 4 * 4 * 3);
+    planted
+}
+
+/// In what the graph executes, and in what it makes ready.
+pub fn graph() -> Vec<Planted> {
+    let mut planted = Vec::new();
+    let (execute, plan) = (
+        "cudnnBackendExecute",
+        "cudnnBackendFinalize(EXECUTION_PLAN)",
+    );
+    for (name, words, _, _) in &LEGACY[..3] {
+        for data_type in TYPES {
+            // Whoever asks for strict single precision gets the engine that does not round.
+            let engine = if data_type == "f32" { 1 } else { 38 };
+            let only = format!("graph {name} {data_type} NHWC");
+            let what = format!("the {words} in {data_type} through the graph API");
+            let running = format!("running {what} (NHWC, engine {engine})");
+            let making = format!("making engine {engine} ready for {what} (NHWC)");
+            planted.push(Planted::new("abort", execute, &only, &running));
+            planted.push(Planted::new("segv", plan, &only, &making));
+            planted.push(Planted::new("hang", plan, &only, &making));
+            planted.push(Planted::new("hang", execute, &only, &running));
+        }
+    }
+    assert_eq!(planted.len(), 3 * 4 * 4);
+    planted
+}
+
+/// In what comes before an algorithm is chosen.
+pub fn on_the_way() -> Vec<Planted> {
+    let (f32, f16) = ("(NCHW)", "f16 through the graph API (NHWC)");
+    vec![
+        Planted::new("abort", "cudnnCreate", "", "creating a handle"),
+        Planted::new(
+            "abort",
+            "cudnnGetConvolution2dForwardOutputDim",
+            "",
+            &format!("setting up the forward convolution in f32 {f32}"),
+        ),
+        Planted::new(
+            "hang",
+            "cudnnCreateActivationDescriptor",
+            "",
+            &format!("setting up the convolution with bias and ReLU in f32 {f32}"),
+        ),
+        Planted::new(
+            "segv",
+            "cudnnGetConvolutionForwardAlgorithm_v7",
+            "",
+            &format!("asking for algorithms for the forward convolution in f32 {f32}"),
+        ),
+        Planted::new(
+            "hang",
+            "cudnnBackendFinalize(ENGINEHEUR)",
+            "",
+            &format!("asking for engines for the forward convolution in {f16}"),
+        ),
+    ]
+}

@@ -1,0 +1,178 @@
+//! What shows on Linux around a driver: devices, containers, the kernel module.
+
+use crate::{V9_14, child, libraries, simulated, tempfile};
+use cudnn_guard::runtime::driver::no_gpu::GpuVisibility;
+use cudnn_guard::runtime::driver::query::{self, Driver, DriverProblem};
+use cudnn_guard::runtime::facts::version::Version;
+
+#[test]
+fn cuda_is_started_once_and_a_forked_child_is_told() {
+    let calls = tempfile("calls");
+    let log = [("SIM_CALLS", calls.to_str().unwrap())];
+    child("fork", &libraries(&simulated(V9_14)), &log).must_be("the child was answered 3\n");
+    let called = std::fs::read_to_string(&calls).unwrap();
+    std::fs::remove_file(&calls).unwrap();
+    assert_eq!(called.lines().count(), 2, "{called}");
+}
+
+/// DRV-09, DRV-10, DRV-11, DRV-12, DRV-13: why there is no GPU to be seen.
+#[test]
+fn what_hides_or_closes_the_gpus_is_told_apart() {
+    let told = |around: &GpuVisibility| around.with_help(around.finding()).to_string();
+    let visible = |value: &str| {
+        told(&GpuVisibility {
+            visible: Some(value.into()),
+            ..GpuVisibility::default()
+        })
+    };
+    assert_eq!(
+        visible("$0,1"),
+        "`$0` in CUDA_VISIBLE_DEVICES names no GPU, which hides every GPU from this program  [no-gpu]
+  = help: unset CUDA_VISIBLE_DEVICES
+  set         CUDA_VISIBLE_DEVICES=$0,1"
+    );
+    for hiding in ["", " ", "-1", "-1,0", ",0"] {
+        assert!(
+            visible(hiding)
+                .starts_with("CUDA_VISIBLE_DEVICES hides every GPU from this program  [no-gpu]"),
+            "{hiding:?}"
+        );
+    }
+    for other in ["7", "0,x", "GPU-8932f937", "MIG-1"] {
+        let told = visible(other);
+        assert!(
+            told.starts_with("NVIDIA's driver shows no GPU  [no-gpu]"),
+            "{told}"
+        );
+        assert!(
+            told.contains("  = help: unset CUDA_VISIBLE_DEVICES\n"),
+            "{told}"
+        );
+    }
+    assert!(visible("MIG-1,MIG-2").contains(
+        "  = help: set CUDA_VISIBLE_DEVICES to one MIG instance: a process can use no more\n"
+    ));
+    let closed = GpuVisibility {
+        closed: Some("/dev/nvidia0"),
+        ..GpuVisibility::default()
+    };
+    assert_eq!(
+        told(&closed),
+        "this process may not open `/dev/nvidia0`, so NVIDIA's driver shows it no GPU  [no-gpu]
+  = help: add this user to the group that `ls -l /dev/nvidia0` shows, or give the container the GPU with its rights
+  = help: start a container with `--gpus all` (docker) or `--device nvidia.com/gpu=all` (podman), if `nvidia-smi` lists GPUs outside it"
+    );
+    let container = GpuVisibility {
+        container: Some("/.dockerenv"),
+        ..GpuVisibility::default()
+    };
+    assert!(told(&container).starts_with("this container was started without a GPU  [no-gpu]\n"));
+}
+
+/// DRV-04, DRV-13
+#[test]
+fn every_problem_is_worded() {
+    let driver = || Driver {
+        library: "/usr/lib/libcuda.so.535.183.01".to_string(),
+        version: Some("535.183.01".to_string()),
+        cuda: Some(Version::new(12, 2, 0)),
+        devices: Vec::new(),
+    };
+    let none = DriverProblem::NoDevice {
+        driver: driver(),
+        visibility: Box::default(),
+    };
+    assert_eq!(
+        none.finding().to_string(),
+        "NVIDIA's driver shows no GPU  [no-gpu]
+  = help: run on a machine that has a GPU, or ask the scheduler for one
+  = help: start a container with `--gpus all` (docker) or `--device nvidia.com/gpu=all` (podman), if `nvidia-smi` lists GPUs outside it
+  library     /usr/lib/libcuda.so.535.183.01
+  driver      535.183.01, for CUDA up to 12.2"
+    );
+    assert_eq!(
+        DriverProblem::Stub(driver()).finding().to_string(),
+        "`/usr/lib/libcuda.so.535.183.01` is the toolkit's stub, not NVIDIA's driver, so no GPU can be used  [driver-stub]
+  = help: remove the `stubs` directory from LD_LIBRARY_PATH and from the rpath: it is for linking alone
+  = help: install NVIDIA's driver, if `nvidia-smi` does not run either"
+    );
+    let failed = DriverProblem::Failed {
+        driver: driver(),
+        call: "cuInit",
+        code: 803,
+    };
+    assert_eq!(
+        failed.finding().to_string(),
+        "the driver's library and its kernel module are of different releases: `cuInit` answered CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803)  [driver-error]
+  = help: reboot, so that the new kernel module is loaded; in a container, give it the host's libraries
+  library     /usr/lib/libcuda.so.535.183.01
+  driver      535.183.01, for CUDA up to 12.2"
+    );
+    let updated = DriverProblem::Failed {
+        driver: Driver {
+            version: Some("550.120".to_string()),
+            ..driver()
+        },
+        call: "cuInit",
+        code: 803,
+    };
+    assert!(
+        updated
+            .finding()
+            .to_string()
+            .contains("\n  releases    the module is 550.120, the library 535.183.01")
+    );
+    let other = DriverProblem::NotADriver {
+        driver: driver(),
+        function: "cuInit",
+    };
+    assert_eq!(
+        other.finding().to_string(),
+        "`/usr/lib/libcuda.so.535.183.01` has no `cuInit`, so it is not NVIDIA's driver  [driver-error]
+  = help: remove that file from the library path, or install NVIDIA's driver again"
+    );
+}
+
+#[test]
+fn the_release_of_the_kernel_module_is_read() {
+    let closed = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.183.01  Sun May 12 19:39:15 UTC 2024\nGCC version:  gcc version 12.2.0\n";
+    assert_eq!(query::parse_release(closed).as_deref(), Some("535.183.01"));
+    let open = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  Release Build  (root@host)  \n";
+    assert_eq!(query::parse_release(open).as_deref(), Some("580.65.06"));
+    assert_eq!(query::parse_release("GCC 12\nversion 1.2.3"), None);
+    assert_eq!(query::parse_release(""), None);
+    // The library's name tells it too, but on a Jetson.
+    let named = |name: &str| query::release_in_name(&format!("/usr/lib/tegra/libcuda.so.{name}"));
+    assert_eq!(named("535.183.01").as_deref(), Some("535.183.01"));
+    assert_eq!(named("1.1"), None);
+    assert_eq!(named("1"), None);
+}
+
+/// A Jetson has other devices, and a container on it may have been given them.
+#[test]
+fn a_jetsons_devices_are_known() {
+    let root = std::env::temp_dir().join(format!("guard-jetson-{}", std::process::id()));
+    for file in [".dockerenv", "dev/nvmap"] {
+        let path = root.join(file);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, "").unwrap();
+    }
+    let given = GpuVisibility::detect_below(&root);
+    std::fs::remove_file(root.join("dev/nvmap")).unwrap();
+    let not_given = GpuVisibility::detect_below(&root);
+    std::fs::remove_dir_all(&root).unwrap();
+    assert_eq!((given.container, given.is_jetson), (None, true));
+    assert_eq!(
+        (not_given.container, not_given.is_jetson),
+        (Some("/.dockerenv"), false)
+    );
+    let given = GpuVisibility {
+        visible: None,
+        ..given
+    };
+    assert!(
+        given.with_help(given.finding()).to_string().ends_with(
+            "\n  = help: start a container with `--runtime nvidia`, as a Jetson needs it"
+        )
+    );
+}

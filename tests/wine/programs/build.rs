@@ -1,0 +1,11 @@
+//! Programs whose guard stands alone.
+
+use cudnn_guard::{Config, Link};
+
+fn main() {
+    cudnn_guard::build(|| {
+        let gpu = Config::new().cudnn(">=9.10, <10").link(Link::Runtime).probe()?;
+        gpu.link();
+        gpu.guard().standalone().write()
+    });
+}

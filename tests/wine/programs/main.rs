@@ -1,0 +1,94 @@
+//! A program with two guards, which does what its arguments say.
+
+mod first {
+    include!(concat!(env!("OUT_DIR"), "/cudnn_guard.rs"));
+}
+mod second {
+    include!(concat!(env!("OUT_DIR"), "/cudnn_guard.rs"));
+}
+
+use std::ffi::c_void;
+use std::io::Read;
+
+#[repr(C)]
+struct Entry {
+    size: u32,
+    usage: u32,
+    process: u32,
+    heap: usize,
+    module: u32,
+    threads: u32,
+    parent: u32,
+    priority: i32,
+    flags: u32,
+    file: [u8; 260],
+}
+
+#[link(name = "kernel32")]
+unsafe extern "system" {
+    fn GetHandleInformation(handle: *mut c_void, flags: *mut u32) -> i32;
+    fn CreateToolhelp32Snapshot(flags: u32, process: u32) -> *mut c_void;
+    fn Process32First(snapshot: *mut c_void, entry: *mut Entry) -> i32;
+    fn Process32Next(snapshot: *mut c_void, entry: *mut Entry) -> i32;
+    fn CloseHandle(handle: *mut c_void) -> i32;
+}
+
+macro_rules! told {
+    ($guard:ident) => {
+        match $guard::check() {
+            Ok(report) => report.to_json(),
+            Err(failure) => failure.to_json(),
+        }
+    };
+}
+
+fn main() {
+    for act in std::env::args().skip(1) {
+        match &*act {
+            "startup" => first::startup(),
+            "both" => println!("{}\n{}", told!(first), told!(second)),
+            "read" => {
+                let mut text = String::new();
+                std::io::stdin().read_to_string(&mut text).unwrap();
+                println!("read {text:?}");
+            }
+            "left" => {
+                // What is made once stays.
+                told!(first);
+                let (handles, processes) = (handles(), children());
+                for _ in 0..20 {
+                    told!(first);
+                }
+                println!("{} handles, {} processes", self::handles() as i32 - handles as i32, children() - processes);
+            }
+            other => std::fs::write(other, "went on").unwrap(),
+        }
+    }
+}
+
+/// How many are open.
+fn handles() -> usize {
+    let is_open = |value: &usize| {
+        let mut flags = 0;
+        unsafe { GetHandleInformation(*value as *mut c_void, &mut flags) != 0 }
+    };
+    (4..1 << 16).step_by(4).filter(is_open).count()
+}
+
+/// How many this process has started that are still there.
+fn children() -> i32 {
+    let mut entry: Entry = unsafe { std::mem::zeroed() };
+    entry.size = size_of::<Entry>() as u32;
+    let mut count = 0;
+    unsafe {
+        let snapshot = CreateToolhelp32Snapshot(2, 0);
+        let mut more = Process32First(snapshot, &mut entry);
+        assert!(more != 0);
+        while more != 0 {
+            count += i32::from(entry.parent == std::process::id());
+            more = Process32Next(snapshot, &mut entry);
+        }
+        CloseHandle(snapshot);
+    }
+    count
+}
