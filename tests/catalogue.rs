@@ -51,12 +51,15 @@ fn collect(dir: &Path, found: &mut BTreeSet<String>) {
     }
 }
 
-/// What the second lines of the cases name.
+/// What the second lines of the cases name. Cases that share a file begin with their names.
 fn on_second_lines(cases: &Path, found: &mut BTreeSet<String>) {
-    for case in fs::read_dir(cases).unwrap() {
-        let text = fs::read_to_string(case.unwrap().path()).unwrap();
-        let second = text.lines().nth(1).unwrap_or_default();
-        found.extend(numbers(second).map(String::from));
+    for file in fs::read_dir(cases).unwrap() {
+        let text = fs::read_to_string(file.unwrap().path()).unwrap();
+        for case in text.split("\n[case ") {
+            let is_named = text.starts_with("[case ");
+            let second = case.lines().nth(1 + usize::from(is_named));
+            found.extend(numbers(second.unwrap_or_default()).map(String::from));
+        }
     }
 }
 

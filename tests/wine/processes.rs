@@ -129,6 +129,20 @@ fn a_variable_that_is_not_the_guards_changes_nothing() {
     }
 }
 
+/// Its parent was gone before it could tell the task: nobody wants `main` twice.
+#[test]
+#[ignore = "needs Wine: .ci/foreign"]
+fn a_child_that_is_told_nothing_does_not_come_to_main() {
+    let windows = windows();
+    let (windows, program) = (windows.as_ref().unwrap(), own("wine-programs"));
+    let value = sound(windows, &program, &["value"], &[])
+        .exits_with(0)
+        .stdout;
+    let as_child = [("CUDNN_GUARD_CHILD", &value[..])];
+    let ran = sound(windows, &program, &["value"], &as_child).exits_with(0);
+    assert_eq!((&*ran.stdout, value.ends_with("-token")), ("", true));
+}
+
 #[test]
 #[ignore = "needs Wine: .ci/foreign"]
 fn each_of_two_guards_has_its_own_child() {

@@ -60,11 +60,11 @@ extern "C" fn enter() {
     unsafe { SetEnvironmentVariableW(name.as_ptr(), std::ptr::null()) };
     let mut text = String::new();
     let read = std::io::stdin().read_to_string(&mut text);
-    let Some(task) = ToldTask::parse(&text, token).filter(|_| read.is_ok()) else {
-        return;
-    };
-    // A panic must not unwind into the C runtime.
-    let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| answer(&task, token)));
+    // Without a whole task the parent is gone, and nobody has asked for a second run of `main`.
+    if let Some(task) = ToldTask::parse(&text, token).filter(|_| read.is_ok()) {
+        // A panic must not unwind into the C runtime.
+        let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| answer(&task, token)));
+    }
     // SAFETY: ends this process at once: what DLLs do at their end may hang.
     unsafe { TerminateProcess(GetCurrentProcess(), 0) };
 }

@@ -37,7 +37,7 @@ pub fn signal_name(code: i32) -> Option<&'static str> {
         0xc000_00fd => "STATUS_STACK_OVERFLOW (0xC00000FD)",
         0xc000_0374 => "STATUS_HEAP_CORRUPTION (0xC0000374)",
         // What abort() does in most of today's C runtimes.
-        0xc000_0409 => "STATUS_STACK_BUFFER_OVERRUN (0xC0000409)",
+        0xc000_0409 => "STATUS_STACK_BUFFER_OVERRUN (0xC0000409: abort())",
         0xc06d_007e => "a DLL that was not found when it was first called (0xC06D007E)",
         0xc06d_007f => "a function that its DLL does not have (0xC06D007F)",
         0xe06d_7363 => "an exception of C++ (0xE06D7363)",

@@ -46,6 +46,7 @@ fn main() {
     for act in std::env::args().skip(1) {
         match &*act {
             "startup" => first::startup(),
+            "value" => print!("{}", cudnn_guard::runtime::child::entry::value_with("token")),
             "both" => println!("{}\n{}", told!(first), told!(second)),
             "read" => {
                 let mut text = String::new();
