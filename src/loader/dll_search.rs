@@ -59,6 +59,7 @@ impl<'a> DllSearchPath<'a> {
     }
 
     /// Of a program in this folder, which Windows looks at first. It may run in the directory in which it is asked for.
+    #[cfg(feature = "cli")]
     pub fn of_program(host: &'a Host, own: PathBuf) -> Self {
         let mut path = Self::from_host(host).unwrap_or(Self {
             sysroot: host.sysroot(),

@@ -232,6 +232,7 @@ impl Environment {
     }
 
     /// That directory.
+    #[cfg(feature = "cli")]
     pub fn current_dir(&self) -> &Path {
         &self.directory
     }
