@@ -254,16 +254,23 @@ fn a_build_script_tells_cargo_windows_paths() {
     assert!(out.join("cudnn_guard.rs").is_file());
 }
 
-/// A program with the guard in it is built for Windows and starts there: the guard says that it does not know the
-/// system, and goes on.
+/// A program with the guard in it is built for Windows and starts there: no cuDNN is on its way, and the guard says where
+/// the installer has put one.
 #[test]
 #[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
 fn a_program_for_windows_starts() {
     let windows = windows();
     let windows = windows.as_ref().unwrap();
     let application = built(consumers(), &["-p", "application"], "application");
-    let ran = windows.start(application, &[], &[]).exits_with(0);
-    let said = "cuDNN is not checked on x86_64 windows  [platform-unsupported]\n";
-    assert_eq!(ran.stderr, format!("cudnn-guard: unknown: {said}"));
-    assert!(ran.stdout.starts_with(said), "{}", ran.stdout);
+    let dir = r"C:\Program Files\NVIDIA\CUDNN\v9.28\bin\13.0\x64";
+    let said = format!(
+        "; `{dir}\\cudnn64_9.dll` lies where Windows does not look  [cudnn-not-loadable]\n  \
+         = help: put `{dir}` into PATH where the program runs\n"
+    );
+    let ran = windows.start(&application, &[], &[]).exits_with(0);
+    assert!(ran.stderr.contains(&said), "{}", ran.stderr);
+    let ran = windows.start(&application, &[], &[("WINEPATH", dir)]);
+    ran.exits_with(0)
+        .does_not_say("[cudnn-not-loadable]")
+        .says("9.28.0");
 }
