@@ -13,7 +13,11 @@ fn built() -> PathBuf {
     let said = run(cargo.args(["--target", WINDOWS, "--message-format=json"])).exits_with(0);
     let messages = said.stdout.lines();
     let mut messages = messages.map(|line| serde_json::from_str(line).unwrap());
-    let of_it = |message: serde_json::Value| Some(message["executable"].as_str()?.into());
+    // The terminal program is built with it, and told of too.
+    let of_it = |message: serde_json::Value| {
+        let is_it = message["target"]["name"] == "simulator";
+        Some(message["executable"].as_str().filter(|_| is_it)?.into())
+    };
     messages.find_map(of_it).expect("the program was built")
 }
 
