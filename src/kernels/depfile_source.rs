@@ -46,6 +46,7 @@ impl DepfileSource {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::toolkit::nvcc_optimisation::Optimisation;
     use std::path::PathBuf;
 
     fn plan(product: Product) -> Plan {
@@ -55,6 +56,8 @@ mod tests {
             ccbin: None,
             env: Vec::new(),
             flags: Vec::new(),
+            optimisation: Optimisation::default(),
+            watched: Vec::new(),
             is_gcc: true,
         }
     }

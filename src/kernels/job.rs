@@ -3,10 +3,13 @@
 use crate::kernels::depfile_source::DepfileSource;
 use crate::kernels::nvcc_diagnostics::Failure;
 use crate::kernels::setup::Setup;
+use crate::kernels::sources::within;
 use crate::model::gencode::Gencode;
 use crate::model::invocation::Invocation;
+use crate::model::text::joined;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::version::Version;
 use crate::system::freshness::build_stamp;
 use crate::system::freshness::stat_cache::StatCache;
 use crate::system::programs::Output;
@@ -103,12 +106,19 @@ impl Job {
     }
 
     fn command(&self, setup: &Setup, besides: &[String]) -> Invocation {
+        let mut besides = besides.to_vec();
+        // The names of nvcc's temporary files get into the objects. They are those of its process, but for those beside
+        // an object; 11.8 is the oldest release that was seen to have this.
+        let known = setup.release >= Some(Version::new(11, 8, 0));
+        if known && setup.plan.product == Product::Object {
+            besides.push("--objdir-as-tempdir".to_string());
+        }
         nvcc_command::compile(
             &setup.plan,
             &self.targets,
             &self.source,
             &self.output,
-            besides,
+            &besides,
             &setup.host.platform,
             &setup.host.env,
         )
@@ -116,7 +126,9 @@ impl Job {
 
     /// All that decides what comes out, the files that are read apart.
     pub fn how(&self, setup: &Setup) -> String {
-        format!("{}\n{}", self.command(setup, &[]), setup.tools)
+        let watched = joined(setup.plan.watched.iter().map(|path| path.display()), " ");
+        let command = self.command(setup, &[]);
+        format!("{command}\n{}\nwatched {watched}", setup.tools)
     }
 
     /// In quotes, a header is looked for beside the source first.
@@ -199,6 +211,7 @@ impl Job {
             return Err(finding);
         }
         if !files.is_empty() {
+            files.extend(setup.plan.watched.iter().cloned());
             stamp.write(&files, begun);
         }
         Ok(JobOutput { files, said })
@@ -230,8 +243,7 @@ impl Job {
 
 /// A number for a path that is the same wherever the package lies: FNV-1a of the path within the package.
 pub fn hash(package: Option<&str>, path: &Path) -> u64 {
-    let within = package.and_then(|package| path.strip_prefix(package).ok());
-    let text = within.unwrap_or(path).to_string_lossy().replace('\\', "/");
+    let text = within(package, path).to_string_lossy().replace('\\', "/");
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     })

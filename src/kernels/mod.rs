@@ -23,10 +23,13 @@ pub mod host_compiler_check;
 pub mod job;
 pub mod min_capability;
 pub mod nvcc_missing;
+pub mod options;
 pub mod product;
 pub mod rerun;
 pub mod runtime;
 pub mod setup;
+pub mod sources;
+pub mod target_flags;
 #[cfg(all(test, unix))]
 pub mod tests;
 
@@ -43,13 +46,15 @@ use crate::runtime::facts::finding_id::FindingId;
 use crate::system::directive::{Directive, Library};
 use crate::system::freshness::stat_cache::StatCache;
 use crate::system::path_encoding::nvcc_cannot_take;
-use crate::system::{cargo, files, job_pool};
+use crate::system::{cargo, job_pool};
 use crate::toolchain::Toolchain;
 use crate::toolkit::nvcc_command::{Plan, Product};
+use crate::toolkit::nvcc_optimisation::Optimisation;
 use job::{Job, JobOutput};
 use setup::Setup;
+use sources::Source;
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Kernels to compile, from [`Toolchain::kernels`].
 #[derive(Clone, Debug)]
@@ -57,14 +62,14 @@ use std::path::{Path, PathBuf};
 pub struct Kernels<'a> {
     toolchain: &'a Toolchain,
     sources: Vec<Source>,
+    excluded: Vec<PathBuf>,
+    watched: Vec<PathBuf>,
     flags: Vec<String>,
+    optimisation: Optimisation,
+    archs: Vec<String>,
     minimum: Option<ComputeCapability>,
-}
-
-#[derive(Clone, Debug)]
-enum Source {
-    File(PathBuf),
-    Pattern(String),
+    module: Option<String>,
+    destination: Option<PathBuf>,
 }
 
 impl Toolchain {
@@ -79,53 +84,19 @@ impl Toolchain {
         Kernels {
             toolchain: self,
             sources: Vec::new(),
+            excluded: Vec::new(),
+            watched: Vec::new(),
             flags: Vec::new(),
+            optimisation: Optimisation::default(),
+            archs: Vec::new(),
             minimum: None,
+            module: None,
+            destination: None,
         }
     }
 }
 
 impl Kernels<'_> {
-    /// Adds a file. Relative paths are relative to the package, as everywhere in a build script.
-    pub fn file(mut self, path: impl Into<PathBuf>) -> Self {
-        self.sources.push(Source::File(path.into()));
-        self
-    }
-
-    /// Adds the files that match a pattern: `src/kernels/*.cu`. One that matches nothing is an error.
-    pub fn files(mut self, pattern: impl Into<String>) -> Self {
-        self.sources.push(Source::Pattern(pattern.into()));
-        self
-    }
-
-    /// Adds a directory in which to look for headers.
-    pub fn include(mut self, dir: impl AsRef<Path>) -> Self {
-        self.flags.push(format!("-I{}", dir.as_ref().display()));
-        self
-    }
-
-    /// Defines a macro, with a value or with `None`.
-    pub fn define<'v>(mut self, name: &str, value: impl Into<Option<&'v str>>) -> Self {
-        self.flags.push(match value.into() {
-            Some(value) => format!("-D{name}={value}"),
-            None => format!("-D{name}"),
-        });
-        self
-    }
-
-    /// Adds one argument for nvcc: `--use_fast_math`.
-    pub fn flag(mut self, text: impl Into<String>) -> Self {
-        self.flags.push(text.into());
-        self
-    }
-
-    /// The lowest compute capability that these kernels are written for. Targets below it are left out, with a
-    /// warning; it is an error if none is left.
-    pub fn at_least(mut self, minimum: ComputeCapability) -> Self {
-        self.minimum = Some(minimum);
-        self
-    }
-
     /// Compiles to the static library `lib<name>.a`, with machine code and PTX for all targets, and links it and
     /// CUDA's runtime to this crate. A toolchain that is optional and absent compiles and links nothing.
     ///
@@ -150,6 +121,21 @@ impl Kernels<'_> {
             .help("name it with letters, digits and `_`, as in `.compile(\"kernels\")`")
             .into());
         }
+        if self.module.is_some() || self.destination.is_some() {
+            let method = if self.module.is_some() {
+                "module"
+            } else {
+                "out_dir"
+            };
+            return Err(Finding::error(
+                FindingId::ConfigInvalid,
+                format!("the library `{name}` is linked, and `.{method}(..)` is for files that a program loads"),
+            )
+            .help(format!(
+                "take `.{method}(..)` out of build.rs, or end the call in `.ptx()`, `.fatbin()` or `.cubin()`"
+            ))
+            .into());
+        }
         let objects = self.make(Product::Object, name, lines)?;
         if objects.is_empty() {
             return Ok(());
@@ -157,7 +143,7 @@ impl Kernels<'_> {
         let host = &self.toolchain.host;
         let toolkit = self.toolchain.toolkit.as_ref();
         let link_dirs = toolkit.map_or(&[][..], |toolkit| &toolkit.link_dirs);
-        let out_dir = self.out_dir()?;
+        let out_dir = self.output_dir()?;
         archive::create(name, &objects, host, &out_dir)?;
         lines.push(Directive::LinkSearch(out_dir.clone()));
         // Bundled into the rlib of a library crate, linked into a program: either way the kernels stand before the
@@ -181,7 +167,7 @@ impl Kernels<'_> {
         let sources = self.sources(lines)?;
         lines.extend(self.header_places());
         let (mut plan, targets) = self.plan(product, &sources, lines)?;
-        let out_dir = self.out_dir()?;
+        let out_dir = self.output_dir()?;
         let jobs = Job::all(
             &toolchain.host,
             product,
@@ -265,50 +251,11 @@ impl Kernels<'_> {
         let written = &self.toolchain.written;
         if product == Product::Object {
             let hows = joined(jobs.iter().map(|job| job.how(setup)), "\n");
-            let archive = self.out_dir()?.join(format!("lib{name}.a"));
+            let archive = self.output_dir()?.join(format!("lib{name}.a"));
             return written.library(&archive, name, &hows);
         }
         jobs.iter()
             .try_for_each(|job| written.file(&job.output, &job.source, &job.how(setup)))
-    }
-
-    /// The files to compile, each once, in the order in which they were added.
-    fn sources(&self, lines: &mut Vec<Directive>) -> Result<Vec<PathBuf>, Finding> {
-        let mut sources: Vec<PathBuf> = Vec::new();
-        for source in &self.sources {
-            let found = match source {
-                Source::File(path) => vec![path.clone()],
-                Source::Pattern(pattern) => {
-                    lines.extend(self.folder_of(pattern));
-                    files::glob(pattern)?
-                }
-            };
-            if let (Source::Pattern(pattern), []) = (source, &found[..]) {
-                return Err(Finding::error(
-                    FindingId::ConfigInvalid,
-                    format!("`{pattern}` matches no file"),
-                )
-                .help("correct the pattern in build.rs: it is relative to the package"));
-            }
-            sources.extend(found);
-        }
-        let sources = files::dedup(sources.into_iter());
-        for path in &sources {
-            if !files::is_file(path) {
-                let summary = format!("`{}` is not there, which build.rs compiles", path.display());
-                return Err(Finding::error(FindingId::ConfigInvalid, summary)
-                    .help("correct the path in build.rs: it is relative to the package"));
-            }
-            lines.push(Directive::RerunIfChanged(path.clone()));
-        }
-        if sources.is_empty() {
-            return Err(Finding::error(
-                FindingId::ConfigInvalid,
-                "no kernel is named, and build.rs compiles kernels",
-            )
-            .help("name them: `.kernels().files(\"src/kernels/*.cu\")`"));
-        }
-        Ok(sources)
     }
 
     fn plan(
@@ -317,12 +264,16 @@ impl Kernels<'_> {
         sources: &[PathBuf],
         lines: &mut Vec<Directive>,
     ) -> Result<(Plan, Vec<Gencode>), Error> {
+        if let Some(finding) = target_flags::refused(&self.flags) {
+            return Err(finding.into());
+        }
+        let watched = self.watched(lines)?;
         let toolkit = self.toolchain.need_toolkit()?;
         let Some(nvcc) = toolkit.nvcc.clone() else {
             let candidates = &self.toolchain.candidates;
             return Err(nvcc_missing::nvcc(toolkit, candidates, sources).into());
         };
-        let mut selection = self.toolchain.selection()?;
+        let mut selection = self.toolchain.selection_of(&self.archs)?;
         if let Some(minimum) = self.minimum {
             let noticed = min_capability::apply(minimum, &mut selection);
             selection.findings.extend(noticed);
@@ -349,7 +300,7 @@ impl Kernels<'_> {
             .filter_map(|cudnn| cudnn.include_dir.as_ref());
         let mut flags = self.flags.clone();
         flags.extend(cudnn.map(|dir| format!("-I{}", dir.display())));
-        let mut paths = vec![nvcc.clone(), self.out_dir()?];
+        let mut paths = vec![nvcc.clone(), self.output_dir()?];
         paths.extend(sources.iter().cloned());
         let included = flags.iter().filter_map(|flag| flag.strip_prefix("-I"));
         paths.extend(included.map(PathBuf::from));
@@ -370,12 +321,14 @@ impl Kernels<'_> {
             nvcc,
             product,
             flags,
+            optimisation: self.optimisation,
+            watched,
             is_gcc: false,
         };
         Ok((plan, targets))
     }
 
-    fn out_dir(&self) -> Result<PathBuf, Finding> {
+    fn output_dir(&self) -> Result<PathBuf, Finding> {
         let named = self.toolchain.host.env.os_var("OUT_DIR");
         named.map(PathBuf::from).ok_or_else(|| {
             Finding::error(

@@ -13,7 +13,7 @@ impl Kernels<'_> {
         let fixed = &pattern[..pattern.find(['*', '?', '[']).unwrap_or(pattern.len())];
         let folder = Path::new(&fixed[..fixed.rfind(['/', '\\'])?]);
         let real = files::canonical(folder, None).ok()?;
-        let out_dir = files::canonical(&self.out_dir().ok()?, None).ok()?;
+        let out_dir = files::canonical(&self.output_dir().ok()?, None).ok()?;
         (!out_dir.starts_with(real)).then(|| Directive::RerunIfChanged(folder.to_path_buf()))
     }
 

@@ -3,6 +3,8 @@
 #[cfg(all(test, unix))]
 pub mod depfile_tests;
 #[cfg(all(test, unix))]
+pub mod options;
+#[cfg(all(test, unix))]
 pub mod package;
 #[cfg(all(test, unix))]
 pub mod real;
@@ -16,6 +18,7 @@ use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
 use crate::targets::select::Selection;
 use std::cell::OnceCell;
+use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 #[test]

@@ -169,17 +169,29 @@ fn listed(dir: &Path, wanted: &dyn Fn(&OsStr) -> bool) -> Result<Vec<PathBuf>, F
 
 /// The files that match a pattern such as `src/kernels/*.cu`, sorted.
 pub fn glob(pattern: &str) -> Result<Vec<PathBuf>, Finding> {
-    let found = glob::glob(pattern).map_err(|error| {
-        Finding::error(
-            FindingId::ConfigInvalid,
-            format!("`{pattern}` is not a pattern for files"),
-        )
-        .with("reason", error.msg)
-        .help("write it with `*`, `?`, `**` or `[..]`, as in `src/kernels/*.cu`")
-    })?;
+    let found = glob::glob(pattern).map_err(|error| no_pattern(pattern, &error))?;
     let mut paths: Vec<PathBuf> = found.flatten().collect();
     paths.sort();
     Ok(paths)
+}
+
+/// Whether a path matches a pattern.
+pub fn matches(pattern: &str, path: &Path) -> Result<bool, Finding> {
+    let made = glob::Pattern::new(pattern).map_err(|error| no_pattern(pattern, &error))?;
+    let options = glob::MatchOptions {
+        require_literal_separator: true,
+        ..glob::MatchOptions::new()
+    };
+    Ok(made.matches_path_with(path, options))
+}
+
+fn no_pattern(pattern: &str, error: &glob::PatternError) -> Finding {
+    Finding::error(
+        FindingId::ConfigInvalid,
+        format!("`{pattern}` is not a pattern for files"),
+    )
+    .with("reason", error.msg)
+    .help("write it with `*`, `?`, `**` or `[..]`, as in `src/kernels/*.cu`")
 }
 
 /// The path without links. Below a root, the target of an absolute link is looked for below that root again, as it

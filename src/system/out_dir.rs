@@ -32,6 +32,20 @@ pub fn alias(file: &Path, name: &Path) -> Result<(), Finding> {
     Ok(())
 }
 
+/// Makes `copy` a copy of a file, and leaves one that is the same as it is. It is never there in part.
+pub fn copy(file: &Path, copy: &Path) -> Result<(), Finding> {
+    let bytes = std::fs::read(file).map_err(|error| failed("read", file, &error))?;
+    if std::fs::read(copy).is_ok_and(|old| old == bytes) {
+        return Ok(());
+    }
+    let part = copy.with_extension(format!("{}.part", std::process::id()));
+    let written = std::fs::write(&part, bytes).and_then(|()| std::fs::rename(&part, copy));
+    written.map_err(|error| {
+        remove(&part);
+        failed("write", copy, &error)
+    })
+}
+
 /// What `with` gives in a directory of its own, which is gone afterwards.
 #[cfg(feature = "cli")]
 pub fn in_scratch<T>(with: impl FnOnce(&Path) -> T) -> Option<T> {

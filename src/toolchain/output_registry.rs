@@ -35,13 +35,24 @@ impl Written {
 
     /// Notes a library, in the same way.
     pub fn library(&self, output: &Path, name: &str, how: &str) -> Result<(), Finding> {
+        self.once(output, "library", name, how)
+    }
+
+    /// Notes a module of Rust, in the same way.
+    pub fn module(&self, output: &Path, name: &str, text: &str) -> Result<(), Finding> {
+        self.once(output, "module", name, text)
+    }
+
+    fn once(&self, output: &Path, kind: &str, name: &str, how: &str) -> Result<(), Finding> {
         match self.noted(output, Path::new(name), how) {
             None => Ok(()),
             Some(_) => Err(Finding::error(
                 FindingId::ConfigInvalid,
-                format!("build.rs makes the library `{name}` twice, and not in the same way"),
+                format!("build.rs makes the {kind} `{name}` twice, and not in the same way"),
             )
-            .help("name all its files in one call, or give the second library another name")),
+            .help(format!(
+                "name all its files in one call, or give the second {kind} another name"
+            ))),
         }
     }
 

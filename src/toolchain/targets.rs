@@ -53,14 +53,23 @@ impl Toolchain {
 
     /// The targets and who chose them. nvcc and the driver are asked once.
     pub(crate) fn selection(&self) -> Result<Selection, Error> {
-        self.selection.get_or_init(|| self.select()).clone()
+        let all = || self.select(&self.config.archs);
+        self.selection.get_or_init(all).clone()
     }
 
-    fn select(&self) -> Result<Selection, Error> {
+    /// The same for kernels with targets of their own, if these are any.
+    pub(crate) fn selection_of(&self, archs: &[String]) -> Result<Selection, Error> {
+        match archs {
+            [] => self.selection(),
+            archs => self.select(archs),
+        }
+    }
+
+    fn select(&self, archs: &[String]) -> Result<Selection, Error> {
         if self.absent.is_some() {
             return Ok(Selection::default());
         }
-        let request = target_request::request(&self.host.env, &self.config.archs);
+        let request = target_request::request(&self.host.env, archs);
         let mut noticed: Vec<Finding> = self.compiler_skew().into_iter().collect();
         let letters = target_request::needs_letters(request.as_ref());
         let compiler = self.compiler(letters, &mut noticed);

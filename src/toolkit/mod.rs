@@ -6,6 +6,7 @@ pub mod dependencies;
 pub mod find_library;
 pub mod nvcc;
 pub mod nvcc_command;
+pub mod nvcc_optimisation;
 pub mod nvcc_output;
 pub mod version_file;
 

@@ -5,6 +5,7 @@ use crate::model::gencode::Gencode;
 use crate::model::invocation::Invocation;
 use crate::model::platform::{Os, Platform};
 use crate::runtime::facts::version::Version;
+use crate::toolkit::nvcc_optimisation::Optimisation;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -48,6 +49,10 @@ pub struct Plan {
     pub env: Vec<(OsString, OsString)>,
     /// What the build script adds: include directories, macros, its own flags.
     pub flags: Vec<String>,
+    /// What it says of optimisation.
+    pub optimisation: Optimisation,
+    /// What decides what comes out besides, and nvcc does not name.
+    pub watched: Vec<PathBuf>,
     /// Whether the compiler for host code is known to be gcc.
     pub is_gcc: bool,
 }
@@ -71,18 +76,13 @@ pub fn compile(
     args.extend([text(source), "-o".to_string(), text(output)]);
     args.extend_from_slice(besides);
     args.extend(targets.iter().map(Gencode::to_string));
-    // This is for host code. Device code is optimised unless `-G` is asked for, in debug builds too.
-    let level = match profile.var("OPT_LEVEL") {
-        Some(level @ ("0" | "1" | "2" | "3")) => level,
-        Some("s" | "z") => "2",
-        _ => "3",
-    };
-    args.push(format!("-O{level}"));
-    if !matches!(profile.var("DEBUG"), None | Some("false" | "0" | "none")) {
-        args.extend(["-g".to_string(), "-lineinfo".to_string()]);
-    }
+    let given = all_flags(&plan.flags, profile);
+    args.extend(plan.optimisation.flags(&given, profile));
+    let has = |flag| given.iter().any(|one: &String| one.contains(flag));
     let host: &[&str] = match (plan.product, platform.os) {
+        (Product::Object, Os::Linux) if has("-fPIC") => &[],
         (Product::Object, Os::Linux) => &["-Xcompiler", "-fPIC"],
+        (Product::Object, Os::Windows) if has("/MT") || has("/MD") => &[],
         // The C runtime that rustc links; nvcc would take the other one.
         (Product::Object, Os::Windows) if static_runtime(profile) => &["-Xcompiler", "/MT"],
         (Product::Object, Os::Windows) => &["-Xcompiler", "/MD"],
@@ -186,6 +186,8 @@ mod tests {
             ccbin: ccbin.map(String::from),
             env: Vec::new(),
             flags: vec!["-Isrc".to_string(), "-DN=4".to_string()],
+            optimisation: Optimisation::default(),
+            watched: Vec::new(),
             is_gcc: true,
         }
     }

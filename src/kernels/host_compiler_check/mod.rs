@@ -120,6 +120,8 @@ pub fn survey(toolchain: &Toolchain, nvcc: &Path) -> Option<(String, Vec<Finding
         nvcc: nvcc.to_path_buf(),
         product: Product::Object,
         flags: Vec::new(),
+        optimisation: crate::toolkit::nvcc_optimisation::Optimisation::default(),
+        watched: Vec::new(),
         is_gcc: false,
     };
     let folder = |dir: &Path| dir.join("cudnn-guard");

@@ -1,5 +1,6 @@
 //! Device code in files of its own, which a program gives to the driver.
 
+pub mod module;
 #[cfg(all(test, unix))]
 pub mod tests;
 
@@ -12,10 +13,11 @@ use crate::runtime::driver::query;
 use crate::runtime::facts::compute_capability::{Code, Suffix, Target};
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
-use crate::system::cargo;
+use crate::system::{cargo, files, out_dir};
 use crate::targets::select::Selection;
 use crate::toolkit::nvcc_command::Product;
-use std::path::PathBuf;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 
 impl Kernels<'_> {
     /// Compiles every file to `<stem>.ptx` in `OUT_DIR`, for the driver to compile when the program runs, and gives
@@ -57,7 +59,50 @@ impl Kernels<'_> {
         let mut lines = warnings(noticed);
         let result = self.make(product, product.extension(), &mut lines);
         lines.iter().for_each(cargo::emit);
-        result
+        let mut made = result?;
+        if let Some(name) = &self.module {
+            self.write_module(name, product, &made)?;
+        }
+        if let Some(destination) = &self.destination {
+            out_dir::create_dir(destination)?;
+            for path in &mut made {
+                let place = destination.join(path.file_name().unwrap_or_default());
+                out_dir::copy(path, &place)?;
+                *path = place;
+            }
+        }
+        Ok(made)
+    }
+
+    /// Where there is no CUDA, the constants of the files are there and empty, so that the crate compiles.
+    fn write_module(&self, name: &str, product: Product, made: &[PathBuf]) -> Result<(), Error> {
+        let sources = self.sources(&mut Vec::new())?;
+        let text = |name: Option<&OsStr>| name.unwrap_or_default().to_string_lossy().into_owned();
+        let target = |output: &Path| match product {
+            Product::Cubin => Some(text(Path::new(output.file_stem()?).extension())),
+            _ => None,
+        };
+        let mut constants = Vec::new();
+        let each = made.len() / sources.len();
+        for (place, source) in sources.iter().enumerate() {
+            let outputs = made.iter().skip(place * each).take(each);
+            constants.extend(outputs.map(|output| module::Constant {
+                source,
+                target: target(output),
+                file: Some(text(output.file_name())),
+            }));
+            if made.is_empty() && product != Product::Cubin {
+                constants.push(module::Constant {
+                    source,
+                    target: None,
+                    file: None,
+                });
+            }
+        }
+        let text = module::text(name, product == Product::Ptx, &constants)?;
+        let path = self.output_dir()?.join(format!("{name}.rs"));
+        self.toolchain.written.module(&path, name, &text)?;
+        files::write(&path, &text).map_err(Error::from)
     }
 
     /// That the driver of this machine, if the program is for it, does not take the PTX.

@@ -194,3 +194,113 @@ fn nothing_is_put_over_something_else_of_the_same_build() {
          see         cudnn-guard explain config-invalid"
     );
 }
+
+fn written(package: &Package, name: &str) -> String {
+    std::fs::read_to_string(package.path("out").join(name)).unwrap()
+}
+
+#[test]
+fn a_module_has_a_constant_for_each_file() {
+    let mut package = Package::new(&[("src/a-b.cu", "x"), ("src/2d.cu", "")]);
+    let head = "// Written by cudnn-guard: what build.rs compiled.\n";
+    made(&package, |all| all.module("ptx").ptx());
+    assert_eq!(
+        written(&package, "ptx.rs"),
+        format!(
+            "{head}pub const A_B: &str = include_str!(\"a-b.ptx\");\n\
+             pub const _2D: &str = include_str!(\"2d.ptx\");\n"
+        )
+    );
+    made(&package, |all| all.module("fatbin").fatbin());
+    assert!(
+        written(&package, "fatbin.rs").contains("A_B: &[u8] = include_bytes!(\"a-b.fatbin\");")
+    );
+    package.archs = "80 90a";
+    made(&package, |all| all.module("cubin").cubin());
+    let cubin = written(&package, "cubin.rs");
+    assert_eq!(cubin.lines().count(), 1 + 4, "{cubin}");
+    assert!(cubin.contains("A_B_SM_90A: &[u8] = include_bytes!(\"a-b.sm_90a.cubin\");"));
+    // Where there is no CUDA the crate compiles too.
+    let mut toolchain = package.toolchain();
+    toolchain.absent = Some(Finding::error(FindingId::CudaNotFound, "none").into());
+    let all = || toolchain.kernels().files(package.pattern());
+    assert_eq!(
+        all().module("ptx").ptx().unwrap(),
+        [""; 0].map(PathBuf::from)
+    );
+    assert_eq!(
+        written(&package, "ptx.rs"),
+        format!("{head}pub const A_B: &str = \"\";\npub const _2D: &str = \"\";\n")
+    );
+    all().module("fatbin").fatbin().unwrap();
+    assert!(written(&package, "fatbin.rs").contains("pub const A_B: &[u8] = &[];\n"));
+}
+
+#[test]
+fn a_module_that_cannot_be_is_refused() {
+    let package = Package::new(&[("src/a-b.cu", ""), ("src/a_b.cu", ""), ("src/c.cu", "")]);
+    let toolchain = package.toolchain();
+    let said =
+        |result: Result<Vec<PathBuf>, Error>| package.shown(&result.unwrap_err().to_string());
+    let see = "see         cudnn-guard explain config-invalid";
+    let all = || toolchain.kernels().files(package.pattern());
+    assert_eq!(
+        said(all().module("ptx").ptx()),
+        format!(
+            "`./src/a-b.cu` and `./src/a_b.cu` would both be `A_B` in the module `ptx`  [config-invalid]\n  \
+             = help: rename one of the two files, or compile it in a call with another module\n  {see}"
+        )
+    );
+    all().exclude("a_b.cu").module("ptx").ptx().unwrap();
+    for name in ["", "cudnn_guard", "a/b", "a\nb"] {
+        assert_eq!(
+            said(all().module(name).ptx()),
+            format!(
+                "{name:?} cannot be the name of a module of kernels  [config-invalid]\n  \
+                 = help: name it with letters, digits and `_`, as in `.module(\"ptx\")`\n  {see}"
+            )
+        );
+    }
+    let other = || toolchain.kernels().file(package.path("src/c.cu"));
+    assert_eq!(
+        said(other().module("ptx").ptx()),
+        format!(
+            "build.rs makes the module `ptx` twice, and not in the same way  [config-invalid]\n  \
+             = help: name all its files in one call, or give the second module another name\n  {see}"
+        )
+    );
+    for (kernels, method) in [
+        (other().module("k"), "module"),
+        (other().out_dir("k"), "out_dir"),
+    ] {
+        let error = kernels.library("k", &mut Vec::new()).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            format!(
+                "the library `k` is linked, and `.{method}(..)` is for files that a program loads  [config-invalid]\n  \
+                 = help: take `.{method}(..)` out of build.rs, or end the call in `.ptx()`, `.fatbin()` or `.cubin()`\n  {see}"
+            )
+        );
+    }
+}
+
+/// What lies in a folder of the repository is not touched by a build that makes the same.
+#[test]
+fn another_folder_gets_copies() {
+    let package = Package::new(&[("src/a.cu", "1")]);
+    let folder = package.path("shipped/kernels");
+    let (paths, calls) = made(&package, |all| all.out_dir(&folder).ptx());
+    assert_eq!(
+        (&paths[..], calls.len()),
+        (&["./shipped/kernels/a.ptx".to_string()][..], 1)
+    );
+    let file = folder.join("a.ptx");
+    let date = || std::fs::metadata(&file).unwrap().modified().unwrap();
+    let (text, old) = (std::fs::read(&file).unwrap(), date());
+    assert_eq!(made(&package, |all| all.out_dir(&folder).ptx()).1, [""; 0]);
+    assert_eq!(date(), old);
+    std::fs::write(&file, "torn").unwrap();
+    assert_eq!(made(&package, |all| all.out_dir(&folder).ptx()).1, [""; 0]);
+    assert_eq!(std::fs::read(&file).unwrap(), text);
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1);
+}

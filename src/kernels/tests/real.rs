@@ -7,6 +7,7 @@ use crate::model::candidate::Toolkit;
 use crate::model::chosen_by::ChosenBy;
 use crate::model::invocation::Invocation;
 use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::version::Version;
 use crate::system::directive::{Directive, Library};
 use crate::system::programs::{Output, run_to_end};
 use crate::targets::nvcc_support::Compiler;
@@ -85,6 +86,34 @@ fn rustc_args(lines: &[String]) -> Vec<String> {
 #[track_caller]
 fn succeeds(output: &Output) {
     assert!(output.success, "{}{}", output.stdout, output.stderr);
+}
+
+/// nvcc writes the names of its temporary files into objects.
+#[test]
+#[ignore = "needs CUDNN_GUARD_REAL"]
+fn two_clean_builds_make_the_same_library() {
+    let package = Package::new(&[
+        ("src/scale.cu", KERNEL),
+        ("src/scale.h", "#define FACTOR 2.0f\n"),
+    ]);
+    let build = || {
+        let mut toolchain = toolchain(&package);
+        if let Some(toolkit) = &mut toolchain.toolkit {
+            toolkit.version = Some(Version::new(13, 5, 0));
+        }
+        std::fs::remove_dir_all(package.path("out")).unwrap();
+        std::fs::create_dir(package.path("out")).unwrap();
+        let kernels = toolchain.kernels().files(package.pattern());
+        kernels.library("k", &mut Vec::new()).unwrap();
+        let left = std::fs::read_dir(package.path("out/cudnn-guard/libk")).unwrap();
+        assert_eq!(
+            left.count(),
+            3,
+            "the object, its list of files and its stamp"
+        );
+        std::fs::read(package.path("out/libk.a")).unwrap()
+    };
+    assert!(build() == build());
 }
 
 #[test]

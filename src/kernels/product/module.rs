@@ -1,0 +1,69 @@
+//! A Rust module that includes what was compiled.
+
+use crate::model::text::joined;
+use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding_id::FindingId;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// A constant of the module.
+pub struct Constant<'a> {
+    /// The `.cu` file.
+    pub source: &'a Path,
+    /// The target that a cubin is for.
+    pub target: Option<String>,
+    /// What was compiled, in the folder of the module; nothing where there is no CUDA.
+    pub file: Option<String>,
+}
+
+impl Constant<'_> {
+    /// `GELU_SM_90` for `gelu.sm_90.cubin`.
+    fn name(&self) -> String {
+        let stem = self.source.file_stem().unwrap_or_default();
+        let mut name = stem.to_string_lossy().into_owned();
+        if let Some(target) = &self.target {
+            name = format!("{name}_{target}");
+        }
+        let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
+        let name: String = name.to_uppercase().chars().map(plain).collect();
+        match name.starts_with(|c: char| c.is_ascii_digit()) {
+            true => format!("_{name}"),
+            false => name,
+        }
+    }
+}
+
+/// The text of the module.
+pub fn text(module: &str, is_text: bool, constants: &[Constant]) -> Result<String, Finding> {
+    let sound = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    if module.is_empty() || !module.chars().all(sound) || module == "cudnn_guard" {
+        return Err(Finding::error(
+            FindingId::ConfigInvalid,
+            format!("{module:?} cannot be the name of a module of kernels"),
+        )
+        .help("name it with letters, digits and `_`, as in `.module(\"ptx\")`"));
+    }
+    let mut named: BTreeMap<String, &Constant> = BTreeMap::new();
+    for constant in constants {
+        let name = constant.name();
+        if let Some(other) = named.insert(name.clone(), constant) {
+            let summary = format!(
+                "`{}` and `{}` would both be `{name}` in the module `{module}`",
+                other.source.display(),
+                constant.source.display()
+            );
+            return Err(Finding::error(FindingId::ConfigInvalid, summary)
+                .help("rename one of the two files, or compile it in a call with another module"));
+        }
+    }
+    let (kind, include, empty) = match is_text {
+        true => ("&str", "include_str!", "\"\""),
+        false => ("&[u8]", "include_bytes!", "&[]"),
+    };
+    let lines = named.iter().map(|(name, constant)| match &constant.file {
+        Some(file) => format!("pub const {name}: {kind} = {include}({file:?});"),
+        None => format!("pub const {name}: {kind} = {empty};"),
+    });
+    let head = "// Written by cudnn-guard: what build.rs compiled.";
+    Ok(format!("{head}\n{}\n", joined(lines, "\n")))
+}

@@ -1,0 +1,165 @@
+//! Which files are compiled, and which besides decide what comes out.
+
+use crate::kernels::Kernels;
+use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding_id::FindingId;
+use crate::system::directive::Directive;
+use crate::system::files;
+use std::path::{Path, PathBuf};
+
+/// A file or a pattern for files, or a list of them: what [`Kernels::files`] takes.
+#[derive(Clone, Debug)]
+pub struct Patterns(pub(super) Vec<PathBuf>);
+
+impl From<&str> for Patterns {
+    fn from(pattern: &str) -> Self {
+        Self(vec![pattern.into()])
+    }
+}
+
+impl From<String> for Patterns {
+    fn from(pattern: String) -> Self {
+        Self(vec![pattern.into()])
+    }
+}
+
+impl<P: AsRef<Path>> From<&[P]> for Patterns {
+    fn from(list: &[P]) -> Self {
+        Self(list.iter().map(|one| one.as_ref().into()).collect())
+    }
+}
+
+impl<P: AsRef<Path>> From<Vec<P>> for Patterns {
+    fn from(list: Vec<P>) -> Self {
+        list.as_slice().into()
+    }
+}
+
+impl<P: AsRef<Path>, const N: usize> From<[P; N]> for Patterns {
+    fn from(list: [P; N]) -> Self {
+        list.as_slice().into()
+    }
+}
+
+#[derive(Clone, Debug)]
+pub enum Source {
+    File(PathBuf),
+    Pattern(String),
+}
+
+impl Patterns {
+    pub fn sources(self) -> impl Iterator<Item = Source> {
+        self.0.into_iter().map(|path| match path.to_str() {
+            Some(text) if text.contains(['*', '?', '[']) && !files::is_file(&path) => {
+                Source::Pattern(text.to_string())
+            }
+            _ => Source::File(path),
+        })
+    }
+}
+
+impl Kernels<'_> {
+    /// The files to compile, each once, in the order in which they were added.
+    pub(super) fn sources(&self, lines: &mut Vec<Directive>) -> Result<Vec<PathBuf>, Finding> {
+        let mut sources: Vec<PathBuf> = Vec::new();
+        for source in &self.sources {
+            match source {
+                Source::File(path) => sources.push(path.clone()),
+                Source::Pattern(pattern) => {
+                    lines.extend(self.folder_of(pattern));
+                    for path in matching(pattern)? {
+                        if !self.is_excluded(&path)? {
+                            sources.push(path);
+                        }
+                    }
+                }
+            }
+        }
+        let sources = files::dedup(sources.into_iter());
+        for path in &sources {
+            if !files::is_file(path) {
+                let summary = format!("`{}` is not there, which build.rs compiles", path.display());
+                return Err(Finding::error(FindingId::ConfigInvalid, summary)
+                    .help("correct the path in build.rs: it is relative to the package"));
+            }
+            lines.push(Directive::RerunIfChanged(path.clone()));
+        }
+        if sources.is_empty() {
+            return Err(match &self.excluded[..] {
+                [] => Finding::error(
+                    FindingId::ConfigInvalid,
+                    "no kernel is named, and build.rs compiles kernels",
+                )
+                .help("name them: `.kernels().files(\"src/kernels/*.cu\")`"),
+                _ => Finding::error(
+                    FindingId::ConfigInvalid,
+                    "no kernel is left to compile: `exclude` leaves out every file that `files` names",
+                )
+                .help("correct the patterns of `exclude` in build.rs"),
+            });
+        }
+        Ok(sources)
+    }
+
+    fn is_excluded(&self, path: &Path) -> Result<bool, Finding> {
+        let package = self.toolchain.host.env.var("CARGO_MANIFEST_DIR");
+        for pattern in &self.excluded {
+            let compared = match pattern.components().count() {
+                1 => path.file_name().map_or(path, Path::new),
+                _ => within(package, path),
+            };
+            if files::matches(&within(package, pattern).to_string_lossy(), compared)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The files of [`watch`](Self::watch), of which cargo is told too.
+    pub(super) fn watched(&self, lines: &mut Vec<Directive>) -> Result<Vec<PathBuf>, Finding> {
+        let mut watched = Vec::new();
+        for source in Patterns(self.watched.clone()).sources() {
+            match source {
+                Source::File(path) if files::is_dir(&path) => {
+                    lines.push(Directive::RerunIfChanged(path.clone()));
+                    let below = glob::Pattern::escape(&path.to_string_lossy());
+                    watched.extend(files::glob(&format!("{below}/**/*"))?);
+                }
+                Source::File(path) if files::is_file(&path) => watched.push(path),
+                Source::File(path) => {
+                    let summary =
+                        format!("`{}` is not there, which build.rs watches", path.display());
+                    return Err(Finding::error(FindingId::ConfigInvalid, summary)
+                        .help("correct the path in build.rs: it is relative to the package"));
+                }
+                Source::Pattern(pattern) => {
+                    lines.extend(self.folder_of(&pattern));
+                    watched.extend(matching(&pattern)?);
+                }
+            }
+        }
+        watched.retain(|path| files::is_file(path));
+        let watched = files::dedup(watched.into_iter());
+        lines.extend(watched.iter().cloned().map(Directive::RerunIfChanged));
+        Ok(watched)
+    }
+}
+
+/// The files that match a pattern, of which there has to be one.
+fn matching(pattern: &str) -> Result<Vec<PathBuf>, Finding> {
+    let found = files::glob(pattern)?;
+    if found.is_empty() {
+        return Err(Finding::error(
+            FindingId::ConfigInvalid,
+            format!("`{pattern}` matches no file"),
+        )
+        .help("correct the pattern in build.rs: it is relative to the package"));
+    }
+    Ok(found)
+}
+
+/// The path within the package, if it is in it.
+pub fn within<'a>(package: Option<&str>, path: &'a Path) -> &'a Path {
+    let within = package.and_then(|package| path.strip_prefix(package).ok());
+    within.unwrap_or(path)
+}

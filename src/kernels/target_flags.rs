@@ -1,0 +1,73 @@
+//! Arguments for nvcc that choose GPU targets.
+
+use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding_id::FindingId;
+
+/// The first of these arguments that chooses targets, as an error: nvcc would compile for both lists, or for neither.
+pub fn refused(flags: &[String]) -> Option<Finding> {
+    let names = ["gencode", "generate-code", "arch", "gpu-architecture"];
+    let chooses = |flag: &String| {
+        let name = flag.split_once('=').map_or(&**flag, |(name, _)| name);
+        name.starts_with('-') && names.contains(&name.trim_start_matches('-'))
+    };
+    let place = flags.iter().position(chooses)?;
+    let flag = &flags[place];
+    let written = match flags.get(place + 1) {
+        // The value may be an argument of its own.
+        Some(value) if !flag.contains('=') => format!("{flag} {value}"),
+        _ => flag.clone(),
+    };
+    let summary =
+        format!("the flag `{written}` chooses GPU targets, which are `archs` to cudnn-guard");
+    Some(
+        Finding::error(FindingId::ConfigInvalid, summary).help(format!(
+            "take it out of the flags in build.rs, and call `.archs([{written:?}])`"
+        )),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::targets::dialect::{Dialect, read};
+
+    #[test]
+    fn flags_that_choose_targets_are_refused() {
+        for (given, named) in [
+            (&["-O3", "-arch=sm_80"][..], "-arch=sm_80"),
+            (&["-arch", "sm_90a"], "-arch sm_90a"),
+            (
+                &["--gpu-architecture=compute_80"],
+                "--gpu-architecture=compute_80",
+            ),
+            (
+                &[
+                    "-gencode",
+                    "arch=compute_80,code=sm_80",
+                    "-gencode=arch=compute_90,code=sm_90",
+                ],
+                "-gencode arch=compute_80,code=sm_80",
+            ),
+        ] {
+            let flags: Vec<String> = given.iter().map(ToString::to_string).collect();
+            assert_eq!(
+                refused(&flags).unwrap().to_string(),
+                format!(
+                    "the flag `{named}` chooses GPU targets, which are `archs` to cudnn-guard  [config-invalid]\n  \
+                     = help: take it out of the flags in build.rs, and call `.archs([\"{named}\"])`"
+                )
+            );
+            // The help can be done: it is a word of such a list.
+            assert_eq!(read(Dialect::Ours, named).unwrap().len(), 1, "{named}");
+        }
+        for sound in [
+            "-O3",
+            "-arch-list",
+            "-Xptxas=-v",
+            "--generate-line-info",
+            "-DARCH=-arch",
+        ] {
+            assert_eq!(refused(&[sound.to_string()]), None, "{sound}");
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! How far nvcc optimises, and what it tells debuggers and profilers: what the build script says, else cargo's profile.
+
+use crate::model::environment::Environment;
+
+/// What a build script says of it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Optimisation {
+    /// Of host code, 0 to 3.
+    pub level: Option<u8>,
+    /// Whether host code gets `-g`.
+    pub debug: Option<bool>,
+    /// Whether device code gets `-lineinfo`.
+    pub lineinfo: Option<bool>,
+}
+
+impl Optimisation {
+    /// The arguments that nvcc gets beside these, none of which it gets twice. Device code is optimised unless `-G` is
+    /// asked for, in debug builds too.
+    pub fn flags(self, given: &[String], profile: &Environment) -> Vec<String> {
+        let is_given = |names: &[&str]| {
+            let named = |flag: &String| {
+                let name = flag.split_once('=').map_or(&**flag, |(name, _)| name);
+                names.contains(&name)
+            };
+            given.iter().any(named)
+        };
+        let has_level = given.iter().any(|flag| flag.starts_with("-O"))
+            || is_given(&["--optimize", "-optimize"]);
+        let is_settled = has_level || self.level.is_some();
+        let wants_debug = !matches!(profile.var("DEBUG"), None | Some("false" | "0" | "none"));
+        let by_profile = wants_debug && !is_settled;
+        let for_debugger = is_given(&["-G", "--device-debug", "-device-debug"]);
+
+        let mut flags = Vec::new();
+        if !has_level {
+            let level = self.level.map(|level| level.to_string());
+            let level = match level.as_deref().or(profile.var("OPT_LEVEL")) {
+                Some(level @ ("0" | "1" | "2" | "3")) => level,
+                Some("s" | "z") => "2",
+                _ => "3",
+            };
+            flags.push(format!("-O{level}"));
+        }
+        if self.debug.unwrap_or(by_profile) && !is_given(&["-g", "--debug", "-debug"]) {
+            flags.push("-g".to_string());
+        }
+        let line_info = ["-lineinfo", "--generate-line-info", "-generate-line-info"];
+        if self.lineinfo.unwrap_or(by_profile) && !for_debugger && !is_given(&line_info) {
+            flags.push("-lineinfo".to_string());
+        }
+        flags
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flags(said: Optimisation, given: &str, profile: &[(&str, &str)]) -> String {
+        let given: Vec<String> = given.split_whitespace().map(String::from).collect();
+        let profile = profile.iter();
+        let profile = profile.map(|(name, value)| (name.to_string(), value.into()));
+        said.flags(&given, &Environment::new(profile)).join(" ")
+    }
+
+    #[test]
+    fn cargos_profile_counts_where_the_build_script_says_nothing() {
+        let debug = [("OPT_LEVEL", "0"), ("DEBUG", "true")];
+        let nothing = Optimisation::default();
+        for (given, wanted) in [
+            ("", "-O0 -g -lineinfo"),
+            ("-std=c++17 -DN", "-O0 -g -lineinfo"),
+            ("-O3", ""),
+            ("-O 3", ""),
+            ("--optimize=2", ""),
+            ("-g", "-O0 -lineinfo"),
+            ("-lineinfo", "-O0 -g"),
+            ("-G", "-O0 -g"),
+            ("-O3 -lineinfo", ""),
+        ] {
+            assert_eq!(flags(nothing, given, &debug), wanted, "{given:?}");
+        }
+        for (level, wanted) in [("s", "-O2"), ("z", "-O2"), ("1", "-O1"), ("3", "-O3")] {
+            assert_eq!(flags(nothing, "", &[("OPT_LEVEL", level)]), wanted);
+        }
+        assert_eq!(flags(nothing, "", &[]), "-O3");
+    }
+
+    #[test]
+    fn what_the_build_script_says_wins() {
+        let debug = [("OPT_LEVEL", "0"), ("DEBUG", "true")];
+        let level = |level| Optimisation {
+            level: Some(level),
+            ..Optimisation::default()
+        };
+        assert_eq!(flags(level(2), "", &debug), "-O2");
+        assert_eq!(flags(level(2), "-O3", &debug), "");
+        let lines = Optimisation {
+            lineinfo: Some(true),
+            ..level(3)
+        };
+        assert_eq!(flags(lines, "", &debug), "-O3 -lineinfo");
+        assert_eq!(flags(lines, "-lineinfo", &debug), "-O3");
+        let plain = Optimisation {
+            debug: Some(false),
+            ..Optimisation::default()
+        };
+        assert_eq!(flags(plain, "", &debug), "-O0 -lineinfo");
+        let debugged = Optimisation {
+            debug: Some(true),
+            ..Optimisation::default()
+        };
+        assert_eq!(flags(debugged, "-O3", &[]), "-g");
+        assert_eq!(flags(debugged, "-O3 -g", &[]), "");
+    }
+}

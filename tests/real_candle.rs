@@ -1,0 +1,100 @@
+//! The published crate candle-kernels 0.11.1, with our build script in the place of its own, by a real nvcc.
+#![cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tests make files and run programs"
+)]
+
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use support::{fresh, program, repository, run};
+
+const SCRIPT: &str = "fixtures/programs/candle-kernels/build.rs";
+
+/// What the README shows is what is built here.
+#[test]
+fn the_readme_shows_the_script() {
+    let readme = fs::read_to_string(repository().join("README.md")).unwrap();
+    let script = fs::read_to_string(repository().join(SCRIPT)).unwrap();
+    assert!(readme.contains(&format!("```rust\n{script}```\n")));
+}
+
+/// The crate, as cargo has fetched it, and its manifest.
+fn published(scratch: &Path) -> PathBuf {
+    let fetched = scratch.join("fetched");
+    fs::create_dir_all(fetched.join("src")).unwrap();
+    fs::write(fetched.join("src/lib.rs"), "").unwrap();
+    let manifest = "[package]\nname = \"fetched\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\
+                    [dependencies]\ncandle-kernels = \"=0.11.1\"\n[workspace]\n";
+    fs::write(fetched.join("Cargo.toml"), manifest).unwrap();
+    let vendor = ["vendor", "--quiet", "--versioned-dirs"];
+    run(program("cargo").args(vendor).current_dir(&fetched)).exits_with(0);
+    fetched.join("vendor/candle-kernels-0.11.1")
+}
+
+/// The functions of its library are declared in `src/ffi.rs`, its constants name the kernels in PTX.
+fn symbols(ffi: &str) -> String {
+    let declared = ffi.lines().filter_map(|line| {
+        let (_, rest) = line.trim().split_once("fn ")?;
+        rest.split('(').next().map(str::to_string)
+    });
+    let addresses: Vec<String> = declared
+        .map(|name| format!("candle_kernels::ffi::{name} as *const () as usize"))
+        .collect();
+    assert!(addresses.len() > 20, "{addresses:?}");
+    let modules = "AFFINE BINARY CAST CONV FILL INDEXING QUANTIZED REDUCE SORT TERNARY UNARY";
+    let modules: Vec<String> = modules
+        .split(' ')
+        .map(|name| format!("candle_kernels::{name}.ptx()"))
+        .collect();
+    format!(
+        "#[test]\nfn the_library_has_every_function() {{\n    let all = [{}];\n    assert!(all.iter().all(|one| \
+         *one != 0));\n}}\n\n#[test]\nfn every_module_has_kernels() {{\n    for ptx in [{}] {{\n        \
+         assert!(ptx.contains(\".target sm_80\") && ptx.contains(\".entry\"));\n    }}\n}}\n",
+        addresses.join(", "),
+        modules.join(", ")
+    )
+}
+
+#[test]
+#[ignore = "needs a real nvcc: CUDNN_GUARD_REAL"]
+fn candle_kernels_is_moved_over() {
+    let real = std::env::var_os("CUDNN_GUARD_REAL")
+        .expect("CUDNN_GUARD_REAL is the folder of .ci/wheels.py");
+    let cuda = Path::new(&real).join("cuda-cu13/nvidia/cu13");
+    let scratch = fresh("candle-kernels");
+    let package = scratch.join("candle-kernels");
+    run(Command::new("cp")
+        .arg("-r")
+        .arg(published(&scratch))
+        .arg(&package))
+    .exits_with(0);
+    let manifest = fs::read_to_string(package.join("Cargo.toml")).unwrap();
+    let own = format!(
+        "[build-dependencies.cudnn-guard]\npath = {:?}\n\n[[test]]\nname = \"symbols\"\npath = \"tests/symbols.rs\"\n\n[workspace]\n",
+        repository()
+    );
+    let manifest = manifest.replace(
+        "[build-dependencies.cudaforge]\nversion = \"0.1.2\"\n",
+        &own,
+    );
+    assert!(manifest.contains("cudnn-guard"), "{manifest}");
+    fs::write(package.join("Cargo.toml"), manifest).unwrap();
+    fs::copy(repository().join(SCRIPT), package.join("build.rs")).unwrap();
+    let ffi = fs::read_to_string(package.join("src/ffi.rs")).unwrap();
+    fs::create_dir_all(package.join("tests")).unwrap();
+    fs::write(package.join("tests/symbols.rs"), symbols(&ffi)).unwrap();
+    let mut build = program("cargo");
+    build
+        .args(["test", "--features", "cutile", "--test", "symbols"])
+        .current_dir(&package);
+    build
+        .env("CUDA_HOME", cuda)
+        .env("CUDNN_GUARD_ARCHS", "80")
+        .env("CARGO_INCREMENTAL", "0");
+    let ran = run(&mut build).exits_with(0).says("2 passed");
+    ran.does_not_say("incompatible redefinition");
+}
