@@ -17,7 +17,7 @@ use crate::system::{Host, files, out_dir, programs};
 use crate::toolkit::nvcc_command;
 use crate::toolkit::nvcc_command::{Product, parse_depfile};
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 /// One file, and what is made of it.
 pub struct Job {
@@ -37,13 +37,19 @@ pub struct JobOutput {
     pub files: Vec<PathBuf>,
     /// Its warnings.
     pub said: String,
+    /// The command, and how long it took; nothing for what was fresh.
+    pub ran: Option<(String, Duration)>,
 }
 
 impl JobOutput {
     /// Something that is as it was made from these.
     pub const fn fresh(files: Vec<PathBuf>) -> Self {
         let said = String::new();
-        Self { files, said }
+        Self {
+            files,
+            said,
+            ran: None,
+        }
     }
 }
 
@@ -103,6 +109,11 @@ impl Job {
             }
         }
         Ok(jobs)
+    }
+
+    /// The file with the durations of this library, or of all files of this kind.
+    pub fn durations(&self) -> PathBuf {
+        self.stamp.with_file_name("durations")
     }
 
     fn command(&self, setup: &Setup, besides: &[String]) -> Invocation {
@@ -214,7 +225,12 @@ impl Job {
             files.extend(setup.plan.watched.iter().cloned());
             stamp.write(&files, begun);
         }
-        Ok(JobOutput { files, said })
+        let time = SystemTime::now().duration_since(begun).unwrap_or_default();
+        Ok(JobOutput {
+            files,
+            said,
+            ran: Some((command.to_string(), time)),
+        })
     }
 
     /// The command, and what it came to.

@@ -19,6 +19,7 @@ pub mod nvcc_diagnostics;
 pub mod toolchain_fingerprint;
 
 pub mod archive;
+pub mod durations;
 pub mod host_compiler_check;
 pub mod job;
 pub mod min_capability;
@@ -50,10 +51,11 @@ use crate::system::{cargo, job_pool};
 use crate::toolchain::Toolchain;
 use crate::toolkit::nvcc_command::{Plan, Product};
 use crate::toolkit::nvcc_optimisation::Optimisation;
+use durations::Durations;
 use job::{Job, JobOutput};
 use setup::Setup;
 use sources::Source;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 /// Kernels to compile, from [`Toolchain::kernels`].
@@ -200,22 +202,28 @@ impl Kernels<'_> {
         let outputs = jobs.iter().map(|job| job.output.clone()).collect();
         let foreign = self.foreign();
         let mut failed = Vec::new();
-        let stale = jobs.iter().zip(&fresh).filter(|(_, fresh)| fresh.is_none());
+        let stale = (0..jobs.len()).filter(|place| fresh[*place].is_none());
+        let mut durations = Durations::read(jobs[0].durations());
+        let stale = durations.longest_first(&jobs, stale.collect());
         let anew = job_pool::in_parallel(
-            stale.map(|(job, _)| job).collect(),
+            stale.iter().map(|place| &jobs[*place]).collect(),
             |job| job.breadth(&setup),
             |job, threads| job.make(&setup, threads),
         );
-        let mut anew = anew.into_iter();
-        let mut told = BTreeSet::new();
-        let made = fresh.into_iter().map_while(|fresh| match fresh {
-            Some(files) => Some(Ok(JobOutput::fresh(files))),
-            None => anew.next(),
+        let mut anew: BTreeMap<usize, _> = stale.into_iter().zip(anew).collect();
+        let (mut told, mut said) = (BTreeSet::new(), BTreeSet::new());
+        let mut ran = Vec::new();
+        let made = fresh.into_iter().enumerate();
+        let made = made.filter_map(|(place, fresh)| match fresh {
+            Some(files) => Some((place, Ok(JobOutput::fresh(files)))),
+            None => Some((place, anew.remove(&place)?)),
         });
-        for made in made {
+        for (place, made) in made {
             match made {
                 Ok(made) => {
-                    lines.extend(warnings(&made.said));
+                    lines.extend(new_warnings(&made.said, &mut said));
+                    let job = &jobs[place];
+                    ran.extend(made.ran.map(|(command, time)| (job, command, time)));
                     for path in made.files {
                         // Most headers are read for every file.
                         if !told.insert(path.as_os_str().to_os_string())
@@ -231,6 +239,9 @@ impl Kernels<'_> {
                 }
                 Err(finding) => failed.push(finding),
             }
+        }
+        if !ran.is_empty() {
+            lines.extend(durations.note(&ran));
         }
         if failed.is_empty() {
             toolchain.compiled(targets.iter().map(|one| one.target))?;
@@ -338,6 +349,14 @@ impl Kernels<'_> {
             .help("call this from a build script")
         })
     }
+}
+
+/// What nvcc says, but for the paragraphs that were said before: that of a header comes with every file that includes it,
+/// and for the code of the host as for that of each target.
+fn new_warnings(text: &str, said: &mut BTreeSet<String>) -> Vec<Directive> {
+    let paragraphs = text.split("\n\n").map(str::trim_end);
+    let new = paragraphs.filter(|text| said.insert(text.to_string()));
+    new.flat_map(warnings).collect()
 }
 
 /// A text as cargo shows it.

@@ -30,6 +30,8 @@ pub enum Directive {
     Warning(String),
     /// `error`: cargo shows it and fails the build.
     Error(String),
+    /// No instruction: `cargo build -vv` shows it. It begins with words of ours.
+    Text(String),
 }
 
 /// How a library is handed to rustc.
@@ -99,6 +101,7 @@ impl fmt::Display for Directive {
             }
             Directive::Warning(text) => write!(f, "cargo::warning={}", printable(text)),
             Directive::Error(text) => write!(f, "cargo::error={}", printable(text)),
+            Directive::Text(text) => f.write_str(&printable(text)),
         }
     }
 }

@@ -1,9 +1,15 @@
 //! What a build script says of its kernels.
 
-use crate::kernels::Kernels;
+use crate::kernels::durations::Durations;
+use crate::kernels::job::Job;
 use crate::kernels::sources::Patterns;
 use crate::kernels::tests::package::Package;
+use crate::kernels::{Kernels, new_warnings};
+use crate::system::directive::Directive;
+use crate::toolkit::nvcc_command::Product;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::time::Duration;
 
 #[test]
 fn lists_patterns_and_exclusions_name_the_files() {
@@ -123,4 +129,89 @@ fn a_group_of_kernels_has_targets_of_its_own() {
     // Its own list counts where nobody wishes for another one.
     package.env = vec![("CUDNN_GUARD_ARCHS", String::new())];
     assert_eq!(codes(&package, &["90a"]), (vec!["sm_90a".to_string()], 1));
+}
+
+#[test]
+fn the_slowest_of_the_last_time_is_begun_first() {
+    let package = Package::new(&[]);
+    let toolchain = package.toolchain();
+    let sources = ["src/a.cu", "src/b.cu", "src/c.cu"].map(|path| package.path(path));
+    let out = package.path("out");
+    let jobs = Job::all(
+        &toolchain.host,
+        Product::Object,
+        "k",
+        sources.into(),
+        &[],
+        &out,
+    )
+    .unwrap();
+    let durations = || Durations::read(jobs[0].durations());
+    assert_eq!(durations().longest_first(&jobs, vec![0, 1, 2]), [0, 1, 2]);
+    let ran = |place: usize, seconds| {
+        let command = format!("nvcc -c {place}.cu");
+        (&jobs[place], command, Duration::from_millis(seconds))
+    };
+    let lines = durations().note(&[ran(0, 1200), ran(2, 34_000)]);
+    assert_eq!(
+        lines.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        [
+            "cudnn-guard: 34.0 s, 0 KiB: nvcc -c 2.cu",
+            "cudnn-guard: 1.2 s, 0 KiB: nvcc -c 0.cu"
+        ]
+    );
+    // What is not known may be longer.
+    assert_eq!(durations().longest_first(&jobs, vec![0, 1, 2]), [1, 2, 0]);
+    durations().note(&[ran(1, 5)]);
+    assert_eq!(durations().longest_first(&jobs, vec![0, 1, 2]), [2, 0, 1]);
+    package.write("out/cudnn-guard/libk/durations", "x\n-1 y\n\n");
+    assert_eq!(durations().longest_first(&jobs, vec![0, 1, 2]), [0, 1, 2]);
+}
+
+#[test]
+fn each_file_that_is_compiled_has_a_line() {
+    let package = Package::new(&[("src/a.cu", ""), ("src/b.cu", "")]);
+    let texts = || {
+        let mut lines = Vec::new();
+        let toolchain = package.toolchain();
+        let kernels = toolchain.kernels().files(package.pattern());
+        kernels.library("k", &mut lines).unwrap();
+        let texts = lines
+            .iter()
+            .filter(|line| matches!(line, Directive::Text(_)));
+        texts
+            .map(|line| package.shown(&line.to_string()))
+            .collect::<Vec<_>>()
+    };
+    let all = texts();
+    assert_eq!(all.len(), 2);
+    assert!(
+        all.iter().all(|line| line.starts_with("cudnn-guard: ")
+            && line.contains(" s, ")
+            && line.contains(" KiB: ./cuda/bin/nvcc -c ./src/")),
+        "{all:?}"
+    );
+    assert_eq!(texts(), [""; 0]);
+    package.write("src/b.cu", "x");
+    assert_eq!(texts().len(), 1);
+}
+
+#[test]
+fn a_warning_of_nvcc_is_said_once() {
+    let text =
+        |file: &str| format!("{file}(1): warning #177-D: x\n  int x;\n      ^\n\nRemark: y\n\n");
+    let mut said = BTreeSet::new();
+    let one = text("a.h") + &text("a.h");
+    let lines = new_warnings(&one, &mut said);
+    assert_eq!(
+        lines.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        [
+            "cargo::warning=a.h(1): warning #177-D: x",
+            "cargo::warning=  int x;",
+            "cargo::warning=      ^",
+            "cargo::warning=Remark: y"
+        ]
+    );
+    assert_eq!(new_warnings(&text("a.h"), &mut said), []);
+    assert_eq!(new_warnings(&text("b.h"), &mut said).len(), 3);
 }

@@ -7,6 +7,7 @@ use crate::model::candidate::Toolkit;
 use crate::model::environment::Environment;
 use crate::model::platform::Platform;
 use crate::system::Host;
+use crate::system::directive::Directive;
 use crate::system::probe_cache::ProbeCache;
 use crate::toolchain::probe::Needs;
 use crate::toolchain::static_link::Archives;
@@ -141,6 +142,7 @@ impl Package {
         let result = kernels.library("k", &mut lines);
         let shown = lines
             .iter()
+            .filter(|line| !matches!(line, Directive::Text(_)))
             .map(|line| self.shown(&line.to_string()))
             .collect();
         (
