@@ -17,51 +17,49 @@ const PLACES: [&str; 6] = [
     r"cudnn\bin",
 ];
 
-impl Misplaced {
-    /// Looks where the variables mean one of these names to be, and where installers put it.
-    pub fn find(names: &[String]) -> Option<Self> {
-        if let Some((file, reason)) = by_variable(&|dir| below(dir, names)) {
-            return Some(Self::led_by_path(file, reason));
-        }
-        let programs = PathBuf::from(std::env::var_os("ProgramFiles").unwrap_or_default());
-        for installed in &INSTALLED {
-            for release in files_in(&programs.join(installed)).iter().rev() {
-                if let Some(file) = below(release, names) {
-                    let reason = "PATH does not name its directory".to_string();
-                    return Some(Self::led_by_path(file, reason));
-                }
+/// Looks where the variables mean one of these names to be, and where installers put it.
+pub fn find(names: &[String]) -> Option<Misplaced> {
+    if let Some((file, reason)) = by_variable(&|dir| below(dir, names)) {
+        return Some(led_by_path(file, reason));
+    }
+    let programs = PathBuf::from(std::env::var_os("ProgramFiles").unwrap_or_default());
+    for installed in &INSTALLED {
+        for release in files_in(&programs.join(installed)).iter().rev() {
+            if let Some(file) = below(release, names) {
+                let reason = "PATH does not name its directory".to_string();
+                return Some(led_by_path(file, reason));
             }
         }
-        None
     }
+    None
+}
 
-    /// In a directory that PATH names in quotation marks: programs of Windows take them away, its loader may not.
-    pub fn in_quotes(names: &[String]) -> Option<Self> {
-        let path = std::env::var_os(LIBRARY_PATH)?;
-        for entry in path.to_string_lossy().split(';') {
-            let dir = entry.trim_matches('"');
-            let there = |name: &String| Path::new(dir).join(name).is_file();
-            if let (Some(name), true) = (names.iter().find(|name| there(name)), dir != entry) {
-                return Some(Self {
-                    file: Some(Path::new(dir).join(name)),
-                    reason: format!("PATH has {}, with the quotation marks", entry),
-                    help: format!(
-                        "put `{}` into PATH without quotation marks: it needs none",
-                        dir
-                    ),
-                });
-            }
+/// In a directory that PATH names in quotation marks: programs of Windows take them away, its loader may not.
+pub fn in_quotes(names: &[String]) -> Option<Misplaced> {
+    let path = std::env::var_os(LIBRARY_PATH)?;
+    for entry in path.to_string_lossy().split(';') {
+        let dir = entry.trim_matches('"');
+        let there = |name: &String| Path::new(dir).join(name).is_file();
+        if let (Some(name), true) = (names.iter().find(|name| there(name)), dir != entry) {
+            return Some(Misplaced {
+                file: Some(Path::new(dir).join(name)),
+                reason: format!("PATH has {}, with the quotation marks", entry),
+                help: format!(
+                    "put `{}` into PATH without quotation marks: it needs none",
+                    dir
+                ),
+            });
         }
-        None
     }
+    None
+}
 
-    fn led_by_path(file: PathBuf, reason: String) -> Self {
-        let dir = file.parent().unwrap_or(&file).display().to_string();
-        Self {
-            file: Some(file),
-            reason,
-            help: format!("put `{}` into PATH where the program runs", dir),
-        }
+fn led_by_path(file: PathBuf, reason: String) -> Misplaced {
+    let dir = file.parent().unwrap_or(&file).display().to_string();
+    Misplaced {
+        file: Some(file),
+        reason,
+        help: format!("put `{}` into PATH where the program runs", dir),
     }
 }
 

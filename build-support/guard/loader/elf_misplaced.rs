@@ -27,134 +27,132 @@ const QUOTE: fn(char) -> bool = |c| c == '"' || c == '\'';
 /// More directories in one are not looked into.
 const MOST: usize = 256;
 
-impl Misplaced {
-    /// Looks where the variables and the configuration of the loader mean one of these names to be.
-    pub fn find(names: &[String]) -> Option<Self> {
-        let library_path = platform::given_environment("LD_LIBRARY_PATH").unwrap_or_default();
-        let library_path = library_path.to_string_lossy();
-        let home = std::env::var("HOME").unwrap_or_default();
-        let found = Self::by_library_path(names, &library_path, &home);
-        let found = found.or_else(|| Self::by_configuration(names, Path::new("/etc")));
-        if found.is_some() {
-            return found;
-        }
-        if let Some((file, reason)) = by_variable(&|dir| below(dir, names)) {
-            return Some(Self::led_by_library_path(file, reason, &library_path));
-        }
-        for prefix in &PREFIXES {
-            if let Some(file) = below(Path::new(prefix), names) {
-                let reason = format!("neither LD_LIBRARY_PATH nor {} names its directory", CACHE);
-                return Some(Self::led_by_library_path(file, reason, &library_path));
-            }
-        }
-        Self::misread(&library_path, &home)
+/// Looks where the variables and the configuration of the loader mean one of these names to be.
+pub fn find(names: &[String]) -> Option<Misplaced> {
+    let library_path = platform::given_environment("LD_LIBRARY_PATH").unwrap_or_default();
+    let library_path = library_path.to_string_lossy();
+    let home = std::env::var("HOME").unwrap_or_default();
+    let found = by_library_path(names, &library_path, &home);
+    let found = found.or_else(|| by_configuration(names, Path::new("/etc")));
+    if found.is_some() {
+        return found;
     }
-
-    /// An entry of LD_LIBRARY_PATH that the loader reads in another way than it was meant.
-    pub fn by_library_path(names: &[String], library_path: &str, home: &str) -> Option<Self> {
-        let mut entries = Vec::new();
-        let mut found = None;
-        for entry in library_path.split(BETWEEN) {
-            let (mut meant, why) = meant(entry, home);
-            for dir in &mut meant {
-                let near = match &found {
-                    None => at_or_near(Path::new(dir), names),
-                    Some(_) => None,
-                };
-                let Some(file) = near else { continue };
-                let parent = folder(&file).display().to_string();
-                let why = match &why {
-                    Some(why) => why.as_str(),
-                    None if parent == *dir && !platform::is_privileged() => continue,
-                    None if parent == *dir => {
-                        "is that directory, and the loader ignores the variable for a program with more rights than its user (setuid)"
-                    }
-                    None if file == Path::new(dir) => {
-                        "is the file, and the loader looks into directories alone"
-                    }
-                    None if file.starts_with(&*dir) => {
-                        "is a directory above it, and the loader looks no deeper"
-                    }
-                    None if Path::new(dir).exists() => "is another directory beside it",
-                    None => "is not there",
-                };
-                found = Some((file, entry_words(entry, why)));
-                *dir = parent;
-            }
-            entries.extend(meant);
-        }
-        let (file, reason) = found?;
-        Some(Self::led_by(file, reason, &entries.join(":")))
+    if let Some((file, reason)) = by_variable(&|dir| below(dir, names)) {
+        return Some(led_by_library_path(file, reason, &library_path));
     }
-
-    /// The same where no such file lies anywhere.
-    fn misread(library_path: &str, home: &str) -> Option<Self> {
-        for entry in library_path.split(BETWEEN) {
-            if let (_, Some(why)) = meant(entry, home) {
-                let help =
-                    "write each directory of LD_LIBRARY_PATH out in full, with colons between them";
-                return Some(Self {
-                    file: None,
-                    reason: entry_words(entry, &why),
-                    help: help.to_string(),
-                });
-            }
+    for prefix in &PREFIXES {
+        if let Some(file) = below(Path::new(prefix), names) {
+            let reason = format!("neither LD_LIBRARY_PATH nor {} names its directory", CACHE);
+            return Some(led_by_library_path(file, reason, &library_path));
         }
-        None
     }
+    misread(&library_path, &home)
+}
 
-    /// A directory that the loader's configuration names and its cache does not have yet.
-    pub fn by_configuration(names: &[String], etc: &Path) -> Option<Self> {
-        let mut files = vec![etc.join("ld.so.conf")];
-        files.extend(listed(&etc.join("ld.so.conf.d")));
-        for conf in files {
-            for line in std::fs::read_to_string(&conf).unwrap_or_default().lines() {
-                let dir = line.split('#').next().unwrap_or_default().trim();
-                for name in names {
-                    let file = Path::new(dir).join(name);
-                    let is_known = || ld_so_cache::files(name).contains(&file);
-                    if dir.starts_with('/') && is_sound(&file) && !is_known() {
-                        return Some(Self {
-                            file: Some(file),
-                            reason: format!(
-                                "`{}` names its directory, and {} does not have it yet",
-                                conf.display(),
-                                CACHE
-                            ),
-                            help: "run `ldconfig` as root".to_string(),
-                        });
-                    }
+/// An entry of LD_LIBRARY_PATH that the loader reads in another way than it was meant.
+pub fn by_library_path(names: &[String], library_path: &str, home: &str) -> Option<Misplaced> {
+    let mut entries = Vec::new();
+    let mut found = None;
+    for entry in library_path.split(BETWEEN) {
+        let (mut meant, why) = meant(entry, home);
+        for dir in &mut meant {
+            let near = match &found {
+                None => at_or_near(Path::new(dir), names),
+                Some(_) => None,
+            };
+            let Some(file) = near else { continue };
+            let parent = folder(&file).display().to_string();
+            let why = match &why {
+                Some(why) => why.as_str(),
+                None if parent == *dir && !platform::is_privileged() => continue,
+                None if parent == *dir => {
+                    "is that directory, and the loader ignores the variable for a program with more rights than its user (setuid)"
+                }
+                None if file == Path::new(dir) => {
+                    "is the file, and the loader looks into directories alone"
+                }
+                None if file.starts_with(&*dir) => {
+                    "is a directory above it, and the loader looks no deeper"
+                }
+                None if Path::new(dir).exists() => "is another directory beside it",
+                None => "is not there",
+            };
+            found = Some((file, entry_words(entry, why)));
+            *dir = parent;
+        }
+        entries.extend(meant);
+    }
+    let (file, reason) = found?;
+    Some(led_by(file, reason, &entries.join(":")))
+}
+
+/// The same where no such file lies anywhere.
+fn misread(library_path: &str, home: &str) -> Option<Misplaced> {
+    for entry in library_path.split(BETWEEN) {
+        if let (_, Some(why)) = meant(entry, home) {
+            let help =
+                "write each directory of LD_LIBRARY_PATH out in full, with colons between them";
+            return Some(Misplaced {
+                file: None,
+                reason: entry_words(entry, &why),
+                help: help.to_string(),
+            });
+        }
+    }
+    None
+}
+
+/// A directory that the loader's configuration names and its cache does not have yet.
+pub fn by_configuration(names: &[String], etc: &Path) -> Option<Misplaced> {
+    let mut files = vec![etc.join("ld.so.conf")];
+    files.extend(listed(&etc.join("ld.so.conf.d")));
+    for conf in files {
+        for line in std::fs::read_to_string(&conf).unwrap_or_default().lines() {
+            let dir = line.split('#').next().unwrap_or_default().trim();
+            for name in names {
+                let file = Path::new(dir).join(name);
+                let is_known = || ld_so_cache::files(name).contains(&file);
+                if dir.starts_with('/') && is_sound(&file) && !is_known() {
+                    return Some(Misplaced {
+                        file: Some(file),
+                        reason: format!(
+                            "`{}` names its directory, and {} does not have it yet",
+                            conf.display(),
+                            CACHE
+                        ),
+                        help: "run `ldconfig` as root".to_string(),
+                    });
                 }
             }
         }
-        None
     }
+    None
+}
 
-    fn led_by_library_path(file: PathBuf, reason: String, library_path: &str) -> Self {
-        let mut value = folder(&file).display().to_string();
-        if !library_path.is_empty() {
-            value = format!("{}:{}", value, library_path);
-        }
-        Self::led_by(file, reason, &value)
+fn led_by_library_path(file: PathBuf, reason: String, library_path: &str) -> Misplaced {
+    let mut value = folder(&file).display().to_string();
+    if !library_path.is_empty() {
+        value = format!("{}:{}", value, library_path);
     }
+    led_by(file, reason, &value)
+}
 
-    fn led_by(file: PathBuf, reason: String, value: &str) -> Self {
-        let help = if platform::is_privileged() {
-            format!(
-                "name `{}` in /etc/ld.so.conf, and run `ldconfig` as root",
-                folder(&file).display()
-            )
-        } else {
-            format!(
-                "run `export LD_LIBRARY_PATH={}` before the program",
-                quoted(value)
-            )
-        };
-        Self {
-            file: Some(file),
-            reason,
-            help,
-        }
+fn led_by(file: PathBuf, reason: String, value: &str) -> Misplaced {
+    let help = if platform::is_privileged() {
+        format!(
+            "name `{}` in /etc/ld.so.conf, and run `ldconfig` as root",
+            folder(&file).display()
+        )
+    } else {
+        format!(
+            "run `export LD_LIBRARY_PATH={}` before the program",
+            quoted(value)
+        )
+    };
+    Misplaced {
+        file: Some(file),
+        reason,
+        help,
     }
 }
 

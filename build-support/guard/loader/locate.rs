@@ -7,9 +7,8 @@ use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
 use crate::runtime::judge::rules;
-use crate::runtime::loader::misplaced::Misplaced;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
-use crate::runtime::loader::{library_names, map_failures, not_found};
+use crate::runtime::loader::{library_names, map_failures, not_found, off_the_way};
 use crate::runtime::parts::file_name;
 use crate::runtime::parts::mixed_parts::{self, LastingFolder};
 use crate::runtime::parts::part_files::{self, Parts};
@@ -280,9 +279,9 @@ fn open(
         unfit = obstacle.filter(|(_, defect)| !usable || !defect.is_passed_over());
     }
     let misplaced = match unfit {
-        None | Some((_, Defect::Closed(_))) if !usable => Misplaced::find(&names),
+        None | Some((_, Defect::Closed(_))) if !usable => off_the_way::find(&names),
         #[cfg(windows)]
-        None => Misplaced::in_quotes(&names),
+        None => off_the_way::in_quotes(&names),
         _ => None,
     };
     if misplaced.as_ref().is_some_and(|found| found.file.is_some()) {

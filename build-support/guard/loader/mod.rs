@@ -24,6 +24,12 @@ pub mod elf_misplaced;
 #[cfg(not(windows))]
 pub mod elf_search_path;
 
+/// Where a library may lie and the system does not look.
+#[cfg(windows)]
+pub use self::dll_misplaced as off_the_way;
+#[cfg(not(windows))]
+pub use self::elf_misplaced as off_the_way;
+
 /// What the system says when it refuses a library.
 #[cfg(not(windows))]
 pub use self::dlerror_messages as loader_words;
