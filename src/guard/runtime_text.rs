@@ -88,6 +88,7 @@ pub(super) const SOURCES: &[(&str, &str)] = sources![
     "loader/dll_misplaced",
     "loader/dll_search_path",
     "loader/dlerror_messages",
+    "loader/later_dll",
     "loader/ld_so_cache",
     "loader/library_names",
     "loader/load_origin",

@@ -2,7 +2,6 @@
 
 use crate::runtime::binary::Image;
 use crate::runtime::binary::bounded_file::files_in;
-use crate::runtime::system::platform::LIBRARY_PATH;
 use std::path::{Path, PathBuf};
 
 /// Variables that name what holds a cuDNN. None of them tells Windows anything.
@@ -28,6 +27,7 @@ const PLACES: [&str; 6] = [
 ];
 
 /// The DLL, and what keeps Windows from it.
+#[derive(Clone, Debug)]
 pub struct Misplaced {
     /// Its file.
     pub file: Option<PathBuf>,
@@ -40,6 +40,11 @@ pub struct Misplaced {
 impl Misplaced {
     /// Looks where the variables mean one of these names to be, and where installers put it.
     pub fn find(names: &[String]) -> Option<Self> {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let quoted = Self::in_quotes(&path.to_string_lossy(), names);
+        if quoted.is_some() {
+            return quoted;
+        }
         for variable in &VARIABLES {
             let named = PathBuf::from(std::env::var_os(variable).unwrap_or_default());
             if let (Some(file), true) = (below(&named, names), named.is_absolute()) {
@@ -63,15 +68,14 @@ impl Misplaced {
         None
     }
 
-    /// In a directory that PATH names in quotation marks: programs of Windows take them away, its loader may not.
-    pub fn in_quotes(names: &[String]) -> Option<Self> {
-        let path = std::env::var_os(LIBRARY_PATH)?;
-        for entry in path.to_string_lossy().split(';') {
-            let dir = entry.trim_matches('"');
-            let there = |name: &String| Path::new(dir).join(name).is_file();
-            if let (Some(name), true) = (names.iter().find(|name| there(name)), dir != entry) {
+    /// In a directory that PATH names in quotation marks: programs of Windows take them away, its loader does not.
+    pub fn in_quotes(path: &str, names: &[String]) -> Option<Self> {
+        for entry in path.split(';').filter(|entry| entry.contains('"')) {
+            let dir = entry.replace('"', "");
+            let there = |name: &String| Path::new(&dir).join(name).is_file();
+            if let Some(name) = names.iter().find(|name| there(name)) {
                 return Some(Self {
-                    file: Some(Path::new(dir).join(name)),
+                    file: Some(Path::new(&dir).join(name)),
                     reason: format!("PATH has {}, with the quotation marks", entry),
                     help: format!(
                         "put `{}` into PATH without quotation marks: it needs none",

@@ -8,6 +8,8 @@ use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::linked_in::LinkedIn;
 use crate::runtime::facts::version::Version;
 use crate::runtime::judge::rules;
+#[cfg(windows)]
+use crate::runtime::loader::later_dll::LaterDll;
 use crate::runtime::loader::misplaced::Misplaced;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
 use crate::runtime::loader::{library_names, map_failures};
@@ -102,6 +104,12 @@ impl MainLibrary {
         let wanted = &mismatch.wanted;
         let help = mixed_parts::replacement_help(&self.origin, &self.path, wanted, lasting, &fits);
         let mut evidence = self.evidence();
+        #[cfg(windows)]
+        if let Some(later) = LaterDll::find(built, &self.path, self.major) {
+            evidence.push(("there is", later.words()));
+            let help = later.help(&self.origin).unwrap_or(help);
+            return Some(mismatch.finding(evidence).help(help));
+        }
         let Some(hidden) = library_names::hidden(built, &self.path) else {
             return Some(mismatch.finding(evidence).help(help));
         };
@@ -281,8 +289,6 @@ fn open(
     }
     let misplaced = match unfit {
         None | Some((_, Defect::Closed(_))) if !usable => Misplaced::find(&names),
-        #[cfg(windows)]
-        None => Misplaced::in_quotes(&names),
         _ => None,
     };
     if misplaced.as_ref().is_some_and(|found| found.file.is_some()) {

@@ -69,6 +69,9 @@ impl PreflightInput {
         if let Some(unfit) = missing.iter().find_map(|one| one.unfit.as_ref()) {
             return Some(finding.with_unfit(&unfit.path, &unfit.defect, &unfit.found_via));
         }
+        if let Some(quoted) = &self.in_quotes {
+            return Some(finding.with("reason", &quoted.reason).help(&*quoted.help));
+        }
         let is_it = |other: &&Other| names.contains(&consistency::file_name(&other.path));
         if let Some(other) = self.others.iter().find(is_it) {
             let dir = other.path.parent().unwrap_or(&other.path).display();
