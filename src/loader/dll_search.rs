@@ -75,7 +75,10 @@ impl<'a> DllSearchPath<'a> {
             path.dirs = entries(host);
             path.dirs.retain(|dir| !dir.as_os_str().is_empty());
             for dir in &mut path.dirs {
-                *dir = here.join(&dir);
+                // With quotation marks it is no name of a directory.
+                if !dir.to_string_lossy().contains('"') {
+                    *dir = here.join(&dir);
+                }
             }
         }
         path.own = Some(own);

@@ -70,7 +70,10 @@ impl PreflightInput {
             return Some(finding.with_unfit(&unfit.path, &unfit.defect, &unfit.found_via));
         }
         if let Some(quoted) = &self.in_quotes {
-            return Some(finding.with("reason", &quoted.reason).help(&*quoted.help));
+            let reason = ("reason", quoted.reason.clone());
+            let mut finding = finding.help(&*quoted.help);
+            finding.evidence.insert(0, reason);
+            return Some(finding);
         }
         let is_it = |other: &&Other| names.contains(&consistency::file_name(&other.path));
         if let Some(other) = self.others.iter().find(is_it) {
