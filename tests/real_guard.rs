@@ -16,7 +16,7 @@ use cudnn_guard::runtime::binary::elf::Elf;
 use cudnn_guard::runtime::check;
 use cudnn_guard::runtime::facts::built::Built;
 use cudnn_guard::runtime::facts::version::Version;
-use cudnn_guard::runtime::parts::file_name;
+use cudnn_guard::runtime::loader::file_name;
 use cudnn_guard::runtime::parts::release::VersionDetector;
 use cudnn_guard::runtime::startup::startup_with;
 use guard::program::FAKES;

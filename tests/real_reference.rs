@@ -9,10 +9,10 @@
 )]
 
 use cudnn_guard::runtime::convolution::case::{self, Case};
-use cudnn_guard::runtime::convolution::data_type::to_half;
-use cudnn_guard::runtime::convolution::operation::Operation;
 use cudnn_guard::runtime::convolution::reference::{self, Operands};
-use cudnn_guard::runtime::convolution::shape::Shape;
+use cudnn_guard::runtime::cudnn::data_type::to_half;
+use cudnn_guard::runtime::cudnn::operation::Operation;
+use cudnn_guard::runtime::cudnn::shape::Shape;
 use std::path::Path;
 use std::process::Command;
 

@@ -10,11 +10,11 @@
 )]
 
 use cudnn_guard::runtime::convolution::case;
-use cudnn_guard::runtime::convolution::data_type::DataType;
-use cudnn_guard::runtime::convolution::shape::Layout;
+use cudnn_guard::runtime::convolution::graph::{self, Graph};
+use cudnn_guard::runtime::cudnn::data_type::DataType;
 use cudnn_guard::runtime::cudnn::functions::Cudnn;
-use cudnn_guard::runtime::cudnn::graph::{self, Graph};
 use cudnn_guard::runtime::cudnn::graph_signatures as calls;
+use cudnn_guard::runtime::cudnn::shape::Layout;
 use cudnn_guard::runtime::system::platform::Library;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -12,8 +12,8 @@ use crate::runtime::binary::pe::Pe;
 use crate::runtime::facts::built::{Built, Loader};
 use crate::runtime::judge::rules;
 use crate::runtime::loader::dll_misplaced;
-use crate::runtime::loader::later_dll::LaterDll;
 use crate::runtime::loader::load_origin::LoadOrigin;
+use crate::runtime::parts::later_dll::LaterDll;
 use crate::system::Host;
 use std::path::{Path, PathBuf};
 

@@ -1,8 +1,8 @@
 //! What a convolution must give: plain loops in double precision.
 
 use crate::runtime::convolution::case::Case;
-use crate::runtime::convolution::operation::Operation;
-use crate::runtime::convolution::shape::{count, divide, indices, quotient};
+use crate::runtime::cudnn::operation::Operation;
+use crate::runtime::cudnn::shape::{count, divide, indices, quotient};
 use std::rc::Rc;
 
 /// What goes into a convolution, in NCHW order; each operation takes two of the first three.

@@ -1,9 +1,9 @@
 //! Handles and descriptors of cuDNN: what a convolution is told by.
 
-use crate::runtime::convolution::data_type::DataType;
-use crate::runtime::convolution::shape::{Layout, Shape};
+use crate::runtime::cudnn::data_type::DataType;
 use crate::runtime::cudnn::functions::Cudnn;
 use crate::runtime::cudnn::owned_descriptor::OwnedDescriptor;
+use crate::runtime::cudnn::shape::{Layout, Shape};
 use crate::runtime::cudnn::signatures::{
     Opaque, SetActivation, SetConvolution, SetDimensions, SetNumber,
 };

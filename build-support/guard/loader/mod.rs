@@ -2,12 +2,10 @@
 
 pub mod cudarc_eager;
 pub mod dlerror_messages;
-#[cfg(any(windows, feature = "build"))]
-pub mod later_dll;
+pub mod file_name;
 pub mod ld_so_cache;
 pub mod library_names;
 pub mod load_origin;
-pub mod locate;
 pub mod map_failures;
 pub mod misplaced;
 pub mod not_found;

@@ -3,9 +3,9 @@
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
+use crate::runtime::loader::file_name;
 use crate::runtime::loader::library_names;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
-use crate::runtime::parts::file_name;
 use crate::runtime::parts::part_files::{Part, Parts};
 use crate::runtime::parts::release::{SYMBOL, SourcedVersion, with_article};
 use crate::runtime::parts::required_parts::{self, names};
