@@ -1,12 +1,6 @@
 //! The guard's reference and its halves, held against numpy.
 //!
 //! `CUDNN_GUARD_REAL` names the directory that `.ci/wheels.py` filled; its folder `numpy` is what is asked.
-#![cfg(all(feature = "cli", target_os = "linux", target_env = "gnu"))]
-#![allow(
-    clippy::disallowed_methods,
-    clippy::disallowed_macros,
-    reason = "tests touch the machine"
-)]
 
 use cudnn_guard::runtime::convolution::case::{self, Case};
 use cudnn_guard::runtime::convolution::reference::{self, Operands};

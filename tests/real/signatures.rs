@@ -2,12 +2,6 @@
 //!
 //! `CUDNN_GUARD_REAL` names a directory of folders that `pip install --target` made: `cudnn-*` with a cuDNN each,
 //! and `cuda-*` with the headers of CUDA.
-#![cfg(all(feature = "cli", target_os = "linux", target_env = "gnu"))]
-#![allow(
-    clippy::disallowed_methods,
-    clippy::disallowed_macros,
-    reason = "tests touch the machine"
-)]
 
 use cudnn_guard::runtime::convolution::case;
 use cudnn_guard::runtime::convolution::graph::{self, Graph};
@@ -250,7 +244,12 @@ fn the_real_libraries_take_the_graphs_descriptors() {
             continue;
         }
         let output = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "graph_in_child", "--ignored", "--nocapture"])
+            .args([
+                "--exact",
+                "real::signatures::graph_in_child",
+                "--ignored",
+                "--nocapture",
+            ])
             .env("GUARD_TEST_SHIM", &shim)
             .output()
             .unwrap();
@@ -308,7 +307,12 @@ fn the_real_libraries_take_the_descriptors() {
             continue;
         }
         let output = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "in_child", "--ignored", "--nocapture"])
+            .args([
+                "--exact",
+                "real::signatures::in_child",
+                "--ignored",
+                "--nocapture",
+            ])
             .env("GUARD_TEST_SHIM", &shim)
             .output()
             .unwrap();
