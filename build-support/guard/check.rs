@@ -135,11 +135,7 @@ fn locate_cudnn(
         return None;
     }
     let search_path = SearchPath::of_program();
-    let found = match built.linked_in {
-        Some(functions) => Ok(MainLibrary::linked_in(built, functions)),
-        None => locate::find(built, &search_path),
-    };
-    match found {
+    match locate::find(built, &search_path) {
         Ok(main_library) => {
             if !main_library.others.is_empty() {
                 report

@@ -109,10 +109,8 @@ fn a_library_that_does_not_fit_a_part_is_named() {
 #[test]
 fn the_words_of_other_loaders_are_understood() {
     let told = |words: &str| {
-        let finding = cudnn_guard::runtime::loader::refusal::refusal(
-            Path::new("/p/libcudnn_cnn.so.9"),
-            words,
-        );
+        let path = Path::new("/p/libcudnn_cnn.so.9");
+        let finding = cudnn_guard::runtime::parts::refusal::finding(path, words);
         format!("{}  [{}]", finding.summary, finding.id)
     };
     for (words, wanted) in [

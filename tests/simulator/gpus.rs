@@ -1,18 +1,18 @@
 //! What the driver answers, and what it does not.
 
 use crate::{V9_14, ask, convolve};
-use cudnn_guard::runtime::driver::driver_missing::LIBRARY;
+use cudnn_guard::runtime::system::names::DRIVER;
 
 #[test]
 fn the_driver_tells_its_gpus() {
-    ask(&[]).must_be(&format!("{LIBRARY} for CUDA 13.0, Simulated GPU of 9.0"));
+    ask(&[]).must_be(&format!("{DRIVER} for CUDA 13.0, Simulated GPU of 9.0"));
     let two = [
         ("SIM_DEVICES", "2"),
         ("SIM_CAPABILITY", "12.0"),
         ("SIM_CUDA", "12090"),
     ];
     ask(&two).must_be(&format!(
-        "{LIBRARY} for CUDA 12.9, Simulated GPU of 12.0, Simulated GPU of 12.0"
+        "{DRIVER} for CUDA 12.9, Simulated GPU of 12.0, Simulated GPU of 12.0"
     ));
 }
 
@@ -62,7 +62,7 @@ fn what_the_driver_answers_is_explained() {
         ended.must_have(words).must_have(&format!("  [{id}]\n"));
         // The driver's release is told all the same, as NVIDIA's does; the stub tells nothing.
         let cuda = if code == "34" { "none" } else { "13.0" };
-        ended.must_have(&format!("known: {LIBRARY} for CUDA {cuda}"));
+        ended.must_have(&format!("known: {DRIVER} for CUDA {cuda}"));
     }
     ask(&[("SIM_FAULT", "status:cuDeviceGetName:101")])
         .must_have("`cuDeviceGetName` answered CUDA_ERROR_INVALID_DEVICE (101)");

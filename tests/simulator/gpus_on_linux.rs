@@ -1,8 +1,9 @@
 //! What shows on Linux around a driver: devices, containers, the kernel module.
 
 use crate::{V9_14, child, libraries, simulated, tempfile};
+use cudnn_guard::runtime::driver::driver_release;
 use cudnn_guard::runtime::driver::no_gpu::GpuVisibility;
-use cudnn_guard::runtime::driver::query::{self, Driver, DriverProblem};
+use cudnn_guard::runtime::driver::query::{Driver, DriverProblem};
 use cudnn_guard::runtime::facts::version::Version;
 
 #[test]
@@ -136,13 +137,20 @@ fn every_problem_is_worded() {
 #[test]
 fn the_release_of_the_kernel_module_is_read() {
     let closed = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.183.01  Sun May 12 19:39:15 UTC 2024\nGCC version:  gcc version 12.2.0\n";
-    assert_eq!(query::parse_release(closed).as_deref(), Some("535.183.01"));
+    assert_eq!(
+        driver_release::parse_release(closed).as_deref(),
+        Some("535.183.01")
+    );
     let open = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  Release Build  (root@host)  \n";
-    assert_eq!(query::parse_release(open).as_deref(), Some("580.65.06"));
-    assert_eq!(query::parse_release("GCC 12\nversion 1.2.3"), None);
-    assert_eq!(query::parse_release(""), None);
+    assert_eq!(
+        driver_release::parse_release(open).as_deref(),
+        Some("580.65.06")
+    );
+    assert_eq!(driver_release::parse_release("GCC 12\nversion 1.2.3"), None);
+    assert_eq!(driver_release::parse_release(""), None);
     // The library's name tells it too, but on a Jetson.
-    let named = |name: &str| query::release_in_name(&format!("/usr/lib/tegra/libcuda.so.{name}"));
+    let named =
+        |name: &str| driver_release::release_in_name(&format!("/usr/lib/tegra/libcuda.so.{name}"));
     assert_eq!(named("535.183.01").as_deref(), Some("535.183.01"));
     assert_eq!(named("1.1"), None);
     assert_eq!(named("1"), None);

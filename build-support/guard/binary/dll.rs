@@ -1,10 +1,11 @@
 //! A DLL that a process of this program can load.
 
 use crate::runtime::binary::defect::Defect;
+use crate::runtime::binary::elf::Elf;
 use crate::runtime::binary::pe::Pe;
 use std::env::consts::ARCH;
 use std::ops::Deref;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Its file, which is whole and for this processor.
 pub struct Dll {
@@ -30,25 +31,8 @@ impl Dll {
         }
     }
 
-    // What an ELF file tells of itself and a DLL does not.
-
-    /// None: a DLL is known by the name of its file.
-    pub fn soname(&self) -> Option<String> {
-        None
-    }
-
-    /// None.
-    pub fn build_id(&self) -> Option<String> {
-        None
-    }
-
-    /// None: what it opens is looked for where the program looks.
-    pub fn folders(&self, _path: &Path) -> Vec<PathBuf> {
-        Vec::new()
-    }
-
-    /// None.
-    pub fn rpath_first(&self) -> Option<bool> {
+    /// It is none, and has no SONAME, no build-id and no folders of its own.
+    pub fn as_elf(&self) -> Option<&Elf> {
         None
     }
 }

@@ -129,6 +129,11 @@ impl Elf {
         }
     }
 
+    /// Itself: a DLL, in its place on Windows, is none.
+    pub fn as_elf(&self) -> Option<&Self> {
+        Some(self)
+    }
+
     /// Why no linker and no loader can take it, processors aside.
     pub fn defect(&self) -> Option<Defect> {
         let length = self.length();

@@ -15,7 +15,6 @@ use crate::runtime::judge::gpu_support::{self, GpuSupport};
 use crate::runtime::judge::rules;
 use crate::runtime::loader::cudarc_eager::{self, EagerLookup};
 use crate::runtime::loader::locate::MainLibrary;
-use crate::runtime::loader::refusal;
 use crate::runtime::loader::search_path::SearchPath;
 use crate::runtime::parts::missing_dlopen::MissingDlopen;
 use crate::runtime::parts::part_files::Parts;
@@ -59,7 +58,7 @@ pub fn judge(
         ));
     }
     for (path, words) in &answer.unopened {
-        refusal::refused(report, path, words);
+        report.refused(path, words);
     }
     let flavour = answer
         .cuda_major

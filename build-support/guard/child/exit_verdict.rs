@@ -9,6 +9,7 @@ use crate::runtime::loader::dlerror_messages;
 use crate::runtime::loader::search_path::LoadOrigin;
 use crate::runtime::parts::missing_dlopen::MissingDlopen;
 use crate::runtime::report::result::Report;
+use crate::runtime::system::by_system;
 
 /// Whether cuDNN, or the loader on its behalf, took the child down.
 pub fn is_cudnns(outcome: &ChildOutcome) -> bool {
@@ -81,11 +82,10 @@ pub fn judge(
         ExitStatus::Signal(_) if dlerror_messages::no_memory(&outcome.said) => {
             let summary = format!("{} that tries cuDNN found no memory while {}", who, stage);
             Finding::warning(FindingId::ChildNotStarted, summary)
-                .help(if cfg!(windows) {
+                .help(by_system!(
+                    "raise the limit on memory (`ulimit -v`), or see with `free -m` whether any is left",
                     "close other programs, or let Windows' page file grow"
-                } else {
-                    "raise the limit on memory (`ulimit -v`), or see with `free -m` whether any is left"
-                })
+                ))
         }
         ExitStatus::Signal(number) => {
             // Before it starts, nothing of cuDNN's has run.
@@ -145,11 +145,10 @@ pub fn judge(
 
 /// What went wrong once, and otherwise or not at all in a second child, stops nothing. `words` tell how that one went.
 pub fn did_not_recur(finding: &mut Finding, words: &str) {
-    let help = if cfg!(windows) {
+    let help = by_system!(
+        "start the program again; if it comes and goes, see `dmesg` for lines with Xid, and `nvidia-smi -q -d ECC`",
         "start the program again; if it comes and goes, see Windows' event log for errors of nvlddmkm, and `nvidia-smi -q -d ECC`"
-    } else {
-        "start the program again; if it comes and goes, see `dmesg` for lines with Xid, and `nvidia-smi -q -d ECC`"
-    };
+    );
     finding.severity = Severity::Warning;
     finding.help = vec![help.to_string()];
     finding

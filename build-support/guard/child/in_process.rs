@@ -3,7 +3,7 @@
 
 use crate::runtime::child::exit_status::{ChildExit, ExitStatus};
 use crate::runtime::child::pipe_sink::PipeSink;
-use crate::runtime::driver::driver_missing::LIBRARY;
+use crate::runtime::system::names::DRIVER;
 use crate::runtime::system::platform::{self, Library};
 use std::ffi::c_int;
 use std::sync::{Arc, Mutex};
@@ -17,7 +17,7 @@ const TICK: Duration = Duration::from_millis(1);
 
 /// Whether CUDA is started in this process, which a child made by `fork` could no longer use it in. Starts nothing.
 pub fn cuda_is_started() -> bool {
-    let driver = Library::loaded(LIBRARY);
+    let driver = Library::loaded(DRIVER);
     let Some(address) = driver.and_then(|driver| driver.symbol("cuDeviceGetCount")) else {
         return false;
     };

@@ -11,17 +11,10 @@ pub mod second_try;
 pub mod task;
 pub mod work;
 
-#[cfg(all(
-    target_os = "linux",
-    target_env = "gnu",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
+// Which Linux the guard knows, `system` says: on another one no child is made.
+#[cfg(target_os = "linux")]
 pub mod fork;
-#[cfg(all(
-    target_os = "linux",
-    target_env = "gnu",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
+#[cfg(target_os = "linux")]
 pub use self::fork as process;
 
 #[cfg(windows)]
@@ -31,21 +24,7 @@ pub mod spawn;
 #[cfg(windows)]
 pub use self::spawn as process;
 
-#[cfg(not(any(
-    windows,
-    all(
-        target_os = "linux",
-        target_env = "gnu",
-        any(target_arch = "x86_64", target_arch = "aarch64")
-    )
-)))]
+#[cfg(not(any(target_os = "linux", windows)))]
 pub mod no_fork;
-#[cfg(not(any(
-    windows,
-    all(
-        target_os = "linux",
-        target_env = "gnu",
-        any(target_arch = "x86_64", target_arch = "aarch64")
-    )
-)))]
+#[cfg(not(any(target_os = "linux", windows)))]
 pub use self::no_fork as process;

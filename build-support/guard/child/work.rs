@@ -1,7 +1,5 @@
 //! What happens in the child: everything that could take the process down, and everything that starts CUDA.
 
-#[cfg(not(windows))]
-use crate::runtime::binary::elf::Elf;
 use crate::runtime::child::exit_status::{ChildExit, ExitStatus};
 use crate::runtime::child::pipe_sink::PipeSink;
 use crate::runtime::child::protocol::{self, ChildReport};
@@ -13,24 +11,20 @@ use crate::runtime::cudnn::graph::Graph;
 use crate::runtime::cudnn::status::CudnnStatus;
 use crate::runtime::driver::devices::Devices;
 use crate::runtime::driver::driver_library;
-use crate::runtime::driver::driver_missing::LIBRARY;
 use crate::runtime::driver::query::{Device, Driver};
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
 use crate::runtime::judge::rules;
-#[cfg(windows)]
-use crate::runtime::loader::dll_imports::MissingImport;
-#[cfg(windows)]
-use crate::runtime::loader::search_path::SearchPath;
+use crate::runtime::loader::loader_words;
 use crate::runtime::parts::dlopen_dependencies;
 use crate::runtime::parts::file_name;
 use crate::runtime::parts::part_files::Part;
+use crate::runtime::system::by_system;
 use crate::runtime::system::platform::{self, Library};
 use std::collections::hash_map::RandomState;
 use std::ffi::c_int;
 use std::hash::{BuildHasher, Hasher};
-use std::path::Path;
 use std::time::Duration;
 
 /// cuDNN's own checks that its parts are of one release, each with the part that it ends the process for want of.
@@ -84,11 +78,10 @@ impl ChildNotStarted {
                 .help("call `startup()` before anything uses CUDA: as the first line of `main`"),
             ChildNotStarted::Refused(words) => finding
                 .with("reason", words)
-                .help(if cfg!(windows) {
+                .help(by_system!(
+                    "raise the limit on processes (`ulimit -u`), or allow `fork`",
                     "call `startup()` in the program itself, and let it start itself once more"
-                } else {
-                    "raise the limit on processes (`ulimit -u`), or allow `fork`"
-                }),
+                )),
         }
     }
 }
@@ -247,7 +240,7 @@ fn open(parts: &[Part], sink: &PipeSink<'_>) -> PartsOpened {
         stage(sink, &format!("opening {}", part.path.display()));
         if let Err(words) = Library::open_file(&part.path) {
             sink.line(&protocol::line("refused", &[&path, &words]));
-            if !wants_driver(&part.path, &words) {
+            if !loader_words::wants_driver(&part.path, &words) {
                 return PartsOpened::Refused;
             }
             opened = PartsOpened::ButDriver;
@@ -266,21 +259,6 @@ fn open_for_training(parts: &[Part], sink: &PipeSink<'_>) {
             let _ = Library::open_file(&part.path);
         }
     }
-}
-
-/// Whether Windows refused a DLL for want of the driver's.
-#[cfg(windows)]
-pub fn wants_driver(path: &Path, _words: &str) -> bool {
-    let missing = MissingImport::find(path, &SearchPath::of_program());
-    missing.is_some_and(|missing| missing.name.eq_ignore_ascii_case(LIBRARY))
-}
-
-/// Whether the loader refused a library for want of the driver's. An image may hold an empty file in place of that.
-#[cfg(not(windows))]
-pub fn wants_driver(_path: &Path, words: &str) -> bool {
-    let named = words.split(": ").next().unwrap_or_default();
-    let is_absent = || Elf::open(Path::new(named)).is_err();
-    named == LIBRARY || named.ends_with("/libcuda.so.1") && is_absent()
 }
 
 /// Asks cuDNN what it answers without a GPU.

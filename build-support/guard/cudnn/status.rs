@@ -1,5 +1,6 @@
 //! What cuDNN answers (`cudnnStatus_t`), by name. The numbers changed at 9.
 
+use crate::runtime::system::by_system;
 use std::ffi::c_int;
 
 /// `cudnnStatus_t` of a call that failed, with its name.
@@ -25,18 +26,16 @@ pub fn help(code: i32, major: u32) -> &'static str {
     let name = if major < 9 { name8(code) } else { name9(code) };
     match name {
         "VERSION_MISMATCH" | "SUBLIBRARY_VERSION_MISMATCH" => {
-            if cfg!(windows) {
+            by_system!(
+                "put the parts of one cuDNN release into one directory, and no other before it in LD_LIBRARY_PATH",
                 "put the parts of one cuDNN release into one directory, and no other before it in PATH"
-            } else {
-                "put the parts of one cuDNN release into one directory, and no other before it in LD_LIBRARY_PATH"
-            }
+            )
         }
         "SUBLIBRARY_LOADING_FAILED" | "NOT_SUPPORTED_SUBLIBRARY_UNAVAILABLE" => {
-            if cfg!(windows) {
+            by_system!(
+                "put every part of that cuDNN release beside its `libcudnn.so`",
                 "put every part of that cuDNN release beside its `cudnn64_9.dll`, and that directory into PATH"
-            } else {
-                "put every part of that cuDNN release beside its `libcudnn.so`"
-            }
+            )
         }
         "ARCH_MISMATCH" | "NOT_SUPPORTED_ARCH_MISMATCH" => {
             "install a cuDNN release that serves this GPU"

@@ -1,5 +1,7 @@
 //! What CUDA answers (`CUresult`), by name and in words.
 
+use crate::runtime::system::by_system;
+
 /// A `CUresult` by name and number.
 pub fn status_name(code: i32) -> String {
     match explain(code).name {
@@ -129,17 +131,13 @@ pub fn explain(code: i32) -> Explanation {
         _ => (
             "",
             "NVIDIA's driver failed",
-            if cfg!(windows) {
+            by_system!(
+                "run `nvidia-smi`, and see `dmesg` for lines with NVRM",
                 "run `nvidia-smi`, and see Windows' event log for errors of nvlddmkm"
-            } else {
-                "run `nvidia-smi`, and see `dmesg` for lines with NVRM"
-            },
+            ),
         ),
     };
-    let help = match help_on_windows(code) {
-        Some(help) if cfg!(windows) => help,
-        _ => help,
-    };
+    let help = by_system!(help, help_on_windows(code).unwrap_or(help));
     Explanation { name, words, help }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::system::by_system;
 use std::path::{Path, PathBuf};
 
 /// Which of the visible GPUs, in CUDA's order.
@@ -90,11 +91,10 @@ pub fn not_shared(mode: u32, device: &str, number: usize) -> Option<Finding> {
     );
     let finding = Finding::warning(FindingId::DeviceBusy, summary).with("mode", name);
     Some(if mode == 2 {
-        finding.help(if cfg!(windows) {
+        finding.help(by_system!(
+            "share the GPU again: `sudo nvidia-smi -c DEFAULT`",
             "share the GPU again: `nvidia-smi -c DEFAULT` as administrator"
-        } else {
-            "share the GPU again: `sudo nvidia-smi -c DEFAULT`"
-        })
+        ))
     } else {
         finding.help(format!(
             "set CUDNN_GUARD_DEVICES={} to try it all the same",

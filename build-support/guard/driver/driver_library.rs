@@ -2,11 +2,12 @@
 
 use crate::runtime::binary::Image;
 use crate::runtime::binary::defect::{Defect, cpu_name};
-use crate::runtime::driver::driver_missing::LIBRARY;
-use crate::runtime::driver::query::{self, Driver, DriverProblem};
+use crate::runtime::driver::driver_release;
+use crate::runtime::driver::query::{Driver, DriverProblem};
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
+use crate::runtime::system::names::DRIVER;
 use crate::runtime::system::platform::{self, Library};
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
@@ -34,11 +35,11 @@ pub fn finding(problem: &DriverProblem) -> Finding {
 
 /// What lies in the loader's way under the driver's name and is no library for this program.
 fn unfit(search_path: &SearchPath) -> Option<(PathBuf, Defect)> {
-    if let Some(path) = search_path.program_file(LIBRARY) {
+    if let Some(path) = search_path.program_file(DRIVER) {
         let defect = Image::open(&path).err()?;
         return Some((path, defect));
     }
-    let obstacle = search_path.obstacle(LIBRARY);
+    let obstacle = search_path.obstacle(DRIVER);
     obstacle.filter(|(_, defect)| !matches!(defect, Defect::Closed(_)))
 }
 
@@ -76,12 +77,12 @@ fn in_place(
     driver: &Driver,
     is_stub: bool,
 ) -> Finding {
-    let Some(path) = Library::loaded(LIBRARY).and_then(|library| library.path()) else {
+    let Some(path) = Library::loaded(DRIVER).and_then(|library| library.path()) else {
         return finding;
     };
     let origin = search_path.to(&path);
     let own = release(&path);
-    let behind = search_path.program_files(LIBRARY);
+    let behind = search_path.program_files(DRIVER);
     let behind = behind.iter().find_map(|other| {
         let release = release(other)?;
         let is_it = platform::same_file(other, &path) || own.as_ref() == Some(&release);
@@ -123,5 +124,5 @@ fn in_place(
 /// The release in the name of the file that a link such as `libcuda.so.1` leads to.
 fn release(path: &Path) -> Option<String> {
     let real = std::fs::canonicalize(path).ok()?;
-    query::release_in_name(&real.to_string_lossy())
+    driver_release::release_in_name(&real.to_string_lossy())
 }

@@ -2,14 +2,10 @@
 
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::system::by_system;
+use crate::runtime::system::names::DRIVER;
 use std::path::Path;
 
-/// The library, by the name that CUDA opens.
-pub const LIBRARY: &str = if cfg!(windows) {
-    "nvcuda.dll"
-} else {
-    "libcuda.so.1"
-};
 /// Where NixOS keeps the driver's libraries.
 const NIXOS: &str = "/run/opengl-driver/lib";
 /// The GPU as WSL shows it.
@@ -41,7 +37,7 @@ impl MissingDriver {
         Self {
             words,
             module,
-            nixos: there(&format!("{}/{}", NIXOS, LIBRARY)),
+            nixos: there(&format!("{}/{}", NIXOS, DRIVER)),
             wsl: there(WSL),
             container: CONTAINER.iter().copied().find(|path| there(path)),
         }
@@ -56,7 +52,7 @@ impl MissingDriver {
             _ if absent && self.wsl => self.on_wsl(),
             (Some(_), module) if absent => self.in_container(module.is_some()),
             (None, Some(_)) if absent => (
-                format!("NVIDIA's kernel module is loaded, and `{}`, the driver's library, is not found", LIBRARY),
+                format!("NVIDIA's kernel module is loaded, and `{}`, the driver's library, is not found", DRIVER),
                 [
                     "install the libraries of that very release: `libnvidia-compute` (Ubuntu), `libcuda1` (Debian), \
                      `nvidia-utils` (Arch), `xorg-x11-drv-nvidia-cuda-libs` (Fedora)"
@@ -67,16 +63,15 @@ impl MissingDriver {
             _ => (
                 format!(
                     "`{}`, the library of NVIDIA's driver, cannot be opened, so no GPU can be used",
-                    LIBRARY
+                    DRIVER
                 ),
                 [
                     "install NVIDIA's driver, or run on a machine that has a GPU".to_string(),
-                    if cfg!(windows) {
-                        "restart Windows, if it was installed just now"
-                    } else {
+                    by_system!(
                         "start a container with NVIDIA's container toolkit (`--gpus all`), which brings the driver's \
-                         libraries in"
-                    }
+                         libraries in",
+                        "restart Windows, if it was installed just now"
+                    )
                     .to_string(),
                 ],
             ),
@@ -100,7 +95,7 @@ impl MissingDriver {
         (
             format!(
                 "`{}`, the library of NVIDIA's driver, is in `{}`, where this program does not look",
-                LIBRARY, NIXOS
+                DRIVER, NIXOS
             ),
             [
                 format!(
@@ -116,13 +111,13 @@ impl MissingDriver {
         (
             format!(
                 "WSL shows a GPU, and `{}`, the library of NVIDIA's driver, is not found",
-                LIBRARY
+                DRIVER
             ),
             [
                 "install NVIDIA's driver in Windows, and none inside WSL; then run `wsl --shutdown` in Windows".to_string(),
                 format!(
                     "put `{}` into LD_LIBRARY_PATH, if `{}` is in there",
-                    WSL_LIBRARIES, LIBRARY
+                    WSL_LIBRARIES, DRIVER
                 ),
             ],
         )
@@ -137,7 +132,7 @@ impl MissingDriver {
         (
             format!(
                 "this container has no `{}`, the library of NVIDIA's driver{}",
-                LIBRARY, host
+                DRIVER, host
             ),
             [
                 "start the container with `--gpus all` (docker) or `--device nvidia.com/gpu=all` (podman)".to_string(),

@@ -8,7 +8,6 @@ pub mod devices;
 #[cfg(feature = "runtime")]
 pub mod driver_library;
 pub mod driver_missing;
-#[cfg(windows)]
-pub mod file_release;
+pub mod driver_release;
 pub mod no_gpu;
 pub mod query;

@@ -3,24 +3,19 @@
 //! Nothing here waits or starts a thread, but `cuInit` itself can hang on a sick machine: callers hold a deadline.
 
 use crate::runtime::driver::cuda_status;
-use crate::runtime::driver::driver_missing::{LIBRARY, MissingDriver};
-#[cfg(windows)]
-use crate::runtime::driver::file_release;
+use crate::runtime::driver::driver_missing::MissingDriver;
+use crate::runtime::driver::driver_release::{self, release_in_name};
 use crate::runtime::driver::no_gpu::GpuVisibility;
 use crate::runtime::facts::compute_capability::ComputeCapability;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
+use crate::runtime::system::names::{DRIVER, DRIVER_IN_WSL};
 use crate::runtime::system::platform::Library;
+use crate::runtime::system::proc;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::mem::transmute;
 use std::path::Path;
-
-/// Where WSL puts the driver's library.
-const WSL_LIBRARY: &str = "/usr/lib/wsl/lib/libcuda.so.1";
-/// What the kernel module says of itself.
-const MODULE: &str = "/proc/driver/nvidia/version";
-const MAPS: &str = "/proc/self/maps";
 
 // `CUdevice_attribute` of cuda.h, the same since CUDA 5.
 const COMPUTE_MODE: c_int = 20;
@@ -137,19 +132,15 @@ impl DriverProblem {
 pub fn ask() -> Result<Driver, DriverProblem> {
     let library = open()?;
     let mut driver = Driver {
-        version: release(),
+        version: driver_release::of_module(),
         library: mapped()
             .or_else(|| Some(library.path()?.to_string_lossy().into_owned()))
-            .unwrap_or_else(|| LIBRARY.to_string()),
+            .unwrap_or_else(|| DRIVER.to_string()),
         cuda: None,
         devices: Vec::new(),
     };
     if driver.version.is_none() {
-        driver.version = release_in_name(&driver.library);
-    }
-    #[cfg(windows)]
-    if driver.version.is_none() {
-        driver.version = file_release::find(Path::new(&driver.library));
+        driver.version = driver_release::of_library(&driver.library);
     }
     let functions = match DriverFunctions::resolve(library) {
         Ok(functions) => functions,
@@ -206,18 +197,18 @@ pub fn compute_mode(ordinal: usize) -> Option<u32> {
 
 /// Opens the driver's library and calls nothing in it.
 pub fn open() -> Result<Library, DriverProblem> {
-    let mut words = match Library::open(LIBRARY) {
+    let mut words = match Library::open(DRIVER) {
         Ok(library) => return Ok(library),
         Err(words) => words,
     };
-    // Outside WSL the second place is not there, and on Windows anybody may make it.
-    if !cfg!(windows) && Path::new(WSL_LIBRARY).exists() {
-        match Library::open(WSL_LIBRARY) {
+    // Outside WSL the second place is not there.
+    if let Some(other) = DRIVER_IN_WSL.filter(|other| Path::new(other).exists()) {
+        match Library::open(other) {
             Ok(library) => return Ok(library),
             Err(others) => words = format!("{}\n{}", words, others),
         }
     }
-    let visibility = MissingDriver::detect(Path::new("/"), words, release());
+    let visibility = MissingDriver::detect(Path::new("/"), words, driver_release::of_module());
     Err(DriverProblem::Missing(Box::new(visibility)))
 }
 
@@ -313,46 +304,9 @@ fn succeeded(call: &'static str, code: c_int) -> Result<(), (&'static str, i32)>
     if code == 0 { Ok(()) } else { Err((call, code)) }
 }
 
-fn release() -> Option<String> {
-    if cfg!(windows) {
-        return None;
-    }
-    parse_release(&std::fs::read_to_string(MODULE).ok()?)
-}
-
-/// The release in `/proc/driver/nvidia/version`: the first word of its first line that is made of numbers with
-/// points between them, as in `NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.183.01  Sun May 12 ...`.
-pub fn parse_release(text: &str) -> Option<String> {
-    text.lines()
-        .next()?
-        .split_whitespace()
-        .find(|word| is_release(word))
-        .map(str::to_string)
-}
-
-fn is_release(word: &str) -> bool {
-    word.contains('.')
-        && word
-            .split('.')
-            .all(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
-}
-
-/// The release in a name such as `libcuda.so.535.183.01`. A Jetson's `libcuda.so.1.1` tells none.
-pub fn release_in_name(library: &str) -> Option<String> {
-    let (_, release) = library.rsplit_once("libcuda.so.")?;
-    if is_release(release) && !release.starts_with("1.") {
-        Some(release.to_string())
-    } else {
-        None
-    }
-}
-
 /// The file of the driver that is in this process.
 fn mapped() -> Option<String> {
-    if cfg!(windows) {
-        return None;
-    }
-    let maps = std::fs::read(MAPS).ok()?;
+    let maps = proc::read("self/maps")?;
     String::from_utf8_lossy(&maps)
         .lines()
         .filter_map(|line| line.find('/').and_then(|at| line.get(at..)))

@@ -1,8 +1,10 @@
 //! What the loader says when it refuses, understood: it begins with the file that it did not find.
 
+use crate::runtime::binary::elf::Elf;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::loader::map_failures;
+use crate::runtime::system::names::DRIVER;
 use std::path::Path;
 
 /// What glibc says of a library that is whole, as a finding.
@@ -65,6 +67,13 @@ pub fn finding(path: &Path, words: &str) -> Finding {
             named
         ))
     }
+}
+
+/// Whether it refuses a library for want of the driver's. An image may hold an empty file in place of that.
+pub fn wants_driver(_path: &Path, words: &str) -> bool {
+    let named = words.split(": ").next().unwrap_or_default();
+    let is_absent = || Elf::open(Path::new(named)).is_err();
+    named == DRIVER || named.ends_with("/libcuda.so.1") && is_absent()
 }
 
 /// glibc's "version `GLIBC_2.27' not found (required by FILE)": the version, and who wants it.

@@ -5,6 +5,7 @@ use crate::runtime::binary::Image;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::loader::search_path::SearchPath;
+use crate::runtime::system::names::DRIVER;
 use crate::runtime::system::platform::{self, Library};
 use std::path::{Path, PathBuf};
 
@@ -104,6 +105,12 @@ pub fn finding(path: &Path, words: &str) -> Finding {
         .with("loader", words)
         .help("install that cuDNN again"),
     }
+}
+
+/// Whether Windows refuses a DLL for want of the driver's.
+pub fn wants_driver(path: &Path, _words: &str) -> bool {
+    let missing = MissingImport::find(path, &SearchPath::of_program());
+    missing.is_some_and(|missing| missing.name.eq_ignore_ascii_case(DRIVER))
 }
 
 /// The file that Windows takes for what a DLL imports: what is in the process, then what lies beside the first one.

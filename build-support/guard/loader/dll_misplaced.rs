@@ -1,20 +1,10 @@
-//! A DLL that lies where Windows does not look, though somebody meant it to be found there.
+//! Where a DLL may lie and Windows does not look.
 
-use crate::runtime::binary::Image;
 use crate::runtime::binary::bounded_file::files_in;
+use crate::runtime::loader::misplaced::{Misplaced, by_variable, first_sound};
 use crate::runtime::system::platform::LIBRARY_PATH;
 use std::path::{Path, PathBuf};
 
-/// Variables that name what holds a cuDNN. None of them tells Windows anything.
-const VARIABLES: [&str; 7] = [
-    "VIRTUAL_ENV",
-    "CONDA_PREFIX",
-    "CUDNN_PATH",
-    "CUDNN_HOME",
-    "CUDNN_ROOT",
-    "CUDA_HOME",
-    "CUDA_PATH",
-];
 /// Where NVIDIA's installers put it, a directory for each release.
 const INSTALLED: [&str; 2] = [r"NVIDIA\CUDNN", r"NVIDIA GPU Computing Toolkit\CUDA"];
 /// Where it lies in what a variable names or an installer made.
@@ -27,69 +17,49 @@ const PLACES: [&str; 6] = [
     r"cudnn\bin",
 ];
 
-/// The DLL, and what keeps Windows from it.
-pub struct Misplaced {
-    /// Its file.
-    pub file: Option<PathBuf>,
-    /// Why Windows does not look there.
-    pub reason: String,
-    /// What leads there.
-    pub help: String,
+/// Looks where the variables mean one of these names to be, and where installers put it.
+pub fn find(names: &[String]) -> Option<Misplaced> {
+    if let Some((file, reason)) = by_variable(&|dir| below(dir, names)) {
+        return Some(led_by_path(file, reason));
+    }
+    let programs = PathBuf::from(std::env::var_os("ProgramFiles").unwrap_or_default());
+    for installed in &INSTALLED {
+        for release in files_in(&programs.join(installed)).iter().rev() {
+            if let Some(file) = below(release, names) {
+                let reason = "PATH does not name its directory".to_string();
+                return Some(led_by_path(file, reason));
+            }
+        }
+    }
+    None
 }
 
-impl Misplaced {
-    /// Looks where the variables mean one of these names to be, and where installers put it.
-    pub fn find(names: &[String]) -> Option<Self> {
-        for variable in &VARIABLES {
-            let named = PathBuf::from(std::env::var_os(variable).unwrap_or_default());
-            if let (Some(file), true) = (below(&named, names), named.is_absolute()) {
-                let named = named.display();
-                let reason = format!(
-                    "{} is `{}`, and Windows does not follow that variable",
-                    variable, named
-                );
-                return Some(Self::led_by_path(file, reason));
-            }
+/// In a directory that PATH names in quotation marks: programs of Windows take them away, its loader may not.
+pub fn in_quotes(names: &[String]) -> Option<Misplaced> {
+    let path = std::env::var_os(LIBRARY_PATH)?;
+    for entry in path.to_string_lossy().split(';') {
+        let dir = entry.trim_matches('"');
+        let there = |name: &String| Path::new(dir).join(name).is_file();
+        if let (Some(name), true) = (names.iter().find(|name| there(name)), dir != entry) {
+            return Some(Misplaced {
+                file: Some(Path::new(dir).join(name)),
+                reason: format!("PATH has {}, with the quotation marks", entry),
+                help: format!(
+                    "put `{}` into PATH without quotation marks: it needs none",
+                    dir
+                ),
+            });
         }
-        let programs = PathBuf::from(std::env::var_os("ProgramFiles").unwrap_or_default());
-        for installed in &INSTALLED {
-            for release in files_in(&programs.join(installed)).iter().rev() {
-                if let Some(file) = below(release, names) {
-                    let reason = "PATH does not name its directory".to_string();
-                    return Some(Self::led_by_path(file, reason));
-                }
-            }
-        }
-        None
     }
+    None
+}
 
-    /// In a directory that PATH names in quotation marks: programs of Windows take them away, its loader may not.
-    pub fn in_quotes(names: &[String]) -> Option<Self> {
-        let path = std::env::var_os(LIBRARY_PATH)?;
-        for entry in path.to_string_lossy().split(';') {
-            let dir = entry.trim_matches('"');
-            let there = |name: &String| Path::new(dir).join(name).is_file();
-            if let (Some(name), true) = (names.iter().find(|name| there(name)), dir != entry) {
-                return Some(Self {
-                    file: Some(Path::new(dir).join(name)),
-                    reason: format!("PATH has {}, with the quotation marks", entry),
-                    help: format!(
-                        "put `{}` into PATH without quotation marks: it needs none",
-                        dir
-                    ),
-                });
-            }
-        }
-        None
-    }
-
-    fn led_by_path(file: PathBuf, reason: String) -> Self {
-        let dir = file.parent().unwrap_or(&file).display().to_string();
-        Self {
-            file: Some(file),
-            reason,
-            help: format!("put `{}` into PATH where the program runs", dir),
-        }
+fn led_by_path(file: PathBuf, reason: String) -> Misplaced {
+    let dir = file.parent().unwrap_or(&file).display().to_string();
+    Misplaced {
+        file: Some(file),
+        reason,
+        help: format!("put `{}` into PATH where the program runs", dir),
     }
 }
 
@@ -104,13 +74,5 @@ fn below(dir: &Path, names: &[String]) -> Option<PathBuf> {
         dirs.push(cuda.join("x64"));
         dirs.push(cuda.clone());
     }
-    for dir in &dirs {
-        for name in names {
-            let file = dir.join(name);
-            if file.is_file() && Image::open(&file).is_ok() {
-                return Some(file);
-            }
-        }
-    }
-    None
+    first_sound(&dirs, names)
 }

@@ -1,22 +1,14 @@
-//! The way on which Windows comes to a DLL that is asked for by its name: the directories it looks through, and who named
-//! each of them. <https://learn.microsoft.com/windows/win32/dlls/dynamic-link-library-search-order>
+//! The way on which Windows comes to a DLL that is asked for by its name.
+//! <https://learn.microsoft.com/windows/win32/dlls/dynamic-link-library-search-order>
 
 use crate::runtime::binary::Image;
 use crate::runtime::binary::defect::Defect;
-pub use crate::runtime::loader::load_origin::LoadOrigin;
+use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
 use crate::runtime::system::platform;
 use std::path::{Path, PathBuf};
 
-/// The loader's search path, each directory with who named it.
-///
-/// A program that calls `SetDefaultDllDirectories` has another one, of which Windows tells nothing.
-#[derive(Clone, Debug)]
-pub struct SearchPath {
-    folders: Vec<LoadOrigin>,
-}
-
 impl SearchPath {
-    /// Of this process.
+    /// Of this process. A program that calls `SetDefaultDllDirectories` has another one, of which Windows tells nothing.
     pub fn of_program() -> Self {
         let program = std::env::current_exe().unwrap_or_default();
         let mut own = Vec::new();
@@ -58,31 +50,6 @@ impl SearchPath {
     /// The file that the loader takes for a name. The DLL that asks has no directories of its own.
     pub fn resolve(&self, name: &str, _own: &[PathBuf], _own_first: bool) -> Option<PathBuf> {
         self.program_file(name)
-    }
-
-    /// Whether Windows looks into this directory before that one.
-    pub fn is_before(&self, folder: &Path, other: &Path) -> bool {
-        for origin in &self.folders {
-            if origin.folder() == other {
-                return false;
-            }
-            if platform::same_file(origin.folder(), folder) {
-                return true;
-            }
-        }
-        false
-    }
-
-    /// Whether the directory of one file comes before that of the other.
-    pub fn leads_first(&self, one: &Path, other: &Path) -> bool {
-        let is = |file: &Path, origin: &LoadOrigin| {
-            file.parent()
-                .is_some_and(|dir| platform::same_file(dir, origin.folder()))
-        };
-        let mut folders = self.folders.iter();
-        folders
-            .find(|origin| is(one, origin) || is(other, origin))
-            .is_some_and(|origin| is(one, origin))
     }
 
     /// The file that the loader takes for a name: the first one, be it damaged.

@@ -7,6 +7,7 @@ use crate::runtime::judge::rules;
 use crate::runtime::loader::search_path::SearchPath;
 use crate::runtime::parts::file_name;
 use crate::runtime::parts::part_files::Parts;
+use crate::runtime::system::by_system;
 use std::path::{Path, PathBuf};
 
 /// In the order in which they are tried.
@@ -26,17 +27,9 @@ pub fn opened_names(built: &Built) -> Vec<String> {
 const CUDARC_ASKS_FOR_9: Version = Version::new(0, 19, 2);
 
 /// The name that cudarc asks for first, in all directories before it asks for another.
-const FIRST: &str = if cfg!(windows) {
-    "cudnn.dll"
-} else {
-    "libcudnn.so"
-};
+const FIRST: &str = by_system!("libcudnn.so", "cudnn.dll");
 /// How a library gets another name. On Windows a link takes rights that few have.
-const RENAMED: [&str; 2] = if cfg!(windows) {
-    ["copy", "of"]
-} else {
-    ["link", "to"]
-};
+const RENAMED: [&str; 2] = by_system!(["link", "to"], ["copy", "of"]);
 
 /// What to install in place of this file, which stands in the way of another by its name.
 pub fn wanted_for(taken: &Path, wanted: &str) -> String {
@@ -82,11 +75,7 @@ pub fn hidden_help(built: &Built, finding: Finding, hidden: &Path, otherwise: &s
 
 /// What to do where the right cuDNN is in this directory, under a name that this cudarc does not ask for.
 pub fn by_another_name(finding: Finding, major: u32, dir: &str) -> Finding {
-    let habit = if cfg!(windows) {
-        ""
-    } else {
-        ", as the -dev packages have it"
-    };
+    let habit = by_system!(", as the -dev packages have it", "");
     let link = format!(
         "put a {} `{}` {} it into `{}`{}",
         RENAMED[0], FIRST, RENAMED[1], dir, habit

@@ -3,6 +3,7 @@
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::loader::opener::Opener;
 use crate::runtime::parts::file_name;
+use crate::runtime::system::by_system;
 use crate::runtime::system::platform::LIBRARY_PATH;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -62,11 +63,10 @@ impl fmt::Display for LoadOrigin {
             LoadOrigin::System(folder) => write!(
                 f,
                 "{}, `{}`",
-                if cfg!(windows) {
+                by_system!(
+                    "the system's library directories",
                     "Windows' own directories"
-                } else {
-                    "the system's library directories"
-                },
+                ),
                 folder.display()
             ),
             LoadOrigin::Application(folder) => {

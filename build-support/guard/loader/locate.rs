@@ -5,17 +5,15 @@ use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::built::{Built, Loader};
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
-use crate::runtime::facts::linked_in::LinkedIn;
 use crate::runtime::facts::version::Version;
 use crate::runtime::judge::rules;
-use crate::runtime::loader::misplaced::Misplaced;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
-use crate::runtime::loader::{library_names, map_failures};
-#[cfg(windows)]
-use crate::runtime::parts::dlopen_dependencies;
+use crate::runtime::loader::{library_names, map_failures, not_found, off_the_way};
 use crate::runtime::parts::file_name;
 use crate::runtime::parts::mixed_parts::{self, LastingFolder};
 use crate::runtime::parts::part_files::{self, Parts};
+#[cfg(windows)]
+use crate::runtime::parts::zlib;
 use crate::runtime::system::platform::{self, Library};
 use std::path::{Path, PathBuf};
 
@@ -35,18 +33,6 @@ pub struct MainLibrary {
 }
 
 impl MainLibrary {
-    /// The cuDNN that is linked into the program itself, and has no files.
-    pub fn linked_in(built: &Built, functions: LinkedIn) -> Self {
-        let library = Library::within(functions);
-        Self {
-            library,
-            path: library.path().unwrap_or_default(),
-            major: built.cudnn.map_or(9, |version| version.major),
-            origin: LoadOrigin::Within,
-            others: paths(&in_process(), &|_| true),
-        }
-    }
-
     /// The files that belong to it.
     pub fn parts(&self, search_path: &SearchPath, pinned: bool, built: &Built) -> Parts {
         if self.origin == LoadOrigin::Within {
@@ -60,7 +46,7 @@ impl MainLibrary {
         parts.findings.extend(mixed);
         #[cfg(windows)]
         if let Some((release, _)) = parts.release() {
-            let zlib = dlopen_dependencies::missing_zlib(release, self.folder(), search_path);
+            let zlib = zlib::finding(release, self.folder(), search_path);
             parts.findings.extend(zlib);
         }
         let foreign = mixed_parts::foreign(self.folder(), self.major, &parts.list, search_path);
@@ -145,10 +131,23 @@ impl MainLibrary {
     }
 }
 
-/// Finds it. A cuDNN that the program would open itself is opened here in the same way; its parts are not.
+/// Finds it: what is linked into the program itself, else what is in the process, else what the program would open
+/// itself. That is opened here in the same way; its parts are not.
 pub fn find(built: &Built, search_path: &SearchPath) -> Result<MainLibrary, Finding> {
     let majors = rules::majors(built);
     let mut there = in_process();
+    // It has no files. No guard for Windows has it.
+    #[cfg(not(windows))]
+    if let Some(functions) = built.linked_in {
+        let library = Library::within(functions);
+        return Ok(MainLibrary {
+            library,
+            path: library.path().unwrap_or_default(),
+            major: built.cudnn.map_or(9, |version| version.major),
+            origin: LoadOrigin::Within,
+            others: paths(&there, &|_| true),
+        });
+    }
     if built.loader == Loader::Cudarc && platform::is_program() {
         // What its names lead to may be another one than that which is there: no SONAME is `libcudnn.so`.
         return open(built, &majors, search_path, &there);
@@ -217,7 +216,7 @@ fn paths(there: &[(PathBuf, u32)], meant: &dyn Fn(&(PathBuf, u32)) -> bool) -> V
 
 /// A file is known by its SONAME: `libcudnn.so` says nothing, and `libcudnn.so.9` may be a link that was made to cuDNN 8.
 fn major_by_soname(path: &Path) -> Option<u32> {
-    let name = Image::open(path).ok()?.soname()?;
+    let name = Image::open(path).ok()?.as_elf()?.soname()?;
     file_name::parse(Path::new(&name))?.1
 }
 
@@ -280,132 +279,20 @@ fn open(
         unfit = obstacle.filter(|(_, defect)| !usable || !defect.is_passed_over());
     }
     let misplaced = match unfit {
-        None | Some((_, Defect::Closed(_))) if !usable => Misplaced::find(&names),
+        None | Some((_, Defect::Closed(_))) if !usable => off_the_way::find(&names),
         #[cfg(windows)]
-        None => Misplaced::in_quotes(&names),
+        None => off_the_way::in_quotes(&names),
         _ => None,
     };
     if misplaced.as_ref().is_some_and(|found| found.file.is_some()) {
         // What is in a directory that may not be entered, nobody knows.
         unfit = None;
     }
-    Err(not_found_finding(
+    Err(not_found::finding(
         built,
         majors,
         search_path,
         (&names, &words),
         (unfit, misplaced),
     ))
-}
-
-/// That none can be opened by these names; what the loader said of each, a file that it passed over, or one that lies
-/// elsewhere.
-fn not_found_finding(
-    built: &Built,
-    majors: &[u32],
-    search_path: &SearchPath,
-    (names, words): (&[String], &[String]),
-    (unfit, misplaced): (Option<(PathBuf, Defect)>, Option<Misplaced>),
-) -> Finding {
-    let cudarc = built.loader == Loader::Cudarc;
-    let first = names.first().map_or("", String::as_str);
-    // Most of cudarc's many names are those of nothing that ever was.
-    let said = match words.first() {
-        Some(first) if cudarc => {
-            let more = names.len().saturating_sub(1);
-            format!("{}\n(and so for {} names more)", first, more)
-        }
-        _ => words.join("\n"),
-    };
-    let mut unasked = None;
-    for major in majors {
-        let name = file_name::of_main(*major);
-        if unasked.is_none() && !names.contains(&name) {
-            unasked = search_path.program_file(&name).map(|file| (*major, file));
-        }
-    }
-    let is_unasked = unasked.is_some();
-    let other = match misplaced {
-        None => unasked.or_else(|| other_major(majors, search_path)),
-        _ => None,
-    };
-    let mut summary = if cudarc {
-        let release = built
-            .cudarc
-            .map_or(String::new(), |cudarc| format!(" {}", cudarc));
-        format!(
-            "{} cannot be loaded, nor by any other name that cudarc{} tries",
-            first, release
-        )
-    } else {
-        format!("{} cannot be loaded", names.join(" or "))
-    };
-    let looked_at = search_path.looked_at().join("\n");
-    if let Some((path, defect)) = &unfit {
-        return Finding::error(FindingId::CudnnNotLoadable, summary)
-            .with("loader", said)
-            .with("looked at", looked_at)
-            .with_unfit(path, defect, search_path.to(path));
-    }
-    if let Some(misplaced) = &misplaced {
-        if let Some(file) = &misplaced.file {
-            let file = file.display();
-            let who = if cfg!(windows) {
-                "Windows"
-            } else {
-                "the loader"
-            };
-            summary += &format!("; `{}` lies where {} does not look", file, who);
-        }
-    } else if let Some((major, _)) = &other {
-        summary += &format!("; there is only {}", file_name::of_main(*major));
-    }
-    let mut finding = Finding::error(FindingId::CudnnNotLoadable, summary);
-    if let Some(misplaced) = &misplaced {
-        finding = finding.with("reason", &misplaced.reason);
-    }
-    finding = finding.with("loader", said);
-    if let Some((_, path)) = &other {
-        finding = finding.with("there is", path.display());
-    }
-    finding = finding.with("looked at", looked_at);
-    if let Some(misplaced) = misplaced {
-        finding = finding.help(misplaced.help);
-        if misplaced.file.is_some() {
-            return finding;
-        }
-    }
-    if let Some((major, path)) = other.as_ref().filter(|_| is_unasked) {
-        let dir = path.parent().unwrap_or(path).display().to_string();
-        return library_names::by_another_name(finding, *major, &dir);
-    }
-    // A requirement that is open at its end lets a major in that nobody can install yet.
-    let newest = majors.iter().find(|major| **major <= 9);
-    if let Some(major) = newest.or(majors.first()) {
-        finding = finding.help(format!(
-            "install cuDNN {}, or put the directory of its {} into {}",
-            major,
-            file_name::of_main(*major),
-            platform::LIBRARY_PATH
-        ));
-    }
-    if let Some((major, _)) = other {
-        finding = finding.help(format!(
-            "or use a build of this program for cuDNN {}; a link from one name to the other does not help",
-            major
-        ));
-    }
-    finding
-}
-
-/// A cuDNN on the way that is of a major which the program does not open, the newest first.
-fn other_major(majors: &[u32], search_path: &SearchPath) -> Option<(u32, PathBuf)> {
-    for major in &[9, 8, 7] {
-        if !majors.contains(major) {
-            if let Some(file) = search_path.program_file(&file_name::of_main(*major)) {
-                return Some((*major, file));
-            }
-        }
-    }
-    None
 }

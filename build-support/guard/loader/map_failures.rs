@@ -3,19 +3,20 @@
 
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::system::{by_system, proc};
 use std::path::{Path, PathBuf};
 
-/// `ERROR_COMMITMENT_LIMIT`, which speaks of the page file, and `ERROR_NOT_ENOUGH_MEMORY`.
-#[cfg(windows)]
-const WORDS: [&str; 2] = ["(os error 1455)", "(os error 8)"];
-/// glibc's words, after the name of the file.
-#[cfg(not(windows))]
-const WORDS: [&str; 4] = [
-    "failed to map segment from shared object",
-    "cannot map zero-fill pages",
-    "Cannot allocate memory",
-    "out of memory",
-];
+/// glibc's words, after the name of the file; `ERROR_COMMITMENT_LIMIT`, which speaks of the page file, and
+/// `ERROR_NOT_ENOUGH_MEMORY`.
+const WORDS: &[&str] = by_system!(
+    &[
+        "failed to map segment from shared object",
+        "cannot map zero-fill pages",
+        "Cannot allocate memory",
+        "out of memory",
+    ],
+    &["(os error 1455)", "(os error 8)"]
+);
 /// Limits on memory, as /proc names them and as the shell sets them.
 const LIMITS: [(&str, &str); 2] = [
     ("Max address space", "ulimit -v"),
@@ -35,7 +36,7 @@ pub fn finding(words: &str, way: &dyn Fn(&str) -> Option<PathBuf>) -> Option<Fin
         Some(path) => path.display().to_string(),
         None => named.to_string(),
     };
-    let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let mounts = proc::text("self/mountinfo").unwrap_or_default();
     let real = path.and_then(|path| path.canonicalize().ok());
     if let Some(mounted) = real.and_then(|real| nothing_runs(&mounts, &real)) {
         let mounted = mounted.display();
@@ -53,7 +54,7 @@ pub fn finding(words: &str, way: &dyn Fn(&str) -> Option<PathBuf>) -> Option<Fin
                 )),
         );
     }
-    let limits = std::fs::read_to_string("/proc/self/limits").unwrap_or_default();
+    let limits = proc::text("self/limits").unwrap_or_default();
     Some(match limit(&limits) {
         Some((mebibytes, by)) => {
             let summary = format!("there is not enough memory to load `{}`", file);
@@ -70,18 +71,16 @@ pub fn finding(words: &str, way: &dyn Fn(&str) -> Option<PathBuf>) -> Option<Fin
             format!("the system refuses to map `{}` into this process", file),
         )
         .with("loader", words)
-        .help(if cfg!(windows) {
+        .help(by_system!(
+            "see with `free -m` whether memory is left",
             "close other programs, or let Windows' page file grow: the library needs memory for all of itself"
-        } else {
-            "see with `free -m` whether memory is left"
-        }),
+        )),
     })
 }
 
 /// Whether there is a limit on this process's memory.
 pub fn is_limited() -> bool {
-    let limits = std::fs::read_to_string("/proc/self/limits");
-    limit(&limits.unwrap_or_default()).is_some()
+    limit(&proc::text("self/limits").unwrap_or_default()).is_some()
 }
 
 /// The lowest limit on this process's memory, in MiB, and what sets it.

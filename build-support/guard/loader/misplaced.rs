@@ -1,11 +1,7 @@
 //! A library that lies where the loader does not look, though somebody meant it to be found there.
 
-use crate::runtime::binary::elf::Elf;
-use crate::runtime::facts::finding::quoted;
-use crate::runtime::loader::ld_so_cache;
-use crate::runtime::loader::load_origin::{CACHE, lib_folders};
-use crate::runtime::system::platform;
-use std::env::consts::ARCH;
+use crate::runtime::binary::Image;
+use crate::runtime::system::names::LOADER;
 use std::path::{Path, PathBuf};
 
 /// Variables that name what holds a cuDNN. None of them tells the loader anything.
@@ -18,26 +14,8 @@ const VARIABLES: [&str; 7] = [
     "CUDA_HOME",
     "CUDA_PATH",
 ];
-/// Where pip and NVIDIA's installers put it for everybody.
-const PREFIXES: [&str; 2] = ["/usr/local/cuda", "/usr/local"];
-/// Where it lies in a prefix, in a directory of wheels, in an old archive and in a toolkit, besides `lib` and the like.
-const PLACES: [&str; 5] = [
-    "cudnn/lib",
-    "nvidia/cudnn/lib",
-    "cuda/lib64",
-    "targets/x86_64-linux/lib",
-    "targets/sbsa-linux/lib",
-];
-/// What stands between two entries of LD_LIBRARY_PATH.
-const BETWEEN: fn(char) -> bool = |c| c == ':' || c == ';';
-/// What people put there in its place.
-const GAP: fn(char) -> bool = |c| c == ',' || c.is_whitespace();
-/// What a shell takes away.
-const QUOTE: fn(char) -> bool = |c| c == '"' || c == '\'';
-/// More directories in one are not looked into.
-const MOST: usize = 256;
 
-/// The library, and what keeps the loader from it.
+/// The library, and what keeps the loader from it. Where one is looked for is in `elf_misplaced` and `dll_misplaced`.
 pub struct Misplaced {
     /// Its file, where there is one.
     pub file: Option<PathBuf>,
@@ -47,236 +25,28 @@ pub struct Misplaced {
     pub help: String,
 }
 
-impl Misplaced {
-    /// Looks where the variables and the configuration of the loader mean one of these names to be.
-    pub fn find(names: &[String]) -> Option<Self> {
-        let library_path = platform::given_environment("LD_LIBRARY_PATH").unwrap_or_default();
-        let library_path = library_path.to_string_lossy();
-        let home = std::env::var("HOME").unwrap_or_default();
-        let found = Self::by_library_path(names, &library_path, &home);
-        let found = found.or_else(|| Self::by_configuration(names, Path::new("/etc")));
-        if found.is_some() {
-            return found;
+/// The file that lies `below` what a variable names, and why that leads nobody there.
+pub fn by_variable(below: &dyn Fn(&Path) -> Option<PathBuf>) -> Option<(PathBuf, String)> {
+    for variable in &VARIABLES {
+        let named = PathBuf::from(std::env::var_os(variable).unwrap_or_default());
+        if !named.is_absolute() {
+            continue;
         }
-        for variable in &VARIABLES {
-            let named = PathBuf::from(std::env::var_os(variable).unwrap_or_default());
-            if let (Some(file), true) = (below(&named, names), named.is_absolute()) {
-                let named = named.display();
-                let reason = format!(
-                    "{} is `{}`, and the loader does not follow that variable",
-                    variable, named
-                );
-                return Some(Self::led_by_library_path(file, reason, &library_path));
-            }
-        }
-        for prefix in &PREFIXES {
-            if let Some(file) = below(Path::new(prefix), names) {
-                let reason = format!("neither LD_LIBRARY_PATH nor {} names its directory", CACHE);
-                return Some(Self::led_by_library_path(file, reason, &library_path));
-            }
-        }
-        Self::misread(&library_path, &home)
-    }
-
-    /// An entry of LD_LIBRARY_PATH that the loader reads in another way than it was meant.
-    pub fn by_library_path(names: &[String], library_path: &str, home: &str) -> Option<Self> {
-        let mut entries = Vec::new();
-        let mut found = None;
-        for entry in library_path.split(BETWEEN) {
-            let (mut meant, why) = meant(entry, home);
-            for dir in &mut meant {
-                let near = match &found {
-                    None => at_or_near(Path::new(dir), names),
-                    Some(_) => None,
-                };
-                let Some(file) = near else { continue };
-                let parent = folder(&file).display().to_string();
-                let why = match &why {
-                    Some(why) => why.as_str(),
-                    None if parent == *dir && !platform::is_privileged() => continue,
-                    None if parent == *dir => {
-                        "is that directory, and the loader ignores the variable for a program with more rights than its user (setuid)"
-                    }
-                    None if file == Path::new(dir) => {
-                        "is the file, and the loader looks into directories alone"
-                    }
-                    None if file.starts_with(&*dir) => {
-                        "is a directory above it, and the loader looks no deeper"
-                    }
-                    None if Path::new(dir).exists() => "is another directory beside it",
-                    None => "is not there",
-                };
-                found = Some((file, entry_words(entry, why)));
-                *dir = parent;
-            }
-            entries.extend(meant);
-        }
-        let (file, reason) = found?;
-        Some(Self::led_by(file, reason, &entries.join(":")))
-    }
-
-    /// The same where no such file lies anywhere.
-    fn misread(library_path: &str, home: &str) -> Option<Self> {
-        for entry in library_path.split(BETWEEN) {
-            if let (_, Some(why)) = meant(entry, home) {
-                let help =
-                    "write each directory of LD_LIBRARY_PATH out in full, with colons between them";
-                return Some(Self {
-                    file: None,
-                    reason: entry_words(entry, &why),
-                    help: help.to_string(),
-                });
-            }
-        }
-        None
-    }
-
-    /// A directory that the loader's configuration names and its cache does not have yet.
-    pub fn by_configuration(names: &[String], etc: &Path) -> Option<Self> {
-        let mut files = vec![etc.join("ld.so.conf")];
-        files.extend(listed(&etc.join("ld.so.conf.d")));
-        for conf in files {
-            for line in std::fs::read_to_string(&conf).unwrap_or_default().lines() {
-                let dir = line.split('#').next().unwrap_or_default().trim();
-                for name in names {
-                    let file = Path::new(dir).join(name);
-                    let is_known = || ld_so_cache::files(name).contains(&file);
-                    if dir.starts_with('/') && is_sound(&file) && !is_known() {
-                        return Some(Self {
-                            file: Some(file),
-                            reason: format!(
-                                "`{}` names its directory, and {} does not have it yet",
-                                conf.display(),
-                                CACHE
-                            ),
-                            help: "run `ldconfig` as root".to_string(),
-                        });
-                    }
-                }
-            }
-        }
-        None
-    }
-
-    fn led_by_library_path(file: PathBuf, reason: String, library_path: &str) -> Self {
-        let mut value = folder(&file).display().to_string();
-        if !library_path.is_empty() {
-            value = format!("{}:{}", value, library_path);
-        }
-        Self::led_by(file, reason, &value)
-    }
-
-    fn led_by(file: PathBuf, reason: String, value: &str) -> Self {
-        let help = if platform::is_privileged() {
-            format!(
-                "name `{}` in /etc/ld.so.conf, and run `ldconfig` as root",
-                folder(&file).display()
-            )
-        } else {
-            format!(
-                "run `export LD_LIBRARY_PATH={}` before the program",
-                quoted(value)
-            )
-        };
-        Self {
-            file: Some(file),
-            reason,
-            help,
-        }
-    }
-}
-
-fn entry_words(entry: &str, why: &str) -> String {
-    format!("the entry `{}` of LD_LIBRARY_PATH {}", entry, why)
-}
-
-fn folder(file: &Path) -> &Path {
-    file.parent().unwrap_or(file)
-}
-
-fn is_sound(file: &Path) -> bool {
-    file.is_file() && Elf::open(file).is_ok()
-}
-
-/// The directories that were meant by an entry of LD_LIBRARY_PATH, and how the loader reads it, where that is another
-/// way.
-fn meant(entry: &str, home: &str) -> (Vec<String>, Option<String>) {
-    if entry.is_empty() || Path::new(entry).exists() {
-        return (vec![entry.to_string()], None);
-    }
-    let bare = entry.replace(QUOTE, "");
-    let mut dirs: Vec<String> = Vec::new();
-    let mut filled_in = None;
-    for piece in bare.split(GAP) {
-        let mut dir = piece.to_string();
-        for token in ["~", "$HOME", "${HOME}"] {
-            let rest = piece.strip_prefix(token);
-            if let Some(rest) = rest.filter(|rest| rest.is_empty() || rest.starts_with('/')) {
-                filled_in = Some(token);
-                dir = format!("{}{}", home, rest);
-            }
-        }
-        if !dir.is_empty() {
-            dirs.push(dir);
-        }
-    }
-    let why = if bare != entry {
-        "has quotation marks, which the loader takes for a part of the name".to_string()
-    } else if let Some(token) = filled_in {
-        format!(
-            "begins with `{}`, which a shell fills in and the loader does not",
-            token
-        )
-    } else if dirs.len() != 1 || dirs.first().is_some_and(|dir| dir != entry) {
-        "is one directory to the loader: between two it wants a colon, and no blank".to_string()
-    } else {
-        return (dirs, None);
-    };
-    (dirs, Some(why))
-}
-
-/// One of these files, in this directory, in one that people name in place of it, or itself.
-fn at_or_near(dir: &Path, names: &[String]) -> Option<PathBuf> {
-    for name in names {
-        if dir.ends_with(name) && is_sound(dir) {
-            return Some(dir.to_path_buf());
-        }
-    }
-    let mut dirs = vec![dir.to_path_buf()];
-    dirs.append(&mut listed(dir));
-    // `include` or `bin` in place of `lib`, and `lib64` where there is `lib`.
-    let is_beside = dir.ends_with("include") || dir.ends_with("bin") || !dir.exists();
-    if let (Some(above), true) = (dir.parent(), is_beside && dir.is_absolute()) {
-        dirs.push(above.to_path_buf());
-    }
-    for dir in &dirs {
-        let found = below(dir, names);
-        if found.is_some() {
-            return found;
+        if let Some(file) = below(&named) {
+            let named = named.display();
+            let reason = format!(
+                "{} is `{}`, and {} does not follow that variable",
+                variable, named, LOADER
+            );
+            return Some((file, reason));
         }
     }
     None
 }
 
-/// One of these files, in this directory or where it lies below a prefix.
-fn below(dir: &Path, names: &[String]) -> Option<PathBuf> {
-    let mut dirs = vec![dir.to_path_buf()];
-    for lib in &lib_folders(ARCH) {
-        dirs.push(dir.join(lib));
-    }
-    for place in &PLACES {
-        dirs.push(dir.join(place));
-    }
-    for lib in &["lib", "lib64"] {
-        for python in &listed(&dir.join(lib)) {
-            let name = python.file_name().unwrap_or_default().to_string_lossy();
-            if name.starts_with("python") {
-                dirs.push(python.join("site-packages/nvidia/cudnn/lib"));
-                dirs.push(python.join("dist-packages/nvidia/cudnn/lib"));
-            }
-        }
-    }
-    for dir in &dirs {
+/// The first of these files in the first of these directories, if it can be loaded.
+pub fn first_sound(dirs: &[PathBuf], names: &[String]) -> Option<PathBuf> {
+    for dir in dirs {
         for name in names {
             let file = dir.join(name);
             if is_sound(&file) {
@@ -287,25 +57,7 @@ fn below(dir: &Path, names: &[String]) -> Option<PathBuf> {
     None
 }
 
-/// What a directory holds, sorted. To sort would be much code to compile for so few.
-fn listed(dir: &Path) -> Vec<PathBuf> {
-    let mut paths: Vec<PathBuf> = Vec::new();
-    let Ok(entries) = std::fs::read_dir(dir) else {
-        return paths;
-    };
-    for entry in entries.flatten().take(MOST) {
-        let path = entry.path();
-        let (mut before, mut behind) = (Vec::new(), Vec::new());
-        for known in paths {
-            if known.as_os_str() < path.as_os_str() {
-                before.push(known);
-            } else {
-                behind.push(known);
-            }
-        }
-        before.push(path);
-        before.append(&mut behind);
-        paths = before;
-    }
-    paths
+/// Whether there is such a file, and it can be loaded.
+pub fn is_sound(file: &Path) -> bool {
+    file.is_file() && Image::open(file).is_ok()
 }

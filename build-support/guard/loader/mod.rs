@@ -7,8 +7,10 @@ pub mod library_names;
 pub mod load_origin;
 pub mod locate;
 pub mod map_failures;
+pub mod misplaced;
+pub mod not_found;
 pub mod opener;
-pub mod refusal;
+pub mod search_path;
 pub mod unlinked;
 
 #[cfg(windows)]
@@ -17,12 +19,19 @@ pub mod dll_imports;
 pub mod dll_misplaced;
 #[cfg(windows)]
 pub mod dll_search_path;
-#[cfg(windows)]
-pub use self::dll_misplaced as misplaced;
-#[cfg(windows)]
-pub use self::dll_search_path as search_path;
+#[cfg(not(windows))]
+pub mod elf_misplaced;
+#[cfg(not(windows))]
+pub mod elf_search_path;
 
+/// Where a library may lie and the system does not look.
+#[cfg(windows)]
+pub use self::dll_misplaced as off_the_way;
 #[cfg(not(windows))]
-pub mod misplaced;
+pub use self::elf_misplaced as off_the_way;
+
+/// What the system says when it refuses a library.
 #[cfg(not(windows))]
-pub mod search_path;
+pub use self::dlerror_messages as loader_words;
+#[cfg(windows)]
+pub use self::dll_imports as loader_words;

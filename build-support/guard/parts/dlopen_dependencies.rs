@@ -3,138 +3,67 @@
 
 use crate::runtime::binary::Image;
 use crate::runtime::binary::bounded_file::files_in;
-#[cfg(windows)]
-use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
-#[cfg(windows)]
-use crate::runtime::facts::version::Version;
 use crate::runtime::loader::search_path::SearchPath;
 use crate::runtime::parts::part_files::Parts;
 use crate::runtime::parts::required_parts;
+use crate::runtime::system::by_system;
 use crate::runtime::system::platform::{LIBRARY_PATH, Library};
 use std::path::{Path, PathBuf};
 
 /// The CUDA runtime, which cuDNN holds in itself and one of its parts opens all the same.
-const CUDART: &str = if cfg!(windows) {
-    "cudart64_"
-} else {
-    "libcudart.so"
-};
-const NVRTC: &str = if cfg!(windows) {
-    "nvrtc64_"
-} else {
-    "libnvrtc.so"
-};
-/// The compression library that cuDNN 8 for Windows opens and does not bring.
-const ZLIB: &str = "zlibwapi.dll";
+const CUDART: &str = by_system!("libcudart.so", "cudart64_");
+const NVRTC: &str = by_system!("libnvrtc.so", "nvrtc64_");
+const BUILTINS: &str = by_system!("libnvrtc-builtins.so", "nvrtc-builtins64_");
+/// The compression library of cuDNN 8 for Windows.
+pub const ZLIB: &str = "zlibwapi.dll";
 
 /// What a part of a cuDNN for this CUDA opens, read off the strings of NVIDIA's own. The part that came with 9.21 puts
 /// the name of its libcudart together, and takes the plain one for it.
 pub fn opened_by(part: &str, cuda: u32) -> Vec<String> {
-    if cfg!(windows) {
-        return dlls_opened_by(part, cuda);
-    }
-    let nvrtc = if cuda == 11 {
-        "libnvrtc.so.11.2".to_string()
-    } else {
-        format!("libnvrtc.so.{}", cuda)
-    };
-    let blas = |name: &str| format!("lib{}.so.{}", name, cuda);
-    match part {
-        "graph" => vec![nvrtc],
-        "engines_precompiled" => vec![blas("cublasLt")],
-        required_parts::TENSOR_IR => vec![format!("{}.{}", CUDART, cuda)],
-        "ops_infer" => vec![blas("cublas"), blas("cublasLt"), nvrtc],
-        _ => Vec::new(),
-    }
-}
-
-/// The same of those for Windows.
-fn dlls_opened_by(part: &str, cuda: u32) -> Vec<String> {
     let nvrtc = match cuda {
-        11 => "nvrtc64_112_0.dll".to_string(),
-        _ => format!("nvrtc64_{}0_0.dll", cuda),
+        11 => by_system!("libnvrtc.so.11.2", "nvrtc64_112_0.dll").to_string(),
+        _ => by_system!(
+            format!("{}.{}", NVRTC, cuda),
+            format!("{}{}0_0.dll", NVRTC, cuda)
+        ),
     };
-    let cudart = match cuda {
-        11 => "cudart64_110.dll".to_string(),
-        _ => format!("cudart64_{}.dll", cuda),
+    let of_major = |name: &str| {
+        by_system!(
+            format!("lib{}.so.{}", name, cuda),
+            format!("{}64_{}.dll", name, cuda)
+        )
     };
-    let blas = |name: &str| format!("{}64_{}.dll", name, cuda);
     match part {
         "graph" => vec![nvrtc],
-        "engines_precompiled" => vec![blas("cublasLt")],
-        required_parts::TENSOR_IR => vec![cudart],
-        "ops_infer" => vec![blas("cublas"), blas("cublasLt"), nvrtc],
-        "cnn_infer" => vec![ZLIB.to_string()],
+        "engines_precompiled" => vec![of_major("cublasLt")],
+        // On Windows its name has all of the release in it up to 11.
+        required_parts::TENSOR_IR if cfg!(windows) && cuda == 11 => {
+            vec!["cudart64_110.dll".to_string()]
+        }
+        required_parts::TENSOR_IR => vec![of_major("cudart")],
+        "ops_infer" => vec![of_major("cublas"), of_major("cublasLt"), nvrtc],
+        "cnn_infer" if cfg!(windows) => vec![ZLIB.to_string()],
         _ => Vec::new(),
     }
-}
-
-/// That a cuDNN 8 for Windows will not find its compression library, or one for another processor. Not every program
-/// comes to need it.
-#[cfg(windows)]
-pub fn missing_zlib(release: Version, folder: &Path, search_path: &SearchPath) -> Option<Finding> {
-    let opens = release.major == 8 && release >= Version::new(8, 3, 0);
-    if !opens || Library::loaded(ZLIB).is_some() {
-        return None;
-    }
-    let beside = Some(folder.join(ZLIB)).filter(|file| file.is_file());
-    if let Some(file) = search_path.program_file(ZLIB).or(beside) {
-        let Err(Defect::Cpu(cpu)) = Image::open(&file) else {
-            return None;
-        };
-        let file = file.display();
-        let summary = format!(
-            "`{}`, which cuDNN {} opens, is for {}: Windows calls that error 193",
-            file, release, cpu
-        );
-        return Some(
-            Finding::warning(FindingId::WrongArchitecture, summary).help(format!(
-                "put the `{}` for 64 bits that NVIDIA's installation guide for cuDNN 8 leads to in the place of `{}`",
-                ZLIB, file
-            )),
-        );
-    }
-    let summary = format!(
-        "cuDNN {} for Windows opens `{}`, which does not come with it, and Windows does not find one",
-        release, ZLIB
-    );
-    Some(
-        Finding::warning(FindingId::CudnnNotLoadable, summary)
-            .with("looked at", search_path.looked_at().join("\n"))
-            .help(format!(
-                "put the `{}` that NVIDIA's installation guide for cuDNN 8 leads to into `{}`, or move to cuDNN 9, which does without",
-                ZLIB,
-                folder.display()
-            )),
-    )
 }
 
 /// Whether a file is one of them.
 pub fn is_dependency(path: &Path) -> bool {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let mut name = path.file_name().unwrap_or_default().to_string_lossy();
     if cfg!(windows) {
-        let name = name.to_ascii_lowercase();
-        let known = [
-            CUDART,
-            NVRTC,
-            "cublas64_",
-            "cublaslt64_",
-            "nvrtc-builtins64_",
-            ZLIB,
-        ];
-        return known.iter().any(|one| name.starts_with(one));
+        name.to_mut().make_ascii_lowercase();
     }
-    [
+    let known = [
         CUDART,
-        "libcublas.so",
-        "libcublasLt.so",
+        by_system!("libcublas.so", "cublas64_"),
+        by_system!("libcublasLt.so", "cublaslt64_"),
         NVRTC,
-        "libnvrtc-builtins.so",
-    ]
-    .iter()
-    .any(|one| name.starts_with(one))
+        BUILTINS,
+        ZLIB,
+    ];
+    known.iter().any(|one| name.starts_with(one))
 }
 
 /// What is wrong with those that the needed parts open: cuDNN failed, and this may be why.
@@ -146,8 +75,9 @@ pub fn suspect_findings(
 ) -> Vec<Finding> {
     let mut findings = Vec::new();
     for part in parts.list.iter().filter(|part| part.needed) {
-        let own =
-            Image::open(&part.path).map_or_else(|_| Vec::new(), |elf| elf.folders(&part.path));
+        let image = Image::open(&part.path).ok();
+        let elf = image.as_ref().and_then(Image::as_elf);
+        let own = elf.map_or_else(Vec::new, |elf| elf.folders(&part.path));
         let mut found: Vec<(String, PathBuf)> = Vec::new();
         for name in opened_by(&part.name, cuda) {
             let mut file = locate(&name, &own, mapped, search_path);
@@ -222,11 +152,10 @@ fn without_builtins(name: &str, file: &Path, cuda: u32) -> Option<Finding> {
         return None;
     }
     let file = std::fs::canonicalize(file).ok()?;
-    let wanted = if cfg!(windows) {
-        format!("nvrtc-builtins64_{}", cuda)
-    } else {
-        format!("libnvrtc-builtins.so.{}.", cuda)
-    };
+    let wanted = by_system!(
+        format!("{}.{}.", BUILTINS, cuda),
+        format!("{}{}", BUILTINS, cuda)
+    );
     for path in files_in(file.parent()?) {
         let name = path.file_name().unwrap_or_default();
         if name.to_string_lossy().starts_with(&wanted) {

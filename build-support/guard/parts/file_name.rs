@@ -1,30 +1,25 @@
 //! The file names of a cuDNN's libraries.
 
+use crate::runtime::system::by_system;
 use std::path::Path;
 
 /// All of them, as a pattern.
-pub const ALL: &str = if cfg!(windows) {
-    "cudnn*.dll"
-} else {
-    "libcudnn*"
-};
+pub const ALL: &str = by_system!("libcudnn*", "cudnn*.dll");
 
 /// That of the first library, by which programs open it.
 pub fn of_main(major: u32) -> String {
-    if cfg!(windows) {
+    by_system!(
+        format!("libcudnn.so.{}", major),
         format!("cudnn64_{}.dll", major)
-    } else {
-        format!("libcudnn.so.{}", major)
-    }
+    )
 }
 
 /// The name under which every cuDNN has a part.
 pub fn of_part(name: &str, major: u32) -> String {
-    if cfg!(windows) {
+    by_system!(
+        format!("libcudnn_{}.so.{}", name, major),
         format!("cudnn_{}64_{}.dll", name, major)
-    } else {
-        format!("libcudnn_{}.so.{}", name, major)
-    }
+    )
 }
 
 /// The part that a file name stands for, with its major: `libcudnn_ops.so.9.1.0` is `ops` of 9, and

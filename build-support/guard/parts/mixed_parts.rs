@@ -64,8 +64,6 @@ impl<'a> Foreign<'a> {
         let plain = file_name::of_part(&part.name, major);
         let origin = search_path.to(&part.path);
         let has_own = folder.join(&plain).is_file();
-        let is_ordered = cfg!(windows) || matches!(&origin, LoadOrigin::LibraryPath(_));
-        let is_first = is_ordered && search_path.is_before(folder, origin.folder());
         Self {
             path: &part.path,
             version: part.version,
@@ -74,7 +72,7 @@ impl<'a> Foreign<'a> {
             yields: if has_own {
                 part.path.file_name() == Some(plain.as_ref())
             } else {
-                is_first
+                search_path.is_before(folder, &origin)
             },
             origin,
         }

@@ -9,6 +9,8 @@ pub mod foreign_parts;
 #[cfg(feature = "runtime")]
 pub mod missing_dlopen;
 #[cfg(feature = "runtime")]
+pub mod missing_parts;
+#[cfg(feature = "runtime")]
 pub mod mixed_parts;
 #[cfg(feature = "runtime")]
 pub mod part_files;
@@ -17,5 +19,10 @@ pub mod part_lookup;
 #[cfg(feature = "runtime")]
 pub mod pin;
 #[cfg(feature = "runtime")]
+pub mod refusal;
+#[cfg(feature = "runtime")]
 pub mod release;
 pub mod required_parts;
+#[cfg(feature = "runtime")]
+#[cfg(windows)]
+pub mod zlib;

@@ -12,7 +12,7 @@ use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
 use crate::runtime::parts::file_name;
 use crate::runtime::parts::part_lookup::PartLookup;
 use crate::runtime::parts::release::{SourcedVersion, VersionDetector, with_article};
-use crate::runtime::parts::required_parts;
+use crate::runtime::parts::{missing_parts, required_parts};
 use crate::runtime::system::platform;
 use std::path::{Path, PathBuf};
 
@@ -144,13 +144,11 @@ impl Parts {
         }
         for (files, by) in &[(missed, "this program"), (missing, "a convolution")] {
             if !files.is_empty() {
-                let finding = missing_finding(folder, files, by, &parts.release(), search_path);
-                let help = if no_others {
-                    WHOLE.to_string()
-                } else {
-                    reinstall_help(folder, &parts.release())
-                };
-                parts.findings.insert(0, finding.help(help));
+                let release = parts.release();
+                let lacks = (files.as_slice(), *by);
+                let finding =
+                    missing_parts::finding(folder, lacks, release, no_others, search_path);
+                parts.findings.insert(0, finding);
             }
         }
         if let Some(release) = release.filter(|release| opens_absent_part(*release)) {
@@ -275,50 +273,6 @@ pub fn defect_finding(path: &Path, defect: &Defect, needed: bool) -> Finding {
         Some(command) => format!("bring its file back: `{}`", command),
         None => defect.help(path),
     })
-}
-
-fn missing_finding(
-    folder: &Path,
-    missing: &[String],
-    by: &str,
-    release: &Option<SourcedVersion>,
-    search_path: &SearchPath,
-) -> Finding {
-    let all = if missing.len() == 1 { "" } else { " all" };
-    let here = folder.display().to_string();
-    let mut places = search_path.looked_at();
-    places.retain(|place| *place != here);
-    places.insert(0, here);
-    Finding::error(
-        FindingId::PartsMissing,
-        format!(
-            "cuDNN{} at `{}` lacks {}, which {} needs{}",
-            version_words(release),
-            folder.display(),
-            missing.join(", "),
-            by,
-            all
-        ),
-    )
-    .with("looked at", places.join("\n"))
-}
-
-const WHOLE: &str = "install a whole cuDNN in its place: this one brings nothing but what compiles graphs at run time";
-
-fn reinstall_help(folder: &Path, release: &Option<SourcedVersion>) -> String {
-    match package_owner::reinstall_command(folder) {
-        Some(command) => format!("bring its files back: `{}`", command),
-        None => format!(
-            "install cuDNN{} again in `{}`, whole, since the first library opens the others from there",
-            version_words(release),
-            folder.display()
-        ),
-    }
-}
-
-/// The release behind a name.
-fn version_words(release: &Option<SourcedVersion>) -> String {
-    release.map_or_else(String::new, |(version, _)| format!(" {}", version))
 }
 
 /// Whether this release asks for a part that it does not bring along: one from elsewhere is taken, if it can be

@@ -17,7 +17,7 @@ pub struct PartLookup<'a> {
     pub major: u32,
     /// The way of the program.
     pub search_path: &'a SearchPath,
-    /// Its DT_RPATH or DT_RUNPATH.
+    /// Its DT_RPATH or DT_RUNPATH, else where it lies.
     own: Vec<PathBuf>,
     own_first: bool,
     /// The names that it tries hold its own release.
@@ -35,6 +35,7 @@ impl<'a> PartLookup<'a> {
         search_path: &'a SearchPath,
     ) -> Self {
         let folder = main_library.parent().unwrap_or(main_library);
+        let elf = elf.and_then(Image::as_elf);
         let mut own = elf.map_or_else(Vec::new, |elf| elf.folders(main_library));
         if own.is_empty() {
             own.push(folder.to_path_buf());

@@ -4,7 +4,6 @@ use crate::runtime::facts::built::Built;
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::loader::locate::MainLibrary;
-use crate::runtime::loader::refusal;
 use crate::runtime::loader::search_path::SearchPath;
 use crate::runtime::parts::part_files::{Part, Parts};
 use crate::runtime::report::result::Report;
@@ -21,7 +20,7 @@ pub fn pin(
 ) {
     for part in parts.list.iter().filter(|part| part.needed) {
         if let Err(words) = Library::open_file(&part.path) {
-            refusal::refused(report, &part.path, &words);
+            report.refused(&part.path, &words);
         }
     }
     let again = main_library.parts(search_path, true, built);

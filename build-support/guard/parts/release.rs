@@ -60,7 +60,7 @@ impl<'a> VersionDetector<'a> {
 
     /// The one release in which NVIDIA shipped this build.
     fn build_version(&self, elf: &Image) -> Option<Version> {
-        let id = elf.build_id()?;
+        let id = elf.as_elf()?.build_id()?;
         let digits = id.get(..BUILD_ID_DIGITS)?;
         let mut found = None;
         for (version, ids) in self.build_ids {

@@ -6,12 +6,14 @@ use crate::runtime::facts::built::Built;
 use crate::runtime::facts::finding::{Finding, Severity, Verdict, printable};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::json::Json;
-use crate::runtime::loader::load_origin;
 use crate::runtime::loader::locate::MainLibrary;
+use crate::runtime::loader::{load_origin, loader_words};
 use crate::runtime::parts::part_files::Parts;
+use crate::runtime::parts::refusal;
 use crate::runtime::report::contents::{Contents, LoadedCudnn};
 use crate::runtime::report::env_config::EnvConfig;
 use crate::runtime::report::{json_members, text};
+use crate::runtime::system::names::DRIVER;
 use crate::runtime::system::platform;
 use std::fmt;
 use std::mem::ManuallyDrop;
@@ -123,6 +125,27 @@ impl Report {
         }
         self.driver = answer.driver.take();
         self.outcomes = std::mem::take(&mut answer.outcomes);
+    }
+
+    /// Notes that the loader refuses a part, in its words.
+    pub(crate) fn refused(&mut self, path: &Path, words: &str) {
+        if loader_words::wants_driver(path, words) {
+            // Without a driver nothing is wrong with this cuDNN.
+            let file = path.file_name().unwrap_or_default().to_string_lossy();
+            let line = format!("{}: it is linked to {}", file, DRIVER);
+            if !self.unchecked.contains(&line) {
+                self.unchecked.push(line);
+            }
+            return;
+        }
+        let finding = refusal::finding(path, words);
+        // That it cannot be read was a guess before, and now the loader says so too.
+        let same = |known: &Finding| known.summary == finding.summary;
+        self.findings.retain(|known| !same(known));
+        match finding.severity {
+            Severity::Error => self.findings.push(finding),
+            _ => self.unknown(finding),
+        }
     }
 
     /// Notes that the verdict is not known because of this.

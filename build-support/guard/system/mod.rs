@@ -1,17 +1,22 @@
 //! What differs by operating system: libraries of this process, and where its loader looks.
 
+/// The words for Linux, or those for Windows. Only those of this system are in the program.
+macro_rules! by_system {
+    ($linux:expr, $windows:expr $(,)?) => {
+        if cfg!(windows) { $windows } else { $linux }
+    };
+}
+pub(crate) use by_system;
+
+pub mod names;
+pub mod proc;
+
 #[cfg(all(
     target_os = "linux",
     target_env = "gnu",
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
 pub mod linux;
-#[cfg(all(
-    target_os = "linux",
-    target_env = "gnu",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
-pub mod mapped;
 #[cfg(all(
     target_os = "linux",
     target_env = "gnu",

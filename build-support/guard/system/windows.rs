@@ -1,6 +1,6 @@
 //! What Windows does in its own way: opening DLLs, which of them this process has, and where its loader looks.
 
-use crate::runtime::facts::linked_in::LinkedIn;
+use crate::runtime::system::names::DRIVER;
 use std::ffi::{CString, OsStr, OsString, c_char, c_void};
 use std::io::{Error, Write};
 use std::os::windows::ffi::{OsStrExt, OsStringExt};
@@ -11,8 +11,6 @@ pub const SUPPORTED: bool = cfg!(target_arch = "x86_64");
 /// The variable that names directories to the loader.
 pub const LIBRARY_PATH: &str = "PATH";
 
-/// The driver's library lies among Windows' own, and a file of its name elsewhere is not NVIDIA's.
-const DRIVER: &str = "nvcuda.dll";
 const LOAD_LIBRARY_SEARCH_SYSTEM32: u32 = 0x800;
 /// What a DLL imports is looked for beside it first.
 const LOAD_WITH_ALTERED_SEARCH_PATH: u32 = 8;
@@ -50,7 +48,6 @@ unsafe extern "system" {
 #[derive(Clone, Copy, Debug)]
 pub struct Library {
     module: *mut c_void,
-    within: Option<LinkedIn>,
 }
 
 // SAFETY: a module belongs to the process, not to a thread, and the loader takes calls from all of them.
@@ -59,15 +56,8 @@ unsafe impl Send for Library {}
 unsafe impl Sync for Library {}
 
 impl Library {
-    /// What is linked into the program itself. The loader knows none of its functions by name.
-    pub fn within(functions: LinkedIn) -> Self {
-        Self {
-            module: std::ptr::null_mut(),
-            within: Some(functions),
-        }
-    }
-
-    /// Opens a DLL as a program does with `LoadLibrary`; the error is in Windows' own words, behind the name.
+    /// Opens a DLL as a program does with `LoadLibrary`; the error is in Windows' own words, behind the name. The driver's
+    /// lies among Windows' own, and a file of its name elsewhere is not NVIDIA's.
     pub fn open(name: &str) -> Result<Self, String> {
         let flags = if name == DRIVER {
             LOAD_LIBRARY_SEARCH_SYSTEM32
@@ -93,10 +83,7 @@ impl Library {
         let name = wide(path.as_os_str());
         // SAFETY: the name ends in zero; one pointer is written.
         let found = unsafe { GetModuleHandleExW(UNCHANGED_REFERENCES, name.as_ptr(), &mut module) };
-        (found != 0 && !module.is_null()).then_some(Self {
-            module,
-            within: None,
-        })
+        (found != 0 && !module.is_null()).then_some(Self { module })
     }
 
     fn with_flags(name: &OsStr, flags: u32) -> Result<Self, String> {
@@ -115,17 +102,11 @@ impl Library {
         if module.is_null() {
             return Err(format!("{}: {}", name.to_string_lossy(), failed));
         }
-        Ok(Self {
-            module,
-            within: None,
-        })
+        Ok(Self { module })
     }
 
     /// The address of a symbol.
     pub fn symbol(&self, name: &str) -> Option<*mut c_void> {
-        if let Some(functions) = self.within {
-            return functions.function(name);
-        }
         let name = CString::new(name).ok()?;
         // SAFETY: the module is never closed; the name ends in zero.
         let address = unsafe { GetProcAddress(self.module, name.as_ptr()) };
@@ -134,12 +115,8 @@ impl Library {
 
     /// The file that it is in.
     pub fn path(&self) -> Option<PathBuf> {
-        let module = match self.within {
-            Some(_) => own_module(),
-            None => self.module,
-        };
         // SAFETY: the module is never closed; no more words are written than there is room for.
-        written(&|into, size| unsafe { GetModuleFileNameW(module, into, size) })
+        written(&|into, size| unsafe { GetModuleFileNameW(self.module, into, size) })
     }
 }
 
@@ -171,11 +148,7 @@ pub fn mapped() -> Vec<PathBuf> {
     }
     let mut files = Vec::new();
     for module in modules {
-        let module = Library {
-            module,
-            within: None,
-        };
-        files.extend(module.path());
+        files.extend(Library { module }.path());
     }
     files
 }

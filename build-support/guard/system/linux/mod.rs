@@ -1,8 +1,9 @@
-//! What Linux with glibc does in its own way: opening libraries, and where the loader looks for them. Nothing above
-//! this file, `mapped.rs` and `child/fork.rs` knows which system it is on.
+//! What Linux with glibc does in its own way: opening libraries, and where the loader looks for them.
+
+pub mod mapped;
 
 use crate::runtime::facts::linked_in::LinkedIn;
-use crate::runtime::system::mapped::{current_path, path};
+use crate::runtime::system::linux::mapped::{current_path, path};
 use std::ffi::{
     CStr, CString, OsStr, OsString, c_char, c_int, c_long, c_short, c_uint, c_ulong, c_void,
 };
@@ -11,7 +12,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-pub use crate::runtime::system::mapped::{mapped, replaced};
+pub use crate::runtime::system::linux::mapped::{mapped, replaced};
 
 /// Whether the guard knows this system.
 pub const SUPPORTED: bool = true;

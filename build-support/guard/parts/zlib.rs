@@ -1,0 +1,49 @@
+//! The compression library that cuDNN 8 for Windows opens and does not bring.
+
+use crate::runtime::binary::Image;
+use crate::runtime::binary::defect::Defect;
+use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::version::Version;
+use crate::runtime::loader::search_path::SearchPath;
+use crate::runtime::parts::dlopen_dependencies::ZLIB;
+use crate::runtime::system::platform::Library;
+use std::path::Path;
+
+/// That this cuDNN will not find it, or one for another processor. Not every program comes to need it.
+pub fn finding(release: Version, folder: &Path, search_path: &SearchPath) -> Option<Finding> {
+    let opens = release.major == 8 && release >= Version::new(8, 3, 0);
+    if !opens || Library::loaded(ZLIB).is_some() {
+        return None;
+    }
+    let beside = Some(folder.join(ZLIB)).filter(|file| file.is_file());
+    if let Some(file) = search_path.program_file(ZLIB).or(beside) {
+        let Err(Defect::Cpu(cpu)) = Image::open(&file) else {
+            return None;
+        };
+        let file = file.display();
+        let summary = format!(
+            "`{}`, which cuDNN {} opens, is for {}: Windows calls that error 193",
+            file, release, cpu
+        );
+        return Some(
+            Finding::warning(FindingId::WrongArchitecture, summary).help(format!(
+                "put the `{}` for 64 bits that NVIDIA's installation guide for cuDNN 8 leads to in the place of `{}`",
+                ZLIB, file
+            )),
+        );
+    }
+    let summary = format!(
+        "cuDNN {} for Windows opens `{}`, which does not come with it, and Windows does not find one",
+        release, ZLIB
+    );
+    Some(
+        Finding::warning(FindingId::CudnnNotLoadable, summary)
+            .with("looked at", search_path.looked_at().join("\n"))
+            .help(format!(
+                "put the `{}` that NVIDIA's installation guide for cuDNN 8 leads to into `{}`, or move to cuDNN 9, which does without",
+                ZLIB,
+                folder.display()
+            )),
+    )
+}

@@ -1,0 +1,14 @@
+//! What Linux tells of itself and of this process, in files below /proc.
+
+/// What such a file holds. On Windows there is none, and anybody may make one of that name.
+pub fn read(file: &str) -> Option<Vec<u8>> {
+    if cfg!(windows) {
+        return None;
+    }
+    std::fs::read(format!("/proc/{}", file)).ok()
+}
+
+/// The same as text; none where it is not UTF-8.
+pub fn text(file: &str) -> Option<String> {
+    String::from_utf8(read(file)?).ok()
+}
