@@ -21,6 +21,10 @@ use crate::runtime::system::platform;
 
 /// Whether the release that is loaded fits: files and version symbols alone. It calls nothing in cuDNN and never
 /// starts CUDA. What is linked into the program has no files, and is asked for its release.
+///
+/// On Windows the parts beside a first library which the program opened by its path count as found, though cuDNN asks for
+/// them by their names: the program may open them too, or name their directory to `AddDllDirectory`, before it calls
+/// cuDNN. `startup` and `check` open them themselves where a GPU is there.
 pub fn check_version(built: &Built) -> Result<Report, Failure> {
     let env_config = EnvConfig::read();
     let _turn = ProcessLock::acquire(env_config.deadline);

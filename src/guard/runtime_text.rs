@@ -90,6 +90,7 @@ pub(super) const SOURCES: &[(&str, &str)] = sources![
     "loader/dlerror_messages",
     "loader/elf_misplaced",
     "loader/elf_search_path",
+    "loader/later_dll",
     "loader/ld_so_cache",
     "loader/library_names",
     "loader/load_origin",

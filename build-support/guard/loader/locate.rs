@@ -7,6 +7,8 @@ use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
 use crate::runtime::judge::rules;
+#[cfg(windows)]
+use crate::runtime::loader::later_dll::LaterDll;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
 use crate::runtime::loader::{library_names, map_failures, not_found, off_the_way};
 use crate::runtime::parts::file_name;
@@ -89,6 +91,12 @@ impl MainLibrary {
         let help = mixed_parts::replacement_help(&self.origin, &self.path, wanted, lasting, &fits);
         let mut evidence = self.evidence();
         let Some(hidden) = library_names::hidden(built, &self.path) else {
+            #[cfg(windows)]
+            if let Some(later) = LaterDll::find(built, &self.path, self.major) {
+                evidence.push(("there is", later.words()));
+                let help = later.help(&self.origin).unwrap_or(help);
+                return Some(mismatch.finding(evidence).help(help));
+            }
             return Some(mismatch.finding(evidence).help(help));
         };
         evidence.push(("there is", hidden.display().to_string()));
@@ -280,8 +288,6 @@ fn open(
     }
     let misplaced = match unfit {
         None | Some((_, Defect::Closed(_))) if !usable => off_the_way::find(&names),
-        #[cfg(windows)]
-        None => off_the_way::in_quotes(&names),
         _ => None,
     };
     if misplaced.as_ref().is_some_and(|found| found.file.is_some()) {

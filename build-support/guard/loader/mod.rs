@@ -2,6 +2,8 @@
 
 pub mod cudarc_eager;
 pub mod dlerror_messages;
+#[cfg(any(windows, feature = "build"))]
+pub mod later_dll;
 pub mod ld_so_cache;
 pub mod library_names;
 pub mod load_origin;
@@ -15,7 +17,7 @@ pub mod unlinked;
 
 #[cfg(windows)]
 pub mod dll_imports;
-#[cfg(windows)]
+#[cfg(any(windows, feature = "build"))]
 pub mod dll_misplaced;
 #[cfg(windows)]
 pub mod dll_search_path;
