@@ -7,10 +7,10 @@ mod support;
 use std::fs;
 use std::path::Path;
 use support::builds::{check, crate_of, cudnn, must_be_true, says, toolkit, wheel, write};
-use support::{cargo, fresh, project, run, write_if_new};
+use support::{cargo, fresh, project, run, target, write_if_new};
 
 /// Builds, which must fail, and holds what cargo shows against the text of that name in `fixtures/texts.txt`. There
-/// `$T` stands for the folder of the test, `$S` for that of all tests.
+/// `$T` stands for the folder of the test, `$S` for that of all tests, `$B` for that of what cargo builds.
 #[track_caller]
 fn fails(test: &Path, name: &str, ask: &str, env: &[(&str, &Path)]) {
     let said = run(check(&crate_of("ask"), ask, env).arg("--quiet")).exits_with(101);
@@ -19,7 +19,8 @@ fn fails(test: &Path, name: &str, ask: &str, env: &[(&str, &Path)]) {
     let mut shown = said
         .text()
         .replace(test.to_str().unwrap(), "$T")
-        .replace(all, "$S");
+        .replace(all, "$S")
+        .replace(target().to_str().unwrap(), "$B");
     let home = std::env::var("HOME").unwrap_or_default();
     for below in [".local", "cuda-", "cudnn-"] {
         shown = shown.replace(&format!("{home}/{below}"), &format!("$HOME/{below}"));

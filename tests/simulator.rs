@@ -33,7 +33,7 @@ use cudnn_guard::runtime::convolution::suite;
 use cudnn_guard::runtime::driver::query::{self, Driver};
 use cudnn_guard::runtime::facts::compute_capability::ComputeCapability;
 use cudnn_guard::runtime::facts::version::Version;
-use cudnn_guard::runtime::parts::file_name;
+use cudnn_guard::runtime::loader::file_name;
 use cudnn_guard::runtime::system::platform::{self, Library};
 #[cfg(windows)]
 use simulator::windows::{ending, simulated, without};

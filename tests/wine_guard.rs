@@ -13,6 +13,7 @@ mod wine {
     pub mod crashes;
     pub mod cudarc;
     pub mod driver;
+    pub mod msvc;
     pub mod processes;
     pub mod simulator;
     pub mod variables;

@@ -50,9 +50,10 @@
 //!
 //! # Where things are
 //!
-//! `facts` what the build knew, and its record · `system` the operating system · `binary` files read as bytes ·
-//! `loader` which cuDNN, and why that one · `parts` its libraries · `driver`, `cudnn` NVIDIA's functions · `convolution`
-//! what is computed · `child` the process in which it is · `judge` the rules · `report` what came of it.
+//! `facts` what the build knew, and its record · `judge` the rules · `system` the operating system · `binary` files read
+//! as bytes · `loader` where libraries are looked for · `parts` the cuDNN that is taken, and its libraries · `driver`,
+//! `cudnn` NVIDIA's functions · `convolution` what is computed · `child` the process in which it is · `report` what came
+//! of it · `check` the steps. A room uses those before it.
 
 #[doc(hidden)]
 pub mod binary;

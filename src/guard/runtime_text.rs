@@ -21,11 +21,15 @@ pub(super) const SOURCES: &[(&str, &str)] = sources![
     "binary/package_record",
     "binary/pe",
     "binary/version_symbol",
-    "check",
-    "child/child_verdict",
+    "check/child_verdict",
+    "check/exit_verdict",
+    "check/file_findings",
+    "check/foreign_parts",
+    "check/mod",
+    "check/pin",
+    "check/second_try",
     "child/entry",
     "child/exit_status",
-    "child/exit_verdict",
     "child/fork",
     "child/in_process",
     "child/mod",
@@ -33,31 +37,30 @@ pub(super) const SOURCES: &[(&str, &str)] = sources![
     "child/pipe_sink",
     "child/process_lock",
     "child/protocol",
-    "child/second_try",
     "child/spawn",
     "child/task",
     "child/work",
-    "convolution/algorithm",
     "convolution/case",
     "convolution/case_result",
     "convolution/cudnn_error",
-    "convolution/data_type",
     "convolution/failure",
+    "convolution/graph",
     "convolution/graph_engines",
     "convolution/mod",
-    "convolution/operation",
     "convolution/passed_over",
     "convolution/reference",
     "convolution/run_case",
-    "convolution/shape",
     "convolution/suite",
     "convolution/tolerance",
+    "cudnn/algorithm",
+    "cudnn/data_type",
     "cudnn/descriptor",
     "cudnn/functions",
-    "cudnn/graph",
     "cudnn/graph_signatures",
     "cudnn/mod",
+    "cudnn/operation",
     "cudnn/owned_descriptor",
+    "cudnn/shape",
     "cudnn/signatures",
     "cudnn/status",
     "driver/cuda_status",
@@ -84,16 +87,16 @@ pub(super) const SOURCES: &[(&str, &str)] = sources![
     "judge/mod",
     "judge/rules",
     "loader/cudarc_eager",
+    "loader/dlerror_messages",
     "loader/dll_imports",
     "loader/dll_misplaced",
     "loader/dll_search_path",
-    "loader/dlerror_messages",
     "loader/elf_misplaced",
     "loader/elf_search_path",
+    "loader/file_name",
     "loader/ld_so_cache",
     "loader/library_names",
     "loader/load_origin",
-    "loader/locate",
     "loader/map_failures",
     "loader/misplaced",
     "loader/mod",
@@ -103,15 +106,14 @@ pub(super) const SOURCES: &[(&str, &str)] = sources![
     "loader/unlinked",
     "mod",
     "parts/dlopen_dependencies",
-    "parts/file_name",
-    "parts/foreign_parts",
+    "parts/later_dll",
+    "parts/main_library",
     "parts/missing_dlopen",
     "parts/missing_parts",
     "parts/mixed_parts",
     "parts/mod",
     "parts/part_files",
     "parts/part_lookup",
-    "parts/pin",
     "parts/refusal",
     "parts/release",
     "parts/required_parts",
@@ -231,5 +233,25 @@ mod tests {
         assert!(!text.contains("crate::runtime"), "a path is left");
         // What the build alone reads is not in it, nor is a feature of this crate.
         assert!(!text.contains("mod pe_cuda ") && !text.contains("feature ="));
+    }
+
+    /// In the order in which the page of the runtime has them.
+    #[test]
+    fn a_room_uses_only_those_before_it() {
+        let (_, page) = SOURCES.iter().find(|(name, _)| *name == "mod").unwrap();
+        let page = page.split_once("# Where things are").unwrap().1;
+        let page = page.split_once("#[").unwrap().0;
+        let rooms: Vec<&str> = page.split('`').skip(1).step_by(2).collect();
+        let place = |name: &str| rooms.iter().position(|room| *room == name);
+        for (name, source) in SOURCES {
+            let Some((room, _)) = name.split_once('/') else {
+                continue;
+            };
+            let own = place(room).unwrap_or_else(|| panic!("{room} has no place"));
+            for used in source.split(ROOT).skip(1) {
+                let used = used.split(|c: char| !c.is_alphanumeric()).next().unwrap();
+                assert!(place(used).unwrap_or(0) <= own, "{name} uses {used}");
+            }
+        }
     }
 }

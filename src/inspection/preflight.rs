@@ -16,6 +16,8 @@ use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
 use crate::runtime::loader::load_origin::LoadOrigin;
+use crate::runtime::loader::misplaced::Misplaced;
+use crate::runtime::parts::later_dll::LaterDll;
 use std::path::PathBuf;
 
 /// All that is known of the program and of where it is to run.
@@ -48,6 +50,10 @@ pub struct PreflightInput {
     pub unasked: Option<PathBuf>,
     /// One in a folder before it, under a name that cudarc asks for later.
     pub hidden: Option<Cudnn>,
+    /// For Windows: those of the same name in directories after it, whole.
+    pub later: Vec<LaterDll>,
+    /// For Windows: the cuDNN that it would open, in a directory that PATH names in quotation marks.
+    pub in_quotes: Option<Misplaced>,
     /// For Windows: where DLLs are looked for.
     pub dll_folders: Vec<LoadOrigin>,
     /// For Windows: what the cuDNN needs besides its own parts.

@@ -1,14 +1,19 @@
 //! A program for Windows: the DLLs that it imports, and the cuDNN among them or the one that it opens.
 
+use crate::cudnn::consistency;
 use crate::inspection::Inspection;
 use crate::loader::dll_search::DllSearchPath;
 use crate::loader::{dll_graph, main_library};
+use crate::model::environment::Variable;
 use crate::model::linkage::{LoadPhase, Missing, Unfit};
+use crate::model::platform::Platform;
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::pe::Pe;
 use crate::runtime::facts::built::{Built, Loader};
 use crate::runtime::judge::rules;
+use crate::runtime::loader::dll_misplaced;
 use crate::runtime::loader::load_origin::LoadOrigin;
+use crate::runtime::parts::later_dll::LaterDll;
 use crate::system::Host;
 use std::path::{Path, PathBuf};
 
@@ -28,11 +33,23 @@ impl Inspection {
                 let reason = "the program looks for its cuDNN along the PATH of wherever it runs";
                 self.unknown.push(reason.into());
             }
+            if path.known && root.is_none() {
+                let majors = self.opens().flat_map(rules::majors);
+                let names = majors.map(|major| self.input.platform.cudnn_library(major));
+                let path = host.env.get(Variable::Path).unwrap_or_default();
+                let names: Vec<String> = names.collect();
+                self.input.in_quotes = dll_misplaced::in_quotes(&path.to_string_lossy(), &names);
+            }
             self.look_elsewhere(root, host);
             return;
         };
         let dir = library.parent().unwrap_or(&library);
         self.input.found_via = found_via(dir, &path);
+        if path.known && root.is_none() {
+            let mut origins = self.input.dll_folders.iter();
+            self.input.via = origins.find(|origin| origin.folder() == dir).cloned();
+            self.input.later = later(&library, major, &self.input.platform, &path);
+        }
         let way = |name: &str| path.file(name);
         let cudnn = main_library::dlls(&library, major, &self.input.platform, &way);
         self.input.dll_dependencies = Some(path.dependencies(&cudnn, None));
@@ -110,6 +127,33 @@ fn origins(path: &DllSearchPath<'_>) -> Vec<LoadOrigin> {
     let current = current.map(LoadOrigin::WorkingDirectory);
     let dirs = path.dirs.iter().cloned().map(LoadOrigin::LibraryPath);
     own.chain(system).chain(current).chain(dirs).collect()
+}
+
+/// Those of the same name in other directories than the one that is taken, whole.
+fn later(taken: &Path, major: u32, platform: &Platform, path: &DllSearchPath<'_>) -> Vec<LaterDll> {
+    let dirs = path.directories();
+    let place = |file: &Path| dirs.iter().position(|dir| Some(&**dir) == file.parent());
+    let is_before = |file: &Path| place(file) < place(taken);
+    let name = platform.cudnn_library(major);
+    let others = |name: &str| {
+        let mut files = path.files(name);
+        files.retain(|file| file.parent() != taken.parent());
+        files.into_iter()
+    };
+    let later = |file: PathBuf| {
+        let cudnn = main_library::dlls(&file, major, platform, &|_| None);
+        let whole = consistency::findings(&cudnn, &[], &[]).is_empty();
+        let release = cudnn
+            .library_version
+            .filter(|_| whole && cudnn.flaw().is_none())?;
+        let names = cudnn
+            .parts
+            .iter()
+            .map(|part| consistency::file_name(&part.path));
+        let firsts: Vec<PathBuf> = names.filter_map(|name| others(name).next()).collect();
+        Some(LaterDll::new(file, release, &firsts, &is_before))
+    };
+    others(&name).filter_map(later).collect()
 }
 
 /// What makes Windows look into this directory.

@@ -1,7 +1,7 @@
 //! What to say where kernels are to be compiled and there is no nvcc, or none that can do it.
 
 use crate::model::candidate::{Candidate, Found, Toolkit};
-use crate::model::platform::Os;
+use crate::model::platform::{Os, Platform};
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::system::Host;
@@ -70,19 +70,34 @@ fn is_old_wheel(root: &Path) -> bool {
     parts.any(|part| part == "nvidia") && !parts.any(|part| part.starts_with("cu1"))
 }
 
-/// That a program for Windows whose linker is GNU's cannot take what nvcc makes of host code.
+/// That a program for Windows cannot take what nvcc makes of host code: where nvcc runs on another system, or where the
+/// program's linker is GNU's.
 pub fn msvc(toolchain: &Toolchain) -> Option<Finding> {
     let Host { platform, env, .. } = &toolchain.host;
-    if platform.os != Os::Windows || platform.is_msvc() {
+    let other = env.var("HOST").map(Platform::from_triple);
+    let other = other.filter(|host| host.os != Os::Windows);
+    if platform.os != Os::Windows || platform.is_msvc() && other.is_none() {
         return None;
     }
+    let triple = &platform.triple;
     let msvc = format!("{}-pc-windows-msvc", platform.cpu);
-    let headline = format!(
-        "nvcc compiles host code for Windows with Microsoft's `cl.exe` alone, which a program for `{}` cannot be linked with",
-        platform.triple
-    );
+    let (headline, help) = match other {
+        Some(host) => (
+            format!(
+                "nvcc compiles host code for Windows on Windows alone, and this build for `{triple}` runs on `{}`",
+                host.triple
+            ),
+            format!("build on Windows, with `--target {msvc}` and Visual Studio's C++ tools"),
+        ),
+        None => (
+            format!(
+                "nvcc compiles host code for Windows with Microsoft's `cl.exe` alone, which a program for `{triple}` cannot be linked with"
+            ),
+            format!("build with `--target {msvc}`"),
+        ),
+    };
     let finding = Finding::error(FindingId::HostCompilerUnsupported, headline)
-        .help(format!("build with `--target {msvc}`"))
+        .help(help)
         .help("or compile device code alone, with `.fatbin()` in build.rs, for `cuModuleLoadData`");
     let mut findings = [finding];
     toolchain.config.allowed(env).apply(&mut findings);

@@ -75,7 +75,10 @@ impl<'a> DllSearchPath<'a> {
             path.dirs = entries(host);
             path.dirs.retain(|dir| !dir.as_os_str().is_empty());
             for dir in &mut path.dirs {
-                *dir = here.join(&dir);
+                // With quotation marks it is no name of a directory.
+                if !dir.to_string_lossy().contains('"') {
+                    *dir = here.join(&dir);
+                }
             }
         }
         path.own = Some(own);
@@ -91,6 +94,13 @@ impl<'a> DllSearchPath<'a> {
     /// The file that Windows takes for a name.
     pub fn file(&self, name: &str) -> Option<PathBuf> {
         self.first_in(&self.directories(), name)
+    }
+
+    /// All files of that name, in the order in which Windows comes to them.
+    #[cfg(feature = "cli")]
+    pub fn files(&self, name: &str) -> Vec<PathBuf> {
+        let dirs = self.directories().into_iter();
+        dirs.filter_map(|dir| self.first_in(&[dir], name)).collect()
     }
 
     /// The parts that are needed and lie apart from the others, where Windows finds them all the same.
@@ -150,12 +160,13 @@ impl<'a> DllSearchPath<'a> {
     }
 }
 
-/// Those of PATH, as they stand there.
+/// Those of PATH, as they stand there: quotation marks are a part of the name, as the loader has it.
 fn entries(host: &Host) -> Vec<PathBuf> {
     let path = host.env.get(Variable::Path).unwrap_or_default();
-    let path = path.to_string_lossy();
-    let dirs = path.split(';').map(|dir| dir.trim_matches('"').into());
-    dirs.collect()
+    path.to_string_lossy()
+        .split(';')
+        .map(PathBuf::from)
+        .collect()
 }
 
 /// Where CUDA's own DLLs lie: not looked at by Windows, but known to whoever sets up the program.

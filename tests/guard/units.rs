@@ -11,7 +11,7 @@ use cudnn_guard::runtime::facts::built::{Built, Policy, Requirement};
 use cudnn_guard::runtime::facts::finding::{Finding, Verdict};
 use cudnn_guard::runtime::facts::version::Version;
 use cudnn_guard::runtime::judge::rules;
-use cudnn_guard::runtime::parts::file_name;
+use cudnn_guard::runtime::loader::file_name;
 use cudnn_guard::runtime::parts::part_lookup;
 use cudnn_guard::runtime::report::env_config::{EnvConfig, Mode};
 use std::ffi::OsString;

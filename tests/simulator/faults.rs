@@ -5,7 +5,7 @@ use crate::{
     simulated, without,
 };
 use cudnn_guard::runtime::cudnn::status;
-use cudnn_guard::runtime::parts::file_name;
+use cudnn_guard::runtime::loader::file_name;
 use std::time::Duration;
 
 #[cfg(unix)]

@@ -1,14 +1,14 @@
 //! The reference, its tolerances and the short formats, against other ways to the same numbers.
 
-use cudnn_guard::runtime::convolution::algorithm::Algorithm;
 use cudnn_guard::runtime::convolution::case::{self, Case};
-use cudnn_guard::runtime::convolution::data_type::{
+use cudnn_guard::runtime::convolution::reference::{self, Expected, Operands};
+use cudnn_guard::runtime::convolution::tolerance::{Tolerance, compare};
+use cudnn_guard::runtime::cudnn::algorithm::Algorithm;
+use cudnn_guard::runtime::cudnn::data_type::{
     DataType, from_bfloat16, from_half, to_bfloat16, to_half,
 };
-use cudnn_guard::runtime::convolution::operation::Operation;
-use cudnn_guard::runtime::convolution::reference::{self, Expected, Operands};
-use cudnn_guard::runtime::convolution::shape::{Layout, Shape, count, indices};
-use cudnn_guard::runtime::convolution::tolerance::{Tolerance, compare};
+use cudnn_guard::runtime::cudnn::operation::Operation;
+use cudnn_guard::runtime::cudnn::shape::{Layout, Shape, count, indices};
 
 const TYPES: [DataType; 4] = [DataType::F32, DataType::Tf32, DataType::F16, DataType::Bf16];
 

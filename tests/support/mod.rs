@@ -143,7 +143,7 @@ pub fn both_forms(name: &str, build_rs: &str) -> [(String, String); 2] {
     ]
 }
 
-/// `cargo …` in this folder, offline, with one target folder for all consumers.
+/// `cargo …` in this folder, offline, with [`target`] and the profile of this crate's own tests.
 pub fn cargo(dir: &Path, args: &[&str]) -> Command {
     let mut command = program(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command
@@ -183,9 +183,16 @@ pub fn built(name: &str) -> PathBuf {
     target().join("debug").join(name)
 }
 
-/// The target folder of all consumers in this form.
+/// The target folder of all consumers in this form: that of the tests themselves, where what the build scripts depend on
+/// is compiled already, or one beside it for programs of the same names.
 pub fn target() -> PathBuf {
-    scratch(&format!("consumers-target{}", form()))
+    match form() {
+        "" => Path::new(env!("CARGO_TARGET_TMPDIR"))
+            .parent()
+            .unwrap()
+            .into(),
+        other => scratch(&format!("consumers-target{other}")),
+    }
 }
 
 /// The consumers, staged once per test program: those of `fixtures/consumers`, and those of `fixtures/programs`.

@@ -106,15 +106,25 @@ fn a_file_that_is_no_driver_is_told() {
     arm[header + 4..header + 6].copy_from_slice(&0xaa64_u16.to_le_bytes());
     // A DLL that is none of NVIDIA's.
     let other = fs::read(for_windows(V9_14).join("bin/cudart64_13.dll")).unwrap();
-    for (bytes, is) in [
-        (&sound[..sound.len() / 2], "unknown driver-missing"),
-        (&[], "unknown driver-missing"),
-        (&arm, "unknown driver-missing"),
-        (&other, "unknown driver-error"),
+    let again = "install NVIDIA's driver again";
+    for (bytes, is, help) in [
+        (&sound[..sound.len() / 2], "unknown driver-missing", again),
+        (&[], "unknown driver-missing", again),
+        (
+            &arm,
+            "unknown driver-missing",
+            "install NVIDIA's driver, or run on a machine that has a GPU",
+        ),
+        (
+            &other,
+            "unknown driver-error",
+            "remove that file from the library path, or install NVIDIA's driver again",
+        ),
     ] {
         fs::write(&driver, bytes).unwrap();
         let ran = guarded(windows, &[&cudnn(V9_14)], &["check"], &[]).exits_with(0);
         let json: Value = serde_json::from_str(&ran.stdout).unwrap();
         assert_eq!(ids(&json), is, "{json:#}");
+        assert_eq!(json["findings"][0]["help"][0], help, "{json:#}");
     }
 }

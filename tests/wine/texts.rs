@@ -8,7 +8,7 @@ use crate::wine::faults::{
 };
 use crate::wine::judged::{Start, ids, windows};
 use crate::wine::windows::Windows;
-use crate::{V8_9_5, V8_9_7, V9_14, V9_28};
+use crate::{V8_9_5, V8_9_7, V9_10, V9_14, V9_28};
 
 /// The headline and what to do, as they are printed at the start.
 #[track_caller]
@@ -68,13 +68,68 @@ fn an_older_one_first_on_path_stops_the_program() {
         &fault.start,
         78,
         r"loaded cuDNN 9.10.2 does not meet the `>=9.14, <10` that this program asks for  [cudnn-version-mismatch]
-  = help: take `C:\older` out of PATH, or put the directory of a cuDNN that meets `>=9.14, <10` before it
+  = help: put `C:\cuDNN`, where cuDNN 9.28.0 is, before `C:\older` in PATH
 ",
     );
     let ran = fault.start.run(windows, &["startup"]);
-    ran.says("  found via   PATH, its entry `C:\\older`\n");
-    helps(windows, &Start::of("nine").path(r"C:\cuDNN"));
+    ran.says("  found via   PATH, its entry `C:\\older`\n")
+        .says("  there is    C:\\cuDNN\\cudnn64_9.dll, of 9.28.0, where Windows looks later\n");
+    same_words(windows, &fault.start);
     helps(windows, &Start::of("nine").path(r"C:\cuDNN;C:\older"));
+    // What is not whole would not help, and neither would one whose parts come from before both.
+    let start = &fault.start;
+    let elsewhere = "take `C:\\older` out of PATH, or put the directory of a cuDNN that meets `>=9.14, <10` before it";
+    again(windows, V9_28).without("cudnn_ops64_9.dll");
+    assert_eq!(first_help(windows, start), elsewhere);
+    same_words(windows, start);
+    again(windows, V9_28);
+    Farm::empty(windows, "stale").from(V9_14, "cudnn_ops64_9.dll");
+    let start = Start::of("nine").path(r"C:\stale;C:\older;C:\cuDNN");
+    assert!(!first_help(windows, &start).contains(r"C:\cuDNN"));
+}
+
+#[track_caller]
+fn first_help(windows: &Windows, start: &Start) -> String {
+    let told = start.json(windows, "check");
+    told["findings"][0]["help"][0].as_str().unwrap().to_string()
+}
+
+/// `inspect` says of the program what its guard says first.
+#[track_caller]
+fn same_words(windows: &Windows, start: &Start) {
+    let (guard, inspect) = (start.json(windows, "check"), start.inspected(windows));
+    let first = &guard["findings"][0];
+    let id = &first["id"];
+    let mut found = inspect["findings"].as_array().unwrap().iter();
+    let found = found.find(|finding| finding["id"] == *id);
+    let found = found.unwrap_or_else(|| panic!("no {id} in {inspect:#}"));
+    for of in ["summary", "help"] {
+        assert_eq!(first[of], found[of]);
+    }
+    assert_eq!(first["evidence"]["there is"], found["evidence"]["there is"]);
+}
+
+/// What lies beside the program comes before PATH.
+#[test]
+#[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
+fn an_older_one_beside_the_program_is_named_with_the_right_one() {
+    let windows = windows();
+    let windows = windows.as_ref().unwrap();
+    let own = Farm::of(windows, "own", V9_10);
+    let newer = Farm::of(windows, "cuDNN", V9_28);
+    let start = Start::of("nine").path(&newer.path);
+    let start = start.within(windows, &own.path);
+    told_at_start(
+        windows,
+        &start,
+        78,
+        r"loaded cuDNN 9.10.2 does not meet the `>=9.14, <10` that this program asks for  [cudnn-version-mismatch]
+  = help: remove the `cudnn*.dll` files from `C:\own`: Windows takes cuDNN 9.28.0 from `C:\cuDNN` then
+",
+    );
+    same_words(windows, &start);
+    let own = Farm::empty(windows, "own");
+    helps(windows, &start.within(windows, &own.path));
 }
 
 /// SUB-06
@@ -92,6 +147,7 @@ fn a_part_of_another_release_is_named() {
   = help: remove all `cudnn*.dll` files from `C:\cuDNN` and install one cuDNN there, whole
 ",
     );
+    same_words(windows, &fault.start);
     again(windows, V9_28);
     helps(windows, &fault.start);
     let fault = part_of_another_8(windows);
@@ -319,7 +375,24 @@ fn quotation_marks_in_path_are_named() {
     );
     let ran = start.run(windows, &["startup"]);
     ran.says("  reason      PATH has \"C:\\with spaces\", with the quotation marks\n");
+    let (told, inspected) = (start.json(windows, "check"), start.inspected(windows));
+    let (told, inspected) = (&told["findings"][0], &inspected["findings"][0]);
+    assert_eq!(told["help"], inspected["help"]);
+    assert_eq!(told["evidence"]["reason"], inspected["evidence"]["reason"]);
+    let looked_in = inspected["evidence"]["looked in"].as_str().unwrap();
+    let entry = "\"C:\\with spaces\"";
+    assert!(looked_in.lines().any(|dir| dir == entry), "{looked_in}");
     helps(windows, &Start::of("nine").path(&farm.path));
+    // Behind one that is found they hide nothing, and bring nothing in.
+    let other = Farm::of(windows, "older", V9_14);
+    let path = format!("\"{}\";{}", farm.path, other.path);
+    let start = Start::of("nine").path(&path);
+    let told = start.json(windows, "version");
+    let found = |told: &serde_json::Value| told["loaded"]["found_via"].clone();
+    assert_eq!(found(&told), "PATH, its entry `C:\\older`", "{told:#}");
+    assert_eq!(told["findings"], serde_json::json!([]));
+    let inspected = start.inspected(windows);
+    assert_eq!(inspected["cudnn"]["version"], "9.14.0", "{inspected:#}");
 }
 
 #[test]

@@ -172,3 +172,22 @@ fn the_report_is_written_where_it_is_asked_for() {
         ))
         .says("[io-error]");
 }
+
+/// The names of devices, which are no files of any directory.
+#[test]
+#[ignore = "needs Wine: .ci/foreign"]
+fn a_report_for_a_device_goes_there() {
+    let windows = windows();
+    let windows = windows.as_ref().unwrap();
+    for device in ["NUL", "nul", r"\\.\NUL"] {
+        let env = [("CUDNN_GUARD_REPORT", device)];
+        let ran = guarded(windows, &[&cudnn(V9_14)], &ACTS, &env).exits_with(0);
+        assert_eq!(ran.text(), "went on\n", "{device}");
+    }
+    let files = fs::read_dir(windows.drive()).unwrap();
+    let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+    let left: Vec<String> = names
+        .filter(|name| name.to_ascii_lowercase().contains("nul"))
+        .collect();
+    assert_eq!(left, [""; 0]);
+}

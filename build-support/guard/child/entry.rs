@@ -42,6 +42,15 @@ pub fn value_with(token: &str) -> String {
     format!("{:x}-{}", place, token)
 }
 
+/// Ends a child that has come to its own check: the program was started without calling its constructors, as with an
+/// entry point of its own. It would start a child as well, and that one another.
+pub fn end_if_passed() {
+    let value = std::env::var_os(VARIABLE).unwrap_or_default();
+    if value.to_string_lossy().starts_with(&value_with("")) {
+        end_process();
+    }
+}
+
 extern "C" fn enter() {
     let Some(value) = std::env::var_os(VARIABLE) else {
         return;
@@ -65,6 +74,10 @@ extern "C" fn enter() {
         // A panic must not unwind into the C runtime.
         let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| answer(&task, token)));
     }
+    end_process();
+}
+
+fn end_process() {
     // SAFETY: ends this process at once: what DLLs do at their end may hang.
     unsafe { TerminateProcess(GetCurrentProcess(), 0) };
 }

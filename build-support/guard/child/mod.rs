@@ -1,13 +1,10 @@
 //! The child process in which the driver and cuDNN are tried: what would end it does not end the program.
 
-pub mod child_verdict;
 pub mod exit_status;
-pub mod exit_verdict;
 pub mod in_process;
 pub mod pipe_sink;
 pub mod process_lock;
 pub mod protocol;
-pub mod second_try;
 pub mod task;
 pub mod work;
 

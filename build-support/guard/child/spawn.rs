@@ -109,6 +109,7 @@ pub fn in_child(
     if !platform::is_program() {
         return Err("this code is in a DLL, and only a program can be started again".to_string());
     }
+    entry::end_if_passed();
     let until = Instant::now() + deadline;
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     let failed = |error: Error| format!("{}: {}", program.display(), error);

@@ -1,10 +1,10 @@
 //! Which convolutions are tried.
 
-use crate::runtime::convolution::algorithm::Algorithm;
 use crate::runtime::convolution::case_result::Api;
-use crate::runtime::convolution::data_type::DataType;
-use crate::runtime::convolution::operation::Operation;
-use crate::runtime::convolution::shape::{Layout, Shape, dimensions, pair, quotient};
+use crate::runtime::cudnn::algorithm::Algorithm;
+use crate::runtime::cudnn::data_type::DataType;
+use crate::runtime::cudnn::operation::Operation;
+use crate::runtime::cudnn::shape::{Layout, Shape, dimensions, pair, quotient};
 use crate::runtime::facts::finding::Finding;
 
 /// One convolution.

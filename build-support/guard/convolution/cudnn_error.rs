@@ -1,8 +1,8 @@
 //! What it means that cuDNN or the GPU refused.
 
-use crate::runtime::convolution::algorithm::Algorithm;
 use crate::runtime::convolution::case::Case;
 use crate::runtime::convolution::case_result::Api;
+use crate::runtime::cudnn::algorithm::Algorithm;
 use crate::runtime::cudnn::status;
 use crate::runtime::driver::{cuda_status, device_memory};
 use crate::runtime::facts::finding::{Finding, Severity, Verdict};

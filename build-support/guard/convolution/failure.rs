@@ -2,13 +2,13 @@
 //!
 //! Only what cuDNN itself does wrong or refuses fails; what CUDA refuses, or a lack of memory, leaves it unknown.
 
-use crate::runtime::convolution::algorithm::Algorithm;
 use crate::runtime::convolution::case::Case;
 use crate::runtime::convolution::cudnn_error::{
     CudnnError, is_elsewhere, is_memory, memory_low, refused_by_gpu,
 };
-use crate::runtime::convolution::shape::{dimensions, indices};
 use crate::runtime::convolution::tolerance::Comparison;
+use crate::runtime::cudnn::algorithm::Algorithm;
+use crate::runtime::cudnn::shape::{dimensions, indices};
 use crate::runtime::cudnn::status;
 use crate::runtime::driver::{cuda_status, device_memory};
 use crate::runtime::facts::finding::{Finding, Verdict};

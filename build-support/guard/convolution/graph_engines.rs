@@ -3,10 +3,10 @@
 use crate::runtime::convolution::case::Case;
 use crate::runtime::convolution::case_result::SuiteEvent;
 use crate::runtime::convolution::failure::{CaseFailure, CaseSuccess};
+use crate::runtime::convolution::graph::{Engine, Graph, HeuristicMode, Plan};
 use crate::runtime::convolution::passed_over::PassedOver;
 use crate::runtime::convolution::reference::{Expected, Operands};
 use crate::runtime::convolution::run_case::{CaseRunner, MOST_WORKSPACE};
-use crate::runtime::cudnn::graph::{Engine, Graph, HeuristicMode, Plan};
 
 impl CaseRunner<'_> {
     /// Computes by the first engine that takes it, and compares.

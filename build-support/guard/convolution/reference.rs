@@ -1,8 +1,8 @@
 //! What a convolution must give: plain loops in double precision.
 
 use crate::runtime::convolution::case::Case;
-use crate::runtime::convolution::operation::Operation;
-use crate::runtime::convolution::shape::{count, divide, indices, quotient};
+use crate::runtime::cudnn::operation::Operation;
+use crate::runtime::cudnn::shape::{count, divide, indices, quotient};
 use std::rc::Rc;
 
 /// What goes into a convolution, in NCHW order; each operation takes two of the first three.
@@ -176,6 +176,12 @@ pub fn convolve(case: &Case, operands: &Operands) -> Vec<Expected> {
         Operation::BackwardData => (&operands.y, &operands.w),
         Operation::BackwardFilter => (&operands.x, &operands.y),
     };
+    // How far the three stand from their next ones in a line of the filter.
+    let (to_step, one_step, other_step) = match case.operation {
+        Operation::Forward | Operation::Fused => (0, wide_w, 1),
+        Operation::BackwardData => (wide_w, 0, 1),
+        Operation::BackwardFilter => (1, wide_w, 0),
+    };
     let mut result = vec![Expected::default(); count(case.result())];
     let sums: &mut [Expected] = &mut result;
     for n in 0..shape.n {
@@ -184,37 +190,45 @@ pub fn convolve(case: &Case, operands: &Operands) -> Vec<Expected> {
             for place in 0..out_h * out_w {
                 let (row, column) = divide(place, out_w);
                 let y = ((n * filters + k) * out_h + row) * out_w + column;
-                for line in 0..channels * shape.r {
-                    let (c, r) = divide(line, shape.r);
+                // Without a call: a program that is not optimized does this too, before its own first line.
+                let (mut c, mut r) = (0, 0);
+                while c < channels {
                     // Counted from the padding's edge, so that no number is negative.
-                    let down = row * step_h + r * wide_h;
-                    if down < pad_h || down >= pad_h + shape.h {
-                        continue;
-                    }
-                    let image = n * shape.c + first_channel + c;
-                    let x_row = (image * shape.h + down - pad_h) * shape.w;
+                    let (down, mut right) = (row * step_h + r * wide_h, column * step_w);
                     let mut w = ((k * channels + c) * shape.r + r) * shape.s;
-                    let mut right = column * step_w;
                     let end = w + shape.s;
-                    // With few calls: a program that is not optimized does this too, before its own first line.
-                    while w < end {
-                        if right >= pad_w && right < pad_w + shape.w {
-                            let x = x_row + right - pad_w;
-                            let (to, one, other) = match case.operation {
-                                Operation::Forward | Operation::Fused => (y, x, w),
-                                Operation::BackwardData => (x, y, w),
-                                Operation::BackwardFilter => (w, x, y),
-                            };
-                            if let (Some(sum), Some(one), Some(other)) =
-                                (sums.get_mut(to), ones.get(one), others.get(other))
-                            {
-                                let product = *one as f64 * *other as f64;
-                                sum.value += product;
-                                sum.magnitude += if product < 0.0 { -product } else { product };
-                            }
-                        }
+                    while w < end && right < pad_w {
                         w += 1;
                         right += wide_w;
+                    }
+                    if w < end && down >= pad_h && down < pad_h + shape.h {
+                        let image = n * shape.c + first_channel + c;
+                        let x = (image * shape.h + down - pad_h) * shape.w + right - pad_w;
+                        let (mut to, mut one, mut other) = match case.operation {
+                            Operation::Forward | Operation::Fused => (y, x, w),
+                            Operation::BackwardData => (x, y, w),
+                            Operation::BackwardFilter => (w, x, y),
+                        };
+                        while w < end
+                            && right < pad_w + shape.w
+                            && to < sums.len()
+                            && one < ones.len()
+                            && other < others.len()
+                        {
+                            let product = ones[one] as f64 * others[other] as f64;
+                            let sum = &mut sums[to];
+                            sum.value += product;
+                            sum.magnitude += if product < 0.0 { -product } else { product };
+                            to += to_step;
+                            one += one_step;
+                            other += other_step;
+                            w += 1;
+                            right += wide_w;
+                        }
+                    }
+                    r += 1;
+                    if r == shape.r {
+                        (c, r) = (c + 1, 0);
                     }
                 }
             }

@@ -1,23 +1,23 @@
 //! One convolution: described to cuDNN, computed, read back and compared.
 
-use crate::runtime::convolution::algorithm::Algorithm;
 use crate::runtime::convolution::case::Case;
 use crate::runtime::convolution::case_result::SuiteEvent;
 use crate::runtime::convolution::cudnn_error::CudnnError;
-use crate::runtime::convolution::data_type::{DataType, from_bfloat16, to_bfloat16};
 use crate::runtime::convolution::failure::{CaseFailure, CaseSuccess};
-use crate::runtime::convolution::operation::Operation;
 use crate::runtime::convolution::passed_over::PassedOver;
 use crate::runtime::convolution::reference::{Expected, Operands};
-use crate::runtime::convolution::shape::count;
 use crate::runtime::convolution::tolerance::{self, Tolerance};
+use crate::runtime::cudnn::algorithm::Algorithm;
+use crate::runtime::cudnn::data_type::{DataType, from_bfloat16, to_bfloat16};
 use crate::runtime::cudnn::functions::{Cudnn, DeviceTensors};
+use crate::runtime::cudnn::operation::Operation;
 use crate::runtime::cudnn::owned_descriptor::{Descriptors, OwnedDescriptor};
+use crate::runtime::cudnn::shape::count;
 use crate::runtime::cudnn::status::CudnnStatus;
 use crate::runtime::driver::device_memory::{self, CurrentContext, POISON};
 use crate::runtime::facts::compute_capability::ComputeCapability;
 use crate::runtime::facts::version::Version;
-use crate::runtime::parts::file_name;
+use crate::runtime::loader::file_name;
 use crate::runtime::system::platform::Library;
 use std::cell::Cell;
 

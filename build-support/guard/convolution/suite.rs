@@ -6,7 +6,6 @@
 //! Both of cuDNN's interfaces are tried: the older one, with a function for each operation, and the graph. A row of the
 //! report says by which it was.
 
-use crate::runtime::convolution::algorithm::Algorithm;
 use crate::runtime::convolution::case::{self, Case};
 use crate::runtime::convolution::case_result::{
     Api, CaseResult, Extent, MAKING_CONTEXT, Scope, SetupTimes, SuiteEvent,
@@ -14,6 +13,7 @@ use crate::runtime::convolution::case_result::{
 use crate::runtime::convolution::failure::CaseFailure;
 use crate::runtime::convolution::reference::{Expected, Operands, Reference};
 use crate::runtime::convolution::run_case::{self, CaseRunner};
+use crate::runtime::cudnn::algorithm::Algorithm;
 use crate::runtime::cudnn::functions::Cudnn;
 use crate::runtime::driver::device_memory::CurrentContext;
 use crate::runtime::driver::{devices, query};

@@ -1,8 +1,8 @@
 //! How far a sound result may be off, and whether a result is.
 
 use crate::runtime::convolution::case::Case;
-use crate::runtime::convolution::data_type::DataType;
 use crate::runtime::convolution::reference::Expected;
+use crate::runtime::cudnn::data_type::DataType;
 
 /// The most that a sound result is off.
 ///

@@ -1,9 +1,9 @@
 //! Handles and descriptors of cuDNN: what a convolution is told by.
 
-use crate::runtime::convolution::data_type::DataType;
-use crate::runtime::convolution::shape::{Layout, Shape};
+use crate::runtime::cudnn::data_type::DataType;
 use crate::runtime::cudnn::functions::Cudnn;
 use crate::runtime::cudnn::owned_descriptor::OwnedDescriptor;
+use crate::runtime::cudnn::shape::{Layout, Shape};
 use crate::runtime::cudnn::signatures::{
     Opaque, SetActivation, SetConvolution, SetDimensions, SetNumber,
 };
@@ -12,7 +12,7 @@ use std::ffi::c_int;
 use std::mem::transmute;
 
 // Constants of cudnn_graph.h and cudnn_ops.h (cudnn_ops_infer.h in 8), held against them by
-// tests/real_signatures.rs.
+// tests/real/signatures.rs.
 /// `cudnnDataType_t` of single precision.
 pub const FLOAT: c_int = 0;
 const HALF: c_int = 2;

@@ -2,8 +2,8 @@
 //!
 //! A broken cuDNN ends the process in any of them: they are called in the child.
 
-use crate::runtime::convolution::algorithm::Algorithm;
-use crate::runtime::convolution::operation::Operation;
+use crate::runtime::cudnn::algorithm::Algorithm;
+use crate::runtime::cudnn::operation::Operation;
 use crate::runtime::cudnn::owned_descriptor::{Descriptors, OwnedDescriptor};
 use crate::runtime::cudnn::signatures::{
     AlgorithmPerf, Convolve, Create, Destroy, Fuse, GetAlgorithms, LastError, Opaque, OutputDim,

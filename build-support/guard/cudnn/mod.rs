@@ -1,9 +1,12 @@
 //! cuDNN's functions, with their types as NVIDIA's headers have them.
 
+pub mod algorithm;
+pub mod data_type;
 pub mod descriptor;
 pub mod functions;
-pub mod graph;
 pub mod graph_signatures;
+pub mod operation;
 pub mod owned_descriptor;
+pub mod shape;
 pub mod signatures;
 pub mod status;

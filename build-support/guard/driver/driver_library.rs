@@ -64,6 +64,11 @@ pub fn unfit_finding(
             finding = finding.help(help);
         }
         Defect::Forbidden => finding = finding.help(defect.help(path)),
+        // An empty one is what a container has in its place until the driver's own is mounted over it.
+        Defect::CutOff(..) | Defect::Garbled | Defect::Foreign(..) => {
+            return finding.help("install NVIDIA's driver again");
+        }
+        Defect::Empty if cfg!(windows) => return finding.help("install NVIDIA's driver again"),
         _ => {}
     }
     finding.help.extend(missing.help);

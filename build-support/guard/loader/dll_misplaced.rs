@@ -2,7 +2,6 @@
 
 use crate::runtime::binary::bounded_file::files_in;
 use crate::runtime::loader::misplaced::{Misplaced, by_variable, first_sound};
-use crate::runtime::system::platform::LIBRARY_PATH;
 use std::path::{Path, PathBuf};
 
 /// Where NVIDIA's installers put it, a directory for each release.
@@ -19,6 +18,11 @@ const PLACES: [&str; 6] = [
 
 /// Looks where the variables mean one of these names to be, and where installers put it.
 pub fn find(names: &[String]) -> Option<Misplaced> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let quoted = in_quotes(&path.to_string_lossy(), names);
+    if quoted.is_some() {
+        return quoted;
+    }
     if let Some((file, reason)) = by_variable(&|dir| below(dir, names)) {
         return Some(led_by_path(file, reason));
     }
@@ -34,15 +38,14 @@ pub fn find(names: &[String]) -> Option<Misplaced> {
     None
 }
 
-/// In a directory that PATH names in quotation marks: programs of Windows take them away, its loader may not.
-pub fn in_quotes(names: &[String]) -> Option<Misplaced> {
-    let path = std::env::var_os(LIBRARY_PATH)?;
-    for entry in path.to_string_lossy().split(';') {
-        let dir = entry.trim_matches('"');
-        let there = |name: &String| Path::new(dir).join(name).is_file();
-        if let (Some(name), true) = (names.iter().find(|name| there(name)), dir != entry) {
+/// In a directory that PATH names in quotation marks: programs of Windows take them away, its loader does not.
+pub fn in_quotes(path: &str, names: &[String]) -> Option<Misplaced> {
+    for entry in path.split(';').filter(|entry| entry.contains('"')) {
+        let dir = entry.replace('"', "");
+        let there = |name: &String| Path::new(&dir).join(name).is_file();
+        if let Some(name) = names.iter().find(|name| there(name)) {
             return Some(Misplaced {
-                file: Some(Path::new(dir).join(name)),
+                file: Some(Path::new(&dir).join(name)),
                 reason: format!("PATH has {}, with the quotation marks", entry),
                 help: format!(
                     "put `{}` into PATH without quotation marks: it needs none",

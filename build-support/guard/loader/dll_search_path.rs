@@ -15,9 +15,10 @@ impl SearchPath {
         own.extend(program.parent().map(Path::to_path_buf));
         let path = platform::first_environment(platform::LIBRARY_PATH).unwrap_or_default();
         let mut named = Vec::new();
-        for entry in std::env::split_paths(&path) {
-            if !entry.as_os_str().is_empty() {
-                named.push(entry);
+        // Not as the standard library splits it, which takes quotation marks away: the loader does not.
+        for entry in path.as_encoded_bytes().split(|byte| *byte == b';') {
+            if !entry.is_empty() {
+                named.push(platform::path_of(entry.to_vec()));
             }
         }
         let set = platform::dll_directory();

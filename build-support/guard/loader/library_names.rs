@@ -4,11 +4,9 @@ use crate::runtime::facts::built::{Built, Loader};
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::version::Version;
 use crate::runtime::judge::rules;
-use crate::runtime::loader::search_path::SearchPath;
-use crate::runtime::parts::file_name;
-use crate::runtime::parts::part_files::Parts;
+use crate::runtime::loader::file_name;
 use crate::runtime::system::by_system;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// In the order in which they are tried.
 pub fn opened_names(built: &Built) -> Vec<String> {
@@ -37,26 +35,6 @@ pub fn wanted_for(taken: &Path, wanted: &str) -> String {
         Some(name) if name == FIRST => format!("{} with a `{}`", wanted, FIRST),
         _ => wanted.to_string(),
     }
-}
-
-/// A cuDNN that fits in a folder before this one, which cudarc takes all the same by a name that it asks for earlier.
-pub fn hidden(built: &Built, taken: &Path) -> Option<PathBuf> {
-    if built.loader != Loader::Cudarc {
-        return None;
-    }
-    let search_path = &SearchPath::of_program();
-    let fits = |major: u32, file: &Path| {
-        let parts = Parts::locate_all(file, major, search_path, true, built);
-        let release = parts.release();
-        release.is_some_and(|(release, _)| rules::version(built, release).is_ok())
-    };
-    for major in rules::majors(built) {
-        let file = search_path.program_file(&file_name::of_main(major));
-        if let Some(file) = file.filter(|file| search_path.leads_first(file, taken)) {
-            return Some(file).filter(|file| fits(major, file));
-        }
-    }
-    None
 }
 
 /// The help where this cuDNN, which fits, comes first, and cudarc takes a later one by the name that it asks for first.

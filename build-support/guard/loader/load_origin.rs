@@ -1,8 +1,8 @@
 //! What makes the loader look in a folder, as messages name it.
 
 use crate::runtime::facts::finding::Finding;
+use crate::runtime::loader::file_name;
 use crate::runtime::loader::opener::Opener;
-use crate::runtime::parts::file_name;
 use crate::runtime::system::by_system;
 use crate::runtime::system::platform::LIBRARY_PATH;
 use std::fmt;

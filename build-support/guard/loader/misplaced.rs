@@ -16,6 +16,7 @@ const VARIABLES: [&str; 7] = [
 ];
 
 /// The library, and what keeps the loader from it. Where one is looked for is in `elf_misplaced` and `dll_misplaced`.
+#[derive(Clone, Debug)]
 pub struct Misplaced {
     /// Its file, where there is one.
     pub file: Option<PathBuf>,

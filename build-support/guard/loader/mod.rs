@@ -2,10 +2,10 @@
 
 pub mod cudarc_eager;
 pub mod dlerror_messages;
+pub mod file_name;
 pub mod ld_so_cache;
 pub mod library_names;
 pub mod load_origin;
-pub mod locate;
 pub mod map_failures;
 pub mod misplaced;
 pub mod not_found;
@@ -15,7 +15,7 @@ pub mod unlinked;
 
 #[cfg(windows)]
 pub mod dll_imports;
-#[cfg(windows)]
+#[cfg(any(windows, feature = "build"))]
 pub mod dll_misplaced;
 #[cfg(windows)]
 pub mod dll_search_path;

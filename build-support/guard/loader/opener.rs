@@ -1,7 +1,7 @@
 //! Which library of this process brought another one in, where no search path of the program leads to it.
 
 use crate::runtime::binary::elf::Elf;
-use crate::runtime::parts::file_name;
+use crate::runtime::loader::file_name;
 use crate::runtime::system::platform;
 use std::path::{Path, PathBuf};
 

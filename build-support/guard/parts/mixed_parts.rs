@@ -3,11 +3,12 @@
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
+use crate::runtime::loader::file_name;
 use crate::runtime::loader::library_names;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
-use crate::runtime::parts::file_name;
 use crate::runtime::parts::part_files::{Part, Parts};
 use crate::runtime::parts::release::{SYMBOL, SourcedVersion, with_article};
+use crate::runtime::parts::required_parts::{self, names};
 use crate::runtime::system::platform::LIBRARY_PATH;
 use std::path::{Path, PathBuf};
 
@@ -33,7 +34,17 @@ pub fn finding(
         return None;
     }
     let finding = if elsewhere.is_empty() {
-        in_one_folder(parts, main_library, folder, release)
+        let mut files = Vec::new();
+        for part in &parts.list {
+            if let Some(version) = part.version {
+                files.push((version, part.path.as_path()));
+            }
+        }
+        if let Some((version, _)) = parts.main {
+            files.push((version, main_library));
+        }
+        let dir = folder.display().to_string();
+        required_parts::in_one_folder(&files, &dir, release, file_name::ALL)
     } else {
         foreign_parts(Some(release), folder, major, &elsewhere, search_path)
     };
@@ -273,55 +284,6 @@ pub fn from_elsewhere(release: Option<Version>, folder: &Path, foreign: &[Foreig
     finding
 }
 
-fn in_one_folder(parts: &Parts, main_library: &Path, folder: &Path, release: Version) -> Finding {
-    let mut files = Vec::new();
-    for part in &parts.list {
-        if let Some(version) = part.version {
-            files.push((version, part.path.as_path()));
-        }
-    }
-    if let Some((version, _)) = parts.main {
-        files.push((version, main_library));
-    }
-    // Those of another release than most; where that is undecided, than the first library.
-    let (mut most, mut odd) = (release, odd_ones(&files, release));
-    for (version, _) in &files {
-        let others = odd_ones(&files, *version);
-        if others.len() < odd.len() {
-            (most, odd) = (*version, others);
-        }
-    }
-    let other = odd.first().map_or(most, |file| file.0);
-    let mut named = Vec::new();
-    for (version, path) in odd {
-        if version == other {
-            named.push(path);
-        }
-    }
-    let summary = format!(
-        "cuDNN {} at `{}` is mixed with {} of {}",
-        most,
-        folder.display(),
-        names(&named),
-        other
-    );
-    Finding::error(FindingId::PartsMixed, summary).help(format!(
-        "remove all `{}` files from `{}` and install one cuDNN there, whole",
-        file_name::ALL,
-        folder.display()
-    ))
-}
-
-fn odd_ones<'a>(files: &[(Version, &'a Path)], release: Version) -> Vec<(Version, &'a Path)> {
-    let mut odd = Vec::new();
-    for file in files {
-        if file.0 != release {
-            odd.push(*file);
-        }
-    }
-    odd
-}
-
 /// The release of every library, and what told it.
 fn lines(parts: &Parts, main_library: &Path) -> String {
     let mut lines = Vec::new();
@@ -340,21 +302,4 @@ fn lines(parts: &Parts, main_library: &Path) -> String {
         add(part.version.zip(part.told_by), &part.path);
     }
     lines.join("\n")
-}
-
-/// Up to three file names, or how many there are.
-fn names(files: &[&Path]) -> String {
-    if files.len() > 3 {
-        return format!("{} libraries", files.len());
-    }
-    let mut names = String::new();
-    for (number, file) in files.iter().enumerate() {
-        names += match files.len() - number {
-            _ if number == 0 => "",
-            1 => " and ",
-            _ => ", ",
-        };
-        names += &file.file_name().unwrap_or_default().to_string_lossy();
-    }
-    names
 }

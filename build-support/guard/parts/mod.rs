@@ -3,9 +3,10 @@
 #[cfg(feature = "runtime")]
 pub mod dlopen_dependencies;
 #[cfg(feature = "runtime")]
-pub mod file_name;
+#[cfg(any(windows, feature = "build"))]
+pub mod later_dll;
 #[cfg(feature = "runtime")]
-pub mod foreign_parts;
+pub mod main_library;
 #[cfg(feature = "runtime")]
 pub mod missing_dlopen;
 #[cfg(feature = "runtime")]
@@ -16,8 +17,6 @@ pub mod mixed_parts;
 pub mod part_files;
 #[cfg(feature = "runtime")]
 pub mod part_lookup;
-#[cfg(feature = "runtime")]
-pub mod pin;
 #[cfg(feature = "runtime")]
 pub mod refusal;
 #[cfg(feature = "runtime")]

@@ -4,8 +4,8 @@ use crate::runtime::binary::Image;
 use crate::runtime::binary::bounded_file::files_in;
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::version::Version;
+use crate::runtime::loader::file_name;
 use crate::runtime::loader::search_path::SearchPath;
-use crate::runtime::parts::file_name;
 use crate::runtime::system::platform::{self, Library};
 use std::path::{Path, PathBuf};
 

@@ -7,7 +7,7 @@ use crate::runtime::binary::package_record::Wheels;
 use crate::runtime::binary::version_symbol::WITH_SYMBOL;
 use crate::runtime::facts::tables::BUILD_ID_DIGITS;
 use crate::runtime::facts::version::Version;
-use crate::runtime::parts::file_name;
+use crate::runtime::loader::file_name;
 use crate::runtime::system::platform;
 use std::path::{Path, PathBuf};
 

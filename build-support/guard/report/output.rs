@@ -6,6 +6,7 @@ use crate::runtime::report::env_config::EnvConfig;
 use crate::runtime::report::result::{Failure, Report};
 use crate::runtime::report::text;
 use crate::runtime::system::platform;
+use std::io::ErrorKind;
 use std::path::Path;
 
 /// `CUDNN_GUARD_REPORT`; that it cannot be written changes no verdict.
@@ -59,7 +60,11 @@ fn line(result: &Result<Report, Failure>) -> String {
 fn write_file(path: &Path, text: &str) -> std::io::Result<()> {
     // A link stays, and what it leads to is replaced.
     let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
-    let special = std::fs::metadata(&path).is_ok_and(|data| !data.is_file());
+    // Of `NUL` and `CON` Windows tells nothing, not even that they are not there.
+    let special = match std::fs::metadata(&path) {
+        Ok(data) => !data.is_file(),
+        Err(error) => error.kind() != ErrorKind::NotFound,
+    };
     if special {
         return platform::write_in_place(&path, text);
     }

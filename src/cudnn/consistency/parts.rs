@@ -7,7 +7,7 @@ use crate::model::text::library_name::LibraryName;
 use crate::model::version_source::VersionSource;
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::package_owner;
-use crate::runtime::facts::finding::{Finding, quoted};
+use crate::runtime::facts::finding::{Finding, Severity, quoted};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::parts::required_parts;
 use std::path::Path;
@@ -137,9 +137,17 @@ pub(super) fn mixed(cudnn: &Cudnn) -> Option<Finding> {
         };
         Some(format!("{}  {}{by}", part.version?, part.path.display()))
     });
-    let (lines, dir): (Vec<String>, _) = (lines.collect(), folder(cudnn));
-    let needed = needs_another(cudnn);
-    let mut finding = required_parts::mixed_finding(&dir, needed, &lines, all_files(cudnn));
+    let lines: Vec<String> = lines.collect();
+    let parts = cudnn.parts.iter();
+    let files: Vec<_> = parts
+        .filter_map(|part| Some((part.version?, part.path.as_path())))
+        .collect();
+    let finding = required_parts::in_one_folder(&files, &folder(cudnn), release, all_files(cudnn));
+    let mut finding = finding.with_lines("parts", &lines);
+    if !needs_another(cudnn) {
+        finding.severity = Severity::Warning;
+        finding.summary += ", which no convolution uses";
+    }
     if let (Some(help), Some(command)) = (finding.help.first_mut(), reinstall(cudnn)) {
         help.push_str(&format!(": `{command}`"));
     }

@@ -69,6 +69,12 @@ impl PreflightInput {
         if let Some(unfit) = missing.iter().find_map(|one| one.unfit.as_ref()) {
             return Some(finding.with_unfit(&unfit.path, &unfit.defect, &unfit.found_via));
         }
+        if let Some(quoted) = &self.in_quotes {
+            let reason = ("reason", quoted.reason.clone());
+            let mut finding = finding.help(&*quoted.help);
+            finding.evidence.insert(0, reason);
+            return Some(finding);
+        }
         let is_it = |other: &&Other| names.contains(&consistency::file_name(&other.path));
         if let Some(other) = self.others.iter().find(is_it) {
             let dir = other.path.parent().unwrap_or(&other.path).display();

@@ -18,6 +18,7 @@ use crate::runtime::judge::rules;
 use crate::runtime::loader::library_names;
 use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::runtime::loader::opener::Opener;
+use crate::runtime::parts::later_dll::LaterDll;
 use crate::runtime::parts::mixed_parts::{self, Foreign};
 use crate::runtime::parts::part_files;
 use crate::system::files;
@@ -225,7 +226,14 @@ impl PreflightInput {
                     let finding = mismatch.finding(evidence);
                     library_names::hidden_help(guard, finding, hidden, &help)
                 }
-                None => mismatch.finding(evidence).help(help),
+                None => {
+                    let fits = |one: &&LaterDll| rules::version(guard, one.release).is_ok();
+                    let later = self.later.iter().find(fits);
+                    evidence.extend(later.map(|later| ("there is", later.words())));
+                    let leads = later.zip(self.via.as_ref());
+                    let leads = leads.and_then(|(later, via)| later.help(via));
+                    mismatch.finding(evidence).help(leads.unwrap_or(help))
+                }
             });
         }
         let cuda = cudnn.cuda_major;

@@ -362,7 +362,8 @@ fn nvcc_gets_the_variables_of_visual_studio() {
 fn a_program_that_microsofts_linker_does_not_link_gets_device_code_alone() {
     let package = Package::new(&[("src/a.cu", "")]);
     let plan = |product, env: &[(&str, &str)]| {
-        let mut toolchain = toolchain(&package, env);
+        let windows = ("HOST", "x86_64-pc-windows-msvc");
+        let mut toolchain = toolchain(&package, &[&[windows], env].concat());
         toolchain.host.platform = Platform::from_triple("x86_64-pc-windows-gnu");
         let mut lines = Vec::new();
         let kernels = toolchain.kernels();
@@ -387,4 +388,28 @@ fn a_program_that_microsofts_linker_does_not_link_gets_device_code_alone() {
         "{lines:?}"
     );
     assert_eq!(plan(Product::Fatbin, &[]), (None, Vec::new()));
+}
+
+/// nvcc on Linux gives host code to gcc, whatever the target is.
+#[test]
+fn a_program_for_windows_that_is_built_elsewhere_gets_device_code_alone() {
+    let package = Package::new(&[("src/a.cu", "")]);
+    let plan = |product, target: &str| {
+        let mut toolchain = toolchain(&package, &[("HOST", "x86_64-unknown-linux-gnu")]);
+        toolchain.host.platform = Platform::from_triple(target);
+        let kernels = toolchain.kernels();
+        let planned = kernels.plan(product, &[package.path("src/a.cu")], &mut Vec::new());
+        planned.map_err(|error| error.to_string()).err()
+    };
+    for target in ["x86_64-pc-windows-msvc", "x86_64-pc-windows-gnu"] {
+        let wanted = format!(
+            "nvcc compiles host code for Windows on Windows alone, and this build for `{target}` runs on \
+             `x86_64-unknown-linux-gnu`  [host-compiler-unsupported]\n  \
+             = help: build on Windows, with `--target x86_64-pc-windows-msvc` and Visual Studio's C++ tools\n  \
+             = help: or compile device code alone, with `.fatbin()` in build.rs, for `cuModuleLoadData`\n  \
+             see         cudnn-guard explain host-compiler-unsupported"
+        );
+        assert_eq!(plan(Product::Object, target), Some(wanted));
+        assert_eq!(plan(Product::Fatbin, target), None);
+    }
 }

@@ -49,7 +49,8 @@ fn parts_of_another_release_are_told_by_their_build() {
     let dir = mixed("near", "cudnn-cu13-9.14", &foreign, "cudnn-cu12-9.10");
     assert_eq!(
         said_of(&dir),
-        "error: cuDNN at `$T/lib` is put together from parts of different releases  [parts-mixed]\n  \
+        "error: cuDNN 9.14.0 at `$T/lib` is mixed with libcudnn_cnn.so.9, libcudnn_engines_precompiled.so.9 and \
+         libcudnn_heuristic.so.9 of 9.10.2  [parts-mixed]\n  \
          = help: remove all `libcudnn*` files from `$T/lib` and install one cuDNN there, whole\n  \
          parts       9.14.0  $T/lib/libcudnn.so.9, by its build-id\n              \
          9.14.0  $T/lib/libcudnn_adv.so.9\n              \
@@ -69,7 +70,7 @@ fn parts_of_another_release_are_told_by_their_build() {
     let dir = mixed("adv", "cudnn-cu13-9.14", &["_adv"], "cudnn-cu13-9.28");
     let said = said_of(&dir);
     assert!(
-        said.starts_with("warning: a part of the cuDNN at `$T/lib` that no convolution uses"),
+        said.starts_with("warning: cuDNN 9.14.0 at `$T/lib` is mixed with libcudnn_adv.so.9 of 9.28.0, which no convolution uses"),
         "{said}"
     );
 }

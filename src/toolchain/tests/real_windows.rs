@@ -199,7 +199,7 @@ fn dlls_of_different_releases_are_noticed() {
     let first = said.lines().next().unwrap_or_default();
     assert_eq!(
         first,
-        "error: cuDNN at `$T/bin` is put together from parts of different releases  [parts-mixed]"
+        "error: cuDNN 9.28.0 at `$T/bin` is mixed with cudnn_ops64_9.dll of 8.9.7  [parts-mixed]"
     );
     // Without its record, `cudnn_heuristic64_9.dll` tells no release.
     let moved = std::env::temp_dir().join(format!("cudnn-guard-silent-{}.dll", std::process::id()));

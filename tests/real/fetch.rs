@@ -1,8 +1,5 @@
 //! `fetch` with NVIDIA's own wheels: about 1 GB over the network. Runs where `CUDNN_GUARD_REAL` is set, with
-//! `cargo test --features cli --test real_fetch -- --ignored`.
-#![cfg(all(feature = "cli", unix))]
-// A test looks at files and starts programs as a person does.
-#![allow(clippy::disallowed_methods)]
+//! `cargo test --test real_files fetch -- --ignored`.
 
 use std::fs;
 use std::path::Path;

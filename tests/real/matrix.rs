@@ -1,13 +1,8 @@
 //! Every real release built against, every real release loaded, every policy: CUDNN_GUARD_REAL is the folder of
 //! `.ci/wheels.py`. Each cell is a process of its own, and its verdict stands here by hand.
-#![cfg(all(feature = "cli", target_os = "linux", target_env = "gnu"))]
-#![allow(
-    clippy::disallowed_methods,
-    reason = "tests run programs on real files"
-)]
 
-#[path = "support/matrix.rs"]
-mod matrix;
+#[path = "../support/matrix.rs"]
+mod table;
 
 use cudnn_guard::runtime::check;
 use cudnn_guard::runtime::facts::built::Loader;
@@ -26,7 +21,7 @@ const LOADED: [&str; 6] = [
     "cudnn-cu13-9.28",
 ];
 
-/// What was built with or asked for, and the verdict of each column, as `matrix::verdict` has it.
+/// What was built with or asked for, and the verdict of each column, as `table::verdict` has it.
 type Row = (&'static str, &'static str);
 
 const COMPATIBLE: &[Row] = &[
@@ -81,7 +76,13 @@ fn library(set: &str) -> PathBuf {
 /// `main`, whichever it is; the other one opens it by the SONAME of its major.
 fn cell(policy: &str, built: &str, loaded: &str, linked: bool) -> (String, String) {
     let output = Command::new(std::env::current_exe().unwrap())
-        .args(["program", "--exact", "--ignored", "--nocapture", "--quiet"])
+        .args([
+            "real::matrix::program",
+            "--exact",
+            "--ignored",
+            "--nocapture",
+            "--quiet",
+        ])
         .env("LD_LIBRARY_PATH", library(loaded))
         .env("TEST_POLICY", policy)
         .env("TEST_BUILT", built)
@@ -107,7 +108,7 @@ fn program() {
     } else {
         Loader::Linked
     };
-    let built = matrix::built(&policy, &text, loader);
+    let built = table::built(&policy, &text, loader);
     if !linked.is_empty() {
         let major = if linked.contains("-8.") { 8 } else { 9 };
         Library::open(&format!("libcudnn.so.{major}")).unwrap();
@@ -137,7 +138,7 @@ fn every_cell_has_its_verdict() {
         assert_eq!(wanted.len(), LOADED.len(), "{built}");
         for (loaded, wanted) in LOADED.into_iter().zip(wanted) {
             for linked in [false, true] {
-                let wanted = matrix::verdict(wanted, linked);
+                let wanted = table::verdict(wanted, linked);
                 let (found, text) = cell(policy, built, loaded, linked);
                 cells += 1;
                 if found != wanted {

@@ -3,8 +3,8 @@
 use crate::runtime::facts::built::Built;
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
-use crate::runtime::loader::locate::MainLibrary;
 use crate::runtime::loader::search_path::SearchPath;
+use crate::runtime::parts::main_library::MainLibrary;
 use crate::runtime::parts::part_files::{Part, Parts};
 use crate::runtime::report::result::Report;
 use crate::runtime::system::platform::{self, Library};

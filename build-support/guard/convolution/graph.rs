@@ -2,14 +2,14 @@
 //!
 //! A broken cuDNN ends the process in any of these: they are called in the child.
 
-use crate::runtime::convolution::algorithm::Algorithm;
 use crate::runtime::convolution::case::Case;
-use crate::runtime::convolution::operation::Operation;
+use crate::runtime::cudnn::algorithm::Algorithm;
 use crate::runtime::cudnn::descriptor::{CROSS_CORRELATION, FLOAT, data_type_number};
 use crate::runtime::cudnn::functions::DeviceTensors;
 use crate::runtime::cudnn::graph_signatures::{
     BackendFunctions, Node, {self as is},
 };
+use crate::runtime::cudnn::operation::Operation;
 use crate::runtime::cudnn::owned_descriptor::OwnedDescriptor;
 use crate::runtime::cudnn::status::CudnnStatus;
 use crate::runtime::system::platform::Library;

@@ -1,11 +1,12 @@
 //! Parts that came from elsewhere than from where they were looked for.
 
 use crate::runtime::binary::Image;
-use crate::runtime::loader::locate::MainLibrary;
+use crate::runtime::loader::file_name;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
+use crate::runtime::parts::main_library::MainLibrary;
+use crate::runtime::parts::mixed_parts;
 use crate::runtime::parts::part_files::{Part, Parts};
 use crate::runtime::parts::release::VersionDetector;
-use crate::runtime::parts::{file_name, mixed_parts};
 use crate::runtime::report::result::Report;
 use crate::runtime::system::platform;
 use std::path::PathBuf;

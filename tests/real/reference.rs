@@ -1,18 +1,12 @@
 //! The guard's reference and its halves, held against numpy.
 //!
 //! `CUDNN_GUARD_REAL` names the directory that `.ci/wheels.py` filled; its folder `numpy` is what is asked.
-#![cfg(all(feature = "cli", target_os = "linux", target_env = "gnu"))]
-#![allow(
-    clippy::disallowed_methods,
-    clippy::disallowed_macros,
-    reason = "tests touch the machine"
-)]
 
 use cudnn_guard::runtime::convolution::case::{self, Case};
-use cudnn_guard::runtime::convolution::data_type::to_half;
-use cudnn_guard::runtime::convolution::operation::Operation;
 use cudnn_guard::runtime::convolution::reference::{self, Operands};
-use cudnn_guard::runtime::convolution::shape::Shape;
+use cudnn_guard::runtime::cudnn::data_type::to_half;
+use cudnn_guard::runtime::cudnn::operation::Operation;
+use cudnn_guard::runtime::cudnn::shape::Shape;
 use std::path::Path;
 use std::process::Command;
 

@@ -1,8 +1,9 @@
 //! What it means that things went in the child as they did.
 
 use crate::runtime::binary::elf::Elf;
+use crate::runtime::check::exit_verdict;
+use crate::runtime::check::foreign_parts;
 use crate::runtime::child::exit_status::ExitStatus;
-use crate::runtime::child::exit_verdict;
 use crate::runtime::child::work::ChildOutcome;
 use crate::runtime::convolution::case_result::CaseResult;
 use crate::runtime::driver::devices;
@@ -14,11 +15,12 @@ use crate::runtime::facts::version::Version;
 use crate::runtime::judge::gpu_support::{self, GpuSupport};
 use crate::runtime::judge::rules;
 use crate::runtime::loader::cudarc_eager::{self, EagerLookup};
-use crate::runtime::loader::locate::MainLibrary;
+use crate::runtime::loader::file_name;
 use crate::runtime::loader::search_path::SearchPath;
+use crate::runtime::parts::dlopen_dependencies;
+use crate::runtime::parts::main_library::MainLibrary;
 use crate::runtime::parts::missing_dlopen::MissingDlopen;
 use crate::runtime::parts::part_files::Parts;
-use crate::runtime::parts::{dlopen_dependencies, file_name, foreign_parts};
 use crate::runtime::report::result::Report;
 use std::path::Path;
 

@@ -1,25 +1,8 @@
 //! NVIDIA's wheels of a cuDNN that only compiles graphs at run time (`nvidia-cudnn-jit-cu12`, `-cu13`): what is not
 //! in them is no fault there. CUDNN_GUARD_REAL is the folder of `.ci/wheels.py`.
-#![cfg(all(
-    feature = "cli",
-    target_os = "linux",
-    target_env = "gnu",
-    target_arch = "x86_64"
-))]
-#![allow(
-    clippy::disallowed_methods,
-    reason = "tests make and break folders and run programs"
-)]
 
-#[allow(dead_code, reason = "each test file uses some of it")]
-mod guard {
-    pub mod convolution;
-    pub mod driver;
-    pub mod program;
-}
-mod support;
-
-use guard::program::Ran;
+use crate::guard::program::Ran;
+use crate::support;
 use std::path::{Path, PathBuf};
 
 const GPU: (&str, &str) = ("TEST_GPU", "90");
@@ -49,7 +32,7 @@ fn run(task: &str, folder: &Path, variables: &[(&str, &str)]) -> Ran {
     let own = support::fresh("real-jit-run");
     let mut all = vec![GPU, ("LD_LIBRARY_PATH", both.to_str().unwrap())];
     all.extend(variables);
-    guard::program::run(task, &own, &all)
+    crate::guard::program::run(task, &own, &all)
 }
 
 /// Links to the libraries of a set but this one.

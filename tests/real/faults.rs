@@ -1,25 +1,8 @@
 //! NVIDIA's own files, put together wrongly: CUDNN_GUARD_REAL is the folder of `.ci/wheels.py`. The driver and the
 //! convolution are those of the tests, so that a machine without a GPU shows what one with a GPU would.
-#![cfg(all(
-    feature = "cli",
-    target_os = "linux",
-    target_env = "gnu",
-    target_arch = "x86_64"
-))]
-#![allow(
-    clippy::disallowed_methods,
-    reason = "tests make and break folders and run programs"
-)]
 
-#[allow(dead_code, reason = "each test file uses some of it")]
-mod guard {
-    pub mod convolution;
-    pub mod driver;
-    pub mod farm;
-    pub mod program;
-}
-use guard::farm::{Farm, GPU, library, linked_program, must_be_true};
-use guard::program::run;
+use crate::guard::farm::{Farm, GPU, library, linked_program, must_be_true};
+use crate::guard::program::run;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 

@@ -2,19 +2,13 @@
 //!
 //! `CUDNN_GUARD_REAL` names a directory of folders that `pip install --target` made: `cudnn-*` with a cuDNN each,
 //! and `cuda-*` with the headers of CUDA.
-#![cfg(all(feature = "cli", target_os = "linux", target_env = "gnu"))]
-#![allow(
-    clippy::disallowed_methods,
-    clippy::disallowed_macros,
-    reason = "tests touch the machine"
-)]
 
 use cudnn_guard::runtime::convolution::case;
-use cudnn_guard::runtime::convolution::data_type::DataType;
-use cudnn_guard::runtime::convolution::shape::Layout;
+use cudnn_guard::runtime::convolution::graph::{self, Graph};
+use cudnn_guard::runtime::cudnn::data_type::DataType;
 use cudnn_guard::runtime::cudnn::functions::Cudnn;
-use cudnn_guard::runtime::cudnn::graph::{self, Graph};
 use cudnn_guard::runtime::cudnn::graph_signatures as calls;
+use cudnn_guard::runtime::cudnn::shape::Layout;
 use cudnn_guard::runtime::system::platform::Library;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -250,7 +244,12 @@ fn the_real_libraries_take_the_graphs_descriptors() {
             continue;
         }
         let output = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "graph_in_child", "--ignored", "--nocapture"])
+            .args([
+                "--exact",
+                "real::signatures::graph_in_child",
+                "--ignored",
+                "--nocapture",
+            ])
             .env("GUARD_TEST_SHIM", &shim)
             .output()
             .unwrap();
@@ -308,7 +307,12 @@ fn the_real_libraries_take_the_descriptors() {
             continue;
         }
         let output = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "in_child", "--ignored", "--nocapture"])
+            .args([
+                "--exact",
+                "real::signatures::in_child",
+                "--ignored",
+                "--nocapture",
+            ])
             .env("GUARD_TEST_SHIM", &shim)
             .output()
             .unwrap();

@@ -1,25 +1,13 @@
-//! The guard on NVIDIA's own files: CUDNN_GUARD_REAL names a folder with one folder per wheel
-//! (`pip install --target <folder>/cudnn-<flavour>-<release> nvidia-cudnn-<flavour>==<release>`).
-#![cfg(all(feature = "cli", target_os = "linux", target_env = "gnu"))]
-#![allow(
-    clippy::disallowed_methods,
-    reason = "tests make and break folders and run programs"
-)]
+//! The guard on one release, and on parts of two.
 
-#[allow(dead_code, reason = "each test file uses some of it")]
-mod guard {
-    pub mod convolution;
-    pub mod driver;
-    pub mod program;
-}
+use crate::guard::program::FAKES;
 use cudnn_guard::runtime::binary::elf::Elf;
 use cudnn_guard::runtime::check;
 use cudnn_guard::runtime::facts::built::Built;
 use cudnn_guard::runtime::facts::version::Version;
-use cudnn_guard::runtime::parts::file_name;
+use cudnn_guard::runtime::loader::file_name;
 use cudnn_guard::runtime::parts::release::VersionDetector;
 use cudnn_guard::runtime::startup::startup_with;
-use guard::program::FAKES;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -97,7 +85,13 @@ fn farm_without(folder: &Path, part: &str) -> PathBuf {
 /// and what was printed.
 fn start(with: Version, library_path: &str) -> (Option<i32>, String) {
     let output = Command::new(std::env::current_exe().unwrap())
-        .args(["program", "--exact", "--ignored", "--nocapture", "--quiet"])
+        .args([
+            "real::releases::program",
+            "--exact",
+            "--ignored",
+            "--nocapture",
+            "--quiet",
+        ])
         .env("LD_LIBRARY_PATH", library_path)
         .env(
             "TEST_BUILT",

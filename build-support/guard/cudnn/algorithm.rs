@@ -1,6 +1,6 @@
 //! How cuDNN computes a convolution, by cuDNN's own names.
 
-use crate::runtime::convolution::operation::Operation;
+use crate::runtime::cudnn::operation::Operation;
 use std::fmt;
 
 /// One of `cudnnConvolutionFwdAlgo_t`, `cudnnConvolutionBwdDataAlgo_t` or `cudnnConvolutionBwdFilterAlgo_t`; or an

@@ -1,16 +1,9 @@
 //! The consumers on NVIDIA's own files, which `.ci/wheels.py` fetches. No GPU is needed: what needs one is unknown.
-#![cfg(all(feature = "cli", unix))]
-#![allow(
-    clippy::disallowed_methods,
-    reason = "tests make files and run programs"
-)]
 
-mod support;
-
+use crate::support::{Ran, built, cargo, consumers, fresh, program, run};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use support::{Ran, built, cargo, consumers, fresh, program, run};
 
 /// A folder of `.ci/wheels.py`.
 fn wheels(set: &str) -> PathBuf {

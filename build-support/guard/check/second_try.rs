@@ -1,7 +1,7 @@
 //! What stops a program happens twice: what goes wrong in a child is tried again in a second, fresh one.
 
+use crate::runtime::check::exit_verdict;
 use crate::runtime::child::exit_status::{ExitStatus, signal_name};
-use crate::runtime::child::exit_verdict;
 use crate::runtime::child::task::Task;
 use crate::runtime::child::work::{self, ChildOutcome};
 use crate::runtime::facts::finding::{Severity, Verdict};

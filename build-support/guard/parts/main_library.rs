@@ -7,9 +7,11 @@ use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
 use crate::runtime::judge::rules;
+use crate::runtime::loader::file_name;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
 use crate::runtime::loader::{library_names, map_failures, not_found, off_the_way};
-use crate::runtime::parts::file_name;
+#[cfg(windows)]
+use crate::runtime::parts::later_dll::LaterDll;
 use crate::runtime::parts::mixed_parts::{self, LastingFolder};
 use crate::runtime::parts::part_files::{self, Parts};
 #[cfg(windows)]
@@ -88,7 +90,13 @@ impl MainLibrary {
         let wanted = &mismatch.wanted;
         let help = mixed_parts::replacement_help(&self.origin, &self.path, wanted, lasting, &fits);
         let mut evidence = self.evidence();
-        let Some(hidden) = library_names::hidden(built, &self.path) else {
+        let Some(hidden) = hidden(built, &self.path) else {
+            #[cfg(windows)]
+            if let Some(later) = LaterDll::find(built, &self.path, self.major) {
+                evidence.push(("there is", later.words()));
+                let help = later.help(&self.origin).unwrap_or(help);
+                return Some(mismatch.finding(evidence).help(help));
+            }
             return Some(mismatch.finding(evidence).help(help));
         };
         evidence.push(("there is", hidden.display().to_string()));
@@ -280,8 +288,6 @@ fn open(
     }
     let misplaced = match unfit {
         None | Some((_, Defect::Closed(_))) if !usable => off_the_way::find(&names),
-        #[cfg(windows)]
-        None => off_the_way::in_quotes(&names),
         _ => None,
     };
     if misplaced.as_ref().is_some_and(|found| found.file.is_some()) {
@@ -295,4 +301,24 @@ fn open(
         (&names, &words),
         (unfit, misplaced),
     ))
+}
+
+/// A cuDNN that fits in a folder before this one, which cudarc takes all the same by a name that it asks for earlier.
+fn hidden(built: &Built, taken: &Path) -> Option<PathBuf> {
+    if built.loader != Loader::Cudarc {
+        return None;
+    }
+    let search_path = &SearchPath::of_program();
+    let fits = |major: u32, file: &Path| {
+        let parts = Parts::locate_all(file, major, search_path, true, built);
+        let release = parts.release();
+        release.is_some_and(|(release, _)| rules::version(built, release).is_ok())
+    };
+    for major in rules::majors(built) {
+        let file = search_path.program_file(&file_name::of_main(major));
+        if let Some(file) = file.filter(|file| search_path.leads_first(file, taken)) {
+            return Some(file).filter(|file| fits(major, file));
+        }
+    }
+    None
 }

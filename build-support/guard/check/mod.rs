@@ -1,19 +1,25 @@
 //! The way through: which cuDNN, which parts, which release; then, in a child, whether it works.
 
+pub mod child_verdict;
+pub mod exit_verdict;
+pub mod file_findings;
+pub mod foreign_parts;
+pub mod pin;
+pub mod second_try;
+
+use crate::runtime::child::in_process;
 use crate::runtime::child::process_lock::ProcessLock;
 use crate::runtime::child::task::{Functions, REAL, Task};
 use crate::runtime::child::work;
-use crate::runtime::child::{child_verdict, in_process, second_try};
 use crate::runtime::convolution::case_result::{Extent, Scope};
 use crate::runtime::driver::devices;
 use crate::runtime::facts::built::Built;
 use crate::runtime::facts::finding::{Finding, Severity, Verdict};
 use crate::runtime::facts::finding_id::FindingId;
-use crate::runtime::judge::{gpu_support, rules};
-use crate::runtime::loader::locate::{self, MainLibrary};
+use crate::runtime::judge::gpu_support;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
-use crate::runtime::parts::part_files::{self, Parts};
-use crate::runtime::parts::pin;
+use crate::runtime::parts::main_library::{self, MainLibrary};
+use crate::runtime::parts::part_files;
 use crate::runtime::report::env_config::EnvConfig;
 use crate::runtime::report::output;
 use crate::runtime::report::result::{Failure, Report};
@@ -21,6 +27,10 @@ use crate::runtime::system::platform;
 
 /// Whether the release that is loaded fits: files and version symbols alone. It calls nothing in cuDNN and never
 /// starts CUDA. What is linked into the program has no files, and is asked for its release.
+///
+/// On Windows the parts beside a first library which the program opened by its path count as found, though cuDNN asks for
+/// them by their names: the program may open them too, or name their directory to `AddDllDirectory`, before it calls
+/// cuDNN. `startup` and `check` open them themselves where a GPU is there.
 pub fn check_version(built: &Built) -> Result<Report, Failure> {
     let env_config = EnvConfig::read();
     let _turn = ProcessLock::acquire(env_config.deadline);
@@ -28,13 +38,13 @@ pub fn check_version(built: &Built) -> Result<Report, Failure> {
     report.findings = env_config.findings();
     if let Some((search_path, main_library)) = locate_cudnn(&mut report, built, &env_config, None) {
         let parts = main_library.parts(&search_path, false, built);
-        judge_files(&mut report, built, &main_library, parts);
+        file_findings::add(&mut report, built, &main_library, parts);
         if report
             .loaded
             .as_ref()
             .is_some_and(|loaded| loaded.version.is_none())
         {
-            report.unknown(unreadable_release(&main_library));
+            report.unknown(file_findings::unreadable_release(&main_library));
         }
         child_verdict::release(&mut report, built, None);
         report.unchecked.push(
@@ -135,7 +145,7 @@ fn locate_cudnn(
         return None;
     }
     let search_path = SearchPath::of_program();
-    match locate::find(built, &search_path) {
+    match main_library::find(built, &search_path) {
         Ok(main_library) => {
             if !main_library.others.is_empty() {
                 report
@@ -208,7 +218,7 @@ fn run_checks(
         parts = main_library.parts(search_path, true, built);
         parts.lasting = by_name.lasting.clone();
     }
-    judge_files(report, built, main_library, parts.clone());
+    file_findings::add(report, built, main_library, parts.clone());
     if is_fatal(report, env_config) {
         report.set_loaded(main_library, &by_name);
         let alone = match main_library.origin {
@@ -324,47 +334,6 @@ fn run_checks(
     pin::diverted(report, main_library, &parts, by_name, pinned);
 }
 
-fn judge_files(report: &mut Report, built: &Built, main_library: &MainLibrary, parts: Parts) {
-    report.set_loaded(main_library, &parts);
-    let release = report.loaded.as_ref().and_then(|loaded| loaded.version);
-    let release = release.map(|told| told.0);
-    let mismatch = main_library.mismatch(built, release, &parts.lasting);
-    let newer = release.is_some_and(|release| gpu_support::is_newer(&built.tables.gpus, release));
-    let is_mixed = parts.is_mixed();
-    // Where parts come from is asked once the first library itself is the right one.
-    let of_others = mismatch.is_some() && !parts.is_together();
-    // What is mixed here may hold the release that is wanted.
-    let mut mismatch = mismatch.filter(|_| !is_mixed || of_others || !has_wanted(&parts, built));
-    if !is_mixed || of_others {
-        report.findings.extend(mismatch.take());
-    }
-    for mut finding in parts.findings {
-        if of_others && finding.id == FindingId::PartsMixed {
-            continue;
-        }
-        // A release that nobody knew may be made of other parts; what cannot do without is seen when it convolves.
-        if newer && finding.id == FindingId::PartsMissing {
-            finding.severity = Severity::Warning;
-        }
-        main_library.prove(&mut finding);
-        report.findings.push(finding);
-    }
-    report.findings.extend(mismatch);
-}
-
-/// Whether one of them is of a release that the program can run with.
-fn has_wanted(parts: &Parts, built: &Built) -> bool {
-    for part in &parts.list {
-        if part
-            .version
-            .is_some_and(|version| rules::version(built, version).is_ok())
-        {
-            return true;
-        }
-    }
-    false
-}
-
 /// That a later cudnn-guard wrote a rule by which this one cannot judge.
 fn not_understood(built: &Built, words: &str) -> Finding {
     Finding::warning(
@@ -374,16 +343,6 @@ fn not_understood(built: &Built, words: &str) -> Finding {
     .with("written by", format!("cudnn-guard {}", built.written_by))
     .with("written", words)
     .help("use the same release of cudnn-guard in [dependencies] and [build-dependencies] of Cargo.toml")
-}
-
-fn unreadable_release(main_library: &MainLibrary) -> Finding {
-    Finding::warning(
-        FindingId::UnknownNewerVersion,
-        format!(
-            "the files of the cuDNN at `{}` do not tell their release",
-            main_library.folder().display()
-        ),
-    )
 }
 
 /// Whether something was found that the operator does not let pass.

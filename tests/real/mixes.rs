@@ -1,26 +1,9 @@
 //! NVIDIA's own files, with parts that come from elsewhere than from beside the library that opens them:
 //! CUDNN_GUARD_REAL is the folder of `.ci/wheels.py`. What is said is what the loader does: a program without a guard
 //! meets it.
-#![cfg(all(
-    feature = "cli",
-    target_os = "linux",
-    target_env = "gnu",
-    target_arch = "x86_64"
-))]
-#![allow(
-    clippy::disallowed_methods,
-    reason = "tests make and break folders and run programs"
-)]
 
-#[allow(dead_code, reason = "each test file uses some of it")]
-mod guard {
-    pub mod convolution;
-    pub mod driver;
-    pub mod farm;
-    pub mod program;
-}
-use guard::farm::{Farm, GPU, library, linked_program, must_be_true};
-use guard::program::{Ran, run};
+use crate::guard::farm::{Farm, GPU, library, linked_program, must_be_true};
+use crate::guard::program::{Ran, run};
 use std::path::Path;
 
 /// The cause and its evidence, with these folders called so.

@@ -1,0 +1,62 @@
+//! What the files of the cuDNN say of it.
+
+use crate::runtime::facts::built::Built;
+use crate::runtime::facts::finding::{Finding, Severity};
+use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::judge::{gpu_support, rules};
+use crate::runtime::parts::main_library::MainLibrary;
+use crate::runtime::parts::part_files::Parts;
+use crate::runtime::report::result::Report;
+
+/// Adds to a report the release, the parts and what is wrong with them.
+pub fn add(report: &mut Report, built: &Built, main_library: &MainLibrary, parts: Parts) {
+    report.set_loaded(main_library, &parts);
+    let release = report.loaded.as_ref().and_then(|loaded| loaded.version);
+    let release = release.map(|told| told.0);
+    let mismatch = main_library.mismatch(built, release, &parts.lasting);
+    let newer = release.is_some_and(|release| gpu_support::is_newer(&built.tables.gpus, release));
+    let is_mixed = parts.is_mixed();
+    // Where parts come from is asked once the first library itself is the right one.
+    let of_others = mismatch.is_some() && !parts.is_together();
+    // What is mixed here may hold the release that is wanted.
+    let mut mismatch = mismatch.filter(|_| !is_mixed || of_others || !has_wanted(&parts, built));
+    if !is_mixed || of_others {
+        report.findings.extend(mismatch.take());
+    }
+    for mut finding in parts.findings {
+        if of_others && finding.id == FindingId::PartsMixed {
+            continue;
+        }
+        // A release that nobody knew may be made of other parts; what cannot do without is seen when it convolves.
+        if newer && finding.id == FindingId::PartsMissing {
+            finding.severity = Severity::Warning;
+        }
+        main_library.prove(&mut finding);
+        report.findings.push(finding);
+    }
+    report.findings.extend(mismatch);
+}
+
+/// Whether one of them is of a release that the program can run with.
+fn has_wanted(parts: &Parts, built: &Built) -> bool {
+    for part in &parts.list {
+        if part
+            .version
+            .is_some_and(|version| rules::version(built, version).is_ok())
+        {
+            return true;
+        }
+    }
+    false
+}
+
+/// That they do not tell its release.
+pub fn unreadable_release(main_library: &MainLibrary) -> Finding {
+    Finding::warning(
+        FindingId::UnknownNewerVersion,
+        format!(
+            "the files of the cuDNN at `{}` do not tell their release",
+            main_library.folder().display()
+        ),
+    )
+}

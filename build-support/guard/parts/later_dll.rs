@@ -1,0 +1,119 @@
+//! A cuDNN that fits and that Windows does not take, since it looks into another directory before.
+
+use crate::runtime::binary::Image;
+use crate::runtime::facts::built::Built;
+use crate::runtime::facts::version::Version;
+use crate::runtime::judge::rules;
+use crate::runtime::loader::file_name;
+use crate::runtime::loader::load_origin::LoadOrigin;
+use crate::runtime::loader::search_path::SearchPath;
+use crate::runtime::parts::part_files::{Part, Parts};
+use crate::runtime::system::platform;
+use std::path::{Path, PathBuf};
+
+/// Its first library, of the same name as the one that is taken.
+#[derive(Clone, Debug)]
+pub struct LaterDll {
+    path: PathBuf,
+    /// Its release.
+    pub release: Version,
+    can_lead: bool,
+    is_next: bool,
+}
+
+impl LaterDll {
+    /// `firsts`: the files that Windows would take for it and its parts if the directory of the one that is taken were
+    /// not there; `is_before`: whether it looks for such a file before it comes to that directory.
+    pub fn new(
+        path: PathBuf,
+        release: Version,
+        firsts: &[PathBuf],
+        is_before: &dyn Fn(&Path) -> bool,
+    ) -> Self {
+        Self {
+            can_lead: !firsts.iter().any(|file| is_before(file)),
+            is_next: firsts.iter().all(|file| file.parent() == path.parent()),
+            path,
+            release,
+        }
+    }
+
+    /// The first that the program can run with, and whole.
+    pub fn find(built: &Built, taken: &Path, major: u32) -> Option<Self> {
+        let search_path = &SearchPath::of_program();
+        let (dir, name) = (taken.parent()?, taken.file_name()?.to_str()?);
+        let is_taken = |file: &PathBuf| platform::same_file(file.parent().unwrap_or(file), dir);
+        let others = |name: &str| {
+            let mut files = search_path.program_files(name);
+            files.retain(|file| !is_taken(file));
+            files
+        };
+        let files = search_path.program_files(name);
+        for path in files.into_iter().skip_while(|file| !is_taken(file)) {
+            if is_taken(&path) {
+                continue;
+            }
+            let parts = Parts::locate_all(&path, major, search_path, true, built);
+            let Some((release, _)) = parts.release() else {
+                continue;
+            };
+            let is_it = |part: &Part| part.version.is_none_or(|version| version == release);
+            let is_whole = parts.findings.is_empty() && parts.list.iter().all(is_it);
+            let can_run = rules::version(built, release).is_ok() && Image::open(&path).is_ok();
+            if !is_whole || !can_run || !parts.is_together() {
+                continue;
+            }
+            let mut firsts = others(name);
+            firsts.truncate(1);
+            for part in &parts.list {
+                firsts.extend(
+                    others(&file_name::of_part(&part.name, major))
+                        .into_iter()
+                        .next(),
+                );
+            }
+            let is_before = |file: &Path| search_path.leads_first(file, taken);
+            return Some(Self::new(path, release, &firsts, &is_before));
+        }
+        None
+    }
+
+    /// As evidence.
+    pub fn words(&self) -> String {
+        let path = self.path.display();
+        format!("{}, of {}, where Windows looks later", path, self.release)
+    }
+
+    /// What gives it to the program in place of the one that comes by way of `taken`.
+    pub fn help(&self, taken: &LoadOrigin) -> Option<String> {
+        let (dir, release) = (self.path.parent()?.display(), self.release);
+        let leave = match taken {
+            LoadOrigin::LibraryPath(entry) if self.can_lead => {
+                return Some(format!(
+                    "put `{}`, where cuDNN {} is, before `{}` in PATH",
+                    dir,
+                    release,
+                    entry.display()
+                ));
+            }
+            LoadOrigin::Application(folder)
+            | LoadOrigin::DllDirectory(folder)
+            | LoadOrigin::System(folder)
+                if self.is_next =>
+            {
+                format!("remove the `cudnn*.dll` files from `{}`", folder.display())
+            }
+            LoadOrigin::WorkingDirectory(folder) if self.is_next => {
+                format!(
+                    "start the program in another directory than `{}`",
+                    folder.display()
+                )
+            }
+            _ => return None,
+        };
+        Some(format!(
+            "{}: Windows takes cuDNN {} from `{}` then",
+            leave, release, dir
+        ))
+    }
+}
