@@ -18,6 +18,8 @@ mod guard {
     pub mod program;
 }
 mod real {
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    pub mod candle;
     #[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
     pub mod faults;
     pub mod fetch;

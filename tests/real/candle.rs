@@ -1,16 +1,9 @@
 //! The published crate candle-kernels 0.11.1, with our build script in the place of its own, by a real nvcc.
-#![cfg(all(target_os = "linux", target_arch = "x86_64"))]
-#![allow(
-    clippy::disallowed_methods,
-    reason = "tests make files and run programs"
-)]
 
-mod support;
-
+use crate::support::{fresh, program, repository, run};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use support::{fresh, program, repository, run};
 
 const SCRIPT: &str = "fixtures/programs/candle-kernels/build.rs";
 
