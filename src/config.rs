@@ -40,6 +40,7 @@ pub struct Config {
     pub(crate) link: Link,
     pub(crate) libs: Vec<String>,
     pub(crate) rpath: bool,
+    pub(crate) rpath_origin: Vec<String>,
     pub(crate) optional: bool,
     pub(crate) root: Option<PathBuf>,
     pub(crate) target: Option<String>,
@@ -63,6 +64,7 @@ impl Config {
             link: Link::default(),
             libs: Vec::new(),
             rpath: true,
+            rpath_origin: Vec::new(),
             optional: false,
             root: None,
             target: None,
@@ -106,6 +108,14 @@ impl Config {
     /// Whether folders outside the system's are written into the program as an rpath; on unless set.
     pub fn rpath(mut self, on: bool) -> Self {
         self.rpath = on;
+        self
+    }
+
+    /// Adds an rpath relative to the program or shared library itself (`$ORIGIN`), before those of
+    /// [`rpath`](Self::rpath), which this machine alone may have: `../lib` for a program that is unpacked with its
+    /// libraries, `../nvidia/cudnn/lib` for a Python extension that finds NVIDIA's wheel beside its package.
+    pub fn rpath_origin(mut self, dir: impl Into<String>) -> Self {
+        self.rpath_origin.push(dir.into());
         self
     }
 

@@ -1,9 +1,12 @@
 //! What the linker is told, for a crate that uses CUDA and for a program above such a crate.
 
+mod lost_rpath;
+
 use crate::config::Link;
 use crate::error::Error;
 use crate::model::candidate::LinkName;
 use crate::model::platform::{Os, Platform};
+use crate::model::text::joined;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::system::directive::{Directive, Library, Values};
@@ -52,9 +55,12 @@ impl Toolchain {
             for name in &self.config.libs {
                 self.plan_library(&mut plan, name);
             }
-            if self.config.rpath && self.host.platform.os == Os::Linux {
-                plan.rpaths(&self.host.platform);
+        }
+        if self.host.platform.os == Os::Linux {
+            if self.config.link != Link::Dynamic || !self.config.rpath {
+                plan.loaded_from.clear();
             }
+            self.plan_rpaths(&mut plan);
         }
         if self.config.link == Link::Static {
             for directive in &self.archives.directives {
@@ -66,6 +72,16 @@ impl Toolchain {
         }
         self.plan_cfgs(&mut plan);
         plan.directives
+    }
+
+    fn plan_rpaths(&self, plan: &mut Plan) {
+        plan.rpaths(&self.host.platform, &self.config.rpath_origin);
+        let of_this_machine = plan.rpaths.iter().find(|dir| dir.is_absolute());
+        let lost = of_this_machine.and_then(|dir| lost_rpath::finding(&self.host.env, dir));
+        let lines = lost.map(|finding| finding.to_string()).unwrap_or_default();
+        for line in lines.lines() {
+            plan.add(Directive::Warning(line.to_string()));
+        }
     }
 
     fn plan_cudnn(&self, plan: &mut Plan) {
@@ -166,6 +182,7 @@ impl Toolchain {
 struct Plan {
     directives: Vec<Directive>,
     loaded_from: Vec<PathBuf>,
+    rpaths: Vec<PathBuf>,
 }
 
 impl Plan {
@@ -213,7 +230,8 @@ impl Plan {
         }
     }
 
-    fn rpaths(&mut self, platform: &Platform) {
+    /// Those relative to the program come first: where it was unpacked with its libraries, it takes these.
+    fn rpaths(&mut self, platform: &Platform, origin: &[String]) {
         let dirs: Vec<PathBuf> = std::mem::take(&mut self.loaded_from)
             .into_iter()
             .filter(|dir| !is_system_dir(dir, platform))
@@ -228,15 +246,14 @@ impl Plan {
                 dir.display()
             )));
         }
-        if dirs.is_empty() {
+        let origin = origin.iter().map(|dir| Path::new("$ORIGIN").join(dir));
+        self.rpaths = origin.chain(dirs).collect();
+        if self.rpaths.is_empty() {
             return;
         }
-        let joined: Vec<String> = dirs
-            .iter()
-            .map(|dir| dir.to_string_lossy().into_owned())
-            .collect();
-        self.metadata("rpath", joined.join(":"));
-        for dir in dirs {
+        let joined = joined(self.rpaths.iter().map(|dir| dir.display()), ":");
+        self.metadata("rpath", joined);
+        for dir in self.rpaths.clone() {
             self.add(Directive::Rpath(dir));
         }
     }
@@ -386,12 +403,14 @@ mod tests {
         ] {
             plan.runs_from(Path::new(library));
         }
-        plan.rpaths(&Platform::from_triple("x86_64-unknown-linux-gnu"));
+        let origin = ["../lib".to_string()];
+        plan.rpaths(&Platform::from_triple("x86_64-unknown-linux-gnu"), &origin);
         let lines: Vec<String> = plan.directives.iter().map(Directive::to_string).collect();
         assert_eq!(
             lines,
             [
-                "cargo::metadata=rpath=/usr/lib/x86_64-linux-gnu/nvidia:/opt/cudnn/lib",
+                "cargo::metadata=rpath=$ORIGIN/../lib:/usr/lib/x86_64-linux-gnu/nvidia:/opt/cudnn/lib",
+                "cargo::rustc-link-arg=-Wl,-rpath,$ORIGIN/../lib",
                 "cargo::rustc-link-arg=-Wl,-rpath,/usr/lib/x86_64-linux-gnu/nvidia",
                 "cargo::rustc-link-arg=-Wl,-rpath,/opt/cudnn/lib",
             ]

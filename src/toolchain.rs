@@ -36,6 +36,7 @@ use crate::model::rejection::Rejection;
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
+use crate::system::directive::Directive;
 use crate::system::{Host, cargo, files};
 use crate::targets::select::Selection;
 pub(crate) use crate::toolchain::output_registry::Written;
@@ -91,7 +92,9 @@ impl Config {
         let mut warnings = toolchain.findings.clone();
         warnings.retain(|finding| finding.severity == Severity::Warning);
         warnings.iter().for_each(cargo::warn);
-        toolchain.settle()
+        let toolchain = toolchain.settle()?;
+        toolchain.left_out().iter().for_each(cargo::emit);
+        Ok(toolchain)
     }
 
     /// Looks at the machine as `probe` does, for CUDA and cuDNN both; prints nothing and never fails. What is wrong
@@ -250,6 +253,18 @@ impl Toolchain {
         self.cudnn = None;
         self.absent = Some(error);
         Ok(self)
+    }
+
+    /// What a build that goes on without CUDA does without; not on docs.rs, where nobody expects one.
+    fn left_out(&self) -> Option<Directive> {
+        let reason = &self.absent.as_ref()?.findings().first()?.summary;
+        let is_asked = self.config.optional && self.host.env.get(Variable::DocsRs).is_none();
+        is_asked.then(|| {
+            Directive::Warning(format!(
+                "built without CUDA: {reason}; nothing of it is linked, no kernel is compiled, and the guard says so  \
+                 [built-without-cuda]"
+            ))
+        })
     }
 
     /// Everything that was found, as an error: cargo hides what a successful build script says.
