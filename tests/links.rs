@@ -2,6 +2,9 @@
 #![cfg(all(target_os = "linux", target_env = "gnu"))]
 #![allow(clippy::disallowed_methods)] // tests make and read a machine of their own
 
+mod links {
+    pub mod rpath;
+}
 mod support;
 
 use std::fs;
