@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const SCRIPT: &str = "fixtures/programs/candle-kernels/build.rs";
+const SCRIPT: &str = "fixtures/candle-kernels/build.rs";
 
 /// What the README shows is what is built here.
 #[test]
