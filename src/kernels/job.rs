@@ -111,9 +111,9 @@ impl Job {
         Ok(jobs)
     }
 
-    /// The file with the durations of this library, or of all files of this kind.
-    pub fn durations(&self) -> PathBuf {
-        self.stamp.with_file_name("durations")
+    /// Where all of this library, or all files of this kind, have their stamps.
+    pub fn folder(&self) -> &Path {
+        self.stamp.parent().unwrap_or(&self.stamp)
     }
 
     fn command(&self, setup: &Setup, besides: &[String]) -> Invocation {

@@ -19,6 +19,7 @@ pub mod nvcc_diagnostics;
 pub mod toolchain_fingerprint;
 
 pub mod archive;
+pub mod device_link;
 pub mod durations;
 pub mod host_compiler_check;
 pub mod job;
@@ -151,6 +152,14 @@ impl Kernels<'_> {
         // Bundled into the rlib of a library crate, linked into a program: either way the kernels stand before the
         // CUDA runtime, which the linker needs to see after them.
         lines.push(Directive::LinkLib(Library::Bundled(name.to_string())));
+        if device_link::is_asked(&mut self.flags.clone()) {
+            lines.extend(runtime::of_device(
+                link_dirs,
+                host.platform.os,
+                name,
+                &out_dir,
+            )?);
+        }
         lines.extend(runtime::link(link_dirs, host.platform.os, name, &out_dir)?);
         Ok(())
     }
@@ -199,11 +208,11 @@ impl Kernels<'_> {
             // nvcc runs now.
             seen = StatCache::default();
         }
-        let outputs = jobs.iter().map(|job| job.output.clone()).collect();
+        let mut outputs: Vec<PathBuf> = jobs.iter().map(|job| job.output.clone()).collect();
         let foreign = self.foreign();
         let mut failed = Vec::new();
         let stale = (0..jobs.len()).filter(|place| fresh[*place].is_none());
-        let mut durations = Durations::read(jobs[0].durations());
+        let mut durations = Durations::read(jobs[0].folder().join("durations"));
         let stale = durations.longest_first(&jobs, stale.collect());
         let anew = job_pool::in_parallel(
             stale.iter().map(|place| &jobs[*place]).collect(),
@@ -244,6 +253,10 @@ impl Kernels<'_> {
             lines.extend(durations.note(&ran));
         }
         if failed.is_empty() {
+            if product == Product::Object && device_link::is_asked(&mut setup.plan.flags) {
+                let folder = jobs[0].folder();
+                outputs.push(device_link::link(&setup, &targets, &outputs, folder)?);
+            }
             toolchain.compiled(targets.iter().map(|one| one.target))?;
             Ok(outputs)
         } else {
@@ -310,6 +323,7 @@ impl Kernels<'_> {
             .iter()
             .filter_map(|cudnn| cudnn.include_dir.as_ref());
         let mut flags = self.flags.clone();
+        device_link::is_asked(&mut flags);
         flags.extend(cudnn.map(|dir| format!("-I{}", dir.display())));
         let mut paths = vec![nvcc.clone(), self.output_dir()?];
         paths.extend(sources.iter().cloned());

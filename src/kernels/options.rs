@@ -48,7 +48,9 @@ impl Kernels<'_> {
         self
     }
 
-    /// Adds one argument for nvcc: `--use_fast_math`. GPU targets are chosen by [`archs`](Self::archs).
+    /// Adds one argument for nvcc: `--use_fast_math`. GPU targets are chosen by [`archs`](Self::archs). With
+    /// `-rdc=true`, for kernels that call functions of other files, [`compile`](Self::compile) has nvcc link the device
+    /// code (`-dlink`), and links `cudadevrt`.
     pub fn flag(mut self, text: impl Into<String>) -> Self {
         self.flags.push(text.into());
         self

@@ -6,6 +6,27 @@ use crate::system::directive::{Directive, Library};
 use crate::system::{files, out_dir};
 use std::path::{Path, PathBuf};
 
+/// The lines that link what device code calls that starts kernels itself, where the toolkit has it.
+pub fn of_device(
+    link_dirs: &[PathBuf],
+    os: Os,
+    name: &str,
+    out_dir: &Path,
+) -> Result<Vec<Directive>, Finding> {
+    if os == Os::Windows {
+        return Ok(vec![Directive::LinkLib(Library::Static(
+            "cudadevrt".into(),
+        ))]);
+    }
+    let mut paths = link_dirs.iter().map(|dir| dir.join("libcudadevrt.a"));
+    let Some(archive) = paths.find(|path| files::is_file(path)) else {
+        return Ok(Vec::new());
+    };
+    let alias = format!("{name}_cudadevrt");
+    out_dir::alias(&archive, &out_dir.join(format!("lib{alias}.a")))?;
+    Ok(vec![Directive::LinkLib(Library::Static(alias))])
+}
+
 /// The lines that link it behind the library `name`: the static one where there is one, as nvcc itself does.
 pub fn link(
     link_dirs: &[PathBuf],

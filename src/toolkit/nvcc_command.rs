@@ -78,6 +78,40 @@ pub fn compile(
     args.extend(targets.iter().map(Gencode::to_string));
     let given = all_flags(&plan.flags, profile);
     args.extend(plan.optimisation.flags(&given, profile));
+    args.extend(for_host(plan, platform, profile));
+    args.extend(by(plan));
+    Invocation {
+        program: plan.nvcc.clone(),
+        args,
+        env: plan.env.clone(),
+    }
+}
+
+/// The command that links the device code of these objects, for these targets, into one more object.
+pub fn device_link(
+    plan: &Plan,
+    targets: &[Gencode],
+    objects: &[PathBuf],
+    output: &Path,
+    platform: &Platform,
+    profile: &Environment,
+) -> Invocation {
+    let text = |path: &Path| path.to_string_lossy().into_owned();
+    let mut args = vec!["-dlink".to_string(), "-o".to_string(), text(output)];
+    args.extend(objects.iter().map(|object| text(object)));
+    args.extend(targets.iter().map(Gencode::to_string));
+    args.extend(for_host(plan, platform, profile));
+    args.extend(by(plan));
+    Invocation {
+        program: plan.nvcc.clone(),
+        args,
+        env: plan.env.clone(),
+    }
+}
+
+/// What the compiler for host code is told, so that what it makes can be linked with what rustc makes.
+fn for_host(plan: &Plan, platform: &Platform, profile: &Environment) -> Vec<String> {
+    let given = all_flags(&plan.flags, profile);
     let has = |flag| given.iter().any(|one: &String| one.contains(flag));
     let host: &[&str] = match (plan.product, platform.os) {
         (Product::Object, Os::Linux) if has("-fPIC") => &[],
@@ -88,13 +122,7 @@ pub fn compile(
         (Product::Object, Os::Windows) => &["-Xcompiler", "/MD"],
         _ => &[],
     };
-    args.extend(host.iter().map(ToString::to_string));
-    args.extend(by(plan));
-    Invocation {
-        program: plan.nvcc.clone(),
-        args,
-        env: plan.env.clone(),
-    }
+    host.iter().map(ToString::to_string).collect()
 }
 
 /// How many threads nvcc can use for these targets, each of which it compiles by itself; 1 where it may not be told.

@@ -146,7 +146,7 @@ fn the_slowest_of_the_last_time_is_begun_first() {
         &out,
     )
     .unwrap();
-    let durations = || Durations::read(jobs[0].durations());
+    let durations = || Durations::read(jobs[0].folder().join("durations"));
     assert_eq!(durations().longest_first(&jobs, vec![0, 1, 2]), [0, 1, 2]);
     let ran = |place: usize, seconds| {
         let command = format!("nvcc -c {place}.cu");
@@ -214,4 +214,54 @@ fn a_warning_of_nvcc_is_said_once() {
     );
     assert_eq!(new_warnings(&text("a.h"), &mut said), []);
     assert_eq!(new_warnings(&text("b.h"), &mut said).len(), 3);
+}
+
+/// Kernels that call functions of another file.
+#[test]
+fn relocatable_device_code_is_linked_by_nvcc() {
+    for flag in ["-rdc=true", "-dc"] {
+        let mut package = Package::new(&[("src/a.cu", ""), ("src/b.cu", "")]);
+        package.archs = "80 compute_80";
+        package.flags = vec![flag.to_string()];
+        let object = |name: &str| {
+            let hash = package.hash(&format!("src/{name}.cu"));
+            format!("./out/cudnn-guard/libk/{name}-{hash:016x}.o")
+        };
+        let link = format!(
+            "-dlink -o ./out/cudnn-guard/libk/device-link.o {} {} -gencode=arch=compute_80,code=sm_80 \
+             -Xcompiler -fPIC -DN=4 -DM -rdc=true",
+            object("a"),
+            object("b")
+        );
+        let lines = package.compile().1;
+        let calls = package.calls();
+        assert_eq!((calls.len(), &calls[2]), (3, &link));
+        assert!(
+            calls[..2].iter().all(|call| call.ends_with(" -rdc=true")),
+            "{calls:?}"
+        );
+        let archive = std::fs::read(package.path("out/libk.a")).unwrap();
+        assert!(String::from_utf8_lossy(&archive).contains("device-link.o"));
+        // The toolkit here has no libcudadevrt.a.
+        assert!(
+            !lines.iter().any(|line| line.contains("cudadevrt")),
+            "{lines:?}"
+        );
+        assert_eq!((package.compile().0, package.calls()), (Ok(()), vec![]));
+        package.write("src/b.cu", "x");
+        package.write("cuda/lib64/libcudadevrt.a", "!<arch>\n");
+        let lines = package.compile().1;
+        let places = [
+            "=static=k",
+            "=static:-bundle=k_cudadevrt",
+            "=static:-bundle=k_cudart",
+        ]
+        .map(|end| lines.iter().position(|line| line.ends_with(end)));
+        assert!(
+            places[0] < places[1] && places[1] < places[2] && places[0].is_some(),
+            "{lines:?}"
+        );
+        let calls = package.calls();
+        assert_eq!((calls.len(), &calls[1]), (2, &link));
+    }
 }

@@ -88,6 +88,38 @@ fn succeeds(output: &Output) {
     assert!(output.success, "{}{}", output.stdout, output.stderr);
 }
 
+/// A kernel that calls a function of another file, linked with nothing but what the lines for cargo say.
+#[test]
+#[ignore = "needs CUDNN_GUARD_REAL"]
+fn relocatable_device_code_is_linked_and_called() {
+    let package = Package::new(&[
+        (
+            "src/scale.cu",
+            &KERNEL
+                .replace("#include \"scale.h\"", "__device__ float factor();")
+                .replace("FACTOR", "factor()"),
+        ),
+        (
+            "src/factor.cu",
+            "__device__ float factor() { return 2.0f; }\n",
+        ),
+        ("src/main.rs", MAIN),
+    ]);
+    let toolchain = toolchain(&package);
+    let mut directives = Vec::new();
+    let kernels = toolchain.kernels().files(package.pattern());
+    kernels
+        .flag("-rdc=true")
+        .library("k", &mut directives)
+        .unwrap();
+    let lines: Vec<String> = directives.iter().map(Directive::to_string).collect();
+    let path = |name: &str| package.path(name).to_string_lossy().into_owned();
+    let mut args = vec![path("src/main.rs"), "-o".to_string(), path("out/program")];
+    args.extend(rustc_args(&lines));
+    succeeds(&run("rustc", args));
+    assert_eq!(run(path("out/program"), Vec::new()).stdout, "true\n");
+}
+
 /// nvcc writes the names of its temporary files into objects.
 #[test]
 #[ignore = "needs CUDNN_GUARD_REAL"]

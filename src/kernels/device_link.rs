@@ -1,0 +1,74 @@
+//! Relocatable device code. What a kernel calls in another file is linked by nvcc before the host's linker sees the
+//! objects: the object that comes of it goes into the library with them.
+
+use crate::kernels::setup::Setup;
+use crate::model::gencode::Gencode;
+use crate::runtime::facts::compute_capability::Code;
+use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding_id::FindingId;
+use crate::system::freshness::build_stamp::Artifact;
+use crate::system::freshness::stat_cache::StatCache;
+use crate::system::{files, programs};
+use crate::toolkit::nvcc_command;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+/// Whether these arguments ask nvcc for it. `-dc`, which stands for `-c` too, becomes the one that says only this.
+pub fn is_asked(flags: &mut [String]) -> bool {
+    for flag in flags.iter_mut() {
+        if ["-dc", "--device-c"].contains(&&**flag) {
+            *flag = "-rdc=true".to_string();
+        }
+    }
+    let pair = |pair: &[String]| {
+        ["-rdc true", "--relocatable-device-code true"].contains(&&*pair.join(" "))
+    };
+    let whole = ["-rdc=true", "--relocatable-device-code=true"];
+    flags.iter().any(|flag| whole.contains(&&**flag)) || flags.windows(2).any(pair)
+}
+
+/// The object, in the folder of those that it links, made anew where one of them was.
+pub fn link(
+    setup: &Setup,
+    targets: &[Gencode],
+    objects: &[PathBuf],
+    folder: &Path,
+) -> Result<PathBuf, Finding> {
+    let output = folder.join("device-link.o");
+    let machine: Vec<Gencode> = targets
+        .iter()
+        .copied()
+        .filter(|one| one.target.code == Code::Machine)
+        .collect();
+    let host = &setup.host;
+    let command = nvcc_command::device_link(
+        &setup.plan,
+        &machine,
+        objects,
+        &output,
+        &host.platform,
+        &host.env,
+    );
+    let how = format!("{command}\n{}", setup.tools);
+    let made = Artifact {
+        output: &output,
+        stamp: &folder.join("device-link.stamp"),
+        how: &how,
+        search: &[],
+    };
+    if made.fresh(&StatCache::default()).as_deref() == Some(objects) {
+        return Ok(output);
+    }
+    made.remove();
+    let ran = programs::run_to_end(&command)?;
+    if !ran.success || !files::is_file(&output) {
+        let summary = "nvcc could not link the device code of these kernels";
+        let said = ran.stdout + &ran.stderr;
+        return Err(Finding::error(FindingId::NvccFailed, summary)
+            .with("command", &command)
+            .with("nvcc says", said.trim()));
+    }
+    // Nobody but this build script writes the objects, and it is done: they are settled however new they are.
+    made.write(objects, SystemTime::now() + Duration::from_secs(1));
+    Ok(output)
+}
