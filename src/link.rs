@@ -1,6 +1,8 @@
 //! What the linker is told, for a crate that uses CUDA and for a program above such a crate.
 
 mod lost_rpath;
+#[cfg(test)]
+mod tests;
 
 use crate::config::Link;
 use crate::error::Error;
@@ -322,98 +324,5 @@ impl Linked {
     /// Tells cargo the rpath; for MSVC, where the dependency has a guard, that cuDNN's DLL is loaded at its first call.
     pub fn link(&self) {
         self.directives.iter().for_each(cargo::emit);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::config::Config;
-    use std::fs;
-
-    /// It is set for a toolkit that is there, and for a CUDA that the program opens itself.
-    #[test]
-    fn has_cuda_is_set_beside_has_cudnn() {
-        let dir = std::env::temp_dir().join(format!("cudnn-guard-cfgs-{}", std::process::id()));
-        let (image, cuda) = (dir.join("image"), dir.join("cuda"));
-        for (file, text) in [
-            ("include/cuda.h", "#define CUDA_VERSION 13000\n"),
-            ("bin/nvcc", ""),
-        ] {
-            let file = cuda.join(file);
-            fs::create_dir_all(file.parent().unwrap()).unwrap();
-            fs::write(file, text).unwrap();
-        }
-        fs::create_dir_all(&image).unwrap();
-        let cfgs = |config: Config, home: &Path| {
-            let config = config.root(&image).target("x86_64-unknown-linux-gnu");
-            let toolchain = config
-                .env([("CUDA_HOME", home), ("PATH", Path::new("/nowhere"))])
-                .survey();
-            let root = toolchain.cuda_root().map(Path::to_path_buf);
-            let nvcc = toolchain.nvcc().map(Path::to_path_buf);
-            let lines = toolchain.directives();
-            let mut cfgs = lines
-                .iter()
-                .filter_map(|line| line.strip_prefix("cargo::rustc-cfg="));
-            (root, nvcc, cfgs.next().map(String::from))
-        };
-        let none = Path::new("");
-        let has_cuda = Some("has_cuda".to_string());
-        let nvcc = cuda.join("bin/nvcc");
-        let found = cfgs(Config::new(), &cuda);
-        let opened = cfgs(Config::new().cuda(">=12").link(Link::Runtime), none);
-        let absent = cfgs(Config::new(), none);
-        fs::remove_dir_all(&dir).unwrap();
-        assert_eq!(found, (Some(cuda), Some(nvcc), has_cuda.clone()));
-        assert_eq!(opened, (None, None, has_cuda));
-        assert_eq!(absent, (None, None, None));
-    }
-
-    /// Arguments of the linker are for the package alone whose build script names them.
-    #[test]
-    fn a_program_hears_from_its_dependency_what_its_linker_is_to_be_told() {
-        let told = |key: &str, value: &str| {
-            let pair = (format!("DEP_DNN_{key}"), value.into());
-            let host = Host::capture(None, None, &[pair]);
-            let linked = Linked::read(&host, "dnn").unwrap();
-            let lines = linked.directives.iter().map(Directive::to_string);
-            lines.skip(2).collect::<Vec<_>>().join(" ")
-        };
-        assert_eq!(
-            told("RPATH", "/a:/b"),
-            "cargo::rustc-link-arg=-Wl,-rpath,/a cargo::rustc-link-arg=-Wl,-rpath,/b"
-        );
-        assert_eq!(
-            told("DELAYED", "cudnn64_9.dll"),
-            "cargo::rustc-link-arg=/DELAYLOAD:cudnn64_9.dll cargo::rustc-link-arg=delayimp.lib cargo::rustc-link-arg=/IGNORE:4199"
-        );
-        assert_eq!(told("VERSION", "9.1.0"), "");
-    }
-
-    #[test]
-    fn a_directory_of_the_system_gets_no_rpath() {
-        let mut plan = Plan::default();
-        for library in [
-            "/usr/lib/libcudart.so.13",
-            "/lib64/libcudnn.so.9",
-            "/usr/lib/x86_64-linux-gnu/libcudnn.so.9",
-            "/usr/lib/x86_64-linux-gnu/nvidia/libnvrtc.so.13",
-            "/opt/cudnn/lib/libcudnn.so.9",
-        ] {
-            plan.runs_from(Path::new(library));
-        }
-        let origin = ["../lib".to_string()];
-        plan.rpaths(&Platform::from_triple("x86_64-unknown-linux-gnu"), &origin);
-        let lines: Vec<String> = plan.directives.iter().map(Directive::to_string).collect();
-        assert_eq!(
-            lines,
-            [
-                "cargo::metadata=rpath=$ORIGIN/../lib:/usr/lib/x86_64-linux-gnu/nvidia:/opt/cudnn/lib",
-                "cargo::rustc-link-arg=-Wl,-rpath,$ORIGIN/../lib",
-                "cargo::rustc-link-arg=-Wl,-rpath,/usr/lib/x86_64-linux-gnu/nvidia",
-                "cargo::rustc-link-arg=-Wl,-rpath,/opt/cudnn/lib",
-            ]
-        );
     }
 }

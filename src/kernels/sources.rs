@@ -11,17 +11,17 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Debug)]
 pub struct Patterns(pub(super) Vec<PathBuf>);
 
-impl From<&str> for Patterns {
-    fn from(pattern: &str) -> Self {
-        Self(vec![pattern.into()])
-    }
+/// One of them, by each of its types.
+macro_rules! from_one {
+    ($($one:ty),*) => {
+        $(impl From<$one> for Patterns {
+            fn from(pattern: $one) -> Self {
+                Self(vec![pattern.into()])
+            }
+        })*
+    };
 }
-
-impl From<String> for Patterns {
-    fn from(pattern: String) -> Self {
-        Self(vec![pattern.into()])
-    }
-}
+from_one!(&str, String, &String, &Path, PathBuf, &PathBuf);
 
 impl<P: AsRef<Path>> From<&[P]> for Patterns {
     fn from(list: &[P]) -> Self {

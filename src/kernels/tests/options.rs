@@ -37,6 +37,7 @@ fn lists_patterns_and_exclusions_name_the_files() {
         named(of(vec![package.path("src/a.cu")].into())),
         ["./src/a.cu"]
     );
+    assert_eq!(named(of(package.path("src/a.cu").into())), ["./src/a.cu"]);
     assert_eq!(
         named(all().exclude(["*_test.cu", "c.cu"])),
         ["./src/a.cu", "./src/moe/b.cu"]
