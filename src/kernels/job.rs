@@ -2,6 +2,7 @@
 
 use crate::kernels::depfile_source::DepfileSource;
 use crate::kernels::nvcc_diagnostics::Failure;
+use crate::kernels::nvcc_wrapper::OBJECTS_OWN_FOLDER;
 use crate::kernels::setup::Setup;
 use crate::kernels::sources::within;
 use crate::model::gencode::Gencode;
@@ -122,7 +123,7 @@ impl Job {
         // an object; 11.8 is the oldest release that was seen to have this.
         let known = setup.release >= Some(Version::new(11, 8, 0));
         if known && setup.plan.product == Product::Object {
-            besides.push("--objdir-as-tempdir".to_string());
+            besides.push(OBJECTS_OWN_FOLDER.to_string());
         }
         nvcc_command::compile(
             &setup.plan,
@@ -178,7 +179,11 @@ impl Job {
         let stamp = self.made(&how, &search);
         stamp.remove();
         let begun = SystemTime::now();
-        let lister = DepfileSource::choose(&setup.plan, &self.depfile, &setup.host.env);
+        let mut lister = DepfileSource::choose(&setup.plan, &self.depfile, &setup.host.env);
+        if setup.wrapper.is_some() {
+            // gcc is not called for what was kept.
+            lister = DepfileSource::Nvcc;
+        }
         let (command, mut output) = self.run(setup, lister, threads)?;
         let mut files = self.listed();
         if output.success && lister == DepfileSource::Gcc && files.first() != Some(&self.source) {
@@ -247,8 +252,23 @@ impl Job {
             besides.extend(["--threads".to_string(), threads.to_string()]);
         }
         let command = self.command(setup, &besides);
-        let output = programs::run_to_end(&command)?;
-        Ok((command, output))
+        let wrapper = setup.wrapper.as_ref();
+        let wrapped = wrapper.and_then(|wrapper| Some((wrapper, wrapper.run(&command)?)));
+        match wrapped {
+            Some((_, output)) if output.success && files::is_file(&self.output) => {
+                Ok((command, output))
+            }
+            None => Ok((command.clone(), programs::run_to_end(&command)?)),
+            Some((wrapper, failed)) => {
+                let mut output = programs::run_to_end(&command)?;
+                if output.success {
+                    let finding = wrapper.give_up(&self.source, &failed);
+                    let text = finding.map(|finding| format!("\n\n{finding}\n"));
+                    output.stderr += &text.unwrap_or_default();
+                }
+                Ok((command, output))
+            }
+        }
     }
 
     /// The files that were read.

@@ -25,6 +25,7 @@ pub mod host_compiler_check;
 pub mod job;
 pub mod min_capability;
 pub mod nvcc_missing;
+pub mod nvcc_wrapper;
 pub mod options;
 pub mod product;
 pub mod rerun;

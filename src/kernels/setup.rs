@@ -1,5 +1,6 @@
 //! What all files of one build are compiled with.
 
+use crate::kernels::nvcc_wrapper::NvccWrapper;
 use crate::kernels::toolchain_fingerprint;
 use crate::model::candidate::{Candidate, Toolkit};
 use crate::runtime::facts::version::Version;
@@ -20,6 +21,8 @@ pub struct Setup<'a> {
     pub release: Option<Version>,
     /// The toolkits that were not chosen.
     pub others: Vec<&'a Toolkit>,
+    /// What runs nvcc, if it is not run by itself.
+    pub wrapper: Option<NvccWrapper>,
     /// Where headers are looked for, in that order.
     pub search: Vec<PathBuf>,
 }
@@ -43,6 +46,7 @@ impl<'a> Setup<'a> {
                 .iter()
                 .filter_map(passed_over)
                 .collect(),
+            wrapper: NvccWrapper::of(&toolchain.host.env),
             host: &toolchain.host,
             plan,
         }

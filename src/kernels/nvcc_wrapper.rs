@@ -1,0 +1,74 @@
+//! A program in front of nvcc, as sccache stands in front of rustc: what it kept, or what another machine compiled,
+//! serves in place of nvcc's work.
+
+use crate::model::environment::{Environment, Variable};
+use crate::model::invocation::Invocation;
+use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding_id::FindingId;
+use crate::system::programs::{self, Output};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The wrapper of a build.
+pub struct NvccWrapper {
+    program: PathBuf,
+    has_failed: AtomicBool,
+}
+
+impl NvccWrapper {
+    /// What `CUDNN_GUARD_NVCC_WRAPPER` names, else the sccache in `RUSTC_WRAPPER`: others there know rustc alone.
+    pub fn of(env: &Environment) -> Option<Self> {
+        let of_rustc = env.os_var("RUSTC_WRAPPER").map(Path::new);
+        let of_rustc =
+            of_rustc.filter(|path| path.file_stem().is_some_and(|stem| stem == "sccache"));
+        let named = env.get(Variable::GuardNvccWrapper).map(PathBuf::from);
+        Some(Self {
+            program: named.or(of_rustc.map(Path::to_path_buf))?,
+            has_failed: AtomicBool::new(false),
+        })
+    }
+
+    /// Runs nvcc under it; nothing after it has failed once.
+    pub fn run(&self, nvcc: &Invocation) -> Option<Output> {
+        if self.has_failed.load(Ordering::Relaxed) {
+            return None;
+        }
+        let mut args = vec![nvcc.program.to_string_lossy().into_owned()];
+        args.extend(nvcc.args.iter().cloned());
+        // sccache looks for nvcc's temporary files in places of its own.
+        args.retain(|arg| arg != OBJECTS_OWN_FOLDER);
+        let command = Invocation {
+            program: self.program.clone(),
+            args,
+            env: nvcc.env.clone(),
+        };
+        let output = programs::run_to_end(&command);
+        Some(output.unwrap_or_else(|finding| Output {
+            success: false,
+            stdout: String::new(),
+            stderr: finding.to_string(),
+        }))
+    }
+
+    /// That it failed where nvcc alone does not, said once; the rest goes on without it.
+    pub fn give_up(&self, source: &Path, output: &Output) -> Option<Finding> {
+        if self.has_failed.swap(true, Ordering::Relaxed) {
+            return None;
+        }
+        let (program, source) = (self.program.display(), source.display());
+        let summary = format!(
+            "`{program}` fails where nvcc alone compiles `{source}`: these kernels are compiled without it"
+        );
+        let said = format!("{}{}", output.stdout, output.stderr);
+        Some(
+            Finding::warning(FindingId::NvccFailed, summary)
+                .help(format!(
+                    "install a release of `{program}` that works with this nvcc"
+                ))
+                .with("it says", said.trim()),
+        )
+    }
+}
+
+/// Has nvcc put its temporary files beside the object.
+pub const OBJECTS_OWN_FOLDER: &str = "--objdir-as-tempdir";
