@@ -288,7 +288,7 @@ fn a_library_for_another_processor_is_told_as_such() {
              looked at   LD_LIBRARY_PATH, its entry `/usr/local/cuda/lib64`\n                  \
              /etc/ld.so.cache\n                  \
              /usr/lib\n  \
-             – `/usr/lib/libcuda.so.1` is for {other}, and this program is for {own}, so no GPU can be used [driver-missing]\n      \
+             – `/usr/lib/libcuda.so.1` is for {other}, and this program is for {own}, so no GPU can be used  [driver-missing]\n      \
              = help: install NVIDIA's driver for {own}, or use a build of this program for {other}\n      \
              = help: start the container with `--gpus all`: the driver comes from the machine that it runs on\n      \
              found via   the system's library directories, `/usr/lib`\n\n\

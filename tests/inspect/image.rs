@@ -132,7 +132,9 @@ impl Image {
             match broken {
                 Some(rest) => {
                     text.pop();
-                    text += &format!(" {rest}\n");
+                    // How far a path reaches decides where a line is broken, and the id stands two spaces behind it.
+                    let gap = if rest.starts_with('[') { "  " } else { " " };
+                    text += &format!("{gap}{rest}\n");
                 }
                 None => text += &format!("{line}\n"),
             }
