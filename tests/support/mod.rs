@@ -155,7 +155,9 @@ pub fn cargo(dir: &Path, args: &[&str]) -> Command {
         // Nobody looks into these programs with a debugger, or builds them after a small change: half the time.
         .env("CARGO_INCREMENTAL", "0")
         .env("CARGO_PROFILE_DEV_DEBUG", "false")
-        .env("CARGO_PROFILE_DEV_BUILD_OVERRIDE_DEBUG", "false");
+        .env("CARGO_PROFILE_DEV_BUILD_OVERRIDE_DEBUG", "false")
+        .env("CARGO_PROFILE_DEV_CODEGEN_UNITS", "16")
+        .env("CARGO_PROFILE_DEV_BUILD_OVERRIDE_CODEGEN_UNITS", "16");
     command
 }
 
