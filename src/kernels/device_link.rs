@@ -13,18 +13,28 @@ use crate::toolkit::nvcc_command;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// Whether these arguments ask nvcc for it. `-dc`, which stands for `-c` too, becomes the one that says only this.
-pub fn is_asked(flags: &mut [String]) -> bool {
-    for flag in flags.iter_mut() {
-        if ["-dc", "--device-c"].contains(&&**flag) {
-            *flag = "-rdc=true".to_string();
-        }
-    }
-    let pair = |pair: &[String]| {
-        ["-rdc true", "--relocatable-device-code true"].contains(&&*pair.join(" "))
+/// These arguments with `-rdc=true` for `-dc`, which stands for `-c` too.
+pub fn renamed(flags: &[String]) -> Vec<String> {
+    let renamed = |flag: &String| match &**flag {
+        "-dc" | "--device-c" => "-rdc=true".to_string(),
+        _ => flag.clone(),
     };
-    let whole = ["-rdc=true", "--relocatable-device-code=true"];
-    flags.iter().any(|flag| whole.contains(&&**flag)) || flags.windows(2).any(pair)
+    flags.iter().map(renamed).collect()
+}
+
+/// Whether these arguments ask nvcc for it.
+pub fn is_asked(flags: &[String]) -> bool {
+    let whole = [
+        "-rdc=true",
+        "--relocatable-device-code=true",
+        "-dc",
+        "--device-c",
+    ];
+    let pairs = ["-rdc true", "--relocatable-device-code true"];
+    flags.iter().any(|flag| whole.contains(&&**flag))
+        || flags
+            .windows(2)
+            .any(|pair| pairs.contains(&&*pair.join(" ")))
 }
 
 /// The object, in the folder of those that it links, made anew where one of them was.

@@ -153,7 +153,7 @@ impl Kernels<'_> {
         // Bundled into the rlib of a library crate, linked into a program: either way the kernels stand before the
         // CUDA runtime, which the linker needs to see after them.
         lines.push(Directive::LinkLib(Library::Bundled(name.to_string())));
-        if device_link::is_asked(&mut self.flags.clone()) {
+        if device_link::is_asked(&self.flags) {
             lines.extend(runtime::of_device(
                 link_dirs,
                 host.platform.os,
@@ -254,7 +254,7 @@ impl Kernels<'_> {
             lines.extend(durations.note(&ran));
         }
         if failed.is_empty() {
-            if product == Product::Object && device_link::is_asked(&mut setup.plan.flags) {
+            if product == Product::Object && device_link::is_asked(&setup.plan.flags) {
                 let folder = jobs[0].folder();
                 outputs.push(device_link::link(&setup, &targets, &outputs, folder)?);
             }
@@ -323,8 +323,7 @@ impl Kernels<'_> {
             .cudnn
             .iter()
             .filter_map(|cudnn| cudnn.include_dir.as_ref());
-        let mut flags = self.flags.clone();
-        device_link::is_asked(&mut flags);
+        let mut flags = device_link::renamed(&self.flags);
         flags.extend(cudnn.map(|dir| format!("-I{}", dir.display())));
         let mut paths = vec![nvcc.clone(), self.output_dir()?];
         paths.extend(sources.iter().cloned());

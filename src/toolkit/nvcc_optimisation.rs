@@ -24,8 +24,15 @@ impl Optimisation {
             };
             given.iter().any(named)
         };
-        let has_level = given.iter().any(|flag| flag.starts_with("-O"))
-            || is_given(&["--optimize", "-optimize"]);
+        // What stands behind `-Xptxas` is for device code.
+        let for_ptxas = |place: usize| {
+            let before = place.checked_sub(1).map(|before| &*given[before]);
+            before.is_some_and(|flag| ["-Xptxas", "--ptxas-options"].contains(&flag))
+        };
+        let is_level =
+            |(place, flag): (usize, &String)| flag.starts_with("-O") && !for_ptxas(place);
+        let has_level =
+            given.iter().enumerate().any(is_level) || is_given(&["--optimize", "-optimize"]);
         let is_settled = has_level || self.level.is_some();
         let wants_debug = !matches!(profile.var("DEBUG"), None | Some("false" | "0" | "none"));
         let by_profile = wants_debug && !is_settled;
@@ -77,6 +84,7 @@ mod tests {
             ("-lineinfo", "-O0 -g"),
             ("-G", "-O0 -g"),
             ("-O3 -lineinfo", ""),
+            ("-Xptxas -O3", "-O0 -g -lineinfo"),
         ] {
             assert_eq!(flags(nothing, given, &debug), wanted, "{given:?}");
         }

@@ -12,7 +12,7 @@ use std::ffi::c_int;
 use std::mem::transmute;
 
 // Constants of cudnn_graph.h and cudnn_ops.h (cudnn_ops_infer.h in 8), held against them by
-// tests/real/signatures.rs.
+// tests/programs/real/signatures.rs.
 /// `cudnnDataType_t` of single precision.
 pub const FLOAT: c_int = 0;
 const HALF: c_int = 2;

@@ -1,4 +1,4 @@
-//! The functions and numbers of cuDNN's graph interface, as `cudnn_graph.h` has them; tests/real/signatures.rs holds
+//! The functions and numbers of cuDNN's graph interface, as `cudnn_graph.h` has them; tests/programs/real/signatures.rs holds
 //! both against it.
 
 use crate::runtime::cudnn::signatures::{Destroy, Opaque};

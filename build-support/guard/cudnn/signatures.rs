@@ -1,4 +1,4 @@
-//! The types of cuDNN's functions, as `cudnn.h` declares them; tests/real/signatures.rs holds them against it.
+//! The types of cuDNN's functions, as `cudnn.h` declares them; tests/programs/real/signatures.rs holds them against it.
 
 use std::ffi::{c_char, c_int, c_void};
 

@@ -50,7 +50,7 @@ impl MemoryFunctions {
         reason = "the types stand with the fields"
     )]
     fn resolve(library: Library) -> Result<Self, &'static str> {
-        // SAFETY: the types are those of cuda.h, held against it by tests/real/signatures.rs.
+        // SAFETY: the types are those of cuda.h, held against it by tests/programs/real/signatures.rs.
         unsafe {
             Ok(Self {
                 device: transmute(address(library, "cuDeviceGet")?),

@@ -232,7 +232,7 @@ impl DriverFunctions {
         reason = "the types stand with the fields"
     )]
     fn resolve(library: Library) -> Result<Self, &'static str> {
-        // SAFETY: the types are those of cuda.h, held against it by tests/real/signatures.rs.
+        // SAFETY: the types are those of cuda.h, held against it by tests/programs/real/signatures.rs.
         unsafe {
             Ok(Self {
                 init: transmute(address(library, "cuInit")?),

@@ -199,7 +199,7 @@ const SHOWN_ELSEWHERE: &[(&str, &[FindingId])] = &[
         "src/system",
         &[FindingId::IoError, FindingId::ProgramTimeout],
     ),
-    ("tests/terminal/fetch.rs", &[FindingId::FetchFailed]),
+    ("tests/programs/terminal/fetch.rs", &[FindingId::FetchFailed]),
     (
         "the guard's tests",
         &[
@@ -226,7 +226,7 @@ const SHOWN_ELSEWHERE: &[(&str, &[FindingId])] = &[
             FindingId::BuiltWithoutCuda,
         ],
     ),
-    ("tests/inspect.rs", &[FindingId::LibraryNotFound]),
+    ("tests/programs/inspect.rs", &[FindingId::LibraryNotFound]),
     (
         "src/kernels/host_compiler_check",
         &[

@@ -1,0 +1,400 @@
+//! What a build says, to the byte: `cargo check` of one small crate on made-up installations.
+
+use crate::support::builds::{check, crate_of, cudnn, must_be_true, says, toolkit, wheel, write};
+use crate::support::{cargo, fresh, project, run, target, write_if_new};
+use std::fs;
+use std::path::Path;
+
+/// Builds, which must fail, and holds what cargo shows against the text of that name in `fixtures/texts.txt`. There
+/// `$T` stands for the folder of the test, `$S` for that of all tests, `$B` for that of what cargo builds.
+#[track_caller]
+fn fails(test: &Path, name: &str, ask: &str, env: &[(&str, &Path)]) {
+    let said = run(check(&crate_of("ask"), ask, env).arg("--quiet")).exits_with(101);
+    must_be_true(&said.text());
+    let all = test.parent().unwrap().to_str().unwrap();
+    let mut shown = said
+        .text()
+        .replace(test.to_str().unwrap(), "$T")
+        .replace(all, "$S")
+        .replace(target().to_str().unwrap(), "$B");
+    let home = std::env::var("HOME").unwrap_or_default();
+    for below in [".local", "cuda-", "cudnn-"] {
+        shown = shown.replace(&format!("{home}/{below}"), &format!("$HOME/{below}"));
+    }
+    // The number of the build.
+    while let Some(at) = shown.find("/build/ask-") {
+        let end = at + shown[at..].find("/out/").unwrap();
+        shown.replace_range(at..end, "/build/..");
+    }
+    says(name, &shown);
+}
+
+#[test]
+fn nothing_installed() {
+    let test = fresh("builds-nothing");
+    let (venv, image) = (test.join("venv"), test.join("image"));
+    fs::create_dir_all(venv.join("lib/python3.12/site-packages")).unwrap();
+    fs::create_dir_all(&image).unwrap();
+    let env: [(&str, &Path); 2] = [("VIRTUAL_ENV", &venv), ("IMAGE", &image)];
+    fails(&test, "nothing-installed", "cuda=>=12;cudnn=>=9.1", &env);
+}
+
+#[test]
+fn variables_that_name_the_wrong_place() {
+    let test = fresh("builds-variables");
+    let cuda = test.join("cuda");
+    toolkit(&cuda, 13000, true);
+    let dnn = wheel(&test.join("venv"), 13, (9, 14, 0));
+    let (empty, absent) = (test.join("empty"), test.join("absent"));
+    fs::create_dir_all(&empty).unwrap();
+    write(&test.join("wrapper/nvcc"), "");
+    for (text, name, value, ask) in [
+        (
+            "cuda-home-is-bin",
+            "CUDA_HOME",
+            &*cuda.join("bin"),
+            "cuda=>=12",
+        ),
+        ("cuda-home-is-absent", "CUDA_HOME", &absent, "cuda=>=12"),
+        (
+            "cuda-path-has-a-tilde",
+            "CUDA_PATH",
+            Path::new("~/cuda"),
+            "cuda=>=12",
+        ),
+        (
+            "cuda-path-has-quotation-marks",
+            "CUDA_PATH",
+            Path::new("\"/opt/the cuda\""),
+            "cuda=>=12",
+        ),
+        ("nvcc-is-absent", "NVCC", &absent, "cuda=>=12"),
+        (
+            "nvcc-is-not-on-path",
+            "NVCC",
+            Path::new("nvcc"),
+            "cuda=>=12",
+        ),
+        ("cudacxx-is-a-folder", "CUDACXX", &empty, "cuda=>=12"),
+        (
+            "nvcc-is-something-else",
+            "NVCC",
+            Path::new("/bin/echo"),
+            "cuda=>=12",
+        ),
+        ("cudnn-path-is-a-toolkit", "CUDNN_PATH", &cuda, "cudnn=>=9"),
+        (
+            "cudnn-path-is-above-it",
+            "CUDNN_PATH",
+            dnn.parent().unwrap(),
+            "cudnn=>=9",
+        ),
+        (
+            "cudnn-include-dir-is-empty",
+            "CUDNN_INCLUDE_DIR",
+            &empty,
+            "cudnn=>=9",
+        ),
+        (
+            "cudnn-library-is-absent",
+            "CUDNN_LIBRARY",
+            &absent,
+            "cudnn=>=9",
+        ),
+        (
+            "cudnn-lib-dir-is-empty",
+            "CUDNN_LIB_DIR",
+            &empty,
+            "cudnn=>=9",
+        ),
+        (
+            "guard-home-is-empty",
+            "CUDNN_GUARD_HOME",
+            &empty,
+            "cudnn=>=9",
+        ),
+    ] {
+        fails(&test, text, ask, &[(name, value)]);
+    }
+}
+
+#[test]
+fn a_release_that_does_not_fit() {
+    let test = fresh("builds-unfit");
+    let old = test.join("old");
+    cudnn(&old, (8, 9, 7), false);
+    let venv = test.join("venv");
+    wheel(&venv, 12, (9, 10, 2));
+    fails(
+        &test,
+        "another-release-lies-about",
+        "cudnn=>=9.1",
+        &[("CUDNN_PATH", &old), ("VIRTUAL_ENV", &venv)],
+    );
+    fails(
+        &test,
+        "cudnn-is-older",
+        "cudnn=>=9.14",
+        &[("VIRTUAL_ENV", &venv)],
+    );
+    fails(
+        &test,
+        "cudnn-is-newer",
+        "cudnn=<9",
+        &[("VIRTUAL_ENV", &venv)],
+    );
+    let (newer, older) = (test.join("cuda-13.0"), test.join("cuda-12.8"));
+    toolkit(&newer, 13000, true);
+    toolkit(&older, 12080, true);
+    fails(
+        &test,
+        "cuda-is-older",
+        "cuda=>=13.1",
+        &[("CUDA_HOME", &newer)],
+    );
+    fails(
+        &test,
+        "another-flavour",
+        "cuda=>=12;cudnn=>=9",
+        &[("CUDA_HOME", &newer), ("VIRTUAL_ENV", &venv)],
+    );
+    fs::create_dir_all(test.join("image/usr/local")).unwrap();
+    fs::rename(&older, test.join("image/usr/local/cuda-12.8")).unwrap();
+    let image = test.join("image");
+    fails(
+        &test,
+        "another-flavour-and-one-that-fits",
+        "cuda=>=12;cudnn=>=9",
+        &[
+            ("CUDA_HOME", &newer),
+            ("VIRTUAL_ENV", &venv),
+            ("IMAGE", &image),
+        ],
+    );
+    fs::remove_dir_all(venv.join("lib/python3.12/site-packages/nvidia/cudnn/include")).unwrap();
+    fails(
+        &test,
+        "headers-missing",
+        "cudnn=>=9",
+        &[("VIRTUAL_ENV", &venv)],
+    );
+}
+
+#[test]
+fn what_the_build_script_says_wrongly() {
+    let test = fresh("builds-config");
+    let venv = test.join("venv");
+    wheel(&venv, 13, (9, 14, 0));
+    let cuda = test.join("cuda");
+    toolkit(&cuda, 13000, true);
+    let env: [(&str, &Path); 2] = [("VIRTUAL_ENV", &venv), ("CUDA_HOME", &cuda)];
+    let absent = format!("root={};cudnn=>=9", test.join("absent").display());
+    for (text, ask) in [
+        ("requirement-is-none", "cudnn=nine"),
+        ("requirement-is-empty", "cuda=>=12, <11"),
+        ("allow-is-unknown", "allow=everything"),
+        ("root-is-absent", &absent),
+        ("link-is-static", "static;cudnn=>=9"),
+        ("link-is-static-with-cublas", "static;cuda=>=12;libs=cublas"),
+        ("kernels-match-nothing", "kernels=src/*.cuda"),
+        ("kernels-are-no-pattern", "kernels=src/["),
+        ("kernel-is-absent", "kernels=src/none.cu"),
+        ("library-has-no-name", "kernels=src/add.cu;name=my kernels"),
+        ("arch-is-too-old", "kernels=src/add.cu;archs=sm_20"),
+        ("arch-is-unknown", "kernels=src/add.cu;archs=fast"),
+        ("no-sys-crate", "above=cudnn"),
+    ] {
+        fails(&test, text, ask, &env);
+    }
+}
+
+/// Such an error stops the build as those of this crate do, and is none that a machine without CUDA has.
+#[test]
+fn what_else_goes_wrong_in_a_build_script_is_an_error_of_cargo() {
+    let script = r#"fn main() {
+    cudnn_guard::build(|| {
+        let text = std::fs::read_to_string(std::env::var("CARGO_MANIFEST_PATH")?)?;
+        std::env::var("NOBODY_SETS_THIS_VARIABLE")?;
+        let gpu = cudnn_guard::Config::new().probe()?;
+        println!("cargo::rustc-env=LENGTH={}", text.len());
+        gpu.link();
+        Ok(())
+    });
+}
+"#;
+    let dir = project("other-errors", script, "fn main() {}\n");
+    run(&mut cargo(&dir, &["check", "--quiet"]))
+        .exits_with(101)
+        .says("error: other-errors@0.1.0: environment variable not found\n")
+        .does_not_say("panicked");
+}
+
+/// CFG-06: nvcc is of another release than the headers that it would read.
+#[test]
+fn kernels_without_a_compiler_and_with_one_that_fails() {
+    let test = fresh("builds-kernels");
+    let nvidia = test.join("venv/lib/python3.12/site-packages/nvidia");
+    let venv = test.join("venv");
+    write(
+        &nvidia.join("cuda_runtime/include/cuda.h"),
+        "#define CUDA_VERSION 12090\n",
+    );
+    wheel(&venv, 12, (9, 10, 2));
+    let ask = "cudnn=>=9;kernels=src/add.cu";
+    fails(
+        &test,
+        "old-wheels-have-no-nvcc",
+        ask,
+        &[("VIRTUAL_ENV", &venv)],
+    );
+    fails(
+        &test,
+        "old-wheels-have-no-nvcc-nor-cudnn",
+        "kernels=src/add.cu",
+        &[("VIRTUAL_ENV", &venv)],
+    );
+    fails(&test, "kernels-without-cuda", "kernels=src/add.cu", &[]);
+    let cuda = test.join("cuda");
+    toolkit(&cuda, 13000, true);
+    write_if_new(&crate_of("ask").join("src/wrong.cu"), "mistake\n");
+    fails(
+        &test,
+        "nvcc-fails",
+        "archs=80;kernels=src/wrong.cu",
+        &[("CUDA_HOME", &cuda)],
+    );
+    // CFG-06. Another nvcc, since what this one has said is remembered.
+    let other = test.join("other");
+    toolkit(&other, 13000, true);
+    fails(
+        &test,
+        "nvcc-is-of-another-release",
+        "kernels=src/add.cu",
+        &[
+            ("CUDA_HOME", &other),
+            ("FAKE_NVCC_RELEASE", Path::new("12.4")),
+        ],
+    );
+}
+
+#[test]
+fn everything_that_was_found_is_shown_on_demand() {
+    let test = fresh("builds-print");
+    let venv = test.join("venv");
+    wheel(&venv, 13, (9, 14, 0));
+    let cuda = test.join("cuda");
+    toolkit(&cuda, 13000, true);
+    fails(
+        &test,
+        "print",
+        "cuda=>=12;cudnn=>=9",
+        &[
+            ("VIRTUAL_ENV", &venv),
+            ("CUDA_HOME", &cuda),
+            ("CUDNN_GUARD_PRINT", Path::new("1")),
+        ],
+    );
+}
+
+#[test]
+fn a_warning_is_shown_and_the_build_goes_on() {
+    let test = fresh("builds-warning");
+    let (one, other) = (test.join("one"), test.join("other"));
+    cudnn(&one, (9, 14, 0), false);
+    cudnn(&other, (9, 10, 2), false);
+    let env: [(&str, &Path); 2] = [("CUDNN_PATH", &one), ("CUDNN_HOME", &other)];
+    let said = run(&mut check(&crate_of("warned"), "cudnn=>=9", &env)).exits_with(0);
+    let warnings: Vec<String> = said
+        .stderr
+        .lines()
+        .filter_map(|line| line.strip_prefix("warning: warned@0.1.0: "))
+        .map(|line| line.replace(test.to_str().unwrap(), "$T"))
+        .collect();
+    assert_eq!(
+        warnings.join("\n"),
+        "CUDNN_PATH and CUDNN_HOME name different cuDNNs; that of CUDNN_PATH is taken  [variables-disagree]\n  \
+         = help: unset CUDNN_HOME, or let both name the same directory\n  \
+         taken       CUDNN_PATH: $T/one/include/cudnn_version.h\n  \
+         left out    CUDNN_HOME: $T/other/include/cudnn_version.h"
+    );
+}
+
+/// What the nvcc of the fixtures was told to compile for, one target behind the other.
+fn compiled_for(cuda: &Path, ask: &str, env: &[(&str, &Path)]) -> String {
+    let _ = fs::remove_file(cuda.join("calls"));
+    let mut build = check(&crate_of("compiled"), ask, env);
+    build.env("CUDA_HOME", cuda);
+    run(&mut build).exits_with(0);
+    let calls = fs::read_to_string(cuda.join("calls")).unwrap_or_default();
+    let flags = calls.split_whitespace();
+    let codes = flags.filter_map(|flag| flag.split_once("-gencode=arch=")?.1.split_once(",code="));
+    let codes: Vec<&str> = codes.map(|(_, code)| code).collect();
+    codes.join(" ")
+}
+
+/// CFG-01: a container without a GPU, without a driver to ask and without `nvidia-smi`: kernels are compiled for all.
+#[test]
+fn without_a_gpu_all_majors_are_compiled_and_nothing_fails() {
+    let test = fresh("builds-no-gpu");
+    let cuda = test.join("cuda");
+    toolkit(&cuda, 13000, true);
+    let hidden: [(&str, &Path); 1] = [("CUDA_VISIBLE_DEVICES", Path::new(""))];
+    assert_eq!(
+        compiled_for(&cuda, "kernels=src/add.cu", &hidden),
+        "sm_75 sm_80 sm_90 sm_100 sm_120 compute_120"
+    );
+}
+
+/// CFG-14: every GPU of the machine counts, not the first, and the order in which they stand does not.
+#[test]
+#[cfg(target_os = "linux")]
+fn several_gpus_of_different_capability_are_all_compiled_for() {
+    let test = fresh("builds-gpus");
+    let cuda = test.join("cuda");
+    toolkit(&cuda, 13000, true);
+    let simulated = test.join("simulated");
+    crate::support::simulated::install((9, 14, 0), &[], &simulated);
+    let driver = simulated.join("driver");
+    let gpus: [(&str, &Path); 3] = [
+        ("LD_LIBRARY_PATH", &driver),
+        ("SIM_DEVICES", Path::new("4")),
+        ("SIM_CAPABILITY", Path::new("12.0,8.6,8.6,9.0")),
+    ];
+    assert_eq!(
+        compiled_for(&cuda, "kernels=src/add.cu", &gpus),
+        "sm_86 compute_86 sm_90 sm_120 compute_120"
+    );
+}
+
+/// CFG-15: however a capability is written, and in whichever variable, it is read.
+#[test]
+fn every_spelling_of_a_capability_is_read() {
+    let test = fresh("builds-spellings");
+    let cuda = test.join("cuda");
+    toolkit(&cuda, 13000, true);
+    for (variable, value, targets) in [
+        ("CUDA_COMPUTE_CAP", "120a", "sm_120a"),
+        ("CUDA_COMPUTE_CAP", "8.6", "sm_86"),
+        ("CUDA_COMPUTE_CAP", "sm_90", "sm_90"),
+        ("CUDA_COMPUTE_CAP", "80;86", "sm_80 sm_86"),
+        (
+            "TORCH_CUDA_ARCH_LIST",
+            "8.0 9.0+PTX",
+            "sm_80 sm_90 compute_90",
+        ),
+        ("CUDNN_GUARD_ARCHS", "80,86 90", "sm_80 sm_86 sm_90"),
+    ] {
+        let env: [(&str, &Path); 1] = [(variable, Path::new(value))];
+        let ask = "kernels=src/add.cu";
+        assert_eq!(
+            compiled_for(&cuda, ask, &env),
+            targets,
+            "{variable}={value}"
+        );
+    }
+    let env: [(&str, &Path); 2] = [
+        ("CUDA_HOME", &cuda),
+        ("CUDA_COMPUTE_CAP", Path::new("80,amperes")),
+    ];
+    fails(&test, "capability-is-a-word", "kernels=src/add.cu", &env);
+}

@@ -1,0 +1,392 @@
+//! The child that tries cuDNN, and what is done where there is none, in whole programs on the simulator.
+
+pub mod gpus;
+pub mod in_use;
+use crate::support::circumstances::{circumstances, command, do_all, installed, library};
+use crate::support::{fresh, scratch};
+use std::fs;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+fn sound(acts: &[&str]) -> Command {
+    let tree = installed((9, 14, 0));
+    command(acts, &[tree.join("lib64"), tree.join("driver")])
+}
+
+fn json(line: &str) -> serde_json::Value {
+    serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))
+}
+
+/// The verdict and the ids.
+fn told(line: &str) -> String {
+    let json = json(line);
+    let findings = json["findings"].as_array().unwrap();
+    let ids: Vec<&str> = findings
+        .iter()
+        .map(|it| it["id"].as_str().unwrap())
+        .collect();
+    format!("{} {}", json["verdict"].as_str().unwrap(), ids.join(" "))
+}
+
+/// What the driver was asked, and by whom.
+fn calls(name: &str, acts: &[&str]) -> (u32, Vec<String>, String) {
+    let log = fresh(name).join("calls");
+    let mut program = sound(acts);
+    program.env("SIM_CALLS", &log).stdout(Stdio::piped());
+    let child = program.spawn().unwrap();
+    let parent = child.id();
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    let calls = fs::read_to_string(log).unwrap_or_default();
+    (parent, calls.lines().map(String::from).collect(), said)
+}
+
+#[test]
+fn a_program_that_has_not_started_cuda_does_not_start_it() {
+    for acts in [["startup", "check"], ["check", "version"]] {
+        let (parent, calls, _) = calls("child-calls", &acts);
+        let by_parent: Vec<_> = calls
+            .iter()
+            .filter(|it| it.ends_with(&format!(" {parent}")))
+            .collect();
+        assert!(
+            calls.len() >= 3 && by_parent.is_empty(),
+            "{parent}: {calls:?}"
+        );
+    }
+}
+
+#[test]
+fn in_a_program_that_has_started_cuda_all_is_as_it_was() {
+    let acts = ["start-cuda", "context", "check", "context"];
+    let (parent, calls, said) = calls("child-here", &acts);
+    let lines: Vec<&str> = said.lines().collect();
+    assert_eq!(told(lines[1]), "pass child-not-started");
+    assert_eq!(lines[0], lines[2]);
+    assert!(lines[0].starts_with("my context: true, free: "), "{said}");
+    let by_parent = |call: &str| {
+        calls
+            .iter()
+            .filter(|it| **it == format!("{call} {parent}"))
+            .count()
+    };
+    let taken = by_parent("cuDevicePrimaryCtxRetain");
+    assert!(taken >= 2, "{calls:?}");
+    // The program's own stays.
+    assert_eq!(by_parent("cuDevicePrimaryCtxRelease_v2"), taken - 1);
+}
+
+#[test]
+fn where_cuda_is_started_startup_stops_before_it_calls_cudnn() {
+    for fault in ["abort:cudnnGetVersion", "abort:cudnnCreate"] {
+        let ran = do_all(
+            &["start-cuda", "startup", "went-on"],
+            &[("SIM_FAULT", fault)],
+        )
+        .exits_with(0);
+        assert_eq!(ran.stdout, "went on\n");
+        assert_eq!(
+            ran.stderr,
+            "cudnn-guard: unknown: no child process can be made, in which cuDNN could be tried without risk  \
+             [child-not-started]\n  \
+             = help: call `startup()` before anything uses CUDA: as the first line of `main`\n  \
+             reason      CUDA is started in this process already, and a child made by `fork` cannot use it then\n"
+        );
+    }
+    // What the files say is judged all the same.
+    let older = installed((9, 10, 2)).join("lib64");
+    let mixed = crate::support::circumstances::copy("mixed", &installed((9, 14, 0)).join("lib64"));
+    fs::copy(
+        older.join("libcudnn_ops.so.9"),
+        mixed.join("libcudnn_ops.so.9"),
+    )
+    .unwrap();
+    let driver = installed((9, 14, 0)).join("driver");
+    let mut program = command(&["start-cuda", "startup"], &[mixed, driver]);
+    crate::support::run(&mut program)
+        .exits_with(78)
+        .says("[parts-mixed]");
+}
+
+#[test]
+fn without_a_child_check_goes_on_and_says_so() {
+    let ran = do_all(&["no-child", "check"], &[]).exits_with(0);
+    assert_eq!(told(ran.stdout.trim()), "pass child-not-started");
+    ran.says("fork: Resource temporarily unavailable");
+    let ran = do_all(&["no-child", "check"], &[("SIM_FAULT", "wrong")]).exits_with(0);
+    let told = told(ran.stdout.trim());
+    assert!(told.starts_with("fail convolution-wrong "), "{told}");
+    assert!(told.ends_with(" child-not-started"), "{told}");
+}
+
+#[test]
+fn several_threads_ask_at_once() {
+    let ran = do_all(&["four-checks"], &[]).exits_with(0);
+    let verdicts: Vec<String> = ran.stdout.lines().map(told).collect();
+    assert_eq!(verdicts, ["pass "; 4]);
+    // A child that hangs keeps nobody else waiting for longer than its own time.
+    let hang = [
+        ("SIM_FAULT", "hang:cudnnCreate"),
+        ("CUDNN_GUARD_DEADLINE", "1"),
+    ];
+    let began = Instant::now();
+    let ran = do_all(&["four-checks"], &hang).exits_with(0);
+    let verdicts: Vec<String> = ran.stdout.lines().map(told).collect();
+    assert_eq!(verdicts, ["unknown convolution-timeout"; 4]);
+    assert!(began.elapsed() < Duration::from_secs(20));
+}
+
+/// Another thread may hold a lock when the child is made, and in the child nobody gives it back.
+#[test]
+fn locks_of_other_threads_keep_nobody_waiting() {
+    let opened = scratch("child-locks").join("libopened.so");
+    let code = "#include <unistd.h>
+        int one; int *all[2000] = {[0 ... 1999] = &one};
+        __attribute__((constructor)) static void wait(void) { usleep(500); }";
+    library(code, &opened);
+    let opened = ("ODD_LIBRARY", opened.to_str().unwrap());
+    for act in ["busy-list", "busy-loader", "busy-allocator"] {
+        let began = Instant::now();
+        let ran = do_all(&[act, "forty-checks"], &[opened]).exits_with(0);
+        let verdicts: Vec<String> = ran.stdout.lines().map(told).collect();
+        // A machine that is busy with other things may not run a child in time now and then.
+        let passed = verdicts
+            .iter()
+            .filter(|verdict| *verdict == "pass ")
+            .count();
+        let late = verdicts
+            .iter()
+            .filter(|verdict| *verdict == "unknown child-not-started");
+        assert_eq!(passed + late.count(), 40, "{act}: {verdicts:?}");
+        assert!(passed >= 36, "{act}: {verdicts:?}");
+        // Less than the time of one child.
+        assert!(
+            began.elapsed() < Duration::from_secs(55),
+            "{act}: {:?}",
+            began.elapsed()
+        );
+    }
+}
+
+/// The time in which a child has to say a word begins when it is there.
+#[test]
+fn a_program_that_takes_long_to_be_doubled_has_no_more_children_for_it() {
+    let folder = fresh("child-slow-fork");
+    let (slow, log) = (folder.join("slow.so"), folder.join("forks"));
+    let code = r#"
+        #include <fcntl.h>
+        #include <pthread.h>
+        #include <stdlib.h>
+        #include <unistd.h>
+        static void before(void) {
+            int log = open(getenv("ODD_FORKS"), O_WRONLY | O_CREAT | O_APPEND, 0600);
+            if (write(log, "x", 1) != 1) _exit(1);
+            close(log);
+            sleep(1);
+        }
+        __attribute__((constructor)) static void start(void) { pthread_atfork(before, 0, 0); }
+    "#;
+    library(code, &slow);
+    let mut program = sound(&["startup", "went-on"]);
+    program.env("LD_PRELOAD", &slow).env("ODD_FORKS", &log);
+    let ran = crate::support::run(&mut program).exits_with(0);
+    assert_eq!(ran.text(), "went on\n");
+    // On a busy machine the first ones may be too slow all the same.
+    let forks = fs::read(log).unwrap().len();
+    assert!((1..=3).contains(&forks), "{forks}");
+}
+
+/// What is in use needs its files no more.
+#[test]
+fn a_cudnn_whose_files_are_deleted_stays_one_cudnn() {
+    let own = crate::support::circumstances::copy("deleted", &installed((9, 14, 0)).join("lib64"));
+    let driver = installed((9, 14, 0)).join("driver");
+    let acts = ["startup", "delete-cudnn", "check", "version"];
+    let mut program = command(&acts, &[own.clone(), driver]);
+    let ran = crate::support::run(program.env("ODD_FOLDER", &own)).exits_with(0);
+    let lines: Vec<String> = ran.stdout.lines().map(told).collect();
+    let ids: Vec<&str> = lines[0].split(' ').collect();
+    assert_eq!(ids.first(), Some(&"pass"), "{}", ran.stdout);
+    assert!(ids.iter().skip(1).all(|id| *id == "io-error"), "{ids:?}");
+    assert!(lines[1].starts_with("unknown "), "{lines:?}");
+}
+
+#[test]
+fn children_of_the_program_that_hold_the_pipes_keep_nobody_waiting() {
+    let began = Instant::now();
+    let ran = do_all(&["forks-that-stay", "four-checks", "check"], &[]).exits_with(0);
+    let verdicts: Vec<String> = ran.stdout.lines().map(told).collect();
+    assert_eq!(verdicts, ["pass "; 5]);
+    assert!(
+        began.elapsed() < Duration::from_secs(30),
+        "{:?}",
+        began.elapsed()
+    );
+}
+
+/// The children of a process, once it has one.
+fn child_of(parent: &Child) -> u32 {
+    let list = PathBuf::from(format!("/proc/{0}/task/{0}/children", parent.id()));
+    let until = Instant::now() + Duration::from_secs(20);
+    while Instant::now() < until {
+        let text = fs::read_to_string(&list).unwrap_or_default();
+        if let Some(child) = text.split(' ').find_map(|pid| pid.parse().ok()) {
+            return child;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    panic!("no child of {}", parent.id());
+}
+
+/// A program whose child hangs in a call of cuDNN's.
+fn hanging(name: &str, deadline: &str) -> (Child, u32) {
+    let log = scratch(name).join("stderr");
+    let mut program = sound(&["startup", "went-on"]);
+    program
+        .env("SIM_FAULT", "hang:cudnnCreate")
+        .env("CUDNN_GUARD_DEADLINE", deadline)
+        .stdout(Stdio::null())
+        .stderr(fs::File::create(log).unwrap());
+    let parent = program.spawn().unwrap();
+    let child = child_of(&parent);
+    // It forks, then opens libraries: let it come to the call.
+    std::thread::sleep(Duration::from_millis(400));
+    (parent, child)
+}
+
+fn signal(name: &str, pid: u32) {
+    let kill = Command::new("kill")
+        .args([&format!("-{name}"), &pid.to_string()])
+        .status();
+    assert!(kill.unwrap().success());
+}
+
+fn is_there(pid: u32) -> bool {
+    let state = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    !state.is_empty() && !state.contains(") Z ")
+}
+
+fn said(name: &str) -> String {
+    fs::read_to_string(scratch(name).join("stderr")).unwrap()
+}
+
+#[test]
+fn a_child_that_somebody_kills_or_stops_proves_nothing() {
+    let (mut parent, child) = hanging("child-killed", "20");
+    signal("KILL", child);
+    assert!(parent.wait().unwrap().success());
+    let text = said("child-killed");
+    assert!(
+        text.starts_with(
+            "cudnn-guard: unknown: the child process that tries cuDNN was killed by signal 9 while "
+        ),
+        "{text}"
+    );
+    let (mut parent, child) = hanging("child-stopped", "2");
+    signal("STOP", child);
+    assert!(parent.wait().unwrap().success());
+    let text = said("child-stopped");
+    assert!(
+        text.contains("its time was over  [convolution-timeout]\n"),
+        "{text}"
+    );
+    assert!(!is_there(child));
+}
+
+/// A process holds the GPU until it is gone, which may be long after it has told all.
+#[test]
+fn the_child_is_gone_when_the_program_goes_on() {
+    let gone = fresh("child-lingers").join("gone");
+    let variables = [
+        ("SIM_FAULT", "linger:cudnnDestroy"),
+        ("SIM_LINGERED", gone.to_str().unwrap()),
+    ];
+    // Nobody is left behind: the child dies with the program.
+    do_all(&["startup", "went-on"], &variables).exits_with(0);
+    assert!(gone.is_file());
+    // As long as it may take, and no longer.
+    fs::remove_file(&gone).unwrap();
+    let short = [variables[0], variables[1], ("CUDNN_GUARD_DEADLINE", "0.9")];
+    do_all(&["startup", "went-on"], &short).exits_with(0);
+    assert!(!gone.exists());
+}
+
+#[test]
+fn a_child_dies_with_its_parent() {
+    let (mut parent, child) = hanging("child-orphan", "60");
+    assert!(is_there(child));
+    parent.kill().unwrap();
+    parent.wait().unwrap();
+    let until = Instant::now() + Duration::from_secs(10);
+    while is_there(child) {
+        assert!(Instant::now() < until, "{child} is still there");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// The loader passes over LD_LIBRARY_PATH there, and so does whatever the guard says.
+#[test]
+#[ignore = "needs root: starts a setuid program as another user"]
+fn a_setuid_program_is_not_sent_to_ld_library_path() {
+    // Where another user may read.
+    let own = std::env::temp_dir().join(format!("cudnn-guard-setuid-{}", std::process::id()));
+    // By another process: what this one has open for writing, a child that another test makes just then has too.
+    let mut copy = Command::new("install");
+    crate::support::run(
+        copy.args(["-m", "4755"])
+            .args([circumstances(), own.clone()]),
+    )
+    .exits_with(0);
+    let mut program = Command::new(&own);
+    program
+        .arg("check")
+        .env("LD_LIBRARY_PATH", "/lib:/lib64:/usr/lib:/usr/lib64")
+        .current_dir("/")
+        .uid(65534);
+    let ran = crate::support::run(&mut program).exits_with(0);
+    fs::remove_file(&own).unwrap();
+    let json = json(&ran.stdout);
+    let finding = &json["findings"][0];
+    assert_eq!(finding["id"], "cudnn-not-loadable");
+    let looked_at = finding["evidence"]["looked at"].as_str().unwrap();
+    assert!(!looked_at.contains("LD_LIBRARY_PATH"), "{looked_at}");
+    assert_eq!(
+        finding["help"][0],
+        "install cuDNN 9, or put the directory of its libcudnn.so.9 into /etc/ld.so.conf and run `ldconfig`"
+    );
+    assert_eq!(
+        finding["evidence"]["setuid"],
+        "this program has more rights than its user (setuid, capabilities): the loader ignores LD_LIBRARY_PATH, LD_PRELOAD and `$ORIGIN` in its rpath"
+    );
+}
+
+#[test]
+#[ignore = "needs the right to mount"]
+fn a_cudnn_where_nothing_can_be_run_is_told_so() {
+    let (tree, mounted) = (installed((9, 14, 0)), fresh("child-noexec"));
+    let script =
+        "mount -t tmpfs -o noexec none \"$1\" && cp -a \"$2\"/. \"$1\" && shift 2 && exec \"$@\"";
+    let program = command(&["startup"], &[mounted.clone(), tree.join("driver")]);
+    let mut shell = Command::new("unshare");
+    shell.args(["-rm", "sh", "-c", script, "sh"]);
+    shell
+        .arg(&mounted)
+        .arg(tree.join("lib64"))
+        .arg(program.get_program());
+    for (name, value) in program.get_envs() {
+        shell.env(name, value.unwrap_or_default());
+    }
+    let path = mounted.display();
+    crate::support::run(shell.arg("startup"))
+        .exits_with(78)
+        .says(&format!(
+            "\
+`{path}/libcudnn.so.9` lies on a file system from which nothing can be run  [cudnn-not-loadable]
+  = help: install it on another file system, or mount `{path}` without `noexec`
+  loader      libcudnn.so.9: failed to map segment from shared object
+  mounted     `{path}`, with `noexec`
+"
+        ));
+}

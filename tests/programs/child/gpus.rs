@@ -1,0 +1,203 @@
+//! Which GPUs are tried, and what the operator chose.
+
+use super::{json, told};
+use crate::support::circumstances::do_all;
+use crate::support::fresh;
+use std::fs;
+
+/// The verdict, the ids, and the GPUs that were tried.
+fn tried(variables: &[(&str, &str)]) -> String {
+    let ran = do_all(&["check"], variables).exits_with(0);
+    let json = json(&ran.stdout);
+    let mut names: Vec<String> = Vec::new();
+    for row in json["convolution"].as_array().unwrap() {
+        names.push(row["device"].as_str().unwrap().to_string());
+    }
+    names.dedup();
+    format!("{}: {}", told(&ran.stdout), names.join("; "))
+}
+
+#[test]
+fn the_gpus_that_are_asked_for_are_tried() {
+    let four = ("SIM_DEVICES", "4");
+    let tried = |devices| tried(&[four, ("CUDNN_GUARD_DEVICES", devices)]);
+    assert_eq!(tried(""), "pass : Simulated GPU");
+    assert_eq!(tried("0,3"), "pass : Simulated GPU; Simulated GPU, GPU 3");
+    assert_eq!(
+        tried("all"),
+        "pass : Simulated GPU; Simulated GPU, GPU 1; Simulated GPU, GPU 2; Simulated GPU, GPU 3"
+    );
+    assert_eq!(
+        tried("1,4"),
+        "unknown variable-unusable: Simulated GPU, GPU 1"
+    );
+}
+
+#[test]
+fn where_gpus_are_shared_through_mps_cudnn_is_tried_only_when_asked() {
+    let pipes = fresh("child-mps");
+    fs::write(pipes.join("control"), "").unwrap();
+    let mps = ("CUDA_MPS_PIPE_DIRECTORY", pipes.to_str().unwrap());
+    let ran = do_all(&["check"], &[mps]).exits_with(0);
+    assert_eq!(told(&ran.stdout), "unknown device-busy");
+    let ran = do_all(&["check"], &[mps, ("CUDNN_GUARD_DEVICES", "0")]).exits_with(0);
+    assert_eq!(told(&ran.stdout), "pass ");
+}
+
+/// A service that was killed leaves its socket, and nobody shares the GPU any more.
+#[test]
+fn a_multi_process_service_that_is_gone_hinders_nobody() {
+    use std::os::unix::net::UnixListener;
+    // A socket's path is short.
+    let pipes = std::env::temp_dir().join(format!("guard-mps-{}", std::process::id()));
+    fs::create_dir_all(&pipes).unwrap();
+    let mps = [("CUDA_MPS_PIPE_DIRECTORY", pipes.to_str().unwrap())];
+    let listens = UnixListener::bind(pipes.join("control")).unwrap();
+    assert_eq!(tried(&mps), "unknown device-busy: ");
+    drop(listens);
+    assert_eq!(tried(&mps), "pass : Simulated GPU");
+    fs::remove_dir_all(&pipes).unwrap();
+}
+
+/// In exclusive mode the guard itself could keep the program, or another one, from the GPU.
+#[test]
+fn a_gpu_in_exclusive_mode_is_tried_only_when_asked() {
+    // Nobody may make a context: it does not come to that.
+    let retain = ("SIM_FAULT", "status:cuDevicePrimaryCtxRetain:46");
+    for (mode, name) in [("1", "EXCLUSIVE"), ("3", "EXCLUSIVE_PROCESS")] {
+        let mode = ("SIM_MODE", mode);
+        let ran = do_all(&["startup"], &[mode, retain]).exits_with(0);
+        assert_eq!(
+            ran.stderr,
+            format!(
+                "cudnn-guard: unknown: Simulated GPU is in a compute mode in which one process at a time may use it, so it was not tried  [device-busy]
+  = help: set CUDNN_GUARD_DEVICES=0 to try it all the same
+  mode        {name}
+"
+            )
+        );
+        let asked = ("CUDNN_GUARD_DEVICES", "0");
+        assert_eq!(tried(&[mode, asked]), "pass : Simulated GPU");
+    }
+    let ran = do_all(&["startup"], &[("SIM_MODE", "2"), retain]).exits_with(0);
+    ran.says("no process may use it, so it was not tried  [device-busy]\n  = help: share the GPU again: `sudo nvidia-smi -c DEFAULT`\n");
+    // One that says nothing of it is tried.
+    let silent = ("SIM_FAULT", "status:cuDeviceGetAttribute(20):1");
+    assert_eq!(tried(&[("SIM_MODE", "3"), silent]), "pass : Simulated GPU");
+}
+
+/// An old card beside a new one, and nobody said which: the program may take either.
+#[test]
+fn the_first_gpu_that_is_served_is_tried_where_nobody_chose() {
+    let two = ("SIM_DEVICES", "2");
+    let order = |variables: &[(&str, &str)]| {
+        let ran = do_all(&["check"], variables).exits_with(0);
+        let json = json(&ran.stdout);
+        let findings = json["findings"].as_array().unwrap();
+        let of_gpu = |it: &&serde_json::Value| it["id"] == "arch-dropped-by-cudnn";
+        let finding = findings.iter().find(of_gpu).unwrap();
+        finding["evidence"]["order"].as_str().unwrap().to_string()
+    };
+    let unlike = ("SIM_CAPABILITY", "6.1,9.0");
+    assert_eq!(
+        tried(&[two, unlike]),
+        "pass arch-dropped-by-cudnn: Simulated GPU, GPU 1"
+    );
+    assert_eq!(
+        order(&[two, unlike]),
+        "CUDA_DEVICE_ORDER is not set, so CUDA puts the fastest GPU first"
+    );
+    let by_bus = ("CUDA_DEVICE_ORDER", "PCI_BUS_ID");
+    assert_eq!(
+        order(&[two, unlike, by_bus]),
+        "CUDA_DEVICE_ORDER=PCI_BUS_ID"
+    );
+    let other = ("SIM_CAPABILITY", "9.0,6.1");
+    assert_eq!(
+        tried(&[two, other]),
+        "pass arch-dropped-by-cudnn: Simulated GPU"
+    );
+    // Where none is served, or this one is asked for, it stops the program if it does not compute.
+    let refused = ("SIM_FAULT", "status:cudnnConvolutionForward:3007");
+    let old = ("SIM_CAPABILITY", "6.1");
+    let asked = ("CUDNN_GUARD_DEVICES", "0");
+    for variables in [&[two, old, refused][..], &[two, unlike, refused, asked]] {
+        let told = tried(variables);
+        assert!(
+            told.starts_with("fail convolution-failed arch-dropped-by-cudnn "),
+            "{told}"
+        );
+        assert!(told.ends_with(": Simulated GPU"), "{told}");
+    }
+}
+
+/// What this cuDNN does not offer on a GPU that came after the tables may be offered by none.
+#[test]
+fn what_is_not_supported_on_a_gpu_that_nobody_knew_is_unknown() {
+    let refused = ("SIM_FAULT", "status:cudnnConvolutionForward:3000");
+    let new = tried(&[refused, ("SIM_CAPABILITY", "13.0")]);
+    let told = "unknown gpu-newer-than-cudnn convolution-failed: Simulated GPU";
+    assert_eq!(new, told);
+    let known = tried(&[refused]);
+    assert!(known.starts_with("fail convolution-failed"), "{known}");
+}
+
+/// Processes that are started together do not all come to the first GPU.
+#[test]
+fn each_rank_tries_its_own_gpu() {
+    let four = ("SIM_DEVICES", "4");
+    for variable in ["SLURM_LOCALID", "OMPI_COMM_WORLD_LOCAL_RANK", "LOCAL_RANK"] {
+        assert_eq!(
+            tried(&[four, (variable, "2")]),
+            "pass : Simulated GPU, GPU 2"
+        );
+        // More ranks than GPUs, or one GPU for each.
+        assert_eq!(tried(&[four, (variable, "4")]), "pass : Simulated GPU");
+        assert_eq!(tried(&[(variable, "3")]), "pass : Simulated GPU");
+        let asked = ("CUDNN_GUARD_DEVICES", "1");
+        assert_eq!(
+            tried(&[four, (variable, "2"), asked]),
+            "pass : Simulated GPU, GPU 1"
+        );
+        assert_eq!(tried(&[four, (variable, "x")]), "pass : Simulated GPU");
+    }
+}
+
+/// Who starts the program may have TF32 everywhere: it is told, and nothing is unknown for it.
+#[test]
+fn tf32_by_the_operators_choice_passes_with_a_note() {
+    let rounds = ("SIM_TF32", "always");
+    assert!(tried(&[rounds]).starts_with("unknown convolution-wrong: "));
+    let chosen = ("NVIDIA_TF32_OVERRIDE", "1");
+    assert_eq!(
+        tried(&[rounds, chosen]),
+        "pass convolution-wrong: Simulated GPU"
+    );
+    let ran = do_all(&["startup"], &[rounds, chosen]).exits_with(0);
+    assert_eq!(ran.text(), "");
+}
+
+/// The driver compiles all of cuDNN for a GPU that came later, which takes minutes once.
+#[test]
+fn a_deadline_met_while_ptx_is_compiled_says_so() {
+    let set = [
+        ("SIM_CAPABILITY", "13.0"),
+        ("SIM_FAULT", "hang:cudnnConvolutionForward"),
+        ("CUDNN_GUARD_DEADLINE", "1"),
+        ("CUDA_CACHE_PATH", "/scratch/cache"),
+    ];
+    let help = |variables: &[(&str, &str)]| {
+        let ran = do_all(&["startup"], variables).exits_with(0);
+        ran.stderr.lines().nth(1).unwrap_or_default().to_string()
+    };
+    assert_eq!(
+        help(&set),
+        "  = help: set CUDNN_GUARD_DEADLINE=900 for the first start: the GPU is newer than this cuDNN, whose PTX the driver \
+         compiles and keeps in `/scratch/cache` (CUDA_CACHE_PATH), which must be writable"
+    );
+    assert!(help(&set[..3]).contains("keeps in `~/.nv/ComputeCache`"));
+    assert_eq!(
+        help(&set[1..3]),
+        "  = help: set CUDNN_GUARD_DEADLINE to more seconds, if this machine is only slow"
+    );
+}

@@ -1,0 +1,332 @@
+//! Real little crates, built by cargo as their users build them, on the simulator: no CUDA, GPU or network.
+
+pub mod build;
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+pub mod extension;
+
+use crate::support::{Ran, built, cargo, consumers, fresh, program, project, run, simulated};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A simulated installation of this cuDNN with CUDA 13.0, of this test alone.
+fn installed(name: &str, cudnn: (u32, u32, u32), without: &[&str]) -> PathBuf {
+    let into = fresh(name);
+    simulated::install(cudnn, without, &into);
+    into
+}
+
+fn on(command: &mut Command, installation: &Path) -> Ran {
+    run(command
+        .env("CUDA_HOME", installation)
+        .env("CUDNN_PATH", installation))
+}
+
+fn libraries(dirs: &[PathBuf]) -> String {
+    let dirs: Vec<String> = dirs.iter().map(|dir| dir.display().to_string()).collect();
+    dirs.join(":")
+}
+
+/// Starts a built consumer with these directories in LD_LIBRARY_PATH.
+fn start(name: &str, dirs: &[PathBuf]) -> Ran {
+    run(program(built(name)).env("LD_LIBRARY_PATH", libraries(dirs)))
+}
+
+fn make(name: &str, installation: &Path) {
+    on(
+        &mut cargo(consumers(), &["build", "-p", name]),
+        installation,
+    )
+    .exits_with(0);
+}
+
+const NEEDS_BOTH: &str = "fn main() { cudnn_guard::build(|| {\n    \
+    let gpu = cudnn_guard::Config::new().cuda(\">=11\").cudnn(\">=9.1\").probe()?;\n    \
+    gpu.link();\n    gpu.guard().write()\n}); }\n";
+
+const GUARDED: &str = "mod cudnn_guard { include!(concat!(env!(\"OUT_DIR\"), \"/cudnn_guard.rs\")); }\n\
+    fn main() { cudnn_guard::startup(); }\n";
+
+#[test]
+fn a_program_that_opens_cudnn_itself_builds_without_any_and_passes_on_a_sound_one() {
+    run(&mut cargo(consumers(), &["build", "-p", "application"])).exits_with(0);
+    let sound = installed("application-9.14", (9, 14, 0), &[]);
+    start("application", &[sound.join("lib64"), sound.join("driver")])
+        .exits_with(0)
+        .says("9.14.0")
+        .says("Simulated GPU")
+        .says("largest error");
+}
+
+#[test]
+fn without_a_driver_the_same_program_goes_on_and_says_what_is_unknown() {
+    run(&mut cargo(consumers(), &["build", "-p", "application"])).exits_with(0);
+    let sound = installed("no-driver-9.14", (9, 14, 0), &[]);
+    start("application", &[sound.join("lib64")])
+        .exits_with(0)
+        .says("driver-missing");
+}
+
+#[test]
+fn an_older_cudnn_first_in_the_path_ends_the_program_and_is_named() {
+    let newer = installed("linked-9.14", (9, 14, 0), &[]);
+    make("linked", &newer);
+    start("linked", &[newer.join("driver")])
+        .exits_with(0)
+        .says("cudnnGetVersion() = 91400");
+    let older = installed("linked-9.10", (9, 10, 2), &[]);
+    let said = start("linked", &[older.join("lib64"), newer.join("driver")])
+        .exits_with(78)
+        .says("[cudnn-version-mismatch]")
+        .says("9.10.2")
+        .says("9.14.0")
+        .says("LD_LIBRARY_PATH")
+        .says(&format!("{}/libcudnn.so.9", older.join("lib64").display()));
+    assert_eq!(said.stdout, "", "nothing of the program itself ran");
+}
+
+/// LOD-01, LOD-03: the loader is before the guard. What opens cuDNN itself gets to say more.
+#[test]
+fn a_linked_program_without_its_library_or_a_function_ends_before_main() {
+    let home = installed("before-main-9.14", (9, 14, 0), &[]);
+    let main = format!(
+        "{GUARDED}#[allow(dead_code)] unsafe extern \"C\" {{ fn cudnnGetVersion() -> usize; }}\n\
+         #[used] static ASKED: unsafe extern \"C\" fn() -> usize = cudnnGetVersion;\n"
+    );
+    let dir = project("before-main", NEEDS_BOTH, &main);
+    on(&mut cargo(&dir, &["build"]), &home).exits_with(0);
+    start("before-main", &[home.join("driver")]).exits_with(0);
+
+    let other = fresh("before-main-function").join("libcudnn.so.9");
+    let code = other.with_extension("c");
+    fs::write(&code, "int nothing;\n").unwrap();
+    let mut compiler = Command::new("cc");
+    compiler.args(["-shared", "-fPIC", "-Wl,-soname,libcudnn.so.9", "-o"]);
+    run(compiler.arg(&other).arg(&code)).exits_with(0);
+    let ran = start("before-main", &[other.parent().unwrap().into()]).exits_with(127);
+    assert!(
+        ran.text().contains("undefined symbol: cudnn"),
+        "{}",
+        ran.text()
+    );
+    assert!(!ran.text().contains("cudnn-guard"), "{}", ran.text());
+
+    // Everything from here on: the installation is gone.
+    fs::rename(home.join("lib64/libcudnn.so.9"), home.join("lib64/kept")).unwrap();
+    let ran = start("before-main", &[]).exits_with(127);
+    let program = built("before-main").display().to_string();
+    assert_eq!(
+        ran.text(),
+        format!(
+            "{program}: error while loading shared libraries: libcudnn.so.9: cannot open shared object file: No such file or directory\n"
+        )
+    );
+
+    run(&mut cargo(consumers(), &["build", "-p", "application"])).exits_with(0);
+    start("application", &[home.join("lib64"), home.join("driver")])
+        .exits_with(78)
+        .says("libcudnn.so.8 cannot be loaded  [cudnn-not-loadable]");
+    start("application", &[home.join("lib64")])
+        .exits_with(0)
+        .says("[cudnn-not-loadable]");
+}
+
+#[test]
+fn a_missing_part_ends_the_program_before_cudnn_can_abort() {
+    let whole = installed("parts-whole", (9, 14, 0), &[]);
+    make("linked", &whole);
+    for part in ["graph", "cnn"] {
+        let broken = installed(&format!("parts-no-{part}"), (9, 14, 0), &[part]);
+        start("linked", &[broken.join("lib64"), whole.join("driver")])
+            .exits_with(78)
+            .says("[parts-missing]")
+            .says(&format!("libcudnn_{part}.so.9"));
+    }
+}
+
+#[test]
+fn wrong_numbers_a_crash_and_a_hang_are_told_apart() {
+    let sound = installed("faults-9.14", (9, 14, 0), &[]);
+    run(&mut cargo(consumers(), &["build", "-p", "application"])).exits_with(0);
+    let faulty = |fault: &str| {
+        run(program(built("application"))
+            .env(
+                "LD_LIBRARY_PATH",
+                libraries(&[sound.join("lib64"), sound.join("driver")]),
+            )
+            .env("SIM_FAULT", fault)
+            .env("CUDNN_GUARD_DEADLINE", "2"))
+    };
+    faulty("wrong").exits_with(78).says("[convolution-wrong]");
+    faulty("nan").exits_with(78).says("[convolution-wrong]");
+    faulty("abort:cudnnConvolutionForward")
+        .exits_with(78)
+        .says("[cudnn-aborted]");
+    faulty("hang:cudnnConvolutionForward")
+        .exits_with(0)
+        .says("[convolution-timeout]");
+    // What only a thorough check sees: startup() lets the program begin.
+    let thoroughly = |fault: &str, only: &str| {
+        run(program(built("application"))
+            .arg("thorough")
+            .env(
+                "LD_LIBRARY_PATH",
+                libraries(&[sound.join("lib64"), sound.join("driver")]),
+            )
+            .env("SIM_FAULT", fault)
+            .env("SIM_ONLY", only))
+        .exits_with(0)
+    };
+    thoroughly("none", "none")
+        .says("cuDNN: pass")
+        .says("bf16 convolution backward filter on Simulated GPU: pass, 8 times, largest error 0.0e0, ")
+        .says("tf32 convolution forward on Simulated GPU: pass, 10 times, largest error 2.7e-3, rounded to TF32, ");
+    thoroughly("shifted", "backward-filter bf16")
+        .says("computed a wrong backward filter convolution in bf16 on Simulated GPU: off by ")
+        .says("[convolution-wrong]");
+    thoroughly("abort:cudnnConvolutionBackwardData", "backward-data f16").says(
+        "with SIGABRT while running the backward data convolution in f16 (NCHW, ALGO_1)  [cudnn-aborted]",
+    );
+}
+
+/// SUB-06: an engine part that cannot be loaded shows in the first descriptor of a graph, after all convolutions of the
+/// older interface have passed. LOD-20: without NVRTC a graph is refused, and the program may have another way.
+#[test]
+fn what_only_the_graph_shows_is_told_at_the_start() {
+    let sound = installed("graph-9.14", (9, 14, 0), &[]);
+    run(&mut cargo(consumers(), &["build", "-p", "application"])).exits_with(0);
+    let with = |name: &str, value: &str| {
+        run(program(built("application"))
+            .env(
+                "LD_LIBRARY_PATH",
+                libraries(&[sound.join("lib64"), sound.join("driver")]),
+            )
+            .env(name, value))
+    };
+    with("SIM_FAULT", "status:cudnnBackendFinalize(TENSOR):1008")
+        .exits_with(78)
+        .says("f32 convolution forward on Simulated GPU: pass")
+        .says(
+            "CUDNN_STATUS_SUBLIBRARY_LOADING_FAILED (1008) on Simulated GPU  [convolution-failed]",
+        )
+        .says("help: put every part of that cuDNN release beside its `libcudnn.so`");
+    with("SIM_FAULT", "abort:cudnnBackendExecute")
+        .exits_with(78)
+        .says("with SIGABRT while running the forward convolution in f16 through the graph API (NHWC, engine 38)  [cudnn-aborted]");
+    with("SIM_PLANS", "38=3008 1=3008 0=3008")
+        .exits_with(0)
+        .says("CUDNN_STATUS_NOT_SUPPORTED_RUNTIME_PREREQUISITE_MISSING (3008)")
+        .says("help: install the libraries that cuDNN opens by itself (cuBLAS, NVRTC)");
+    with("SIM_PLANS", "38=3000 1=3000 0=3000")
+        .exits_with(0)
+        .says("cuDNN: pass")
+        .says("f16 convolution forward through the graph API: `cudnnBackendFinalize(EXECUTION_PLAN)` answered");
+}
+
+/// What is shipped for `CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY` is tried by what it has.
+#[test]
+fn a_cudnn_that_only_compiles_graphs_is_tried_through_them() {
+    let missing = ["ops", "cnn", "adv", "heuristic", "engines_precompiled"];
+    let jit = installed("jit-9.14", (9, 14, 0), &missing);
+    run(&mut cargo(consumers(), &["build", "-p", "application"])).exits_with(0);
+    let with = |name: &str, value: &str| {
+        run(program(built("application"))
+            .env(
+                "LD_LIBRARY_PATH",
+                libraries(&[jit.join("lib64"), jit.join("driver")]),
+            )
+            .env("CUDNN_LIB_CONFIG", "GRAPH_JIT_ONLY")
+            .env(name, value))
+    };
+    with("SIM_FAULT", "none")
+        .exits_with(0)
+        .says("cuDNN: pass")
+        .says("f16 convolution forward through the graph API on Simulated GPU: pass");
+    with("SIM_FAULT", "wrong")
+        .exits_with(78)
+        .says("[convolution-wrong]");
+    with("SIM_ENGINES", "none")
+        .exits_with(0)
+        .says("no convolution could be tried  [convolution-failed]");
+}
+
+#[test]
+fn a_program_above_a_sys_crate_gets_the_rpath_that_cargo_does_not_pass_on() {
+    let sound = installed("above-9.14", (9, 14, 0), &[]);
+    make("above", &sound);
+    start("above", &[sound.join("driver")])
+        .exits_with(0)
+        .says("cudnnGetVersion() = 91400");
+}
+
+/// It uses the GPU only after the guard said yes.
+const FALLBACK: &str = r#"mod cudnn_guard {
+    include!(concat!(env!("OUT_DIR"), "/cudnn_guard.rs"));
+}
+
+fn main() {
+    match cudnn_guard::check() {
+        Ok(report) => println!("on the GPU, with {:?}", report.library_path()),
+        Err(failure) => println!("on the CPU: {}\n{failure}", failure.verdict()),
+    }
+}
+"#;
+
+#[test]
+fn a_program_with_a_cpu_path_builds_and_runs_on_a_machine_without_cuda() {
+    let nothing = fresh("nothing-installed");
+    let dir = project(
+        "optional",
+        &format!(
+            "fn main() {{ cudnn_guard::build(|| {{\n    let gpu = cudnn_guard::Config::new().cudnn(\">=9\").root({nothing:?}).optional().probe()?;\n    gpu.link();\n    gpu.guard().write()\n}}); }}\n"
+        ),
+        FALLBACK,
+    );
+    run(&mut cargo(&dir, &["run"]))
+        .exits_with(0)
+        .says(
+            "warning: optional@0.1.0: built without CUDA: no cuDNN was found; nothing of it is linked, no kernel is \
+             compiled, and the guard says so  [built-without-cuda]\n",
+        )
+        .says("on the CPU: unknown")
+        .says("[built-without-cuda]");
+}
+
+/// The guard's own condition for a system that it knows is one that no system meets.
+const ELSEWHERE: &str = r#"fn main() {
+    cudnn_guard::build(|| {
+        let gpu = cudnn_guard::Config::new().cudnn(">=9").link(cudnn_guard::Link::Runtime).probe()?;
+        gpu.guard().standalone().write()
+    });
+    let file = std::path::Path::new(&std::env::var("OUT_DIR").unwrap()).join("cudnn_guard.rs");
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert!(text.contains("target_os = \"linux\""));
+    std::fs::write(&file, text.replace("target_os = \"linux\"", "target_os = \"none\"")).unwrap();
+}
+"#;
+const ASKED_ELSEWHERE: &str = r#"mod guard { include!(concat!(env!("OUT_DIR"), "/cudnn_guard.rs")); }
+fn main() {
+    for failure in [guard::check_version().err().unwrap(), guard::check().err().unwrap()] {
+        assert_eq!(failure.verdict(), guard::Verdict::Unknown);
+        println!("{}", failure.headline());
+    }
+    guard::startup();
+}
+"#;
+
+/// It answers, and touches nothing.
+#[test]
+fn a_system_that_the_guard_does_not_know_is_unknown() {
+    let dir = project("guard-elsewhere", ELSEWHERE, ASKED_ELSEWHERE);
+    run(&mut cargo(&dir, &["build"])).exits_with(0);
+    let ran = run(&mut program(built("guard-elsewhere"))).exits_with(0);
+    let libc = if cfg!(target_env = "musl") {
+        " with musl"
+    } else {
+        ""
+    };
+    let (system, arch) = (std::env::consts::OS, std::env::consts::ARCH);
+    let line = format!("cuDNN is not checked on {arch} {system}{libc}  [platform-unsupported]\n");
+    assert_eq!(ran.stdout, line.repeat(2));
+    assert_eq!(ran.stderr, format!("cudnn-guard: unknown: {line}"));
+}

@@ -1,0 +1,265 @@
+//! What building such a crate says and writes.
+
+use super::{GUARDED, NEEDS_BOTH, installed, on};
+use crate::support::{Ran, built, cargo, form, fresh, out_dir, program, project, repository, run};
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+#[test]
+fn a_variable_that_names_a_folder_with_nothing_in_it_fails_the_build_by_name() {
+    let empty = fresh("empty-folder");
+    let sound = installed("variable-9.14", (9, 14, 0), &[]);
+    let dir = project("unusable", NEEDS_BOTH, "fn main() {}\n");
+    run(cargo(&dir, &["build"])
+        .env("CUDA_HOME", &empty)
+        .env("CUDNN_PATH", &sound))
+    .exits_with(101)
+    .says("[variable-unusable]")
+    .says("CUDA_HOME")
+    .says(&empty.display().to_string())
+    .says("cuda.h");
+    run(cargo(&dir, &["build"])
+        .env("CUDA_HOME", &sound)
+        .env("CUDNN_PATH", &empty))
+    .exits_with(101)
+    .says("[variable-unusable]")
+    .says("CUDNN_PATH")
+    .says(&empty.display().to_string())
+    .says("cudnn");
+}
+
+#[test]
+fn cargo_shows_the_text_and_nothing_around_it() {
+    let old = installed("unmet-8.9.7", (8, 9, 7), &[]);
+    let dir = project("unmet", NEEDS_BOTH, GUARDED);
+    let said = on(&mut cargo(&dir, &["build", "--quiet"]), &old).exits_with(101);
+    let at = old.display();
+    assert_eq!(
+        said.text(),
+        format!(
+            "error: unmet@0.1.0: cuDNN 8.9.7 at `{at}` is older than the 9.1 this crate asks for  [cudnn-requirement-unmet]\n\
+             error: unmet@0.1.0:   = help: let CUDNN_PATH name a directory with a cuDNN that meets `>=9.1`\n\
+             error: unmet@0.1.0:   = help: or lower `.cudnn(\">=9.1\")` in build.rs\n\
+             error: unmet@0.1.0:   found via   CUDNN_PATH: {at}/include/cudnn_version.h\n\
+             error: unmet@0.1.0:   see         cudnn-guard explain cudnn-requirement-unmet\n\
+             error: build script logged errors\n"
+        )
+    );
+}
+
+#[test]
+fn a_second_build_runs_nothing_and_a_change_runs_the_build_script() {
+    let first = installed("rerun-9.14", (9, 14, 0), &[]);
+    let second = installed("rerun-9.10", (9, 10, 2), &[]);
+    let dir = project("rerun", NEEDS_BOTH, GUARDED);
+    let build = |installation: &Path| {
+        on(&mut cargo(&dir, &["check", "--verbose"]), installation).exits_with(0)
+    };
+    build(&first);
+    build(&first).does_not_say("build-script-build`");
+    build(&second).says("build-script-build`");
+    build(&second).does_not_say("build-script-build`");
+}
+
+#[test]
+fn two_folders_give_the_same_guard_and_a_program_without_their_paths() {
+    let sound = installed("folders-9.14", (9, 14, 0), &[]);
+    let dir = project("folders", NEEDS_BOTH, GUARDED);
+    let guard = |args: &[&str]| {
+        let mut build = cargo(&dir, args);
+        build.arg("--message-format=json");
+        // As a release build has it, with the least of its optimizations, beside libraries that are compiled already.
+        if args[0] == "rustc" {
+            build.args([
+                "--",
+                "-Cdebuginfo=0",
+                "-Cdebug-assertions=no",
+                "-Coverflow-checks=no",
+                "-Copt-level=1",
+            ]);
+        }
+        let said = on(&mut build, &sound).exits_with(0);
+        let out = out_dir(&said, "folders");
+        (fs::read(out.join("cudnn_guard.rs")).unwrap(), out)
+    };
+    let (first, here) = guard(&["rustc"]);
+    let program = fs::read(built("folders")).unwrap();
+    let path = here.as_os_str().as_bytes();
+    assert!(
+        !program.windows(path.len()).any(|bytes| bytes == path),
+        "the program holds {here:?}"
+    );
+    // Another feature is built in folders of its own.
+    let manifest = dir.join("Cargo.toml");
+    let text = fs::read_to_string(&manifest).unwrap();
+    fs::write(manifest, format!("{text}\n[features]\nother = []\n")).unwrap();
+    let (second, there) = guard(&["check", "--features", "other"]);
+    assert_ne!(here, there);
+    assert!(first == second, "the generated files differ");
+}
+
+/// LNK-09: the linker leaves out a library of which no function is called, and the guard would then judge nothing.
+#[test]
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+fn a_program_that_calls_no_cudnn_itself_stays_linked_to_it() {
+    let sound = installed("kept-9.14", (9, 14, 0), &[]);
+    let needed = |name: &str, main: &str| {
+        let dir = project(name, NEEDS_BOTH, main);
+        on(
+            cargo(&dir, &["rustc"]).args(["--", "-Clink-arg=-Wl,--as-needed"]),
+            &sound,
+        )
+        .exits_with(0);
+        run(Command::new("readelf").arg("-d").arg(built(name))).exits_with(0)
+    };
+    needed("kept", GUARDED).says("(NEEDED)             Shared library: [libcudnn.so.9]");
+    needed("left-out", "fn main() {}\n").does_not_say("libcudnn.so.9");
+}
+
+/// NUM-02: what a release gets wrong stops the build of a program that says it uses that.
+#[test]
+fn a_program_that_needs_what_a_release_gets_wrong_is_not_built_with_it() {
+    let bad = installed("needs-9.10", (9, 10, 2), &[]);
+    let build_script = NEEDS_BOTH.replace(".write()", ".needs([\"adv\", \"conv3d-bf16\"]).write()");
+    let dir = project("needs", &build_script, GUARDED);
+    on(&mut cargo(&dir, &["build"]), &bad)
+        .exits_with(101)
+        .says("error: needs@0.1.0: cuDNN 9.10.2 is known to compute wrong numbers in three-dimensional bf16 convolutions, which this program uses  [known-bad-release]")
+        .says("error: needs@0.1.0:   = help: install cuDNN 9.13.0 or a later one");
+    let allowed = on(
+        cargo(&dir, &["check", "--message-format=json"])
+            .env("CUDNN_GUARD_ALLOW", "known-bad-release"),
+        &bad,
+    )
+    .exits_with(0)
+    .says("warning: needs@0.1.0: cuDNN 9.10.2 is known to compute wrong numbers in three-dimensional bf16 convolutions, which this program uses  [known-bad-release]");
+    let guard = out_dir(&allowed, "needs").join("cudnn_guard.rs");
+    let guard = fs::read_to_string(guard).unwrap();
+    assert!(guard.contains("\n    needs adv conv3d-bf16\\n\\\n"));
+    let unknown = NEEDS_BOTH.replace(".write()", ".needs([\"convolution\"]).write()");
+    let dir = project("needs-unknown", &unknown, GUARDED);
+    on(&mut cargo(&dir, &["build"]), &bad)
+        .exits_with(101)
+        .says("`.needs(..)` names `convolution`, which is neither a part of cuDNN nor an operation  [config-invalid]");
+}
+
+#[test]
+fn generated_file_is_free_of_warnings_in_every_edition() {
+    let sound = installed("editions-9.14", (9, 14, 0), &[]);
+    let linked = NEEDS_BOTH.to_string();
+    let standalone = NEEDS_BOTH.replace(".guard()", ".guard().standalone()");
+    let opened = NEEDS_BOTH.replace(".probe()", ".link(cudnn_guard::Link::Runtime).probe()");
+    // A guard that stands alone holds the runtime's own unsafe code.
+    let forbidden = match form() {
+        "" => "#![forbid(unsafe_code)]\n",
+        _ => "",
+    };
+    for (name, build_script, forbidden) in [
+        ("editions", linked, ""),
+        ("editions-alone", standalone, ""),
+        ("editions-opened", opened, forbidden),
+    ] {
+        let dir = project(name, &build_script, "fn main() {}\n");
+        let mut check = cargo(&dir, &["check", "--message-format=json"]);
+        let said = on(&mut check, &sound).exits_with(0);
+        let (out, runtime) = (out_dir(&said, name), runtime(&said));
+        let compiled = fresh(&format!("{name}-compiled"));
+        let main = compiled.join("lib.rs");
+        let text = format!(
+            "//! Denies what a consumer may deny.\n{forbidden}\
+             #![deny(warnings, unused, missing_docs, unreachable_pub, unsafe_op_in_unsafe_fn)]\n\
+             #![deny(clippy::all, clippy::pedantic)]\n\
+             mod cudnn_guard {{ include!(concat!(env!(\"OUT_DIR\"), \"/cudnn_guard.rs\")); }}\n\
+             /// Uses it.\npub fn f() {{ cudnn_guard::startup(); }}\n"
+        );
+        let again = "/// And again, public.\n\
+             pub mod guard { include!(concat!(env!(\"OUT_DIR\"), \"/cudnn_guard.rs\")); }\n";
+        for edition in ["2018", "2021", "2024"] {
+            // clippy says what rustc says too. A guard that stands alone takes both of them long, and the oldest Rust
+            // comes without clippy.
+            let long = name == "editions-alone" && edition != "2024";
+            let compiler = match std::env::var_os("RUSTC") {
+                Some(rustc) => rustc,
+                None if long => "rustc".into(),
+                None => "clippy-driver".into(),
+            };
+            let again = if long { "" } else { again };
+            fs::write(&main, format!("{text}{again}")).unwrap();
+            run(program(compiler)
+                .args(["--crate-type=lib", "--emit=metadata", "--edition", edition])
+                .arg("--extern")
+                .arg(format!("cudnn_guard={}", runtime.display()))
+                .arg("--out-dir")
+                .arg(&compiled)
+                .arg(&main)
+                .env("OUT_DIR", &out))
+            .exits_with(0);
+        }
+    }
+}
+
+/// The crate `cudnn-guard` as the program has it, of what cargo said in JSON.
+fn runtime(said: &Ran) -> PathBuf {
+    let lines = said.stdout.lines();
+    let mut artifacts =
+        lines.filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+    let artifact = artifacts
+        .find(|line| line["target"]["name"] == "cudnn_guard" && line["features"][0] == "runtime");
+    let artifact = artifact.unwrap_or_else(|| panic!("{}", said.text()));
+    artifact["filenames"][0].as_str().unwrap().into()
+}
+
+/// Crates of the oldest edition, which forbid unsafe code; and two crates with a guard each have one runtime.
+#[test]
+fn two_old_crates_without_unsafe_code_share_a_runtime() {
+    share_a_runtime("2");
+}
+
+/// The same under the resolver that such crates have by themselves, which gives all dependencies the features of all.
+#[test]
+#[ignore = "compiles cudnn-guard once more, with the features of both dependencies"]
+fn two_old_crates_under_the_old_resolver_share_a_runtime() {
+    share_a_runtime("1");
+}
+
+fn share_a_runtime(resolver: &str) {
+    let dir = fresh(&format!("shared-{resolver}{}", form()));
+    let dependency = |kind: &str, features: &str| {
+        let path = repository();
+        format!("[{kind}]\ncudnn-guard = {{ path = {path:?}{features} }}\n")
+    };
+    let runtime = ", default-features = false, features = [\"runtime\"]";
+    let (build, runtime) = (
+        dependency("build-dependencies", ""),
+        dependency("dependencies", runtime),
+    );
+    for (name, above) in [("one", ""), ("other", "one = { path = \"../one\" }\n")] {
+        let member = dir.join(name);
+        fs::create_dir_all(member.join("src")).unwrap();
+        let head =
+            format!("[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2018\"\n");
+        let manifest = format!("{head}{runtime}{above}{build}");
+        fs::write(member.join("Cargo.toml"), manifest).unwrap();
+        let script = "fn main() { cudnn_guard::build(|| {\n    \
+            let gpu = cudnn_guard::Config::new().cudnn(\">=9\").link(cudnn_guard::Link::Runtime).probe()?;\n    \
+            gpu.guard().write()\n}) }\n";
+        fs::write(member.join("build.rs"), script).unwrap();
+    }
+    let guard = "#![forbid(unsafe_code)]\npub mod gpu { include!(concat!(env!(\"OUT_DIR\"), \"/cudnn_guard.rs\")); }\n";
+    fs::write(dir.join("one/src/lib.rs"), guard).unwrap();
+    let main = "fn main() {\n    \
+        let both: [&gpu::Built; 2] = [&gpu::BUILT, &one::gpu::BUILT];\n    \
+        println!(\"{:?}\", both.map(|built| built.package.as_deref()));\n    \
+        gpu::startup();\n    one::gpu::startup();\n}\n";
+    fs::write(dir.join("other/src/main.rs"), format!("{guard}{main}")).unwrap();
+    let manifest =
+        format!("[workspace]\nresolver = \"{resolver}\"\nmembers = [\"one\", \"other\"]\n");
+    fs::write(dir.join("Cargo.toml"), manifest).unwrap();
+    fs::copy(repository().join("Cargo.lock"), dir.join("Cargo.lock")).unwrap();
+    run(&mut cargo(&dir, &["build"])).exits_with(0);
+    run(&mut program(built("other")))
+        .exits_with(0)
+        .says("[Some(\"other 0.1.0\"), Some(\"one 0.1.0\")]\n");
+}

@@ -1,0 +1,213 @@
+//! Crashes and hangs of cuDNN, in whole programs on the simulator: in each operation, format and interface the report
+//! says by what, and what was being tried.
+
+pub mod planted;
+
+use crate::support::circumstances::{circumstances, do_all, installed};
+use crate::support::fresh;
+use planted::{Planted, System};
+use serde_json::{Value, json};
+
+/// All of them.
+fn all_must_be_told(planted: Vec<Planted>) {
+    // Made once, before several ask for them.
+    installed((9, 14, 0));
+    circumstances();
+    let system = System {
+        thorough: &|variables| do_all(&["thorough"], variables),
+        abort: "SIGABRT",
+        segv: "SIGSEGV",
+        patience: &[2, 8, 32],
+    };
+    planted::all_must_be_told(planted, &system);
+}
+
+#[test]
+fn a_crash_or_a_hang_says_what_was_tried() {
+    all_must_be_told(planted::legacy());
+}
+
+#[test]
+fn a_crash_or_a_hang_in_the_graph_says_what_was_tried() {
+    all_must_be_told(planted::graph());
+}
+
+/// What comes before an algorithm is chosen is not laid at the door of the convolution before it.
+#[test]
+fn a_crash_on_the_way_to_a_convolution_says_to_which() {
+    all_must_be_told(planted::on_the_way());
+}
+
+/// SUB-11: engines of another release, on a machine without a GPU: no version check of cuDNN covers them, and no
+/// convolution can be tried.
+#[test]
+fn engines_that_do_not_fit_are_told_without_a_gpu() {
+    let none = ("SIM_DEVICES", "0");
+    for (status, verdict, id) in [
+        ("1002", "fail", "parts-mixed"),
+        // A machine without the driver's library answers that too.
+        ("1008", "unknown", "no-gpu"),
+    ] {
+        let fault = format!("status:cudnnBackendFinalize:{status}");
+        let ran = do_all(&["thorough"], &[none, ("SIM_FAULT", &fault)]).exits_with(0);
+        let json: Value = serde_json::from_str(&ran.stdout).unwrap();
+        assert_eq!(json["verdict"], verdict, "{}", ran.text());
+        let findings = json["findings"].as_array().unwrap();
+        let found = findings.iter().find(|it| it["id"] == id);
+        let found = found.unwrap_or_else(|| panic!("{}", ran.text()));
+        let refused = &found["evidence"]["refused by"];
+        assert_eq!(refused.as_str().is_some(), verdict == "fail", "{found}");
+        if verdict == "fail" {
+            assert_eq!(refused, "cudnnBackendFinalize(TENSOR)");
+        }
+    }
+}
+
+const AGAIN: &str = "start the program again; if it comes and goes, see `dmesg` for lines with Xid, and `nvidia-smi -q -d ECC`";
+
+/// What is told of a program whose first child meets the one fault, and whose second one the other: the verdict, and
+/// the first finding.
+fn twice(name: &str, first: &str, then: &str) -> (String, Value) {
+    let once = fresh(name).join("once");
+    let ran = do_all(
+        &["check"],
+        &[
+            ("SIM_ONCE", once.to_str().unwrap()),
+            ("SIM_FAULT", first),
+            ("SIM_THEN", then),
+        ],
+    )
+    .exits_with(0);
+    let json: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let verdict = json["verdict"].as_str().unwrap();
+    (verdict.into(), json["findings"][0].clone())
+}
+
+#[test]
+fn what_happens_once_stops_nothing_and_both_outcomes_are_told() {
+    let (abort, refuse) = (
+        "abort:cudnnConvolutionForward",
+        "status:cudnnConvolutionForward:4000",
+    );
+    let doing = "running the forward convolution in f32 (NCHW, IMPLICIT_PRECOMP_GEMM)";
+    let (verdict, finding) = twice("once-abort", abort, "");
+    assert_eq!(verdict, "unknown");
+    assert_eq!(
+        finding,
+        json!({
+            "id": "cudnn-aborted",
+            "severity": "warning",
+            "summary": format!("cuDNN ended the process that tried it with SIGABRT while {doing}"),
+            "evidence": {
+                "it printed": "simulated: giving up in cudnnConvolutionForward",
+                "second try": "nothing went wrong",
+            },
+            "help": [AGAIN],
+        })
+    );
+    let told = |name, first, then| {
+        let (verdict, finding) = twice(name, first, then);
+        let second = &finding["evidence"]["second try"];
+        // What stops nothing sends nobody to install anything.
+        let is_installed = verdict == "fail";
+        assert_eq!(
+            finding["help"] == json!([AGAIN]),
+            !is_installed,
+            "{finding}"
+        );
+        let id = finding["id"].as_str().unwrap();
+        format!("{verdict} {id}: {}", second.as_str().unwrap_or_default())
+    };
+    assert_eq!(
+        told("once-refused", refuse, ""),
+        "unknown convolution-failed: nothing went wrong"
+    );
+    assert_eq!(
+        told("once-wrong", "wrong", ""),
+        "unknown convolution-wrong: nothing went wrong"
+    );
+    assert_eq!(
+        told("once-both", "wrong", abort),
+        format!("unknown convolution-wrong: it ended with SIGABRT while {doing}")
+    );
+    let other = "unknown cudnn-aborted: `cudnnConvolutionForward` of cuDNN 9.14.0 answered";
+    assert!(told("once-other", abort, refuse).starts_with(other));
+    // The same id, though by another signal or in another call.
+    let segv = "segv:cudnnConvolutionForward";
+    assert_eq!(told("twice-ended", abort, segv), "fail cudnn-aborted: ");
+    assert_eq!(
+        told("twice-wrong", "wrong", "nan"),
+        "fail convolution-wrong: "
+    );
+}
+
+#[test]
+fn startup_goes_on_after_what_happened_once() {
+    let once = fresh("once-startup").join("once");
+    let variables = [
+        ("SIM_ONCE", once.to_str().unwrap()),
+        ("SIM_FAULT", "status:cudnnCreate:4000"),
+    ];
+    let ran = do_all(&["startup", "went-on"], &variables).exits_with(0);
+    assert_eq!(ran.stdout, "went on\n");
+    assert!(
+        ran.stderr.starts_with(
+            "cudnn-guard: unknown: `cudnnCreate` of cuDNN 9.14.0 answered CUDNN_STATUS_INTERNAL_ERROR (4000) on Simulated GPU  [cudnn-create-failed]\n  \
+             = help: start the program again; if it comes and goes"
+        ) && ran.stderr.contains("\n  second try  nothing went wrong\n"),
+        "{}",
+        ran.stderr
+    );
+    // Twice it stops the program.
+    do_all(&["startup"], &variables[1..]).exits_with(78);
+}
+
+/// What is there before cuDNN is asked for anything is the driver's, or a tool's that sits in it.
+#[test]
+fn a_crash_while_the_context_is_made_is_not_cudnns() {
+    let tool = ("CUDA_INJECTION64_PATH", "/opt/tools/libprofiler.so");
+    for (call, summary) in [
+        (
+            "cuDevicePrimaryCtxRetain",
+            "the process that tries cuDNN was ended with SIGSEGV while making the GPU's context, before cuDNN was asked for anything",
+        ),
+        (
+            "cuInit",
+            "NVIDIA's driver ended the process that asked it with SIGSEGV",
+        ),
+    ] {
+        let fault = format!("segv:{call}");
+        for (variables, first) in [
+            (
+                vec![("SIM_FAULT", &fault[..])],
+                "see whether `nvidia-smi` runs",
+            ),
+            (
+                vec![("SIM_FAULT", &fault[..]), tool],
+                "unset CUDA_INJECTION64_PATH, which brings a library into the process",
+            ),
+        ] {
+            let ran = do_all(&["check"], &variables).exits_with(0);
+            let json: Value = serde_json::from_str(&ran.stdout).unwrap();
+            let finding = &json["findings"][0];
+            assert_eq!(json["verdict"], "unknown", "{}", ran.text());
+            assert_eq!(
+                (&finding["id"], &finding["summary"]),
+                (&json!("driver-error"), &json!(summary))
+            );
+            assert!(
+                finding["help"][0].as_str().unwrap().starts_with(first),
+                "{finding}"
+            );
+            // Nor is what cuDNN would open later to blame.
+            assert_eq!(
+                json["findings"].as_array().unwrap().len(),
+                1,
+                "{}",
+                ran.text()
+            );
+            let set = &finding["evidence"]["set"];
+            assert_eq!(set.is_string(), variables.len() == 2, "{finding}");
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! What `cudnn-guard doctor` says of what nvcc and a cuDNN take besides: a host compiler, other libraries of CUDA.
+
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A folder of this test's own, empty.
+fn folder(name: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR"))
+        .join("doctor")
+        .join(name);
+    let _ = fs::remove_dir_all(&path);
+    fs::create_dir_all(&path).expect("a folder");
+    path
+}
+
+fn file(root: &Path, path: &str, bytes: impl AsRef<[u8]>) {
+    let path = root.join(path);
+    fs::create_dir_all(path.parent().expect("a parent")).expect("its folder");
+    fs::write(path, bytes).expect("a file");
+}
+
+/// The shortest file that is a library, with nothing in it.
+fn library(root: &Path, path: &str) {
+    let mut bytes = [0; 64];
+    bytes[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
+    bytes[16] = 3;
+    bytes[18] = if cfg!(target_arch = "aarch64") {
+        183
+    } else {
+        62
+    };
+    file(root, path, bytes);
+}
+
+/// What the doctor says with these variables and no others.
+fn doctor(variables: &[(&str, &str)], arguments: &[&str]) -> String {
+    let mut doctor = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
+    doctor.arg("doctor").args(arguments).env_clear();
+    doctor.env("PATH", "/usr/bin:/bin");
+    let output = doctor.envs(variables.iter().copied()).output();
+    String::from_utf8(output.expect("cudnn-guard runs").stdout).expect("text")
+}
+
+#[test]
+fn the_host_compiler_is_named_and_who_named_one_that_is_not_there() {
+    use std::os::unix::fs::symlink;
+    let root = folder("host-compiler");
+    let toolkit = root.join("cuda");
+    file(&toolkit, "include/cuda.h", "#define CUDA_VERSION 13000\n");
+    library(&toolkit, "lib64/libcudart.so");
+    let nvcc = toolkit.join("bin/nvcc");
+    fs::create_dir(toolkit.join("bin")).expect("its folder");
+    let ours = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/nvcc/nvcc");
+    symlink(ours, &nvcc).expect("a link");
+    let home = ("CUDA_HOME", toolkit.to_str().expect("text"));
+    let shown = doctor(&[home], &[]);
+    assert!(shown.contains("\n  ✓ host code gcc "), "{shown}");
+    let json: Value = serde_json::from_str(&doctor(&[home], &["--json"])).expect("JSON");
+    let named = json["host_compiler"].as_str().unwrap_or_default();
+    assert!(
+        named.starts_with("gcc ") && named.contains(" at /"),
+        "{json}"
+    );
+
+    // NVIDIA's words, of nvcc 13.5.
+    let words = "/opt/none/g++: No such file or directory\nnvcc fatal   : Failed to preprocess host compiler properties.";
+    for dir in [toolkit.join("bin"), root.join("wrap")] {
+        let nvcc = dir.join("nvcc");
+        let _ = fs::remove_file(&nvcc);
+        // By another program: one that this one holds open while a test beside it starts a program cannot be started.
+        fs::create_dir_all(&dir).expect("its folder");
+        let script = format!(
+            "#!/bin/sh\n[ $1 = --list-gpu-code ] && echo sm_75 && exit\necho '{words}' >&2\nexit 1\n"
+        );
+        let write = r#"printf %s "$1" >"$0" && chmod 755 "$0""#;
+        let written = Command::new("sh")
+            .args(["-c", write])
+            .arg(nvcc)
+            .arg(script)
+            .status();
+        assert!(written.expect("sh runs").success());
+    }
+    let ccbin = ("NVCC_CCBIN", "/opt/none/g++");
+    let help = "set NVCC_CCBIN to a compiler that is there, or unset it: it names `/opt/none/g++`";
+    let shown = doctor(&[home, ccbin], &[]);
+    assert!(
+        shown.contains("\n  – host code none that starts\n"),
+        "{shown}"
+    );
+    assert!(
+        shown.contains(&format!("\n      = help: {help}\n")),
+        "{shown}"
+    );
+
+    // One that stands outside of its toolkit has to be asked where that is.
+    let wrapper = root.join("wrap/nvcc").display().to_string();
+    for (variable, value, headline) in [
+        (
+            "NVCC",
+            &*wrapper,
+            &*format!(
+                "`NVCC` is set to `{wrapper}`, which cannot start its host compiler  [variable-unusable]"
+            ),
+        ),
+        (
+            "PATH",
+            &*format!("{}:/usr/bin:/bin", root.join("wrap").display()),
+            "no CUDA toolkit was found  [cuda-not-found]",
+        ),
+    ] {
+        let json = doctor(&[(variable, value), ccbin], &["--json"]);
+        let json: Value = serde_json::from_str(&json).expect("JSON");
+        let finding = &json["findings"][0];
+        let said = format!(
+            "{}  [{}]",
+            finding["summary"].as_str().unwrap(),
+            finding["id"].as_str().unwrap()
+        );
+        assert_eq!(said, headline);
+        assert_eq!(finding["help"][0], help);
+    }
+}
+
+#[test]
+fn an_nvcc_without_its_compiler_for_device_code_is_told() {
+    let site = folder("device-code").join("lib/python3.12/site-packages");
+    let toolkit = site.join("nvidia/cu13");
+    file(&toolkit, "include/cuda.h", "#define CUDA_VERSION 13050\n");
+    library(&toolkit, "lib/libcudart.so.13");
+    file(&toolkit, "bin/nvcc", "");
+    let profile = "TOP              = $(_HERE_)/..\n\nCICC_PATH        = $(TOP)/nvvm/bin\n";
+    file(&toolkit, "bin/nvcc.profile", profile);
+    let home = ("CUDA_HOME", toolkit.to_str().expect("text"));
+    let shown = || doctor(&[home], &["--json"]);
+    let json: Value = serde_json::from_str(&shown()).expect("JSON");
+    let mut findings = json["findings"].as_array().expect("findings").iter();
+    let finding = findings.find(|one| {
+        one["help"][0]
+            .as_str()
+            .is_some_and(|help| help.contains("cicc"))
+    });
+    let finding = finding.expect("a finding");
+    let headline = format!(
+        "`{}` has no `cicc`, without which it compiles no kernel",
+        toolkit.join("bin/nvcc").display()
+    );
+    assert_eq!(finding["summary"], headline);
+    assert_eq!(
+        finding["help"][0],
+        "run `pip install 'nvidia-nvvm==13.5.*'`, which brings `cicc`"
+    );
+    file(&toolkit, "nvvm/bin/cicc", "");
+    assert!(!shown().contains("cicc"));
+}
+
+/// For CUDA 11, which no machine has in its usual places any more.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[test]
+fn what_a_wheel_opens_and_nothing_brings_is_named() {
+    let root = folder("opened");
+    let site = root.join("venv/lib/python3.12/site-packages");
+    file(&site, "nvidia_cudnn_cu11-9.10.2.21.dist-info/RECORD", "");
+    let header = "#define CUDNN_MAJOR 9\n#define CUDNN_MINOR 10\n#define CUDNN_PATCHLEVEL 2\n";
+    file(&site, "nvidia/cudnn/include/cudnn_version.h", header);
+    file(
+        &site,
+        "nvidia/cudnn/include/cudnn.h",
+        "#include \"cudnn_version.h\"\n",
+    );
+    let needed = "_graph _ops _cnn _heuristic _engines_precompiled _engines_runtime_compiled";
+    for part in [""].into_iter().chain(needed.split(' ')) {
+        library(&site, &format!("nvidia/cudnn/lib/libcudnn{part}.so.9"));
+    }
+    let (venv, cuda) = (root.join("venv"), root.join("cuda"));
+    let variables = [
+        ("VIRTUAL_ENV", venv.to_str().expect("text")),
+        ("LD_LIBRARY_PATH", cuda.to_str().expect("text")),
+    ];
+    let found = || -> Option<Value> {
+        let json: Value = serde_json::from_str(&doctor(&variables, &["--json"])).expect("JSON");
+        let findings = json["findings"].as_array().expect("findings").iter();
+        let mut found = findings.filter(|finding| finding["id"] == "cudnn-not-loadable");
+        found.next().cloned()
+    };
+    let finding = found().expect("a finding");
+    let wanted = format!(
+        "the cuDNN at `{}` opens libnvrtc.so.11.2 and libcublasLt.so.11 when it computes, and nothing here has them",
+        site.join("nvidia/cudnn").display()
+    );
+    let mut said = finding["summary"].as_str().unwrap().to_string();
+    let swapped = "libcublasLt.so.11 and libnvrtc.so.11.2";
+    said = said.replace(swapped, "libnvrtc.so.11.2 and libcublasLt.so.11");
+    assert_eq!(said, wanted);
+    let help = finding["help"][0].as_str().unwrap();
+    assert!(
+        help.starts_with("install what belongs beside the wheel: `pip install nvidia-cu"),
+        "{help}"
+    );
+    // pip has brought NVRTC, to a place that this cuDNN does not name.
+    let nvrtc = "nvidia/cuda_nvrtc/lib";
+    library(&site, &format!("{nvrtc}/libnvrtc.so.11.2"));
+    let finding = found().expect("a finding");
+    let lacks = " opens libcublasLt.so.11 when it computes, and nothing here has it";
+    assert!(
+        finding["summary"].as_str().unwrap().ends_with(lacks),
+        "{finding}"
+    );
+    library(&root, "cuda/libcublasLt.so.11");
+    let finding = found().expect("a finding");
+    let aside =
+        " opens libnvrtc.so.11.2 when it computes, and the loader does not look where that lies";
+    assert!(
+        finding["summary"].as_str().unwrap().ends_with(aside),
+        "{finding}"
+    );
+    let help = format!(
+        "run `export LD_LIBRARY_PATH={}` before the program",
+        site.join(nvrtc).display()
+    );
+    assert_eq!(finding["help"][0], help);
+    library(&root, "cuda/libnvrtc.so.11.2");
+    assert_eq!(found(), None);
+}

@@ -1,0 +1,152 @@
+//! The guard in its two forms, short and standing alone: the same verdicts, the same words, the same record.
+
+use crate::support::circumstances::installed;
+use crate::support::{both_forms, built, cargo, fresh, program, project, run};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+const MAIN: &str = r#"mod gpu { include!(concat!(env!("OUT_DIR"), "/cudnn_guard.rs")); }
+fn main() {
+    gpu::startup();
+    for result in [gpu::check_version(), gpu::check()] {
+        println!("{}", match result { Ok(report) => report.to_json(), Err(failure) => failure.to_json() });
+    }
+}
+"#;
+
+/// What a run comes to: code, the cause on standard error, and of each report what is the same each time.
+type Said = (Option<i32>, String, Vec<Value>);
+
+/// Builds the program in both forms, with what `config` makes of a `Config`, on this installation.
+fn build(name: &str, config: &str, installation: Option<&Path>) -> [PathBuf; 2] {
+    let script = format!(
+        "fn main() {{ cudnn_guard::build(|| {{\n    \
+         let gpu = cudnn_guard::Config::new(){config}.probe()?;\n    gpu.link();\n    gpu.guard().write()\n}}); }}\n"
+    );
+    both_forms(name, &script).map(|(name, script)| {
+        let dir = project(&name, &script, MAIN);
+        let mut build = cargo(&dir, &["build"]);
+        if let Some(installation) = installation {
+            build
+                .env("CUDA_HOME", installation)
+                .env("CUDNN_PATH", installation);
+        }
+        run(&mut build).exits_with(0);
+        built(&name)
+    })
+}
+
+/// Both forms where the loader finds these folders: they say the same, which is given back.
+#[track_caller]
+fn same(programs: &[PathBuf; 2], folders: &[PathBuf], variables: &[(&str, &str)]) -> Said {
+    let [short, alone] = programs.each_ref().map(|path| {
+        let paths = std::env::join_paths(folders).unwrap();
+        let mut program = program(path);
+        program.env("LD_LIBRARY_PATH", paths);
+        let ran = run(program.envs(variables.iter().copied()));
+        let reports = ran.stdout.lines().map(|line| {
+            let mut report: Value = serde_json::from_str(&line.replace("-alone", "")).unwrap();
+            report.as_object_mut().unwrap().remove("convolution");
+            report
+        });
+        let stderr = ran.stderr.replace("-alone", "");
+        // How long a convolution took is another number each time.
+        let lines = stderr.lines().filter(|line| !line.ends_with(" ms"));
+        let stderr: String = lines.map(|line| format!("{line}\n")).collect();
+        (ran.code, stderr, reports.collect())
+    });
+    assert_eq!(short, alone);
+    short
+}
+
+fn ids(report: &Value) -> Vec<&str> {
+    let findings = report["findings"].as_array().unwrap().iter();
+    findings.map(|one| one["id"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn a_program_that_opens_cudnn() {
+    let (sound, old) = (installed((9, 14, 0)), installed((9, 10, 2)));
+    let config = ".cudnn(\">=9.12, <10\").link(cudnn_guard::Link::Runtime)";
+    let programs = build("forms-opened", config, Some(&sound));
+    let (lib, driver) = (sound.join("lib64"), sound.join("driver"));
+
+    let (code, stderr, reports) = same(&programs, &[lib.clone(), driver.clone()], &[]);
+    assert_eq!((code, stderr.as_str()), (Some(0), ""));
+    let verdicts: Vec<&Value> = reports.iter().map(|report| &report["verdict"]).collect();
+    assert_eq!(verdicts, ["pass", "pass"]);
+    assert_eq!(reports[1]["loaded"]["version"], "9.14.0");
+    assert_eq!(reports[1]["built"]["requirement"], ">=9.12, <10");
+
+    let (code, stderr, _) = same(&programs, &[old.join("lib64"), driver.clone()], &[]);
+    assert_eq!(code, Some(78));
+    let first = "loaded cuDNN 9.10.2 does not meet the `>=9.12, <10` that this program asks for  [cudnn-version-mismatch]\n";
+    assert!(stderr.starts_with(first), "{stderr}");
+
+    let wrong = [("SIM_FAULT", "wrong"), ("CUDNN_GUARD", "warn")];
+    let (code, _, reports) = same(&programs, &[lib.clone(), driver], &wrong);
+    assert_eq!(code, Some(0));
+    assert!(ids(&reports[1]).contains(&"convolution-wrong"));
+
+    let (code, stderr, _) = same(&programs, &[lib], &[]);
+    assert_eq!(code, Some(0));
+    let headline = stderr.lines().next().unwrap_or_default();
+    assert!(headline.ends_with("[driver-missing]"), "{stderr}");
+    assert!(stderr.lines().count() <= 4, "{stderr}");
+    inspected(&programs);
+}
+
+#[test]
+fn a_program_that_is_linked_with_cudnn() {
+    let (sound, old) = (installed((9, 14, 0)), installed((9, 10, 2)));
+    let programs = build(
+        "forms-linked",
+        ".cuda(\">=11\").cudnn(\">=9.1\")",
+        Some(&sound),
+    );
+    let driver = sound.join("driver");
+
+    let (code, stderr, reports) = same(&programs, std::slice::from_ref(&driver), &[]);
+    assert_eq!((code, stderr.as_str()), (Some(0), ""));
+    assert_eq!(reports[1]["verdict"], "pass");
+    assert_eq!(reports[1]["built"]["cudnn"], "9.14.0");
+
+    let (code, stderr, _) = same(&programs, &[old.join("lib64"), driver], &[]);
+    assert_eq!(code, Some(78));
+    let first = "loaded cuDNN 9.10.2 is older than the 9.14.0 that this program was built with  [cudnn-version-mismatch]\n";
+    assert!(stderr.starts_with(first), "{stderr}");
+    inspected(&programs);
+}
+
+#[test]
+fn a_program_that_is_built_without_cuda() {
+    let nothing = fresh("forms-nothing");
+    let config = format!(".cudnn(\">=9\").root({nothing:?}).optional()");
+    let programs = build("forms-absent", &config, None);
+    let (code, stderr, reports) = same(&programs, &[], &[]);
+    assert_eq!(code, Some(0));
+    let said = "cudnn-guard: unknown: this program was built without CUDA  [built-without-cuda]\n";
+    assert_eq!(stderr, said);
+    assert_eq!(ids(&reports[0]), ["built-without-cuda"]);
+    let reason = &reports[0]["findings"][0]["evidence"]["reason"];
+    assert!(
+        reason.as_str().unwrap().contains("no cuDNN was found"),
+        "{reason}"
+    );
+}
+
+/// `inspect` reads the same of both.
+#[track_caller]
+fn inspected(programs: &[PathBuf; 2]) {
+    let [short, alone] = programs.each_ref().map(|path| {
+        let mut inspect = program(env!("CARGO_BIN_EXE_cudnn-guard"));
+        let ran = run(inspect.arg("inspect").arg("--json").arg(path));
+        let json: Value = serde_json::from_str(&ran.stdout.replace("-alone", "")).unwrap();
+        json["program"]["guards"].clone()
+    });
+    assert_eq!(short, alone);
+    let guards = short.as_array().unwrap();
+    assert_eq!(guards.len(), 1);
+    let name = programs[0].file_name().unwrap().to_str().unwrap();
+    assert_eq!(guards[0]["crate"], format!("{name} 0.1.0"));
+}

@@ -1,0 +1,228 @@
+//! Programs for Windows: what they import, what lies beside them, and what nobody can know here.
+
+use super::image::{Image, PARTS, ids, linked, record};
+use super::made::DllSpec;
+use super::programs::wheel;
+use crate::support::{program, run};
+use serde_json::Value;
+use std::fs;
+
+/// The facts are read off programs for every system and processor.
+#[test]
+fn facts_of_a_program_for_windows() {
+    let image = Image::new("windows");
+    fs::create_dir_all(image.at("app")).unwrap();
+    fs::write(image.at("app/app"), for_windows(0xaa64, &linked("9.14.0"))).unwrap();
+    let json = image.json();
+    assert_eq!(json["program"]["format"], "pe");
+    assert_eq!(json["program"]["cpu"], "aarch64");
+    assert_eq!(json["program"]["guards"][0]["crate"], "app 0.1.0");
+    assert_eq!(json["verdict"], "unknown");
+}
+
+/// A program with nothing but a record.
+fn for_windows(machine: u16, text: &str) -> Vec<u8> {
+    let record = record(text);
+    let mut bytes = vec![0; 0x200];
+    let mut put = |at: usize, value: &[u8]| bytes[at..at + value.len()].copy_from_slice(value);
+    put(0, b"MZ");
+    put(0x3c, &[0x40]);
+    put(0x40, b"PE\0\0");
+    put(0x44, &machine.to_le_bytes());
+    put(0x46, &[1]);
+    put(0x54, &[144]);
+    put(0x58, &[0x0b, 0x02]);
+    let section = 0x58 + 144;
+    put(section, b".cdnngrd");
+    let size = u32::try_from(record.len()).unwrap();
+    for (at, value) in [(12, 0x1000), (16, size), (20, 0x200)] {
+        put(section + at, &u32::to_le_bytes(value));
+    }
+    bytes.extend(record);
+    bytes
+}
+
+/// LOD-13, VER-01: NVIDIA's own files.
+#[test]
+#[ignore = "needs real NVIDIA files: CUDNN_GUARD_REAL"]
+fn real_dlls_beside_a_program() {
+    let image = Image::new("real-windows");
+    fs::create_dir_all(image.at("app")).unwrap();
+    for entry in fs::read_dir(wheel("cudnn-win-cu13-9.28").join("bin")).unwrap() {
+        let dll = entry.unwrap().path();
+        std::os::unix::fs::symlink(&dll, image.at("app").join(dll.file_name().unwrap())).unwrap();
+    }
+    let windows = |cudnn: &str| {
+        fs::write(image.at("app/app.exe"), for_windows(0x8664, &linked(cudnn))).unwrap();
+        let mut command = program(env!("CARGO_BIN_EXE_cudnn-guard"));
+        let ran = run(command
+            .arg("inspect")
+            .arg("--json")
+            .arg(image.at("app/app.exe")));
+        serde_json::from_str::<Value>(&ran.stdout).unwrap()
+    };
+    let json = windows("9.14.0");
+    assert_eq!(json["verdict"], "unknown", "{json}");
+    assert_eq!(json["cudnn"]["version"], "9.28.0");
+    assert_eq!(json["cudnn"]["found_via"], "the program's own directory");
+    assert_eq!(windows("9.40.0")["verdict"], "fail");
+}
+
+/// A program for Windows of this cuDNN, that imports these DLLs, and DLLs beside it, each of its lines.
+fn beside(image: &Image, facts: &str, imports: &[&str], dlls: &[(&str, &str)]) {
+    fs::create_dir_all(image.at("app")).unwrap();
+    let imports: Vec<(String, Vec<String>)> = imports
+        .iter()
+        .map(|name| (name.to_string(), vec!["one".to_string()]))
+        .collect();
+    let made = DllSpec {
+        machine: 0x8664,
+        imports,
+        code: record(facts),
+        ..DllSpec::default()
+    };
+    let mut bytes = made.bytes();
+    let at = bytes
+        .windows(8)
+        .position(|name| name == b".nv_fatb")
+        .unwrap();
+    bytes[at..at + 8].copy_from_slice(b".cdnngrd");
+    fs::write(image.at("app/app"), bytes).unwrap();
+    for (path, lines) in dlls {
+        let path = image.at(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, DllSpec::from_lines(lines, "x86_64")).unwrap();
+    }
+}
+
+/// A cuDNN in this folder of an image.
+fn cudnn(image: &Image, folder: &str, release: &str) {
+    let file = |name: &str| image.at(&format!("{folder}/{name}"));
+    fs::create_dir_all(image.at(folder)).unwrap();
+    let text = format!("version {release}");
+    fs::write(file("cudnn64_9.dll"), DllSpec::from_lines(&text, "x86_64")).unwrap();
+    for part in PARTS {
+        let name = format!("cudnn_{part}64_9.dll");
+        let text = format!("version {release}\nimports cublasLt64_13.dll one");
+        fs::write(file(&name), DllSpec::from_lines(&text, "x86_64")).unwrap();
+    }
+}
+
+/// LOD-14: an older one in System32, and the program's own folder comes before it.
+#[test]
+fn the_programs_own_folder_comes_before_windows() {
+    let image = Image::new("windows-order");
+    beside(
+        &image,
+        &linked("9.14.0"),
+        &["cudnn64_9.dll", "KERNEL32.dll"],
+        &[("app/cublasLt64_13.dll", "")],
+    );
+    cudnn(&image, "Windows/System32", "9.10.0");
+    image
+        .flat(&[])
+        .exits_with(1)
+        .says("loaded cuDNN 9.10.0 is older than the 9.14.0 that this program was built with")
+        .says("found via Windows' own directory, `");
+    cudnn(&image, "app", "9.14.0");
+    let json = image.json();
+    assert_eq!(json["cudnn"]["version"], "9.14.0", "{json}");
+    assert_eq!(json["cudnn"]["found_via"], "the program's own directory");
+    assert_eq!(ids(&json), [""; 0], "{json}");
+    let names: Vec<&str> = json["libraries"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["cudnn64_9.dll"]);
+}
+
+/// LOD-13: the first library asks Windows for the others by their names alone, and finds one beside the program.
+#[test]
+fn a_part_beside_the_program_comes_before_those_of_windows() {
+    let image = Image::new("windows-stray");
+    let dlls = [
+        ("app/cudnn_ops64_9.dll", "version 9.10.0"),
+        ("app/cublasLt64_13.dll", ""),
+    ];
+    beside(&image, &linked("9.14.0"), &["cudnn64_9.dll"], &dlls);
+    cudnn(&image, "Windows/System32", "9.14.0");
+    image
+        .flat(&[])
+        .exits_with(1)
+        .says("gets cudnn_ops64_9.dll from `")
+        .says("/app`, where it is of 9.10.0 [parts-mixed] = help: remove the `cudnn*.dll` files from `");
+    fs::remove_file(image.at("app/cudnn_ops64_9.dll")).unwrap();
+    assert_eq!(ids(&image.json()), [""; 0]);
+}
+
+/// LOD-17: what a DLL imports is nowhere that can be looked at.
+#[test]
+fn a_dll_that_does_not_lie_beside_the_program() {
+    let image = Image::new("windows-missing");
+    let dlls = [
+        ("app/Own.dll", "imports cudart64_13.dll one"),
+        ("app/nvrtc64_130_0.dll", "cpu aarch64"),
+    ];
+    beside(
+        &image,
+        &linked("9.14.0"),
+        &[
+            "own.DLL",
+            "cudnn64_9.dll",
+            "nvrtc64_130_0.dll",
+            "nvcuda.dll",
+        ],
+        &dlls,
+    );
+    image
+        .flat(&[])
+        .exits_with(1)
+        .says("/app/nvrtc64_130_0.dll` is for aarch64 [wrong-architecture] = help: copy the one for x86_64 in its place needed by /")
+        .says("– `app` needs `cudnn64_9.dll`, which does not lie beside the program [cudnn-not-loadable] = help: copy it beside the program, or put the directory that holds it on PATH where the program runs looked in /")
+        .says("– `Own.dll` needs `cudart64_13.dll`, which does not lie beside the program [library-not-found] = help: copy it beside the program, or put the directory that holds it on PATH where the program runs looked in /");
+    fs::remove_file(image.at("app/nvrtc64_130_0.dll")).unwrap();
+    image
+        .flat(&[])
+        .exits_with(0)
+        .says("cudart64_13.dll is looked for along the PATH of wherever the program runs");
+}
+
+/// LOD-17: the program imports its cuDNN, whose parts import what is not there.
+#[test]
+fn what_the_parts_import_may_lie_on_path() {
+    let image = Image::new("windows-parts");
+    beside(&image, &linked("9.14.0"), &["cudnn64_9.dll"], &[]);
+    cudnn(&image, "app", "9.14.0");
+    image.flat(&[]).exits_with(0).says(
+        "needs `cublasLt64_13.dll`, which is not where Windows looks for it [cudnn-not-loadable]",
+    );
+    fs::remove_file(image.at("app/cudnn_ops64_9.dll")).unwrap();
+    let json = image.json();
+    assert_eq!(json["verdict"], "unknown", "{json}");
+    assert!(ids(&json).contains(&"parts-missing"), "{json}");
+    // One that opens its cuDNN itself.
+    let text = "guard 0.1.0\nrequirement >=9,<10\nfrom 9.0.0\nbelow 10.0.0\npolicy requirement\nloader dlopen\n";
+    beside(&image, text, &[], &[]);
+    assert_eq!(image.json()["cudnn"]["version"], "9.14.0");
+}
+
+/// LOD-17: what MSVC's `/DELAYLOAD` puts off until it is first called.
+#[test]
+fn a_dll_that_is_loaded_when_it_is_first_called() {
+    let image = Image::new("windows-delayed");
+    let dlls = [(
+        "app/own.dll",
+        "delays cudnn64_9.dll cudart64_13.dll user32.dll",
+    )];
+    beside(&image, &linked("9.14.0"), &["own.dll"], &dlls);
+    cudnn(&image, "app", "9.10.0");
+    image
+        .flat(&[])
+        .exits_with(1)
+        .says("– `own.dll` loads `cudart64_13.dll` when it first calls it, which does not lie beside the program [library-not-found] = help: copy it beside the program, or put the directory that holds it on PATH where the program runs looked in /")
+        .says("loaded cuDNN 9.10.0 is older than the 9.14.0 that this program was built with");
+    let json = image.json();
+    assert_eq!(json["cudnn"]["found_via"], "the program's own directory");
+}

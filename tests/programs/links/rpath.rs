@@ -1,0 +1,143 @@
+//! Where a linked program looks for its libraries when it runs.
+
+use crate::support::builds::write;
+use crate::support::{Ran, cargo, fresh, program, repository, run, scratch, target};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A cuDNN that knows its release, and nothing else.
+fn cudnn(dir: &Path) {
+    super::headers(dir);
+    let (source, lib) = (dir.join("cudnn.c"), dir.join("lib"));
+    write(
+        &source,
+        "unsigned long cudnnGetVersion(void) { return 91400; }\n",
+    );
+    fs::create_dir_all(&lib).unwrap();
+    let mut cc = Command::new("cc");
+    cc.args(["-shared", "-fPIC", "-Wl,-soname,libcudnn.so.9", "-o"]);
+    cc.arg(lib.join("libcudnn.so.9")).arg(source);
+    assert!(cc.status().unwrap().success());
+}
+
+/// A package of the workspace `dir`.
+fn package(
+    dir: &Path,
+    name: &str,
+    keys: &str,
+    dependencies: &str,
+    script: &str,
+    file: (&str, &str),
+) {
+    let manifest = format!(
+        "[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2024\"\n{keys}\n\
+         [dependencies]\n{dependencies}\n[build-dependencies]\ncudnn-guard = {{ path = {:?} }}\n",
+        repository()
+    );
+    write(&dir.join(name).join("Cargo.toml"), &manifest);
+    let script = format!(
+        "fn main() {{\n    cudnn_guard::build(|| {{\n{script}        Ok(())\n    }});\n}}\n"
+    );
+    write(&dir.join(name).join("build.rs"), &script);
+    write(&dir.join(name).join("src").join(file.0), file.1);
+}
+
+fn workspace(name: &str, members: &str) -> PathBuf {
+    let dir = scratch(name);
+    write(
+        &dir.join("Cargo.toml"),
+        &format!("[workspace]\nresolver = \"3\"\nmembers = [{members}]\n"),
+    );
+    fs::copy(repository().join("Cargo.lock"), dir.join("Cargo.lock")).unwrap();
+    dir
+}
+
+fn build(dir: &Path, cudnn: &Path) -> Ran {
+    let mut build = cargo(dir, &["build"]);
+    build.env("IMAGE", scratch("builds-empty-image"));
+    run(build.env("CUDNN_PATH", cudnn))
+}
+
+const LINK: &str = "        let config = cudnn_guard::Config::new().cudnn(\">=9\").root(std::env::var(\"IMAGE\").unwrap());\n        \
+    config.probe()?.link();\n";
+const LIBRARY: &str = "unsafe extern \"C\" { fn cudnnGetVersion() -> usize; }\n\
+    pub fn version() -> usize { unsafe { cudnnGetVersion() } }\n";
+const PROGRAM: &str = "fn main() { println!(\"cuDNN {}\", rpath_kernels::version()); }\n";
+
+/// It builds, and ends before `main`. What the warning says to do is done.
+#[test]
+fn a_library_whose_rpath_is_lost_says_how_programs_get_it() {
+    let installed = fresh("links-rpath-cudnn");
+    cudnn(&installed);
+    let dir = workspace("links-rpath", "\"rpath-kernels\", \"rpath-app\"");
+    let kernels = |keys: &str| package(&dir, "rpath-kernels", keys, "", LINK, ("lib.rs", LIBRARY));
+    let app = |script: &str| {
+        let dependency = "rpath-kernels = { path = \"../rpath-kernels\" }\n";
+        package(
+            &dir,
+            "rpath-app",
+            "",
+            dependency,
+            script,
+            ("main.rs", PROGRAM),
+        );
+    };
+    kernels("");
+    app("");
+    let warning = format!(
+        "warning: rpath-kernels@0.1.0: programs above the library `rpath-kernels` do not get its rpath to `{}`: cargo \
+         passes on what is linked, and no arguments of the linker  [library-not-found]\n\
+         warning: rpath-kernels@0.1.0:   = help: write `links = \"rpath-kernels\"` under [package] in its Cargo.toml, \
+         and `cudnn_guard::Linked::from_dep(\"rpath-kernels\")?.link()` in the build.rs of each program\n\
+         warning: rpath-kernels@0.1.0:   = help: or call `.rpath(false)` in its build.rs, where LD_LIBRARY_PATH or \
+         ld.so.conf names that directory\n",
+        installed.join("lib").display()
+    );
+    build(&dir, &installed).exits_with(0).says(&warning);
+    let built = target().join("debug/rpath-app");
+    run(&mut program(&built)).exits_with(127);
+
+    kernels("links = \"rpath-kernels\"\n");
+    app("        cudnn_guard::Linked::from_dep(\"rpath-kernels\")?.link();\n");
+    build(&dir, &installed)
+        .exits_with(0)
+        .does_not_say("[library-not-found]");
+    run(&mut program(&built)).exits_with(0).says("cuDNN 91400");
+
+    // The other help.
+    kernels("");
+    app("");
+    let script = LINK.replace(".probe()", ".rpath(false).probe()");
+    package(&dir, "rpath-kernels", "", "", &script, ("lib.rs", LIBRARY));
+    build(&dir, &installed)
+        .exits_with(0)
+        .does_not_say("[library-not-found]");
+    let mut told = program(&built);
+    run(told.env("LD_LIBRARY_PATH", installed.join("lib"))).says("cuDNN 91400");
+}
+
+/// As an archive of a program, or a wheel beside NVIDIA's, is unpacked on another machine.
+#[test]
+fn a_program_finds_what_was_unpacked_with_it() {
+    let installed = fresh("links-origin-cudnn");
+    cudnn(&installed);
+    let dir = workspace("links-origin", "\"rpath-origin\"");
+    let script = LINK.replace(
+        ".probe()",
+        ".rpath(false).rpath_origin(\"../nvidia/cudnn/lib\").probe()",
+    );
+    let main = LIBRARY.replace("pub ", "") + "fn main() { println!(\"cuDNN {}\", version()); }\n";
+    package(&dir, "rpath-origin", "", "", &script, ("main.rs", &main));
+    build(&dir, &installed)
+        .exits_with(0)
+        .does_not_say("[library-not-found]");
+    let unpacked = fresh("links-origin-unpacked");
+    fs::create_dir_all(unpacked.join("bin")).unwrap();
+    let moved = unpacked.join("bin/program");
+    fs::copy(target().join("debug/rpath-origin"), &moved).unwrap();
+    run(&mut program(&moved)).exits_with(127);
+    fs::create_dir_all(unpacked.join("nvidia/cudnn")).unwrap();
+    fs::rename(installed.join("lib"), unpacked.join("nvidia/cudnn/lib")).unwrap();
+    run(&mut program(&moved)).exits_with(0).says("cuDNN 91400");
+}

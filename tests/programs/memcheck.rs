@@ -1,0 +1,43 @@
+//! The guard under valgrind's memcheck, with the child in which it calls cuDNN: `.ci/valgrind` runs this.
+
+use crate::support::simulator::{self, Simulated};
+use crate::support::{built, cargo, consumers, fresh, program, repository, run};
+
+#[test]
+#[ignore = "needs valgrind: .ci/valgrind"]
+fn no_error_and_no_leak_in_the_guard_or_its_child() {
+    run(&mut cargo(consumers(), &["build", "-p", "application"])).exits_with(0);
+    let sound = fresh("memcheck-9.28");
+    let what = Simulated {
+        cudnn: (9, 28, 0),
+        cuda: (13, 0),
+        leave_out: Vec::new(),
+    };
+    simulator::build(&repository().join("fixtures/simulator"), &sound, &what).unwrap();
+    let logs = fresh("memcheck-logs");
+    let libraries = [sound.join("lib64"), sound.join("driver")];
+    let suppressions = repository().join(".ci/valgrind.supp");
+    // `startup()` and then `check()`: a process and two children, and those that were too slow to their first word.
+    run(program("valgrind")
+        .args([
+            "--quiet",
+            "--leak-check=full",
+            "--show-leak-kinds=definite,possible",
+        ])
+        .arg("--errors-for-leak-kinds=definite,possible")
+        .arg(format!("--suppressions={}", suppressions.display()))
+        .arg(format!("--log-file={}/%p", logs.display()))
+        .arg("--error-exitcode=99")
+        .arg(built("application"))
+        .env("LD_LIBRARY_PATH", std::env::join_paths(libraries).unwrap())
+        .env("CUDNN_GUARD_DEADLINE", "120"))
+    .exits_with(0)
+    .says("cuDNN: pass")
+    .says("largest error");
+    let logs: Vec<String> = std::fs::read_dir(logs)
+        .unwrap()
+        .map(|log| std::fs::read_to_string(log.unwrap().path()).unwrap())
+        .collect();
+    assert!(logs.len() >= 3, "{}", logs.len());
+    assert!(logs.concat().is_empty(), "{}", logs.concat());
+}

@@ -1,0 +1,182 @@
+//! The guard and the terminal program on aarch64, under qemu, with NVIDIA's own cuDNN for it. There is no GPU, nor a
+//! driver: what needs one is unknown. `.ci/foreign` makes ready what that needs.
+
+use crate::support::simulator::{self, Simulated};
+use crate::support::{
+    Ran, cargo, consumers, fresh, place, program, project, repository, run, scratch, target,
+};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const ARM: &str = "aarch64-unknown-linux-gnu";
+
+/// A program that asks for a release of which there is none yet.
+const LATER: &str = r#"use cudnn_guard::{Config, Link};
+
+fn main() {
+    cudnn_guard::build(|| {
+        let gpu = Config::new().cudnn(">=9.99").link(Link::Runtime).probe()?;
+        gpu.link();
+        gpu.guard().write()
+    });
+}
+"#;
+const MAIN: &str = r#"mod cudnn_guard {
+    include!(concat!(env!("OUT_DIR"), "/cudnn_guard.rs"));
+}
+
+fn main() {
+    cudnn_guard::startup();
+    println!("started");
+}
+"#;
+
+fn folder() -> PathBuf {
+    let folder = std::env::var_os("CUDNN_GUARD_REAL");
+    PathBuf::from(folder.expect("CUDNN_GUARD_REAL is the folder of .ci/wheels.py"))
+}
+
+fn cudnn(set: &str) -> PathBuf {
+    folder().join(set).join("nvidia/cudnn")
+}
+
+/// A program for aarch64.
+fn built(dir: &Path, arguments: &[&str], name: &str) -> PathBuf {
+    let arguments = [&["build", "--target", ARM], arguments].concat();
+    run(cargo(dir, &arguments)
+        .env(
+            "CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER",
+            "aarch64-linux-gnu-gcc",
+        )
+        .env("CUDA_HOME", folder().join("cuda-cu13/nvidia/cu13"))
+        .env("CUDNN_PATH", cudnn("cudnn-cu13-9.28-aarch64")))
+    .exits_with(0);
+    let target = target().join(ARM);
+    target.join("debug").join(name)
+}
+
+/// Starts it with these folders and Debian's own libraries in LD_LIBRARY_PATH.
+fn start(path: &Path, first: &[PathBuf], arguments: &[&str]) -> Ran {
+    run(&mut command(path, first, arguments))
+}
+
+fn command(path: &Path, first: &[PathBuf], arguments: &[&str]) -> Command {
+    let debian = folder().join("debian-arm64/lib/aarch64-linux-gnu");
+    let dirs = first.iter().cloned().chain([debian]);
+    let mut command = program("qemu-aarch64");
+    command
+        .args(["-L", "/usr/aarch64-linux-gnu"])
+        .arg(path)
+        .args(arguments)
+        .env("LD_LIBRARY_PATH", std::env::join_paths(dirs).unwrap());
+    command
+}
+
+/// Every part's file is judged, a child is made, and nothing is said of what no driver here could tell.
+#[test]
+#[ignore = "needs qemu and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
+fn a_program_for_aarch64_knows_its_cudnn() {
+    let lib = cudnn("cudnn-cu13-9.28-aarch64").join("lib");
+    let linked = built(consumers(), &["-p", "linked"], "linked");
+    let ran = start(&linked, &[], &[])
+        .exits_with(0)
+        .says("cudnnGetVersion() = 92800\n")
+        .says("[driver-missing]\n")
+        .says("\ncuDNN: unknown\n  built with  cuDNN 9.28.0, CUDA 13.")
+        .says(&format!(
+            "  loaded      {0}/libcudnn.so.9: 9.28.0, for CUDA 13\n  \
+             found via   the program's RUNPATH, its entry `{0}`\n  \
+             parts in    {0}\n",
+            lib.display()
+        ));
+    for part in ["graph", "ops", "cnn", "heuristic", "engines_precompiled"] {
+        let start = format!("    libcudnn_{part}.so.9 ");
+        let mut lines = ran.stdout.lines();
+        let line = lines.find(|line| line.starts_with(&start));
+        assert!(
+            line.is_some_and(|line| line.contains(" 9.28.0 by ")),
+            "{start:?} in\n{}",
+            ran.text()
+        );
+    }
+}
+
+/// With a GPU, though a simulated one: the child computes, and what kills it does not kill the program.
+#[test]
+#[ignore = "needs qemu and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
+fn a_program_for_aarch64_computes_in_its_child() {
+    let into = fresh("qemu-simulated");
+    let what = Simulated {
+        cudnn: (9, 14, 0),
+        cuda: (13, 0),
+        leave_out: Vec::new(),
+    };
+    let sources = repository().join("fixtures/simulator");
+    simulator::build_with("aarch64-linux-gnu-gcc", &sources, &into, &what).unwrap();
+    let dirs = [into.join("lib64"), into.join("driver")];
+    let application = built(consumers(), &["-p", "application"], "application");
+    start(&application, &dirs, &[])
+        .exits_with(0)
+        .says("cuDNN: pass\n")
+        .says("Simulated GPU")
+        .says("largest error");
+    run(command(&application, &dirs, &[]).env("SIM_FAULT", "abort:cudnnCreate"))
+        .exits_with(78)
+        .says("[cudnn-aborted]\n");
+    run(command(&application, &dirs, &[]).env("SIM_FAULT", "wrong"))
+        .exits_with(78)
+        .says("[convolution-wrong]\n");
+}
+
+/// The loader passes over what is for another processor, and so does the guard.
+#[test]
+#[ignore = "needs qemu and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
+fn a_cudnn_for_another_processor_is_passed_over() {
+    let lib = cudnn("cudnn-cu13-9.28-aarch64").join("lib");
+    let other = cudnn("cudnn-cu13-9.28").join("lib");
+    let application = built(consumers(), &["-p", "application"], "application");
+    start(&application, &[other.clone(), lib.clone()], &[])
+        .exits_with(0)
+        .says(&format!(
+            "  found via   LD_LIBRARY_PATH, its entry `{}`\n",
+            lib.display()
+        ))
+        .says("[driver-missing]\n");
+    // Without a GPU that is unknown, and the program goes on.
+    start(&application, &[other], &[])
+        .exits_with(0)
+        .says("is for x86_64, and this program is for aarch64  [cudnn-not-loadable]\n");
+}
+
+#[test]
+#[ignore = "needs qemu and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
+fn a_program_for_aarch64_is_stopped_for_a_release_that_does_not_fit() {
+    let lib = cudnn("cudnn-cu13-9.28-aarch64").join("lib");
+    let dir = project("qemu-later", LATER, MAIN);
+    let later = built(&dir, &[], "qemu-later");
+    start(&later, std::slice::from_ref(&lib), &[])
+        .exits_with(78)
+        .says("[cudnn-version-mismatch]\n")
+        .says(&format!("  loaded      {}/libcudnn.so.9\n", lib.display()))
+        .does_not_say("started");
+}
+
+#[test]
+#[ignore = "needs qemu and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
+fn the_doctor_for_aarch64_sees_its_own_cudnn() {
+    let root = scratch("qemu-root");
+    let from = cudnn("cudnn-cu13-9.28-aarch64");
+    place(&from, &root.join("opt/sbsa"));
+    let link = root.join("usr/local/cudnn");
+    if !link.is_symlink() {
+        std::fs::create_dir_all(root.join("usr/local")).unwrap();
+        // As the image has it: inside the root.
+        std::os::unix::fs::symlink("/opt/sbsa", &link).unwrap();
+    }
+    let program = ["--features", "cli", "--bin", "cudnn-guard"];
+    let doctor = built(repository(), &program, "cudnn-guard");
+    let library = root.join("opt/sbsa/lib/libcudnn.so.9");
+    start(&doctor, &[], &["doctor", "--root", root.to_str().unwrap()])
+        .says("✓ cuDNN     9.28.0 for CUDA 13 at ")
+        .says(&format!("✓ library   9.28.0 in {}\n", library.display()));
+}

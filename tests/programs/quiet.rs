@@ -1,0 +1,291 @@
+//! Set-ups that are sound, or of which nothing is known: none of them ends a program.
+
+pub mod setup;
+
+use crate::support::circumstances::{copy, installed};
+use setup::*;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// What a program says of a set-up.
+enum Said {
+    /// It passes.
+    Nothing,
+    /// At most four lines, the first with this id.
+    Unknown(&'static str),
+}
+use Said::{Nothing, Unknown};
+
+/// A row for each set-up: what it is, what is said, the program in it.
+fn rows() -> Vec<(&'static str, Said, Command)> {
+    let other = |release| installed(release).join("lib64");
+    vec![
+        ("a sound one", Nothing, sound()),
+        (
+            "links to the files of one release",
+            Nothing,
+            with(&[farm(), driver()]),
+        ),
+        (
+            "full names and links to them",
+            Nothing,
+            with(&[full_names(), driver()]),
+        ),
+        (
+            "cuDNN 8 beside 9",
+            Nothing,
+            with(&[lib64(), other((8, 9, 7)), driver()]),
+        ),
+        (
+            "cuDNN 8 before 9",
+            Nothing,
+            with(&[other((8, 9, 7)), lib64(), driver()]),
+        ),
+        (
+            "folders of NVIDIA's images, which are not there",
+            Nothing,
+            with(&images()),
+        ),
+        (
+            "entries of the library path that lead nowhere before it",
+            Nothing,
+            with(&[
+                PathBuf::from("~/lib"),
+                PathBuf::from("/nowhere, /else"),
+                lib64(),
+                driver(),
+            ]),
+        ),
+        (
+            "a second copy of the release behind",
+            Nothing,
+            with(&[lib64(), copy("second", &lib64()), driver()]),
+        ),
+        (
+            "a newer minor",
+            Nothing,
+            with(&[other((9, 28, 0)), driver()]),
+        ),
+        (
+            "an older cuDNN behind it",
+            Nothing,
+            with(&[lib64(), other((9, 10, 2)), driver()]),
+        ),
+        (
+            "no adv, which no convolution needs",
+            Nothing,
+            with(&[without("no-adv", &["adv"]), driver()]),
+        ),
+        (
+            "only what is compiled at run time",
+            Unknown("convolution-failed"),
+            with(&[
+                without(
+                    "jit",
+                    &["ops", "cnn", "adv", "heuristic", "engines_precompiled"],
+                ),
+                driver(),
+            ]),
+        ),
+        ("a relative library path", Nothing, relative()),
+        ("a name that is not UTF-8", Nothing, in_folder(b"b\xffse")),
+        (
+            "a name with a line break and a quote",
+            Nothing,
+            in_folder(b"a\n\"b'`c"),
+        ),
+        (
+            "nothing else in the environment",
+            Nothing,
+            nothing_else_set(),
+        ),
+        ("symbols bound at once", Nothing, set("LD_BIND_NOW", "1")),
+        ("no /proc", Nothing, hidden("/proc")),
+        ("no /etc", Nothing, hidden("/etc")),
+        (
+            "no folder for what is written for a time",
+            Nothing,
+            set("TMPDIR", "/nowhere"),
+        ),
+        ("no cuDNN, no GPU", Unknown("cudnn-not-loadable"), with(&[])),
+        ("no driver", Unknown("driver-missing"), with(&[lib64()])),
+        (
+            "the toolkit's stub",
+            Unknown("driver-stub"),
+            with(&[lib64(), stub()]),
+        ),
+        (
+            "a driver without GPUs",
+            Unknown("no-gpu"),
+            set("SIM_DEVICES", "0"),
+        ),
+        (
+            "GPUs that are hidden",
+            Unknown("no-gpu"),
+            set("CUDA_VISIBLE_DEVICES", ""),
+        ),
+        (
+            "a machine that is not ready",
+            Unknown("driver-error"),
+            set("SIM_CUINIT", "802"),
+        ),
+        (
+            "an updated driver before the reboot",
+            Unknown("driver-error"),
+            set("SIM_CUINIT", "803"),
+        ),
+        (
+            "a driver that does not know why",
+            Unknown("driver-error"),
+            set("SIM_CUINIT", "999"),
+        ),
+        (
+            "a driver that crashes",
+            Unknown("driver-error"),
+            fault("segv:cuInit"),
+        ),
+        (
+            "a GPU in exclusive use",
+            Unknown("device-busy"),
+            fault("status:cuDevicePrimaryCtxRetain:46"),
+        ),
+        (
+            "a GPU that is busy",
+            Unknown("device-busy"),
+            fault("status:cuCtxSynchronize:999"),
+        ),
+        (
+            "a GPU with no memory left",
+            Unknown("device-memory-low"),
+            set("SIM_MEMORY", "4000"),
+        ),
+        (
+            "a cuDNN that finds no memory",
+            Unknown("device-memory-low"),
+            fault("status:cudnnCreate:4004"),
+        ),
+        ("a cuDNN that prints a great deal", Nothing, fault("flood")),
+        ("several GPUs", Nothing, set("SIM_DEVICES", "8")),
+        (
+            "no child to be had",
+            Unknown("child-not-started"),
+            odd("no-child"),
+        ),
+        (
+            "no file to be had",
+            Unknown("child-not-started"),
+            odd("few-files"),
+        ),
+        (
+            "CUDA in use already",
+            Unknown("child-not-started"),
+            odd("start-cuda"),
+        ),
+        ("nothing can be written", Nothing, odd("read-only")),
+        ("a thread with a small stack", Nothing, odd("small-stack")),
+        (
+            "children that nobody waits for",
+            Nothing,
+            odd("ignore-children"),
+        ),
+        (
+            "a handler that waits for all children",
+            Nothing,
+            odd("wait-in-handler"),
+        ),
+        ("little memory", Nothing, odd("little-memory")),
+        (
+            "an allocator that ends children",
+            Unknown("child-not-started"),
+            odd("end-children"),
+        ),
+        ("no more threads", Nothing, odd("no-threads")),
+        ("two thousand open files", Nothing, odd("many-files")),
+        ("all signals blocked", Nothing, odd("block-signals")),
+        ("threads at work", Nothing, odd("busy-threads")),
+        ("a program that was deleted", Nothing, deleted()),
+        (
+            "a folder that was deleted",
+            Nothing,
+            from_a_deleted_folder(),
+        ),
+        ("started through the loader", Nothing, through_the_loader()),
+        (
+            "closed streams",
+            Nothing,
+            shell("exec \"$@\" <&- 2>&-", &sound()),
+        ),
+        (
+            "no cores, small files",
+            Nothing,
+            shell("ulimit -c 0; ulimit -f 100; exec \"$@\"", &sound()),
+        ),
+        (
+            "a report that nobody can write",
+            Unknown("io-error"),
+            report_into(Path::new("/nowhere/at/all")),
+        ),
+        (
+            "a report that is larger than a file may be",
+            Unknown("io-error"),
+            no_large_file(),
+        ),
+        (
+            "parts that were loaded from files of other names",
+            Nothing,
+            parts_of_other_names(),
+        ),
+        (
+            "a cuDNN that is deleted while it is in use",
+            Nothing,
+            open_when("delete-cudnn"),
+        ),
+        (
+            "a cuDNN that is upgraded while it is in use",
+            Nothing,
+            open_when("upgrade-cudnn"),
+        ),
+        (
+            "a cuDNN whose folder is another one while it is in use",
+            Nothing,
+            open_when("swap-cudnn"),
+        ),
+        (
+            "a newer release than all that are known, of other parts",
+            Nothing,
+            with(&[of_other_parts(), driver()]),
+        ),
+        (
+            "a report into a device",
+            Nothing,
+            report_into(Path::new("/dev/null")),
+        ),
+    ]
+}
+
+#[test]
+fn no_set_up_that_is_sound_or_unknown_ends_a_program() {
+    let mut wrong = Vec::new();
+    let rows = rows();
+    assert!(rows.len() >= 25);
+    for (what, said, mut command) in rows {
+        let began = std::time::Instant::now();
+        let output = command.stdin(Stdio::null()).output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        let as_wanted = match said {
+            Nothing => stderr.is_empty(),
+            Unknown(id) => {
+                let (first, rest) = stderr.split_once('\n').unwrap_or_default();
+                let headed =
+                    first.starts_with("cudnn-guard: ") && first.ends_with(&format!("  [{id}]"));
+                let mut rest = rest.lines();
+                headed && rest.clone().count() <= 3 && rest.all(|line| line.starts_with("  "))
+            }
+        };
+        let went_on = output.stdout == b"went on\n" && output.status.code() == Some(0);
+        if !went_on || !as_wanted || began.elapsed().as_secs() > 30 {
+            wrong.push(format!("{what}: {:?}\n{stderr}", output.status));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

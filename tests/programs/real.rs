@@ -1,0 +1,21 @@
+//! NVIDIA's own files: CUDNN_GUARD_REAL is the folder of `.ci/wheels.py`, with one folder per wheel
+//! (`pip install --target <folder>/cudnn-<flavour>-<release> nvidia-cudnn-<flavour>==<release>`).
+
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+pub mod candle;
+#[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
+pub mod faults;
+pub mod fetch;
+#[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
+pub mod jit;
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+pub mod matrix;
+#[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
+pub mod mixes;
+pub mod programs;
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+pub mod reference;
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+pub mod releases;
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+pub mod signatures;

@@ -1,0 +1,104 @@
+//! `fetch` with NVIDIA's own wheels: about 1 GB over the network. Runs where `CUDNN_GUARD_REAL` is set, with
+//! `cargo test --test programs real::fetch -- --ignored`.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn fetch(to: &Path) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_cudnn-guard"))
+        .args([
+            "fetch",
+            "--cuda",
+            "13.0",
+            "--cudnn",
+            "9.14",
+            "--write-config",
+            "--to",
+        ])
+        .arg(to)
+        .current_dir(to.parent().expect("a parent"))
+        .output()
+        .expect("cudnn-guard runs")
+}
+
+#[track_caller]
+fn must_succeed(output: &Output) -> String {
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(
+        output.status.success(),
+        "{text}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    text
+}
+
+#[test]
+#[ignore = "fetches NVIDIA's wheels: set CUDNN_GUARD_REAL"]
+fn it_fetches_once_mends_what_is_broken_and_leaves_nothing_outside() {
+    assert!(
+        std::env::var_os("CUDNN_GUARD_REAL").is_some(),
+        "it fetches two gigabytes only where that is set"
+    );
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("real-fetch");
+    let _ = fs::remove_dir_all(&dir);
+    fs::create_dir_all(&dir).expect("a folder");
+    let to = dir.join("home");
+
+    let text = must_succeed(&fetch(&to));
+    assert!(text.contains("NVIDIA's licences"), "{text}");
+    assert!(text.contains("  ✓ CUDA toolkit 13.0."), "{text}");
+    assert!(text.contains("  ✓ cuDNN        9.14."), "{text}");
+    let nvcc = to.join("nvidia/cu13/bin/nvcc");
+    let version = Command::new(&nvcc)
+        .arg("--version")
+        .output()
+        .expect("nvcc runs");
+    assert!(String::from_utf8_lossy(&version.stdout).contains("release 13.0"));
+    for link in [
+        "nvidia/cudnn/lib64/libcudnn.so",
+        "nvidia/cudnn/lib/libcudnn_graph.so",
+        "nvidia/cu13/lib64/libcudart.so",
+        "nvidia/cu13/lib64/stubs/libcuda.so",
+        "nvidia/cublas/lib/libcublasLt.so.13",
+        "nvidia/cuda_nvrtc/lib/libnvrtc.so.13",
+    ] {
+        assert!(to.join(link).is_file(), "{link}");
+    }
+    let config = fs::read_to_string(dir.join(".cargo/config.toml")).expect("the configuration");
+    assert!(
+        config.starts_with(&format!("[env]\nCUDNN_GUARD_HOME = \"{}\"\n", to.display())),
+        "{config}"
+    );
+
+    // Nothing is fetched a second time.
+    let text = must_succeed(&fetch(&to));
+    assert!(!text.contains("fetching"), "{text}");
+    assert_eq!(text.matches(" is there: ").count(), 2, "{text}");
+    assert!(
+        text.ends_with("  ✓ .cargo/config.toml says so already\n"),
+        "{text}"
+    );
+
+    // A file that was cut off brings its component anew, and that one alone.
+    let header = to.join("nvidia/cu13/include/cuda.h");
+    fs::write(&header, "").expect("a damaged header");
+    let text = must_succeed(&fetch(&to));
+    assert!(
+        text.contains("nvidia/cu13/include/cuda.h has 0 bytes instead of "),
+        "{text}"
+    );
+    assert!(text.contains("fetching CUDA toolkit"), "{text}");
+    assert!(!text.contains("fetching cuDNN"), "{text}");
+    assert!(fs::metadata(&header).expect("the header").len() > 0);
+
+    let mut left: Vec<String> = fs::read_dir(&to)
+        .expect("the folder")
+        .flatten()
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .filter(|name| !name.ends_with(".dist-info"))
+        .collect();
+    left.sort();
+    assert_eq!(left, [".cudnn-guard", "nvidia"]);
+    fs::remove_dir_all(&dir).expect("room again");
+}

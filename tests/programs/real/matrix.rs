@@ -1,0 +1,257 @@
+//! Every real release built against, every real release loaded, every policy: CUDNN_GUARD_REAL is the folder of
+//! `.ci/wheels.py`. Each cell is a process of its own, and its verdict stands here by hand.
+
+use crate::matrix as table;
+use cudnn_guard::runtime::check;
+use cudnn_guard::runtime::facts::built::Loader;
+use cudnn_guard::runtime::system::platform::Library;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// What is loaded, oldest first: the columns of the tables below.
+const LOADED: [&str; 6] = [
+    "cudnn-cu11-8.5",
+    "cudnn-cu12-8.9.7",
+    "cudnn-cu12-9.1.0",
+    "cudnn-cu12-9.10",
+    "cudnn-cu13-9.14",
+    "cudnn-cu13-9.28",
+];
+
+/// What was built with or asked for, and the verdict of each column, as `table::verdict` has it.
+type Row = (&'static str, &'static str);
+
+const COMPATIBLE: &[Row] = &[
+    //            8.5 8.9.7 9.1 9.10 9.14 9.28
+    ("8.5.0", /*  */ "= = ? ? ? ?"),
+    ("8.9.7", /*  */ "x = ? ? ? ?"),
+    ("9.1.0", /*  */ "? ? = = = ="),
+    ("9.10.2", /* */ "? ? x = = ="),
+    ("9.14.0", /* */ "? ? x x = ="),
+    ("9.28.0", /* */ "? ? x x x ="),
+    // The patch level is free, in both directions.
+    ("9.10.9", /* */ "? ? x = = ="),
+    ("8.9.0", /*  */ "x = ? ? ? ?"),
+];
+const SAME_MINOR: &[Row] = &[
+    ("8.5.0", "= x ? ? ? ?"),
+    ("8.9.7", "x = ? ? ? ?"),
+    ("9.1.0", "? ? = x x x"),
+    ("9.10.2", "? ? x = x x"),
+    ("9.14.0", "? ? x x = x"),
+    ("9.28.0", "? ? x x x ="),
+    ("9.10.9", "? ? x = x x"),
+    ("8.9.0", "x = ? ? ? ?"),
+];
+const EXACT: &[Row] = &[
+    ("8.5.0", "= x ? ? ? ?"),
+    ("8.9.7", "x = ? ? ? ?"),
+    ("9.1.0", "? ? = x x x"),
+    ("9.10.2", "? ? x = x x"),
+    ("9.14.0", "? ? x x = x"),
+    ("9.28.0", "? ? x x x ="),
+    ("9.10.9", "? ? x x x x"),
+    ("8.9.0", "x x ? ? ? ?"),
+];
+const REQUIREMENT: &[Row] = &[
+    (">=8.5, <9", "= = ? ? ? ?"),
+    (">=8.9, <10", "x = = = = ="),
+    (">=9, <10", "? ? = = = ="),
+    (">=9.10.2, <9.28", "? ? x = = x"),
+    ("=9.14.0", "? ? x x = x"),
+    (">=9.28", "? ? x x x ="),
+    (">=8.6", "x = = = = ="),
+];
+
+fn library(set: &str) -> PathBuf {
+    let root = std::env::var_os("CUDNN_GUARD_REAL")
+        .expect("CUDNN_GUARD_REAL is the folder of .ci/wheels.py");
+    PathBuf::from(root).join(set).join("nvidia/cudnn/lib")
+}
+
+/// One cell: the verdict with the ids of what was found, and the findings. A linked program has its cuDNN before
+/// `main`, whichever it is; the other one opens it by the SONAME of its major.
+fn cell(policy: &str, built: &str, loaded: &str, linked: bool) -> (String, String) {
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args([
+            "real::matrix::program",
+            "--exact",
+            "--ignored",
+            "--nocapture",
+            "--quiet",
+        ])
+        .env("LD_LIBRARY_PATH", library(loaded))
+        .env("TEST_POLICY", policy)
+        .env("TEST_BUILT", built)
+        .env("TEST_LINKED", if linked { loaded } else { "" })
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{text}");
+    let (verdict, findings) = text.split_once('\n').expect(&text);
+    (verdict.to_string(), findings.to_string())
+}
+
+#[test]
+#[ignore = "this is the program that the other tests run"]
+fn program() {
+    let Ok(policy) = std::env::var("TEST_POLICY") else {
+        return;
+    };
+    let text = std::env::var("TEST_BUILT").unwrap();
+    let linked = std::env::var("TEST_LINKED").unwrap();
+    let loader = if linked.is_empty() {
+        Loader::Dlopen
+    } else {
+        Loader::Linked
+    };
+    let built = table::built(&policy, &text, loader);
+    if !linked.is_empty() {
+        let major = if linked.contains("-8.") { 8 } else { 9 };
+        Library::open(&format!("libcudnn.so.{major}")).unwrap();
+    }
+    let told = match check::check_version(&built) {
+        Ok(report) => (report.verdict(), report.findings().to_vec()),
+        Err(failure) => (failure.verdict(), failure.findings().to_vec()),
+    };
+    let mut text = told.0.to_string();
+    for finding in &told.1 {
+        text += &format!(" {}", finding.id);
+    }
+    for finding in &told.1 {
+        text += &format!("\n{finding}");
+    }
+    writeln!(std::io::stderr(), "{text}").unwrap();
+}
+
+/// VER-01, VER-02, LOD-04, LOD-13
+#[test]
+#[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
+fn every_cell_has_its_verdict() {
+    let mut wrong = String::new();
+    let mut cells = 0;
+    let mut row = |policy: &str, built: &str, wanted: &str| {
+        let wanted: Vec<&str> = wanted.split(' ').collect();
+        assert_eq!(wanted.len(), LOADED.len(), "{built}");
+        for (loaded, wanted) in LOADED.into_iter().zip(wanted) {
+            for linked in [false, true] {
+                let wanted = table::verdict(wanted, linked);
+                let (found, text) = cell(policy, built, loaded, linked);
+                cells += 1;
+                if found != wanted {
+                    let way = if linked { "linked" } else { "opened" };
+                    wrong += &format!(
+                        "{policy}, {built}, {loaded} {way}: {found}, not {wanted}\n{text}\n"
+                    );
+                }
+            }
+        }
+    };
+    for (policy, rows) in [
+        ("compatible", COMPATIBLE),
+        ("same minor", SAME_MINOR),
+        ("exact", EXACT),
+        ("requirement", REQUIREMENT),
+    ] {
+        for (built, wanted) in rows {
+            row(policy, built, wanted);
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+    assert_eq!(cells, 372);
+}
+
+/// VER-01, LOD-04, LOD-11, LOD-13: a text of each kind.
+#[test]
+#[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
+fn each_kind_of_mismatch_is_told_to_the_byte() {
+    let told = |policy, built, loaded, linked, wanted: &str| {
+        let (_, text) = cell(policy, built, loaded, linked);
+        let here = library(loaded).display().to_string();
+        assert_eq!(text.replace(&here, "HERE"), wanted);
+    };
+    told(
+        "compatible",
+        "9.28.0",
+        "cudnn-cu13-9.14",
+        false,
+        "\
+loaded cuDNN 9.14.0 is older than the 9.28.0 that this program was built with  [cudnn-version-mismatch]
+  = help: take `HERE` out of LD_LIBRARY_PATH, or put the directory of cuDNN 9.28 or a later 9.x before it
+  loaded      HERE/libcudnn.so.9
+  found via   LD_LIBRARY_PATH, its entry `HERE`
+  built with  9.28.0, so 9.28 or a later 9.x may be loaded
+",
+    );
+    told(
+        "same minor",
+        "9.10.2",
+        "cudnn-cu13-9.28",
+        false,
+        "\
+loaded cuDNN 9.28.0 is newer than the 9.10.2 that this program was built with  [cudnn-version-mismatch]
+  = help: take `HERE` out of LD_LIBRARY_PATH, or put the directory of cuDNN 9.10 before it
+  loaded      HERE/libcudnn.so.9
+  found via   LD_LIBRARY_PATH, its entry `HERE`
+  built with  9.10.2, so any 9.10 may be loaded
+",
+    );
+    told(
+        "exact",
+        "9.10.9",
+        "cudnn-cu12-9.10",
+        true,
+        "\
+loaded cuDNN 9.10.2 is older than the 9.10.9 that this program was built with  [cudnn-version-mismatch]
+  = help: take `HERE` out of LD_LIBRARY_PATH, or put the directory of cuDNN 9.10.9 before it
+  loaded      HERE/libcudnn.so.9
+  found via   LD_LIBRARY_PATH, its entry `HERE`
+  built with  9.10.9, so 9.10.9 alone may be loaded
+",
+    );
+    told(
+        "compatible",
+        "9.14.0",
+        "cudnn-cu12-8.9.7",
+        true,
+        "\
+loaded cuDNN 8.9.7 is of another major release than the 9.14.0 that this program was built with  [cudnn-version-mismatch]
+  = help: take `HERE` out of LD_LIBRARY_PATH, or put the directory of cuDNN 9.14 or a later 9.x before it
+  loaded      HERE/libcudnn.so.8
+  found via   LD_LIBRARY_PATH, its entry `HERE`
+  built with  9.14.0, so 9.14 or a later 9.x may be loaded
+",
+    );
+    told(
+        "requirement",
+        ">=9.10.2, <9.28",
+        "cudnn-cu13-9.28",
+        false,
+        "\
+loaded cuDNN 9.28.0 does not meet the `>=9.10.2, <9.28` that this program asks for  [cudnn-version-mismatch]
+  = help: take `HERE` out of LD_LIBRARY_PATH, or put the directory of a cuDNN that meets `>=9.10.2, <9.28` before it
+  loaded      HERE/libcudnn.so.9
+  found via   LD_LIBRARY_PATH, its entry `HERE`
+  built with  the requirement `>=9.10.2, <9.28`
+",
+    );
+    // Which folders the system itself has is the system's.
+    let (_, text) = cell("compatible", "9.14.0", "cudnn-cu12-8.9.7", false);
+    let here = library("cudnn-cu12-8.9.7").display().to_string();
+    let text = text.replace(&here, "HERE");
+    let (head, rest) = text.split_once("\n              /").unwrap();
+    let (_, tail) = rest.split_once("/etc/ld.so.cache").unwrap();
+    assert_eq!(
+        format!("{head}\n..{tail}"),
+        "\
+libcudnn.so.9 cannot be loaded; there is only libcudnn.so.8  [cudnn-not-loadable]
+  = help: install cuDNN 9, or put the directory of its libcudnn.so.9 into LD_LIBRARY_PATH
+  = help: or use a build of this program for cuDNN 8; a link from one name to the other does not help
+  loader      libcudnn.so.9: cannot open shared object file: No such file or directory
+  there is    HERE/libcudnn.so.8
+  looked at   LD_LIBRARY_PATH, its entry `HERE`
+..
+"
+    );
+}

@@ -1,0 +1,396 @@
+//! What the guard believes of cuDNN and of the driver, held against NVIDIA's own headers and libraries.
+//!
+//! `CUDNN_GUARD_REAL` names a directory of folders that `pip install --target` made: `cudnn-*` with a cuDNN each,
+//! and `cuda-*` with the headers of CUDA.
+
+use cudnn_guard::runtime::convolution::case;
+use cudnn_guard::runtime::convolution::graph::{self, Graph};
+use cudnn_guard::runtime::cudnn::data_type::DataType;
+use cudnn_guard::runtime::cudnn::functions::Cudnn;
+use cudnn_guard::runtime::cudnn::graph_signatures as calls;
+use cudnn_guard::runtime::cudnn::shape::Layout;
+use cudnn_guard::runtime::system::platform::Library;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// The files of this name that lie so below one of the folders, sorted, and none too few.
+#[track_caller]
+fn real(pattern: &str) -> Vec<PathBuf> {
+    let top = std::env::var("CUDNN_GUARD_REAL").expect("CUDNN_GUARD_REAL names the wheels");
+    let found = glob::glob(&format!("{top}/{pattern}")).unwrap();
+    let found: Vec<PathBuf> = found.map(Result::unwrap).collect();
+    assert!(!found.is_empty(), "no {pattern} in {top}");
+    found
+}
+
+/// The include folders of every cuDNN.
+#[track_caller]
+fn headers() -> Vec<PathBuf> {
+    let found = real("cudnn-*/nvidia/cudnn/include/cudnn.h");
+    found
+        .iter()
+        .map(|file| file.parent().unwrap().to_path_buf())
+        .collect()
+}
+
+fn compile(cudnn: &Path, arguments: &[&str], source: &Path) -> Output {
+    // The wheels of CUDA 13 alone have all headers in one folder.
+    let cuda = real("cuda-*/nvidia/cu13/include/cuda.h").remove(0);
+    Command::new("cc")
+        .args(["-fsyntax-only", "-Wall", "-Wextra", "-Werror"])
+        .arg("-Wno-deprecated-declarations")
+        .arg("-isystem")
+        .arg(cudnn)
+        .arg("-isystem")
+        .arg(cuda.parent().unwrap())
+        .args(arguments)
+        .arg(source)
+        .output()
+        .unwrap()
+}
+
+fn here(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+#[track_caller]
+fn must_compile(output: &Output, cudnn: &Path) {
+    let words = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{}: {words}", cudnn.display());
+}
+
+#[test]
+#[ignore = "needs real NVIDIA headers: CUDNN_GUARD_REAL"]
+fn types_and_numbers_are_those_of_the_headers() {
+    let source = here("tests/programs/real/signatures.c");
+    for cudnn in headers() {
+        must_compile(&compile(&cudnn, &["-std=gnu11"], &source), &cudnn);
+        // The same with one type and one number wrong: the check must be able to fail.
+        for wrong in [
+            "-DcudnnCreate=cudnnGetStream",
+            "-DcudnnConvolutionBackwardData=cudnnConvolutionBackwardFilter",
+            "-DCUDNN_FMA_MATH=2",
+            "-DCUDNN_DATA_BFLOAT16=10",
+            "-DCUDNN_CONVOLUTION_BWD_FILTER_ALGO_3=4",
+            "-DcudnnDestroy=cudnnBackendFinalize",
+        ] {
+            let output = compile(
+                &cudnn,
+                &["-std=gnu11", "-include", "cudnn.h", wrong],
+                &source,
+            );
+            assert!(!output.status.success(), "{}: {wrong}", cudnn.display());
+        }
+    }
+}
+
+#[test]
+#[ignore = "needs real NVIDIA headers: CUDNN_GUARD_REAL"]
+fn the_simulator_has_the_signatures_of_the_headers() {
+    for cudnn in headers() {
+        for source in [
+            "driver", "cudart", "shim", "core", "graph", "ops", "cnn", "train", "rest",
+        ] {
+            let source = here(&format!("fixtures/simulator/{source}.c"));
+            must_compile(&compile(&cudnn, &["-std=gnu99"], &source), &cudnn);
+        }
+    }
+}
+
+/// The numbers of the graph interface, as the guard itself has them.
+fn graph_numbers() -> Vec<(String, i32)> {
+    let mut numbers: Vec<(String, i32)> = Vec::new();
+    let mut is = |name: String, number: i32| numbers.push((format!("CUDNN_{name}"), number));
+    for (sort, name) in [
+        (&calls::CONVOLUTION, "CONVOLUTION"),
+        (&calls::ENGINE, "ENGINE"),
+        (&calls::ENGINECFG, "ENGINECFG"),
+        (&calls::ENGINEHEUR, "ENGINEHEUR"),
+        (&calls::EXECUTION_PLAN, "EXECUTION_PLAN"),
+        (&calls::FORWARD, "OPERATION_CONVOLUTION_FORWARD"),
+        (
+            &calls::BACKWARD_FILTER,
+            "OPERATION_CONVOLUTION_BACKWARD_FILTER",
+        ),
+        (&calls::BACKWARD_DATA, "OPERATION_CONVOLUTION_BACKWARD_DATA"),
+        (&calls::OPERATIONGRAPH, "OPERATIONGRAPH"),
+        (&calls::VARIANT_PACK, "VARIANT_PACK"),
+        (&calls::TENSOR, "TENSOR"),
+    ] {
+        is(format!("BACKEND_{name}_DESCRIPTOR"), sort.number);
+    }
+    for (number, name) in [
+        (calls::HANDLE, "HANDLE"),
+        (calls::DATA_TYPE, "DATA_TYPE"),
+        (calls::INT64, "INT64"),
+        (calls::REAL, "FLOAT"),
+        (calls::POINTER, "VOID_PTR"),
+        (calls::CONVOLUTION_MODE, "CONVOLUTION_MODE"),
+        (calls::HEUR_MODE, "HEUR_MODE"),
+        (calls::NUMERICAL_NOTE, "NUMERICAL_NOTE"),
+        (calls::DESCRIPTOR, "BACKEND_DESCRIPTOR"),
+        (calls::BEHAVIOR_NOTE, "BEHAVIOR_NOTE"),
+    ] {
+        is(format!("TYPE_{name}"), number);
+    }
+    for (attribute, name) in [
+        (calls::COMP_TYPE, "CONVOLUTION_COMP_TYPE"),
+        (calls::CONV_MODE, "CONVOLUTION_CONV_MODE"),
+        (calls::DILATIONS, "CONVOLUTION_DILATIONS"),
+        (calls::FILTER_STRIDES, "CONVOLUTION_FILTER_STRIDES"),
+        (calls::POST_PADDINGS, "CONVOLUTION_POST_PADDINGS"),
+        (calls::PRE_PADDINGS, "CONVOLUTION_PRE_PADDINGS"),
+        (calls::SPATIAL_DIMS, "CONVOLUTION_SPATIAL_DIMS"),
+        (calls::HEUR_BY, "ENGINEHEUR_MODE"),
+        (calls::HEUR_GRAPH, "ENGINEHEUR_OPERATION_GRAPH"),
+        (calls::HEUR_RESULTS, "ENGINEHEUR_RESULTS"),
+        (calls::CFG_ENGINE, "ENGINECFG_ENGINE"),
+        (calls::PLAN_HANDLE, "EXECUTION_PLAN_HANDLE"),
+        (calls::PLAN_CONFIG, "EXECUTION_PLAN_ENGINE_CONFIG"),
+        (calls::PLAN_WORKSPACE, "EXECUTION_PLAN_WORKSPACE_SIZE"),
+        (calls::GRAPH_HANDLE, "OPERATIONGRAPH_HANDLE"),
+        (calls::GRAPH_OPS, "OPERATIONGRAPH_OPS"),
+        (calls::ALIGNMENT, "TENSOR_BYTE_ALIGNMENT"),
+        (calls::TENSOR_TYPE, "TENSOR_DATA_TYPE"),
+        (calls::DIMENSIONS, "TENSOR_DIMENSIONS"),
+        (calls::STRIDES, "TENSOR_STRIDES"),
+        (calls::UNIQUE_ID, "TENSOR_UNIQUE_ID"),
+        (calls::PACK_IDS, "VARIANT_PACK_UNIQUE_IDS"),
+        (calls::PACK_POINTERS, "VARIANT_PACK_DATA_POINTERS"),
+        (calls::PACK_WORKSPACE, "VARIANT_PACK_WORKSPACE"),
+        (calls::ENGINE_INDEX, "ENGINE_GLOBAL_INDEX"),
+        (calls::ENGINE_NOTES, "ENGINE_NUMERICAL_NOTE"),
+        (calls::ENGINE_BEHAVIOR, "ENGINE_BEHAVIOR_NOTE"),
+    ] {
+        is(format!("ATTR_{name}"), attribute.0);
+    }
+    for (of, name, [x, w, y]) in [
+        (calls::OF_FORWARD, "FORWARD", ["X", "W", "Y"]),
+        (calls::OF_BACKWARD_DATA, "BWD_DATA", ["DX", "W", "DY"]),
+        (calls::OF_BACKWARD_FILTER, "BWD_FILTER", ["X", "DW", "DY"]),
+    ] {
+        for (attribute, word) in [
+            (of.alpha, "ALPHA"),
+            (of.beta, "BETA"),
+            (of.convolution, "CONV_DESC"),
+            (of.x, x),
+            (of.w, w),
+            (of.y, y),
+        ] {
+            is(
+                format!("ATTR_OPERATION_CONVOLUTION_{name}_{word}"),
+                attribute.0,
+            );
+        }
+    }
+    is("HEUR_MODE_A".into(), graph::HeuristicMode::Fast.as_number());
+    is(
+        "HEUR_MODE_FALLBACK".into(),
+        graph::HeuristicMode::Fallback.as_number(),
+    );
+    for (number, name) in [
+        (graph::TENSOR_CORE, "TENSOR_CORE"),
+        (graph::DOWN_CONVERT_INPUTS, "DOWN_CONVERT_INPUTS"),
+        (graph::FFT, "FFT"),
+        (graph::WINOGRAD, "WINOGRAD"),
+        (graph::WINOGRAD_TILE_13X13, "WINOGRAD_TILE_13x13"),
+    ] {
+        is(format!("NUMERICAL_NOTE_{name}"), number);
+    }
+    is(
+        "BEHAVIOR_NOTE_RUNTIME_COMPILATION".into(),
+        graph::RUNTIME_COMPILATION,
+    );
+    numbers
+}
+
+#[test]
+#[ignore = "needs real NVIDIA headers: CUDNN_GUARD_REAL"]
+fn the_graph_has_the_numbers_of_the_headers() {
+    let source = Path::new(env!("CARGO_TARGET_TMPDIR")).join("graph-numbers.c");
+    let mut releases = 0;
+    for cudnn in headers() {
+        let version = std::fs::read_to_string(cudnn.join("cudnn_version.h")).unwrap();
+        if !version.contains("#define CUDNN_MAJOR 9") {
+            continue;
+        }
+        releases += 1;
+        let mut numbers = graph_numbers();
+        let text = |numbers: &[(String, i32)]| {
+            let lines = numbers.iter().map(|(name, number)| {
+                format!("_Static_assert((int){name} == {number}, \"{name}\");\n")
+            });
+            format!("#include <cudnn.h>\n{}", lines.collect::<String>())
+        };
+        std::fs::write(&source, text(&numbers)).unwrap();
+        must_compile(&compile(&cudnn, &["-std=gnu11"], &source), &cudnn);
+        // The same with one number wrong: the check must be able to fail.
+        numbers[20].1 += 1;
+        std::fs::write(&source, text(&numbers)).unwrap();
+        let output = compile(&cudnn, &["-std=gnu11"], &source);
+        assert!(!output.status.success(), "{}", cudnn.display());
+    }
+    assert!(releases > 2, "{releases}");
+}
+
+/// How far a graph gets without a GPU: everything but the graph itself, which takes a handle. One process cannot hold
+/// two releases, so each gets its own.
+#[test]
+#[ignore = "needs real NVIDIA libraries: CUDNN_GUARD_REAL"]
+fn the_real_libraries_take_the_graphs_descriptors() {
+    let mut taken = 0;
+    for shim in real("cudnn-*/nvidia/cudnn/lib/libcudnn.so.9") {
+        if shim.to_string_lossy().contains("-aarch64/") {
+            continue;
+        }
+        let output = Command::new(std::env::current_exe().unwrap())
+            .args([
+                "--exact",
+                "real::signatures::graph_in_child",
+                "--ignored",
+                "--nocapture",
+            ])
+            .env("GUARD_TEST_SHIM", &shim)
+            .output()
+            .unwrap();
+        let told = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{}: {told}", shim.display());
+        // From 9.28 on an engine part is linked to the driver, so without one no tensor can be had.
+        let driverless = told.contains("no tensor without the driver");
+        assert!(driverless || told.contains("12 operations"), "{told}");
+        taken += usize::from(!driverless);
+    }
+    assert!(taken > 1, "{taken}");
+}
+
+/// Not a test of its own: what the test above runs for each library.
+#[test]
+#[ignore = "run by the_real_libraries_take_the_graphs_descriptors"]
+fn graph_in_child() {
+    let Some(shim) = std::env::var_os("GUARD_TEST_SHIM") else {
+        return;
+    };
+    let shim = Library::open(shim.to_str().unwrap()).unwrap();
+    let graph = Graph::open(shim).unwrap();
+    let kinds = case::thorough_graph();
+    for kind in &kinds {
+        let shape = kind.shape;
+        let x = match graph.tensor(kind, shape.x(), 1) {
+            Err(refused) if refused.status == Some(1008) => {
+                assert_eq!(refused.call, "cudnnBackendFinalize(TENSOR)");
+                let driver = Library::open("libcuda.so.1");
+                assert!(driver.is_err(), "{refused:?}");
+                println!("no tensor without the driver");
+                return;
+            }
+            x => x.unwrap(),
+        };
+        let w = graph.tensor(kind, shape.filter(), 2).unwrap();
+        let y = graph.tensor(kind, shape.y(), 3).unwrap();
+        let convolution = graph.convolution(kind).unwrap();
+        let operation = graph.operation(kind.operation, &convolution, [&x, &w, &y]);
+        operation.unwrap();
+        // With the filter in the place of the input the sizes do not fit, and cuDNN must see that.
+        let swapped = graph.operation(kind.operation, &convolution, [&w, &x, &y]);
+        assert_eq!(swapped.err().and_then(|it| it.status), Some(2000));
+    }
+    println!("{} operations", kinds.len());
+}
+
+/// Descriptors and dimensions need no GPU. One process cannot hold two releases, so each gets its own.
+#[test]
+#[ignore = "needs real NVIDIA libraries: CUDNN_GUARD_REAL"]
+fn the_real_libraries_take_the_descriptors() {
+    let mut taken = 0;
+    for shim in real("cudnn-*/nvidia/cudnn/lib/libcudnn.so.[89]") {
+        if shim.to_string_lossy().contains("-aarch64/") {
+            continue;
+        }
+        let output = Command::new(std::env::current_exe().unwrap())
+            .args([
+                "--exact",
+                "real::signatures::in_child",
+                "--ignored",
+                "--nocapture",
+            ])
+            .env("GUARD_TEST_SHIM", &shim)
+            .output()
+            .unwrap();
+        let told = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{}: {told}", shim.display());
+        if told.contains("needs cuBLAS") {
+            continue;
+        }
+        taken += 1;
+        assert!(
+            told.contains("every kind but None"),
+            "{}: {told}",
+            shim.display()
+        );
+        if shim.ends_with("libcudnn.so.9") {
+            assert!(
+                told.contains("status: Some(2000) } \"inputTensorDesc"),
+                "{told}"
+            );
+        } else {
+            assert!(told.contains("status: Some(3) } \"\""), "{told}");
+        }
+    }
+    assert!(taken > 0);
+}
+
+/// Not a test of its own: what the test above runs for each library.
+#[test]
+#[ignore = "run by the_real_libraries_take_the_descriptors"]
+fn in_child() {
+    let Some(shim) = std::env::var_os("GUARD_TEST_SHIM") else {
+        return;
+    };
+    // Up to 8.8 the parts are linked to cuBLAS, and the main library aborts where that is missing.
+    let part = shim
+        .to_str()
+        .unwrap()
+        .replace("libcudnn.so.8", "libcudnn_ops_infer.so.8");
+    if let Err(words) = Library::open(&part) {
+        assert!(words.contains("libcublas"), "{words}");
+        println!("needs cuBLAS: {words}");
+        return;
+    }
+    let cudnn = Cudnn::open(Library::open(shim.to_str().unwrap()).unwrap());
+    let mut unserved = Vec::new();
+    for kind in case::thorough() {
+        let (shape, data_type, layout) = (kind.shape, kind.data_type, kind.layout);
+        let x = cudnn.tensor(shape.x(), data_type, layout).unwrap();
+        let w = cudnn.filter(shape.filter(), data_type, layout).unwrap();
+        let convolution = cudnn.convolution(&shape, data_type).unwrap();
+        // cuDNN's own arithmetic of what comes out is the guard's, groups and holes included.
+        match cudnn.output(&x, &w, &convolution) {
+            Ok(told) => assert_eq!(told, shape.y(), "{kind:?}"),
+            Err(refused) => unserved.push((kind, refused)),
+        }
+    }
+    cudnn.relu().unwrap();
+    println!("every kind but {:?}", unserved.first());
+    // A filter of other channels is refused, and 9 says why.
+    let (shape, data_type, layout) = (case::FIRST.shape, DataType::F32, Layout::Nchw);
+    let x = cudnn.tensor(shape.x(), data_type, layout).unwrap();
+    let other = cudnn.filter([8, 4, 3, 3], data_type, layout).unwrap();
+    let convolution = cudnn.convolution(&shape, data_type).unwrap();
+    let refused = cudnn.output(&x, &other, &convolution).unwrap_err();
+    println!("{refused:?} {:?}", cudnn.last_error());
+    // Every function is there. Without a handle the calls are refused before they look at anything else, so only
+    // their names are asked for.
+    for call in [
+        "cudnnGetConvolutionForwardAlgorithm_v7",
+        "cudnnGetConvolutionForwardWorkspaceSize",
+        "cudnnGetConvolutionBackwardDataWorkspaceSize",
+        "cudnnGetConvolutionBackwardFilterWorkspaceSize",
+        "cudnnConvolutionForward",
+        "cudnnConvolutionBackwardData",
+        "cudnnConvolutionBackwardFilter",
+        "cudnnConvolutionBiasActivationForward",
+    ] {
+        let shim = Library::open(shim.to_str().unwrap()).unwrap();
+        assert!(shim.symbol(call).is_some(), "no {call}");
+    }
+}

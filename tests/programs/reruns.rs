@@ -1,0 +1,191 @@
+//! When cargo runs a build script again, and what the script itself does not run.
+
+use crate::support::builds::{check, crate_of, cudnn, toolkit, wheel, write};
+use crate::support::{fresh, project, run};
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+/// Builds, and says whether the build script ran.
+#[track_caller]
+fn runs(dir: &Path, ask: &str, env: &[(&str, &Path)]) -> bool {
+    let said = run(check(dir, ask, env).arg("--verbose")).exits_with(0);
+    said.text().contains("build-script-build`")
+}
+
+/// Dates everything below a folder, links aside, so many days back: copies and tarballs keep the dates of their maker.
+fn date(dir: &Path, days: u64) {
+    let then = SystemTime::now() - Duration::from_secs(days * 86_400);
+    for entry in fs::read_dir(dir).unwrap().map(Result::unwrap) {
+        if entry.file_type().unwrap().is_dir() {
+            date(&entry.path(), days);
+        } else if entry.file_type().unwrap().is_file() {
+            let file = fs::File::options().write(true).open(entry.path()).unwrap();
+            file.set_modified(then).unwrap();
+        }
+    }
+}
+
+#[test]
+fn another_release_with_an_older_date_runs_the_build_script() {
+    let test = fresh("builds-replaced");
+    let dir = crate_of("replaced");
+    let ask = "cudnn=>=9";
+    let venv = test.join("venv");
+    let in_venv: [(&str, &Path); 1] = [("VIRTUAL_ENV", &venv)];
+    wheel(&venv, 13, (9, 14, 0));
+    date(&test, 20);
+    runs(&dir, ask, &in_venv);
+    assert!(!runs(&dir, ask, &in_venv), "nothing changed");
+    write(&venv.join("lib/python3.12/site-packages/other.py"), "");
+    assert!(!runs(&dir, ask, &in_venv), "an unrelated file");
+    fs::remove_dir_all(venv.join("lib")).unwrap();
+    wheel(&venv, 13, (9, 10, 2));
+    date(&test, 40);
+    assert!(runs(&dir, ask, &in_venv), "another wheel");
+    assert!(!runs(&dir, ask, &in_venv), "nothing changed");
+
+    let tarball = test.join("tarball");
+    let unpacked: [(&str, &Path); 1] = [("CUDNN_PATH", &tarball)];
+    cudnn(&tarball, (9, 14, 0), true);
+    date(&test, 20);
+    assert!(runs(&dir, ask, &unpacked), "a variable is set");
+    assert!(!runs(&dir, ask, &unpacked), "nothing changed");
+    fs::remove_dir_all(&tarball).unwrap();
+    cudnn(&tarball, (9, 10, 2), true);
+    date(&test, 40);
+    assert!(runs(&dir, ask, &unpacked), "another tarball");
+    assert!(runs(&dir, ask, &in_venv), "the variable is unset");
+}
+
+/// CFG-18: a link such as /usr/local/cuda leads elsewhere.
+#[test]
+fn a_link_that_leads_to_another_release_runs_the_build_script() {
+    let test = fresh("builds-switched");
+    let dir = crate_of("switched");
+    let ask = "cuda=>=12;cudnn=>=9";
+    for (release, version) in [("new", (9, 14, 0)), ("old", (9, 10, 2))] {
+        cudnn(&test.join("cudnn").join(release), version, true);
+    }
+    for (version, minor) in [(13000, 0), (13010, 1)] {
+        let cuda = test.join(format!("cuda-{version}"));
+        toolkit(&cuda, version, false);
+        let runtime = format!("libcudart.so.13.{minor}.48");
+        write(&cuda.join("lib64").join(&runtime), "");
+        symlink(&runtime, cuda.join("lib64/libcudart.so")).unwrap();
+    }
+    let turn = |link: &str, target: &str| {
+        let link = test.join(link);
+        let _ = fs::remove_file(&link);
+        symlink(test.join(target), link).unwrap();
+    };
+    let (cuda, dnn) = (test.join("cuda"), test.join("dnn"));
+    let env: [(&str, &Path); 2] = [("CUDA_HOME", &cuda), ("CUDNN_PATH", &dnn)];
+    turn("cuda", "cuda-13010");
+    turn("dnn", "cudnn/new");
+    date(&test, 20);
+    runs(&dir, ask, &env);
+    assert!(!runs(&dir, ask, &env), "nothing changed");
+    turn("dnn", "cudnn/old");
+    assert!(runs(&dir, ask, &env), "another cuDNN");
+    assert!(!runs(&dir, ask, &env), "nothing changed");
+    turn("cuda", "cuda-13000");
+    assert!(runs(&dir, ask, &env), "another CUDA");
+    assert!(!runs(&dir, ask, &env), "nothing changed");
+}
+
+/// CFG-18: CUDA is installed after a build without it. What installs it runs ldconfig, or sets a variable.
+#[test]
+fn a_cuda_that_appears_runs_the_build_script() {
+    let test = fresh("builds-appears");
+    let image = test.join("image");
+    let dir = crate_of("appears");
+    let ask = "optional;cuda=>=12;cudnn=>=9";
+    let env: [(&str, &Path); 1] = [("IMAGE", &image)];
+    let cache = image.join("etc/ld.so.cache");
+    write(&cache, "nothing");
+    date(&test, 20);
+    runs(&dir, ask, &env);
+    assert!(!runs(&dir, ask, &env), "nothing changed");
+    toolkit(&image.join("usr/local/cuda"), 13000, false);
+    cudnn(&image.join("usr/local/cudnn"), (9, 14, 0), true);
+    write(&cache, "cuDNN");
+    assert!(runs(&dir, ask, &env), "it was installed");
+    assert!(!runs(&dir, ask, &env), "nothing changed");
+    fs::remove_dir_all(image.join("usr")).unwrap();
+    assert!(runs(&dir, ask, &env), "it is gone");
+
+    let elsewhere = test.join("elsewhere");
+    toolkit(&elsewhere, 13000, false);
+    cudnn(&elsewhere, (9, 14, 0), true);
+    let named: [(&str, &Path); 3] = [
+        ("IMAGE", &image),
+        ("CUDA_HOME", &elsewhere),
+        ("CUDNN_PATH", &elsewhere),
+    ];
+    assert!(runs(&dir, ask, &named), "variables name one");
+    assert!(!runs(&dir, ask, &named), "nothing changed");
+}
+
+#[test]
+fn kernels_are_compiled_once() {
+    let test = fresh("builds-once");
+    let dir = crate_of("once");
+    let cuda = test.join("cuda");
+    toolkit(&cuda, 13000, true);
+    let env: [(&str, &Path); 1] = [("CUDA_HOME", &cuda)];
+    let ask = "archs=80;kernels=src/*.cu";
+    runs(&dir, ask, &env);
+    assert!(!runs(&dir, ask, &env), "nothing changed");
+    let calls = fs::read_to_string(cuda.join("calls")).unwrap();
+    assert_eq!(calls.lines().count(), 1, "{calls}");
+}
+
+#[test]
+fn a_compiler_that_stands_in_its_toolkit_is_not_run_to_find_it() {
+    let test = fresh("builds-beside");
+    let cuda = test.join("cuda");
+    toolkit(&cuda, 13000, false);
+    write(&cuda.join("bin/nvcc"), "not a program");
+    fs::create_dir_all(test.join("bin")).unwrap();
+    let link = test.join("bin/nvcc");
+    symlink(cuda.join("bin/nvcc"), &link).unwrap();
+    let dir = crate_of("beside");
+    run(&mut check(&dir, "cuda=>=13, <13.1", &[("NVCC", &link)])).exits_with(0);
+}
+
+/// A build script that takes a cuDNN which no machine has.
+const FAR: &str = "fn main() {
+    cudnn_guard::build(|| cudnn_guard::Config::new().cudnn(\">=99\").probe().map(drop));
+}
+";
+
+/// CFG-18: nothing else tells that another package has taken its place.
+#[test]
+#[ignore = "needs pkg-config"]
+fn the_file_that_led_to_a_package_runs_the_build_script() {
+    let test = fresh("builds-packaged");
+    let dir = project("packaged", FAR, "fn main() {}\n");
+    let packages = test.join("pkgconfig");
+    let env: [(&str, &Path); 1] = [("PKG_CONFIG_PATH", &packages)];
+    let package = |name: &str| {
+        let prefix = test.join(name);
+        cudnn(&prefix, (99, 3, 0), true);
+        let text = format!(
+            "prefix={}\nName: cudnn\nDescription: a package\nVersion: 99.3\n\
+             Libs: -L${{prefix}}/lib -lcudnn\nCflags: -I${{prefix}}/include\n",
+            prefix.display()
+        );
+        write(&packages.join("cudnn.pc"), &text);
+    };
+    package("one");
+    date(&test, 20);
+    assert!(runs(&dir, "", &env), "a variable is set");
+    assert!(!runs(&dir, "", &env), "nothing changed");
+    write(&packages.join("cublas-99.pc"), "");
+    assert!(!runs(&dir, "", &env), "an unrelated file");
+    package("two");
+    assert!(runs(&dir, "", &env), "another package");
+    assert!(!runs(&dir, "", &env), "nothing changed");
+}

@@ -1,0 +1,324 @@
+//! What `cudnn-guard doctor` says of a machine.
+
+use super::{cudnn_guard, file, folder, ids, must_exit, text};
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+use std::path::PathBuf;
+use std::process::Command;
+
+/// A toolkit and a cuDNN as NVIDIA's archives lie in /usr/local, with libraries that tell nothing.
+fn usr_local(root: &Path) {
+    file(
+        root,
+        "usr/local/cuda/include/cuda.h",
+        "#define CUDA_VERSION 13000\n",
+    );
+    file(root, "usr/local/cuda/bin/nvcc", "");
+    file(
+        root,
+        "usr/local/cuda/include/cudnn_version.h",
+        "#define CUDNN_MAJOR 9\n#define CUDNN_MINOR 14\n#define CUDNN_PATCHLEVEL 0\n",
+    );
+    file(
+        root,
+        "usr/local/cuda/include/cudnn.h",
+        "#include \"cudnn_version.h\"\n",
+    );
+    let needed = "_graph _ops _cnn _heuristic _engines_precompiled _engines_runtime_compiled";
+    for part in [""].into_iter().chain(needed.split(' ')) {
+        library(root, &format!("usr/local/cuda/lib64/libcudnn{part}.so.9"));
+    }
+}
+
+/// The shortest file that is a library, with nothing in it.
+pub fn library(root: &Path, path: &str) {
+    file(root, path, "");
+    let mut bytes = [0; 64];
+    bytes[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
+    bytes[16] = 3;
+    bytes[18] = if cfg!(target_arch = "aarch64") {
+        183
+    } else {
+        62
+    };
+    fs::write(root.join(path), bytes).expect("a library");
+}
+
+#[test]
+fn a_machine_with_nothing_fails_and_says_what_is_missing() {
+    let root = folder("nothing");
+    let root = root.to_str().expect("text");
+    let output = cudnn_guard(&["doctor", "--root", root]);
+    must_exit(&output, 1);
+    let shown = text(&output);
+    assert!(shown.contains("  ✗ toolkit   not found\n"), "{shown}");
+    assert!(shown.contains("[cuda-not-found]\n"), "{shown}");
+    assert!(shown.contains("  ✗ cuDNN     not found\n"), "{shown}");
+    assert!(shown.contains("[cudnn-not-found]\n"), "{shown}");
+    assert!(
+        shown.ends_with(
+            "\nverdict: fail (2 errors)\n\
+             `cudnn-guard explain cuda-not-found` tells how to see that by hand and how to mend it\n"
+        ),
+        "{shown}"
+    );
+
+    let output = cudnn_guard(&["doctor", "--json", "--root", root]);
+    must_exit(&output, 1);
+    let json: Value = serde_json::from_str(&text(&output)).expect("JSON");
+    assert_eq!(json["verdict"], "fail");
+    assert_eq!(json["toolkit"], Value::Null);
+    assert_eq!(ids(&json), ["cuda-not-found", "cudnn-not-found"]);
+}
+
+#[test]
+fn what_lies_below_a_root_is_found_there() {
+    let root = folder("found");
+    usr_local(&root);
+    let root = root.to_str().expect("text");
+    let output = cudnn_guard(&["doctor", "--json", "--root", root]);
+    must_exit(&output, 0);
+    let json: Value = serde_json::from_str(&text(&output)).expect("JSON");
+    let names: Vec<&String> = json.as_object().expect("an object").keys().collect();
+    assert_eq!(
+        names,
+        [
+            "schema",
+            "verdict",
+            "toolkit",
+            "cudnn",
+            "candidates",
+            "host_compiler",
+            "driver",
+            "gpus",
+            "targets",
+            "findings",
+        ]
+    );
+    assert_eq!(json["toolkit"]["version"], "13.0");
+    assert_eq!(json["cudnn"]["version"], "9.14.0");
+    assert_eq!(json["cudnn"]["library_version"], Value::Null);
+    // The GPUs of this machine are not those of that system.
+    assert_eq!(json["verdict"], "unknown");
+}
+
+/// The guard of a program that runs there ends it, and so does `inspect`.
+#[test]
+fn a_part_that_every_convolution_needs_fails_where_it_is_missing() {
+    for part in ["heuristic", "engines_precompiled"] {
+        let root = folder(&format!("doctor-lacks-{part}"));
+        usr_local(&root);
+        let file = format!("libcudnn_{part}.so.9");
+        fs::remove_file(root.join("usr/local/cuda/lib64").join(&file)).expect("it was there");
+        let root_text = root.to_str().expect("text");
+        let output = cudnn_guard(&["doctor", "--root", root_text]);
+        must_exit(&output, 1);
+        let said = text(&output);
+        assert!(said.contains("✗ parts") && said.contains(&file), "{said}");
+        // Its loader finds the part elsewhere.
+        fs::create_dir_all(root.join("etc")).expect("a folder");
+        let listed = format!("\0/opt/dnn/{file}\0");
+        fs::write(root.join("etc/ld.so.cache"), listed).expect("a file");
+        must_exit(&cudnn_guard(&["doctor", "--root", root_text]), 0);
+    }
+}
+
+#[test]
+fn a_requirement_that_is_not_met_fails() {
+    let root = folder("unmet");
+    usr_local(&root);
+    let root = root.to_str().expect("text");
+    let output = cudnn_guard(&["doctor", "--json", "--root", root, "--cudnn", ">=9.20"]);
+    must_exit(&output, 1);
+    let json: Value = serde_json::from_str(&text(&output)).expect("JSON");
+    assert_eq!(ids(&json), ["cudnn-requirement-unmet"]);
+}
+
+#[test]
+fn a_text_that_is_not_for_a_terminal_has_no_colours() {
+    let root = folder("colours");
+    let output = cudnn_guard(&["doctor", "--root", root.to_str().expect("text")]);
+    assert!(!output.stdout.contains(&0x1b));
+}
+
+/// A simulated installation of cuDNN 9.14 with CUDA 13.0.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+fn simulated(name: &str) -> PathBuf {
+    let root = folder(name);
+    crate::support::simulated::install((9, 14, 0), &[], &root);
+    root
+}
+
+/// What the doctor says, without a fault, of such an installation.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+fn sound_doctor(root: &Path, arguments: &[&str]) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"))
+        .arg("doctor")
+        .args(arguments)
+        .env_clear()
+        .env("CUDA_HOME", root)
+        .env("CUDNN_PATH", root)
+        .env("LD_LIBRARY_PATH", root.join("driver"))
+        .output()
+        .expect("cudnn-guard runs");
+    must_exit(&output, 0);
+    text(&output)
+}
+
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[test]
+fn a_machine_with_everything_passes() {
+    let root = simulated("simulated");
+    let shown = sound_doctor(&root, &[]);
+    assert!(
+        shown.contains(&format!(
+            "  ✓ cuDNN     9.14.0 for CUDA 13 at {}\n",
+            root.display()
+        )),
+        "{shown}"
+    );
+    assert!(
+        shown.contains("  ✓ GPUs      Simulated GPU, compute capability 9.0\n"),
+        "{shown}"
+    );
+    assert!(
+        shown.ends_with("\nverdict: pass (what is here fits together)\n"),
+        "{shown}"
+    );
+    let json: Value = serde_json::from_str(&sound_doctor(&root, &["--json"])).expect("JSON");
+    assert_eq!(json["verdict"], "pass");
+    assert_eq!(json["driver"]["cuda"], "13.0");
+    assert_eq!(json["gpus"][0]["name"], "Simulated GPU");
+    assert_eq!(json["gpus"][0]["compute_capability"], "9.0");
+    let parts = json["cudnn"]["parts"].as_array().expect("parts");
+    assert!(
+        parts.iter().any(|part| part["name"] == "graph"
+            && part["version"] == "9.14.0"
+            && part["told_by"] == "symbol cudnn_graph_version"),
+        "{parts:?}"
+    );
+}
+
+/// ARC-04: what stands in the files of a cuDNN that somebody made smaller counts for more than what NVIDIA's has.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[test]
+fn the_doctor_reads_which_gpus_a_cudnn_serves() {
+    let root = simulated("pruned");
+    // A fatbin of NVIDIA's format: machine code for 7.5, and PTX for 8.0.
+    let mut code = b"\x50\xed\x55\xba\x01\0\x10\0\xa0\0\0\0\0\0\0\0".to_vec();
+    for (kind, capability) in [(2, 75), (1, 80)] {
+        let mut entry = [0; 80];
+        (entry[0], entry[4], entry[8], entry[28]) = (kind, 64, 16, capability);
+        code.extend(entry);
+    }
+    fs::write(root.join("code"), code).expect("device code");
+    for part in ["ops", "cnn"] {
+        let library = root.join(format!("lib64/libcudnn_{part}.so.9"));
+        let added = Command::new("objcopy")
+            .arg("--add-section")
+            .arg(format!(".nv_fatbin={}", root.join("code").display()))
+            .arg(fs::canonicalize(&library).expect("a part"))
+            .status();
+        assert!(added.expect("objcopy runs").success());
+    }
+    let shown = sound_doctor(&root, &[]);
+    assert!(
+        shown.contains("\n  ✓ GPU code  7.5, PTX 8.0, read off its parts\n"),
+        "{shown}"
+    );
+    assert!(
+        shown.contains(
+            "cuDNN 9.14.0 for CUDA 13 has only PTX, which the driver has to compile, for\n    \
+             Simulated GPU, whose compute capability is 9.0  [gpu-newer-than-cudnn]\n      \
+             = help: install cuDNN 9.28.0 or a later one, for CUDA 13\n      \
+             serves      compute capabilities up to 7.5\n"
+        ),
+        "{shown}"
+    );
+    let json: Value = serde_json::from_str(&sound_doctor(&root, &["--json"])).expect("JSON");
+    assert_eq!(
+        json["cudnn"]["gpu_codes"],
+        serde_json::json!(["sm_75", "compute_80"])
+    );
+}
+
+/// CFG-08: cudarc wants one of its CUDA features enabled, and this is the one that fits.
+#[test]
+fn doctor_names_the_feature_of_cudarc_that_fits() {
+    let root = folder("doctor-cudarc");
+    usr_local(&root);
+    file(
+        &root,
+        "Cargo.lock",
+        "version = 4\n\n[[package]]\nname = \"cudarc\"\nversion = \"0.17.3\"\n",
+    );
+    let doctor = |dir: &Path| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
+        command.args(["doctor", "--root"]).arg(&root);
+        command.current_dir(dir).env_clear().env("HOME", "/nowhere");
+        text(&command.output().expect("cudnn-guard runs"))
+    };
+    let said = doctor(&root);
+    let wanted = "  \u{2013} cudarc    0.17.3 in Cargo.lock: its feature cuda-13000, or the newest before\n              \
+         it that it has, fits CUDA 13.0 of the toolkit here; choose an\n              \
+         older one to run with older drivers\n";
+    assert!(said.contains(wanted), "{said}");
+    assert!(!doctor(&root.join("usr")).contains("Cargo.lock"));
+}
+
+/// CFG-11: what is there and may not be read is not missing.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_this_user_may_not_read_is_not_missing() {
+    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::process::CommandExt;
+    // Not below the build's own folder, which another user may be kept from.
+    let root = std::env::temp_dir().join(format!("cudnn-guard-forbidden-{}", std::process::id()));
+    usr_local(&root);
+    let program = root.join("cudnn-guard");
+    fs::copy(env!("CARGO_BIN_EXE_cudnn-guard"), &program).expect("a copy");
+    let headers = root.join("usr/local/cuda/include");
+    let mode = |path: &Path, mode: u32| {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("a mode");
+    };
+    for name in ["cudnn.h", "cudnn_version.h"] {
+        mode(&headers.join(name), 0o000);
+    }
+    file(&root, "private/cudnn/include/cudnn.h", "");
+    mode(&root.join("private"), 0o000);
+    let doctor = |env: &[(&str, &Path)]| {
+        let mut command = Command::new(&program);
+        command.args(["doctor", "--root"]).arg(&root).env_clear();
+        command.envs(env.iter().copied());
+        // root may read everything.
+        if fs::read(headers.join("cudnn.h")).is_ok() {
+            command.uid(65534).gid(65534);
+        }
+        text(&command.output().expect("it runs")).replace(root.to_str().expect("text"), "$ROOT")
+    };
+    let unread = doctor(&[]);
+    let private = doctor(&[("CUDNN_PATH", &root.join("private/cudnn"))]);
+    mode(&root.join("private"), 0o755);
+    fs::remove_dir_all(&root).expect("removed");
+    let plain = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        plain(&unread).contains(
+            "at `$ROOT/usr/local/cuda` may not be read by this user [cudnn-headers-missing] \
+             = help: let everybody read them: `sudo chmod -R a+rX $ROOT/usr/local/cuda/include` \
+             = help: or set CUDNN_INCLUDE_DIR to a directory that holds cudnn.h and may be read \
+             found via NVIDIA's usual directory: $ROOT/usr/local/cuda/include/cudnn_version.h"
+        ),
+        "{unread}"
+    );
+    assert!(
+        plain(&private).contains(
+            "`CUDNN_PATH` is set to `$ROOT/private/cudnn`, and `$ROOT/private/cudnn` cannot be reached: this user may \
+             not enter `$ROOT/private` [variable-unusable] \
+             = help: let this user enter it: `sudo chmod a+x $ROOT/private` \
+             = help: or unset CUDNN_PATH, so that the usual places are searched"
+        ),
+        "{private}"
+    );
+}

@@ -1,0 +1,203 @@
+//! What `.pc` files lead to. No machine has the releases that are asked for here, so that nothing else is taken.
+#![cfg(unix)]
+
+use super::doctor::library;
+use super::{file, folder, text};
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+const FAR: [&str; 4] = ["--cuda", ">=99.2", "--cudnn", ">=99.2"];
+
+/// What a package's file says, as NVIDIA's packages write it.
+fn package(dir: &Path, name: &str, variables: &str, libs: &str) {
+    let text = format!(
+        "{variables}\nName: {name}\nDescription: a package\nVersion: 99.2\n\
+         Libs: {libs}\nCflags: -I${{includedir}}\n"
+    );
+    file(dir, &format!("{name}.pc"), &text);
+}
+
+fn toolkit(root: &Path, minor: u32) {
+    let top = format!("cuda-99.{minor}");
+    let header = format!("#define CUDA_VERSION {}\n", 99_000 + minor * 10);
+    let targets = format!("{top}/targets/x86_64-linux");
+    file(root, &format!("{targets}/include/cuda.h"), &header);
+    file(root, &format!("{targets}/lib/libcudart.so"), "");
+    file(root, &format!("{top}/bin/nvcc"), "");
+}
+
+/// The directory of the .pc files of two toolkits and a cuDNN.
+fn packages(root: &Path) -> PathBuf {
+    let dir = root.join("share/pkgconfig");
+    for minor in [9, 10] {
+        toolkit(root, minor);
+        let top = root.join(format!("cuda-99.{minor}"));
+        let variables = format!(
+            "cudaroot={}\nlibdir=${{cudaroot}}/targets/x86_64-linux/lib\n\
+             includedir=${{cudaroot}}/targets/x86_64-linux/include",
+            top.display()
+        );
+        let libs = "-L${libdir} -lcudart";
+        package(&dir, &format!("cudart-99.{minor}"), &variables, libs);
+        package(&dir, &format!("cublas-99.{minor}"), &variables, libs);
+    }
+    // One that can be moved.
+    let variables = "prefix=${pcfiledir}/../../dnn\nincludedir=${prefix}/include";
+    package(&dir, "cudnn", variables, "-L${prefix}/lib -lcudnn");
+    let header = "#define CUDNN_MAJOR 99\n#define CUDNN_MINOR 3\n#define CUDNN_PATCHLEVEL 0\n";
+    file(root, "dnn/include/cudnn_version.h", header);
+    file(root, "dnn/include/cudnn.h", "");
+    library(root, "dnn/lib/libcudnn.so.99");
+    dir
+}
+
+fn doctor(arguments: &[&str], env: &[(&str, &Path)]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_cudnn-guard"))
+        .arg("doctor")
+        .args(arguments)
+        .env_clear()
+        .envs(env.iter().copied())
+        .output()
+        .expect("cudnn-guard runs")
+}
+
+/// CFG-03, CFG-09
+#[test]
+#[ignore = "needs pkg-config"]
+fn a_package_leads_to_its_directories() {
+    let root = folder("pkg-config");
+    let dir = packages(&root);
+    let path = std::env::var_os("PATH").expect("a PATH");
+    let env = [
+        ("PKG_CONFIG_PATH", dir.as_path()),
+        ("PATH", Path::new(&path)),
+    ];
+    let output = doctor(&[&["--json"][..], &FAR].concat(), &env);
+    // The crate's lines for cargo would stand before it.
+    let json: Value = serde_json::from_str(&text(&output)).expect("JSON alone");
+    let via = |name: &str| format!("pkg-config ({}/{name}.pc)", dir.display());
+    let inside = |path: &str| root.join(path).display().to_string();
+    let toolkit = &json["toolkit"];
+    assert_eq!(toolkit["found_via"], via("cudart-99.10"));
+    assert_eq!(toolkit["root"], inside("cuda-99.10"));
+    assert_eq!(
+        toolkit["link_dirs"][0],
+        inside("cuda-99.10/targets/x86_64-linux/lib")
+    );
+    let cudnn = &json["cudnn"];
+    assert_eq!(cudnn["found_via"], via("cudnn"));
+    assert_eq!(cudnn["version"], "99.3.0");
+    assert_eq!(cudnn["include_dir"], inside("dnn/include"));
+    // The newest is enough: the other one is not asked about.
+    let known = json["candidates"].as_array().expect("candidates");
+    let asked = known
+        .iter()
+        .filter(|one| one["found_via"] == via("cudart-99.9"));
+    assert_eq!(asked.count(), 0);
+}
+
+/// CFG-03
+#[test]
+#[ignore = "needs pkg-config"]
+fn a_package_that_leads_nowhere_or_is_refused_is_named() {
+    let root = folder("pkg-config-gone");
+    let dir = root.join("pkgconfig");
+    let gone = root.join("gone");
+    let variables = format!("includedir={}/include", gone.display());
+    package(&dir, "cudart-99.4", &variables, "-lcudart");
+    file(&dir, "cudnn.pc", "Requires: nothing-of-this-name\n");
+    let path = std::env::var_os("PATH").expect("a PATH");
+    let env = [
+        ("PKG_CONFIG_PATH", dir.as_path()),
+        ("PATH", Path::new(&path)),
+    ];
+    let said = text(&doctor(&FAR, &env));
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    let file = |name: &str| dir.join(name).display().to_string();
+    let leads = format!(
+        "pkg-config ({}) leads to `{}`, which is not there",
+        file("cudart-99.4.pc"),
+        gone.display()
+    );
+    assert!(said.contains(&leads), "{said}");
+    let refused = format!("`{}`, which pkg-config refuses: Package", file("cudnn.pc"));
+    assert!(said.contains(&refused), "{said}");
+}
+
+/// CFG-03
+#[test]
+fn where_pkg_config_is_not_installed_its_files_are_left_out() {
+    let root = folder("pkg-config-none");
+    let dir = packages(&root);
+    let env = [
+        ("PKG_CONFIG_PATH", dir.as_path()),
+        ("PATH", Path::new("/nowhere")),
+    ];
+    let said = text(&doctor(&FAR, &env));
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    for name in ["cudart-99.10.pc", "cudnn.pc"] {
+        let left_out = format!(
+            "`{}`: pkg-config, which reads it, is not installed",
+            dir.join(name).display()
+        );
+        assert!(said.contains(&left_out), "{said}");
+    }
+}
+
+#[test]
+fn an_answer_that_is_none_does_not_end_the_search() {
+    let root = folder("pkg-config-silent");
+    let dir = packages(&root);
+    let path = std::env::var_os("PATH").expect("a PATH");
+    let env = [
+        ("PKG_CONFIG_PATH", dir.as_path()),
+        ("PKG_CONFIG", Path::new("true")),
+        ("PATH", Path::new(&path)),
+    ];
+    let said = text(&doctor(&FAR, &env));
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    let told = format!(
+        "`{}`: what pkg-config says of it cannot be read",
+        dir.join("cudnn.pc").display()
+    );
+    assert!(said.contains(&told), "{said}");
+}
+
+#[test]
+fn in_a_cross_build_pkg_config_is_asked_only_where_it_is_configured() {
+    let root = folder("pkg-config-cross");
+    let dir = packages(&root);
+    let mark = root.join("called");
+    let program = root.join("pkg-config");
+    let script = format!("#!/bin/sh\n: >'{}'\nexit 1\n", mark.display());
+    file(&root, "script", &script);
+    // By another program: were it written here, a child of another test could hold it open, and such a file cannot be
+    // started.
+    let copied = Command::new("install")
+        .arg("-m755")
+        .args([root.join("script"), program.clone()])
+        .status();
+    assert!(copied.expect("install runs").success());
+    let other = "aarch64-unknown-linux-gnu";
+    let base = [
+        ("PKG_CONFIG_PATH", dir.as_path()),
+        ("PATH", root.as_path()),
+        ("HOST", Path::new("x86_64-unknown-linux-gnu")),
+    ];
+    let calls = |arguments: &[&str], env: &[(&str, &Path)]| {
+        let _ = fs::remove_file(&mark);
+        let said = text(&doctor(arguments, &[&base[..], env].concat()));
+        let named = said.contains("pkg-config:");
+        assert_eq!(named, mark.exists(), "{said}");
+        named
+    };
+    let target = ("TARGET", Path::new(other));
+    let here = ("TARGET", base[2].1);
+    assert!(calls(&[], &[here]));
+    assert!(!calls(&[], &[target]));
+    assert!(calls(&[], &[target, ("PKG_CONFIG", &program)]));
+    // The crate knows nothing of a target that the build script names.
+    assert!(!calls(&["--target", other], &[here]));
+}

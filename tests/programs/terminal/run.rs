@@ -1,0 +1,94 @@
+//! `cudnn-guard run`.
+
+use super::{folder, must_exit, text};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// A program that prints what it is given and ends with 7, and the folder of a library that it is linked with.
+fn linked(name: &str) -> (PathBuf, PathBuf) {
+    let dir = folder(name);
+    let (program, library) = (dir.join("app"), dir.join("lib/libown.so.1"));
+    let compile = |code: &str, into: &Path, flags: &[&str]| {
+        let source = dir.join("code.c");
+        fs::create_dir_all(into.parent().unwrap()).unwrap();
+        fs::write(&source, code).unwrap();
+        let mut cc = Command::new("cc");
+        cc.arg(&source).arg("-o").arg(into).args(flags);
+        assert!(cc.status().unwrap().success(), "{cc:?}");
+    };
+    let shared = ["-shared", "-fPIC", "-Wl,-soname,libown.so.1"];
+    compile("int own(void) { return 1; }", &library, &shared);
+    let main = "#include <stdio.h>
+        int own(void);
+        int main(int count, char **words) {
+            for (int i = 1; i < count; i++) puts(words[i]);
+            return own() + 6;
+        }";
+    compile(main, &program, &[library.to_str().unwrap()]);
+    (program, dir.join("lib"))
+}
+
+fn run(program: &Path, words: &[&str], variables: &[(&str, &Path)]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_cudnn-guard"))
+        .arg("run")
+        .arg(program)
+        .args(words)
+        .env_clear()
+        .envs(variables.iter().copied())
+        .output()
+        .unwrap()
+}
+
+/// The loader ends such a program before `main`, with its own words.
+#[test]
+fn a_program_that_the_loader_would_end_is_not_started() {
+    let (program, lib) = linked("run");
+    let moved = lib.with_file_name("elsewhere");
+    fs::rename(&lib, &moved).unwrap();
+    let refused = run(&program, &["a"], &[]);
+    must_exit(&refused, 78);
+    assert_eq!(text(&refused), "");
+    let said = String::from_utf8(refused.stderr).unwrap();
+    let shown = program.display();
+    let headline = "needs libown.so.1, which the loader does not find  [library-not-found]";
+    assert!(
+        said.starts_with(&format!("`{shown}` {headline}\n")),
+        "{said}"
+    );
+    assert!(
+        said.contains("\n  see         cudnn-guard explain library-not-found\n"),
+        "{said}"
+    );
+    assert!(
+        said.ends_with(&format!(
+            "`{shown}` was not started; with CUDNN_GUARD=warn it is\n"
+        )),
+        "{said}"
+    );
+    // The loader's own end.
+    must_exit(
+        &run(&program, &["a"], &[("CUDNN_GUARD", Path::new("warn"))]),
+        127,
+    );
+    let there = run(&program, &["a", "--json"], &[("LD_LIBRARY_PATH", &moved)]);
+    must_exit(&there, 7);
+    assert_eq!(text(&there), "a\n--json\n");
+    assert_eq!(String::from_utf8(there.stderr).unwrap(), "");
+}
+
+/// What is no program for the loader is started as it is.
+#[test]
+fn a_script_is_started_and_what_is_not_there_is_told() {
+    let script = folder("run-script").join("script");
+    fs::write(&script, "#!/bin/sh\nexit 5\n").unwrap();
+    let mode = <fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o755);
+    fs::set_permissions(&script, mode).unwrap();
+    must_exit(&run(&script, &[], &[]), 5);
+    let absent = run(Path::new("no-such-program"), &[], &[]);
+    must_exit(&absent, 127);
+    assert_eq!(
+        String::from_utf8(absent.stderr).unwrap(),
+        "cudnn-guard: there is no program \"no-such-program\"\n"
+    );
+}

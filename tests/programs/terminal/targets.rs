@@ -1,0 +1,128 @@
+//! What `cudnn-guard targets` makes of a list.
+
+#[cfg(unix)]
+use super::file;
+#[cfg(unix)]
+use super::folder;
+use super::{cudnn_guard, ids, must_exit, text};
+use serde_json::Value;
+#[cfg(unix)]
+use std::path::Path;
+#[cfg(unix)]
+use std::process::Command;
+#[cfg(unix)]
+use std::process::Output;
+
+#[test]
+fn targets_without_any_cuda() {
+    let output = cudnn_guard(&["targets", "9.0+PTX", "RTX 4090", "90a", "--cuda", "12.4"]);
+    must_exit(&output, 0);
+    assert_eq!(
+        text(&output),
+        "targets    sm_89 sm_90 compute_90 sm_90a\n\
+         chosen by  the command line\n\
+         nvcc       what CUDA 12.4 is known to do\n\
+         flags      -gencode=arch=compute_89,code=sm_89\n           \
+         -gencode=arch=compute_90,code=sm_90\n           \
+         -gencode=arch=compute_90,code=compute_90\n           \
+         -gencode=arch=compute_90a,code=sm_90a\n\
+         CMake      89-real;90;90a-real\n\
+         PyTorch    8.9;9.0+PTX;9.0a\n"
+    );
+    let json = "{\"targets\":[\"sm_86\"],\"flags\":[\"-gencode=arch=compute_80,code=sm_86\"],\"findings\":[]}\n";
+    for list in ["8.6(8.0)", "-gencode=arch=compute_80,code=sm_86"] {
+        let output = cudnn_guard(&["targets", "--json", "--", list]);
+        must_exit(&output, 0);
+        assert_eq!(text(&output), json);
+    }
+}
+
+/// CMP-09: what an nvcc does not know yet, and from which CUDA on it is known.
+#[test]
+fn targets_that_a_cuda_does_not_have() {
+    let output = cudnn_guard(&["targets", "120", "--cuda", "12.4"]);
+    must_exit(&output, 1);
+    assert_eq!(
+        text(&output),
+        "error: CUDA 12.4 cannot compile for sm_120, which the command line asks for  [arch-unsupported-by-nvcc]\n  \
+         = help: write targets that this nvcc knows, or choose another CUDA toolkit with CUDA_HOME\n  \
+         found       the command line: \"120\"\n  \
+         nvcc knows  sm_50 sm_52 sm_53 sm_60 sm_61 sm_62 sm_70 sm_72 sm_75 sm_80 sm_86 sm_87 sm_89 sm_90 sm_90a\n  \
+         served by   sm_120: CUDA 12.8 and newer\n"
+    );
+    let output = cudnn_guard(&["targets", "70", "--cuda", "13.0", "--json"]);
+    must_exit(&output, 1);
+    let json: Value = serde_json::from_str(&text(&output)).expect("JSON");
+    assert_eq!(ids(&json), ["arch-unsupported-by-nvcc"]);
+    assert_eq!(json["flags"], serde_json::json!([]));
+    must_exit(&cudnn_guard(&["targets", "80", "--cuda", "new"]), 2);
+}
+
+/// Runs with the nvidia-smi of fixtures/smi, and with a driver that cannot be opened, whatever this machine has.
+#[cfg(unix)]
+fn with_gpus(list: &str, env: &[(&str, &str)]) -> Output {
+    let smi = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/smi");
+    let no_driver = folder("no-driver");
+    file(&no_driver, "libcuda.so.1", "");
+    Command::new(env!("CARGO_BIN_EXE_cudnn-guard"))
+        .args(["targets", list, "--cuda", "12.9", "--json"])
+        .env_clear()
+        .env("PATH", format!("{}:/usr/bin:/bin", smi.display()))
+        .env("LD_LIBRARY_PATH", no_driver)
+        .envs(env.iter().copied())
+        .output()
+        .expect("cudnn-guard runs")
+}
+
+/// CFG-14, ARC-05: all GPUs that programs see, and in a release build a word on those that are left out.
+#[cfg(unix)]
+#[test]
+fn every_gpu_of_this_machine_is_a_target() {
+    let targets = |output: &Output| {
+        let json: Value = serde_json::from_str(&text(output)).expect("JSON");
+        let ids: Vec<Value> = json["findings"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|finding| finding["id"].clone())
+            .collect();
+        (json["targets"].clone(), Value::from(ids))
+    };
+    let json = |list: &[&str]| serde_json::json!(list);
+    type Case<'a> = (
+        &'a str,
+        &'a [(&'a str, &'a str)],
+        &'a [&'a str],
+        &'a [&'a str],
+    );
+    let cases: [Case; 5] = [
+        (
+            "auto",
+            &[],
+            &["sm_61", "compute_61", "sm_86", "compute_86"],
+            &[],
+        ),
+        (
+            "auto",
+            &[("PROFILE", "release")],
+            &["sm_61", "compute_61", "sm_86", "compute_86"],
+            &["kernels-not-covering-gpu"],
+        ),
+        ("80", &[("PROFILE", "release")], &["sm_80"], &[]),
+        (
+            "native",
+            &[("CUDA_VISIBLE_DEVICES", "GPU-1b")],
+            &["sm_86"],
+            &[],
+        ),
+        ("native", &[("CUDA_VISIBLE_DEVICES", "")], &[], &["no-gpu"]),
+    ];
+    for (list, env, wanted, ids) in cases {
+        let output = with_gpus(list, env);
+        assert_eq!(
+            targets(&output),
+            (json(wanted), json(ids)),
+            "{list} {env:?}"
+        );
+    }
+}
