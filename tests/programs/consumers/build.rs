@@ -146,6 +146,7 @@ fn a_program_that_needs_what_a_release_gets_wrong_is_not_built_with_it() {
 }
 
 #[test]
+#[ignore = "compiles the runtime and each form in every edition: half a minute"]
 fn generated_file_is_free_of_warnings_in_every_edition() {
     let sound = installed("editions-9.14", (9, 14, 0), &[]);
     let linked = NEEDS_BOTH.to_string();

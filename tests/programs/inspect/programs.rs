@@ -78,16 +78,11 @@ fn real_libraries_beside_a_program() {
     );
 }
 
-/// What is linked as one piece by either linker and stripped still holds its facts.
+/// What is linked as one piece by either linker and stripped still holds its facts, optimised as releases are or not.
 #[test]
+#[ignore = "compiles the runtime five times: a minute of two cores"]
 fn facts_survive_the_linker() {
     facts_survive(0, &[("fat", 1, &[]), ("thin", 0, BFD)]);
-}
-
-/// The same with everything optimised, as releases are.
-#[test]
-#[ignore = "optimises the runtime three times: a minute of one core"]
-fn facts_survive_every_optimisation() {
     facts_survive(3, &[("fat", 3, &[]), ("thin", 1, BFD)]);
 }
 
