@@ -27,6 +27,8 @@ mod guard;
 mod inspect;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod links;
+#[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
+mod loader;
 #[cfg(target_os = "linux")]
 mod matrix;
 #[cfg(target_os = "linux")]

@@ -199,7 +199,10 @@ const SHOWN_ELSEWHERE: &[(&str, &[FindingId])] = &[
         "src/system",
         &[FindingId::IoError, FindingId::ProgramTimeout],
     ),
-    ("tests/programs/terminal/fetch.rs", &[FindingId::FetchFailed]),
+    (
+        "tests/programs/terminal/fetch.rs",
+        &[FindingId::FetchFailed],
+    ),
     (
         "the guard's tests",
         &[

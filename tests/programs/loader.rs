@@ -1,25 +1,15 @@
 //! The way that `cudnn-guard inspect` goes, against the system's own loader: small programs and libraries in many
 //! layouts, of which both have to pick the same files in the same order.
-#![cfg(all(
-    feature = "cli",
-    target_os = "linux",
-    target_env = "gnu",
-    target_arch = "x86_64"
-))]
-#![allow(clippy::disallowed_methods)] // tests make files and run programs
 
-mod loader {
-    pub mod layouts;
-}
-mod support;
+pub mod layouts;
 
-use loader::layouts::{LAYOUTS, SYSTEMS};
+use crate::support::{fresh, run};
+use layouts::{LAYOUTS, SYSTEMS};
 use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use support::{fresh, run};
 
 /// What is compiled once: programs that open what they are told to, with and without the facts of a guard, a library
 /// that does nothing, and a first library of cuDNN, which opens its parts.
