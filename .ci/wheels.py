@@ -37,6 +37,8 @@ SETS = {
     "cudnn-cu12-9.1.0": ["nvidia-cudnn-cu12==9.1.0.70"],
     "cudnn-cu12-8.9.7": ["nvidia-cudnn-cu12==8.9.7.29"],
     "cudnn-cu13-9.28-aarch64": ["nvidia-cudnn-cu13==9.28.0.42"],
+    # What a program for aarch64 is linked with: the compiler is that of this machine.
+    "cuda-cu13-aarch64": ["nvidia-cuda-runtime==13.5.*"],
     # What compiles graphs at run time, and has nothing else.
     "cudnn-jit-cu13-9.27": ["nvidia-cudnn-jit-cu13==9.27.0.42"],
     "cudnn-jit-cu12-9.27": ["nvidia-cudnn-jit-cu12==9.27.0.42"],
@@ -59,6 +61,7 @@ SETS = {
 
 # Sets for another machine than this one, by pip's name for it.
 PLATFORMS = {
+    "cuda-cu13-aarch64": "manylinux2014_aarch64",
     "cudnn-cu13-9.28-aarch64": "manylinux_2_27_aarch64",
     "cudnn-win-cu13-9.28": "win_amd64",
     "cudnn-win-cu13-9.14": "win_amd64",

@@ -1,5 +1,6 @@
 //! The CUDA and cuDNN of this machine, checked: what `Config::probe` gives.
 
+pub mod builder;
 pub mod environment_checks;
 pub mod findings;
 #[cfg(test)]

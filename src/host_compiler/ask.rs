@@ -7,6 +7,7 @@ use crate::host_compiler::{
 };
 use crate::model::environment::Variable;
 use crate::model::invocation::Invocation;
+use crate::model::platform::Os;
 use crate::runtime::facts::finding::Finding;
 use crate::system::programs::{Output, on_path, run};
 use crate::system::{Host, files};
@@ -90,6 +91,23 @@ pub fn installed_alternatives(
         fits.then_some(AlternativeCompiler { program, release })
     });
     found.take(MOST_RIVALS).collect()
+}
+
+/// The C++ compiler for another processor than that of the system that builds, as the cc crate finds it: nvcc itself
+/// takes the `gcc` on PATH.
+pub fn cross_compiler(host: &Host) -> Option<String> {
+    let builder = host.builder();
+    if builder.cpu == host.platform.cpu || host.platform.os != Os::Linux {
+        return None;
+    }
+    let mut compiler = cc::Build::new();
+    compiler
+        .cpp(true)
+        .cargo_metadata(false)
+        .cargo_warnings(false);
+    compiler.target(&host.platform.triple).host(&builder.triple);
+    let tool = compiler.opt_level(0).debug(false).try_get_compiler().ok()?;
+    Some(tool.path().to_str()?.to_string())
 }
 
 /// The `cl.exe` for this processor, on Windows: that of the developer prompt, else of the newest Visual Studio, which

@@ -80,7 +80,16 @@ pub fn missing(said: &str, choice: &Choice, env: &Environment) -> Option<String>
                          there is no such compiler"
             .into(),
         Choice::Nobody => {
-            "install g++, or set NVCC_CCBIN to it: nvcc cannot start its host compiler".into()
+            let mut lines = said.lines();
+            let program = lines.find_map(|line| line.strip_suffix(": No such file or directory"));
+            // One for another processor, as Debian's packages have it.
+            match program.and_then(|name| Some((name, name.strip_suffix("-g++")?))) {
+                Some((name, processor)) => format!(
+                    "install `{name}`, on Debian and Ubuntu with `sudo apt install g++-{processor}`, or set NVCC_CCBIN to \
+                     another compiler for that processor: nvcc cannot start it"
+                ),
+                None => "install g++, or set NVCC_CCBIN to it: nvcc cannot start its host compiler".into(),
+            }
         }
     })
 }

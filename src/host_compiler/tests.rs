@@ -247,6 +247,23 @@ fn without_microsofts_compiler_it_is_said_how_to_get_it() {
     );
 }
 
+/// What nvcc 13.5 says without Debian's g++-aarch64-linux-gnu.
+#[test]
+fn a_compiler_for_another_processor_that_is_not_there_is_named() {
+    let said = "aarch64-linux-gnu-g++: No such file or directory\n\
+        nvcc fatal   : Failed to preprocess host compiler properties.\n";
+    let help = |said| missing(said, &Choice::Nobody, &Environment::default()).unwrap();
+    assert_eq!(
+        help(said),
+        "install `aarch64-linux-gnu-g++`, on Debian and Ubuntu with `sudo apt install g++-aarch64-linux-gnu`, or set \
+         NVCC_CCBIN to another compiler for that processor: nvcc cannot start it"
+    );
+    assert_eq!(
+        help(&said.replace("aarch64-linux-gnu-g++", "gcc")),
+        "install g++, or set NVCC_CCBIN to it: nvcc cannot start its host compiler"
+    );
+}
+
 #[test]
 fn other_compilers_have_the_name_of_this_one_with_a_number() {
     let limits = Limits {

@@ -37,8 +37,8 @@ pub mod target_flags;
 pub mod tests;
 
 use crate::error::Error;
-use crate::host_compiler::ask::visual_studio;
-use crate::host_compiler::compiler_choice;
+use crate::host_compiler::ask::{cross_compiler, visual_studio};
+use crate::host_compiler::compiler_choice::{self, Choice};
 use crate::kernels::rerun::is_own;
 use crate::model::gencode::Gencode;
 use crate::model::platform::Os;
@@ -58,7 +58,7 @@ use job::{Job, JobOutput};
 use setup::Setup;
 use sources::Source;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Kernels to compile, from [`Toolchain::kernels`].
 #[derive(Clone, Debug)]
@@ -294,18 +294,30 @@ impl Kernels<'_> {
         }
         let watched = self.watched(lines)?;
         let toolkit = self.toolchain.need_toolkit()?;
-        let Some(nvcc) = toolkit.nvcc.clone() else {
-            let candidates = &self.toolchain.candidates;
-            return Err(nvcc_missing::nvcc(toolkit, candidates, sources).into());
+        let is_linked = product == Product::Object;
+        let refused = is_linked.then(|| nvcc_missing::msvc(self.toolchain));
+        let refused = refused.flatten();
+        let builder = match toolkit.nvcc {
+            Some(_) => None,
+            None => self.toolchain.of_builder(),
+        };
+        lines.extend(builder.iter().flat_map(Toolchain::reruns));
+        let found = builder.as_ref().unwrap_or(self.toolchain).nvcc();
+        let Some(nvcc) = found.map(Path::to_path_buf) else {
+            let stop = refused.filter(|finding| finding.severity == Severity::Error);
+            let missing = || nvcc_missing::nvcc(self.toolchain, builder.as_ref(), sources);
+            return Err(stop.unwrap_or_else(missing).into());
         };
         let mut selection = self.toolchain.selection_of(&self.archs)?;
         if let Some(minimum) = self.minimum {
             let noticed = min_capability::apply(minimum, &mut selection);
             selection.findings.extend(noticed);
         }
-        if product == Product::Object {
-            let noticed = nvcc_missing::msvc(self.toolchain);
-            selection.findings.extend(noticed);
+        selection.findings.extend(refused);
+        if is_linked {
+            selection
+                .findings
+                .extend(nvcc_missing::runtime(self.toolchain));
         }
         let (stop, findings): (Vec<_>, Vec<_>) = std::mem::take(&mut selection.findings)
             .into_iter()
@@ -330,16 +342,19 @@ impl Kernels<'_> {
         let included = flags.iter().filter_map(|flag| flag.strip_prefix("-I"));
         paths.extend(included.map(PathBuf::from));
         // The signs are those of a Unix shell.
-        if self.toolchain.host.platform.os == Os::Windows {
+        if self.toolchain.host.builder().os == Os::Windows {
             paths.clear();
         }
         let mut paths = paths.iter();
         if let Some((path, sign)) = paths.find_map(|path| Some((path, nvcc_cannot_take(path)?))) {
             return Err(nvcc_missing::untaken(path, sign).into());
         }
-        let platform = &self.toolchain.host.platform;
         let choice = compiler_choice::choice(&self.toolchain.host.env, &flags);
-        let (ccbin, env) = compiler_choice::ccbin(&choice, platform, visual_studio);
+        let host = &self.toolchain.host;
+        let (mut ccbin, env) = compiler_choice::ccbin(&choice, &host.platform, visual_studio);
+        if choice == Choice::Nobody && is_linked {
+            ccbin = ccbin.or_else(|| cross_compiler(host));
+        }
         let plan = Plan {
             ccbin,
             env,

@@ -74,7 +74,7 @@ pub fn without_cicc(toolkit: &Toolkit, host: &Host) -> Option<Finding> {
         let value = line.strip_prefix("CICC_PATH");
         value.is_some_and(|value| value.trim_start_matches([' ', '=']) == "$(TOP)/nvvm/bin")
     };
-    let program = host.platform.program("cicc");
+    let program = host.builder().program("cicc");
     let cicc = bin.parent()?.join("nvvm").join("bin").join(&program);
     let is_there = files::is_file(&cicc) || files::is_file(&bin.join(&program));
     if is_there || !profile.lines().any(is_usual) {

@@ -1,26 +1,41 @@
 //! What to say where kernels are to be compiled and there is no nvcc, or none that can do it.
 
-use crate::model::candidate::{Candidate, Found, Toolkit};
-use crate::model::platform::{Os, Platform};
+use crate::model::candidate::Found;
+use crate::model::platform::Os;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::system::Host;
 use crate::toolchain::Toolchain;
 use std::path::{Path, PathBuf};
 
-/// The finding, with the places that were looked at.
-pub fn nvcc(toolkit: &Toolkit, candidates: &[Candidate], sources: &[PathBuf]) -> Finding {
+/// The finding, with the places that were looked at: by the system that builds, where that is another one.
+pub fn nvcc(toolchain: &Toolchain, builder: Option<&Toolchain>, sources: &[PathBuf]) -> Finding {
+    let candidates = &builder.unwrap_or(toolchain).candidates;
     let what = match sources {
         [one] => format!("`{}`", one.display()),
         more => format!("{} kernels", more.len()),
     };
-    let mut finding = Finding::error(
-        FindingId::NvccNotFound,
-        format!(
-            "the CUDA at `{}` has no nvcc to compile {what} with",
-            toolkit.root.display()
-        ),
-    );
+    let (headline, variable) = match builder {
+        None => {
+            let root = toolchain.cuda_root().unwrap_or(Path::new(""));
+            let headline = format!(
+                "the CUDA at `{}` has no nvcc to compile {what} with",
+                root.display()
+            );
+            (headline, "CUDA_HOME".to_string())
+        }
+        Some(builder) => {
+            let (triple, target) = (
+                &builder.host.platform.triple,
+                &toolchain.host.platform.triple,
+            );
+            let headline = format!(
+                "no CUDA for `{triple}`, on which this build for `{target}` runs, has an nvcc to compile {what} with"
+            );
+            (headline, format!("CUDA_HOME_{}", triple.replace('-', "_")))
+        }
+    };
+    let mut finding = Finding::error(FindingId::NvccNotFound, headline);
     let mut wheels = false;
     let mut looked = Vec::new();
     for candidate in candidates {
@@ -54,7 +69,9 @@ pub fn nvcc(toolkit: &Toolkit, candidates: &[Candidate], sources: &[PathBuf]) ->
         ));
     }
     finding
-        .help("set CUDA_HOME to a CUDA toolkit that has `bin/nvcc`, or put its nvcc on PATH")
+        .help(format!(
+            "set {variable} to a CUDA toolkit that has `bin/nvcc`, or put its nvcc on PATH"
+        ))
         .help(
             "or run `cudnn-guard fetch` (from `cargo install cudnn-guard --features cli`), which installs one without \
              root",
@@ -74,8 +91,7 @@ fn is_old_wheel(root: &Path) -> bool {
 /// program's linker is GNU's.
 pub fn msvc(toolchain: &Toolchain) -> Option<Finding> {
     let Host { platform, env, .. } = &toolchain.host;
-    let other = env.var("HOST").map(Platform::from_triple);
-    let other = other.filter(|host| host.os != Os::Windows);
+    let other = Some(toolchain.host.builder()).filter(|host| host.os != Os::Windows);
     if platform.os != Os::Windows || platform.is_msvc() && other.is_none() {
         return None;
     }
@@ -99,6 +115,41 @@ pub fn msvc(toolchain: &Toolchain) -> Option<Finding> {
     let finding = Finding::error(FindingId::HostCompilerUnsupported, headline)
         .help(help)
         .help("or compile device code alone, with `.fatbin()` in build.rs, for `cuModuleLoadData`");
+    let mut findings = [finding];
+    toolchain.config.allowed(env).apply(&mut findings);
+    findings.into_iter().next()
+}
+
+/// That there is no CUDA runtime for the target's processor, with which kernels are linked. NVIDIA's packages for this
+/// processor may lie where the linker for it does not look.
+pub fn runtime(toolchain: &Toolchain) -> Option<Finding> {
+    let Host { platform, env, .. } = &toolchain.host;
+    let toolkit = toolchain.toolkit.as_ref()?;
+    let is_native = toolchain.host.builder().cpu == platform.cpu;
+    if is_native || platform.os != Os::Linux || !toolkit.link_dirs.is_empty() {
+        return None;
+    }
+    let cpu = &platform.cpu;
+    let variable = format!("CUDA_HOME_{}", platform.triple.replace('-', "_"));
+    let targets = platform.toolkit_targets().join("` or `targets/");
+    let headline = format!(
+        "the CUDA at `{}` has no runtime for {cpu}, with which kernels are linked",
+        toolkit.root.display()
+    );
+    let mut finding = Finding::error(FindingId::PartialToolkit, headline);
+    let mut or = "";
+    if let Some(release) = toolkit.version.filter(|release| release.major >= 13) {
+        finding = finding.help(format!(
+            "set {variable} to `DIR/nvidia/cu{}`, after `pip install --platform manylinux2014_{cpu} \
+             --only-binary=:all: --no-deps --target DIR 'nvidia-cuda-runtime=={}.*'`",
+            release.major,
+            release.short()
+        ));
+        or = "or ";
+    }
+    let finding = finding.help(format!(
+        "{or}install NVIDIA's packages for cross building, which fill `targets/{targets}` of a toolkit"
+    ));
     let mut findings = [finding];
     toolchain.config.allowed(env).apply(&mut findings);
     findings.into_iter().next()

@@ -21,7 +21,7 @@ impl Kernels<'_> {
     /// as well; and the variables that name further ones.
     pub(super) fn header_places(&self) -> Vec<Directive> {
         let host = &self.toolchain.host;
-        let variables = toolchain_fingerprint::variables(host.platform.os).iter();
+        let variables = toolchain_fingerprint::variables(host.builder().os).iter();
         let mut lines: Vec<Directive> = variables
             .map(|name| Directive::RerunIfEnvChanged(name.to_string()))
             .collect();

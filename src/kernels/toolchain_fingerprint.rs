@@ -37,12 +37,13 @@ pub fn state(plan: &Plan, host: &Host, root: Option<&Path>) -> String {
     let nvcc = files::canonical(&plan.nvcc, None).unwrap_or_else(|_| plan.nvcc.clone());
     let dirs = nvcc.parent().map(Path::to_path_buf).into_iter();
     let dirs = files::dedup(dirs.chain(root.map(|root| root.join("bin"))));
+    let builder = host.builder();
     let beside = dirs
         .iter()
-        .flat_map(|dir| BESIDE_NVCC.map(|name| dir.join(program(name, &host.platform))));
+        .flat_map(|dir| BESIDE_NVCC.map(|name| dir.join(program(name, &builder))));
     let mut programs: Vec<PathBuf> = vec![nvcc.clone()];
     programs.extend(beside);
-    let usual = match host.platform.os {
+    let usual = match builder.os {
         Os::Windows => "cl.exe",
         _ => "gcc",
     };
@@ -56,7 +57,7 @@ pub fn state(plan: &Plan, host: &Host, root: Option<&Path>) -> String {
     let programs = joined(programs, "\n");
     let flags = [Variable::NvccPrependFlags, Variable::NvccAppendFlags]
         .map(|variable| host.env.get(variable).unwrap_or_default());
-    let read = variables(host.platform.os).iter().map(|name| {
+    let read = variables(builder.os).iter().map(|name| {
         let mut own = plan.env.iter().filter(|(own, _)| own == name);
         let own = own.next().map(|(_, value)| value.as_os_str());
         own.or(host.env.os_var(name)).unwrap_or_default()

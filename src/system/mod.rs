@@ -84,6 +84,12 @@ impl Host {
         dir.is_absolute() && root.is_none_or(|root| dir.starts_with(root))
     }
 
+    /// The system that builds: nvcc and the compilers are programs of it.
+    pub fn builder(&self) -> Platform {
+        let host = self.env.var("HOST").map(Platform::from_triple);
+        host.unwrap_or_else(|| self.platform.clone())
+    }
+
     /// Whether what is built runs on this very system.
     pub fn is_target(&self) -> bool {
         match self.env.var("HOST") {

@@ -12,7 +12,7 @@ use std::ffi::OsStr;
 impl Toolchain {
     /// The variables and the files that the answer rests on. Files that do not exist are left out: cargo takes them for
     /// changed every time.
-    pub(super) fn reruns(&self) -> Vec<Directive> {
+    pub(crate) fn reruns(&self) -> Vec<Directive> {
         let mut names: Vec<String> = Vec::new();
         for &variable in Variable::ALL {
             let asked = matches!(variable.kind(), Meaning::TargetRequest | Meaning::Setting);

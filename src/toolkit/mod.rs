@@ -49,7 +49,8 @@ pub fn read_install(top: &Path, tree: &Tree, sysroot: Sysroot, host: &Host) -> O
     let nvcc = tree
         .nvcc
         .iter()
-        .find_map(|nvcc| sysroot.file(&top.join(nvcc)));
+        .find_map(|nvcc| sysroot.file(&top.join(nvcc)))
+        .filter(|nvcc| runs_on_builder(nvcc, host));
     let (mut version, mut told_by) = header_version(&include_dirs, sysroot);
     if told_by.is_none() {
         include_dirs.clear();
@@ -230,6 +231,17 @@ fn all_read(told_by: Option<PathBuf>, toolkit: &Toolkit) -> Vec<PathBuf> {
         .chain(profile.filter(|path| files::is_file(path)))
         .chain(runtimes.filter(|path| files::is_file(path)))
         .collect()
+}
+
+/// Whether a compiler is a program of the system that builds. Some are scripts, which run on any processor.
+fn runs_on_builder(compiler: &Path, host: &Host) -> bool {
+    let (builder, target) = (host.builder(), &host.platform);
+    if (builder.os, &builder.cpu) == (target.os, &target.cpu) {
+        return true;
+    }
+    let cpu = Elf::read(compiler).ok().and_then(|file| file.cpu());
+    (builder.os == Os::Windows) == (target.os == Os::Windows)
+        && cpu.is_none_or(|cpu| cpu == builder.cpu)
 }
 
 /// Nothing of an image is run: it may be for another processor.

@@ -17,6 +17,8 @@ mod child;
 mod consumers;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod crashes;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod cross;
 #[cfg(unix)]
 mod doctor;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]

@@ -31,12 +31,12 @@ fn main() {
 }
 "#;
 
-fn folder() -> PathBuf {
+pub fn folder() -> PathBuf {
     let folder = std::env::var_os("CUDNN_GUARD_REAL");
     PathBuf::from(folder.expect("CUDNN_GUARD_REAL is the folder of .ci/wheels.py"))
 }
 
-fn cudnn(set: &str) -> PathBuf {
+pub fn cudnn(set: &str) -> PathBuf {
     folder().join(set).join("nvidia/cudnn")
 }
 
@@ -56,7 +56,7 @@ fn built(dir: &Path, arguments: &[&str], name: &str) -> PathBuf {
 }
 
 /// Starts it with these folders and Debian's own libraries in LD_LIBRARY_PATH.
-fn start(path: &Path, first: &[PathBuf], arguments: &[&str]) -> Ran {
+pub fn start(path: &Path, first: &[PathBuf], arguments: &[&str]) -> Ran {
     run(&mut command(path, first, arguments))
 }
 
