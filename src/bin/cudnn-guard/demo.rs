@@ -138,7 +138,11 @@ fn fetched() -> Result<Stack, String> {
         return Err(texts(report.findings()));
     }
     Ok(Stack {
-        consumer: KERNEL,
+        // What was fetched for CUDA 11 or 12 has no nvcc.
+        consumer: match report.has_nvcc() {
+            true => KERNEL,
+            false => APPLICATION,
+        },
         build,
         without: wishes(),
         library_path: Vec::new(),

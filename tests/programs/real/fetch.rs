@@ -1,4 +1,4 @@
-//! `fetch` with NVIDIA's own wheels: about 1 GB over the network. Runs where `CUDNN_GUARD_REAL` is set, with
+//! `fetch` with NVIDIA's own wheels: about 1 GB over the network for each CUDA. Runs where `CUDNN_GUARD_REAL` is set, with
 //! `cargo test --test programs real::fetch -- --ignored`.
 
 use std::fs;
@@ -20,6 +20,67 @@ fn fetch(to: &Path) -> Output {
         .current_dir(to.parent().expect("a parent"))
         .output()
         .expect("cudnn-guard runs")
+}
+
+/// CUDA 12 and 11 with the cuDNN for each, and `doctor` finds both without a word about where they are.
+#[test]
+#[ignore = "fetches NVIDIA's wheels: set CUDNN_GUARD_REAL"]
+fn cuda_12_and_11_are_fetched_and_found() {
+    assert!(
+        std::env::var_os("CUDNN_GUARD_REAL").is_some(),
+        "it fetches two gigabytes only where that is set"
+    );
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("real-fetch-12");
+    let _ = fs::remove_dir_all(&dir);
+    fs::create_dir_all(&dir).expect("a folder");
+    for (cuda, cudnn, library) in [
+        ("12.4", "9.1", "libcudnn.so.9"),
+        ("11", "8.9", "libcudnn.so.8"),
+    ] {
+        let run = |arguments: &[&str]| {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
+            let command = command.args(arguments).current_dir(&dir);
+            for name in ["CUDA_HOME", "CUDA_PATH", "CUDNN_PATH", "CUDNN_GUARD_HOME"] {
+                command.env_remove(name);
+            }
+            let output = command.env("XDG_DATA_HOME", &dir).output();
+            output.expect("cudnn-guard runs")
+        };
+        let text = must_succeed(&run(&["fetch", "--cuda", cuda, "--cudnn", cudnn]));
+        assert!(
+            text.contains(&format!("  ✓ CUDA toolkit {cuda}.")),
+            "{text}"
+        );
+        assert!(
+            text.contains(&format!("  ✓ cuDNN        {cudnn}.")),
+            "{text}"
+        );
+        assert!(
+            text.contains("wheels for CUDA 11 and 12 hold none"),
+            "{text}"
+        );
+        let nvidia = dir.join("cudnn-guard/nvidia");
+        for file in ["cuda_runtime/include/cuda.h", "cuda_nvcc/bin/ptxas"] {
+            assert!(nvidia.join(file).is_file(), "{file}");
+        }
+        assert!(nvidia.join("cudnn/lib").join(library).is_file());
+        // There may be no driver here.
+        let doctor = run(&["doctor"]);
+        let text = String::from_utf8_lossy(&doctor.stdout);
+        assert!(
+            text.contains(&format!("at {}\n", nvidia.display())),
+            "{text}"
+        );
+        assert!(
+            text.contains(&format!(
+                " for CUDA {} at {}/cudnn\n",
+                &cuda[..2],
+                nvidia.display()
+            )),
+            "{text}"
+        );
+    }
+    fs::remove_dir_all(&dir).expect("room again");
 }
 
 #[track_caller]

@@ -20,16 +20,6 @@ fn listing(dir: &Path) -> Vec<String> {
 }
 
 #[test]
-fn cuda_12_is_not_fetched() {
-    let to = folder("cuda-12").join("new");
-    let to = to.to_str().expect("text");
-    let output = cudnn_guard(&["fetch", "--cuda", "12.4", "--to", to]);
-    must_exit(&output, 1);
-    assert!(text(&output).contains("[fetch-failed]"));
-    assert!(!Path::new(to).exists());
-}
-
-#[test]
 fn nothing_is_written_into_a_folder_of_somebody_elses() {
     let to = folder("foreign");
     file(&to, "nvidia/cudnn/lib/libcudnn.so.9", "");
@@ -98,4 +88,185 @@ fn a_download_that_fails_leaves_nothing_and_shows_the_words() {
         "{shown}"
     );
     assert_eq!(listing(&to), Vec::<String>::new());
+}
+
+/// An installer without a network: it has these releases, and a wheel of it is one file.
+#[cfg(unix)]
+const UV: &str = r#"#!/bin/sh
+for last; do :; done
+if [ "$1" = tool ]; then
+  case "$last" in
+    cuda-toolkit) echo "Available versions: 13.5.0, 13.0.2" ;;
+    nvidia-cuda-runtime-cu12) echo "Available versions: 12.8.90, 12.6.77, 12.4.127" ;;
+    nvidia-cuda-runtime-cu11) echo "Available versions: 11.8.89, 11.7.99" ;;
+    nvidia-cudnn-cu13) echo "Available versions: 9.28.1.4, 9.12.0.46" ;;
+    nvidia-cudnn-cu12) echo "Available versions: 9.28.0.42, 9.10.2.21, 8.9.7.29" ;;
+    nvidia-cudnn-cu11) echo "Available versions: 9.10.2.21, 8.9.6.50" ;;
+  esac
+  exit
+fi
+while [ "$1" != --target ]; do shift; done
+target=$2; shift 2
+wheel() {
+  /bin/mkdir -p "$target/nvidia/$3/lib" "$target/$1-$2.dist-info"
+  : > "$target/nvidia/__init__.py"
+  printf 1 > "$target/nvidia/$3/lib/lib$1.so.1"
+  printf 'nvidia/__init__.py,,0\nnvidia/%s/lib/lib%s.so.1,,1\n' "$3" "$1" > "$target/$1-$2.dist-info/RECORD"
+}
+for asked; do
+  case "$asked" in
+    cuda-toolkit*)
+      for name in cuda_nvcc cuda_runtime cuda_crt nvvm cuda_cccl cublas cuda_nvrtc; do
+        wheel nvidia_$name 13.5.37 cu13
+      done ;;
+    nvidia-cuda-runtime-cu12==12.4.\*) wheel nvidia_cuda_runtime_cu12 12.4.127 cuda_runtime ;;
+    nvidia-cuda-nvcc-cu12==12.4.\*) wheel nvidia_cuda_nvcc_cu12 12.4.131 cuda_nvcc ;;
+    nvidia-cuda-nvrtc-cu12==12.4.\*) wheel nvidia_cuda_nvrtc_cu12 12.4.127 cuda_nvrtc ;;
+    nvidia-cublas-cu12==12.4.\*) wheel nvidia_cublas_cu12 12.4.5.8 cublas ;;
+    nvidia-cuda-cccl-cu12==12.4.\*) wheel nvidia_cuda_cccl_cu12 12.4.127.post1 cuda_cccl ;;
+    nvidia-cudnn-cu12) wheel nvidia_cudnn_cu12 9.28.0.42 cudnn ;;
+    nvidia-cudnn-cu13) wheel nvidia_cudnn_cu13 9.28.1.4 cudnn ;;
+    *) echo "no $asked" >&2; exit 1 ;;
+  esac
+done
+"#;
+
+/// Runs `fetch` with that installer into the folder `to`.
+#[cfg(unix)]
+fn fetch(dir: &Path, arguments: &[&str]) -> std::process::Output {
+    use std::os::unix::fs::PermissionsExt;
+    file(dir, "bin/uv", UV);
+    let uv = dir.join("bin/uv");
+    fs::set_permissions(&uv, fs::Permissions::from_mode(0o755)).expect("a program");
+    Command::new(env!("CARGO_BIN_EXE_cudnn-guard"))
+        .arg("fetch")
+        .args(arguments)
+        .arg("--to")
+        .arg(dir.join("to"))
+        .env_clear()
+        .env("PATH", dir.join("bin"))
+        .output()
+        .expect("cudnn-guard runs")
+}
+
+#[cfg(unix)]
+#[test]
+fn a_release_that_pypi_lacks_is_told_with_its_neighbours() {
+    let dir = folder("not-offered");
+    for (arguments, told) in [
+        (
+            ["--cuda", "12.7"],
+            "PyPI has no CUDA 12.7; the nearest that it has are 12.6 and 12.8  [fetch-failed]\n  \
+             = help: fetch what it has: `cudnn-guard fetch --cuda 12.6`, or `cudnn-guard fetch --cuda 12.8`\n",
+        ),
+        (
+            ["--cuda", "10"],
+            "PyPI has no CUDA 10; the nearest that it has is 11.7  [fetch-failed]\n  \
+             = help: fetch what it has: `cudnn-guard fetch --cuda 11.7`\n",
+        ),
+        (
+            ["--cudnn", "8.9"],
+            "PyPI has no cuDNN 8.9 for CUDA 13; the nearest that it has is 9.12  [fetch-failed]\n  \
+             = help: fetch what it has: `cudnn-guard fetch --cuda 13 --cudnn 9.12`\n  \
+             = help: or fetch that cuDNN with the CUDA that it was built for: `cudnn-guard fetch --cuda 12 --cudnn 8.9`\n",
+        ),
+        (
+            ["--cuda", "14"],
+            "CUDA 14 is not known here; 13 is  [fetch-failed]\n  \
+             = help: fetch CUDA 13, or a newer cudnn-guard: `cargo install cudnn-guard --features cli`\n",
+        ),
+    ] {
+        let output = fetch(&dir, &arguments);
+        must_exit(&output, 1);
+        assert_eq!(text(&output), format!("\n{told}"));
+        assert!(!dir.join("to").exists(), "{arguments:?}");
+    }
+}
+
+/// The folders below `nvidia` and the records, sorted.
+#[cfg(unix)]
+fn installed(to: &Path) -> String {
+    let names = |dir: &Path| {
+        let mut names: Vec<String> = fs::read_dir(dir)
+            .expect("a folder")
+            .flatten()
+            .map(|entry| entry.file_name().to_string_lossy().into_owned())
+            .filter(|name| name != "nvidia" && name != ".cudnn-guard")
+            .collect();
+        names.sort();
+        names.join(" ")
+    };
+    format!("{}\n{}", names(&to.join("nvidia")), names(to))
+}
+
+/// CUDA 12 comes as a folder for each wheel with the cuDNN for it, and takes the place of another CUDA.
+#[cfg(unix)]
+#[test]
+fn cuda_12_takes_the_place_of_13_and_says_that_it_has_no_nvcc() {
+    let dir = folder("cuda-12");
+    let to = dir.join("to");
+    let home = to.display();
+    must_exit(&fetch(&dir, &[]), 0);
+    let cuda_13 = "cu13 cublas cuda_nvrtc cudnn\n\
+        nvidia_cublas-13.5.37.dist-info nvidia_cuda_cccl-13.5.37.dist-info nvidia_cuda_crt-13.5.37.dist-info \
+        nvidia_cuda_nvcc-13.5.37.dist-info nvidia_cuda_nvrtc-13.5.37.dist-info \
+        nvidia_cuda_runtime-13.5.37.dist-info nvidia_cudnn_cu13-9.28.1.4.dist-info nvidia_nvvm-13.5.37.dist-info";
+    assert_eq!(installed(&to), cuda_13);
+
+    let output = fetch(&dir, &["--cuda", "12.4"]);
+    must_exit(&output, 0);
+    let shown = text(&output);
+    let (_, shown) = shown.split_once("eula.html\n\n").expect("the licences");
+    let (done, use_it) = shown.split_once("\nNVIDIA's licences\n").expect("its end");
+    let no_nvcc = "  – nvcc         NVIDIA's wheels for CUDA 11 and 12 hold none; for kernels `cudnn-guard fetch --cuda 13`, \
+        or CUDA 12.4 from NVIDIA's repository (`apt install cuda-toolkit-12-4`), Debian 13 (`apt install \
+        nvidia-cuda-toolkit`) or conda (`conda install -c nvidia cuda-toolkit=12.4`)\n";
+    assert_eq!(
+        done,
+        format!(
+            "  – CUDA toolkit 13.5.37 for CUDA 13 is there, one for CUDA 12 is wanted\n  \
+             fetching CUDA toolkit (5 wheels)\n  \
+             ✓ CUDA toolkit 12.4.127 in {home}/nvidia\n  \
+             – cuDNN        9.28.1.4 for CUDA 13 is there, one for CUDA 12 is wanted\n  \
+             fetching cuDNN (1 wheel)\n  \
+             ✓ cuDNN        9.28.0.42 in {home}/nvidia/cudnn\n{no_nvcc}"
+        )
+    );
+    assert!(
+        use_it.ends_with(&format!(
+            "\n[env]\nCUDNN_GUARD_HOME = \"{home}\"\nCUDNN_PATH = \"{home}/nvidia/cudnn\"\n\n\
+             To run: programs that cudnn-guard linked find it by their rpath; for others\n\n\
+             export LD_LIBRARY_PATH={home}/nvidia/cudnn/lib:{home}/nvidia/cuda_runtime/lib:{home}/nvidia/cuda_nvcc/lib:\
+             {home}/nvidia/cuda_nvrtc/lib:{home}/nvidia/cublas/lib:{home}/nvidia/cuda_cccl/lib\n"
+        )),
+        "{use_it}"
+    );
+    assert_eq!(
+        installed(&to),
+        "cublas cuda_cccl cuda_nvcc cuda_nvrtc cuda_runtime cudnn\n\
+         nvidia_cublas_cu12-12.4.5.8.dist-info nvidia_cuda_cccl_cu12-12.4.127.post1.dist-info \
+         nvidia_cuda_nvcc_cu12-12.4.131.dist-info nvidia_cuda_nvrtc_cu12-12.4.127.dist-info \
+         nvidia_cuda_runtime_cu12-12.4.127.dist-info nvidia_cudnn_cu12-9.28.0.42.dist-info"
+    );
+    assert!(
+        to.join("nvidia/cuda_runtime/lib64/libnvidia_cuda_runtime_cu12.so")
+            .is_file()
+    );
+
+    // What is there stays for who names no release.
+    let shown = text(&fetch(&dir, &[]));
+    let there = format!(
+        "  ✓ CUDA toolkit 12.4.127 is there: {home}/nvidia\n  \
+         ✓ cuDNN        9.28.0.42 is there: {home}/nvidia/cudnn\n{no_nvcc}"
+    );
+    assert!(shown.starts_with(&there), "{shown}");
+
+    // And back again, with the links to cuBLAS and NVRTC.
+    must_exit(&fetch(&dir, &["--cuda", "13"]), 0);
+    assert_eq!(installed(&to), cuda_13);
+    assert!(to.join("nvidia/cublas/lib/libnvidia_cublas.so.1").is_file());
+    assert_eq!(
+        fs::read_to_string(to.join(".cudnn-guard")).expect("what was put there"),
+        "nvidia/cu13\nnvidia/cudnn\n"
+    );
 }

@@ -1,11 +1,12 @@
 //! What `fetch` installs: the toolkit and cuDNN, each a few of NVIDIA's wheels.
 
 use crate::fetch::wheels::{self, Wheel};
+use cudnn_guard::{Finding, FindingId};
 use std::fmt;
 use std::path::Path;
 
 /// A release as somebody asks for it: `13`, `13.0`, `9.14.0`.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Release(Vec<u32>);
 
 impl Release {
@@ -18,13 +19,37 @@ impl Release {
         }
     }
 
+    /// That of a wheel, as far as it is numbers: `12.4.127` of `12.4.127.post1`.
+    pub fn of_wheel(version: &str) -> Self {
+        Self(version.split('.').map_while(|n| n.parse().ok()).collect())
+    }
+
+    /// Its first two numbers.
+    pub fn minor(&self) -> Self {
+        Self(self.0.iter().copied().take(2).collect())
+    }
+
     /// Its first number.
     pub fn major(&self) -> u32 {
         self.0.first().copied().unwrap_or(0)
     }
 
+    /// Of the releases that there are the last before this one and the first after it; nothing if it is among them or
+    /// there are none.
+    fn nearest(&self, offered: &[Self]) -> Option<Vec<Self>> {
+        if offered.iter().any(|one| one.0.starts_with(&self.0)) {
+            return None;
+        }
+        let length = self.0.len().max(2);
+        let short = |one: &Self| Self(one.0.iter().copied().take(length).collect());
+        let before = offered.iter().filter(|one| *one < self).max();
+        let after = offered.iter().filter(|one| *one > self).min();
+        let nearest: Vec<Self> = before.into_iter().chain(after).map(short).collect();
+        (!nearest.is_empty()).then_some(nearest)
+    }
+
     /// Whether a wheel's release begins with these numbers.
-    fn is_start_of(&self, version: &str) -> bool {
+    pub fn is_start_of(&self, version: &str) -> bool {
         let mut numbers = version.split('.').map(str::parse);
         self.0
             .iter()
@@ -39,67 +64,152 @@ impl fmt::Display for Release {
     }
 }
 
+/// The wheels of one CUDA. The first package of a toolkit tells its release.
+struct Wheels {
+    cuda: u32,
+    folders: &'static [&'static str],
+    packages: &'static [&'static str],
+    cudnn: &'static str,
+}
+
+/// nvcc where there is one as a wheel, headers, cudart, and what cuDNN opens when it computes: cuBLAS, NVRTC.
+/// cuDNN names a libnvJitLink too, under a name that no wheel has, and does without.
+const WHEELS: [Wheels; 3] = [
+    Wheels {
+        cuda: 13,
+        folders: &["nvidia/cu13"],
+        packages: &[
+            "nvidia-cuda-nvcc",
+            "nvidia-cuda-runtime",
+            "nvidia-cuda-crt",
+            "nvidia-nvvm",
+            "nvidia-cuda-cccl",
+            "nvidia-cublas",
+            "nvidia-cuda-nvrtc",
+        ],
+        cudnn: "nvidia-cudnn-cu13",
+    },
+    Wheels {
+        cuda: 12,
+        folders: &[
+            "nvidia/cuda_runtime",
+            "nvidia/cuda_nvcc",
+            "nvidia/cuda_nvrtc",
+            "nvidia/cublas",
+            "nvidia/cuda_cccl",
+        ],
+        packages: &[
+            "nvidia-cuda-runtime-cu12",
+            "nvidia-cuda-nvcc-cu12",
+            "nvidia-cuda-nvrtc-cu12",
+            "nvidia-cublas-cu12",
+            "nvidia-cuda-cccl-cu12",
+        ],
+        cudnn: "nvidia-cudnn-cu12",
+    },
+    Wheels {
+        cuda: 11,
+        folders: &[
+            "nvidia/cuda_runtime",
+            "nvidia/cuda_nvcc",
+            "nvidia/cuda_nvrtc",
+            "nvidia/cublas",
+        ],
+        packages: &[
+            "nvidia-cuda-runtime-cu11",
+            "nvidia-cuda-nvcc-cu11",
+            "nvidia-cuda-nvrtc-cu11",
+            "nvidia-cublas-cu11",
+        ],
+        cudnn: "nvidia-cudnn-cu11",
+    },
+];
+
+/// The majors of CUDA that PyPI has, the newest first.
+pub const MAJORS: [u32; 3] = [WHEELS[0].cuda, WHEELS[1].cuda, WHEELS[2].cuda];
+
+const CUDNN: &[&str] = &["nvidia/cudnn"];
+
 /// What is fetched, replaced and found damaged as one.
 pub struct Component {
     /// What people call it.
     pub title: &'static str,
-    /// Its folder below the home, as its wheels have it.
-    pub folder: &'static str,
+    /// The CUDA that it is or that it is for.
+    pub cuda: u32,
+    /// Its folders below the home, as its wheels have them.
+    pub folders: &'static [&'static str],
     /// Its wheels. The first one's release is the component's.
     pub packages: &'static [&'static str],
     /// What the installer is asked for.
-    pub asked: String,
-    /// Whether that one names the others and their releases.
+    pub asked: Vec<String>,
+    /// Whether that names the others and their releases.
     pub dependencies: bool,
-    wanted: Option<Release>,
+    /// The release that somebody asked for.
+    pub wanted: Option<Release>,
 }
 
 impl Component {
-    /// nvcc, what it needs to compile, link and run a kernel, and what cuDNN opens when it computes: cuBLAS, NVRTC.
-    /// cuDNN names a libnvJitLink too, under a name that no wheel has, and does without.
-    ///
-    /// CCCL and cuBLAS count their own releases: 13.3.5.0.6 and 13.10.0.20 came with CUDA 13.5. This wheel of NVIDIA's
-    /// tells what belongs together: <https://pypi.org/project/cuda-toolkit/>
-    pub fn toolkit(wanted: Option<&Release>) -> Self {
+    /// The toolkit of a CUDA. From 13 on NVIDIA's `cuda-toolkit` tells what belongs together, as CCCL and cuBLAS count
+    /// their own releases; before, all but the cuBLAS of CUDA 11 have the release of their CUDA.
+    pub fn toolkit(cuda: u32, wanted: Option<&Release>) -> Self {
+        let wheels = wheels_for(cuda);
+        let release = wanted.map_or_else(|| cuda.to_string(), Release::to_string);
+        let asked = match wheels.cuda {
+            13 => vec![format!("cuda-toolkit[cccl,cublas,nvcc]=={release}.*")],
+            _ => {
+                let asked = |package: &&str| match (*package, release.as_str()) {
+                    ("nvidia-cublas-cu11", "11.7") => format!("{package}==11.10.*"),
+                    ("nvidia-cublas-cu11", "11.8") => format!("{package}==11.11.*"),
+                    _ => format!("{package}=={release}.*"),
+                };
+                wheels.packages.iter().map(asked).collect()
+            }
+        };
         Self {
             title: "CUDA toolkit",
-            folder: "nvidia/cu13",
-            packages: &[
-                "nvidia-cuda-nvcc",
-                "nvidia-cuda-runtime",
-                "nvidia-cuda-crt",
-                "nvidia-nvvm",
-                "nvidia-cuda-cccl",
-                "nvidia-cublas",
-                "nvidia-cuda-nvrtc",
-            ],
-            asked: match wanted {
-                Some(release) => format!("cuda-toolkit[cccl,cublas,nvcc]=={release}.*"),
-                None => "cuda-toolkit[cccl,cublas,nvcc]>=13,<14".to_string(),
-            },
-            dependencies: true,
+            cuda: wheels.cuda,
+            folders: wheels.folders,
+            packages: wheels.packages,
+            asked,
+            dependencies: wheels.cuda == 13,
             wanted: wanted.cloned(),
         }
     }
 
-    /// cuDNN for CUDA 13. What it depends on comes with the toolkit.
-    pub fn cudnn(wanted: Option<&Release>) -> Self {
+    /// cuDNN for a CUDA. What it depends on comes with the toolkit.
+    pub fn cudnn(cuda: u32, wanted: Option<&Release>) -> Self {
+        let wheels = wheels_for(cuda);
         let release = wanted.map_or(String::new(), |release| format!("=={release}.*"));
         Self {
             title: "cuDNN",
-            folder: "nvidia/cudnn",
-            packages: &["nvidia-cudnn-cu13"],
-            asked: format!("nvidia-cudnn-cu13{release}"),
+            cuda: wheels.cuda,
+            folders: CUDNN,
+            packages: std::slice::from_ref(&wheels.cudnn),
+            asked: vec![format!("{}{release}", wheels.cudnn)],
             dependencies: false,
             wanted: wanted.cloned(),
         }
     }
 
+    /// Whether it is cuDNN.
+    pub fn is_cudnn(&self) -> bool {
+        self.folders == CUDNN
+    }
+
+    /// The same for every CUDA, whose place it takes.
+    pub fn every(&self) -> Vec<Self> {
+        let make = match self.is_cudnn() {
+            true => Self::cudnn,
+            false => Self::toolkit,
+        };
+        MAJORS.iter().map(|&cuda| make(cuda, None)).collect()
+    }
+
     /// Whose releases are asked for.
     pub fn project(&self) -> &str {
-        let end = self.asked.find(['[', '=', '>']);
-        end.and_then(|end| self.asked.get(..end))
-            .unwrap_or(&self.asked)
+        let asked = self.asked.first().map_or("", String::as_str);
+        let end = asked.find(['[', '=']);
+        end.and_then(|end| asked.get(..end)).unwrap_or(asked)
     }
 
     /// Its wheels among those of a folder, in the order of `packages`; none for one that is not there.
@@ -120,7 +230,7 @@ impl Component {
     pub fn check(&self, dir: &Path) -> Result<String, Option<String>> {
         let wheels = self.wheels(dir);
         if wheels.iter().all(Option::is_none) {
-            return Err(None);
+            return Err(self.another(dir));
         }
         let mut release = None;
         for (wheel, name) in wheels.iter().zip(self.packages) {
@@ -140,6 +250,50 @@ impl Component {
             _ => Ok(release),
         }
     }
+
+    /// That the one for another CUDA is there.
+    fn another(&self, dir: &Path) -> Option<String> {
+        self.every().iter().find_map(|other| {
+            let release = other.wheels(dir).into_iter().flatten().next()?.version;
+            Some(format!(
+                "{release} for CUDA {} is there, one for CUDA {} is wanted",
+                other.cuda, self.cuda
+            ))
+        })
+    }
+
+    /// That PyPI does not have what is wanted, with the releases next to it; nothing if it has.
+    pub fn not_offered(&self, offered: &[Release]) -> Option<Finding> {
+        let wanted = self.wanted.as_ref()?;
+        let nearest = wanted.nearest(offered)?;
+        let (what, of_cuda) = match self.is_cudnn() {
+            true => ("cuDNN", format!(" for CUDA {}", self.cuda)),
+            false => ("CUDA", String::new()),
+        };
+        let names: Vec<String> = nearest.iter().map(Release::to_string).collect();
+        let are = if nearest.len() == 1 { "is" } else { "are" };
+        let commands: Vec<String> = nearest
+            .iter()
+            .map(|release| match self.is_cudnn() {
+                true => format!("`cudnn-guard fetch --cuda {} --cudnn {release}`", self.cuda),
+                false => format!("`cudnn-guard fetch --cuda {release}`"),
+            })
+            .collect();
+        let summary = format!(
+            "PyPI has no {what} {wanted}{of_cuda}; the nearest that it has {are} {}",
+            names.join(" and ")
+        );
+        let help = format!("fetch what it has: {}", commands.join(", or "));
+        Some(Finding::error(FindingId::FetchFailed, summary).help(help))
+    }
+}
+
+/// The wheels for a CUDA; those of the oldest for one that is older.
+fn wheels_for(cuda: u32) -> &'static Wheels {
+    let [newest, .., oldest] = const { &WHEELS };
+    let mut all = const { &WHEELS }.iter();
+    let other = if cuda < oldest.cuda { oldest } else { newest };
+    all.find(|wheels| wheels.cuda == cuda).unwrap_or(other)
 }
 
 #[cfg(test)]
@@ -163,14 +317,64 @@ mod tests {
         assert!(Release::parse("13.0.1", 2).is_err());
     }
 
+    fn release(text: &str) -> Release {
+        Release::of_wheel(text)
+    }
+
     #[test]
     fn the_toolkit_is_asked_for_as_one_and_brings_what_cudnn_opens() {
-        let release = Release::parse("13.0", 2).expect("a release");
-        let toolkit = Component::toolkit(Some(&release));
-        assert_eq!(toolkit.asked, "cuda-toolkit[cccl,cublas,nvcc]==13.0.*");
+        let toolkit = Component::toolkit(13, Some(&release("13.0")));
+        assert_eq!(toolkit.asked, ["cuda-toolkit[cccl,cublas,nvcc]==13.0.*"]);
+        assert_eq!(toolkit.project(), "cuda-toolkit");
         assert!(toolkit.dependencies);
         for package in ["nvidia-cublas", "nvidia-cuda-nvrtc"] {
             assert!(toolkit.packages.contains(&package), "{package}");
         }
+    }
+
+    #[test]
+    fn wheels_up_to_cuda_12_are_asked_for_one_by_one() {
+        let toolkit = Component::toolkit(12, Some(&release("12.4")));
+        assert_eq!(
+            toolkit.asked.join(" "),
+            "nvidia-cuda-runtime-cu12==12.4.* nvidia-cuda-nvcc-cu12==12.4.* nvidia-cuda-nvrtc-cu12==12.4.* \
+             nvidia-cublas-cu12==12.4.* nvidia-cuda-cccl-cu12==12.4.*"
+        );
+        assert_eq!(toolkit.project(), "nvidia-cuda-runtime-cu12");
+        assert!(!toolkit.dependencies);
+        // The cuBLAS of CUDA 11 counts its own releases.
+        let cublas = |wanted: Option<Release>| Component::toolkit(11, wanted.as_ref()).asked.pop();
+        let is = |text: &str| Some(format!("nvidia-cublas-cu11=={text}.*"));
+        assert_eq!(cublas(Some(release("11.7"))), is("11.10"));
+        assert_eq!(cublas(Some(release("11.8"))), is("11.11"));
+        assert_eq!(cublas(None), is("11"));
+    }
+
+    #[test]
+    fn what_pypi_does_not_have_is_told_with_what_is_next_to_it() {
+        let offered = |text: &str| text.split(' ').map(Release::of_wheel).collect::<Vec<_>>();
+        let cuda = offered("12.9.79 12.8.90 12.6.77 12.6.37 12.4.127.post1 12.0.107");
+        let told = |text: &str| Component::toolkit(12, Some(&release(text))).not_offered(&cuda);
+        assert!(told("12").is_none() && told("12.4").is_none());
+        assert_eq!(
+            told("12.7").expect("a finding").to_string(),
+            "PyPI has no CUDA 12.7; the nearest that it has are 12.6 and 12.8  [fetch-failed]\n  \
+             = help: fetch what it has: `cudnn-guard fetch --cuda 12.6`, or `cudnn-guard fetch --cuda 12.8`"
+        );
+        let cudnn = offered("9.28.1.4 9.12.0.46");
+        let wanted = release("8.9");
+        assert_eq!(
+            Component::cudnn(13, Some(&wanted))
+                .not_offered(&cudnn)
+                .expect("a finding")
+                .to_string(),
+            "PyPI has no cuDNN 8.9 for CUDA 13; the nearest that it has is 9.12  [fetch-failed]\n  \
+             = help: fetch what it has: `cudnn-guard fetch --cuda 13 --cudnn 9.12`"
+        );
+        assert!(
+            Component::cudnn(13, Some(&wanted))
+                .not_offered(&[])
+                .is_none()
+        );
     }
 }

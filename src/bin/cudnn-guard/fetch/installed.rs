@@ -1,7 +1,7 @@
 //! What is in the folder of `cudnn-guard fetch`, and how to use it.
 
 use crate::fetch::cargo_config::{self, Refused};
-use crate::fetch::component::Component;
+use crate::fetch::component::{Component, Release};
 use cudnn_guard::{Finding, FindingId};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -18,11 +18,14 @@ impl Installed {
     /// The variables that a build needs.
     pub fn variables(&self) -> Vec<(&'static str, String)> {
         let path = |folder: &str| self.home.join(folder).display().to_string();
-        vec![
-            ("CUDNN_GUARD_HOME", self.home.display().to_string()),
-            ("CUDA_HOME", path("nvidia/cu13")),
-            ("CUDNN_PATH", path("nvidia/cudnn")),
-        ]
+        let mut variables = vec![("CUDNN_GUARD_HOME", self.home.display().to_string())];
+        for (name, component) in ["CUDA_HOME", "CUDNN_PATH"].iter().zip(&self.components) {
+            // Other crates look for a whole toolkit below CUDA_HOME.
+            if let [folder] = component.folders {
+                variables.push((name, path(folder)));
+            }
+        }
+        variables
     }
 
     /// What a build and a program need.
@@ -36,17 +39,24 @@ impl Installed {
             .map(|path| format!("  {}\n", path.display()))
             .collect();
         let variables = self.variables();
-        let lib = |folder: &str| self.home.join(folder).join("lib").display().to_string();
+        let libraries: Vec<String> = self
+            .components
+            .iter()
+            .rev()
+            .flat_map(|component| component.folders)
+            .map(|folder| self.home.join(folder).join("lib"))
+            .filter(|lib| lib.is_dir())
+            .map(|lib| lib.display().to_string())
+            .collect();
         format!(
             "\nNVIDIA's licences\n{}\n\
              To build with it, .cargo/config.toml needs (the first line is enough for cudnn-guard,\n\
              the others are for other crates)\n\n{}\n\
              To run: programs that cudnn-guard linked find it by their rpath; for others\n\n\
-             export LD_LIBRARY_PATH={}:{}\n",
+             export LD_LIBRARY_PATH={}\n",
             licences.concat(),
             cargo_config::table(&variables),
-            lib("nvidia/cudnn"),
-            lib("nvidia/cu13"),
+            libraries.join(":"),
         )
     }
 
@@ -97,4 +107,37 @@ pub fn failed(verb: &str, path: &Path, error: &io::Error) -> Finding {
         FindingId::IoError,
         format!("cannot {verb} `{}`: {error}", path.display()),
     )
+}
+
+/// Where to get an nvcc of a release that has none as a wheel.
+pub fn without_nvcc(cuda: &Release) -> String {
+    let name = cuda.to_string();
+    let distribution = match name.as_str() {
+        "11.8" => ", Debian 12 (`apt install nvidia-cuda-toolkit`)",
+        "12.0" => ", Ubuntu 24.04 (`apt install nvidia-cuda-toolkit`)",
+        "12.4" => ", Debian 13 (`apt install nvidia-cuda-toolkit`)",
+        _ => "",
+    };
+    format!(
+        "  – {:<12} NVIDIA's wheels for CUDA 11 and 12 hold none; for kernels `cudnn-guard fetch --cuda 13`, or CUDA \
+         {name} from NVIDIA's repository (`apt install cuda-toolkit-{}`){distribution} or conda (`conda install -c \
+         nvidia cuda-toolkit={name}`)\n",
+        "nvcc",
+        name.replace('.', "-")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_has_an_nvcc_is_said_in_one_line() {
+        assert_eq!(
+            without_nvcc(&Release::of_wheel("12.4")),
+            "  – nvcc         NVIDIA's wheels for CUDA 11 and 12 hold none; for kernels `cudnn-guard fetch --cuda 13`, \
+             or CUDA 12.4 from NVIDIA's repository (`apt install cuda-toolkit-12-4`), Debian 13 (`apt install \
+             nvidia-cuda-toolkit`) or conda (`conda install -c nvidia cuda-toolkit=12.4`)\n"
+        );
+    }
 }

@@ -1,6 +1,6 @@
 //! `uv` or `pip`, whichever is here.
 
-use crate::fetch::component::Component;
+use crate::fetch::component::{Component, Release};
 use crate::invocation::Invocation;
 use crate::terminal::{harmless, show};
 use cudnn_guard::{Finding, FindingId, on_path};
@@ -18,7 +18,13 @@ pub struct Installer {
     program: PathBuf,
     /// What comes before the packages.
     arguments: &'static [&'static str],
+    /// What comes before a package whose releases are asked for.
+    index: &'static [&'static str],
 }
+
+/// uv cannot tell them, and runs the pip that can.
+const UV_INDEX: &[&str] = &["tool", "run", "pip", "index", "versions"];
+const PIP_INDEX: &[&str] = &["-m", "pip", "index", "versions"];
 
 const UV: &[&str] = &["pip", "install", "--only-binary", ":all:"];
 const PIP: &[&str] = &[
@@ -39,6 +45,7 @@ impl Installer {
             return Ok(Self {
                 program,
                 arguments: UV,
+                index: UV_INDEX,
             });
         }
         let mut without_pip = Vec::new();
@@ -55,6 +62,7 @@ impl Installer {
                 return Ok(Self {
                     program,
                     arguments: PIP,
+                    index: PIP_INDEX,
                 });
             }
             without_pip.push(program.display().to_string());
@@ -73,6 +81,22 @@ impl Installer {
             .help("or install Python 3 with pip: `apt install python3-pip`, `dnf install python3-pip`"))
     }
 
+    /// The releases of a project that there are for this machine; none where that cannot be told.
+    pub fn offered(&self, project: &str) -> Vec<Release> {
+        let output = Command::new(&self.program)
+            .args(self.index)
+            .args(["--disable-pip-version-check", "--no-input"])
+            .args(["--only-binary", ":all:", project])
+            .stdin(Stdio::null())
+            .output();
+        let said = output.map(|output| output.stdout).unwrap_or_default();
+        let said = String::from_utf8_lossy(&said);
+        let mut lines = said.lines();
+        let releases = lines.find_map(|line| line.strip_prefix("Available versions: "));
+        let releases = releases.into_iter().flat_map(|list| list.split(", "));
+        releases.map(Release::of_wheel).collect()
+    }
+
     /// Installs a component into a folder, showing what is downloaded.
     pub fn install(&self, component: &Component, target: &Path) -> Result<(), Finding> {
         let mut args: Vec<String> = self.arguments.iter().map(ToString::to_string).collect();
@@ -81,7 +105,7 @@ impl Installer {
         }
         args.push("--target".to_string());
         args.push(target.display().to_string());
-        args.push(component.asked.clone());
+        args.extend(component.asked.iter().cloned());
         let invocation = Invocation {
             program: self.program.clone(),
             args,

@@ -3,6 +3,7 @@
 //! ```text
 //! <home>/nvidia/cu13/          the toolkit: bin/nvcc, include, lib, nvvm
 //! <home>/nvidia/cu13/lib/stubs a libcuda.so to link with, made here
+//! <home>/nvidia/cuda_runtime/  in place of it up to CUDA 12: a folder for each wheel, and no nvcc
 //! <home>/nvidia/cudnn/         cuDNN: include, lib
 //! <home>/nvidia/cublas/lib     a link to the toolkit's, where some releases of cuDNN look
 //! <home>/<wheel>.dist-info/    what belongs to which wheel, and NVIDIA's licence
@@ -17,8 +18,8 @@ mod installed;
 mod installer;
 mod wheels;
 
-use crate::fetch::component::{Component, Release};
-use crate::fetch::installed::{Installed, failed};
+use crate::fetch::component::{Component, MAJORS, Release};
+use crate::fetch::installed::{Installed, failed, without_nvcc};
 use crate::fetch::installer::Installer;
 use crate::terminal::show;
 
@@ -40,14 +41,14 @@ pub fn command() -> Command {
                 .long("cuda")
                 .value_name("X.Y")
                 .value_parser(|text: &str| Release::parse(text, 2))
-                .help("The release of CUDA; the newest 13 unless given"),
+                .help("The release of CUDA, 11, 12 or 13; what is there, else the newest 13 unless given"),
         )
         .arg(
             Arg::new("cudnn")
                 .long("cudnn")
                 .value_name("X.Y")
                 .value_parser(|text: &str| Release::parse(text, 3))
-                .help("The release of cuDNN; the newest unless given"),
+                .help("The release of cuDNN; what is there, else the newest for that CUDA unless given"),
         )
         .arg(
             Arg::new("to")
@@ -98,30 +99,45 @@ pub fn fetch(
     cuda: Option<&Release>,
     cudnn: Option<&Release>,
 ) -> Result<Installed, Finding> {
-    if let Some(cuda) = cuda.filter(|cuda| cuda.major() != 13) {
-        return Err(other_cuda(cuda));
+    let there = || {
+        Component::toolkit(0, None)
+            .every()
+            .into_iter()
+            .find(|one| is_ours_there(home, one))
+    };
+    let major = match cuda {
+        Some(cuda) => cuda.major(),
+        None => there().map_or(MAJORS[0], |toolkit| toolkit.cuda),
+    };
+    if major > MAJORS[0] {
+        return Err(unknown_cuda(major));
     }
-    let components = vec![Component::toolkit(cuda), Component::cudnn(cudnn)];
+    let components = vec![
+        Component::toolkit(major, cuda),
+        Component::cudnn(major, cudnn),
+    ];
     let mut wanting = Vec::new();
     for component in &components {
-        let folder = home.join(component.folder);
         let title = component.title;
         match component.check(home) {
             Ok(release) => show(format!(
                 "  ✓ {title:<12} {release} is there: {}\n",
-                folder.display()
+                place(home, component)
             )),
-            Err(why) if folder.exists() && !is_ours(home, component.folder) => {
-                return Err(foreign(&folder, why));
-            }
-            Err(why) => wanting.push((component, why)),
+            Err(why) => match somebody_elses(home, component) {
+                Some(folder) => return Err(foreign(&folder, why)),
+                None => wanting.push((component, why)),
+            },
         }
     }
     if !wanting.is_empty() {
-        if let Some(other) = somebody_elses(home, &components) {
+        if let Some(other) = components.iter().find_map(|one| somebody_elses(home, one)) {
             return Err(foreign(&other, None));
         }
         let installer = Installer::find()?;
+        for (component, _) in &wanting {
+            must_be_offered(&installer, component)?;
+        }
         fs::create_dir_all(home).map_err(|error| failed("create", home, &error))?;
         remove_leftovers(home);
         show(licence_notice(home));
@@ -133,13 +149,13 @@ pub fn fetch(
             show(format!(
                 "  ✓ {:<12} {release} in {}\n",
                 component.title,
-                home.join(component.folder).display()
+                place(home, component)
             ));
         }
     }
-    for component in &components {
-        let folder = home.join(component.folder);
-        if is_ours(home, component.folder) {
+    for folder in components.iter().flat_map(|component| component.folders) {
+        if is_ours(home, folder) {
+            let folder = home.join(folder);
             wheels::add_developer_view(&folder)
                 .map_err(|error| failed("add links to", &folder, &error))?;
             if let Some(line) = driver_stub::add(&folder) {
@@ -147,8 +163,14 @@ pub fn fetch(
             }
         }
     }
-    if is_ours(home, Component::toolkit(None).folder) {
-        wheels::add_neighbours(home).map_err(|error| failed("add links to", home, &error))?;
+    if let Some(toolkit) = components.first() {
+        if toolkit.cuda == 13 && is_ours_there(home, toolkit) {
+            wheels::add_neighbours(home).map_err(|error| failed("add links to", home, &error))?;
+        }
+        let release = toolkit.wheels(home).into_iter().flatten().next();
+        if let (true, Some(wheel)) = (toolkit.cuda < 13, release) {
+            show(without_nvcc(&Release::of_wheel(&wheel.version).minor()));
+        }
     }
     Ok(Installed {
         home: home.to_path_buf(),
@@ -156,14 +178,60 @@ pub fn fetch(
     })
 }
 
+/// The folder of a component; of a toolkit in several, the one that they are in.
+fn place(home: &Path, component: &Component) -> String {
+    let folder = match component.folders {
+        [folder] => home.join(folder),
+        _ => home.join("nvidia"),
+    };
+    folder.display().to_string()
+}
+
 /// A folder below `nvidia` that this program did not put there: then the home is a virtual environment, or what
 /// pip was told to fill, and nothing is added to it.
-fn somebody_elses(home: &Path, components: &[Component]) -> Option<PathBuf> {
-    components
-        .iter()
-        .map(|component| component.folder)
-        .find(|folder| home.join(folder).exists() && !is_ours(home, folder))
+fn somebody_elses(home: &Path, component: &Component) -> Option<PathBuf> {
+    let every = component.every();
+    let mut folders = every.iter().flat_map(|one| one.folders);
+    folders
+        .find(|folder| {
+            let path = home.join(folder);
+            path.exists() && !is_ours(home, folder) && !wheels::is_neighbour(&path)
+        })
         .map(|folder| home.join(folder))
+}
+
+fn is_ours_there(home: &Path, component: &Component) -> bool {
+    let ours = component.folders.iter().all(|folder| is_ours(home, folder));
+    ours && component.wheels(home).iter().any(Option::is_some)
+}
+
+/// Nothing is downloaded where PyPI lacks a part of what is wanted. Where the installer cannot tell, it is asked to
+/// install it.
+fn must_be_offered(installer: &Installer, component: &Component) -> Result<(), Finding> {
+    let Some(wanted) = &component.wanted else {
+        return Ok(());
+    };
+    let Some(finding) = component.not_offered(&installer.offered(component.project())) else {
+        return Ok(());
+    };
+    if !component.is_cudnn() {
+        return Err(finding);
+    }
+    let every = component.every();
+    let mut others = every.iter().filter(|other| other.cuda != component.cuda);
+    let other = others.find(|other| {
+        let offered = installer.offered(other.project());
+        offered
+            .iter()
+            .any(|one| wanted.is_start_of(&one.to_string()))
+    });
+    Err(match other {
+        Some(other) => finding.help(format!(
+            "or fetch that cuDNN with the CUDA that it was built for: `cudnn-guard fetch --cuda {} --cudnn {wanted}`",
+            other.cuda
+        )),
+        None => finding,
+    })
 }
 
 /// Installs a component into a folder of its own, looks at it, and moves it in whole.
@@ -195,32 +263,34 @@ fn fetch_one(installer: &Installer, home: &Path, component: &Component) -> Resul
     result
 }
 
-/// Puts a component in the place of the one that is there. The records go first and come last: whatever stops
-/// this half-way, the next `fetch` sees a component that is not whole.
+/// Puts a component in the place of the one that is there, be it for another CUDA. The records go first and come last:
+/// whatever stops this half-way, the next `fetch` sees a component that is not whole.
 fn move_in(home: &Path, component: &Component, temporary: &Path) -> io::Result<()> {
     let old = temporary.join("old");
-    fs::create_dir_all(&old)?;
-    for wheel in component.wheels(home).into_iter().flatten() {
+    let fresh = temporary.join("new");
+    fs::create_dir_all(old.join("nvidia"))?;
+    fs::create_dir_all(home.join("nvidia"))?;
+    let every = component.every();
+    for wheel in every.iter().flat_map(|one| one.wheels(home)).flatten() {
         if let Some(name) = wheel.info.file_name() {
             fs::rename(&wheel.info, old.join(name))?;
         }
     }
-    claim(home, component.folder)?;
-    let folder = home.join(component.folder);
-    if folder.exists() {
-        fs::rename(&folder, old.join("folder"))?;
+    claim(home, component.folders)?;
+    for folder in every.iter().flat_map(|one| one.folders) {
+        if home.join(folder).exists() {
+            fs::rename(home.join(folder), old.join(folder))?;
+        }
     }
-    if let Some(parent) = folder.parent() {
-        fs::create_dir_all(parent)?;
+    for folder in component.folders {
+        fs::rename(fresh.join(folder), home.join(folder))?;
     }
-    let fresh = temporary.join("new");
-    fs::rename(fresh.join(component.folder), &folder)?;
     for wheel in component.wheels(&fresh).into_iter().flatten() {
         if let Some(name) = wheel.info.file_name() {
             fs::rename(&wheel.info, home.join(name))?;
         }
     }
-    Ok(())
+    claim(home, component.folders)
 }
 
 /// Whether this program put that folder there.
@@ -228,13 +298,18 @@ fn is_ours(home: &Path, folder: &str) -> bool {
     fs::read_to_string(home.join(MARKER)).is_ok_and(|text| text.lines().any(|line| line == folder))
 }
 
-fn claim(home: &Path, folder: &str) -> io::Result<()> {
-    if is_ours(home, folder) {
-        return Ok(());
-    }
+/// Notes folders as put there, and forgets those that are gone.
+fn claim(home: &Path, folders: &[&str]) -> io::Result<()> {
     let path = home.join(MARKER);
-    let text = fs::read_to_string(&path).unwrap_or_default();
-    fs::write(path, format!("{text}{folder}\n"))
+    let before = fs::read_to_string(&path).unwrap_or_default();
+    let others = before
+        .lines()
+        .filter(|line| !folders.contains(line) && home.join(line).exists());
+    let lines = others.chain(folders.iter().copied());
+    fs::write(
+        &path,
+        lines.map(|line| format!("{line}\n")).collect::<String>(),
+    )
 }
 
 /// Removes what earlier runs that were killed have left.
@@ -286,24 +361,12 @@ fn licence_notice(home: &Path) -> String {
     )
 }
 
-fn other_cuda(cuda: &Release) -> Finding {
-    if cuda.major() < 13 {
-        Finding::error(
-            FindingId::FetchFailed,
-            format!("CUDA {cuda} has no nvcc among NVIDIA's Python wheels; they hold one from 13.0 on"),
-        )
-        .help("fetch CUDA 13: `cudnn-guard fetch --cuda 13.0`")
-        .help(
-            "or install that toolkit from https://developer.nvidia.com/cuda-toolkit-archive and set \
-             CUDA_HOME to its directory",
-        )
-    } else {
-        Finding::error(
-            FindingId::FetchFailed,
-            format!("CUDA {cuda} is not known here; 13 is"),
-        )
-        .help("fetch CUDA 13, or a newer cudnn-guard: `cargo install cudnn-guard --features cli`")
-    }
+fn unknown_cuda(cuda: u32) -> Finding {
+    Finding::error(
+        FindingId::FetchFailed,
+        format!("CUDA {cuda} is not known here; 13 is"),
+    )
+    .help("fetch CUDA 13, or a newer cudnn-guard: `cargo install cudnn-guard --features cli`")
 }
 
 fn foreign(folder: &Path, why: Option<String>) -> Finding {
@@ -319,21 +382,4 @@ fn foreign(folder: &Path, why: Option<String>) -> Finding {
         None => finding,
     };
     finding.help("fetch into another folder with `--to DIR`")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn cuda_12_is_refused_with_what_to_do_instead() {
-        let release = Release::parse("12.4", 2).expect("a release");
-        assert_eq!(
-            other_cuda(&release).to_string(),
-            "CUDA 12.4 has no nvcc among NVIDIA's Python wheels; they hold one from 13.0 on  [fetch-failed]\n  \
-             = help: fetch CUDA 13: `cudnn-guard fetch --cuda 13.0`\n  \
-             = help: or install that toolkit from https://developer.nvidia.com/cuda-toolkit-archive and set \
-             CUDA_HOME to its directory"
-        );
-    }
 }

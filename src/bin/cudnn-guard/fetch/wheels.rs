@@ -51,9 +51,10 @@ impl Wheel {
                 .filter(|size| *size != found.len())
                 .map(|size| format!("{file} has {} bytes instead of {size}", found.len())),
         };
-        // Bytecode and the installer's own notes come and go.
+        // Bytecode and the installer's own notes come and go. What makes `nvidia` a package is not moved along.
+        let counts = |file: &str| !file.starts_with("..") && !file.ends_with(".pyc");
         recorded(&text)
-            .filter(|(file, _)| !file.starts_with("..") && !file.ends_with(".pyc"))
+            .filter(|(file, _)| counts(file) && file != "nvidia/__init__.py")
             .find_map(|(file, size)| wrong(&file, size))
     }
 
@@ -121,6 +122,11 @@ pub fn add_neighbours(home: &Path) -> io::Result<()> {
         link(Path::new("../cu13/lib"), &folder.join("lib"))?;
     }
     Ok(())
+}
+
+/// Whether a folder is one of those.
+pub fn is_neighbour(folder: &Path) -> bool {
+    fs::read_link(folder.join("lib")).is_ok_and(|to| to == Path::new("../cu13/lib"))
 }
 
 #[cfg(unix)]
