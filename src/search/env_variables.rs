@@ -35,9 +35,10 @@ const CUDNN_LIBRARY_WISHES: [Variable; 4] = [
 
 impl At<'_> {
     pub(super) fn toolkit_wishes(&self, origin: Origin) -> Vec<Step> {
-        let roots = TOOLKIT_WISHES.iter().filter_map(|&variable| {
-            let tree = install_layout::toolkit(self.platform, &self.request(variable, origin)?, "");
-            Some(self.step(Kind::Toolkit, variable, Place::Tree(tree)))
+        let roots = TOOLKIT_WISHES.iter().flat_map(|&variable| {
+            let dir = self.request(variable, origin).into_iter();
+            let trees = dir.flat_map(|dir| install_layout::named_toolkit(self.platform, &dir));
+            trees.map(move |tree| self.step(Kind::Toolkit, variable, Place::Tree(tree)))
         });
         let compilers = NVCC_WISHES.iter().filter_map(|&variable| {
             let files = self.named_program(variable, self.request(variable, origin)?);

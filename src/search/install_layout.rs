@@ -83,11 +83,37 @@ pub fn split_toolkit(platform: &Platform, base: &Path, pattern: &str) -> Tree {
     }
 }
 
+/// What a variable for the toolkit may name: a toolkit, where NVIDIA's wheels are, or one of those up to CUDA 12, which
+/// are a toolkit all together.
+pub fn named_toolkit(platform: &Platform, dir: &Path) -> Vec<Tree> {
+    let named = toolkit(platform, dir, "");
+    let Some(base) = above_packages(dir) else {
+        return vec![named];
+    };
+    let split = split_toolkit(platform, base, PACKAGES);
+    if COMPONENTS.iter().any(|name| dir.ends_with(name)) {
+        return vec![split];
+    }
+    match dir.ends_with(PACKAGES) {
+        true => vec![
+            named,
+            toolkit(platform, base, &format!("{PACKAGES}/cu#")),
+            split,
+        ],
+        false => vec![named],
+    }
+}
+
+/// Above the directory of NVIDIA's wheels, which this one is or lies in.
+fn above_packages(dir: &Path) -> Option<&Path> {
+    let mut packages = [Some(dir), dir.parent()].into_iter().flatten();
+    packages.find(|dir| dir.ends_with(PACKAGES))?.parent()
+}
+
 /// The wheel of cuDNN beside a toolkit that consists of wheels, `site-packages/nvidia/cu13`.
 pub fn cudnn_beside(platform: &Platform, toolkit: &Path) -> Option<Tree> {
-    let packages = toolkit.parent().filter(|dir| dir.ends_with(PACKAGES))?;
-    let pattern = format!("{PACKAGES}/cudnn");
-    Some(cudnn(platform, packages.parent()?, &pattern))
+    let base = above_packages(toolkit)?;
+    Some(cudnn(platform, base, &format!("{PACKAGES}/cudnn")))
 }
 
 /// A cuDNN as NVIDIA's archive lays it out, its wheel, or what somebody copied by hand.
