@@ -99,7 +99,7 @@ pub use {
     error::Error,
     guard::Guard,
     kernels::Kernels,
-    kernels::sources::Patterns,
+    kernels::inputs::sources::Patterns,
     link::Linked,
     model::target_list::TargetList,
     report::Report,
