@@ -217,7 +217,7 @@ impl Kernels<'_> {
         setup: Setup<'a>,
         jobs: &[Job],
         lines: &mut Vec<Directive>,
-    ) -> Result<(Setup<'a>, Vec<Option<Vec<PathBuf>>>, StatCache), Error> {
+    ) -> Result<(Setup<'a>, Fresh, StatCache), Error> {
         let look = |setup: &Setup, seen: &StatCache| -> Vec<_> {
             jobs.iter().map(|job| job.fresh(setup, seen)).collect()
         };
@@ -271,10 +271,13 @@ impl Kernels<'_> {
     }
 }
 
+/// The files that each job rests on, where its result is as nvcc would make it now.
+type Fresh = Vec<Option<Vec<PathBuf>>>;
+
 /// The result of each job, after those that are not fresh were done, the longest first.
 fn all_made(
     jobs: &[Job],
-    fresh: Vec<Option<Vec<PathBuf>>>,
+    fresh: Fresh,
     setup: &Setup,
     lines: &mut Vec<Directive>,
 ) -> Vec<Result<JobOutput, Finding>> {
