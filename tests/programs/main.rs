@@ -50,6 +50,8 @@ mod reruns;
 #[path = "../support/mod.rs"]
 mod support;
 mod terminal;
+#[cfg(unix)]
+mod vendored;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod wine;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
