@@ -50,7 +50,7 @@ mod reruns;
 #[path = "../support/mod.rs"]
 mod support;
 mod terminal;
-#[cfg(unix)]
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod vendored;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod wine;

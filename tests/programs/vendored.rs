@@ -1,5 +1,6 @@
 //! The crate as it is published, in a program whose dependencies are vendored: no registry, no network, no checkout.
 
+use crate::qemu::MAIN;
 use crate::support::{cargo, fresh, program, project, repository, run};
 use std::fs;
 use std::path::PathBuf;
@@ -14,16 +15,6 @@ fn main() {
     });
 }
 "#;
-const MAIN: &str = r#"mod cudnn_guard {
-    include!(concat!(env!("OUT_DIR"), "/cudnn_guard.rs"));
-}
-
-fn main() {
-    cudnn_guard::startup();
-    println!("started");
-}
-"#;
-
 /// The package, unpacked beside nothing that it could lean on.
 fn published() -> PathBuf {
     let into = fresh("published");
