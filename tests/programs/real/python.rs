@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What stands in the README's section, in its blocks of this kind, and is no other section's.
+/// The block of this kind in the README's section.
 fn block(readme: &str, kind: &str) -> String {
     let (_, section) = readme.split_once("\n## Python wheels\n").unwrap();
     let (section, _) = section.split_once("\n## ").unwrap();
@@ -14,7 +14,7 @@ fn block(readme: &str, kind: &str) -> String {
     block.split("```").next().unwrap().to_string()
 }
 
-/// The crate, and the command that builds its wheel.
+/// The crate, and the command that builds its wheel. What the command before it installs is a set of `.ci/wheels.py`.
 fn staged(dir: &Path) -> String {
     let readme = fs::read_to_string(repository().join("README.md")).unwrap();
     fs::create_dir_all(dir.join("src")).unwrap();
@@ -143,5 +143,6 @@ fn a_wheel_finds_the_cudnn_in_its_own_site_packages() {
     let old = ask(&app).exits_with(0);
     assert!(old.stdout.ends_with("\n91400\n"), "{}", old.text());
     old.says("RuntimeError: loaded cuDNN 9.14.0 is older than the 9.28.0 ")
-        .says("[cudnn-version-mismatch]");
+        .says("[cudnn-version-mismatch]\n")
+        .says("  = help: or run `pip install 'nvidia-cudnn-cu13>=9.28,<10'`: ");
 }
