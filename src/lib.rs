@@ -43,6 +43,9 @@
 #![cfg_attr(test, allow(clippy::disallowed_methods))] // tests make and read machines of their own
 
 mod mount;
+// In a checkout the dependency of the tests on this crate turns the features on; a published package has none on itself.
+#[cfg(all(test, not(all(feature = "cli", feature = "runtime"))))]
+compile_error!("the tests are about the whole crate: `cargo test --features cli`");
 #[cfg(not(feature = "runtime"))]
 use mount::runtime;
 #[cfg(feature = "runtime")]
@@ -99,7 +102,7 @@ pub use {
     error::Error,
     guard::Guard,
     kernels::Kernels,
-    kernels::sources::Patterns,
+    kernels::inputs::sources::Patterns,
     link::Linked,
     model::target_list::TargetList,
     report::Report,

@@ -11,7 +11,7 @@ use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::pe::Pe;
 use crate::runtime::facts::built::{Built, Loader};
 use crate::runtime::judge::rules;
-use crate::runtime::loader::dll_misplaced;
+use crate::runtime::loader::dll::misplaced;
 use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::runtime::parts::later_dll::LaterDll;
 use crate::system::Host;
@@ -38,7 +38,7 @@ impl Inspection {
                 let names = majors.map(|major| self.input.platform.cudnn_library(major));
                 let path = host.env.get(Variable::Path).unwrap_or_default();
                 let names: Vec<String> = names.collect();
-                self.input.in_quotes = dll_misplaced::in_quotes(&path.to_string_lossy(), &names);
+                self.input.in_quotes = misplaced::in_quotes(&path.to_string_lossy(), &names);
             }
             self.look_elsewhere(root, host);
             return;

@@ -1,10 +1,10 @@
 //! One file to compile, where its product goes, and whether that is still fresh.
 
-use crate::kernels::depfile_source::DepfileSource;
-use crate::kernels::nvcc_diagnostics::Failure;
-use crate::kernels::nvcc_wrapper::OBJECTS_OWN_FOLDER;
+use crate::kernels::inputs::depfile_source::DepfileSource;
+use crate::kernels::inputs::sources::within;
+use crate::kernels::nvcc::diagnostics::Failure;
+use crate::kernels::nvcc::wrapper::OBJECTS_OWN_FOLDER;
 use crate::kernels::setup::Setup;
-use crate::kernels::sources::within;
 use crate::model::gencode::Gencode;
 use crate::model::invocation::Invocation;
 use crate::model::text::joined;

@@ -14,51 +14,40 @@
 //!     ptx/gelu.{d,stamp}         and in the same way fatbin/, cubin/
 //! ```
 
-pub mod depfile_source;
-pub mod nvcc_diagnostics;
-pub mod toolchain_fingerprint;
-
-pub mod archive;
-pub mod device_link;
 pub mod durations;
 pub mod host_compiler_check;
+pub mod inputs;
 pub mod job;
+pub mod link;
 pub mod min_capability;
-pub mod nvcc_missing;
-pub mod nvcc_wrapper;
+pub mod nvcc;
 pub mod options;
+pub mod plan;
 pub mod product;
-pub mod rerun;
-pub mod runtime;
 pub mod setup;
-pub mod sources;
 pub mod target_flags;
 #[cfg(all(test, unix))]
 pub mod tests;
 
 use crate::error::Error;
-use crate::host_compiler::ask::{cross_compiler, visual_studio};
-use crate::host_compiler::compiler_choice::{self, Choice};
-use crate::kernels::rerun::is_own;
-use crate::model::gencode::Gencode;
-use crate::model::platform::Os;
+use crate::kernels::inputs::rerun::is_own;
 use crate::model::text::joined;
 use crate::runtime::facts::compute_capability::ComputeCapability;
-use crate::runtime::facts::finding::{Finding, Severity};
+use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::system::directive::{Directive, Library};
 use crate::system::freshness::stat_cache::StatCache;
-use crate::system::path_encoding::nvcc_cannot_take;
 use crate::system::{cargo, job_pool};
 use crate::toolchain::Toolchain;
-use crate::toolkit::nvcc_command::{Plan, Product};
+use crate::toolkit::nvcc_command::Product;
 use crate::toolkit::nvcc_optimisation::Optimisation;
 use durations::Durations;
+use inputs::sources::Source;
 use job::{Job, JobOutput};
+use link::{archive, device_link, runtime};
 use setup::Setup;
-use sources::Source;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Kernels to compile, from [`Toolchain::kernels`].
 #[derive(Clone, Debug)]
@@ -178,91 +167,78 @@ impl Kernels<'_> {
         }
         let sources = self.sources(lines)?;
         lines.extend(self.header_places());
-        let (mut plan, targets) = self.plan(product, &sources, lines)?;
+        let (plan, targets) = self.plan(product, &sources, lines)?;
         let out_dir = self.output_dir()?;
-        let jobs = Job::all(
-            &toolchain.host,
-            product,
-            folder,
-            sources,
-            &targets,
-            &out_dir,
-        )?;
-        let mut setup = Setup::new(plan.clone(), toolchain);
+        let host = &toolchain.host;
+        let jobs = Job::all(host, product, folder, sources, &targets, &out_dir)?;
+        let setup = Setup::new(plan, toolchain);
         self.note(product, folder, &jobs, &setup)?;
-        let look = |setup: &Setup, seen: &StatCache| {
-            let each = jobs.iter().map(|job| job.fresh(setup, seen));
-            each.collect::<Vec<_>>()
-        };
-        let mut seen = StatCache::default();
-        let mut fresh = look(&setup, &seen);
-        if fresh.contains(&None) {
-            let how = |setup: &Setup| jobs.first().map(|job| job.how(setup));
-            let before = how(&setup);
-            let noticed = host_compiler_check::host_compiler(&mut plan, toolchain, &out_dir)?;
-            lines.extend(noticed.iter().flat_map(|one| warnings(&one.to_string())));
-            setup = Setup::new(plan, toolchain);
-            // With another compiler others are fresh.
-            if how(&setup) != before {
-                fresh = look(&setup, &StatCache::default());
-            }
-            // nvcc runs now.
-            seen = StatCache::default();
-        }
+        let (setup, fresh, seen) = self.look(setup, &jobs, lines)?;
         let mut outputs: Vec<PathBuf> = jobs.iter().map(|job| job.output.clone()).collect();
         let foreign = self.foreign();
-        let mut failed = Vec::new();
-        let stale = (0..jobs.len()).filter(|place| fresh[*place].is_none());
-        let mut durations = Durations::read(jobs[0].folder().join("durations"));
-        let stale = durations.longest_first(&jobs, stale.collect());
-        let anew = job_pool::in_parallel(
-            stale.iter().map(|place| &jobs[*place]).collect(),
-            |job| job.breadth(&setup),
-            |job, threads| job.make(&setup, threads),
-        );
-        let mut anew: BTreeMap<usize, _> = stale.into_iter().zip(anew).collect();
         let (mut told, mut said) = (BTreeSet::new(), BTreeSet::new());
-        let mut ran = Vec::new();
-        let made = fresh.into_iter().enumerate();
-        let made = made.filter_map(|(place, fresh)| match fresh {
-            Some(files) => Some((place, Ok(JobOutput::fresh(files)))),
-            None => Some((place, anew.remove(&place)?)),
-        });
-        for (place, made) in made {
-            match made {
-                Ok(made) => {
-                    lines.extend(new_warnings(&made.said, &mut said));
-                    let job = &jobs[place];
-                    ran.extend(made.ran.map(|(command, time)| (job, command, time)));
-                    for path in made.files {
-                        // Most headers are read for every file.
-                        if !told.insert(path.as_os_str().to_os_string())
-                            || !is_own(&path, &foreign, &seen)
-                        {
-                            continue;
-                        }
-                        let line = Directive::RerunIfChanged(path);
-                        if !lines.contains(&line) {
-                            lines.push(line);
-                        }
-                    }
+        let mut failed = Vec::new();
+        for made in all_made(&jobs, fresh, &setup, lines) {
+            let made = match made {
+                Ok(made) => made,
+                Err(finding) => {
+                    failed.push(finding);
+                    continue;
                 }
-                Err(finding) => failed.push(finding),
+            };
+            lines.extend(new_warnings(&made.said, &mut said));
+            for path in made.files {
+                // Most headers are read for every file.
+                let is_new = told.insert(path.as_os_str().to_os_string());
+                if !is_new || !is_own(&path, &foreign, &seen) {
+                    continue;
+                }
+                let line = Directive::RerunIfChanged(path);
+                if !lines.contains(&line) {
+                    lines.push(line);
+                }
             }
         }
-        if !ran.is_empty() {
-            lines.extend(durations.note(&ran));
+        if !failed.is_empty() {
+            return Err(Error::new(failed));
         }
-        if failed.is_empty() {
-            if product == Product::Object && device_link::is_asked(&setup.plan.flags) {
-                let folder = jobs[0].folder();
-                outputs.push(device_link::link(&setup, &targets, &outputs, folder)?);
-            }
-            toolchain.compiled(targets.iter().map(|one| one.target))?;
-            Ok(outputs)
-        } else {
-            Err(Error::new(failed))
+        if product == Product::Object && device_link::is_asked(&setup.plan.flags) {
+            let folder = jobs[0].folder();
+            outputs.push(device_link::link(&setup, &targets, &outputs, folder)?);
         }
+        toolchain.compiled(targets.iter().map(|one| one.target))?;
+        Ok(outputs)
+    }
+
+    /// The files that each job rests on, if its result is as nvcc would make it now. Where one is not, the host compiler
+    /// is looked at first, and may be replaced.
+    fn look<'a>(
+        &'a self,
+        setup: Setup<'a>,
+        jobs: &[Job],
+        lines: &mut Vec<Directive>,
+    ) -> Result<(Setup<'a>, Fresh, StatCache), Error> {
+        let look = |setup: &Setup, seen: &StatCache| -> Vec<_> {
+            jobs.iter().map(|job| job.fresh(setup, seen)).collect()
+        };
+        let seen = StatCache::default();
+        let fresh = look(&setup, &seen);
+        if !fresh.contains(&None) {
+            return Ok((setup, fresh, seen));
+        }
+        let how = |setup: &Setup| jobs.first().map(|job| job.how(setup));
+        let (before, mut plan) = (how(&setup), setup.plan);
+        let out_dir = self.output_dir()?;
+        let noticed = host_compiler_check::host_compiler(&mut plan, self.toolchain, &out_dir)?;
+        lines.extend(noticed.iter().flat_map(|one| warnings(&one.to_string())));
+        let setup = Setup::new(plan, self.toolchain);
+        // With another compiler others are fresh.
+        let fresh = match how(&setup) == before {
+            true => fresh,
+            false => look(&setup, &StatCache::default()),
+        };
+        // nvcc runs now.
+        Ok((setup, fresh, StatCache::default()))
     }
 
     /// Refuses to put something over what this build script has made.
@@ -283,91 +259,6 @@ impl Kernels<'_> {
             .try_for_each(|job| written.file(&job.output, &job.source, &job.how(setup)))
     }
 
-    fn plan(
-        &self,
-        product: Product,
-        sources: &[PathBuf],
-        lines: &mut Vec<Directive>,
-    ) -> Result<(Plan, Vec<Gencode>), Error> {
-        if let Some(finding) = target_flags::refused(&self.flags) {
-            return Err(finding.into());
-        }
-        let watched = self.watched(lines)?;
-        let toolkit = self.toolchain.need_toolkit()?;
-        let is_linked = product == Product::Object;
-        let refused = is_linked.then(|| nvcc_missing::msvc(self.toolchain));
-        let refused = refused.flatten();
-        let builder = match toolkit.nvcc {
-            Some(_) => None,
-            None => self.toolchain.of_builder(),
-        };
-        lines.extend(builder.iter().flat_map(Toolchain::reruns));
-        let found = builder.as_ref().unwrap_or(self.toolchain).nvcc();
-        let Some(nvcc) = found.map(Path::to_path_buf) else {
-            let stop = refused.filter(|finding| finding.severity == Severity::Error);
-            let missing = || nvcc_missing::nvcc(self.toolchain, builder.as_ref(), sources);
-            return Err(stop.unwrap_or_else(missing).into());
-        };
-        let mut selection = self.toolchain.selection_of(&self.archs)?;
-        if let Some(minimum) = self.minimum {
-            let noticed = min_capability::apply(minimum, &mut selection);
-            selection.findings.extend(noticed);
-        }
-        selection.findings.extend(refused);
-        if is_linked {
-            selection
-                .findings
-                .extend(nvcc_missing::runtime(self.toolchain));
-        }
-        let (stop, findings): (Vec<_>, Vec<_>) = std::mem::take(&mut selection.findings)
-            .into_iter()
-            .partition(|finding| finding.severity == Severity::Error);
-        if !stop.is_empty() {
-            return Err(Error::new(stop));
-        }
-        let targets = product::targets(product, &selection)?;
-        let warned = findings
-            .iter()
-            .filter(|finding| finding.severity == Severity::Warning);
-        lines.extend(warned.flat_map(|finding| warnings(&finding.to_string())));
-        let cudnn = self
-            .toolchain
-            .cudnn
-            .iter()
-            .filter_map(|cudnn| cudnn.include_dir.as_ref());
-        let mut flags = device_link::renamed(&self.flags);
-        flags.extend(cudnn.map(|dir| format!("-I{}", dir.display())));
-        let mut paths = vec![nvcc.clone(), self.output_dir()?];
-        paths.extend(sources.iter().cloned());
-        let included = flags.iter().filter_map(|flag| flag.strip_prefix("-I"));
-        paths.extend(included.map(PathBuf::from));
-        // The signs are those of a Unix shell.
-        if self.toolchain.host.builder().os == Os::Windows {
-            paths.clear();
-        }
-        let mut paths = paths.iter();
-        if let Some((path, sign)) = paths.find_map(|path| Some((path, nvcc_cannot_take(path)?))) {
-            return Err(nvcc_missing::untaken(path, sign).into());
-        }
-        let choice = compiler_choice::choice(&self.toolchain.host.env, &flags);
-        let host = &self.toolchain.host;
-        let (mut ccbin, env) = compiler_choice::ccbin(&choice, &host.platform, visual_studio);
-        if choice == Choice::Nobody && is_linked {
-            ccbin = ccbin.or_else(|| cross_compiler(host));
-        }
-        let plan = Plan {
-            ccbin,
-            env,
-            nvcc,
-            product,
-            flags,
-            optimisation: self.optimisation,
-            watched,
-            is_gcc: false,
-        };
-        Ok((plan, targets))
-    }
-
     fn output_dir(&self) -> Result<PathBuf, Finding> {
         let named = self.toolchain.host.env.os_var("OUT_DIR");
         named.map(PathBuf::from).ok_or_else(|| {
@@ -378,6 +269,43 @@ impl Kernels<'_> {
             .help("call this from a build script")
         })
     }
+}
+
+/// The files that each job rests on, where its result is as nvcc would make it now.
+type Fresh = Vec<Option<Vec<PathBuf>>>;
+
+/// The result of each job, after those that are not fresh were done, the longest first.
+fn all_made(
+    jobs: &[Job],
+    fresh: Fresh,
+    setup: &Setup,
+    lines: &mut Vec<Directive>,
+) -> Vec<Result<JobOutput, Finding>> {
+    let stale = (0..jobs.len()).filter(|place| fresh[*place].is_none());
+    let mut durations = Durations::read(jobs[0].folder().join("durations"));
+    let stale = durations.longest_first(jobs, stale.collect());
+    let anew = job_pool::in_parallel(
+        stale.iter().map(|place| &jobs[*place]).collect(),
+        |job| job.breadth(setup),
+        |job, threads| job.make(setup, threads),
+    );
+    let mut anew: BTreeMap<usize, _> = stale.into_iter().zip(anew).collect();
+    let made = fresh.into_iter().enumerate();
+    let mut made: Vec<_> = made
+        .filter_map(|(place, fresh)| match fresh {
+            Some(files) => Some(Ok(JobOutput::fresh(files))),
+            None => anew.remove(&place),
+        })
+        .collect();
+    let ran = made.iter_mut().zip(jobs).filter_map(|(made, job)| {
+        let (command, time) = made.as_mut().ok()?.ran.take()?;
+        Some((job, command, time))
+    });
+    let ran: Vec<_> = ran.collect();
+    if !ran.is_empty() {
+        lines.extend(durations.note(&ran));
+    }
+    made
 }
 
 /// What nvcc says, but for the paragraphs that were said before: that of a header comes with every file that includes it,

@@ -1,7 +1,7 @@
 //! What a build script says of its kernels.
 
 use crate::kernels::Kernels;
-use crate::kernels::sources::{Patterns, Source};
+use crate::kernels::inputs::sources::{Patterns, Source};
 use crate::runtime::facts::compute_capability::ComputeCapability;
 use std::path::{Path, PathBuf};
 

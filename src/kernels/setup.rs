@@ -1,7 +1,7 @@
 //! What all files of one build are compiled with.
 
-use crate::kernels::nvcc_wrapper::NvccWrapper;
-use crate::kernels::toolchain_fingerprint;
+use crate::kernels::inputs::toolchain_fingerprint;
+use crate::kernels::nvcc::wrapper::NvccWrapper;
 use crate::model::candidate::{Candidate, Toolkit};
 use crate::runtime::facts::version::Version;
 use crate::system::Host;

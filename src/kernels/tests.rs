@@ -9,6 +9,8 @@ pub mod package;
 #[cfg(all(test, unix))]
 pub mod real;
 #[cfg(all(test, unix))]
+pub mod real_device_code;
+#[cfg(all(test, unix))]
 pub mod stale;
 use super::*;
 use crate::kernels::tests::package::Package;

@@ -7,7 +7,7 @@ use crate::model::linkage::{Linkage, LoadPhase, Missing, Object, Unfit};
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::loader::load_origin::{CACHE, LoadOrigin};
-use crate::runtime::loader::{ld_so_cache, unlinked};
+use crate::runtime::loader::{elf::ld_so_cache, unlinked};
 use crate::system::files;
 use crate::system::sysroot::Sysroot;
 use crate::toolkit::dependencies;

@@ -1,7 +1,8 @@
 //! What only the running machine can tell: its driver, its GPUs, and what kernels would be compiled for here.
 
 use crate::compat::{image_driver, rules};
-use crate::kernels::{host_compiler_check, nvcc_diagnostics};
+use crate::kernels::host_compiler_check;
+use crate::kernels::nvcc::diagnostics;
 use crate::report::Machine;
 use crate::runtime::driver::query;
 use crate::runtime::driver::query::DriverProblem;
@@ -59,7 +60,7 @@ fn kernels(machine: &mut Machine, toolchain: &Toolchain, findings: &mut Vec<Find
     if let Some(nvcc) = toolchain.nvcc() {
         let toolkit = toolchain.toolkit.as_ref();
         let host = &toolchain.host;
-        findings.extend(toolkit.and_then(|one| nvcc_diagnostics::without_cicc(one, host)));
+        findings.extend(toolkit.and_then(|one| diagnostics::without_cicc(one, host)));
         if let Some((compiler, noticed)) = host_compiler_check::survey(toolchain, nvcc) {
             machine.host_compiler = Some(compiler);
             findings.extend(noticed);

@@ -51,6 +51,8 @@ mod reruns;
 mod support;
 mod terminal;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod vendored;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod wine;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod wine_guard;

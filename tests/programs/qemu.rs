@@ -21,7 +21,7 @@ fn main() {
     });
 }
 "#;
-const MAIN: &str = r#"mod cudnn_guard {
+pub const MAIN: &str = r#"mod cudnn_guard {
     include!(concat!(env!("OUT_DIR"), "/cudnn_guard.rs"));
 }
 

@@ -1,6 +1,7 @@
 //! The package that put a cuDNN where it lies, by the records of its installer.
 
 use crate::runtime::binary::package_record::{MOST_ENTRIES, read};
+use crate::runtime::facts::version::Version;
 use std::path::{Path, PathBuf};
 
 /// Where dpkg lists the files of each package.
@@ -111,7 +112,19 @@ pub fn reinstall_command(folder: &Path) -> Option<String> {
     debian_command(&folder, &Path::new("/").join(LISTS))
 }
 
-/// The same by dpkg's lists of files, which lie in this folder.
+/// The command by which the one wheel that has put a cuDNN for this CUDA into this folder becomes this release or a later
+/// one of its major.
+pub fn upgrade_command(folder: &Path, cuda: u32, release: Version) -> Option<String> {
+    let folder = std::fs::canonicalize(folder).ok()?;
+    let wheel = Owner::of_wheel(folder.parent()?)?.name;
+    if !wheel.ends_with(&format!("-cu{}", cuda)) {
+        return None;
+    }
+    let (from, next) = (release.short(), release.major + 1);
+    Some(format!("pip install '{}>={},<{}'", wheel, from, next))
+}
+
+/// The same as [`reinstall_command`] by dpkg's lists of files, which lie in this folder.
 pub fn debian_command(folder: &Path, lists: &Path) -> Option<String> {
     let library = format!("{}/libcudnn.so.", folder.to_str()?);
     let package = only(debian_packages(lists, &|list| list.contains(&library)))?;

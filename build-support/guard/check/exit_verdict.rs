@@ -5,7 +5,7 @@ use crate::runtime::child::work::{ASKING_DRIVER, ChildOutcome};
 use crate::runtime::convolution::case_result::MAKING_CONTEXT;
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
-use crate::runtime::loader::dlerror_messages;
+use crate::runtime::loader::elf::dlerror_messages;
 use crate::runtime::loader::search_path::LoadOrigin;
 use crate::runtime::parts::missing_dlopen::MissingDlopen;
 use crate::runtime::report::result::Report;

@@ -15,7 +15,7 @@ const VARIABLES: [&str; 7] = [
     "CUDA_PATH",
 ];
 
-/// The library, and what keeps the loader from it. Where one is looked for is in `elf_misplaced` and `dll_misplaced`.
+/// The library, and what keeps the loader from it. Where one is looked for is in `elf` and `dll`.
 #[derive(Clone, Debug)]
 pub struct Misplaced {
     /// Its file, where there is one.

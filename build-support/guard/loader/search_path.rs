@@ -5,7 +5,7 @@ use crate::runtime::system::platform;
 use std::path::Path;
 
 /// The loader's search path for the program, each folder with who named it. How it is looked through, and so the rest of
-/// it, is in `elf_search_path` and `dll_search_path`.
+/// it, is in `elf` and `dll`.
 #[derive(Clone, Debug)]
 pub struct SearchPath {
     /// In the loader's order.

@@ -2,7 +2,8 @@
 
 use crate::runtime::binary::Image;
 use crate::runtime::binary::defect::Defect;
-use crate::runtime::facts::built::{Built, Loader};
+use crate::runtime::binary::package_owner;
+use crate::runtime::facts::built::{Built, Loader, Policy};
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
@@ -97,7 +98,19 @@ impl MainLibrary {
                 let help = later.help(&self.origin).unwrap_or(help);
                 return Some(mismatch.finding(evidence).help(help));
             }
-            return Some(mismatch.finding(evidence).help(help));
+            let mut finding = mismatch.finding(evidence).help(help);
+            if let (Policy::Compatible, Some(with), Some(cuda), []) =
+                (built.policy, built.cudnn, built.cudnn_cuda_major, lasting)
+            {
+                let command = package_owner::upgrade_command(self.folder(), cuda, with);
+                finding.help.extend(command.map(|command| {
+                    format!(
+                        "or run `{}`: a Python package has put the one there",
+                        command
+                    )
+                }));
+            }
+            return Some(finding);
         };
         evidence.push(("there is", hidden.display().to_string()));
         let finding = mismatch.finding(evidence);

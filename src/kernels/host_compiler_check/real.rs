@@ -52,7 +52,7 @@ fn debians_cuda_and_a_newer_gcc() {
     let path = std::env::var("PATH").expect("PATH is set");
     own.host.env = own.host.env.with_pairs(&[
         ("PATH".to_string(), path),
-        ("HOST".to_string(), "aarch64-unknown-linux-gnu".to_string()),
+        ("HOST".to_string(), "x86_64-unknown-linux-musl".to_string()),
     ]);
     let kernels = || {
         let kernels = own.kernels().files(package.pattern());

@@ -2,7 +2,7 @@
 //! holds the wheels of CUDA 13 in `cuda-cu13` and `cuda-cu13-13.0`, and Debian's CUDA in `debian-cuda`.
 
 use crate::kernels::tests::package::Package;
-use crate::kernels::tests::real;
+use crate::kernels::tests::{real, real_device_code};
 use crate::runtime::facts::version::Version;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -83,7 +83,7 @@ fn every_header_is_listed_whoever_lists_them() {
         ] {
             let package = package(out);
             let (mut toolchain, include) = match set {
-                "debian-cuda" => real::debians(&package),
+                "debian-cuda" => real_device_code::debians(&package),
                 _ => (
                     real::of(&package, wheels.join(set).join("nvidia/cu13")),
                     package.path("src"),

@@ -1,8 +1,8 @@
 //! What a build script says of its kernels.
 
 use crate::kernels::durations::Durations;
+use crate::kernels::inputs::sources::Patterns;
 use crate::kernels::job::Job;
-use crate::kernels::sources::Patterns;
 use crate::kernels::tests::package::Package;
 use crate::kernels::{Kernels, new_warnings};
 use crate::system::directive::Directive;
@@ -331,6 +331,18 @@ fn a_wrapper_that_fails_is_told_once() {
     );
     let headlines = said.iter().filter(|line| line.contains("[nvcc-failed]"));
     assert_eq!(headlines.count(), 1, "{said:?}");
+    // One that says nothing is not quoted.
+    package.env[0].1 = "/bin/false".to_string();
+    package.write("src/a.cu", "other");
+    let (_, lines) = package.compile();
+    let said: Vec<&String> = lines
+        .iter()
+        .filter(|line| line.starts_with("cargo::warning="))
+        .collect();
+    assert!(
+        said.len() == 2 && said[1].contains("  = help: "),
+        "{said:?}"
+    );
     // A mistake is nvcc's to tell.
     package.write("src/a.cu", "mistake");
     let error = package.compile().0.unwrap_err();

@@ -3,7 +3,7 @@
 
 use super::program::{Ran, command, run};
 use super::tree::{Folder, GPU, sound};
-use cudnn_guard::runtime::loader::elf_misplaced;
+use cudnn_guard::runtime::loader::elf::misplaced;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
@@ -195,7 +195,7 @@ fn a_directory_that_ldconfig_does_not_know_yet() {
     let conf = cudnn.file("ld.so.conf.d");
     std::fs::create_dir(&conf).unwrap();
     let lib = cudnn.file("lib");
-    let found = || elf_misplaced::by_configuration(&names, &cudnn.0);
+    let found = || misplaced::by_configuration(&names, &cudnn.0);
     std::fs::write(conf.join("a.conf"), "# /x\n/nowhere\n").unwrap();
     assert!(found().is_none());
     let text = format!("/nowhere\n{}  # cuDNN\n", lib.display());

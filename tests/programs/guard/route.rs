@@ -2,7 +2,7 @@
 
 use super::tree::Folder;
 use cudnn_guard::runtime::loader::search_path::{LoadOrigin, SearchPath};
-use cudnn_guard::runtime::loader::{ld_so_cache, load_origin};
+use cudnn_guard::runtime::loader::{elf::ld_so_cache, load_origin};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};

@@ -243,6 +243,27 @@ fn a_part_that_a_wheel_has_lost_is_brought_back_by_pip() {
 }
 
 #[test]
+fn a_wheel_that_is_too_old_is_upgraded_by_pip() {
+    let old = site("9.14.0");
+    let help = |built: &str| {
+        let ran = run("check", &old.file(LIB), &[GPU, ("TEST_BUILT", built)]);
+        ran.must_be("fail", &["cudnn-version-mismatch"]);
+        ran.json["findings"][0]["help"][1].clone()
+    };
+    let command = "or run `pip install 'nvidia-cudnn-cu13>=9.28,<10'`: a Python package has put the one there";
+    assert_eq!(help("9.28.0"), command);
+    // Of another CUDA than the program's, and of two that have overwritten each other.
+    let of = |site: &Folder, cuda| {
+        package_owner::upgrade_command(&site.file(LIB), cuda, Version::new(9, 28, 0))
+    };
+    assert!(of(&old, 13).is_some());
+    assert_eq!(of(&old, 12), None);
+    install(&old, "cu12", "9.14.0");
+    assert_eq!(of(&old, 13), None);
+    assert_eq!(help("9.28.0"), serde_json::Value::Null);
+}
+
+#[test]
 fn the_command_of_a_package_is_named_where_one_alone_has_the_files() {
     let site = site("9.14.0");
     let of = |folder: &Path| package_owner::reinstall_command(folder);

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 /// A file or a pattern for files, or a list of them: what [`Kernels::files`] takes.
 #[derive(Clone, Debug)]
-pub struct Patterns(pub(super) Vec<PathBuf>);
+pub struct Patterns(pub(in crate::kernels) Vec<PathBuf>);
 
 /// One of them, by each of its types.
 macro_rules! from_one {
@@ -60,7 +60,10 @@ impl Patterns {
 
 impl Kernels<'_> {
     /// The files to compile, each once, in the order in which they were added.
-    pub(super) fn sources(&self, lines: &mut Vec<Directive>) -> Result<Vec<PathBuf>, Finding> {
+    pub(in crate::kernels) fn sources(
+        &self,
+        lines: &mut Vec<Directive>,
+    ) -> Result<Vec<PathBuf>, Finding> {
         let mut sources: Vec<PathBuf> = Vec::new();
         for source in &self.sources {
             match source {
@@ -116,7 +119,10 @@ impl Kernels<'_> {
     }
 
     /// The files of [`watch`](Self::watch), of which cargo is told too.
-    pub(super) fn watched(&self, lines: &mut Vec<Directive>) -> Result<Vec<PathBuf>, Finding> {
+    pub(in crate::kernels) fn watched(
+        &self,
+        lines: &mut Vec<Directive>,
+    ) -> Result<Vec<PathBuf>, Finding> {
         let mut watched = Vec::new();
         for source in Patterns(self.watched.clone()).sources() {
             match source {

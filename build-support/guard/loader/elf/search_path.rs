@@ -4,7 +4,7 @@ use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::loader::load_origin::{CACHE, PRELOADS, expanded, lib_folders, preloads};
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
-use crate::runtime::loader::{ld_so_cache, opener, unlinked};
+use crate::runtime::loader::{elf::ld_so_cache, opener, unlinked};
 use crate::runtime::system::platform;
 use std::env::consts::ARCH;
 use std::ffi::OsString;

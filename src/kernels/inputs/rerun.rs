@@ -1,6 +1,7 @@
 //! What cargo is told to watch.
 
-use crate::kernels::{Kernels, toolchain_fingerprint};
+use crate::kernels::Kernels;
+use crate::kernels::inputs::toolchain_fingerprint;
 use crate::system::directive::Directive;
 use crate::system::files;
 use crate::system::freshness::stat_cache::StatCache;
@@ -9,7 +10,7 @@ use std::path::{Path, PathBuf};
 impl Kernels<'_> {
     /// A file that is added to the folder of a pattern must be compiled too, so cargo watches that folder; not where
     /// the output is below it, which would make every build run again.
-    pub(super) fn folder_of(&self, pattern: &str) -> Option<Directive> {
+    pub(in crate::kernels) fn folder_of(&self, pattern: &str) -> Option<Directive> {
         let fixed = &pattern[..pattern.find(['*', '?', '[']).unwrap_or(pattern.len())];
         let folder = Path::new(&fixed[..fixed.rfind(['/', '\\'])?]);
         let real = files::canonical(folder, None).ok()?;
@@ -19,7 +20,7 @@ impl Kernels<'_> {
 
     /// A header that is added to a directory may hide one of a later directory, so cargo watches those of the package
     /// as well; and the variables that name further ones.
-    pub(super) fn header_places(&self) -> Vec<Directive> {
+    pub(in crate::kernels) fn header_places(&self) -> Vec<Directive> {
         let host = &self.toolchain.host;
         let variables = toolchain_fingerprint::variables(host.builder().os).iter();
         let mut lines: Vec<Directive> = variables
@@ -40,7 +41,7 @@ impl Kernels<'_> {
     }
 
     /// The directories of the toolkit and of the system, whose headers cargo need not watch.
-    pub(super) fn foreign(&self) -> Vec<PathBuf> {
+    pub(in crate::kernels) fn foreign(&self) -> Vec<PathBuf> {
         let mut dirs = ["/usr/include", "/usr/lib"].map(PathBuf::from).to_vec();
         if let Some(toolkit) = &self.toolchain.toolkit {
             // The folder of a package may be /usr/src/app.

@@ -60,13 +60,13 @@ impl NvccWrapper {
             "`{program}` fails where nvcc alone compiles `{source}`: these kernels are compiled without it"
         );
         let said = format!("{}{}", output.stdout, output.stderr);
-        Some(
-            Finding::warning(FindingId::NvccFailed, summary)
-                .help(format!(
-                    "install a release of `{program}` that works with this nvcc"
-                ))
-                .with("it says", said.trim()),
-        )
+        let finding = Finding::warning(FindingId::NvccFailed, summary).help(format!(
+            "install a release of `{program}` that works with this nvcc"
+        ));
+        Some(match said.trim() {
+            "" => finding,
+            said => finding.with("it says", said),
+        })
     }
 }
 

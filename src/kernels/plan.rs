@@ -1,0 +1,101 @@
+//! What a build script asks for, checked, and how nvcc is to be called for it.
+
+use crate::error::Error;
+use crate::host_compiler::ask::{cross_compiler, visual_studio};
+use crate::host_compiler::compiler_choice::{self, Choice};
+use crate::kernels::link::device_link;
+use crate::kernels::nvcc::missing;
+use crate::kernels::{Kernels, min_capability, product, target_flags, warnings};
+use crate::model::gencode::Gencode;
+use crate::model::platform::Os;
+use crate::runtime::facts::finding::Severity;
+use crate::system::directive::Directive;
+use crate::system::path_encoding::nvcc_cannot_take;
+use crate::toolchain::Toolchain;
+use crate::toolkit::nvcc_command::{Plan, Product};
+use std::path::{Path, PathBuf};
+
+impl Kernels<'_> {
+    pub(super) fn plan(
+        &self,
+        product: Product,
+        sources: &[PathBuf],
+        lines: &mut Vec<Directive>,
+    ) -> Result<(Plan, Vec<Gencode>), Error> {
+        if let Some(finding) = target_flags::refused(&self.flags) {
+            return Err(finding.into());
+        }
+        let watched = self.watched(lines)?;
+        let toolkit = self.toolchain.need_toolkit()?;
+        let is_linked = product == Product::Object;
+        let refused = is_linked.then(|| missing::msvc(self.toolchain));
+        let refused = refused.flatten();
+        let builder = match toolkit.nvcc {
+            Some(_) => None,
+            None => self.toolchain.of_builder(),
+        };
+        lines.extend(builder.iter().flat_map(Toolchain::reruns));
+        let found = builder.as_ref().unwrap_or(self.toolchain).nvcc();
+        let Some(nvcc) = found.map(Path::to_path_buf) else {
+            let stop = refused.filter(|finding| finding.severity == Severity::Error);
+            let absent = || missing::nvcc(self.toolchain, builder.as_ref(), sources);
+            return Err(stop.unwrap_or_else(absent).into());
+        };
+        let mut selection = self.toolchain.selection_of(&self.archs)?;
+        if let Some(minimum) = self.minimum {
+            let noticed = min_capability::apply(minimum, &mut selection);
+            selection.findings.extend(noticed);
+        }
+        selection.findings.extend(refused);
+        if is_linked {
+            selection.findings.extend(missing::runtime(self.toolchain));
+        }
+        let (stop, findings): (Vec<_>, Vec<_>) = std::mem::take(&mut selection.findings)
+            .into_iter()
+            .partition(|finding| finding.severity == Severity::Error);
+        if !stop.is_empty() {
+            return Err(Error::new(stop));
+        }
+        let targets = product::targets(product, &selection)?;
+        let warned = findings
+            .iter()
+            .filter(|finding| finding.severity == Severity::Warning);
+        lines.extend(warned.flat_map(|finding| warnings(&finding.to_string())));
+        let cudnn = self
+            .toolchain
+            .cudnn
+            .iter()
+            .filter_map(|cudnn| cudnn.include_dir.as_ref());
+        let mut flags = device_link::renamed(&self.flags);
+        flags.extend(cudnn.map(|dir| format!("-I{}", dir.display())));
+        let mut paths = vec![nvcc.clone(), self.output_dir()?];
+        paths.extend(sources.iter().cloned());
+        let included = flags.iter().filter_map(|flag| flag.strip_prefix("-I"));
+        paths.extend(included.map(PathBuf::from));
+        // The signs are those of a Unix shell.
+        if self.toolchain.host.builder().os == Os::Windows {
+            paths.clear();
+        }
+        let mut paths = paths.iter();
+        if let Some((path, sign)) = paths.find_map(|path| Some((path, nvcc_cannot_take(path)?))) {
+            return Err(missing::untaken(path, sign).into());
+        }
+        let choice = compiler_choice::choice(&self.toolchain.host.env, &flags);
+        let host = &self.toolchain.host;
+        let (mut ccbin, env) = compiler_choice::ccbin(&choice, &host.platform, visual_studio);
+        if choice == Choice::Nobody && is_linked {
+            ccbin = ccbin.or_else(|| cross_compiler(host));
+        }
+        let plan = Plan {
+            ccbin,
+            env,
+            nvcc,
+            product,
+            flags,
+            optimisation: self.optimisation,
+            watched,
+            is_gcc: false,
+        };
+        Ok((plan, targets))
+    }
+}

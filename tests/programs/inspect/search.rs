@@ -1,0 +1,354 @@
+//! What the loader finds, passes over, and does not find.
+
+use super::image::{Image, ids, linked};
+use crate::support::run;
+use serde_json::Value;
+use std::fs;
+use std::process::Command;
+
+/// LOD-01: the library is there, and nothing leads to it.
+#[test]
+fn a_cudnn_off_the_loaders_way_is_named() {
+    let image = Image::new("off-the-way");
+    image.cudnn("usr/local/cuda/lib64", 14);
+    image.program(
+        &[&linked("9.14.0")],
+        &[
+            "IMAGE/usr/local/cuda/lib64/libcudnn.so.9",
+            "-Wl,-rpath,/opt/lib",
+        ],
+    );
+    let ran = image.inspect(&[]).exits_with(1);
+    // A variable is set within the image, and knows nothing of where that lies.
+    let ran = ran.says("\n      = help: put `/usr/local/cuda/lib64` into LD_LIBRARY_PATH\n");
+    assert_eq!(
+        image.said(&ran),
+        "  ✗ `/app/app` needs libcudnn.so.9, which the loader does not find  [cudnn-not-loadable]\n      \
+         = help: put `/usr/local/cuda/lib64` into LD_LIBRARY_PATH\n      \
+         = help: or link the program again with that directory as its rpath, which `.link()` does unless `.rpath(false)`\n      \
+         looked at   the program's RUNPATH, its entry `/opt/lib`\n                  \
+         /etc/ld.so.cache\n      \
+         also found  9.14.0  /usr/local/cuda/lib64/libcudnn.so.9\n\n\
+         verdict: fail (1 error)\n\
+         `cudnn-guard explain cudnn-not-loadable` tells how to see that by hand and how to mend it\n"
+    );
+}
+
+/// The help would lead to a release that the guard refuses.
+#[test]
+fn a_cudnn_of_another_release_is_not_offered() {
+    let image = Image::new("off-the-way-and-old");
+    image.cudnn("usr/local/cuda/lib64", 10);
+    let library = "IMAGE/usr/local/cuda/lib64/libcudnn.so.9";
+    image.program(&[&linked("9.14.0")], &[library]);
+    image
+        .flat(&[])
+        .exits_with(1)
+        .says("= help: install cuDNN 9.14 or a later 9.x, or put its directory into LD_LIBRARY_PATH looked at")
+        .says("also found 9.10.0 ");
+}
+
+/// As copies and archives without their links leave it: the library lies there, and nobody finds it by its SONAME.
+#[test]
+fn a_cudnn_without_its_links() {
+    let image = Image::new("unlinked");
+    let lib = "usr/local/cuda/lib64";
+    let at = |name: &str| image.at(&format!("{lib}/{name}"));
+    image.cudnn(lib, 14);
+    let library = format!("IMAGE/{lib}/libcudnn.so.9");
+    let rpath = "-Wl,-rpath,/usr/local/cuda/lib64";
+    let dlopen = "guard 0.1.0\nrequirement >=9\nfrom 9.0.0\npolicy requirement\nloader dlopen\n";
+    let ldconfig = || {
+        let mut ldconfig = Command::new("/sbin/ldconfig");
+        run(ldconfig.arg("-n").arg(image.at(lib))).exits_with(0);
+    };
+    // The file may have any name, its own name may be any.
+    for (name, soname) in [
+        ("libcudnn.so", "libcudnn.so.9"),
+        ("libcudnn.so.9.14.0", "libcudnn.so.9"),
+        ("libcudnn.so.9", "libcudnn.so.9.14"),
+    ] {
+        fs::remove_dir_all(image.at(lib)).unwrap();
+        image.cudnn(lib, 14);
+        if soname != "libcudnn.so.9" {
+            let flag = format!("-Wl,-soname,{soname}");
+            let own = ["-shared", &flag, "-Wl,--enable-new-dtags,-rpath,$ORIGIN"];
+            image.compile(&format!("{lib}/libcudnn.so.9"), "int x;", &own);
+        }
+        image.program(&[&linked("9.14.0")], &[&library, rpath]);
+        fs::rename(at("libcudnn.so.9"), at(name)).unwrap();
+        let ran = image.inspect(&[]).exits_with(1);
+        assert_eq!(
+            image.said(&ran),
+            format!(
+                "  ✗ `/app/app` needs {soname}, which the loader does not find; `/{lib}/{name}` has no link `{soname}` \
+                 beside it  [cudnn-not-loadable]\n      \
+                 = help: make its links: `sudo ldconfig -n /{lib}`\n      \
+                 found via   the program's RUNPATH, its entry `/{lib}`\n      \
+                 looked at   the program's RUNPATH, its entry `/{lib}`\n                  \
+                 /etc/ld.so.cache\n\n\
+                 verdict: fail (1 error)\n\
+                 `cudnn-guard explain cudnn-not-loadable` tells how to see that by hand and how to mend it\n"
+            )
+        );
+        // The help, done.
+        ldconfig();
+        image.inspect(&[]).exits_with(0);
+    }
+    // Off the loader's way it takes both.
+    fs::remove_dir_all(image.at(lib)).unwrap();
+    image.cudnn(lib, 14);
+    image.program(&[&linked("9.14.0")], &[&library]);
+    fs::rename(at("libcudnn.so.9"), at("libcudnn.so")).unwrap();
+    let ran = image.flat(&[]).exits_with(1);
+    ran.says("= help: make its links, and put `/usr/local/cuda/lib64` into LD_LIBRARY_PATH: `sudo ldconfig -n /usr/local/cuda/lib64` looked at");
+    ldconfig();
+    image
+        .inspect_with(&[], image.at(lib).to_str().unwrap())
+        .exits_with(0);
+    // A program that opens it is told the same.
+    fs::remove_file(at("libcudnn.so.9")).unwrap();
+    image.program(&[dlopen], &[rpath]);
+    image
+        .flat(&[])
+        .exits_with(0)
+        .says("this program opens libcudnn.so.10 or libcudnn.so.9, and the loader finds none of them; ")
+        .says("libcudnn.so` has no link `libcudnn.so.9` beside it [cudnn-not-loadable] = help: make its links: `sudo ldconfig -n ");
+}
+
+/// LOD-04: 9 is there, and the program is one for 8.
+#[test]
+fn another_major_is_no_way_out() {
+    let image = Image::new("another-major");
+    image.cudnn("usr/local/cuda/lib64", 14);
+    image.library("tmp/libcudnn.so.8", "int x;", &[]);
+    image.program(&[&linked("8.9.7")], &["IMAGE/tmp/libcudnn.so.8"]);
+    fs::remove_dir_all(image.at("tmp")).unwrap();
+    image
+        .flat(&[])
+        .exits_with(1)
+        .says("needs libcudnn.so.8, which the loader does not find")
+        .says("also found 9.14.0 ")
+        .says("= help: install cuDNN 8 beside it: one major does not stand in for another, not even under its name")
+        .does_not_say("LD_LIBRARY_PATH");
+}
+
+/// LOD-03: the driver brings nothing of the toolkit.
+#[test]
+fn a_library_of_the_toolkit_is_missing() {
+    let image = Image::new("no-toolkit");
+    image.library("tmp/libcudart.so.12", "int x;", &[]);
+    image.program(&[], &["IMAGE/tmp/libcudart.so.12"]);
+    fs::remove_dir_all(image.at("tmp")).unwrap();
+    image
+        .flat(&[])
+        .exits_with(1)
+        .says("needs libcudart.so.12, which the loader does not find")
+        .says("[library-not-found]")
+        .says("= help: install the libraries of CUDA 12, which do not come with the driver");
+}
+
+/// LOD-13: RPATH, LD_LIBRARY_PATH, RUNPATH, the cache, the system's folders.
+#[test]
+fn the_loaders_order() {
+    let image = Image::new("order");
+    let found_via = |json: &Value| {
+        json["cudnn"]["found_via"]
+            .as_str()
+            .unwrap_or_default()
+            .to_string()
+    };
+    for folder in ["app", "variable", "cached", "usr/lib"] {
+        image.cudnn(folder, 14);
+    }
+    fs::create_dir_all(image.at("etc")).unwrap();
+    fs::write(
+        image.at("etc/ld.so.cache"),
+        cache("libcudnn.so.9", "/cached/libcudnn.so.9"),
+    )
+    .unwrap();
+    let see = |flags: &[&str], variable: &str| {
+        let with = [&["IMAGE/app/libcudnn.so.9"], flags].concat();
+        image.program(&[&linked("9.14.0")], &with);
+        let variable = variable.replace("IMAGE", image.0.to_str().unwrap());
+        let ran = image.inspect_with(&["--json"], &variable).exits_with(0);
+        found_via(&serde_json::from_str(&ran.stdout).unwrap())
+    };
+    let runpath = ["-Wl,--enable-new-dtags,-rpath,$ORIGIN"];
+    let rpath = ["-Wl,--disable-new-dtags,-rpath,$ORIGIN"];
+    let here = format!("its entry `{}`", image.at("app").display());
+    assert_eq!(
+        see(&rpath, "IMAGE/variable"),
+        format!("the program's RPATH, {here}")
+    );
+    assert_eq!(
+        see(&runpath, "IMAGE/variable"),
+        "LD_LIBRARY_PATH, its entry `/variable`"
+    );
+    assert_eq!(see(&runpath, ""), format!("the program's RUNPATH, {here}"));
+    // What the shell has in mind of this machine is not meant.
+    assert_eq!(see(&[], "/variable"), "/etc/ld.so.cache");
+    fs::remove_file(image.at("etc/ld.so.cache")).unwrap();
+    assert_eq!(see(&[], ""), "the system's library directories, `/usr/lib`");
+    // An image that `ldconfig` has not seen yet.
+    fs::create_dir_all(image.at("etc/ld.so.conf.d")).unwrap();
+    fs::write(
+        image.at("etc/ld.so.conf"),
+        "include /etc/ld.so.conf.d/*.conf\n",
+    )
+    .unwrap();
+    fs::write(image.at("etc/ld.so.conf.d/cudnn.conf"), "# ours\n/cached\n").unwrap();
+    assert_eq!(see(&[], ""), "/etc/ld.so.cache");
+}
+
+/// A cache of glibc with one library, as `sysdeps/generic/dl-cache.h` describes it.
+fn cache(name: &str, path: &str) -> Vec<u8> {
+    let mut bytes = b"glibc-ld.so.cache1.1".to_vec();
+    bytes.extend(1_u32.to_le_bytes());
+    bytes.resize(48, 0);
+    let strings = 48 + 24;
+    let second = strings + u32::try_from(name.len()).unwrap() + 1;
+    for word in [0x303, strings, second, 0, 0, 0] {
+        bytes.extend(word.to_le_bytes());
+    }
+    bytes.extend(format!("{name}\0{path}\0").as_bytes());
+    bytes
+}
+
+/// What is of another processor is passed over, as the loader does it.
+#[test]
+fn a_library_for_another_processor_is_passed_over() {
+    let image = Image::new("foreign");
+    image.cudnn("right", 14);
+    image.cudnn("wrong", 10);
+    let path = image.at("wrong/libcudnn.so.9");
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[18] = 243;
+    fs::write(path, bytes).unwrap();
+    image.program(
+        &[&linked("9.14.0")],
+        &["IMAGE/right/libcudnn.so.9", "-Wl,-rpath,/wrong:/right"],
+    );
+    let json = image.json();
+    assert_eq!(json["verdict"], "unknown", "{json}");
+    assert_eq!(json["cudnn"]["version"], "9.14.0");
+}
+
+/// Nothing of it is offered as a cuDNN, and its CPU is told, also where cudarc asks by other names first.
+#[test]
+fn a_library_for_another_processor_is_told_as_such() {
+    let image = Image::new("foreign-alone");
+    let foreign = |path: &str| {
+        let mut bytes = fs::read(image.at(path)).unwrap();
+        bytes[18] = if cfg!(target_arch = "x86_64") {
+            183
+        } else {
+            62
+        };
+        fs::write(image.at(path), bytes).unwrap();
+    };
+    let (own, other) = match cfg!(target_arch = "x86_64") {
+        true => ("x86_64", "aarch64"),
+        false => ("aarch64", "x86_64"),
+    };
+    image.library("tmp/libcuda.so.1", "int x;", &[]);
+    image.library("usr/lib/libcuda.so.1", "int x;", &[]);
+    image.cudnn("usr/local/cuda/lib64", 14);
+    let libraries = [
+        "IMAGE/usr/local/cuda/lib64/libcudnn.so.9",
+        "IMAGE/tmp/libcuda.so.1",
+    ];
+    image.program(&[&linked("9.14.0")], &libraries);
+    foreign("usr/local/cuda/lib64/libcudnn.so.9");
+    foreign("usr/lib/libcuda.so.1");
+    let way = image.at("usr/local/cuda/lib64");
+    let ran = image.inspect_with(&[], way.to_str().unwrap()).exits_with(1);
+    assert_eq!(
+        image.said(&ran),
+        format!(
+            "  ✗ `/app/app` needs libcudnn.so.9, which the loader does not find; `/usr/local/cuda/lib64/libcudnn.so.9` is for \
+             {other}, and this program is for {own}  [cudnn-not-loadable]\n      \
+             = help: install the cuDNN for {own} in `/usr/local/cuda/lib64`\n      \
+             found via   LD_LIBRARY_PATH, its entry `/usr/local/cuda/lib64`\n      \
+             looked at   LD_LIBRARY_PATH, its entry `/usr/local/cuda/lib64`\n                  \
+             /etc/ld.so.cache\n                  \
+             /usr/lib\n  \
+             – `/usr/lib/libcuda.so.1` is for {other}, and this program is for {own}, so no GPU can be used  [driver-missing]\n      \
+             = help: install NVIDIA's driver for {own}, or use a build of this program for {other}\n      \
+             = help: start the container with `--gpus all`: the driver comes from the machine that it runs on\n      \
+             found via   the system's library directories, `/usr/lib`\n\n\
+             verdict: fail (1 error)\n\
+             `cudnn-guard explain cudnn-not-loadable` tells how to see that by hand and how to mend it\n"
+        )
+    );
+    let cudarc =
+        "guard 0.1.0\nrequirement >=9.11\nfrom 9.11.0\npolicy requirement\nloader cudarc\n";
+    image.program(&[cudarc], &["-Wl,-rpath,/usr/local/cuda/lib64"]);
+    let headline = "cudarc opens libcudnn.so, and the loader finds neither that nor another name that it tries; ";
+    image
+        .flat(&[])
+        .exits_with(0)
+        .says(headline)
+        .says(&format!("libcudnn.so.9` is for {other}, and this program is for {own} [cudnn-not-loadable] = help: install the cuDNN for {own} in"));
+    // A sound one elsewhere is offered.
+    image.cudnn("usr/local/cuda-13.0/lib64", 14);
+    image
+        .flat(&[])
+        .exits_with(0)
+        .says(headline)
+        .says("[cudnn-not-loadable] = help: put `/usr/local/cuda-13.0/lib64` into LD_LIBRARY_PATH");
+}
+
+/// What gives its parts to the wrong cuDNN would give them to the right one too, in the same place.
+#[test]
+fn a_third_release_in_ld_library_path_goes_with_the_wrong_one() {
+    let image = Image::new("third");
+    for (folder, minor) in [("opt/old", 10), ("opt/parts", 12), ("opt/right", 14)] {
+        image.cudnn(folder, minor);
+    }
+    fs::remove_file(image.at("opt/parts/libcudnn.so.9")).unwrap();
+    fs::remove_file(image.at("opt/right/libcudnn.so.9")).unwrap();
+    let library = "IMAGE/opt/old/libcudnn.so.9";
+    let path = |folder: &str| image.at(folder).to_str().unwrap().to_string();
+    let first = |tags: &str, way: &str, help: &str| {
+        let flag = format!("-Wl,{tags},-rpath,/opt/old");
+        image.program(&[&linked("9.14.0")], &[library, &flag]);
+        let ran = image.inspect_with(&["--json"], way).exits_with(1);
+        let json: Value = serde_json::from_str(&ran.stdout).unwrap();
+        assert_eq!(ids(&json)[0], "cudnn-version-mismatch", "{json}");
+        assert_eq!(json["findings"][0]["help"][0], help);
+    };
+    let (rpath, runpath) = ("--disable-new-dtags", "--enable-new-dtags");
+    let wanted = "cuDNN 9.14 or a later 9.x";
+    let take = "take `/opt/parts` out of LD_LIBRARY_PATH, and";
+    first(
+        rpath,
+        &path("opt/parts"),
+        &format!("{take} install {wanted} in `/opt/old`"),
+    );
+    let there =
+        format!("{take} install {wanted} in `/opt/old`, or put its directory into LD_LIBRARY_PATH");
+    first(runpath, &path("opt/parts"), &there);
+    let both = format!("{}:{}", path("opt/parts"), path("opt/old"));
+    let there = format!(
+        "{take} take `/opt/old` out of LD_LIBRARY_PATH, or put the directory of {wanted} before it"
+    );
+    first(runpath, &both, &there);
+    // Parts that the program can run with stay, and go with their own release.
+    first(
+        rpath,
+        &path("opt/right"),
+        "install cuDNN 9.14.0 in `/opt/old`",
+    );
+    first(rpath, "", &format!("install {wanted} in `/opt/old`"));
+    // The helps, done.
+    fs::remove_dir_all(image.at("opt/old")).unwrap();
+    image.cudnn("opt/old", 14);
+    for way in ["", &path("opt/right")] {
+        image.inspect_with(&[], way).exits_with(0);
+    }
+    image
+        .inspect_with(&[], &path("opt/parts"))
+        .exits_with(1)
+        .says("[parts-mixed]");
+}

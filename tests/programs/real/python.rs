@@ -1,0 +1,148 @@
+//! The Python wheel of the README, built by maturin and installed beside NVIDIA's own.
+
+use crate::support::{Ran, fresh, program, repository, run, scratch};
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The block of this kind in the README's section.
+fn block(readme: &str, kind: &str) -> String {
+    let (_, section) = readme.split_once("\n## Python wheels\n").unwrap();
+    let (section, _) = section.split_once("\n## ").unwrap();
+    let (_, block) = section.split_once(&format!("```{kind}\n")).unwrap();
+    block.split("```").next().unwrap().to_string()
+}
+
+/// The crate, and the command that builds its wheel. What the command before it installs is a set of `.ci/wheels.py`.
+fn staged(dir: &Path) -> String {
+    let readme = fs::read_to_string(repository().join("README.md")).unwrap();
+    fs::create_dir_all(dir.join("src")).unwrap();
+    let manifest = format!(
+        "[package]\nname = \"fastconv\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n{}\n\
+         [dependencies.cudnn-guard]\npath = {1:?}\ndefault-features = false\nfeatures = [\"runtime\"]\n\n\
+         [build-dependencies.cudnn-guard]\npath = {1:?}\n\n[workspace]\n",
+        block(&readme, "toml"),
+        repository()
+    );
+    fs::write(dir.join("Cargo.toml"), manifest).unwrap();
+    fs::copy(repository().join("Cargo.lock"), dir.join("Cargo.lock")).unwrap();
+    fs::write(dir.join("build.rs"), block(&readme, "rust,no_run")).unwrap();
+    // The guard's module, as in main.rs, and what an extension does with cuDNN.
+    let library = "mod gpu {\n    include!(concat!(env!(\"OUT_DIR\"), \"/cudnn_guard.rs\"));\n}\n\n\
+        unsafe extern \"C\" {\n    fn cudnnGetVersion() -> usize;\n}\n\n";
+    let version = "    #[pyfunction]\n    fn version() -> usize {\n        unsafe { super::cudnnGetVersion() }\n    }\n\n";
+    let shown = block(&readme, "rust,ignore");
+    let with_version = shown.replace(
+        "    #[pyfunction]\n",
+        &format!("{version}    #[pyfunction]\n"),
+    );
+    assert_ne!(shown, with_version);
+    fs::write(dir.join("src/lib.rs"), format!("{library}{with_version}")).unwrap();
+    let commands = block(&readme, "sh");
+    commands.lines().last().unwrap().to_string()
+}
+
+/// An environment without pip, and its site-packages.
+fn environment(dir: &Path) -> PathBuf {
+    run(program("python3")
+        .args(["-m", "venv", "--without-pip"])
+        .arg(dir))
+    .exits_with(0);
+    let [version] = fs::read_dir(dir.join("lib"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect::<Vec<_>>()
+        .try_into()
+        .unwrap();
+    version.join("site-packages")
+}
+
+/// Puts what pip installed of this cuDNN into site-packages.
+fn place(wheel: &Path, site: &Path) {
+    for entry in fs::read_dir(site).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_symlink() {
+            fs::remove_file(path).unwrap();
+        }
+    }
+    for entry in fs::read_dir(wheel).unwrap() {
+        let entry = entry.unwrap();
+        symlink(entry.path(), site.join(entry.file_name())).unwrap();
+    }
+}
+
+/// What Python says of the extension, after the report or the exception the release that it calls.
+fn ask(environment: &Path) -> Ran {
+    let script = "import fastconv\n\
+        try:\n    print(fastconv.check())\n\
+        except RuntimeError as error:\n    print('RuntimeError:', error)\n\
+        print(fastconv.version())\n";
+    run(program(environment.join("bin/python")).args(["-c", script]))
+}
+
+#[test]
+#[ignore = "needs real NVIDIA files, pip and maturin: CUDNN_GUARD_REAL"]
+fn a_wheel_finds_the_cudnn_in_its_own_site_packages() {
+    let real = std::env::var_os("CUDNN_GUARD_REAL")
+        .expect("CUDNN_GUARD_REAL is the folder of .ci/wheels.py");
+    let real = Path::new(&real);
+    let dir = fresh("python");
+    let command = staged(&dir.join("crate"));
+    let builder = dir.join("builder");
+    place(&real.join("cudnn-cu13-9.28"), &environment(&builder));
+    let path = std::env::var_os("PATH").unwrap();
+    let path = [real.join("maturin/bin"), builder.join("bin")]
+        .into_iter()
+        .chain(std::env::split_paths(&path));
+    let mut build = program("sh");
+    build
+        .args(["-c", &format!("{command} --out ../dist")])
+        .current_dir(dir.join("crate"))
+        .env("PATH", std::env::join_paths(path).unwrap())
+        .env("VIRTUAL_ENV", &builder)
+        .env("CARGO_TARGET_DIR", scratch("python-target"));
+    run(&mut build).exits_with(0);
+
+    let app = dir.join("app");
+    let site = environment(&app);
+    let [wheel] = fs::read_dir(dir.join("dist"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect::<Vec<_>>()
+        .try_into()
+        .unwrap();
+    let mut install = program("python3");
+    install
+        .args(["-m", "pip", "--quiet", "--python"])
+        .arg(app.join("bin/python"));
+    install
+        .args(["install", "--no-deps", "--no-index"])
+        .arg(wheel);
+    run(&mut install).exits_with(0);
+    let files = run(Command::new("find").arg(&site).args(["-name", "*.so*"]));
+    assert_eq!(
+        files.stdout,
+        format!("{}\n", site.join("fastconv/fastconv.abi3.so").display())
+    );
+    ask(&app).exits_with(1).says("ImportError: libcudnn.so.9: ");
+
+    place(&real.join("cudnn-cu13-9.28"), &site);
+    let sound = ask(&app).exits_with(0);
+    let (json, version) = sound.stdout.trim_end().rsplit_once('\n').unwrap();
+    let json: serde_json::Value = serde_json::from_str(json).unwrap();
+    assert_eq!(version, "92800");
+    // What it says of a machine without a driver is another test's.
+    assert_ne!(json["verdict"], "fail", "{json}");
+    let loaded = &json["loaded"];
+    let path = site.join("fastconv/../nvidia/cudnn/lib/libcudnn.so.9");
+    assert_eq!(loaded["path"], path.to_str().unwrap());
+    assert_eq!(loaded["version"], "9.28.0");
+
+    place(&real.join("cudnn-cu13-9.14"), &site);
+    let old = ask(&app).exits_with(0);
+    assert!(old.stdout.ends_with("\n91400\n"), "{}", old.text());
+    old.says("RuntimeError: loaded cuDNN 9.14.0 is older than the 9.28.0 ")
+        .says("[cudnn-version-mismatch]\n")
+        .says("  = help: or run `pip install 'nvidia-cudnn-cu13>=9.28,<10'`: ");
+}
