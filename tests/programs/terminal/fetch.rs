@@ -243,7 +243,7 @@ fn cuda_12_takes_the_place_of_13_and_says_that_it_has_no_nvcc() {
     );
     assert_eq!(
         installed(&to),
-        "cublas cuda_cccl cuda_nvcc cuda_nvrtc cuda_runtime cudnn\n\
+        "cublas cuda_cccl cuda_nvcc cuda_nvrtc cuda_runtime cudnn nvrtc\n\
          nvidia_cublas_cu12-12.4.5.8.dist-info nvidia_cuda_cccl_cu12-12.4.127.post1.dist-info \
          nvidia_cuda_nvcc_cu12-12.4.131.dist-info nvidia_cuda_nvrtc_cu12-12.4.127.dist-info \
          nvidia_cuda_runtime_cu12-12.4.127.dist-info nvidia_cudnn_cu12-9.28.0.42.dist-info"
@@ -252,6 +252,10 @@ fn cuda_12_takes_the_place_of_13_and_says_that_it_has_no_nvcc() {
         to.join("nvidia/cuda_runtime/lib64/libnvidia_cuda_runtime_cu12.so")
             .is_file()
     );
+
+    // Where cuDNN looks up to 9.1.
+    let nvrtc = "nvidia/nvrtc/lib/libnvidia_cuda_nvrtc_cu12.so.1";
+    assert!(to.join(nvrtc).is_file());
 
     // What is there stays for who names no release.
     let shown = text(&fetch(&dir, &[]));

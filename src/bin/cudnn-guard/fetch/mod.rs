@@ -164,8 +164,9 @@ pub fn fetch(
         }
     }
     if let Some(toolkit) = components.first() {
-        if toolkit.cuda == 13 && is_ours_there(home, toolkit) {
-            wheels::add_neighbours(home).map_err(|error| failed("add links to", home, &error))?;
+        if is_ours_there(home, toolkit) {
+            wheels::add_neighbours(home, toolkit.cuda)
+                .map_err(|error| failed("add links to", home, &error))?;
         }
         let release = toolkit.wheels(home).into_iter().flatten().next();
         if let (true, Some(wheel)) = (toolkit.cuda < 13, release) {
@@ -277,6 +278,9 @@ fn move_in(home: &Path, component: &Component, temporary: &Path) -> io::Result<(
         }
     }
     claim(home, component.folders)?;
+    if !component.is_cudnn() {
+        wheels::remove_neighbours(home)?;
+    }
     for folder in every.iter().flat_map(|one| one.folders) {
         if home.join(folder).exists() {
             fs::rename(home.join(folder), old.join(folder))?;

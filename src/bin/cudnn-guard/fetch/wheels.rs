@@ -114,19 +114,42 @@ pub fn add_developer_view(folder: &Path) -> io::Result<()> {
     link(Path::new("lib"), &folder.join("lib64"))
 }
 
-/// cuDNN up to 9.14 looks for cuBLAS and NVRTC in folders that their wheels no longer have.
-pub fn add_neighbours(home: &Path) -> io::Result<()> {
-    for name in ["cublas", "cuda_nvrtc"] {
-        let folder = home.join("nvidia").join(name);
-        fs::create_dir_all(&folder)?;
-        link(Path::new("../cu13/lib"), &folder.join("lib"))?;
+/// Where releases of cuDNN look for cuBLAS and NVRTC, and their wheels have nothing: up to 9.14 for CUDA 13, and up to
+/// 9.1 before.
+const NEIGHBOURS: [(&str, &str); 3] = [
+    ("nvidia/cublas", "../cu13/lib"),
+    ("nvidia/cuda_nvrtc", "../cu13/lib"),
+    ("nvidia/nvrtc", "../cuda_nvrtc/lib"),
+];
+
+/// Links those to where the libraries are.
+pub fn add_neighbours(home: &Path, cuda: u32) -> io::Result<()> {
+    for (folder, to) in NEIGHBOURS {
+        if (cuda == 13) == to.contains("cu13") {
+            fs::create_dir_all(home.join(folder))?;
+            link(Path::new(to), &home.join(folder).join("lib"))?;
+        }
+    }
+    Ok(())
+}
+
+/// Removes them.
+pub fn remove_neighbours(home: &Path) -> io::Result<()> {
+    for (folder, _) in NEIGHBOURS {
+        let folder = home.join(folder);
+        if is_neighbour(&folder) {
+            fs::remove_dir_all(folder)?;
+        }
     }
     Ok(())
 }
 
 /// Whether a folder is one of those.
 pub fn is_neighbour(folder: &Path) -> bool {
-    fs::read_link(folder.join("lib")).is_ok_and(|to| to == Path::new("../cu13/lib"))
+    let to = fs::read_link(folder.join("lib")).ok();
+    NEIGHBOURS
+        .iter()
+        .any(|(name, known)| folder.ends_with(name) && to.as_deref() == Some(Path::new(known)))
 }
 
 #[cfg(unix)]
@@ -170,8 +193,8 @@ mod tests {
         for file in ["libcublasLt.so.13", "libnvrtc.so.13"] {
             fs::write(home.join("nvidia/cu13/lib").join(file), "").expect("a file");
         }
-        add_neighbours(&home).expect("links");
-        add_neighbours(&home).expect("links that are there");
+        add_neighbours(&home, 13).expect("links");
+        add_neighbours(&home, 13).expect("links that are there");
         for file in [
             "cublas/lib/libcublasLt.so.13",
             "cuda_nvrtc/lib/libnvrtc.so.13",
