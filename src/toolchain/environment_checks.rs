@@ -6,14 +6,20 @@ use crate::loader::dll_search::DllSearchPath;
 use crate::loader::{dll_dependencies, path_shadowing, shadowing};
 use crate::model::candidate::{Candidate, Cudnn, Toolkit};
 use crate::model::environment::Variable;
+#[cfg(feature = "cli")]
 use crate::model::owner::Installer;
 use crate::model::platform::{Os, Platform};
+#[cfg(feature = "cli")]
 use crate::runtime::binary::elf::Elf;
+#[cfg(feature = "cli")]
 use crate::runtime::facts::finding::quoted;
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
+#[cfg(feature = "cli")]
 use crate::runtime::loader::search_path::SearchPath;
+#[cfg(feature = "cli")]
 use crate::runtime::parts::dlopen_dependencies;
+#[cfg(feature = "cli")]
 use crate::search::install_layout::PACKAGES;
 use crate::system::{Host, files};
 use crate::toolkit::closure::unmet_dependency;
@@ -55,9 +61,6 @@ pub fn of(
         let cxx = shadowing::conda_cxx(cudnn, host);
         findings.extend(cxx.map(|cxx| path_shadowing::conda_rpath(dir, &cxx)));
     }
-    if host.platform.os == Os::Linux && host.is_target() && host.root.is_none() {
-        findings.extend(not_opened(cudnn, toolkit));
-    }
     findings
 }
 
@@ -70,7 +73,8 @@ pub fn stop_at_missing_parts(findings: &mut [Finding]) {
 
 /// Libraries of CUDA that this cuDNN opens by name when it computes, and that lie neither beside it, nor in the toolkit, nor
 /// where this machine's loader looks.
-fn not_opened(cudnn: &Cudnn, toolkit: Option<&Toolkit>) -> Option<Finding> {
+#[cfg(feature = "cli")]
+pub fn not_opened(cudnn: &Cudnn, toolkit: Option<&Toolkit>) -> Option<Finding> {
     let cuda = cudnn.cuda_major?;
     let search_path = SearchPath::of_program();
     let mut known_dirs = toolkit.map_or_else(Vec::new, |one| one.link_dirs.clone());
@@ -123,7 +127,7 @@ fn not_opened(cudnn: &Cudnn, toolkit: Option<&Toolkit>) -> Option<Finding> {
         }
     );
     let asked = lacking.iter().map(|(name, part)| format!("{part}: {name}"));
-    let finding = Finding::note(FindingId::CudnnNotLoadable, headline);
+    let finding = Finding::warning(FindingId::CudnnNotLoadable, headline);
     let finding = finding.with_lines("asked by", asked);
     if !is_nowhere {
         let dirs = aside.iter().filter_map(|file| file.parent());
@@ -147,42 +151,21 @@ fn not_opened(cudnn: &Cudnn, toolkit: Option<&Toolkit>) -> Option<Finding> {
         Some(Installer::Conda) => finding.help(format!(
             "install what belongs beside it: `conda install -c conda-forge {packages} cuda-version={cuda}`"
         )),
-        _ => {
-            // Without a toolkit the first release that has packages under these names for all systems.
-            let known = toolkit.and_then(|toolkit| toolkit.version);
-            let minor = match known.filter(|version| version.major == cuda) {
-                Some(version) => version.minor,
-                None => u32::from(cuda < 12) * 8,
-            };
-            let mut packages: Vec<String> = names
-                .iter()
-                .filter_map(|name| Some(format!("{}-{cuda}-{minor}", packages_of(name)?.2)))
-                .collect();
-            packages.dedup();
-            let packages = packages.join(" ");
-            finding
-                .help(format!(
-                    "install what has it, from NVIDIA's repository: `apt install {packages}`, `dnf install {packages}`"
-                ))
-                .help("or put its directory into LD_LIBRARY_PATH where the program runs")
-        }
+        _ => finding
+            .help("install the toolkit of that CUDA, or put their directory into LD_LIBRARY_PATH"),
     })
 }
 
-/// What brings a library of CUDA: the wheel, what conda calls it, and NVIDIA's package for Debian and Fedora.
-fn packages_of(library: &str) -> Option<(&'static str, &'static str, &'static str)> {
-    [
-        ("libcublas", ("cublas", "libcublas", "libcublas")),
-        ("libnvrtc", ("cuda-nvrtc", "cuda-nvrtc", "cuda-nvrtc")),
-        ("libcudart", ("cuda-runtime", "cuda-cudart", "cuda-cudart")),
+/// The package of a library of CUDA.
+#[cfg(feature = "cli")]
+fn package(library: &str, cuda: u32, installer: Installer) -> Option<String> {
+    let (_, wheel, conda) = [
+        ("libcublas", "cublas", "libcublas"),
+        ("libnvrtc", "cuda-nvrtc", "cuda-nvrtc"),
+        ("libcudart", "cuda-runtime", "cuda-cudart"),
     ]
     .into_iter()
-    .find_map(|(start, packages)| library.starts_with(start).then_some(packages))
-}
-
-/// The package of a library of CUDA.
-fn package(library: &str, cuda: u32, installer: Installer) -> Option<String> {
-    let (wheel, conda, _) = packages_of(library)?;
+    .find(|(start, ..)| library.starts_with(start))?;
     Some(match (installer, cuda) {
         (Installer::Conda, _) => conda.to_string(),
         // From 13 on the wheels of CUDA have no number in their names.
@@ -274,50 +257,4 @@ pub fn compiler_skew(toolkit: &Toolkit, candidates: &[Candidate], host: &Host) -
     Some(consistency::nvcc_header(
         compiler, said, &header, version, &others,
     ))
-}
-
-#[cfg(all(test, target_os = "linux"))]
-mod tests {
-    use super::*;
-    use crate::model::candidate::Part;
-    use crate::runtime::facts::version::Version;
-
-    /// For a CUDA that no machine has.
-    #[test]
-    fn what_cudnn_opens_and_nothing_has_is_a_note_with_its_package() {
-        let part = |name: &str| Part {
-            name: name.into(),
-            path: format!("/opt/cudnn/lib/libcudnn_{name}.so.9").into(),
-            version: None,
-            told_by: None,
-        };
-        let cudnn = Cudnn {
-            root: "/opt/cudnn".into(),
-            cuda_major: Some(77),
-            parts: vec![part("graph"), part("ops"), part("engines_precompiled")],
-            ..Cudnn::default()
-        };
-        let toolkit = Toolkit {
-            version: Some(Version::new(77, 4, 0)),
-            ..Toolkit::default()
-        };
-        let finding = not_opened(&cudnn, Some(&toolkit)).expect("a note");
-        assert_eq!(finding.severity, Severity::Note);
-        assert_eq!(
-            finding.to_string(),
-            "the cuDNN at `/opt/cudnn` opens libnvrtc.so.77 and libcublasLt.so.77 when it computes, and nothing here \
-             has them  [cudnn-not-loadable]\n  \
-             = help: install what has it, from NVIDIA's repository: `apt install cuda-nvrtc-77-4 libcublas-77-4`, \
-             `dnf install cuda-nvrtc-77-4 libcublas-77-4`\n  \
-             = help: or put its directory into LD_LIBRARY_PATH where the program runs\n  \
-             asked by    libcudnn_graph.so.9: libnvrtc.so.77\n              \
-             libcudnn_engines_precompiled.so.9: libcublasLt.so.77"
-        );
-        // A cuDNN of whose CUDA nothing tells is left alone.
-        let unknown = Cudnn {
-            cuda_major: None,
-            ..cudnn
-        };
-        assert_eq!(not_opened(&unknown, Some(&toolkit)), None);
-    }
 }
