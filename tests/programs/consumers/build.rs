@@ -1,10 +1,10 @@
 //! What building such a crate says and writes.
 
 use super::{GUARDED, NEEDS_BOTH, installed, on};
-use crate::support::{Ran, built, cargo, form, fresh, out_dir, program, project, repository, run};
+use crate::support::{built, cargo, form, fresh, out_dir, program, project, repository, run};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 #[test]
@@ -143,73 +143,6 @@ fn a_program_that_needs_what_a_release_gets_wrong_is_not_built_with_it() {
     on(&mut cargo(&dir, &["build"]), &bad)
         .exits_with(101)
         .says("`.needs(..)` names `convolution`, which is neither a part of cuDNN nor an operation  [config-invalid]");
-}
-
-#[test]
-#[ignore = "compiles the runtime and each form in every edition: half a minute"]
-fn generated_file_is_free_of_warnings_in_every_edition() {
-    let sound = installed("editions-9.14", (9, 14, 0), &[]);
-    let linked = NEEDS_BOTH.to_string();
-    let standalone = NEEDS_BOTH.replace(".guard()", ".guard().standalone()");
-    let opened = NEEDS_BOTH.replace(".probe()", ".link(cudnn_guard::Link::Runtime).probe()");
-    // A guard that stands alone holds the runtime's own unsafe code.
-    let forbidden = match form() {
-        "" => "#![forbid(unsafe_code)]\n",
-        _ => "",
-    };
-    for (name, build_script, forbidden) in [
-        ("editions", linked, ""),
-        ("editions-alone", standalone, ""),
-        ("editions-opened", opened, forbidden),
-    ] {
-        let dir = project(name, &build_script, "fn main() {}\n");
-        let mut check = cargo(&dir, &["check", "--message-format=json"]);
-        let said = on(&mut check, &sound).exits_with(0);
-        let (out, runtime) = (out_dir(&said, name), runtime(&said));
-        let compiled = fresh(&format!("{name}-compiled"));
-        let main = compiled.join("lib.rs");
-        let text = format!(
-            "//! Denies what a consumer may deny.\n{forbidden}\
-             #![deny(warnings, unused, missing_docs, unreachable_pub, unsafe_op_in_unsafe_fn)]\n\
-             #![deny(clippy::all, clippy::pedantic)]\n\
-             mod cudnn_guard {{ include!(concat!(env!(\"OUT_DIR\"), \"/cudnn_guard.rs\")); }}\n\
-             /// Uses it.\npub fn f() {{ cudnn_guard::startup(); }}\n"
-        );
-        let again = "/// And again, public.\n\
-             pub mod guard { include!(concat!(env!(\"OUT_DIR\"), \"/cudnn_guard.rs\")); }\n";
-        for edition in ["2018", "2021", "2024"] {
-            // clippy says what rustc says too. A guard that stands alone takes both of them long, and the oldest Rust
-            // comes without clippy.
-            let long = name == "editions-alone" && edition != "2024";
-            let compiler = match std::env::var_os("RUSTC") {
-                Some(rustc) => rustc,
-                None if long => "rustc".into(),
-                None => "clippy-driver".into(),
-            };
-            let again = if long { "" } else { again };
-            fs::write(&main, format!("{text}{again}")).unwrap();
-            run(program(compiler)
-                .args(["--crate-type=lib", "--emit=metadata", "--edition", edition])
-                .arg("--extern")
-                .arg(format!("cudnn_guard={}", runtime.display()))
-                .arg("--out-dir")
-                .arg(&compiled)
-                .arg(&main)
-                .env("OUT_DIR", &out))
-            .exits_with(0);
-        }
-    }
-}
-
-/// The crate `cudnn-guard` as the program has it, of what cargo said in JSON.
-fn runtime(said: &Ran) -> PathBuf {
-    let lines = said.stdout.lines();
-    let mut artifacts =
-        lines.filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
-    let artifact = artifacts
-        .find(|line| line["target"]["name"] == "cudnn_guard" && line["features"][0] == "runtime");
-    let artifact = artifact.unwrap_or_else(|| panic!("{}", said.text()));
-    artifact["filenames"][0].as_str().unwrap().into()
 }
 
 /// Crates of the oldest edition, which forbid unsafe code; and two crates with a guard each have one runtime.
