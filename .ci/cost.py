@@ -49,7 +49,7 @@ def cpu_seconds(folder: pathlib.Path) -> float:
 
 def main() -> None:
     options = argparse.ArgumentParser()
-    options.add_argument("--pairs", type=int, default=3)
+    options.add_argument("--pairs", type=int, default=5)
     options.add_argument("--limit", type=float, default=BAR)
     options = options.parse_args()
     ours, theirs = [], []
