@@ -36,6 +36,7 @@
 //! }
 //! ```
 //!
+//! The [`guide`] has the order of the search and all variables, the ways to link, kernels, and the guard.
 //! Every finding has an id, which stands in brackets behind its headline; [`findings`] says what each means.
 //! Verdicts have three values. What does not fit is *fail*; what was not checked is *unknown*, and unknown goes on.
 
@@ -70,6 +71,34 @@ mod error;
 pub mod findings {}
 #[cfg(feature = "build")]
 mod guard;
+#[cfg(any(doc, doctest))]
+pub mod guide {
+    //! What each part does, with its examples: the pages of `docs` in the repository.
+
+    /// [guard]: crate::guide::guard
+    /// [kernels]: crate::guide::kernels
+    ///
+    #[doc = include_str!("../docs/searching.md")]
+    pub mod searching {}
+
+    /// [guard]: crate::guide::guard#before-a-program-runs
+    ///
+    #[doc = include_str!("../docs/linking.md")]
+    pub mod linking {}
+
+    #[doc = include_str!("../docs/kernels.md")]
+    pub mod kernels {}
+
+    /// [linking]: crate::guide::linking#library-crates--sys-crates-and-workspaces
+    /// [variables]: crate::guide::searching#variables
+    ///
+    #[doc = include_str!("../docs/guard.md")]
+    pub mod guard {}
+
+    #[cfg(doctest)]
+    #[doc = include_str!("../README.md")]
+    pub mod readme {}
+}
 #[cfg(feature = "build")]
 mod host_compiler;
 #[cfg(feature = "cli")]

@@ -7,12 +7,12 @@ use std::process::Command;
 
 const SCRIPT: &str = "fixtures/candle-kernels/build.rs";
 
-/// What the README shows is what is built here.
+/// What the guide shows is what is built here.
 #[test]
-fn the_readme_shows_the_script() {
-    let readme = fs::read_to_string(repository().join("README.md")).unwrap();
+fn the_guide_shows_the_script() {
+    let guide = fs::read_to_string(repository().join("docs/kernels.md")).unwrap();
     let script = fs::read_to_string(repository().join(SCRIPT)).unwrap();
-    assert!(readme.contains(&format!("```rust\n{script}```\n")));
+    assert!(guide.contains(&format!("```rust,no_run\n{script}```\n")));
 }
 
 /// The crate, as cargo has fetched it, and its manifest.

@@ -1,4 +1,4 @@
-//! The Python wheel of the README, built by maturin and installed beside NVIDIA's own.
+//! The Python wheel of the guide, built by maturin and installed beside NVIDIA's own.
 
 use crate::support::{Ran, fresh, program, repository, run, scratch};
 use std::fs;
@@ -6,40 +6,39 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The block of this kind in the README's section.
-fn block(readme: &str, kind: &str) -> String {
-    let (_, section) = readme.split_once("\n## Python wheels\n").unwrap();
-    let (section, _) = section.split_once("\n## ").unwrap();
+/// The block of this kind in the guide's section.
+fn block(guide: &str, kind: &str) -> String {
+    let (_, section) = guide.split_once("\n## Python wheels\n").unwrap();
     let (_, block) = section.split_once(&format!("```{kind}\n")).unwrap();
     block.split("```").next().unwrap().to_string()
 }
 
 /// The crate, and the command that builds its wheel. What the command before it installs is a set of `.ci/wheels.py`.
 fn staged(dir: &Path) -> String {
-    let readme = fs::read_to_string(repository().join("README.md")).unwrap();
+    let guide = fs::read_to_string(repository().join("docs/linking.md")).unwrap();
     fs::create_dir_all(dir.join("src")).unwrap();
     let manifest = format!(
         "[package]\nname = \"fastconv\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n{}\n\
          [dependencies.cudnn-guard]\npath = {1:?}\ndefault-features = false\nfeatures = [\"runtime\"]\n\n\
          [build-dependencies.cudnn-guard]\npath = {1:?}\n\n[workspace]\n",
-        block(&readme, "toml"),
+        block(&guide, "toml"),
         repository()
     );
     fs::write(dir.join("Cargo.toml"), manifest).unwrap();
     fs::copy(repository().join("Cargo.lock"), dir.join("Cargo.lock")).unwrap();
-    fs::write(dir.join("build.rs"), block(&readme, "rust,no_run")).unwrap();
+    fs::write(dir.join("build.rs"), block(&guide, "rust,no_run")).unwrap();
     // The guard's module, as in main.rs, and what an extension does with cuDNN.
     let library = "mod gpu {\n    include!(concat!(env!(\"OUT_DIR\"), \"/cudnn_guard.rs\"));\n}\n\n\
         unsafe extern \"C\" {\n    fn cudnnGetVersion() -> usize;\n}\n\n";
     let version = "    #[pyfunction]\n    fn version() -> usize {\n        unsafe { super::cudnnGetVersion() }\n    }\n\n";
-    let shown = block(&readme, "rust,ignore");
+    let shown = block(&guide, "rust,ignore");
     let with_version = shown.replace(
         "    #[pyfunction]\n",
         &format!("{version}    #[pyfunction]\n"),
     );
     assert_ne!(shown, with_version);
     fs::write(dir.join("src/lib.rs"), format!("{library}{with_version}")).unwrap();
-    let commands = block(&readme, "sh");
+    let commands = block(&guide, "sh");
     commands.lines().last().unwrap().to_string()
 }
 
