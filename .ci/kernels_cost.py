@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
 """What it takes to compile real kernels, beside the other crates that compile them, in one run.
 
-    CUDNN_GUARD_REAL=<folder> python3 .ci/kernels_cost.py [--rounds N] [--all | --few] [--step NAME]...
+    CUDNN_GUARD_REAL=<folder> python3 .ci/kernels_cost.py [--rounds N] [--few] [--step NAME]...
 
-The kernels are those of the published crate candle-kernels: ten files to PTX and four (with `--all` fifteen, with
-`--few` one) to a static library. Each crate builds its own copy of them, with the same nvcc, flags and one target,
-through cargo:
+The kernels are those of the published crate candle-kernels: ten files to PTX and fifteen (with `--few` one) to a static
+library. Each crate builds its own copy of them, with the same nvcc, flags and one target, through cargo:
 
     cold            nothing is there but the compiled build script
     nothing         a second build
     one file        a .cu file was changed
     one header      a header was changed that most files include
     target          sm_90 in place of sm_80
+    folder          nothing is there in a second target folder, and sccache has what the first one compiled; the peers
+                    call nvcc without it, so that a second folder is to them what the first was
 
 Prints wall and CPU seconds, the least of N rounds each: what else a machine does only adds to them, to the first far
 more than to the second. Behind a time `stale` says that what the change asks for is not in what came out. Fails if
@@ -31,12 +32,11 @@ import tempfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent.parent
-LIBRARY = ["moe/moe_gguf.cu", "moe/moe_wmma.cu", "moe/moe_wmma_gguf.cu", "mmvq_gguf.cu"]
 FEW = ["moe/moe_wmma.cu"]
 FLAGS = ["--expt-relaxed-constexpr", "-std=c++17", "-O3"]
 # Lets a build compile its build script and nothing else: that is measured elsewhere.
 NOTHING = '    if std::env::var_os("KERNELS_COST_NOTHING").is_some() { return; }\n'
-STEPS = ["cold", "nothing", "one file", "one header", "target"]
+STEPS = ["cold", "nothing", "one file", "one header", "target", "folder"]
 
 def ours(ptx: list[str], library: list[str]) -> str:
     flags = "".join(f".flag({flag!r})".replace("'", '"') for flag in FLAGS)
@@ -126,8 +126,11 @@ def children() -> float:
 class Project:
     """A crate that compiles the kernels in one of the ways."""
 
-    def __init__(self, scratch: pathlib.Path, name: str, kernels: pathlib.Path, library: list[str], cuda: pathlib.Path):
+    def __init__(self, scratch: pathlib.Path, name: str, kernels: pathlib.Path, library: list[str], real: pathlib.Path):
         dependency, script = BUILDERS[name]
+        # sccache 0.16.0 compiles nothing with a later nvcc.
+        cuda = real / "cuda-cu13-13.0/nvidia/cu13"
+        self.sccache = real / "sccache/bin/sccache" if name == "cudnn-guard" else None
         self.name = name
         self.folder = scratch / name
         shutil.copytree(kernels, self.folder / "src", ignore=shutil.ignore_patterns("*.rs"))
@@ -135,6 +138,7 @@ class Project:
             path.name for path in kernels.glob("*.cu") if path.name not in ("mmvq_gguf.cu", "quantized.cu")
         )
         self.library = library
+        self.target = self.folder / "target"
         (self.folder / "src/lib.rs").write_text("")
         (self.folder / "build.rs").write_text(script(self.ptx, self.library))
         (self.folder / "Cargo.toml").write_text(
@@ -147,6 +151,7 @@ class Project:
             "NVCC": str(cuda / "bin/nvcc"),
             "PATH": f"{cuda / 'bin'}:{os.environ['PATH']}",
             "CUDA_COMPUTE_CAP": "80",
+            "CARGO_TARGET_DIR": str(self.target),
         }
         run(["cargo", "fetch", "--quiet"], self.folder, self.environment)
 
@@ -158,14 +163,14 @@ class Project:
         return time.monotonic() - begun, children() - spent
 
     def outputs(self) -> list[pathlib.Path]:
-        out = [path for path in self.folder.glob("target/debug/build/kernels-cost-*/out/**/*") if path.is_file()]
+        out = [path for path in self.target.glob("debug/build/kernels-cost-*/out/**/*") if path.is_file()]
         return [path for path in out if path.suffix in (".ptx", ".a")]
 
     def forget(self) -> None:
         """Only what the build script made: its own compilation is measured elsewhere."""
-        for out in self.folder.glob("target/debug/build/kernels-cost-*/out"):
+        for out in self.target.glob("debug/build/kernels-cost-*/out"):
             shutil.rmtree(out.parent)
-        for fingerprint in self.folder.glob("target/debug/.fingerprint/kernels-cost-*/run-build-script-*"):
+        for fingerprint in self.target.glob("debug/.fingerprint/kernels-cost-*/run-build-script-*"):
             fingerprint.unlink()
 
     def append(self, name: str, text: str) -> None:
@@ -195,26 +200,49 @@ class Project:
         if "target" in wanted:
             self.environment["CUDA_COMPUTE_CAP"] = "90"
             steps["target"] = (self.build(), self.holds(".target sm_90", len(self.ptx)))
+        if "folder" in wanted:
+            steps["folder"] = (self.second_folder(), True) if self.sccache else steps["cold"]
         return steps
+
+    def second_folder(self) -> tuple[float, float]:
+        """What another target folder of the same machine costs, after one that filled sccache's storage."""
+        alone, folder = dict(self.environment), self.target
+        store = self.folder / "sccache"
+        shutil.rmtree(store, ignore_errors=True)
+        self.environment |= {
+            "CUDA_COMPUTE_CAP": "80",
+            "RUSTC_WRAPPER": str(self.sccache),
+            "SCCACHE_DIR": str(store),
+            "SCCACHE_SERVER_UDS": str(self.folder / "sccache.socket"),
+        }
+        try:
+            for name in ("first", "second"):
+                self.target = self.folder / name
+                self.environment["CARGO_TARGET_DIR"] = str(self.target)
+                self.build(only_script=True)
+                self.forget()
+                seconds = self.build()
+                shutil.rmtree(self.target)
+        finally:
+            subprocess.run([self.sccache, "--stop-server"], env=self.environment, capture_output=True)
+            self.environment, self.target = alone, folder
+        return seconds
 
 
 def main() -> None:
     options = argparse.ArgumentParser()
     options.add_argument("--rounds", type=int, default=1)
-    which = options.add_mutually_exclusive_group()
-    which.add_argument("--all", action="store_true")
-    which.add_argument("--few", action="store_true")
+    options.add_argument("--few", action="store_true")
     options.add_argument("--step", action="append", choices=STEPS, help="this one, after `cold`; all unless given")
     options = options.parse_args()
     wanted = [step for step in STEPS if step == "cold" or step in (options.step or STEPS)]
-    cuda = pathlib.Path(os.environ["CUDNN_GUARD_REAL"]).expanduser() / "cuda-cu13/nvidia/cu13"
+    real = pathlib.Path(os.environ["CUDNN_GUARD_REAL"]).expanduser()
     with tempfile.TemporaryDirectory() as scratch:
         scratch = pathlib.Path(scratch)
         kernels = sources(scratch)
-        library = FEW if options.few else LIBRARY
-        if options.all:
-            library = library + sorted(str(path.relative_to(kernels)) for path in kernels.glob("mmq_gguf/*.cu"))
-        projects = [Project(scratch, name, kernels, library, cuda) for name in BUILDERS]
+        whole = ["mmvq_gguf.cu"] + [str(path.relative_to(kernels)) for path in kernels.glob("m*/*.cu")]
+        library = FEW if options.few else sorted(set(whole) - {"moe/moe_align.cu"})
+        projects = [Project(scratch, name, kernels, library, real) for name in BUILDERS]
         for project in projects:
             project.build(only_script=True)
         rounds = []
