@@ -72,6 +72,10 @@ pub fn startup_with(built: &Built, functions: Functions) {
         return;
     }
     let text = failure.to_string();
+    if platform::is_privileged() {
+        write_stderr(&text);
+        std::process::exit(EXIT);
+    }
     let hint = "  = help: set CUDNN_GUARD=warn to start the program all the same";
     // Under the cause, before the report.
     match text.split_once("\n\n") {

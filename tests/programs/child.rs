@@ -3,7 +3,7 @@
 pub mod gpus;
 pub mod in_use;
 use crate::support::circumstances::{circumstances, command, do_all, installed, library};
-use crate::support::{fresh, scratch};
+use crate::support::{Ran, fresh, scratch};
 use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -326,12 +326,11 @@ fn a_child_dies_with_its_parent() {
     }
 }
 
-/// The loader passes over LD_LIBRARY_PATH there, and so does whatever the guard says.
-#[test]
-#[ignore = "needs root: starts a setuid program as another user"]
-fn a_setuid_program_is_not_sent_to_ld_library_path() {
+/// Starts the program as root's, setuid, by another user, with this argument and these variables.
+fn started_by_another_user(argument: &str, variables: &[(&str, &str)]) -> Ran {
     // Where another user may read.
-    let own = std::env::temp_dir().join(format!("cudnn-guard-setuid-{}", std::process::id()));
+    let name = format!("cudnn-guard-setuid-{}-{argument}", std::process::id());
+    let own = std::env::temp_dir().join(name);
     // By another process: what this one has open for writing, a child that another test makes just then has too.
     let mut copy = Command::new("install");
     crate::support::run(
@@ -340,13 +339,40 @@ fn a_setuid_program_is_not_sent_to_ld_library_path() {
     )
     .exits_with(0);
     let mut program = Command::new(&own);
-    program
-        .arg("check")
-        .env("LD_LIBRARY_PATH", "/lib:/lib64:/usr/lib:/usr/lib64")
-        .current_dir("/")
-        .uid(65534);
-    let ran = crate::support::run(&mut program).exits_with(0);
+    program.arg(argument).envs(variables.iter().copied());
+    let ran = crate::support::run(program.current_dir("/").uid(65534));
     fs::remove_file(&own).unwrap();
+    ran
+}
+
+/// Nobody writes a file as root, nor switches the guard off, by starting root's program.
+#[test]
+#[ignore = "needs root: starts a setuid program as another user"]
+fn a_setuid_program_follows_no_variable() {
+    let own = fresh("setuid-report").join("report.json");
+    fs::write(&own, "what root keeps here").unwrap();
+    let variables = [
+        ("CUDNN_GUARD", "off"),
+        ("CUDNN_GUARD_REPORT", own.to_str().unwrap()),
+    ];
+    let ran = started_by_another_user("startup", &variables).exits_with(0);
+    assert_eq!(
+        ran.stderr.lines().next(),
+        Some(
+            "cudnn-guard: CUDNN_GUARD, CUDNN_GUARD_REPORT not followed: this program has more rights than its user \
+             (setuid, capabilities)"
+        )
+    );
+    ran.says("cudnn-guard: unknown: ");
+    assert_eq!(fs::read_to_string(own).unwrap(), "what root keeps here");
+}
+
+/// The loader passes over LD_LIBRARY_PATH there, and so does whatever the guard says.
+#[test]
+#[ignore = "needs root: starts a setuid program as another user"]
+fn a_setuid_program_is_not_sent_to_ld_library_path() {
+    let path = ("LD_LIBRARY_PATH", "/lib:/lib64:/usr/lib:/usr/lib64");
+    let ran = started_by_another_user("check", &[path]).exits_with(0);
     let json = json(&ran.stdout);
     let finding = &json["findings"][0];
     assert_eq!(finding["id"], "cudnn-not-loadable");

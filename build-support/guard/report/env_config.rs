@@ -4,11 +4,23 @@ use crate::runtime::driver::devices::{Devices, RANKS};
 use crate::runtime::facts::allowed::Allowed;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::system::platform;
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
 use std::time::Duration;
 
 const DEADLINE: Duration = Duration::from_secs(60);
 /// Some hundred convolutions, for each of which cuDNN may compile an engine.
 const THOROUGH_DEADLINE: Duration = Duration::from_secs(300);
+
+const VARIABLES: [&str; 6] = [
+    "CUDNN_GUARD",
+    "CUDNN_GUARD_ALLOW",
+    "CUDNN_GUARD_DEADLINE",
+    "CUDNN_GUARD_DEVICES",
+    "CUDNN_GUARD_REPORT",
+    "CUDNN_GUARD_REQUIRE_GPU",
+];
 
 /// What `startup` does about a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +39,7 @@ pub struct EnvConfig {
     /// `CUDNN_GUARD`
     pub mode: Mode,
     /// `CUDNN_GUARD_REPORT`, with the process id put in.
-    pub report: Option<std::path::PathBuf>,
+    pub report: Option<PathBuf>,
     /// `CUDNN_GUARD_DEADLINE`
     pub deadline: Duration,
     /// The same where everything is tried.
@@ -55,13 +67,29 @@ impl EnvConfig {
         findings
     }
 
-    /// Reads them from the environment.
+    /// Reads them from the environment. Whoever starts a program that has more rights than they have neither switches
+    /// its guard off nor lets it write a file.
     pub fn read() -> Self {
-        Self::parse(|name| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned()))
+        if !platform::is_privileged() {
+            return Self::parse(&|name| std::env::var_os(name));
+        }
+        let mut config = Self::parse(&|_| None);
+        let set = VARIABLES.iter().copied();
+        let set: Vec<&str> = set
+            .filter(|name| std::env::var_os(name).is_some())
+            .collect();
+        if !set.is_empty() {
+            config.complaints.push(format!(
+                "{} not followed: this program has more rights than its user (setuid, capabilities)",
+                set.join(", ")
+            ));
+        }
+        config
     }
 
     /// Reads them from anything that knows variables.
-    pub fn parse(variable: impl Fn(&str) -> Option<String>) -> Self {
+    pub fn parse(given: &dyn Fn(&str) -> Option<OsString>) -> Self {
+        let variable = |name: &str| given(name).map(|value| value.to_string_lossy().into_owned());
         let mut complaints = Vec::new();
         let mut read =
             |name: &str, wanted: &str, default: &str, understand: &mut dyn FnMut(&str) -> bool| {
@@ -124,10 +152,10 @@ impl EnvConfig {
                 id
             ));
         }
-        let report = variable("CUDNN_GUARD_REPORT").filter(|file| !file.is_empty());
+        let report = given("CUDNN_GUARD_REPORT").filter(|file| !file.is_empty());
         Self {
             mode,
-            report: report.map(|file| file.replace("%p", &std::process::id().to_string()).into()),
+            report: report.map(|file| with_process_id(&file)),
             deadline: deadline.unwrap_or(DEADLINE),
             thorough_deadline: deadline.unwrap_or(THOROUGH_DEADLINE),
             allow,
@@ -135,5 +163,13 @@ impl EnvConfig {
             devices,
             complaints,
         }
+    }
+}
+
+/// A path that is not UTF-8 is taken as it stands.
+fn with_process_id(file: &OsStr) -> PathBuf {
+    match file.to_str() {
+        Some(text) => text.replace("%p", &std::process::id().to_string()).into(),
+        None => file.into(),
     }
 }

@@ -6,7 +6,10 @@ use crate::runtime::report::env_config::EnvConfig;
 use crate::runtime::report::result::{Failure, Report};
 use crate::runtime::report::text;
 use crate::runtime::system::platform;
-use std::io::ErrorKind;
+use std::collections::hash_map::RandomState;
+use std::fs::OpenOptions;
+use std::hash::{BuildHasher, Hasher};
+use std::io::{ErrorKind, Write};
 use std::path::Path;
 
 /// `CUDNN_GUARD_REPORT`; that it cannot be written changes no verdict.
@@ -72,15 +75,32 @@ fn write_file(path: &Path, text: &str) -> std::io::Result<()> {
         let reason = "`ulimit -f` does not let a file be so large";
         return Err(std::io::Error::other(reason));
     }
-    let mut name = path.file_name().unwrap_or_default().to_os_string();
-    name.push(format!(".{}.part", std::process::id()));
-    let part = path.with_file_name(name);
-    let replaced = std::fs::write(&part, text).and_then(|()| std::fs::rename(&part, &path));
-    if replaced.is_err() {
-        let _ = std::fs::remove_file(&part);
-        if path.exists() {
-            return platform::write_in_place(&path, text);
-        }
+    let replaced = replace(&path, text);
+    if replaced.is_err() && path.exists() {
+        return platform::write_in_place(&path, text);
     }
     replaced
+}
+
+/// By a new file beside it, whose name nobody can know before: a link or a pipe of that name would be somebody's trap.
+/// The permissions of what is replaced stay.
+fn replace(path: &Path, text: &str) -> std::io::Result<()> {
+    let random = RandomState::new().build_hasher().finish();
+    let mut name = path.file_name().unwrap_or_default().to_os_string();
+    name.push(format!(".{:016x}.part", random));
+    let part = path.with_file_name(name);
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(&part)?;
+    let written = file.write_all(text.as_bytes()).and_then(|()| {
+        if let Ok(data) = std::fs::metadata(path) {
+            file.set_permissions(data.permissions())?;
+        }
+        std::fs::rename(&part, path)
+    });
+    if written.is_err() {
+        let _ = std::fs::remove_file(&part);
+    }
+    written
 }

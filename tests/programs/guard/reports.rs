@@ -51,6 +51,17 @@ fn the_report_is_written_where_it_is_asked_for() {
         serde_json::from_str(&std::fs::read_to_string(link).unwrap()).unwrap();
     assert_eq!(json["verdict"], "unknown");
 
+    // Who may read a report stays as it was.
+    use std::os::unix::fs::PermissionsExt;
+    let closed = cudnn.file("closed.json");
+    std::fs::write(&closed, "").unwrap();
+    std::fs::set_permissions(&closed, PermissionsExt::from_mode(0o620)).unwrap();
+    let report = ("CUDNN_GUARD_REPORT", closed.to_str().unwrap());
+    run("startup", &cudnn.0, &[GPU, report]).must_end_with(0);
+    let data = std::fs::metadata(&closed).unwrap();
+    assert!(data.len() > 0);
+    assert_eq!(data.permissions().mode() & 0o777, 0o620);
+
     run("startup", &cudnn.0, &[GPU, ("CUDNN_GUARD_REPORT", "/nowhere/at/all")])
         .must_end_with(0)
         .must_say("cudnn-guard: cannot write the report `/nowhere/at/all`: No such file or directory (os error 2)  [io-error]\n");

@@ -265,9 +265,9 @@ fn a_childs_answer_keeps_its_text() {
 #[test]
 fn the_operators_wishes_are_read() {
     let read = |pairs: &'static [(&str, &str)]| {
-        EnvConfig::parse(move |name| {
+        EnvConfig::parse(&|name| {
             let pair = pairs.iter().find(|pair| pair.0 == name);
-            pair.map(|pair| pair.1.to_string())
+            pair.map(|pair| pair.1.into())
         })
     };
     let none = read(&[]);
@@ -296,6 +296,17 @@ fn the_operators_wishes_are_read() {
     );
     assert!(!["e", "b c", ""].iter().any(|id| some.allow.contains(id)));
     assert!(!none.allow.contains("a") && !none.allow.contains(""));
+    #[cfg(unix)]
+    {
+        use std::os::unix::ffi::OsStringExt;
+        let odd = std::ffi::OsString::from_vec(b"/tmp/\xff%p".to_vec());
+        let given = odd.clone();
+        let read = EnvConfig::parse(&move |name| {
+            let wanted = name == "CUDNN_GUARD_REPORT";
+            wanted.then(|| given.clone())
+        });
+        assert_eq!(read.report, Some(odd.into()));
+    }
     let bad = read(&[
         ("CUDNN_GUARD_DEADLINE", "NaN"),
         ("CUDNN_GUARD_REQUIRE_GPU", "yes"),
