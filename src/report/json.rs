@@ -8,6 +8,7 @@ use crate::report::Report;
 use crate::runtime::driver::query::{Device, Driver};
 use crate::runtime::facts::compute_capability::Target;
 use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::json::is_unprintable;
 use crate::runtime::facts::version::Version;
 use crate::search::search_step::Kind;
 use serde_json::{Map, Value, json};
@@ -17,11 +18,12 @@ use std::path::{Path, PathBuf};
 /// The shape that programs may rely on: `schema` changes when a key changes its meaning.
 pub(crate) const SCHEMA: i64 = 1;
 
-/// One line, in which no text of the machine can move a cursor: JSON lets DEL and the controls behind it stand.
+/// One line, in which no text of the machine can move a cursor or turn the direction of what follows: JSON lets that
+/// stand.
 pub(crate) fn line(value: &Value) -> String {
     let mut line = String::new();
     for character in value.to_string().chars() {
-        if character.is_control() {
+        if is_unprintable(character) {
             line.push_str(&format!("\\u{:04x}", u32::from(character)));
         } else {
             line.push(character);

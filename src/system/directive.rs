@@ -1,6 +1,6 @@
 //! What cargo is told. A directive is a value; printing it is one line.
 
-use crate::runtime::facts::finding::printable;
+use crate::runtime::facts::finding::{escaped, printable};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -85,10 +85,10 @@ impl fmt::Display for Directive {
                 shown(dir)
             ),
             Directive::Rpath(dir) => write!(f, "cargo::rustc-link-arg=-Wl,-rpath,{}", shown(dir)),
-            Directive::LinkArg(text) => write!(f, "cargo::rustc-link-arg={}", printable(text)),
+            Directive::LinkArg(text) => write!(f, "cargo::rustc-link-arg={}", line(text)),
             Directive::Cfg(name, None) => write!(f, "cargo::rustc-cfg={name}"),
             Directive::Cfg(name, Some(value)) => {
-                write!(f, "cargo::rustc-cfg={name}={:?}", printable(value))
+                write!(f, "cargo::rustc-cfg={name}={:?}", line(value))
             }
             Directive::CheckCfg(name, Values::None) => {
                 write!(f, "cargo::rustc-check-cfg=cfg({name})")
@@ -97,7 +97,7 @@ impl fmt::Display for Directive {
                 write!(f, "cargo::rustc-check-cfg=cfg({name}, values(any()))")
             }
             Directive::Metadata(key, value) => {
-                write!(f, "cargo::metadata={key}={}", printable(value))
+                write!(f, "cargo::metadata={key}={}", line(value))
             }
             Directive::Warning(text) => write!(f, "cargo::warning={}", printable(text)),
             Directive::Error(text) => write!(f, "cargo::error={}", printable(text)),
@@ -109,19 +109,24 @@ impl fmt::Display for Directive {
 impl fmt::Display for Library {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Library::Dynamic(name) => write!(f, "dylib={}", printable(name)),
-            Library::Verbatim(file) => write!(f, "dylib:+verbatim={}", printable(file)),
-            Library::Static(name) => write!(f, "static:-bundle={}", printable(name)),
+            Library::Dynamic(name) => write!(f, "dylib={}", line(name)),
+            Library::Verbatim(file) => write!(f, "dylib:+verbatim={}", line(file)),
+            Library::Static(name) => write!(f, "static:-bundle={}", line(name)),
             Library::Whole(name) => {
-                write!(f, "static:-bundle,+whole-archive={}", printable(name))
+                write!(f, "static:-bundle,+whole-archive={}", line(name))
             }
-            Library::Bundled(name) => write!(f, "static={}", printable(name)),
+            Library::Bundled(name) => write!(f, "static={}", line(name)),
         }
     }
 }
 
 fn shown(path: &Path) -> String {
-    printable(&path.to_string_lossy())
+    line(&path.to_string_lossy())
+}
+
+/// What cargo and the linker read as one line, and nobody is shown.
+fn line(text: &str) -> String {
+    escaped(text, char::is_control)
 }
 
 #[cfg(test)]

@@ -1,13 +1,12 @@
 //! Which paths can be handed on: to cargo, to the loader, to nvcc. A path that cannot be is refused, never changed.
 
-use crate::runtime::facts::finding::printable;
 use std::path::Path;
 
 /// Why no line for cargo can hold this path. cargo reads UTF-8, line by line, without the white space at their ends.
 pub fn cargo_cannot_take(path: &Path) -> Option<&'static str> {
     match path.to_str() {
         None => Some("a path that is not UTF-8"),
-        Some(text) if printable(text) != text => Some("a path with a control character"),
+        Some(text) if text.contains(char::is_control) => Some("a path with a control character"),
         Some(text) if text.trim_end() != text => Some("a path that ends with white space"),
         Some(_) => None,
     }
@@ -44,7 +43,15 @@ mod tests {
     #[test]
     fn a_path_that_a_line_cannot_hold() {
         for good in [
-            "/a b", "/ü", "/a$HOME", "/a\"b'c", "/a\\b", "/a,b=c", "/a:b", "/ a",
+            "/a b",
+            "/ü",
+            "/a\u{200f}",
+            "/a$HOME",
+            "/a\"b'c",
+            "/a\\b",
+            "/a,b=c",
+            "/a:b",
+            "/ a",
         ] {
             assert_eq!(cargo_cannot_take(Path::new(good)), None, "{good:?}");
         }

@@ -2,6 +2,7 @@
 
 use crate::runtime::facts::finding::{Finding, quoted};
 use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::system;
 use std::fmt;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -67,7 +68,7 @@ impl Defect {
 
     /// What stands between this path and a file; none where a file is, and where nothing is.
     pub fn in_the_way(path: &Path) -> Option<Self> {
-        match path.is_file() {
+        match system::is_file(path) {
             true => None,
             false => Self::below(path, None),
         }

@@ -2,6 +2,7 @@
 
 use crate::runtime::binary::bounded_file::BoundedFile;
 use crate::runtime::facts::version::Version;
+use crate::runtime::system;
 use std::path::Path;
 
 /// `<site-packages>/nvidia/cudnn/lib` is three folders below the record, and nobody buries it much deeper.
@@ -122,7 +123,7 @@ fn slashed(folder: &Path) -> Option<String> {
 /// The text of a record of any installer's.
 pub fn read(path: &Path) -> Option<String> {
     // To open a pipe would wait for somebody to write into it.
-    if !path.is_file() {
+    if !system::is_file(path) {
         return None;
     }
     let file = BoundedFile::open(path).ok()?;

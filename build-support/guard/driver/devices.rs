@@ -2,6 +2,7 @@
 
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::system;
 use crate::runtime::system::by_system;
 use std::path::{Path, PathBuf};
 
@@ -131,7 +132,7 @@ pub fn shared_by() -> Option<PathBuf> {
     let folder = std::env::var_os("CUDA_MPS_PIPE_DIRECTORY").filter(|folder| !folder.is_empty());
     let folder = folder.map_or_else(|| PathBuf::from("/tmp/nvidia-mps"), PathBuf::from);
     let control = folder.join("control");
-    if control.exists() && !is_left_behind(&control) {
+    if system::is_there(&control) && !is_left_behind(&control) {
         Some(control)
     } else {
         None

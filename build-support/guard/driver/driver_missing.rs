@@ -2,6 +2,7 @@
 
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::system;
 use crate::runtime::system::by_system;
 use crate::runtime::system::names::DRIVER;
 use std::path::Path;
@@ -33,7 +34,7 @@ pub struct MissingDriver {
 impl MissingDriver {
     /// Looks below a root, which is `/`.
     pub fn detect(root: &Path, words: String, module: Option<String>) -> Self {
-        let there = |path: &str| root.join(path.trim_start_matches('/')).exists();
+        let there = |path: &str| system::is_there(&root.join(path.trim_start_matches('/')));
         Self {
             words,
             module,

@@ -3,6 +3,7 @@
 use crate::runtime::driver::driver_missing::CONTAINER;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::system;
 use std::path::Path;
 
 /// The variable that chooses among the GPUs.
@@ -47,7 +48,7 @@ impl GpuVisibility {
     /// The same in another root directory.
     pub fn detect_below(root: &Path) -> Self {
         let below = |path: &str| root.join(path.trim_start_matches('/'));
-        let there = |path: &&str| below(path).exists();
+        let there = |path: &&str| system::is_there(&below(path));
         let closed = NODES.iter().copied().find(|node| {
             let opened = std::fs::OpenOptions::new()
                 .read(true)

@@ -10,6 +10,7 @@ use crate::runtime::facts::compute_capability::ComputeCapability;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
+use crate::runtime::system;
 use crate::runtime::system::names::{DRIVER, DRIVER_IN_WSL};
 use crate::runtime::system::platform::Library;
 use crate::runtime::system::proc;
@@ -202,7 +203,7 @@ pub fn open() -> Result<Library, DriverProblem> {
         Err(words) => words,
     };
     // Outside WSL the second place is not there.
-    if let Some(other) = DRIVER_IN_WSL.filter(|other| Path::new(other).exists()) {
+    if let Some(other) = DRIVER_IN_WSL.filter(|other| system::is_there(Path::new(other))) {
         match Library::open(other) {
             Ok(library) => return Ok(library),
             Err(others) => words = format!("{}\n{}", words, others),

@@ -1,7 +1,7 @@
 //! What was noticed: the same value and the same wording at build time, at run time and on the terminal.
 
 use crate::runtime::facts::finding_id::FindingId;
-use crate::runtime::facts::json::Json;
+use crate::runtime::facts::json::{Json, is_unprintable};
 use std::fmt;
 
 /// What was not checked is unknown.
@@ -169,11 +169,16 @@ impl fmt::Display for Finding {
 }
 
 /// Text from the machine with its control characters made visible, so that it cannot move a cursor, start a
-/// new cargo line or hide what follows.
+/// new cargo line or hide what follows, and with those that turn the direction of text.
 pub fn printable(text: &str) -> String {
+    escaped(text, is_unprintable)
+}
+
+/// Text with these characters made visible.
+pub fn escaped(text: &str, hidden: fn(char) -> bool) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {
-        if character.is_control() {
+        if hidden(character) {
             out.extend(character.escape_default());
         } else {
             out.push(character);

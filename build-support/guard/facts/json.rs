@@ -36,7 +36,7 @@ impl Json {
             match character {
                 '"' => out.push_str("\\\""),
                 '\\' => out.push_str("\\\\"),
-                c if c.is_control() => out += &format!("\\u{:04x}", u32::from(c)),
+                c if is_unprintable(c) => out += &format!("\\u{:04x}", u32::from(c)),
                 c => out.push(c),
             }
         }
@@ -81,4 +81,11 @@ impl fmt::Display for Json {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
+}
+
+/// Whether a terminal draws something else for it than itself, elsewhere: a control character, an end of a line, or one
+/// that turns the direction of text (Unicode's Bidi_Control).
+pub fn is_unprintable(character: char) -> bool {
+    character.is_control()
+        || matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

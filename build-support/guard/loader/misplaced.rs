@@ -1,6 +1,7 @@
 //! A library that lies where the loader does not look, though somebody meant it to be found there.
 
 use crate::runtime::binary::Image;
+use crate::runtime::system;
 use crate::runtime::system::names::LOADER;
 use std::path::{Path, PathBuf};
 
@@ -60,5 +61,5 @@ pub fn first_sound(dirs: &[PathBuf], names: &[String]) -> Option<PathBuf> {
 
 /// Whether there is such a file, and it can be loaded.
 pub fn is_sound(file: &Path) -> bool {
-    file.is_file() && Image::open(file).is_ok()
+    system::is_file(file) && Image::open(file).is_ok()
 }

@@ -8,6 +8,7 @@ use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::loader::search_path::SearchPath;
 use crate::runtime::parts::part_files::Parts;
 use crate::runtime::parts::required_parts;
+use crate::runtime::system;
 use crate::runtime::system::by_system;
 use crate::runtime::system::platform::{LIBRARY_PATH, Library};
 use std::path::{Path, PathBuf};
@@ -118,7 +119,7 @@ fn locate(
     }
     for folder in own {
         let file = folder.join(name);
-        if file.is_file() {
+        if system::is_file(&file) {
             return Some(file);
         }
     }

@@ -3,6 +3,7 @@
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::loader::search_path::SearchPath;
+use crate::runtime::system;
 use std::path::{Path, PathBuf};
 
 /// glibc's words behind the name.
@@ -72,7 +73,7 @@ impl MissingDlopen {
         let finding = finding.with("there is", there.display());
         let folder = there.parent().unwrap_or(there);
         // WSL has both names in a directory of its own, and only one of them in the loader's cache.
-        if folder.join(name).is_file() {
+        if system::is_file(&folder.join(name)) {
             return finding.help(format!("put `{}` into LD_LIBRARY_PATH", folder.display()));
         }
         let finding = finding.help(format!(

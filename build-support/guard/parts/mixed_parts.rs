@@ -9,6 +9,7 @@ use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
 use crate::runtime::parts::part_files::{Part, Parts};
 use crate::runtime::parts::release::{SYMBOL, SourcedVersion, with_article};
 use crate::runtime::parts::required_parts::{self, names};
+use crate::runtime::system;
 use crate::runtime::system::platform::LIBRARY_PATH;
 use std::path::{Path, PathBuf};
 
@@ -74,7 +75,7 @@ impl<'a> Foreign<'a> {
     fn new(part: &'a Part, folder: &Path, major: u32, search_path: &SearchPath) -> Self {
         let plain = file_name::of_part(&part.name, major);
         let origin = search_path.to(&part.path);
-        let has_own = folder.join(&plain).is_file();
+        let has_own = system::is_file(&folder.join(&plain));
         Self {
             path: &part.path,
             version: part.version,

@@ -333,7 +333,7 @@ pub fn is_jit_asked() -> bool {
 
 /// The parts that the strings of a first library name; none if it is too large to look through in passing.
 fn named_in(main_library: &Path) -> Vec<String> {
-    let small = std::fs::metadata(main_library).is_ok_and(|data| data.len() < 1 << 20);
+    let small = platform::metadata(main_library).is_ok_and(|data| data.len() < 1 << 20);
     let bytes = if small {
         std::fs::read(main_library).unwrap_or_default()
     } else {

@@ -6,6 +6,7 @@ use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::version::Version;
 use crate::runtime::loader::file_name;
 use crate::runtime::loader::search_path::SearchPath;
+use crate::runtime::system;
 use crate::runtime::system::platform::{self, Library};
 use std::path::{Path, PathBuf};
 
@@ -72,7 +73,7 @@ impl<'a> PartLookup<'a> {
         }
         if cfg!(windows) {
             // Directories that the program has added itself nobody can ask for, and this one may be among them.
-            return Some(self.folder.join(&plain)).filter(|file| file.is_file());
+            return Some(self.folder.join(&plain)).filter(|file| system::is_file(file));
         }
         let loaded = Library::loaded(&plain).and_then(|library| library.path());
         let file = loaded.or_else(|| self.search(&format!("libcudnn_{}.so", name)));
@@ -88,7 +89,7 @@ impl<'a> PartLookup<'a> {
         }
         let plain = file_name::of_part(name, self.major);
         let here = self.folder.join(&plain);
-        if here.is_file() {
+        if system::is_file(&here) {
             return Some(here);
         }
         // Debian and conda also ship the plain name; an unpacked archive may have the full one alone.

@@ -8,6 +8,7 @@ use crate::runtime::binary::version_symbol::WITH_SYMBOL;
 use crate::runtime::facts::tables::BUILD_ID_DIGITS;
 use crate::runtime::facts::version::Version;
 use crate::runtime::loader::file_name;
+use crate::runtime::system;
 use crate::runtime::system::platform;
 use std::path::{Path, PathBuf};
 
@@ -84,7 +85,7 @@ impl<'a> VersionDetector<'a> {
         if let Some(version) = by_name(name) {
             return Some((version, "file name"));
         }
-        let size = std::fs::metadata(&path).ok()?.len();
+        let size = platform::metadata(&path).ok()?.len();
         let version = self.record(path.parent()?, name, size)?;
         Some((version, "the record of its wheel"))
     }
@@ -122,7 +123,7 @@ fn trusted(folder: &Path) -> Wheels {
         let (name, _) = file_name::parse(file)?;
         let name = WITH_SYMBOL.iter().find(|part| **part == name)?;
         // To open a pipe would wait for somebody to write into it.
-        if !file.is_file() {
+        if !system::is_file(file) {
             return None;
         }
         Some(told_inside(&Image::open(file).ok()?, name)?.0)

@@ -8,8 +8,20 @@ macro_rules! by_system {
 }
 pub(crate) use by_system;
 
+use std::path::Path;
+
 pub mod names;
 pub mod proc;
+
+/// Whether a file lies there.
+pub fn is_file(path: &Path) -> bool {
+    platform::metadata(path).is_ok_and(|data| data.is_file())
+}
+
+/// Whether anything lies there.
+pub fn is_there(path: &Path) -> bool {
+    platform::metadata(path).is_ok()
+}
 
 #[cfg(all(
     target_os = "linux",

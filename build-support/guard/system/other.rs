@@ -93,6 +93,11 @@ pub fn given_environment(name: &str) -> Option<OsString> {
     first_environment(name)
 }
 
+/// What lies there.
+pub fn metadata(path: &Path) -> std::io::Result<std::fs::Metadata> {
+    std::fs::metadata(path)
+}
+
 /// Whether two names are the same.
 pub fn same_file(one: &Path, other: &Path) -> bool {
     one == other

@@ -215,6 +215,11 @@ pub fn first_environment(name: &str) -> Option<OsString> {
     std::env::var_os(name)
 }
 
+/// What lies there.
+pub fn metadata(path: &Path) -> std::io::Result<std::fs::Metadata> {
+    std::fs::metadata(path)
+}
+
 /// Whether two names stand for the same file.
 pub fn same_file(one: &Path, other: &Path) -> bool {
     if one.as_os_str().eq_ignore_ascii_case(other.as_os_str()) {

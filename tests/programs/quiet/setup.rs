@@ -56,6 +56,16 @@ pub fn shell(script: &str, command: &Command) -> Command {
     shell
 }
 
+/// The program where PRoot shows cuDNN and the driver in `/mnt/cudnn`, and with these arguments of PRoot's.
+pub fn below_proot(arguments: &str) -> Command {
+    let shown = with(&["/mnt/cudnn/lib64", "/mnt/cudnn/driver"].map(PathBuf::from));
+    let script =
+        format!("mkdir -p /var/empty && exec proot -b \"$TREE\":/mnt/cudnn {arguments} \"$@\"");
+    let mut command = shell(&script, &shown);
+    command.env("TREE", installed(RELEASE)).env("FARM", farm());
+    command
+}
+
 pub fn farm() -> PathBuf {
     let farm = fresh("quiet-farm");
     for file in fs::read_dir(lib64()).unwrap() {

@@ -4,6 +4,7 @@ use crate::runtime::facts::finding::quoted;
 use crate::runtime::loader::elf::ld_so_cache;
 use crate::runtime::loader::load_origin::{CACHE, lib_folders};
 use crate::runtime::loader::misplaced::{Misplaced, by_variable, first_sound, is_sound};
+use crate::runtime::system;
 use crate::runtime::system::platform;
 use std::env::consts::ARCH;
 use std::path::{Path, PathBuf};
@@ -74,7 +75,7 @@ pub fn by_library_path(names: &[String], library_path: &str, home: &str) -> Opti
                 None if file.starts_with(&*dir) => {
                     "is a directory above it, and the loader looks no deeper"
                 }
-                None if Path::new(dir).exists() => "is another directory beside it",
+                None if system::is_there(Path::new(dir)) => "is another directory beside it",
                 None => "is not there",
             };
             found = Some((file, entry_words(entry, why)));
@@ -167,7 +168,7 @@ fn folder(file: &Path) -> &Path {
 /// The directories that were meant by an entry of LD_LIBRARY_PATH, and how the loader reads it, where that is another
 /// way.
 fn meant(entry: &str, home: &str) -> (Vec<String>, Option<String>) {
-    if entry.is_empty() || Path::new(entry).exists() {
+    if entry.is_empty() || system::is_there(Path::new(entry)) {
         return (vec![entry.to_string()], None);
     }
     let bare = entry.replace(QUOTE, "");
@@ -211,7 +212,7 @@ fn at_or_near(dir: &Path, names: &[String]) -> Option<PathBuf> {
     let mut dirs = vec![dir.to_path_buf()];
     dirs.append(&mut listed(dir));
     // `include` or `bin` in place of `lib`, and `lib64` where there is `lib`.
-    let is_beside = dir.ends_with("include") || dir.ends_with("bin") || !dir.exists();
+    let is_beside = dir.ends_with("include") || dir.ends_with("bin") || !system::is_there(dir);
     if let (Some(above), true) = (dir.parent(), is_beside && dir.is_absolute()) {
         dirs.push(above.to_path_buf());
     }

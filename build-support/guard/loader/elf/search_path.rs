@@ -5,6 +5,7 @@ use crate::runtime::binary::elf::Elf;
 use crate::runtime::loader::load_origin::{CACHE, PRELOADS, expanded, lib_folders, preloads};
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
 use crate::runtime::loader::{elf::ld_so_cache, opener, unlinked};
+use crate::runtime::system;
 use crate::runtime::system::platform;
 use std::env::consts::ARCH;
 use std::ffi::OsString;
@@ -147,7 +148,7 @@ impl SearchPath {
             }
             files.push(origin.folder().join(name));
         }
-        files.retain(|file| file.is_file());
+        files.retain(|file| system::is_file(file));
         files
     }
 
@@ -190,7 +191,7 @@ impl SearchPath {
         }
         let mut passed_over = None;
         for file in files {
-            if !file.exists() || file.is_dir() {
+            if !platform::metadata(&file).is_ok_and(|data| !data.is_dir()) {
                 continue;
             }
             match Elf::open(&file) {

@@ -1,9 +1,12 @@
 //! What is mapped into this process on Linux, and from which files.
 
-use crate::runtime::system::platform::same_file;
+use crate::runtime::system;
+use crate::runtime::system::platform::{metadata, same_file};
 use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
+use std::io::ErrorKind;
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 unsafe extern "C" {
@@ -41,16 +44,28 @@ pub fn replaced(asked: &dyn Fn(&Path) -> bool) -> Vec<PathBuf> {
         if !asked(&name) {
             continue;
         }
-        let there = std::fs::canonicalize(&name).unwrap_or_default();
-        let is_other = |file: &[u8]| {
-            // What cannot stand in a line is written in another way.
-            file != there.as_os_str().as_bytes() && !file.contains(&b'\\')
-        };
-        if file_in(&maps, inside).is_some_and(is_other) {
+        if file_in(&maps, inside).is_some_and(|file| is_other(&name, &file)) {
             found.push(name);
         }
     }
     found
+}
+
+/// Whether another file than the mapped one lies under this name now, or none. What this process cannot look at is not
+/// known to be another one: PRoot, Guix' packs and the like give it other names than the kernel has, and some filters
+/// of system calls refuse it `readlink` or `statx`.
+fn is_other(name: &Path, file: &File) -> bool {
+    let there = match std::fs::canonicalize(name) {
+        Ok(there) => there,
+        Err(error) => return error.kind() == ErrorKind::NotFound,
+    };
+    // Overlays tell another number than the kernel's table has, but the same path. What cannot stand in a line is
+    // written in another way.
+    let is_elsewhere = file.path != there.as_os_str().as_bytes() && !file.path.contains(&b'\\');
+    match metadata(&there) {
+        Ok(data) => data.ino() != file.inode && is_elsewhere,
+        Err(_) => false,
+    }
 }
 
 /// The names, each with an address in that file.
@@ -94,11 +109,21 @@ pub fn current_path(name: PathBuf, inside: usize) -> PathBuf {
 /// The file that is mapped at an address; none without /proc, or if it is no longer there.
 fn file_at(address: usize) -> Option<PathBuf> {
     let maps = std::fs::read("/proc/self/maps").ok()?;
-    let file = PathBuf::from(OsStr::from_bytes(file_in(&maps, address)?));
-    if file.is_file() { Some(file) } else { None }
+    let file = PathBuf::from(OsStr::from_bytes(file_in(&maps, address)?.path));
+    if system::is_file(&file) {
+        Some(file)
+    } else {
+        None
+    }
 }
 
-fn file_in(maps: &[u8], address: usize) -> Option<&[u8]> {
+/// A file as the kernel's table of mappings has it.
+struct File<'a> {
+    inode: u64,
+    path: &'a [u8],
+}
+
+fn file_in(maps: &[u8], address: usize) -> Option<File<'_>> {
     for text in maps.split(|byte| *byte == b'\n') {
         match line(text) {
             Some((range, file)) if range.contains(&address) => return Some(file),
@@ -109,13 +134,16 @@ fn file_in(maps: &[u8], address: usize) -> Option<&[u8]> {
 }
 
 /// The addresses in a line of /proc/self/maps, and the file that is there.
-fn line(line: &[u8]) -> Option<(Range<usize>, &[u8])> {
+fn line(line: &[u8]) -> Option<(Range<usize>, File<'_>)> {
     let start = line.iter().position(|byte| *byte == b'/')?;
-    let range = std::str::from_utf8(line.get(..start)?).ok()?;
-    let (first, end) = range.split(' ').next()?.split_once('-')?;
+    // The addresses, permissions, offset, device and inode.
+    let mut words = std::str::from_utf8(line.get(..start)?).ok()?.split(' ');
+    let (first, end) = words.next()?.split_once('-')?;
     let first = usize::from_str_radix(first, 16).ok()?;
     let end = usize::from_str_radix(end, 16).ok()?;
-    Some((first..end, line.get(start..)?))
+    let inode = words.nth(3)?.parse().ok()?;
+    let path = line.get(start..)?;
+    Some((first..end, File { inode, path }))
 }
 
 /// A name of the loader's.

@@ -7,7 +7,8 @@ use crate::runtime::system::linux::mapped::{current_path, path};
 use std::ffi::{
     CStr, CString, OsStr, OsString, c_char, c_int, c_long, c_short, c_uint, c_ulong, c_void,
 };
-use std::io::Write;
+use std::fs::{Metadata, OpenOptions};
+use std::io::{ErrorKind, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -29,6 +30,7 @@ const DT_STRTAB: c_long = 5;
 const DT_RPATH: c_long = 15;
 const DT_RUNPATH: c_long = 29;
 const O_NONBLOCK: c_int = 0o4_000;
+const O_PATH: c_int = 0o10_000_000;
 const AT_SECURE: c_ulong = 23;
 const RLIMIT_FSIZE: c_int = 1;
 const POLLERR: c_short = 8;
@@ -333,9 +335,21 @@ pub fn given_environment(name: &str) -> Option<OsString> {
     found
 }
 
+/// What lies there. It is opened first, for nothing but this: PRoot and the like give this process other names of files
+/// than the kernel has, and know `open`, which the loader uses too, better than `statx`.
+pub fn metadata(path: &Path) -> std::io::Result<Metadata> {
+    let mut options = OpenOptions::new();
+    match options.read(true).custom_flags(O_PATH).open(path) {
+        Ok(file) => file.metadata(),
+        Err(error) if error.kind() == ErrorKind::NotFound => Err(error),
+        // A process that may open nothing more.
+        Err(_) => std::fs::metadata(path),
+    }
+}
+
 /// Whether two names stand for the same file.
 pub fn same_file(one: &Path, other: &Path) -> bool {
-    match (std::fs::metadata(one), std::fs::metadata(other)) {
+    match (metadata(one), metadata(other)) {
         (Ok(one), Ok(other)) => one.dev() == other.dev() && one.ino() == other.ino(),
         _ => false,
     }
@@ -364,7 +378,7 @@ pub fn most_in_a_file() -> u64 {
 
 /// Writes into a file, a device or a pipe as it stands, and never waits for a reader.
 pub fn write_in_place(path: &Path, text: &str) -> std::io::Result<()> {
-    let mut options = std::fs::OpenOptions::new();
+    let mut options = OpenOptions::new();
     options.write(true).truncate(true).custom_flags(O_NONBLOCK);
     options.open(path)?.write_all(text.as_bytes())
 }
