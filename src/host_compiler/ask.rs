@@ -1,6 +1,6 @@
 //! Asks nvcc's host compiler what it is, and looks for others.
 
-use crate::host_compiler::compiler_choice::VisualStudio;
+use crate::host_compiler::compiler_choice::{self, Choice, VisualStudio};
 use crate::host_compiler::limits::{Limits, Make};
 use crate::host_compiler::{
     AlternativeCompiler, HostCompiler, QUESTION, headers, parse_answer, parse_command,
@@ -9,6 +9,7 @@ use crate::model::environment::Variable;
 use crate::model::invocation::Invocation;
 use crate::model::platform::Os;
 use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding_id::FindingId;
 use crate::system::programs::{Output, on_path, run};
 use crate::system::{Host, files};
 use crate::toolkit::nvcc_command;
@@ -41,6 +42,36 @@ pub fn ask(
     let said = host.answers.ask(&question, DEADLINE, rests_on);
     let said = said.ok().filter(|output| output.success);
     Ok(said.and_then(|output| read(&output, host)))
+}
+
+/// An nvcc that is to call itself as its host compiler, which would call itself again, without end: who named it. It is
+/// asked what it is, since a script may lead to it.
+pub fn nvcc_itself(choice: &Choice, flags: &[String], host: &Host) -> Option<Finding> {
+    let (who, name) = compiler_choice::named(choice, flags, &host.env)?;
+    let path = host.env.var(Variable::Path.name()).unwrap_or_default();
+    let question = Invocation {
+        program: on_path(&name, path).filter(|program| files::is_file(program))?,
+        args: vec!["--version".to_string()],
+        ..Invocation::default()
+    };
+    let said = host.answers.ask(&question, DEADLINE, |_| Some(Vec::new()));
+    let tells = said.ok()?.stdout;
+    let release = tells
+        .lines()
+        .find(|line| line.contains("Cuda compilation tools"))?;
+    let headline = format!(
+        "{who} names `{name}` as nvcc's host compiler, and that is nvcc again, which would start itself without end"
+    );
+    Some(
+        Finding::error(FindingId::ConfigInvalid, headline)
+            .with("it says", release)
+            .help(match choice {
+                Choice::Flag => {
+                    "name a C++ compiler there, `g++` for example, or leave it out".to_string()
+                }
+                _ => format!("set {who} to a C++ compiler, `g++` for example, or unset it"),
+            }),
+    )
 }
 
 /// What nvcc says where it gives no answer.

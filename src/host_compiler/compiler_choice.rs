@@ -32,12 +32,7 @@ pub struct VisualStudio {
 /// NVCC_CCBIN, which nvcc knows, CUDAHOSTCXX, which CMake knows, else CXX, unless that is more than a program
 /// (`ccache g++`, `g++ -m64`), which nvcc cannot start.
 pub fn choice(env: &Environment, flags: &[String]) -> Choice {
-    let names = |flag: &String| {
-        let flag = flag.trim_start_matches('-');
-        let name = flag.split('=').next();
-        matches!(name, Some("ccbin" | "compiler-bindir"))
-    };
-    if all_flags(flags, env).iter().any(names) {
+    if flag(flags, env).is_some() {
         return Choice::Flag;
     }
     let named = |variable| Some((variable, env.get(variable)?.to_str()?));
@@ -48,6 +43,33 @@ pub fn choice(env: &Environment, flags: &[String]) -> Choice {
         .map_or(Choice::Nobody, |(variable, name)| {
             Choice::Variable(variable, name.to_string())
         })
+}
+
+/// The compiler that nvcc is given in its arguments, `-ccbin=g++-12` or in two words; empty where nothing follows.
+fn flag(flags: &[String], env: &Environment) -> Option<String> {
+    let all = all_flags(flags, env);
+    let mut words = all.iter().map(|word| word.trim_start_matches('-'));
+    let is_it = |word: &str| matches!(word, "ccbin" | "compiler-bindir");
+    while let Some(word) = words.next() {
+        match word.split_once('=') {
+            Some((name, value)) if is_it(name) => return Some(value.to_string()),
+            None if is_it(word) => return Some(words.next().unwrap_or_default().to_string()),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Who named the compiler, in words for a person, and its name.
+pub fn named(choice: &Choice, flags: &[String], env: &Environment) -> Option<(String, String)> {
+    match choice {
+        Choice::Variable(variable, name) => Some((env.spelling(*variable), name.clone())),
+        Choice::Flag => Some((
+            "an argument of nvcc, `-ccbin`,".to_string(),
+            flag(flags, env)?,
+        )),
+        Choice::Nobody => None,
+    }
 }
 
 /// What mends it, where nvcc says that it cannot start its host compiler: by who named that.

@@ -1,11 +1,12 @@
 //! What a build script asks for, checked, and how nvcc is to be called for it.
 
 use crate::error::Error;
-use crate::host_compiler::ask::{cross_compiler, visual_studio};
+use crate::host_compiler::ask::{cross_compiler, nvcc_itself, visual_studio};
 use crate::host_compiler::compiler_choice::{self, Choice};
 use crate::kernels::link::device_link;
 use crate::kernels::nvcc::missing;
 use crate::kernels::{Kernels, min_capability, product, target_flags, warnings};
+use crate::model::environment::Variable;
 use crate::model::gencode::Gencode;
 use crate::model::platform::Os;
 use crate::runtime::facts::finding::Severity;
@@ -80,8 +81,14 @@ impl Kernels<'_> {
         if let Some((path, sign)) = paths.find_map(|path| Some((path, nvcc_cannot_take(path)?))) {
             return Err(missing::untaken(path, sign).into());
         }
-        let choice = compiler_choice::choice(&self.toolchain.host.env, &flags);
         let host = &self.toolchain.host;
+        let mut choice = compiler_choice::choice(&host.env, &flags);
+        match (nvcc_itself(&choice, &flags, host), &choice) {
+            // That is for others: `nvcc_wrapper` of Kokkos, for one.
+            (Some(_), Choice::Variable(Variable::Cxx, _)) => choice = Choice::Nobody,
+            (Some(finding), _) => return Err(finding.into()),
+            (None, _) => {}
+        }
         let (mut ccbin, env) = compiler_choice::ccbin(&choice, &host.platform, visual_studio);
         if choice == Choice::Nobody && is_linked {
             ccbin = ccbin.or_else(|| cross_compiler(host));

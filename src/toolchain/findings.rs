@@ -5,6 +5,8 @@ use crate::choice::scan::ScanResult;
 use crate::choice::select_pair::kind_of;
 use crate::choice::unusable_variables::Unusable;
 use crate::config::Config;
+use crate::host_compiler::ask::nvcc_itself;
+use crate::host_compiler::compiler_choice;
 use crate::model::candidate::Candidate;
 use crate::model::environment::{Environment, Variable};
 use crate::runtime::facts::allowed::Allowed;
@@ -118,8 +120,14 @@ impl Config {
     }
 }
 
+/// Why nothing is searched for: no place could serve this build, or a question to nvcc would never end.
+pub fn forbids_search(host: &Host) -> Option<Finding> {
+    let choice = compiler_choice::choice_of_nvcc(&host.env);
+    too_narrow(host).or_else(|| nvcc_itself(&choice, &[], host))
+}
+
 /// CUDA and cuDNN do not exist for a 32-bit target.
-pub fn too_narrow(host: &Host) -> Option<Finding> {
+fn too_narrow(host: &Host) -> Option<Finding> {
     let instead = host.platform.instead_of_32_bit()?;
     let headline = format!(
         "this build is for {}, a 32-bit system, and CUDA and cuDNN exist for 64-bit ones only",

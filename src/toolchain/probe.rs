@@ -16,7 +16,7 @@ use crate::search::search_step::{Kind, Place, Step};
 use crate::search::{pkg_config, steps};
 use crate::system::{Host, files};
 use crate::toolchain::environment_checks::{self, compiler_skew};
-use crate::toolchain::findings::{config_faults, is_blocked, join, too_narrow, verdict};
+use crate::toolchain::findings::{config_faults, forbids_search, is_blocked, join, verdict};
 use crate::toolchain::static_link::Archives;
 use crate::toolkit;
 
@@ -53,7 +53,7 @@ impl Probe<'_> {
     pub fn locate(&self) -> (Vec<Step>, ScanResult) {
         let host = self.host;
         let mut steps = steps(&host.env, &host.platform, host.root.as_deref());
-        if too_narrow(host).is_some() {
+        if forbids_search(host).is_some() {
             steps.clear();
         }
         if !pkg_config::serves(host) {
@@ -166,7 +166,7 @@ impl Probe<'_> {
     /// the toolkit alone, which counts once somebody needs a toolkit.
     fn faults(&self, context: &CheckContext, scan: &ScanResult) -> (Vec<Finding>, Option<Finding>) {
         let mut findings = Vec::new();
-        if let Some(finding) = too_narrow(self.host) {
+        if let Some(finding) = forbids_search(self.host) {
             if self.needs.toolkit || self.needs.cudnn {
                 findings.push(finding.clone());
             }

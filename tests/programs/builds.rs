@@ -48,6 +48,7 @@ fn variables_that_name_the_wrong_place() {
     let (empty, absent) = (test.join("empty"), test.join("absent"));
     fs::create_dir_all(&empty).unwrap();
     write(&test.join("wrapper/nvcc"), "");
+    let nvcc = cuda.join("bin/nvcc");
     for (text, name, value, ask) in [
         (
             "cuda-home-is-bin",
@@ -82,6 +83,7 @@ fn variables_that_name_the_wrong_place() {
             Path::new("/bin/echo"),
             "cuda=>=12",
         ),
+        ("ccbin-is-nvcc", "NVCC_CCBIN", &nvcc, "cuda=>=12"),
         ("cudnn-path-is-a-toolkit", "CUDNN_PATH", &cuda, "cudnn=>=9"),
         (
             "cudnn-path-is-above-it",

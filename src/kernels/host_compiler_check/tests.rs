@@ -121,6 +121,58 @@ fn a_gcc_that_fits_is_taken_if_nobody_named_one() {
     );
 }
 
+/// nvcc starts its host compiler before anything else, and an nvcc in that place does the same.
+#[test]
+fn nvcc_is_never_its_own_host_compiler() {
+    let package = package("14.2.0 2.36");
+    let nvcc = package.path("cuda/bin/nvcc").to_string_lossy().into_owned();
+    package.write("path/mycc", &format!("#!/bin/sh\nexec '{nvcc}' \"$@\"\n"));
+    let script = package.path("path/mycc");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&script, mode).unwrap();
+    for name in [&*nvcc, "mycc"] {
+        let own = toolchain(&package, &[("CUDAHOSTCXX", name)]);
+        assert_eq!(
+            package.compile_with(&own).0.unwrap_err(),
+            format!(
+                "CUDAHOSTCXX names `{}` as nvcc's host compiler, and that is nvcc again, which would start itself without end  \
+                 [config-invalid]\n  \
+                 = help: set CUDAHOSTCXX to a C++ compiler, `g++` for example, or unset it\n  \
+                 it says     Cuda compilation tools, release 13.0, V13.0.0\n  \
+                 see         cudnn-guard explain config-invalid",
+                package.shown(name)
+            )
+        );
+        assert_eq!(package.calls(), [""; 0]);
+        let own = toolchain(&package, &[]);
+        for flags in [
+            vec![format!("-ccbin={name}")],
+            vec!["--compiler-bindir".into(), name.into()],
+        ] {
+            let kernels = own.kernels().files(package.pattern()).flags(flags);
+            let error = kernels
+                .library("k", &mut Vec::new())
+                .unwrap_err()
+                .to_string();
+            assert!(
+                error.contains("an argument of nvcc, `-ccbin`, names `"),
+                "{error}"
+            );
+            assert!(error.contains(
+                "= help: name a C++ compiler there, `g++` for example, or leave it out\n"
+            ));
+        }
+    }
+    // Kokkos has it so, for its own sake.
+    let own = toolchain(&package, &[("CXX", &nvcc)]);
+    let (result, calls) = package.compile_with(&own);
+    result.unwrap();
+    assert!(
+        calls.iter().all(|call| !call.contains("-ccbin")),
+        "{calls:?}"
+    );
+}
+
 /// CMP-04: what somebody named is never replaced.
 #[test]
 fn a_compiler_that_somebody_named_is_kept() {
