@@ -4,7 +4,9 @@ pub mod build;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub mod extension;
 
-use crate::support::{Ran, built, cargo, consumers, fresh, program, project, run, simulated};
+use crate::support::{
+    Ran, built, cargo, consumers, fresh, program, project, run, simulated, target,
+};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -56,6 +58,25 @@ fn a_program_that_opens_cudnn_itself_builds_without_any_and_passes_on_a_sound_on
         .says("9.14.0")
         .says("Simulated GPU")
         .says("largest error");
+}
+
+#[test]
+#[ignore = "compiles the runtime once more, as a part of a static program"]
+fn a_program_that_holds_its_c_library_is_told_that_it_is_not_checked() {
+    let triple = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
+    let arguments = ["build", "-p", "application", "--target", &triple];
+    let mut build = cargo(consumers(), &arguments);
+    run(build.env("RUSTFLAGS", "-Ctarget-feature=+crt-static")).exits_with(0);
+    let sound = installed("crt-static-9.14", (9, 14, 0), &[]);
+    let built = target().join(&triple).join("debug/application");
+    let dirs = libraries(&[sound.join("lib64"), sound.join("driver")]);
+    let ran = run(program(built).env("LD_LIBRARY_PATH", dirs)).exits_with(0);
+    assert_eq!(
+        ran.stderr,
+        "cudnn-guard: unknown: cuDNN is not checked in a program that holds its C library (crt-static)  \
+         [platform-unsupported]\n  \
+         = help: build it without `-C target-feature=+crt-static`: CUDA and cuDNN are not made for such a program\n"
+    );
 }
 
 #[test]

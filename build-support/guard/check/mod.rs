@@ -114,6 +114,26 @@ pub fn check_for(
     output::write(result, env_config)
 }
 
+fn platform_unsupported() -> Finding {
+    let finding = |summary: String| Finding::warning(FindingId::PlatformUnsupported, summary);
+    if cfg!(all(target_env = "gnu", target_feature = "crt-static")) {
+        let summary = "cuDNN is not checked in a program that holds its C library (crt-static)";
+        return finding(summary.to_string()).help(
+            "build it without `-C target-feature=+crt-static`: CUDA and cuDNN are not made for such a program",
+        );
+    }
+    let libc = if cfg!(target_env = "musl") {
+        " with musl"
+    } else {
+        ""
+    };
+    let (system, arch) = (std::env::consts::OS, std::env::consts::ARCH);
+    finding(format!(
+        "cuDNN is not checked on {} {}{}",
+        arch, system, libc
+    ))
+}
+
 /// The cuDNN to judge; where there is none, the report says why.
 fn locate_cudnn(
     report: &mut Report,
@@ -128,16 +148,7 @@ fn locate_cudnn(
         return None;
     }
     if !platform::SUPPORTED {
-        let libc = if cfg!(target_env = "musl") {
-            " with musl"
-        } else {
-            ""
-        };
-        let (system, arch) = (std::env::consts::OS, std::env::consts::ARCH);
-        report.unknown(Finding::warning(
-            FindingId::PlatformUnsupported,
-            format!("cuDNN is not checked on {} {}{}", arch, system, libc),
-        ));
+        report.unknown(platform_unsupported());
         return None;
     }
     if let Some(words) = &built.not_understood {

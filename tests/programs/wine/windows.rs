@@ -82,7 +82,12 @@ impl Windows {
     /// Starts it in `C:\`. Wine itself, once in some thousand starts, ends with 1 and not a word; no program here does
     /// that, so it is started again.
     pub fn start(&self, what: impl AsRef<OsStr>, arguments: &[&str], env: &[(&str, &str)]) -> Ran {
-        let again = || run(self.command(&what).args(arguments).envs(env.iter().copied()));
+        let again = || {
+            run(self
+                .command(&what)
+                .args(arguments)
+                .envs(env.iter().copied()))
+        };
         let ran = again();
         match ran.code {
             Some(1) if ran.stdout.is_empty() && ran.stderr.is_empty() => again(),

@@ -16,7 +16,8 @@ use std::path::{Path, PathBuf};
 pub use crate::runtime::system::linux::mapped::{mapped, replaced};
 
 /// Whether the guard knows this system.
-pub const SUPPORTED: bool = true;
+/// A library that a program without a loader of its own opens brings a second C library into the process.
+pub const SUPPORTED: bool = !cfg!(target_feature = "crt-static");
 /// The variable that names directories to the loader.
 pub const LIBRARY_PATH: &str = "LD_LIBRARY_PATH";
 
