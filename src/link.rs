@@ -1,6 +1,7 @@
 //! What the linker is told, for a crate that uses CUDA and for a program above such a crate.
 
 mod lost_rpath;
+mod short_names;
 #[cfg(test)]
 mod tests;
 
@@ -58,6 +59,9 @@ impl Toolchain {
                 self.plan_library(&mut plan, name);
             }
         }
+        if let Some(out_dir) = self.host.env.os_var("OUT_DIR") {
+            plan.short_names(Path::new(out_dir));
+        }
         if self.host.platform.os == Os::Linux {
             if self.config.link != Link::Dynamic || !self.config.rpath {
                 plan.loaded_from.clear();
@@ -91,11 +95,11 @@ impl Toolchain {
         let (Some(dir), Some(name)) = (&cudnn.link_dir, &cudnn.link_name) else {
             return;
         };
-        plan.search(dir);
-        plan.library(match name {
+        let library = match name {
             LinkName::Short(name) => Library::Dynamic(name.clone()),
             LinkName::Verbatim(file) => Library::Verbatim(file.clone()),
-        });
+        };
+        plan.library_in(dir, library);
         if let Some(library) = &cudnn.library {
             plan.runs_from(library);
         }
@@ -112,8 +116,7 @@ impl Toolchain {
             .find(|dir| files::is_file(&dir.join("libcudart_static.a")));
         match archive {
             Some(dir) if self.host.platform.os == Os::Linux => {
-                plan.search(dir);
-                plan.library(Library::Static("cudart_static".into()));
+                plan.library_in(dir, Library::Static("cudart_static".into()));
                 // What libcudart_static.a needs of the system itself.
                 for system in ["rt", "dl", "pthread"] {
                     plan.library(Library::Dynamic(system.into()));
@@ -130,16 +133,14 @@ impl Toolchain {
             if let Some(library) =
                 find_library::library_in(dir, name, &self.host.platform, toolkit.version)
             {
-                plan.search(dir);
                 plan.runs_from(&dir.join(name));
-                plan.library(library);
+                plan.library_in(dir, library);
                 return;
             }
         }
         for dir in &toolkit.stub_dirs {
             if find_library::library_in(dir, name, &self.host.platform, toolkit.version).is_some() {
-                plan.search(dir);
-                plan.library(Library::Dynamic(name.to_string()));
+                plan.library_in(dir, Library::Dynamic(name.to_string()));
                 return;
             }
         }
@@ -185,6 +186,8 @@ struct Plan {
     directives: Vec<Directive>,
     loaded_from: Vec<PathBuf>,
     rpaths: Vec<PathBuf>,
+    /// The libraries that are linked by their whole names.
+    whole_names: Vec<PathBuf>,
 }
 
 impl Plan {
@@ -205,12 +208,27 @@ impl Plan {
         }
     }
 
-    fn search(&mut self, dir: &Path) {
+    fn library_in(&mut self, dir: &Path, library: Library) {
         self.add(Directive::LinkSearch(dir.to_path_buf()));
+        if let Library::Verbatim(file) = &library {
+            self.whole_names.push(dir.join(file));
+        }
+        self.library(library);
     }
 
     fn library(&mut self, library: Library) {
         self.add(Directive::LinkLib(library));
+    }
+
+    /// What this program links is found by its short name too.
+    fn short_names(&mut self, out_dir: &Path) {
+        if self.whole_names.is_empty() {
+            return;
+        }
+        self.add(match short_names::make(&self.whole_names, out_dir) {
+            Ok(dir) => Directive::LinkSearch(dir),
+            Err(finding) => Directive::Warning(finding.summary),
+        });
     }
 
     fn cfg(&mut self, name: &str, value: Option<u32>) {

@@ -14,6 +14,7 @@
 //! <into>/bin/{cudnn64_9.dll, cudnn_graph64_9.dll, ..., cudart64_13.dll}
 //! <into>/driver/nvcuda.dll
 //! ```
+use crate::system::files;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -286,26 +287,13 @@ impl Tree {
     }
 
     fn link(&self, name: &str, target: &str) -> Result<(), String> {
-        let name = self.into.join(name);
-        let _ = fs::remove_file(&name);
-        symlink(target, &name).map_err(|error| told("link", &name, &error))
+        files::link(Path::new(target), &self.into.join(name)).map_err(|finding| finding.summary)
     }
 
     fn remove(&self, name: &str) -> Result<(), String> {
         let name = self.into.join(name);
         fs::remove_file(&name).map_err(|error| told("remove", &name, &error))
     }
-}
-
-#[cfg(unix)]
-fn symlink(target: &str, name: &Path) -> std::io::Result<()> {
-    std::os::unix::fs::symlink(target, name)
-}
-
-/// What is simulated is a cuDNN for Linux; the program that holds this file is built elsewhere too.
-#[cfg(not(unix))]
-fn symlink(_: &str, _: &Path) -> std::io::Result<()> {
-    Err(std::io::ErrorKind::Unsupported.into())
 }
 
 fn told(verb: &str, path: &Path, error: &std::io::Error) -> String {

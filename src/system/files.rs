@@ -52,6 +52,26 @@ pub fn write(path: &Path, text: &str) -> Result<(), Finding> {
     std::fs::write(path, text).map_err(|error| failed("write", path, &error))
 }
 
+/// Makes a link that leads there, in the place of another one.
+#[cfg(unix)]
+pub fn link(target: &Path, name: &Path) -> Result<(), Finding> {
+    if std::fs::read_link(name).is_ok_and(|old| old == target) {
+        return Ok(());
+    }
+    let _ = std::fs::remove_file(name);
+    std::os::unix::fs::symlink(target, name).map_err(|error| failed("link", name, &error))
+}
+
+/// Only Linux has libraries with links.
+#[cfg(not(unix))]
+pub fn link(_: &Path, name: &Path) -> Result<(), Finding> {
+    Err(failed(
+        "link",
+        name,
+        &std::io::ErrorKind::Unsupported.into(),
+    ))
+}
+
 /// Whether this is a regular file, or a link to one.
 pub fn is_file(path: &Path) -> bool {
     path.is_file()

@@ -141,3 +141,35 @@ fn a_program_finds_what_was_unpacked_with_it() {
     fs::rename(installed.join("lib"), unpacked.join("nvidia/cudnn/lib")).unwrap();
     run(&mut program(&moved)).exits_with(0).says("cuDNN 91400");
 }
+
+/// As cudarc with `dynamic-linking` and candle have it: another crate asks the linker for `-lcudnn`, and NVIDIA's wheel
+/// holds `libcudnn.so.9` alone.
+#[test]
+fn a_crate_that_asks_for_a_short_name_is_linked() {
+    let installed = fresh("links-short-cudnn");
+    cudnn(&installed);
+    let dir = workspace("links-short", "\"short-sys\", \"short-app\"");
+    let ask = "        println!(\"cargo::rustc-link-lib=cudnn\");\n";
+    package(&dir, "short-sys", "", "", ask, ("lib.rs", LIBRARY));
+    let program = PROGRAM.replace("rpath_kernels", "short_sys");
+    let app = |script: &str| {
+        let on = "short-sys = { path = \"../short-sys\" }";
+        package(&dir, "short-app", "", on, script, ("main.rs", &program));
+    };
+    app("");
+    build(&dir, &installed).exits_with(101).says("-lcudnn");
+    app(LINK);
+    build(&dir, &installed).exits_with(0);
+    let start = || {
+        run(&mut crate::support::program(
+            target().join("debug/short-app"),
+        ))
+    };
+    start().exits_with(0).says("cuDNN 91400\n");
+    // The link goes where the library went.
+    let moved = fresh("links-short-moved");
+    cudnn(&moved);
+    fs::remove_dir_all(&installed).unwrap();
+    build(&dir, &moved).exits_with(0);
+    start().exits_with(0).says("cuDNN 91400\n");
+}

@@ -91,3 +91,64 @@ fn candle_kernels_is_moved_over() {
     let ran = run(&mut build).exits_with(0).says("2 passed");
     ran.does_not_say("incompatible redefinition");
 }
+
+/// The program of the guide, with the real candle-core, its own kernels and NVIDIA's wheels. Without a GPU it says so and
+/// computes on the CPU; with an older cuDNN first it says that. CUDNN_GUARD_CANDLE is a folder of pip's, with a driver's
+/// library in `driver` and a toolkit's stub of it in `nvidia/cu13/lib/stubs`: `pip install --no-deps --target FOLDER
+/// nvidia-cudnn-cu13 nvidia-curand nvidia-cublas==13.0.*`, and nvidia-cuda-nvcc, -runtime, -crt, -nvrtc, -cccl and
+/// nvidia-nvvm, all of CUDA 13.0.
+#[test]
+#[ignore = "needs what candle links: CUDNN_GUARD_CANDLE; a quarter of an hour for its kernels"]
+fn candle_core_is_guarded() {
+    let real = |name: &str| PathBuf::from(std::env::var_os(name).expect(name));
+    let wheels = real("CUDNN_GUARD_CANDLE");
+    let guide = fs::read_to_string(repository().join("docs/linking.md")).unwrap();
+    let (_, section) = guide.split_once("\n## candle\n").unwrap();
+    let block = |kind: &str| {
+        let (_, block) = section.split_once(&format!("```{kind}\n")).unwrap();
+        block.split("```").next().unwrap().to_string()
+    };
+    let dir = fresh("candle-core");
+    fs::create_dir_all(dir.join("src")).unwrap();
+    let manifest = format!(
+        "[package]\nname = \"with-candle\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[dependencies]\n\
+         candle-core = {{ version = \"=0.11.1\", features = [\"cudnn\"] }}\n\
+         cudnn-guard = {{ path = {0:?}, default-features = false, features = [\"runtime\"] }}\n\n\
+         [build-dependencies]\ncudnn-guard = {{ path = {0:?} }}\n\n[workspace]\n",
+        repository()
+    );
+    fs::write(dir.join("Cargo.toml"), manifest).unwrap();
+    fs::write(dir.join("build.rs"), block("rust,no_run")).unwrap();
+    let program_text = format!(
+        "use candle_core::{{DType, Device, Tensor}};\n\
+         mod gpu {{ include!(concat!(env!(\"OUT_DIR\"), \"/cudnn_guard.rs\")); }}\n\
+         fn main() -> candle_core::Result<()> {{\n{}\
+         let image = Tensor::ones((1, 1, 8, 8), DType::F32, &device)?;\n\
+         let filter = Tensor::ones((1, 1, 3, 3), DType::F32, &device)?;\n\
+         println!(\"{{}}\", image.conv2d(&filter, 0, 1, 1, 1)?.sum_all()?.to_scalar::<f32>()?);\n\
+         Ok(())\n}}\n",
+        block("rust,ignore")
+    );
+    fs::write(dir.join("src/main.rs"), program_text).unwrap();
+    let cuda = wheels.join("nvidia/cu13");
+    let mut path = vec![cuda.join("bin")];
+    path.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap()));
+    let mut build = program("cargo");
+    build.arg("build").current_dir(&dir);
+    build.env("PATH", std::env::join_paths(path).unwrap());
+    // Its kernels are compiled once.
+    build.env("CARGO_TARGET_DIR", wheels.join("target"));
+    build.env("CUDA_COMPUTE_CAP", "80").env("CUDA_HOME", &cuda);
+    run(build.env("CUDNN_PATH", wheels.join("nvidia/cudnn"))).exits_with(0);
+
+    let built = wheels.join("target/debug/with-candle");
+    let start = |dirs: &[PathBuf]| {
+        let dirs = std::env::join_paths(dirs).unwrap();
+        run(program(&built).env("LD_LIBRARY_PATH", dirs)).exits_with(0)
+    };
+    let driver = wheels.join("driver");
+    let ran = start(std::slice::from_ref(&driver)).says("[no-gpu]");
+    assert_eq!(ran.stdout, "324\n");
+    let old = real("CUDNN_GUARD_REAL").join("cudnn-cu12-9.10/nvidia/cudnn/lib");
+    start(&[old, driver]).says("[cudnn-version-mismatch]");
+}
