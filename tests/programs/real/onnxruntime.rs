@@ -1,0 +1,75 @@
+//! The program of the guide with the crate ort, on the published onnxruntime and its provider for CUDA.
+
+use crate::support::{fresh, program, repository, run};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A model of one ReLU, which the provider is asked for.
+const MODEL: &[u8] = b"\x08\x08:3\n\x0c\n\x01x\x12\x01y\"\x04Relu\x12\x01gZ\x0f\n\x01x\x12\n\n\x08\x08\x01\x12\x04\n\x02\x08\x01\
+    b\x0f\n\x01y\x12\n\n\x08\x08\x01\x12\x04\n\x02\x08\x01B\x04\n\x00\x10\r";
+
+/// Loads the model, and tells which cuDNN is in the process then.
+const RUN: &str = "
+fn run() -> ort::Result<()> {
+    let model = include_bytes!(\"../relu.onnx\");
+    ort::session::Session::builder()?.commit_from_memory(model)?;
+    let maps = std::fs::read_to_string(\"/proc/self/maps\").unwrap();
+    let line = maps.lines().find(|line| line.contains(\"/libcudnn.so\"));
+    println!(\"loaded {}\", line.map_or(\"none\", |line| &line[line.find('/').unwrap()..]));
+    Ok(())
+}
+";
+
+#[test]
+#[ignore = "needs real NVIDIA files and onnxruntime: CUDNN_GUARD_REAL"]
+fn a_program_with_ort_is_told_why_it_would_compute_on_the_cpu() {
+    let real = std::env::var_os("CUDNN_GUARD_REAL")
+        .expect("CUDNN_GUARD_REAL is the folder of .ci/wheels.py");
+    let guide = fs::read_to_string(repository().join("docs/linking.md")).unwrap();
+    let (_, section) = guide.split_once("\n## ort\n").unwrap();
+    let block = |kind: &str| {
+        let (_, block) = section.split_once(&format!("```{kind}\n")).unwrap();
+        block.split("```").next().unwrap()
+    };
+    let dir = fresh("with-ort");
+    fs::create_dir_all(dir.join("src")).unwrap();
+    let manifest = format!(
+        "[package]\nname = \"with-ort\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n{}\
+         cudnn-guard = {{ path = {1:?}, default-features = false, features = [\"runtime\"] }}\n\n\
+         [build-dependencies]\ncudnn-guard = {{ path = {1:?} }}\n\n[workspace]\n",
+        block("toml"),
+        repository()
+    );
+    fs::write(dir.join("Cargo.toml"), manifest).unwrap();
+    fs::write(dir.join("build.rs"), block("rust,no_run")).unwrap();
+    let included = "mod gpu {\n    include!(concat!(env!(\"OUT_DIR\"), \"/cudnn_guard.rs\"));\n}\n";
+    let text = format!("{included}{}{RUN}", block("rust,ignore"));
+    fs::write(dir.join("src/main.rs"), text).unwrap();
+    fs::write(dir.join("relu.onnx"), MODEL).unwrap();
+    let mut build = program("cargo");
+    run(build.arg("build").current_dir(&dir)).exits_with(0);
+
+    let onnxruntime =
+        Path::new(&real).join("onnxruntime/onnxruntime/capi/libonnxruntime.so.1.22.0");
+    let start = |cudnn: &Path, need: &str| {
+        let mut started = program(dir.join("target/debug/with-ort"));
+        started
+            .env("LD_LIBRARY_PATH", cudnn)
+            .env("ORT_DYLIB_PATH", &onnxruntime);
+        run(started.env("CUDNN_GUARD_REQUIRE_GPU", need))
+    };
+    // onnxruntime itself says nothing.
+    let none = PathBuf::from("/nowhere");
+    let ran = start(&none, "0")
+        .exits_with(0)
+        .says("libcudnn.so.9 cannot be loaded  [cudnn-not-loadable]");
+    assert_eq!(ran.stdout, "loaded none\n");
+    let ran = start(&none, "1")
+        .exits_with(78)
+        .says("[cudnn-not-loadable]");
+    assert_eq!(ran.stdout, "");
+    let lib = Path::new(&real).join("cudnn-cu12-9.10/nvidia/cudnn/lib");
+    let ran = start(&lib, "0").exits_with(0).says("[driver-missing]");
+    let loaded = format!("loaded {}\n", lib.join("libcudnn.so.9").display());
+    assert_eq!(ran.stdout, loaded);
+}
