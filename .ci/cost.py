@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""What it costs to compile cudnn-guard as a build-dependency, beside cudaforge, in one run.
+"""What it costs to compile cudnn-guard as a build-dependency, beside cudaforge and bindgen_cuda, in one run.
 
-    python3 .ci/cost.py [--pairs N] [--limit RATIO]
+    python3 .ci/cost.py [--times N] [--limit RATIO]
 
-Builds an empty program with the one, then with the other as its only build-dependency, N times in turn, each from
-nothing, downloads aside. Prints CPU seconds (user and system, all processes) and the ratio of the least of each, since
-what else runs on the machine only adds to them; fails from RATIO on.
-Both without incremental compilation, as cargo compiles what comes from a registry: this one comes from a folder here.
+Builds an empty program with each of them as its only build-dependency, N times in turn, each from nothing, downloads
+aside. Prints CPU seconds (user and system, all processes) and the ratios of the least of each, since what else runs on
+the machine only adds to them; fails where that to cudaforge is RATIO or more.
+All without incremental compilation, as cargo compiles what comes from a registry: this one comes from a folder here.
 """
 
 import argparse
@@ -23,6 +23,7 @@ HERE = pathlib.Path(__file__).resolve().parent.parent
 DEPENDENCIES = {
     "cudnn-guard": f'cudnn-guard = {{ path = "{HERE}" }}',
     "cudaforge": 'cudaforge = "=0.1.6"',
+    "bindgen_cuda": 'bindgen_cuda = "=0.1.6"',
 }
 
 
@@ -49,20 +50,21 @@ def cpu_seconds(folder: pathlib.Path) -> float:
 
 def main() -> None:
     options = argparse.ArgumentParser()
-    options.add_argument("--pairs", type=int, default=5)
+    options.add_argument("--times", type=int, default=5)
     options.add_argument("--limit", type=float, default=BAR)
     options = options.parse_args()
-    ours, theirs = [], []
+    measured = {name: [] for name in DEPENDENCIES}
     with tempfile.TemporaryDirectory() as scratch:
         folders = {name: pathlib.Path(scratch) / name for name in DEPENDENCIES}
         for name, folder in folders.items():
             project(folder, DEPENDENCIES[name])
-        for _ in range(options.pairs):
-            for seconds, folder in zip((ours, theirs), folders.values()):
-                seconds.append(cpu_seconds(folder))
-            print(f"cudnn-guard {ours[-1]:5.2f} CPU s   cudaforge {theirs[-1]:5.2f} CPU s   ratio {ours[-1] / theirs[-1]:.3f}")
-    ratio = min(ours) / min(theirs)
-    print(f"least {min(ours):.2f} and {min(theirs):.2f} CPU s, ratio {ratio:.3f}, bar {BAR}, limit {options.limit}")
+        for _ in range(options.times):
+            for name, folder in folders.items():
+                measured[name].append(cpu_seconds(folder))
+            print("   ".join(f"{name} {seconds[-1]:5.2f} CPU s" for name, seconds in measured.items()))
+    ours, cudaforge, bindgen_cuda = (min(seconds) for seconds in measured.values())
+    ratio = ours / cudaforge
+    print(f"least {ours:.2f} CPU s: {ratio:.3f} of cudaforge's, limit {options.limit}; {ours / bindgen_cuda:.1f} of bindgen_cuda's")
     if ratio >= options.limit:
         sys.exit("cudnn-guard costs too much")
 
