@@ -20,14 +20,17 @@ pub enum Devices {
 }
 
 impl Devices {
-    /// Reads `CUDNN_GUARD_DEVICES`: numbers with commas between them, or `all`.
+    /// Reads `CUDNN_GUARD_DEVICES`: numbers with commas between them, each counted once, or `all`.
     pub fn parse(text: &str) -> Option<Self> {
         if text == "all" {
             return Some(Devices::All);
         }
         let mut numbers = Vec::new();
         for number in text.split(',') {
-            numbers.push(number.trim().parse().ok()?);
+            let number = number.trim().parse().ok()?;
+            if !numbers.contains(&number) {
+                numbers.push(number);
+            }
         }
         Some(Devices::Listed(numbers))
     }

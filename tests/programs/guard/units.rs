@@ -318,7 +318,7 @@ fn the_operators_wishes_are_read() {
         "CUDNN_GUARD_DEVICES=\"0,-1\" is not all, or numbers with commas between them; the first visible GPU it is  [variable-unusable]"
     );
     assert_eq!(
-        read(&[("CUDNN_GUARD_DEVICES", "0, 2")]).devices,
+        read(&[("CUDNN_GUARD_DEVICES", "0, 2,0,2,2")]).devices,
         Devices::Listed(vec![0, 2])
     );
     assert_eq!(
