@@ -311,15 +311,19 @@ impl LoadGraph {
             None if self.ground.root.is_none() => Vec::new(),
             None => {
                 let mut dirs = Vec::new();
-                self.configured(Path::new("/etc/ld.so.conf"), 8, &mut dirs);
+                self.configured(Path::new("/etc/ld.so.conf"), &mut Vec::new(), &mut dirs);
                 let files = dirs.iter().map(|dir| dir.join(name));
                 files.flat_map(|file| self.versions_of(&file)).collect()
             }
         }
     }
 
-    /// The folders of a configuration file, and of those that it includes.
-    fn configured(&self, file: &Path, depth: u32, dirs: &mut Vec<PathBuf>) {
+    /// The folders of a configuration file, and of those that it includes, each read once.
+    fn configured(&self, file: &Path, read: &mut Vec<PathBuf>, dirs: &mut Vec<PathBuf>) {
+        if read.iter().any(|known| known == file) {
+            return;
+        }
+        read.push(file.to_path_buf());
         let there = self.sysroot().file(&below_root(file, &self.ground));
         let text = there.and_then(|file| files::read(&file).ok());
         for line in text.unwrap_or_default().lines() {
@@ -328,14 +332,14 @@ impl LoadGraph {
                 .strip_prefix("include")
                 .filter(|rest| rest.starts_with([' ', '\t']));
             match included {
-                Some(patterns) if depth > 0 => {
+                Some(patterns) => {
                     for pattern in patterns.split_whitespace() {
                         let pattern = file.parent().unwrap_or(file).join(pattern);
                         let inside = below_root(&pattern, &self.ground);
                         for found in files::glob(&inside.to_string_lossy()).unwrap_or_default() {
                             let root = self.ground.root.as_deref().unwrap_or(Path::new(""));
                             let found = found.strip_prefix(root).unwrap_or(&found);
-                            self.configured(&Path::new("/").join(found), depth - 1, dirs);
+                            self.configured(&Path::new("/").join(found), read, dirs);
                         }
                     }
                 }

@@ -198,6 +198,11 @@ fn the_loaders_order() {
     )
     .unwrap();
     fs::write(image.at("etc/ld.so.conf.d/cudnn.conf"), "# ours\n/cached\n").unwrap();
+    // Files that include each other, and themselves.
+    for number in 0..20 {
+        let file = image.at(&format!("etc/ld.so.conf.d/{number}.conf"));
+        fs::write(file, "include /etc/ld.so.conf.d/*.conf\n").unwrap();
+    }
     assert_eq!(see(&[], ""), "/etc/ld.so.cache");
 }
 
