@@ -1,7 +1,6 @@
 //! What the linker is told, for a crate that uses CUDA and for a program above such a crate.
 
 mod lost_rpath;
-mod short_names;
 #[cfg(test)]
 mod tests;
 
@@ -13,6 +12,7 @@ use crate::model::text::joined;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::system::directive::{Directive, Library, Values};
+use crate::system::out_dir::create_dir;
 use crate::system::path_encoding::loader_cannot_take;
 use crate::system::{Host, cargo, files};
 use crate::toolchain::Toolchain;
@@ -225,7 +225,7 @@ impl Plan {
         if self.whole_names.is_empty() {
             return;
         }
-        self.add(match short_names::make(&self.whole_names, out_dir) {
+        self.add(match short_names(&self.whole_names, out_dir) {
             Ok(dir) => Directive::LinkSearch(dir),
             Err(finding) => Directive::Warning(finding.summary),
         });
@@ -277,6 +277,21 @@ impl Plan {
             self.add(Directive::Rpath(dir));
         }
     }
+}
+
+/// Links by short names to libraries that have whole ones alone, as in NVIDIA's Python wheels, `libcudnn.so` to
+/// `libcudnn.so.9`, and their directory: other crates of the program, such as cudarc and candle, ask the linker for
+/// `-lcudnn` themselves.
+fn short_names(libraries: &[PathBuf], out_dir: &Path) -> Result<PathBuf, Finding> {
+    let dir = out_dir.join("cudnn-guard/lib");
+    create_dir(&dir)?;
+    for library in libraries {
+        let name = library.file_name().unwrap_or_default().to_string_lossy();
+        if let Some((short, _)) = name.split_once(".so.") {
+            files::link(library, &dir.join(format!("{short}.so")))?;
+        }
+    }
+    Ok(dir)
 }
 
 /// Whether the loader looks there by itself.
