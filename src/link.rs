@@ -34,16 +34,8 @@ impl Toolchain {
 
     /// The same, as lines, for build scripts that print them themselves.
     pub fn directives(&self) -> Vec<String> {
-        let lines = self
-            .plan()
-            .iter()
-            .map(Directive::to_string)
-            .collect::<Vec<_>>();
-        lines
-            .iter()
-            .flat_map(|text| text.lines())
-            .map(String::from)
-            .collect()
+        let lines = joined(self.plan(), "\n");
+        lines.lines().map(String::from).collect()
     }
 
     fn plan(&self) -> Vec<Directive> {
@@ -329,7 +321,7 @@ impl Linked {
 
     fn read(host: &Host, links: &str) -> Result<Self, Error> {
         let prefix = format!("DEP_{}_", links.to_uppercase().replace('-', "_"));
-        let variables = ["RPATH", "DELAYED"].map(|key| format!("{prefix}{key}"));
+        let variables = [format!("{prefix}RPATH"), format!("{prefix}DELAYED")];
         let known = |key: &&str| host.env.os_var(&format!("{prefix}{key}")).is_some();
         let keys = ["RPATH", "DELAYED", "VERSION", "CUDA_VERSION"];
         if !keys.iter().any(known) {
@@ -344,14 +336,19 @@ impl Linked {
                 .help("or call `link()` on the toolchain in that crate's build.rs")
                 .into());
         }
-        let [rpath, delayed] = variables.each_ref().map(|variable| host.env.var(variable));
-        let dirs = rpath.iter().flat_map(|text| text.split(':'));
-        let rpaths = dirs.map(|dir| Directive::Rpath(dir.into()));
-        let delayed = delayed.into_iter().flat_map(Directive::delay_loading);
-        let reruns = variables.clone().map(Directive::RerunIfEnvChanged);
-        Ok(Self {
-            directives: reruns.into_iter().chain(rpaths).chain(delayed).collect(),
-        })
+        let [rpath, delayed] = [host.env.var(&variables[0]), host.env.var(&variables[1])];
+        let [first, second] = variables.clone();
+        let mut directives = vec![
+            Directive::RerunIfEnvChanged(first),
+            Directive::RerunIfEnvChanged(second),
+        ];
+        for dir in rpath.map_or(Vec::new(), |text| text.split(':').collect()) {
+            directives.push(Directive::Rpath(dir.into()));
+        }
+        if let Some(dll) = delayed {
+            directives.extend(Directive::delay_loading(dll));
+        }
+        Ok(Self { directives })
     }
 
     /// Tells cargo the rpath; for MSVC, where the dependency has a guard, that cuDNN's DLL is loaded at its first call.

@@ -1,7 +1,7 @@
 //! The finding for a toolkit and a cuDNN that are for different CUDA majors.
 
 use crate::choice::findings::{CheckContext, owner};
-use crate::choice::message_format::{also, found_via, is_gone, named, product, with_lines};
+use crate::choice::message_format::{also, found_via, is_gone, named, product};
 use crate::choice::select_pair::is_offered;
 use crate::model::candidate::{Candidate, Found};
 use crate::model::owner::{Installer, Owner};
@@ -34,8 +34,10 @@ impl CheckContext<'_> {
         );
         let via = format!("{}\n{}", found_via(cudnn), found_via(toolkit));
         let finding = Finding::error(FindingId::CudaFlavourMismatch, headline);
-        let finding = with_lines(finding.with("found via", via), "owner", owner(cudnn));
-        let finding = with_lines(finding, "also found", others);
+        let finding = finding
+            .with("found via", via)
+            .with_lines("owner", owner(cudnn));
+        let finding = finding.with_lines("also found", others);
         // If one that fits was found, the help names it.
         let fitting = |kind: Kind| {
             let asked = self.requirements.of(kind);

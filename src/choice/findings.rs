@@ -1,6 +1,6 @@
 //! What is wrong with the choice: why a kind is missing, or what the chosen one lacks.
 
-use crate::choice::message_format::{also, brief, found_via, is_gone, landmark, named, with_lines};
+use crate::choice::message_format::{also, brief, found_via, is_gone, landmark, named};
 use crate::choice::requirement::{Requirement, Requirements};
 use crate::choice::select_pair::{
     Choice, has_library, is_offered, is_usable, kind_of, other_cpu, unfit_path,
@@ -61,9 +61,11 @@ impl CheckContext<'_> {
     /// Why nothing of this kind was chosen.
     fn none_usable(&self, kind: Kind) -> Finding {
         let of_kind = |candidate: &&Candidate| kind_of(candidate) == kind && !is_gone(candidate);
-        let mut found: Vec<&Candidate> = self.candidates.iter().filter(of_kind).collect();
+        let found = self.candidates.iter().filter(of_kind);
         // What a variable asked for comes first, then the order of the search.
-        found.sort_by_key(|candidate| candidate.request.is_none());
+        let (mut found, others): (Vec<_>, Vec<_>) =
+            found.partition(|candidate| candidate.request.is_some());
+        found.extend(others);
         if let Some((first, by)) = found
             .first()
             .and_then(|first| Some((first, first.request?)))
@@ -148,8 +150,8 @@ impl CheckContext<'_> {
         let finding = Finding::error(id, headline).with("found via", found_via(first));
         let owner = owner(first);
         let others = found.iter().filter(|other| !std::ptr::eq(**other, first));
-        let finding = with_lines(finding, "owner", owner);
-        let finding = with_lines(finding, "also found", others.map(|other| also(other)));
+        let finding = finding.with_lines("owner", owner);
+        let finding = finding.with_lines("also found", others.map(|other| also(other)));
         let text = &asked.text;
         let meets = |other: &&&Candidate| {
             let admits = |one| asked.admits(one);

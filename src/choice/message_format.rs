@@ -2,7 +2,6 @@
 
 use crate::model::candidate::{Candidate, Found};
 use crate::model::platform::Os;
-use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::version::Version;
 use crate::search::search_step::Kind;
 use std::path::Path;
@@ -14,19 +13,6 @@ pub fn landmark(kind: Kind, os: Os) -> (&'static str, &'static str) {
         (Kind::Toolkit, _) => ("CUDA_HOME", "include/cuda.h and bin/nvcc"),
         (Kind::Cudnn, Os::Windows) => ("CUDNN_PATH", "include/cudnn.h and lib/x64/cudnn.lib"),
         (Kind::Cudnn, _) => ("CUDNN_PATH", "include/cudnn.h and lib/libcudnn.so.9"),
-    }
-}
-
-/// With these lines below one label, if there are any.
-pub fn with_lines(
-    finding: Finding,
-    label: &'static str,
-    lines: impl IntoIterator<Item = impl ToString>,
-) -> Finding {
-    let lines: Vec<String> = lines.into_iter().map(|line| line.to_string()).collect();
-    match lines.is_empty() {
-        true => finding,
-        false => finding.with(label, lines.join("\n")),
     }
 }
 

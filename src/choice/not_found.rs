@@ -2,7 +2,7 @@
 
 use crate::choice::findings::CheckContext;
 use crate::choice::incomplete_toolkit::packages;
-use crate::choice::message_format::{also, is_gone, landmark, named, with_lines};
+use crate::choice::message_format::{also, is_gone, landmark, named};
 use crate::choice::select_pair::{has_library, is_offered, kind_of, other_cpu};
 use crate::cudnn::nvidia_image;
 use crate::model::candidate::Candidate;
@@ -53,9 +53,9 @@ impl CheckContext<'_> {
             }
             _ => Finding::error(id, format!("no {product} was found")),
         };
-        let finding = with_lines(finding, "also found", found.iter().map(|one| also(one)));
-        let finding = with_lines(finding, "looked at", self.looked_at(kind));
-        let mut finding = with_lines(finding, "left out", self.left_out(kind));
+        let finding = finding.with_lines("also found", found.iter().map(|one| also(one)));
+        let finding = finding.with_lines("looked at", self.looked_at(kind));
+        let mut finding = finding.with_lines("left out", self.left_out(kind));
         if self.platform.os == Os::Other {
             return finding
                 .help(format!(
@@ -216,23 +216,27 @@ impl CheckContext<'_> {
             let is_up = |other: &String| up == Some(Path::new(other));
             place.ends_with("cu*") && looked.iter().any(|(other, dir)| other == via && is_up(dir))
         };
-        let shown = looked.iter().filter(|one| !is_within(one));
-        shown
-            .map(|(via, place)| format!("{via}: {place}"))
-            .collect()
+        let mut lines = Vec::new();
+        for one in looked.iter().filter(|one| !is_within(one)) {
+            lines.push(format!("{}: {}", one.0, one.1));
+        }
+        lines
     }
 
     /// What a compiler or a record led to and what could not be used, a line each.
     fn left_out(&self, kind: Kind) -> Vec<String> {
-        let gone = self.candidates.iter().filter(|one| kind_of(one) == kind);
-        let gone = gone.filter(|one| is_gone(one) && one.rejected != Some(Rejection::Emptied));
-        let gone = gone.map(|one| {
-            let root = one.root().display();
-            format!("{} leads to `{root}`, which is not there", one.via)
-        });
-        let silent = self.left_out.iter().filter(|one| one.kind == kind);
-        let silent = silent.map(|one| one.reason.clone());
-        silent.chain(gone).collect()
+        let mut lines = Vec::new();
+        for one in self.left_out.iter().filter(|one| one.kind == kind) {
+            lines.push(one.reason.clone());
+        }
+        for one in self.candidates.iter().filter(|one| kind_of(one) == kind) {
+            if is_gone(one) && one.rejected != Some(Rejection::Emptied) {
+                let root = one.root().display();
+                let via = &one.via;
+                lines.push(format!("{via} leads to `{root}`, which is not there"));
+            }
+        }
+        lines
     }
 
     /// How many directories were looked at for the same reason.

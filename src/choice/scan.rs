@@ -373,9 +373,10 @@ fn key(found: &Found, sysroot: Sysroot) -> Vec<PathBuf> {
         Found::Toolkit(toolkit) => vec![sysroot.canonical(&toolkit.root)],
         Found::Cudnn(cudnn) => {
             let library = cudnn.library.as_ref().or(cudnn.link_dir.as_ref());
-            let real = |place: Option<&PathBuf>| place.map(|place| sysroot.canonical(place));
-            let places = [cudnn.header.as_ref(), library].map(real);
-            places.map(Option::unwrap_or_default).to_vec()
+            let real = |place: Option<&PathBuf>| {
+                place.map_or_else(PathBuf::new, |place| sysroot.canonical(place))
+            };
+            vec![real(cudnn.header.as_ref()), real(library)]
         }
     }
 }

@@ -91,11 +91,13 @@ fn eligible(
             _ => unusable(candidate, platform),
         };
         if candidate.rejected.is_none() {
-            left.push(index);
+            // The most certain first, else in the order of the search.
+            let doubts = uncertainty(candidate);
+            let at = left.iter().position(|(known, _)| *known > doubts);
+            left.insert(at.unwrap_or(left.len()), (doubts, index));
         }
     }
-    left.sort_by_key(|&index| candidates.get(index).map_or(1, uncertainty));
-    left
+    left.into_iter().map(|(_, index)| index).collect()
 }
 
 /// Why no build for this platform can use it, whatever the requirements.

@@ -124,10 +124,10 @@ fn nearby(steps: &[Step], variable: Variable, value: &Path, host: &Host) -> Opti
         .take(2)
         .map(PathBuf::from)
         .collect();
-    let kind = match Kind::BOTH.map(asked) {
+    let kind = match [asked(Kind::Toolkit), asked(Kind::Cudnn)] {
         [true, false] => Kind::Toolkit,
         [false, true] => {
-            dirs.extend(["cudnn", "nvidia/cudnn", "cuda"].map(|name| value.join(name)));
+            dirs.extend(files::below(value, &["cudnn", "nvidia/cudnn", "cuda"]));
             Kind::Cudnn
         }
         _ => return None,

@@ -1,7 +1,7 @@
 //! What is wrong with the variables that ask for a place.
 
 use crate::choice::findings::CheckContext;
-use crate::choice::message_format::{found_via, landmark, with_lines};
+use crate::choice::message_format::{found_via, landmark};
 use crate::choice::select_pair::kind_of;
 use crate::choice::unusable_variables::Unusable;
 use crate::model::candidate::{Candidate, Cudnn};
@@ -60,7 +60,7 @@ impl CheckContext<'_> {
                 finding.evidence.extend(reason.evidence.iter().cloned());
             }
             None if is_bare_name => {
-                finding = with_lines(finding, "looked at", steps.iter().map(Step::whereabouts));
+                finding = finding.with_lines("looked at", steps.iter().map(Step::whereabouts));
             }
             None if obstacle.is_some() => {}
             None => {
@@ -68,7 +68,7 @@ impl CheckContext<'_> {
                 let missed = steps.iter().flat_map(|step| step.wanted(self.platform));
                 let missed = missed.filter(|path| !files::exists(path));
                 let missed = files::dedup(missed);
-                finding = with_lines(finding, "missed", missed.iter().map(|path| path.display()));
+                finding = finding.with_lines("missed", missed.iter().map(|path| path.display()));
             }
         }
         if let Some(help) = &unusable.host_compiler {
@@ -126,12 +126,12 @@ impl CheckContext<'_> {
 
     /// A variable that names headers without a library.
     pub fn no_library(&self, variable: Variable) -> Finding {
-        let steps = self
-            .steps
-            .iter()
-            .filter(|step| step.request == Some(variable));
-        let steps = steps.filter(|step| step.kind == Kind::Cudnn);
-        let mut missed: Vec<PathBuf> = steps.flat_map(|step| step.wanted(self.platform)).collect();
+        let mut missed: Vec<PathBuf> = Vec::new();
+        for step in self.steps {
+            if step.request == Some(variable) && step.kind == Kind::Cudnn {
+                missed.extend(step.wanted(self.platform));
+            }
+        }
         missed.retain(|path| !path.ends_with("cudnn.h"));
         let (name, value) = (self.env.spelling(variable), self.value(variable));
         let headline = format!("`{name}` is set to `{value}`, which holds no cuDNN library");

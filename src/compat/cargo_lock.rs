@@ -15,12 +15,19 @@ pub fn find(env: &Environment) -> Option<(PathBuf, String)> {
     let out_dir = env.os_var("OUT_DIR").map(Path::new);
     let manifest = env.os_var("CARGO_MANIFEST_DIR").map(Path::new);
     let own = manifest.filter(|dir| !UNPACKED.iter().any(|mark| files::exists(&dir.join(mark))));
-    let above = [out_dir, own].into_iter().flatten();
-    let files = above.flat_map(|dir| dir.ancestors().map(|dir| dir.join("Cargo.lock")));
-    files.filter(|file| files::is_file(file)).find_map(|file| {
-        let text = files::read(&file).ok()?;
-        cudarc::holds(&text, name, version).then_some((file, text))
-    })
+    for start in [out_dir, own] {
+        for dir in start.map_or(Vec::new(), |start| start.ancestors().collect()) {
+            let file = dir.join("Cargo.lock");
+            let text = match files::is_file(&file) {
+                true => files::read(&file).unwrap_or_default(),
+                false => continue,
+            };
+            if cudarc::holds(&text, name, version) {
+                return Some((file, text));
+            }
+        }
+    }
+    None
 }
 
 #[cfg(test)]

@@ -71,7 +71,7 @@ pub fn newest_cudnn(cpu: &str) -> Option<Version> {
 
 /// The newest CUDA that the tables know.
 pub fn newest_cuda() -> Option<Version> {
-    releases().map(|(cuda, ..)| cuda).max()
+    releases().last().map(|(cuda, ..)| *cuda)
 }
 
 /// The first driver that serves programs of a CUDA major at all: minor-version compatibility.
@@ -87,31 +87,31 @@ pub fn drivers(platform: &Platform) -> Vec<(u32, String)> {
 
 /// The first driver that serves all of this CUDA.
 pub fn driver_for(cuda: Version, platform: &Platform) -> Option<&'static str> {
-    let row =
-        releases().find(|(known, ..)| (known.major, known.minor) == (cuda.major, cuda.minor))?;
+    let releases = releases();
+    let is_it = |known: &Version| (known.major, known.minor) == (cuda.major, cuda.minor);
+    let row = releases.iter().find(|(known, ..)| is_it(known))?;
     of_system(platform, row.2, row.3)
 }
 
 /// The first CUDA whose driver takes the PTX that this CUDA's nvcc writes. Of one that is newer than the table it is
 /// known that it writes no older PTX than the newest of the table.
 pub fn ptx_from(cuda: Version) -> Option<Version> {
-    let writes = releases()
-        .filter(|(known, ..)| *known <= cuda)
-        .max_by_key(|(known, ..)| *known)?
-        .1;
-    let takes = |(known, ptx, ..): Release| (ptx >= writes).then_some(known);
-    releases().filter_map(takes).min()
+    let releases = releases();
+    let writes = releases.iter().rfind(|(known, ..)| *known <= cuda)?.1;
+    let (takes, ..) = releases.iter().find(|(_, ptx, ..)| *ptx >= writes)?;
+    Some(*takes)
 }
 
 type Release = (Version, Version, &'static str, &'static str);
 
-/// CUDA, PTX, driver for Linux, driver for Windows.
-fn releases() -> impl Iterator<Item = Release> {
+/// CUDA, PTX, driver for Linux, driver for Windows: the oldest first.
+fn releases() -> Vec<Release> {
     let (minors, _) = DRIVERS.split_once("\nmajor\n").unwrap_or((DRIVERS, ""));
-    rows(minors).filter_map(|line| {
+    let row = |line: &'static str| {
         let [cuda, ptx, linux, windows] = columns(line)?;
         Some((Version::parse(cuda)?, Version::parse(ptx)?, linux, windows))
-    })
+    };
+    rows(minors).filter_map(row).collect()
 }
 
 fn of_system<'a>(platform: &Platform, linux: &'a str, windows: &'a str) -> Option<&'a str> {
@@ -123,10 +123,10 @@ fn of_system<'a>(platform: &Platform, linux: &'a str, windows: &'a str) -> Optio
 }
 
 /// The rows of a table.
-pub fn rows(table: &'static str) -> impl Iterator<Item = &'static str> {
-    table
-        .lines()
-        .filter(|line| !line.starts_with('#') && !line.is_empty())
+pub fn rows(table: &'static str) -> std::vec::IntoIter<&'static str> {
+    let is_row = |line: &&str| !line.starts_with('#') && !line.is_empty();
+    let rows: Vec<&str> = table.lines().filter(is_row).collect();
+    rows.into_iter()
 }
 
 /// The last column takes the rest of the line.

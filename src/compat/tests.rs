@@ -138,10 +138,10 @@ fn every_row_of_every_table_is_whole() {
         assert!(row.from < row.below && row.below <= row.good, "{row:?}");
     }
     let (minors, majors) = DRIVERS.split_once("\nmajor\n").unwrap();
-    assert_eq!(releases().count(), rows(minors).count());
-    let cudas: Vec<Version> = releases().map(|(cuda, ..)| cuda).collect();
+    assert_eq!(releases().len(), rows(minors).count());
+    let cudas: Vec<Version> = releases().into_iter().map(|(cuda, ..)| cuda).collect();
     assert!(cudas.is_sorted());
-    let ptx: Vec<Version> = releases().map(|(_, ptx, ..)| ptx).collect();
+    let ptx: Vec<Version> = releases().into_iter().map(|(_, ptx, ..)| ptx).collect();
     assert!(ptx.is_sorted());
     assert_eq!(
         drivers(&Platform::from_triple("x86_64-unknown-linux-gnu")).len(),

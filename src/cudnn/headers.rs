@@ -68,8 +68,7 @@ pub(super) fn silent(
     dirs: impl Iterator<Item = PathBuf>,
     sysroot: Sysroot,
 ) -> (Option<PathBuf>, Option<PathBuf>) {
-    let headers = dirs.flat_map(|dir| HEADERS.map(|name| dir.join(name)));
-    let headers: Vec<PathBuf> = headers.collect();
+    let headers: Vec<PathBuf> = dirs.flat_map(|dir| files::below(&dir, &HEADERS)).collect();
     let forbidden = headers.iter().find(|header| files::is_forbidden(header));
     let there = headers.iter().find_map(|header| sysroot.file(header));
     (forbidden.cloned(), there)

@@ -311,14 +311,16 @@ pub fn unresolved_symbols(cudnn: &Cudnn, os: Os) -> Vec<Unresolved> {
         let constraints = library.named_imports();
         for (sibling, library) in &opened {
             let file = sibling.file_name().and_then(|name| name.to_str());
-            let wanted = constraints
-                .iter()
-                .filter(|(name, _)| Some(name.as_str()) == file);
-            let mut wanted = wanted.map(|(_, symbol)| &symbol[..]).peekable();
-            if wanted.peek().is_none() {
+            let mut wanted: Vec<&[u8]> = Vec::new();
+            for (name, symbol) in &constraints {
+                if Some(name.as_str()) == file {
+                    wanted.push(symbol);
+                }
+            }
+            if wanted.is_empty() {
                 continue;
             }
-            let symbols = library.missing_symbols(wanted);
+            let symbols = library.missing_symbols(wanted.into_iter());
             if !symbols.is_empty() {
                 found.push(Unresolved {
                     part: part.to_path_buf(),

@@ -52,8 +52,8 @@ pub(super) fn obstacle(
         Some(Obstacle { path, defect })
     };
     let part_alone = || {
-        let parts = ["graph", "ops", "ops_infer"];
-        let files = parts.map(|part| format!("libcudnn_{part}.so.{}", major.unwrap_or_default()));
+        let file = |part| format!("libcudnn_{part}.so.{}", major.unwrap_or_default());
+        let files = [file("graph"), file("ops"), file("ops_infer")];
         let mut places = dirs
             .iter()
             .flat_map(|dir| files.iter().map(|file| dir.join(file)));
@@ -71,7 +71,11 @@ pub(super) fn archives(
     sysroot: Sysroot,
 ) -> Option<PathBuf> {
     let major = major?;
-    let names = ["_ops", "_ops_infer", ""].map(|kind| format!("libcudnn{kind}_static"));
+    let names = [
+        "libcudnn_ops_static",
+        "libcudnn_ops_infer_static",
+        "libcudnn_static",
+    ];
     let is_there = |dir: &Path, end: String| {
         let mut files = names.iter().map(|name| dir.join(format!("{name}{end}.a")));
         files.any(|file| files::is_file(&file))

@@ -84,9 +84,9 @@ pub fn toolkit_records(root: &Path) -> Vec<PathBuf> {
 /// and both its targets stay as they are.
 pub fn alternatives() -> Vec<PathBuf> {
     let mut found = Vec::new();
-    for dir in ["/var/lib/dpkg/alternatives", "/var/lib/alternatives"].map(Path::new) {
+    for dir in ["/var/lib/dpkg/alternatives", "/var/lib/alternatives"] {
         for name in ["cuda", "nvidia-cuda", "libcudnn"] {
-            found.extend(matching(dir, name, "", ""));
+            found.extend(matching(Path::new(dir), name, "", ""));
         }
     }
     found.retain(|path| files::is_file(path));

@@ -20,7 +20,7 @@ impl Toolchain {
 
     /// Notes what kernels were compiled to. A guard that was written before is written again.
     pub(crate) fn compiled(&self, targets: impl Iterator<Item = Target>) -> Result<(), Error> {
-        self.guard.borrow_mut().targets.extend(targets);
+        self.guard.borrow_mut().note(targets);
         self.update_guard()
     }
 
@@ -29,7 +29,7 @@ impl Toolchain {
         let Some((built, standalone)) = written else {
             return Ok(());
         };
-        built.targets = targets.iter().copied().collect();
+        built.targets = targets.clone();
         write(&self.host, built, *standalone)
     }
 }

@@ -39,7 +39,7 @@ pub fn ask(
         headers.retain(|header| *header != source);
         Some(headers.into_iter().chain([program]).collect())
     };
-    let said = host.answers.ask(&question, DEADLINE, rests_on);
+    let said = host.answers.ask(&question, DEADLINE, &rests_on);
     let said = said.ok().filter(|output| output.success);
     Ok(said.and_then(|output| read(&output, host)))
 }
@@ -54,7 +54,7 @@ pub fn nvcc_itself(choice: &Choice, flags: &[String], host: &Host) -> Option<Fin
         args: vec!["--version".to_string()],
         ..Invocation::default()
     };
-    let said = host.answers.ask(&question, DEADLINE, |_| Some(Vec::new()));
+    let said = host.answers.ask(&question, DEADLINE, &|_| Some(Vec::new()));
     let tells = said.ok()?.stdout;
     let release = tells
         .lines()
@@ -78,7 +78,7 @@ pub fn nvcc_itself(choice: &Choice, flags: &[String], host: &Host) -> Option<Fin
 #[cfg(feature = "cli")]
 pub fn words(plan: &Plan, host: &Host, folder: &Path) -> Option<String> {
     let question = nvcc_command::question(plan, &folder.join("host-compiler.cpp"));
-    let said = host.answers.ask(&question, DEADLINE, |_| None).ok()?;
+    let said = host.answers.ask(&question, DEADLINE, &|_| None).ok()?;
     let lines = said.stdout.lines().chain(said.stderr.lines());
     let lines = lines.filter(|line| !line.starts_with("#$"));
     Some(lines.map(|line| format!("{line}\n")).collect())
@@ -87,8 +87,7 @@ pub fn words(plan: &Plan, host: &Host, folder: &Path) -> Option<String> {
 fn read(output: &Output, host: &Host) -> Option<(HostCompiler, PathBuf)> {
     let compiler = parse_answer(&output.stdout)?;
     // On Windows, nvcc shows it with its other output.
-    let shown = [&output.stderr, &output.stdout].map(|text| parse_command(text));
-    let shown = shown.into_iter().flatten().next();
+    let shown = parse_command(&output.stderr).or_else(|| parse_command(&output.stdout));
     let (program, path) = shown.unwrap_or_else(|| match compiler.make {
         Make::Msvc => ("cl.exe".to_string(), None),
         Make::Clang => ("clang++".to_string(), None),
@@ -109,10 +108,9 @@ pub fn installed_alternatives(
     let names = crate::host_compiler::alternative_names(program, limits).into_iter();
     let found = names.filter_map(|name| {
         let program = on_path(&name, path)?;
-        let args = ["-dumpfullversion", "-dumpversion"].map(String::from);
         let question = Invocation {
             program: program.clone(),
-            args: args.to_vec(),
+            args: vec!["-dumpfullversion".into(), "-dumpversion".into()],
             ..Invocation::default()
         };
         let output = run(&question, DEADLINE).ok()?;

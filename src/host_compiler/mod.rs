@@ -77,10 +77,18 @@ pub fn parse_answer(text: &str) -> Option<HostCompiler> {
     let says = |name: &str| -> Vec<u32> {
         let tag = format!("cudnn_guard_{name}");
         // What comes of a macro of a system header stands in a line of its own, after one that says so.
-        let lines = text.lines().filter(|line| !line.starts_with('#'));
-        let words = lines.flat_map(str::split_whitespace);
-        let behind = words.skip_while(|word| *word != tag).skip(1);
-        behind.map_while(|word| word.parse().ok()).collect()
+        let mut numbers = None;
+        for line in text.lines().filter(|line| !line.starts_with('#')) {
+            for word in line.split_whitespace() {
+                match (&mut numbers, word.parse()) {
+                    (None, _) if word == tag => numbers = Some(Vec::new()),
+                    (Some(numbers), Ok(number)) => numbers.push(number),
+                    (Some(_), Err(_)) => return numbers.unwrap_or_default(),
+                    (None, _) => {}
+                }
+            }
+        }
+        numbers.unwrap_or_default()
     };
     let (make, release) = match (&says("gcc")[..], &says("clang")[..], &says("msvc")[..]) {
         (_, [major, minor, patch], _) => (Make::Clang, Version::new(*major, *minor, *patch)),

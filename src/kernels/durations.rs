@@ -4,7 +4,6 @@
 use crate::kernels::job::Job;
 use crate::system::directive::Directive;
 use crate::system::files;
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -12,7 +11,7 @@ use std::time::Duration;
 pub struct Durations {
     file: PathBuf,
     /// Milliseconds, by the name of what was made.
-    of: BTreeMap<String, u64>,
+    of: Vec<(String, u64)>,
 }
 
 impl Durations {
@@ -28,34 +27,49 @@ impl Durations {
     }
 
     /// The places of these jobs, the longest first; one that is not known may be longer.
-    pub fn longest_first(&self, jobs: &[Job], mut places: Vec<usize>) -> Vec<usize> {
-        let duration = |job: &Job| self.of.get(&name(job)).copied().unwrap_or(u64::MAX);
-        places.sort_by_key(|place| std::cmp::Reverse(duration(&jobs[*place])));
-        places
+    pub fn longest_first(&self, jobs: &[Job], places: &[usize]) -> Vec<usize> {
+        let duration = |place: &usize| {
+            let name = name(&jobs[*place]);
+            let known = self.of.iter().find(|(known, _)| *known == name);
+            known.map_or(u64::MAX, |(_, duration)| *duration)
+        };
+        let order = descending(places.iter().map(duration).collect());
+        order.into_iter().map(|at| places[at]).collect()
     }
 
     /// Notes what has run, and gives a line for each file, the slowest first.
     pub fn note(&mut self, ran: &[(&Job, String, Duration)]) -> Vec<Directive> {
         for (job, _, duration) in ran {
-            let milliseconds = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
-            self.of.insert(name(job), milliseconds);
+            let name = name(job);
+            self.of.retain(|(known, _)| *known != name);
+            self.of.push((name, milliseconds(*duration)));
         }
-        let lines = self
-            .of
-            .iter()
-            .map(|(name, number)| format!("{number} {name}\n"));
+        let lines = self.of.iter();
+        let lines = lines.map(|(name, number)| format!("{number} {name}\n"));
         // Without it the order is another one.
         let _ = files::write(&self.file, &lines.collect::<String>());
-        let mut slowest: Vec<_> = ran.iter().collect();
-        slowest.sort_by_key(|(_, _, duration)| std::cmp::Reverse(*duration));
-        let line = |(job, command, duration): &&(&Job, String, Duration)| {
+        let slowest = descending(ran.iter().map(|ran| milliseconds(ran.2)).collect());
+        let line = |at: usize| {
+            let (job, command, duration) = &ran[at];
             let (seconds, size) = (duration.as_secs_f64(), files::size(&job.output) / 1024);
             Directive::Text(format!(
                 "cudnn-guard: {seconds:.1} s, {size} KiB: {command}"
             ))
         };
-        slowest.iter().map(line).collect()
+        slowest.into_iter().map(line).collect()
     }
+}
+
+fn milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// The places of these numbers, that of the largest first.
+fn descending(numbers: Vec<u64>) -> Vec<usize> {
+    let places = numbers.into_iter().enumerate();
+    let mut places: Vec<_> = places.map(|(at, number)| (u64::MAX - number, at)).collect();
+    places.sort();
+    places.into_iter().map(|(_, at)| at).collect()
 }
 
 fn name(job: &Job) -> String {

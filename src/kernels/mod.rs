@@ -46,7 +46,8 @@ use inputs::sources::Source;
 use job::{Job, JobOutput};
 use link::{archive, device_link, runtime};
 use setup::Setup;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// Kernels to compile, from [`Toolchain::kernels`].
@@ -176,7 +177,7 @@ impl Kernels<'_> {
         let (setup, fresh, seen) = self.look(setup, &jobs, lines)?;
         let mut outputs: Vec<PathBuf> = jobs.iter().map(|job| job.output.clone()).collect();
         let foreign = self.foreign();
-        let (mut told, mut said) = (BTreeSet::new(), BTreeSet::new());
+        let (mut told, mut said) = (BTreeSet::new(), BTreeSet::<OsString>::new());
         let mut failed = Vec::new();
         for made in all_made(&jobs, fresh, &setup, lines) {
             let made = match made {
@@ -230,7 +231,9 @@ impl Kernels<'_> {
         let (before, mut plan) = (how(&setup), setup.plan);
         let out_dir = self.output_dir()?;
         let noticed = host_compiler_check::host_compiler(&mut plan, self.toolchain, &out_dir)?;
-        lines.extend(noticed.iter().flat_map(|one| warnings(&one.to_string())));
+        for one in &noticed {
+            lines.extend(warnings(&one.to_string()));
+        }
         let setup = Setup::new(plan, self.toolchain);
         // With another compiler others are fresh.
         let fresh = match how(&setup) == before {
@@ -281,22 +284,24 @@ fn all_made(
     setup: &Setup,
     lines: &mut Vec<Directive>,
 ) -> Vec<Result<JobOutput, Finding>> {
-    let stale = (0..jobs.len()).filter(|place| fresh[*place].is_none());
+    let stale: Vec<usize> = (0..jobs.len())
+        .filter(|place| fresh[*place].is_none())
+        .collect();
     let mut durations = Durations::read(jobs[0].folder().join("durations"));
-    let stale = durations.longest_first(jobs, stale.collect());
+    let stale = durations.longest_first(jobs, &stale);
     let anew = job_pool::in_parallel(
         stale.iter().map(|place| &jobs[*place]).collect(),
         |job| job.breadth(setup),
         |job, threads| job.make(setup, threads),
     );
-    let mut anew: BTreeMap<usize, _> = stale.into_iter().zip(anew).collect();
-    let made = fresh.into_iter().enumerate();
-    let mut made: Vec<_> = made
-        .filter_map(|(place, fresh)| match fresh {
-            Some(files) => Some(Ok(JobOutput::fresh(files))),
-            None => anew.remove(&place),
-        })
+    let fresh = fresh.into_iter();
+    let mut made: Vec<_> = fresh
+        .map(|files| Some(Ok(JobOutput::fresh(files?))))
         .collect();
+    for (place, output) in anew {
+        made[stale[place]] = Some(output);
+    }
+    let mut made: Vec<_> = made.into_iter().flatten().collect();
     let ran = made.iter_mut().zip(jobs).filter_map(|(made, job)| {
         let (command, time) = made.as_mut().ok()?.ran.take()?;
         Some((job, command, time))
@@ -310,10 +315,14 @@ fn all_made(
 
 /// What nvcc says, but for the paragraphs that were said before: that of a header comes with every file that includes it,
 /// and for the code of the host as for that of each target.
-fn new_warnings(text: &str, said: &mut BTreeSet<String>) -> Vec<Directive> {
-    let paragraphs = text.split("\n\n").map(str::trim_end);
-    let new = paragraphs.filter(|text| said.insert(text.to_string()));
-    new.flat_map(warnings).collect()
+fn new_warnings(text: &str, said: &mut BTreeSet<OsString>) -> Vec<Directive> {
+    let mut new = Vec::new();
+    for paragraph in text.split("\n\n").map(str::trim_end) {
+        if said.insert(paragraph.into()) {
+            new.extend(warnings(paragraph));
+        }
+    }
+    new
 }
 
 /// A text as cargo shows it.

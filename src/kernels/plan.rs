@@ -35,7 +35,7 @@ impl Kernels<'_> {
             Some(_) => None,
             None => self.toolchain.of_builder(),
         };
-        lines.extend(builder.iter().flat_map(Toolchain::reruns));
+        lines.extend(builder.as_ref().map_or(Vec::new(), Toolchain::reruns));
         let found = builder.as_ref().unwrap_or(self.toolchain).nvcc();
         let Some(nvcc) = found.map(Path::to_path_buf) else {
             let stop = refused.filter(|finding| finding.severity == Severity::Error);
@@ -58,15 +58,13 @@ impl Kernels<'_> {
             return Err(Error::new(stop));
         }
         let targets = product::targets(product, &selection)?;
-        let warned = findings
-            .iter()
-            .filter(|finding| finding.severity == Severity::Warning);
-        lines.extend(warned.flat_map(|finding| warnings(&finding.to_string())));
-        let cudnn = self
-            .toolchain
-            .cudnn
-            .iter()
-            .filter_map(|cudnn| cudnn.include_dir.as_ref());
+        for finding in &findings {
+            if finding.severity == Severity::Warning {
+                lines.extend(warnings(&finding.to_string()));
+            }
+        }
+        let cudnn = self.toolchain.cudnn.as_ref();
+        let cudnn = cudnn.and_then(|cudnn| cudnn.include_dir.as_ref());
         let mut flags = device_link::renamed(&self.flags);
         flags.extend(cudnn.map(|dir| format!("-I{}", dir.display())));
         let mut paths = vec![nvcc.clone(), self.output_dir()?];

@@ -32,9 +32,15 @@ impl<'a> Setup<'a> {
     pub fn new(plan: Plan, toolchain: &'a Toolchain) -> Self {
         let toolkit = toolchain.toolkit.as_ref();
         let named = plan.flags.iter().filter_map(|flag| flag.strip_prefix("-I"));
-        let own = toolkit.iter().flat_map(|toolkit| &toolkit.include_dirs);
+        let mut search: Vec<PathBuf> = named.map(PathBuf::from).collect();
+        search.extend(
+            toolkit
+                .map_or(&[][..], |toolkit| &toolkit.include_dirs)
+                .iter()
+                .cloned(),
+        );
         Self {
-            search: named.map(PathBuf::from).chain(own.cloned()).collect(),
+            search,
             tools: toolchain_fingerprint::state(
                 &plan,
                 &toolchain.host,

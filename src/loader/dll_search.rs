@@ -38,7 +38,7 @@ impl<'a> DllSearchPath<'a> {
             Some(root) => {
                 // Wine, and images that passed through other systems.
                 let names = ["Windows/System32", "Windows/system32", "windows/system32"];
-                let mut dirs = names.map(|name| root.join(name)).into_iter();
+                let mut dirs = files::below(root, &names).into_iter();
                 dirs.find(|dir| files::is_dir(dir))
             }
             None => {
@@ -123,8 +123,9 @@ impl<'a> DllSearchPath<'a> {
         let has = |file: &str| self.first_in(&places, file).is_some();
         let mut missing_dlls: Vec<MissingDll> = Vec::new();
         // The first that is named is one that every program has to do with.
-        let mut parts: Vec<&Part> = cudnn.parts.iter().collect();
-        parts.sort_by_key(|part| !consistency::is_needed(cudnn, &part.name));
+        let (mut parts, others): (Vec<&Part>, Vec<&Part>) =
+            (cudnn.parts.iter()).partition(|part| consistency::is_needed(cudnn, &part.name));
+        parts.extend(others);
         for part in parts {
             let needs = Pe::read(&part.path).map_or_else(|_| Vec::new(), |dll| dll.needs());
             for dll in needs.into_iter().filter(|dll| is_judged(dll)) {
@@ -178,7 +179,7 @@ fn bins(cudnn: &Cudnn, toolkit: Option<&Toolkit>) -> Vec<PathBuf> {
         let parts = files::list(root).unwrap_or_default();
         let bins = parts.iter().map(|part| part.join("bin"));
         for bin in bins.chain([root.join("bin")]) {
-            let by_cpu = ["x64", "x86_64", "arm64"].map(|cpu| bin.join(cpu));
+            let by_cpu = files::below(&bin, &["x64", "x86_64", "arm64"]);
             found.push(bin);
             found.extend(by_cpu);
         }

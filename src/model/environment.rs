@@ -1,6 +1,6 @@
 //! The environment, read once, and every variable that means something here.
 
-use std::collections::BTreeMap;
+use crate::model::text::newest_first;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
@@ -129,8 +129,8 @@ pub enum Origin {
 /// A snapshot of the environment. An empty value counts as unset.
 #[derive(Clone, Debug, Default)]
 pub struct Environment {
-    process: BTreeMap<String, OsString>,
-    build_script: BTreeMap<String, OsString>,
+    process: Vec<(String, OsString)>,
+    build_script: Vec<(String, OsString)>,
     directory: PathBuf,
     target: Option<Target>,
 }
@@ -142,12 +142,18 @@ struct Target {
     native: bool,
 }
 
+/// The value of a name; of a name that is there twice the last one.
+fn value<'a>(pairs: &'a [(String, OsString)], name: &str) -> Option<&'a OsStr> {
+    let (_, value) = pairs.iter().rfind(|(known, _)| known == name)?;
+    Some(value)
+}
+
 impl Environment {
     /// From pairs of name and value, as a process has them.
     pub fn new(pairs: impl IntoIterator<Item = (String, OsString)>) -> Self {
         Self {
             process: pairs.into_iter().collect(),
-            build_script: BTreeMap::new(),
+            build_script: Vec::new(),
             directory: PathBuf::new(),
             target: None,
         }
@@ -192,37 +198,37 @@ impl Environment {
     fn found(&self, variable: Variable) -> Option<(String, &OsStr, Origin)> {
         let spellings = self.spellings(variable);
         for name in &spellings {
-            if let Some(value) = self.build_script.get(name) {
-                let found = (name.clone(), value.as_os_str(), Origin::BuildScript);
+            if let Some(value) = value(&self.build_script, name) {
+                let found = (name.clone(), value, Origin::BuildScript);
                 return (!value.is_empty()).then_some(found);
             }
         }
         spellings.into_iter().find_map(|name| {
-            let value = self.process.get(&name).filter(|value| !value.is_empty())?;
-            Some((name, value.as_os_str(), Origin::Process))
+            let value = value(&self.process, &name).filter(|value| !value.is_empty())?;
+            Some((name, value, Origin::Process))
         })
     }
 
     /// The places in variables that have a release behind this prefix, the newest first: `CUDA_PATH_V13_0`.
     pub fn numbered(&self, prefix: &str) -> Vec<(String, PathBuf)> {
-        let mut all: Vec<(Vec<u32>, String)> = Vec::new();
-        for name in self.process.keys().chain(self.build_script.keys()) {
+        let mut all: Vec<(Vec<u32>, OsString)> = Vec::new();
+        for (name, _) in self.process.iter().chain(&self.build_script) {
             let numbers = name.strip_prefix(prefix).map(|tail| {
                 let numbers = tail.split('_').map(|number| number.parse().ok());
                 numbers.collect::<Option<Vec<u32>>>()
             });
             if let Some(Some(numbers)) = numbers {
-                all.push((numbers, name.clone()));
+                all.push((numbers, name.into()));
             }
         }
-        all.sort_by(|one, other| other.cmp(one));
-        all.dedup();
-        all.into_iter()
-            .filter_map(|(_, name)| {
-                let dir = self.directory.join(self.os_var(&name)?);
-                Some((name, dir))
-            })
-            .collect()
+        let mut names: Vec<OsString> = newest_first(all).collect();
+        names.dedup();
+        let dirs = names.into_iter().filter_map(|name| {
+            let name = name.into_string().ok()?;
+            let dir = self.directory.join(self.os_var(&name)?);
+            Some((name, dir))
+        });
+        dirs.collect()
     }
 
     /// With the directory that relative paths start from. cargo runs a build script in its package's folder and the
@@ -268,10 +274,7 @@ impl Environment {
 
     /// The same where an empty value has a meaning of its own: an empty `CUDA_VISIBLE_DEVICES` hides every GPU.
     pub fn as_set(&self, name: &str) -> Option<&OsStr> {
-        let value = self.build_script.get(name);
-        value
-            .or_else(|| self.process.get(name))
-            .map(OsString::as_os_str)
+        value(&self.build_script, name).or_else(|| value(&self.process, name))
     }
 
     /// The same as text, if it is Unicode.

@@ -45,11 +45,11 @@ pub struct Named {
 impl FoundVia {
     /// A variable of the process.
     pub fn variable(name: impl Into<String>) -> Self {
-        Self::variables([name.into()])
+        Self::variables(vec![name.into()])
     }
 
     /// Variables of the process.
-    pub fn variables(names: impl IntoIterator<Item = String>) -> Self {
+    pub fn variables(names: Vec<String>) -> Self {
         let named = names.into_iter().map(|name| Named {
             name,
             origin: Origin::Process,

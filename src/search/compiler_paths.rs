@@ -4,7 +4,7 @@ use crate::model::environment::Variable;
 use crate::model::found_via::FoundVia;
 use crate::search::install_layout::LEAVES;
 use crate::search::search_step::{Kind, Step, Tree};
-use crate::search::{At, surroundings};
+use crate::search::{At, surrounding};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
@@ -19,11 +19,11 @@ impl At<'_> {
     pub(super) fn compiler_paths(&self) -> Vec<Step> {
         let set = |variables: &[Variable]| {
             let set = variables.iter().filter(|one| self.env.get(**one).is_some());
-            FoundVia::variables(set.map(|one| one.name().to_string()))
+            FoundVia::variables(set.map(|one| one.name().to_string()).collect())
         };
-        let include = INCLUDE.map(|variable| self.listed(variable)).concat();
-        let lib = self.listed(Variable::LibraryPath);
         let [a, b, c] = INCLUDE;
+        let include = [self.listed(a), self.listed(b), self.listed(c)].concat();
+        let lib = self.listed(Variable::LibraryPath);
         let mut steps = self.named_dirs(&set(&[a, b, c, Variable::LibraryPath]), include, lib);
         let flags = |variable: Variable, flags: &[&str]| {
             let text = self.env.get(variable).and_then(OsStr::to_str);
@@ -70,7 +70,7 @@ impl At<'_> {
                 lib,
                 ..Tree::default()
             };
-            steps.extend(surroundings(via, false, [(Kind::Cudnn, tree)]));
+            steps.push(surrounding(via, false, Kind::Cudnn, tree));
         }
         steps
     }
@@ -78,7 +78,7 @@ impl At<'_> {
 
 /// What is looked at in its own turn.
 fn is_system(dir: &Path) -> bool {
-    ["/", "/usr", "/usr/local"].map(Path::new).contains(&dir)
+    matches!(dir.to_str(), Some("/" | "/usr" | "/usr/local"))
 }
 
 /// The directories behind these flags: `-isystem /a/include -L/b/lib`.

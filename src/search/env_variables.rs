@@ -5,7 +5,7 @@ use crate::model::found_via::{FoundVia, Named};
 use crate::model::platform::Os;
 use crate::search::install_layout::PACKAGES;
 use crate::search::search_step::{Kind, Place, Step, Tree};
-use crate::search::{At, install_layout, windows};
+use crate::search::{At, install_layout, surrounding, windows};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
@@ -35,16 +35,21 @@ const CUDNN_LIBRARY_WISHES: [Variable; 4] = [
 
 impl At<'_> {
     pub(super) fn toolkit_wishes(&self, origin: Origin) -> Vec<Step> {
-        let roots = TOOLKIT_WISHES.iter().flat_map(|&variable| {
-            let dir = self.request(variable, origin).into_iter();
-            let trees = dir.flat_map(|dir| install_layout::named_toolkit(self.platform, &dir));
-            trees.map(move |tree| self.step(Kind::Toolkit, variable, Place::Tree(tree)))
-        });
-        let compilers = NVCC_WISHES.iter().filter_map(|&variable| {
-            let files = self.named_program(variable, self.request(variable, origin)?);
-            Some(self.step(Kind::Toolkit, variable, Place::Nvcc(files)))
-        });
-        roots.chain(compilers).collect()
+        let mut steps = Vec::new();
+        for variable in TOOLKIT_WISHES {
+            if let Some(dir) = self.request(variable, origin) {
+                for tree in install_layout::named_toolkit(self.platform, &dir) {
+                    steps.push(self.step(Kind::Toolkit, variable, Place::Tree(tree)));
+                }
+            }
+        }
+        for variable in NVCC_WISHES {
+            if let Some(file) = self.request(variable, origin) {
+                let files = self.named_program(variable, file);
+                steps.push(self.step(Kind::Toolkit, variable, Place::Nvcc(files)));
+            }
+        }
+        steps
     }
 
     pub(super) fn cudnn_wishes(&self, origin: Origin) -> Vec<Step> {
@@ -52,8 +57,11 @@ impl At<'_> {
         let headers: Vec<PathBuf> = headers
             .filter_map(|&variable| self.request(variable, origin))
             .collect();
-        let roots = CUDNN_WISHES.iter().filter_map(|&variable| {
-            let dir = self.request(variable, origin)?;
+        let mut steps = Vec::new();
+        for variable in CUDNN_WISHES {
+            let Some(dir) = self.request(variable, origin) else {
+                continue;
+            };
             let mut trees = vec![install_layout::named_cudnn(self.platform, &dir)];
             // Who names the headers' directory besides means those.
             for tree in &mut trees {
@@ -65,13 +73,12 @@ impl At<'_> {
                 Os::Windows => trees.push(install_layout::installed_cudnn(self.platform, &dir, "")),
                 Os::Other => {}
             }
-            let step = |tree| self.step(Kind::Cudnn, variable, Place::Tree(tree));
-            Some(trees.into_iter().map(step).collect::<Vec<_>>())
-        });
-        roots
-            .flatten()
-            .chain(self.cudnn_in_pieces(origin))
-            .collect()
+            for tree in trees {
+                steps.push(self.step(Kind::Cudnn, variable, Place::Tree(tree)));
+            }
+        }
+        steps.extend(self.cudnn_in_pieces(origin));
+        steps
     }
 
     /// Headers and libraries that are named one by one go together; what is not named is looked for beside the other.
@@ -133,19 +140,19 @@ impl At<'_> {
     /// A toolkit into which cuDNN was copied, or the wheel of cuDNN beside one that is a wheel itself. Nobody asked for
     /// that cuDNN by name, so it comes after those.
     pub(super) fn cudnn_in_wished_toolkits(&self) -> Vec<Step> {
-        let inside = TOOLKIT_WISHES.iter().flat_map(|&variable| {
-            let dir = self.env.path(variable).into_iter();
-            let trees = dir.flat_map(|dir| {
-                let inside = install_layout::cudnn(self.platform, &dir, "");
-                let beside = install_layout::cudnn_beside(self.platform, &dir);
-                [inside].into_iter().chain(beside)
-            });
+        let mut steps = Vec::new();
+        for variable in TOOLKIT_WISHES {
+            let Some(dir) = self.env.path(variable) else {
+                continue;
+            };
             let via = self.via(variable);
-            trees
-                .map(move |tree| Step::unasked(Kind::Cudnn, &via, false, Place::Tree(tree)))
-                .collect::<Vec<_>>()
-        });
-        inside.collect()
+            let inside = install_layout::cudnn(self.platform, &dir, "");
+            steps.push(surrounding(&via, false, Kind::Cudnn, inside));
+            if let Some(tree) = install_layout::cudnn_beside(self.platform, &dir) {
+                steps.push(surrounding(&via, false, Kind::Cudnn, tree));
+            }
+        }
+        steps
     }
 
     pub(super) fn request(&self, variable: Variable, origin: Origin) -> Option<PathBuf> {

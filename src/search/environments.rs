@@ -5,7 +5,7 @@ use crate::model::found_via::FoundVia;
 use crate::model::platform::Os;
 use crate::search::install_layout::{SITE, WINDOWS_SITE};
 use crate::search::search_step::{Kind, Place, Step, Tree};
-use crate::search::{At, install_layout, is_conda_build, surroundings};
+use crate::search::{At, install_layout, is_conda_build, surrounding};
 use std::path::{Path, PathBuf};
 
 /// Python packages that bring a cuDNN of their own, and where in a Python's directory it lies.
@@ -67,12 +67,13 @@ impl At<'_> {
     /// EasyBuild's modules name their directories so. Those of Spack, Lmod and Cray set CUDA_HOME and CUDNN_ROOT, or
     /// PATH alone.
     pub(super) fn loaded_modules(&self) -> Vec<Step> {
-        let modules = [Variable::EasyBuildCuda, Variable::EasyBuildCudnn];
-        let loaded = modules.map(|variable| match self.env.path(variable) {
-            Some(dir) => self.both(&FoundVia::Module(variable), false, &dir, ""),
-            None => Vec::new(),
-        });
-        loaded.concat()
+        let mut loaded = Vec::new();
+        for variable in [Variable::EasyBuildCuda, Variable::EasyBuildCudnn] {
+            if let Some(dir) = self.env.path(variable) {
+                loaded.extend(self.both(&FoundVia::Module(variable), false, &dir, ""));
+            }
+        }
+        loaded
     }
 
     /// What uv, poetry and pixi make in a project, where nobody activated it. A crate of a workspace has it in a
@@ -119,7 +120,8 @@ impl At<'_> {
     /// Images put an environment on PATH and activate none; pyenv and conda leave one there.
     pub(super) fn environments_on_path(&self) -> Vec<Step> {
         // Those of the system are looked at as such.
-        let system = ["/", "/usr", "/usr/local"].map(|dir| self.below_root(Path::new(dir)));
+        let system = |dir| self.below_root(Path::new(dir));
+        let system = [system("/"), system("/usr"), system("/usr/local")];
         let via = &FoundVia::EnvironmentOnPath;
         let mut known = Vec::new();
         let mut steps = Vec::new();
@@ -131,7 +133,7 @@ impl At<'_> {
             };
             if !system.contains(&prefix) && !known.contains(&prefix) {
                 let own = install_layout::cudnn(self.platform, &prefix, "");
-                steps.extend(surroundings(via, false, [(Kind::Cudnn, own)]));
+                steps.push(surrounding(via, false, Kind::Cudnn, own));
                 steps.extend(self.wheels(via, false, &prefix, SITE));
                 known.push(prefix);
             }
@@ -152,7 +154,7 @@ impl At<'_> {
         if self.platform.os == Os::Linux {
             // The wheel of no more than what compiles graphs at run time. There is none for Windows.
             let jit = install_layout::cudnn(self.platform, dir, &format!("{SITE}/cudnn_jit"));
-            steps.extend(surroundings(via, false, [(Kind::Cudnn, jit)]));
+            steps.push(surrounding(via, false, Kind::Cudnn, jit));
             for (owner, pattern) in COPIES {
                 let tree = Tree {
                     base: dir.to_path_buf(),

@@ -73,7 +73,10 @@ pub fn split_toolkit(platform: &Platform, base: &Path, pattern: &str) -> Tree {
         Os::Windows => Path::new("lib").join(platform.windows_cpu()),
         _ => "lib".into(),
     };
-    let below = |leaf| COMPONENTS.map(|name| Path::new(name).join(leaf)).to_vec();
+    let below = |leaf| {
+        let components = COMPONENTS.iter();
+        components.map(|name| Path::new(name).join(leaf)).collect()
+    };
     Tree {
         base: base.to_path_buf(),
         pattern: pattern.to_string(),
@@ -202,13 +205,14 @@ pub fn archives(platform: &Platform, dir: &Path) -> [Tree; 2] {
         "aarch64" => "cudnn-linux-sbsa-#",
         _ => "cudnn-linux-x86_64-#",
     };
-    [(pattern, "lib"), ("cuda", "lib64")].map(|(pattern, lib)| Tree {
+    let tree = |pattern: &str, lib: &str| Tree {
         base: dir.to_path_buf(),
         pattern: pattern.to_string(),
         include: vec!["include".into()],
         lib: vec![lib.into()],
         nvcc: Vec::new(),
-    })
+    };
+    [tree(pattern, "lib"), tree("cuda", "lib64")]
 }
 
 /// A toolkit of the HPC SDK: cuBLAS and its like are in `math_libs`, under the same release.

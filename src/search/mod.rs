@@ -150,24 +150,23 @@ impl At<'_> {
         let whole = install_layout::toolkit(self.platform, dir, &format!("{below}/cu#"));
         let split = install_layout::split_toolkit(self.platform, dir, below);
         let cudnn = install_layout::cudnn(self.platform, dir, &format!("{below}/cudnn"));
-        let trees = [
-            (Kind::Toolkit, whole),
-            (Kind::Toolkit, split),
-            (Kind::Cudnn, cudnn),
-        ];
-        surroundings(via, fixed, trees)
+        vec![
+            surrounding(via, fixed, Kind::Toolkit, whole),
+            surrounding(via, fixed, Kind::Toolkit, split),
+            surrounding(via, fixed, Kind::Cudnn, cudnn),
+        ]
     }
 
     /// A toolkit, and a cuDNN that was copied into it.
     fn both(&self, via: &FoundVia, fixed: bool, base: &Path, pattern: &str) -> Vec<Step> {
         let tree = |kind| install_layout::usual(kind, self.platform, base, pattern);
-        surroundings(via, fixed, Kind::BOTH.map(|kind| (kind, tree(kind))))
+        surroundings(via, fixed, tree)
     }
 
     /// A toolkit and a cuDNN that packages spread over this directory.
     fn spread(&self, via: &FoundVia, fixed: bool, usr: &Path) -> Vec<Step> {
         let tree = |kind| install_layout::system(kind, self.platform, usr);
-        surroundings(via, fixed, Kind::BOTH.map(|kind| (kind, tree(kind))))
+        surroundings(via, fixed, tree)
     }
 
     fn on_path(&self, name: &str) -> Vec<PathBuf> {
@@ -211,11 +210,14 @@ impl At<'_> {
 }
 
 /// Places that nobody asked for by name.
-fn surroundings(
-    via: &FoundVia,
-    fixed: bool,
-    trees: impl IntoIterator<Item = (Kind, Tree)>,
-) -> Vec<Step> {
-    let step = |(kind, tree)| Step::unasked(kind, via, fixed, Place::Tree(tree));
-    trees.into_iter().map(step).collect()
+fn surroundings(via: &FoundVia, fixed: bool, tree: impl Fn(Kind) -> Tree) -> Vec<Step> {
+    let (toolkit, cudnn) = (tree(Kind::Toolkit), tree(Kind::Cudnn));
+    vec![
+        surrounding(via, fixed, Kind::Toolkit, toolkit),
+        surrounding(via, fixed, Kind::Cudnn, cudnn),
+    ]
+}
+
+fn surrounding(via: &FoundVia, fixed: bool, kind: Kind, tree: Tree) -> Step {
+    Step::unasked(kind, via, fixed, Place::Tree(tree))
 }

@@ -5,7 +5,7 @@ use crate::model::found_via::FoundVia;
 use crate::model::platform::Os;
 use crate::search::install_layout::{PACKAGES, SITE};
 use crate::search::search_step::{Kind, Place, Step};
-use crate::search::{At, install_layout, surroundings};
+use crate::search::{At, install_layout, surrounding};
 use std::path::{Path, PathBuf};
 
 /// As pip installs them into Debian's own Python.
@@ -14,7 +14,8 @@ const DIST: &str = "lib/python#/dist-packages/nvidia";
 impl At<'_> {
     /// Where people unpack NVIDIA's archive of cuDNN.
     pub(super) fn cudnn_directories(&self) -> Vec<Step> {
-        let [local, opt] = ["/usr/local", "/opt"].map(|dir| self.below_root(Path::new(dir)));
+        let local = self.below_root(Path::new("/usr/local"));
+        let opt = self.below_root(Path::new("/opt"));
         let below = |dir: &Path, pattern| install_layout::cudnn(self.platform, dir, pattern);
         let [unpacked, _] = install_layout::archives(self.platform, &local);
         let [optional, _] = install_layout::archives(self.platform, &opt);
@@ -27,7 +28,10 @@ impl At<'_> {
             optional,
         ];
         let via = FoundVia::Directory("cuDNN's own directory");
-        surroundings(&via, true, trees.map(|tree| (Kind::Cudnn, tree)))
+        let trees = trees.into_iter();
+        trees
+            .map(|tree| surrounding(&via, true, Kind::Cudnn, tree))
+            .collect()
     }
 
     /// NVIDIA's HPC SDK holds a toolkit for each of several releases, and the mathematical libraries beside them.
@@ -40,14 +44,14 @@ impl At<'_> {
             if let Some(dir) = self.env.path(variable) {
                 let tree = install_layout::hpc_toolkit(self.platform, &dir, pattern);
                 let via = FoundVia::variable(variable.name());
-                steps.extend(surroundings(&via, false, [(Kind::Toolkit, tree)]));
+                steps.push(surrounding(&via, false, Kind::Toolkit, tree));
             }
         }
         let system = format!("/opt/nvidia/hpc_sdk/Linux_{}", self.platform.cpu);
         let usual = self.below_root(Path::new(&system));
         let tree = install_layout::hpc_toolkit(self.platform, &usual, "#/cuda/#");
         let via = FoundVia::Directory("HPC SDK");
-        steps.extend(surroundings(&via, true, [(Kind::Toolkit, tree)]));
+        steps.push(surrounding(&via, true, Kind::Toolkit, tree));
         steps
     }
 
@@ -56,10 +60,11 @@ impl At<'_> {
         let name = Variable::TfCudaPaths.name();
         let via = FoundVia::variable(name);
         let list = self.env.var(name).unwrap_or_default();
-        let dirs = list.split(',').map(str::trim).filter(|dir| !dir.is_empty());
-        let dirs = dirs.map(|dir| self.env.directory().join(dir));
-        dirs.flat_map(|dir| self.both(&via, false, &dir, ""))
-            .collect()
+        let mut steps = Vec::new();
+        for dir in list.split(',').map(str::trim).filter(|dir| !dir.is_empty()) {
+            steps.extend(self.both(&via, false, &self.env.directory().join(dir), ""));
+        }
+        steps
     }
 
     /// What pip put there for one user, or as root for all.
@@ -105,7 +110,7 @@ impl At<'_> {
         let via = &FoundVia::Directory("home directory");
         let mut steps = self.both(via, true, &home, "cuda-#");
         let [unpacked, _] = install_layout::archives(self.platform, &home);
-        steps.extend(surroundings(via, true, [(Kind::Cudnn, unpacked)]));
+        steps.push(surrounding(via, true, Kind::Cudnn, unpacked));
         steps
     }
 
@@ -123,7 +128,7 @@ impl At<'_> {
         }
         let place = Place::PkgConfig(dirs);
         let step = |kind| Step::unasked(kind, &FoundVia::PkgConfig(None), false, place.clone());
-        Kind::BOTH.map(step).to_vec()
+        vec![step(Kind::Toolkit), step(Kind::Cudnn)]
     }
 }
 

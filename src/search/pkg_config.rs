@@ -6,6 +6,7 @@
 
 use crate::model::environment::Variable;
 use crate::model::platform::Platform;
+use crate::model::text::newest_first;
 use crate::search::install_layout::{self, LEAVES};
 use crate::search::search_step::{Kind, Tree};
 use crate::system::{Host, files};
@@ -34,14 +35,16 @@ fn config() -> Config {
 pub fn files(dirs: &[PathBuf], kind: Kind) -> Vec<PathBuf> {
     let mut all: Vec<PathBuf> = Vec::new();
     for dir in dirs {
-        let release = |file: &Path| release_in_name(file.file_name()?.to_str()?, kind);
         let is_one = |name: &str| release_in_name(name, kind).is_some();
         let mut found = files::list_named(dir, &is_one).unwrap_or_default();
         let names: Vec<_> = all.iter().map(|file| file.file_name()).collect();
         found.retain(|file| !names.contains(&file.file_name()));
         // Of one release, `cudart` before `cuda`, which may stand for the driver alone.
-        found.sort_by(|one, other| (release(other), other).cmp(&(release(one), one)));
-        all.extend(found);
+        let found = found.into_iter().filter_map(|file| {
+            let release = release_in_name(file.file_name()?.to_str()?, kind)?;
+            Some((release, file.into_os_string()))
+        });
+        all.extend(newest_first(found.collect()).map(PathBuf::from));
     }
     all
 }

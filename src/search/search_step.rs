@@ -95,27 +95,32 @@ impl Step {
             let dir = of_flavour(dir, "*").unwrap_or_else(|| dir.clone());
             top.join(dir).join(name)
         };
-        let headers = tree.include.iter();
+        let mut wanted = Vec::new();
         match self.kind {
             Kind::Toolkit => {
                 // Of the split wheels, only the first holds it; of a whole toolkit, `include` and `targets` do.
-                let headers = headers.take(2).map(|dir| below(dir, "cuda.h"));
-                headers
-                    .chain(tree.nvcc.iter().map(|nvcc| top.join(nvcc)))
-                    .collect()
+                for dir in tree.include.iter().take(2) {
+                    wanted.push(below(dir, "cuda.h"));
+                }
+                for nvcc in &tree.nvcc {
+                    wanted.push(top.join(nvcc));
+                }
             }
             Kind::Cudnn => {
                 let windows = platform.os == Os::Windows;
                 let file = if windows { "cudnn.lib" } else { "libcudnn.so*" };
                 // Import libraries are not beside the DLLs.
-                let lib = tree
-                    .lib
-                    .iter()
-                    .filter(|dir| !(windows && dir.starts_with("bin")));
-                let headers = headers.map(|dir| below(dir, "cudnn.h"));
-                headers.chain(lib.map(|dir| below(dir, file))).collect()
+                for dir in &tree.include {
+                    wanted.push(below(dir, "cudnn.h"));
+                }
+                for dir in &tree.lib {
+                    if !(windows && dir.starts_with("bin")) {
+                        wanted.push(below(dir, file));
+                    }
+                }
             }
         }
+        wanted
     }
 
     /// The place in a few words, for messages.

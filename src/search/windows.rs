@@ -4,7 +4,7 @@ use crate::model::environment::Variable;
 use crate::model::found_via::FoundVia;
 use crate::model::platform::{Os, Platform};
 use crate::search::search_step::{Kind, Step, Tree};
-use crate::search::{At, EACH_TOOLKIT, VERSIONED, install_layout, surroundings};
+use crate::search::{At, EACH_TOOLKIT, VERSIONED, install_layout, surrounding};
 use std::path::{Path, PathBuf};
 
 impl At<'_> {
@@ -26,9 +26,9 @@ impl At<'_> {
             let flat = install_layout::cudnn(self.platform, &cudnn, "v#");
             let old = install_layout::cudnn(self.platform, &toolkits, "cudnn#");
             let via = FoundVia::Directory("NVIDIA's cuDNN installer");
-            let trees = [(Kind::Cudnn, installed), (Kind::Cudnn, flat)];
-            steps.extend(surroundings(&via, true, trees));
-            steps.extend(surroundings(&VERSIONED, true, [(Kind::Cudnn, old)]));
+            steps.push(surrounding(&via, true, Kind::Cudnn, installed));
+            steps.push(surrounding(&via, true, Kind::Cudnn, flat));
+            steps.push(surrounding(&VERSIONED, true, Kind::Cudnn, old));
         }
         if let Some(dir) = self.drive() {
             let via = FoundVia::Directory("an old usual directory");

@@ -63,8 +63,11 @@ impl Directive {
     /// missing before its guard runs. Some programs of the package may call none, of which the linker would warn.
     /// <https://learn.microsoft.com/cpp/build/reference/linker-support-for-delay-loaded-dlls>
     pub fn delay_loading(dll: &str) -> [Self; 3] {
-        let delay = format!("/DELAYLOAD:{dll}");
-        [&delay, "delayimp.lib", "/IGNORE:4199"].map(|text| Self::LinkArg(text.into()))
+        [
+            Self::LinkArg(format!("/DELAYLOAD:{dll}")),
+            Self::LinkArg("delayimp.lib".into()),
+            Self::LinkArg("/IGNORE:4199".into()),
+        ]
     }
 }
 

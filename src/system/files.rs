@@ -187,6 +187,11 @@ fn listed(dir: &Path, wanted: &dyn Fn(&OsStr) -> bool) -> Result<Vec<PathBuf>, F
     Ok(names.into_iter().map(|name| dir.join(name)).collect())
 }
 
+/// These names in a directory, there or not.
+pub fn below(dir: &Path, names: &[&str]) -> Vec<PathBuf> {
+    names.iter().map(|name| dir.join(name)).collect()
+}
+
 /// The files that match a pattern such as `src/kernels/*.cu`, sorted.
 pub fn glob(pattern: &str) -> Result<Vec<PathBuf>, Finding> {
     let found = glob::glob(pattern).map_err(|error| no_pattern(pattern, &error))?;

@@ -11,9 +11,9 @@ const TICK: Duration = Duration::from_millis(10);
 /// How long to wait for tokens that make an item faster. Another build has those that do not come at once.
 const PATIENCE: Duration = Duration::from_millis(30);
 
-/// Does the work for every item and gives the results in the order of the items. One thread is always ours; for
-/// each further one cargo (or make above it) must hand out a token, so that a machine is not asked to run more at a
-/// time than `cargo build -j` allows.
+/// Does the work for every item and gives each result with the place of its item, the one that was done first in front.
+/// One thread is always ours; for each further one cargo (or make above it) must hand out a token, so that a machine is
+/// not asked to run more at a time than `cargo build -j` allows.
 ///
 /// `breadth` is how many threads the work for an item can use by itself. It is told how many it may: more than one where
 /// there are more tokens than items.
@@ -21,7 +21,7 @@ pub fn in_parallel<T: Send, R: Send>(
     items: Vec<T>,
     breadth: impl Fn(&T) -> usize + Sync,
     work: impl Fn(T, usize) -> R + Sync,
-) -> Vec<R> {
+) -> Vec<(usize, R)> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let flags = std::env::var_os("CARGO_MAKEFLAGS");
     let server = JobServer::inherited(flags.as_deref(), threads - 1);
@@ -35,7 +35,7 @@ fn spread<T: Send, R: Send>(
     patience: Duration,
     breadth: impl Fn(&T) -> usize + Sync,
     work: impl Fn(T, usize) -> R + Sync,
-) -> Vec<R> {
+) -> Vec<(usize, R)> {
     // As many for each, whichever is first.
     let share = threads / items.len().max(1);
     let breadth = |item: &T| breadth(item).min(share).max(1);
@@ -52,12 +52,9 @@ fn spread<T: Send, R: Send>(
         }
         pool.work(&breadth, &work);
     });
-    let mut done = pool
-        .done
+    pool.done
         .into_inner()
-        .unwrap_or_else(PoisonError::into_inner);
-    done.sort_by_key(|(place, _)| *place);
-    done.into_iter().map(|(_, result)| result).collect()
+        .unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The items, and who hands out tokens for them.
@@ -125,9 +122,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keeps_the_order_and_does_everything_once() {
+    fn does_everything_once_and_says_what_came_of_which() {
         let done = Mutex::new(0);
-        let results = in_parallel(
+        let mut results = in_parallel(
             (0..20).collect(),
             |_| 1,
             |item, threads| {
@@ -137,7 +134,9 @@ mod tests {
                 item * item
             },
         );
-        assert_eq!(results, (0..20).map(|item| item * item).collect::<Vec<_>>());
+        results.sort();
+        let all = (0..20).map(|item| (item, (item * item) as u64));
+        assert_eq!(results, all.collect::<Vec<_>>());
         assert_eq!(*done.lock().unwrap(), 20);
         assert!(in_parallel(Vec::<u8>::new(), |_| 9, |item, _| item).is_empty());
     }
@@ -162,7 +161,7 @@ mod tests {
         // All of them are given back.
         let left: Vec<_> = std::iter::from_fn(|| server.try_acquire()).collect();
         assert_eq!(left.len(), tokens);
-        given
+        given.into_iter().map(|(_, threads)| threads).collect()
     }
 
     #[test]

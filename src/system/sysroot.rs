@@ -1,6 +1,7 @@
 //! Looking at paths, below a root where there is one.
 
 use crate::model::obstacle::Obstacle;
+use crate::model::text::newest_first;
 use crate::system::files;
 use std::path::{Path, PathBuf};
 
@@ -43,16 +44,13 @@ impl Sysroot<'_> {
             // Some Pythons keep their packages in a `lib64` that is no link to `lib`.
             let is_python = part == "lib" && parts.peek() == Some(&"python#");
             found = match part.strip_suffix('#') {
-                None if is_python => found
-                    .into_iter()
-                    .flat_map(|dir| [dir.join("lib"), dir.join("lib64")])
-                    .filter(|dir| dir.ends_with("lib") || !files::is_link(dir))
-                    .collect(),
-                None => found.into_iter().map(|dir| dir.join(part)).collect(),
-                Some(prefix) => found
-                    .iter()
-                    .flat_map(|dir| self.numbered(dir, prefix))
-                    .collect(),
+                None if is_python => each(&found, |dir| {
+                    let mut dirs = vec![dir.join("lib"), dir.join("lib64")];
+                    dirs.retain(|dir| dir.ends_with("lib") || !files::is_link(dir));
+                    dirs
+                }),
+                None => each(&found, |dir| vec![dir.join(part)]),
+                Some(prefix) => each(&found, |dir| self.numbered(dir, prefix)),
             };
         }
         found
@@ -63,17 +61,11 @@ impl Sysroot<'_> {
             return Vec::new();
         };
         let entries = files::list(&dir).unwrap_or_default();
-        let mut found: Vec<(Vec<u32>, PathBuf)> = entries
-            .into_iter()
-            .filter_map(|path| {
-                Some((
-                    numbers(path.file_name()?.to_str()?.strip_prefix(prefix)?)?,
-                    path,
-                ))
-            })
-            .collect();
-        found.sort_by(|one, other| other.cmp(one));
-        found.into_iter().map(|(_, path)| path).collect()
+        let found = entries.into_iter().filter_map(|path| {
+            let release = numbers(path.file_name()?.to_str()?.strip_prefix(prefix)?)?;
+            Some((release, path.into_os_string()))
+        });
+        newest_first(found.collect()).map(PathBuf::from).collect()
     }
 
     /// The path as it stands, or where its links lead inside the root if the system would follow them out of it.
@@ -93,6 +85,15 @@ impl Sysroot<'_> {
             _ => Some(inside),
         }
     }
+}
+
+/// All that comes of each of these directories.
+fn each(dirs: &[PathBuf], of: impl Fn(&Path) -> Vec<PathBuf>) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for dir in dirs {
+        found.extend(of(dir));
+    }
+    found
 }
 
 /// The numbers of `12.10`; `3.13t` counts as 3.13. None if it does not begin with one.

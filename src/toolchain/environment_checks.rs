@@ -220,11 +220,11 @@ pub fn unmet_needs(config: &Config, host: &Host, toolkit: &Toolkit) -> Option<Fi
         return None;
     }
     // A distribution may have put what they need into the system's directories.
-    let system = ["/usr/lib", "/lib", "/usr/lib64", "/lib64"].map(PathBuf::from);
+    let system = ["/usr/lib", "/lib", "/usr/lib64", "/lib64"];
     let multiarch = host.platform.multiarch();
     let system = system
         .iter()
-        .flat_map(|dir| [dir.join(&multiarch), dir.clone()]);
+        .flat_map(|dir| [Path::new(dir).join(&multiarch), PathBuf::from(dir)]);
     let dirs = files::dedup(toolkit.link_dirs.iter().cloned().chain(system));
     let linked = config.libs.iter();
     let mut linked = linked.filter_map(|name| shared_file(toolkit, name, &host.platform));

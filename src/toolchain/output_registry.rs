@@ -3,13 +3,12 @@
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Each file with what it was made of, and how.
 #[derive(Debug, Default)]
 pub struct Written {
-    made: RefCell<BTreeMap<PathBuf, (PathBuf, String)>>,
+    made: RefCell<Vec<(PathBuf, (PathBuf, String))>>,
 }
 
 impl Written {
@@ -60,9 +59,12 @@ impl Written {
     fn noted(&self, output: &Path, source: &Path, how: &str) -> Option<PathBuf> {
         let made = (source.to_path_buf(), how.to_string());
         let mut written = self.made.borrow_mut();
-        let first = written
-            .entry(output.to_path_buf())
-            .or_insert_with(|| made.clone());
-        (*first != made).then(|| first.0.clone())
+        match written.iter().find(|(known, _)| known == output) {
+            Some((_, first)) => (*first != made).then(|| first.0.clone()),
+            None => {
+                written.push((output.to_path_buf(), made));
+                None
+            }
+        }
     }
 }

@@ -25,10 +25,16 @@ impl Toolchain {
         if self.host.platform.os == Os::Windows {
             names.extend(each.map(|(name, _)| name));
         }
-        let env = names.into_iter().map(Directive::RerunIfEnvChanged);
-        let read = self.read.iter().cloned();
-        let read = read.filter(|path| cargo_cannot_take(path).is_none());
-        env.chain(read.map(Directive::RerunIfChanged)).collect()
+        let mut lines = Vec::new();
+        for name in names {
+            lines.push(Directive::RerunIfEnvChanged(name));
+        }
+        for path in &self.read {
+            if cargo_cannot_take(path).is_none() {
+                lines.push(Directive::RerunIfChanged(path.clone()));
+            }
+        }
+        lines
     }
 
     /// Whether PATH decided what was chosen. A bare name in `NVCC` is looked up there, too.

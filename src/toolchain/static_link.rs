@@ -1,6 +1,6 @@
 //! The archives that a statically linked program takes in, and which of them are missing.
 
-use crate::choice::message_format::{by_distribution, is_of_wheels, package_suffix, with_lines};
+use crate::choice::message_format::{by_distribution, is_of_wheels, package_suffix};
 use crate::config::{Config, Link};
 use crate::model::candidate::{Cudnn, Toolkit};
 use crate::model::platform::Os;
@@ -206,7 +206,7 @@ fn absent(toolkit: &Toolkit, lacking: &[Archive], os: Os) -> Option<Finding> {
     let dirs = toolkit.link_dirs.iter().map(|dir| dir.display());
     let finding = match toolkit.link_dirs.is_empty() {
         true => finding.with("looked at", "no directory of libraries"),
-        false => with_lines(finding, "looked at", dirs),
+        false => finding.with_lines("looked at", dirs),
     };
     match install(toolkit, lacking, os) {
         Some(install) => Some(finding.help(install).help(DYNAMIC)),

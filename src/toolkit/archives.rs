@@ -68,11 +68,12 @@ pub fn cuda(libs: &[String], cudnn: Option<u32>, os: Os) -> (Vec<Archive>, Vec<S
         };
         match archives.iter_mut().find(|known| known.names == names) {
             Some(known) => known.needed |= needed,
-            None => archives.push(Archive {
-                names,
-                needed,
-                by: by.to_string(),
-            }),
+            None => {
+                let after = |known: &Archive| rank(&known.names) > rank(&names);
+                let at = archives.iter().position(after).unwrap_or(archives.len());
+                let by = by.to_string();
+                archives.insert(at, Archive { names, needed, by });
+            }
         }
     };
     if let Some(major) = cudnn {
@@ -104,7 +105,6 @@ pub fn cuda(libs: &[String], cudnn: Option<u32>, os: Os) -> (Vec<Archive>, Vec<S
         }
     }
     want("cudart", true, "`.link(Link::Static)`");
-    archives.sort_by_key(|archive| rank(&archive.names));
     (archives, shared)
 }
 

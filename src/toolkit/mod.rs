@@ -191,7 +191,7 @@ pub fn absent(toolkit: &Toolkit, libs: &[String], platform: &Platform) -> Vec<St
     };
     let mut absent = Vec::new();
     for name in libs {
-        let archives = ["_static.a", ".a"].map(|end| format!("lib{name}{end}"));
+        let archives = [format!("lib{name}_static.a"), format!("lib{name}.a")];
         let is_there = shared_file(toolkit, name, platform).is_some()
             || is_in(&toolkit.stub_dirs, &[format!("lib{name}.so")])
             || is_in(&toolkit.link_dirs, &archives);
@@ -220,17 +220,18 @@ fn own_version(top: &Path, sysroot: Sysroot) -> Option<(Version, PathBuf)> {
 /// The file that told the release: the header, else that of the toolkit itself, else the compiler. With it the runtime, whose file is named after its
 /// release.
 fn all_read(told_by: Option<PathBuf>, toolkit: &Toolkit) -> Vec<PathBuf> {
-    let runtimes = toolkit.link_dirs.iter().map(|dir| dir.join("libcudart.so"));
-    let profile = toolkit
-        .nvcc
-        .as_ref()
-        .map(|nvcc| nvcc.with_file_name("nvcc.profile"));
-    told_by
-        .or_else(|| toolkit.nvcc.clone())
-        .into_iter()
-        .chain(profile.filter(|path| files::is_file(path)))
-        .chain(runtimes.filter(|path| files::is_file(path)))
-        .collect()
+    let mut read = Vec::new();
+    if let Some(nvcc) = &toolkit.nvcc {
+        read.push(nvcc.with_file_name("nvcc.profile"));
+    }
+    for dir in &toolkit.link_dirs {
+        read.push(dir.join("libcudart.so"));
+    }
+    read.retain(|path| files::is_file(path));
+    if let Some(file) = told_by.or_else(|| toolkit.nvcc.clone()) {
+        read.insert(0, file);
+    }
+    read
 }
 
 /// Whether a compiler is a program of the system that builds. Some are scripts, which run on any processor.

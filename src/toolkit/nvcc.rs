@@ -34,13 +34,9 @@ pub fn layout(nvcc: &Path, answers: &ProbeCache) -> Result<Layout, Finding> {
     // The compiler that a wrapper calls, and the file that tells it what it says here.
     let rests_on = |output: &Output| {
         let bin = told(output)?.top.join("bin");
-        Some(
-            ["nvcc", "nvcc.exe", "nvcc.profile"]
-                .map(|name| bin.join(name))
-                .to_vec(),
-        )
+        Some(files::below(&bin, &["nvcc", "nvcc.exe", "nvcc.profile"]))
     };
-    let mut output = answers.ask(&question, DEADLINE, rests_on)?;
+    let mut output = answers.ask(&question, DEADLINE, &rests_on)?;
     let Some(layout) = told(&output) else {
         // The commands that it would run are long and say nothing of it.
         for said in [&mut output.stdout, &mut output.stderr] {
@@ -60,7 +56,7 @@ pub fn layout(nvcc: &Path, answers: &ProbeCache) -> Result<Layout, Finding> {
 /// The release of this nvcc.
 pub fn version(nvcc: &Path, answers: &ProbeCache) -> Result<Version, Finding> {
     let question = ask(nvcc, &["--version"]);
-    let output = answers.ask(&question, DEADLINE, |output| {
+    let output = answers.ask(&question, DEADLINE, &|output| {
         parse_version(&output.stdout).map(|_| Vec::new())
     })?;
     parse_version(&output.stdout).ok_or_else(|| not_told("its release", &question, &output))
@@ -69,7 +65,7 @@ pub fn version(nvcc: &Path, answers: &ProbeCache) -> Result<Version, Finding> {
 /// The machine code that this nvcc can make, in numeric order; it names no targets with a letter here.
 pub fn gpu_codes(nvcc: &Path, answers: &ProbeCache) -> Result<Vec<Target>, Finding> {
     let question = ask(nvcc, &["--list-gpu-code"]);
-    let output = answers.ask(&question, DEADLINE, |output| {
+    let output = answers.ask(&question, DEADLINE, &|output| {
         let told = !parse_gpu_codes(&output.stdout).is_empty();
         told.then(Vec::new)
     })?;
@@ -83,7 +79,7 @@ pub fn gpu_codes(nvcc: &Path, answers: &ProbeCache) -> Result<Vec<Target>, Findi
 /// The machine code with a letter that this nvcc can make, which only its help names; none where that names nothing.
 pub fn lettered_codes(nvcc: &Path, answers: &ProbeCache) -> Option<Vec<Target>> {
     let question = ask(nvcc, &["--help"]);
-    let output = answers.ask(&question, DEADLINE, |output| {
+    let output = answers.ask(&question, DEADLINE, &|output| {
         parse_help(&output.stdout).map(|_| Vec::new())
     });
     let output = output.ok()?;

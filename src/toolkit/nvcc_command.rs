@@ -152,19 +152,26 @@ pub fn all_flags(flags: &[String], env: &Environment) -> Vec<String> {
 /// The command that asks the host compiler of a plan what it is. With `-v`, nvcc shows what it runs.
 pub fn question(plan: &Plan, source: &Path) -> Invocation {
     let source = source.to_string_lossy().into_owned();
-    let args = ["-v", "-E", "-x", "c++"].map(String::from).into_iter();
+    let mut args: Vec<String> = vec!["-v".into(), "-E".into(), "-x".into(), "c++".into()];
+    args.push(source);
+    args.extend(by(plan));
     Invocation {
         program: plan.nvcc.clone(),
-        args: args.chain([source]).chain(by(plan)).collect(),
+        args,
         env: plan.env.clone(),
     }
 }
 
-fn by(plan: &Plan) -> impl Iterator<Item = String> + '_ {
-    let ccbin = plan.ccbin.iter();
-    let ccbin = ccbin.flat_map(|program| ["-ccbin".to_string(), program.clone()]);
-    let local = (!plan.env.is_empty()).then(|| "-use-local-env".to_string());
-    ccbin.chain(local).chain(plan.flags.iter().cloned())
+fn by(plan: &Plan) -> Vec<String> {
+    let mut args = Vec::new();
+    if let Some(program) = &plan.ccbin {
+        args.extend(["-ccbin".to_string(), program.clone()]);
+    }
+    if !plan.env.is_empty() {
+        args.push("-use-local-env".to_string());
+    }
+    args.extend(plan.flags.iter().cloned());
+    args
 }
 
 fn static_runtime(env: &Environment) -> bool {
@@ -197,7 +204,7 @@ pub fn parse_depfile(text: &str) -> Vec<PathBuf> {
     }
     // gcc names a header each time that it is included.
     let mut seen = BTreeSet::new();
-    words.retain(|word| !word.is_empty() && seen.insert(word.clone()));
+    words.retain(|word| !word.is_empty() && seen.insert(OsString::from(word)));
     words.into_iter().map(PathBuf::from).collect()
 }
 

@@ -63,10 +63,13 @@ impl Elf {
             return Vec::new();
         }
         let mut steps = MOST_STEPS;
-        wanted
-            .filter(|name| matches!(self.find(name, &mut steps), Some(None)))
-            .map(|name| String::from_utf8_lossy(name).into_owned())
-            .collect()
+        let mut missing = Vec::new();
+        for name in wanted {
+            if matches!(self.find(name, &mut steps), Some(None)) {
+                missing.push(String::from_utf8_lossy(name).into_owned());
+            }
+        }
+        missing
     }
 
     /// Whether it has symbols for others at all. A library that only leads to others has none, and what they have does

@@ -2,7 +2,6 @@
 //! them. The tables: <https://refspecs.linuxfoundation.org/LSB_5.0.0/LSB-Core-generic/LSB-Core-generic/symversion.html>
 
 use crate::runtime::binary::elf::{Elf, lossy};
-use std::collections::BTreeMap;
 
 const SHT_DYNSYM: u64 = 11;
 const DT_VERSYM: u64 = 0x6fff_fff0;
@@ -128,12 +127,11 @@ impl Elf {
         let layout = self.layout()?;
         let numbers_at = self.dynamic_value(DT_VERSYM)?;
         let first = self.gnu_hash()?.first;
-        let mut files = BTreeMap::new();
-        for needed in self.version_needs()? {
-            for version in needed.versions {
-                files
-                    .entry(version.number)
-                    .or_insert_with(|| needed.file.clone());
+        let needs = self.version_needs()?;
+        let mut files = vec![None; NUMBER as usize + 1];
+        for needed in &needs {
+            for version in &needed.versions {
+                files[version.number as usize].get_or_insert(&needed.file);
             }
         }
         let mut letters = NameBudget(MOST_LETTERS);
@@ -146,7 +144,7 @@ impl Elf {
             let number = self.entry(numbers_at.checked_add(index * 2)?, 2)?;
             let number = layout.number(&number, 0, 2)? & NUMBER;
             // A name that is too long to be one of NVIDIA's is left out.
-            if let (Some(file), Some(name)) = (files.get(&number), self.name(symbol.name)) {
+            if let (Some(file), Some(name)) = (files[number as usize], self.name(symbol.name)) {
                 letters.spend(file.len() + name.len())?;
                 wanted.push((file.clone(), name));
             }

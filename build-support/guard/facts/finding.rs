@@ -118,11 +118,14 @@ impl Finding {
         label: &'static str,
         lines: impl IntoIterator<Item = impl fmt::Display>,
     ) -> Self {
-        let lines: Vec<String> = lines.into_iter().map(|line| line.to_string()).collect();
-        if lines.is_empty() {
-            return self;
+        let mut texts = Vec::new();
+        for line in lines {
+            texts.push(line.to_string());
         }
-        self.with(label, lines.join("\n"))
+        match texts.is_empty() {
+            true => self,
+            false => self.with(label, texts.join("\n")),
+        }
     }
 
     /// With one more way to mend it.

@@ -211,11 +211,13 @@ pub fn nvcc_header(
         .with("header", header.display())
         .with_lines("also found", others.iter().map(|other| other.display()));
     if wheels {
-        let names =
-            ["nvcc", "crt", "runtime"].map(|name| format!("'nvidia-cuda-{name}=={said}.*'"));
+        let name = |name| format!("'nvidia-{name}=={said}.*'");
         finding = finding.help(format!(
-            "bring the wheels to one release: `pip install {} 'nvidia-nvvm=={said}.*'`",
-            names.join(" ")
+            "bring the wheels to one release: `pip install {} {} {} {}`",
+            name("cuda-nvcc"),
+            name("cuda-crt"),
+            name("cuda-runtime"),
+            name("nvvm")
         ));
     }
     finding

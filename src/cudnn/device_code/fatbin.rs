@@ -7,7 +7,6 @@
 pub mod made;
 
 use crate::runtime::facts::compute_capability::{Code, ComputeCapability, Suffix, Target};
-use std::collections::BTreeSet;
 
 const MARK: u64 = 0xba55_ed50;
 const VERSION: u64 = 1;
@@ -22,14 +21,16 @@ const MOST_HEADERS: u32 = 1 << 17;
 pub fn targets(
     size: u64,
     read: &mut dyn FnMut(u64, u64) -> Option<Vec<u8>>,
-) -> Option<BTreeSet<Target>> {
-    let mut found = BTreeSet::new();
+) -> Option<Vec<Target>> {
+    let mut found = Vec::new();
     let (mut at, mut end) = (0, 0);
     for _ in 0..MOST_HEADERS {
         if at < end {
             let entry = Entry::parse(&read(at, ENTRY)?)?;
             at = entry.size.checked_add(at).filter(|next| *next <= end)?;
-            found.extend(entry.target);
+            if let Some(new) = entry.target.filter(|target| !found.contains(target)) {
+                found.push(new);
+            }
         } else if at < size {
             let start = read(at, (size - at).min(4 * HEAD))?;
             let zeros = start.iter().take_while(|byte| **byte == 0).count();
@@ -46,6 +47,7 @@ pub fn targets(
             at += HEAD;
             end = at.checked_add(length).filter(|end| *end <= size)?;
         } else {
+            found.sort();
             return Some(found);
         }
     }

@@ -1,7 +1,6 @@
 //! What the parts of a cuDNN hold device code for, taken together.
 
 use crate::runtime::facts::compute_capability::{Code, Suffix, Target};
-use std::collections::BTreeSet;
 
 /// Whether every GPU needs this part. `engines_precompiled` keeps leftovers for GPUs that the others left behind.
 pub fn is_core(part: &str) -> bool {
@@ -12,23 +11,22 @@ pub fn is_core(part: &str) -> bool {
 
 /// What serves a GPU in every part: what all of them hold, and where one holds `sm_90` and another `sm_90a`, the
 /// narrower. A part without any device code asks for none.
-pub fn common(parts: &[BTreeSet<Target>]) -> Vec<Target> {
+pub fn common(parts: &[Vec<Target>]) -> Vec<Target> {
     let parts: Vec<_> = parts.iter().filter(|part| !part.is_empty()).collect();
-    let all: BTreeSet<Target> = parts.iter().flat_map(|part| part.iter().copied()).collect();
-    let (held, rest): (BTreeSet<Target>, BTreeSet<Target>) = all
-        .iter()
-        .partition(|target| parts.iter().all(|part| part.contains(target)));
-    let narrower = rest.into_iter().filter(|target| {
-        !is_covered(*target, &held) && parts.iter().all(|part| is_covered(*target, part))
+    let mut all: Vec<Target> = parts.iter().copied().flatten().copied().collect();
+    all.sort();
+    all.dedup();
+    let is_held = |target: &Target| parts.iter().all(|part| part.contains(target));
+    let held: Vec<Target> = all.iter().copied().filter(is_held).collect();
+    all.retain(|target| {
+        let is_narrower = || parts.iter().all(|part| is_covered(*target, part));
+        held.contains(target) || !is_covered(*target, &held) && is_narrower()
     });
-    let mut common: Vec<Target> = narrower.collect();
-    common.extend(held);
-    common.sort();
-    common
+    all
 }
 
 /// Whether there is code that runs wherever this would.
-fn is_covered(target: Target, by: &BTreeSet<Target>) -> bool {
+fn is_covered(target: Target, by: &[Target]) -> bool {
     let covers = |one: &Target| {
         one.code == target.code && one.suffix <= target.suffix && one.runs_on(target.capability)
     };
@@ -70,10 +68,7 @@ mod tests {
     use super::*;
 
     fn of(parts: &[&str]) -> String {
-        let parts: Vec<BTreeSet<Target>> = parts
-            .iter()
-            .map(|part| Target::parse_all(part).into_iter().collect())
-            .collect();
+        let parts: Vec<Vec<Target>> = parts.iter().map(|part| Target::parse_all(part)).collect();
         format_targets(&common(&parts))
     }
 

@@ -9,7 +9,6 @@ use crate::model::candidate::Cudnn;
 use crate::model::platform::Os;
 use crate::runtime::facts::compute_capability::Target;
 use crate::system::library_file::Binary;
-use std::collections::BTreeSet;
 use std::path::Path;
 
 /// The device code that serves a GPU in all core parts; none where one of them does not tell.
@@ -18,13 +17,12 @@ pub fn read(cudnn: &Cudnn, os: Os) -> Vec<Target> {
         .parts
         .iter()
         .filter(|part| gpu_code::is_core(&part.name));
-    let parts: Option<Vec<BTreeSet<Target>>> =
-        core.map(|part| read_library(&part.path, os)).collect();
+    let parts: Option<Vec<Vec<Target>>> = core.map(|part| read_library(&part.path, os)).collect();
     gpu_code::common(&parts.unwrap_or_default())
 }
 
 /// The device code in a library; none where it does not tell.
-pub fn read_library(path: &Path, os: Os) -> Option<BTreeSet<Target>> {
+pub fn read_library(path: &Path, os: Os) -> Option<Vec<Target>> {
     let library = Binary::open(path, os).ok()?;
     let (start, size) = library.device_code()?;
     if start.checked_add(size)? > library.length() {

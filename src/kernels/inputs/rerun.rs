@@ -42,7 +42,7 @@ impl Kernels<'_> {
 
     /// The directories of the toolkit and of the system, whose headers cargo need not watch.
     pub(in crate::kernels) fn foreign(&self) -> Vec<PathBuf> {
-        let mut dirs = ["/usr/include", "/usr/lib"].map(PathBuf::from).to_vec();
+        let mut dirs: Vec<PathBuf> = vec!["/usr/include".into(), "/usr/lib".into()];
         if let Some(toolkit) = &self.toolchain.toolkit {
             // The folder of a package may be /usr/src/app.
             let root = Some(&toolkit.root).filter(|root| *root != Path::new("/usr"));

@@ -38,11 +38,12 @@ pub fn state(plan: &Plan, host: &Host, root: Option<&Path>) -> String {
     let dirs = nvcc.parent().map(Path::to_path_buf).into_iter();
     let dirs = files::dedup(dirs.chain(root.map(|root| root.join("bin"))));
     let builder = host.builder();
-    let beside = dirs
-        .iter()
-        .flat_map(|dir| BESIDE_NVCC.map(|name| dir.join(program(name, &builder))));
     let mut programs: Vec<PathBuf> = vec![nvcc.clone()];
-    programs.extend(beside);
+    for dir in &dirs {
+        for name in BESIDE_NVCC {
+            programs.push(dir.join(program(name, &builder)));
+        }
+    }
     let usual = match builder.os {
         Os::Windows => "cl.exe",
         _ => "gcc",
@@ -55,8 +56,11 @@ pub fn state(plan: &Plan, host: &Host, root: Option<&Path>) -> String {
         .iter()
         .filter_map(|program| fingerprint::read(program));
     let programs = joined(programs, "\n");
-    let flags = [Variable::NvccPrependFlags, Variable::NvccAppendFlags]
-        .map(|variable| host.env.get(variable).unwrap_or_default());
+    let flags = |variable| host.env.get(variable).unwrap_or_default();
+    let flags = [
+        flags(Variable::NvccPrependFlags),
+        flags(Variable::NvccAppendFlags),
+    ];
     let read = variables(builder.os).iter().map(|name| {
         let mut own = plan.env.iter().filter(|(own, _)| own == name);
         let own = own.next().map(|(_, value)| value.as_os_str());

@@ -11,7 +11,8 @@ use std::time::{Duration, SystemTime};
 
 /// Puts the objects into `lib<name>.a` in `out_dir`, unless these very objects are in it.
 pub fn create(name: &str, objects: &[PathBuf], host: &Host, out_dir: &Path) -> Result<(), Finding> {
-    let archiver = ["AR", "ARFLAGS"].map(|name| host.env.os_var(name).unwrap_or_default());
+    let variable = |name| host.env.os_var(name).unwrap_or_default();
+    let archiver = [variable("AR"), variable("ARFLAGS")];
     let stamp = build_stamp::Artifact {
         output: &out_dir.join(format!("lib{name}.a")),
         stamp: &out_dir.join("cudnn-guard").join(format!("lib{name}.stamp")),

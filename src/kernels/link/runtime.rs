@@ -52,22 +52,29 @@ pub fn link(
         }
         None => found(shared(link_dirs)),
     };
-    lines.extend(
-        ["stdc++", "rt", "dl", "pthread"]
-            .map(|library| Directive::LinkLib(Library::Dynamic(library.into()))),
-    );
+    for library in ["stdc++", "rt", "dl", "pthread"] {
+        lines.push(Directive::LinkLib(Library::Dynamic(library.into())));
+    }
     Ok(lines)
 }
 
 /// What to link where there is no static runtime. Wheels have no `libcudart.so`: then the file's whole name.
 fn shared(link_dirs: &[PathBuf]) -> Library {
     let is_runtime = |name: &str| name.starts_with("libcudart.so");
-    let files = link_dirs
-        .iter()
-        .flat_map(|dir| files::list_named(dir, &is_runtime).unwrap_or_default());
-    let names = files.filter_map(|file| Some(file.file_name()?.to_string_lossy().into_owned()));
+    let mut shortest: Option<String> = None;
+    for dir in link_dirs {
+        for file in files::list_named(dir, &is_runtime).unwrap_or_default() {
+            let name = file.file_name().unwrap_or_default().to_string_lossy();
+            if shortest
+                .as_ref()
+                .is_none_or(|other| name.len() < other.len())
+            {
+                shortest = Some(name.into_owned());
+            }
+        }
+    }
     // The shortest is the link for linking, then the SONAME.
-    match names.min_by_key(String::len) {
+    match shortest {
         Some(name) if name != "libcudart.so" => Library::Verbatim(name),
         _ => Library::Dynamic("cudart".into()),
     }

@@ -3,7 +3,6 @@
 use crate::model::text::joined;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
-use std::collections::BTreeMap;
 use std::path::Path;
 
 /// A constant of the module.
@@ -43,10 +42,10 @@ pub fn text(module: &str, is_text: bool, constants: &[Constant]) -> Result<Strin
         )
         .help("name it with letters, digits and `_`, as in `.module(\"ptx\")`"));
     }
-    let mut named: BTreeMap<String, &Constant> = BTreeMap::new();
+    let mut named: Vec<(String, &Constant)> = Vec::new();
     for constant in constants {
         let name = constant.name();
-        if let Some(other) = named.insert(name.clone(), constant) {
+        if let Some((_, other)) = named.iter().find(|(known, _)| *known == name) {
             let summary = format!(
                 "`{}` and `{}` would both be `{name}` in the module `{module}`",
                 other.source.display(),
@@ -55,6 +54,7 @@ pub fn text(module: &str, is_text: bool, constants: &[Constant]) -> Result<Strin
             return Err(Finding::error(FindingId::ConfigInvalid, summary)
                 .help("rename one of the two files, or compile it in a call with another module"));
         }
+        named.push((name, constant));
     }
     let (kind, include, empty) = match is_text {
         true => ("&str", "include_str!", "\"\""),

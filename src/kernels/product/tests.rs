@@ -207,8 +207,8 @@ fn a_module_has_a_constant_for_each_file() {
     assert_eq!(
         written(&package, "ptx.rs"),
         format!(
-            "{head}pub const A_B: &str = include_str!(\"a-b.ptx\");\n\
-             pub const _2D: &str = include_str!(\"2d.ptx\");\n"
+            "{head}pub const _2D: &str = include_str!(\"2d.ptx\");\n\
+             pub const A_B: &str = include_str!(\"a-b.ptx\");\n"
         )
     );
     made(&package, |all| all.module("fatbin").fatbin());
@@ -230,7 +230,7 @@ fn a_module_has_a_constant_for_each_file() {
     );
     assert_eq!(
         written(&package, "ptx.rs"),
-        format!("{head}pub const A_B: &str = \"\";\npub const _2D: &str = \"\";\n")
+        format!("{head}pub const _2D: &str = \"\";\npub const A_B: &str = \"\";\n")
     );
     all().module("fatbin").fatbin().unwrap();
     assert!(written(&package, "fatbin.rs").contains("pub const A_B: &[u8] = &[];\n"));

@@ -148,7 +148,7 @@ fn the_slowest_of_the_last_time_is_begun_first() {
     )
     .unwrap();
     let durations = || Durations::read(jobs[0].folder().join("durations"));
-    assert_eq!(durations().longest_first(&jobs, vec![0, 1, 2]), [0, 1, 2]);
+    assert_eq!(durations().longest_first(&jobs, &[0, 1, 2]), [0, 1, 2]);
     let ran = |place: usize, seconds| {
         let command = format!("nvcc -c {place}.cu");
         (&jobs[place], command, Duration::from_millis(seconds))
@@ -162,11 +162,11 @@ fn the_slowest_of_the_last_time_is_begun_first() {
         ]
     );
     // What is not known may be longer.
-    assert_eq!(durations().longest_first(&jobs, vec![0, 1, 2]), [1, 2, 0]);
+    assert_eq!(durations().longest_first(&jobs, &[0, 1, 2]), [1, 2, 0]);
     durations().note(&[ran(1, 5)]);
-    assert_eq!(durations().longest_first(&jobs, vec![0, 1, 2]), [2, 0, 1]);
+    assert_eq!(durations().longest_first(&jobs, &[0, 1, 2]), [2, 0, 1]);
     package.write("out/cudnn-guard/libk/durations", "x\n-1 y\n\n");
-    assert_eq!(durations().longest_first(&jobs, vec![0, 1, 2]), [0, 1, 2]);
+    assert_eq!(durations().longest_first(&jobs, &[0, 1, 2]), [0, 1, 2]);
 }
 
 #[test]

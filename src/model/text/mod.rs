@@ -5,10 +5,20 @@ pub mod pattern;
 pub mod target_name;
 pub mod version_header;
 
+use std::ffi::OsString;
 use std::fmt::Display;
 
 /// All of them in one text, with this between them.
 pub fn joined<T: Display>(values: impl IntoIterator<Item = T>, between: &str) -> String {
-    let texts: Vec<String> = values.into_iter().map(|value| value.to_string()).collect();
+    let mut texts = Vec::new();
+    for value in values {
+        texts.push(value.to_string());
+    }
     texts.join(between)
+}
+
+/// Names, each with the release in it: the newest first.
+pub fn newest_first(mut names: Vec<(Vec<u32>, OsString)>) -> impl Iterator<Item = OsString> {
+    names.sort();
+    names.into_iter().rev().map(|(_, name)| name)
 }

@@ -16,9 +16,15 @@ use std::time::SystemTime;
 /// All that was asked for so far, and what is not there.
 #[derive(Default)]
 pub struct StatCache {
-    files: RefCell<BTreeMap<OsString, Option<Rc<File>>>>,
-    dirs: RefCell<BTreeMap<OsString, Option<PathBuf>>>,
-    names: RefCell<BTreeMap<OsString, Rc<Vec<OsString>>>>,
+    known: RefCell<BTreeMap<OsString, Known>>,
+}
+
+/// What was asked for of one path; the inner is none where it is not there.
+#[derive(Clone, Default)]
+struct Known {
+    file: Option<Option<Rc<File>>>,
+    dir: Option<Option<PathBuf>>,
+    names: Option<Rc<Vec<OsString>>>,
 }
 
 /// Something that is there.
@@ -39,12 +45,11 @@ pub struct File {
 impl StatCache {
     /// What there is under this path.
     pub fn file(&self, path: &Path) -> Option<Rc<File>> {
-        if let Some(known) = self.files.borrow().get(path.as_os_str()) {
-            return known.clone();
+        if let Some(file) = self.known(path, |known| known.file.clone()) {
+            return file;
         }
         let file = self.look(path).map(Rc::new);
-        let mut files = self.files.borrow_mut();
-        files.insert(path.as_os_str().to_os_string(), file.clone());
+        self.note(path, |known| known.file = Some(file.clone()));
         file
     }
 
@@ -80,28 +85,35 @@ impl StatCache {
 
     /// Where a directory is, links followed. There are hundreds of files in a few.
     pub fn dir(&self, dir: &Path) -> Option<PathBuf> {
-        if let Some(known) = self.dirs.borrow().get(dir.as_os_str()) {
-            return known.clone();
+        if let Some(real) = self.known(dir, |known| known.dir.clone()) {
+            return real;
         }
         let real = files::canonical(dir, None).ok();
-        let mut dirs = self.dirs.borrow_mut();
-        dirs.insert(dir.as_os_str().to_os_string(), real.clone());
+        self.note(dir, |known| known.dir = Some(real.clone()));
         real
     }
 
     /// What a directory holds, in the order of the names.
     pub fn names(&self, dir: &Path) -> Rc<Vec<OsString>> {
-        if let Some(known) = self.names.borrow().get(dir.as_os_str()) {
-            return Rc::clone(known);
+        if let Some(names) = self.known(dir, |known| known.names.clone()) {
+            return names;
         }
         let listed = files::list(dir).unwrap_or_default();
         let names = listed
             .iter()
             .filter_map(|path| Some(path.file_name()?.to_os_string()));
         let listed = Rc::new(names.collect());
-        let mut names = self.names.borrow_mut();
-        names.insert(dir.as_os_str().to_os_string(), Rc::clone(&listed));
+        self.note(dir, |known| known.names = Some(Rc::clone(&listed)));
         listed
+    }
+
+    fn known<T>(&self, path: &Path, of: impl Fn(&Known) -> Option<T>) -> Option<T> {
+        self.known.borrow().get(path.as_os_str()).and_then(of)
+    }
+
+    fn note(&self, path: &Path, note: impl FnOnce(&mut Known)) {
+        let mut known = self.known.borrow_mut();
+        note(known.entry(path.as_os_str().to_os_string()).or_default());
     }
 }
 

@@ -56,12 +56,13 @@ struct CachedOutput {
 impl ProbeCache {
     /// Those of a build in this environment. Outside a build script nothing is kept for later.
     pub fn open(env: &Environment) -> Self {
-        let steering = STEERING.map(|variable| env.get(variable).map(OsString::from));
+        let steering = STEERING.iter();
+        let steering = steering.map(|variable| env.get(*variable).map(OsString::from));
         Self {
             folder: env
                 .os_var("OUT_DIR")
                 .map(|dir| Path::new(dir).join("cudnn-guard")),
-            steering: steering.to_vec(),
+            steering: steering.collect(),
             known: Arc::default(),
         }
     }
@@ -72,7 +73,7 @@ impl ProbeCache {
         &self,
         question: &Invocation,
         deadline: Duration,
-        rests_on: impl Fn(&Output) -> Option<Vec<PathBuf>>,
+        rests_on: &dyn Fn(&Output) -> Option<Vec<PathBuf>>,
     ) -> Result<Output, Finding> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let known = known.get_or_insert_with(|| self.read());
