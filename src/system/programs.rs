@@ -5,9 +5,11 @@ use crate::runtime::facts::finding::{Finding, printable};
 use crate::runtime::facts::finding_id::FindingId;
 use std::ffi::OsStr;
 use std::io::Read;
+#[cfg(unix)]
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -41,11 +43,11 @@ pub fn run(invocation: &Invocation, deadline: Duration) -> Result<Output, Findin
     )]
     let mut command = command(invocation);
     #[cfg(unix)]
-    std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    command.process_group(0);
     start(command, invocation, Some(deadline))
 }
 
-/// Lets a compiler work as long as it has to. It stays in the process group of the build, so that Ctrl-C in the
+/// Lets a compiler work as long as it has to, or until cargo is gone. It stays in the process group of the build, so that Ctrl-C in the
 /// terminal ends it too.
 pub fn run_to_end(invocation: &Invocation) -> Result<Output, Finding> {
     start(command(invocation), invocation, None)
@@ -68,6 +70,11 @@ fn start(
     deadline: Option<Duration>,
 ) -> Result<Output, Finding> {
     let begun = Instant::now();
+    if is_abandoned() {
+        return Err(cannot("start", invocation, &cargo_is_gone()));
+    }
+    #[cfg(target_os = "linux")]
+    end_with_this_process(&mut command);
     let mut child = command
         .spawn()
         .map_err(|error| cannot("start", invocation, &error))?;
@@ -76,8 +83,13 @@ fn start(
     let open = || !stdout.reader.is_finished() || !stderr.reader.is_finished();
     let waited = wait(&mut child, open, begun, deadline);
     // What a program leaves behind after an ordinary end is its own affair: sccache leaves its server.
-    if deadline.is_some() && !matches!(waited, Ok(Some(_))) {
-        kill_group(&mut child);
+    if !matches!(waited, Ok(Some(_))) {
+        if deadline.is_some() {
+            kill_group(&child);
+        }
+        // The second only takes its exit status, so that no zombie stays.
+        let _ = child.kill();
+        let _ = child.wait();
     }
     let text = |stream: &Stream| {
         let bytes = stream.kept.lock().unwrap_or_else(PoisonError::into_inner);
@@ -117,16 +129,15 @@ fn wait(
     let mut exited: Option<(ExitStatus, Instant)> = None;
     loop {
         if exited.is_none() {
-            // Nobody has to look at the clock where there is no deadline.
-            let status = match deadline {
-                Some(_) => child.try_wait()?,
-                None => Some(child.wait()?),
-            };
+            let status = child.try_wait()?;
             exited = status.map(|status| (status, Instant::now()));
         }
         match exited {
             Some((status, at)) if !open() || at.elapsed() >= GRACE => return Ok(Some(status)),
             None if deadline.is_some_and(|limit| begun.elapsed() >= limit) => return Ok(None),
+            None if is_abandoned() => {
+                return Err(cargo_is_gone());
+            }
             Some(_) => std::thread::sleep(FIRST_LOOK),
             // A tenth of the time it took so far, so that a quick answer is not waited for.
             None => std::thread::sleep((begun.elapsed() / 10).clamp(FIRST_LOOK, TICK)),
@@ -173,7 +184,7 @@ fn drain(mut from: Option<Source>) -> Stream {
 }
 
 #[cfg(unix)]
-fn kill_group(child: &mut Child) {
+fn kill_group(child: &Child) {
     unsafe extern "C" {
         fn kill(process: i32, signal: i32) -> i32;
     }
@@ -183,14 +194,42 @@ fn kill_group(child: &mut Child) {
         // been waited for, so that no other group can have this number.
         unsafe { kill(-group, SIGKILL) };
     }
-    // This only takes its exit status, so that no zombie stays.
-    let _ = child.wait();
 }
 
 #[cfg(not(unix))]
-fn kill_group(child: &mut Child) {
-    let _ = child.kill();
-    let _ = child.wait();
+fn kill_group(_: &Child) {}
+
+/// Has the kernel end the program where this process is killed, with the thread that waits for the program.
+#[cfg(target_os = "linux")]
+fn end_with_this_process(command: &mut Command) {
+    unsafe extern "C" {
+        fn prctl(option: i32, ...) -> i32;
+    }
+    const PR_SET_PDEATHSIG: i32 = 1;
+    const SIGKILL: std::ffi::c_ulong = 9;
+    // SAFETY: what runs between fork and exec is one system call, with two numbers.
+    unsafe {
+        command.pre_exec(|| {
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
+            Ok(())
+        })
+    };
+}
+
+/// Whether this is a build script whose cargo is gone: nobody waits for what it does. The first call notes which
+/// process cargo is.
+fn is_abandoned() -> bool {
+    #[cfg(unix)]
+    let parent = std::os::unix::process::parent_id();
+    #[cfg(not(unix))]
+    let parent = 0; // Windows keeps the number of a parent that is gone
+    static CARGO: OnceLock<Option<u32>> = OnceLock::new();
+    let cargo = CARGO.get_or_init(|| std::env::var_os("OUT_DIR").map(|_| parent));
+    cargo.is_some_and(|cargo| cargo != parent)
+}
+
+fn cargo_is_gone() -> std::io::Error {
+    std::io::Error::other("cargo, which ran this build script, is gone")
 }
 
 fn cannot(verb: &str, invocation: &Invocation, error: &std::io::Error) -> Finding {

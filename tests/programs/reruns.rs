@@ -1,11 +1,13 @@
 //! When cargo runs a build script again, and what the script itself does not run.
 
 use crate::support::builds::{check, crate_of, cudnn, toolkit, wheel, write};
-use crate::support::{fresh, project, run};
+use crate::support::{fresh, program, project, repository, run};
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::time::{Duration, SystemTime};
+use std::process::Stdio;
+use std::time::{Duration, Instant, SystemTime};
 
 /// Builds, and says whether the build script ran.
 #[track_caller]
@@ -153,6 +155,58 @@ fn a_compiler_that_stands_in_its_toolkit_is_not_run_to_find_it() {
     symlink(cuda.join("bin/nvcc"), &link).unwrap();
     let dir = crate_of("beside");
     run(&mut check(&dir, "cuda=>=13, <13.1", &[("NVCC", &link)])).exits_with(0);
+}
+
+/// nvcc hangs where it is asked and where it compiles, and cargo is killed: alone, as by a machine that is short of
+/// memory, or with all of its process group.
+#[test]
+fn what_a_build_script_runs_ends_with_cargo() {
+    let dir = crate_of("killed");
+    for (hangs_at, group) in [("", ""), ("", "-"), ("add.cu", ""), ("add.cu", "-")] {
+        let test = fresh("builds-killed");
+        let (cuda, started) = (test.join("cuda"), test.join("started"));
+        toolkit(&cuda, 13000, false);
+        let real = repository().join("fixtures/nvcc/nvcc");
+        let script = format!(
+            "#!/bin/sh\ncase \"$*\" in *{hangs_at}*) echo $$ > '{}'; exec sleep 100; esac\nexec '{}' \"$@\"\n",
+            started.display(),
+            real.display()
+        );
+        write(&cuda.join("bin/nvcc"), &script);
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        fs::set_permissions(cuda.join("bin/nvcc"), mode).unwrap();
+        let mut command = check(&dir, "archs=80;kernels=src/add.cu", &[("CUDA_HOME", &cuda)]);
+        command
+            .process_group(0)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        let mut cargo = command.spawn().unwrap();
+        let nvcc = within(Duration::from_secs(60), || {
+            let text = fs::read_to_string(&started).ok()?;
+            text.ends_with('\n').then(|| text.trim().to_string())
+        });
+        let nvcc = nvcc.expect("nvcc was started");
+        let what = format!("{group}{}", cargo.id());
+        run(program("kill").args(["-KILL", "--", &what])).exits_with(0);
+        cargo.wait().unwrap();
+        let is_gone = || !Path::new("/proc").join(&nvcc).join("exe").exists();
+        let gone = within(Duration::from_secs(5), || is_gone().then_some(()));
+        assert!(
+            gone.is_some(),
+            "{hangs_at:?} {group:?}: process {nvcc} is there"
+        );
+    }
+}
+
+/// What comes of it, if anything does in that time.
+fn within<T>(time: Duration, of: impl Fn() -> Option<T>) -> Option<T> {
+    let begun = Instant::now();
+    loop {
+        match of() {
+            None if begun.elapsed() < time => std::thread::sleep(Duration::from_millis(20)),
+            found => return found,
+        }
+    }
 }
 
 /// A build script that takes a cuDNN which no machine has.
