@@ -223,3 +223,26 @@ fn what_a_wheel_opens_and_nothing_brings_is_named() {
     library(&root, "cuda/libnvrtc.so.11.2");
     assert_eq!(found(), None);
 }
+
+/// It is mapped by nobody: that would end the doctor, and a build script, with SIGBUS.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[test]
+fn a_driver_that_is_cut_short_is_told() {
+    let root = folder("driver-cut-short");
+    let maps = fs::read_to_string("/proc/self/maps").expect("what is mapped");
+    let mut libraries = maps.lines().filter_map(|line| line.split_once('/'));
+    let whole = libraries.find(|(_, path)| path.contains("libc.so"));
+    let bytes = fs::read(format!("/{}", whole.expect("the C library").1)).expect("its bytes");
+    file(&root, "libcuda.so.1", &bytes[..100_000]);
+    let way = [("LD_LIBRARY_PATH", root.to_str().expect("text"))];
+    let shown = doctor(&way, &["--json"]);
+    let json: Value = serde_json::from_str(&shown).expect("JSON");
+    let mut findings = json["findings"].as_array().expect("findings").iter();
+    let finding = findings.find(|one| one["id"] == "driver-missing");
+    let headline = finding.expect("a finding")["summary"].as_str().unwrap();
+    let begin = format!(
+        "`{}/libcuda.so.1` is cut off: it ends at byte 100000, and its segments reach to ",
+        root.display()
+    );
+    assert!(headline.starts_with(&begin), "{headline}");
+}

@@ -1,7 +1,9 @@
 //! `/etc/ld.so.cache`: which file the system's configuration gives to a library name.
 
-use crate::runtime::loader::load_origin::CACHE;
 use std::path::{Path, PathBuf};
+
+/// Which file the system's configuration gives to a library name.
+pub const CACHE: &str = "/etc/ld.so.cache";
 
 const MAGIC: &[u8] = b"glibc-ld.so.cache1.1";
 const HEADER: usize = 48;
@@ -13,6 +15,30 @@ pub fn files(name: &str) -> Vec<PathBuf> {
         Ok(bytes) => parse(&bytes, name),
         Err(_) => Vec::new(),
     }
+}
+
+/// Where the loader looks for this name, in its order: these folders are those that it tells.
+pub fn candidates(folders: &[PathBuf], name: &str) -> Vec<PathBuf> {
+    let mut candidates = Vec::new();
+    // The cache comes before the folders that every system has.
+    let mut cached = files(name);
+    for folder in folders {
+        if is_default(folder) {
+            candidates.append(&mut cached);
+        }
+        candidates.push(folder.join(name));
+    }
+    candidates.append(&mut cached);
+    candidates
+}
+
+/// Whether every system has this folder: that the cache names it too tells nobody anything.
+pub fn is_default(folder: &Path) -> bool {
+    let folder = folder.to_string_lossy();
+    let folder = folder.strip_prefix("/usr").unwrap_or(&folder);
+    folder == "/lib"
+        || folder == "/lib64"
+        || (folder.starts_with("/lib/") && folder.ends_with("-linux-gnu"))
 }
 
 /// The files for this name in a cache of glibc 2.2 or later, whose format is described in its
