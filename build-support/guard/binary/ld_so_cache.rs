@@ -1,5 +1,7 @@
 //! `/etc/ld.so.cache`: which file the system's configuration gives to a library name.
 
+use crate::runtime::binary::bounded_file::BoundedFile;
+use std::io::BufRead;
 use std::path::{Path, PathBuf};
 
 /// Which file the system's configuration gives to a library name.
@@ -8,13 +10,18 @@ pub const CACHE: &str = "/etc/ld.so.cache";
 const MAGIC: &[u8] = b"glibc-ld.so.cache1.1";
 const HEADER: usize = 48;
 const ENTRY: usize = 24;
+/// More than the cache of any system has, and more files than one name has in it. A damaged one names one long text
+/// again and again.
+const MOST: u64 = 4 << 20;
+const MOST_FILES: usize = 64;
+const LONGEST_PATH: usize = 4096;
 
 /// The files that the system's cache gives to this name, in its order.
 pub fn files(name: &str) -> Vec<PathBuf> {
-    match std::fs::read(Path::new(CACHE)) {
-        Ok(bytes) => parse(&bytes, name),
-        Err(_) => Vec::new(),
-    }
+    let bytes = BoundedFile::open(Path::new(CACHE))
+        .ok()
+        .and_then(|file| file.read(0, file.length().min(MOST)));
+    parse(&bytes.unwrap_or_default(), name)
 }
 
 /// Where the loader looks for this name, in its order: these folders are those that it tells.
@@ -45,6 +52,7 @@ pub fn is_default(folder: &Path) -> bool {
 /// `sysdeps/generic/dl-cache.h`: a header, one entry per library, then the strings. Before glibc 2.32 an older
 /// table stands in front of it.
 pub fn parse(bytes: &[u8], name: &str) -> Vec<PathBuf> {
+    let bytes = bytes.get(..MOST as usize).unwrap_or(bytes);
     let Some(start) = bytes
         .windows(MAGIC.len())
         .position(|window| window == MAGIC)
@@ -58,9 +66,10 @@ pub fn parse(bytes: &[u8], name: &str) -> Vec<PathBuf> {
     let mut files = Vec::new();
     let entries = cache.get(HEADER..).unwrap_or(&[]).chunks_exact(ENTRY);
     for entry in entries.take(count) {
-        let text = |at| string(cache, read_u32(entry, at)?);
-        if let (true, Some(file)) = (text(4) == Some(name), text(8)) {
-            files.push(PathBuf::from(file));
+        let text = |at| cache.get(read_u32(entry, at)?..);
+        let behind = text(4).and_then(|text| text.strip_prefix(name.as_bytes()));
+        if behind.is_some_and(|behind| behind.first() == Some(&0)) && files.len() < MOST_FILES {
+            files.extend(text(8).and_then(path));
         }
     }
     files
@@ -73,8 +82,11 @@ fn read_u32(bytes: &[u8], at: usize) -> Option<usize> {
     }
 }
 
-fn string(cache: &[u8], at: usize) -> Option<&str> {
-    let rest = cache.get(at..)?;
-    let end = rest.iter().position(|byte| *byte == 0)?;
-    std::str::from_utf8(rest.get(..end)?).ok()
+fn path(text: &[u8]) -> Option<PathBuf> {
+    let text = text.get(..LONGEST_PATH).unwrap_or(text);
+    // It comes compiled with optimisation; a loop over bytes in a build script does not.
+    let mut rest = text;
+    let length = rest.skip_until(0).ok()?;
+    let path = text.get(..length)?.strip_suffix(b"\0")?;
+    Some(PathBuf::from(std::str::from_utf8(path).ok()?))
 }
