@@ -20,7 +20,7 @@ const MOST_HEADERS: usize = 40;
 /// The header that tells the release, in this directory or in the one that its `cudnn.h` leads to.
 pub(super) fn header_in(dir: &Path, sysroot: Sysroot) -> Option<(Version, PathBuf)> {
     telling_header(dir, sysroot).or_else(|| {
-        let text = files::read(&sysroot.file(&dir.join("cudnn.h"))?).ok()?;
+        let text = files::read_start(&sysroot.file(&dir.join("cudnn.h"))?, 1 << 16).ok()?;
         let mut named = version_header::included_by_path(&text).into_iter();
         named.find_map(|path| telling_header(&sysroot.canonical(dir.join(path).parent()?), sysroot))
     })

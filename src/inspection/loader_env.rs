@@ -11,6 +11,9 @@ use std::env::consts::ARCH;
 use std::ffi::OsStr;
 use std::path::Path;
 
+/// More libraries than any system puts into every program.
+const MOST_PRELOADS: usize = 64;
+
 impl Inspection {
     /// What is known of it before the first library is looked for.
     pub(super) fn ground(&self, root: Option<&Path>, host: &Host) -> LoaderEnv {
@@ -54,6 +57,7 @@ impl Inspection {
         let loader = Loader::parse(&loader.unwrap_or_default(), &ground.cpu);
         ground.preloads = preloads(&String::from_utf8_lossy(&everywhere))
             .into_iter()
+            .take(MOST_PRELOADS)
             .map(String::from)
             .collect();
         ground.loader = loader;

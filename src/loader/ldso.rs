@@ -6,8 +6,8 @@ use crate::loader::{config, linkage, search_order};
 use crate::model::linkage::{Linkage, LoadPhase, Missing, Object, Unfit};
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::elf::Elf;
-use crate::runtime::loader::load_origin::{CACHE, LoadOrigin};
-use crate::runtime::loader::{elf::ld_so_cache, unlinked};
+use crate::runtime::binary::ld_so_cache::{self, CACHE};
+use crate::runtime::loader::{load_origin::LoadOrigin, unlinked};
 use crate::system::files;
 use crate::system::sysroot::Sysroot;
 use crate::toolkit::dependencies;
@@ -318,14 +318,14 @@ impl LoadGraph {
         }
     }
 
-    /// The folders of a configuration file, and of those that it includes, each read once.
+    /// The folders of a configuration file, and of those that it includes, each read once. No system has a thousand.
     fn configured(&self, file: &Path, read: &mut Vec<PathBuf>, dirs: &mut Vec<PathBuf>) {
         if read.iter().any(|known| known == file) {
             return;
         }
         read.push(file.to_path_buf());
         let there = self.sysroot().file(&below_root(file, &self.ground));
-        let text = there.and_then(|file| files::read(&file).ok());
+        let text = there.and_then(|file| files::read_start(&file, 1 << 14).ok());
         for line in text.unwrap_or_default().lines() {
             let line = line.split('#').next().unwrap_or_default().trim();
             let included = line
@@ -343,7 +343,7 @@ impl LoadGraph {
                         }
                     }
                 }
-                None if line.starts_with('/') => {
+                None if line.starts_with('/') && dirs.len() < 1 << 10 => {
                     dirs.push(below_root(Path::new(line), &self.ground))
                 }
                 _ => {}

@@ -5,6 +5,7 @@ use crate::kernels::host_compiler_check;
 use crate::kernels::nvcc::diagnostics;
 use crate::model::platform::Os;
 use crate::report::Machine;
+use crate::runtime::driver::driver_library;
 use crate::runtime::driver::query;
 use crate::runtime::driver::query::DriverProblem;
 use crate::runtime::facts::finding::Finding;
@@ -19,7 +20,7 @@ pub(super) fn ask(toolchain: &Toolchain, findings: &mut Vec<Finding>) -> Machine
     match within(DEADLINE, query::ask) {
         Ok(Ok(driver)) => machine.driver = Some(driver),
         Ok(Err(problem)) => {
-            findings.push(problem.finding());
+            findings.push(driver_library::finding(&problem));
             machine.driver = problem.driver().cloned();
             if matches!(problem, DriverProblem::Missing(_)) {
                 // nvidia-smi may know what a library that cannot be opened here does not tell.

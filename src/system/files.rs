@@ -10,12 +10,14 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 
+/// More than anything has that is read here. A file may claim any size, and take up no room on the disk.
+const MOST: u64 = 16 << 20;
 /// As the system has it.
 const MOST_LINKS: u32 = 40;
 
 /// The text of a file; bytes that are not UTF-8 are replaced, since headers hold names of people.
 pub fn read(path: &Path) -> Result<String, Finding> {
-    std::fs::read(path)
+    whole(path)
         .map(text)
         .map_err(|error| failed("read", path, &error))
 }
@@ -23,16 +25,31 @@ pub fn read(path: &Path) -> Result<String, Finding> {
 /// All that is in a file.
 #[cfg(feature = "cli")]
 pub fn bytes(path: &Path) -> Result<Vec<u8>, Finding> {
-    std::fs::read(path).map_err(|error| failed("read", path, &error))
+    whole(path).map_err(|error| failed("read", path, &error))
 }
 
-/// The whole lines at the beginning of a long file.
+fn whole(path: &Path) -> io::Result<Vec<u8>> {
+    let bytes = start(path, MOST + 1)?;
+    match bytes.len() as u64 > MOST {
+        true => Err(io::ErrorKind::FileTooLarge.into()),
+        false => Ok(bytes),
+    }
+}
+
+fn start(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(most).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// The whole lines at the beginning of a long file, or all of a short one.
 pub fn read_start(path: &Path, most: u64) -> Result<String, Finding> {
     let read = || {
-        let mut bytes = Vec::new();
-        File::open(path)?.take(most).read_to_end(&mut bytes)?;
-        let end = bytes.iter().rposition(|byte| *byte == b'\n');
-        bytes.truncate(end.map_or(0, |end| end + 1));
+        let mut bytes = start(path, most)?;
+        if bytes.len() as u64 == most {
+            let end = bytes.iter().rposition(|byte| *byte == b'\n');
+            bytes.truncate(end.map_or(0, |end| end + 1));
+        }
         Ok(text(bytes))
     };
     read().map_err(|error| failed("read", path, &error))

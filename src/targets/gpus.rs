@@ -72,7 +72,9 @@ fn ask() -> DriverAnswer {
 
 #[cfg(feature = "cudarc")]
 fn ask() -> DriverAnswer {
+    use crate::runtime::driver::query;
     use crate::runtime::facts::compute_capability::ComputeCapability;
+    use crate::runtime::system::names::DRIVER;
     use cudarc::driver::sys::{CUdevice_attribute as Attribute, CUresult, is_culib_present};
     use cudarc::driver::{DriverError, result};
 
@@ -96,9 +98,10 @@ fn ask() -> DriverAnswer {
         (0..result::device::get_count()?).map(describe).collect()
     }
 
+    let cut_off = |name| query::cut_off(name).is_some();
     // SAFETY: this opens the driver's library by its usual names, as CUDA itself does. Without it every other call
     // of cudarc panics.
-    if !unsafe { is_culib_present() } {
+    if ["libcuda.so", DRIVER].into_iter().any(cut_off) || !unsafe { is_culib_present() } {
         return DriverAnswer::NoLibrary;
     }
     match devices() {

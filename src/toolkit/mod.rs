@@ -211,7 +211,7 @@ pub fn absent(toolkit: &Toolkit, libs: &[String], platform: &Platform) -> Vec<St
 fn own_version(top: &Path, sysroot: Sysroot) -> Option<(Version, PathBuf)> {
     let told = |name, parse: fn(&str) -> Option<Version>| {
         let file = sysroot.file(&top.join(name))?;
-        let start = files::read(&file).ok()?;
+        let start = files::read_start(&file, 1 << 16).ok()?;
         Some((parse(&start)?, file))
     };
     told("version.json", version_file::json).or_else(|| told("version.txt", version_file::text))

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 /// A folder of this test's own, empty.
 fn folder(name: &str) -> PathBuf {
@@ -222,4 +222,121 @@ fn what_a_wheel_opens_and_nothing_brings_is_named() {
     assert_eq!(finding["help"][0], help);
     library(&root, "cuda/libnvrtc.so.11.2");
     assert_eq!(found(), None);
+}
+
+/// It is mapped by nobody: that would end the doctor, and a build script, with SIGBUS.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[test]
+fn a_driver_that_is_cut_short_is_told() {
+    let root = folder("driver-cut-short");
+    let maps = fs::read_to_string("/proc/self/maps").expect("what is mapped");
+    let mut libraries = maps.lines().filter_map(|line| line.split_once('/'));
+    let whole = libraries.find(|(_, path)| path.contains("libc.so"));
+    let bytes = fs::read(format!("/{}", whole.expect("the C library").1)).expect("its bytes");
+    file(&root, "libcuda.so.1", &bytes[..100_000]);
+    let way = [("LD_LIBRARY_PATH", root.to_str().expect("text"))];
+    let shown = doctor(&way, &["--json"]);
+    let json: Value = serde_json::from_str(&shown).expect("JSON");
+    let mut findings = json["findings"].as_array().expect("findings").iter();
+    let finding = findings.find(|one| one["id"] == "driver-missing");
+    let headline = finding.expect("a finding")["summary"].as_str().unwrap();
+    let begin = format!(
+        "`{}/libcuda.so.1` is cut off: it ends at byte 100000, and its segments reach to ",
+        root.display()
+    );
+    assert!(headline.starts_with(&begin), "{headline}");
+}
+
+/// What cudnn-guard was on the processor for, in seconds, and how many MB it held.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[allow(clippy::zombie_processes, reason = "wait4 waits for it")]
+fn spent(arguments: &[&str], variables: &[(&str, &str)]) -> (f64, i64) {
+    unsafe extern "C" {
+        fn wait4(pid: u32, status: *mut i32, options: i32, usage: *mut [i64; 18]) -> i32;
+    }
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
+    command
+        .args(arguments)
+        .env_clear()
+        .env("PATH", "/usr/bin:/bin");
+    command
+        .envs(variables.iter().copied())
+        .stdout(Stdio::null());
+    let child = command
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("cudnn-guard runs");
+    let (mut status, mut usage) = (0, [0; 18]);
+    // SAFETY: `struct rusage` is 18 numbers: two times of two each, in seconds and microseconds, then KB of memory.
+    let ended = unsafe { wait4(child.id(), &mut status, 0, &mut usage) };
+    assert_eq!((ended.unsigned_abs(), status & 0x7f), (child.id(), 0));
+    let [user, user_part, system, system_part, most, ..] = usage;
+    let seconds = (user + system) as f64 + (user_part + system_part) as f64 / 1e6;
+    (seconds, most >> 10)
+}
+
+/// Of 3 GB without a byte in them, or of one MB with the same line again and again.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[test]
+fn made_files_take_neither_memory_nor_time() {
+    let root = folder("made");
+    let tops = ["cuda", "cudnn", "image"].map(|name| root.join(name).display().to_string());
+    let [cuda, cudnn, image] = &tops;
+    library(&root, "cuda/lib64/libcudart.so");
+    library(&root, "cudnn/lib/libcudnn.so.9");
+    fs::create_dir_all(root.join("image/usr/lib")).expect("a folder");
+    fs::copy("/bin/true", root.join("image/true")).expect("a program");
+    let program = format!("{image}/true");
+    let doctor = ["doctor"];
+    let inspect = ["inspect", "--root", image, &program];
+    let variables = [("CUDA_HOME", cuda.as_str()), ("CUDNN_PATH", cudnn)];
+    let header = "cudnn/include/cudnn_version.h";
+    let mut wrong = Vec::new();
+    for (arguments, path, line) in [
+        (&doctor[..], header, None),
+        (&doctor, "cuda/include/cuda.h", None),
+        (&doctor, "cuda/version.json", None),
+        (&inspect, "image/etc/ld.so.cache", None),
+        (&doctor, header, Some("/* #define CUDNN_MAJOR 9\n")),
+        (&doctor, header, Some("*//*")),
+        (
+            &doctor,
+            "cudnn/include/cudnn.h",
+            Some("#include \"x/cudnn.h\"\n"),
+        ),
+        (
+            &doctor,
+            "cuda/include/cuda.h",
+            Some("/* #define CUDA_VERSION 13000\n"),
+        ),
+        (
+            &doctor,
+            "cuda/version.json",
+            Some("\"cuda\":{\"version\":\"12."),
+        ),
+        (&doctor, "cuda/version.txt", Some("CUDA Version ")),
+        (
+            &doctor,
+            "cuda/bin/nvcc.profile",
+            Some("CICC_PATH = $(TOP)/x\n"),
+        ),
+        (&inspect, "image/etc/ld.so.conf", Some("/a\n")),
+        (&inspect, "image/etc/ld.so.conf", Some("include *.conf\n")),
+        (&inspect, "image/etc/ld.so.preload", Some("liba.so\n")),
+    ] {
+        let text = line.map(|line| line.repeat((1 << 20) / line.len()));
+        file(&root, path, text.as_deref().unwrap_or_default());
+        if line.is_none() {
+            let made = fs::OpenOptions::new().write(true).open(root.join(path));
+            made.expect("it")
+                .set_len(3 << 30)
+                .expect("room for none of it");
+        }
+        let (seconds, megabytes) = spent(arguments, &variables);
+        if seconds > 1.0 || megabytes > 100 {
+            wrong.push(format!("{path} {line:?}: {seconds} s, {megabytes} MB"));
+        }
+        fs::remove_file(root.join(path)).expect("it");
+    }
+    assert_eq!(wrong, Vec::<String>::new());
 }

@@ -17,6 +17,7 @@ use crate::runtime::facts::built::Built;
 use crate::runtime::facts::finding::{Finding, Severity, Verdict};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::judge::gpu_support;
+use crate::runtime::loader::map_failures;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
 use crate::runtime::parts::main_library::{self, MainLibrary};
 use crate::runtime::parts::part_files;
@@ -153,6 +154,10 @@ fn locate_cudnn(
     }
     if let Some(words) = &built.not_understood {
         report.unknown(not_understood(built, words));
+        return None;
+    }
+    if let Some(finding) = map_failures::no_files_left() {
+        report.unknown(finding);
         return None;
     }
     let search_path = SearchPath::of_program();

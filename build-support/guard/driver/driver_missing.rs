@@ -47,7 +47,7 @@ impl MissingDriver {
     /// The same in words.
     pub fn finding(&self) -> Finding {
         // What is there and refused is another matter than what is not found.
-        let absent = self.words.contains("cannot open shared object file");
+        let absent = self.words.contains("No such file or directory");
         let (headline, help) = match (self.container, &self.module) {
             _ if absent && self.nixos => self.on_nixos(),
             _ if absent && self.wsl => self.on_wsl(),

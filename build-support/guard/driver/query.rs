@@ -2,6 +2,8 @@
 //!
 //! Nothing here waits or starts a thread, but `cuInit` itself can hang on a sick machine: callers hold a deadline.
 
+#[cfg(not(windows))]
+use crate::runtime::binary::{Image, defect::Defect, ld_so_cache};
 use crate::runtime::driver::cuda_status;
 use crate::runtime::driver::driver_missing::MissingDriver;
 use crate::runtime::driver::driver_release::{self, release_in_name};
@@ -198,19 +200,48 @@ pub fn compute_mode(ordinal: usize) -> Option<u32> {
 
 /// Opens the driver's library and calls nothing in it.
 pub fn open() -> Result<Library, DriverProblem> {
-    let mut words = match Library::open(DRIVER) {
+    let mut words = match open_whole(DRIVER) {
         Ok(library) => return Ok(library),
         Err(words) => words,
     };
     // Outside WSL the second place is not there.
     if let Some(other) = DRIVER_IN_WSL.filter(|other| system::is_there(Path::new(other))) {
-        match Library::open(other) {
+        match open_whole(other) {
             Ok(library) => return Ok(library),
             Err(others) => words = format!("{}\n{}", words, others),
         }
     }
     let visibility = MissingDriver::detect(Path::new("/"), words, driver_release::of_module());
     Err(DriverProblem::Missing(Box::new(visibility)))
+}
+
+fn open_whole(name: &str) -> Result<Library, String> {
+    cut_off(name).map_or_else(|| Library::open(name), Err)
+}
+
+/// That the file which the loader takes for this name is cut short or contradicts itself: to open it would end this
+/// process with SIGBUS.
+#[cfg(not(windows))]
+pub fn cut_off(name: &str) -> Option<String> {
+    if Library::loaded(name).is_some() {
+        return None;
+    }
+    for path in ld_so_cache::candidates(&system::platform::search_path(), name) {
+        match Image::open(&path) {
+            Err(defect @ (Defect::CutOff(..) | Defect::Garbled)) => {
+                return Some(format!("not asked: `{}` {}", path.display(), defect));
+            }
+            Err(defect) if defect.is_passed_over() => {}
+            _ => break,
+        }
+    }
+    None
+}
+
+/// Windows looks for itself.
+#[cfg(windows)]
+pub fn cut_off(_: &str) -> Option<String> {
+    None
 }
 
 /// The address of a function of a library, or its name where there is none.

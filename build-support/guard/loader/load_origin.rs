@@ -1,5 +1,6 @@
 //! What makes the loader look in a folder, as messages name it.
 
+use crate::runtime::binary::ld_so_cache::CACHE;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::loader::file_name;
 use crate::runtime::loader::opener::Opener;
@@ -7,9 +8,6 @@ use crate::runtime::system::by_system;
 use crate::runtime::system::platform::LIBRARY_PATH;
 use std::fmt;
 use std::path::{Path, PathBuf};
-
-/// Which file the system's configuration gives to a library name.
-pub const CACHE: &str = "/etc/ld.so.cache";
 
 /// Libraries that the loader puts into every program, as ld.so(8) has it.
 pub const PRELOADS: &str = "/etc/ld.so.preload";

@@ -1,9 +1,10 @@
-//! A library that lies there and that the loader may not bring into this process: for want of memory, or because
-//! nothing is to be run from where it lies. glibc says the same of both.
+//! A library that lies there and that the loader may not bring into this process: for want of memory or of files that
+//! may be open, or because nothing is to be run from where it lies. glibc says the same of the first and the last.
 
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::system::{by_system, proc};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 /// glibc's words, after the name of the file; `ERROR_COMMITMENT_LIMIT`, which speaks of the page file, and
@@ -17,6 +18,12 @@ const WORDS: &[&str] = by_system!(
     ],
     &["(os error 1455)", "(os error 8)"]
 );
+/// The system's words where a process has as many files open as it may, or all of them together, and their numbers.
+const TOO_MANY_FILES: &str = "Too many open files";
+const ENFILE: i32 = 23;
+const EMFILE: i32 = 24;
+/// How many files are open at once while parts are looked at.
+const FILES: usize = 3;
 /// Limits on memory, as /proc names them and as the shell sets them.
 const LIMITS: [(&str, &str); 2] = [
     ("Max address space", "ulimit -v"),
@@ -26,6 +33,9 @@ const LIMITS: [(&str, &str); 2] = [
 /// Why it is so, if these words of the loader say that it is. Memory may be there another time, so that it is no fault
 /// of the set-up: only a warning. The loader names a file as it was asked for it; the `way` leads from there to one.
 pub fn finding(words: &str, way: &dyn Fn(&str) -> Option<PathBuf>) -> Option<Finding> {
+    if words.contains(TOO_MANY_FILES) {
+        return Some(too_many_files(words));
+    }
     if !WORDS.iter().any(|known| words.contains(known)) {
         return None;
     }
@@ -76,6 +86,29 @@ pub fn finding(words: &str, way: &dyn Fn(&str) -> Option<PathBuf>) -> Option<Fin
             "close other programs, or let Windows' page file grow: the library needs memory for all of itself"
         )),
     })
+}
+
+/// That this process may not open as many files as a look at a cuDNN takes.
+pub fn no_files_left() -> Option<Finding> {
+    let mut open = Vec::new();
+    while open.len() < FILES {
+        match File::open("/") {
+            Ok(root) => open.push(root),
+            Err(error) => {
+                let is_it = matches!(error.raw_os_error(), Some(ENFILE | EMFILE));
+                return is_it.then(|| too_many_files(&error.to_string()));
+            }
+        }
+    }
+    None
+}
+
+fn too_many_files(words: &str) -> Finding {
+    let summary =
+        "this process has as many files open as it may, so that cuDNN could not be checked";
+    Finding::warning(FindingId::IoError, summary)
+        .with("reason", words)
+        .help("raise the limit: `ulimit -n 4096`")
 }
 
 /// Whether there is a limit on this process's memory.

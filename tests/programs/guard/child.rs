@@ -43,6 +43,36 @@ fn where_no_child_can_be_made_startup_calls_nothing_and_check_says_so() {
     );
 }
 
+/// As a server has it whose clients left it no file to open: then nothing is known, whether its cuDNN is in it or not.
+#[test]
+fn a_process_that_may_open_no_more_files_has_no_broken_cudnn() {
+    let cudnn = sound();
+    let loaded = cudnn.file("libcudnn.so.9").display().to_string();
+    for task in ["check", "version"] {
+        for open in ["", &loaded] {
+            for few in 3..10 {
+                let files = few.to_string();
+                let variables = [GPU, ("TEST_OPEN", open), ("TEST_FILES", &files)];
+                let ran = run(task, &cudnn.0, &variables);
+                if few > 5 {
+                    assert_eq!(ran.json["verdict"], "pass", "{few}: {}", ran.text);
+                    continue;
+                }
+                ran.must_be("unknown", &["io-error"]);
+                assert!(
+                    ran.text.starts_with(
+                        "this process has as many files open as it may, so that cuDNN could not be checked  [io-error]\n  \
+                         = help: raise the limit: `ulimit -n 4096`\n  \
+                         reason      Too many open files (os error 24)\n"
+                    ),
+                    "{}",
+                    ran.text
+                );
+            }
+        }
+    }
+}
+
 #[test]
 fn what_dies_in_the_child_does_not_take_the_program_along() {
     let cudnn = sound();

@@ -2,6 +2,7 @@
 
 use super::program::run;
 use super::tree::{Folder, compile, sound};
+use cudnn_guard::runtime::binary::Image;
 use std::os::unix::fs::symlink;
 
 /// A driver that answers every call with this number, and says that it serves CUDA 13; in a file of this name, with the
@@ -78,6 +79,31 @@ fn a_link_to_a_driver_that_is_not_there() {
     run("startup", &cudnn.0, &real).must_begin(&format!(
         "cudnn-guard: unknown: `{path}/libcuda.so.1` is empty, so no GPU can be used  [driver-missing]\n"
     ));
+}
+
+/// A full disk. To open it would end the child with SIGBUS; where the loader takes a whole one before it, nothing is wrong.
+#[test]
+fn a_driver_that_is_cut_short() {
+    let name = "libcuda.so.535.183.01";
+    let (whole, cut) = (driver(name, 100), driver(name, 100).cut(name, 4096));
+    let path = cut.text();
+    let defect = Image::open(&cut.file(name)).err().unwrap();
+    says(
+        &[&cut, &whole],
+        &format!(
+            "\
+`{path}/libcuda.so.1` {defect}, so no GPU can be used  [driver-missing]
+  = help: install NVIDIA's driver again
+  found via   LD_LIBRARY_PATH, its entry `{path}`
+  loader      not asked: `{path}/libcuda.so.1` {defect}
+"
+        ),
+    );
+    let cudnn = sound();
+    let way = [cudnn.text(), whole.text(), path].join(":");
+    let variables = [("TEST_GPU", "real"), ("LD_LIBRARY_PATH", way.as_str())];
+    run("startup", &cudnn.0, &variables)
+        .must_begin("cudnn-guard: unknown: NVIDIA's driver shows no GPU  [no-gpu]\n");
 }
 
 /// What is wanted of the driver by a part of cuDNN is no fault of that part.

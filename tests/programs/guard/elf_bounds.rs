@@ -2,6 +2,10 @@
 
 use super::tree::Folder;
 use cudnn_guard::runtime::binary::elf::Elf;
+use cudnn_guard::runtime::binary::{ld_so_cache, package_record};
+use cudnn_guard::runtime::facts::record;
+use cudnn_guard::runtime::loader::load_origin;
+use std::ffi::OsStr;
 use std::path::Path;
 
 const ROWS: u64 = 20_000;
@@ -277,4 +281,67 @@ fn made_files_take_neither_memory_nor_time() {
         assert!(letters <= 64 << 20, "{what}: {letters} bytes of names");
         assert!(took < 1.0, "{what}: {took} s");
     }
+}
+
+/// A cache of the loader's whose entries all have this name and this file, which stand among these strings.
+fn cache(name: u32, file: u32, strings: &[u8]) -> Vec<u8> {
+    let words =
+        |words: &[u32]| -> Vec<u8> { words.iter().flat_map(|word| word.to_le_bytes()).collect() };
+    let at = 48 + 24 * ROWS as u32;
+    let entry = words(&[1, at + name, at + file, 0, 0, 0]);
+    [
+        &b"glibc-ld.so.cache1.1"[..],
+        &words(&[ROWS as u32, strings.len() as u32, 0, 0, 0, 0, 0]),
+        &entry.repeat(ROWS as usize),
+        strings,
+    ]
+    .concat()
+}
+
+#[test]
+fn made_caches_and_records_take_neither_memory_nor_time() {
+    let a = |length: usize| vec![b'a'; length];
+    let files = |bytes: &[u8]| -> usize {
+        let files = ld_so_cache::parse(bytes, "libcudnn.so.9");
+        let files = files.iter().map(|file| file.as_os_str());
+        files.map(OsStr::len).sum()
+    };
+    let records = |bytes: &[u8]| record::find(bytes).len();
+    let lines = |bytes: &[u8]| {
+        let text = std::str::from_utf8(bytes).unwrap();
+        load_origin::preloads(text).len() + package_record::parse(text, "a").len()
+    };
+    let mut wrong = Vec::new();
+    let named = [&b"libcudnn.so.9\0"[..], &a(4000), &[0]].concat();
+    let record = |text: &str| [b"cdnngrd\x01\xff\xff\xff\0", text.as_bytes()].concat();
+    let ends_in_a_wrong_letter = [record("guard ").repeat(60_000), vec![0xff]].concat();
+    for (what, bytes, ask) in [
+        (
+            "one name of 500 KB",
+            cache(0, 0, &a(500_000)),
+            &files as &dyn Fn(&[u8]) -> usize,
+        ),
+        (
+            "one path of 500 KB",
+            cache(0, 14, &[&named[..14], &a(500_000)].concat()),
+            &files,
+        ),
+        ("one file again and again", cache(0, 14, &named), &files),
+        ("no cache", vec![0; 1 << 20], &files),
+        (
+            "records without a text",
+            record("").repeat(90_000),
+            &records,
+        ),
+        ("records without an end", ends_in_a_wrong_letter, &records),
+        ("lines", b"a/,,1\n".repeat(170_000), &lines),
+    ] {
+        let start = seconds();
+        let count = ask(&bytes);
+        let took = seconds() - start;
+        if count > 1 << 20 || took > 1.0 {
+            wrong.push(format!("{what}: {count} in {took} s"));
+        }
+    }
+    assert_eq!(wrong, Vec::<String>::new());
 }

@@ -2,7 +2,9 @@
 
 use super::program::run;
 use super::tree::{Folder, GPU, compile, sound};
+use cudnn_guard::runtime::facts::finding::Severity;
 use cudnn_guard::runtime::loader::map_failures;
+use cudnn_guard::runtime::parts::refusal;
 use std::path::Path;
 
 /// SUB-01, SUB-02, SUB-03, SUB-04, LOD-29
@@ -344,6 +346,22 @@ fn a_part_that_there_is_no_memory_for_ends_nothing() {
         assert_eq!(finding["evidence"]["limit"], by);
         assert_eq!(finding["help"][0], "raise the limit: `ulimit -v unlimited`");
     }
+}
+
+/// glibc's words: cuDNN, or what else the program does, may have opened the last files that it may have.
+#[test]
+fn a_part_that_there_is_no_file_left_for_is_no_fault_of_cudnns() {
+    let words = "/x/libcudnn_graph.so.9: cannot open shared object file: Too many open files";
+    let finding = refusal::finding(Path::new("/x/libcudnn_graph.so.9"), words);
+    assert_eq!(
+        finding.to_string(),
+        format!(
+            "this process has as many files open as it may, so that cuDNN could not be checked  [io-error]\n  \
+             = help: raise the limit: `ulimit -n 4096`\n  \
+             reason      {words}"
+        )
+    );
+    assert_eq!(finding.severity, Severity::Warning);
 }
 
 /// As proc(5) has them.

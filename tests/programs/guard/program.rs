@@ -145,14 +145,6 @@ fn is_run() {
         // SAFETY: SIG_IGN for SIGCHLD, in a process of this test's own.
         unsafe { signal(17, 1) };
     }
-    if let Ok(most) = std::env::var("TEST_FILES") {
-        unsafe extern "C" {
-            fn setrlimit(resource: i32, limit: *const [u64; 2]) -> i32;
-        }
-        let most = most.parse().unwrap();
-        // SAFETY: RLIMIT_NOFILE takes two numbers.
-        unsafe { setrlimit(7, &[most, most]) };
-    }
     if let Ok(most) = std::env::var("TEST_MEBIBYTES") {
         unsafe extern "C" {
             fn setrlimit(resource: i32, limit: *const [u64; 2]) -> i32;
@@ -176,18 +168,34 @@ fn is_run() {
         unsafe { signal(13, 0) };
     }
     let built = built();
+    if let Ok(most) = std::env::var("TEST_FILES") {
+        may_open(most.parse().unwrap());
+    }
     let result = match task.as_str() {
         "startup" => return startup::startup_with(&built, FAKES),
         "version" => check::check_version(&built),
         "thorough" => check::check_thoroughly_with(&built, FAKES),
         _ => check::check_with(&built, FAKES),
     };
+    may_open(MOST_FILES);
     let (text, json) = match result {
         Ok(report) => (report.to_string(), report.to_json()),
         Err(failure) => (failure.to_string(), failure.to_json()),
     };
     std::fs::write(std::env::var_os("TEST_TEXT").unwrap(), text).unwrap();
     std::fs::write(std::env::var_os("TEST_JSON").unwrap(), json).unwrap();
+}
+
+/// As many as a process may have that nobody restricts.
+const MOST_FILES: u64 = 1024;
+
+/// How many files this process may have open, from now on.
+fn may_open(files: u64) {
+    unsafe extern "C" {
+        fn setrlimit(resource: i32, limit: *const [u64; 2]) -> i32;
+    }
+    // SAFETY: RLIMIT_NOFILE takes two numbers.
+    assert_eq!(unsafe { setrlimit(7, &[files, MOST_FILES]) }, 0);
 }
 
 /// A few rows as the build writes them.

@@ -1,8 +1,8 @@
 //! The loader's way to a library.
 
 use super::tree::Folder;
+use cudnn_guard::runtime::binary::ld_so_cache;
 use cudnn_guard::runtime::loader::search_path::{LoadOrigin, SearchPath};
-use cudnn_guard::runtime::loader::{elf::ld_so_cache, load_origin};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
@@ -87,7 +87,13 @@ fn the_systems_cache_is_read() {
         ld_so_cache::files("libnobody-has-this.so.1"),
         Vec::<PathBuf>::new()
     );
-    let bytes = std::fs::read(load_origin::CACHE).unwrap();
+    // It comes behind the folders that somebody named, and before those that every system has.
+    let folders = ["/named", "/usr/lib"].map(PathBuf::from);
+    let mut wanted = vec![PathBuf::from("/named/libc.so.6")];
+    wanted.extend(own);
+    wanted.push("/usr/lib/libc.so.6".into());
+    assert_eq!(ld_so_cache::candidates(&folders, "libc.so.6"), wanted);
+    let bytes = std::fs::read(ld_so_cache::CACHE).unwrap();
     for end in (0..bytes.len()).step_by(997) {
         ld_so_cache::parse(&bytes[..end], "libc.so.6");
     }

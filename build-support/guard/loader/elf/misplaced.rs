@@ -1,8 +1,8 @@
 //! Where a library for Linux may lie and the loader does not look.
 
+use crate::runtime::binary::ld_so_cache::{self, CACHE};
 use crate::runtime::facts::finding::quoted;
-use crate::runtime::loader::elf::ld_so_cache;
-use crate::runtime::loader::load_origin::{CACHE, lib_folders};
+use crate::runtime::loader::load_origin::lib_folders;
 use crate::runtime::loader::misplaced::{Misplaced, by_variable, first_sound, is_sound};
 use crate::runtime::system;
 use crate::runtime::system::platform;

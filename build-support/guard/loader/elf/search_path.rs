@@ -2,9 +2,10 @@
 
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::elf::Elf;
-use crate::runtime::loader::load_origin::{CACHE, PRELOADS, expanded, lib_folders, preloads};
+use crate::runtime::binary::ld_so_cache::{self, CACHE};
+use crate::runtime::loader::load_origin::{PRELOADS, expanded, lib_folders, preloads};
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
-use crate::runtime::loader::{elf::ld_so_cache, opener, unlinked};
+use crate::runtime::loader::{opener, unlinked};
 use crate::runtime::system;
 use crate::runtime::system::platform;
 use std::env::consts::ARCH;
@@ -84,7 +85,9 @@ impl SearchPath {
         };
         match hit {
             // The cache is asked before the system's folders, and names what lies there.
-            Some(LoadOrigin::System(_)) | None if cached() && !in_default_folder(file) => {
+            Some(LoadOrigin::System(_)) | None
+                if cached() && !file.parent().is_some_and(ld_so_cache::is_default) =>
+            {
                 LoadOrigin::Cache
             }
             Some(origin) => origin.clone(),
@@ -224,15 +227,6 @@ impl SearchPath {
 fn in_hwcaps_folder(candidate: &Path, file: &Path) -> bool {
     let better = candidate.with_file_name("glibc-hwcaps");
     file.file_name() == candidate.file_name() && file.ancestors().nth(2) == Some(&*better)
-}
-
-/// Folders that every system has: that the cache names them too tells nobody anything.
-fn in_default_folder(file: &Path) -> bool {
-    let folder = file.parent().unwrap_or(file).to_string_lossy().into_owned();
-    let folder = folder.strip_prefix("/usr").unwrap_or(&folder);
-    folder == "/lib"
-        || folder == "/lib64"
-        || (folder.starts_with("/lib/") && folder.ends_with("-linux-gnu"))
 }
 
 /// The entries of a search path, as the loader reads them for this program.
