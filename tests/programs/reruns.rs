@@ -166,7 +166,9 @@ fn what_a_build_script_runs_ends_with_cargo() {
         let test = fresh("builds-killed");
         let (cuda, started) = (test.join("cuda"), test.join("started"));
         toolkit(&cuda, 13000, false);
-        let real = repository().join("fixtures/nvcc/nvcc");
+        let real = cuda.join("bin/fixture");
+        fs::create_dir_all(cuda.join("bin")).unwrap();
+        symlink(repository().join("fixtures/nvcc/nvcc"), &real).unwrap();
         let script = format!(
             "#!/bin/sh\ncase \"$*\" in *{hangs_at}*) echo $$ > '{}'; exec sleep 100; esac\nexec '{}' \"$@\"\n",
             started.display(),
