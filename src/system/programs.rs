@@ -10,7 +10,6 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// More than this of either stream is read and dropped, so that a program that talks for ever cannot fill the memory.
@@ -19,9 +18,11 @@ const CAP: usize = 1 << 20;
 /// How long the streams may stay open after the program itself has ended, held by something it left behind.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// How long to wait at least, and at most, before a program is looked at again.
-const FIRST_LOOK: Duration = Duration::from_millis(1);
+/// How long to wait before a program whose streams are open is looked at again: their end is told at once.
 const TICK: Duration = Duration::from_millis(20);
+
+/// The same of a program that has closed its streams: most end right then.
+const CLOSED_TICK: Duration = Duration::from_millis(1);
 
 /// What a program said, and whether it was content.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -47,8 +48,8 @@ pub fn run(invocation: &Invocation, deadline: Duration) -> Result<Output, Findin
     start(command, invocation, Some(deadline))
 }
 
-/// Lets a compiler work as long as it has to, or until cargo is gone. It stays in the process group of the build, so that Ctrl-C in the
-/// terminal ends it too.
+/// Lets a compiler work as long as it has to, or until cargo is gone. It stays in the process group of the build, so
+/// that Ctrl-C in the terminal ends it too.
 pub fn run_to_end(invocation: &Invocation) -> Result<Output, Finding> {
     start(command(invocation), invocation, None)
 }
@@ -80,7 +81,7 @@ fn start(
         .map_err(|error| cannot("start", invocation, &error))?;
     let stdout = drain(child.stdout.take().map(|stream| Box::new(stream) as Source));
     let stderr = drain(child.stderr.take().map(|stream| Box::new(stream) as Source));
-    let open = || !stdout.reader.is_finished() || !stderr.reader.is_finished();
+    let open = || stdout.is_open() || stderr.is_open();
     let waited = wait(&mut child, open, begun, deadline);
     // What a program leaves behind after an ordinary end is its own affair: sccache leaves its server.
     if !matches!(waited, Ok(Some(_))) {
@@ -138,9 +139,8 @@ fn wait(
             None if is_abandoned() => {
                 return Err(cargo_is_gone());
             }
-            Some(_) => std::thread::sleep(FIRST_LOOK),
-            // A tenth of the time it took so far, so that a quick answer is not waited for.
-            None => std::thread::sleep((begun.elapsed() / 10).clamp(FIRST_LOOK, TICK)),
+            _ if open() => std::thread::park_timeout(TICK),
+            _ => std::thread::sleep(CLOSED_TICK),
         }
     }
 }
@@ -159,17 +159,24 @@ pub fn on_path(name: &str, path: impl AsRef<OsStr>) -> Option<PathBuf> {
 
 type Source = Box<dyn Read + Send>;
 
-/// One of a program's streams.
+/// What was read of one of a program's streams. Its reader has a share in it until the stream ends.
 struct Stream {
     kept: Arc<Mutex<Vec<u8>>>,
-    reader: JoinHandle<()>,
 }
 
-/// Reads a stream to its end in a thread of its own: a program whose pipe is full stands still.
+impl Stream {
+    fn is_open(&self) -> bool {
+        Arc::strong_count(&self.kept) > 1
+    }
+}
+
+/// Reads a stream to its end in a thread of its own: a program whose pipe is full stands still. Wakes this thread at the
+/// end.
 fn drain(mut from: Option<Source>) -> Stream {
     let kept = Arc::new(Mutex::new(Vec::new()));
     let sink = Arc::clone(&kept);
-    let reader = std::thread::spawn(move || {
+    let waiting = std::thread::current();
+    std::thread::spawn(move || {
         let mut buffer = [0; 8192];
         while let Some(count) = from.as_mut().and_then(|from| from.read(&mut buffer).ok()) {
             let Some(bytes) = buffer.get(..count).filter(|bytes| !bytes.is_empty()) else {
@@ -179,8 +186,10 @@ fn drain(mut from: Option<Source>) -> Stream {
             let room = CAP.saturating_sub(kept.len()).min(bytes.len());
             kept.extend_from_slice(bytes.get(..room).unwrap_or_default());
         }
+        drop(sink);
+        waiting.unpark();
     });
-    Stream { kept, reader }
+    Stream { kept }
 }
 
 #[cfg(unix)]
