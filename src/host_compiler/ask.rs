@@ -10,15 +10,12 @@ use crate::model::invocation::Invocation;
 use crate::model::platform::Os;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
+use crate::system::probe_cache::DEADLINE;
 use crate::system::programs::{Output, on_path, run};
 use crate::system::{Host, files};
 use crate::toolkit::nvcc_command;
 use crate::toolkit::nvcc_command::Plan;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
-
-/// A wrapper may have to wake a slow disk; more than this is a hang.
-const DEADLINE: Duration = Duration::from_secs(30);
 
 /// More than these are not of interest, and each has to be asked.
 const MOST_RIVALS: usize = 3;
@@ -39,7 +36,7 @@ pub fn ask(
         headers.retain(|header| *header != source);
         Some(headers.into_iter().chain([program]).collect())
     };
-    let said = host.answers.ask(&question, DEADLINE, &rests_on);
+    let said = host.answers.ask(&question, &rests_on);
     let said = said.ok().filter(|output| output.success);
     Ok(said.and_then(|output| read(&output, host)))
 }
@@ -54,7 +51,7 @@ pub fn nvcc_itself(choice: &Choice, flags: &[String], host: &Host) -> Option<Fin
         args: vec!["--version".to_string()],
         ..Invocation::default()
     };
-    let said = host.answers.ask(&question, DEADLINE, &|_| Some(Vec::new()));
+    let said = host.answers.ask(&question, &|_| Some(Vec::new()));
     let tells = said.ok()?.stdout;
     let release = tells
         .lines()
@@ -78,7 +75,7 @@ pub fn nvcc_itself(choice: &Choice, flags: &[String], host: &Host) -> Option<Fin
 #[cfg(feature = "cli")]
 pub fn words(plan: &Plan, host: &Host, folder: &Path) -> Option<String> {
     let question = nvcc_command::question(plan, &folder.join("host-compiler.cpp"));
-    let said = host.answers.ask(&question, DEADLINE, &|_| None).ok()?;
+    let said = host.answers.ask(&question, &|_| None).ok()?;
     let lines = said.stdout.lines().chain(said.stderr.lines());
     let lines = lines.filter(|line| !line.starts_with("#$"));
     Some(lines.map(|line| format!("{line}\n")).collect())
@@ -105,6 +102,7 @@ pub fn installed_alternatives(
     host: &Host,
 ) -> Vec<AlternativeCompiler> {
     let path = host.env.var(Variable::Path.name()).unwrap_or_default();
+    let deadline = host.env.program_deadline().unwrap_or(DEADLINE);
     let names = crate::host_compiler::alternative_names(program, limits).into_iter();
     let found = names.filter_map(|name| {
         let program = on_path(&name, path)?;
@@ -113,7 +111,7 @@ pub fn installed_alternatives(
             args: vec!["-dumpfullversion".into(), "-dumpversion".into()],
             ..Invocation::default()
         };
-        let output = run(&question, DEADLINE).ok()?;
+        let output = run(&question, deadline).ok()?;
         let release = output.stdout.trim().to_string();
         let major: u32 = release.split('.').next()?.parse().ok()?;
         let fits = output.success && limits.misfit(Make::Gcc, major).is_none();

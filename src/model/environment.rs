@@ -3,6 +3,7 @@
 use crate::model::text::newest_first;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// What a variable's value is to us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,6 +106,7 @@ variables! {
     Cxx = "CXX", Setting;
     GuardAllow = "CUDNN_GUARD_ALLOW", Setting;
     GuardPrint = "CUDNN_GUARD_PRINT", Setting;
+    GuardProgramDeadline = "CUDNN_GUARD_PROGRAM_DEADLINE", Setting;
     DocsRs = "DOCS_RS", Setting;
 }
 
@@ -280,6 +282,15 @@ impl Environment {
     /// The same as text, if it is Unicode.
     pub fn var(&self, name: &str) -> Option<&str> {
         self.os_var(name).and_then(OsStr::to_str)
+    }
+
+    /// How long a program may take that is asked something: what `CUDNN_GUARD_PROGRAM_DEADLINE` says, if that is a number
+    /// of seconds above 0.
+    pub fn program_deadline(&self) -> Option<Duration> {
+        let value = self.get(Variable::GuardProgramDeadline)?.to_str()?;
+        let seconds = value.trim().parse::<f64>().ok()?;
+        // A day is as good as for ever, and no clock overflows over it.
+        (seconds > 0.0).then(|| Duration::from_secs_f64(seconds.min(86_400.0)))
     }
 
     /// Who set it.

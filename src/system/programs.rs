@@ -3,11 +3,13 @@
 use crate::model::invocation::Invocation;
 use crate::runtime::facts::finding::{Finding, printable};
 use crate::runtime::facts::finding_id::FindingId;
+use crate::system::files;
 use std::ffi::OsStr;
-use std::io::Read;
-#[cfg(unix)]
+use std::fmt::Display;
+use std::io::{Read, Write};
+#[cfg(target_os = "linux")]
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -24,6 +26,9 @@ const TICK: Duration = Duration::from_millis(20);
 /// The same of a program that has closed its streams: most end right then.
 const CLOSED_TICK: Duration = Duration::from_millis(1);
 
+/// How long to wait in silence.
+const PATIENCE: Duration = Duration::from_secs(2);
+
 /// What a program said, and whether it was content.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Output {
@@ -38,23 +43,20 @@ pub struct Output {
 /// Asks a program a question that is answered within the deadline, or not at all: then it and everything that it
 /// started is killed.
 pub fn run(invocation: &Invocation, deadline: Duration) -> Result<Output, Finding> {
-    #[cfg_attr(
-        not(unix),
-        expect(unused_mut, reason = "only Unix has groups of processes")
-    )]
-    let mut command = command(invocation);
-    #[cfg(unix)]
-    command.process_group(0);
-    start(command, invocation, Some(deadline))
+    start(invocation, Some(deadline))
 }
 
-/// Lets a compiler work as long as it has to, or until cargo is gone. It stays in the process group of the build, so
-/// that Ctrl-C in the terminal ends it too.
+/// Lets a compiler work as long as it has to, or until cargo is gone.
 pub fn run_to_end(invocation: &Invocation) -> Result<Output, Finding> {
-    start(command(invocation), invocation, None)
+    start(invocation, None)
 }
 
-fn command(invocation: &Invocation) -> Command {
+/// The program stays in the process group of the build, so that Ctrl-C in the terminal ends it too.
+fn start(invocation: &Invocation, deadline: Option<Duration>) -> Result<Output, Finding> {
+    let begun = Instant::now();
+    if is_abandoned() {
+        return Err(cannot("start", invocation, &cargo_is_gone()));
+    }
     let mut command = Command::new(&invocation.program);
     command
         .args(&invocation.args)
@@ -62,18 +64,6 @@ fn command(invocation: &Invocation) -> Command {
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    command
-}
-
-fn start(
-    mut command: Command,
-    invocation: &Invocation,
-    deadline: Option<Duration>,
-) -> Result<Output, Finding> {
-    let begun = Instant::now();
-    if is_abandoned() {
-        return Err(cannot("start", invocation, &cargo_is_gone()));
-    }
     #[cfg(target_os = "linux")]
     end_with_this_process(&mut command);
     let mut child = command
@@ -82,15 +72,14 @@ fn start(
     let stdout = drain(child.stdout.take().map(|stream| Box::new(stream) as Source));
     let stderr = drain(child.stderr.take().map(|stream| Box::new(stream) as Source));
     let open = || stdout.is_open() || stderr.is_open();
-    let waited = wait(&mut child, open, begun, deadline);
+    let waited = wait(&mut child, open, invocation, begun, deadline);
     // What a program leaves behind after an ordinary end is its own affair: sccache leaves its server.
     if !matches!(waited, Ok(Some(_))) {
-        if deadline.is_some() {
-            kill_group(&child);
-        }
+        let children = children(child.id());
         // The second only takes its exit status, so that no zombie stays.
         let _ = child.kill();
         let _ = child.wait();
+        kill_all(&children);
     }
     let text = |stream: &Stream| {
         let bytes = stream.kept.lock().unwrap_or_else(PoisonError::into_inner);
@@ -114,7 +103,12 @@ fn start(
             if !said.trim().is_empty() {
                 finding = finding.with("it said", said.trim_end());
             }
-            Err(finding.help("run the command by hand to see where it hangs"))
+            Err(finding
+                .help("run the command by hand to see where it hangs")
+                .help(format!(
+                    "or give it more time: CUDNN_GUARD_PROGRAM_DEADLINE={}",
+                    (limit * 2.0).ceil()
+                )))
         }
         Err(error) => Err(cannot("wait for", invocation, &error)),
     }
@@ -124,11 +118,16 @@ fn start(
 fn wait(
     child: &mut Child,
     open: impl Fn() -> bool,
+    invocation: &Invocation,
     begun: Instant,
     deadline: Option<Duration>,
 ) -> std::io::Result<Option<ExitStatus>> {
     let mut exited: Option<(ExitStatus, Instant)> = None;
+    let mut waiting = Waiting::default();
     loop {
+        if let Some(limit) = deadline {
+            waiting.tell(invocation, begun.elapsed(), limit);
+        }
         if exited.is_none() {
             let status = child.try_wait()?;
             exited = status.map(|status| (status, Instant::now()));
@@ -141,6 +140,24 @@ fn wait(
             }
             _ if open() => std::thread::park_timeout(TICK),
             _ => std::thread::sleep(CLOSED_TICK),
+        }
+    }
+}
+
+/// Says once that something takes its time, where the standard error of a build script or of the terminal program goes.
+#[derive(Default)]
+pub struct Waiting {
+    is_told: bool,
+}
+
+impl Waiting {
+    /// Names what is waited for, once it has taken longer than is usual.
+    pub fn tell(&mut self, what: &dyn Display, waited: Duration, limit: Duration) {
+        if !self.is_told && waited >= PATIENCE && limit > PATIENCE {
+            self.is_told = true;
+            let limit = limit.as_secs_f64();
+            let line = format!("waiting for {what}, at most {limit} s in all\n");
+            let _ = std::io::stderr().write_all(line.as_bytes());
         }
     }
 }
@@ -192,21 +209,45 @@ fn drain(mut from: Option<Source>) -> Stream {
     Stream { kept }
 }
 
-#[cfg(unix)]
-fn kill_group(child: &Child) {
+/// The processes that one has started and not waited for.
+#[cfg(target_os = "linux")]
+fn children(process: u32) -> Vec<i32> {
+    let mut found = Vec::new();
+    for thread in files::list(Path::new(&format!("/proc/{process}/task"))).unwrap_or_default() {
+        let listed = std::fs::read_to_string(thread.join("children")).unwrap_or_default();
+        found.extend(
+            listed
+                .split_whitespace()
+                .filter_map(|one| one.parse::<i32>().ok()),
+        );
+    }
+    found
+}
+
+/// Kills processes, and all that they have started: each is killed before those that it has started, so that it starts
+/// no others.
+#[cfg(target_os = "linux")]
+fn kill_all(processes: &[i32]) {
     unsafe extern "C" {
         fn kill(process: i32, signal: i32) -> i32;
     }
     const SIGKILL: i32 = 9;
-    if let Ok(group) = i32::try_from(child.id()) {
-        // SAFETY: `kill` takes two numbers. The group is ours: the program was started as its leader and has not
-        // been waited for, so that no other group can have this number.
-        unsafe { kill(-group, SIGKILL) };
+    for process in processes.iter().copied().filter(|process| *process > 0) {
+        let started = children(process.unsigned_abs());
+        // SAFETY: `kill` takes two numbers.
+        unsafe { kill(process, SIGKILL) };
+        kill_all(&started);
     }
 }
 
-#[cfg(not(unix))]
-fn kill_group(_: &Child) {}
+/// Only Linux tells.
+#[cfg(not(target_os = "linux"))]
+const fn children(_: u32) -> Vec<i32> {
+    Vec::new()
+}
+
+#[cfg(not(target_os = "linux"))]
+const fn kill_all(_: &[i32]) {}
 
 /// Has the kernel end the program where this process is killed, with the thread that waits for the program.
 #[cfg(target_os = "linux")]

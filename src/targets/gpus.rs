@@ -4,7 +4,7 @@ use crate::model::environment::{Environment, Variable};
 use crate::model::invocation::Invocation;
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
-use crate::system::programs::{on_path, run};
+use crate::system::programs::{Waiting, on_path, run};
 use crate::targets::nvidia_smi;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -24,10 +24,11 @@ enum DriverAnswer {
 
 /// The GPUs that programs see here, in CUDA's order. None is no fault; a driver that fails is a note.
 pub fn gpus(env: &Environment) -> Result<Vec<Device>, Finding> {
-    let found = match within(DEADLINE, ask) {
+    let deadline = env.program_deadline().unwrap_or(DEADLINE);
+    let found = match within(deadline, ask) {
         Ok(DriverAnswer::Gpus(gpus)) => Ok(gpus),
         Ok(DriverAnswer::Failed(finding)) => Err(finding),
-        Ok(DriverAnswer::NoLibrary) => without_library(env, DEADLINE),
+        Ok(DriverAnswer::NoLibrary) => without_library(env, deadline),
         Err(words) => Err(Finding::note(FindingId::DriverError, words)
             .help("run `nvidia-smi`: if it hangs too, restart the machine or its driver")
             .help("set CUDNN_GUARD_ARCHS, and the driver is not asked")),
@@ -44,7 +45,9 @@ pub fn gpus(env: &Environment) -> Result<Vec<Device>, Finding> {
 pub fn within<T: Send + 'static>(deadline: Duration, ask: fn() -> T) -> Result<T, String> {
     let begun = Instant::now();
     let asking = std::thread::spawn(ask);
+    let mut waiting = Waiting::default();
     while !asking.is_finished() && begun.elapsed() < deadline {
+        waiting.tell(&"NVIDIA's driver", begun.elapsed(), deadline);
         std::thread::sleep(Duration::from_millis(5));
     }
     if !asking.is_finished() {
@@ -259,6 +262,7 @@ mod tests {
             format!(
                 "`{shown}` did not end within 0.3 s and was stopped  [program-timeout]\n  \
                  = help: run the command by hand to see where it hangs\n  \
+                 = help: or give it more time: CUDNN_GUARD_PROGRAM_DEADLINE=1\n  \
                  = help: or look for `NVRM` and `Xid` in what `dmesg` prints: a driver that hangs needs a restart\n  \
                  = help: or set CUDNN_GUARD_ARCHS, and the driver is not asked\n  \
                  command     {shown} --query-gpu=index,uuid,name,compute_cap --format=csv,noheader"

@@ -107,6 +107,13 @@ pub fn config_faults(config: &Config, host: &Host) -> Vec<Finding> {
         };
         add(format!("the root `{}` {what}", root.display()), help);
     }
+    let deadline = Variable::GuardProgramDeadline;
+    if let (Some(value), None) = (host.env.get(deadline), host.env.program_deadline()) {
+        let name = deadline.name();
+        let headline = format!("{name}={value:?} is not a number of seconds above 0");
+        let help = format!("set it to seconds, as in {name}=60, or unset it");
+        findings.push(Finding::error(FindingId::VariableUnusable, headline).help(help));
+    }
     findings
 }
 

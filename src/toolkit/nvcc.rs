@@ -11,12 +11,8 @@ use crate::system::probe_cache::ProbeCache;
 use crate::system::programs::Output;
 use crate::toolkit::nvcc_output::{parse_gpu_codes, parse_help, parse_layout, parse_version};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 pub use crate::toolkit::nvcc_output::Layout;
-
-/// A wrapper may have to wake a slow disk; more than this is a hang.
-const DEADLINE: Duration = Duration::from_secs(30);
 
 /// The label of the compiler's own words.
 pub const SAYS: &str = "nvcc says";
@@ -36,7 +32,7 @@ pub fn layout(nvcc: &Path, answers: &ProbeCache) -> Result<Layout, Finding> {
         let bin = told(output)?.top.join("bin");
         Some(files::below(&bin, &["nvcc", "nvcc.exe", "nvcc.profile"]))
     };
-    let mut output = answers.ask(&question, DEADLINE, &rests_on)?;
+    let mut output = answers.ask(&question, &rests_on)?;
     let Some(layout) = told(&output) else {
         // The commands that it would run are long and say nothing of it.
         for said in [&mut output.stdout, &mut output.stderr] {
@@ -56,7 +52,7 @@ pub fn layout(nvcc: &Path, answers: &ProbeCache) -> Result<Layout, Finding> {
 /// The release of this nvcc.
 pub fn version(nvcc: &Path, answers: &ProbeCache) -> Result<Version, Finding> {
     let question = ask(nvcc, &["--version"]);
-    let output = answers.ask(&question, DEADLINE, &|output| {
+    let output = answers.ask(&question, &|output| {
         parse_version(&output.stdout).map(|_| Vec::new())
     })?;
     parse_version(&output.stdout).ok_or_else(|| not_told("its release", &question, &output))
@@ -65,7 +61,7 @@ pub fn version(nvcc: &Path, answers: &ProbeCache) -> Result<Version, Finding> {
 /// The machine code that this nvcc can make, in numeric order; it names no targets with a letter here.
 pub fn gpu_codes(nvcc: &Path, answers: &ProbeCache) -> Result<Vec<Target>, Finding> {
     let question = ask(nvcc, &["--list-gpu-code"]);
-    let output = answers.ask(&question, DEADLINE, &|output| {
+    let output = answers.ask(&question, &|output| {
         let told = !parse_gpu_codes(&output.stdout).is_empty();
         told.then(Vec::new)
     })?;
@@ -79,7 +75,7 @@ pub fn gpu_codes(nvcc: &Path, answers: &ProbeCache) -> Result<Vec<Target>, Findi
 /// The machine code with a letter that this nvcc can make, which only its help names; none where that names nothing.
 pub fn lettered_codes(nvcc: &Path, answers: &ProbeCache) -> Option<Vec<Target>> {
     let question = ask(nvcc, &["--help"]);
-    let output = answers.ask(&question, DEADLINE, &|output| {
+    let output = answers.ask(&question, &|output| {
         parse_help(&output.stdout).map(|_| Vec::new())
     });
     let output = output.ok()?;

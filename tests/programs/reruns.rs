@@ -157,7 +157,7 @@ fn a_compiler_that_stands_in_its_toolkit_is_not_run_to_find_it() {
     run(&mut check(&dir, "cuda=>=13, <13.1", &[("NVCC", &link)])).exits_with(0);
 }
 
-/// nvcc hangs where it is asked and where it compiles, and cargo is killed: alone, as by a machine that is short of
+/// nvcc hangs where it is asked and where it compiles, as what it has started does, and cargo is killed: alone, as by a machine that is short of
 /// memory, or with all of its process group.
 #[test]
 fn what_a_build_script_runs_ends_with_cargo() {
@@ -170,7 +170,7 @@ fn what_a_build_script_runs_ends_with_cargo() {
         fs::create_dir_all(cuda.join("bin")).unwrap();
         symlink(repository().join("fixtures/nvcc/nvcc"), &real).unwrap();
         let script = format!(
-            "#!/bin/sh\ncase \"$*\" in *{hangs_at}*) echo $$ > '{}'; exec sleep 100; esac\nexec '{}' \"$@\"\n",
+            "#!/bin/sh\ncase \"$*\" in *{hangs_at}*) sleep 100 & echo $$ $! > '{}'; wait; esac\nexec '{}' \"$@\"\n",
             started.display(),
             real.display()
         );
@@ -185,19 +185,58 @@ fn what_a_build_script_runs_ends_with_cargo() {
         let mut cargo = command.spawn().unwrap();
         let nvcc = within(Duration::from_secs(60), || {
             let text = fs::read_to_string(&started).ok()?;
-            text.ends_with('\n').then(|| text.trim().to_string())
+            text.ends_with('\n').then_some(text)
         });
         let nvcc = nvcc.expect("nvcc was started");
         let what = format!("{group}{}", cargo.id());
         run(program("kill").args(["-KILL", "--", &what])).exits_with(0);
         cargo.wait().unwrap();
-        let is_gone = || !Path::new("/proc").join(&nvcc).join("exe").exists();
-        let gone = within(Duration::from_secs(5), || is_gone().then_some(()));
-        assert!(
-            gone.is_some(),
-            "{hangs_at:?} {group:?}: process {nvcc} is there"
-        );
+        for process in nvcc.split_whitespace() {
+            let is_gone = || !Path::new("/proc").join(process).join("exe").exists();
+            let gone = within(Duration::from_secs(5), || is_gone().then_some(()));
+            assert!(
+                gone.is_some(),
+                "{hangs_at:?} {group:?}: process {process} of {nvcc} is there"
+            );
+        }
     }
+}
+
+/// What it waits for stands on the build script's standard error, which cargo shows with `-vv`.
+#[test]
+fn a_program_that_takes_long_is_named_and_ends_at_the_deadline() {
+    let test = fresh("builds-long");
+    let cuda = test.join("cuda");
+    toolkit(&cuda, 13000, false);
+    let nvcc = cuda.join("bin/nvcc");
+    write(&nvcc, "#!/bin/sh\ncase $1 in -c) exit 1; esac\nsleep 100\n");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(&nvcc, mode).unwrap();
+    let env: [(&str, &Path); 2] = [
+        ("CUDA_HOME", &cuda),
+        ("CUDNN_GUARD_PROGRAM_DEADLINE", Path::new("2.2")),
+    ];
+    let mut command = check(&crate_of("long"), "archs=80;kernels=src/add.cu", &env);
+    let ran = run(command.arg("-vv")).exits_with(101);
+    let asked = format!("{} --list-gpu-code", nvcc.display());
+    let ran = ran.says(&format!(
+        "[long 0.1.0] waiting for {asked}, at most 2.2 s in all\n"
+    ));
+    let lines = ran.stderr.lines();
+    let warnings = lines.filter_map(|line| line.strip_prefix("warning: long@0.1.0: "));
+    let warnings: Vec<&str> = warnings.collect();
+    let headline = format!(
+        "`{}` did not end within 2.2 s and was stopped  [program-timeout]",
+        nvcc.display()
+    );
+    let command = format!("  command     {asked}");
+    let expected = [
+        headline.as_str(),
+        "  = help: run the command by hand to see where it hangs",
+        "  = help: or give it more time: CUDNN_GUARD_PROGRAM_DEADLINE=5",
+        command.as_str(),
+    ];
+    assert_eq!(warnings[..4], expected);
 }
 
 /// What comes of it, if anything does in that time.

@@ -5,6 +5,7 @@ use crate::runtime::facts::allowed::Allowed;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::system::platform;
+use std::cell::RefCell;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,15 +13,6 @@ use std::time::Duration;
 const DEADLINE: Duration = Duration::from_secs(60);
 /// Some hundred convolutions, for each of which cuDNN may compile an engine.
 const THOROUGH_DEADLINE: Duration = Duration::from_secs(300);
-
-const VARIABLES: [&str; 6] = [
-    "CUDNN_GUARD",
-    "CUDNN_GUARD_ALLOW",
-    "CUDNN_GUARD_DEADLINE",
-    "CUDNN_GUARD_DEVICES",
-    "CUDNN_GUARD_REPORT",
-    "CUDNN_GUARD_REQUIRE_GPU",
-];
 
 /// What `startup` does about a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,11 +65,14 @@ impl EnvConfig {
         if !platform::is_privileged() {
             return Self::parse(&|name| std::env::var_os(name));
         }
-        let mut config = Self::parse(&|_| None);
-        let set = VARIABLES.iter().copied();
-        let set: Vec<&str> = set
-            .filter(|name| std::env::var_os(name).is_some())
-            .collect();
+        let set = RefCell::new(Vec::new());
+        let mut config = Self::parse(&|name| {
+            if name.starts_with("CUDNN_GUARD") && std::env::var_os(name).is_some() {
+                set.borrow_mut().push(name.to_string());
+            }
+            None
+        });
+        let set = set.into_inner();
         if !set.is_empty() {
             config.complaints.push(format!(
                 "{} not followed: this program has more rights than its user (setuid, capabilities)",

@@ -34,6 +34,9 @@ const STEERING: [Variable; 4] = [
     Variable::NvccAppendFlags,
 ];
 
+/// How long it may take to answer unless somebody says: a wrapper may have to wake a slow disk; more is a hang.
+pub const DEADLINE: Duration = Duration::from_secs(30);
+
 /// How many are written down.
 const MOST: usize = 32;
 
@@ -42,6 +45,7 @@ const MOST: usize = 32;
 pub struct ProbeCache {
     folder: Option<PathBuf>,
     steering: Vec<Option<OsString>>,
+    deadline: Option<Duration>,
     known: Arc<Mutex<Option<Vec<CachedOutput>>>>,
 }
 
@@ -63,6 +67,7 @@ impl ProbeCache {
                 .os_var("OUT_DIR")
                 .map(|dir| Path::new(dir).join("cudnn-guard")),
             steering: steering.collect(),
+            deadline: env.program_deadline(),
             known: Arc::default(),
         }
     }
@@ -72,7 +77,6 @@ impl ProbeCache {
     pub fn ask(
         &self,
         question: &Invocation,
-        deadline: Duration,
         rests_on: &dyn Fn(&Output) -> Option<Vec<PathBuf>>,
     ) -> Result<Output, Finding> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
@@ -82,7 +86,7 @@ impl ProbeCache {
             return answer.said.clone();
         }
         let begun = SystemTime::now();
-        let said = run(question, deadline);
+        let said = run(question, self.deadline.unwrap_or(DEADLINE));
         let succeeded = said.as_ref().ok().filter(|output| output.success);
         let files = succeeded.and_then(|output| {
             let mut files = rests_on(output)?;

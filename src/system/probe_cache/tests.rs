@@ -84,7 +84,7 @@ fn ask_resting_on(
         args: vec![arg.into()],
         ..Invocation::default()
     };
-    let said = answers.ask(&question, Duration::from_secs(20), &|output| {
+    let said = answers.ask(&question, &|output| {
         output
             .stdout
             .contains(char::is_numeric)
