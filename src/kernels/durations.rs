@@ -38,7 +38,7 @@ impl Durations {
     }
 
     /// Notes what has run, and gives a line for each file, the slowest first.
-    pub fn note(&mut self, ran: &[(&Job, String, Duration)]) -> Vec<Directive> {
+    pub fn note(&mut self, ran: &[(&Job, &str, Duration)]) -> Vec<Directive> {
         for (job, _, duration) in ran {
             let name = name(job);
             self.of.retain(|(known, _)| *known != name);

@@ -12,12 +12,13 @@ use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
 use crate::system::freshness::build_stamp;
-use crate::system::freshness::stat_cache::StatCache;
+use crate::system::freshness::stat_cache::{File, StatCache};
 use crate::system::programs::Output;
 use crate::system::{Host, files, out_dir, programs};
 use crate::toolkit::nvcc_command;
 use crate::toolkit::nvcc_command::{Product, parse_depfile};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::time::{Duration, SystemTime};
 
 /// One file, and what is made of it.
@@ -38,20 +39,10 @@ pub struct JobOutput {
     pub files: Vec<PathBuf>,
     /// Its warnings.
     pub said: String,
-    /// The command, and how long it took; nothing for what was fresh.
-    pub ran: Option<(String, Duration)>,
-}
-
-impl JobOutput {
-    /// Something that is as it was made from these.
-    pub const fn fresh(files: Vec<PathBuf>) -> Self {
-        let said = String::new();
-        Self {
-            files,
-            said,
-            ran: None,
-        }
-    }
+    /// The command.
+    pub command: String,
+    /// How long it took.
+    pub time: Duration,
 }
 
 impl Job {
@@ -150,7 +141,7 @@ impl Job {
     }
 
     /// The files that it was made from, if it is there and none of them has changed.
-    pub fn fresh(&self, setup: &Setup, seen: &StatCache) -> Option<Vec<PathBuf>> {
+    pub fn fresh(&self, setup: &Setup, seen: &StatCache) -> Option<Vec<Rc<File>>> {
         self.made(&self.how(setup), &self.search(setup)).fresh(seen)
     }
 
@@ -234,7 +225,8 @@ impl Job {
         Ok(JobOutput {
             files,
             said,
-            ran: Some((command.to_string(), time)),
+            command: command.to_string(),
+            time,
         })
     }
 

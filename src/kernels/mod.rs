@@ -36,7 +36,7 @@ use crate::runtime::facts::compute_capability::ComputeCapability;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::system::directive::{Directive, Library};
-use crate::system::freshness::stat_cache::StatCache;
+use crate::system::freshness::stat_cache::{File, StatCache};
 use crate::system::{cargo, job_pool};
 use crate::toolchain::Toolchain;
 use crate::toolkit::nvcc_command::Product;
@@ -49,6 +49,7 @@ use setup::Setup;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::rc::Rc;
 
 /// Kernels to compile, from [`Toolchain::kernels`].
 #[derive(Clone, Debug)]
@@ -177,27 +178,25 @@ impl Kernels<'_> {
         let (setup, fresh, seen) = self.look(setup, &jobs, lines)?;
         let mut outputs: Vec<PathBuf> = jobs.iter().map(|job| job.output.clone()).collect();
         let foreign = self.foreign();
-        let (mut told, mut said) = (BTreeSet::new(), BTreeSet::<OsString>::new());
-        let mut failed = Vec::new();
-        for made in all_made(&jobs, fresh, &setup, lines) {
-            let made = match made {
-                Ok(made) => made,
-                Err(finding) => {
-                    failed.push(finding);
-                    continue;
+        let mut said = BTreeSet::<OsString>::new();
+        let (mut read, mut failed) = (Vec::new(), Vec::new());
+        for made in made_anew(&jobs, &fresh, &setup, lines) {
+            match made {
+                Ok(made) => {
+                    lines.extend(new_warnings(&made.said, &mut said));
+                    read.extend(made.files.iter().filter_map(|path| seen.file(path)));
                 }
-            };
-            lines.extend(new_warnings(&made.said, &mut said));
-            for path in made.files {
-                // Most headers are read for every file.
-                let is_new = told.insert(path.as_os_str().to_os_string());
-                if !is_new || !is_own(&path, &foreign, &seen) {
-                    continue;
-                }
-                let line = Directive::RerunIfChanged(path);
-                if !lines.contains(&line) {
-                    lines.push(line);
-                }
+                Err(finding) => failed.push(finding),
+            }
+        }
+        for file in fresh.into_iter().flatten().flatten().chain(read) {
+            // Most headers are read for every file.
+            if file.is_told.replace(true) || !is_own(&file, &foreign) {
+                continue;
+            }
+            let line = Directive::RerunIfChanged(file.path.clone());
+            if !lines.contains(&line) {
+                lines.push(line);
             }
         }
         if !failed.is_empty() {
@@ -224,7 +223,7 @@ impl Kernels<'_> {
         };
         let seen = StatCache::default();
         let fresh = look(&setup, &seen);
-        if !fresh.contains(&None) {
+        if fresh.iter().all(Option::is_some) {
             return Ok((setup, fresh, seen));
         }
         let how = |setup: &Setup| jobs.first().map(|job| job.how(setup));
@@ -275,12 +274,12 @@ impl Kernels<'_> {
 }
 
 /// The files that each job rests on, where its result is as nvcc would make it now.
-type Fresh = Vec<Option<Vec<PathBuf>>>;
+type Fresh = Vec<Option<Vec<Rc<File>>>>;
 
-/// The result of each job, after those that are not fresh were done, the longest first.
-fn all_made(
+/// What came of each job that is not fresh, in their order. They are done with the longest first.
+fn made_anew(
     jobs: &[Job],
-    fresh: Fresh,
+    fresh: &Fresh,
     setup: &Setup,
     lines: &mut Vec<Directive>,
 ) -> Vec<Result<JobOutput, Finding>> {
@@ -294,23 +293,19 @@ fn all_made(
         |job| job.breadth(setup),
         |job, threads| job.make(setup, threads),
     );
-    let fresh = fresh.into_iter();
-    let mut made: Vec<_> = fresh
-        .map(|files| Some(Ok(JobOutput::fresh(files?))))
-        .collect();
+    let mut made: Vec<_> = jobs.iter().map(|_| None).collect();
     for (place, output) in anew {
         made[stale[place]] = Some(output);
     }
-    let mut made: Vec<_> = made.into_iter().flatten().collect();
-    let ran = made.iter_mut().zip(jobs).filter_map(|(made, job)| {
-        let (command, time) = made.as_mut().ok()?.ran.take()?;
-        Some((job, command, time))
+    let ran = made.iter().zip(jobs).filter_map(|(made, job)| {
+        let made: &JobOutput = made.as_ref()?.as_ref().ok()?;
+        Some((job, &*made.command, made.time))
     });
     let ran: Vec<_> = ran.collect();
     if !ran.is_empty() {
         lines.extend(durations.note(&ran));
     }
-    made
+    made.into_iter().flatten().collect()
 }
 
 /// What nvcc says, but for the paragraphs that were said before: that of a header comes with every file that includes it,

@@ -4,7 +4,7 @@ use crate::kernels::Kernels;
 use crate::kernels::inputs::toolchain_fingerprint;
 use crate::system::directive::Directive;
 use crate::system::files;
-use crate::system::freshness::stat_cache::StatCache;
+use crate::system::freshness::stat_cache::File;
 use std::path::{Path, PathBuf};
 
 impl Kernels<'_> {
@@ -55,8 +55,6 @@ impl Kernels<'_> {
 }
 
 /// Whether it is the package's, and not of one of these directories.
-pub fn is_own(path: &Path, foreign: &[PathBuf], seen: &StatCache) -> bool {
-    seen.file(path).is_some_and(|file| {
-        file.is_regular && !foreign.iter().any(|dir| file.real.starts_with(dir))
-    })
+pub fn is_own(file: &File, foreign: &[PathBuf]) -> bool {
+    file.is_regular && !foreign.iter().any(|dir| file.real.starts_with(dir))
 }

@@ -5,7 +5,6 @@ use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::system::Host;
 use crate::system::freshness::build_stamp;
-use crate::system::freshness::stat_cache::StatCache;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -20,8 +19,7 @@ pub fn create(name: &str, objects: &[PathBuf], host: &Host, out_dir: &Path) -> R
         search: &[],
     };
     // On Windows it has a second name, of which the stamp knows nothing.
-    let fresh = || stamp.fresh(&StatCache::default());
-    if host.platform.os != Os::Windows && fresh().as_deref() == Some(objects) {
+    if host.platform.os != Os::Windows && stamp.is_made_of(objects) {
         return Ok(());
     }
     stamp.remove();

@@ -7,7 +7,6 @@ use crate::runtime::facts::compute_capability::Code;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::system::freshness::build_stamp::Artifact;
-use crate::system::freshness::stat_cache::StatCache;
 use crate::system::{files, programs};
 use crate::toolkit::nvcc_command;
 use std::path::{Path, PathBuf};
@@ -66,7 +65,7 @@ pub fn link(
         how: &how,
         search: &[],
     };
-    if made.fresh(&StatCache::default()).as_deref() == Some(objects) {
+    if made.is_made_of(objects) {
         return Ok(output);
     }
     made.remove();

@@ -149,9 +149,10 @@ fn the_slowest_of_the_last_time_is_begun_first() {
     .unwrap();
     let durations = || Durations::read(jobs[0].folder().join("durations"));
     assert_eq!(durations().longest_first(&jobs, &[0, 1, 2]), [0, 1, 2]);
-    let ran = |place: usize, seconds| {
-        let command = format!("nvcc -c {place}.cu");
-        (&jobs[place], command, Duration::from_millis(seconds))
+    let commands = ["nvcc -c 0.cu", "nvcc -c 1.cu", "nvcc -c 2.cu"];
+    let ran = |place: usize, milliseconds| {
+        let time = Duration::from_millis(milliseconds);
+        (&jobs[place], commands[place], time)
     };
     let lines = durations().note(&[ran(0, 1200), ran(2, 34_000)]);
     assert_eq!(

@@ -33,23 +33,40 @@ pub struct Artifact<'a> {
 
 impl Artifact<'_> {
     /// What was read to make it, if it is fresh.
-    pub fn fresh(&self, seen: &StatCache) -> Option<Vec<PathBuf>> {
+    pub fn fresh(&self, seen: &StatCache) -> Option<Vec<Rc<File>>> {
         let text = std::fs::read_to_string(self.stamp).ok()?;
         let (hash, lines) = text
             .strip_prefix(self.how)?
             .strip_prefix("\n\n")?
             .split_once('\n')?;
-        let (mut read, mut files) = (Vec::new(), Vec::new());
+        let before = seen.before.take();
+        let (mut place, mut files) = (0, Vec::new());
         for line in lines.strip_suffix('\n')?.split('\n') {
-            let path = Path::new(line.splitn(3, ' ').nth(2)?);
-            let file = seen.file(path)?;
-            if file.line.as_deref() != Some(line) {
-                return None;
-            }
-            read.push(path.to_path_buf());
+            let next = before.get(place);
+            let file = match next.filter(|next| next.line.as_deref() == Some(line)) {
+                Some(next) => Rc::clone(next),
+                None => {
+                    let file = seen.file(Path::new(line.splitn(3, ' ').nth(2)?))?;
+                    if file.line.as_deref() != Some(line) {
+                        return None;
+                    }
+                    let found = before.iter().position(|one| Rc::ptr_eq(one, &file));
+                    place = found.unwrap_or(place);
+                    file
+                }
+            };
+            place += 1;
             files.push(file);
         }
-        (self.hash(&files, seen)? == hash).then_some(read)
+        let hash_now = self.hash(&files, seen)?;
+        seen.before.replace(files.clone());
+        (hash_now == hash).then_some(files)
+    }
+
+    /// Whether it is fresh and made of these.
+    pub fn is_made_of(&self, files: &[PathBuf]) -> bool {
+        let read = self.fresh(&StatCache::default());
+        read.is_some_and(|read| read.iter().map(|file| &file.path).eq(files))
     }
 
     /// Says so for later. `begun` is the time before the first of the files was read; one that has changed since, or

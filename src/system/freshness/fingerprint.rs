@@ -15,7 +15,7 @@ pub fn read_settled(path: &Path, begun: SystemTime) -> Option<String> {
 
 /// Whether it had not changed for a while then, and can be written down.
 pub fn is_settled(changed: SystemTime, line: &str, begun: SystemTime) -> bool {
-    changed + DOUBT < begun && !line.contains(['\n', '\r'])
+    changed + DOUBT < begun && !line.contains('\n') && !line.contains('\r')
 }
 
 /// That of a file.

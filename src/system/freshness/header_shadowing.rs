@@ -14,10 +14,17 @@ pub fn shadowing_headers(search: &[PathBuf], read: &[Rc<File>], seen: &StatCache
     // By which name each was included, as far as that can be seen, and how far down the way it was found.
     let mut names: Vec<(usize, &Path)> = Vec::new();
     for (place, dir) in search.iter().enumerate().skip(1) {
-        let within = read
-            .iter()
-            .filter_map(|file| file.real.strip_prefix(dir).ok());
-        names.extend(within.map(|name| (place, name)));
+        let start = dir.as_os_str().as_encoded_bytes();
+        for file in read {
+            // The parts of a path are slow to compare, and most lie elsewhere.
+            let bytes = file.real.as_os_str().as_encoded_bytes();
+            if !bytes.starts_with(start) {
+                continue;
+            }
+            if let Ok(name) = file.real.strip_prefix(dir) {
+                names.push((place, name));
+            }
+        }
     }
     let mut found = Vec::new();
     for (place, dir) in search.iter().enumerate() {

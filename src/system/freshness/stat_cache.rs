@@ -5,7 +5,7 @@
 
 use crate::system::files;
 use crate::system::freshness::fingerprint;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -17,6 +17,8 @@ use std::time::SystemTime;
 #[derive(Default)]
 pub struct StatCache {
     known: RefCell<BTreeMap<OsString, Known>>,
+    /// What the artifact before was made of: most are made of the same headers, in the same order.
+    pub before: RefCell<Vec<Rc<File>>>,
 }
 
 /// What was asked for of one path; the inner is none where it is not there.
@@ -29,6 +31,8 @@ struct Known {
 
 /// Something that is there.
 pub struct File {
+    /// As it was asked for.
+    pub path: PathBuf,
     /// Whether it is a regular file.
     pub is_regular: bool,
     /// When it changed.
@@ -40,6 +44,8 @@ pub struct File {
     pub real: PathBuf,
     /// A hash of its line and of where it is.
     pub hash: u64,
+    /// Whether cargo was told of it.
+    pub is_told: Cell<bool>,
 }
 
 impl StatCache {
@@ -75,11 +81,13 @@ impl StatCache {
             real.as_os_str().hash(&mut hasher);
         }
         Some(File {
+            path: path.to_path_buf(),
             is_regular: data.is_file(),
             changed: data.modified().ok()?,
             line,
             real,
             hash: hasher.finish(),
+            is_told: Cell::new(false),
         })
     }
 
