@@ -3,13 +3,12 @@
 use crate::model::invocation::Invocation;
 use crate::runtime::facts::finding::{Finding, printable};
 use crate::runtime::facts::finding_id::FindingId;
-use crate::system::files;
 use std::ffi::OsStr;
 use std::fmt::Display;
 use std::io::{Read, Write};
 #[cfg(target_os = "linux")]
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -212,14 +211,12 @@ fn drain(mut from: Option<Source>) -> Stream {
 /// The processes that one has started and not waited for.
 #[cfg(target_os = "linux")]
 fn children(process: u32) -> Vec<i32> {
+    let threads = std::fs::read_dir(format!("/proc/{process}/task"));
     let mut found = Vec::new();
-    for thread in files::list(Path::new(&format!("/proc/{process}/task"))).unwrap_or_default() {
-        let listed = std::fs::read_to_string(thread.join("children")).unwrap_or_default();
-        found.extend(
-            listed
-                .split_whitespace()
-                .filter_map(|one| one.parse::<i32>().ok()),
-        );
+    for thread in threads.into_iter().flatten().flatten() {
+        let listed = std::fs::read_to_string(thread.path().join("children")).unwrap_or_default();
+        let listed = listed.split_whitespace();
+        found.extend(listed.filter_map(|one| one.parse::<i32>().ok()));
     }
     found
 }
