@@ -154,7 +154,12 @@ use system::directive::Directive;
     clippy::disallowed_methods,
     reason = "it writes trees and runs the C compiler"
 )]
-pub mod demo;
+pub mod demo {
+    //! What `cudnn-guard demo` and the tests make ready: a simulated cuDNN and driver, and small crates that use one.
+
+    pub mod consumer;
+    pub mod simulator;
+}
 #[cfg(feature = "cli")]
 #[doc(hidden)]
 pub use {model::environment as variables, model::invocation, system::programs::on_path};
