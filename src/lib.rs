@@ -162,7 +162,10 @@ pub mod demo {
 }
 #[cfg(feature = "cli")]
 #[doc(hidden)]
-pub use {model::environment as variables, model::invocation, system::programs::on_path};
+pub use {
+    model::environment as variables, model::invocation, runtime::facts::finding::quoted,
+    system::programs::on_path,
+};
 
 /// Runs a build script. An error becomes `cargo::error` lines, with the errors under it
 /// ([`source`](std::error::Error::source)), so that cargo shows its text and nothing of this program around it, and

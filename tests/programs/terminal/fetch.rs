@@ -274,3 +274,29 @@ fn cuda_12_takes_the_place_of_13_and_says_that_it_has_no_nvcc() {
         "nvidia/cu13\nnvidia/cudnn\n"
     );
 }
+
+/// What is printed for a shell can be pasted into one.
+#[cfg(unix)]
+#[test]
+fn a_home_with_a_blank_in_its_name_is_quoted_for_the_shell() {
+    let dir = folder("it's a home");
+    let output = fetch(&dir, &[]);
+    must_exit(&output, 0);
+    let shown = text(&output);
+    let (_, line) = shown.rsplit_once("for others\n\n").expect("the line");
+    let nvidia = dir.join("to/nvidia").display().to_string();
+    let quoted = nvidia.replace('\'', r"'\''");
+    assert_eq!(
+        line,
+        format!("export LD_LIBRARY_PATH='{quoted}/cudnn/lib:{quoted}/cu13/lib'\n")
+    );
+    let shell = Command::new("/bin/sh")
+        .args(["-c", &format!("{line}printf %s \"$LD_LIBRARY_PATH\"")])
+        .env_clear()
+        .output()
+        .expect("a shell runs");
+    assert_eq!(
+        text(&shell),
+        format!("{nvidia}/cudnn/lib:{nvidia}/cu13/lib")
+    );
+}

@@ -2,7 +2,7 @@
 
 use crate::fetch::cargo_config::{self, Refused};
 use crate::fetch::component::{Component, Release};
-use cudnn_guard::{Finding, FindingId};
+use cudnn_guard::{Finding, FindingId, quoted};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
@@ -56,7 +56,7 @@ impl Installed {
              export LD_LIBRARY_PATH={}\n",
             licences.concat(),
             cargo_config::table(&variables),
-            libraries.join(":"),
+            quoted(&libraries.join(":")),
         )
     }
 
