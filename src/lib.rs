@@ -164,7 +164,7 @@ pub mod demo {
 #[doc(hidden)]
 pub use {
     model::environment as variables, model::invocation, runtime::facts::finding::quoted,
-    system::programs::on_path,
+    system::programs::end_with_this_process, system::programs::on_path,
 };
 
 /// Runs a build script. An error becomes `cargo::error` lines, with the errors under it

@@ -1,5 +1,8 @@
 //! What `cudnn-guard fetch` refuses, and what it leaves behind.
 
+#[cfg(unix)]
+mod at_once;
+
 use super::{cudnn_guard, file, folder, must_exit, text};
 use std::fs;
 use std::path::Path;
@@ -87,14 +90,19 @@ fn a_download_that_fails_leaves_nothing_and_shows_the_words() {
         shown.contains(&format!("\n  command     {} pip install ", uv.display())),
         "{shown}"
     );
-    assert_eq!(listing(&to), Vec::<String>::new());
+    assert_eq!(listing(&to), [to.join(".fetch.lock").display().to_string()]);
 }
 
-/// An installer without a network: it has these releases, and a wheel of it is one file.
+/// An installer without a network: it has these releases, and a wheel of it is one file, beside what comes and goes. It
+/// notes how it was called, and works as long as there is a file `uv.held` beside it; it thinks about its releases as long
+/// as there is a `uv.asked`.
 #[cfg(unix)]
 const UV: &str = r#"#!/bin/sh
 for last; do :; done
 if [ "$1" = tool ]; then
+  echo "$last" >> "$0.questions"
+  count=0
+  while [ -e "$0.asked" ] && [ $count -lt 300 ]; do /bin/sleep 0.1; count=$((count + 1)); done
   case "$last" in
     cuda-toolkit) echo "Available versions: 13.5.0, 13.0.2" ;;
     nvidia-cuda-runtime-cu12) echo "Available versions: 12.8.90, 12.6.77, 12.4.127" ;;
@@ -105,13 +113,24 @@ if [ "$1" = tool ]; then
   esac
   exit
 fi
+echo "$*" >> "$0.log"
+count=0
+while [ -e "$0.held" ] && [ $count -lt 300 ]; do
+  echo $$ > "$0.pid"; /bin/sleep 0.1; count=$((count + 1))
+done
 while [ "$1" != --target ]; do shift; done
 target=$2; shift 2
 wheel() {
   /bin/mkdir -p "$target/nvidia/$3/lib" "$target/$1-$2.dist-info"
   : > "$target/nvidia/__init__.py"
   printf 1 > "$target/nvidia/$3/lib/lib$1.so.1"
-  printf 'nvidia/__init__.py,,0\nnvidia/%s/lib/lib%s.so.1,,1\n' "$3" "$1" > "$target/$1-$2.dist-info/RECORD"
+  {
+    echo nvidia/__init__.py,sha256=47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU,0
+    echo nvidia/__pycache__/__init__.cpython-311.pyc,,
+    echo ../../bin/$1,sha256=47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU,0
+    echo nvidia/$3/lib/lib$1.so.1,sha256=a4ayc_80_OGda4BO_1o_V0etpOqiLx1JwB5S3beHW0s,1
+    echo $1-$2.dist-info/RECORD,,
+  } > "$target/$1-$2.dist-info/RECORD"
 }
 for asked; do
   case "$asked" in
@@ -124,29 +143,35 @@ for asked; do
     nvidia-cuda-nvrtc-cu12==12.4.\*) wheel nvidia_cuda_nvrtc_cu12 12.4.127 cuda_nvrtc ;;
     nvidia-cublas-cu12==12.4.\*) wheel nvidia_cublas_cu12 12.4.5.8 cublas ;;
     nvidia-cuda-cccl-cu12==12.4.\*) wheel nvidia_cuda_cccl_cu12 12.4.127.post1 cuda_cccl ;;
-    nvidia-cudnn-cu12) wheel nvidia_cudnn_cu12 9.28.0.42 cudnn ;;
-    nvidia-cudnn-cu13) wheel nvidia_cudnn_cu13 9.28.1.4 cudnn ;;
+    nvidia-cudnn-cu12*) wheel nvidia_cudnn_cu12 9.28.0.42 cudnn ;;
+    nvidia-cudnn-cu13*) wheel nvidia_cudnn_cu13 9.28.1.4 cudnn ;;
     *) echo "no $asked" >&2; exit 1 ;;
   esac
 done
 "#;
 
-/// Runs `fetch` with that installer into the folder `to`.
+/// `fetch` with that installer into the folder `to`.
 #[cfg(unix)]
-fn fetch(dir: &Path, arguments: &[&str]) -> std::process::Output {
+fn command(dir: &Path, arguments: &[&str]) -> Command {
     use std::os::unix::fs::PermissionsExt;
     file(dir, "bin/uv", UV);
     let uv = dir.join("bin/uv");
     fs::set_permissions(&uv, fs::Permissions::from_mode(0o755)).expect("a program");
-    Command::new(env!("CARGO_BIN_EXE_cudnn-guard"))
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
+    command
         .arg("fetch")
         .args(arguments)
         .arg("--to")
         .arg(dir.join("to"))
         .env_clear()
-        .env("PATH", dir.join("bin"))
-        .output()
-        .expect("cudnn-guard runs")
+        .env("PATH", dir.join("bin"));
+    command
+}
+
+#[cfg(unix)]
+fn fetch(dir: &Path, arguments: &[&str]) -> std::process::Output {
+    let mut command = command(dir, arguments);
+    command.output().expect("cudnn-guard runs")
 }
 
 #[cfg(unix)]
@@ -191,7 +216,7 @@ fn installed(to: &Path) -> String {
             .expect("a folder")
             .flatten()
             .map(|entry| entry.file_name().to_string_lossy().into_owned())
-            .filter(|name| name != "nvidia" && name != ".cudnn-guard")
+            .filter(|name| !["nvidia", ".cudnn-guard", ".fetch.lock"].contains(&name.as_str()))
             .collect();
         names.sort();
         names.join(" ")

@@ -3,7 +3,7 @@
 use crate::fetch::component::{Component, Release};
 use crate::invocation::Invocation;
 use crate::terminal::{harmless, show};
-use cudnn_guard::{Finding, FindingId, on_path};
+use cudnn_guard::{Finding, FindingId, end_with_this_process, on_path};
 use std::env;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -97,7 +97,7 @@ impl Installer {
         releases.map(Release::of_wheel).collect()
     }
 
-    /// Installs a component into a folder, showing what is downloaded.
+    /// Installs a component into a folder, showing what is downloaded. It ends when this process does.
     pub fn install(&self, component: &Component, target: &Path) -> Result<(), Finding> {
         let mut args: Vec<String> = self.arguments.iter().map(ToString::to_string).collect();
         if !component.dependencies {
@@ -124,7 +124,9 @@ impl Installer {
                 component.project()
             ))
         };
-        let mut child = Command::new(&invocation.program)
+        let mut command = Command::new(&invocation.program);
+        end_with_this_process(&mut command);
+        let mut child = command
             .args(&invocation.args)
             // Settings of the user's that cannot go together with --target.
             .env("PIP_USER", "0")
