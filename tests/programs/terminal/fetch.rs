@@ -2,6 +2,8 @@
 
 #[cfg(unix)]
 mod at_once;
+#[cfg(unix)]
+mod check;
 
 use super::{cudnn_guard, file, folder, must_exit, text};
 use std::fs;

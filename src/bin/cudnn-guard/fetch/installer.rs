@@ -18,6 +18,8 @@ pub struct Installer {
     program: PathBuf,
     /// What comes before the packages.
     arguments: &'static [&'static str],
+    /// What keeps it from what it unpacked before: files of uv's may be hard links into its cache, damaged with them.
+    anew: &'static [&'static str],
     /// What comes before a package whose releases are asked for.
     index: &'static [&'static str],
 }
@@ -45,6 +47,7 @@ impl Installer {
             return Ok(Self {
                 program,
                 arguments: UV,
+                anew: &["--no-cache"],
                 index: UV_INDEX,
             });
         }
@@ -62,6 +65,7 @@ impl Installer {
                 return Ok(Self {
                     program,
                     arguments: PIP,
+                    anew: &[],
                     index: PIP_INDEX,
                 });
             }
@@ -98,10 +102,13 @@ impl Installer {
     }
 
     /// Installs a component into a folder, showing what is downloaded. It ends when this process does.
-    pub fn install(&self, component: &Component, target: &Path) -> Result<(), Finding> {
+    pub fn install(&self, component: &Component, target: &Path, anew: bool) -> Result<(), Finding> {
         let mut args: Vec<String> = self.arguments.iter().map(ToString::to_string).collect();
         if !component.dependencies {
             args.push("--no-deps".to_string());
+        }
+        if anew {
+            args.extend(self.anew.iter().map(ToString::to_string));
         }
         args.push("--target".to_string());
         args.push(target.display().to_string());

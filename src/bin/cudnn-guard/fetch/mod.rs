@@ -19,6 +19,7 @@ mod driver_stub;
 mod installed;
 mod installer;
 mod lock;
+mod record;
 mod wheels;
 
 use crate::fetch::claims::{claim, is_ours, is_ours_there, ours, somebody_elses};
@@ -67,6 +68,13 @@ pub fn command() -> Command {
                 .action(ArgAction::SetTrue)
                 .help("Write the variables into ./.cargo/config.toml"),
         )
+        .arg(
+            Arg::new("check")
+                .long("check")
+                .action(ArgAction::SetTrue)
+                .conflicts_with_all(["cuda", "cudnn", "write-config"])
+                .help("Install nothing: compare every file that was fetched with the hash in its wheel's RECORD"),
+        )
 }
 
 /// Fetches, and says what is needed to use it.
@@ -76,6 +84,7 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
         None => home(),
     };
     let findings = match home {
+        Ok(home) if arguments.get_flag("check") => installed::check(&home),
         Ok(home) => fetch_and_tell(&home, arguments).err().into_iter().collect(),
         Err(finding) => vec![finding],
     };
@@ -169,7 +178,7 @@ pub fn fetch(
         }
         let release = toolkit.wheels(home).into_iter().flatten().next();
         if let (true, Some(wheel)) = (toolkit.cuda < 13, release) {
-            show(without_nvcc(&Release::of_wheel(&wheel.version).minor()));
+            show(without_nvcc(&Release::of_wheel(&wheel.version).first(2)));
         }
     }
     Ok(Installed {
@@ -261,7 +270,12 @@ fn fetch_one(installer: &Installer, home: &Path, component: &Component) -> Resul
                 "  fetching {} ({count} {wheels})\n",
                 component.title
             ));
-            installer.install(component, &fresh)?;
+            let damaged = component.wheels(home);
+            let anew = damaged
+                .iter()
+                .flatten()
+                .any(|wheel| wheel.damage().is_some());
+            installer.install(component, &fresh, anew)?;
             let release = component.check(&fresh).map_err(|why| {
                 let why = why.unwrap_or_else(|| "nothing was installed".to_string());
                 Finding::error(

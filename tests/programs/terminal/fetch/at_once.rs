@@ -34,7 +34,7 @@ fn the_second_waits_for_the_first_and_finds_its_work_done() {
     let (mut first, _first_words) = start(&dir, &[]);
     wait_for("the installer's start", || dir.join("bin/uv.pid").exists());
 
-    let mut others = [start(&dir, &[])];
+    let mut others = [start(&dir, &[]), start(&dir, &["--check"])];
     let waiting = format!("  – waiting      for another `cudnn-guard fetch` at work in {home}\n");
     for (_, words) in &mut others {
         let mut line = String::new();
@@ -43,10 +43,16 @@ fn the_second_waits_for_the_first_and_finds_its_work_done() {
     }
     fs::remove_file(dir.join("bin/uv.held")).expect("the installer let go");
     assert!(first.wait().expect("its end").success());
-    let said = [format!(
-        "  ✓ CUDA toolkit 13.5.37 is there: {home}/nvidia/cu13\n  \
+    let said = [
+        format!(
+            "  ✓ CUDA toolkit 13.5.37 is there: {home}/nvidia/cu13\n  \
              ✓ cuDNN        9.28.1.4 is there: {home}/nvidia/cudnn\n\nNVIDIA's licences\n"
-    )];
+        ),
+        format!(
+            "  ✓ CUDA toolkit 13.5.37, 14 files checked: {home}/nvidia/cu13\n  \
+             ✓ cuDNN        9.28.1.4, 2 files checked: {home}/nvidia/cudnn\n"
+        ),
+    ];
     for ((mut child, words), said) in others.into_iter().zip(said) {
         let lines = words.lines().map_while(Result::ok);
         let shown: String = lines.map(|line| line + "\n").collect();
