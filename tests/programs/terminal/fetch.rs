@@ -95,70 +95,14 @@ fn a_download_that_fails_leaves_nothing_and_shows_the_words() {
     assert_eq!(listing(&to), [to.join(".fetch.lock").display().to_string()]);
 }
 
-/// An installer without a network: it has these releases, and a wheel of it is one file, beside what comes and goes. It
-/// notes how it was called, and works as long as there is a file `uv.held` beside it; it thinks about its releases as long
-/// as there is a `uv.asked`.
-#[cfg(unix)]
-const UV: &str = r#"#!/bin/sh
-for last; do :; done
-if [ "$1" = tool ]; then
-  echo "$last" >> "$0.questions"
-  count=0
-  while [ -e "$0.asked" ] && [ $count -lt 300 ]; do /bin/sleep 0.1; count=$((count + 1)); done
-  case "$last" in
-    cuda-toolkit) echo "Available versions: 13.5.0, 13.0.2" ;;
-    nvidia-cuda-runtime-cu12) echo "Available versions: 12.8.90, 12.6.77, 12.4.127" ;;
-    nvidia-cuda-runtime-cu11) echo "Available versions: 11.8.89, 11.7.99" ;;
-    nvidia-cudnn-cu13) echo "Available versions: 9.28.1.4, 9.12.0.46" ;;
-    nvidia-cudnn-cu12) echo "Available versions: 9.28.0.42, 9.10.2.21, 8.9.7.29" ;;
-    nvidia-cudnn-cu11) echo "Available versions: 9.10.2.21, 8.9.6.50" ;;
-  esac
-  exit
-fi
-echo "$*" >> "$0.log"
-count=0
-while [ -e "$0.held" ] && [ $count -lt 300 ]; do
-  echo $$ > "$0.pid"; /bin/sleep 0.1; count=$((count + 1))
-done
-while [ "$1" != --target ]; do shift; done
-target=$2; shift 2
-wheel() {
-  /bin/mkdir -p "$target/nvidia/$3/lib" "$target/$1-$2.dist-info"
-  : > "$target/nvidia/__init__.py"
-  printf 1 > "$target/nvidia/$3/lib/lib$1.so.1"
-  {
-    echo nvidia/__init__.py,sha256=47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU,0
-    echo nvidia/__pycache__/__init__.cpython-311.pyc,,
-    echo ../../bin/$1,sha256=47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU,0
-    echo nvidia/$3/lib/lib$1.so.1,sha256=a4ayc_80_OGda4BO_1o_V0etpOqiLx1JwB5S3beHW0s,1
-    echo $1-$2.dist-info/RECORD,,
-  } > "$target/$1-$2.dist-info/RECORD"
-}
-for asked; do
-  case "$asked" in
-    cuda-toolkit*)
-      for name in cuda_nvcc cuda_runtime cuda_crt nvvm cuda_cccl cublas cuda_nvrtc; do
-        wheel nvidia_$name 13.5.37 cu13
-      done ;;
-    nvidia-cuda-runtime-cu12==12.4.\*) wheel nvidia_cuda_runtime_cu12 12.4.127 cuda_runtime ;;
-    nvidia-cuda-nvcc-cu12==12.4.\*) wheel nvidia_cuda_nvcc_cu12 12.4.131 cuda_nvcc ;;
-    nvidia-cuda-nvrtc-cu12==12.4.\*) wheel nvidia_cuda_nvrtc_cu12 12.4.127 cuda_nvrtc ;;
-    nvidia-cublas-cu12==12.4.\*) wheel nvidia_cublas_cu12 12.4.5.8 cublas ;;
-    nvidia-cuda-cccl-cu12==12.4.\*) wheel nvidia_cuda_cccl_cu12 12.4.127.post1 cuda_cccl ;;
-    nvidia-cudnn-cu12*) wheel nvidia_cudnn_cu12 9.28.0.42 cudnn ;;
-    nvidia-cudnn-cu13*) wheel nvidia_cudnn_cu13 9.28.1.4 cudnn ;;
-    *) echo "no $asked" >&2; exit 1 ;;
-  esac
-done
-"#;
-
-/// `fetch` with that installer into the folder `to`.
+/// `fetch` into the folder `to` with the installer in `fetch/uv`. A link leads there: a program that was just written may
+/// be busy, in a child that another test has made.
 #[cfg(unix)]
 fn command(dir: &Path, arguments: &[&str]) -> Command {
-    use std::os::unix::fs::PermissionsExt;
-    file(dir, "bin/uv", UV);
-    let uv = dir.join("bin/uv");
-    fs::set_permissions(&uv, fs::Permissions::from_mode(0o755)).expect("a program");
+    let uv = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/terminal/fetch/uv");
+    fs::create_dir_all(dir.join("bin")).expect("a folder");
+    // It is there already when the second is started.
+    let _ = std::os::unix::fs::symlink(uv, dir.join("bin/uv"));
     let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
     command
         .arg("fetch")
