@@ -154,10 +154,18 @@ use system::directive::Directive;
     clippy::disallowed_methods,
     reason = "it writes trees and runs the C compiler"
 )]
-pub mod demo;
+pub mod demo {
+    //! What `cudnn-guard demo` and the tests make ready: a simulated cuDNN and driver, and small crates that use one.
+
+    pub mod consumer;
+    pub mod simulator;
+}
 #[cfg(feature = "cli")]
 #[doc(hidden)]
-pub use {model::environment as variables, model::invocation, system::programs::on_path};
+pub use {
+    model::environment as variables, model::invocation, runtime::facts::finding::quoted,
+    system::programs::end_with_this_process, system::programs::on_path,
+};
 
 /// Runs a build script. An error becomes `cargo::error` lines, with the errors under it
 /// ([`source`](std::error::Error::source)), so that cargo shows its text and nothing of this program around it, and

@@ -18,7 +18,13 @@ pub mod durations;
 pub mod host_compiler_check;
 pub mod inputs;
 pub mod job;
-pub mod link;
+pub mod link {
+    //! What becomes of the objects: a library, its device code linked, and CUDA's runtime behind it.
+
+    pub mod archive;
+    pub mod device_link;
+    pub mod runtime;
+}
 pub mod min_capability;
 pub mod nvcc;
 pub mod options;

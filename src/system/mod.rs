@@ -6,7 +6,14 @@ pub mod cargo;
 pub mod cpu;
 pub mod directive;
 pub mod files;
-pub mod freshness;
+pub mod freshness {
+    //! Whether what was made is still what would be made now.
+
+    pub mod build_stamp;
+    pub mod fingerprint;
+    pub mod header_shadowing;
+    pub mod stat_cache;
+}
 pub mod job_pool;
 pub mod job_server;
 pub mod library_file;

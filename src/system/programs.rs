@@ -63,7 +63,6 @@ fn start(invocation: &Invocation, deadline: Option<Duration>) -> Result<Output, 
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    #[cfg(target_os = "linux")]
     end_with_this_process(&mut command);
     let mut child = command
         .spawn()
@@ -248,7 +247,7 @@ const fn kill_all(_: &[i32]) {}
 
 /// Has the kernel end the program where this process is killed, with the thread that waits for the program.
 #[cfg(target_os = "linux")]
-fn end_with_this_process(command: &mut Command) {
+pub fn end_with_this_process(command: &mut Command) {
     unsafe extern "C" {
         fn prctl(option: i32, ...) -> i32;
     }
@@ -262,6 +261,10 @@ fn end_with_this_process(command: &mut Command) {
         })
     };
 }
+
+/// Other systems have no such order; there the program goes on.
+#[cfg(not(target_os = "linux"))]
+pub fn end_with_this_process(_: &mut Command) {}
 
 /// Whether this is a build script whose cargo is gone: nobody waits for what it does. The first call notes which
 /// process cargo is.

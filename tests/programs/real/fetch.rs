@@ -22,6 +22,17 @@ fn fetch(to: &Path) -> Output {
         .expect("cudnn-guard runs")
 }
 
+/// Whether all files are as they were fetched, and what was said.
+fn check(to: &Path) -> (bool, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"))
+        .args(["fetch", "--check", "--to"])
+        .arg(to)
+        .output()
+        .expect("cudnn-guard runs");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    (output.status.success(), text)
+}
+
 /// CUDA 12 and 11 with the cuDNN for each, and `doctor` finds both without a word about where they are.
 #[test]
 #[ignore = "fetches NVIDIA's wheels: set CUDNN_GUARD_REAL"]
@@ -64,6 +75,8 @@ fn cuda_12_and_11_are_fetched_and_found() {
             assert!(nvidia.join(file).is_file(), "{file}");
         }
         assert!(nvidia.join("cudnn/lib").join(library).is_file());
+        let (passed, text) = check(&dir.join("cudnn-guard"));
+        assert!(passed, "{text}");
         // There may be no driver here.
         let doctor = run(&["doctor"]);
         let text = String::from_utf8_lossy(&doctor.stdout);
@@ -153,6 +166,34 @@ fn it_fetches_once_mends_what_is_broken_and_leaves_nothing_outside() {
     assert!(!text.contains("fetching cuDNN"), "{text}");
     assert!(fs::metadata(&header).expect("the header").len() > 0);
 
+    // A file of the same size with other contents is found by its hash, and the help mends it.
+    let (passed, text) = check(&to);
+    assert!(passed, "{text}");
+    assert_eq!(text.matches(" files checked: ").count(), 2, "{text}");
+    let header = to.join("nvidia/cudnn/include/cudnn_version.h");
+    let whole = fs::read(&header).expect("the header");
+    fs::write(&header, vec![b' '; whole.len()]).expect("a damaged header");
+    let (passed, text) = check(&to);
+    assert!(!passed, "{text}");
+    assert!(
+        text.contains(&format!(
+            "  = help: remove `{}`, then run `cudnn-guard fetch --cuda 13.0 --cudnn 9.14.0 --to ",
+            header.display()
+        )),
+        "{text}"
+    );
+    assert!(
+        text.ends_with("\n  damaged     nvidia/cudnn/include/cudnn_version.h has other contents\n"),
+        "{text}"
+    );
+    fs::remove_file(&header).expect("the header removed");
+    let text = must_succeed(&fetch(&to));
+    assert!(!text.contains("fetching CUDA toolkit"), "{text}");
+    assert!(text.contains("fetching cuDNN"), "{text}");
+    assert_eq!(fs::read(&header).expect("the header"), whole);
+    let (passed, text) = check(&to);
+    assert!(passed, "{text}");
+
     let mut left: Vec<String> = fs::read_dir(&to)
         .expect("the folder")
         .flatten()
@@ -160,6 +201,6 @@ fn it_fetches_once_mends_what_is_broken_and_leaves_nothing_outside() {
         .filter(|name| !name.ends_with(".dist-info"))
         .collect();
     left.sort();
-    assert_eq!(left, [".cudnn-guard", "nvidia"]);
+    assert_eq!(left, [".cudnn-guard", ".fetch.lock", "nvidia"]);
     fs::remove_dir_all(&dir).expect("room again");
 }

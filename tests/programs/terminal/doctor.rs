@@ -278,7 +278,10 @@ fn what_this_user_may_not_read_is_not_missing() {
     let root = std::env::temp_dir().join(format!("cudnn-guard-forbidden-{}", std::process::id()));
     usr_local(&root);
     let program = root.join("cudnn-guard");
-    fs::copy(env!("CARGO_BIN_EXE_cudnn-guard"), &program).expect("a copy");
+    // In a process of its own: what this one writes is busy while a child of another test has it open too.
+    let mut copy = Command::new("cp");
+    copy.arg(env!("CARGO_BIN_EXE_cudnn-guard")).arg(&program);
+    assert!(copy.status().expect("cp runs").success());
     let headers = root.join("usr/local/cuda/include");
     let mode = |path: &Path, mode: u32| {
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("a mode");

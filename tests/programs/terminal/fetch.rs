@@ -1,5 +1,10 @@
 //! What `cudnn-guard fetch` refuses, and what it leaves behind.
 
+#[cfg(unix)]
+mod at_once;
+#[cfg(unix)]
+mod check;
+
 use super::{cudnn_guard, file, folder, must_exit, text};
 use std::fs;
 use std::path::Path;
@@ -87,66 +92,32 @@ fn a_download_that_fails_leaves_nothing_and_shows_the_words() {
         shown.contains(&format!("\n  command     {} pip install ", uv.display())),
         "{shown}"
     );
-    assert_eq!(listing(&to), Vec::<String>::new());
+    assert_eq!(listing(&to), [to.join(".fetch.lock").display().to_string()]);
 }
 
-/// An installer without a network: it has these releases, and a wheel of it is one file.
+/// `fetch` into the folder `to` with the installer in `fetch/uv`. A link leads there: a program that was just written may
+/// be busy, in a child that another test has made.
 #[cfg(unix)]
-const UV: &str = r#"#!/bin/sh
-for last; do :; done
-if [ "$1" = tool ]; then
-  case "$last" in
-    cuda-toolkit) echo "Available versions: 13.5.0, 13.0.2" ;;
-    nvidia-cuda-runtime-cu12) echo "Available versions: 12.8.90, 12.6.77, 12.4.127" ;;
-    nvidia-cuda-runtime-cu11) echo "Available versions: 11.8.89, 11.7.99" ;;
-    nvidia-cudnn-cu13) echo "Available versions: 9.28.1.4, 9.12.0.46" ;;
-    nvidia-cudnn-cu12) echo "Available versions: 9.28.0.42, 9.10.2.21, 8.9.7.29" ;;
-    nvidia-cudnn-cu11) echo "Available versions: 9.10.2.21, 8.9.6.50" ;;
-  esac
-  exit
-fi
-while [ "$1" != --target ]; do shift; done
-target=$2; shift 2
-wheel() {
-  /bin/mkdir -p "$target/nvidia/$3/lib" "$target/$1-$2.dist-info"
-  : > "$target/nvidia/__init__.py"
-  printf 1 > "$target/nvidia/$3/lib/lib$1.so.1"
-  printf 'nvidia/__init__.py,,0\nnvidia/%s/lib/lib%s.so.1,,1\n' "$3" "$1" > "$target/$1-$2.dist-info/RECORD"
-}
-for asked; do
-  case "$asked" in
-    cuda-toolkit*)
-      for name in cuda_nvcc cuda_runtime cuda_crt nvvm cuda_cccl cublas cuda_nvrtc; do
-        wheel nvidia_$name 13.5.37 cu13
-      done ;;
-    nvidia-cuda-runtime-cu12==12.4.\*) wheel nvidia_cuda_runtime_cu12 12.4.127 cuda_runtime ;;
-    nvidia-cuda-nvcc-cu12==12.4.\*) wheel nvidia_cuda_nvcc_cu12 12.4.131 cuda_nvcc ;;
-    nvidia-cuda-nvrtc-cu12==12.4.\*) wheel nvidia_cuda_nvrtc_cu12 12.4.127 cuda_nvrtc ;;
-    nvidia-cublas-cu12==12.4.\*) wheel nvidia_cublas_cu12 12.4.5.8 cublas ;;
-    nvidia-cuda-cccl-cu12==12.4.\*) wheel nvidia_cuda_cccl_cu12 12.4.127.post1 cuda_cccl ;;
-    nvidia-cudnn-cu12) wheel nvidia_cudnn_cu12 9.28.0.42 cudnn ;;
-    nvidia-cudnn-cu13) wheel nvidia_cudnn_cu13 9.28.1.4 cudnn ;;
-    *) echo "no $asked" >&2; exit 1 ;;
-  esac
-done
-"#;
-
-/// Runs `fetch` with that installer into the folder `to`.
-#[cfg(unix)]
-fn fetch(dir: &Path, arguments: &[&str]) -> std::process::Output {
-    use std::os::unix::fs::PermissionsExt;
-    file(dir, "bin/uv", UV);
-    let uv = dir.join("bin/uv");
-    fs::set_permissions(&uv, fs::Permissions::from_mode(0o755)).expect("a program");
-    Command::new(env!("CARGO_BIN_EXE_cudnn-guard"))
+fn command(dir: &Path, arguments: &[&str]) -> Command {
+    let uv = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/terminal/fetch/uv");
+    fs::create_dir_all(dir.join("bin")).expect("a folder");
+    // It is there already when the second is started.
+    let _ = std::os::unix::fs::symlink(uv, dir.join("bin/uv"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
+    command
         .arg("fetch")
         .args(arguments)
         .arg("--to")
         .arg(dir.join("to"))
         .env_clear()
-        .env("PATH", dir.join("bin"))
-        .output()
-        .expect("cudnn-guard runs")
+        .env("PATH", dir.join("bin"));
+    command
+}
+
+#[cfg(unix)]
+fn fetch(dir: &Path, arguments: &[&str]) -> std::process::Output {
+    let mut command = command(dir, arguments);
+    command.output().expect("cudnn-guard runs")
 }
 
 #[cfg(unix)]
@@ -191,7 +162,7 @@ fn installed(to: &Path) -> String {
             .expect("a folder")
             .flatten()
             .map(|entry| entry.file_name().to_string_lossy().into_owned())
-            .filter(|name| name != "nvidia" && name != ".cudnn-guard")
+            .filter(|name| !["nvidia", ".cudnn-guard", ".fetch.lock"].contains(&name.as_str()))
             .collect();
         names.sort();
         names.join(" ")
@@ -272,5 +243,31 @@ fn cuda_12_takes_the_place_of_13_and_says_that_it_has_no_nvcc() {
     assert_eq!(
         fs::read_to_string(to.join(".cudnn-guard")).expect("what was put there"),
         "nvidia/cu13\nnvidia/cudnn\n"
+    );
+}
+
+/// What is printed for a shell can be pasted into one.
+#[cfg(unix)]
+#[test]
+fn a_home_with_a_blank_in_its_name_is_quoted_for_the_shell() {
+    let dir = folder("it's a home");
+    let output = fetch(&dir, &[]);
+    must_exit(&output, 0);
+    let shown = text(&output);
+    let (_, line) = shown.rsplit_once("for others\n\n").expect("the line");
+    let nvidia = dir.join("to/nvidia").display().to_string();
+    let quoted = nvidia.replace('\'', r"'\''");
+    assert_eq!(
+        line,
+        format!("export LD_LIBRARY_PATH='{quoted}/cudnn/lib:{quoted}/cu13/lib'\n")
+    );
+    let shell = Command::new("/bin/sh")
+        .args(["-c", &format!("{line}printf %s \"$LD_LIBRARY_PATH\"")])
+        .env_clear()
+        .output()
+        .expect("a shell runs");
+    assert_eq!(
+        text(&shell),
+        format!("{nvidia}/cudnn/lib:{nvidia}/cu13/lib")
     );
 }

@@ -24,9 +24,9 @@ impl Release {
         Self(version.split('.').map_while(|n| n.parse().ok()).collect())
     }
 
-    /// Its first two numbers.
-    pub fn minor(&self) -> Self {
-        Self(self.0.iter().copied().take(2).collect())
+    /// Its first numbers, at most so many.
+    pub fn first(&self, most: usize) -> Self {
+        Self(self.0.iter().copied().take(most).collect())
     }
 
     /// Its first number.
@@ -223,6 +223,23 @@ impl Component {
                 Some(installed.swap_remove(index))
             })
             .collect()
+    }
+
+    /// The release that is in a folder, whole or not.
+    pub fn release(&self, dir: &Path) -> Option<String> {
+        let first = self.wheels(dir).into_iter().next().flatten()?;
+        Some(first.version)
+    }
+
+    /// The option that asks `fetch` for what is in a folder. Of a toolkit whose first wheel is gone only the CUDA is
+    /// known.
+    pub fn option(&self, dir: &Path) -> String {
+        let (name, most) = match self.is_cudnn() {
+            true => ("--cudnn", 3),
+            false => ("--cuda", 2),
+        };
+        let release = self.release(dir).unwrap_or_else(|| self.cuda.to_string());
+        format!("{name} {}", Release::of_wheel(&release).first(most))
     }
 
     /// Its release in a folder if it is there, whole and the one that is wanted; else why not, or nothing if

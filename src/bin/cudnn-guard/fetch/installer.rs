@@ -3,7 +3,7 @@
 use crate::fetch::component::{Component, Release};
 use crate::invocation::Invocation;
 use crate::terminal::{harmless, show};
-use cudnn_guard::{Finding, FindingId, on_path};
+use cudnn_guard::{Finding, FindingId, end_with_this_process, on_path};
 use std::env;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -18,6 +18,8 @@ pub struct Installer {
     program: PathBuf,
     /// What comes before the packages.
     arguments: &'static [&'static str],
+    /// What keeps it from what it unpacked before: files of uv's may be hard links into its cache, damaged with them.
+    anew: &'static [&'static str],
     /// What comes before a package whose releases are asked for.
     index: &'static [&'static str],
 }
@@ -45,6 +47,7 @@ impl Installer {
             return Ok(Self {
                 program,
                 arguments: UV,
+                anew: &["--no-cache"],
                 index: UV_INDEX,
             });
         }
@@ -62,6 +65,7 @@ impl Installer {
                 return Ok(Self {
                     program,
                     arguments: PIP,
+                    anew: &[],
                     index: PIP_INDEX,
                 });
             }
@@ -97,11 +101,14 @@ impl Installer {
         releases.map(Release::of_wheel).collect()
     }
 
-    /// Installs a component into a folder, showing what is downloaded.
-    pub fn install(&self, component: &Component, target: &Path) -> Result<(), Finding> {
+    /// Installs a component into a folder, showing what is downloaded. It ends when this process does.
+    pub fn install(&self, component: &Component, target: &Path, anew: bool) -> Result<(), Finding> {
         let mut args: Vec<String> = self.arguments.iter().map(ToString::to_string).collect();
         if !component.dependencies {
             args.push("--no-deps".to_string());
+        }
+        if anew {
+            args.extend(self.anew.iter().map(ToString::to_string));
         }
         args.push("--target".to_string());
         args.push(target.display().to_string());
@@ -124,7 +131,9 @@ impl Installer {
                 component.project()
             ))
         };
-        let mut child = Command::new(&invocation.program)
+        let mut command = Command::new(&invocation.program);
+        end_with_this_process(&mut command);
+        let mut child = command
             .args(&invocation.args)
             // Settings of the user's that cannot go together with --target.
             .env("PIP_USER", "0")

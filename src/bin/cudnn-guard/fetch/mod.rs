@@ -9,18 +9,24 @@
 //! <home>/<wheel>.dist-info/    what belongs to which wheel, and NVIDIA's licence
 //! <home>/.cudnn-guard          the folders above that this program put there, and so may replace
 //! <home>/.fetching-<pid>/      what is not whole yet
+//! <home>/.fetch.lock           empty; held by the `fetch` that is at work
 //! ```
 
 mod cargo_config;
+mod claims;
 mod component;
 mod driver_stub;
 mod installed;
 mod installer;
+mod lock;
+mod record;
 mod wheels;
 
+use crate::fetch::claims::{claim, is_ours, is_ours_there, ours, somebody_elses};
 use crate::fetch::component::{Component, MAJORS, Release};
 use crate::fetch::installed::{Installed, failed, without_nvcc};
 use crate::fetch::installer::Installer;
+use crate::fetch::lock::Lock;
 use crate::terminal::show;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
@@ -29,7 +35,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::{env, fs, io};
 
-const MARKER: &str = ".cudnn-guard";
 const TEMPORARY: &str = ".fetching-";
 
 /// Its command line.
@@ -63,6 +68,13 @@ pub fn command() -> Command {
                 .action(ArgAction::SetTrue)
                 .help("Write the variables into ./.cargo/config.toml"),
         )
+        .arg(
+            Arg::new("check")
+                .long("check")
+                .action(ArgAction::SetTrue)
+                .conflicts_with_all(["cuda", "cudnn", "write-config"])
+                .help("Install nothing: compare every file that was fetched with the hash in its wheel's RECORD"),
+        )
 }
 
 /// Fetches, and says what is needed to use it.
@@ -71,25 +83,28 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
         Some(dir) => std::path::absolute(dir).map_err(|error| failed("find", dir, &error)),
         None => home(),
     };
-    let done = home.and_then(|home| {
-        let installed = fetch(
-            &home,
-            arguments.get_one::<Release>("cuda"),
-            arguments.get_one::<Release>("cudnn"),
-        )?;
-        show(installed.how_to_use());
-        if arguments.get_flag("write-config") {
-            show(installed.write_config()?);
-        }
-        Ok(())
-    });
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(finding) => {
-            show(format!("\n{finding}\n"));
-            ExitCode::from(1)
-        }
+    let findings = match home {
+        Ok(home) if arguments.get_flag("check") => installed::check(&home),
+        Ok(home) => fetch_and_tell(&home, arguments).err().into_iter().collect(),
+        Err(finding) => vec![finding],
+    };
+    for finding in &findings {
+        show(format!("\n{finding}\n"));
     }
+    ExitCode::from(u8::from(!findings.is_empty()))
+}
+
+fn fetch_and_tell(home: &Path, arguments: &ArgMatches) -> Result<(), Finding> {
+    let installed = fetch(
+        home,
+        arguments.get_one::<Release>("cuda"),
+        arguments.get_one::<Release>("cudnn"),
+    )?;
+    show(installed.how_to_use());
+    if arguments.get_flag("write-config") {
+        show(installed.write_config()?);
+    }
+    Ok(())
 }
 
 /// Fetches what is not there yet. Everything is looked at before anything is written: a folder that is somebody
@@ -99,53 +114,45 @@ pub fn fetch(
     cuda: Option<&Release>,
     cudnn: Option<&Release>,
 ) -> Result<Installed, Finding> {
-    let there = || {
-        Component::toolkit(0, None)
-            .every()
-            .into_iter()
-            .find(|one| is_ours_there(home, one))
-    };
-    let major = match cuda {
-        Some(cuda) => cuda.major(),
-        None => there().map_or(MAJORS[0], |toolkit| toolkit.cuda),
-    };
-    if major > MAJORS[0] {
-        return Err(unknown_cuda(major));
-    }
-    let components = vec![
-        Component::toolkit(major, cuda),
-        Component::cudnn(major, cudnn),
-    ];
-    let mut wanting = Vec::new();
-    for component in &components {
-        let title = component.title;
-        match component.check(home) {
-            Ok(release) => show(format!(
-                "  ✓ {title:<12} {release} is there: {}\n",
-                place(home, component)
-            )),
-            Err(why) => match somebody_elses(home, component) {
-                Some(folder) => return Err(foreign(&folder, why)),
-                None => wanting.push((component, why)),
-            },
-        }
-    }
-    if !wanting.is_empty() {
-        if let Some(other) = components.iter().find_map(|one| somebody_elses(home, one)) {
-            return Err(foreign(&other, None));
-        }
-        let installer = Installer::find()?;
-        for (component, _) in &wanting {
-            must_be_offered(&installer, component)?;
+    let is_wanting = |looked: &Looked| looked.iter().any(|(_, found)| found.is_err());
+    let mut lock = Lock::take_existing(home);
+    let mut looked = look(home, cuda, cudnn)?;
+    let mut installer = None;
+    if is_wanting(&looked) {
+        let program = Installer::find()?;
+        for (component, found) in &looked {
+            if found.is_err() {
+                must_be_offered(&program, component)?;
+            }
         }
         fs::create_dir_all(home).map_err(|error| failed("create", home, &error))?;
-        remove_leftovers(home);
+        if lock.is_none() {
+            // Another one that found nothing here either may have come first.
+            lock = Lock::take(home);
+            looked = look(home, cuda, cudnn)?;
+        }
+        installer = Some(program);
+    }
+    for (component, found) in &looked {
+        if let Ok(release) = found {
+            show(format!(
+                "  ✓ {:<12} {release} is there: {}\n",
+                component.title,
+                place(home, component)
+            ));
+        }
+    }
+    if let (true, Some(installer)) = (is_wanting(&looked), &installer) {
+        if lock.is_some() {
+            remove_leftovers(home);
+        }
         show(licence_notice(home));
-        for (component, why) in wanting {
+        for (component, found) in &looked {
+            let Err(why) = found else { continue };
             if let Some(why) = why {
                 show(format!("  – {:<12} {why}\n", component.title));
             }
-            let release = fetch_one(&installer, home, component)?;
+            let release = fetch_one(installer, home, component)?;
             show(format!(
                 "  ✓ {:<12} {release} in {}\n",
                 component.title,
@@ -153,6 +160,7 @@ pub fn fetch(
             ));
         }
     }
+    let components: Vec<Component> = looked.into_iter().map(|(component, _)| component).collect();
     for folder in components.iter().flat_map(|component| component.folders) {
         if is_ours(home, folder) {
             let folder = home.join(folder);
@@ -170,13 +178,45 @@ pub fn fetch(
         }
         let release = toolkit.wheels(home).into_iter().flatten().next();
         if let (true, Some(wheel)) = (toolkit.cuda < 13, release) {
-            show(without_nvcc(&Release::of_wheel(&wheel.version).minor()));
+            show(without_nvcc(&Release::of_wheel(&wheel.version).first(2)));
         }
     }
     Ok(Installed {
         home: home.to_path_buf(),
         components,
     })
+}
+
+/// The toolkit and cuDNN that are wanted, each with its release in the folder, or why it is to be fetched.
+type Looked = Vec<(Component, Result<String, Option<String>>)>;
+
+fn look(home: &Path, cuda: Option<&Release>, cudnn: Option<&Release>) -> Result<Looked, Finding> {
+    let major = match cuda {
+        Some(cuda) => cuda.major(),
+        None => ours(home, &Component::toolkit(0, None)).map_or(MAJORS[0], |toolkit| toolkit.cuda),
+    };
+    if major > MAJORS[0] {
+        return Err(unknown_cuda(major));
+    }
+    let components = [
+        Component::toolkit(major, cuda),
+        Component::cudnn(major, cudnn),
+    ];
+    let looked = Vec::from(components.map(|component| {
+        let found = component.check(home);
+        (component, found)
+    }));
+    let wanting: Vec<_> = looked.iter().filter(|(_, found)| found.is_err()).collect();
+    for (component, found) in &wanting {
+        if let Some(folder) = somebody_elses(home, component) {
+            return Err(foreign(&folder, found.clone().err().flatten()));
+        }
+    }
+    let foreign_one = looked.iter().find_map(|(one, _)| somebody_elses(home, one));
+    match foreign_one {
+        Some(folder) if !wanting.is_empty() => Err(foreign(&folder, None)),
+        _ => Ok(looked),
+    }
 }
 
 /// The folder of a component; of a toolkit in several, the one that they are in.
@@ -186,24 +226,6 @@ fn place(home: &Path, component: &Component) -> String {
         _ => home.join("nvidia"),
     };
     folder.display().to_string()
-}
-
-/// A folder below `nvidia` that this program did not put there: then the home is a virtual environment, or what
-/// pip was told to fill, and nothing is added to it.
-fn somebody_elses(home: &Path, component: &Component) -> Option<PathBuf> {
-    let every = component.every();
-    let mut folders = every.iter().flat_map(|one| one.folders);
-    folders
-        .find(|folder| {
-            let path = home.join(folder);
-            path.exists() && !is_ours(home, folder) && !wheels::is_neighbour(&path)
-        })
-        .map(|folder| home.join(folder))
-}
-
-fn is_ours_there(home: &Path, component: &Component) -> bool {
-    let ours = component.folders.iter().all(|folder| is_ours(home, folder));
-    ours && component.wheels(home).iter().any(Option::is_some)
 }
 
 /// Nothing is downloaded where PyPI lacks a part of what is wanted. Where the installer cannot tell, it is asked to
@@ -248,7 +270,12 @@ fn fetch_one(installer: &Installer, home: &Path, component: &Component) -> Resul
                 "  fetching {} ({count} {wheels})\n",
                 component.title
             ));
-            installer.install(component, &fresh)?;
+            let damaged = component.wheels(home);
+            let anew = damaged
+                .iter()
+                .flatten()
+                .any(|wheel| wheel.damage().is_some());
+            installer.install(component, &fresh, anew)?;
             let release = component.check(&fresh).map_err(|why| {
                 let why = why.unwrap_or_else(|| "nothing was installed".to_string());
                 Finding::error(
@@ -297,34 +324,10 @@ fn move_in(home: &Path, component: &Component, temporary: &Path) -> io::Result<(
     claim(home, component.folders)
 }
 
-/// Whether this program put that folder there.
-fn is_ours(home: &Path, folder: &str) -> bool {
-    fs::read_to_string(home.join(MARKER)).is_ok_and(|text| text.lines().any(|line| line == folder))
-}
-
-/// Notes folders as put there, and forgets those that are gone.
-fn claim(home: &Path, folders: &[&str]) -> io::Result<()> {
-    let path = home.join(MARKER);
-    let before = fs::read_to_string(&path).unwrap_or_default();
-    let others = before
-        .lines()
-        .filter(|line| !folders.contains(line) && home.join(line).exists());
-    let lines = others.chain(folders.iter().copied());
-    fs::write(
-        &path,
-        lines.map(|line| format!("{line}\n")).collect::<String>(),
-    )
-}
-
-/// Removes what earlier runs that were killed have left.
+/// Removes what earlier runs that were killed have left. Who has the lock is alone.
 fn remove_leftovers(home: &Path) {
     for entry in fs::read_dir(home).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let pid = name.to_str().and_then(|name| name.strip_prefix(TEMPORARY));
-        // Without /proc nobody tells whether the other one still runs: then it stays.
-        let gone =
-            |pid: &str| Path::new("/proc/self").exists() && !Path::new("/proc").join(pid).exists();
-        if pid.is_some_and(gone) {
+        if entry.file_name().to_string_lossy().starts_with(TEMPORARY) {
             let _ = fs::remove_dir_all(entry.path());
         }
     }

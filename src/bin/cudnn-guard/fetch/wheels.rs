@@ -1,5 +1,7 @@
 //! Python wheels, as `pip install --target` leaves them in a folder.
 
+use crate::fetch::record::{self, RecordedFile};
+use crate::terminal::harmless;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
@@ -38,24 +40,24 @@ pub fn installed(dir: &Path) -> Vec<Wheel> {
 }
 
 impl Wheel {
-    /// The first file of the wheel that is not as its record says: missing, or of another size.
+    /// Its files, as its RECORD has them.
+    pub fn files(&self) -> Result<Vec<RecordedFile>, String> {
+        match fs::read_to_string(self.info.join("RECORD")) {
+            Ok(text) => Ok(record::parse(&text).collect()),
+            Err(_) => Err("it has no RECORD".to_string()),
+        }
+    }
+
+    /// The first file of the wheel that is missing or of another size.
     pub fn damage(&self) -> Option<String> {
-        let record = self.info.join("RECORD");
-        let Ok(text) = fs::read_to_string(&record) else {
-            return Some("it has no RECORD".to_string());
-        };
         let dir = self.info.parent()?;
-        let wrong = |file: &str, size: Option<u64>| match fs::metadata(dir.join(file)) {
-            Err(_) => Some(format!("{file} is missing")),
-            Ok(found) => size
-                .filter(|size| *size != found.len())
-                .map(|size| format!("{file} has {} bytes instead of {size}", found.len())),
-        };
-        // Bytecode and the installer's own notes come and go. What makes `nvidia` a package is not moved along.
-        let counts = |file: &str| !file.starts_with("..") && !file.ends_with(".pyc");
-        recorded(&text)
-            .filter(|(file, _)| counts(file) && file != "nvidia/__init__.py")
-            .find_map(|(file, size)| wrong(&file, size))
+        match self.files() {
+            Ok(files) => files.iter().find_map(|file| {
+                let damage = file.damage_at_a_glance(dir)?;
+                Some(harmless(&format!("{} {damage}", file.path)))
+            }),
+            Err(why) => Some(why),
+        }
     }
 
     /// The texts of its licence.
@@ -77,24 +79,6 @@ impl Wheel {
         found.sort();
         found
     }
-}
-
-/// Path and size of each line `path,hash,size`. A path with a comma stands in quotes.
-fn recorded(text: &str) -> impl Iterator<Item = (String, Option<u64>)> + '_ {
-    text.lines().filter_map(|line| {
-        let mut fields = line.rsplitn(3, ',');
-        let size = fields.next()?.trim().parse().ok();
-        let _hash = fields.next()?;
-        let path = fields.next()?;
-        let path = match path
-            .strip_prefix('"')
-            .and_then(|rest| rest.strip_suffix('"'))
-        {
-            Some(inner) => inner.replace("\"\"", "\""),
-            None => path.to_string(),
-        };
-        Some((path, size))
-    })
 }
 
 /// Gives a folder of wheels what compilers and other crates expect of an installation: `libcudnn.so` beside
@@ -166,25 +150,10 @@ fn link(_to: &Path, _at: &Path) -> io::Result<()> {
     Ok(())
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_record_gives_paths_and_sizes() {
-        let text =
-            "a/b.h,sha256=x,12\n\"c,d\"\"e.h\",sha256=y,3\na-1.dist-info/RECORD,,\nnonsense\n";
-        assert_eq!(
-            recorded(text).collect::<Vec<_>>(),
-            [
-                ("a/b.h".to_string(), Some(12)),
-                ("c,d\"e.h".to_string(), Some(3)),
-                ("a-1.dist-info/RECORD".to_string(), None),
-            ]
-        );
-    }
-
-    #[cfg(unix)]
     #[test]
     fn what_cudnn_opens_is_found_where_older_releases_look() {
         let name = format!("cudnn-guard-neighbours-{}", std::process::id());
