@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+"""Whether the tests that tests/programs/fault_matrix.txt names show what it says: in a copy of the repository each finding
+is told in turn under another id, as if its fault were not there, and every test that is named for it has to fail.
+
+Ids as arguments are looked at alone. A build in cargo's cache keeps the id that it was told with: such tests cannot be
+named. That a test fails for the finding at that place, and not for the same finding elsewhere, nobody shows but its name.
+"""
+
+import collections
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+HERE = ROOT / "target/muted"
+COPY = HERE / "copy"
+MUTED = HERE / "muted"
+# What a muted finding is told as.
+OTHER, AND_THAT = "FetchFailed", "NoGpu"
+MUTE = f"""
+fn muted(id: FindingId) -> FindingId {{
+    match std::fs::read_to_string("{MUTED}") {{
+        Ok(word) if word != id.as_str() => id,
+        Ok(_) if id == FindingId::{OTHER} => FindingId::{AND_THAT},
+        Ok(_) => FindingId::{OTHER},
+        Err(_) => id,
+    }}
+}}
+"""
+FLAGS = {"lib": ["--lib"], "bin": ["--bin", "cudnn-guard"]}
+
+
+def copy():
+    """The files as they are here, those that are not committed too, with a `Finding::new` that asks what is muted."""
+    shutil.rmtree(COPY, ignore_errors=True)
+    listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(listed, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
+    for name in filter(None, listed.split("\0")):
+        if (ROOT / name).exists():
+            (COPY / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, COPY / name, follow_symlinks=False)
+    file = COPY / "build-support/guard/facts/finding.rs"
+    text = file.read_text()
+    start = text.index("    pub fn new(id: FindingId")
+    made = text.index("            id,\n", start)
+    file.write_text(text[:made] + "            id: muted(id),\n" + text[made + len("            id,\n") :] + MUTE)
+
+
+def outcomes(tests):
+    """What becomes of each test: `ok` or `FAILED`."""
+    by_program = collections.defaultdict(list)
+    for test in tests:
+        program, name = test.split(" ")
+        by_program[program].append(name)
+    found = {}
+    for program, names in by_program.items():
+        command = ["cargo", "test", "--quiet", *FLAGS.get(program, ["--test", program])]
+        command += ["--", "--exact", "--format=pretty", *names]
+        environment = {**os.environ, "CARGO_TARGET_DIR": str(HERE / "target")}
+        ran = subprocess.run(command, cwd=COPY, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for name, outcome in re.findall(r"^test (\S+) \.\.\. (ok|FAILED)$", ran.stdout, re.MULTILINE):
+            found[f"{program} {name}"] = outcome
+        if not set(names) <= {test.split(" ")[1] for test in found if test.startswith(f"{program} ")}:
+            sys.exit(f"{' '.join(command)} did not run all of them:\n{ran.stdout[-2000:]}{ran.stderr[-4000:]}")
+    return found
+
+
+def main():
+    cells = collections.defaultdict(lambda: collections.defaultdict(list))
+    for line in (ROOT / "tests/programs/fault_matrix.txt").read_text().splitlines():
+        id, place, test = line.split("\t")
+        if not test.startswith(("never: ", "hole: ")) and (not sys.argv[1:] or id in sys.argv[1:]):
+            cells[id][test].append(place)
+    copy()
+    MUTED.write_text("nothing")
+    started = time.monotonic()
+    every = sorted({test for tests in cells.values() for test in tests})
+    failing = [test for test, outcome in outcomes(every).items() if outcome != "ok"]
+    if failing:
+        sys.exit("these fail where nothing is muted:\n" + "\n".join(failing))
+    wrong = []
+    for id, tests in cells.items():
+        MUTED.write_text(id)
+        for test, outcome in outcomes(tests).items():
+            if outcome == "ok":
+                wrong.append(f"{id} at {', '.join(tests[test])}: `{test}` passes where it is told as another finding")
+    for line in wrong:
+        print(line)
+    print(f"{len(cells)} findings, {len(every)} tests, {time.monotonic() - started:.0f} s")
+    sys.exit(bool(wrong))
+
+
+main()
