@@ -185,7 +185,12 @@ fn tests() -> BTreeMap<String, String> {
             },
             None => {
                 let inside = &path["tests/".len()..path.len() - ".rs".len()];
-                inside.split_once('/').unwrap_or((inside, ""))
+                match inside.split_once('/') {
+                    Some(("programs", modules)) => ("programs", modules),
+                    // tests/simulator.rs has a module of its own name.
+                    Some((program, _)) => (program, inside),
+                    None => (inside, ""),
+                }
             }
         };
         let modules = modules.trim_end_matches(".rs").trim_end_matches("/mod");
