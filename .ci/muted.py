@@ -24,7 +24,7 @@ OTHER, AND_THAT = "FetchFailed", "NoGpu"
 MUTE = f"""
 fn muted(id: FindingId) -> FindingId {{
     match std::fs::read_to_string("{MUTED}") {{
-        Ok(word) if word != id.as_str() => id,
+        Ok(word) if word != id.as_str() && word != "all" => id,
         Ok(_) if id == FindingId::{OTHER} => FindingId::{AND_THAT},
         Ok(_) => FindingId::{OTHER},
         Err(_) => id,
@@ -62,9 +62,10 @@ def outcomes(tests):
         command += ["--", "--exact", "--format=pretty", *names]
         environment = {**os.environ, "CARGO_TARGET_DIR": str(HERE / "target")}
         ran = subprocess.run(command, cwd=COPY, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        for name, outcome in re.findall(r"^test (\S+) \.\.\. (ok|FAILED)$", ran.stdout, re.MULTILINE):
-            found[f"{program} {name}"] = outcome
-        if not set(names) <= {test.split(" ")[1] for test in found if test.startswith(f"{program} ")}:
+        # What a test started may be a program of tests itself.
+        said = re.findall(r"^test (\S+) \.\.\. (ok|FAILED)$", ran.stdout, re.MULTILINE)
+        found.update({f"{program} {name}": outcome for name, outcome in said if name in names})
+        if not {f"{program} {name}" for name in names} <= found.keys():
             sys.exit(f"{' '.join(command)} did not run all of them:\n{ran.stdout[-2000:]}{ran.stderr[-4000:]}")
     return found
 
