@@ -21,6 +21,7 @@ mod crashes;
 mod cross;
 #[cfg(unix)]
 mod doctor;
+#[cfg(unix)]
 mod fault_matrix;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod forms;
@@ -53,6 +54,7 @@ mod reruns;
 #[path = "../support/mod.rs"]
 mod support;
 mod terminal;
+#[cfg(unix)]
 mod unsafe_code;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod vendored;
