@@ -40,7 +40,7 @@
 //! Every finding has an id, which stands in brackets behind its headline; [`findings`] says what each means.
 //! Verdicts have three values. What does not fit is *fail*; what was not checked is *unknown*, and unknown goes on.
 
-#![warn(clippy::missing_errors_doc)]
+#![warn(clippy::missing_errors_doc, clippy::undocumented_unsafe_blocks)]
 #![cfg_attr(test, allow(clippy::disallowed_methods))] // tests make and read machines of their own
 
 mod mount;

@@ -201,7 +201,7 @@ fn what_is_no_program_is_a_mistake_of_the_caller() {
         .arg("inspect")
         .arg(text))
     .exits_with(2)
-    .says("is no program that can be read: neither ELF nor PE");
+    .says("is no program that can be read: neither ELF nor PE  [io-error]");
     run(Command::new(env!("CARGO_BIN_EXE_cudnn-guard")).args(["inspect", "/nowhere/app"]))
         .exits_with(2);
 }

@@ -21,6 +21,8 @@ mod crashes;
 mod cross;
 #[cfg(unix)]
 mod doctor;
+#[cfg(unix)]
+mod fault_matrix;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod forms;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
@@ -31,6 +33,8 @@ mod inspect;
 mod links;
 #[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
 mod loader;
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+mod machine;
 #[cfg(target_os = "linux")]
 mod matrix;
 #[cfg(target_os = "linux")]
@@ -50,6 +54,8 @@ mod reruns;
 #[path = "../support/mod.rs"]
 mod support;
 mod terminal;
+#[cfg(unix)]
+mod unsafe_code;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod vendored;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]

@@ -49,6 +49,39 @@ fn cargo_shows_the_text_and_nothing_around_it() {
     );
 }
 
+/// On docs.rs, and in an editor, which checks all that cargo knows of a crate. Neither has CUDA, docs.rs no network.
+#[test]
+fn without_cuda_docs_rs_documents_and_an_editor_checks() {
+    let nothing = fresh("docs-nothing");
+    let script = |config: &str| {
+        format!(
+            "fn main() {{ cudnn_guard::build(|| {{\n    \
+             let config = cudnn_guard::Config::new().env([(\"PATH\", \"/nowhere\")]).root({nothing:?});\n    \
+             let gpu = config.cuda(\">=12\").cudnn(\">=9\"){config}.probe()?;\n    gpu.link();\n    \
+             gpu.kernels().files(\"src/*.cu\").compile(\"kernels\")?;\n    gpu.guard().write()\n}}); }}\n"
+        )
+    };
+    let needs = project("docs-rs", &script(""), GUARDED);
+    let can_do_without = project("docs-editor", &script(".optional()"), GUARDED);
+    for dir in [&needs, &can_do_without] {
+        fs::write(dir.join("src/add.cu"), "// a kernel\n").unwrap();
+    }
+    let check = ["check", "--all-targets"];
+    run(&mut cargo(&needs, &check))
+        .exits_with(101)
+        .says("[cuda-not-found]");
+    for args in [&check[..], &["doc", "--no-deps"]] {
+        let mut docs_rs = cargo(&needs, args);
+        docs_rs
+            .env("DOCS_RS", "1")
+            .env("RUSTDOCFLAGS", "-Dwarnings");
+        run(&mut docs_rs).exits_with(0).does_not_say("warning");
+    }
+    run(&mut cargo(&can_do_without, &check))
+        .exits_with(0)
+        .says("built without CUDA");
+}
+
 #[test]
 fn a_second_build_runs_nothing_and_a_change_runs_the_build_script() {
     let first = installed("rerun-9.14", (9, 14, 0), &[]);

@@ -3,6 +3,7 @@
 use super::program::run;
 use super::tree::{Folder, compile, sound};
 use cudnn_guard::runtime::binary::Image;
+use cudnn_guard::runtime::driver::no_gpu::GpuVisibility;
 use std::os::unix::fs::symlink;
 
 /// A driver that answers every call with this number, and says that it serves CUDA 13; in a file of this name, with the
@@ -19,6 +20,12 @@ fn driver(file: &str, answer: u32) -> Folder {
     compile(&code, &folder.file(file), &["-Wl,-soname,libcuda.so.1"]);
     symlink(file, folder.file("libcuda.so.1")).unwrap();
     folder
+}
+
+/// What is said of a driver that shows no GPU: whether this machine is a container decides it.
+fn without_gpu() -> String {
+    let summary = GpuVisibility::detect().finding().summary;
+    format!("{summary}  [no-gpu]")
 }
 
 /// What a program with a sound cuDNN says where these folders stand behind it in LD_LIBRARY_PATH.
@@ -103,7 +110,7 @@ fn a_driver_that_is_cut_short() {
     let way = [cudnn.text(), whole.text(), path].join(":");
     let variables = [("TEST_GPU", "real"), ("LD_LIBRARY_PATH", way.as_str())];
     run("startup", &cudnn.0, &variables)
-        .must_begin("cudnn-guard: unknown: NVIDIA's driver shows no GPU  [no-gpu]\n");
+        .must_begin(&format!("cudnn-guard: unknown: {}\n", without_gpu()));
 }
 
 /// What is wanted of the driver by a part of cuDNN is no fault of that part.
@@ -163,11 +170,12 @@ fn a_stub_and_the_driver_behind_it() {
         &[&real],
         &format!(
             "\
-NVIDIA's driver shows no GPU  [no-gpu]
+{}
   = help: run on a machine that has a GPU, or ask the scheduler for one
   library     {path}/libcuda.so.580.65.06
   driver      580.65.06, for CUDA up to 13.0
-"
+",
+            without_gpu()
         ),
     );
 }

@@ -291,13 +291,13 @@ fn what_the_convolution_finds_decides() {
     run("check", &cudnn.0, &[GPU, ("TEST_CONVOLUTION", "busy")])
         .must_be("unknown", &["device-busy"]);
     run("check", &cudnn.0, &[GPU, ("TEST_CUDA", "12080")]).must_be("fail", &["driver-too-old"]);
-    run("check", &cudnn.0, &[GPU, ("TEST_TARGETS", "1")])
+    run("check", &cudnn.0, &[GPU, ("TEST_TARGETS", "sm_80")])
         .must_be("fail", &["kernels-not-covering-gpu"]);
     let ampere = ("TEST_GPU", "86");
-    run("check", &cudnn.0, &[ampere, ("TEST_TARGETS", "1")]).must_be("pass", &[]);
+    run("check", &cudnn.0, &[ampere, ("TEST_TARGETS", "sm_80")]).must_be("pass", &[]);
     // Of unlike GPUs the first one is tried that a kernel runs on.
     let unlike = |gpus| {
-        let variables = [("TEST_GPU", gpus), ("TEST_TARGETS", "1")];
+        let variables = [("TEST_GPU", gpus), ("TEST_TARGETS", "sm_80")];
         run("check", &cudnn.0, &variables)
     };
     let ran = unlike("75,86");

@@ -259,15 +259,17 @@ fn build_ids() -> Vec<(Version, String)> {
         .collect()
 }
 
-/// What the program was built with: cuDNN 9.14.0, unless a variable says otherwise.
+/// What the program was built with: cuDNN 9.14.0 and CUDA 13.0, unless variables say otherwise.
 pub fn built() -> Built {
     let set = |name: &str| std::env::var_os(name).is_some();
     let release = std::env::var("TEST_BUILT").unwrap_or("9.14.0".to_string());
     let numbers: Vec<u32> = release.split('.').map(|n| n.parse().unwrap()).collect();
+    let toolkit = std::env::var("TEST_TOOLKIT").unwrap_or("13.0".to_string());
+    let toolkit = Version::parse(&toolkit).unwrap();
     Built {
         cudnn: Some(Version::new(numbers[0], numbers[1], numbers[2])),
         cudnn_cuda_major: Some(13),
-        cuda: Some(Version::new(13, 0, 0)),
+        cuda: Some(toolkit),
         loader: if set("TEST_LINKED") {
             Loader::Linked
         } else if set("TEST_CUDARC") {
@@ -282,7 +284,7 @@ pub fn built() -> Built {
             };
             Some(Version::new(major, minor, patch))
         }),
-        targets: Target::parse_all(if set("TEST_TARGETS") { "sm_80" } else { "" }),
+        targets: Target::parse_all(&std::env::var("TEST_TARGETS").unwrap_or_default()),
         needs: if set("TEST_NEEDS") {
             vec!["adv".into(), "conv3d-bf16".into()]
         } else {
@@ -299,6 +301,7 @@ pub fn built() -> Built {
         },
         tables: Tables {
             build_ids: build_ids(),
+            ptx: Some(toolkit),
             ..if set("TEST_TABLES") {
                 tables()
             } else {

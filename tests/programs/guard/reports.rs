@@ -112,3 +112,73 @@ fn a_termination_message_is_one_short_line() {
         "cudnn-guard: pass\n"
     );
 }
+
+/// What only warns is not printed at the start, and the report has it: all that `check` finds, errors among it.
+#[test]
+fn the_report_of_a_start_has_all_that_check_finds() {
+    let (cudnn, second) = (sound(), sound());
+    let newer = Folder::new().with_cudnn("9.30.1");
+    let cpu = if cfg!(target_arch = "x86_64") {
+        183
+    } else {
+        62
+    };
+    let foreign = sound().with_byte("libcudnn_cnn.so.9", 18, cpu);
+    let both = [&cudnn, &second].map(|one| one.file("libcudnn.so.9").display().to_string());
+    let both = both.join(":");
+    let (tables, busy) = (("TEST_TABLES", "1"), ("TEST_CONVOLUTION", "busy"));
+    let (older, later) = (("TEST_GPU", "61"), ("TEST_GPU", "120"));
+    let bad = "known-bad-release";
+    let ptx = [
+        GPU,
+        ("TEST_TARGETS", "compute_80"),
+        ("TEST_TOOLKIT", "13.2"),
+    ];
+    for (folder, variables, code, ids) in [
+        (&cudnn, &[GPU][..], 0, &[][..]),
+        (
+            &cudnn,
+            &[GPU, ("TEST_OPEN", &*both)],
+            0,
+            &["duplicate-cudnn"],
+        ),
+        (&foreign, &[GPU], 78, &["wrong-architecture"]),
+        (&newer, &[GPU, tables], 0, &["unknown-newer-version"]),
+        (
+            &cudnn,
+            &[older, tables, busy],
+            78,
+            &["arch-dropped-by-cudnn", bad, "device-busy"],
+        ),
+        (
+            &cudnn,
+            &[later, tables, busy],
+            78,
+            &["gpu-newer-than-cudnn", bad, "device-busy"],
+        ),
+        (
+            &cudnn,
+            &[GPU, ("TEST_TARGETS", "sm_100")],
+            78,
+            &["kernels-not-covering-gpu"],
+        ),
+        (&cudnn, &ptx, 78, &["ptx-newer-than-driver"]),
+        (
+            &cudnn,
+            &[GPU, ("CUDNN_GUARD_DEVICES", "none")],
+            0,
+            &["variable-unusable"],
+        ),
+    ] {
+        let file = folder.file("start.json");
+        let asked = ("CUDNN_GUARD_REPORT", file.to_str().unwrap());
+        run("startup", &folder.0, &[variables, &[asked]].concat()).must_end_with(code);
+        let text = std::fs::read_to_string(&file).unwrap();
+        let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let findings = json["findings"].as_array().unwrap().iter();
+        let told: Vec<&str> = findings.map(|one| one["id"].as_str().unwrap()).collect();
+        assert_eq!(told, ids, "{variables:?}: {text}");
+        let verdict = json["verdict"].as_str().unwrap();
+        run("check", &folder.0, variables).must_be(verdict, ids);
+    }
+}

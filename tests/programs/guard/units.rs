@@ -2,6 +2,9 @@
 
 use super::program;
 use super::tree::Folder;
+use cudnn_guard::runtime::child::exit_status::ExitStatus;
+use cudnn_guard::runtime::child::in_process;
+use cudnn_guard::runtime::child::pipe_sink::PipeSink;
 use cudnn_guard::runtime::child::protocol::{
     ChildReport, finding_line, line, outcome_lines, path_field,
 };
@@ -17,6 +20,7 @@ use cudnn_guard::runtime::report::env_config::{EnvConfig, Mode};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::time::Duration;
 
 fn built(policy: Policy) -> Built {
@@ -325,4 +329,28 @@ fn the_operators_wishes_are_read() {
         read(&[("CUDNN_GUARD_DEVICES", "all")]).devices.selected(3),
         [0, 1, 2]
     );
+}
+
+/// What the work borrows is there until it is done; what a deadline leaves behind borrows nothing.
+#[test]
+fn work_in_a_thread_of_its_own_tells_what_it_did() {
+    let done = Mutex::new(String::new());
+    in_process::with_large_stack(&|| done.lock().unwrap().push_str("done"));
+    assert_eq!(done.into_inner().unwrap(), "done");
+    let word = "one".to_string();
+    let work = move |sink: &PipeSink| {
+        sink.line(&word);
+        sink.line("two");
+    };
+    let exit = in_process::in_thread(Duration::from_secs(60), work);
+    assert_eq!(
+        (exit.end, &*exit.answer),
+        (ExitStatus::Itself, "one\ntwo\n")
+    );
+    let slow = |sink: &PipeSink| {
+        sink.line("one");
+        std::thread::sleep(Duration::from_secs(2));
+    };
+    let exit = in_process::in_thread(Duration::from_millis(500), slow);
+    assert_eq!((exit.end, &*exit.answer), (ExitStatus::Late, "one\n"));
 }

@@ -154,6 +154,19 @@ fn a_release_that_pypi_lacks_is_told_with_its_neighbours() {
     }
 }
 
+/// A file stands in the place of the folder.
+#[cfg(unix)]
+#[test]
+fn a_folder_that_cannot_be_made_is_told() {
+    let dir = folder("no-folder");
+    file(&dir, "to", "");
+    let output = fetch(&dir, &[]);
+    must_exit(&output, 1);
+    let to = dir.join("to").display().to_string();
+    let told = format!("\ncannot create `{to}`: File exists (os error 17)  [io-error]\n");
+    assert_eq!(text(&output), told);
+}
+
 /// The folders below `nvidia` and the records, sorted.
 #[cfg(unix)]
 fn installed(to: &Path) -> String {

@@ -1,0 +1,162 @@
+#!/usr/bin/env python3
+"""Whether the tests that tests/programs/fault_matrix.txt names show what it says: in a copy of the repository each finding
+is told in turn under another id, as if its fault were not there, and every test that is named for it has to fail.
+
+Then all findings are muted at once, and for each failure of fixtures/catalogue.txt a test that names it has to fail.
+
+Ids as arguments are looked at alone. A build in cargo's cache keeps the id that it was told with: such tests cannot be
+named. That a test fails for the finding at that place, and not for the same finding elsewhere, nobody shows but its name.
+"""
+
+import collections
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+HERE = ROOT / "target/muted"
+COPY = HERE / "copy"
+MUTED = HERE / "muted"
+# What a muted finding is told as.
+OTHER, AND_THAT = "FetchFailed", "NoGpu"
+MUTE = f"""
+fn muted(id: FindingId) -> FindingId {{
+    match std::fs::read_to_string("{MUTED}") {{
+        Ok(word) if word != id.as_str() && word != "all" => id,
+        Ok(_) if id == FindingId::{OTHER} => FindingId::{AND_THAT},
+        Ok(_) => FindingId::{OTHER},
+        Err(_) => id,
+    }}
+}}
+"""
+NUMBER = re.compile(r"\b(?:CFG|CMP|LNK|LOD|VER|SUB|DRV|ARC|NUM)-\d\d\b")
+# The failures of fixtures/catalogue.txt that are shown by something else than the id of a finding.
+OTHERWISE = {
+    "CFG-08": "by the feature of cudarc that is named",
+    "CMP-08": "by the variables that nvcc is given, and by its help",
+    "CMP-12": "by the targets that are compiled for",
+    "LNK-06": "by the directory that the linker is given",
+    "LNK-12": "by the order of the libraries",
+    "LOD-21": "by the words about another finding",
+    "SUB-05": "by the end of a process of the simulator's",
+    "VER-05": "by the names of numbers",
+    "VER-09": "by the rule alone, which the tests of VER-01 hold a program to",
+}
+FLAGS = {"lib": ["--lib"], "bin": ["--bin", "cudnn-guard"]}
+
+
+def copy():
+    """The files as they are here, those that are not committed too, with a `Finding::new` that asks what is muted."""
+    shutil.rmtree(COPY, ignore_errors=True)
+    listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(listed, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
+    for name in filter(None, listed.split("\0")):
+        if (ROOT / name).exists():
+            (COPY / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, COPY / name, follow_symlinks=False)
+    file = COPY / "build-support/guard/facts/finding.rs"
+    text = file.read_text()
+    start = text.index("    pub fn new(id: FindingId")
+    made = text.index("            id,\n", start)
+    file.write_text(text[:made] + "            id: muted(id),\n" + text[made + len("            id,\n") :] + MUTE)
+
+
+def outcomes(tests):
+    """What becomes of each test: `ok` or `FAILED`."""
+    by_program = collections.defaultdict(list)
+    for test in tests:
+        program, name = test.split(" ")
+        by_program[program].append(name)
+    found = {}
+    for program, names in by_program.items():
+        command = ["cargo", "test", "--quiet", *FLAGS.get(program, ["--test", program])]
+        command += ["--", "--exact", "--format=pretty", *names]
+        environment = {**os.environ, "CARGO_TARGET_DIR": str(HERE / "target")}
+        ran = subprocess.run(command, cwd=COPY, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        # What a test started may be a program of tests itself.
+        said = re.findall(r"^test (\S+) \.\.\. (ok|FAILED)$", ran.stdout, re.MULTILINE)
+        found.update({f"{program} {name}": outcome for name, outcome in said if name in names})
+        if not {f"{program} {name}" for name in names} <= found.keys():
+            sys.exit(f"{' '.join(command)} did not run all of them:\n{ran.stdout[-2000:]}{ran.stderr[-4000:]}")
+    return found
+
+
+def numbered(text):
+    """The tests of a file with the numbers of fixtures/catalogue.txt in the comment above them. Ignored ones are not run."""
+    comment, below, attributes = "", "", []
+    for line in map(str.strip, text.splitlines()):
+        if line.startswith("///"):
+            comment += line
+        elif line.startswith("#["):
+            attributes.append(line)
+        else:
+            name = re.match(r"fn (\w+)", line)
+            if name and "#[test]" in attributes and not any(one.startswith("#[ignore") for one in attributes):
+                yield below + name[1], NUMBER.findall(comment)
+            below = "tests::" if line == "mod tests {" else below
+            comment, attributes = "", []
+
+
+def catalogue():
+    """The numbers for which no test fails where every finding is told as another, and no case expects one."""
+    tests, shown = collections.defaultdict(list), set()
+    for file in [*ROOT.glob("src/**/*.rs"), *ROOT.glob("tests/**/*.rs")]:
+        place = file.relative_to(ROOT).with_suffix("").as_posix().removesuffix("/mod")
+        for start, program in [("src/bin/cudnn-guard/", "bin"), ("src/", "lib"), ("tests/programs/", "programs"), ("tests/", "")]:
+            if place.startswith(start):
+                break
+        module = place.removeprefix(start)
+        program = program or module.split("/")[0]
+        module = "" if module == program else module.replace("/", "::") + "::"
+        for name, numbers in numbered(file.read_text()):
+            # The test of cudarc needs another feature.
+            if numbers and program != "cudarc":
+                tests[f"{program} {module}{name}"] += numbers
+    for file in ROOT.glob("fixtures/cases/*.txt"):
+        text = file.read_text()
+        for case in text.split("\n[case "):
+            second = case.splitlines()[1 + text.startswith("[case ")]
+            if re.search(r"  \[[a-z-]+\]$", case.split("[expected]")[-1], re.MULTILINE):
+                shown.update(NUMBER.findall(second))
+    MUTED.write_text("all")
+    for test, outcome in outcomes(tests).items():
+        if outcome == "FAILED":
+            shown.update(tests[test])
+    lines = (ROOT / "fixtures/catalogue.txt").read_text().splitlines()
+    return {line.split("\t")[0] for line in lines if line.endswith("\ttest")} - shown
+
+
+def main():
+    cells = collections.defaultdict(lambda: collections.defaultdict(list))
+    for line in (ROOT / "tests/programs/fault_matrix.txt").read_text().splitlines():
+        id, place, test = line.split("\t")
+        if not test.startswith("never: ") and (not sys.argv[1:] or id in sys.argv[1:]):
+            cells[id][test].append(place)
+    copy()
+    MUTED.write_text("nothing")
+    started = time.monotonic()
+    every = sorted({test for tests in cells.values() for test in tests})
+    failing = [test for test, outcome in outcomes(every).items() if outcome != "ok"]
+    if failing:
+        sys.exit("these fail where nothing is muted:\n" + "\n".join(failing))
+    wrong = []
+    for id, tests in cells.items():
+        MUTED.write_text(id)
+        for test, outcome in outcomes(tests).items():
+            if outcome == "ok":
+                wrong.append(f"{id} at {', '.join(tests[test])}: `{test}` passes where it is told as another finding")
+    if not sys.argv[1:]:
+        left = catalogue()
+        wrong += [f"{number}: no test that names it fails without findings" for number in sorted(left - OTHERWISE.keys())]
+        wrong += [f"{number}: take it out of OTHERWISE" for number in sorted(OTHERWISE.keys() - left)]
+    for line in wrong:
+        print(line)
+    print(f"{len(cells)} findings, {len(every)} tests, {time.monotonic() - started:.0f} s")
+    sys.exit(bool(wrong))
+
+
+main()
