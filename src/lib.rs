@@ -167,6 +167,37 @@ pub use {
     system::programs::end_with_this_process, system::programs::on_path,
 };
 
+// What the targets in `fuzz` take from here. cargo-fuzz says `fuzzing` to every crate, also in a package that fuzzes a
+// program with a guard.
+#[cfg(all(fuzzing, feature = "cli"))]
+#[doc(hidden)]
+pub mod fuzzing {
+    pub use crate::choice::requirement::Requirements;
+    pub use crate::compat::cudarc;
+    pub use crate::cudnn::device_code;
+    pub use crate::kernels::nvcc::diagnostics;
+    pub use crate::loader::config as loader_config;
+    pub use crate::model::environment::Environment;
+    pub use crate::model::gencode::Gencode;
+    pub use crate::model::platform::Os;
+    pub use crate::model::text::library_name::LibraryName;
+    pub use crate::model::text::{target_name, version_header};
+    pub use crate::system::{directive, path_encoding};
+    pub use crate::targets::{dialect, nvidia_smi};
+    pub use crate::toolkit::nvcc_command::parse_depfile;
+    pub use crate::toolkit::{nvcc_output, version_file};
+
+    pub mod host_compiler {
+        pub use crate::host_compiler::{
+            alternative_names, headers, limits, parse_answer, parse_command,
+        };
+    }
+
+    pub fn target_list(gencodes: Vec<Gencode>) -> crate::TargetList {
+        crate::TargetList::new(gencodes)
+    }
+}
+
 /// Runs a build script. An error becomes `cargo::error` lines, with the errors under it
 /// ([`source`](std::error::Error::source)), so that cargo shows its text and nothing of this program around it, and
 /// fails the build.

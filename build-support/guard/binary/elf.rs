@@ -233,6 +233,8 @@ impl Elf {
 
     /// What it only reads, if that is no more than `most` bytes. Some linkers put it among the code.
     pub fn constants(&self, most: u64) -> Option<Vec<u8>> {
+        // The segments of a sound file do not lie over each other.
+        let most = most.min(self.length());
         let is = |one: &Segment, flags| one.kind == PT_LOAD && one.flags == flags;
         let has_own = self.segments().iter().any(|one| is(one, PF_R));
         let mut bytes = Vec::new();

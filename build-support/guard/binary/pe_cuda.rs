@@ -19,8 +19,13 @@ impl Pe {
     pub fn read_only(&self) -> Vec<Vec<u8>> {
         let sections = self.sections.iter();
         let sections = sections.filter(|one| one.flags & WRITABLE == 0);
+        // Those of a sound file do not lie over each other.
+        let mut left = self.length();
         sections
-            .filter_map(|one| self.bytes(one.offset.into(), one.size.into()))
+            .filter_map(|one| {
+                left = left.checked_sub(one.size.into())?;
+                self.bytes(one.offset.into(), one.size.into())
+            })
             .collect()
     }
 

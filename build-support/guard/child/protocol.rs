@@ -3,7 +3,7 @@
 use crate::runtime::convolution::case_result::{Api, CaseResult, SetupTimes};
 use crate::runtime::driver::query::{Device, Driver};
 use crate::runtime::facts::compute_capability::ComputeCapability;
-use crate::runtime::facts::finding::{Finding, Verdict};
+use crate::runtime::facts::finding::{Finding, Verdict, printable};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
 use crate::runtime::system::platform;
@@ -327,17 +327,24 @@ fn unescape(field: &str) -> String {
     out
 }
 
-/// The words that came through the pipe. They are few, and each is kept once for the life of the process.
+/// More words than the guard has: what a damaged child tells may be anything.
+const MOST_WORDS: usize = 256;
+
+/// The words that came through the pipe, printable. Each is kept once for the life of the process.
 static WORDS: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
 
 fn intern(text: &str) -> &'static str {
     let Ok(mut words) = WORDS.lock() else {
         return "unknown";
     };
+    let text = printable(text);
     if let Some(known) = words.iter().find(|known| **known == text) {
         return known;
     }
-    let kept: &'static str = Box::leak(text.to_string().into_boxed_str());
+    if words.len() >= MOST_WORDS {
+        return "unknown";
+    }
+    let kept: &'static str = Box::leak(text.into_boxed_str());
     words.push(kept);
     kept
 }

@@ -16,6 +16,8 @@ const ENTRY: u64 = 48;
 
 /// No part of cuDNN has a tenth of it. Damaged files end.
 const MOST_HEADERS: u32 = 1 << 17;
+/// There are some twenty kinds of GPUs.
+const MOST_TARGETS: usize = 256;
 
 /// What so many bytes of fatbins hold; none where they are not what they should be. `read` gives bytes at a place.
 pub fn targets(
@@ -30,6 +32,9 @@ pub fn targets(
             at = entry.size.checked_add(at).filter(|next| *next <= end)?;
             if let Some(new) = entry.target.filter(|target| !found.contains(target)) {
                 found.push(new);
+            }
+            if found.len() > MOST_TARGETS {
+                return None;
             }
         } else if at < size {
             let start = read(at, (size - at).min(4 * HEAD))?;
@@ -152,6 +157,18 @@ mod tests {
                 bent(at, &[byte]);
             }
         }
+    }
+
+    /// Each is compared with all before it.
+    #[test]
+    fn more_targets_than_there_are_gpus_tell_nothing() {
+        let many = |count| (1..=count).map(|number| format!("sm_{number} ")).collect();
+        let count = |count| {
+            let words: String = many(count);
+            Some(told(&fatbin(&words))?.split(' ').count())
+        };
+        assert_eq!(count(MOST_TARGETS), Some(MOST_TARGETS));
+        assert_eq!(count(MOST_TARGETS + 1), None);
     }
 
     #[test]

@@ -195,3 +195,21 @@ fn what_it_takes_is_told_within_bounds() {
         assert!(start.elapsed().as_secs() < 10);
     }
 }
+
+/// A small file could take up any room.
+#[test]
+fn sections_that_lie_over_each_other_are_read_once() {
+    let made = DllSpec {
+        code: vec![0; 8],
+        ..DllSpec::default()
+    };
+    let mut bytes = made.bytes();
+    let parts = |bytes: &[u8]| open(bytes, |dll| dll.read_only().len());
+    assert_eq!(parts(&bytes), 2);
+    // The second one becomes the whole file.
+    let length = bytes.len() as u32;
+    let header = 0x58 + 240 + 40;
+    bytes[header + 16..][..4].copy_from_slice(&length.to_le_bytes());
+    bytes[header + 20..][..4].fill(0);
+    assert_eq!(parts(&bytes), 1);
+}

@@ -283,6 +283,29 @@ fn made_files_take_neither_memory_nor_time() {
     }
 }
 
+/// A small file could take up any room.
+#[test]
+fn segments_that_lie_over_each_other_are_no_constants() {
+    let folder = Folder::new();
+    let path = folder.file("over");
+    let constants = |count: u8| {
+        let mut file = vec![0; 64];
+        file[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
+        file[32] = 64;
+        file[54] = 56;
+        file[56] = count;
+        let whole = 64 + u64::from(count) * 56;
+        for _ in 0..count {
+            file.extend(segment(1, 0, 0, whole));
+        }
+        std::fs::write(&path, &file).unwrap();
+        let elf = Elf::read(&path).unwrap();
+        elf.constants(u64::MAX).map(|bytes| bytes.len() as u64)
+    };
+    assert_eq!(constants(1), Some(64 + 56));
+    assert_eq!(constants(2), None);
+}
+
 /// A cache of the loader's whose entries all have this name and this file, which stand among these strings.
 fn cache(name: u32, file: u32, strings: &[u8]) -> Vec<u8> {
     let words =

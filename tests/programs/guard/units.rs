@@ -235,6 +235,43 @@ fn a_childs_answer_keeps_its_outcomes() {
     assert_eq!(answer.outcomes, told);
 }
 
+/// In a process of its own, since words are kept as long as one lives.
+#[test]
+fn the_words_of_a_child_are_few_and_printable() {
+    const INSIDE: &str = "CUDNN_GUARD_TEST_WORDS";
+    if std::env::var_os(INSIDE).is_none() {
+        let name = "guard::units::the_words_of_a_child_are_few_and_printable";
+        let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+        let output = command.args(["--exact", name]).env(INSIDE, "1").output();
+        let output = output.unwrap();
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(
+            output.status.success() && said.contains("1 passed"),
+            "{said}"
+        );
+        return;
+    }
+    let finding = line(
+        "problem",
+        &["device-busy", "note", "busy", "\u{1b}[2J", "x", ""],
+    );
+    let outcome = |word: usize| {
+        let word = word.to_string();
+        let fields = [
+            "", "graph", &word, "f16", "NHWC", "", "pass", "", "0", "", "", "", "",
+        ];
+        line("outcome", &fields)
+    };
+    let outcomes: Vec<String> = (0..9000).map(outcome).collect();
+    let answer = ChildReport::parse(&format!("{finding}\n{}\n", outcomes.join("\n")), "");
+    let said = answer.problem.unwrap().to_string();
+    assert!(said.ends_with("\n  \\u{1b}[2J   x"), "{said}");
+    let mut words: Vec<&str> = answer.outcomes.iter().map(|one| one.operation).collect();
+    words.dedup();
+    assert_eq!(answer.outcomes.len(), 9000);
+    assert!((200..=257).contains(&words.len()), "{}", words.len());
+}
+
 #[test]
 fn a_childs_answer_keeps_its_text() {
     let finding = Finding::error(cudnn_guard::FindingId::ConvolutionWrong, "a\tb\\n\nc")

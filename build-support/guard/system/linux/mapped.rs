@@ -118,12 +118,13 @@ fn file_at(address: usize) -> Option<PathBuf> {
 }
 
 /// A file as the kernel's table of mappings has it.
-struct File<'a> {
+pub struct File<'a> {
     inode: u64,
-    path: &'a [u8],
+    pub path: &'a [u8],
 }
 
-fn file_in(maps: &[u8], address: usize) -> Option<File<'_>> {
+/// The file that the table has at an address.
+pub fn file_in(maps: &[u8], address: usize) -> Option<File<'_>> {
     for text in maps.split(|byte| *byte == b'\n') {
         match line(text) {
             Some((range, file)) if range.contains(&address) => return Some(file),

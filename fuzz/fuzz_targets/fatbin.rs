@@ -1,0 +1,24 @@
+//! Device code, and what is read off the constants of a library beside it.
+
+#![no_main]
+
+use cudnn_guard::fuzzing::device_code::{fatbin, gpu_code};
+use cudnn_guard::runtime::binary::{cublas_major::cublas_major, version_symbol};
+use cudnn_guard_fuzz::expect_printable;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    let _ = cublas_major(bytes, b"libcublasL", b"t.so.");
+    let _ = version_symbol::version(bytes);
+    let mut read = |at: u64, size: u64| {
+        let at = usize::try_from(at).ok()?;
+        let end = at.checked_add(usize::try_from(size).ok()?)?;
+        Some(bytes.get(at..end)?.to_vec())
+    };
+    let Some(found) = fatbin::targets(bytes.len() as u64, &mut read) else {
+        return;
+    };
+    assert!(found.is_sorted_by(|one, next| one < next), "{found:?}");
+    assert_eq!(gpu_code::common(&[found.clone(), found.clone()]), found);
+    expect_printable(&gpu_code::describe(&found));
+});

@@ -1,0 +1,122 @@
+//! What is written of any text: one line for cargo, JSON that reads back, messages without control characters.
+
+#![no_main]
+
+use cudnn_guard::fuzzing::directive::{Directive, Library, Values};
+use cudnn_guard::fuzzing::{Environment, path_encoding};
+use cudnn_guard::runtime::facts::finding::{Finding, printable};
+use cudnn_guard::runtime::facts::finding_id::FindingId;
+use cudnn_guard::runtime::facts::json::Json;
+use cudnn_guard::runtime::report::env_config::EnvConfig;
+use cudnn_guard_fuzz::{expect_directive, expect_printable};
+use libfuzzer_sys::fuzz_target;
+use serde_json::Value;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// No variable of the environment is longer.
+const LONGEST: usize = 1 << 17;
+
+fuzz_target!(|bytes: &[u8]| {
+    let bytes = bytes.get(..LONGEST).unwrap_or(bytes);
+    let text = &*String::from_utf8_lossy(bytes);
+    let path = Path::new(OsStr::from_bytes(bytes));
+    directives(text, path);
+    json(text);
+    variables(bytes);
+    expect_printable(&printable(text));
+});
+
+fn directives(text: &str, path: &Path) {
+    let own = || text.to_string();
+    let mut all = vec![
+        Directive::RerunIfChanged(path.into()),
+        Directive::LinkSearch(path.into()),
+        Directive::Rpath(path.into()),
+        Directive::LinkArg(own()),
+        Directive::Cfg("cudnn_major".into(), Some(own())),
+        Directive::CheckCfg("cudnn_major".into(), Values::Any),
+        Directive::Metadata("rpath".into(), own()),
+        Directive::Warning(own()),
+        Directive::Error(own()),
+        Directive::Text(own()),
+    ];
+    let libraries: [fn(String) -> Library; 5] = [
+        Library::Dynamic,
+        Library::Verbatim,
+        Library::Static,
+        Library::Whole,
+        Library::Bundled,
+    ];
+    all.extend(
+        libraries
+            .iter()
+            .map(|library| Directive::LinkLib(library(own()))),
+    );
+    for directive in &all {
+        expect_directive(directive);
+    }
+    // A path that is not refused stands there as it is.
+    if path_encoding::cargo_cannot_take(path).is_none() {
+        let line = Directive::LinkSearch(path.into()).to_string();
+        assert!(line.ends_with(text), "{line:?}");
+    }
+    let _ = path_encoding::loader_cannot_take(path);
+    let _ = path_encoding::nvcc_cannot_take(path);
+}
+
+fn json(text: &str) {
+    let read = |json: Json| -> Value {
+        let json = json.to_string();
+        expect_printable(&json);
+        serde_json::from_str(&json).unwrap_or_else(|error| panic!("{error}: {json}"))
+    };
+    assert_eq!(read(Json::text(&text)), text);
+    assert_eq!(read(Json::object(&[("a", Json::text(&text))]))["a"], text);
+    let lines: Vec<&str> = text.lines().collect();
+    let list = read(Json::list(&lines, |line| Json::text(line)));
+    assert_eq!(list, serde_json::json!(lines));
+    if let Ok(number) = text.parse::<f64>() {
+        let back = Json::float(Some(number)).to_string();
+        assert_eq!(
+            back.parse().ok(),
+            Some(number).filter(|number| number.is_finite())
+        );
+    }
+    let finding = Finding::error(FindingId::CudnnNotFound, text)
+        .with("found via", text)
+        .with_lines("looked at", &lines)
+        .help(text);
+    expect_printable(&finding.to_string());
+    let told = read(finding.to_json());
+    assert_eq!(told["summary"], text);
+    assert_eq!(told["evidence"]["found via"], text);
+    assert_eq!(told["help"][0], text);
+}
+
+/// The environment of a program and of a build: a name and a value in turn.
+fn variables(bytes: &[u8]) {
+    let mut pairs = Vec::new();
+    for line in bytes.split(|byte| *byte == b'\n') {
+        let mut halves = line.splitn(2, |byte| *byte == b'=');
+        if let (Some(name), Some(value)) = (halves.next(), halves.next()) {
+            let name = String::from_utf8_lossy(name).into_owned();
+            pairs.push((name, OsStr::from_bytes(value).to_os_string()));
+        }
+    }
+    let asked = |name: &str| {
+        let (_, value) = pairs.iter().find(|(known, _)| known == name)?;
+        Some(value.clone())
+    };
+    for finding in EnvConfig::parse(&asked).findings() {
+        expect_printable(&finding.to_string());
+    }
+    let names = pairs.len();
+    let environment = Environment::new(pairs)
+        .with_current_dir(PathBuf::from("/here"))
+        .for_target("x86_64-unknown-linux-gnu");
+    let numbered = environment.numbered("CUDA_PATH_V");
+    assert!(numbered.len() <= names);
+    assert!(numbered.iter().all(|(_, dir)| dir.is_absolute()));
+}

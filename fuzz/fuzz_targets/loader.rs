@@ -1,0 +1,49 @@
+//! What the system's loader goes by and what it says: its cache, its lists, its own file, the table of mappings.
+
+#![no_main]
+
+use cudnn_guard::fuzzing::loader_config::{Loader, best_hwcaps};
+use cudnn_guard::runtime::binary::ld_so_cache;
+use cudnn_guard::runtime::loader::elf::dlerror_messages;
+use cudnn_guard::runtime::loader::{file_name, load_origin};
+use cudnn_guard::runtime::system::linux::mapped;
+use cudnn_guard_fuzz::expect_printable;
+use libfuzzer_sys::fuzz_target;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+fuzz_target!(|bytes: &[u8]| {
+    for name in ["libcudnn.so.9", "libc.so.6"] {
+        let files = ld_so_cache::parse(bytes, name);
+        assert!(files.len() <= 64);
+        for file in &files {
+            let file = file.as_os_str().as_bytes();
+            assert!(file.len() < 4096 && !file.contains(&0), "{file:?}");
+        }
+        let _ = best_hwcaps(files, None, "x86_64");
+    }
+    for cpu in ["x86_64", "aarch64"] {
+        let loader = Loader::parse(bytes, cpu);
+        assert!(!loader.dirs.is_empty() && !loader.lib.is_empty());
+    }
+    if let Some(file) = mapped::file_in(bytes, 0x7f00_0000_1000) {
+        assert!(file.path.starts_with(b"/"), "{:?}", file.path);
+    }
+    let text = String::from_utf8_lossy(bytes);
+    for name in load_origin::preloads(&text) {
+        assert!(
+            !name.is_empty() && !name.contains([':', ' ', '\n', '#']),
+            "{name:?}"
+        );
+    }
+    let libs = load_origin::lib_folders("x86_64");
+    // No name in a file is longer.
+    let entry = bytes.get(..4096).unwrap_or(bytes);
+    let paths = load_origin::expanded(entry, b"/opt/app", "x86_64", &libs);
+    assert!((1..=libs.len()).contains(&paths.len()), "{paths:?}");
+    let _ = file_name::parse(Path::new(&*text));
+    let library = Path::new("/opt/cudnn/libcudnn.so.9");
+    expect_printable(&dlerror_messages::finding(library, &text).to_string());
+    let _ = dlerror_messages::missed_function(&text);
+    let _ = dlerror_messages::no_memory(&text);
+});

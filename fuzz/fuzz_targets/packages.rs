@@ -1,0 +1,59 @@
+//! What installers and cargo write down: records of wheels, names of files, `Cargo.lock`, cargo's configuration.
+
+#![no_main]
+
+#[path = "../../src/bin/cudnn-guard/fetch/cargo_config.rs"]
+mod cargo_config;
+
+use cudnn_guard::fuzzing::{LibraryName, cudarc};
+use cudnn_guard::runtime::binary::package_record;
+use cudnn_guard::runtime::loader::file_name;
+use libfuzzer_sys::fuzz_target;
+use std::path::Path;
+
+fuzz_target!(|bytes: &[u8]| {
+    let text = &*String::from_utf8_lossy(bytes);
+    for (name, _) in package_record::parse(text, "nvidia/cudnn/lib") {
+        assert!(!name.contains(['/', ',', '\n']), "{name:?}");
+    }
+    for line in text.lines() {
+        let _ = package_record::release_in(line);
+        let _ = file_name::parse(Path::new(line));
+        if let Some(library) = LibraryName::read(line) {
+            assert!(line.contains(library.name), "{library:?}");
+            assert!(
+                library
+                    .release()
+                    .is_none_or(|it| Some(it.major) == library.major())
+            );
+        }
+    }
+    let (last, only) = (cudarc::in_lock(text), cudarc::only_in_lock(text));
+    assert!(only.is_none() || last.is_some());
+    assert!(last.is_none_or(|version| cudarc::holds(text, "cudarc", version)));
+
+    let variables = [
+        ("CUDNN_GUARD_HOME", "/opt/a \"b\"".to_string()),
+        ("CUDA_HOME", "/opt/é\n".to_string()),
+    ];
+    if let Ok(written) = cargo_config::with(text, &variables) {
+        for line in cargo_config::table(&variables).lines().skip(1) {
+            assert!(
+                written.lines().any(|known| known.trim() == line),
+                "{written:?}"
+            );
+        }
+        // Nothing is added twice.
+        assert_eq!(
+            cargo_config::with(&written, &variables).ok(),
+            Some(written.clone())
+        );
+        let mut lines = written.lines();
+        for line in text.lines() {
+            assert!(
+                lines.any(|known| known.trim() == line.trim()),
+                "{line:?} of {written:?}"
+            );
+        }
+    }
+});

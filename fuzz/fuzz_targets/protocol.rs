@@ -1,0 +1,119 @@
+//! What the child tells its parent: whatever comes through the pipe, and that what was told is what is understood.
+
+#![no_main]
+
+use cudnn_guard::runtime::child::protocol::{
+    self, ChildReport, device_line, driver_line, finding_line, outcome_lines,
+};
+use cudnn_guard::runtime::convolution::case_result::{Api, CaseResult, SetupTimes};
+use cudnn_guard::runtime::driver::query::{Device, Driver};
+use cudnn_guard::runtime::facts::compute_capability::ComputeCapability;
+use cudnn_guard::runtime::facts::finding::{Finding, Verdict};
+use cudnn_guard::runtime::facts::finding_id::FindingId;
+use cudnn_guard::runtime::facts::version::Version;
+use cudnn_guard_fuzz::expect_printable;
+use libfuzzer_sys::arbitrary::{Result, Unstructured};
+use libfuzzer_sys::fuzz_target;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+const TOKEN: &str = "5eed";
+
+fuzz_target!(|bytes: &[u8]| {
+    anything(&String::from_utf8_lossy(bytes));
+    fields(bytes);
+    let path = Path::new(OsStr::from_bytes(bytes));
+    if !bytes.starts_with(&[0]) {
+        assert_eq!(protocol::path(&protocol::path_field(path)), path);
+    }
+    let _ = told(&mut Unstructured::new(bytes));
+});
+
+fn anything(text: &str) {
+    let report = ChildReport::parse(text, TOKEN);
+    for finding in report
+        .problem
+        .iter()
+        .chain(report.outcomes.iter().filter_map(|it| it.finding.as_ref()))
+    {
+        expect_printable(&finding.to_string());
+        serde_json::from_str::<serde_json::Value>(&finding.to_json().to_string()).expect("JSON");
+    }
+    for outcome in &report.outcomes {
+        for word in [outcome.operation, outcome.data_type, outcome.layout] {
+            expect_printable(word);
+        }
+    }
+}
+
+/// Any fields come back as they are.
+fn fields(bytes: &[u8]) {
+    let texts: Vec<_> = bytes
+        .split(|byte| *byte == 0xff)
+        .map(String::from_utf8_lossy)
+        .collect();
+    let texts: Vec<&str> = texts.iter().map(|text| &**text).collect();
+    let line = protocol::line("kind", &texts);
+    let mut count = 0;
+    protocol::each_line(&format!("{line}\n"), &mut |kind, fields| {
+        assert_eq!((kind, fields), ("kind", &texts[..]));
+        count += 1;
+    });
+    assert_eq!(count, 1, "{line:?}");
+}
+
+/// All that a child tells.
+fn told(source: &mut Unstructured) -> Result<()> {
+    let mut problem = Finding::warning(FindingId::DeviceBusy, source.arbitrary::<String>()?);
+    problem = problem.with("mode", source.arbitrary::<String>()?);
+    problem = problem.help(source.arbitrary::<String>()?);
+    let driver = Driver {
+        library: source.arbitrary()?,
+        version: source
+            .arbitrary::<Option<String>>()?
+            .filter(|it| !it.is_empty()),
+        cuda: Some(Version::new(source.arbitrary()?, source.arbitrary()?, 0)),
+        devices: vec![Device {
+            name: source.arbitrary()?,
+            capability: ComputeCapability::new(source.arbitrary()?, source.arbitrary()?),
+        }],
+    };
+    // Not a number is not equal to itself.
+    let mut number = || -> Result<f64> { Ok(source.arbitrary::<i64>()? as f64 / 1024.0) };
+    let (milliseconds, largest_error) = (number()?, Some(number()?));
+    let start = Some(SetupTimes {
+        context: number()?,
+        handle: number()?,
+    });
+    let outcome = CaseResult {
+        device: source.arbitrary()?,
+        api: *source.choose(&[Api::Legacy, Api::Graph])?,
+        operation: "forward",
+        data_type: "f16",
+        layout: "NHWC",
+        algorithm: source.arbitrary()?,
+        verdict: *source.choose(&[Verdict::Pass, Verdict::Fail, Verdict::Unknown])?,
+        largest_error,
+        milliseconds,
+        start,
+        tf32: source.arbitrary()?,
+        left_out: source
+            .arbitrary::<Option<String>>()?
+            .filter(|it| !it.is_empty()),
+        finding: Some(problem.clone()),
+    };
+    let mut lines = vec![
+        finding_line("problem", &problem),
+        driver_line(&driver),
+        device_line(&driver.devices[0]),
+    ];
+    lines.extend(outcome_lines(&outcome));
+    lines.push(protocol::line("end", &[TOKEN]));
+    let report = ChildReport::parse(&(lines.join("\n") + "\n"), TOKEN);
+    assert_eq!(report.problem, Some(problem));
+    assert_eq!(report.driver, Some(driver));
+    assert_eq!(report.outcomes, [outcome]);
+    assert!(report.whole);
+    Ok(())
+}

@@ -1,0 +1,86 @@
+//! Lists of GPUs and of releases, as people write them.
+
+#![no_main]
+
+use cudnn_guard::fuzzing::dialect::{Dialect, Word, read};
+use cudnn_guard::fuzzing::{Requirements, target_list, target_name};
+use cudnn_guard::runtime::driver::devices::Devices;
+use cudnn_guard::runtime::facts::compute_capability::Target;
+use cudnn_guard::runtime::facts::version::Version;
+use cudnn_guard_fuzz::expect_printable;
+use libfuzzer_sys::fuzz_target;
+
+/// A quarter of what a variable of the environment may hold. It is read four times.
+const LONGEST: usize = 1 << 15;
+
+fuzz_target!(|bytes: &[u8]| {
+    let bytes = bytes.get(..LONGEST).unwrap_or(bytes);
+    let text = &*String::from_utf8_lossy(bytes);
+    for dialect in [
+        Dialect::Ours,
+        Dialect::CMake,
+        Dialect::Torch,
+        Dialect::ComputeCap,
+    ] {
+        match read(dialect, text) {
+            Ok(words) => said_again(words),
+            Err(word) => assert!(!word.is_empty() && text.contains(word), "{word:?}"),
+        }
+    }
+    if let Some(target) = target_name::read(text) {
+        assert_eq!(Target::parse(&target.to_string()), Some(target));
+    }
+    for target in Target::parse_all(text) {
+        assert_eq!(Target::parse(&target.to_string()), Some(target));
+    }
+    if let Some(version) = Version::parse(text) {
+        assert_eq!(Version::parse(&version.to_string()), Some(version));
+    }
+    match Devices::parse(text) {
+        Some(Devices::Listed(numbers)) => assert!(!numbers.is_empty()),
+        Some(devices) => assert_eq!(devices, Devices::All),
+        None => {}
+    }
+    let (requirements, invalid) = Requirements::parse(Some(text), Some(text));
+    for requirement in [requirements.cuda, requirements.cudnn].iter().flatten() {
+        assert_eq!(requirement.text, text);
+        assert!(requirement.admits(requirement.from), "{requirement:?}");
+        assert!(
+            requirement
+                .below
+                .is_none_or(|below| !requirement.admits(below))
+        );
+    }
+    for finding in invalid {
+        expect_printable(&finding.to_string());
+    }
+});
+
+/// What a list comes to is read back from every dialect that has words for it.
+fn said_again(words: Vec<Word>) {
+    let mut gencodes = Vec::new();
+    for word in words {
+        if let Word::Targets(targets) = word {
+            gencodes.extend(targets);
+        }
+    }
+    // Others are refused before anything is said of them.
+    gencodes.retain(|gencode| gencode.is_sound());
+    let list = target_list(gencodes);
+    let back = |dialect, text: &str| {
+        let words = read(dialect, text).unwrap_or_else(|word| panic!("{word:?} of {text:?}"));
+        let of = |word: Word| match word {
+            Word::Targets(targets) => targets,
+            other => panic!("{other:?} of {text:?}"),
+        };
+        target_list(words.into_iter().flat_map(of).collect())
+    };
+    assert_eq!(back(Dialect::Ours, &list.to_string()), list);
+    assert_eq!(back(Dialect::Torch, &list.nvcc().join(" ")), list);
+    if let Some(text) = list.cmake() {
+        assert_eq!(back(Dialect::CMake, &text), list, "{text}");
+    }
+    if let Some(text) = list.torch() {
+        assert_eq!(back(Dialect::Torch, &text), list, "{text}");
+    }
+}

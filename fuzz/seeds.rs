@@ -1,0 +1,457 @@
+//! Writes what the fuzzing begins with: `seeds FOLDER` from the top of the repository, which makes `corpus` and `large`
+//! there, with a folder for each target.
+//!
+//! It is made of the fixtures, of what the C compiler makes and of this system's own files. Where CUDNN_GUARD_REAL names
+//! NVIDIA's files, the first 64 KB of each library are among it; none of them is in the repository.
+
+#[allow(dead_code)]
+#[path = "../src/system/library_file/made_dll.rs"]
+mod made_dll;
+
+use made_dll::DllSpec;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+/// What is larger is tried once, and nothing is made of it: it would take all the time.
+const LARGE: usize = 1 << 17;
+const BIG: usize = 1 << 20;
+const CUT: usize = 64 << 10;
+const BETWEEN: &[u8] = b"\n%%%%\n";
+
+struct Corpus(PathBuf);
+
+impl Corpus {
+    fn add(&self, target: &str, name: &str, bytes: impl AsRef<[u8]>) {
+        let kind = match bytes.as_ref().len() > LARGE {
+            true => "large",
+            false => "corpus",
+        };
+        let folder = self.0.join(kind).join(target);
+        fs::create_dir_all(&folder).expect("a folder for seeds");
+        fs::write(folder.join(name), bytes).expect("a seed");
+    }
+
+    /// A text, and a megabyte of it.
+    fn text(&self, target: &str, name: &str, text: &str) {
+        self.add(target, name, text);
+        self.add(target, &format!("{name}-long"), repeated(text.as_bytes()));
+    }
+}
+
+fn repeated(bytes: &[u8]) -> Vec<u8> {
+    bytes.iter().copied().cycle().take(BIG).collect()
+}
+
+fn main() {
+    let folder = env::args_os().nth(1).expect("a folder");
+    let corpus = Corpus(PathBuf::from(folder));
+    fixtures(&corpus);
+    texts(&corpus);
+    loader(&corpus);
+    records(&corpus);
+    fatbins(&corpus);
+    windows(&corpus);
+    linux(&corpus);
+    if let Some(real) = env::var_os("CUDNN_GUARD_REAL") {
+        nvidia(&corpus, Path::new(&real));
+    }
+}
+
+fn fixtures(corpus: &Corpus) {
+    for folder in [
+        "fixtures/cases",
+        "fixtures/nvcc",
+        "fixtures/smi",
+        "build-support/compat",
+    ] {
+        for entry in fs::read_dir(folder)
+            .expect("a folder of the repository")
+            .flatten()
+        {
+            let text = fs::read(entry.path()).expect("a fixture");
+            let name = entry.file_name().to_string_lossy().into_owned();
+            for target in ["tools", "lines"] {
+                corpus.add(target, &name, &text);
+            }
+        }
+    }
+    let lists = fs::read_to_string("fixtures/targets/lists.txt").expect("the lists");
+    for (index, line) in lists
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .enumerate()
+    {
+        let list = line.split('|').nth(2).unwrap_or_default().trim();
+        corpus.add("targets", &format!("list-{index}"), list);
+    }
+    for file in ["Cargo.lock", "Cargo.toml", ".cargo/config.toml"] {
+        let text = fs::read_to_string(file).expect("a file of the repository");
+        corpus.text("packages", &file.replace('/', "-"), &text);
+    }
+}
+
+fn texts(corpus: &Corpus) {
+    for (name, text) in [
+        (
+            "cudnn_version",
+            "#define CUDNN_MAJOR 9\n#define CUDNN_MINOR 14 /* x */\n#define CUDNN_PATCHLEVEL (0)\n",
+        ),
+        (
+            "cuda",
+            "/* a\n b */ # define \\\n CUDA_VERSION 12040 // x\n#include \"x86/cudnn_v9.h\"\n",
+        ),
+        (
+            "dryrun",
+            "#$ _HERE_=/cuda/bin\n#$ TOP=/cuda/bin/..\n#$ INCLUDES=\"-I/a b\" -I/c \"-isystem\" \"/d\"\n#$ LIBRARIES=  \"-L/cuda/lib64/stubs\" \"-L/cuda/lib64\"\n#$ \"/usr/bin\"/g++-12 -E\n#$ PATH=/usr/bin:/bin\n",
+        ),
+        (
+            "codes",
+            "sm_75\nsm_110\nsm_103a\n'sm_100a','sm_100f','sm_103',\n",
+        ),
+        (
+            "release",
+            "Cuda compilation tools, release 13.5, V13.5.37\nCUDA Version 10.2.89\n",
+        ),
+        (
+            "json",
+            "{\"cuda\" : {\"name\" : \"CUDA SDK\", \"version\" : \"12.4.1\"}}\n",
+        ),
+        (
+            "depfile",
+            "a.o : a.cu \\\n /usr/include/a\\ b.h \\\n $$x.h\\#\n",
+        ),
+        (
+            "answer",
+            "# 1 \"/cuda/include/crt/host_config.h\" 1\ncudnn_guard_gcc 15 1 0\ncudnn_guard_clang __clang_major__\ncudnn_guard_glibc 2\n# 1\n 41\ncudnn_guard_end\n",
+        ),
+        (
+            "host_config",
+            "#$ gcc-12 -E\n#if defined(__clang__)\n#if __GNUC__ > 14\n#if (__clang_major__ >= 21)\n#if _MSC_VER < 1910 || _MSC_VER >= 1950\n",
+        ),
+        (
+            "smi",
+            "0, GPU-0a, Tesla P40, 6.1\n1, GPU-1b, NVIDIA RTX A4000, 8.6\n",
+        ),
+        (
+            "module",
+            "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.183.01  Sun May 12\n",
+        ),
+        (
+            "fatal",
+            "b.cu:1:10: fatal error: curand.h: No such file or directory\nsh: 1: ptxas: not found\n",
+        ),
+    ] {
+        corpus.text("tools", name, text);
+    }
+    for (name, text) in [
+        (
+            "ours",
+            "80 8.6+PTX sm_90a compute_100f 8.6(8.0) native all-major Hopper+PTX RTX 4090;",
+        ),
+        (
+            "flags",
+            "-gencode=arch=compute_80,code=[sm_80,compute_80] --gpu-architecture 'sm_90';",
+        ),
+        ("requirement", ">=9.1, <10, ^9.8, ~9.2.1, =9.14.0, *, "),
+        ("names", "T4 "),
+        ("devices", "0, 2,3,"),
+        ("version", "9.14.0"),
+    ] {
+        corpus.text("targets", name, text);
+    }
+    for (name, text) in [
+        (
+            "RECORD",
+            "nvidia/cudnn/lib/libcudnn.so.9,sha256=47DE,104664\nnvidia_cudnn_cu13-9.28.0.42.dist-info\nlibcudnn_graph.so.9.14.0\ncudnn_ops64_9.dll\n",
+        ),
+        (
+            "config",
+            "[alias]\nb = \"build\"\n[env] # x\nA = \"1\"\nenv.A = 1\n",
+        ),
+    ] {
+        corpus.text("packages", name, text);
+    }
+    for (name, text) in [
+        (
+            "paths",
+            "/opt/a,b/lib\ncargo::rustc-env=A=B\u{1b}[2J\u{202e}\"\\ ",
+        ),
+        ("number", "-1.5e300"),
+        (
+            "guard",
+            "CUDNN_GUARD=warn\nCUDNN_GUARD_DEADLINE=1e400\nCUDNN_GUARD_DEVICES=0,x\nCUDNN_GUARD_ALLOW=a,\u{1b}\nCUDA_PATH_V13_0=C:\\cuda\nLOCAL_RANK=3\n",
+        ),
+    ] {
+        corpus.text("lines", name, text);
+    }
+    let outcome = "outcome\tNVIDIA A100\tgraph\tforward\tf16\tNHWC\t7\tpass\t4607182418800017408\t4607182418800017408\t\t\ttrue\t\n";
+    let problem =
+        "problem\tdevice-busy\twarning\tit is busy\tmode\tEXCLUSIVE\t\tshare it\nend\t5eed\n";
+    let driver = "stage\tx\nversion\t91400\ncudart\t12040\ndriver\t/lib/libcuda.so.1\t535.1\t12.4\ndevice\tA\\tB\t8.0\ntried\t0\nmap\t\0255 1\nrefused\t/a\twords\n";
+    for (name, text) in [
+        ("outcome", outcome),
+        ("problem", problem),
+        ("driver", driver),
+    ] {
+        corpus.text("protocol", name, text);
+    }
+    // A word that was not heard before in every line.
+    let words = |number: usize| outcome.replace("forward", &number.to_string());
+    let words: String = (0..8000).map(words).collect();
+    corpus.add("protocol", "words", words);
+}
+
+fn loader(corpus: &Corpus) {
+    for file in ["/etc/ld.so.cache", "/etc/ld.so.conf", "/proc/self/maps"] {
+        if let Ok(bytes) = fs::read(file) {
+            corpus.add("loader", &file.replace('/', "-"), bytes);
+        }
+    }
+    let cache = cache(&[("libcudnn.so.9", "/opt/lib/libcudnn.so.9"); 3]);
+    corpus.add("loader", "cache-long", repeated(&cache));
+    corpus.add("loader", "cache", cache);
+    for (name, text) in [
+        ("preload", "/lib/a.so:b.so # x\n libc.so.6\n"),
+        ("entry", "$ORIGIN/../${LIB}:$PLATFORM:$LIBS"),
+        (
+            "skew",
+            "/l/libcublas.so.12: undefined symbol: x, version libcublasLt.so.12\n",
+        ),
+        (
+            "glibc",
+            "/l/m: version `GLIBC_2.38' not found (required by /l/libcudnn.so.9)",
+        ),
+        (
+            "missing",
+            "libz.so.1: cannot open shared object file: No such file or directory",
+        ),
+        (
+            "maps",
+            "7f0000000000-7f0000002000 r--p 00000000 08:01 77    /usr/lib/libc.so.6\n",
+        ),
+        (
+            "own",
+            "\0/lib/x86_64-linux-gnu/\0/usr/lib/x86_64-linux-gnu/\0/lib/\0/usr/lib/\0",
+        ),
+    ] {
+        corpus.text("loader", name, text);
+    }
+}
+
+/// A cache of glibc's with these libraries.
+fn cache(libraries: &[(&str, &str)]) -> Vec<u8> {
+    let mut entries = Vec::new();
+    let mut strings = Vec::new();
+    let start = 48 + 24 * libraries.len();
+    for (name, path) in libraries {
+        let at = |strings: &Vec<u8>| (start + strings.len()) as u32;
+        let mut entry = [0; 24];
+        entry[4..8].copy_from_slice(&at(&strings).to_le_bytes());
+        strings.extend_from_slice(&[name.as_bytes(), &[0]].concat());
+        entry[8..12].copy_from_slice(&at(&strings).to_le_bytes());
+        strings.extend_from_slice(&[path.as_bytes(), &[0]].concat());
+        entries.extend_from_slice(&entry);
+    }
+    let mut head = b"glibc-ld.so.cache1.1".to_vec();
+    head.extend_from_slice(&(libraries.len() as u32).to_le_bytes());
+    head.resize(48, 0);
+    [head, entries, strings].concat()
+}
+
+const RECORD: &str = "guard 0.1.0\ncrate app 0.1.0\ncudnn 9.14.0\ncudnn-cuda 13\ncuda 13.0.0\nrequirement >=9.1, <10\n\
+    from 9.1.0\nbelow 10.0.0\npolicy compatible\nloader dlopen\ncudarc 0.19.1\ntargets sm_80 sm_90a compute_120f\n\
+    needs graph conv3d-bf16\nconvolution true\nrequire-gpu false\nfinding warning parts-mixed a \\n b\n\
+    gpus 9.14.0 9.14.0 13 sm_75 sm_80\nknown-bad 9.1.0 9.2.0 9.2.1 - conv3d-bf16 give wrong numbers\n\
+    driver 13 580.65.06\nptx 12.4.0\nbuild-ids 9.14.0 0a1b2c3d\nabsent \\\\ none\n";
+
+fn record(text: &str) -> Vec<u8> {
+    let length = (text.len() as u32).to_le_bytes();
+    [b"cdnngrd\x01", &length[..], text.as_bytes()].concat()
+}
+
+fn records(corpus: &Corpus) {
+    corpus.add("record", "whole", record(RECORD));
+    corpus.add("record", "many", repeated(&record(RECORD)));
+    corpus.add(
+        "record",
+        "newer",
+        record("guard 9.0.0\npolicy newer\nloader newer\nx y\n"),
+    );
+    let long = "finding note a b\n".repeat(BIG / 40);
+    corpus.add("record", "long", record(&format!("{RECORD}{long}")));
+    corpus.add("record", "letters", repeated(b"cdnngrd\x01"));
+}
+
+fn fatbin(targets: impl Iterator<Item = (u16, u32, u64)>) -> Vec<u8> {
+    let mut entries = Vec::new();
+    for (kind, number, flags) in targets {
+        let mut entry = [0; 48];
+        entry[..2].copy_from_slice(&kind.to_le_bytes());
+        entry[4] = 48;
+        entry[28..32].copy_from_slice(&number.to_le_bytes());
+        entry[40..].copy_from_slice(&flags.to_le_bytes());
+        entries.extend_from_slice(&entry);
+    }
+    let mark = [0x50, 0xed, 0x55, 0xba, 1, 0, 16, 0];
+    [&mark[..], &(entries.len() as u64).to_le_bytes(), &entries].concat()
+}
+
+fn fatbins(corpus: &Corpus) {
+    let few = fatbin([(2, 80, 0), (2, 90, 1 << 20), (1, 120, 1 << 21), (16, 80, 0)].into_iter());
+    corpus.add("fatbin", "few", &few);
+    corpus.add("fatbin", "two", [&few[..], &[0; 40], &few].concat());
+    corpus.add("fatbin", "same", repeated(&few));
+    let many = (0..20_000).map(|number| (2, number, 0));
+    corpus.add("fatbin", "different", fatbin(many));
+    corpus.add("fatbin", "zeros", vec![0; BIG]);
+    corpus.add("fatbin", "cublas", b"x\0libcublasLt.so.12\0\0\x0e\x09\0");
+}
+
+fn windows(corpus: &Corpus) {
+    let functions = |count: usize| (0..count).map(|at| format!("cudnnCreate{at}")).collect();
+    let few = DllSpec {
+        machine: 0x8664,
+        version: Some([9, 14, 0]),
+        exports: vec![
+            ("cudnn_graph_version".into(), [9, 14, 0]),
+            ("cudnn_x".into(), [0; 3]),
+        ],
+        imports: vec![
+            ("cublas64_12.dll".into(), functions(3)),
+            ("KERNEL32.dll".into(), functions(2)),
+        ],
+        delayed: vec!["cudart64_13.dll".into()],
+        text: "cublasLt64_12.dll\0".into(),
+        code: fatbin([(2, 80, 0)].into_iter()),
+    };
+    let many = DllSpec {
+        imports: (0..20)
+            .map(|at| (format!("d{at}.dll"), functions(1000)))
+            .collect(),
+        text: "x".repeat(BIG / 2),
+        ..few.clone()
+    };
+    let bytes = few.bytes();
+    corpus.add("pe", "cut", &bytes[..bytes.len() - 1]);
+    corpus.add("pe", "many", many.bytes());
+    let guarded = [&bytes[..], &record(RECORD)].concat();
+    corpus.add("inspect", "dll", &guarded);
+    corpus.add("pe", "few", bytes);
+}
+
+/// Programs and libraries of the C compiler's, small and padded to a megabyte.
+fn linux(corpus: &Corpus) {
+    let folder = corpus.0.join("libraries");
+    fs::create_dir_all(&folder).expect("a folder for libraries");
+    let at = |name: &str| folder.join(name);
+    let bytes = record(RECORD);
+    let numbers: Vec<String> = bytes.iter().map(u8::to_string).collect();
+    let library = "int cudnn_graph_version = 0x090e00; int cudnnGetVersion(void) { return 91400; } \
+        const char *cublas = \"libcublasLt.so.12\";";
+    let program = format!(
+        "#include <stdio.h>\nint cudnnGetVersion(void); const unsigned char record[] = {{{}}};\n\
+         int main(void) {{ return printf(\"%d%p\", cudnnGetVersion(), (const void *)record); }}",
+        numbers.join(",")
+    );
+    fs::write(at("library.c"), library).expect("a source");
+    fs::write(at("program.c"), program).expect("a source");
+    fs::write(
+        at("versions"),
+        "libcudnn.so.9 { global: cudnn*; local: *; };\n",
+    )
+    .expect("a script");
+    let compile = |name: &str, args: &[&str]| {
+        let mut command = Command::new("cc");
+        command
+            .current_dir(&folder)
+            .args(["-Os", "-s", "-o", name])
+            .args(args);
+        assert!(command.status().expect("cc").success(), "{command:?}");
+        fs::read(at(name)).expect("what cc made")
+    };
+    let shared = [
+        "-shared",
+        "-fPIC",
+        "library.c",
+        "-nostdlib",
+        "-Wl,-soname,libcudnn.so.9",
+    ];
+    let mut made = Vec::new();
+    for style in ["gnu", "sysv"] {
+        let style_flag = format!("-Wl,--hash-style={style}");
+        let args = [&shared[..], &[&style_flag, "-Wl,--version-script=versions"]].concat();
+        made.push((style, compile(&format!("{style}.so"), &args)));
+    }
+    for (name, tags) in [
+        ("rpath", "--disable-new-dtags"),
+        ("runpath", "--enable-new-dtags"),
+    ] {
+        let paths = "-Wl,-rpath,$ORIGIN/../$LIB:/opt:/usr/local/cuda/lib64";
+        let args = ["program.c", "gnu.so", paths, &format!("-Wl,{tags}")];
+        made.push((name, compile(name, &args)));
+    }
+    for (name, bytes) in made {
+        let mut long = bytes.clone();
+        long.resize(BIG, b'c');
+        corpus.add("inspect", &format!("{name}-long"), &long);
+        corpus.add("elf", &format!("{name}-long"), long);
+        let cache = cache(&[
+            ("libcudnn.so.9", "/usr/lib/libcudnn.so.9"),
+            ("libc.so.6", "/opt/liba.so"),
+        ]);
+        let conf =
+            b"include ld.so.conf.d/*.conf\ninclude ../../**\n/opt # x\n/usr/local/cuda/lib64\n"
+                .to_vec();
+        let preload = b"/opt/liba.so b.so\n".to_vec();
+        let header =
+            b"#define CUDNN_MAJOR 9\n#define CUDNN_MINOR 14\n#define CUDNN_PATCHLEVEL 0\n".to_vec();
+        let with_cache = [
+            bytes.clone(),
+            conf.clone(),
+            cache,
+            preload.clone(),
+            header.clone(),
+        ];
+        corpus.add("inspect", name, with_cache.join(BETWEEN));
+        let without = [bytes.clone(), conf, Vec::new(), preload, header];
+        corpus.add("inspect", &format!("{name}-conf"), without.join(BETWEEN));
+        corpus.add("elf", name, bytes);
+    }
+    for file in ["/bin/true", "/lib64/ld-linux-x86-64.so.2"] {
+        if let Ok(mut bytes) = fs::read(file) {
+            let name = file.replace('/', "-");
+            corpus.add("elf", &name, &bytes);
+            bytes.truncate(CUT);
+            corpus.add("elf", &format!("{name}-cut"), bytes);
+        }
+    }
+}
+
+fn nvidia(corpus: &Corpus, folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let (path, name) = (entry.path(), entry.file_name());
+        let name = name.to_string_lossy();
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            nvidia(corpus, &path);
+        }
+        let target = match name.rsplit_once('.') {
+            Some((_, "dll")) => "pe",
+            _ if name.contains(".so.") => "elf",
+            _ if name.starts_with("cudnn_version") || name == "cuda.h" => "tools",
+            _ if name == "RECORD" => "packages",
+            _ => continue,
+        };
+        let mut bytes = Vec::new();
+        let read = fs::File::open(&path).map(|file| file.take(CUT as u64).read_to_end(&mut bytes));
+        if read.is_ok() {
+            let name = path.to_string_lossy().replace('/', "-");
+            corpus.add(
+                target,
+                &format!("real-{}", name.trim_start_matches('-')),
+                bytes,
+            );
+        }
+    }
+}
