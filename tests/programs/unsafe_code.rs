@@ -76,6 +76,10 @@ const FILES: &[(&str, &str)] = &[
         "asks the loader and the C library",
     ),
     ("build-support/guard/system/windows.rs", "asks the loader"),
+    (
+        "src/bin/cudnn-guard/fetch/lock.rs",
+        "locks a file on Unix, as std does from Rust 1.89 on",
+    ),
     ("src/guard/linked_in.rs", "text of the generated file"),
     ("src/guard/text.rs", "text of the generated file"),
     (
