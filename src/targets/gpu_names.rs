@@ -1,7 +1,8 @@
 //! GPUs by their names: `Ampere`, `H100`, `RTX 4090`.
 
-use crate::model::text::pattern::{Pattern, pattern};
 use crate::runtime::facts::compute_capability::ComputeCapability;
+use std::collections::HashMap;
+use std::sync::LazyLock;
 
 const TABLE: &str = include_str!("../../build-support/compat/gpus.txt");
 
@@ -29,15 +30,30 @@ pub fn lookup(name: &str) -> Option<NamedGpu> {
         "blackwellultra" => return Some(NamedGpu::Product(ComputeCapability::new(10, 3))),
         name => name,
     };
-    let members: Vec<ComputeCapability> = rows()
-        .filter(|row| plain(row.generation) == family)
-        .map(|row| row.capability)
-        .collect();
-    if !members.is_empty() {
-        return Some(NamedGpu::Generation(members));
+    match NAMES.get(family) {
+        Some(NamedGpu::Generation(members)) => Some(NamedGpu::Generation(members.clone())),
+        _ => product(&name).map(NamedGpu::Product),
     }
-    product(&name).map(NamedGpu::Product)
 }
+
+/// By their plain names. To make the whole table plain takes a thousand times as long as to look one of them up.
+static NAMES: LazyLock<HashMap<String, NamedGpu>> = LazyLock::new(|| {
+    let mut names = HashMap::new();
+    for row in rows() {
+        let generation = names.entry(plain(row.generation));
+        let generation = generation.or_insert(NamedGpu::Generation(Vec::new()));
+        if let NamedGpu::Generation(members) = generation {
+            members.push(row.capability);
+        }
+    }
+    for row in rows() {
+        for product in row.products.split(',').filter(|name| !name.is_empty()) {
+            let product = names.entry(plain(product));
+            product.or_insert(NamedGpu::Product(row.capability));
+        }
+    }
+    names
+});
 
 /// The generations and the compute capabilities in each, the oldest first. GPUs of Jetson stand for themselves.
 pub fn generations() -> Vec<(&'static str, Vec<ComputeCapability>)> {
@@ -52,22 +68,18 @@ pub fn generations() -> Vec<(&'static str, Vec<ComputeCapability>)> {
 }
 
 fn product(name: &str) -> Option<ComputeCapability> {
-    let known = |name: &str| {
-        rows()
-            .find(|row| {
-                row.products
-                    .split(',')
-                    .any(|product| plain(product) == name)
-            })
-            .map(|row| row.capability)
+    let known = |name: &str| match NAMES.get(name)? {
+        NamedGpu::Product(capability) => Some(*capability),
+        NamedGpu::Generation(_) => None,
     };
-    static SHORT: Pattern = Pattern::new(|| {
-        let makers = "nvidia|geforce|quadro|tesla|jetson";
-        pattern(&format!(
-            "^(?:{makers})*(.+?)(?:ti)?(?:super)?(?:laptop)?(?:gpu)?$"
-        ))
-    });
-    let short = SHORT.captures(name)?.get(1)?.as_str();
+    let mut short = name;
+    let makers = ["nvidia", "geforce", "quadro", "tesla", "jetson"];
+    while let Some(rest) = makers.iter().find_map(|maker| short.strip_prefix(maker)) {
+        short = rest;
+    }
+    for end in ["gpu", "laptop", "super", "ti"] {
+        short = short.strip_suffix(end).unwrap_or(short);
+    }
     known(name).or_else(|| known(short))
 }
 
