@@ -5,7 +5,7 @@ use crate::runtime::facts::allowed::Allowed;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::system::platform;
-use std::cell::RefCell;
+use std::cell::Cell;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -65,10 +65,12 @@ impl EnvConfig {
         if !platform::is_privileged() {
             return Self::parse(&|name| std::env::var_os(name));
         }
-        let set = RefCell::new(Vec::new());
+        let set = Cell::new(Vec::new());
         let mut config = Self::parse(&|name| {
             if name.starts_with("CUDNN_GUARD") && std::env::var_os(name).is_some() {
-                set.borrow_mut().push(name.to_string());
+                let mut names = set.take();
+                names.push(name.to_string());
+                set.set(names);
             }
             None
         });
