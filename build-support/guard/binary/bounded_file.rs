@@ -1,7 +1,8 @@
 //! A file that is read piece by piece and within bounds: libraries are hundreds of megabytes, and a damaged one may
 //! claim any size.
 
-use std::cell::RefCell;
+use crate::runtime::binary::defect::Defect;
+use std::cell::{OnceCell, RefCell};
 use std::fs::File;
 use std::io::{self, BufRead, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -20,6 +21,8 @@ pub struct BoundedFile {
     length: u64,
     /// Each with where it begins, in that order.
     blocks: RefCell<Vec<(u64, Vec<u8>)>>,
+    /// The system's words for the first read that failed.
+    failure: OnceCell<String>,
 }
 
 impl BoundedFile {
@@ -30,7 +33,13 @@ impl BoundedFile {
             length: file.metadata()?.len(),
             file,
             blocks: RefCell::default(),
+            failure: OnceCell::new(),
         })
+    }
+
+    /// That a read of it has failed, if one has: what it does not seem to hold may be in it all the same.
+    pub fn failure(&self) -> Option<Defect> {
+        self.failure.get().cloned().map(Defect::Unreadable)
     }
 
     /// Its size.
@@ -44,9 +53,12 @@ impl BoundedFile {
             return None;
         }
         let mut file = &self.file;
-        file.seek(SeekFrom::Start(offset)).ok()?;
         let mut bytes = vec![0; size as usize];
-        file.read_exact(&mut bytes).ok()?;
+        let sought = file.seek(SeekFrom::Start(offset));
+        if let Err(error) = sought.and_then(|_| file.read_exact(&mut bytes)) {
+            let _ = self.failure.set(error.to_string());
+            return None;
+        }
         Some(bytes)
     }
 

@@ -94,7 +94,7 @@ impl Elf {
             return Err(defect);
         }
         let file = BoundedFile::open(path).map_err(|error| Defect::unopened(&error))?;
-        let start = file.read(0, file.length().min(HEAD)).ok_or(not_elf(&[]))?;
+        let start = file.read(0, file.length().min(HEAD)).unwrap_or_default();
         let mut elf = Self {
             layout: Layout::from_ident(&start),
             file,
@@ -105,7 +105,10 @@ impl Elf {
         };
         elf.segments = elf.read_segments();
         elf.dynamic = elf.read_dynamic();
-        Ok(elf)
+        match elf.file.failure() {
+            Some(failure) => Err(failure),
+            None => Ok(elf),
+        }
     }
 
     /// Opens a file and sees whether this process could map it.

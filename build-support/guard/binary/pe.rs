@@ -60,6 +60,9 @@ impl Pe {
             resources: 0,
         };
         pe.defect = pe.parse().err();
+        if let Some(failure) = pe.file.failure() {
+            return Err(failure);
+        }
         if pe.defect.is_some() {
             // One that was cut off tells nothing that could be relied on.
             pe.sections.clear();
