@@ -3,6 +3,7 @@
 pub mod doctor;
 pub mod explain;
 pub mod fetch;
+pub mod init;
 pub mod pkg_config;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub mod run;

@@ -7,6 +7,7 @@ mod demo;
 mod doctor;
 mod explain;
 mod fetch;
+mod init;
 mod inspect;
 mod page;
 mod run;
@@ -30,6 +31,7 @@ fn main() -> ExitCode {
         .subcommand(run::command())
         .subcommand(explain::command())
         .subcommand(targets::command())
+        .subcommand(init::command())
         .subcommand(fetch::command())
         .subcommand(demo::command())
         .get_matches();
@@ -39,6 +41,7 @@ fn main() -> ExitCode {
         Some(("run", arguments)) => run::run(arguments),
         Some(("explain", arguments)) => explain::run(arguments),
         Some(("targets", arguments)) => targets::run(arguments),
+        Some(("init", arguments)) => init::run(arguments),
         Some(("fetch", arguments)) => fetch::run(arguments),
         Some(("demo", arguments)) => demo::run(arguments),
         _ => ExitCode::from(2),
