@@ -1,5 +1,7 @@
 //! The terminal program, run as a person runs it.
 
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+pub mod demo;
 pub mod doctor;
 pub mod explain;
 pub mod fetch;
